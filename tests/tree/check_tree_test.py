@@ -1,0 +1,92 @@
+#!/usr/bin/python3
+"""The tree check must fail on each kind of violation, and only then."""
+import pathlib
+import tempfile
+import unittest
+
+import check_tree
+
+RULES = """# page
+<!-- folder rules: begin -->
+| folder | what | ours | others |
+| --- | --- | --- | --- |
+| `include/sluice` | api | | |
+| `src/support` | numbers | | |
+| `src/runtime` | plans | `include/sluice` `src/support` | `posix` |
+| `kernels/dialect` | dialect | | `mlir` `llvm` |
+<!-- folder rules: end -->
+"""
+CLEAN = {
+    "docs/concepts/architecture.md": RULES,
+    "include/sluice/sluice.h": "#include <stdint.h>\n",
+    "src/support/half.h": "#include <cstdint>\n",
+    "src/runtime/plan.cpp": '#include "plan.h"\n#include "support/half.h"\n#include <sluice/sluice.h>\n'
+                            "#include <dlfcn.h>\n#include <vector>\n",
+    "src/runtime/plan.h": '#include "runtime/plan.cpp"\n',
+    "kernels/dialect/Ops.td": 'include "mlir/IR/OpBase.td"\n',
+    "kernels/dialect/Ops.cpp": '#include "dialect/Ops.h.inc"\n#include "llvm/ADT/STLExtras.h"\n',
+}
+
+
+class TreeTest(unittest.TestCase):
+    def problems(self, files={}):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            for name, text in {**CLEAN, **files}.items():
+                (root / name).parent.mkdir(parents=True, exist_ok=True)
+                (root / name).write_text(text)
+            return check_tree.check(root)
+
+    def expect_one(self, files, text):
+        problems = self.problems(files)
+        self.assertEqual(len(problems), 1, problems)
+        self.assertIn(text, problems[0])
+
+    def test_clean_tree_passes(self):
+        self.assertEqual(self.problems(), [])
+
+    def test_include_against_the_arrows(self):
+        self.expect_one({"src/support/half.cpp": '#include "runtime/plan.h"\n'}, "src/support may not include src/runtime")
+
+    def test_include_through_a_relative_path(self):
+        self.expect_one({"src/support/half.cpp": '\n#include "../runtime/plan.h"\n'},
+                        "src/support/half.cpp:2: src/support may not include src/runtime")
+
+    def test_llvm_in_the_run_time_world(self):
+        self.expect_one({"src/runtime/x.cpp": "#include <llvm/ADT/StringRef.h>\n"}, "src/runtime may not include llvm")
+
+    def test_public_header_includes_ours(self):
+        self.expect_one({"include/sluice/more.h": '#include "support/half.h"\n'}, "may not include src/support")
+
+    def test_indented_include(self):
+        self.expect_one({"src/support/half.cpp": '  #  include "runtime/plan.h"\n'}, "may not include src/runtime")
+
+    def test_tablegen_include(self):
+        self.expect_one({"kernels/dialect/More.td": 'include "runtime/plan.h"\n'}, "may not include src/runtime")
+
+    def test_generated_table_of_another_folder(self):
+        self.expect_one({"src/support/half.cpp": '#include "dialect/Ops.h.inc"\n'}, "may not include kernels/dialect")
+
+    def test_unknown_header(self):
+        self.expect_one({"src/support/half.cpp": "#include <boost/any.hpp>\n"}, "belongs to no group")
+
+    def test_folder_without_a_rule(self):
+        self.expect_one({"src/surprise/x.cpp": "#include <vector>\n"}, "'src/surprise' has no row")
+
+    def test_stray_file_in_the_root(self):
+        self.expect_one({"notes.txt": "x"}, "notes.txt: does not belong in the root")
+
+    def test_empty_tree_proves_nothing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "docs/concepts").mkdir(parents=True)
+            (root / "docs/concepts/architecture.md").write_text(RULES)
+            self.assertIn("prove nothing", check_tree.check(root)[0])
+
+    def test_missing_table_is_an_error(self):
+        with self.assertRaises(ValueError):
+            check_tree.read_rules("no table")
+
+
+if __name__ == "__main__":
+    unittest.main()
