@@ -1,0 +1,60 @@
+//===- npy.h - reading and writing .npy files -----------------------------------------------------------===//
+//
+// The array format of NumPy, as far as the command line needs it: C order, little endian, four element types.
+// Everything else is refused with an NpyError that names the file, what it holds and what is understood.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace sluice::tools {
+
+class NpyError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The element types understood; bf16, which the format does not know, travels as u16.
+enum class NpyType : uint8_t { f16, u16, f32, f64 };
+
+size_t npy_type_bytes(NpyType type);
+/// "f16 ('<f2')", for messages.
+std::string npy_type_name(NpyType type);
+
+struct NpyArray {
+  NpyType type = NpyType::f32;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes;
+
+  NpyArray() = default;
+  /// Zero-filled.
+  NpyArray(NpyType type, std::vector<int64_t> shape);
+
+  size_t element_count() const { return bytes.size() / npy_type_bytes(type); }
+  template <typename T> std::span<T> elements() {
+    return {reinterpret_cast<T *>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+  template <typename T> std::span<const T> elements() const {
+    return {reinterpret_cast<const T *>(bytes.data()), bytes.size() / sizeof(T)};
+  }
+};
+
+/// "[1, 256, 4, 128]"
+std::string shape_text(std::span<const int64_t> shape);
+
+NpyArray read_npy(const std::string &path);
+/// Reads and checks: `argument` (such as "--q") names the file's role in the message of a wrong type or shape.
+NpyArray read_npy(const std::string &path, const std::string &argument, std::span<const NpyType> types,
+                  size_t rank);
+void expect_shape(const NpyArray &array, const std::string &argument, std::span<const int64_t> shape);
+
+/// Writes beside `path` and renames, so that a failure leaves no half-written file behind.
+void write_npy(const std::string &path, const NpyArray &array);
+
+} // namespace sluice::tools
