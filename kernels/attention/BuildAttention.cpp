@@ -1,0 +1,366 @@
+//===- BuildAttention.cpp - forward attention as tiles, softmax and MFMA fragments -------------------------===//
+//
+// Expands sluice.attention. The algorithm is online softmax over tiles of keys (Milakov and Gimelshein 2018,
+// arXiv 1805.02867; Dao et al. 2022, arXiv 2205.14135), in the form that suits the CDNA3 matrix core:
+//
+//   S^T = K * Q^T     K from LDS is operand A, Q^T stays in registers as operand B
+//   P^T = exp2(scale * log2e * S^T - m)
+//   O^T += V^T * P^T  V^T from LDS is operand A, P^T is operand B
+//
+// v_mfma_f32_32x32x8: lane l holds A[i = l%32][k = 4*(l/32) + 0..3], B[k = 4*(l/32) + 0..3][j = l%32] and
+// D[i = 8*(r/4) + 4*(l/32) + r%4][j = l%32] in register r = 0..15. So with S transposed, a lane holds the scores
+// of one query row, and four consecutive D registers are, packed, exactly the B fragment of eight keys: P never
+// leaves its registers. The two halves of a wave hold the same 32 rows and different keys.
+//
+// The order of the head dimension inside K * Q^T is free if Q and K agree: a lane reads 8 consecutive elements
+// (ds_read_b128) and uses them for two MFMAs. K tiles are XOR-swizzled in chunks of 8 elements, period 8 rows,
+// which makes these reads conflict-free; V tiles are read along their rows and need no swizzle.
+//
+// V^T needs four keys of one column per lane. A lane reads headDim/32 neighbouring columns of four rows and
+// transposes them with v_perm_b32. MFMA m then computes the columns (headDim/32) * i + m, so that a lane ends
+// up with neighbouring columns of O and stores 16 bytes at a time.
+//
+// A row whose keys are all masked so far has m = -inf; exponents are taken relative to 0 then, so that no
+// (-inf) - (-inf) arises. Masks are applied on the tiles that need them, one uniform branch per tile and wave.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "attention/Emitter.h"
+#include "attention/Kernel.h"
+
+#include <limits>
+
+namespace sluice {
+#define GEN_PASS_DEF_BUILDATTENTION
+#include "attention/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+constexpr unsigned waveRows = 32;   // query rows of a wave = columns of S^T
+constexpr unsigned mfmaDepth = 8;   // contraction length of one MFMA
+constexpr unsigned mfmaResults = 16; // f32 registers of one 32x32 result
+constexpr double ln2 = 0.6931471805599453;
+constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
+
+class AttentionBuilder {
+public:
+  AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op)
+      : kernel(kernel), op(op), b(op.getLoc(), op), element(op.getElementType()), headDim(op.getHeadDim()),
+        tileKv(op.getTileKv()), columnsPerLane(headDim / waveRows), fragment(VectorType::get(4, element)),
+        chunk(VectorType::get(8, element)), pair(VectorType::get(2, element)), accumulator(VectorType::get(mfmaResults, b.getF32Type())) {}
+
+  void build() {
+    locateWave();
+    loadQuery();
+    SmallVector<Value> result = iterateOverKeys();
+    store(result);
+  }
+
+private:
+  Value argument(StringRef name) { return attentionParameter(kernel, name); }
+
+  /// base + batch * batch stride + head * head stride, for a tensor of the kernarg table.
+  Value headBase(StringRef tensor, Value head, Type type) {
+    Value offset = b.add(b.mul(b.zeroExtend(batch), argument((tensor + "_batch_stride").str())),
+                         b.mul(b.zeroExtend(head), argument((tensor + "_head_stride").str())));
+    return b.advance(argument(tensor), type, offset);
+  }
+
+  void locateWave() {
+    Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+    lane = b.bitAnd(thread, b.i32(63));
+    Value wave = b.waveUniform(b.shiftRight(thread, b.i32(6)));
+    laneColumn = b.bitAnd(lane, b.i32(31));
+    half = b.shiftRight(lane, b.i32(5));
+    qHead = ROCDL::BlockIdXOp::create(b, b.getI32Type());
+    Value qTile = ROCDL::BlockIdYOp::create(b, b.getI32Type());
+    batch = ROCDL::BlockIdZOp::create(b, b.getI32Type());
+
+    qLen = argument("q_len");
+    kvLen = argument("kv_len");
+    Value shift = argument("causal_shift");
+    Value groupRow = b.mul(qTile, b.i32(op.getTileQ()));
+    Value waveRow = b.add(groupRow, b.mul(wave, b.i32(waveRows)));
+    row = b.add(waveRow, laneColumn);
+
+    // Row i sees keys j <= min(i + shift, kv_len - 1), a bound that grows with i: the last row of a workgroup
+    // says how many tiles it needs, the last row of a wave which of them it works on, and the first row of a
+    // wave which of them are visible as a whole.
+    Value lastKey = b.sub(kvLen, b.i32(1));
+    auto lastVisible = [&](Value queryRow) { return b.minS(b.add(queryRow, shift), lastKey); };
+    Value lastRow = b.sub(qLen, b.i32(1));
+    auto keysNeeded = [&](Value firstRow, unsigned rows) {
+      Value last = lastVisible(b.minS(b.add(firstRow, b.i32(rows - 1)), lastRow));
+      return b.maxS(b.add(last, b.i32(1)), b.i32(0));
+    };
+    visibleLimit = lastVisible(row);
+    waveVisibleToAll = lastVisible(waveRow);
+    Value waveKeysIfAny = keysNeeded(waveRow, waveRows);
+    waveKeys = b.select(b.less(waveRow, qLen), waveKeysIfAny, b.i32(0));
+    Value groupKeys = keysNeeded(groupRow, op.getTileQ());
+    tiles = b.shiftRight(b.add(groupKeys, b.i32(tileKv - 1)), b.i32(llvm::Log2_32(tileKv)));
+
+    Value magic = b.zeroExtend(argument("kv_head_magic"));
+    kvHead = arith::TruncIOp::create(b, b.getI32Type(),
+                                     b.shiftRight(b.mul(b.zeroExtend(qHead), magic), b.i64(31)));
+    scaleLog2e = argument("scale_log2e");
+  }
+
+  /// Q^T as B fragments. Rows past the end repeat the last one: they are in bounds, and their results unused.
+  void loadQuery() {
+    Value safeRow = b.minS(row, b.sub(qLen, b.i32(1)));
+    Value base = b.advance(headBase("q", qHead, element), element,
+                           b.mul(b.signExtend(safeRow), argument("q_token_stride")));
+    for (unsigned step = 0; step < headDim / 16; ++step) {
+      Value column = b.add(b.i32(step * 16), b.mul(half, b.i32(8)));
+      Value eight = LLVM::LoadOp::create(b, chunk, b.advance(base, element, column), /*alignment=*/16);
+      query.push_back(b.slice(eight, 0, 4));
+      query.push_back(b.slice(eight, 4, 4));
+    }
+  }
+
+  Value mfma(Value a, Value bFragment, Value c) {
+    return amdgpu::MFMAOp::create(b, accumulator, 32, 32, mfmaDepth, /*blocks=*/1, a, bFragment, c);
+  }
+
+  /// Returns the row maximum (raw scores), the row sum of this half of the wave, and the tiles of O^T.
+  SmallVector<Value> iterateOverKeys() {
+    MLIRContext *context = b.getContext();
+    auto kTileType = LdsTileType::get(context, tileKv, headDim, element, XorSwizzleAttr::get(context, 8, 8));
+    auto vTileType = LdsTileType::get(context, tileKv, headDim, element, XorSwizzleAttr::get(context, 0, 0));
+    kTile = LdsAllocOp::create(b, kTileType);
+    vTile = LdsAllocOp::create(b, vTileType);
+    Value kBase = headBase("k", kvHead, element), vBase = headBase("v", kvHead, element);
+
+    Value zeroTile = arith::ConstantOp::create(b, DenseElementsAttr::get(accumulator, 0.0f));
+    SmallVector<Value> initial{b.f32(negativeInfinity), b.f32(0)};
+    initial.append(columnsPerLane, zeroTile);
+    auto loop = scf::ForOp::create(b, b.i32(0), tiles, b.i32(1), initial);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    Value firstKey = b.mul(loop.getInductionVar(), b.i32(tileKv));
+    auto token = TokenType::get(context);
+    Value kCopy = AsyncDmaOp::create(b, token, kBase, firstKey, kvLen, argument("k_token_stride"), kTile);
+    Value vCopy = AsyncDmaOp::create(b, token, vBase, firstKey, kvLen, argument("v_token_stride"), vTile);
+    Value active = b.less(firstKey, waveKeys);
+    Value maximum = loop.getRegionIterArgs()[0], sum = loop.getRegionIterArgs()[1];
+    SmallVector<Value> output(loop.getRegionIterArgs().drop_front(2));
+
+    AsyncWaitOp::create(b, kCopy);
+    // maximum, sum, rescale factor, then the fragments of P^T.
+    SmallVector<Value> softmaxResult = b.branch(
+        active, [&] { return softmax(scores(firstKey), maximum, sum); },
+        [&] {
+          SmallVector<Value> unchanged{maximum, sum, b.f32(1)};
+          unchanged.append(tileKv / mfmaDepth, b.undef(fragment));
+          return unchanged;
+        });
+    ArrayRef<Value> probabilities = ArrayRef<Value>(softmaxResult).drop_front(3);
+
+    AsyncWaitOp::create(b, vCopy);
+    output = b.branch(
+        active, [&] { return accumulate(rescale(output, softmaxResult[2]), probabilities); },
+        [&] { return output; });
+    BarrierOp::create(b);
+    SmallVector<Value> carried{softmaxResult[0], softmaxResult[1]};
+    carried.append(output);
+    scf::YieldOp::create(b, carried);
+    return SmallVector<Value>(loop.getResults());
+  }
+
+  /// The masked scores of this lane's row: element [block * 16 + r] belongs to key
+  /// firstKey + 32 * block + 8 * (r / 4) + 4 * half + r % 4.
+  SmallVector<Value> scores(Value firstKey) {
+    SmallVector<Value> values;
+    Value zero = arith::ConstantOp::create(b, DenseElementsAttr::get(accumulator, 0.0f));
+    for (unsigned block = 0; block < tileKv / 32; ++block) {
+      Value tile = zero;
+      Value keyRow = b.add(laneColumn, b.i32(block * 32));
+      for (unsigned step = 0; step < headDim / 16; ++step) {
+        Value column = b.add(b.i32(step * 16), b.mul(half, b.i32(8)));
+        Value eight = LdsReadOp::create(b, chunk, kTile, keyRow, column);
+        tile = mfma(b.slice(eight, 0, 4), query[2 * step], tile);
+        tile = mfma(b.slice(eight, 4, 4), query[2 * step + 1], tile);
+      }
+      for (unsigned r = 0; r < mfmaResults; ++r) values.push_back(b.extract(tile, r));
+    }
+    // Masks only where a key of the tile is hidden from a row of the wave.
+    Value lastKeyOfTile = b.add(firstKey, b.i32(tileKv - 1));
+    return b.branch(b.less(waveVisibleToAll, lastKeyOfTile), [&] { return mask(values, firstKey); },
+                    [&] { return values; });
+  }
+
+  SmallVector<Value> mask(ArrayRef<Value> values, Value firstKey) {
+    Value limit = b.sub(b.sub(visibleLimit, firstKey), b.mul(half, b.i32(4)));
+    SmallVector<Value> masked;
+    for (auto [index, value] : llvm::enumerate(values)) {
+      unsigned r = index % mfmaResults;
+      unsigned key = 32 * (index / mfmaResults) + 8 * (r / 4) + r % 4;
+      masked.push_back(b.select(b.less(limit, b.i32(key)), b.f32(negativeInfinity), value));
+    }
+    return masked;
+  }
+
+  SmallVector<Value> softmax(ArrayRef<Value> values, Value maximum, Value sum) {
+    Value tileMaximum = values[0];
+    for (Value value : values.drop_front()) tileMaximum = b.maxF(tileMaximum, value);
+    tileMaximum = b.maxF(tileMaximum, b.fromOtherHalf(tileMaximum, lane));
+    Value newMaximum = b.maxF(maximum, tileMaximum);
+    Value reference = b.select(b.equalF(newMaximum, b.f32(negativeInfinity)), b.f32(0), newMaximum);
+    Value offset = b.negF(b.mulF(reference, scaleLog2e));
+    Value factor = b.exp2(b.fma(maximum, scaleLog2e, offset));
+
+    SmallVector<Value> results{newMaximum, Value(), factor};
+    // Two chains of additions: one alone would be as long as the exponentials it waits for.
+    Value sums[2] = {b.mulF(sum, factor), b.f32(0)};
+    SmallVector<Value> exponentials;
+    for (auto [index, value] : llvm::enumerate(values)) {
+      Value p = b.exp2(b.fma(value, scaleLog2e, offset));
+      sums[index % 2] = b.addF(sums[index % 2], p);
+      exponentials.push_back(p);
+      if (index % 4 == 3) results.push_back(toFragment(ArrayRef<Value>(exponentials).take_back(4)));
+    }
+    results[1] = b.addF(sums[0], sums[1]);
+    return results;
+  }
+
+  /// Four probabilities as a B fragment.
+  Value toFragment(ArrayRef<Value> values) {
+    Value low = toPair(values[0], values[1]), high = toPair(values[2], values[3]);
+    return b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high}));
+  }
+
+  /// Two probabilities as 16-bit numbers in a dword: f16 toward zero, bf16 to nearest even.
+  Value toPair(Value first, Value second) {
+    if (element.isF16())
+      return b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, pair, first, second));
+    auto rounded = [&](Value value) {
+      Value bits = b.bitcast(b.getI32Type(), value);
+      Value odd = b.bitAnd(b.shiftRight(bits, b.i32(16)), b.i32(1));
+      return b.add(b.add(bits, odd), b.i32(0x7fff));
+    };
+    return b.permuteBytes(rounded(second), rounded(first), 0x07060302);
+  }
+
+  SmallVector<Value> rescale(ArrayRef<Value> output, Value factor) {
+    Value unchanged = b.equalF(factor, b.f32(1));
+    Value anyChanged = b.anyLane(arith::XOrIOp::create(b, unchanged, arith::ConstantOp::create(b, b.getBoolAttr(true))));
+    return b.branch(
+        anyChanged,
+        [&] {
+          SmallVector<Value> scaled;
+          for (Value tile : output) {
+            SmallVector<Value> elements;
+            for (unsigned r = 0; r < mfmaResults; ++r) elements.push_back(b.mulF(b.extract(tile, r), factor));
+            scaled.push_back(b.pack(accumulator, elements));
+          }
+          return scaled;
+        },
+        [&] { return SmallVector<Value>(output); });
+  }
+
+  SmallVector<Value> accumulate(ArrayRef<Value> output, ArrayRef<Value> probabilities) {
+    SmallVector<Value> tiles(output);
+    Value column = b.mul(laneColumn, b.i32(columnsPerLane));
+    auto rowType = VectorType::get(columnsPerLane, element);
+    for (auto [index, p] : llvm::enumerate(probabilities)) {
+      SmallVector<Value> rows;
+      for (unsigned k = 0; k < 4; ++k) {
+        Value keyRow = b.add(b.i32(index * mfmaDepth + k), b.mul(half, b.i32(4)));
+        rows.push_back(LdsReadOp::create(b, rowType, vTile, keyRow, column));
+      }
+      for (auto [tile, a] : llvm::zip_equal(tiles, transpose(rows))) tile = mfma(a, p, tile);
+    }
+    return tiles;
+  }
+
+  /// Four rows of columnsPerLane elements to columnsPerLane fragments of four keys.
+  SmallVector<Value> transpose(ArrayRef<Value> rows) {
+    auto words = VectorType::get(columnsPerLane / 2, b.getI32Type());
+    SmallVector<Value> rowWords;
+    for (Value rowValue : rows) rowWords.push_back(b.bitcast(words, rowValue));
+    SmallVector<Value> fragments;
+    for (unsigned column = 0; column < columnsPerLane; ++column) {
+      uint32_t selector = column % 2 == 0 ? 0x05040100 : 0x07060302; // low or high halves
+      auto word = [&](unsigned k) { return b.extract(rowWords[k], column / 2); };
+      Value low = b.permuteBytes(word(1), word(0), selector);
+      Value high = b.permuteBytes(word(3), word(2), selector);
+      fragments.push_back(b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high})));
+    }
+    return fragments;
+  }
+
+  void store(ArrayRef<Value> result) {
+    Value maximum = result[0];
+    Value sum = b.addF(result[1], b.fromOtherHalf(result[1], lane));
+    // No visible key: the sum is exactly 0. A NaN sum stays NaN.
+    Value empty = b.equalF(sum, b.f32(0));
+    Value inverse = b.select(empty, b.f32(0), b.reciprocal(sum));
+    Value rowExists = b.less(row, qLen);
+    Value lseBase = argument("lse");
+    b.when(rowExists, [&] {
+      storeOutput(result.drop_front(2), inverse);
+      Value lseWanted = arith::CmpIOp::create(
+          b, arith::CmpIPredicate::ne, LLVM::PtrToIntOp::create(b, b.getI64Type(), lseBase), b.i64(0));
+      Value firstHalf = b.equal(half, b.i32(0));
+      b.when(arith::AndIOp::create(b, lseWanted, firstHalf), [&] {
+        Value naturalSum = b.mulF(b.log2(sum), b.f32(ln2));
+        Value lse = b.select(empty, b.f32(negativeInfinity), b.fma(maximum, argument("scale"), naturalSum));
+        Value offset = b.mul(b.signExtend(row), argument("lse_token_stride"));
+        LLVM::StoreOp::create(b, lse, b.advance(headBase("lse", qHead, b.getF32Type()), b.getF32Type(), offset), 4);
+      });
+    });
+  }
+
+  /// A lane holds, for each group g of four registers, 4 * columnsPerLane neighbouring columns from
+  /// (8 g + 4 half) * columnsPerLane on.
+  void storeOutput(ArrayRef<Value> output, Value inverse) {
+    Value base = b.advance(headBase("o", qHead, element), element,
+                           b.mul(b.signExtend(row), argument("o_token_stride")));
+    for (unsigned group = 0; group < mfmaResults / 4; ++group) {
+      SmallVector<Value> columns;
+      for (unsigned r = 0; r < 4; ++r)
+        for (Value tile : output) columns.push_back(b.mulF(b.extract(tile, group * 4 + r), inverse));
+      for (unsigned first = 0; first < columns.size(); first += 8) {
+        Value eight = b.pack(VectorType::get(8, b.getF32Type()), ArrayRef<Value>(columns).slice(first, 8));
+        Value column = b.add(b.i32(8 * group * columnsPerLane + first), b.mul(half, b.i32(4 * columnsPerLane)));
+        LLVM::StoreOp::create(b, arith::TruncFOp::create(b, chunk, eight), b.advance(base, element, column),
+                              /*alignment=*/16);
+      }
+    }
+  }
+
+  gpu::GPUFuncOp kernel;
+  AttentionOp op;
+  Emitter b;
+  Type element;
+  unsigned headDim, tileKv, columnsPerLane;
+  VectorType fragment, chunk, pair, accumulator;
+
+  Value lane, laneColumn, half;       // lane % 32 is the query row within the wave, lane / 32 the half
+  Value batch, qHead, kvHead, row;    // row: this lane's query row
+  Value qLen, kvLen, scaleLog2e;
+  Value visibleLimit;                 // last visible key of this lane's row
+  Value waveVisibleToAll;             // last key that every row of the wave sees
+  Value waveKeys, tiles;              // keys this wave needs; tiles the workgroup needs
+  SmallVector<Value> query;           // headDim / 8 fragments
+  Value kTile, vTile;
+};
+
+struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
+  void runOnOperation() override {
+    SmallVector<AttentionOp> ops(getOperation().getOps<AttentionOp>());
+    for (AttentionOp op : ops) {
+      if (llvm::to_vector(getOperation().getArgumentTypes()) != attentionParameterTypes(getContext())) {
+        op.emitError() << "the function's parameters are not the attention kernarg table";
+        return signalPassFailure();
+      }
+      AttentionBuilder(getOperation(), op).build();
+      op.erase();
+    }
+  }
+};
+
+} // namespace
+} // namespace sluice

@@ -1,0 +1,55 @@
+//===- Emitter.cpp - short spellings for the arithmetic of a kernel body -----------------------------------===//
+#include "attention/Emitter.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+Value Emitter::i32(int64_t value) { return arith::ConstantOp::create(*this, getI32IntegerAttr(int32_t(value))); }
+Value Emitter::i64(int64_t value) { return arith::ConstantOp::create(*this, getI64IntegerAttr(value)); }
+Value Emitter::f32(double value) { return arith::ConstantOp::create(*this, getF32FloatAttr(float(value))); }
+
+Value Emitter::less(Value a, Value b) { return arith::CmpIOp::create(*this, arith::CmpIPredicate::slt, a, b); }
+Value Emitter::equal(Value a, Value b) { return arith::CmpIOp::create(*this, arith::CmpIPredicate::eq, a, b); }
+Value Emitter::equalF(Value a, Value b) {
+  return arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, a, b);
+}
+
+Value Emitter::intrinsic(StringRef name, Type result, ValueRange arguments) {
+  return LLVM::CallIntrinsicOp::create(*this, result, getStringAttr(name), arguments).getResults();
+}
+
+Value Emitter::fromOtherHalf(Value value, Value lane) {
+  Value address = shiftLeft(bitXor(lane, i32(32)), i32(2));
+  Value word = bitcast(getI32Type(), value);
+  return bitcast(value.getType(), ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, word));
+}
+
+Value Emitter::anyLane(Value condition) {
+  Value mask = ROCDL::BallotOp::create(*this, getI64Type(), condition);
+  return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, mask, i64(0));
+}
+
+Value Emitter::advance(Value pointer, Type type, Value count) {
+  return LLVM::GEPOp::create(*this, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{count});
+}
+
+SmallVector<Value> Emitter::branch(Value condition, Region then, Region otherwise) {
+  SmallVector<Value> results;
+  auto build = [&](Region region) {
+    return [this, region](OpBuilder &, Location) { scf::YieldOp::create(*this, region()); };
+  };
+  // ImplicitLocOpBuilder passes itself on, so the callbacks emit through this emitter.
+  OpBuilder::InsertionGuard guard(*this);
+  auto op = scf::IfOp::create(*this, condition, build(then), build(otherwise));
+  return SmallVector<Value>(op.getResults());
+}
+
+void Emitter::when(Value condition, llvm::function_ref<void()> then) {
+  OpBuilder::InsertionGuard guard(*this);
+  auto op = scf::IfOp::create(*this, condition, /*withElseRegion=*/false);
+  setInsertionPointToStart(op.thenBlock());
+  then();
+}
+
+} // namespace sluice

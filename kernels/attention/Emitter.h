@@ -1,0 +1,83 @@
+//===- Emitter.h - short spellings for the arithmetic of a kernel body ----------------------------*- C++ -*-===//
+//
+// Thin names over upstream operations, so that the kernel builder reads as the algorithm.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "attention/Passes.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace sluice {
+
+class Emitter : public mlir::ImplicitLocOpBuilder {
+public:
+  using Value = mlir::Value;
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  Value i32(int64_t value);
+  Value i64(int64_t value);
+  Value f32(double value);
+  Value undef(mlir::Type type) { return mlir::LLVM::PoisonOp::create(*this, type); }
+
+  Value add(Value a, Value b) { return mlir::arith::AddIOp::create(*this, a, b); }
+  Value sub(Value a, Value b) { return mlir::arith::SubIOp::create(*this, a, b); }
+  Value mul(Value a, Value b) { return mlir::arith::MulIOp::create(*this, a, b); }
+  Value minS(Value a, Value b) { return mlir::arith::MinSIOp::create(*this, a, b); }
+  Value maxS(Value a, Value b) { return mlir::arith::MaxSIOp::create(*this, a, b); }
+  Value bitAnd(Value a, Value b) { return mlir::arith::AndIOp::create(*this, a, b); }
+  Value bitXor(Value a, Value b) { return mlir::arith::XOrIOp::create(*this, a, b); }
+  Value shiftLeft(Value a, Value b) { return mlir::arith::ShLIOp::create(*this, a, b); }
+  Value shiftRight(Value a, Value b) { return mlir::arith::ShRUIOp::create(*this, a, b); }
+  Value signExtend(Value a) { return mlir::arith::ExtSIOp::create(*this, getI64Type(), a); }
+  Value zeroExtend(Value a) { return mlir::arith::ExtUIOp::create(*this, getI64Type(), a); }
+  Value less(Value a, Value b);
+  Value equal(Value a, Value b);
+  Value select(Value condition, Value a, Value b) {
+    return mlir::arith::SelectOp::create(*this, condition, a, b);
+  }
+
+  Value addF(Value a, Value b) { return mlir::arith::AddFOp::create(*this, a, b); }
+  Value mulF(Value a, Value b) { return mlir::arith::MulFOp::create(*this, a, b); }
+  Value negF(Value a) { return mlir::arith::NegFOp::create(*this, a); }
+  Value fma(Value a, Value b, Value c) { return mlir::math::FmaOp::create(*this, a, b, c); }
+  // v_max_f32: a NaN operand gives the other one. NaN scores survive in their exponentials.
+  Value maxF(Value a, Value b) { return mlir::arith::MaxNumFOp::create(*this, a, b); }
+  Value equalF(Value a, Value b);
+
+  /// The raw hardware operations, without LLVM's handling of denormal results.
+  Value exp2(Value a) { return intrinsic("llvm.amdgcn.exp2", getF32Type(), {a}); }
+  Value log2(Value a) { return intrinsic("llvm.amdgcn.log", getF32Type(), {a}); }
+  Value reciprocal(Value a) { return intrinsic("llvm.amdgcn.rcp", getF32Type(), {a}); }
+  /// Bytes of {a, b} chosen by `selector`: 0-3 from b, 4-7 from a (v_perm_b32).
+  Value permuteBytes(Value a, Value b, uint32_t selector) {
+    return intrinsic("llvm.amdgcn.perm", getI32Type(), {a, b, i32(int32_t(selector))});
+  }
+  Value waveUniform(Value a) { return mlir::ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
+  /// The value of lane `lane ^ 32`.
+  Value fromOtherHalf(Value value, Value lane);
+  /// Whether the condition holds in any active lane, as a wave-uniform i1.
+  Value anyLane(Value condition);
+
+  Value bitcast(mlir::Type type, Value a) { return mlir::LLVM::BitcastOp::create(*this, type, a); }
+  Value extract(Value vector, int64_t index) { return mlir::vector::ExtractOp::create(*this, vector, index); }
+  Value pack(mlir::VectorType type, mlir::ValueRange elements) {
+    return mlir::vector::FromElementsOp::create(*this, type, elements);
+  }
+  Value slice(Value vector, int64_t offset, int64_t size) {
+    auto positions = llvm::to_vector(llvm::seq<int64_t>(offset, offset + size));
+    return mlir::vector::ShuffleOp::create(*this, vector, vector, positions);
+  }
+  /// `pointer` advanced by `count` elements of `type`.
+  Value advance(Value pointer, mlir::Type type, Value count);
+
+  /// scf.if with results, both sides given as functions that return what they yield.
+  using Region = llvm::function_ref<llvm::SmallVector<Value>()>;
+  llvm::SmallVector<Value> branch(Value condition, Region then, Region otherwise);
+  void when(Value condition, llvm::function_ref<void()> then);
+
+private:
+  Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange arguments);
+};
+
+} // namespace sluice

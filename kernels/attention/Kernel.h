@@ -1,0 +1,22 @@
+//===- Kernel.h - the function around a sluice.attention op --------------------------------------*- C++ -*-===//
+#pragma once
+
+#include "attention/Variants.h"
+#include "dialect/Sluice.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace sluice {
+
+/// A module with one gpu.module and in it one kernel `name` that holds only sluice.attention for `variant`. Its
+/// parameters are the attention kernarg table.
+mlir::OwningOpRef<mlir::ModuleOp> buildKernelModule(mlir::MLIRContext &context, llvm::StringRef name,
+                                                    const AttentionVariant &variant);
+
+/// The types of the attention kernarg table, in order.
+llvm::SmallVector<mlir::Type> attentionParameterTypes(mlir::MLIRContext &context);
+
+/// The parameter of a kernel by its name in the kernarg table.
+mlir::Value attentionParameter(mlir::gpu::GPUFuncOp kernel, llvm::StringRef name);
+
+} // namespace sluice

@@ -1,0 +1,32 @@
+//===- Sluice.h - the sluice dialect: tiles in LDS and the copies that fill them --------------*- C++ -*-===//
+#pragma once
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "dialect/SluiceDialect.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "dialect/SluiceAttrs.h.inc"
+
+#define GET_TYPEDEF_CLASSES
+#include "dialect/SluiceTypes.h.inc"
+
+#define GET_OP_CLASSES
+#include "dialect/SluiceOps.h.inc"
+
+namespace sluice {
+
+/// The column at which element (row, column) of a tile is stored, in elements. An involution for each row:
+/// applied to a storage column it gives the logical one. Built on `row` and `column` as i32 values; the
+/// identity emits nothing.
+mlir::Value swizzleColumn(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,
+                          mlir::Value column);
+
+} // namespace sluice

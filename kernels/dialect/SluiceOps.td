@@ -1,0 +1,149 @@
+//===- SluiceOps.td - the sluice dialect -----------------------------------------*- tablegen -*-===//
+//
+// Attention kernels between "what to compute" and ROCDL: tiles in LDS, asynchronous copies into them,
+// and the marks, waits and barriers that order both. Everything else in a kernel is upstream MLIR.
+//
+//===--------------------------------------------------------------------------------------------===//
+#ifndef SLUICE_OPS
+#define SLUICE_OPS
+
+include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/OpBase.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Sluice_Dialect : Dialect {
+  let name = "sluice";
+  let cppNamespace = "::sluice";
+  let summary = "LDS tiles, asynchronous copies and their synchronisation";
+  let useDefaultAttributePrinterParser = 1;
+  let useDefaultTypePrinterParser = 1;
+}
+
+//===-- Attributes ------------------------------------------------------------------------------===//
+
+def Sluice_XorSwizzleAttr : AttrDef<Sluice_Dialect, "XorSwizzle"> {
+  let mnemonic = "xor";
+  let summary = "XOR swizzle of the chunks of a row";
+  let description = [{
+    Element (row, column) of a tile lies in its row at chunk `(column / chunk) ^ (row % period)`. The map is
+    its own inverse within a row, so it can be applied to the LDS address of a read and to the global
+    address of a direct-to-LDS copy alike. `chunk` counts elements; `chunk = 0` is the identity.
+  }];
+  let parameters = (ins "unsigned":$chunk, "unsigned":$period);
+  let assemblyFormat = "`<` $chunk `,` $period `>`";
+  let genVerifyDecl = 1;
+}
+
+//===-- Types -----------------------------------------------------------------------------------===//
+
+def Sluice_LdsTileType : TypeDef<Sluice_Dialect, "LdsTile"> {
+  let mnemonic = "lds_tile";
+  let summary = "a row-major tile in LDS";
+  let description = [{
+    `rows x columns` elements, rows contiguous and without padding, with a swizzle policy that every access
+    goes through: a reader names logical coordinates and never sees it.
+  }];
+  let parameters = (ins "unsigned":$rows, "unsigned":$columns, "::mlir::Type":$elementType,
+                        "::sluice::XorSwizzleAttr":$swizzle);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    unsigned getElementBytes() const { return getElementType().getIntOrFloatBitWidth() / 8; }
+    unsigned getRowBytes() const { return getColumns() * getElementBytes(); }
+    unsigned getBytes() const { return getRows() * getRowBytes(); }
+  }];
+}
+
+def Sluice_TokenType : TypeDef<Sluice_Dialect, "Token"> {
+  let mnemonic = "token";
+  let summary = "an asynchronous copy that was issued";
+}
+
+//===-- Ops -------------------------------------------------------------------------------------===//
+
+class Sluice_Op<string mnemonic, list<Trait> traits = []> : Op<Sluice_Dialect, mnemonic, traits>;
+
+def Sluice_AttentionOp : Sluice_Op<"attention"> {
+  let summary = "forward attention over the kernel arguments of the enclosing function";
+  let description = [{
+    The enclosing function has the parameters of the attention kernarg table. A workgroup of `waves` waves
+    computes `tile_q` rows of one query head, in steps of `tile_kv` keys.
+  }];
+  let arguments = (ins TypeAttr:$element_type, I32Attr:$head_dim, I32Attr:$tile_q, I32Attr:$tile_kv,
+                       I32Attr:$waves);
+  let assemblyFormat = "attr-dict";
+  let hasVerifier = 1;
+}
+
+def Sluice_LdsAllocOp : Sluice_Op<"lds_alloc", [MemoryEffects<[MemAlloc]>]> {
+  let summary = "LDS for one tile, undefined until written";
+  let results = (outs Sluice_LdsTileType:$tile);
+  let assemblyFormat = "attr-dict `:` type($tile)";
+}
+
+def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "copy consecutive rows of global memory into an LDS tile, asynchronously, by the whole workgroup";
+  let description = [{
+    Row r of the tile receives row `first_row + r` of the source: the elements at
+    `base + (first_row + r) * row_stride`, or zeros where `first_row + r >= row_limit`. `row_stride` counts
+    elements. All waves execute it together. Nothing may read the tile before an `async_wait` on the token.
+  }];
+  let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
+                       Sluice_LdsTileType:$tile);
+  let results = (outs Sluice_TokenType:$token);
+  let assemblyFormat = [{
+    $base `[` $first_row `]` `limit` $row_limit `stride` $row_stride `into` $tile attr-dict `:` type($tile)
+  }];
+}
+
+def Sluice_AsyncWaitOp : Sluice_Op<"async_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "from here on the copy is visible to every wave of the workgroup";
+  let arguments = (ins Sluice_TokenType:$token);
+  let assemblyFormat = "$token attr-dict";
+}
+
+def Sluice_AsyncMarkOp : Sluice_Op<"async_mark", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "close the group of copies this wave has issued since its last mark";
+  let assemblyFormat = "attr-dict";
+}
+
+def Sluice_WaitMarksOp : Sluice_Op<"wait_marks", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until at most `outstanding` of this wave's marked groups are in flight";
+  let arguments = (ins ConfinedAttr<I32Attr, [IntNonNegative]>:$outstanding);
+  let assemblyFormat = "$outstanding attr-dict";
+}
+
+def Sluice_BarrierOp : Sluice_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "workgroup barrier that also completes this wave's LDS reads and writes";
+  let description = [{
+    Copies in flight stay in flight: only `wait_marks` completes them. Completing the LDS reads before the
+    barrier is what lets another wave overwrite the tile after it.
+  }];
+  let assemblyFormat = "attr-dict";
+}
+
+def Sluice_LoadToLdsOp : Sluice_Op<"load_to_lds", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "one direct-to-LDS load of a wave: lane i writes `bytes` bytes at `lds_offset + i * bytes`";
+  let description = [{
+    `lds_offset` (bytes from the start of the tile) is wave-uniform. `voffset` (bytes from the base of
+    `resource`) is per lane; lanes beyond the resource's extent write zeros.
+  }];
+  let arguments = (ins LLVM_PointerInAddressSpace<8>:$resource, I32:$voffset, Sluice_LdsTileType:$tile,
+                       I32:$lds_offset, I32Attr:$bytes);
+  let assemblyFormat = "$resource `[` $voffset `]` `into` $tile `[` $lds_offset `]` attr-dict `:` type($tile)";
+}
+
+def Sluice_LdsReadOp : Sluice_Op<"lds_read", [MemoryEffects<[MemRead]>]> {
+  let summary = "read consecutive elements of one row of a tile";
+  let description = [{
+    The elements (row, column), (row, column + 1) ... of the result's length, which lie in one chunk of the
+    tile's swizzle: `column` is a multiple of the length.
+  }];
+  let arguments = (ins Sluice_LdsTileType:$tile, I32:$row, I32:$column);
+  let results = (outs AnyVectorOfNonZeroRank:$value);
+  let assemblyFormat = "$tile `[` $row `,` $column `]` attr-dict `:` type($tile) `,` type($value)";
+  let hasVerifier = 1;
+}
+
+#endif // SLUICE_OPS

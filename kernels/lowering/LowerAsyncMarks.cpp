@@ -1,0 +1,125 @@
+//===- LowerAsyncMarks.cpp - marks and waits for marks to vmcnt waits -------------------------------------===//
+//
+// LLVM 22 has no mark: the hardware only counts this wave's vector-memory instructions, which complete in
+// order. "At most n marked groups in flight" is therefore "at most as many instructions in flight as were
+// issued after the (n+1)th youngest mark".
+//
+//   before: load_to_lds x8 ; async_mark ; load_to_lds x8 ; async_mark ; wait_marks 1
+//   after:  load_to_lds x8 ; load_to_lds x8 ; s_waitcnt vmcnt(8)
+//
+// A forward analysis keeps, for each of the youngest marks, the number of instructions issued since. Where
+// paths join it keeps the smaller number, and loops are iterated to a fixed point.
+//
+// Safe direction: a count may be too small (waits longer), never too large (a race). Only operations that
+// become exactly one vector-memory instruction are counted; others the backend may merge or remove.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "lowering/Passes.h"
+#include "lowering/WaitCounters.h"
+
+namespace sluice {
+#define GEN_PASS_DEF_LOWERASYNCMARKS
+#include "lowering/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// issuedSince[n]: instructions issued after the (n+1)th youngest mark. A mark that was never made needs no
+/// wait; it is simply absent.
+struct MarkState {
+  static constexpr size_t depth = 16;
+  SmallVector<unsigned> issuedSince;
+
+  void issue() {
+    for (unsigned &count : issuedSince) count = std::min(count + 1, maxVmcnt);
+  }
+  void mark() {
+    issuedSince.insert(issuedSince.begin(), 0);
+    // Beyond the depth, older marks are forgotten by folding them into the oldest one kept: smaller is safe.
+    if (issuedSince.size() > depth) issuedSince.resize(depth);
+  }
+  void meet(const MarkState &other) {
+    for (auto [mine, theirs] : llvm::zip(issuedSince, other.issuedSince)) mine = std::min(mine, theirs);
+    for (size_t n = issuedSince.size(); n < other.issuedSince.size(); ++n)
+      issuedSince.push_back(other.issuedSince[n]);
+  }
+  bool operator==(const MarkState &other) const { return issuedSince == other.issuedSince; }
+
+  unsigned vmcntFor(unsigned outstanding) const {
+    return outstanding < issuedSince.size() ? issuedSince[outstanding] : maxVmcnt;
+  }
+};
+
+class MarkAnalysis {
+public:
+  /// Records for every wait below `block` the vmcnt it needs, and returns the state at the block's end.
+  MarkState run(Block &block, MarkState state) {
+    for (Operation &op : block) {
+      if (isa<LoadToLdsOp>(op)) {
+        state.issue();
+      } else if (isa<AsyncMarkOp>(op)) {
+        state.mark();
+      } else if (auto wait = dyn_cast<WaitMarksOp>(op)) {
+        vmcnt[wait] = state.vmcntFor(wait.getOutstanding());
+      } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
+        // The body may run any number of times, none included: iterate until its entry state is stable. Counts
+        // only fall and the depth is bounded, so this ends.
+        for (;;) {
+          MarkState entry = state;
+          entry.meet(run(*loop.getBody(), state));
+          if (entry == state) break;
+          state = entry;
+        }
+      } else if (op.getNumRegions() != 0) {
+        MarkState joined;
+        bool first = true;
+        for (Region &region : op.getRegions()) {
+          MarkState end = region.empty() ? state : run(region.front(), state);
+          if (first) joined = end; else joined.meet(end);
+          first = false;
+        }
+        state = joined;
+      }
+    }
+    return state;
+  }
+
+  llvm::DenseMap<Operation *, unsigned> vmcnt;
+};
+
+struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
+  void runOnOperation() override {
+    gpu::GPUFuncOp kernel = getOperation();
+    bool undistributed = false;
+    kernel.walk([&](AsyncDmaOp copy) {
+      copy.emitError() << "must be distributed before marks can be counted";
+      undistributed = true;
+    });
+    if (undistributed) return signalPassFailure();
+
+    MarkAnalysis analysis;
+    for (Block &block : kernel.getBody()) analysis.run(block, {});
+    SmallVector<Operation *> done;
+    kernel.walk([&](Operation *op) {
+      if (auto wait = dyn_cast<WaitMarksOp>(op)) {
+        OpBuilder builder(wait);
+        // Fences of wavefront scope cost nothing in the machine code; they keep LDS reads behind the wait.
+        fence(builder, wait.getLoc());
+        ROCDL::SWaitcntOp::create(builder, wait.getLoc(), encodeWaitcnt(analysis.vmcnt[wait], maxLgkmcnt));
+        fence(builder, wait.getLoc());
+        done.push_back(wait);
+      } else if (isa<AsyncMarkOp>(op)) {
+        done.push_back(op);
+      }
+    });
+    for (Operation *op : done) op->erase();
+  }
+
+  static void fence(OpBuilder &builder, Location loc) {
+    LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "wavefront");
+  }
+};
+
+} // namespace
+} // namespace sluice

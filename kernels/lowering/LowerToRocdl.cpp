@@ -1,0 +1,163 @@
+//===- LowerToRocdl.cpp - LDS tiles and barriers to LLVM and ROCDL operations -----------------------------===//
+//
+//   lds_alloc    a byte range of one LDS array per kernel, and an alias scope
+//   lds_read     llvm.load from that range, swizzled, in the tile's scope, noalias with all other tiles
+//   load_to_lds  rocdl.raw.ptr.buffer.load.lds into that range, in the tile's scope
+//   barrier      s_waitcnt lgkmcnt(0) ; s_barrier, between fences of wavefront scope
+//
+// The scopes tell the backend which tile a direct-to-LDS load writes, so that it adds no vmcnt(0) before the
+// read of another. They are true because every tile has a static address of its own. A read is never noalias
+// with its own tile: if a wait of ours were missing, the backend would still put one there.
+//
+// The barrier is a raw s_barrier: a workgroup fence would drain the copies in flight with vmcnt(0). LDS reads
+// complete before it (lgkmcnt), because behind it another wave may overwrite what they read.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "lowering/Passes.h"
+#include "lowering/WaitCounters.h"
+#include "target/Chips.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace sluice {
+#define GEN_PASS_DEF_LOWERTOROCDL
+#include "lowering/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+constexpr unsigned ldsAddressSpace = 3;
+constexpr unsigned tileAlignment = 128; // one pass over the 32 banks
+
+struct TilePlace {
+  unsigned offset;
+  LLVM::AliasScopeAttr scope;
+};
+
+class KernelLowering {
+public:
+  KernelLowering(gpu::GPUModuleOp module, gpu::GPUFuncOp kernel) : module(module), kernel(kernel) {}
+
+  LogicalResult run(const Chip &chip) {
+    placeTiles();
+    if (arenaBytes > chip.ldsBytes)
+      return kernel.emitError() << "needs " << arenaBytes << " bytes of LDS; " << chip.name << " has "
+                                << chip.ldsBytes;
+    if (arenaBytes != 0) createArena();
+    SmallVector<Operation *> dead;
+    kernel.walk([&](Operation *op) {
+      OpBuilder builder(op);
+      if (auto read = dyn_cast<LdsReadOp>(op)) lower(builder, read);
+      else if (auto load = dyn_cast<LoadToLdsOp>(op)) lower(builder, load);
+      else if (auto barrier = dyn_cast<BarrierOp>(op)) lower(builder, barrier);
+      else return;
+      dead.push_back(op);
+    });
+    for (Operation *op : dead) op->erase();
+    for (auto &[tile, place] : places) tile.getDefiningOp()->erase();
+    return success();
+  }
+
+private:
+  void placeTiles() {
+    MLIRContext *context = kernel.getContext();
+    auto domain = LLVM::AliasScopeDomainAttr::get(context, StringAttr::get(context, kernel.getName() + ".lds"));
+    kernel.walk([&](LdsAllocOp alloc) {
+      unsigned offset = llvm::alignTo(arenaBytes, tileAlignment);
+      auto scope = LLVM::AliasScopeAttr::get(domain);
+      places[alloc.getTile()] = {offset, scope};
+      arenaBytes = offset + alloc.getTile().getType().getBytes();
+    });
+  }
+
+  void createArena() {
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), arenaBytes);
+    arena = LLVM::GlobalOp::create(builder, kernel.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal,
+                                   (kernel.getName() + "_lds").str(), Attribute(), tileAlignment, ldsAddressSpace);
+  }
+
+  ArrayAttr scopeOf(OpBuilder &builder, Value tile) { return builder.getArrayAttr({places[tile].scope}); }
+  ArrayAttr otherScopes(OpBuilder &builder, Value tile) {
+    SmallVector<Attribute> scopes;
+    for (auto &[other, place] : places)
+      if (other != tile) scopes.push_back(place.scope);
+    return scopes.empty() ? ArrayAttr() : builder.getArrayAttr(scopes);
+  }
+
+  Value pointer(OpBuilder &builder, Location loc, Value tile, Value byteOffset) {
+    auto type = LLVM::LLVMPointerType::get(builder.getContext(), ldsAddressSpace);
+    Value base = LLVM::AddressOfOp::create(builder, loc, arena);
+    Value start = LLVM::GEPOp::create(builder, loc, type, builder.getI8Type(), base,
+                                      ArrayRef<LLVM::GEPArg>{int32_t(places[tile].offset)},
+                                      LLVM::GEPNoWrapFlags::inbounds);
+    return LLVM::GEPOp::create(builder, loc, type, builder.getI8Type(), start, ArrayRef<LLVM::GEPArg>{byteOffset},
+                               LLVM::GEPNoWrapFlags::inbounds);
+  }
+
+  void lower(OpBuilder &builder, LdsReadOp read) {
+    Location loc = read.getLoc();
+    LdsTileType tile = read.getTile().getType();
+    auto i32 = [&](unsigned value) -> Value {
+      return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
+    };
+    Value column = swizzleColumn(builder, loc, tile, read.getRow(), read.getColumn());
+    Value rowOffset = arith::MulIOp::create(builder, loc, read.getRow(), i32(tile.getRowBytes()));
+    Value columnOffset = arith::MulIOp::create(builder, loc, column, i32(tile.getElementBytes()));
+    Value offset = arith::AddIOp::create(builder, loc, rowOffset, columnOffset);
+    auto vector = cast<VectorType>(read.getValue().getType());
+    unsigned bytes = vector.getNumElements() * tile.getElementBytes();
+    auto load = LLVM::LoadOp::create(builder, loc, vector, pointer(builder, loc, read.getTile(), offset),
+                                     /*alignment=*/bytes);
+    load.setAliasScopesAttr(scopeOf(builder, read.getTile()));
+    if (ArrayAttr others = otherScopes(builder, read.getTile())) load.setNoaliasScopesAttr(others);
+    read.getValue().replaceAllUsesWith(load.getResult());
+  }
+
+  void lower(OpBuilder &builder, LoadToLdsOp op) {
+    Location loc = op.getLoc();
+    auto i32 = [&](unsigned value) -> Value {
+      return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
+    };
+    auto load = ROCDL::RawPtrBufferLoadLdsOp::create(
+        builder, loc, TypeRange(),
+        ValueRange{op.getResource(), pointer(builder, loc, op.getTile(), op.getLdsOffset()), i32(op.getBytes()),
+                   op.getVoffset(), /*soffset=*/i32(0), /*offset=*/i32(0), /*aux=*/i32(0)});
+    load.setAliasScopesAttr(scopeOf(builder, op.getTile()));
+    if (ArrayAttr others = otherScopes(builder, op.getTile())) load.setNoaliasScopesAttr(others);
+  }
+
+  void lower(OpBuilder &builder, BarrierOp barrier) {
+    Location loc = barrier.getLoc();
+    auto fence = [&] { LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "wavefront"); };
+    fence();
+    ROCDL::SWaitcntOp::create(builder, loc, encodeWaitcnt(maxVmcnt, 0));
+    ROCDL::SBarrierOp::create(builder, loc);
+    fence();
+  }
+
+  gpu::GPUModuleOp module;
+  gpu::GPUFuncOp kernel;
+  LLVM::GlobalOp arena;
+  unsigned arenaBytes = 0;
+  llvm::MapVector<Value, TilePlace> places;
+};
+
+struct LowerToRocdlPass : impl::LowerToRocdlBase<LowerToRocdlPass> {
+  using LowerToRocdlBase::LowerToRocdlBase;
+
+  void runOnOperation() override {
+    const Chip *target = findChip(chip);
+    if (!target) {
+      getOperation().emitError() << "lower-sluice-to-rocdl: chip '" << chip << "' is not in the chip table";
+      return signalPassFailure();
+    }
+    for (gpu::GPUFuncOp kernel : getOperation().getOps<gpu::GPUFuncOp>())
+      if (failed(KernelLowering(getOperation(), kernel).run(*target))) return signalPassFailure();
+  }
+};
+
+} // namespace
+} // namespace sluice

@@ -1,0 +1,15 @@
+//===- Passes.h - lowering the sluice dialect to ROCDL ------------------------------------------*- C++ -*-===//
+#pragma once
+
+#include "dialect/Sluice.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Pass/Pass.h"
+
+namespace sluice {
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "lowering/Passes.h.inc"
+} // namespace sluice

@@ -1,0 +1,134 @@
+//===- Codegen.cpp - LLVM dialect to a linked gfx9 code object ---------------------------------------------===//
+//
+// Code object version 5 is what every ROCm since 5.5 loads; 6 is refused by older runtimes. The target is the bare
+// chip: xnack and sramecc unspecified load on every configuration.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "target/Codegen.h"
+
+#include "lld/Common/Driver.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+
+LLD_HAS_DRIVER(elf)
+
+using namespace mlir;
+
+namespace sluice {
+namespace {
+
+constexpr unsigned codeObjectVersion = 500;
+
+void initializeBackend() {
+  static const bool once = [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTarget();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmPrinter();
+    return true;
+  }();
+  (void)once;
+}
+
+std::unique_ptr<llvm::TargetMachine> createTargetMachine(const Chip &chip, std::string &error) {
+  initializeBackend();
+  llvm::Triple triple("amdgcn-amd-amdhsa");
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target) return nullptr;
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, chip.name, /*Features=*/"", {}, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+}
+
+void setKernelAttributes(llvm::Module &module, const CodegenOptions &options) {
+  module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", codeObjectVersion);
+  for (llvm::Function &function : module) {
+    if (function.getCallingConv() != llvm::CallingConv::AMDGPU_KERNEL) continue;
+    std::string waves = std::to_string(options.wavesPerSimd);
+    function.addFnAttr("amdgpu-waves-per-eu", waves + "," + waves);
+    // All matrix operands stay in VGPRs: moves to and from AccVGPRs would cost VALU time.
+    function.addFnAttr("amdgpu-agpr-alloc", "0");
+    // IEEE mode makes every maximum of possibly signalling NaNs quiet them first; nothing here relies on it.
+    function.addFnAttr("amdgpu-ieee", "false");
+  }
+}
+
+void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::PipelineTuningOptions tuning;
+  // Packed f32 arithmetic cannot run beside an MFMA; the SLP vectoriser would create it from scalar code.
+  tuning.SLPVectorization = false;
+  tuning.LoopUnrolling = false;
+  llvm::PassBuilder passes(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager callGraph;
+  llvm::ModuleAnalysisManager modules;
+  passes.registerModuleAnalyses(modules);
+  passes.registerCGSCCAnalyses(callGraph);
+  passes.registerFunctionAnalyses(functions);
+  passes.registerLoopAnalyses(loops);
+  passes.crossRegisterProxies(loops, functions, callGraph, modules);
+  passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef path) {
+  std::error_code code;
+  llvm::raw_fd_ostream file(path, code);
+  if (code) return failure();
+  llvm::legacy::PassManager passes;
+  if (machine.addPassesToEmitFile(passes, file, nullptr, llvm::CodeGenFileType::ObjectFile)) return failure();
+  passes.run(module);
+  file.flush();
+  return success(!file.has_error());
+}
+
+} // namespace
+
+FailureOr<CodeObject> compileToCodeObject(gpu::GPUModuleOp module, const CodegenOptions &options) {
+  MLIRContext *context = module.getContext();
+  registerBuiltinDialectTranslation(*context);
+  registerGPUDialectTranslation(*context);
+  registerLLVMDialectTranslation(*context);
+  registerROCDLDialectTranslation(*context);
+  llvm::LLVMContext llvmContext;
+  std::unique_ptr<llvm::Module> llvmModule = translateModuleToLLVMIR(module, llvmContext, "sluice");
+  if (!llvmModule) return module.emitError() << "cannot be translated to LLVM IR";
+
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = createTargetMachine(options.chip, error);
+  if (!machine) return module.emitError() << "no code generator for " << options.chip.name << ": " << error;
+  llvmModule->setTargetTriple(machine->getTargetTriple());
+  llvmModule->setDataLayout(machine->createDataLayout());
+  setKernelAttributes(*llvmModule, options);
+  optimize(*llvmModule, *machine);
+  CodeObject result;
+  llvm::raw_string_ostream(result.llvmIr) << *llvmModule;
+
+  llvm::SmallString<128> object(options.scratchFolder), linked(options.scratchFolder);
+  llvm::sys::path::append(object, "kernel.o");
+  llvm::sys::path::append(linked, "kernel.hsaco");
+  if (failed(emitObject(*llvmModule, *machine, object)))
+    return module.emitError() << "cannot write the object file " << object;
+  std::string diagnostics;
+  llvm::raw_string_ostream diagnosticStream(diagnostics);
+  lld::Result status = lld::lldMain({"ld.lld", "-shared", "--no-undefined", object.c_str(), "-o", linked.c_str()},
+                                    llvm::nulls(), diagnosticStream, {{lld::Gnu, &lld::elf::link}});
+  if (status.retCode != 0) return module.emitError() << "lld: " << diagnostics;
+  auto file = llvm::MemoryBuffer::getFile(linked, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!file) return module.emitError() << "cannot read " << linked << ": " << file.getError().message();
+  result.elf.assign((*file)->getBufferStart(), (*file)->getBufferEnd());
+  return result;
+}
+
+} // namespace sluice

@@ -1,0 +1,21 @@
+//===- sluice-opt.cpp - run any pass of the kernel pipeline alone ------------------------------------------===//
+#include "attention/Passes.h"
+#include "lowering/Passes.h"
+#include "tools/Pipeline.h"
+#include "transforms/Passes.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllPasses.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  mlir::registerAllDialects(registry);
+  registry.insert<sluice::SluiceDialect>();
+  mlir::registerAllPasses();
+  sluice::registerSluiceAttentionPasses();
+  sluice::registerSluiceTransformsPasses();
+  sluice::registerSluiceLoweringPasses();
+  sluice::registerKernelPipeline();
+  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "sluice kernel pipeline driver\n", registry));
+}

@@ -1,0 +1,20 @@
+//===- Passes.td - passes over the sluice dialect ---------------------------------*- tablegen -*-===//
+#ifndef SLUICE_TRANSFORMS_PASSES
+#define SLUICE_TRANSFORMS_PASSES
+
+include "mlir/Pass/PassBase.td"
+
+def PipelineAsyncCopies : Pass<"pipeline-async-copies", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "overlap the copies of a loop with the work of earlier iterations";
+  let options = [Option<"stages", "stages", "unsigned", /*default=*/"2", "LDS buffers per copied tile">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::sluice::SluiceDialect"];
+}
+
+def DistributeAsyncDma : Pass<"distribute-async-dma", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "turn workgroup-level copies into the direct-to-LDS loads of each wave";
+  let options = [Option<"chip", "chip", "std::string", /*default=*/"\"gfx942\"", "chip of the chip table">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::ROCDL::ROCDLDialect", "::sluice::SluiceDialect"];
+}
+
+#endif // SLUICE_TRANSFORMS_PASSES

@@ -1,0 +1,252 @@
+//===- PipelineAsyncCopies.cpp - overlap copies with the work of earlier iterations ----------------------===//
+//
+// A loop that copies tiles into LDS and then works on them is given N LDS slots per tile. The copy for
+// iteration t + N - 1 is issued in iteration t, so that a whole iteration or more hides its latency.
+//
+//   before:                                  after (N = 2, one tile):
+//     scf.for %t = 0 to %T step 1 {            async_dma tile 0 -> slot 0 ; async_mark
+//       %c = async_dma tile t -> %tile         scf.for %t = 0 to %T step 2 {
+//       async_wait %c                            wait_marks 0 ; barrier
+//       work(%tile)                              async_dma tile t+1 -> slot 1 ; async_mark
+//       barrier                                  work(slot 0)
+//     }                                          scf.if t+1 < T { the same with the slots exchanged } }
+//                                              wait_marks 0
+//
+// The loop is unrolled N times so that every slot has a static address: the backend can then tell the slots
+// apart and adds no wait of its own.
+//
+// Why one barrier per copy is enough. `wait_marks` completes this wave's part of tile t; the barrier extends
+// that to all waves (read after write). The same barrier stands between the work of iteration t - 1 in every
+// wave and the copy issued behind it, which overwrites the slot of iteration t - 1 (write after read): the
+// barrier op completes LDS reads first. The barrier that ended the original loop body is therefore dropped.
+//
+// A copy beyond the last iteration is still issued (its rows are past the limit or simply unused): every wave
+// then has the same number of marks in flight in every iteration, and the waits stay exact.
+//
+// Safe direction: waiting for more marks than needed is slow; waiting for fewer is a race. A loop that does
+// not have this shape is left as it is, with a remark that says why: unpipelined code is correct.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "transforms/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace sluice {
+#define GEN_PASS_DEF_PIPELINEASYNCCOPIES
+#include "transforms/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// One copied tile of the loop: the copy, the wait for it, and the operations that compute its operands.
+struct CopyGroup {
+  AsyncDmaOp copy;
+  AsyncWaitOp wait;
+  SmallVector<Operation *> slice; // in block order, all pure
+};
+
+struct PipelinePlan {
+  scf::ForOp loop;
+  SmallVector<CopyGroup> groups; // in issue order, which is also the order of the waits
+  BarrierOp trailingBarrier;     // frees the tiles for the next iteration; null if the loop has none
+};
+
+/// Collects in block order what `copy` needs from inside the loop body. Fails, naming the obstacle, where that
+/// is more than pure functions of the induction variable.
+FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, AsyncDmaOp copy, std::string &reason) {
+  llvm::SetVector<Operation *> needed;
+  SmallVector<Value> pending(copy->getOperands());
+  while (!pending.empty()) {
+    Value value = pending.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (argument.getOwner() == loop.getBody() && argument != loop.getInductionVar()) {
+        reason = "the source of a copy depends on a value carried by the loop";
+        return failure();
+      }
+      continue;
+    }
+    Operation *definition = value.getDefiningOp();
+    if (definition->getBlock() != loop.getBody()) continue;
+    if (!isPure(definition) || definition->getNumRegions() != 0) {
+      reason = "the source of a copy is computed by '" + definition->getName().getStringRef().str() +
+               "', which cannot be repeated ahead of time";
+      return failure();
+    }
+    if (needed.insert(definition)) llvm::append_range(pending, definition->getOperands());
+  }
+  SmallVector<Operation *> ordered(needed.begin(), needed.end());
+  llvm::sort(ordered, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return ordered;
+}
+
+/// Looks only. Fails with the reason why the loop stays as it is.
+FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, std::string &reason) {
+  PipelinePlan plan{loop, {}, {}};
+  auto decline = [&](const llvm::Twine &why) {
+    reason = why.str();
+    return failure();
+  };
+  if (getConstantIntValue(loop.getStep()) != 1) return decline("its step is not 1");
+
+  Block *body = loop.getBody();
+  for (AsyncDmaOp copy : body->getOps<AsyncDmaOp>()) {
+    CopyGroup group{copy, {}, {}};
+    if (!copy.getToken().hasOneUse()) return decline("a copy does not have exactly one wait");
+    group.wait = dyn_cast<AsyncWaitOp>(*copy.getToken().user_begin());
+    if (!group.wait || group.wait->getBlock() != body) return decline("the wait for a copy is not in its loop body");
+    auto alloc = copy.getTile().getDefiningOp<LdsAllocOp>();
+    if (!alloc || loop->isAncestor(alloc)) return decline("a copied tile is not allocated before the loop");
+    for (Operation *user : alloc->getUsers()) {
+      if (user == copy) continue;
+      Operation *inBody = body->findAncestorOpInBlock(*user);
+      if (!inBody) return decline("a copied tile is used outside the loop");
+      if (isa<AsyncDmaOp>(user)) return decline("two copies of the loop write the same tile");
+      if (!group.wait->isBeforeInBlock(inBody)) return decline("a copied tile is read before the wait for its copy");
+    }
+    FailureOr<SmallVector<Operation *>> slice = operandSlice(loop, copy, reason);
+    if (failed(slice)) return failure();
+    group.slice = *slice;
+    if (!plan.groups.empty() && !plan.groups.back().wait->isBeforeInBlock(group.wait))
+      return decline("the waits are not in the order of the copies");
+    plan.groups.push_back(group);
+  }
+  if (plan.groups.empty()) return decline("it has no asynchronous copy");
+
+  plan.trailingBarrier = dyn_cast_or_null<BarrierOp>(body->getTerminator()->getPrevNode());
+  bool otherBarrier = false;
+  loop->walk([&](BarrierOp barrier) { otherBarrier |= barrier != plan.trailingBarrier; });
+  if (otherBarrier) return decline("it has a barrier that is not the last operation of its body");
+  return plan;
+}
+
+/// Writes the pipelined loop. Cannot fail.
+class PipelineRewriter {
+public:
+  PipelineRewriter(PipelinePlan &plan, unsigned stages)
+      : plan(plan), loop(plan.loop), stages(stages), builder(plan.loop), loc(plan.loop.getLoc()) {}
+
+  void rewrite() {
+    allocateSlots();
+    for (unsigned tile = 0; tile + 1 < stages; ++tile)
+      for (CopyGroup &group : plan.groups) issue(group, add(loop.getLowerBound(), tile), tile);
+
+    auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), constant(stages),
+                                        loop.getInitArgs());
+    if (!pipelined.getBody()->empty()) pipelined.getBody()->getTerminator()->erase();
+    builder.setInsertionPointToStart(pipelined.getBody());
+    SmallVector<Value> carried(pipelined.getRegionIterArgs());
+    for (unsigned slot = 0; slot < stages; ++slot) {
+      Value iteration = add(pipelined.getInductionVar(), slot);
+      carried = slot == 0 ? stage(iteration, slot, carried) : guardedStage(iteration, slot, carried);
+    }
+    scf::YieldOp::create(builder, loc, carried);
+
+    // What was issued beyond the last iteration must land before the LDS is used for anything else, or given back.
+    builder.setInsertionPointAfter(pipelined);
+    WaitMarksOp::create(builder, loc, 0);
+    loop->replaceAllUsesWith(pipelined.getResults());
+    loop->erase();
+    for (auto &[tile, slots] : slotsOf) tile.getDefiningOp()->erase();
+  }
+
+private:
+  Value constant(unsigned value) {
+    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(loop.getInductionVar().getType(), value));
+  }
+  Value add(Value base, unsigned offset) {
+    return offset == 0 ? base : arith::AddIOp::create(builder, loc, base, constant(offset)).getResult();
+  }
+
+  void allocateSlots() {
+    for (CopyGroup &group : plan.groups) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPoint(group.copy.getTile().getDefiningOp());
+      for (unsigned slot = 0; slot < stages; ++slot)
+        slotsOf[group.copy.getTile()].push_back(LdsAllocOp::create(builder, loc, group.copy.getTile().getType()));
+    }
+  }
+
+  /// The copy of `group` for the iteration of that number, into `slot`, closed by its own mark.
+  void issue(CopyGroup &group, Value iteration, unsigned slot) {
+    IRMapping map;
+    map.map(loop.getInductionVar(), iteration);
+    map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
+    for (Operation *op : group.slice) builder.clone(*op, map);
+    builder.clone(*group.copy, map);
+    AsyncMarkOp::create(builder, loc);
+  }
+
+  /// One iteration on one slot; returns the values it carries on.
+  SmallVector<Value> stage(Value iteration, unsigned slot, ValueRange carried) {
+    IRMapping map;
+    map.map(loop.getInductionVar(), iteration);
+    map.map(loop.getRegionIterArgs(), carried);
+    for (CopyGroup &group : plan.groups) map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
+    // In flight when a group is waited for: the groups behind it, up to the one issued last, stages - 1
+    // iterations ahead. All of them are younger, so all may stay.
+    unsigned younger = (stages - 1) * plan.groups.size() - 1;
+    for (Operation &op : loop.getBody()->without_terminator()) {
+      if (isa<AsyncDmaOp>(op) || &op == plan.trailingBarrier) continue;
+      if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
+        WaitMarksOp::create(builder, loc, younger);
+        BarrierOp::create(builder, loc);
+        CopyGroup &group = *llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.wait == wait; });
+        issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
+        continue;
+      }
+      builder.clone(op, map);
+    }
+    SmallVector<Value> results;
+    for (Value value : loop.getBody()->getTerminator()->getOperands()) results.push_back(map.lookupOrDefault(value));
+    return results;
+  }
+
+  SmallVector<Value> guardedStage(Value iteration, unsigned slot, ValueRange carried) {
+    Value inRange =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, iteration, loop.getUpperBound());
+    auto branch = scf::IfOp::create(builder, loc, TypeRange(carried), inRange, /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(builder, loc, stage(iteration, slot, carried));
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, loc, carried);
+    return SmallVector<Value>(branch.getResults());
+  }
+
+  PipelinePlan &plan;
+  scf::ForOp loop;
+  unsigned stages;
+  OpBuilder builder;
+  Location loc;
+  llvm::MapVector<Value, SmallVector<Value>> slotsOf;
+};
+
+struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopiesPass> {
+  using PipelineAsyncCopiesBase::PipelineAsyncCopiesBase;
+
+  void runOnOperation() override {
+    if (stages < 1 || stages > 4) {
+      getOperation().emitError() << "pipeline-async-copies: stages is " << stages << "; 1 to 4 are supported";
+      return signalPassFailure();
+    }
+    if (stages == 1) return; // one slot: nothing to overlap
+    SmallVector<scf::ForOp> loops;
+    getOperation().walk([&](scf::ForOp loop) {
+      if (!loop.getBody()->getOps<AsyncDmaOp>().empty()) loops.push_back(loop);
+    });
+    for (scf::ForOp loop : loops) {
+      std::string reason;
+      FailureOr<PipelinePlan> plan = planPipeline(loop, reason);
+      if (failed(plan)) {
+        loop.emitRemark() << "not pipelined: " << reason;
+        continue;
+      }
+      PipelineRewriter(*plan, stages).rewrite();
+    }
+  }
+};
+
+} // namespace
+} // namespace sluice
