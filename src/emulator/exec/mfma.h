@@ -27,11 +27,11 @@ struct MfmaShape {
   MfmaInput input;
   /// Passes of four clocks the matrix core is busy: what the wait states between instructions count in.
   uint8_t passes;
-  /// Elements of A (and of B) that one lane holds consecutively in k: its whole A operand.
-  uint8_t lane_elements;
 
+  /// Elements of A (and of B) that one lane holds, consecutive in k.
+  uint32_t lane_elements() const { return uint32_t(m) * k * blocks / 64u; }
   /// Registers of A (and of B), and of C (and of D), per lane.
-  uint32_t a_registers() const { return input == MfmaInput::f32 ? 1u : (lane_elements + 1u) / 2u; }
+  uint32_t a_registers() const { return input == MfmaInput::f32 ? lane_elements() : lane_elements() / 2u; }
   uint32_t c_registers() const { return uint32_t(m) * n * blocks / 64u; }
   uint64_t multiply_adds() const { return uint64_t(m) * n * k * blocks; }
 
@@ -39,8 +39,9 @@ struct MfmaShape {
 };
 
 /// The shape of an MFMA mnemonic as the assembler prints it ("v_mfma_f32_32x32x8_f16"; the older spellings
-/// "v_mfma_f32_32x32x8f16", "v_mfma_f32_32x32x8bf16_1k" and an "_e64" ending are understood), or nothing for
-/// anything this machine does not execute.
+/// "v_mfma_f32_32x32x8f16" and "v_mfma_f32_32x32x8bf16_1k", either case and an "_e64" ending are understood),
+/// or nothing for anything this machine does not execute. The bf16 shapes of half the depth that gfx90a still
+/// had ("v_mfma_f32_32x32x4bf16") do not exist on gfx942.
 std::optional<MfmaShape> mfma_shape(std::string_view mnemonic);
 
 /// Every shape the machine executes, with the assembler's mnemonic.
@@ -77,7 +78,7 @@ MfmaElement mfma_b_element(const MfmaShape &shape, uint32_t lane, uint32_t eleme
 MfmaElement mfma_c_element(const MfmaShape &shape, uint32_t lane, uint32_t element);
 
 /// The instruction sets a routine exists for. `mfma` uses the best one the processor has; the tests run each.
-enum class MfmaPath : uint8_t { model, portable, avx2, avx512 };
+enum class MfmaPath : uint8_t { portable, avx2, avx512 };
 bool mfma_path_available(MfmaPath path);
 void mfma_on_path(MfmaPath path, const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
                   const uint32_t *c, uint32_t c_constant = 0);

@@ -1,0 +1,266 @@
+//===- mfma_avx512.cpp - MFMA sums, sixteen columns at a time -------------------------------------------===//
+//
+// The arithmetic of mfma.cpp on AVX-512. Operands are scaled so that their products are exact in f32, with
+// exponents that fit in int8: an f16 by a constant, a bf16 by its row's (column's) largest exponent in the
+// group. Cutting a product toward zero is then a conversion to integer. Elements that leave these ranges are
+// redone one by one by the plain form.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/exec/mfma_paths.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+#define SLUICE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+#define SLUICE_AVX512_INLINE SLUICE_AVX512 __attribute__((always_inline)) inline
+
+namespace sluice::emulator::detail {
+
+namespace {
+
+constexpr int32_t zero_exponent = -128;  // in int8: absorbs what is added to it
+constexpr int32_t lowest_exponent = -60; // smaller ones are not told apart
+constexpr int32_t nothing = -300;        // the exponent of a zero, below every exponent of a value
+constexpr int32_t f16_base = 15;
+
+/// A or B of one instruction: [element of the lane][lane].
+struct alignas(64) Operand {
+  float value[4][64];
+  int8_t exponent[4][64];
+  int32_t base[2][64]; // what the exponents are relative to, by group and row (column); bf16 only
+};
+
+SLUICE_AVX512_INLINE __m512i element_bits(const uint32_t *registers, uint32_t element, uint32_t lane) {
+  const __m512i pair = _mm512_loadu_si512(registers + (element / 2) * 64 + lane);
+  return element % 2 ? _mm512_srli_epi32(pair, 16) : _mm512_and_si512(pair, _mm512_set1_epi32(0xffff));
+}
+
+/// False if an element is an Inf or a NaN.
+SLUICE_AVX512_INLINE bool decode_f16(const uint32_t *registers, Operand &operand) {
+  const __m512i infinite = _mm512_set1_epi32(31);
+  __mmask16 special = 0;
+  for (uint32_t element = 0; element < 4; ++element)
+    for (uint32_t lane = 0; lane < 64; lane += 16) {
+      const __m512i bits = element_bits(registers, element, lane);
+      const __m512i field = _mm512_and_si512(_mm512_srli_epi32(bits, 10), infinite);
+      special |= _mm512_cmpeq_epi32_mask(field, infinite);
+      const __mmask16 nonzero = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x7fff));
+      const __m512i exponent = _mm512_mask_sub_epi32(_mm512_set1_epi32(zero_exponent), nonzero,
+                                                     _mm512_max_epi32(field, _mm512_set1_epi32(1)),
+                                                     _mm512_set1_epi32(15 + f16_base));
+      const __m512 value =
+          _mm512_mul_ps(_mm512_cvtph_ps(_mm512_cvtepi32_epi16(bits)), _mm512_set1_ps(0x1p-15f));
+      _mm512_store_ps(&operand.value[element][lane], value);
+      _mm_store_si128(reinterpret_cast<__m128i *>(&operand.exponent[element][lane]),
+                      _mm512_cvtepi32_epi8(exponent));
+    }
+  return special == 0;
+}
+
+/// `extent` is M (or N): a row's elements of one group lie in the lanes apart by it.
+SLUICE_AVX512_INLINE bool decode_bf16(const uint32_t *registers, const MfmaShape &shape, Operand &operand) {
+  const uint32_t extent = shape.m;
+  const uint32_t run_count = shape.blocks > 1 ? 1 : 64 / extent; // runs of four k
+  const __m512i infinite = _mm512_set1_epi32(255);
+  alignas(64) int32_t raw_exponent[4][64];
+  __mmask16 special = 0;
+  for (uint32_t element = 0; element < 4; ++element)
+    for (uint32_t lane = 0; lane < 64; lane += 16) {
+      const __m512i bits = element_bits(registers, element, lane);
+      const __m512i field = _mm512_and_si512(_mm512_srli_epi32(bits, 7), infinite);
+      special |= _mm512_cmpeq_epi32_mask(field, infinite);
+      const __mmask16 nonzero = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x7fff));
+      _mm512_store_si512(&raw_exponent[element][lane],
+                         _mm512_mask_sub_epi32(_mm512_set1_epi32(nothing), nonzero,
+                                               _mm512_max_epi32(field, _mm512_set1_epi32(1)),
+                                               _mm512_set1_epi32(127)));
+    }
+  if (special != 0) return false;
+  for (uint32_t lane = 0; lane < 64; lane += 16) {
+    const uint32_t group = run_count > 1 ? lane / extent / 2 : 0;
+    const uint32_t row = run_count > 1 ? lane % extent : lane; // of the group's base
+    __m512i base = _mm512_set1_epi32(nothing);
+    for (uint32_t run = 0; run < (run_count > 1 ? 2u : 1u); ++run)
+      for (uint32_t element = 0; element < 4; ++element) {
+        const uint32_t at = run_count > 1 ? (2 * group + run) * extent + row : lane;
+        base = _mm512_max_epi32(base, _mm512_load_si512(&raw_exponent[element][at]));
+      }
+    _mm512_store_si512(&operand.base[group][row], base);
+    const __m512 down = _mm512_cvtepi32_ps(_mm512_sub_epi32(_mm512_setzero_si512(), base));
+    for (uint32_t element = 0; element < 4; ++element) {
+      const __m512 value = _mm512_castsi512_ps(_mm512_slli_epi32(element_bits(registers, element, lane), 16));
+      _mm512_store_ps(&operand.value[element][lane], _mm512_scalef_ps(value, down));
+      const __m512i raw = _mm512_load_si512(&raw_exponent[element][lane]);
+      const __mmask16 nonzero = _mm512_cmpneq_epi32_mask(raw, _mm512_set1_epi32(nothing));
+      const __m512i relative =
+          _mm512_mask_max_epi32(_mm512_set1_epi32(zero_exponent), nonzero, _mm512_sub_epi32(raw, base),
+                                _mm512_set1_epi32(lowest_exponent));
+      _mm_store_si128(reinterpret_cast<__m128i *>(&operand.exponent[element][lane]),
+                      _mm512_cvtepi32_epi8(relative));
+    }
+  }
+  return true;
+}
+
+/// floor(x * 2^shift) of eight doubles.
+SLUICE_AVX512_INLINE __m512d cut(__m512d x, __m256i shift) {
+  return _mm512_roundscale_pd(_mm512_scalef_pd(x, _mm512_cvtepi32_pd(shift)),
+                              _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
+}
+
+/// Steps 3 and 4 for eight elements: the group's sum and the accumulator to the new accumulator.
+SLUICE_AVX512_INLINE __m256 accumulate(__m256i sum, __m256 c, __m256i exponent, __m256i common) {
+  const __m256i sum_shift = _mm256_add_epi32(_mm256_sub_epi32(exponent, common), _mm256_set1_epi32(7));
+  const __m256i c_shift = _mm256_sub_epi32(_mm256_set1_epi32(24), common);
+  const __m256i back = _mm256_sub_epi32(common, _mm256_set1_epi32(31));
+  const __m512d products = cut(_mm512_cvtepi32_pd(sum), sum_shift);
+  const __m512d accumulator = cut(_mm512_cvtps_pd(c), c_shift);
+  const __m512d total = _mm512_fmadd_pd(accumulator, _mm512_set1_pd(128.0), products);
+  return _mm512_cvtpd_ps(_mm512_scalef_pd(total, _mm512_cvtepi32_pd(back)));
+}
+
+SLUICE_AVX512_INLINE __m256i low_half(__m512i x) {
+  return _mm512_castsi512_si256(x);
+}
+SLUICE_AVX512_INLINE __m256i high_half(__m512i x) {
+  return _mm512_extracti64x4_epi64(x, 1);
+}
+
+template <bool is_bf16, uint32_t count>
+SLUICE_AVX512 bool half_tiles(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
+                              const uint32_t *c, uint32_t c_constant) {
+  Operand x;
+  Operand y;
+  if (is_bf16 ? !decode_bf16(a, shape, x) || !decode_bf16(b, shape, y)
+              : !decode_f16(a, x) || !decode_f16(b, y))
+    return false;
+
+  const uint32_t n = shape.n;
+  const uint32_t groups = shape.k / count;
+  alignas(64) int8_t exponents[32 * 32];
+  for (uint32_t block = 0; block < shape.blocks; ++block)
+    for (uint32_t group = 0; group < groups; ++group) {
+      const uint32_t run = block + 2 * group; // of four k, or the block
+      // Largest product exponent of every element, a row at a time.
+      for (uint32_t i = 0; i < shape.m; ++i) {
+        if (n == 32) {
+          __m256i largest = _mm256_set1_epi8(zero_exponent);
+#pragma GCC unroll 8
+          for (uint32_t t = 0; t < count; ++t) {
+            const uint32_t lane = n * (run + t / 4);
+            const __m256i sum = _mm256_adds_epi8(
+                _mm256_set1_epi8(x.exponent[t % 4][lane + i]),
+                _mm256_load_si256(reinterpret_cast<const __m256i *>(&y.exponent[t % 4][lane])));
+            largest = _mm256_max_epi8(largest, sum);
+          }
+          _mm256_store_si256(reinterpret_cast<__m256i *>(exponents + i * n), largest);
+        } else {
+          __m128i largest = _mm_set1_epi8(zero_exponent);
+#pragma GCC unroll 8
+          for (uint32_t t = 0; t < count; ++t) {
+            const uint32_t lane = n * (run + t / 4);
+            const __m128i sum =
+                _mm_adds_epi8(_mm_set1_epi8(x.exponent[t % 4][lane + i]),
+                              _mm_load_si128(reinterpret_cast<const __m128i *>(&y.exponent[t % 4][lane])));
+            largest = _mm_max_epi8(largest, sum);
+          }
+          _mm_store_si128(reinterpret_cast<__m128i *>(exponents + i * n), largest);
+        }
+      }
+
+      const uint32_t base_at = shape.blocks > 1 ? n * block : 0;
+      for (uint32_t column = 0; column < n; column += 16) {
+        __m512 factor[count];
+#pragma GCC unroll 8
+        for (uint32_t t = 0; t < count; ++t)
+          factor[t] = _mm512_load_ps(&y.value[t % 4][n * (run + t / 4) + column]);
+        for (uint32_t i = 0; i < shape.m; ++i) {
+          const uint32_t at = c_row(shape, block, i) + column;
+          const __m512i c_bits = group > 0 ? _mm512_loadu_si512(d + at)
+                                 : c       ? _mm512_loadu_si512(c + at)
+                                           : _mm512_set1_epi32(int32_t(c_constant));
+          const __m512i relative = _mm512_cvtepi8_epi32(
+              _mm_load_si128(reinterpret_cast<const __m128i *>(exponents + i * n + column)));
+          // 2^(24 - E): brings a product to integer units of its last kept bit.
+          const __m512 scale = _mm512_castsi512_ps(
+              _mm512_slli_epi32(_mm512_sub_epi32(_mm512_set1_epi32(24 + 127), relative), 23));
+          __m512i sum = _mm512_setzero_si512();
+#pragma GCC unroll 8
+          for (uint32_t t = 0; t < count; ++t) {
+            const __m512 product =
+                _mm512_mul_ps(_mm512_set1_ps(x.value[t % 4][n * (run + t / 4) + i]), factor[t]);
+            sum = _mm512_add_epi32(sum, _mm512_cvttps_epi32(_mm512_mul_ps(product, scale)));
+          }
+
+          const __m512i none = _mm512_set1_epi32(nothing);
+          const __mmask16 any_product = _mm512_cmpneq_epi32_mask(relative, _mm512_set1_epi32(zero_exponent));
+          __m512i base = _mm512_set1_epi32(2 * f16_base);
+          if (is_bf16)
+            base = _mm512_add_epi32(_mm512_set1_epi32(x.base[group][base_at + i]),
+                                    _mm512_load_si512(&y.base[group][base_at + column]));
+          const __m512i exponent = _mm512_mask_add_epi32(none, any_product, relative, base);
+          const __m512i field = _mm512_and_si512(_mm512_srli_epi32(c_bits, 23), _mm512_set1_epi32(255));
+          const __mmask16 c_nonzero = _mm512_test_epi32_mask(c_bits, _mm512_set1_epi32(0x7fffffff));
+          const __m512i c_exponent = _mm512_mask_sub_epi32(
+              none, c_nonzero, _mm512_max_epi32(field, _mm512_set1_epi32(1)), _mm512_set1_epi32(127));
+          const __m512i common = _mm512_max_epi32(exponent, c_exponent);
+          const __m512 c_value = _mm512_castsi512_ps(c_bits);
+          const __m256 low = accumulate(low_half(sum), _mm512_castps512_ps256(c_value), low_half(exponent),
+                                        low_half(common));
+          const __m256 high = accumulate(high_half(sum), _mm512_extractf32x8_ps(c_value, 1),
+                                         high_half(exponent), high_half(common));
+          const __m512 result = _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
+
+          __mmask16 redo = _mm512_cmpeq_epi32_mask(field, _mm512_set1_epi32(255));
+          if (is_bf16)
+            redo |= _mm512_cmpgt_epi32_mask(exponent, _mm512_set1_epi32(126)) |
+                    (_mm512_cmple_epi32_mask(relative, _mm512_set1_epi32(lowest_exponent)) & any_product);
+          if (redo == 0) [[likely]] {
+            _mm512_storeu_ps(d + at, result);
+          } else {
+            alignas(64) uint32_t before[16];
+            alignas(64) uint32_t after[16];
+            _mm512_store_si512(before, c_bits);
+            _mm512_store_ps(after, result);
+            for (uint32_t lane = 0; lane < 16; ++lane)
+              if (redo >> lane & 1)
+                after[lane] = redo_element(shape, a, b, block, i, column + lane, group, before[lane]);
+            _mm512_storeu_si512(d + at, _mm512_load_si512(after));
+          }
+        }
+      }
+    }
+  return true;
+}
+
+} // namespace
+
+bool mfma_half_avx512(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
+                      const uint32_t *c, uint32_t c_constant) {
+  const bool is_bf16 = shape.input == MfmaInput::bf16;
+  if (shape.k == 4)
+    return (is_bf16 ? half_tiles<true, 4> : half_tiles<false, 4>)(shape, d, a, b, c, c_constant);
+  return (is_bf16 ? half_tiles<true, 8> : half_tiles<false, 8>)(shape, d, a, b, c, c_constant);
+}
+
+SLUICE_AVX512 void mfma_single_avx512(const MfmaShape &shape, uint32_t *d, const uint32_t *a,
+                                      const uint32_t *b, const uint32_t *c, uint32_t c_constant) {
+  const uint32_t n = shape.n;
+  for (uint32_t block = 0; block < shape.blocks; ++block)
+    for (uint32_t i = 0; i < shape.m; ++i)
+      for (uint32_t column = 0; column < n; column += 16) {
+        const uint32_t at = c_row(shape, block, i) + column;
+        __m512 sum =
+            c ? _mm512_loadu_ps(c + at) : _mm512_castsi512_ps(_mm512_set1_epi32(int32_t(c_constant)));
+        for (uint32_t k = 0; k < shape.k; ++k)
+          sum = _mm512_fmadd_ps(
+              _mm512_castsi512_ps(_mm512_set1_epi32(int32_t(a[i + n * (block + k)]))),
+              _mm512_loadu_ps(reinterpret_cast<const float *>(b + n * (block + k) + column)), sum);
+        const __mmask16 nan = _mm512_cmp_ps_mask(sum, sum, _CMP_UNORD_Q);
+        _mm512_storeu_si512(d + at, _mm512_mask_mov_epi32(_mm512_castps_si512(sum), nan,
+                                                          _mm512_set1_epi32(int32_t(canonical_nan))));
+      }
+}
+
+} // namespace sluice::emulator::detail
+#endif
