@@ -57,9 +57,12 @@ std::string plain_spelling(std::string_view mnemonic) {
   for (char c : mnemonic)
     text += char(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
   if (!text.starts_with(prefix)) return {};
-  for (std::string_view ending : {"_e64", "_1k"})
-    if (text.ends_with(ending)) text.resize(text.size() - ending.size());
+  if (text.ends_with("_e64")) text.resize(text.size() - 4);
+  const bool deep = text.ends_with("_1k");
+  if (deep) text.resize(text.size() - 3);
   std::string plain = text.substr(prefix.size());
+  // Without "_1k", the older spelling of a bf16 shape is an instruction of half the depth, of gfx90a.
+  if (!deep && plain.find('_') == std::string::npos && plain.ends_with("bf16")) return {};
   // "32x32x4_2b_f16" and "32x32x8_f16": the block count follows from the three extents.
   if (const size_t first = plain.find('_'); first != std::string::npos) {
     const size_t last = plain.rfind('_');
