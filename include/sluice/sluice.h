@@ -1,0 +1,693 @@
+/*===- sluice.h - attention for AMD Instinct GPUs, the C ABI ------------------------------------------===
+ *
+ * The one header of libsluice.so. Describe a problem, ask whether it is supported and what it needs,
+ * make a plan, run it as often as you like. Kernels are inside the library; HIP is found in the process
+ * at run time, so there is nothing else to install, and without a GPU the same machine code runs on the
+ * bundled gfx942 emulator.
+ *
+ * Rules that hold everywhere:
+ *
+ * - A request is computed correctly or refused with a reason. No field is ever accepted and ignored.
+ * - Every function that can refuse takes a nullable `sluice_error *` and returns a `sluice_status`. The
+ *   library never prints, aborts, throws, or installs handlers.
+ * - Sized structs begin with `struct_size`, which the caller sets to sizeof of the struct it compiled
+ *   against; the sluice_*_init functions do that and zero the rest. Structs only grow, at their end. A
+ *   library that knows fewer fields than the caller refuses with SLUICE_NEWER_STRUCT if an unknown
+ *   field is not zero.
+ * - A zero field means the default; where there is none (types, heads, head dims, extents), it is
+ *   missing and refused.
+ * - Strides count elements, never bytes.
+ * - Pointers to memory are the caller's; the library keeps none after a call returns unless the
+ *   function says so.
+ * - Contexts and plans are immutable once made (sluice_set_trace excepted) and may be shared by any
+ *   number of threads. Destroying an object while another thread uses it is the caller's error.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===------------------------------------------------------------------------------------------------===*/
+#ifndef SLUICE_SLUICE_H
+#define SLUICE_SLUICE_H
+
+/**
+ * @file
+ * @brief The C ABI of libsluice.so. The header's opening comment states the rules that hold everywhere.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(SLUICE_BUILDING_LIBRARY)
+#define SLUICE_API __attribute__((visibility("default")))
+#else
+#define SLUICE_API
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#define SLUICE_NOEXCEPT noexcept
+#else
+#define SLUICE_NOEXCEPT
+#endif
+
+/**
+ * ABI generation: SONAME `libsluice.so.0`, symbol version node `SLUICE_0`. Within a generation nothing
+ * is removed.
+ */
+#define SLUICE_ABI_MAJOR 0
+/** Counts additions to the ABI within its generation. */
+#define SLUICE_ABI_MINOR 1
+
+/* ------------------------------------------------------------------------------------------ status --- */
+
+/** Result of a call: one of the SLUICE_* codes below. Values are frozen. */
+typedef int32_t sluice_status;
+
+/** Status codes, each with what the caller can do about it. */
+enum sluice_status_code {
+  SLUICE_OK = 0,                  /**< Done, or for sluice_run: enqueued. */
+  SLUICE_INVALID_ARGUMENT = 1,    /**< An argument breaks a documented rule: fix the call. */
+  SLUICE_UNSUPPORTED = 2,         /**< Legal, but this library cannot compute it: use another path. */
+  SLUICE_NEWER_STRUCT = 3,        /**< A field or flag this library does not know is set: upgrade. */
+  SLUICE_NO_DEVICE = 4,           /**< No such device, HIP runtime or emulator here. */
+  SLUICE_WRONG_ARCH = 5,          /**< The device is there, but the library holds no kernels for it. */
+  SLUICE_HIP = 6,                 /**< A HIP call failed; sluice_error::hip_code has its code. */
+  SLUICE_PACK_CORRUPT = 7,        /**< The kernel pack is truncated or altered: reinstall. */
+  SLUICE_WORKSPACE_TOO_SMALL = 8, /**< Give at least sluice_workspace_size bytes. */
+  SLUICE_OUT_OF_MEMORY = 9,       /**< Host memory ran out. */
+  SLUICE_INTERNAL = 10            /**< A defect of the library: report it with the message. */
+};
+
+/**
+ * Where a call says what was wrong. Caller-owned, nullable everywhere, written only when the call
+ * fails.
+ *
+ * Set struct_size (sluice_error_init does) before the first use; the struct can then be used for any
+ * number of calls. A struct_size smaller than this version's makes the call itself fail with
+ * SLUICE_INVALID_ARGUMENT and leaves the struct untouched.
+ */
+typedef struct sluice_error {
+  uint32_t struct_size; /**< sizeof(sluice_error). */
+  sluice_status code;   /**< What the call returned. */
+  int32_t hip_code;     /**< The hipError_t behind SLUICE_HIP or SLUICE_NO_DEVICE; otherwise 0. */
+  char field[52];       /**< The argument or field at fault, e.g. "k.stride[1]"; empty if none is. */
+  char message[448];    /**< One sentence: the field, its value, the rule or the nearest supported value. */
+} sluice_error;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if error is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_error_init(sluice_error *error, size_t size) SLUICE_NOEXCEPT;
+
+/** "SLUICE_OK" and so on; "unknown status" for a value that is none. Static storage, never NULL. */
+SLUICE_API const char *sluice_status_name(sluice_status status) SLUICE_NOEXCEPT;
+
+/* ----------------------------------------------------------------------------------------- library --- */
+
+/** SLUICE_ABI_MAJOR << 16 | SLUICE_ABI_MINOR of the library at run time. */
+SLUICE_API uint32_t sluice_abi_version(void) SLUICE_NOEXCEPT;
+
+/** The release, e.g. "0.1.0". Static storage. */
+SLUICE_API const char *sluice_version(void) SLUICE_NOEXCEPT;
+
+/** Where the library and its kernels come from. */
+typedef struct sluice_build {
+  uint32_t struct_size;  /**< sizeof(sluice_build). */
+  uint32_t kernel_count; /**< Kernels in the embedded pack. */
+  char version[32];      /**< As sluice_version. */
+  char git_commit[48]; /**< Source revision, with "-dirty" if it had local changes; "unknown" outside git. */
+  char compiler[64];   /**< The C++ compiler that built the library. */
+  char llvm_version[32]; /**< The LLVM that generated the kernels. */
+  char pack_id[32];      /**< Checksum of the pack's manifest in hexadecimal: equal ids, equal kernels. */
+  char chips[64];        /**< The chips there are kernels for, separated by commas. */
+} sluice_build;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if build is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_build_init(sluice_build *build, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * Fills `build`. Needs no device.
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_PACK_CORRUPT if the embedded pack cannot be read
+ */
+SLUICE_API sluice_status sluice_build_info(sluice_build *build, sluice_error *error) SLUICE_NOEXCEPT;
+
+/** Severity of a log message. */
+enum sluice_log_level {
+  SLUICE_LOG_ERROR = 1,   /**< Something failed in a way that a status cannot say (a destroy, for example). */
+  SLUICE_LOG_WARNING = 2, /**< Worth knowing. */
+  SLUICE_LOG_INFO = 3,    /**< What was found and chosen, when contexts and plans are made. */
+  SLUICE_LOG_DEBUG = 4    /**< Every step of that. */
+};
+
+/**
+ * Receives a log line, without a line end. May be called on any thread that calls the library; must not
+ * call it.
+ */
+typedef void (*sluice_log_fn)(uint32_t level, const char *message, void *user);
+
+/**
+ * Sets the process's log function and the most verbose level it gets; NULL switches the log off, as at
+ * start. sluice_run never logs. Threads: may be called at any time; once it returns, the previous
+ * function is not called.
+ */
+SLUICE_API void sluice_set_log(sluice_log_fn log, void *user, uint32_t max_level) SLUICE_NOEXCEPT;
+
+/* ----------------------------------------------------------------------------------------- context --- */
+
+/** A device, or a named target without one, and the kernels for it. */
+typedef struct sluice_context sluice_context;
+
+/** What a context stands for. */
+enum sluice_device_kind {
+  SLUICE_DEVICE_HIP = 1,      /**< A GPU, through the HIP runtime of the process. */
+  SLUICE_DEVICE_EMULATED = 2, /**< The bundled gfx942 emulator: same machine code, same calls. */
+  SLUICE_DEVICE_TARGET = 3    /**< A chip by name: answers questions and makes plans, but cannot run. */
+};
+
+/** Returns the HIP entry point of that name, or NULL. Must answer for as long as the context lives. */
+typedef void *(*sluice_hip_resolver)(const char *name, void *user);
+
+/** What sluice_context_create needs to know. */
+typedef struct sluice_context_desc {
+  uint32_t struct_size;             /**< sizeof(sluice_context_desc). */
+  uint32_t kind;                    /**< sluice_device_kind; required. */
+  int32_t device_ordinal;           /**< HIP and EMULATED: as for hipSetDevice. TARGET: must be 0. */
+  uint32_t flags;                   /**< Must be 0. */
+  const char *target;               /**< TARGET: chip and compute units, "gfx942:304"; otherwise NULL. */
+  sluice_hip_resolver hip_resolver; /**< HIP only, nullable: take every HIP entry point from here. */
+  void *hip_resolver_user;          /**< Passed to hip_resolver. */
+  const void *pack;                 /**< Nullable: a kernel pack to use instead of the embedded one. */
+  uint64_t pack_bytes;              /**< Size of `pack`; its memory must outlive the context and its plans. */
+} sluice_context_desc;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if desc is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_context_desc_init(sluice_context_desc *desc, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * Makes a context.
+ *
+ * HIP: entry points come from desc->hip_resolver; else from the libamdhip64 that the process has
+ * already loaded; else from libamdhip64.so.7, .6 or .5, whichever the system finds first. There is
+ * never a second HIP runtime, and no path is assumed. The HIP runtime is initialised (hipInit); the
+ * calling thread's calling thread's current device is unchanged.
+ * EMULATED: opens libsluice_emulator.so.0 by name, else from the folder of libsluice.so.
+ * TARGET: opens libsluice_emulator.so.0 by name, else
+ * from the folder of libsluice.so.
+ * TARGET: touches no device and no library.
+ *
+ * @param desc   what the context stands for
+ * @param out    receives the context; NULL on failure. The caller's: sluice_context_destroy.
+ * @param error  nullable
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_NEWER_STRUCT; SLUICE_NO_DEVICE (no runtime, a
+ *         missing entry point, no such ordinal; the message names it); SLUICE_WRONG_ARCH; SLUICE_HIP;
+ *         SLUICE_PACK_CORRUPT; SLUICE_OUT_OF_MEMORY
+ */
+SLUICE_API sluice_status sluice_context_create(const sluice_context_desc *desc, sluice_context **out,
+                                               sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Releases a context; NULL is allowed. Plans made with it stay valid: what they share goes with the
+ * last of them.
+ */
+SLUICE_API void sluice_context_destroy(sluice_context *context) SLUICE_NOEXCEPT;
+
+/** What a context is bound to. */
+typedef struct sluice_device_info {
+  uint32_t struct_size;        /**< sizeof(sluice_device_info). */
+  uint32_t kind;               /**< sluice_device_kind. */
+  int32_t ordinal;             /**< Device ordinal; -1 for a target. */
+  uint32_t compute_units;      /**< Compute units. */
+  uint32_t wave_size;          /**< Lanes of a wave. */
+  uint32_t lds_bytes;          /**< LDS a workgroup can have. */
+  int32_t hip_runtime_version; /**< hipRuntimeGetVersion; 0 for a target or if the runtime does not say. */
+  uint32_t reserved;           /**< 0. */
+  char chip[32];               /**< Processor without features: "gfx942". */
+  char arch[64];               /**< As the runtime reports it: "gfx942:sramecc+:xnack-". */
+  char name[128];              /**< Marketing name, if the runtime has one. */
+  char runtime[160];           /**< Where HIP comes from: a file name, "caller" or "none". */
+} sluice_device_info;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if info is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_device_info_init(sluice_device_info *info, size_t size) SLUICE_NOEXCEPT;
+
+/** Fills `info`. @return SLUICE_OK; SLUICE_INVALID_ARGUMENT */
+SLUICE_API sluice_status sluice_context_device(const sluice_context *context, sluice_device_info *info,
+                                               sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * The HIP entry point of that name in the runtime the context is bound to, real or emulated: what an
+ * engine needs to allocate, copy and synchronise on the same runtime without linking HIP. Cast it to
+ * the HIP function's type.
+ * @return NULL if the runtime has no such entry point, for a target, or for a NULL argument
+ */
+SLUICE_API void *sluice_context_hip_symbol(const sluice_context *context, const char *name) SLUICE_NOEXCEPT;
+
+/* ----------------------------------------------------------------------------------------- problem --- */
+
+/** How sequences lie in memory. */
+enum sluice_mode {
+  SLUICE_MODE_DENSE = 0,  /**< Every sequence has the same lengths: tensors [batch, token, head, dim]. */
+  SLUICE_MODE_RAGGED = 1, /**< Sequences packed one after the other. Refused by this version. */
+  SLUICE_MODE_PAGED = 2   /**< K and V in pages. Refused by this version. */
+};
+
+/** Element types. The FP8 encodings are different types: FNUZ is CDNA3's, the others are OCP's. */
+enum sluice_dtype {
+  SLUICE_F16 = 1,      /**< IEEE binary16. */
+  SLUICE_BF16 = 2,     /**< bfloat16. */
+  SLUICE_F32 = 3,      /**< IEEE binary32. */
+  SLUICE_E4M3FNUZ = 4, /**< FP8, bias 8, maximum 240, one NaN, no infinity. */
+  SLUICE_E4M3FN = 5,   /**< OCP FP8, bias 7, maximum 448. */
+  SLUICE_E5M2FNUZ = 6, /**< FP8, bias 16, maximum 57344, one NaN, no infinity. */
+  SLUICE_E5M2 = 7      /**< OCP FP8, bias 15, maximum 57344, with infinities. */
+};
+
+/** Bits of sluice_problem::flags. An unknown bit is refused with SLUICE_NEWER_STRUCT. */
+enum sluice_problem_flag {
+  SLUICE_CAUSAL = 1 << 0,    /**< Keys after the row's own position are invisible; see mask_alignment. */
+  SLUICE_WRITE_LSE = 1 << 1, /**< Also write the logarithm of the softmax denominator. */
+  SLUICE_HAS_WINDOW_LEFT = 1 << 2,  /**< window_left counts. Refused by this version. */
+  SLUICE_HAS_WINDOW_RIGHT = 1 << 3, /**< window_right counts. Refused by this version. */
+  SLUICE_ALIBI = 1 << 4,            /**< Add ALiBi slopes to the scores. Refused by this version. */
+  SLUICE_SINK_LOGITS = 1 << 5 /**< A learned logit per query head joins the denominator. Refused so far. */
+};
+
+/** Which corner of the score matrix the diagonal of the mask touches. */
+enum sluice_mask_alignment {
+  SLUICE_BOTTOM_RIGHT = 0, /**< The last row sees the last key: rows are the newest tokens. */
+  SLUICE_TOP_LEFT = 1      /**< Row 0 sees key 0. */
+};
+
+/** Granularity of the factors that FP8 values are multiplied with. */
+enum sluice_scale_kind {
+  SLUICE_SCALE_NONE = 0,       /**< Values count as stored. */
+  SLUICE_SCALE_PER_TENSOR = 1, /**< One factor. Refused by this version, as are the next three. */
+  SLUICE_SCALE_PER_HEAD = 2,   /**< One per head. */
+  SLUICE_SCALE_PER_TOKEN = 3,  /**< One per token and head. */
+  SLUICE_SCALE_PER_PAGE = 4    /**< One per page and head. */
+};
+
+/** How a paged KV cache names its pages. */
+enum sluice_page_table_kind {
+  SLUICE_PAGE_TABLE_NONE = 0,  /**< No pages. */
+  SLUICE_PAGE_TABLE_BLOCK = 1, /**< [batch, pages] page numbers. Refused by this version. */
+  SLUICE_PAGE_TABLE_CSR = 2    /**< Page numbers in a row, and where each sequence starts. Refused too. */
+};
+
+/** Base of the logarithm in LSE. */
+enum sluice_lse_base {
+  SLUICE_LSE_BASE_E = 0, /**< Natural logarithm. */
+  SLUICE_LSE_BASE_2 = 1  /**< Refused by this version. */
+};
+
+/** What may influence the bits of a result. */
+enum sluice_determinism {
+  /** The fastest choice. Equal calls with one plan give equal bits. */
+  SLUICE_DETERMINISM_FAST = 0,
+  /** Also, a sequence's result depends neither on the batch size nor on the other sequences in the batch. */
+  SLUICE_DETERMINISM_BATCH_INVARIANT = 1
+};
+
+/**
+ * A class of attention calls: everything that selects a kernel, nothing that changes from call to call.
+ *
+ * Numerical contract. With S[i][j] = scale * dot(q_i, k_j) for row i and key j of one sequence and
+ * head, where query head h reads KV head h / (q_heads / kv_heads):
+ *
+ *     LSE[i]  = ln sum_j exp(S[i][j])
+ *     P[i][j] = exp(S[i][j] - LSE[i])
+ *     O[i]    = sum_j P[i][j] * v_j
+ *
+ * where sums run over the visible keys:
+ *
+ *     key j is visible to row i  iff  0 <= j < kv_len  and  (not SLUICE_CAUSAL or j <= i + shift)
+ *     shift = kv_len - q_len for SLUICE_BOTTOM_RIGHT, 0 for SLUICE_TOP_LEFT
+ *
+ * - A row without a visible key has O = 0 and LSE = -infinity.
+ * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
+ *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
+ *   type of V: toward zero to F16, to nearest even to BF16. O is rounded to nearest even.
+ * - Memory at and past q_len and kv_len never influences a result, whatever it holds, and is never
+ *   written.
+ * - NaN or infinity in a query row stays in its row, and in a key reaches only the rows that see the
+ *   key. In V it can also reach a row that does not see its key but shares a tile with one that does.
+ *
+ * What this version computes: SLUICE_MODE_DENSE; Q, K, V and O all F16 or all BF16; head_dim_qk =
+ * head_dim_v = 64 or 128; any q_heads up to 32768 that kv_heads divides; SLUICE_CAUSAL in both
+ * alignments; SLUICE_WRITE_LSE; both kinds of determinism. All else is refused with SLUICE_UNSUPPORTED.
+ * sluice_query_support answers for one problem, sluice_list_kernels lists what there is.
+ */
+typedef struct sluice_problem {
+  uint32_t struct_size; /**< sizeof(sluice_problem). */
+  uint32_t flags;       /**< sluice_problem_flag bits. */
+  uint32_t mode;        /**< sluice_mode. */
+  uint32_t q_type;      /**< sluice_dtype of Q; required. */
+  uint32_t k_type;      /**< sluice_dtype of K; required. */
+  uint32_t v_type;      /**< sluice_dtype of V; required. */
+  uint32_t o_type;      /**< sluice_dtype of O; required. */
+  int32_t q_heads;      /**< Query heads, a multiple of kv_heads; required. */
+  int32_t kv_heads;     /**< KV heads; required. */
+  int32_t head_dim_qk;  /**< Elements of a row of Q and K; required. */
+  int32_t head_dim_v;   /**< Elements of a row of V and O; required. */
+
+  /* Upper bounds of the calls that a plan will serve; 0 is no bound. sluice_run refuses a call beyond them.
+     They choose between kernels and fix the workspace. */
+  int32_t max_batch;    /**< Sequences per call. */
+  int32_t max_q_len;    /**< Query rows per sequence. */
+  int32_t max_kv_len;   /**< Keys per sequence. */
+  int64_t max_q_tokens; /**< Query rows per call, over all sequences. */
+
+  uint32_t mask_alignment; /**< sluice_mask_alignment of SLUICE_CAUSAL. */
+  int32_t window_left;     /**< Keys visible before the diagonal; >= 0, needs SLUICE_HAS_WINDOW_LEFT. */
+  int32_t window_right;    /**< Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT. */
+  int32_t sink_tokens;     /**< First keys that a window does not hide; 0 is none. Refused so far. */
+
+  float soft_cap;     /**< c > 0 replaces S by c * tanh(S / c); 0 is none. Refused by this version. */
+  uint32_t bias_type; /**< sluice_dtype of a matrix added to the scores; 0 is none. Refused too. */
+
+  uint32_t q_scale_kind; /**< sluice_scale_kind of Q. */
+  uint32_t k_scale_kind; /**< sluice_scale_kind of K. */
+  uint32_t v_scale_kind; /**< sluice_scale_kind of V. */
+
+  int32_t page_size;        /**< Tokens per page, SLUICE_MODE_PAGED only. */
+  uint32_t page_table_kind; /**< sluice_page_table_kind, SLUICE_MODE_PAGED only. */
+  int32_t k_pack; /**< Elements per pack of an x-packed K cache; 0 is none. Refused by this version. */
+
+  uint32_t lse_base;    /**< sluice_lse_base. */
+  uint32_t determinism; /**< sluice_determinism. */
+
+  uint64_t workspace_ceiling_bytes; /**< Choose no kernel that needs more; 0 is no ceiling. */
+} sluice_problem;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if problem is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_problem_init(sluice_problem *problem, size_t size) SLUICE_NOEXCEPT;
+
+/* --------------------------------------------------------------------------------------- questions --- */
+
+/** What sluice_query_support found. */
+typedef struct sluice_support {
+  uint32_t struct_size;         /**< sizeof(sluice_support). */
+  uint32_t workspace_alignment; /**< Bytes sluice_launch::workspace must be aligned to. */
+  uint64_t workspace_bytes;     /**< Device memory a run needs; 0 is none. */
+  uint32_t pointer_alignment;   /**< Bytes that q, k, v and o must be aligned to. */
+  uint32_t stride_multiple;     /**< Elements that the strides of q, k, v and o must be multiples of. */
+  char kernel[96];              /**< Name of the kernel that a plan would use. */
+} sluice_support;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if support is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_support_init(sluice_support *support, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * Says whether a plan for this problem can be made, and what it needs. Pure: touches no device.
+ *
+ * @param context  any kind
+ * @param problem  the question
+ * @param support  nullable; filled on SLUICE_OK
+ * @param error    nullable; on refusal names the field, the value asked for and the nearest supported
+ *                 value
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT
+ */
+SLUICE_API sluice_status sluice_query_support(const sluice_context *context, const sluice_problem *problem,
+                                              sluice_support *support, sluice_error *error) SLUICE_NOEXCEPT;
+
+/** The workspace_bytes of sluice_query_support alone. @return as sluice_query_support */
+SLUICE_API sluice_status sluice_workspace_size(const sluice_context *context, const sluice_problem *problem,
+                                               uint64_t *bytes, sluice_error *error) SLUICE_NOEXCEPT;
+
+/** One kernel of a context. */
+typedef struct sluice_kernel_info {
+  uint32_t struct_size;   /**< sizeof(sluice_kernel_info). */
+  uint32_t dtype;         /**< sluice_dtype of Q, K, V and O. */
+  int32_t head_dim_qk;    /**< Elements of a row of Q and K. */
+  int32_t head_dim_v;     /**< Elements of a row of V and O. */
+  uint32_t tile_q;        /**< Query rows per workgroup. */
+  uint32_t tile_kv;       /**< Keys per loop iteration. */
+  uint32_t waves;         /**< Waves per workgroup. */
+  uint32_t threads;       /**< Lanes per workgroup. */
+  uint32_t lds_bytes;     /**< LDS per workgroup. */
+  uint32_t kernarg_bytes; /**< Size of the kernel's argument block. */
+  char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
+  char operation[32];  /**< "attention_forward". */
+  char features[128];  /**< What the kernel can do, separated by commas: "causal,lse". */
+  char p_rounding[16]; /**< How P is rounded to the type of V: "toward_zero" or "nearest_even". */
+  char chips[64];      /**< Chips there is machine code for, separated by commas. */
+} sluice_kernel_info;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if info is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_kernel_info_init(sluice_kernel_info *info, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * The kernels of a context's chip, by index, in the order of their names.
+ *
+ * @param context  any kind
+ * @param index    which kernel; ignored if info is NULL
+ * @param info     nullable
+ * @param count    nullable; receives the number of kernels
+ * @param error    nullable
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT, also for an index past the end
+ */
+SLUICE_API sluice_status sluice_list_kernels(const sluice_context *context, uint32_t index,
+                                             sluice_kernel_info *info, uint32_t *count,
+                                             sluice_error *error) SLUICE_NOEXCEPT;
+
+/* -------------------------------------------------------------------------------------------- plan --- */
+
+/** A problem with its kernel chosen and loaded. */
+typedef struct sluice_plan sluice_plan;
+
+/**
+ * Chooses the kernel for a problem and loads it onto the context's device, so that sluice_run has
+ * nothing left to do but launch. Enqueues nothing. Not for use during stream capture (loading a kernel
+ * allocates); sluice_run is.
+ *
+ * @param context  any kind; a plan of a target can be described but not run
+ * @param problem  what the calls will look like
+ * @param out      receives the plan; NULL on failure. The caller's: sluice_plan_destroy.
+ * @param error    nullable
+ * @return as sluice_query_support; SLUICE_HIP; SLUICE_PACK_CORRUPT; SLUICE_OUT_OF_MEMORY
+ */
+SLUICE_API sluice_status sluice_plan_create(sluice_context *context, const sluice_problem *problem,
+                                            sluice_plan **out, sluice_error *error) SLUICE_NOEXCEPT;
+
+/** Releases a plan; NULL is allowed. The work it enqueued must have completed. */
+SLUICE_API void sluice_plan_destroy(sluice_plan *plan) SLUICE_NOEXCEPT;
+
+/** What a plan does. */
+typedef struct sluice_plan_info {
+  uint32_t struct_size;         /**< sizeof(sluice_plan_info). */
+  uint32_t tile_q;              /**< Query rows per workgroup. */
+  uint32_t tile_kv;             /**< Keys per loop iteration. */
+  uint32_t waves;               /**< Waves per workgroup. */
+  uint32_t lds_bytes;           /**< LDS per workgroup. */
+  uint32_t workspace_alignment; /**< Bytes sluice_launch::workspace must be aligned to. */
+  uint64_t workspace_bytes;     /**< Device memory a run needs; 0 is none. */
+  uint32_t max_grid[3];         /**< Workgroups at the problem's bounds; 0 where a bound is missing. */
+  uint32_t block[3];            /**< Lanes per workgroup. */
+  char kernel[96];              /**< Name of the kernel. */
+  char reason[208];             /**< Why this kernel, in a sentence. */
+} sluice_plan_info;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if info is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_plan_info_init(sluice_plan_info *info, size_t size) SLUICE_NOEXCEPT;
+
+/** Fills `info`. @return SLUICE_OK; SLUICE_INVALID_ARGUMENT */
+SLUICE_API sluice_status sluice_plan_describe(const sluice_plan *plan, sluice_plan_info *info,
+                                              sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Loads the kernel for a problem, or with a NULL problem every kernel of the context, and keeps it
+ * loaded while the context or one of its plans lives. Plans made later then load nothing.
+ * @return as sluice_plan_create; a target has nothing to load onto and returns SLUICE_NO_DEVICE
+ */
+SLUICE_API sluice_status sluice_preload(sluice_context *context, const sluice_problem *problem,
+                                        sluice_error *error) SLUICE_NOEXCEPT;
+
+/* -------------------------------------------------------------------------------------------- work --- */
+
+/**
+ * A tensor in memory: element [a][b][c][d] is at data + a * stride[0] + b * stride[1] + c * stride[2] +
+ * d * stride[3] elements. In SLUICE_MODE_DENSE the indices are batch, token, head, dim, whatever the
+ * order in memory: BSHD and BHSD are just strides. The only struct without struct_size: it is part of
+ * others and never grows.
+ */
+typedef struct sluice_tensor {
+  void *data;        /**< Element [0][0][0][0]. */
+  int64_t stride[4]; /**< In elements, each >= 0; an input may repeat itself with stride 0. */
+} sluice_tensor;
+
+/**
+ * One call: pointers and numbers.
+ *
+ *     q [batch, q_len, q_heads, head_dim_qk]      k [batch, kv_len, kv_heads, head_dim_qk]
+ *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
+ *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and means nothing
+ *
+ * Rules, each checked:
+ * - batch, q_len and kv_len are at least 1 and within the bounds of the plan; batch and the number of
+ *   query tiles (of sluice_plan_info::tile_q rows) are at most 65535; q_len + kv_len is at most
+ *   2^31 - 512.
+ * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, the other strides are multiples of 8
+ *   elements. stride[1] of k and v is less than 2^29 if the head dim is 64.
+ * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
+ * - The elements of o, and of lse, do not overlap each other. That they overlap no input is the
+ *   caller's to see to.
+ * - scale is finite and not negative; 0 means 1 / sqrt(head_dim_qk).
+ */
+typedef struct sluice_args {
+  uint32_t struct_size; /**< sizeof(sluice_args). */
+  uint32_t flags;       /**< Must be 0. */
+  int32_t batch;        /**< Sequences. */
+  int32_t q_len;        /**< Query rows of each sequence. */
+  int32_t kv_len;       /**< Keys of each sequence. */
+  float scale;          /**< Factor of the scores. */
+  sluice_tensor q;      /**< Queries. */
+  sluice_tensor k;      /**< Keys. */
+  sluice_tensor v;      /**< Values. */
+  sluice_tensor o;      /**< Result. */
+  sluice_tensor lse;    /**< Logarithm of the softmax denominator, or all zero. */
+} sluice_args;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if args is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_args_init(sluice_args *args, size_t size) SLUICE_NOEXCEPT;
+
+/** What a dependency is. */
+enum sluice_dependency_kind {
+  SLUICE_DEPENDS_ON_EVENT = 1, /**< Wait for `event`, which the caller has recorded. */
+  SLUICE_DEPENDS_ON_STREAM = 2 /**< Record `event` on `stream` now and wait for it: for all work there. */
+};
+
+/** Something that must complete before a run starts. A fixed struct, as elements of an array are. */
+typedef struct sluice_dependency {
+  uint32_t kind;     /**< sluice_dependency_kind. */
+  uint32_t reserved; /**< Must be 0. */
+  void *event;       /**< hipEvent_t of the caller; required for both kinds: the library creates no events. */
+  void *stream; /**< hipStream_t for SLUICE_DEPENDS_ON_STREAM, NULL being the default stream; else NULL. */
+} sluice_dependency;
+
+/** Where and when a run happens. */
+typedef struct sluice_launch {
+  uint32_t struct_size;      /**< sizeof(sluice_launch). */
+  uint32_t dependency_count; /**< Elements of `dependencies`. */
+  void *stream;              /**< hipStream_t of the context's device; NULL is the default stream. */
+  void *workspace;           /**< Device memory, aligned and sized as the plan says; contents are free. */
+  uint64_t workspace_bytes;  /**< Size of `workspace`. */
+  const sluice_dependency *dependencies; /**< What the run waits for; NULL if there is nothing. */
+  void *signal_event;                    /**< Nullable hipEvent_t, recorded on `stream` behind the run. */
+} sluice_launch;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if launch is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * Enqueues one call of a plan on launch->stream and returns without waiting.
+ *
+ * Makes exactly one kernel launch, plus hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing as
+ * far as dependencies and signal_event ask for them. It does not allocate, lock, load, log, or query or
+ * synchronise the device, and it is legal during stream capture, the first run included. A captured run
+ * keeps the lengths, strides and pointers of its call. A dependency on a stream that is not capturing
+ * is refused while launch->stream is.
+ *
+ * Device       the calling thread's current device must be the context's; the run does not look
+ * Ordering     behind what is on the stream and behind the dependencies
+ * Threads      any number at once with one plan, given different workspaces (if the plan needs one at
+ *              all)
+ * Faults       of the device appear where the caller synchronises, as with any HIP work
+ *
+ * @param plan    made for a HIP or emulated device
+ * @param args    copied; pointers in it are device pointers
+ * @param launch  copied
+ * @param error   nullable
+ * @return SLUICE_OK: enqueued. Otherwise the kernel is not enqueued: SLUICE_INVALID_ARGUMENT;
+ *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_WORKSPACE_TOO_SMALL; SLUICE_NO_DEVICE for a
+ *         plan of a target; SLUICE_HIP. All but the last are found before the first HIP call. If
+ *         recording signal_event fails, the code is SLUICE_HIP with field "signal_event", and the run
+ *         itself is enqueued.
+ */
+SLUICE_API sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args,
+                                    const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
+
+/* -------------------------------------------------------------------------------------------- host --- */
+
+/**
+ * Computes a call on the host with plain loops in double precision: the yardstick for results, never
+ * chosen silently.
+ *
+ * Same structs as for a plan and a run, but all pointers are host pointers, aligned to their element;
+ * strides need no multiple, stride[3] need not be 1, and there are no limits for the device's sake.
+ * Inputs and O may be F16, BF16 or F32 in any mixture, head dims are any >= 1. O is rounded once, to
+ * nearest even; LSE is F32. A NaN or infinity in a visible key or value reaches the rows that see it;
+ * invisible ones are never read.
+ *
+ * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED for what the
+ *         problem asks beyond types and head dims that sluice_problem lists as refused;
+ *         SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY
+ */
+SLUICE_API sluice_status sluice_reference(const sluice_problem *problem, const sluice_args *args,
+                                          sluice_error *error) SLUICE_NOEXCEPT;
+
+/* --------------------------------------------------------------------------------------- observing --- */
+
+/** When a trace record is made. */
+enum sluice_trace_event {
+  SLUICE_TRACE_PLAN = 1, /**< A plan was made. */
+  SLUICE_TRACE_RUN = 2   /**< A run is about to be launched. */
+};
+
+/** What the library chose and does. Valid during the callback. */
+typedef struct sluice_trace_record {
+  uint32_t struct_size; /**< Size of the record that the library wrote. */
+  uint32_t event;       /**< sluice_trace_event. */
+  uint32_t grid[3];     /**< Workgroups: of this run, or at the bounds of the plan (0 where there is none). */
+  uint32_t block[3];    /**< Lanes per workgroup. */
+  uint32_t lds_bytes;   /**< LDS per workgroup. */
+  uint32_t waves;       /**< Waves per workgroup. */
+  uint64_t workspace_bytes; /**< Device memory that a run needs. */
+  const char *kernel;       /**< Name of the kernel. */
+  const char *reason;       /**< Why it was chosen. */
+} sluice_trace_record;
+
+/** Receives a record, on the thread that makes the plan or the run. */
+typedef void (*sluice_trace_fn)(const sluice_trace_record *record, void *user);
+
+/**
+ * Sets the function that sees every plan and run of a context; NULL switches tracing off, as at start.
+ * A run without it pays nothing for it. Threads: not while another thread uses the context or one of
+ * its plans.
+ * @return SLUICE_OK; SLUICE_INVALID_ARGUMENT
+ */
+SLUICE_API sluice_status sluice_set_trace(sluice_context *context, sluice_trace_fn trace, void *user,
+                                          sluice_error *error) SLUICE_NOEXCEPT;
+
+#ifdef __cplusplus
+}
+#endif
+
+#undef SLUICE_NOEXCEPT
+
+#endif
