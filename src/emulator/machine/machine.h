@@ -1,0 +1,181 @@
+//===- machine.h - the emulated gfx942 machine ----------------------------------------------------------===//
+//
+// Load a code object into a Program once, then launch its kernels as often as wanted. A launch runs to its
+// end before it returns: streams, events and errors that stick belong to the HIP surface above. What a
+// kernel does wrong comes back as reports; the machine neither prints nor aborts.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/machine/memory.h"
+
+namespace sluice::emulator {
+
+//===--- Options ----------------------------------------------------------------------------------------===//
+
+/// When the result of a load or a copy into LDS arrives. All three are legal for the hardware: `late` is the
+/// last moment before a wait forces it, `early` is at once, `random` decides per instruction.
+enum class CompletionOrder : uint8_t { late, early, random };
+
+/// A check that is off costs nothing when all are off.
+struct Checks {
+  bool pending = true;       // registers touched before the wait for the load that writes them
+  bool lds_races = true;     // conflicting LDS accesses not separated by waits and a barrier
+  bool lds_bounds = true;    // LDS accesses beyond the workgroup's allocation
+  bool global_bounds = true; // memory outside every block, freed, or read-only
+  bool uninitialised = true; // LDS bytes and registers read before written
+  bool registers = true;     // registers beyond what the descriptor declares
+  bool exec_at_mfma = true;  // MFMA ignores EXEC: a partial EXEC there is a mistake
+  bool hazards = true;       // wait states between dependent instructions that the hardware does not enforce
+
+  static constexpr Checks all() { return {}; }
+  static constexpr Checks none() { return {false, false, false, false, false, false, false, false}; }
+  friend bool operator==(const Checks &, const Checks &) = default;
+};
+
+/// The names of the switches, as users spell them, and a check by its name (null if there is none).
+std::span<const std::string_view> check_names();
+bool *check_by_name(Checks &checks, std::string_view name);
+
+struct Options {
+  Checks checks;
+  CompletionOrder completion = CompletionOrder::late;
+  uint64_t seed = 1;                // of `random` completion
+  uint32_t threads = 0;             // 0: as many as the host has processors
+  uint64_t instruction_budget = 0;  // per wave; 0: the default of 2^34, which no sensible kernel reaches
+  uint32_t max_reports = 32;        // distinct reports kept per launch; more are only counted
+  bool count_bank_conflicts = true; // with any check on; without checks they are never counted
+};
+
+//===--- Results ----------------------------------------------------------------------------------------===//
+
+enum class ReportKind : uint8_t {
+  unknown_instruction,    // no such instruction on this machine: the wave stops
+  invalid_pc,             // jump to an address that holds no instruction: the wave stops
+  budget_exhausted,       // the wave ran longer than the instruction budget
+  deadlock,               // a barrier that not all waves reach
+  trap,                   // s_trap
+  pending_register,       // missing wait: a register whose load is in flight
+  lds_race,               // two LDS accesses in no order, one a write
+  lds_out_of_bounds,      // beyond the workgroup's allocation
+  lds_uninitialised,      // LDS read before any write
+  global_out_of_bounds,   // address in no block
+  global_freed,           // address in a freed block
+  global_read_only,       // store to kernel arguments, constants or code
+  misaligned,             // address not aligned as the instruction needs
+  register_out_of_range,  // register beyond the descriptor's
+  register_uninitialised, // an address, branch or matrix operand that was never written
+  exec_at_mfma,           // EXEC not full at an MFMA
+  hazard,                 // too few wait states between two instructions
+};
+std::string_view report_kind_name(ReportKind kind);
+
+struct Report {
+  /// The earlier access, where two conflict (races, pending registers, hazards).
+  struct Other {
+    uint64_t pc = 0;
+    std::string disassembly;
+    uint32_t wave = 0;
+  };
+
+  ReportKind kind{};
+  std::string kernel;
+  std::string message;     // one sentence
+  uint64_t pc = 0;         // address in the code object, as a disassembler shows it
+  std::string disassembly; // of the instruction at pc
+  std::array<uint32_t, 3> workgroup{};
+  uint32_t wave = 0;
+  int32_t lane = -1;    // -1: the whole wave
+  uint64_t address = 0; // device address, LDS byte, or register number, as the kind has it
+  std::optional<Other> other;
+  uint64_t count = 1; // times it happened in the launch, at this pair of instructions
+};
+/// "kernel+pc: kind: message" with the place and the other access, over several lines.
+std::string to_text(const Report &report);
+/// A JSON array.
+std::string to_json(std::span<const Report> reports);
+
+struct Counters {
+  uint64_t wave_instructions = 0;
+  uint64_t waves = 0;
+  uint64_t workgroups = 0;
+  uint64_t mfma_instructions = 0;
+  uint64_t lds_bank_conflicts = 0; // extra LDS cycles, counted per conflict group
+  uint64_t launches = 0;
+
+  Counters &operator+=(const Counters &other);
+};
+
+struct LaunchResult {
+  std::vector<Report> reports; // empty: the kernel ran to its end and nothing was wrong
+  uint64_t reports_dropped = 0;
+  Counters counters;
+
+  bool ok() const { return reports.empty(); }
+};
+
+//===--- Programs ---------------------------------------------------------------------------------------===//
+
+/// What a kernel's descriptor and metadata say.
+struct KernelInfo {
+  std::string name;
+  uint64_t entry = 0;      // address in the code object
+  uint64_t descriptor = 0; // likewise
+  uint32_t kernarg_bytes = 0;
+  uint32_t lds_bytes = 0;     // static
+  uint32_t scratch_bytes = 0; // per lane
+  uint32_t vgprs = 0;         // granted per lane, ArchVGPRs and AccVGPRs together
+  uint32_t accum_offset = 0;  // AccVGPR a0 is register number accum_offset of the unified file
+  uint32_t sgprs = 0;         // granted per wave
+  uint32_t max_workgroup_threads = 0;
+};
+
+struct ProgramImpl;
+
+/// A code object, loaded and decoded. Its image lies in host memory and stays there for the Program's life;
+/// kernels that write its variables change them for all later launches. Launching it from several threads
+/// at once is safe.
+class Program {
+public:
+  /// Throws std::runtime_error, with the reason, for anything but a gfx942 code object of version 4 to 6.
+  explicit Program(std::span<const std::byte> elf);
+  ~Program();
+  Program(const Program &) = delete;
+  Program &operator=(const Program &) = delete;
+
+  const std::vector<KernelInfo> &kernels() const;
+  const KernelInfo *kernel(std::string_view name) const;
+
+  /// Device memory of a variable of the code object; empty when there is none of that name.
+  std::span<std::byte> variable(std::string_view name) const;
+
+  /// The memory that holds the loaded segments: attach it to a Memory to let hosts copy to variables.
+  std::span<std::byte> image() const;
+
+  /// "address: text" per line, from a kernel's entry to the end of its symbol; empty for no such kernel.
+  std::string disassemble(std::string_view kernel) const;
+
+  const ProgramImpl &impl() const { return *implementation; }
+
+private:
+  std::unique_ptr<ProgramImpl> implementation;
+};
+
+/// Runs a kernel. `grid` counts workgroups, `block` work-items; `kernarg` is copied and read-only to the
+/// kernel. Throws std::invalid_argument for a launch no driver would accept (unknown kernel, an extent of 0,
+/// more than 1024 work-items, more LDS than 64 KiB, fewer kernarg bytes than the kernel declares).
+LaunchResult launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
+                    std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
+                    std::span<const std::byte> kernarg, const Memory &memory, const Options &options = {});
+
+} // namespace sluice::emulator

@@ -1,0 +1,106 @@
+//===- memory.h - device memory of the emulated machine -------------------------------------------------===//
+//
+// Device addresses are host addresses: a pointer made here goes to the caller as it is, and the machine
+// dereferences it. Every access of a kernel is looked up in a table of blocks first, so a block has a red
+// zone on either side, and a freed block stays in quarantine (no longer accessible, its address not reused)
+// until the quarantine is full.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+namespace sluice::emulator {
+
+/// A range of addresses that kernels may (or, once freed, may no longer) touch.
+struct MemoryBlock {
+  uint64_t address;
+  uint64_t bytes;
+  /// Counts allocations and attachments from 1: tells two blocks at one address apart.
+  uint64_t serial;
+  bool writable;
+  bool freed;
+  /// True for memory of the host that was attached, false for memory allocated here.
+  bool attached;
+
+  bool contains(uint64_t first, uint64_t count) const {
+    return first >= address && count <= bytes && first - address <= bytes - count;
+  }
+};
+
+/// The blocks of one moment, sorted by address. Immutable: a launch keeps the one it started with.
+class BlockTable {
+public:
+  explicit BlockTable(std::vector<MemoryBlock> blocks);
+
+  /// The block that holds `address`, else the nearest block within a red zone of it, else null.
+  const MemoryBlock *nearest(uint64_t address) const;
+  /// The block that holds all of [address, address + bytes), freed or not; else null.
+  const MemoryBlock *find(uint64_t address, uint64_t bytes) const;
+  const std::vector<MemoryBlock> &blocks() const { return sorted; }
+
+private:
+  std::vector<MemoryBlock> sorted;
+};
+
+/// All functions may be called from several threads at once.
+class Memory {
+public:
+  static constexpr uint64_t alignment = 4096;
+  static constexpr uint64_t red_zone_bytes = 64 << 10;
+
+  explicit Memory(uint64_t capacity_bytes = uint64_t(192) << 30, uint64_t quarantine_bytes = uint64_t(64)
+                                                                                             << 20);
+  ~Memory();
+  Memory(const Memory &) = delete;
+  Memory &operator=(const Memory &) = delete;
+
+  /// `bytes` of device memory, filled with a pattern that no program expects; null when the capacity or the
+  /// host's memory is exhausted, or when `bytes` is 0.
+  void *allocate(uint64_t bytes);
+  /// False unless `address` is the start of a live block allocated here.
+  bool release(const void *address);
+
+  /// Lets kernels reach host memory (pinned or registered memory, the image of a code object).
+  /// False when it overlaps a live block.
+  bool attach(const void *address, uint64_t bytes, bool writable);
+  bool detach(const void *address);
+
+  /// The live block that holds `address`.
+  std::optional<MemoryBlock> find(const void *address) const;
+
+  std::shared_ptr<const BlockTable> snapshot() const;
+
+  uint64_t capacity_bytes() const { return capacity; }
+  /// Bytes of live blocks allocated here.
+  uint64_t used_bytes() const;
+
+private:
+  struct Region {
+    MemoryBlock block;
+    void *mapping; // with both red zones; null for attached blocks
+    uint64_t mapping_bytes;
+  };
+
+  void unmap(const Region &region);
+  void trim_quarantine();
+
+  const uint64_t capacity;
+  const uint64_t quarantine_limit;
+  mutable std::mutex mutex;
+  std::map<uint64_t, Region> regions; // by start address; live and quarantined
+  std::deque<uint64_t> quarantine;    // start addresses, oldest first
+  uint64_t used = 0;
+  uint64_t quarantined = 0;
+  uint64_t next_serial = 1;
+  mutable std::shared_ptr<const BlockTable> current; // null after a change
+};
+
+} // namespace sluice::emulator
