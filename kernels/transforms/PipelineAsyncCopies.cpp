@@ -134,8 +134,7 @@ public:
 
     auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), constant(stages),
                                         loop.getInitArgs());
-    if (!pipelined.getBody()->empty()) pipelined.getBody()->getTerminator()->erase();
-    builder.setInsertionPointToStart(pipelined.getBody());
+    startBlock(pipelined.getBody());
     SmallVector<Value> carried(pipelined.getRegionIterArgs());
     for (unsigned slot = 0; slot < stages; ++slot) {
       Value iteration = add(pipelined.getInductionVar(), slot);
@@ -157,6 +156,12 @@ private:
   }
   Value add(Value base, unsigned offset) {
     return offset == 0 ? base : arith::AddIOp::create(builder, loc, base, constant(offset)).getResult();
+  }
+
+  /// scf creates the yield of a block that yields nothing; here every block gets its own.
+  void startBlock(Block *block) {
+    if (!block->empty()) block->getTerminator()->erase();
+    builder.setInsertionPointToStart(block);
   }
 
   void allocateSlots() {
@@ -208,9 +213,9 @@ private:
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, iteration, loop.getUpperBound());
     auto branch = scf::IfOp::create(builder, loc, TypeRange(carried), inRange, /*withElseRegion=*/true);
     OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
+    startBlock(branch.thenBlock());
     scf::YieldOp::create(builder, loc, stage(iteration, slot, carried));
-    builder.setInsertionPointToStart(branch.elseBlock());
+    startBlock(branch.elseBlock());
     scf::YieldOp::create(builder, loc, carried);
     return SmallVector<Value>(branch.getResults());
   }

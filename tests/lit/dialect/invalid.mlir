@@ -1,0 +1,50 @@
+// RUN: sluice-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{swizzle chunk 6 and period 8 must be powers of two}}
+func.func private @chunk(!sluice.lds_tile<64x128xf16, xor<6, 8>>)
+
+// -----
+
+// expected-error@+1 {{swizzle <8, 8> leaves a row of 96 columns: 64 must divide it}}
+func.func private @columns(!sluice.lds_tile<64x96xf16, xor<8, 8>>)
+
+// -----
+
+// expected-error@+1 {{an LDS tile has two dimensions}}
+func.func private @rank(!sluice.lds_tile<64xf16>)
+
+// -----
+
+func.func @read_across_chunks(%t: !sluice.lds_tile<64x128xf16, xor<8, 8>>, %i: i32) {
+  // expected-error@+1 {{reads 16 elements across swizzle chunks of 8}}
+  %x = sluice.lds_read %t[%i, %i] : !sluice.lds_tile<64x128xf16, xor<8, 8>>, vector<16xf16>
+  return
+}
+
+// -----
+
+func.func @read_of_another_type(%t: !sluice.lds_tile<64x128xf16>, %i: i32) {
+  // expected-error@+1 {{reads 'vector<4xbf16>' from a tile of 'f16'}}
+  %x = sluice.lds_read %t[%i, %i] : !sluice.lds_tile<64x128xf16>, vector<4xbf16>
+  return
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @head_dim() kernel {
+    // expected-error@+1 {{head_dim is 96; kernels exist for 64 and 128}}
+    sluice.attention {element_type = f16, head_dim = 96 : i32, tile_q = 256 : i32, tile_kv = 64 : i32, waves = 8 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @tile_q() kernel {
+    // expected-error@+1 {{tile_q is 100; a wave computes 32 rows, so 8 waves need 256}}
+    sluice.attention {element_type = f16, head_dim = 128 : i32, tile_q = 100 : i32, tile_kv = 64 : i32, waves = 8 : i32}
+    gpu.return
+  }
+}

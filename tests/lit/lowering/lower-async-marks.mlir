@@ -1,0 +1,76 @@
+// simm16 of s_waitcnt: vmcnt in [15:14][3:0], expcnt 7 and lgkmcnt 15 mean no wait: 3952 (0xf70) is vmcnt(0) alone.
+// RUN: sluice-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(lower-async-marks)))' | FileCheck %s
+
+!tile = !sluice.lds_tile<16x128xf16>
+!rsrc = !llvm.ptr<8>
+
+gpu.module @m {
+  // Two loads after the mark that is waited for may stay: vmcnt(2).
+  // CHECK-LABEL: gpu.func @straight
+  // CHECK-NOT:   sluice.async_mark
+  // CHECK:       rocdl.s.waitcnt 3954
+  gpu.func @straight(%r: !rsrc, %o: i32, %tile_offset: i32) kernel {
+    %t = sluice.lds_alloc : !tile
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.wait_marks 1
+    gpu.return
+  }
+
+  // Loads behind the youngest mark are younger than every mark: they stay as well.
+  // CHECK-LABEL: gpu.func @unmarked_tail
+  // CHECK:       rocdl.s.waitcnt 3953
+  gpu.func @unmarked_tail(%r: !rsrc, %o: i32, %tile_offset: i32) kernel {
+    %t = sluice.lds_alloc : !tile
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.wait_marks 0
+    gpu.return
+  }
+
+  // One branch issues a load, the other does not: only what is certain counts. vmcnt(0).
+  // CHECK-LABEL: gpu.func @joined
+  // CHECK:       rocdl.s.waitcnt 3952
+  gpu.func @joined(%r: !rsrc, %o: i32, %tile_offset: i32, %c: i1) kernel {
+    %t = sluice.lds_alloc : !tile
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    scf.if %c {
+      sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    }
+    sluice.wait_marks 0
+    gpu.return
+  }
+
+  // Around the back edge: the first iteration waits for the prologue's group behind which nothing was issued, so
+  // the wait in the loop is vmcnt(0) although later iterations could allow one.
+  // CHECK-LABEL: gpu.func @loop_minimum
+  // CHECK:       scf.for
+  // CHECK:         rocdl.s.waitcnt 3952
+  gpu.func @loop_minimum(%r: !rsrc, %o: i32, %tile_offset: i32, %n: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %t = sluice.lds_alloc : !tile
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    scf.for %i = %c0 to %n step %c1 : i32 {
+      sluice.wait_marks 0
+      sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+      sluice.async_mark
+      sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    }
+    gpu.return
+  }
+
+  // No mark was ever made: nothing to wait for, vmcnt(63).
+  // CHECK-LABEL: gpu.func @nothing_marked
+  // CHECK:       rocdl.s.waitcnt 53119
+  gpu.func @nothing_marked() kernel {
+    sluice.wait_marks 0
+    gpu.return
+  }
+}

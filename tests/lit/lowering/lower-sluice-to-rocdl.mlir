@@ -1,0 +1,34 @@
+// RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(lower-sluice-to-rocdl))' | FileCheck %s
+
+!a = !sluice.lds_tile<4x64xf16, xor<8, 4>>
+!b = !sluice.lds_tile<4x64xf16>
+
+// Two tiles of 512 bytes share one array. Each has a scope of its own; a read is noalias with the other tile only.
+// CHECK-DAG:   #[[SA:.*]] = #llvm.alias_scope<id = distinct[[A:.*]]<>, domain
+// CHECK-DAG:   #[[SB:.*]] = #llvm.alias_scope<id = distinct[[B:.*]]<>, domain
+// CHECK:       llvm.mlir.global internal @kernel_lds() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<1024 x i8>
+// CHECK-LABEL: gpu.func @kernel
+// CHECK:         rocdl.raw.ptr.buffer.load.lds {{.*}} {alias_scopes = [#[[LOADED:.*]]], noalias_scopes = [#[[OTHER:.*]]]}
+// CHECK:         fence
+// CHECK-SAME:    syncscope("wavefront")
+// lgkmcnt(0) alone: the copy stays in flight.
+// CHECK:         rocdl.s.waitcnt 49279
+// CHECK-NEXT:    rocdl.s.barrier
+// CHECK:         arith.xori
+// CHECK:         llvm.load {{.*}} {alias_scopes = [#[[LOADED]]], alignment = 16 : i64, noalias_scopes = [#[[OTHER]]]} : !llvm.ptr<3> -> vector<8xf16>
+// The second tile lies 512 bytes on and is not swizzled.
+// CHECK-NOT:     arith.xori
+// CHECK:         llvm.getelementptr inbounds {{.*}}[512]
+// CHECK:         llvm.load {{.*}} {alias_scopes = [#[[OTHER]]], alignment = 8 : i64, noalias_scopes = [#[[LOADED]]]}
+gpu.module @m {
+  gpu.func @kernel(%r: !llvm.ptr<8>, %o: i32, %row: i32, %column: i32) kernel {
+    %a = sluice.lds_alloc : !a
+    %b = sluice.lds_alloc : !b
+    sluice.load_to_lds %r[%o] into %a[%o] {bytes = 4 : i32} : !a
+    sluice.barrier
+    %x = sluice.lds_read %a[%row, %column] : !a, vector<8xf16>
+    %y = sluice.lds_read %b[%row, %column] : !b, vector<4xf16>
+    "test.use"(%x, %y) : (vector<8xf16>, vector<4xf16>) -> ()
+    gpu.return
+  }
+}

@@ -1,0 +1,84 @@
+// RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=2})))' | FileCheck %s --check-prefix=TWO
+// RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=3})))' | FileCheck %s --check-prefix=THREE
+// RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=1})))' | FileCheck %s --check-prefix=ONE
+
+!tile = !sluice.lds_tile<64x128xf16>
+
+// Two tiles, two stages. Behind each wait stands a barrier, and behind it the copy for the next iteration into
+// the other slot. When a tile is waited for, the copy of the other tile is younger and stays in flight: one mark.
+// TWO-LABEL: gpu.func @two_tiles
+// TWO:         %[[K0:.*]] = sluice.lds_alloc
+// TWO-NEXT:    %[[K1:.*]] = sluice.lds_alloc
+// TWO-NEXT:    %[[V0:.*]] = sluice.lds_alloc
+// TWO-NEXT:    %[[V1:.*]] = sluice.lds_alloc
+// TWO:         sluice.async_dma {{.*}} into %[[K0]]
+// TWO-NEXT:    sluice.async_mark
+// TWO:         sluice.async_dma {{.*}} into %[[V0]]
+// TWO-NEXT:    sluice.async_mark
+// TWO:         scf.for
+// TWO:           sluice.wait_marks 1
+// TWO-NEXT:      sluice.barrier
+// TWO:           sluice.async_dma {{.*}} into %[[K1]]
+// TWO-NEXT:      sluice.async_mark
+// TWO:           sluice.lds_read %[[K0]]
+// TWO:           sluice.wait_marks 1
+// TWO-NEXT:      sluice.barrier
+// TWO:           sluice.async_dma {{.*}} into %[[V1]]
+// TWO-NEXT:      sluice.async_mark
+// TWO:           sluice.lds_read %[[V0]]
+// The barrier that ended the body is subsumed: none is left before the second half.
+// TWO-NOT:       sluice.barrier
+// TWO:           scf.if
+// TWO:             sluice.wait_marks 1
+// TWO-NEXT:        sluice.barrier
+// TWO:             sluice.async_dma {{.*}} into %[[K0]]
+// TWO:             sluice.lds_read %[[K1]]
+// TWO:             sluice.wait_marks 1
+// TWO-NEXT:        sluice.barrier
+// TWO:             sluice.async_dma {{.*}} into %[[V0]]
+// TWO:             sluice.lds_read %[[V1]]
+// TWO-NOT:         sluice.barrier
+// What was issued past the end lands before the LDS is given back.
+// TWO:         sluice.wait_marks 0
+// TWO-NEXT:    gpu.return
+
+// Three stages: two whole iterations are ahead, so three younger groups stay in flight.
+// THREE-LABEL: gpu.func @two_tiles
+// THREE-COUNT-6: sluice.lds_alloc
+// THREE-COUNT-4: sluice.async_mark
+// THREE:       scf.for
+// THREE:         sluice.wait_marks 3
+// THREE-NEXT:    sluice.barrier
+// THREE:         sluice.wait_marks 3
+// THREE:         scf.if
+// THREE:           sluice.wait_marks 3
+// THREE:         scf.if
+// THREE:           sluice.wait_marks 3
+// THREE:       sluice.wait_marks 0
+
+// One stage leaves the loop alone.
+// ONE-LABEL:   gpu.func @two_tiles
+// ONE-COUNT-2: sluice.lds_alloc
+// ONE-NOT:     sluice.async_mark
+// ONE:         sluice.async_wait
+gpu.module @m {
+  gpu.func @two_tiles(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64, %row: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %kt = sluice.lds_alloc : !tile
+    %vt = sluice.lds_alloc : !tile
+    scf.for %t = %c0 to %tiles step %c1 : i32 {
+      %first = arith.muli %t, %c64 : i32
+      %kc = sluice.async_dma %k[%first] limit %n stride %stride into %kt : !tile
+      %vc = sluice.async_dma %v[%first] limit %n stride %stride into %vt : !tile
+      sluice.async_wait %kc
+      %a = sluice.lds_read %kt[%row, %c0] : !tile, vector<4xf16>
+      sluice.async_wait %vc
+      %b = sluice.lds_read %vt[%row, %c0] : !tile, vector<4xf16>
+      "test.use"(%a, %b) : (vector<4xf16>, vector<4xf16>) -> ()
+      sluice.barrier
+    }
+    gpu.return
+  }
+}
