@@ -1,0 +1,161 @@
+//===- code_object.h - an AMDGPU code object, read strictly ---------------------------------------------===//
+//
+// What a loader needs of the ELF that holds gfx942 machine code: segments and relocations to build an image
+// in memory, symbols, kernel descriptors, and the metadata that says how arguments are laid out. The bytes
+// come from outside: every offset and count is checked before use, and what is wrong is said in the error.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::package {
+
+enum class CodeObjectFault : uint8_t {
+  malformed,     // not an ELF, cut short, or contradicting itself
+  wrong_machine, // a code object for something else than gfx942
+  unsupported,   // well formed, but beyond what a loader of ours handles
+};
+
+class CodeObjectError : public std::runtime_error {
+public:
+  CodeObjectError(CodeObjectFault fault, const std::string &message)
+      : std::runtime_error(message), kind(fault) {}
+  CodeObjectFault fault() const { return kind; }
+
+private:
+  CodeObjectFault kind;
+};
+
+/// How the object was compiled with respect to a feature a device can have on or off.
+enum class TargetFeature : uint8_t { unsupported, any, off, on };
+
+/// The 64 bytes at `<kernel>.kd` (AMDGPUUsage, "Kernel Descriptor").
+struct KernelDescriptor {
+  uint32_t lds_bytes = 0;
+  uint32_t private_bytes = 0;
+  uint32_t kernarg_bytes = 0;
+  int64_t entry_offset = 0; // from the descriptor's address
+  uint32_t rsrc1 = 0;
+  uint32_t rsrc2 = 0;
+  uint32_t rsrc3 = 0;
+  uint16_t properties = 0;
+  uint16_t preload = 0;
+
+  /// Registers of the unified file a wave is given: ArchVGPRs and AccVGPRs together.
+  uint32_t vgprs() const { return ((rsrc1 & 63) + 1) * 8; }
+  /// Index in the unified file of a0.
+  uint32_t accum_offset() const { return ((rsrc3 & 63) + 1) * 4; }
+  uint32_t user_sgprs() const { return rsrc2 >> 1 & 31; }
+  bool private_segment() const { return (rsrc2 & 1) != 0; }
+  bool workgroup_id(int axis) const { return (rsrc2 >> (7 + axis) & 1) != 0; }
+  /// 0: x only; 1: x and y; 2: x, y and z in v0.
+  uint32_t workitem_id() const { return rsrc2 >> 11 & 3; }
+  uint32_t preload_length() const { return preload & 127; }
+  uint32_t preload_offset() const { return preload >> 7; }
+};
+
+struct KernelArgument {
+  std::string name;
+  std::string value_kind; // "global_buffer", "by_value", "hidden_block_count_x", ...
+  uint32_t offset = 0;
+  uint32_t size = 0;
+
+  bool hidden() const { return value_kind.starts_with("hidden_"); }
+};
+
+struct Kernel {
+  std::string name;
+  uint64_t descriptor_address = 0;
+  uint64_t entry_address = 0;
+  uint64_t code_bytes = 0; // size of the function's symbol; 0 when it has none
+  KernelDescriptor descriptor;
+
+  /// From the metadata. An object without metadata for the kernel leaves these as the descriptor has them,
+  /// `has_metadata` false and the arguments unknown.
+  bool has_metadata = false;
+  uint32_t kernarg_bytes = 0;
+  uint32_t kernarg_alignment = 16;
+  uint32_t lds_bytes = 0;
+  uint32_t private_bytes = 0;
+  uint32_t max_workgroup_size = 1024;
+  uint32_t wavefront_size = 64;
+  uint32_t sgpr_count = 0;
+  uint32_t vgpr_count = 0;
+  uint32_t agpr_count = 0;
+  uint32_t sgpr_spills = 0;
+  uint32_t vgpr_spills = 0;
+  bool dynamic_stack = false;
+  std::vector<KernelArgument> arguments;
+};
+
+struct Segment {
+  uint64_t address = 0;
+  uint64_t memory_bytes = 0;
+  std::span<const std::byte> file; // at most memory_bytes; the rest is zero
+  bool readable = false;
+  bool writable = false;
+  bool executable = false;
+};
+
+struct Symbol {
+  std::string name;
+  uint64_t address = 0;
+  uint64_t size = 0;
+  uint8_t type = 0; // STT_OBJECT 1, STT_FUNC 2, ...
+  bool defined = false;
+};
+
+/// A parsed code object. It refers to the bytes it was parsed from, which must outlive it.
+class CodeObject {
+public:
+  /// Throws CodeObjectError.
+  static CodeObject parse(std::span<const std::byte> elf);
+
+  uint32_t version() const { return object_version; } // 4, 5 or 6
+  TargetFeature xnack() const { return xnack_setting; }
+  TargetFeature sramecc() const { return sramecc_setting; }
+  /// "gfx942:sramecc+:xnack-", with what is unspecified left out.
+  std::string target_id() const;
+
+  const std::vector<Segment> &segments() const { return loaded; }
+  const std::vector<Symbol> &symbols() const { return dynamic_symbols; }
+  const std::vector<Kernel> &kernels() const { return all_kernels; }
+  const Kernel *find_kernel(std::string_view name) const;
+  const Symbol *find_symbol(std::string_view name) const;
+
+  /// The image's extent: addresses of segments lie below it, counted from 0.
+  uint64_t image_bytes() const { return extent; }
+  /// Writes segments and relocated words as they are when the image lies at `base`.
+  /// `image` has image_bytes() bytes; what no segment covers is zeroed.
+  void load(std::span<std::byte> image, uint64_t base) const;
+
+private:
+  struct Relocation {
+    uint64_t address;
+    uint64_t value; // to which the base is added
+  };
+
+  friend class CodeObjectParser;
+
+  uint32_t object_version = 0;
+  TargetFeature xnack_setting = TargetFeature::any;
+  TargetFeature sramecc_setting = TargetFeature::any;
+  uint64_t extent = 0;
+  std::vector<Segment> loaded;
+  std::vector<Symbol> dynamic_symbols;
+  std::vector<Relocation> relocations;
+  std::vector<Kernel> all_kernels;
+};
+
+/// The size of an ELF file that comes as a pointer without a size, from its own headers: the end of the last
+/// of its segments, sections and tables. Reads the headers `image` claims to have; throws CodeObjectError.
+uint64_t elf_file_bytes(const std::byte *image);
+
+} // namespace sluice::package
