@@ -1,0 +1,65 @@
+//===- kernel_name.cpp - the grammar of kernel names ----------------------------------------------------===//
+#include "package/kernel_name.h"
+
+#include <array>
+#include <charconv>
+
+namespace sluice::package {
+namespace {
+
+struct Operation {
+  std::string_view full;
+  std::string_view abbreviation;
+};
+constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"}};
+constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
+
+bool take(std::string_view &rest, std::string_view prefix) {
+  if (!rest.starts_with(prefix)) return false;
+  rest.remove_prefix(prefix.size());
+  return true;
+}
+
+bool take_number(std::string_view &rest, uint32_t &value) {
+  if (rest.empty() || rest[0] < '1' || rest[0] > '9') return false;
+  const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), value);
+  if (error != std::errc()) return false;
+  rest.remove_prefix(size_t(end - rest.data()));
+  return true;
+}
+
+} // namespace
+
+std::string format_kernel_name(const KernelName &name) {
+  std::string out;
+  for (const Operation &operation : operations) {
+    if (operation.full == name.operation) out = operation.abbreviation;
+  }
+  out += "_" + name.dtype + "_d" + std::to_string(name.head_dim_qk);
+  if (name.head_dim_v != name.head_dim_qk) out += "v" + std::to_string(name.head_dim_v);
+  return out + "_q" + std::to_string(name.tile_q) + "_kv" + std::to_string(name.tile_kv) + "_w" +
+         std::to_string(name.waves);
+}
+
+std::optional<KernelName> parse_kernel_name(std::string_view text) {
+  KernelName name;
+  std::string_view rest = text;
+  for (const Operation &operation : operations) {
+    if (name.operation.empty() && take(rest, operation.abbreviation)) name.operation = operation.full;
+  }
+  if (name.operation.empty() || !take(rest, "_")) return std::nullopt;
+  for (std::string_view dtype : dtypes) {
+    if (name.dtype.empty() && take(rest, dtype)) name.dtype = dtype;
+  }
+  if (name.dtype.empty() || !take(rest, "_d") || !take_number(rest, name.head_dim_qk)) return std::nullopt;
+  name.head_dim_v = name.head_dim_qk;
+  if (take(rest, "v") && !(take_number(rest, name.head_dim_v) && name.head_dim_v != name.head_dim_qk)) {
+    return std::nullopt;
+  }
+  if (!take(rest, "_q") || !take_number(rest, name.tile_q)) return std::nullopt;
+  if (!take(rest, "_kv") || !take_number(rest, name.tile_kv)) return std::nullopt;
+  if (!take(rest, "_w") || !take_number(rest, name.waves) || !rest.empty()) return std::nullopt;
+  return name;
+}
+
+} // namespace sluice::package

@@ -1,0 +1,42 @@
+//===- kernel_name.h - the grammar of kernel names ------------------------------------------------------===//
+//
+// A name says everything that the choice between kernels looks at, in one fixed order, and is also the symbol
+// in the code object:
+//
+//   name      = operation "_" dtype "_" heads "_q" number "_kv" number "_w" number
+//   operation = "attn_fwd"
+//   dtype     = "f16" | "bf16"
+//   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
+//   number    = a positive decimal integer without leading zeros
+//
+// e.g. attn_fwd_f16_d128_q256_kv64_w8: 256 query rows per workgroup, 64 keys per iteration, 8 waves.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::package {
+
+struct KernelName {
+  std::string operation; // "attention_forward"
+  std::string dtype;     // of Q, K, V and O
+  uint32_t head_dim_qk = 0;
+  uint32_t head_dim_v = 0;
+  uint32_t tile_q = 0;
+  uint32_t tile_kv = 0;
+  uint32_t waves = 0;
+
+  bool operator==(const KernelName &) const = default;
+};
+
+/// The name; the fields must be legal by the grammar.
+std::string format_kernel_name(const KernelName &name);
+
+/// Nothing if `text` is not a name by the grammar. format_kernel_name(*parse_kernel_name(text)) == text.
+std::optional<KernelName> parse_kernel_name(std::string_view text);
+
+} // namespace sluice::package

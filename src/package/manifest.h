@@ -1,0 +1,45 @@
+//===- manifest.h - what a kernel pack says about itself ------------------------------------------------===//
+//
+// The values of docs/formats/pack.md. The generator fills them in, the reader hands them out, and the runtime
+// chooses kernels by them alone.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "package/kernel_name.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice::package {
+
+struct KernelEntry {
+  KernelName name;
+  uint32_t threads = 0;              // lanes per workgroup
+  uint32_t lds_bytes = 0;            // static LDS per workgroup
+  uint32_t kernarg_bytes = 0;        // size of the kernel's argument block ...
+  uint64_t kernarg_hash = 0;         // ... and attention_kernarg_hash() of its layout
+  std::vector<std::string> features; // "causal", "lse"
+  std::string p_rounding;            // "toward_zero" or "nearest_even"
+  std::vector<std::string> chips;    // chips with machine code in the bundle, sorted
+
+  bool operator==(const KernelEntry &) const = default;
+};
+
+/// A kernel of a pack and where its compressed bundle is.
+struct PackedKernel {
+  KernelEntry entry;
+  uint64_t offset = 0; // from the start of the pack
+  uint64_t compressed_bytes = 0;
+  uint64_t bundle_bytes = 0;
+  uint64_t checksum = 0; // XXH64 of the compressed bytes
+};
+
+struct Manifest {
+  std::string generator;             // program and version that wrote the pack
+  std::string llvm_version;          // that generated the code
+  std::vector<PackedKernel> kernels; // sorted by name
+};
+
+} // namespace sluice::package

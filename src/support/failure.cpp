@@ -1,0 +1,50 @@
+//===- failure.cpp - how a refused call says why --------------------------------------------------------===//
+#include "support/failure.h"
+
+#include <charconv>
+#include <utility>
+
+namespace sluice::support {
+
+Failure::Failure(Status status, std::string field, std::string message, int32_t hip_code)
+    : code(status), hip(hip_code), name(std::move(field)), text(std::move(message)) {}
+
+namespace detail {
+namespace {
+
+template <typename Number> void append_number(std::string &out, Number value, auto... format) {
+  char digits[32];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value, format...).ptr;
+  out.append(digits, end);
+}
+
+} // namespace
+
+void append(std::string &out, std::string_view piece) {
+  out.append(piece);
+}
+void append(std::string &out, const char *piece) {
+  out.append(piece);
+}
+void append(std::string &out, char piece) {
+  out.push_back(piece);
+}
+void append(std::string &out, double piece) {
+  append_number(out, piece);
+}
+void append(std::string &out, int64_t piece) {
+  append_number(out, piece);
+}
+void append(std::string &out, uint64_t piece) {
+  append_number(out, piece);
+}
+
+} // namespace detail
+
+std::string hexadecimal(uint64_t value) {
+  std::string out = "0x";
+  detail::append_number(out, value, 16);
+  return out;
+}
+
+} // namespace sluice::support
