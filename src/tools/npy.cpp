@@ -1,7 +1,8 @@
 //===- npy.cpp - reading and writing .npy files ---------------------------------------------------------===//
 //
-// A file is the magic "\x93NUMPY", a version, the length of a header, the header, and the elements. The header is
-// a Python dictionary literal with three keys in any order; HeaderParser reads exactly that much of Python.
+// A file is the magic "\x93NUMPY", a version, the length of a header, the header, and the elements. The
+// header is a Python dictionary literal with three keys in any order; HeaderParser reads exactly that much of
+// Python.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/npy.h"
@@ -34,7 +35,9 @@ constexpr std::array<TypeRow, 4> type_rows = {{{NpyType::f16, "<f2", "f16", 2},
                                                {NpyType::f32, "<f4", "f32", 4},
                                                {NpyType::f64, "<f8", "f64", 8}}};
 
-const TypeRow &row_of(NpyType type) { return type_rows[size_t(type)]; }
+const TypeRow &row_of(NpyType type) {
+  return type_rows[size_t(type)];
+}
 
 constexpr std::string_view magic = "\x93NUMPY";
 // Real headers have about a hundred bytes; the limit keeps a damaged length from becoming an allocation.
@@ -85,7 +88,8 @@ private:
     throw NpyError(fmt::format("{}: the .npy header {}", path, what));
   }
   void skip_space() {
-    while (at < text.size() && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t')) ++at;
+    while (at < text.size() && (text[at] == ' ' || text[at] == '\n' || text[at] == '\t'))
+      ++at;
   }
   bool accept(char c) {
     skip_space();
@@ -162,16 +166,23 @@ void read_exactly(std::FILE *file, void *data, size_t bytes, const std::string &
   const size_t got = std::fread(data, 1, bytes, file);
   if (got == bytes) return;
   if (std::ferror(file)) throw NpyError(fmt::format("{}: cannot be read: {}", path, std::strerror(errno)));
-  throw NpyError(fmt::format("{}: is truncated: {} of the {} bytes of its {} are there", path, got, bytes, what));
+  throw NpyError(
+      fmt::format("{}: is truncated: {} of the {} bytes of its {} are there", path, got, bytes, what));
 }
 
 } // namespace
 
-size_t npy_type_bytes(NpyType type) { return row_of(type).bytes; }
+size_t npy_type_bytes(NpyType type) {
+  return row_of(type).bytes;
+}
 
-std::string npy_type_name(NpyType type) { return fmt::format("{} ('{}')", row_of(type).name, row_of(type).descr); }
+std::string npy_type_name(NpyType type) {
+  return fmt::format("{} ('{}')", row_of(type).name, row_of(type).descr);
+}
 
-std::string shape_text(std::span<const int64_t> shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }
+std::string shape_text(std::span<const int64_t> shape) {
+  return fmt::format("[{}]", fmt::join(shape, ", "));
+}
 
 NpyArray::NpyArray(NpyType type, std::vector<int64_t> extents) : type(type), shape(std::move(extents)) {
   const std::optional<size_t> count = byte_count(shape, npy_type_bytes(type));
@@ -189,7 +200,8 @@ NpyArray read_npy(const std::string &path) {
     throw NpyError(fmt::format("{}: is no .npy file: it does not begin with \\x93NUMPY", path));
   const int version = start[6];
   if (version < 1 || version > 3)
-    throw NpyError(fmt::format("{}: has .npy version {}.{}; 1, 2 and 3 are understood", path, version, start[7]));
+    throw NpyError(
+        fmt::format("{}: has .npy version {}.{}; 1, 2 and 3 are understood", path, version, start[7]));
 
   // Version 1 has a 16-bit length, later ones 32 bits.
   uint32_t header_bytes = 0;
@@ -209,13 +221,15 @@ NpyArray read_npy(const std::string &path) {
     known = true;
   }
   if (!known)
-    throw NpyError(fmt::format("{}: has element type '{}'; '<f2', '<u2', '<f4' and '<f8' are understood", path,
-                               header.descr));
+    throw NpyError(fmt::format("{}: has element type '{}'; '<f2', '<u2', '<f4' and '<f8' are understood",
+                               path, header.descr));
   if (header.fortran_order && header.shape.size() > 1)
-    throw NpyError(fmt::format("{}: is stored in Fortran order; C order is needed (numpy.ascontiguousarray)", path));
+    throw NpyError(
+        fmt::format("{}: is stored in Fortran order; C order is needed (numpy.ascontiguousarray)", path));
 
   const std::optional<size_t> bytes = byte_count(header.shape, npy_type_bytes(array.type));
-  if (!bytes) throw NpyError(fmt::format("{}: its shape {} is beyond 64 bits", path, shape_text(header.shape)));
+  if (!bytes)
+    throw NpyError(fmt::format("{}: its shape {} is beyond 64 bits", path, shape_text(header.shape)));
   // Compare with the file's size first: a damaged shape must not become a huge allocation.
   const long data_begin = std::ftell(file.get());
   if (data_begin < 0 || std::fseek(file.get(), 0, SEEK_END) != 0)
@@ -225,8 +239,8 @@ NpyArray read_npy(const std::string &path) {
     throw NpyError(fmt::format("{}: is truncated: shape {} of {} needs {} bytes, {} are there", path,
                                shape_text(header.shape), npy_type_name(array.type), *bytes, there));
   if (there > *bytes)
-    throw NpyError(fmt::format("{}: has {} bytes after the {} that shape {} of {} needs", path, there - *bytes,
-                               *bytes, shape_text(header.shape), npy_type_name(array.type)));
+    throw NpyError(fmt::format("{}: has {} bytes after the {} that shape {} of {} needs", path,
+                               there - *bytes, *bytes, shape_text(header.shape), npy_type_name(array.type)));
   std::fseek(file.get(), data_begin, SEEK_SET);
   array.shape = std::move(header.shape);
   array.bytes.resize(*bytes);
@@ -244,7 +258,8 @@ NpyArray read_npy(const std::string &path, const std::string &argument, std::spa
     names += (names.empty() ? "" : " or ") + npy_type_name(type);
   }
   if (!allowed)
-    throw NpyError(fmt::format("{}: {} holds {}; {} is needed", argument, path, npy_type_name(array.type), names));
+    throw NpyError(
+        fmt::format("{}: {} holds {}; {} is needed", argument, path, npy_type_name(array.type), names));
   if (array.shape.size() != rank)
     throw NpyError(fmt::format("{}: {} has shape {}; {} dimensions are needed", argument, path,
                                shape_text(array.shape), rank));
@@ -252,14 +267,16 @@ NpyArray read_npy(const std::string &path, const std::string &argument, std::spa
 }
 
 void expect_shape(const NpyArray &array, const std::string &argument, std::span<const int64_t> shape) {
-  if (array.shape.size() == shape.size() && std::equal(shape.begin(), shape.end(), array.shape.begin())) return;
+  if (array.shape.size() == shape.size() && std::equal(shape.begin(), shape.end(), array.shape.begin()))
+    return;
   throw NpyError(
       fmt::format("{} has shape {}; {} is needed", argument, shape_text(array.shape), shape_text(shape)));
 }
 
 void write_npy(const std::string &path, const NpyArray &array) {
   std::string shape;
-  for (int64_t extent : array.shape) shape += fmt::format("{}, ", extent);
+  for (int64_t extent : array.shape)
+    shape += fmt::format("{}, ", extent);
   std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
                                    row_of(array.type).descr, shape);
   // The elements start at a multiple of 64 bytes; the header ends with a newline.

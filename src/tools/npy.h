@@ -49,7 +49,8 @@ struct NpyArray {
 std::string shape_text(std::span<const int64_t> shape);
 
 NpyArray read_npy(const std::string &path);
-/// Reads and checks: `argument` (such as "--q") names the file's role in the message of a wrong type or shape.
+/// Reads and checks: `argument` (such as "--q") names the file's role in the message of a wrong type or
+/// shape.
 NpyArray read_npy(const std::string &path, const std::string &argument, std::span<const NpyType> types,
                   size_t rank);
 void expect_shape(const NpyArray &array, const std::string &argument, std::span<const int64_t> shape);

@@ -21,14 +21,16 @@ std::vector<float> multiply(std::span<const float> x, std::span<const float> wei
   for (size_t row = 0; row < rows; ++row)
     for (size_t out = 0; out < outs; ++out) {
       float sum = 0;
-      for (int i = 0; i < in; ++i) sum += x[row * in + i] * weight[out * in + i];
+      for (int i = 0; i < in; ++i)
+        sum += x[row * in + i] * weight[out * in + i];
       y[row * outs + out] = sum;
     }
   return y;
 }
 
 void add(std::vector<float> &x, std::span<const float> y) {
-  for (size_t i = 0; i < x.size(); ++i) x[i] += y[i];
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] += y[i];
 }
 
 } // namespace
@@ -79,9 +81,11 @@ std::vector<float> Model::normalised(std::span<const float> x, const Matrix &wei
   std::vector<float> y(x.size());
   for (size_t row = 0; row < x.size(); row += width) {
     float squares = 0;
-    for (size_t i = 0; i < width; ++i) squares += x[row + i] * x[row + i];
+    for (size_t i = 0; i < width; ++i)
+      squares += x[row + i] * x[row + i];
     const float factor = 1.0f / std::sqrt(squares / float(width) + config.norm_eps);
-    for (size_t i = 0; i < width; ++i) y[row + i] = x[row + i] * factor * weight[i];
+    for (size_t i = 0; i < width; ++i)
+      y[row + i] = x[row + i] * factor * weight[i];
   }
   return y;
 }
@@ -92,7 +96,8 @@ void Model::rotate(std::vector<float> &heads, int head_count, int first_position
   const size_t rows = heads.size() / (size_t(head_count) * config.head_dim);
   for (size_t row = 0; row < rows; ++row)
     for (int i = 0; i < half; ++i) {
-      const float angle = float(first_position + int(row)) * std::pow(config.rope_base, -float(i) / float(half));
+      const float angle =
+          float(first_position + int(row)) * std::pow(config.rope_base, -float(i) / float(half));
       const float cosine = std::cos(angle), sine = std::sin(angle);
       for (int head = 0; head < head_count; ++head) {
         float *const x = &heads[(row * head_count + head) * config.head_dim];
@@ -103,7 +108,8 @@ void Model::rotate(std::vector<float> &heads, int head_count, int first_position
     }
 }
 
-void Model::attend(const Layer &layer, int index, int rows, std::vector<float> &x, Attention &attention) const {
+void Model::attend(const Layer &layer, int index, int rows, std::vector<float> &x,
+                   Attention &attention) const {
   const std::vector<float> input = normalised(x, layer.attn_norm);
   std::vector<float> q = multiply(input, layer.q, config.hidden_size);
   std::vector<float> k = multiply(input, layer.k, config.hidden_size);
@@ -118,7 +124,8 @@ void Model::feed_forward(const Layer &layer, std::vector<float> &x) const {
   const std::vector<float> input = normalised(x, layer.mlp_norm);
   std::vector<float> gate = multiply(input, layer.gate, config.hidden_size);
   const std::vector<float> up = multiply(input, layer.up, config.hidden_size);
-  for (size_t i = 0; i < gate.size(); ++i) gate[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+  for (size_t i = 0; i < gate.size(); ++i)
+    gate[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
   add(x, multiply(gate, layer.down, config.mlp_size));
 }
 
@@ -128,7 +135,8 @@ std::vector<float> Model::forward(std::span<const uint8_t> bytes, Attention &att
     throw std::runtime_error("the text would leave positions 1 to " + std::to_string(config.max_positions));
   const size_t hidden = config.hidden_size;
   std::vector<float> x;
-  for (uint8_t byte : bytes) x.insert(x.end(), &embed[byte * hidden], &embed[byte * hidden] + hidden);
+  for (uint8_t byte : bytes)
+    x.insert(x.end(), &embed[byte * hidden], &embed[byte * hidden] + hidden);
   for (size_t i = 0; i < layers.size(); ++i) {
     attend(layers[i], int(i), rows, x, attention);
     feed_forward(layers[i], x);

@@ -1,7 +1,7 @@
 //===- model.h - the decoder: everything but attention --------------------------------------------------===//
 //
-// A byte-level decoder of the usual modern shape. Embedding, norms, projections, rotary positions and the MLP run
-// here, on the host, in float; attention is the one thing handed to the device (attention.h).
+// A byte-level decoder of the usual modern shape. Embedding, norms, projections, rotary positions and the MLP
+// run here, on the host, in float; attention is the one thing handed to the device (attention.h).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

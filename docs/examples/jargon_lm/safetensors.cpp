@@ -46,7 +46,8 @@ Tensors load_safetensors(const std::string &path) {
     std::vector<Half> halves(count);
     std::memcpy(halves.data(), data + begin, end - begin);
     tensor.values.reserve(count);
-    for (Half half : halves) tensor.values.push_back(to_float(half));
+    for (Half half : halves)
+      tensor.values.push_back(to_float(half));
     tensors.emplace(name, std::move(tensor));
   }
   return tensors;

@@ -11,7 +11,9 @@ using sluice::test::TemporaryFolder;
 
 namespace {
 
-std::string data_file(const std::string &name) { return SLUICE_TEST_DATA "/jargon_lm/qkv/" + name; }
+std::string data_file(const std::string &name) {
+  return SLUICE_TEST_DATA "/jargon_lm/qkv/" + name;
+}
 
 std::string file_of(const std::string &header, const std::string &data, char version = 1) {
   std::string text = "\x93NUMPY";
@@ -37,10 +39,16 @@ std::string error_of(const std::string &path) {
 TEST_CASE("an array written is the array read, for every type and rank") {
   TemporaryFolder folder;
   for (NpyType type : {NpyType::f16, NpyType::u16, NpyType::f32, NpyType::f64})
-    for (const std::vector<int64_t> &shape :
-         {std::vector<int64_t>{}, {1}, {7}, {2, 3}, {1, 5, 2, 4}, {3, 0, 2}, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}) {
+    for (const std::vector<int64_t> &shape : {std::vector<int64_t>{},
+                                              {1},
+                                              {7},
+                                              {2, 3},
+                                              {1, 5, 2, 4},
+                                              {3, 0, 2},
+                                              {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}}) {
       NpyArray array(type, shape);
-      for (size_t i = 0; i < array.bytes.size(); ++i) array.bytes[i] = std::byte(i * 37 + 11);
+      for (size_t i = 0; i < array.bytes.size(); ++i)
+        array.bytes[i] = std::byte(i * 37 + 11);
       write_npy(folder.path("a.npy"), array);
       const NpyArray back = read_npy(folder.path("a.npy"));
       CHECK(back.type == type);
@@ -84,13 +92,15 @@ TEST_CASE("each wrong file is refused with its own reason") {
   CHECK_THAT(error(""), Contains("is truncated: 0 of the 8 bytes"));
   CHECK_THAT(error("PK\x03\x04 a zip archive"), Contains("is no .npy file"));
   CHECK_THAT(error(file_of(good, std::string(12, 'x'), 9)), Contains("has .npy version 9.0"));
-  CHECK_THAT(error(file_of(good, "").substr(0, 30)), Contains("is truncated: 20 of the 60 bytes of its header"));
+  CHECK_THAT(error(file_of(good, "").substr(0, 30)),
+             Contains("is truncated: 20 of the 60 bytes of its header"));
   CHECK_THAT(error(file_of(good, std::string(11, 'x'))), Contains("needs 12 bytes, 11 are there"));
   CHECK_THAT(error(file_of(good, std::string(14, 'x'))), Contains("has 2 bytes after the 12"));
   CHECK_THAT(error(file_of("{'descr': '>f2', 'fortran_order': False, 'shape': (1,), }", "xx")),
              Contains("element type '>f2'"));
-  CHECK_THAT(error(file_of("{'descr': '<f2', 'fortran_order': True, 'shape': (2, 3), }", std::string(12, 'x'))),
-             Contains("Fortran order"));
+  CHECK_THAT(
+      error(file_of("{'descr': '<f2', 'fortran_order': True, 'shape': (2, 3), }", std::string(12, 'x'))),
+      Contains("Fortran order"));
   CHECK_THAT(error(file_of("{'descr': [('a', '<f2')], 'fortran_order': False, 'shape': (1,), }", "xx")),
              Contains("a string expected"));
   CHECK_THAT(error(file_of("{'descr': '<f2', 'fortran_order': Maybe, 'shape': (1,), }", "xx")),
@@ -102,10 +112,12 @@ TEST_CASE("each wrong file is refused with its own reason") {
   CHECK_THAT(error(file_of("{'descr': '<f2', 'shape': (1,), }", "xx")), Contains("has no 'fortran_order'"));
   CHECK_THAT(error(file_of("{'descr': '<f2', 'colour': 'red', }", "xx")), Contains("unknown key 'colour'"));
   CHECK_THAT(error(file_of("{'descr': '<f2", "")), Contains("a string does not end"));
-  CHECK_THAT(error(file_of("{'descr': '<f2', 'fortran_order': False, 'shape': (9223372036854775808,), }", "xx")),
-             Contains("beyond 64 bits"));
-  CHECK_THAT(error(file_of("{'descr': '<f2', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", "xx")),
-             Contains("beyond 64 bits"));
+  CHECK_THAT(
+      error(file_of("{'descr': '<f2', 'fortran_order': False, 'shape': (9223372036854775808,), }", "xx")),
+      Contains("beyond 64 bits"));
+  CHECK_THAT(
+      error(file_of("{'descr': '<f2', 'fortran_order': False, 'shape': (4294967296, 4294967296), }", "xx")),
+      Contains("beyond 64 bits"));
   // A shape far beyond the file is an error about the file, not an allocation.
   CHECK_THAT(error(file_of("{'descr': '<f2', 'fortran_order': False, 'shape': (1000000000000,), }", "xx")),
              Contains("2 are there"));

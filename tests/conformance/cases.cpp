@@ -1,0 +1,240 @@
+//===- cases.cpp - what the conformance suite runs ------------------------------------------------------===//
+//
+// The quick suite walks every length with every dtype, head size and mask, and samples the rest so that each
+// value of each parameter meets each value of each other; the full suite adds the products.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "cases.h"
+
+#include <array>
+#include <cstdio>
+#include <set>
+
+namespace sluice::test {
+
+namespace {
+
+constexpr std::array dtypes = {Dtype::f16, Dtype::bf16};
+constexpr std::array head_sizes = {128, 64};
+constexpr std::array masks = {Mask::none, Mask::bottom_right, Mask::top_left};
+constexpr std::array layouts = {Layout::bshd,   Layout::bhsd,     Layout::sbhd,     Layout::packed,
+                                Layout::padded, Layout::capacity, Layout::broadcast};
+constexpr std::array patterns = {Pattern::normal,  Pattern::peaked,  Pattern::rising,
+                                 Pattern::falling, Pattern::uniform, Pattern::tiny};
+// Around the sizes that kernels are cut by: a 16- or 32-row fragment, a KV tile of 64, a wave's or a
+// workgroup's 128 and 256 rows, two of those; 1000 is a multiple of none of them.
+constexpr std::array lengths = {1,  2,   3,   15,  16,  17,  31,  32,  33,  63,  64,
+                                65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000};
+
+const char *text(Dtype dtype) {
+  return dtype == Dtype::f16 ? "f16" : "bf16";
+}
+const char *text(Mask mask) {
+  constexpr const char *names[] = {"full", "causal", "topleft"};
+  return names[int(mask)];
+}
+const char *text(Layout layout) {
+  constexpr const char *names[] = {"bshd", "bhsd", "sbhd", "packed", "padded", "capacity", "broadcast"};
+  return names[int(layout)];
+}
+const char *text(Pattern pattern) {
+  constexpr const char *names[] = {"normal", "peaked", "rising", "falling", "uniform", "tiny"};
+  return names[int(pattern)];
+}
+
+class Collector {
+public:
+  void add(Case c) {
+    // What a layout or a mask cannot mean for this shape is moved to the nearest one that it can.
+    if (c.layout == Layout::packed && c.q_len != c.kv_len) c.layout = Layout::capacity;
+    if (c.layout == Layout::broadcast && c.batch == 1) c.batch = 2;
+    // The bounds of a plan choose between kernels: one case in three meets the one for any size.
+    c.bounded = cases.size() % 3 != 2;
+    c.name = make_name(c);
+    if (names.insert(c.name).second) cases.push_back(std::move(c));
+  }
+  std::vector<Case> cases;
+
+private:
+  std::set<std::string> names;
+};
+
+/// Every length, dtype, head size and mask, Q as long as KV; heads, layouts and patterns take turns.
+void add_square(Collector &out) {
+  int turn = 0;
+  for (int length : lengths)
+    for (Dtype dtype : dtypes)
+      for (int head_size : head_sizes)
+        for (Mask mask : {Mask::none, Mask::bottom_right}) {
+          const int heads = length <= 129 ? 2 : 1;
+          out.add({.dtype = dtype,
+                   .head_size = head_size,
+                   .q_heads = heads,
+                   .kv_heads = turn % 3 == 0 ? 1 : heads,
+                   .q_len = length,
+                   .kv_len = length,
+                   .mask = mask,
+                   .layout = layouts[turn % 6],
+                   .pattern = Pattern::normal});
+          ++turn;
+        }
+}
+
+/// One query token against every length: what every step of a decoder does.
+void add_decode(Collector &out) {
+  int turn = 0;
+  for (int length : lengths) {
+    out.add({.dtype = dtypes[turn % 2],
+             .head_size = head_sizes[turn / 2 % 2],
+             .q_heads = 4,
+             .kv_heads = 2,
+             .q_len = 1,
+             .kv_len = length,
+             .mask = Mask::bottom_right,
+             .layout = turn % 3 == 0 ? Layout::padded : Layout::capacity});
+    ++turn;
+  }
+}
+
+/// Q longer and shorter than KV, all masks; where Q is longer, bottom-right leaves rows without a visible
+/// key.
+void add_rectangular(Collector &out) {
+  constexpr std::array<std::array<int, 2>, 19> shapes = {{{2, 1},
+                                                          {3, 65},
+                                                          {17, 16},
+                                                          {16, 17},
+                                                          {15, 129},
+                                                          {33, 31},
+                                                          {31, 257},
+                                                          {64, 128},
+                                                          {65, 63},
+                                                          {127, 513},
+                                                          {128, 32},
+                                                          {129, 65},
+                                                          {200, 1000},
+                                                          {255, 17},
+                                                          {257, 256},
+                                                          {256, 511},
+                                                          {300, 1},
+                                                          {513, 127},
+                                                          {1000, 63}}};
+  int turn = 0;
+  for (const auto &[q_len, kv_len] : shapes)
+    for (Mask mask : masks) {
+      out.add({.dtype = dtypes[turn % 2],
+               .head_size = head_sizes[turn / 2 % 2],
+               .q_heads = 2,
+               .kv_heads = 1,
+               .q_len = q_len,
+               .kv_len = kv_len,
+               .mask = mask,
+               .layout = layouts[turn % 7]});
+      ++turn;
+    }
+}
+
+/// Batches, groups of query heads per KV head, and layouts.
+void add_heads_and_layouts(Collector &out, bool full) {
+  int turn = 0;
+  for (int group : {1, 2, 4, 8})
+    for (int batch : {1, 2, 3})
+      for (Layout layout : layouts) {
+        if (!full && (turn++ + batch + group) % 2) continue;
+        const int kv_heads = group == 8 ? 1 : 2;
+        out.add({.dtype = dtypes[turn / 2 % 2],
+                 .head_size = head_sizes[turn / 4 % 2],
+                 .batch = batch,
+                 .q_heads = group * kv_heads,
+                 .kv_heads = kv_heads,
+                 .q_len = 70,
+                 .kv_len = layout == Layout::packed ? 70 : 90,
+                 .mask = masks[turn % 3],
+                 .layout = layout});
+      }
+  // Three KV heads: no shift instead of a division gets this right.
+  out.add({.batch = 2, .q_heads = 6, .kv_heads = 3, .q_len = 40, .kv_len = 50, .mask = Mask::bottom_right});
+  out.add({.dtype = Dtype::bf16, .batch = 1, .q_heads = 15, .kv_heads = 3, .q_len = 5, .kv_len = 66});
+}
+
+void add_patterns(Collector &out, bool full) {
+  int turn = 0;
+  for (Pattern pattern : patterns)
+    for (Dtype dtype : dtypes)
+      for (int head_size : head_sizes)
+        for (int length : {100, 300}) {
+          if (!full && length == 300 && turn % 2) continue;
+          out.add({.dtype = dtype,
+                   .head_size = head_size,
+                   .q_len = length,
+                   .kv_len = length,
+                   .mask = masks[turn++ % 2],
+                   .layout = Layout::capacity,
+                   .pattern = pattern});
+        }
+}
+
+void add_scales_and_outputs(Collector &out) {
+  for (Dtype dtype : dtypes)
+    for (double scale : {1.0, 0.0625, 0.3}) {
+      out.add({.dtype = dtype,
+               .head_size = 64,
+               .q_len = 80,
+               .kv_len = 100,
+               .mask = Mask::bottom_right,
+               .scale = scale});
+      out.add({.dtype = dtype, .q_len = 80, .kv_len = 100, .mask = Mask::none, .scale = scale});
+    }
+  for (Dtype dtype : dtypes)
+    for (Mask mask : masks)
+      out.add(
+          {.dtype = dtype, .q_len = 90, .kv_len = 70, .mask = mask, .layout = Layout::padded, .lse = false});
+}
+
+void add_products(Collector &out) {
+  for (int q_len : lengths)
+    for (int kv_len : lengths) {
+      // The largest squares once; everything else under every mask.
+      for (Mask mask : masks) {
+        if (q_len * kv_len > 256 * 512 && mask == Mask::top_left) continue;
+        const int turn = q_len + 3 * kv_len + int(mask);
+        out.add({.dtype = dtypes[turn % 2],
+                 .head_size = head_sizes[turn / 2 % 2],
+                 .q_heads = 2,
+                 .kv_heads = 1 + turn % 2,
+                 .q_len = q_len,
+                 .kv_len = kv_len,
+                 .mask = mask,
+                 .layout = layouts[turn % 7]});
+      }
+    }
+}
+
+} // namespace
+
+std::string make_name(const Case &c) {
+  char name[256];
+  std::snprintf(name, sizeof name, "%s_d%d_b%d_h%dx%d_q%d_kv%d_%s_%s_%s", text(c.dtype), c.head_size, c.batch,
+                c.q_heads, c.kv_heads, c.q_len, c.kv_len, text(c.mask), text(c.layout), text(c.pattern));
+  std::string result = name;
+  if (c.scale != 0) {
+    std::snprintf(name, sizeof name, "_s%g", c.scale);
+    result += name;
+  }
+  if (!c.lse) result += "_nolse";
+  if (!c.bounded) result += "_open";
+  return result;
+}
+
+std::vector<Case> all_cases(bool full) {
+  Collector out;
+  add_square(out);
+  add_decode(out);
+  add_rectangular(out);
+  add_heads_and_layouts(out, full);
+  add_patterns(out, full);
+  add_scales_and_outputs(out);
+  if (full) add_products(out);
+  return std::move(out.cases);
+}
+
+} // namespace sluice::test

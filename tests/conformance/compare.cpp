@@ -1,0 +1,71 @@
+//===- compare.cpp - results against expectations -------------------------------------------------------===//
+
+#include "compare.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+namespace sluice::test {
+
+namespace {
+
+constexpr size_t shown_at_most = 6;
+
+// 0 where equal, infinity where one is NaN or infinite and the other is not, or where nothing is allowed.
+double error_ratio(double got, double expected, double tolerance) {
+  if (got == expected) return 0;
+  const double error = std::fabs(got - expected);
+  if (!std::isfinite(error) || tolerance == 0) return std::numeric_limits<double>::infinity();
+  return error / tolerance;
+}
+
+double reference_tolerance(const Case &c, double o) {
+  const bool f16 = c.dtype == Dtype::f16;
+  // Half a unit in the last place, and a little for two different orders of summation in double.
+  return std::fabs(o) * (f16 ? 0x1p-11 : 0x1p-8) + (f16 ? 0x1p-25 : 0x1p-134) + 1e-12;
+}
+
+} // namespace
+
+Comparison compare(const Case &c, const Expected &expected, const Outputs &outputs, Judge judge) {
+  Comparison result;
+  auto note = [&](const char *what, int b, int row, int h, int column, double got, double want,
+                  double tolerance) {
+    if (++result.wrong > shown_at_most) return;
+    char line[256];
+    std::snprintf(line, sizeof line,
+                  "    %s batch %d row %d head %d column %d: %.9g, expected %.9g +- %.3g\n", what, b, row, h,
+                  column, got, want, tolerance);
+    result.details += line;
+  };
+  size_t i = 0;
+  for (int b = 0; b < c.batch; ++b)
+    for (int row = 0; row < c.q_len; ++row)
+      for (int h = 0; h < c.q_heads; ++h)
+        for (int column = 0; column < c.head_size; ++column, ++i) {
+          const double want = expected.o[i];
+          const bool zero_row = visible_keys(c, row) == 0;
+          const double tolerance = zero_row                 ? 0
+                                   : judge == Judge::kernel ? expected.o_tolerance[i]
+                                                            : reference_tolerance(c, want);
+          const double ratio = error_ratio(outputs.o[i], want, tolerance);
+          result.o_ratio = std::max(result.o_ratio, ratio);
+          if (ratio > 1) note("O", b, row, h, column, outputs.o[i], want, tolerance);
+        }
+  i = 0;
+  for (int b = 0; c.lse && b < c.batch; ++b)
+    for (int h = 0; h < c.q_heads; ++h)
+      for (int row = 0; row < c.q_len; ++row, ++i) {
+        const double want = expected.lse[i];
+        const double tolerance =
+            judge == Judge::kernel ? expected.lse_tolerance[i] : std::fabs(want) * 0x1p-24 + 1e-12;
+        const double ratio = error_ratio(outputs.lse[i], want, tolerance);
+        result.lse_ratio = std::max(result.lse_ratio, ratio);
+        if (ratio > 1) note("LSE", b, row, h, 0, outputs.lse[i], want, tolerance);
+      }
+  return result;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,146 @@
+//===- conformance.cpp - runs the suite on one executor -------------------------------------------------===//
+//
+// Exit status: 0 all passed, 1 something is wrong, 2 usage, 77 the executor is not on this machine (CTest:
+// skipped).
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "executor.h"
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fnmatch.h>
+
+namespace {
+
+using namespace sluice::test;
+
+constexpr int exit_skipped = 77;
+
+constexpr const char *usage = R"(usage: conformance --device emulated|hip:N|reference [options]
+  --case PATTERN  only cases whose name matches; * and ? are wild (looks in the full suite)
+  --full          the full suite instead of the quick one
+  --shard I/N     every N-th case, from the I-th on (I from 0)
+  --list          print the names of the cases, run nothing
+)";
+
+struct Options {
+  std::string device, pattern;
+  bool full = false, list = false;
+  size_t shard = 0, shards = 1;
+};
+
+Options parse_options(int count, char **arguments) {
+  Options options;
+  for (int i = 1; i < count; ++i) {
+    const std::string name = arguments[i];
+    auto value = [&]() -> std::string {
+      if (++i == count) throw std::runtime_error(name + " needs a value");
+      return arguments[i];
+    };
+    if (name == "--device") {
+      options.device = value();
+    } else if (name == "--case") {
+      options.pattern = value();
+      options.full = true;
+    } else if (name == "--full") {
+      options.full = true;
+    } else if (name == "--list") {
+      options.list = true;
+    } else if (name == "--shard") {
+      const std::string text = value();
+      if (std::sscanf(text.c_str(), "%zu/%zu", &options.shard, &options.shards) != 2 ||
+          options.shard >= options.shards)
+        throw std::runtime_error("--shard is '" + text + "'; it is I/N with I < N");
+    } else {
+      throw std::runtime_error("there is no option " + name);
+    }
+  }
+  if (options.device.empty() && !options.list) throw std::runtime_error("--device is missing");
+  return options;
+}
+
+std::vector<Case> chosen_cases(const Options &options) {
+  std::vector<Case> chosen;
+  size_t index = 0;
+  for (Case &c : all_cases(options.full))
+    if (index++ % options.shards == options.shard &&
+        (options.pattern.empty() || fnmatch(options.pattern.c_str(), c.name.c_str(), 0) == 0))
+      chosen.push_back(std::move(c));
+  return chosen;
+}
+
+/// Prints the outcome; true if the case passed.
+bool run_case(const Case &c, Executor &executor) {
+  const auto begin = std::chrono::steady_clock::now();
+  const Inputs inputs = make_inputs(c);
+  const Memory before = make_memory(c, inputs);
+  Memory memory = before;
+  std::string what_ran;
+  try {
+    what_ran = executor.run(c, memory);
+  } catch (const DeviceLost &) {
+    std::printf("FAIL %s\n", c.name.c_str());
+    throw;
+  } catch (const std::exception &error) {
+    std::printf("FAIL %s\n    %s\n", c.name.c_str(), error.what());
+    return false;
+  }
+  const auto ran = std::chrono::steady_clock::now();
+  const Comparison result =
+      compare(c, compute_expected(c, inputs), read_outputs(c, memory), executor.judge());
+  const std::string stray = find_stray_write(c, before, memory);
+  const bool passed = result.wrong == 0 && stray.empty();
+  std::printf("%s %-64s %s  error/tolerance O %.2f LSE %.2f  %.0f ms\n", passed ? "ok  " : "FAIL",
+              c.name.c_str(), what_ran.c_str(), result.o_ratio, result.lse_ratio,
+              std::chrono::duration<double, std::milli>(ran - begin).count());
+  if (result.wrong != 0) std::printf("    %zu wrong elements:\n%s", result.wrong, result.details.c_str());
+  if (!stray.empty()) std::printf("    %s\n", stray.c_str());
+  return passed;
+}
+
+int run(const Options &options) {
+  const std::vector<Case> cases = chosen_cases(options);
+  if (cases.empty()) throw std::runtime_error("no case matches");
+  if (options.list) {
+    for (const Case &c : cases)
+      std::puts(c.name.c_str());
+    return 0;
+  }
+  std::unique_ptr<Executor> executor;
+  try {
+    executor = make_executor(options.device);
+  } catch (const NotHere &reason) {
+    std::printf("SKIPPED: %s: %s\n", options.device.c_str(), reason.what());
+    // The emulator comes with the library; without it there is nothing to skip, something is broken.
+    return options.device == "emulated" ? 1 : exit_skipped;
+  }
+  size_t failed = 0;
+  for (const Case &c : cases) {
+    failed += !run_case(c, *executor);
+    std::fflush(stdout);
+  }
+  std::printf("%zu of %zu cases passed on %s: %s\n", cases.size() - failed, cases.size(),
+              options.device.c_str(), executor->summary().c_str());
+  return failed == 0 ? 0 : 1;
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  Options options;
+  try {
+    options = parse_options(count, arguments);
+  } catch (const std::exception &error) {
+    std::fprintf(stderr, "conformance: %s\n%s", error.what(), usage);
+    return 2;
+  }
+  try {
+    return run(options);
+  } catch (const std::exception &error) {
+    std::fflush(stdout);
+    std::fprintf(stderr, "conformance: %s\n", error.what());
+    return 1;
+  }
+}

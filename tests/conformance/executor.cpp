@@ -1,0 +1,216 @@
+//===- executor.cpp - what runs a case ------------------------------------------------------------------===//
+
+#include "executor.h"
+
+#include "emulator/emulator.h"
+
+#include <cstdlib>
+#include <sluice/sluice.h>
+
+namespace sluice::test {
+
+namespace {
+
+sluice_error make_error() {
+  sluice_error error;
+  sluice_error_init(&error, sizeof error);
+  return error;
+}
+
+[[noreturn]] void fail(const std::string &what, sluice_status status, const sluice_error &error) {
+  throw std::runtime_error(what + ": " + sluice_status_name(status) + " [" + error.field + "] " +
+                           error.message);
+}
+
+sluice_problem make_problem(const Case &c) {
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type =
+      c.dtype == Dtype::f16 ? SLUICE_F16 : SLUICE_BF16;
+  problem.q_heads = c.q_heads;
+  problem.kv_heads = c.kv_heads;
+  problem.head_dim_qk = problem.head_dim_v = c.head_size;
+  if (c.mask != Mask::none) problem.flags |= SLUICE_CAUSAL;
+  if (c.mask == Mask::top_left) problem.mask_alignment = SLUICE_TOP_LEFT;
+  if (c.lse) problem.flags |= SLUICE_WRITE_LSE;
+  if (c.bounded) {
+    problem.max_batch = c.batch;
+    problem.max_q_len = c.q_len;
+    problem.max_kv_len = c.kv_len;
+    problem.max_q_tokens = int64_t(c.batch) * c.q_len;
+  }
+  return problem;
+}
+
+/// `bases` are the addresses of the buffers.
+sluice_args make_args(const Case &c, const Memory &memory, const std::vector<void *> &bases) {
+  auto tensor = [&](const Placement &p, size_t element_bytes) {
+    return sluice_tensor{.data = static_cast<char *>(bases[p.buffer]) + size_t(p.offset) * element_bytes,
+                         .stride = {p.stride[0], p.stride[1], p.stride[2], 1}};
+  };
+  sluice_args args;
+  sluice_args_init(&args, sizeof args);
+  args.batch = c.batch;
+  args.q_len = c.q_len;
+  args.kv_len = c.kv_len;
+  args.scale = float(c.scale);
+  args.q = tensor(memory.q, 2);
+  args.k = tensor(memory.k, 2);
+  args.v = tensor(memory.v, 2);
+  args.o = tensor(memory.o, 2);
+  if (c.lse) args.lse = tensor(memory.lse, 4);
+  return args;
+}
+
+class ReferenceExecutor final : public Executor {
+public:
+  Judge judge() const override { return Judge::reference; }
+
+  std::string run(const Case &c, Memory &memory) override {
+    std::vector<void *> bases;
+    for (std::vector<std::byte> &buffer : memory.buffers)
+      bases.push_back(buffer.data());
+    const sluice_problem problem = make_problem(c);
+    const sluice_args args = make_args(c, memory, bases);
+    sluice_error error = make_error();
+    if (const sluice_status status = sluice_reference(&problem, &args, &error))
+      fail("sluice_reference", status, error);
+    return "sluice_reference";
+  }
+
+  std::string summary() const override { return "on the host, in double precision"; }
+};
+
+class DeviceExecutor final : public Executor {
+public:
+  explicit DeviceExecutor(const std::string &name) : emulated(name == "emulated") {
+    sluice_context_desc desc;
+    sluice_context_desc_init(&desc, sizeof desc);
+    desc.kind = emulated ? SLUICE_DEVICE_EMULATED : SLUICE_DEVICE_HIP;
+    if (!emulated) desc.device_ordinal = std::atoi(name.c_str() + 4);
+    sluice_error error = make_error();
+    const sluice_status status = sluice_context_create(&desc, &context, &error);
+    if (status == SLUICE_NO_DEVICE || status == SLUICE_WRONG_ARCH) throw NotHere(error.message);
+    if (status != SLUICE_OK) fail("sluice_context_create", status, error);
+    if (!emulated) check(symbol<int(int)>("hipSetDevice")(desc.device_ordinal), "hipSetDevice");
+  }
+  ~DeviceExecutor() override { sluice_context_destroy(context); }
+
+  Judge judge() const override { return Judge::kernel; }
+
+  std::string run(const Case &c, Memory &memory) override {
+    DeviceBuffers buffers(*this, memory);
+    const sluice_problem problem = make_problem(c);
+    sluice_error error = make_error();
+    sluice_plan *created = nullptr;
+    if (const sluice_status status = sluice_plan_create(context, &problem, &created, &error))
+      fail("sluice_plan_create", status, error);
+    const std::unique_ptr<sluice_plan, void (*)(sluice_plan *)> plan(created, sluice_plan_destroy);
+    sluice_plan_info info;
+    sluice_plan_info_init(&info, sizeof info);
+    if (const sluice_status status = sluice_plan_describe(created, &info, &error))
+      fail("sluice_plan_describe", status, error);
+
+    sluice_launch launch;
+    sluice_launch_init(&launch, sizeof launch);
+    if (info.workspace_bytes != 0) {
+      launch.workspace = buffers.add(info.workspace_bytes);
+      launch.workspace_bytes = info.workspace_bytes;
+    }
+    const sluice_args args = make_args(c, memory, buffers.addresses);
+    if (const sluice_status status = sluice_run(created, &args, &launch, &error))
+      fail("sluice_run", status, error);
+    if (const int code = symbol<int(void *)>("hipStreamSynchronize")(nullptr))
+      throw DeviceLost("the run ended with " + text_of(code) + reports());
+    const std::string checks = reports();
+    if (!checks.empty()) throw std::runtime_error("the emulator reports" + checks);
+    for (size_t i = 0; i < memory.buffers.size(); ++i)
+      copy(memory.buffers[i].data(), buffers.addresses[i], memory.buffers[i].size(), device_to_host);
+    ++runs;
+    return info.kernel;
+  }
+
+  std::string summary() const override {
+    if (!emulated) return "on the GPU";
+    sluice_emulator_counters_t counters{};
+    symbol<int(sluice_emulator_counters_t *)>("sluice_emulator_counters")(&counters);
+    // What was compared must have come from executed machine code.
+    if (counters.launches < runs || counters.waves < runs || counters.mfma_instructions < runs)
+      throw std::runtime_error("the emulator counted fewer launches, waves or MFMA than there were runs");
+    return std::to_string(counters.launches) + " launches, " + std::to_string(counters.waves) + " waves, " +
+           std::to_string(counters.wave_instructions) + " instructions";
+  }
+
+private:
+  static constexpr int host_to_device = 1, device_to_host = 2; // hipMemcpyKind
+
+  class DeviceBuffers {
+  public:
+    DeviceBuffers(DeviceExecutor &device, const Memory &memory) : device(device) {
+      for (const std::vector<std::byte> &buffer : memory.buffers)
+        device.copy(add(buffer.size()), buffer.data(), buffer.size(), host_to_device);
+    }
+    ~DeviceBuffers() {
+      for (void *address : addresses)
+        device.symbol<int(void *)>("hipFree")(address);
+    }
+    void *add(size_t bytes) {
+      void *address = nullptr;
+      device.check(device.symbol<int(void **, size_t)>("hipMalloc")(&address, bytes), "hipMalloc");
+      addresses.push_back(address);
+      return address;
+    }
+    std::vector<void *> addresses;
+
+  private:
+    DeviceExecutor &device;
+  };
+
+  template <typename Function> Function *symbol(const char *name) const {
+    void *const found = sluice_context_hip_symbol(context, name);
+    if (!found) throw std::runtime_error(std::string("the HIP runtime has no ") + name);
+    return reinterpret_cast<Function *>(found);
+  }
+
+  std::string text_of(int code) const {
+    const char *const text = symbol<const char *(int)>("hipGetErrorString")(code);
+    return std::to_string(code) + " (" + (text ? text : "no text") + ")";
+  }
+
+  void check(int code, const char *what) const {
+    if (code != 0) throw DeviceLost(std::string(what) + ": " + text_of(code));
+  }
+
+  void copy(void *to, const void *from, size_t bytes, int kind) const {
+    check(symbol<int(void *, const void *, size_t, int)>("hipMemcpy")(to, from, bytes, kind), "hipMemcpy");
+  }
+
+  /// The emulator's check reports since the last time, each run's own; empty if there are none.
+  std::string reports() const {
+    if (!emulated) return "";
+    std::string text(1 << 16, '\0');
+    const size_t size =
+        symbol<size_t(char *, size_t)>("sluice_emulator_take_reports")(text.data(), text.size());
+    text.resize(std::min(size, text.size()));
+    while (!text.empty() && (text.back() == '\0' || text.back() == '\n'))
+      text.pop_back();
+    return text.empty() || text == "[]" ? "" : ": " + text;
+  }
+
+  bool emulated;
+  sluice_context *context = nullptr;
+  uint64_t runs = 0;
+};
+
+} // namespace
+
+std::unique_ptr<Executor> make_executor(const std::string &name) {
+  if (name == "reference") return std::make_unique<ReferenceExecutor>();
+  const bool hip = name.starts_with("hip:") && name.size() > 4 &&
+                   name.find_first_not_of("0123456789", 4) == std::string::npos;
+  if (name != "emulated" && !hip)
+    throw std::runtime_error("--device is '" + name + "'; it is 'emulated', 'hip:N' or 'reference'");
+  return std::make_unique<DeviceExecutor>(name);
+}
+
+} // namespace sluice::test

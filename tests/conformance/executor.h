@@ -1,0 +1,44 @@
+//===- executor.h - what runs a case --------------------------------------------------------------------===//
+//
+// An executor takes a case through the C ABI and nothing else: "emulated" and "hip:N" run its kernel, memory
+// and all through the HIP runtime of the context; "reference" calls sluice_reference, so that the library's
+// own yardstick is judged by the same suite.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "compare.h"
+
+#include <cstdint>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+namespace sluice::test {
+
+/// The executor is not to be had on this machine; the message says why.
+class NotHere : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// The device is in a state that makes running further cases meaningless.
+class DeviceLost : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+class Executor {
+public:
+  virtual ~Executor() = default;
+  virtual Judge judge() const = 0;
+  /// Runs the case on `memory` and brings every buffer back into it. Returns what ran.
+  virtual std::string run(const Case &c, Memory &memory) = 0;
+  /// A closing line; throws if the executor finds that it has not done its work.
+  virtual std::string summary() const = 0;
+};
+
+/// `name` as above. Throws NotHere, or std::runtime_error for a name that is none.
+std::unique_ptr<Executor> make_executor(const std::string &name);
+
+} // namespace sluice::test

@@ -1,0 +1,58 @@
+//===- numbers.h - 16-bit floats for tests, written apart from src/support ------------------------------===//
+//
+// An oracle must not share code with what it judges: these go through exact double arithmetic and the
+// definition of the formats (f16: 11 significant bits, exponents down to 2^-24; bf16: 8, down to 2^-133).
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace sluice::test {
+
+struct NumberFormat {
+  int significand_bits; // the hidden one included
+  int exponent_bits;
+  uint16_t quiet_nan;
+
+  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
+  int stored_bits() const { return significand_bits - 1; }
+  /// The spacing of the subnormals is 2 to this power.
+  int lowest_exponent() const { return 1 - bias() - stored_bits(); }
+};
+
+inline constexpr NumberFormat f16_format = {11, 5, 0x7e00};
+inline constexpr NumberFormat bf16_format = {8, 8, 0x7fc0};
+
+inline double decode(const NumberFormat &format, uint16_t bits) {
+  const int exponent = bits >> format.stored_bits() & ((1 << format.exponent_bits) - 1);
+  const int fraction = bits & ((1 << format.stored_bits()) - 1);
+  double magnitude = 0;
+  if (exponent == (1 << format.exponent_bits) - 1)
+    magnitude = fraction ? std::numeric_limits<double>::quiet_NaN() : std::numeric_limits<double>::infinity();
+  else if (exponent == 0)
+    magnitude = std::ldexp(fraction, format.lowest_exponent());
+  else
+    magnitude = std::ldexp(fraction + (1 << format.stored_bits()), exponent - 1 + format.lowest_exponent());
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+/// Nearest, ties to even.
+inline uint16_t encode(const NumberFormat &format, double value) {
+  if (std::isnan(value)) return format.quiet_nan;
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const uint16_t infinity = uint16_t(((1 << format.exponent_bits) - 1) << format.stored_bits());
+  if (std::isinf(value)) return sign | infinity;
+  if (value == 0) return sign;
+  int exponent = 0;
+  std::frexp(value, &exponent);
+  const int unit = std::max(exponent - format.significand_bits, format.lowest_exponent());
+  const auto units = uint32_t(std::nearbyint(std::ldexp(std::fabs(value), -unit)));
+  const uint32_t bits = (uint32_t(unit - format.lowest_exponent()) << format.stored_bits()) + units;
+  return sign | uint16_t(std::min<uint32_t>(bits, infinity));
+}
+
+} // namespace sluice::test
