@@ -9,7 +9,7 @@ function(sluice_add_code_object name)
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/${ARG_SOURCE})
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${SLUICE_CLANG} -target amdgcn-amd-amdhsa -mcpu=gfx942 -mcode-object-version=5 -nogpulib ${ARG_FLAGS}
+    COMMAND ${SLUICE_CLANG} -target amdgcn-amd-amdhsa -mcpu=gfx942 -mcode-object-version=5 ${ARG_FLAGS}
             -o ${output} ${source}
     DEPENDS ${source}
     COMMENT "Assembling ${name}.co"
