@@ -1,0 +1,81 @@
+/*===- emulator.h - the C entry points of libsluice_emulator
+ * ----------------------------------------------===*/
+/*                                                                                                            */
+/* A gfx942 GPU in software behind HIP's functions. The library exports these names and nothing else; HIP's */
+/* functions are reached by name, so that it can never be mistaken for a HIP runtime by the dynamic linker. */
+/* Every function may be called from any thread. None aborts, prints or throws. */
+/*                                                                                                            */
+/*===------------------------------------------------------------------------------------------------------===*/
+#ifndef SLUICE_EMULATOR_H
+#define SLUICE_EMULATOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define SLUICE_EMULATOR_API
+#else
+#define SLUICE_EMULATOR_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* The HIP function or the function of this header of that name; NULL for a name that is neither. */
+SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
+
+#define SLUICE_EMULATOR_OK 0
+#define SLUICE_EMULATOR_UNKNOWN_KEY 1
+#define SLUICE_EMULATOR_BAD_VALUE 2
+
+/* Sets how launches enqueued from now on run.
+ *   checks               "all", "none", or a comma-separated list of the checks that shall be on
+ *   <name of a check>    "on" or "off"
+ *   completion           "late", "early" or "random": when loads arrive
+ *   seed                 number, of random completion
+ *   threads              number of host threads a launch uses; 0: all
+ *   instruction_budget   number, per wave; 0: the default
+ *   max_reports          number kept per launch
+ *   count_bank_conflicts "on" or "off"
+ *   clear_fault          "1": forgets an error that sticks to the device, once all streams are idle
+ *   reset_counters       "1"
+ *   defaults             "1": all of the above as at start
+ */
+SLUICE_EMULATOR_API int sluice_emulator_configure(const char *key, const char *value);
+
+typedef struct sluice_emulator_counters_t {
+  uint64_t wave_instructions;
+  uint64_t waves;
+  uint64_t workgroups;
+  uint64_t mfma_instructions;
+  uint64_t lds_bank_conflicts;
+  uint64_t launches;
+} sluice_emulator_counters_t;
+
+/* Sums over all launches that have ended. */
+SLUICE_EMULATOR_API void sluice_emulator_counters(sluice_emulator_counters_t *out);
+
+/* Text functions return the size their whole text needs, the final zero included, and write it only if `size`
+ * bytes hold it (else an empty string): call with 0 first, or with a buffer that is large enough. */
+
+/* The reports since the last take, as a JSON array, oldest first. They are taken only when they were written.
+ */
+SLUICE_EMULATOR_API size_t sluice_emulator_take_reports(char *buffer, size_t size);
+
+/* Static figures of a kernel of a gfx942 code object as a JSON object: registers, LDS, spills, occupancy, and
+ * the instruction mix of the whole kernel and of each loop with MFMAs. {"error": "..."} for what cannot be
+ * read. */
+SLUICE_EMULATOR_API size_t sluice_emulator_kernel_stats(const void *elf, size_t elf_size, const char *kernel,
+                                                        char *buffer, size_t size);
+
+/* A kernel's machine code as text, one "address: instruction" a line; "error: ..." for what cannot be read.
+ */
+SLUICE_EMULATOR_API size_t sluice_emulator_disassemble(const void *elf, size_t elf_size, const char *kernel,
+                                                       char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
