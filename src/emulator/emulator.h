@@ -1,11 +1,10 @@
-/*===- emulator.h - the C entry points of libsluice_emulator
- * ----------------------------------------------===*/
-/*                                                                                                            */
-/* A gfx942 GPU in software behind HIP's functions. The library exports these names and nothing else; HIP's */
-/* functions are reached by name, so that it can never be mistaken for a HIP runtime by the dynamic linker. */
-/* Every function may be called from any thread. None aborts, prints or throws. */
-/*                                                                                                            */
-/*===------------------------------------------------------------------------------------------------------===*/
+//===- emulator.h - the C entry points of libsluice_emulator --------------------------------------------===//
+//
+// A gfx942 GPU in software behind HIP's functions. The library exports these names and nothing else; HIP's
+// functions are reached by name, so that it can never be mistaken for a HIP runtime by the dynamic linker.
+// Every function may be called from any thread. None aborts, prints or throws.
+//
+//===----------------------------------------------------------------------------------------------------===//
 #ifndef SLUICE_EMULATOR_H
 #define SLUICE_EMULATOR_H
 
