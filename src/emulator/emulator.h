@@ -53,7 +53,7 @@ typedef struct sluice_emulator_counters_t {
 } sluice_emulator_counters_t;
 
 /* Sums over all launches that have ended. */
-SLUICE_EMULATOR_API void sluice_emulator_counters(sluice_emulator_counters_t *out);
+SLUICE_EMULATOR_API int sluice_emulator_counters(sluice_emulator_counters_t *out);
 
 /* Text functions return the size their whole text needs, the final zero included, and write it only if `size`
  * bytes hold it (else an empty string): call with 0 first, or with a buffer that is large enough. */
