@@ -1,4 +1,5 @@
-//===- BuildAttention.cpp - forward attention as tiles, softmax and MFMA fragments -------------------------===//
+//===- BuildAttention.cpp - forward attention as tiles, softmax and MFMA fragments
+//-------------------------===//
 //
 // Expands sluice.attention. The algorithm is online softmax over tiles of keys (Milakov and Gimelshein 2018,
 // arXiv 1805.02867; Dao et al. 2022, arXiv 2205.14135), in the form that suits the CDNA3 matrix core:
@@ -8,20 +9,22 @@
 //   O^T += V^T * P^T  V^T from LDS is operand A, P^T is operand B
 //
 // v_mfma_f32_32x32x8: lane l holds A[i = l%32][k = 4*(l/32) + 0..3], B[k = 4*(l/32) + 0..3][j = l%32] and
-// D[i = 8*(r/4) + 4*(l/32) + r%4][j = l%32] in register r = 0..15. So with S transposed, a lane holds the scores
-// of one query row, and four consecutive D registers are, packed, exactly the B fragment of eight keys: P never
-// leaves its registers. The two halves of a wave hold the same 32 rows and different keys.
+// D[i = 8*(r/4) + 4*(l/32) + r%4][j = l%32] in register r = 0..15. So with S transposed, a lane holds the
+// scores of one query row, and four consecutive D registers are, packed, exactly the B fragment of eight
+// keys: P never leaves its registers. The two halves of a wave hold the same 32 rows and different keys.
 //
-// The order of the head dimension inside K * Q^T is free if Q and K agree: a lane reads 8 consecutive elements
-// (ds_read_b128) and uses them for two MFMAs. K tiles are XOR-swizzled in chunks of 8 elements, period 8 rows,
-// which makes these reads conflict-free; V tiles are read along their rows and need no swizzle.
+// The order of the head dimension inside K * Q^T is free if Q and K agree: a lane reads 8 consecutive
+// elements (ds_read_b128) and uses them for two MFMAs. K tiles are XOR-swizzled in chunks of 8 elements,
+// period 8 rows, which makes these reads conflict-free; V tiles are read along their rows and need no
+// swizzle.
 //
 // V^T needs four keys of one column per lane. A lane reads headDim/32 neighbouring columns of four rows and
 // transposes them with v_perm_b32. MFMA m then computes the columns (headDim/32) * i + m, so that a lane ends
 // up with neighbouring columns of O and stores 16 bytes at a time.
 //
 // A row whose keys are all masked so far has m = -inf; exponents are taken relative to 0 then, so that no
-// (-inf) - (-inf) arises. Masks are applied on the tiles that need them, one uniform branch per tile and wave.
+// (-inf) - (-inf) arises. Masks are applied on the tiles that need them, one uniform branch per tile and
+// wave.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Emitter.h"
@@ -37,8 +40,8 @@ using namespace mlir;
 
 namespace {
 
-constexpr unsigned waveRows = 32;   // query rows of a wave = columns of S^T
-constexpr unsigned mfmaDepth = 8;   // contraction length of one MFMA
+constexpr unsigned waveRows = 32;    // query rows of a wave = columns of S^T
+constexpr unsigned mfmaDepth = 8;    // contraction length of one MFMA
 constexpr unsigned mfmaResults = 16; // f32 registers of one 32x32 result
 constexpr double ln2 = 0.6931471805599453;
 constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
@@ -48,7 +51,8 @@ public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op)
       : kernel(kernel), op(op), b(op.getLoc(), op), element(op.getElementType()), headDim(op.getHeadDim()),
         tileKv(op.getTileKv()), columnsPerLane(headDim / waveRows), fragment(VectorType::get(4, element)),
-        chunk(VectorType::get(8, element)), pair(VectorType::get(2, element)), accumulator(VectorType::get(mfmaResults, b.getF32Type())) {}
+        chunk(VectorType::get(8, element)), pair(VectorType::get(2, element)),
+        accumulator(VectorType::get(mfmaResults, b.getF32Type())) {}
 
   void build() {
     locateWave();
@@ -60,11 +64,20 @@ public:
 private:
   Value argument(StringRef name) { return attentionParameter(kernel, name); }
 
+  /// The same value, loaded where it is used. LLVM loads parameters on entry; those that only the code behind
+  /// the loop needs would fill the scalar registers all through it.
+  Value argumentLoadedHere(StringRef name) {
+    return b.loadKernarg(attentionParameterOffset(name), argument(name).getType());
+  }
+
+  using ArgumentSource = Value (AttentionBuilder::*)(StringRef);
+
   /// base + batch * batch stride + head * head stride, for a tensor of the kernarg table.
-  Value headBase(StringRef tensor, Value head, Type type) {
-    Value offset = b.add(b.mul(b.zeroExtend(batch), argument((tensor + "_batch_stride").str())),
-                         b.mul(b.zeroExtend(head), argument((tensor + "_head_stride").str())));
-    return b.advance(argument(tensor), type, offset);
+  Value headBase(StringRef tensor, Value head, Type type,
+                 ArgumentSource source = &AttentionBuilder::argument) {
+    Value offset = b.add(b.mul(b.zeroExtend(batch), (this->*source)((tensor + "_batch_stride").str())),
+                         b.mul(b.zeroExtend(head), (this->*source)((tensor + "_head_stride").str())));
+    return b.advance((this->*source)(tensor), type, offset);
   }
 
   void locateWave() {
@@ -183,12 +196,14 @@ private:
         tile = mfma(b.slice(eight, 0, 4), query[2 * step], tile);
         tile = mfma(b.slice(eight, 4, 4), query[2 * step + 1], tile);
       }
-      for (unsigned r = 0; r < mfmaResults; ++r) values.push_back(b.extract(tile, r));
+      for (unsigned r = 0; r < mfmaResults; ++r)
+        values.push_back(b.extract(tile, r));
     }
     // Masks only where a key of the tile is hidden from a row of the wave.
     Value lastKeyOfTile = b.add(firstKey, b.i32(tileKv - 1));
-    return b.branch(b.less(waveVisibleToAll, lastKeyOfTile), [&] { return mask(values, firstKey); },
-                    [&] { return values; });
+    return b.branch(
+        b.less(waveVisibleToAll, lastKeyOfTile), [&] { return mask(values, firstKey); },
+        [&] { return values; });
   }
 
   SmallVector<Value> mask(ArrayRef<Value> values, Value firstKey) {
@@ -204,7 +219,8 @@ private:
 
   SmallVector<Value> softmax(ArrayRef<Value> values, Value maximum, Value sum) {
     Value tileMaximum = values[0];
-    for (Value value : values.drop_front()) tileMaximum = b.maxF(tileMaximum, value);
+    for (Value value : values.drop_front())
+      tileMaximum = b.maxF(tileMaximum, value);
     tileMaximum = b.maxF(tileMaximum, b.fromOtherHalf(tileMaximum, lane));
     Value newMaximum = b.maxF(maximum, tileMaximum);
     Value reference = b.select(b.equalF(newMaximum, b.f32(negativeInfinity)), b.f32(0), newMaximum);
@@ -233,8 +249,7 @@ private:
 
   /// Two probabilities as 16-bit numbers in a dword: f16 toward zero, bf16 to nearest even.
   Value toPair(Value first, Value second) {
-    if (element.isF16())
-      return b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, pair, first, second));
+    if (element.isF16()) return b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, pair, first, second));
     auto rounded = [&](Value value) {
       Value bits = b.bitcast(b.getI32Type(), value);
       Value odd = b.bitAnd(b.shiftRight(bits, b.i32(16)), b.i32(1));
@@ -245,14 +260,16 @@ private:
 
   SmallVector<Value> rescale(ArrayRef<Value> output, Value factor) {
     Value unchanged = b.equalF(factor, b.f32(1));
-    Value anyChanged = b.anyLane(arith::XOrIOp::create(b, unchanged, arith::ConstantOp::create(b, b.getBoolAttr(true))));
+    Value anyChanged =
+        b.anyLane(arith::XOrIOp::create(b, unchanged, arith::ConstantOp::create(b, b.getBoolAttr(true))));
     return b.branch(
         anyChanged,
         [&] {
           SmallVector<Value> scaled;
           for (Value tile : output) {
             SmallVector<Value> elements;
-            for (unsigned r = 0; r < mfmaResults; ++r) elements.push_back(b.mulF(b.extract(tile, r), factor));
+            for (unsigned r = 0; r < mfmaResults; ++r)
+              elements.push_back(b.mulF(b.extract(tile, r), factor));
             scaled.push_back(b.pack(accumulator, elements));
           }
           return scaled;
@@ -270,7 +287,8 @@ private:
         Value keyRow = b.add(b.i32(index * mfmaDepth + k), b.mul(half, b.i32(4)));
         rows.push_back(LdsReadOp::create(b, rowType, vTile, keyRow, column));
       }
-      for (auto [tile, a] : llvm::zip_equal(tiles, transpose(rows))) tile = mfma(a, p, tile);
+      for (auto [tile, a] : llvm::zip_equal(tiles, transpose(rows)))
+        tile = mfma(a, p, tile);
     }
     return tiles;
   }
@@ -279,7 +297,8 @@ private:
   SmallVector<Value> transpose(ArrayRef<Value> rows) {
     auto words = VectorType::get(columnsPerLane / 2, b.getI32Type());
     SmallVector<Value> rowWords;
-    for (Value rowValue : rows) rowWords.push_back(b.bitcast(words, rowValue));
+    for (Value rowValue : rows)
+      rowWords.push_back(b.bitcast(words, rowValue));
     SmallVector<Value> fragments;
     for (unsigned column = 0; column < columnsPerLane; ++column) {
       uint32_t selector = column % 2 == 0 ? 0x05040100 : 0x07060302; // low or high halves
@@ -298,17 +317,19 @@ private:
     Value empty = b.equalF(sum, b.f32(0));
     Value inverse = b.select(empty, b.f32(0), b.reciprocal(sum));
     Value rowExists = b.less(row, qLen);
-    Value lseBase = argument("lse");
+    Value lseBase = argumentLoadedHere("lse");
     b.when(rowExists, [&] {
       storeOutput(result.drop_front(2), inverse);
-      Value lseWanted = arith::CmpIOp::create(
-          b, arith::CmpIPredicate::ne, LLVM::PtrToIntOp::create(b, b.getI64Type(), lseBase), b.i64(0));
+      Value lseWanted = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                              LLVM::PtrToIntOp::create(b, b.getI64Type(), lseBase), b.i64(0));
       Value firstHalf = b.equal(half, b.i32(0));
       b.when(arith::AndIOp::create(b, lseWanted, firstHalf), [&] {
         Value naturalSum = b.mulF(b.log2(sum), b.f32(ln2));
-        Value lse = b.select(empty, b.f32(negativeInfinity), b.fma(maximum, argument("scale"), naturalSum));
-        Value offset = b.mul(b.signExtend(row), argument("lse_token_stride"));
-        LLVM::StoreOp::create(b, lse, b.advance(headBase("lse", qHead, b.getF32Type()), b.getF32Type(), offset), 4);
+        Value lse =
+            b.select(empty, b.f32(negativeInfinity), b.fma(maximum, argumentLoadedHere("scale"), naturalSum));
+        Value offset = b.mul(b.signExtend(row), argumentLoadedHere("lse_token_stride"));
+        Value base = headBase("lse", qHead, b.getF32Type(), &AttentionBuilder::argumentLoadedHere);
+        LLVM::StoreOp::create(b, lse, b.advance(base, b.getF32Type(), offset), /*alignment=*/4);
       });
     });
   }
@@ -316,15 +337,17 @@ private:
   /// A lane holds, for each group g of four registers, 4 * columnsPerLane neighbouring columns from
   /// (8 g + 4 half) * columnsPerLane on.
   void storeOutput(ArrayRef<Value> output, Value inverse) {
-    Value base = b.advance(headBase("o", qHead, element), element,
-                           b.mul(b.signExtend(row), argument("o_token_stride")));
+    Value base = b.advance(headBase("o", qHead, element, &AttentionBuilder::argumentLoadedHere), element,
+                           b.mul(b.signExtend(row), argumentLoadedHere("o_token_stride")));
     for (unsigned group = 0; group < mfmaResults / 4; ++group) {
       SmallVector<Value> columns;
       for (unsigned r = 0; r < 4; ++r)
-        for (Value tile : output) columns.push_back(b.mulF(b.extract(tile, group * 4 + r), inverse));
+        for (Value tile : output)
+          columns.push_back(b.mulF(b.extract(tile, group * 4 + r), inverse));
       for (unsigned first = 0; first < columns.size(); first += 8) {
         Value eight = b.pack(VectorType::get(8, b.getF32Type()), ArrayRef<Value>(columns).slice(first, 8));
-        Value column = b.add(b.i32(8 * group * columnsPerLane + first), b.mul(half, b.i32(4 * columnsPerLane)));
+        Value column =
+            b.add(b.i32(8 * group * columnsPerLane + first), b.mul(half, b.i32(4 * columnsPerLane)));
         LLVM::StoreOp::create(b, arith::TruncFOp::create(b, chunk, eight), b.advance(base, element, column),
                               /*alignment=*/16);
       }
@@ -338,13 +361,13 @@ private:
   unsigned headDim, tileKv, columnsPerLane;
   VectorType fragment, chunk, pair, accumulator;
 
-  Value lane, laneColumn, half;       // lane % 32 is the query row within the wave, lane / 32 the half
-  Value batch, qHead, kvHead, row;    // row: this lane's query row
+  Value lane, laneColumn, half;    // lane % 32 is the query row within the wave, lane / 32 the half
+  Value batch, qHead, kvHead, row; // row: this lane's query row
   Value qLen, kvLen, scaleLog2e;
-  Value visibleLimit;                 // last visible key of this lane's row
-  Value waveVisibleToAll;             // last key that every row of the wave sees
-  Value waveKeys, tiles;              // keys this wave needs; tiles the workgroup needs
-  SmallVector<Value> query;           // headDim / 8 fragments
+  Value visibleLimit;       // last visible key of this lane's row
+  Value waveVisibleToAll;   // last key that every row of the wave sees
+  Value waveKeys, tiles;    // keys this wave needs; tiles the workgroup needs
+  SmallVector<Value> query; // headDim / 8 fragments
   Value kTile, vTile;
 };
 

@@ -1,16 +1,27 @@
-//===- Emitter.cpp - short spellings for the arithmetic of a kernel body -----------------------------------===//
+//===- Emitter.cpp - short spellings for the arithmetic of a kernel body
+//-----------------------------------===//
 #include "attention/Emitter.h"
 
 using namespace mlir;
 
 namespace sluice {
 
-Value Emitter::i32(int64_t value) { return arith::ConstantOp::create(*this, getI32IntegerAttr(int32_t(value))); }
-Value Emitter::i64(int64_t value) { return arith::ConstantOp::create(*this, getI64IntegerAttr(value)); }
-Value Emitter::f32(double value) { return arith::ConstantOp::create(*this, getF32FloatAttr(float(value))); }
+Value Emitter::i32(int64_t value) {
+  return arith::ConstantOp::create(*this, getI32IntegerAttr(int32_t(value)));
+}
+Value Emitter::i64(int64_t value) {
+  return arith::ConstantOp::create(*this, getI64IntegerAttr(value));
+}
+Value Emitter::f32(double value) {
+  return arith::ConstantOp::create(*this, getF32FloatAttr(float(value)));
+}
 
-Value Emitter::less(Value a, Value b) { return arith::CmpIOp::create(*this, arith::CmpIPredicate::slt, a, b); }
-Value Emitter::equal(Value a, Value b) { return arith::CmpIOp::create(*this, arith::CmpIPredicate::eq, a, b); }
+Value Emitter::less(Value a, Value b) {
+  return arith::CmpIOp::create(*this, arith::CmpIPredicate::slt, a, b);
+}
+Value Emitter::equal(Value a, Value b) {
+  return arith::CmpIOp::create(*this, arith::CmpIPredicate::eq, a, b);
+}
 Value Emitter::equalF(Value a, Value b) {
   return arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, a, b);
 }
@@ -32,6 +43,14 @@ Value Emitter::anyLane(Value condition) {
 
 Value Emitter::advance(Value pointer, Type type, Value count) {
   return LLVM::GEPOp::create(*this, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{count});
+}
+
+Value Emitter::loadKernarg(uint32_t offsetBytes, Type type) {
+  auto pointerType = LLVM::LLVMPointerType::get(getContext(), 4);
+  Value segment = intrinsic("llvm.amdgcn.kernarg.segment.ptr", pointerType, {});
+  Value place = LLVM::GEPOp::create(*this, pointerType, getI8Type(), segment,
+                                    ArrayRef<LLVM::GEPArg>{int32_t(offsetBytes)});
+  return LLVM::LoadOp::create(*this, type, place, /*alignment=*/4);
 }
 
 SmallVector<Value> Emitter::branch(Value condition, Region then, Region otherwise) {

@@ -1,4 +1,5 @@
-//===- Emitter.h - short spellings for the arithmetic of a kernel body ----------------------------*- C++ -*-===//
+//===- Emitter.h - short spellings for the arithmetic of a kernel body ----------------------------*- C++
+//-*-===//
 //
 // Thin names over upstream operations, so that the kernel builder reads as the algorithm.
 //
@@ -70,6 +71,9 @@ public:
   }
   /// `pointer` advanced by `count` elements of `type`.
   Value advance(Value pointer, mlir::Type type, Value count);
+
+  /// A kernel argument by its offset in the kernarg segment.
+  Value loadKernarg(uint32_t offsetBytes, mlir::Type type);
 
   /// scf.if with results, both sides given as functions that return what they yield.
   using Region = llvm::function_ref<llvm::SmallVector<Value>()>;

@@ -1,4 +1,5 @@
-//===- Kernel.cpp - the function around a sluice.attention op ----------------------------------------------===//
+//===- Kernel.cpp - the function around a sluice.attention op
+//----------------------------------------------===//
 #include "attention/Kernel.h"
 
 #include "package/kernargs.h"
@@ -12,22 +13,39 @@ SmallVector<Type> attentionParameterTypes(MLIRContext &context) {
   SmallVector<Type> types;
   for (const package::KernargField &field : package::attention_kernarg_fields) {
     switch (field.kind) {
-    case package::KernargKind::pointer: types.push_back(LLVM::LLVMPointerType::get(&context, 1)); break;
-    case package::KernargKind::i64: types.push_back(builder.getI64Type()); break;
-    case package::KernargKind::i32: types.push_back(builder.getI32Type()); break;
-    case package::KernargKind::f32: types.push_back(builder.getF32Type()); break;
+    case package::KernargKind::pointer:
+      types.push_back(LLVM::LLVMPointerType::get(&context, 1));
+      break;
+    case package::KernargKind::i64:
+      types.push_back(builder.getI64Type());
+      break;
+    case package::KernargKind::i32:
+      types.push_back(builder.getI32Type());
+      break;
+    case package::KernargKind::f32:
+      types.push_back(builder.getF32Type());
+      break;
     }
   }
   return types;
 }
 
-Value attentionParameter(gpu::GPUFuncOp kernel, StringRef name) {
+static unsigned fieldIndex(StringRef name) {
   for (auto [index, field] : llvm::enumerate(package::attention_kernarg_fields))
-    if (field.name == std::string_view(name.data(), name.size())) return kernel.getArgument(index);
+    if (field.name == std::string_view(name.data(), name.size())) return index;
   llvm_unreachable("not a field of the attention kernarg table");
 }
 
-OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name, const AttentionVariant &variant) {
+Value attentionParameter(gpu::GPUFuncOp kernel, StringRef name) {
+  return kernel.getArgument(fieldIndex(name));
+}
+
+uint32_t attentionParameterOffset(StringRef name) {
+  return package::attention_kernarg_fields[fieldIndex(name)].offset;
+}
+
+OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name,
+                                        const AttentionVariant &variant) {
   context.loadDialect<gpu::GPUDialect, SluiceDialect, LLVM::LLVMDialect>();
   OpBuilder builder(&context);
   Location loc = builder.getUnknownLoc();

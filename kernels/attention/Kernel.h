@@ -1,4 +1,5 @@
-//===- Kernel.h - the function around a sluice.attention op --------------------------------------*- C++ -*-===//
+//===- Kernel.h - the function around a sluice.attention op --------------------------------------*- C++
+//-*-===//
 #pragma once
 
 #include "attention/Variants.h"
@@ -8,8 +9,8 @@
 
 namespace sluice {
 
-/// A module with one gpu.module and in it one kernel `name` that holds only sluice.attention for `variant`. Its
-/// parameters are the attention kernarg table.
+/// A module with one gpu.module and in it one kernel `name` that holds only sluice.attention for `variant`.
+/// Its parameters are the attention kernarg table.
 mlir::OwningOpRef<mlir::ModuleOp> buildKernelModule(mlir::MLIRContext &context, llvm::StringRef name,
                                                     const AttentionVariant &variant);
 
@@ -18,5 +19,8 @@ llvm::SmallVector<mlir::Type> attentionParameterTypes(mlir::MLIRContext &context
 
 /// The parameter of a kernel by its name in the kernarg table.
 mlir::Value attentionParameter(mlir::gpu::GPUFuncOp kernel, llvm::StringRef name);
+
+/// Its place in the kernarg segment, in bytes.
+uint32_t attentionParameterOffset(llvm::StringRef name);
 
 } // namespace sluice

@@ -1,4 +1,5 @@
-//===- Passes.h - building the attention kernels -------------------------------------------------*- C++ -*-===//
+//===- Passes.h - building the attention kernels -------------------------------------------------*- C++
+//-*-===//
 #pragma once
 
 #include "dialect/Sluice.h"

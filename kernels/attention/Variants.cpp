@@ -1,4 +1,5 @@
-//===- Variants.cpp - the variant table as an array --------------------------------------------------------===//
+//===- Variants.cpp - the variant table as an array
+//--------------------------------------------------------===//
 #include "attention/Variants.h"
 
 namespace sluice {

@@ -1,4 +1,5 @@
-//===- Variants.h - the variants of the attention kernels as values -----------------------------*- C++ -*-===//
+//===- Variants.h - the variants of the attention kernels as values -----------------------------*- C++
+//-*-===//
 #pragma once
 
 #include "llvm/ADT/ArrayRef.h"

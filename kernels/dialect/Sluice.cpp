@@ -1,4 +1,5 @@
-//===- Sluice.cpp - verifiers, printing and the swizzle of the sluice dialect ----------------------------===//
+//===- Sluice.cpp - verifiers, printing and the swizzle of the sluice dialect
+//----------------------------===//
 #include "dialect/Sluice.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,8 +45,8 @@ LogicalResult XorSwizzleAttr::verify(function_ref<InFlightDiagnostic()> emitErro
   return success();
 }
 
-LogicalResult LdsTileType::verify(function_ref<InFlightDiagnostic()> emitError, unsigned rows, unsigned columns,
-                                  Type elementType, XorSwizzleAttr swizzle) {
+LogicalResult LdsTileType::verify(function_ref<InFlightDiagnostic()> emitError, unsigned rows,
+                                  unsigned columns, Type elementType, XorSwizzleAttr swizzle) {
   if (rows == 0 || columns == 0) return emitError() << "an LDS tile has at least one row and one column";
   if (!elementType.isIntOrFloat() || elementType.getIntOrFloatBitWidth() % 8 != 0)
     return emitError() << "element type " << elementType << " is not a whole number of bytes";
@@ -61,7 +62,8 @@ Type LdsTileType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
   auto swizzle = XorSwizzleAttr::get(parser.getContext(), 0, 0);
-  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) || parser.parseType(element))
+  if (parser.parseLess() || parser.parseDimensionList(shape, /*allowDynamic=*/false) ||
+      parser.parseType(element))
     return {};
   if (shape.size() != 2) {
     parser.emitError(parser.getNameLoc(), "an LDS tile has two dimensions");
@@ -69,8 +71,8 @@ Type LdsTileType::parse(AsmParser &parser) {
   }
   if (succeeded(parser.parseOptionalComma())) {
     unsigned chunk, period;
-    if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) || parser.parseComma() ||
-        parser.parseInteger(period) || parser.parseGreater())
+    if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) ||
+        parser.parseComma() || parser.parseInteger(period) || parser.parseGreater())
       return {};
     swizzle = XorSwizzleAttr::getChecked([&] { return parser.emitError(parser.getNameLoc()); },
                                          parser.getContext(), chunk, period);

@@ -1,4 +1,5 @@
-//===- LowerAsyncMarks.cpp - marks and waits for marks to vmcnt waits -------------------------------------===//
+//===- LowerAsyncMarks.cpp - marks and waits for marks to vmcnt waits
+//-------------------------------------===//
 //
 // LLVM 22 has no mark: the hardware only counts this wave's vector-memory instructions, which complete in
 // order. "At most n marked groups in flight" is therefore "at most as many instructions in flight as were
@@ -32,7 +33,8 @@ struct MarkState {
   SmallVector<unsigned> issuedSince;
 
   void issue() {
-    for (unsigned &count : issuedSince) count = std::min(count + 1, maxVmcnt);
+    for (unsigned &count : issuedSince)
+      count = std::min(count + 1, maxVmcnt);
   }
   void mark() {
     issuedSince.insert(issuedSince.begin(), 0);
@@ -40,7 +42,8 @@ struct MarkState {
     if (issuedSince.size() > depth) issuedSince.resize(depth);
   }
   void meet(const MarkState &other) {
-    for (auto [mine, theirs] : llvm::zip(issuedSince, other.issuedSince)) mine = std::min(mine, theirs);
+    for (auto [mine, theirs] : llvm::zip(issuedSince, other.issuedSince))
+      mine = std::min(mine, theirs);
     for (size_t n = issuedSince.size(); n < other.issuedSince.size(); ++n)
       issuedSince.push_back(other.issuedSince[n]);
   }
@@ -63,8 +66,8 @@ public:
       } else if (auto wait = dyn_cast<WaitMarksOp>(op)) {
         vmcnt[wait] = state.vmcntFor(wait.getOutstanding());
       } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-        // The body may run any number of times, none included: iterate until its entry state is stable. Counts
-        // only fall and the depth is bounded, so this ends.
+        // The body may run any number of times, none included: iterate until its entry state is stable.
+        // Counts only fall and the depth is bounded, so this ends.
         for (;;) {
           MarkState entry = state;
           entry.meet(run(*loop.getBody(), state));
@@ -76,7 +79,10 @@ public:
         bool first = true;
         for (Region &region : op.getRegions()) {
           MarkState end = region.empty() ? state : run(region.front(), state);
-          if (first) joined = end; else joined.meet(end);
+          if (first)
+            joined = end;
+          else
+            joined.meet(end);
           first = false;
         }
         state = joined;
@@ -99,7 +105,8 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
     if (undistributed) return signalPassFailure();
 
     MarkAnalysis analysis;
-    for (Block &block : kernel.getBody()) analysis.run(block, {});
+    for (Block &block : kernel.getBody())
+      analysis.run(block, {});
     SmallVector<Operation *> done;
     kernel.walk([&](Operation *op) {
       if (auto wait = dyn_cast<WaitMarksOp>(op)) {
@@ -113,7 +120,8 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
         done.push_back(op);
       }
     });
-    for (Operation *op : done) op->erase();
+    for (Operation *op : done)
+      op->erase();
   }
 
   static void fence(OpBuilder &builder, Location loc) {

@@ -1,4 +1,5 @@
-//===- LowerToRocdl.cpp - LDS tiles and barriers to LLVM and ROCDL operations -----------------------------===//
+//===- LowerToRocdl.cpp - LDS tiles and barriers to LLVM and ROCDL operations
+//-----------------------------===//
 //
 //   lds_alloc    a byte range of one LDS array per kernel, and an alias scope
 //   lds_read     llvm.load from that range, swizzled, in the tile's scope, noalias with all other tiles
@@ -49,21 +50,28 @@ public:
     SmallVector<Operation *> dead;
     kernel.walk([&](Operation *op) {
       OpBuilder builder(op);
-      if (auto read = dyn_cast<LdsReadOp>(op)) lower(builder, read);
-      else if (auto load = dyn_cast<LoadToLdsOp>(op)) lower(builder, load);
-      else if (auto barrier = dyn_cast<BarrierOp>(op)) lower(builder, barrier);
-      else return;
+      if (auto read = dyn_cast<LdsReadOp>(op))
+        lower(builder, read);
+      else if (auto load = dyn_cast<LoadToLdsOp>(op))
+        lower(builder, load);
+      else if (auto barrier = dyn_cast<BarrierOp>(op))
+        lower(builder, barrier);
+      else
+        return;
       dead.push_back(op);
     });
-    for (Operation *op : dead) op->erase();
-    for (auto &[tile, place] : places) tile.getDefiningOp()->erase();
+    for (Operation *op : dead)
+      op->erase();
+    for (auto &[tile, place] : places)
+      tile.getDefiningOp()->erase();
     return success();
   }
 
 private:
   void placeTiles() {
     MLIRContext *context = kernel.getContext();
-    auto domain = LLVM::AliasScopeDomainAttr::get(context, StringAttr::get(context, kernel.getName() + ".lds"));
+    auto domain =
+        LLVM::AliasScopeDomainAttr::get(context, StringAttr::get(context, kernel.getName() + ".lds"));
     kernel.walk([&](LdsAllocOp alloc) {
       unsigned offset = llvm::alignTo(arenaBytes, tileAlignment);
       auto scope = LLVM::AliasScopeAttr::get(domain);
@@ -75,8 +83,9 @@ private:
   void createArena() {
     OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
     auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), arenaBytes);
-    arena = LLVM::GlobalOp::create(builder, kernel.getLoc(), type, /*isConstant=*/false, LLVM::Linkage::Internal,
-                                   (kernel.getName() + "_lds").str(), Attribute(), tileAlignment, ldsAddressSpace);
+    arena = LLVM::GlobalOp::create(builder, kernel.getLoc(), type, /*isConstant=*/false,
+                                   LLVM::Linkage::Internal, (kernel.getName() + "_lds").str(), Attribute(),
+                                   tileAlignment, ldsAddressSpace);
   }
 
   ArrayAttr scopeOf(OpBuilder &builder, Value tile) { return builder.getArrayAttr({places[tile].scope}); }
@@ -93,8 +102,8 @@ private:
     Value start = LLVM::GEPOp::create(builder, loc, type, builder.getI8Type(), base,
                                       ArrayRef<LLVM::GEPArg>{int32_t(places[tile].offset)},
                                       LLVM::GEPNoWrapFlags::inbounds);
-    return LLVM::GEPOp::create(builder, loc, type, builder.getI8Type(), start, ArrayRef<LLVM::GEPArg>{byteOffset},
-                               LLVM::GEPNoWrapFlags::inbounds);
+    return LLVM::GEPOp::create(builder, loc, type, builder.getI8Type(), start,
+                               ArrayRef<LLVM::GEPArg>{byteOffset}, LLVM::GEPNoWrapFlags::inbounds);
   }
 
   void lower(OpBuilder &builder, LdsReadOp read) {
@@ -123,8 +132,9 @@ private:
     };
     auto load = ROCDL::RawPtrBufferLoadLdsOp::create(
         builder, loc, TypeRange(),
-        ValueRange{op.getResource(), pointer(builder, loc, op.getTile(), op.getLdsOffset()), i32(op.getBytes()),
-                   op.getVoffset(), /*soffset=*/i32(0), /*offset=*/i32(0), /*aux=*/i32(0)});
+        ValueRange{op.getResource(), pointer(builder, loc, op.getTile(), op.getLdsOffset()),
+                   i32(op.getBytes()), op.getVoffset(), /*soffset=*/i32(0), /*offset=*/i32(0),
+                   /*aux=*/i32(0)});
     load.setAliasScopesAttr(scopeOf(builder, op.getTile()));
     if (ArrayAttr others = otherScopes(builder, op.getTile())) load.setNoaliasScopesAttr(others);
   }

@@ -1,4 +1,5 @@
-//===- WaitCounters.cpp - the operand of s_waitcnt on gfx9 ------------------------------------------------===//
+//===- WaitCounters.cpp - the operand of s_waitcnt on gfx9
+//------------------------------------------------===//
 #include "lowering/WaitCounters.h"
 
 #include <algorithm>

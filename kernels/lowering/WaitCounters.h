@@ -1,4 +1,5 @@
-//===- WaitCounters.h - the operand of s_waitcnt on gfx9 ----------------------------------------*- C++ -*-===//
+//===- WaitCounters.h - the operand of s_waitcnt on gfx9 ----------------------------------------*- C++
+//-*-===//
 #pragma once
 
 #include <cstdint>

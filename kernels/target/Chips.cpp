@@ -1,4 +1,5 @@
-//===- Chips.cpp - the chip table ------------------------------------------------------------------------===//
+//===- Chips.cpp - the chip table
+//------------------------------------------------------------------------===//
 //
 // Sources: AMD Instinct MI300 ISA manual (LDS, MUBUF LDS loads), LLVM's AMDGPU usage document (registers).
 // buffer_load_{ubyte,ushort,dword} ... lds exist on gfx942; wider forms do not.
@@ -11,10 +12,13 @@ namespace sluice {
 static constexpr unsigned directToLdsUpToDword[] = {1, 2, 4};
 
 static const Chip chips[] = {
-    {"gfx942", /*computeUnits=*/304, /*waveSize=*/64, /*ldsBytes=*/64 * 1024, /*vgprs=*/512, directToLdsUpToDword},
+    {"gfx942", /*computeUnits=*/304, /*waveSize=*/64, /*ldsBytes=*/64 * 1024, /*vgprs=*/512,
+     directToLdsUpToDword},
 };
 
-llvm::ArrayRef<Chip> allChips() { return chips; }
+llvm::ArrayRef<Chip> allChips() {
+  return chips;
+}
 
 const Chip *findChip(llvm::StringRef name) {
   for (const Chip &chip : chips)

@@ -1,4 +1,5 @@
-//===- Chips.h - what each chip can do ----------------------------------------------------------*- C++ -*-===//
+//===- Chips.h - what each chip can do ----------------------------------------------------------*- C++
+//-*-===//
 //
 // The only place that knows chips. Passes and builders ask for a capability, never for a name.
 //

@@ -1,7 +1,8 @@
-//===- Codegen.cpp - LLVM dialect to a linked gfx9 code object ---------------------------------------------===//
+//===- Codegen.cpp - LLVM dialect to a linked gfx9 code object
+//---------------------------------------------===//
 //
-// Code object version 5 is what every ROCm since 5.5 loads; 6 is refused by older runtimes. The target is the bare
-// chip: xnack and sramecc unspecified load on every configuration.
+// Code object version 5 is what every ROCm since 5.5 loads; 6 is refused by older runtimes. The target is the
+// bare chip: xnack and sramecc unspecified load on every configuration.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/Codegen.h"
@@ -47,8 +48,9 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(const Chip &chip, std::
   llvm::Triple triple("amdgcn-amd-amdhsa");
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) return nullptr;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, chip.name, /*Features=*/"", {}, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, chip.name, /*Features=*/"",
+                                                                          {}, llvm::Reloc::PIC_, std::nullopt,
+                                                                          llvm::CodeGenOptLevel::Aggressive));
 }
 
 void setKernelAttributes(llvm::Module &module, const CodegenOptions &options) {
@@ -122,8 +124,9 @@ FailureOr<CodeObject> compileToCodeObject(gpu::GPUModuleOp module, const Codegen
     return module.emitError() << "cannot write the object file " << object;
   std::string diagnostics;
   llvm::raw_string_ostream diagnosticStream(diagnostics);
-  lld::Result status = lld::lldMain({"ld.lld", "-shared", "--no-undefined", object.c_str(), "-o", linked.c_str()},
-                                    llvm::nulls(), diagnosticStream, {{lld::Gnu, &lld::elf::link}});
+  lld::Result status =
+      lld::lldMain({"ld.lld", "-shared", "--no-undefined", object.c_str(), "-o", linked.c_str()},
+                   llvm::nulls(), diagnosticStream, {{lld::Gnu, &lld::elf::link}});
   if (status.retCode != 0) return module.emitError() << "lld: " << diagnostics;
   auto file = llvm::MemoryBuffer::getFile(linked, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file) return module.emitError() << "cannot read " << linked << ": " << file.getError().message();

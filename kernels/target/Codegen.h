@@ -1,4 +1,5 @@
-//===- Codegen.h - LLVM dialect to a linked gfx9 code object --------------------------------------*- C++ -*-===//
+//===- Codegen.h - LLVM dialect to a linked gfx9 code object --------------------------------------*- C++
+//-*-===//
 #pragma once
 
 #include "target/Chips.h"
@@ -10,7 +11,7 @@ namespace sluice {
 
 struct CodegenOptions {
   const Chip &chip;
-  unsigned wavesPerSimd; // resident waves the kernel is built for; bounds its registers
+  unsigned wavesPerSimd;         // resident waves the kernel is built for; bounds its registers
   llvm::StringRef scratchFolder; // holds the object file between codegen and lld
 };
 

@@ -1,4 +1,5 @@
-//===- Pipeline.cpp - the order of the passes ----------------------------------------------------------------===//
+//===- Pipeline.cpp - the order of the passes
+//----------------------------------------------------------------===//
 #include "tools/Pipeline.h"
 
 #include "attention/Passes.h"
@@ -16,13 +17,16 @@ using namespace mlir;
 
 namespace sluice {
 
-void buildKernelPipeline(OpPassManager &passes, const PipelineOptions &options) {
-  OpPassManager &module = passes.nest<gpu::GPUModuleOp>();
-  OpPassManager &kernel = module.nest<gpu::GPUFuncOp>();
+void buildTilePipeline(OpPassManager &passes, const PipelineOptions &options) {
+  OpPassManager &kernel = passes.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(createBuildAttention());
   kernel.addPass(createPipelineAsyncCopies({options.stages}));
   kernel.addPass(createDistributeAsyncDma({options.chip}));
-  kernel.addPass(createLowerAsyncMarks());
+}
+
+void buildLoweringPipeline(OpPassManager &passes, const PipelineOptions &options) {
+  OpPassManager &module = passes.nest<gpu::GPUModuleOp>();
+  module.nest<gpu::GPUFuncOp>().addPass(createLowerAsyncMarks());
   module.addPass(createLowerToRocdl({options.chip}));
 
   module.addPass(createCanonicalizerPass());
@@ -35,10 +39,18 @@ void buildKernelPipeline(OpPassManager &passes, const PipelineOptions &options) 
   module.addPass(createReconcileUnrealizedCastsPass());
 }
 
-void registerKernelPipeline() {
-  static PassPipelineRegistration<> registration(
-      "sluice-kernel-pipeline", "from sluice.attention to the LLVM and ROCDL dialects",
-      [](OpPassManager &passes) { buildKernelPipeline(passes, {}); });
+void buildKernelPipeline(OpPassManager &passes, const PipelineOptions &options) {
+  buildTilePipeline(passes, options);
+  buildLoweringPipeline(passes, options);
+}
+
+void registerKernelPipelines() {
+  static PassPipelineRegistration<> tile("sluice-tile-pipeline",
+                                         "from sluice.attention to direct-to-LDS loads, marks and waits",
+                                         [](OpPassManager &passes) { buildTilePipeline(passes, {}); });
+  static PassPipelineRegistration<> lowering(
+      "sluice-lowering-pipeline", "from there to the LLVM and ROCDL dialects",
+      [](OpPassManager &passes) { buildLoweringPipeline(passes, {}); });
 }
 
 } // namespace sluice

@@ -1,4 +1,5 @@
-//===- Pipeline.h - the order of the passes ---------------------------------------------------------*- C++ -*-===//
+//===- Pipeline.h - the order of the passes ---------------------------------------------------------*- C++
+//-*-===//
 #pragma once
 
 #include "mlir/Pass/PassManager.h"
@@ -10,10 +11,13 @@ struct PipelineOptions {
   unsigned stages = 2;
 };
 
-/// From sluice.attention to the LLVM and ROCDL dialects, in the order docs/concepts/pipeline.md explains.
+/// From sluice.attention to the LLVM and ROCDL dialects, in the order docs/concepts/pipeline.md explains. The
+/// two halves meet where LDS tiles are still tiles and every copy is a direct-to-LDS load.
 void buildKernelPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
+void buildTilePipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
+void buildLoweringPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 
-/// Makes the pipeline known as `sluice-kernel-pipeline`.
-void registerKernelPipeline();
+/// Makes the halves known as `sluice-tile-pipeline` and `sluice-lowering-pipeline`.
+void registerKernelPipelines();
 
 } // namespace sluice

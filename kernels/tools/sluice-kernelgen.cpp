@@ -1,42 +1,84 @@
-//===- sluice-kernelgen.cpp - from the variant table to the kernel pack --------------------------------------===//
-#include "attention/Kernel.h"
-#include "target/Codegen.h"
-#include "tools/Pipeline.h"
+//===- sluice-kernelgen.cpp - from the variant table to the kernel pack
+//--------------------------------------===//
+//
+//   sluice-kernelgen --pack FILE                     every row of the variant table
+//   sluice-kernelgen --variant NAME --emit STAGE     one kernel, to standard output or -o FILE
+//   sluice-kernelgen --compile FILE.mlir             a module that is already in the LLVM and ROCDL dialects
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "tools/Generate.h"
 
-#include "mlir/InitAllDialects.h"
-#include "mlir/InitAllExtensions.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/ToolOutputFile.h"
 
-using namespace mlir;
 using namespace sluice;
+namespace cl = llvm::cl;
+
+namespace {
+
+cl::OptionCategory category("sluice-kernelgen options");
+cl::opt<bool> list("list", cl::desc("Print the names of all variants"), cl::cat(category));
+cl::opt<std::string> pack("pack", cl::desc("Generate all variants into this kernel pack"),
+                          cl::value_desc("file"), cl::cat(category));
+cl::opt<std::string> variant("variant", cl::desc("Generate this variant only"), cl::value_desc("name"),
+                             cl::cat(category));
+cl::opt<std::string> compile("compile", cl::desc("Compile a module in the LLVM and ROCDL dialects"),
+                             cl::value_desc("file.mlir"), cl::cat(category));
+cl::opt<std::string> emit("emit", cl::desc("input, mlir (LLVM and ROCDL dialects), llvm or elf"),
+                          cl::init("elf"), cl::cat(category));
+cl::opt<unsigned> stages("stages", cl::desc("LDS slots per copied tile"), cl::init(PipelineOptions{}.stages),
+                         cl::cat(category));
+cl::opt<std::string> output("o", cl::desc("Output file; standard output by default"), cl::init("-"),
+                            cl::value_desc("file"), cl::cat(category));
+
+int fail(const llvm::Twine &message) {
+  llvm::errs() << "sluice-kernelgen: " << message << "\n";
+  return 1;
+}
+
+int write(llvm::StringRef path, llvm::StringRef bytes) {
+  std::error_code error;
+  llvm::ToolOutputFile file(path, error, llvm::sys::fs::OF_None);
+  if (error) return fail("cannot write " + path + ": " + error.message());
+  file.os() << bytes;
+  file.os().flush();
+  if (file.os().has_error()) return fail("cannot write " + path + ": " + file.os().error().message());
+  file.keep();
+  return 0;
+}
+
+} // namespace
 
 int main(int argc, char **argv) {
-  llvm::cl::opt<std::string> dtype("dtype", llvm::cl::init("f16"));
-  llvm::cl::opt<unsigned> d("d", llvm::cl::init(128)), w("w", llvm::cl::init(8));
-  llvm::cl::opt<std::string> out("o", llvm::cl::init("-"));
-  llvm::cl::opt<std::string> emit("emit", llvm::cl::init("elf"));
-  llvm::cl::ParseCommandLineOptions(argc, argv);
-  DialectRegistry registry;
-  registerAllDialects(registry);
-  registerAllExtensions(registry);
-  MLIRContext context(registry);
-  ScopedDiagnosticHandler handler(&context, [](Diagnostic &d) { llvm::errs() << d.str() << "\n"; return success(); });
-  AttentionVariant v{dtype, d, 64, w};
-  std::string name = "attn_fwd_" + dtype + "_d" + std::to_string(d) + "_q" + std::to_string(v.tileQ()) + "_kv64_w" + std::to_string(w);
-  auto module = buildKernelModule(context, name, v);
-  if (emit == "input") { module->dump(); return 0; }
-  PassManager pm(&context);
-  if (emit == "all") { context.disableMultithreading(); pm.enableIRPrinting(); }
-  buildKernelPipeline(pm, {});
-  if (failed(pm.run(*module))) return 1;
-  if (emit == "mlir") { module->dump(); return 0; }
-  auto gm = *module->getOps<gpu::GPUModuleOp>().begin();
-  auto r = compileToCodeObject(gm, {*findChip("gfx942"), 2, "/tmp"});
-  if (failed(r)) return 1;
-  std::error_code ec;
-  llvm::ToolOutputFile f(out, ec, llvm::sys::fs::OF_None);
-  if (emit == "llvm") f.os() << r->llvmIr; else f.os() << StringRef(r->elf.data(), r->elf.size());
-  f.keep();
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "Generates the attention kernels of libsluice\n");
+  // lld in process resets every option to its default: take the values before it runs.
+  const std::string packPath = pack, variantName = variant, inputPath = compile, stage = emit,
+                    outputPath = output;
+  Generator generator({.chip = "gfx942", .stages = stages});
+
+  if (list) {
+    for (const AttentionVariant &row : attentionVariants())
+      llvm::outs() << kernelName(row) << "\n";
+    return 0;
+  }
+  if (!packPath.empty()) {
+    std::string bytes;
+    if (failed(generator.generatePack(bytes))) return fail("no pack written");
+    return write(packPath, bytes);
+  }
+  std::string result;
+  if (!inputPath.empty()) {
+    if (failed(generator.compileFile(inputPath, stage, result))) return fail("cannot compile " + inputPath);
+    return write(outputPath, result);
+  }
+  const AttentionVariant *row = llvm::find_if(
+      attentionVariants(), [&](const AttentionVariant &v) { return kernelName(v) == variantName; });
+  if (row == attentionVariants().end())
+    return fail("no variant is called '" + variantName + "'; --list prints the names");
+  if (failed(generator.generate(*row, stage, result))) return fail("cannot generate " + variantName);
+  return write(outputPath, result);
 }

@@ -1,4 +1,5 @@
-//===- sluice-opt.cpp - run any pass of the kernel pipeline alone ------------------------------------------===//
+//===- sluice-opt.cpp - run any pass of the kernel pipeline alone
+//------------------------------------------===//
 #include "attention/Passes.h"
 #include "lowering/Passes.h"
 #include "tools/Pipeline.h"
@@ -16,6 +17,6 @@ int main(int argc, char **argv) {
   sluice::registerSluiceAttentionPasses();
   sluice::registerSluiceTransformsPasses();
   sluice::registerSluiceLoweringPasses();
-  sluice::registerKernelPipeline();
+  sluice::registerKernelPipelines();
   return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "sluice kernel pipeline driver\n", registry));
 }

@@ -1,4 +1,5 @@
-//===- DistributeAsyncDma.cpp - workgroup-level copies to direct-to-LDS loads -----------------------------===//
+//===- DistributeAsyncDma.cpp - workgroup-level copies to direct-to-LDS loads
+//-----------------------------===//
 //
 //   before: async_dma %base[%first] limit %limit stride %s into %tile     (by the workgroup)
 //   after:  for each batch of the nested layout, in each wave:
@@ -9,9 +10,9 @@
 // Direct-to-LDS loads write lane-contiguous, so a swizzle cannot be applied to the LDS address. The map is an
 // involution within a row: the lane that owns LDS cell (row, c) loads the global column swizzle(row, c).
 //
-// The descriptor is rebuilt in scalar registers for the rows of every instruction from a 64-bit base. Caches of
-// any size are addressed without wrapping, and the range check zero-fills rows at or past the limit. When an
-// instruction moves several rows, the lane offset of the last one must fit in 32 bits: the runtime refuses
+// The descriptor is rebuilt in scalar registers for the rows of every instruction from a 64-bit base. Caches
+// of any size are addressed without wrapping, and the range check zero-fills rows at or past the limit. When
+// an instruction moves several rows, the lane offset of the last one must fit in 32 bits: the runtime refuses
 // larger strides.
 //
 // A copy that cannot be distributed is an error that names the tile, the widths tried and the reason.
@@ -28,8 +29,16 @@ using namespace mlir;
 
 namespace {
 
-// Word 3 of a raw buffer resource on gfx9: 32-bit data and number format, no swizzle, no thread-id addressing.
+// Word 3 of a raw buffer resource on gfx9: 32-bit data and number format, no swizzle, no thread-id
+// addressing.
 constexpr int32_t rawBufferFlags = 0x00027000;
+
+// Every load has a descriptor of four SGPRs. Left alone, the scheduler computes all of a tile's descriptors
+// first and runs out of SGPRs; a scheduling barrier every few loads bounds how many are alive. It stops only
+// scalar and vector-memory instructions: VALU, MFMA, LDS and transcendental ones may cross (mask bits of
+// llvm.amdgcn.sched.barrier).
+constexpr unsigned loadsBetweenSchedulingBarriers = 4;
+constexpr int32_t letAllButScalarAndMemoryCross = 0x2 | 0x8 | 0x80 | 0x100 | 0x200 | 0x400;
 
 void distribute(AsyncDmaOp copy, const NestedLayout &layout) {
   ImplicitLocOpBuilder b(copy.getLoc(), copy);
@@ -54,12 +63,14 @@ void distribute(AsyncDmaOp copy, const NestedLayout &layout) {
   Value strideBytes = arith::MulIOp::create(b, copy.getRowStride(), i64(tile.getElementBytes()));
   Value waveRow = arith::MulIOp::create(b, wave, i32(layout.threadRows)); // within the rows of one batch
   Value row = arith::AddIOp::create(b, copy.getFirstRow(), waveRow);
-  Value pointer =
-      advance(copy.getBase(), arith::MulIOp::create(b, arith::ExtSIOp::create(b, b.getI64Type(), row), strideBytes));
+  Value pointer = advance(
+      copy.getBase(), arith::MulIOp::create(b, arith::ExtSIOp::create(b, b.getI64Type(), row), strideBytes));
   unsigned batchRows = layout.threadRows * layout.subgroups;
   Value batchBytes = arith::MulIOp::create(b, strideBytes, i64(batchRows));
 
   for (unsigned batch = 0; batch < layout.batches; ++batch) {
+    if (batch % loadsBetweenSchedulingBarriers == 0)
+      ROCDL::SchedBarrier::create(b, letAllButScalarAndMemoryCross);
     if (batch != 0) {
       row = arith::AddIOp::create(b, row, i32(batchRows));
       pointer = advance(pointer, batchBytes);
@@ -70,8 +81,7 @@ void distribute(AsyncDmaOp copy, const NestedLayout &layout) {
     Value anyValid = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, remaining, i32(0));
     Value extent = i64(tile.getRowBytes());
     if (layout.threadRows > 1) {
-      Value rowsBefore =
-          arith::ExtSIOp::create(b, b.getI64Type(), arith::SubIOp::create(b, valid, i32(1)));
+      Value rowsBefore = arith::ExtSIOp::create(b, b.getI64Type(), arith::SubIOp::create(b, valid, i32(1)));
       extent = arith::AddIOp::create(b, arith::MulIOp::create(b, rowsBefore, strideBytes), extent);
     }
     extent = arith::SelectOp::create(b, anyValid, extent, i64(0));
@@ -79,7 +89,8 @@ void distribute(AsyncDmaOp copy, const NestedLayout &layout) {
     Value resource =
         ROCDL::MakeBufferRsrcOp::create(b, resourcePointer, pointer, stride, extent, i32(rawBufferFlags));
 
-    Value tileRow = arith::AddIOp::create(b, arith::AddIOp::create(b, waveRow, laneRow), i32(batch * batchRows));
+    Value tileRow =
+        arith::AddIOp::create(b, arith::AddIOp::create(b, waveRow, laneRow), i32(batch * batchRows));
     Value column = swizzleColumn(b, b.getLoc(), tile, tileRow, laneColumn);
     Value voffset = arith::MulIOp::create(b, column, i32(tile.getElementBytes()));
     if (layout.threadRows > 1) {
@@ -117,14 +128,17 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
       std::string reason;
       FailureOr<NestedLayout> layout = computeNestedLayout(copy.getTile().getType(), waves, *target, reason);
       if (failed(layout)) {
-        copy.emitError() << "cannot distribute " << copy.getTile().getType() << " over " << waves << " waves: " << reason;
+        copy.emitError() << "cannot distribute " << copy.getTile().getType() << " over " << waves
+                         << " waves: " << reason;
         return signalPassFailure();
       }
       layouts.push_back(*layout);
     }
-    for (auto [copy, layout] : llvm::zip_equal(copies, layouts)) distribute(copy, layout);
+    for (auto [copy, layout] : llvm::zip_equal(copies, layouts))
+      distribute(copy, layout);
     lowerUnpipelinedWaits(kernel);
-    for (AsyncDmaOp copy : copies) copy.erase();
+    for (AsyncDmaOp copy : copies)
+      copy.erase();
   }
 
   // A copy that no pipeline took over is waited for completely, by everybody.

@@ -1,4 +1,5 @@
-//===- NestedLayout.cpp - the division of a copied tile ---------------------------------------------------===//
+//===- NestedLayout.cpp - the division of a copied tile
+//---------------------------------------------------===//
 #include "transforms/NestedLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -29,7 +30,8 @@ FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, co
     unsigned threadColumns = std::min(units, chip.waveSize);
     // Rows longer than a wave's reach would need several instructions per row: no kernel has them.
     if (units > chip.waveSize || chip.waveSize % threadColumns != 0) {
-      skip("a row of " + llvm::Twine(units) + " pieces does not divide a wave of " + llvm::Twine(chip.waveSize));
+      skip("a row of " + llvm::Twine(units) + " pieces does not divide a wave of " +
+           llvm::Twine(chip.waveSize));
       continue;
     }
     unsigned threadRows = chip.waveSize / threadColumns;
@@ -39,7 +41,8 @@ FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, co
       continue;
     }
     reason.clear();
-    return NestedLayout{columns, width, threadColumns, threadRows, waves, tile.getRows() / (threadRows * waves)};
+    return NestedLayout{columns,    width, threadColumns,
+                        threadRows, waves, tile.getRows() / (threadRows * waves)};
   }
   return failure();
 }

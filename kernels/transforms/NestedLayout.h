@@ -1,4 +1,5 @@
-//===- NestedLayout.h - who copies what of a tile ------------------------------------------------*- C++ -*-===//
+//===- NestedLayout.h - who copies what of a tile ------------------------------------------------*- C++
+//-*-===//
 //
 // A workgroup-level copy of a row-major tile, divided into direct-to-LDS loads. From the inside out:
 //
@@ -8,8 +9,8 @@
 //   batch     what remains: the instructions each wave issues
 //
 // so that row = (batch * waves + wave) * threadRows + lane / threadColumns. Waves lie inside the batch: the
-// rows of one wave then share their swizzle phase wherever the tile allows it, and one address register serves
-// all its loads.
+// rows of one wave then share their swizzle phase wherever the tile allows it, and one address register
+// serves all its loads.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -30,8 +31,8 @@ struct NestedLayout {
   unsigned instructionBytes() const { return threadColumns * threadRows * elementBytes; }
 };
 
-/// The layout of a copy of `tile` by `waves` waves on `chip`. On failure `reason` names the extent, the widths
-/// tried and the rule that is broken.
+/// The layout of a copy of `tile` by `waves` waves on `chip`. On failure `reason` names the extent, the
+/// widths tried and the rule that is broken.
 mlir::FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, const Chip &chip,
                                                   std::string &reason);
 

@@ -1,4 +1,5 @@
-//===- PipelineAsyncCopies.cpp - overlap copies with the work of earlier iterations ----------------------===//
+//===- PipelineAsyncCopies.cpp - overlap copies with the work of earlier iterations
+//----------------------===//
 //
 // A loop that copies tiles into LDS and then works on them is given N LDS slots per tile. The copy for
 // iteration t + N - 1 is issued in iteration t, so that a whole iteration or more hides its latency.
@@ -53,8 +54,8 @@ struct PipelinePlan {
   BarrierOp trailingBarrier;     // frees the tiles for the next iteration; null if the loop has none
 };
 
-/// Collects in block order what `copy` needs from inside the loop body. Fails, naming the obstacle, where that
-/// is more than pure functions of the induction variable.
+/// Collects in block order what `copy` needs from inside the loop body. Fails, naming the obstacle, where
+/// that is more than pure functions of the induction variable.
 FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, AsyncDmaOp copy, std::string &reason) {
   llvm::SetVector<Operation *> needed;
   SmallVector<Value> pending(copy->getOperands());
@@ -95,7 +96,8 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, std::string &reason) {
     CopyGroup group{copy, {}, {}};
     if (!copy.getToken().hasOneUse()) return decline("a copy does not have exactly one wait");
     group.wait = dyn_cast<AsyncWaitOp>(*copy.getToken().user_begin());
-    if (!group.wait || group.wait->getBlock() != body) return decline("the wait for a copy is not in its loop body");
+    if (!group.wait || group.wait->getBlock() != body)
+      return decline("the wait for a copy is not in its loop body");
     auto alloc = copy.getTile().getDefiningOp<LdsAllocOp>();
     if (!alloc || loop->isAncestor(alloc)) return decline("a copied tile is not allocated before the loop");
     for (Operation *user : alloc->getUsers()) {
@@ -103,7 +105,8 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, std::string &reason) {
       Operation *inBody = body->findAncestorOpInBlock(*user);
       if (!inBody) return decline("a copied tile is used outside the loop");
       if (isa<AsyncDmaOp>(user)) return decline("two copies of the loop write the same tile");
-      if (!group.wait->isBeforeInBlock(inBody)) return decline("a copied tile is read before the wait for its copy");
+      if (!group.wait->isBeforeInBlock(inBody))
+        return decline("a copied tile is read before the wait for its copy");
     }
     FailureOr<SmallVector<Operation *>> slice = operandSlice(loop, copy, reason);
     if (failed(slice)) return failure();
@@ -130,10 +133,11 @@ public:
   void rewrite() {
     allocateSlots();
     for (unsigned tile = 0; tile + 1 < stages; ++tile)
-      for (CopyGroup &group : plan.groups) issue(group, add(loop.getLowerBound(), tile), tile);
+      for (CopyGroup &group : plan.groups)
+        issue(group, add(loop.getLowerBound(), tile), tile);
 
-    auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), constant(stages),
-                                        loop.getInitArgs());
+    auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
+                                        constant(stages), loop.getInitArgs());
     startBlock(pipelined.getBody());
     SmallVector<Value> carried(pipelined.getRegionIterArgs());
     for (unsigned slot = 0; slot < stages; ++slot) {
@@ -142,17 +146,20 @@ public:
     }
     scf::YieldOp::create(builder, loc, carried);
 
-    // What was issued beyond the last iteration must land before the LDS is used for anything else, or given back.
+    // What was issued beyond the last iteration must land before the LDS is used for anything else, or given
+    // back.
     builder.setInsertionPointAfter(pipelined);
     WaitMarksOp::create(builder, loc, 0);
     loop->replaceAllUsesWith(pipelined.getResults());
     loop->erase();
-    for (auto &[tile, slots] : slotsOf) tile.getDefiningOp()->erase();
+    for (auto &[tile, slots] : slotsOf)
+      tile.getDefiningOp()->erase();
   }
 
 private:
   Value constant(unsigned value) {
-    return arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(loop.getInductionVar().getType(), value));
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getIntegerAttr(loop.getInductionVar().getType(), value));
   }
   Value add(Value base, unsigned offset) {
     return offset == 0 ? base : arith::AddIOp::create(builder, loc, base, constant(offset)).getResult();
@@ -169,7 +176,8 @@ private:
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(group.copy.getTile().getDefiningOp());
       for (unsigned slot = 0; slot < stages; ++slot)
-        slotsOf[group.copy.getTile()].push_back(LdsAllocOp::create(builder, loc, group.copy.getTile().getType()));
+        slotsOf[group.copy.getTile()].push_back(
+            LdsAllocOp::create(builder, loc, group.copy.getTile().getType()));
     }
   }
 
@@ -178,7 +186,8 @@ private:
     IRMapping map;
     map.map(loop.getInductionVar(), iteration);
     map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
-    for (Operation *op : group.slice) builder.clone(*op, map);
+    for (Operation *op : group.slice)
+      builder.clone(*op, map);
     builder.clone(*group.copy, map);
     AsyncMarkOp::create(builder, loc);
   }
@@ -188,7 +197,8 @@ private:
     IRMapping map;
     map.map(loop.getInductionVar(), iteration);
     map.map(loop.getRegionIterArgs(), carried);
-    for (CopyGroup &group : plan.groups) map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
+    for (CopyGroup &group : plan.groups)
+      map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
     // In flight when a group is waited for: the groups behind it, up to the one issued last, stages - 1
     // iterations ahead. All of them are younger, so all may stay.
     unsigned younger = (stages - 1) * plan.groups.size() - 1;
@@ -204,7 +214,8 @@ private:
       builder.clone(op, map);
     }
     SmallVector<Value> results;
-    for (Value value : loop.getBody()->getTerminator()->getOperands()) results.push_back(map.lookupOrDefault(value));
+    for (Value value : loop.getBody()->getTerminator()->getOperands())
+      results.push_back(map.lookupOrDefault(value));
     return results;
   }
 

@@ -1,0 +1,153 @@
+//===- Generate.cpp - variants to machine code and packs
+//-------------------------------------------------------===//
+#include "tools/Generate.h"
+
+#include "attention/Kernel.h"
+#include "package/kernargs.h"
+#include "package/pack_writer.h"
+
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/Config/llvm-config.h"
+#include "llvm/Support/FileSystem.h"
+
+using namespace mlir;
+
+namespace sluice {
+namespace {
+
+package::KernelName packageName(const AttentionVariant &variant) {
+  return {"attention_forward", variant.dtype.str(), variant.headDim, variant.headDim,
+          variant.tileQ(),     variant.tileKv,      variant.waves};
+}
+
+LogicalResult printDiagnostic(Diagnostic &diagnostic) {
+  llvm::errs() << diagnostic << "\n";
+  return success();
+}
+
+unsigned ldsBytes(gpu::GPUModuleOp module) {
+  unsigned bytes = 0;
+  for (LLVM::GlobalOp global : module.getOps<LLVM::GlobalOp>())
+    if (auto type = dyn_cast<LLVM::LLVMArrayType>(global.getGlobalType()); type && global.getAddrSpace() == 3)
+      bytes += type.getNumElements();
+  return bytes;
+}
+
+gpu::GPUModuleOp kernelsOf(ModuleOp module) {
+  return *module.getOps<gpu::GPUModuleOp>().begin();
+}
+
+/// Waves of each SIMD that LDS allows to be resident; two are enough to hide one another, and fewer leave
+/// each more registers.
+unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
+  constexpr unsigned simds = 4, enough = 2;
+  unsigned waves = 1;
+  for (LLVM::LLVMFuncOp kernel : module.getOps<LLVM::LLVMFuncOp>())
+    if (auto size = kernel->getAttrOfType<DenseI32ArrayAttr>("rocdl.reqd_work_group_size"))
+      waves = size.asArrayRef()[0] / chip.waveSize;
+  unsigned lds = ldsBytes(module);
+  unsigned workgroups = lds == 0 ? enough : chip.ldsBytes / lds;
+  return std::clamp(workgroups * waves / simds, 1u, enough);
+}
+
+/// A folder of our own, removed with what is in it.
+class ScratchFolder {
+public:
+  ScratchFolder() { failed = bool(llvm::sys::fs::createUniqueDirectory("sluice-kernelgen", path)); }
+  ~ScratchFolder() { llvm::sys::fs::remove_directories(path); }
+
+  llvm::SmallString<128> path;
+  bool failed;
+};
+
+} // namespace
+
+std::string kernelName(const AttentionVariant &variant) {
+  return package::format_kernel_name(packageName(variant));
+}
+
+Generator::Generator(PipelineOptions pipelineOptions) : options(std::move(pipelineOptions)) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  context.appendDialectRegistry(registry);
+  context.getDiagEngine().registerHandler(printDiagnostic);
+}
+
+FailureOr<CodeObject> Generator::compile(ModuleOp module) {
+  const Chip &chip = *findChip(options.chip);
+  ScratchFolder scratch;
+  if (scratch.failed) return module.emitError() << "cannot make a temporary folder";
+  gpu::GPUModuleOp kernels = kernelsOf(module);
+  return compileToCodeObject(kernels, {chip, targetWavesPerSimd(kernels, chip), scratch.path});
+}
+
+static LogicalResult render(const FailureOr<CodeObject> &code, StringRef stage, std::string &result) {
+  if (failed(code)) return failure();
+  if (stage == "llvm")
+    result = code->llvmIr;
+  else if (stage == "elf")
+    result.assign(code->elf.begin(), code->elf.end());
+  else
+    return failure();
+  return success();
+}
+
+static std::string print(ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream(text) << module;
+  return text + "\n";
+}
+
+LogicalResult Generator::generate(const AttentionVariant &variant, StringRef stage, std::string &result) {
+  OwningOpRef<ModuleOp> module = buildKernelModule(context, kernelName(variant), variant);
+  if (stage == "input") {
+    result = print(*module);
+    return success();
+  }
+  PassManager passes(&context);
+  buildKernelPipeline(passes, options);
+  if (failed(passes.run(*module))) return failure();
+  if (stage == "mlir") {
+    result = print(*module);
+    return success();
+  }
+  return render(compile(*module), stage, result);
+}
+
+LogicalResult Generator::compileFile(StringRef path, StringRef stage, std::string &result) {
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(path, &context);
+  if (!module) return failure();
+  if (module->getOps<gpu::GPUModuleOp>().empty()) return module->emitError() << "holds no gpu.module";
+  return render(compile(*module), stage, result);
+}
+
+LogicalResult Generator::generatePack(std::string &result) {
+  package::PackWriter writer("sluice-kernelgen", LLVM_VERSION_STRING);
+  for (const AttentionVariant &variant : attentionVariants()) {
+    OwningOpRef<ModuleOp> module = buildKernelModule(context, kernelName(variant), variant);
+    PassManager passes(&context);
+    buildKernelPipeline(passes, options);
+    if (failed(passes.run(*module))) return failure();
+    FailureOr<CodeObject> code = compile(*module);
+    if (failed(code)) return failure();
+    package::CodeObject packed{options.chip, std::as_bytes(std::span(code->elf.data(), code->elf.size()))};
+    package::KernelEntry entry;
+    entry.name = packageName(variant);
+    entry.threads = variant.threads();
+    entry.lds_bytes = ldsBytes(kernelsOf(*module));
+    entry.kernarg_bytes = sizeof(package::AttentionKernargs);
+    entry.kernarg_hash = package::attention_kernarg_hash();
+    entry.features = {"causal", "lse"};
+    entry.p_rounding = variant.dtype == "f16" ? "toward_zero" : "nearest_even";
+    writer.add(std::move(entry), {&packed, 1});
+  }
+  std::vector<std::byte> bytes = writer.finish();
+  result.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+  return success();
+}
+
+} // namespace sluice
