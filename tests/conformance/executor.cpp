@@ -133,7 +133,7 @@ public:
   std::string summary() const override {
     if (!emulated) return "on the GPU";
     sluice_emulator_counters_t counters{};
-    symbol<int(sluice_emulator_counters_t *)>("sluice_emulator_counters")(&counters);
+    symbol<void(sluice_emulator_counters_t *)>("sluice_emulator_counters")(&counters);
     // What was compared must have come from executed machine code.
     if (counters.launches < runs || counters.waves < runs || counters.mfma_instructions < runs)
       throw std::runtime_error("the emulator counted fewer launches, waves or MFMA than there were runs");
@@ -188,10 +188,9 @@ private:
   /// The emulator's check reports since the last time, each run's own; empty if there are none.
   std::string reports() const {
     if (!emulated) return "";
-    std::string text(1 << 16, '\0');
-    const size_t size =
-        symbol<size_t(char *, size_t)>("sluice_emulator_take_reports")(text.data(), text.size());
-    text.resize(std::min(size, text.size()));
+    auto *const take = symbol<size_t(char *, size_t)>("sluice_emulator_take_reports");
+    std::string text(take(nullptr, 0), '\0');
+    take(text.data(), text.size());
     while (!text.empty() && (text.back() == '\0' || text.back() == '\n'))
       text.pop_back();
     return text.empty() || text == "[]" ? "" : ": " + text;

@@ -85,6 +85,16 @@ void Device::synchronise() {
   check_hip(symbol<int(void *)>("hipStreamSynchronize")(nullptr), "hipStreamSynchronize");
 }
 
+std::optional<EmulatorCounters> Device::counters() const {
+  using Read = void(EmulatorCounters *);
+  auto *const read =
+      reinterpret_cast<Read *>(sluice_context_hip_symbol(handle(), "sluice_emulator_counters"));
+  if (!read) return std::nullopt;
+  EmulatorCounters counters{};
+  read(&counters);
+  return counters;
+}
+
 std::string Device::description() const {
   sluice_device_info info;
   sluice_device_info_init(&info, sizeof info);

@@ -22,10 +22,14 @@ void check(sluice_status status, const sluice_error &error);
 
 sluice_error make_error();
 
-/// What the emulator counts; a GPU does not.
+/// What the emulator's function sluice_emulator_counters fills in; a GPU has no such function.
 struct EmulatorCounters {
   uint64_t wave_instructions;
   uint64_t waves;
+  uint64_t workgroups;
+  uint64_t mfma_instructions;
+  uint64_t lds_bank_conflicts;
+  uint64_t launches;
 };
 
 struct Destroy {

@@ -153,8 +153,9 @@ void report(const Device &device, double seconds) {
   for (const auto &[kernel, runs] : device.kernel_runs())
     std::printf("kernel %-34s %8llu runs\n", kernel.c_str(), static_cast<unsigned long long>(runs));
   if (const std::optional<EmulatorCounters> counters = device.counters())
-    std::printf("gfx942 instructions executed %19llu (by whole waves)\nwaves %42llu\n",
+    std::printf("gfx942 instructions executed %19llu (by whole waves, of which %llu MFMA)\nwaves %42llu\n",
                 static_cast<unsigned long long>(counters->wave_instructions),
+                static_cast<unsigned long long>(counters->mfma_instructions),
                 static_cast<unsigned long long>(counters->waves));
   std::printf("seconds %40.1f\n", seconds);
 }

@@ -1,0 +1,47 @@
+//===- accuracy.h - how far results are from what they should be ----------------------------------------===//
+//
+// The bounds of docs/concepts/numerics.md, computed from the inputs: dtype, head size, length and the size of
+// the numbers decide what rounding alone can do, and an error beyond that is a defect.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "tools/attention_call.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sluice::tools {
+
+/// In double precision, with the largest error that a kernel's rounding can cause at each element.
+struct Reference {
+  std::vector<double> o, o_tolerance;     // [batch, q_len, q_heads, dim]
+  std::vector<double> lse, lse_tolerance; // [batch, q_heads, q_len]
+};
+
+Reference compute_reference(const CallOptions &options, const CallInputs &inputs);
+
+struct ErrorFigures {
+  size_t count = 0;
+  double max_absolute = 0;
+  double max_relative = 0; // where the expected value is not 0
+  double rms = 0;
+  double worst_ratio = 0; // the largest error as a part of its tolerance: at most 1 passes
+  size_t worst_at = 0;
+  size_t beyond = 0; // elements beyond their tolerance
+
+  bool passed() const { return beyond == 0; }
+};
+
+/// NaN where a number is expected, or a number where an infinity is, is an infinite error.
+ErrorFigures measure(std::span<const double> got, std::span<const double> expected,
+                     std::span<const double> tolerance);
+
+/// Elements of any type as numbers; u16 counts as bf16.
+std::vector<double> to_numbers(const NpyArray &array);
+
+/// "O    131072 elements  max abs ...  ok"
+std::string describe(const std::string &name, const ErrorFigures &figures, std::span<const int64_t> shape);
+
+} // namespace sluice::tools

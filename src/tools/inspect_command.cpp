@@ -1,0 +1,48 @@
+//===- inspect_command.cpp - sluice inspect: what a kernel pack holds -----------------------------------===//
+
+#include "tools/commands.h"
+#include "tools/pack_file.h"
+
+#include <fmt/format.h>
+
+namespace sluice::tools {
+
+namespace {
+
+void list(const PackFile &pack) {
+  const package::Manifest &manifest = pack.reader().manifest();
+  fmt::print("{}\npack {:016x} by {}, LLVM {}, {} kernels\n\n", pack.path(), pack.reader().id(),
+             manifest.generator, manifest.llvm_version, manifest.kernels.size());
+  fmt::print("{:<34} {:>6} {:>6} {:>8} {:>8} {:>8}  {:<13} {:<12} {}\n", "kernel", "lanes", "LDS", "kernarg",
+             "packed", "bundle", "P rounds", "can", "chips");
+  for (const package::PackedKernel &kernel : manifest.kernels)
+    fmt::print("{:<34} {:>6} {:>6} {:>8} {:>8} {:>8}  {:<13} {:<12} {}\n",
+               package::format_kernel_name(kernel.entry.name), kernel.entry.threads, kernel.entry.lds_bytes,
+               kernel.entry.kernarg_bytes, kernel.compressed_bytes, kernel.bundle_bytes,
+               kernel.entry.p_rounding, fmt::join(kernel.entry.features, ","),
+               fmt::join(kernel.entry.chips, ","));
+}
+
+} // namespace
+
+int inspect_command(const InspectOptions &options) {
+  const PackFile pack(options.file);
+  if (options.extract.empty()) {
+    list(pack);
+    return 0;
+  }
+  const package::PackedKernel &kernel = pack.kernel(options.extract);
+  if (!options.bundle_file.empty()) {
+    const std::vector<std::byte> bundle = pack.bundle(kernel);
+    write_file(options.bundle_file, bundle);
+    fmt::print("{} bytes of HIP fat binary written to {}\n", bundle.size(), options.bundle_file);
+  }
+  if (!options.elf_file.empty()) {
+    const std::vector<std::byte> elf = pack.elf(kernel, options.chip);
+    write_file(options.elf_file, elf);
+    fmt::print("{} bytes of {} ELF written to {}\n", elf.size(), options.chip, options.elf_file);
+  }
+  return 0;
+}
+
+} // namespace sluice::tools

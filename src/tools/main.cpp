@@ -1,0 +1,91 @@
+//===- main.cpp - the command line ----------------------------------------------------------------------===//
+//
+// Declares the options and dispatches. Exit status: 0, 1 if a comparison found a difference, 2 if something
+// could not be done.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "tools/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdio>
+#include <fmt/format.h>
+
+namespace {
+
+using namespace sluice::tools;
+
+void add_call_options(CLI::App *command, CallOptions &call) {
+  command->add_option("--q", call.q_file, "queries, .npy [batch, token, head, dim]")->required();
+  command->add_option("--k", call.k_file, "keys, .npy [batch, token, kv head, dim]")->required();
+  command->add_option("--v", call.v_file, "values, .npy [batch, token, kv head, dim]")->required();
+  command->add_flag("--bf16", call.bf16, "the files hold bf16 as uint16 (otherwise: float16)");
+  command->add_flag("--causal", call.causal, "keys after a row's own position are invisible");
+  command->add_option("--alignment", call.alignment,
+                      "of the causal mask: bottom-right (default) or top-left");
+  command->add_option("--scale", call.scale, "factor of the scores; 0 (default) is 1 / sqrt(dim)");
+  command->add_option("--device", call.device, "emulated (default) or hip:N");
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  CLI::App app("Attention for AMD Instinct GPUs, from the command line", "sluice");
+  app.require_subcommand(1);
+  int status = 0;
+
+  app.add_subcommand("info", "versions, kernels and devices")->callback([&] { status = info_command(); });
+
+  KernelsOptions kernels;
+  CLI::App *command = app.add_subcommand("kernels", "the kernels for a device");
+  command->add_option("--device", kernels.device, "a target such as gfx942:304 (default), emulated or hip:N");
+  command->add_flag("--stats", kernels.stats,
+                    "registers, LDS, occupancy and instruction counts, from the machine code");
+  command->add_flag("--markdown", kernels.markdown, "what is supported, as the table of the README");
+  command->callback([&] { status = kernels_command(kernels); });
+
+  RunOptions run;
+  command = app.add_subcommand("run", "attention on .npy files");
+  add_call_options(command, run.call);
+  command->add_option("--o", run.o_file, "the result, .npy [batch, token, head, dim]")->required();
+  command->add_option("--lse", run.lse_file,
+                      "logarithm of the softmax denominator, .npy [batch, head, token]");
+  command->callback([&] { status = run_command(run); });
+
+  VerifyOptions verify;
+  command = app.add_subcommand("verify",
+                               "run, and compare with the double-precision reference or with given files");
+  add_call_options(command, verify.call);
+  command->add_option("--o", verify.o_file, "judge this O instead of running");
+  command->add_option("--lse", verify.lse_file, "judge this LSE, too");
+  command->add_option("--expect-o", verify.expect_o_file, "compare with this O instead of the reference's");
+  command->add_option("--expect-lse", verify.expect_lse_file,
+                      "compare with this LSE instead of the reference's");
+  command->callback([&] { status = verify_command(verify); });
+
+  InspectOptions inspect;
+  command = app.add_subcommand("inspect", "what a kernel pack holds");
+  command->add_option("file", inspect.file,
+                      "a pack, or a library with one inside (default: the library in use)");
+  CLI::Option *extract =
+      command->add_option("--extract", inspect.extract, "name of a kernel to write to a file");
+  command->add_option("--elf", inspect.elf_file, "write its ELF here")->needs(extract);
+  command->add_option("--bundle", inspect.bundle_file, "write its HIP fat binary here")->needs(extract);
+  command->add_option("--chip", inspect.chip, "whose ELF (default gfx942)")->needs(extract);
+  command->callback([&] {
+    if (*extract && inspect.elf_file.empty() && inspect.bundle_file.empty())
+      throw CLI::ValidationError("--extract", "needs --elf FILE or --bundle FILE");
+    status = inspect_command(inspect);
+  });
+
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception &error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "sluice: {}\n", error.what());
+    return 2;
+  }
+  return std::fflush(stdout) == 0 ? status : 2;
+}

@@ -1,0 +1,88 @@
+//===- support_table.cpp - what a context supports, asked one question at a time ------------------------===//
+
+#include "tools/support_table.h"
+
+#include <fmt/format.h>
+
+namespace sluice::tools {
+
+namespace {
+
+struct Type {
+  uint32_t dtype;
+  const char *name;
+};
+constexpr Type types[] = {{SLUICE_F16, "F16"},       {SLUICE_BF16, "BF16"},
+                          {SLUICE_F32, "F32"},       {SLUICE_E4M3FNUZ, "E4M3FNUZ"},
+                          {SLUICE_E4M3FN, "E4M3FN"}, {SLUICE_E5M2FNUZ, "E5M2FNUZ"},
+                          {SLUICE_E5M2, "E5M2"}};
+constexpr int head_sizes[] = {32, 48, 64, 72, 80, 96, 112, 128, 160, 192, 224, 256, 512};
+
+struct Feature {
+  const char *name;
+  void (*ask)(sluice_problem &);
+};
+constexpr Feature features[] = {
+    {"LSE", [](sluice_problem &p) { p.flags |= SLUICE_WRITE_LSE; }},
+    {"causal, bottom-right", [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL; }},
+    {"causal, top-left",
+     [](sluice_problem &p) {
+       p.flags |= SLUICE_CAUSAL;
+       p.mask_alignment = SLUICE_TOP_LEFT;
+     }},
+    {"grouped heads", [](sluice_problem &p) { p.kv_heads = 1; }},
+    {"batch-invariant", [](sluice_problem &p) { p.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT; }},
+    {"ragged", [](sluice_problem &p) { p.mode = SLUICE_MODE_RAGGED; }},
+    {"paged",
+     [](sluice_problem &p) {
+       p.mode = SLUICE_MODE_PAGED;
+       p.page_size = 16;
+       p.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+     }},
+    {"window",
+     [](sluice_problem &p) {
+       p.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_CAUSAL;
+       p.window_left = 128;
+     }},
+    {"soft-cap", [](sluice_problem &p) { p.soft_cap = 30; }},
+    {"ALiBi", [](sluice_problem &p) { p.flags |= SLUICE_ALIBI; }},
+    {"sinks", [](sluice_problem &p) { p.flags |= SLUICE_SINK_LOGITS; }},
+};
+
+bool is_supported(const sluice_context *context, const sluice_problem &problem) {
+  sluice_error error = make_error();
+  const sluice_status status = sluice_query_support(context, &problem, nullptr, &error);
+  if (status != SLUICE_UNSUPPORTED) check(status, error);
+  return status == SLUICE_OK;
+}
+
+} // namespace
+
+std::string support_table(const sluice_context *context) {
+  std::string table = "| Q, K, V, O | head size |";
+  std::string rule = "| --- | --- |";
+  for (const Feature &feature : features) {
+    table += fmt::format(" {} |", feature.name);
+    rule += " --- |";
+  }
+  table += "\n" + rule + "\n";
+  for (const Type &type : types)
+    for (int head_size : head_sizes) {
+      sluice_problem plain;
+      sluice_problem_init(&plain, sizeof plain);
+      plain.q_type = plain.k_type = plain.v_type = plain.o_type = type.dtype;
+      plain.q_heads = plain.kv_heads = 8;
+      plain.head_dim_qk = plain.head_dim_v = head_size;
+      if (!is_supported(context, plain)) continue;
+      table += fmt::format("| {} | {} |", type.name, head_size);
+      for (const Feature &feature : features) {
+        sluice_problem problem = plain;
+        feature.ask(problem);
+        table += is_supported(context, problem) ? " yes |" : " no |";
+      }
+      table += "\n";
+    }
+  return table;
+}
+
+} // namespace sluice::tools
