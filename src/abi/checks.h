@@ -1,0 +1,33 @@
+//===- checks.h - what a caller can get wrong -----------------------------------------------------------===//
+//
+// Each function throws support::Failure with the field, its value and the rule, and does nothing else. The
+// rules are those that sluice.h states; what only a kernel can say is left to the choice of kernels.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <sluice/sluice.h>
+
+#include <cstdint>
+
+namespace sluice::abi {
+
+/// invalid_argument, newer_struct (an unknown flag), or unsupported for what no executor of this version
+/// computes.
+void check_problem(const sluice_problem &problem);
+
+/// What an executor asks of tensors beyond their being legal.
+struct TensorRules {
+  uint32_t pointer_alignment; // bytes; 0 for the size of an element
+  int64_t stride_multiple;    // elements
+  bool unit_dim_stride;       // stride[3] of q, k, v and o must be 1
+  uint32_t tile_q;            // query rows per workgroup; 0 if there is no grid and so no limit
+};
+
+/// invalid_argument, or newer_struct for an unknown flag.
+void check_args(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args);
+
+/// invalid_argument or workspace_too_small.
+void check_launch(uint64_t workspace_bytes, uint32_t workspace_alignment, const sluice_launch &launch);
+
+} // namespace sluice::abi

@@ -1,0 +1,122 @@
+//===- plan.cpp - the C ABI: plans and runs -------------------------------------------------------------===//
+#include "abi/checks.h"
+#include "abi/handles.h"
+#include "abi/wall.h"
+#include "runtime/choice.h"
+
+#include <string>
+
+using namespace sluice;
+using support::Failure;
+using support::Status;
+using support::text;
+
+namespace {
+
+[[noreturn]] void null_argument(const char *argument) {
+  throw Failure(Status::invalid_argument, argument, text(argument, " is NULL"));
+}
+
+constexpr size_t grid_dimensions = 3;
+
+} // namespace
+
+extern "C" {
+
+sluice_status sluice_plan_info_init(sluice_plan_info *info, size_t size) noexcept {
+  return abi::init(info, size);
+}
+sluice_status sluice_args_init(sluice_args *args, size_t size) noexcept {
+  return abi::init(args, size);
+}
+sluice_status sluice_launch_init(sluice_launch *launch, size_t size) noexcept {
+  return abi::init(launch, size);
+}
+
+sluice_status sluice_plan_create(sluice_context *context, const sluice_problem *problem, sluice_plan **out,
+                                 sluice_error *error) noexcept {
+  if (out != nullptr) *out = nullptr;
+  return abi::wall(error, [&] {
+    if (context == nullptr) null_argument("context");
+    if (out == nullptr) null_argument("out");
+    sluice_problem copy;
+    const sluice_problem &wanted = abi::view(problem, "problem", copy);
+    abi::check_problem(wanted);
+    *out = new sluice_plan{runtime::Plan(context->context, wanted)};
+  });
+}
+
+void sluice_plan_destroy(sluice_plan *plan) noexcept {
+  delete plan;
+}
+
+sluice_status sluice_plan_describe(const sluice_plan *plan, sluice_plan_info *info,
+                                   sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    if (plan == nullptr) null_argument("plan");
+    abi::check_output(info, "info");
+    const runtime::Plan &described = plan->plan;
+    const package::KernelEntry &kernel = described.kernel();
+    sluice_plan_info out = {};
+    out.tile_q = kernel.name.tile_q;
+    out.tile_kv = kernel.name.tile_kv;
+    out.waves = kernel.name.waves;
+    out.lds_bytes = kernel.lds_bytes;
+    out.workspace_alignment = runtime::workspace_alignment;
+    out.workspace_bytes = described.workspace_bytes();
+    const runtime::Grid grid = described.grid(described.problem().max_batch, described.problem().max_q_len);
+    for (size_t i = 0; i < grid_dimensions; ++i)
+      out.max_grid[i] = grid[i];
+    out.block[0] = kernel.threads;
+    out.block[1] = out.block[2] = 1;
+    abi::copy_text(out.kernel, described.kernel_name());
+    abi::copy_text(out.reason, described.reason());
+    abi::fill(info, out);
+  });
+}
+
+sluice_status sluice_preload(sluice_context *context, const sluice_problem *problem,
+                             sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    if (context == nullptr) null_argument("context");
+    runtime::Context &shared = *context->context;
+    if (!shared.device().hip) {
+      throw Failure(
+          Status::no_device, "context",
+          text("context is the target ", shared.device().arch, ": there is no device to load kernels onto"));
+    }
+    if (problem != nullptr) {
+      sluice_problem copy;
+      const sluice_problem &wanted = abi::view(problem, "problem", copy);
+      abi::check_problem(wanted);
+      shared.function(*runtime::choose_kernel(shared, wanted).kernel);
+      return;
+    }
+    for (const package::PackedKernel *kernel : shared.kernels())
+      shared.function(*kernel);
+  });
+}
+
+sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const sluice_launch *launch,
+                         sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    if (plan == nullptr) null_argument("plan");
+    const runtime::Plan &prepared = plan->plan;
+    sluice_args args_copy;
+    sluice_launch launch_copy;
+    const sluice_args &call = abi::view(args, "args", args_copy);
+    const sluice_launch &where = abi::view(launch, "launch", launch_copy);
+    const abi::TensorRules rules = {runtime::pointer_alignment, runtime::stride_multiple, true,
+                                    prepared.kernel().name.tile_q};
+    abi::check_args(prepared.problem(), rules, call);
+    abi::check_launch(prepared.workspace_bytes(), runtime::workspace_alignment, where);
+    if (!prepared.can_run()) {
+      throw Failure(
+          Status::no_device, "plan",
+          text("plan was made for the target ", prepared.context().device().arch, ", which has no device"));
+    }
+    prepared.run(call, where);
+  });
+}
+
+} // extern "C"

@@ -1,0 +1,20 @@
+//===- reference.cpp - the C ABI: the host reference ----------------------------------------------------===//
+#include "abi/checks.h"
+#include "abi/wall.h"
+#include "reference/attention.h"
+
+using namespace sluice;
+
+extern "C" sluice_status sluice_reference(const sluice_problem *problem, const sluice_args *args,
+                                          sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    sluice_problem problem_copy;
+    sluice_args args_copy;
+    const sluice_problem &wanted = abi::view(problem, "problem", problem_copy);
+    const sluice_args &call = abi::view(args, "args", args_copy);
+    abi::check_problem(wanted);
+    const abi::TensorRules rules = {0, 1, false, 0};
+    abi::check_args(wanted, rules, call);
+    reference::attention(wanted, call);
+  });
+}

@@ -1,0 +1,116 @@
+//===- sized.h - structs that know their size -----------------------------------------------------------===//
+//
+// The rules of struct_size in one place. A caller may be older than the library: its struct is one of the
+// published sizes, and what it lacks counts as zero. It may be newer: then what the library does not know
+// must be zero.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "support/failure.h"
+
+#include <sluice/sluice.h>
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string_view>
+
+namespace sluice::abi {
+
+/// `sizes` holds the size of every published version of a struct, oldest first.
+template <typename Struct> struct Published;
+
+#define SLUICE_PUBLISHED(Struct, ...)                                                                        \
+  template <> struct Published<Struct> {                                                                     \
+    static constexpr std::string_view name = #Struct;                                                        \
+    static constexpr std::array<uint32_t, std::array{__VA_ARGS__}.size()> sizes = {__VA_ARGS__};             \
+    static_assert(sizes.back() == sizeof(Struct), "a struct grows by appending, and its size is published"); \
+  }
+
+SLUICE_PUBLISHED(sluice_error, 512);
+SLUICE_PUBLISHED(sluice_build, 280);
+SLUICE_PUBLISHED(sluice_context_desc, 56);
+SLUICE_PUBLISHED(sluice_device_info, 416);
+SLUICE_PUBLISHED(sluice_problem, 128);
+SLUICE_PUBLISHED(sluice_support, 120);
+SLUICE_PUBLISHED(sluice_kernel_info, 376);
+SLUICE_PUBLISHED(sluice_plan_info, 360);
+SLUICE_PUBLISHED(sluice_args, 224);
+SLUICE_PUBLISHED(sluice_launch, 48);
+
+/// Larger than any version there will be: a struct_size beyond it was never set.
+inline constexpr uint32_t struct_bytes_limit = 65536;
+
+/// Throws support::Failure (invalid_argument) unless struct_size can belong to a version of the struct.
+template <typename Struct> void check_size(uint32_t struct_size, std::string_view argument) {
+  constexpr auto &sizes = Published<Struct>::sizes;
+  const bool is_published = std::find(sizes.begin(), sizes.end(), struct_size) != sizes.end();
+  if (is_published || (struct_size > sizes.back() && struct_size <= struct_bytes_limit)) return;
+  throw support::Failure(support::Status::invalid_argument, support::text(argument, ".struct_size"),
+                         support::text(argument, ".struct_size is ", struct_size, "; sizeof(",
+                                       Published<Struct>::name, ") is ", sizes.back(), " in this version"));
+}
+
+/// The struct as this version knows it: `given` itself, or `copy` with zeros for what an older caller lacks.
+/// Throws support::Failure: invalid_argument, or newer_struct if something past what we know is not zero.
+template <typename Struct> const Struct &view(const Struct *given, std::string_view argument, Struct &copy) {
+  if (given == nullptr) {
+    throw support::Failure(support::Status::invalid_argument, std::string(argument),
+                           support::text(argument, " is NULL"));
+  }
+  const uint32_t struct_size = given->struct_size;
+  if (struct_size == sizeof(Struct)) return *given;
+  check_size<Struct>(struct_size, argument);
+  if (struct_size < sizeof(Struct)) {
+    copy = Struct{};
+    std::memcpy(&copy, given, struct_size);
+    return copy;
+  }
+  const auto *bytes = reinterpret_cast<const unsigned char *>(given);
+  const auto *end = bytes + struct_size;
+  const auto *unknown =
+      std::find_if(bytes + sizeof(Struct), end, [](unsigned char byte) { return byte != 0; });
+  if (unknown != end) {
+    throw support::Failure(support::Status::newer_struct, std::string(argument),
+                           support::text(argument, " sets byte ", uint64_t(unknown - bytes),
+                                         ", but this library knows ", Published<Struct>::name, " up to byte ",
+                                         sizeof(Struct), ": it is older than the caller's header"));
+  }
+  return *given;
+}
+
+/// Throws support::Failure unless `out` can be filled.
+template <typename Struct> void check_output(const Struct *out, std::string_view argument) {
+  if (out == nullptr) {
+    throw support::Failure(support::Status::invalid_argument, std::string(argument),
+                           support::text(argument, " is NULL"));
+  }
+  check_size<Struct>(out->struct_size, argument);
+}
+
+/// Fills the part of `out` that caller and library both know; struct_size stays the caller's.
+template <typename Struct> void fill(Struct *out, Struct value) {
+  value.struct_size = out->struct_size;
+  std::memcpy(out, &value, std::min<size_t>(out->struct_size, sizeof value));
+}
+
+template <typename Struct> sluice_status init(Struct *given, size_t size) noexcept {
+  if (given == nullptr || size < Published<Struct>::sizes.front() || size > struct_bytes_limit) {
+    return SLUICE_INVALID_ARGUMENT;
+  }
+  std::memset(given, 0, size);
+  given->struct_size = uint32_t(size);
+  return SLUICE_OK;
+}
+
+/// Copies text into a fixed field, cut to fit and terminated.
+template <size_t size> void copy_text(char (&field)[size], std::string_view text) {
+  const size_t length = std::min(text.size(), size - 1);
+  std::memcpy(field, text.data(), length);
+  field[length] = '\0';
+}
+
+} // namespace sluice::abi

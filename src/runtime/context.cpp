@@ -1,0 +1,102 @@
+//===- context.cpp - a device, its kernels, and the modules loaded onto it ------------------------------===//
+#include "runtime/context.h"
+
+#include "package/kernargs.h"
+#include "support/failure.h"
+#include "support/log.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace sluice::runtime {
+namespace {
+
+using support::Failure;
+using support::LogLevel;
+using support::Status;
+using support::text;
+
+/// A pack may be whole and still not be made for this library.
+void check_entry(const package::KernelEntry &entry) {
+  const std::string name = package::format_kernel_name(entry.name);
+  if (entry.kernarg_bytes != sizeof(package::AttentionKernargs) ||
+      entry.kernarg_hash != package::attention_kernarg_hash()) {
+    throw Failure(Status::pack_corrupt, "pack",
+                  text("kernel pack: ", name, " takes arguments of layout ",
+                       support::hexadecimal(entry.kernarg_hash), " and ", entry.kernarg_bytes,
+                       " bytes; this library passes ",
+                       support::hexadecimal(package::attention_kernarg_hash()), " and ",
+                       sizeof(package::AttentionKernargs)));
+  }
+  if (entry.threads == 0 || entry.threads > 1024 || entry.threads % entry.name.waves != 0) {
+    throw Failure(Status::pack_corrupt, "pack",
+                  text("kernel pack: ", name, " claims workgroups of ", entry.threads, " lanes"));
+  }
+}
+
+} // namespace
+
+std::string join(const std::vector<std::string> &values) {
+  std::string out;
+  for (const std::string &value : values)
+    out += (out.empty() ? "" : ",") + value;
+  return out;
+}
+
+Context::Context(Device device, std::span<const std::byte> pack) : bound(std::move(device)), reader(pack) {
+  std::vector<std::string> chips;
+  for (const package::PackedKernel &kernel : reader.manifest().kernels) {
+    check_entry(kernel.entry);
+    for (const std::string &chip : kernel.entry.chips) {
+      if (chip == bound.chip) usable.push_back(&kernel);
+      if (std::find(chips.begin(), chips.end(), chip) == chips.end()) chips.push_back(chip);
+    }
+  }
+  if (usable.empty()) {
+    throw Failure(Status::wrong_arch, "device",
+                  text("the device is ", bound.arch, "; the kernel pack has kernels for ",
+                       chips.empty() ? "no chip" : join(chips)));
+  }
+  // A module is found again in what is already reserved: loading the last one cannot fail after
+  // hipModuleLoadData.
+  loaded.reserve(usable.size());
+  if (support::logs(LogLevel::info)) {
+    support::log(LogLevel::info, text("context: ", bound.arch, ", ", bound.compute_units, " compute units, ",
+                                      usable.size(), " kernels, HIP from ", bound.origin));
+  }
+}
+
+Context::~Context() {
+  if (loaded.empty()) return;
+  try {
+    const CurrentDevice current(bound);
+    for (const Loaded &one : loaded) {
+      check_hip(*bound.hip, bound.hip->hipModuleUnload(one.module), "hipModuleUnload");
+    }
+  } catch (const std::exception &failure) {
+    support::log(LogLevel::error, text("context: ", failure.what()));
+  }
+}
+
+void *Context::function(const package::PackedKernel &kernel) {
+  const std::lock_guard lock(loading);
+  for (const Loaded &one : loaded) {
+    if (one.kernel == &kernel) return one.function;
+  }
+  const std::string name = package::format_kernel_name(kernel.entry.name);
+  const std::vector<std::byte> bundle = reader.bundle(kernel);
+  const HipTable &hip = *bound.hip;
+  const CurrentDevice current(bound);
+  Loaded one = {&kernel, nullptr, nullptr};
+  check_hip(hip, hip.hipModuleLoadData(&one.module, bundle.data()), "hipModuleLoadData", name);
+  const HipError error = hip.hipModuleGetFunction(&one.function, one.module, name.c_str());
+  if (error != hip_success) hip.hipModuleUnload(one.module);
+  check_hip(hip, error, "hipModuleGetFunction", name);
+  loaded.push_back(one);
+  if (support::logs(LogLevel::info)) {
+    support::log(LogLevel::info, text("loaded ", name, ", ", bundle.size(), " bytes"));
+  }
+  return one.function;
+}
+
+} // namespace sluice::runtime

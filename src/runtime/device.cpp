@@ -1,0 +1,130 @@
+//===- device.cpp - what a context is bound to ----------------------------------------------------------===//
+#include "runtime/device.h"
+
+#include "support/failure.h"
+
+#include <array>
+#include <charconv>
+#include <cstring>
+
+namespace sluice::runtime {
+namespace {
+
+using support::Failure;
+using support::Status;
+using support::text;
+
+/// What a device would report, for contexts without one.
+struct Chip {
+  std::string_view name;
+  uint32_t wave_size;
+  uint32_t lds_bytes;
+};
+constexpr std::array chips = {Chip{"gfx942", 64, 65536}};
+
+// gcnArchName inside hipDeviceProp_t, whose layout changed with HIP 6. Under its plain name
+// hipGetDeviceProperties fills in the old layout in every version.
+constexpr size_t properties_bytes = 4096; // more than any layout has
+constexpr size_t arch_offset_r0600 = 1160;
+constexpr size_t arch_offset_r0000 = 396;
+constexpr size_t arch_bytes = 256;
+
+std::string read_arch(const HipTable &hip, int ordinal, std::string_view origin) {
+  const bool is_r0600 = hip.hipGetDevicePropertiesR0600 != nullptr;
+  const auto get = is_r0600                                     ? hip.hipGetDevicePropertiesR0600
+                   : hip.hipGetDevicePropertiesR0000 != nullptr ? hip.hipGetDevicePropertiesR0000
+                                                                : hip.hipGetDeviceProperties;
+  if (get == nullptr) {
+    throw Failure(Status::no_device, "hipGetDeviceProperties",
+                  text("the HIP runtime ", origin, " has no entry point hipGetDeviceProperties"));
+  }
+  alignas(16) char properties[properties_bytes] = {};
+  check_hip(hip, get(properties, ordinal), "hipGetDeviceProperties");
+  const char *arch = properties + (is_r0600 ? arch_offset_r0600 : arch_offset_r0000);
+  return {arch, strnlen(arch, arch_bytes)};
+}
+
+uint32_t read_attribute(const HipTable &hip, int attribute, int ordinal) {
+  int value = 0;
+  check_hip(hip, hip.hipDeviceGetAttribute(&value, attribute, ordinal), "hipDeviceGetAttribute");
+  return uint32_t(value);
+}
+
+/// A machine without a GPU is no failure of HIP.
+void check_present(const HipTable &hip, HipError error, std::string_view call) {
+  if (error == hip_no_device || error == hip_invalid_device) {
+    throw Failure(Status::no_device, "device_ordinal",
+                  text("there is no HIP device: ", call, " returned ", error), error);
+  }
+  check_hip(hip, error, call);
+}
+
+} // namespace
+
+Device open_device(uint32_t kind, int32_t ordinal, const HipSource &source) {
+  Device device;
+  device.kind = kind;
+  device.ordinal = ordinal;
+  device.origin = source.origin;
+  device.hip = bind_hip(source.resolver, source.user, source.origin);
+  const HipTable &hip = *device.hip;
+
+  check_present(hip, hip.hipInit(0), "hipInit");
+  int count = 0;
+  check_present(hip, hip.hipGetDeviceCount(&count), "hipGetDeviceCount");
+  if (ordinal < 0 || ordinal >= count) {
+    throw Failure(Status::no_device, "device_ordinal",
+                  text("device_ordinal is ", ordinal, "; ", source.origin, " has ", count,
+                       count == 1 ? " device" : " devices"));
+  }
+  device.arch = read_arch(hip, ordinal, source.origin);
+  device.chip = device.arch.substr(0, device.arch.find(':'));
+  device.compute_units = read_attribute(hip, hip_attribute_compute_units, ordinal);
+  device.wave_size = read_attribute(hip, hip_attribute_wave_size, ordinal);
+  device.lds_bytes = read_attribute(hip, hip_attribute_lds_bytes, ordinal);
+  char name[256] = {};
+  if (hip.hipDeviceGetName != nullptr && hip.hipDeviceGetName(name, sizeof name, ordinal) == hip_success) {
+    device.name.assign(name, strnlen(name, sizeof name));
+  }
+  int version = 0;
+  if (hip.hipRuntimeGetVersion != nullptr && hip.hipRuntimeGetVersion(&version) == hip_success) {
+    device.hip_runtime_version = version;
+  }
+  return device;
+}
+
+Device named_target(std::string_view target) {
+  const size_t colon = target.find(':');
+  const std::string_view units = colon == target.npos ? std::string_view() : target.substr(colon + 1);
+  Device device;
+  const auto [end, error] = std::from_chars(units.data(), units.data() + units.size(), device.compute_units);
+  if (error != std::errc() || end != units.data() + units.size() || device.compute_units == 0) {
+    throw Failure(
+        Status::invalid_argument, "target",
+        text("target is '", target, "'; it is a chip and its number of compute units, as in gfx942:304"));
+  }
+  device.kind = SLUICE_DEVICE_TARGET;
+  device.chip = device.arch = target.substr(0, colon);
+  device.origin = "none";
+  for (const Chip &chip : chips) {
+    if (chip.name != device.chip) continue;
+    device.wave_size = chip.wave_size;
+    device.lds_bytes = chip.lds_bytes;
+    return device;
+  }
+  throw Failure(Status::wrong_arch, "target",
+                text("target is '", target, "'; nearest supported chip: ", chips[0].name));
+}
+
+CurrentDevice::CurrentDevice(const Device &device) : hip(*device.hip) {
+  check_hip(hip, hip.hipGetDevice(&previous), "hipGetDevice");
+  if (previous == device.ordinal) return;
+  check_hip(hip, hip.hipSetDevice(device.ordinal), "hipSetDevice");
+  changed = true;
+}
+
+CurrentDevice::~CurrentDevice() {
+  if (changed) hip.hipSetDevice(previous);
+}
+
+} // namespace sluice::runtime

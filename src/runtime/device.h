@@ -1,0 +1,51 @@
+//===- device.h - what a context is bound to ------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/hip_table.h"
+#include "runtime/library.h"
+
+#include <sluice/sluice.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace sluice::runtime {
+
+struct Device {
+  uint32_t kind = 0;    // sluice_device_kind
+  int32_t ordinal = -1; // -1 for a target
+  std::string chip;     // "gfx942"
+  std::string arch;     // "gfx942:sramecc+:xnack-"
+  std::string name;     // marketing name, may be empty
+  std::string origin;   // of the HIP entry points
+  uint32_t compute_units = 0;
+  uint32_t wave_size = 0;
+  uint32_t lds_bytes = 0;
+  int32_t hip_runtime_version = 0;
+  std::optional<HipTable> hip; // nothing for a target
+};
+
+/// The device `ordinal` of a HIP runtime, real or not. Throws support::Failure: no_device or hip.
+Device open_device(uint32_t kind, int32_t ordinal, const HipSource &source);
+
+/// A chip by name and its number of compute units, "gfx942:304". Throws support::Failure: invalid_argument,
+/// or wrong_arch for a chip that the library does not know.
+Device named_target(std::string_view target);
+
+/// Makes a device current for a scope, and puts the thread's own back.
+class CurrentDevice {
+public:
+  explicit CurrentDevice(const Device &device);
+  CurrentDevice(const CurrentDevice &) = delete;
+  CurrentDevice &operator=(const CurrentDevice &) = delete;
+  ~CurrentDevice();
+
+private:
+  const HipTable &hip;
+  int previous = 0;
+  bool changed = false;
+};
+
+} // namespace sluice::runtime

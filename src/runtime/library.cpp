@@ -1,0 +1,100 @@
+//===- library.cpp - finding HIP and the emulator at run time -------------------------------------------===//
+#include "runtime/library.h"
+
+#include "support/failure.h"
+
+#include <array>
+#include <string_view>
+
+#include <dlfcn.h>
+#include <link.h>
+
+namespace sluice::runtime {
+namespace {
+
+using support::Failure;
+using support::Status;
+using support::text;
+
+constexpr std::string_view hip_file_prefix = "libamdhip64.so";
+constexpr std::array hip_sonames = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
+constexpr const char *emulator_soname = "libsluice_emulator.so.0";
+
+std::string_view file_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+void *resolve_in_library(const char *name, void *library) {
+  return dlsym(library, name);
+}
+
+std::string last_error() {
+  const char *message = dlerror();
+  return message != nullptr ? message : "unknown error";
+}
+
+/// The path under which the process has loaded a HIP runtime; empty if it has none.
+std::string loaded_hip() {
+  std::string found;
+  dl_iterate_phdr(
+      [](dl_phdr_info *info, size_t, void *user) {
+        if (!file_name(info->dlpi_name).starts_with(hip_file_prefix)) return 0;
+        *static_cast<std::string *>(user) = info->dlpi_name;
+        return 1;
+      },
+      &found);
+  return found;
+}
+
+} // namespace
+
+HipSource find_hip() {
+  const std::string loaded = loaded_hip();
+  if (!loaded.empty()) {
+    void *library = dlopen(loaded.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+    if (library != nullptr) return {resolve_in_library, library, loaded};
+    // Going on to another file could bring a second HIP runtime into the process.
+    throw Failure(Status::no_device, "libamdhip64",
+                  text("the process has loaded ", loaded, ", but it cannot be opened: ", last_error()));
+  }
+  std::string reasons;
+  for (const char *soname : hip_sonames) {
+    void *library = dlopen(soname, RTLD_NOW | RTLD_LOCAL);
+    if (library != nullptr) return {resolve_in_library, library, soname};
+    reasons += text(reasons.empty() ? "" : "; ", last_error());
+  }
+  throw Failure(Status::no_device, "libamdhip64",
+                text("no HIP runtime is loaded, and none can be opened: ", reasons));
+}
+
+HipSource find_emulator() {
+  void *library = dlopen(emulator_soname, RTLD_NOW | RTLD_LOCAL);
+  std::string reasons;
+  if (library == nullptr) {
+    reasons = last_error();
+    Dl_info self;
+    if (dladdr(reinterpret_cast<const void *>(&find_emulator), &self) != 0 && self.dli_fname != nullptr) {
+      const std::string_view path = self.dli_fname;
+      const std::string beside(path.substr(0, path.size() - file_name(path).size()));
+      library = dlopen((beside + emulator_soname).c_str(), RTLD_NOW | RTLD_LOCAL);
+      if (library == nullptr) reasons += "; " + last_error();
+    }
+  }
+  if (library == nullptr) {
+    throw Failure(Status::no_device, emulator_soname,
+                  text("the emulator ", emulator_soname, " cannot be opened: ", reasons));
+  }
+  using EmulatorSymbol = void *(*)(const char *name);
+  static const char *const entry = "sluice_emulator_symbol";
+  void *symbol = dlsym(library, entry);
+  if (symbol == nullptr) {
+    throw Failure(Status::no_device, emulator_soname,
+                  text("the emulator ", emulator_soname, " has no entry point ", entry));
+  }
+  const auto resolve = [](const char *name, void *user) {
+    return reinterpret_cast<EmulatorSymbol>(user)(name);
+  };
+  return {resolve, symbol, emulator_soname};
+}
+
+} // namespace sluice::runtime

@@ -1,0 +1,29 @@
+//===- library.h - finding HIP and the emulator at run time ---------------------------------------------===//
+//
+// Neither is ever closed again: streams, events and memory of the caller come from the same runtime.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "runtime/hip_table.h"
+
+#include <string>
+
+namespace sluice::runtime {
+
+/// A resolver and where it leads, for messages.
+struct HipSource {
+  HipResolver resolver = nullptr;
+  void *user = nullptr;
+  std::string origin;
+};
+
+/// The libamdhip64 that is already in the process, whatever its version; else libamdhip64.so.7, .6 or .5 by
+/// soname. Throws support::Failure (no_device) if there is none.
+HipSource find_hip();
+
+/// libsluice_emulator.so.0 by soname, else beside this library. Throws support::Failure (no_device) naming
+/// the file.
+HipSource find_emulator();
+
+} // namespace sluice::runtime
