@@ -19,7 +19,7 @@ void list(const PackFile &pack) {
     fmt::print("{:<34} {:>6} {:>6} {:>8} {:>8} {:>8}  {:<13} {:<12} {}\n",
                package::format_kernel_name(kernel.entry.name), kernel.entry.threads, kernel.entry.lds_bytes,
                kernel.entry.kernarg_bytes, kernel.compressed_bytes, kernel.bundle_bytes,
-               kernel.entry.p_rounding, fmt::join(kernel.entry.features, ","),
+               kernel.entry.p_rounding, fmt::format("{}", fmt::join(kernel.entry.features, ",")),
                fmt::join(kernel.entry.chips, ","));
 }
 

@@ -112,9 +112,10 @@ int run(const Options &options) {
   try {
     executor = make_executor(options.device);
   } catch (const NotHere &reason) {
-    std::printf("SKIPPED: %s: %s\n", options.device.c_str(), reason.what());
     // The emulator comes with the library; without it there is nothing to skip, something is broken.
-    return options.device == "emulated" ? 1 : exit_skipped;
+    const bool broken = options.device == "emulated";
+    std::printf("%s: %s: %s\n", broken ? "FAIL" : "SKIPPED", options.device.c_str(), reason.what());
+    return broken ? 1 : exit_skipped;
   }
   size_t failed = 0;
   for (const Case &c : cases) {

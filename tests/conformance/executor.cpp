@@ -133,7 +133,8 @@ public:
   std::string summary() const override {
     if (!emulated) return "on the GPU";
     sluice_emulator_counters_t counters{};
-    symbol<void(sluice_emulator_counters_t *)>("sluice_emulator_counters")(&counters);
+    check(symbol<int(sluice_emulator_counters_t *)>("sluice_emulator_counters")(&counters),
+          "sluice_emulator_counters");
     // What was compared must have come from executed machine code.
     if (counters.launches < runs || counters.waves < runs || counters.mfma_instructions < runs)
       throw std::runtime_error("the emulator counted fewer launches, waves or MFMA than there were runs");
