@@ -94,6 +94,10 @@ sluice_args make_args(const CallOptions &options, const CallInputs &inputs, void
 
 CallResult run_call(const CallOptions &options, const CallInputs &inputs) {
   const sluice_problem problem = make_problem(options, inputs);
+  const sluice_context_desc device = describe_device(options.device);
+  if (device.kind == SLUICE_DEVICE_TARGET)
+    throw ToolError(fmt::format("--device {} is a target without a device; 'emulated' and 'hip:N' can run",
+                                options.device));
   const ContextHandle context = make_context(options.device);
   sluice_error error = make_error();
   sluice_plan *created = nullptr;
@@ -125,10 +129,10 @@ CallResult run_call(const CallOptions &options, const CallInputs &inputs) {
 
   // An emulated launch may do its work within the call, so another thread makes it while this one watches.
   const auto begin = std::chrono::steady_clock::now();
-  const int32_t ordinal = describe_device(options.device).device_ordinal;
   std::future<void> done = std::async(std::launch::async, [&] {
     // The current device belongs to the thread.
-    check_hip(context.get(), hip_symbol<int(int)>(context.get(), "hipSetDevice")(ordinal), "hipSetDevice");
+    check_hip(context.get(), hip_symbol<int(int)>(context.get(), "hipSetDevice")(device.device_ordinal),
+              "hipSetDevice");
     sluice_error run_error = make_error();
     check(sluice_run(plan.get(), &args, &launch, &run_error), run_error);
     check_hip(context.get(), hip_symbol<int(void *)>(context.get(), "hipStreamSynchronize")(nullptr),
