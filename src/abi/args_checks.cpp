@@ -20,6 +20,8 @@
 namespace sluice::abi {
 namespace {
 
+using support::checked_add;
+using support::checked_multiply;
 using support::Failure;
 using support::Status;
 using support::text;
@@ -91,19 +93,16 @@ void check_pointer(const Shape &shape, uint32_t alignment) {
 
 /// Strides are not negative, and the last element's address can be formed.
 void check_reach(const Shape &shape) {
-  int64_t last = 0;
+  std::optional<int64_t> last = 0;
   for (size_t i = 0; i < 4; ++i) {
     const int64_t stride = shape.tensor.stride[i];
     if (stride < 0) bad_stride(shape, i, "it must not be negative");
-    int64_t reach;
-    if (__builtin_mul_overflow(stride, shape.extent[i] - 1, &reach) ||
-        __builtin_add_overflow(last, reach, &last)) {
-      bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
-    }
+    const std::optional<int64_t> reach = checked_multiply(stride, shape.extent[i] - 1);
+    last = reach ? checked_add(*last, *reach) : std::nullopt;
+    if (!last) bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
   }
-  uint64_t bytes, end;
-  if (__builtin_mul_overflow(uint64_t(last) + 1, uint64_t{shape.element_bytes}, &bytes) ||
-      __builtin_add_overflow(reinterpret_cast<uint64_t>(shape.tensor.data), bytes, &end)) {
+  const std::optional<uint64_t> bytes = checked_multiply(uint64_t(*last) + 1, uint64_t{shape.element_bytes});
+  if (!bytes || !checked_add(reinterpret_cast<uint64_t>(shape.tensor.data), *bytes)) {
     invalid(text(shape.name, ".stride"), text(shape.name, " would reach beyond the address space"));
   }
 }

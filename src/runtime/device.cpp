@@ -51,10 +51,10 @@ uint32_t read_attribute(const HipTable &hip, int attribute, int ordinal) {
 }
 
 /// A machine without a GPU is no failure of HIP.
-void check_present(const HipTable &hip, HipError error, std::string_view call) {
+void check_present(const HipTable &hip, HipError error, std::string_view call, std::string_view origin) {
   if (error == hip_no_device || error == hip_invalid_device) {
     throw Failure(Status::no_device, "device_ordinal",
-                  text("there is no HIP device: ", call, " returned ", error), error);
+                  text("there is no HIP device: ", call, " of ", origin, " returned ", error), error);
   }
   check_hip(hip, error, call);
 }
@@ -69,9 +69,9 @@ Device open_device(uint32_t kind, int32_t ordinal, const HipSource &source) {
   device.hip = bind_hip(source.resolver, source.user, source.origin);
   const HipTable &hip = *device.hip;
 
-  check_present(hip, hip.hipInit(0), "hipInit");
+  check_present(hip, hip.hipInit(0), "hipInit", source.origin);
   int count = 0;
-  check_present(hip, hip.hipGetDeviceCount(&count), "hipGetDeviceCount");
+  check_present(hip, hip.hipGetDeviceCount(&count), "hipGetDeviceCount", source.origin);
   if (ordinal < 0 || ordinal >= count) {
     throw Failure(Status::no_device, "device_ordinal",
                   text("device_ordinal is ", ordinal, "; ", source.origin, " has ", count,

@@ -1,0 +1,60 @@
+//===- test_pack.h - a kernel pack without kernels that could run ---------------------------------------===//
+//
+// The entries are those of real kernels; the machine code is a few bytes, enough for a HIP table that does
+// not run it.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "package/kernargs.h"
+#include "package/pack_writer.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head_dim, uint32_t waves) {
+  package::KernelEntry entry;
+  entry.name = {"attention_forward", dtype, head_dim, head_dim, 32 * waves, 64, waves};
+  entry.threads = 64 * waves;
+  entry.lds_bytes = 65536;
+  entry.kernarg_bytes = sizeof(package::AttentionKernargs);
+  entry.kernarg_hash = package::attention_kernarg_hash();
+  entry.features = {"causal", "lse"};
+  entry.p_rounding = dtype == "f16" ? "toward_zero" : "nearest_even";
+  return entry;
+}
+
+/// Bytes that compress, but not to nothing, and differ from kernel to kernel.
+inline std::vector<std::byte> fake_code(size_t size, uint32_t seed) {
+  std::vector<std::byte> code(size);
+  for (std::byte &byte : code) {
+    seed = seed * 1664525 + 1013904223;
+    byte = std::byte(seed >> 29);
+  }
+  return code;
+}
+
+inline void add_fake_kernel(package::PackWriter &writer, package::KernelEntry entry,
+                            const std::string &chip = "gfx942") {
+  const std::vector<std::byte> code = fake_code(600, entry.name.head_dim_qk + entry.name.waves);
+  const package::CodeObject object = {chip, code};
+  writer.add(std::move(entry), {&object, 1});
+}
+
+/// f16 and bf16, head dims 64 and 128, 4 and 8 waves, for gfx942.
+inline std::vector<std::byte> test_pack() {
+  package::PackWriter writer("test", "22.1.8");
+  for (const char *dtype : {"f16", "bf16"}) {
+    for (const uint32_t head_dim : {64, 128}) {
+      for (const uint32_t waves : {4, 8})
+        add_fake_kernel(writer, kernel_entry(dtype, head_dim, waves));
+    }
+  }
+  return writer.finish();
+}
+
+} // namespace sluice::test

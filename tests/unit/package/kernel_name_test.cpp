@@ -1,0 +1,72 @@
+//===- kernel_name_test.cpp - the grammar of kernel names -----------------------------------------------===//
+#include "package/kernel_name.h"
+
+#include <catch2/catch.hpp>
+
+#include <set>
+#include <string>
+
+using namespace sluice::package;
+
+TEST_CASE("a name says what it stands for", "[kernel_name]") {
+  const auto name = parse_kernel_name("attn_fwd_f16_d128_q256_kv64_w8");
+  REQUIRE(name);
+  CHECK(name->operation == "attention_forward");
+  CHECK(name->dtype == "f16");
+  CHECK(name->head_dim_qk == 128);
+  CHECK(name->head_dim_v == 128);
+  CHECK(name->tile_q == 256);
+  CHECK(name->tile_kv == 64);
+  CHECK(name->waves == 8);
+}
+
+TEST_CASE("a second head dim is there only if it differs", "[kernel_name]") {
+  const auto name = parse_kernel_name("attn_fwd_bf16_d192v128_q128_kv32_w4");
+  REQUIRE(name);
+  CHECK(name->dtype == "bf16");
+  CHECK(name->head_dim_qk == 192);
+  CHECK(name->head_dim_v == 128);
+  CHECK(!parse_kernel_name("attn_fwd_bf16_d128v128_q128_kv32_w4"));
+}
+
+TEST_CASE("formatting and parsing are inverses, and names are distinct", "[kernel_name]") {
+  std::set<std::string> names;
+  for (const char *dtype : {"f16", "bf16"}) {
+    for (const uint32_t dim_qk : {1u, 64u, 128u, 4294967295u}) {
+      for (const uint32_t dim_v : {64, 128}) {
+        for (const uint32_t tile : {64, 256}) {
+          const KernelName name = {"attention_forward", dtype, dim_qk, dim_v, tile, tile / 2, tile / 32};
+          const std::string text = format_kernel_name(name);
+          CHECK(parse_kernel_name(text) == name);
+          CHECK(names.insert(text).second);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("what is not a name by the grammar is none", "[kernel_name]") {
+  const std::string good = "attn_fwd_f16_d128_q256_kv64_w8";
+  REQUIRE(parse_kernel_name(good));
+  for (size_t length = 0; length < good.size(); ++length) {
+    INFO(good.substr(0, length));
+    CHECK(!parse_kernel_name(good.substr(0, length)));
+  }
+  for (const char *bad : {
+           "attn_fwd_f16_d128_q256_kv64_w8_",       // something behind it
+           "attn_fwd_f16_d128_q256_kv64_w8 ",       //
+           " attn_fwd_f16_d128_q256_kv64_w8",       // something before it
+           "attn_bwd_f16_d128_q256_kv64_w8",        // no such operation
+           "attn_fwd_f32_d128_q256_kv64_w8",        // no such type
+           "attn_fwd_f16_d0128_q256_kv64_w8",       // a leading zero
+           "attn_fwd_f16_d0_q256_kv64_w8",          // zero
+           "attn_fwd_f16_d-1_q256_kv64_w8",         // a sign
+           "attn_fwd_f16_d4294967296_q256_kv64_w8", // beyond 32 bits
+           "attn_fwd_f16_q256_d128_kv64_w8",        // another order
+           "attn_fwd_F16_d128_q256_kv64_w8",        // upper case
+           "attn_fwd_f16_d128v_q256_kv64_w8",       // no second head dim
+       }) {
+    INFO(bad);
+    CHECK(!parse_kernel_name(bad));
+  }
+}
