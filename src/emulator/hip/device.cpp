@@ -1,0 +1,161 @@
+//===- device.cpp - the one emulated GPU of the process -------------------------------------------------===//
+//
+// Settings are taken as text, so that command lines and tests can pass them through unread.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/hip/device.h"
+
+#include <charconv>
+#include <limits>
+#include <optional>
+
+#include "emulator/hip/scheduler.h"
+
+namespace sluice::emulator::hip {
+
+namespace {
+
+constexpr size_t most_reports = 4096; // kept until they are taken
+
+std::optional<bool> parse_switch(std::string_view value) {
+  if (value == "on" || value == "1" || value == "true") return true;
+  if (value == "off" || value == "0" || value == "false") return false;
+  return std::nullopt;
+}
+
+template <typename Number> bool parse_number(std::string_view value, Number &out) {
+  Number number{};
+  const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size()) return false;
+  out = number;
+  return true;
+}
+
+std::optional<Checks> parse_checks(std::string_view value) {
+  if (value == "all") return Checks::all();
+  Checks checks = Checks::none();
+  if (value == "none") return checks;
+  while (!value.empty()) {
+    const size_t comma = value.find(',');
+    bool *const check = check_by_name(checks, value.substr(0, comma));
+    if (!check) return std::nullopt;
+    *check = true;
+    value = comma == std::string_view::npos ? std::string_view() : value.substr(comma + 1);
+  }
+  return checks;
+}
+
+bool configure_option(Options &options, std::string_view key, std::string_view value, bool &known) {
+  known = true;
+  if (bool *const check = check_by_name(options.checks, key)) {
+    const std::optional<bool> on = parse_switch(value);
+    if (on) *check = *on;
+    return on.has_value();
+  }
+  if (key == "checks") {
+    const std::optional<Checks> checks = parse_checks(value);
+    if (checks) options.checks = *checks;
+    return checks.has_value();
+  }
+  if (key == "completion") {
+    if (value == "late") return options.completion = CompletionOrder::late, true;
+    if (value == "early") return options.completion = CompletionOrder::early, true;
+    if (value == "random") return options.completion = CompletionOrder::random, true;
+    return false;
+  }
+  if (key == "count_bank_conflicts") {
+    const std::optional<bool> on = parse_switch(value);
+    if (on) options.count_bank_conflicts = *on;
+    return on.has_value();
+  }
+  if (key == "seed") return parse_number(value, options.seed);
+  if (key == "threads") return parse_number(value, options.threads);
+  if (key == "instruction_budget") return parse_number(value, options.instruction_budget);
+  if (key == "max_reports") return parse_number(value, options.max_reports);
+  known = false;
+  return false;
+}
+
+} // namespace
+
+Device &Device::get() {
+  static Device *const instance = new Device;
+  return *instance;
+}
+
+Options Device::options() {
+  const std::lock_guard lock(mutex);
+  return current_options;
+}
+
+Configured Device::configure(std::string_view key, std::string_view value) {
+  if (key == "clear_fault" || key == "reset_counters" || key == "defaults") {
+    if (value != "1") return Configured::bad_value;
+    if (key == "clear_fault") {
+      Scheduler::get().clear_fault();
+      return Configured::ok;
+    }
+    const std::lock_guard lock(mutex);
+    if (key == "defaults") current_options = Options();
+    if (key == "reset_counters") total = Counters();
+    return Configured::ok;
+  }
+  const std::lock_guard lock(mutex);
+  bool known = false;
+  if (configure_option(current_options, key, value, known)) return Configured::ok;
+  return known ? Configured::bad_value : Configured::unknown_key;
+}
+
+void Device::add_result(const LaunchResult &result) {
+  const std::lock_guard lock(mutex);
+  total += result.counters;
+  for (const Report &report : result.reports)
+    if (reports.size() < most_reports) reports.push_back(report);
+}
+
+Counters Device::counters() {
+  const std::lock_guard lock(mutex);
+  return total;
+}
+
+void Device::add_host_block(const void *start, HostBlock block) {
+  const std::lock_guard lock(mutex);
+  host_blocks[reinterpret_cast<uint64_t>(start)] = block;
+}
+
+bool Device::remove_host_block(const void *start, bool registered) {
+  const std::lock_guard lock(mutex);
+  const auto at = host_blocks.find(reinterpret_cast<uint64_t>(start));
+  if (at == host_blocks.end() || at->second.registered != registered) return false;
+  host_blocks.erase(at);
+  return true;
+}
+
+bool Device::find_host_block(const void *address, uint64_t &start, HostBlock &block) {
+  const std::lock_guard lock(mutex);
+  const uint64_t wanted = reinterpret_cast<uint64_t>(address);
+  auto at = host_blocks.upper_bound(wanted);
+  if (at == host_blocks.begin()) return false;
+  --at;
+  if (wanted - at->first >= at->second.bytes) return false;
+  start = at->first;
+  block = at->second;
+  return true;
+}
+
+bool Device::pinned(const void *address, uint64_t bytes) {
+  uint64_t start;
+  HostBlock block;
+  if (!find_host_block(address, start, block)) return false;
+  return bytes <= block.bytes - (reinterpret_cast<uint64_t>(address) - start);
+}
+
+uint64_t Device::host_bytes() {
+  const std::lock_guard lock(mutex);
+  uint64_t bytes = 0;
+  for (const auto &[start, block] : host_blocks)
+    if (!block.registered) bytes += block.bytes;
+  return bytes;
+}
+
+} // namespace sluice::emulator::hip

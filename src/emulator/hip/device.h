@@ -1,0 +1,75 @@
+//===- device.h - the one emulated GPU of the process ---------------------------------------------------===//
+//
+// Its memory, how launches run, and what they have reported. Host memory made by hipHostMalloc comes from the
+// same allocator as device memory, so that a kernel's access beyond it is seen; a table tells the two apart.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/hip/types.h"
+#include "emulator/machine/machine.h"
+
+namespace sluice::emulator::hip {
+
+// MI300X, as its HIP runtime describes it.
+inline constexpr const char *device_name = "AMD Instinct MI300X (emulated)";
+inline constexpr const char *device_target = "gfx942:sramecc+:xnack-";
+inline constexpr int compute_units = 304;
+inline constexpr int wave_lanes = 64;
+inline constexpr int lds_bytes = 64 << 10;
+inline constexpr int max_workgroup_threads = 1024;
+inline constexpr int hip_version = 70000000; // HIP 7.0.0
+
+enum class Configured : uint8_t { ok, unknown_key, bad_value };
+
+class Device {
+public:
+  /// The process's. Never destroyed: streams may still use it when the process ends.
+  static Device &get();
+
+  Memory &memory() { return device_memory; }
+
+  Options options();
+  Configured configure(std::string_view key, std::string_view value);
+
+  void add_result(const LaunchResult &result);
+  Counters counters();
+  /// The reports as JSON; forgets them if `accept` of the text returns true.
+  template <typename Accept> void take_reports(Accept &&accept) {
+    const std::lock_guard lock(mutex);
+    if (accept(to_json(reports))) reports.clear();
+  }
+
+  /// Host memory: allocated here, or the caller's and registered.
+  struct HostBlock {
+    uint64_t bytes;
+    unsigned flags;
+    bool registered;
+  };
+  void add_host_block(const void *start, HostBlock block);
+  /// False if there is none that starts there and is registered or not, as asked.
+  bool remove_host_block(const void *start, bool registered);
+  /// The block that holds the address; its start in `start`.
+  bool find_host_block(const void *address, uint64_t &start, HostBlock &block);
+  /// True if all of the range lies in host memory the device reaches.
+  bool pinned(const void *address, uint64_t bytes);
+  uint64_t host_bytes();
+
+private:
+  Device() = default;
+
+  Memory device_memory;
+  std::mutex mutex;
+  Options current_options;
+  Counters total;
+  std::vector<Report> reports;
+  std::map<uint64_t, HostBlock> host_blocks;
+};
+
+} // namespace sluice::emulator::hip

@@ -1,0 +1,76 @@
+//===- error.cpp - names of errors, and each thread's last one ------------------------------------------===//
+//
+// hipErrorNotReady is an answer rather than an error: it is returned but not remembered.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/hip/error.h"
+
+#include <new>
+#include <system_error>
+
+#include "emulator/hip/functions.h"
+
+namespace sluice::emulator::hip {
+
+namespace {
+
+thread_local hipError_t thread_error = hipSuccess;
+
+} // namespace
+
+const char *Failure::what() const noexcept {
+  return hipGetErrorString(code);
+}
+
+hipError_t error_of_current_exception() {
+  try {
+    throw;
+  } catch (const Failure &failure) {
+    return failure.error();
+  } catch (const std::bad_alloc &) {
+    return hipErrorOutOfMemory;
+  } catch (const std::system_error &) { // no thread to be had
+    return hipErrorOutOfMemory;
+  } catch (...) {
+    return hipErrorUnknown;
+  }
+}
+
+hipError_t remember(hipError_t error) {
+  if (error != hipSuccess && error != hipErrorNotReady) thread_error = error;
+  return error;
+}
+
+hipError_t last_error() {
+  return thread_error;
+}
+
+hipError_t take_last_error() {
+  const hipError_t error = thread_error;
+  thread_error = hipSuccess;
+  return error;
+}
+
+const char *hipGetErrorName(hipError_t error) {
+  switch (error) {
+#define SLUICE_ERROR(name, number, text)                                                                     \
+  case name:                                                                                                 \
+    return #name;
+    SLUICE_HIP_ERRORS(SLUICE_ERROR)
+#undef SLUICE_ERROR
+  }
+  return "hipErrorUnknown";
+}
+
+const char *hipGetErrorString(hipError_t error) {
+  switch (error) {
+#define SLUICE_ERROR(name, number, text)                                                                     \
+  case name:                                                                                                 \
+    return text;
+    SLUICE_HIP_ERRORS(SLUICE_ERROR)
+#undef SLUICE_ERROR
+  }
+  return "unknown error";
+}
+
+} // namespace sluice::emulator::hip

@@ -1,0 +1,51 @@
+//===- error.h - how the HIP functions fail -------------------------------------------------------------===//
+//
+// Inside, a failure is an exception. `call` is the wall every HIP function stands behind: it turns exceptions
+// into codes and remembers the calling thread's last error the way HIP 7 does, where success leaves it alone.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <exception>
+
+#include "emulator/hip/types.h"
+
+namespace sluice::emulator::hip {
+
+class Failure : public std::exception {
+public:
+  explicit Failure(hipError_t error) : code(error) {}
+  hipError_t error() const { return code; }
+  const char *what() const noexcept override;
+
+private:
+  hipError_t code;
+};
+
+inline void require(bool condition, hipError_t otherwise) {
+  if (!condition) throw Failure(otherwise);
+}
+
+/// The code of the exception being handled.
+hipError_t error_of_current_exception();
+
+/// Notes the calling thread's last error and returns it.
+hipError_t remember(hipError_t error);
+hipError_t last_error();
+hipError_t take_last_error();
+
+/// Runs `body`, which returns nothing or a hipError_t.
+template <typename Body> hipError_t call(Body &&body) {
+  try {
+    if constexpr (std::is_void_v<decltype(body())>) {
+      body();
+      return hipSuccess;
+    } else {
+      return remember(body());
+    }
+  } catch (...) {
+    return remember(error_of_current_exception());
+  }
+}
+
+} // namespace sluice::emulator::hip

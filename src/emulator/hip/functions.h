@@ -1,0 +1,105 @@
+//===- functions.h - the HIP functions there are --------------------------------------------------------===//
+//
+// One list: prototypes, the table of names and the tests come from it. All return hipError_t; the two that
+// return text stand below. Streams, events and modules are handles: a wrong one is an error, not a crash.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "emulator/hip/types.h"
+
+namespace sluice::emulator::hip {
+
+#define SLUICE_HIP_DEVICE_FUNCTIONS(F)                                                                       \
+  F(hipInit, (unsigned flags))                                                                               \
+  F(hipRuntimeGetVersion, (int *version))                                                                    \
+  F(hipDriverGetVersion, (int *version))                                                                     \
+  F(hipGetDeviceCount, (int *count))                                                                         \
+  F(hipSetDevice, (int device))                                                                              \
+  F(hipGetDevice, (int *device))                                                                             \
+  F(hipDeviceGet, (hipDevice_t * device, int ordinal))                                                       \
+  F(hipDeviceGetName, (char *name, int size, hipDevice_t device))                                            \
+  F(hipDeviceTotalMem, (size_t *bytes, hipDevice_t device))                                                  \
+  F(hipDeviceGetAttribute, (int *value, int attribute, int device))                                          \
+  F(hipGetDevicePropertiesR0600, (hipDeviceProp_t * properties, int device))                                 \
+  F(hipDeviceSynchronize, (void))                                                                            \
+  F(hipGetLastError, (void))                                                                                 \
+  F(hipPeekAtLastError, (void))
+
+#define SLUICE_HIP_MEMORY_FUNCTIONS(F)                                                                       \
+  F(hipMalloc, (void **pointer, size_t size))                                                                \
+  F(hipFree, (void *pointer))                                                                                \
+  F(hipMallocAsync, (void **pointer, size_t size, hipStream_t stream))                                       \
+  F(hipFreeAsync, (void *pointer, hipStream_t stream))                                                       \
+  F(hipHostMalloc, (void **pointer, size_t size, unsigned flags))                                            \
+  F(hipHostFree, (void *pointer))                                                                            \
+  F(hipHostRegister, (void *pointer, size_t size, unsigned flags))                                           \
+  F(hipHostUnregister, (void *pointer))                                                                      \
+  F(hipHostGetDevicePointer, (void **device_pointer, void *host_pointer, unsigned flags))                    \
+  F(hipMemGetInfo, (size_t *free_bytes, size_t *total_bytes))                                                \
+  F(hipPointerGetAttributes, (hipPointerAttribute_t * attributes, const void *pointer))                      \
+  F(hipMemcpy, (void *to, const void *from, size_t size, hipMemcpyKind kind))                                \
+  F(hipMemcpyAsync, (void *to, const void *from, size_t size, hipMemcpyKind kind, hipStream_t stream))       \
+  F(hipMemcpyHtoD, (hipDeviceptr_t to, void *from, size_t size))                                             \
+  F(hipMemcpyDtoH, (void *to, hipDeviceptr_t from, size_t size))                                             \
+  F(hipMemcpyDtoD, (hipDeviceptr_t to, hipDeviceptr_t from, size_t size))                                    \
+  F(hipMemcpyHtoDAsync, (hipDeviceptr_t to, void *from, size_t size, hipStream_t stream))                    \
+  F(hipMemcpyDtoHAsync, (void *to, hipDeviceptr_t from, size_t size, hipStream_t stream))                    \
+  F(hipMemcpyDtoDAsync, (hipDeviceptr_t to, hipDeviceptr_t from, size_t size, hipStream_t stream))           \
+  F(hipMemset, (void *to, int value, size_t size))                                                           \
+  F(hipMemsetAsync, (void *to, int value, size_t size, hipStream_t stream))                                  \
+  F(hipMemsetD8, (hipDeviceptr_t to, unsigned char value, size_t count))                                     \
+  F(hipMemsetD16, (hipDeviceptr_t to, unsigned short value, size_t count))                                   \
+  F(hipMemsetD32, (hipDeviceptr_t to, int value, size_t count))                                              \
+  F(hipMemsetD32Async, (hipDeviceptr_t to, int value, size_t count, hipStream_t stream))
+
+#define SLUICE_HIP_STREAM_FUNCTIONS(F)                                                                       \
+  F(hipStreamCreate, (hipStream_t * stream))                                                                 \
+  F(hipStreamCreateWithFlags, (hipStream_t * stream, unsigned flags))                                        \
+  F(hipStreamCreateWithPriority, (hipStream_t * stream, unsigned flags, int priority))                       \
+  F(hipStreamDestroy, (hipStream_t stream))                                                                  \
+  F(hipStreamSynchronize, (hipStream_t stream))                                                              \
+  F(hipStreamQuery, (hipStream_t stream))                                                                    \
+  F(hipStreamWaitEvent, (hipStream_t stream, hipEvent_t event, unsigned flags))                              \
+  F(hipStreamGetDevice, (hipStream_t stream, hipDevice_t * device))                                          \
+  F(hipStreamGetFlags, (hipStream_t stream, unsigned *flags))                                                \
+  F(hipStreamGetPriority, (hipStream_t stream, int *priority))                                               \
+  F(hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus * status))                             \
+  F(hipLaunchHostFunc, (hipStream_t stream, hipHostFn_t function, void *user))                               \
+  F(hipEventCreate, (hipEvent_t * event))                                                                    \
+  F(hipEventCreateWithFlags, (hipEvent_t * event, unsigned flags))                                           \
+  F(hipEventDestroy, (hipEvent_t event))                                                                     \
+  F(hipEventRecord, (hipEvent_t event, hipStream_t stream))                                                  \
+  F(hipEventQuery, (hipEvent_t event))                                                                       \
+  F(hipEventSynchronize, (hipEvent_t event))                                                                 \
+  F(hipEventElapsedTime, (float *milliseconds, hipEvent_t start, hipEvent_t stop))
+
+#define SLUICE_HIP_MODULE_FUNCTIONS(F)                                                                       \
+  F(hipModuleLoadData, (hipModule_t * module, const void *image))                                            \
+  F(hipModuleLoadDataEx,                                                                                     \
+    (hipModule_t * module, const void *image, unsigned option_count, int *options, void **option_values))    \
+  F(hipModuleUnload, (hipModule_t module))                                                                   \
+  F(hipModuleGetFunction, (hipFunction_t * function, hipModule_t module, const char *name))                  \
+  F(hipModuleGetGlobal, (hipDeviceptr_t * pointer, size_t *size, hipModule_t module, const char *name))      \
+  F(hipModuleLaunchKernel,                                                                                   \
+    (hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,            \
+     unsigned block_y, unsigned block_z, unsigned dynamic_lds_bytes, hipStream_t stream, void **parameters,  \
+     void **extra))                                                                                          \
+  F(hipFuncGetAttribute, (int *value, hipFunction_attribute attribute, hipFunction_t function))              \
+  F(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,                                                      \
+    (int *blocks, hipFunction_t function, int block_size, size_t dynamic_lds_bytes))
+
+#define SLUICE_HIP_FUNCTIONS(F)                                                                              \
+  SLUICE_HIP_DEVICE_FUNCTIONS(F)                                                                             \
+  SLUICE_HIP_MEMORY_FUNCTIONS(F)                                                                             \
+  SLUICE_HIP_STREAM_FUNCTIONS(F)                                                                             \
+  SLUICE_HIP_MODULE_FUNCTIONS(F)
+
+#define SLUICE_DECLARE(name, parameters) hipError_t name parameters;
+SLUICE_HIP_FUNCTIONS(SLUICE_DECLARE)
+#undef SLUICE_DECLARE
+
+const char *hipGetErrorName(hipError_t error);
+const char *hipGetErrorString(hipError_t error);
+
+} // namespace sluice::emulator::hip

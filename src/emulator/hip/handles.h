@@ -1,0 +1,51 @@
+//===- handles.h - handles that are checked before use --------------------------------------------------===//
+//
+// A handle is the address of its object, but never dereferenced as given: it is looked up first, so that a
+// stale or made-up one is hipErrorInvalidHandle, and an object in use outlives its destruction.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+
+#include "emulator/hip/error.h"
+
+namespace sluice::emulator::hip {
+
+template <typename Handle, typename Object> class Handles {
+public:
+  Handle add(std::shared_ptr<Object> object) {
+    const auto handle = reinterpret_cast<Handle>(object.get());
+    const std::lock_guard lock(mutex);
+    live.emplace(handle, std::move(object));
+    return handle;
+  }
+  std::shared_ptr<Object> find(Handle handle) {
+    const std::lock_guard lock(mutex);
+    const auto at = live.find(handle);
+    require(at != live.end(), hipErrorInvalidHandle);
+    return at->second;
+  }
+  std::shared_ptr<Object> remove(Handle handle) {
+    const std::lock_guard lock(mutex);
+    const auto at = live.find(handle);
+    require(at != live.end(), hipErrorInvalidHandle);
+    std::shared_ptr<Object> object = std::move(at->second);
+    live.erase(at);
+    return object;
+  }
+
+  /// The process's table of this kind.
+  static Handles &get() {
+    static Handles *const instance = new Handles;
+    return *instance;
+  }
+
+private:
+  std::mutex mutex;
+  std::map<Handle, std::shared_ptr<Object>> live;
+};
+
+} // namespace sluice::emulator::hip

@@ -1,0 +1,58 @@
+//===- module.h - loaded code objects and their kernels -------------------------------------------------===//
+//
+// A module owns a copy of its code object, the decoded program, and its place in device memory. Launches that
+// are queued keep it alive, whatever becomes of its handle.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "emulator/hip/types.h"
+#include "emulator/machine/machine.h"
+#include "package/code_object.h"
+
+namespace sluice::emulator::hip {
+
+class Module {
+public:
+  /// Throws Failure: no code for this device, or not a code object at all.
+  explicit Module(std::vector<std::byte> elf);
+  ~Module();
+  Module(const Module &) = delete;
+  Module &operator=(const Module &) = delete;
+
+  const package::CodeObject &object() const { return code_object; }
+  const Program &program() const { return *loaded; }
+
+private:
+  std::vector<std::byte> bytes;
+  package::CodeObject code_object; // of `bytes`
+  std::unique_ptr<Program> loaded;
+  std::vector<void *> attached;
+};
+
+struct Function {
+  std::shared_ptr<Module> module;
+  const package::Kernel *kernel; // of the module
+};
+
+/// The gfx942 code object in an image of unknown size: an ELF, or a clang offload bundle with one.
+std::vector<std::byte> code_object_of_image(const void *image);
+
+struct LaunchShape {
+  std::array<uint32_t, 3> grid; // workgroups
+  std::array<uint32_t, 3> block;
+  uint32_t dynamic_lds_bytes;
+};
+
+/// The kernel's argument segment, from exactly one of hipModuleLaunchKernel's two ways to give arguments;
+/// hidden arguments are filled in. Throws Failure.
+std::vector<std::byte> kernel_arguments(const package::Kernel &kernel, const LaunchShape &shape,
+                                        void **parameters, void **extra);
+
+} // namespace sluice::emulator::hip

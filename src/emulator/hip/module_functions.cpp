@@ -1,0 +1,199 @@
+//===- module_functions.cpp - HIP's functions about modules and launches --------------------------------===//
+//
+// A launch is checked and its arguments are copied before the call returns; what goes wrong while it runs is
+// reported, and sticks to the device as an error until it is cleared.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/hip/device.h"
+#include "emulator/hip/error.h"
+#include "emulator/hip/functions.h"
+#include "emulator/hip/handles.h"
+#include "emulator/hip/module.h"
+#include "emulator/hip/scheduler.h"
+#include "emulator/hip/streams.h"
+#include "emulator/stats/occupancy.h"
+
+namespace sluice::emulator::hip {
+
+namespace {
+
+/// A module and the handles of its kernels.
+struct LoadedModule {
+  std::shared_ptr<Module> module;
+  std::vector<std::pair<std::string, hipFunction_t>> functions;
+  std::mutex mutex; // of `functions`
+};
+
+using ModuleHandles = Handles<hipModule_t, LoadedModule>;
+using FunctionHandles = Handles<hipFunction_t, Function>;
+
+/// How HIP would name what a check found.
+hipError_t error_of(const Report &report) {
+  switch (report.kind) {
+  case ReportKind::global_out_of_bounds:
+  case ReportKind::global_freed:
+  case ReportKind::global_read_only:
+  case ReportKind::misaligned:
+    return hipErrorIllegalAddress;
+  default:
+    return hipErrorLaunchFailure;
+  }
+}
+
+void run_launch(const Function &function, const LaunchShape &shape, const std::vector<std::byte> &arguments,
+                const Options &options) {
+  Device &device = Device::get();
+  const LaunchResult result =
+      launch(function.module->program(), function.kernel->name, shape.grid, shape.block,
+             shape.dynamic_lds_bytes, arguments, device.memory(), options);
+  device.add_result(result);
+  if (!result.ok()) throw Failure(error_of(result.reports.front()));
+}
+
+/// hipModuleLaunchKernel's checks, in HIP's order.
+void check_launch(const package::Kernel &kernel, const LaunchShape &shape) {
+  for (uint32_t extent : shape.grid)
+    require(extent != 0, hipErrorInvalidValue);
+  for (uint32_t extent : shape.block)
+    require(extent != 0, hipErrorInvalidConfiguration);
+  uint64_t threads = 1;
+  for (uint32_t extent : shape.block) {
+    require(extent <= uint32_t(max_workgroup_threads), hipErrorInvalidValue);
+    threads *= extent;
+  }
+  require(threads <= uint64_t(max_workgroup_threads), hipErrorInvalidValue);
+  for (int axis = 0; axis < 3; ++axis)
+    require(uint64_t(shape.grid[axis]) * shape.block[axis] <= UINT32_MAX, hipErrorInvalidConfiguration);
+  require(threads <= kernel.max_workgroup_size, hipErrorLaunchFailure);
+  require(uint64_t(kernel.lds_bytes) + shape.dynamic_lds_bytes <= uint64_t(lds_bytes), hipErrorInvalidValue);
+}
+
+} // namespace
+
+hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
+  return call([&] {
+    require(module != nullptr && image != nullptr, hipErrorInvalidValue);
+    auto loaded = std::make_shared<LoadedModule>();
+    loaded->module = std::make_shared<Module>(code_object_of_image(image));
+    *module = ModuleHandles::get().add(std::move(loaded));
+  });
+}
+
+hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned, int *, void **) {
+  return hipModuleLoadData(module, image); // the options are about compilers there are not
+}
+
+hipError_t hipModuleUnload(hipModule_t module) {
+  return call([&] {
+    const std::shared_ptr<LoadedModule> loaded = ModuleHandles::get().find(module);
+    Scheduler::get().wait_all();
+    ModuleHandles::get().remove(module);
+    const std::lock_guard lock(loaded->mutex);
+    for (const auto &[name, handle] : loaded->functions)
+      FunctionHandles::get().remove(handle);
+    loaded->functions.clear();
+  });
+}
+
+hipError_t hipModuleGetFunction(hipFunction_t *function, hipModule_t module, const char *name) {
+  return call([&] {
+    require(function != nullptr && name != nullptr, hipErrorInvalidValue);
+    const std::shared_ptr<LoadedModule> loaded = ModuleHandles::get().find(module);
+    const std::lock_guard lock(loaded->mutex);
+    for (const auto &[known, handle] : loaded->functions)
+      if (known == name) {
+        *function = handle;
+        return;
+      }
+    const package::Kernel *const kernel = loaded->module->object().find_kernel(name);
+    require(kernel != nullptr, hipErrorNotFound);
+    loaded->functions.reserve(loaded->functions.size() + 1);
+    const hipFunction_t handle =
+        FunctionHandles::get().add(std::make_shared<Function>(Function{loaded->module, kernel}));
+    loaded->functions.emplace_back(kernel->name, handle);
+    *function = handle;
+  });
+}
+
+hipError_t hipModuleGetGlobal(hipDeviceptr_t *pointer, size_t *size, hipModule_t module, const char *name) {
+  return call([&] {
+    require(name != nullptr && (pointer != nullptr || size != nullptr), hipErrorInvalidValue);
+    const std::shared_ptr<LoadedModule> loaded = ModuleHandles::get().find(module);
+    const std::span<std::byte> variable = loaded->module->program().variable(name);
+    require(!variable.empty(), hipErrorNotFound);
+    if (pointer) *pointer = variable.data();
+    if (size) *size = variable.size();
+  });
+}
+
+hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                 unsigned block_x, unsigned block_y, unsigned block_z,
+                                 unsigned dynamic_lds_bytes, hipStream_t stream, void **parameters,
+                                 void **extra) {
+  return call([&] {
+    require(function != nullptr, hipErrorInvalidImage);
+    const std::shared_ptr<Function> found = FunctionHandles::get().find(function);
+    const std::shared_ptr<Stream> queue = find_stream(stream);
+    const LaunchShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes};
+    check_launch(*found->kernel, shape);
+    std::vector<std::byte> arguments = kernel_arguments(*found->kernel, shape, parameters, extra);
+    Scheduler::get().require_no_fault();
+    Scheduler::get().enqueue(
+        queue, [found, shape, arguments = std::move(arguments), options = Device::get().options()] {
+          run_launch(*found, shape, arguments, options);
+        });
+  });
+}
+
+hipError_t hipFuncGetAttribute(int *value, hipFunction_attribute attribute, hipFunction_t function) {
+  return call([&] {
+    require(value != nullptr, hipErrorInvalidValue);
+    const std::shared_ptr<Function> found = FunctionHandles::get().find(function);
+    const package::Kernel &kernel = *found->kernel;
+    switch (attribute) {
+    case HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK:
+      *value = int(kernel.max_workgroup_size);
+      return;
+    case HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES:
+      *value = int(kernel.lds_bytes);
+      return;
+    case HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES:
+      *value = int(kernel.private_bytes);
+      return;
+    case HIP_FUNC_ATTRIBUTE_NUM_REGS:
+      *value = int(kernel.has_metadata ? kernel.vgpr_count : kernel.descriptor.vgprs());
+      return;
+    case HIP_FUNC_ATTRIBUTE_PTX_VERSION:
+    case HIP_FUNC_ATTRIBUTE_BINARY_VERSION:
+      *value = 94; // 10 * major + minor
+      return;
+    case HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+      *value = lds_bytes - int(kernel.lds_bytes);
+      return;
+    case HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES:
+    case HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA:
+    case HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+      *value = 0;
+      return;
+    }
+    throw Failure(hipErrorInvalidValue);
+  });
+}
+
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, hipFunction_t function,
+                                                              int block_size, size_t dynamic_lds_bytes) {
+  return call([&] {
+    require(blocks != nullptr && block_size > 0, hipErrorInvalidValue);
+    const std::shared_ptr<Function> found = FunctionHandles::get().find(function);
+    const package::Kernel &kernel = *found->kernel;
+    const uint64_t lds = kernel.lds_bytes + uint64_t(dynamic_lds_bytes);
+    if (uint32_t(block_size) > kernel.max_workgroup_size || lds > uint64_t(lds_bytes)) {
+      *blocks = 0;
+      return;
+    }
+    *blocks =
+        int(occupancy(kernel.descriptor.vgprs(), uint32_t(lds), uint32_t(block_size)).workgroups_per_cu);
+  });
+}
+
+} // namespace sluice::emulator::hip

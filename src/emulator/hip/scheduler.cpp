@@ -1,0 +1,202 @@
+//===- scheduler.cpp - streams, as in-order queues that run at the same time ----------------------------===//
+//
+// The null stream follows HIP's legacy rule: its work waits for all earlier work of blocking streams, and
+// theirs waits for its. Streams made with hipStreamNonBlocking stand outside the rule.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/hip/scheduler.h"
+
+#include <algorithm>
+#include <thread>
+
+#include "emulator/hip/error.h"
+
+namespace sluice::emulator::hip {
+
+namespace {
+
+thread_local bool on_worker = false;
+
+} // namespace
+
+Scheduler &Scheduler::get() {
+  static Scheduler *const instance = new Scheduler;
+  return *instance;
+}
+
+Scheduler::Scheduler() : null(std::make_shared<Stream>(0, 0)) {
+  streams.push_back(null);
+}
+
+std::shared_ptr<Stream> Scheduler::create(unsigned flags, int priority) {
+  auto stream = std::make_shared<Stream>(flags, priority);
+  const Lock lock(mutex);
+  streams.push_back(stream);
+  return stream;
+}
+
+void Scheduler::close(const std::shared_ptr<Stream> &stream) {
+  const Lock lock(mutex);
+  stream->closing = true;
+  if (!stream->has_worker) std::erase(streams, stream);
+  changed.notify_all();
+}
+
+void Scheduler::add_null_stream_rule(const std::shared_ptr<Stream> &stream,
+                                     std::vector<Ticket> &after) const {
+  if ((stream->flags & hipStreamNonBlocking) != 0) return;
+  for (const std::shared_ptr<Stream> &other : streams) {
+    const bool related =
+        other != stream && (other->flags & hipStreamNonBlocking) == 0 && (stream == null || other == null);
+    if (related && other->completed < other->enqueued) after.push_back({other, other->enqueued});
+  }
+}
+
+bool Scheduler::ready(const std::vector<Ticket> &after) {
+  return std::all_of(after.begin(), after.end(),
+                     [](const Ticket &ticket) { return ticket.stream->completed >= ticket.number; });
+}
+
+/// With the mutex held. Nothing has changed if it throws.
+uint64_t Scheduler::append(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
+                           std::vector<Ticket> after) {
+  add_null_stream_rule(stream, after);
+  if (!stream->has_worker) {
+    std::thread([this, stream] { serve(stream); }).detach();
+    stream->has_worker = true;
+  }
+  stream->queue.push_back({std::move(run), always, std::move(after)});
+  changed.notify_all();
+  return ++stream->enqueued;
+}
+
+void Scheduler::enqueue(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
+                        std::vector<Ticket> after) {
+  const Lock lock(mutex);
+  append(stream, std::move(run), always, std::move(after));
+}
+
+void Scheduler::run(const std::shared_ptr<Stream> &stream, const std::function<void()> &work) {
+  refuse_on_worker();
+  Lock lock(mutex);
+  if (stream->busy || !stream->queue.empty()) {
+    const uint64_t number = append(stream, work, false, {});
+    changed.wait(lock, [&] { return stream->completed >= number; });
+    return;
+  }
+  std::vector<Ticket> after;
+  add_null_stream_rule(stream, after);
+  ++stream->enqueued;
+  stream->busy = true;
+  changed.wait(lock, [&] { return ready(after); });
+  perform(lock, *stream, work, false);
+}
+
+void Scheduler::perform(Lock &lock, Stream &stream, const std::function<void()> &work, bool always) {
+  if (always || sticky == hipSuccess) {
+    lock.unlock();
+    hipError_t error = hipSuccess;
+    try {
+      work();
+    } catch (...) {
+      error = error_of_current_exception();
+    }
+    lock.lock();
+    if (error != hipSuccess && sticky == hipSuccess) sticky = error;
+  }
+  stream.busy = false;
+  ++stream.completed;
+  changed.notify_all();
+}
+
+void Scheduler::serve(const std::shared_ptr<Stream> &stream) {
+  on_worker = true;
+  Lock lock(mutex);
+  for (;;) {
+    changed.wait(lock, [&] {
+      if (stream->busy) return false;
+      return stream->queue.empty() ? stream->closing : ready(stream->queue.front().after);
+    });
+    if (stream->queue.empty()) break;
+    Work work = std::move(stream->queue.front());
+    stream->queue.pop_front();
+    stream->busy = true;
+    perform(lock, *stream, work.run, work.always);
+    // What the work holds may be the last of a module: it goes without the mutex.
+    lock.unlock();
+    work = {};
+    lock.lock();
+  }
+  std::erase(streams, stream);
+}
+
+std::shared_ptr<EventRecord> Scheduler::record(const std::shared_ptr<Stream> &stream) {
+  auto event = std::make_shared<EventRecord>();
+  const Lock lock(mutex);
+  event->ticket.stream = stream;
+  event->ticket.number =
+      append(stream, [event] { event->time = std::chrono::steady_clock::now(); }, true, {});
+  return event;
+}
+
+bool Scheduler::complete(const Ticket &ticket) {
+  const Lock lock(mutex);
+  return ticket.stream->completed >= ticket.number;
+}
+
+bool Scheduler::idle(const std::shared_ptr<Stream> &stream) {
+  const Lock lock(mutex);
+  std::vector<Ticket> others;
+  add_null_stream_rule(stream, others);
+  return stream->completed == stream->enqueued && (stream != null || ready(others));
+}
+
+void Scheduler::refuse_on_worker() {
+  require(!on_worker, hipErrorIllegalState);
+}
+
+void Scheduler::wait(const Ticket &ticket) {
+  refuse_on_worker();
+  Lock lock(mutex);
+  changed.wait(lock, [&] { return ticket.stream->completed >= ticket.number; });
+}
+
+void Scheduler::wait(const std::shared_ptr<Stream> &stream) {
+  refuse_on_worker();
+  Lock lock(mutex);
+  std::vector<Ticket> tickets{{stream, stream->enqueued}};
+  if (stream == null) add_null_stream_rule(stream, tickets);
+  changed.wait(lock, [&] { return ready(tickets); });
+}
+
+void Scheduler::wait_all() {
+  refuse_on_worker();
+  Lock lock(mutex);
+  std::vector<Ticket> tickets;
+  for (const std::shared_ptr<Stream> &stream : streams)
+    tickets.push_back({stream, stream->enqueued});
+  changed.wait(lock, [&] { return ready(tickets); });
+}
+
+hipError_t Scheduler::fault() {
+  const Lock lock(mutex);
+  return sticky;
+}
+
+void Scheduler::set_fault(hipError_t error) {
+  const Lock lock(mutex);
+  if (sticky == hipSuccess) sticky = error;
+}
+
+void Scheduler::clear_fault() {
+  wait_all();
+  const Lock lock(mutex);
+  sticky = hipSuccess;
+}
+
+void Scheduler::require_no_fault() {
+  const hipError_t error = fault();
+  require(error == hipSuccess, error);
+}
+
+} // namespace sluice::emulator::hip

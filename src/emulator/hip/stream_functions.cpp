@@ -1,0 +1,209 @@
+//===- stream_functions.cpp - HIP's functions about streams and events ----------------------------------===//
+//
+// An event that was never recorded is complete. Waiting for one waits for its latest recording at the time of
+// the call, as HIP has it.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/hip/device.h"
+#include "emulator/hip/error.h"
+#include "emulator/hip/functions.h"
+#include "emulator/hip/handles.h"
+#include "emulator/hip/scheduler.h"
+#include "emulator/hip/streams.h"
+
+namespace sluice::emulator::hip {
+
+namespace {
+
+class Event {
+public:
+  explicit Event(unsigned event_flags) : flags(event_flags) {}
+  const unsigned flags;
+
+  std::shared_ptr<EventRecord> latest() {
+    const std::lock_guard lock(mutex);
+    return record;
+  }
+  void set(std::shared_ptr<EventRecord> latest) {
+    const std::lock_guard lock(mutex);
+    record = std::move(latest);
+  }
+
+private:
+  std::mutex mutex;
+  std::shared_ptr<EventRecord> record;
+};
+
+using StreamHandles = Handles<hipStream_t, Stream>;
+using EventHandles = Handles<hipEvent_t, Event>;
+
+/// Closed when its thread ends.
+class ThreadStream {
+public:
+  ~ThreadStream() {
+    if (stream) Scheduler::get().close(stream);
+  }
+  const std::shared_ptr<Stream> &get() {
+    if (!stream) stream = Scheduler::get().create(0, 0);
+    return stream;
+  }
+
+private:
+  std::shared_ptr<Stream> stream;
+};
+thread_local ThreadStream thread_stream;
+
+void create_stream(hipStream_t *stream, unsigned flags, int priority) {
+  require(stream != nullptr, hipErrorInvalidValue);
+  require(flags == 0 || flags == hipStreamNonBlocking, hipErrorInvalidValue);
+  *stream = StreamHandles::get().add(Scheduler::get().create(flags, priority));
+}
+
+} // namespace
+
+std::shared_ptr<Stream> find_stream(hipStream_t stream) {
+  const auto number = reinterpret_cast<uintptr_t>(stream);
+  if (number == 0 || number == stream_legacy) return Scheduler::get().null_stream();
+  if (number == stream_per_thread) return thread_stream.get();
+  return StreamHandles::get().find(stream);
+}
+
+hipError_t hipStreamCreate(hipStream_t *stream) {
+  return call([&] { create_stream(stream, 0, 0); });
+}
+
+hipError_t hipStreamCreateWithFlags(hipStream_t *stream, unsigned flags) {
+  return call([&] { create_stream(stream, flags, 0); });
+}
+
+hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags, int priority) {
+  return call([&] { create_stream(stream, flags, priority); });
+}
+
+hipError_t hipStreamDestroy(hipStream_t stream) {
+  return call([&] { Scheduler::get().close(StreamHandles::get().remove(stream)); });
+}
+
+hipError_t hipStreamSynchronize(hipStream_t stream) {
+  return call([&] {
+    Scheduler::get().wait(find_stream(stream));
+    Scheduler::get().require_no_fault();
+  });
+}
+
+hipError_t hipStreamQuery(hipStream_t stream) {
+  return call([&] {
+    const std::shared_ptr<Stream> found = find_stream(stream);
+    Scheduler::get().require_no_fault();
+    return Scheduler::get().idle(found) ? hipSuccess : hipErrorNotReady;
+  });
+}
+
+hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) {
+  return call([&] {
+    require(flags == 0, hipErrorInvalidValue);
+    const std::shared_ptr<Stream> found = find_stream(stream);
+    const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
+    Scheduler::get().require_no_fault();
+    if (record) Scheduler::get().enqueue(found, [] {}, true, {record->ticket});
+  });
+}
+
+hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device) {
+  return call([&] {
+    require(device != nullptr, hipErrorInvalidValue);
+    find_stream(stream);
+    *device = 0;
+  });
+}
+
+hipError_t hipStreamGetFlags(hipStream_t stream, unsigned *flags) {
+  return call([&] {
+    require(flags != nullptr, hipErrorInvalidValue);
+    *flags = find_stream(stream)->flags;
+  });
+}
+
+hipError_t hipStreamGetPriority(hipStream_t stream, int *priority) {
+  return call([&] {
+    require(priority != nullptr, hipErrorInvalidValue);
+    *priority = find_stream(stream)->priority;
+  });
+}
+
+hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *status) {
+  return call([&] {
+    require(status != nullptr, hipErrorInvalidValue);
+    find_stream(stream);
+    *status = hipStreamCaptureStatusNone;
+  });
+}
+
+hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *user) {
+  return call([&] {
+    require(function != nullptr, hipErrorInvalidValue);
+    const std::shared_ptr<Stream> found = find_stream(stream);
+    Scheduler::get().require_no_fault();
+    Scheduler::get().enqueue(found, [function, user] { function(user); });
+  });
+}
+
+hipError_t hipEventCreate(hipEvent_t *event) {
+  return hipEventCreateWithFlags(event, 0);
+}
+
+hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
+  return call([&] {
+    require(event != nullptr, hipErrorInvalidValue);
+    require((flags & ~(event_flag_bits | hipEventInterprocess)) == 0, hipErrorInvalidValue);
+    require((flags & hipEventInterprocess) == 0, hipErrorNotSupported);
+    *event = EventHandles::get().add(std::make_shared<Event>(flags));
+  });
+}
+
+hipError_t hipEventDestroy(hipEvent_t event) {
+  return call([&] { EventHandles::get().remove(event); });
+}
+
+hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
+  return call([&] {
+    const std::shared_ptr<Event> found = EventHandles::get().find(event);
+    const std::shared_ptr<Stream> queue = find_stream(stream);
+    Scheduler::get().require_no_fault();
+    found->set(Scheduler::get().record(queue));
+  });
+}
+
+hipError_t hipEventQuery(hipEvent_t event) {
+  return call([&] {
+    const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
+    Scheduler::get().require_no_fault();
+    return !record || Scheduler::get().complete(record->ticket) ? hipSuccess : hipErrorNotReady;
+  });
+}
+
+hipError_t hipEventSynchronize(hipEvent_t event) {
+  return call([&] {
+    const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
+    if (record) Scheduler::get().wait(record->ticket);
+    Scheduler::get().require_no_fault();
+  });
+}
+
+hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t start, hipEvent_t stop) {
+  return call([&] {
+    require(milliseconds != nullptr, hipErrorInvalidValue);
+    const std::shared_ptr<Event> first = EventHandles::get().find(start);
+    const std::shared_ptr<Event> second = EventHandles::get().find(stop);
+    require(((first->flags | second->flags) & hipEventDisableTiming) == 0, hipErrorInvalidHandle);
+    const std::shared_ptr<EventRecord> from = first->latest();
+    const std::shared_ptr<EventRecord> to = second->latest();
+    require(from && to, hipErrorInvalidHandle);
+    if (!Scheduler::get().complete(from->ticket) || !Scheduler::get().complete(to->ticket))
+      return hipErrorNotReady;
+    *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+    return hipSuccess;
+  });
+}
+
+} // namespace sluice::emulator::hip

@@ -1,0 +1,15 @@
+//===- streams.h - stream handles -----------------------------------------------------------------------===//
+//
+// The null stream and each thread's own stream have handles that name no object.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "emulator/hip/scheduler.h"
+
+namespace sluice::emulator::hip {
+
+/// Throws Failure(hipErrorInvalidHandle).
+std::shared_ptr<Stream> find_stream(hipStream_t stream);
+
+} // namespace sluice::emulator::hip

@@ -1,0 +1,148 @@
+//===- symbols.cpp - the exported functions -------------------------------------------------------------===//
+//
+// Names to functions, and the entry points of emulator.h.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include <cstring>
+#include <map>
+#include <string_view>
+
+#include "emulator/emulator.h"
+#include "emulator/hip/device.h"
+#include "emulator/hip/functions.h"
+#include "emulator/stats/kernel_stats.h"
+
+namespace sluice::emulator::hip {
+
+namespace {
+
+template <typename Function> void *address_of(Function *function) {
+  return reinterpret_cast<void *>(function);
+}
+
+const std::map<std::string_view, void *> &symbols() {
+  static const std::map<std::string_view, void *> table{
+#define SLUICE_SYMBOL(name, parameters) {#name, address_of(&name)},
+      SLUICE_HIP_FUNCTIONS(SLUICE_SYMBOL)
+#undef SLUICE_SYMBOL
+          {"hipGetErrorName", address_of(&hipGetErrorName)},
+      {"hipGetErrorString", address_of(&hipGetErrorString)},
+      {"sluice_emulator_symbol", address_of(&sluice_emulator_symbol)},
+      {"sluice_emulator_configure", address_of(&sluice_emulator_configure)},
+      {"sluice_emulator_counters", address_of(&sluice_emulator_counters)},
+      {"sluice_emulator_take_reports", address_of(&sluice_emulator_take_reports)},
+      {"sluice_emulator_kernel_stats", address_of(&sluice_emulator_kernel_stats)},
+      {"sluice_emulator_disassemble", address_of(&sluice_emulator_disassemble)},
+  };
+  return table;
+}
+
+/// True if the text fitted and was written.
+bool write_text(std::string_view text, char *buffer, size_t size) {
+  if (buffer == nullptr || size == 0) return false;
+  const bool fits = text.size() < size;
+  if (fits) std::memcpy(buffer, text.data(), text.size());
+  buffer[fits ? text.size() : 0] = '\0';
+  return fits;
+}
+
+/// Writes what `make` returns, or `failure` of the message it fails with; returns the size the text needs.
+template <typename Make, typename Fail>
+size_t text_call(char *buffer, size_t size, Make &&make, Fail &&failure) {
+  try {
+    std::string text;
+    try {
+      text = make();
+    } catch (const std::exception &error) {
+      text = failure(error.what());
+    }
+    write_text(text, buffer, size);
+    return text.size() + 1;
+  } catch (...) { // no memory for the text itself
+    if (buffer != nullptr && size != 0) buffer[0] = '\0';
+    return 0;
+  }
+}
+
+std::span<const std::byte> bytes_of(const void *elf, size_t size) {
+  return {static_cast<const std::byte *>(elf), elf ? size : 0};
+}
+
+} // namespace
+
+} // namespace sluice::emulator::hip
+
+using namespace sluice::emulator;
+using namespace sluice::emulator::hip;
+
+extern "C" {
+
+void *sluice_emulator_symbol(const char *name) {
+  if (name == nullptr) return nullptr;
+  try {
+    const auto &table = symbols();
+    const auto at = table.find(name);
+    return at == table.end() ? nullptr : at->second;
+  } catch (...) {
+    return nullptr;
+  }
+}
+
+int sluice_emulator_configure(const char *key, const char *value) {
+  if (key == nullptr) return SLUICE_EMULATOR_UNKNOWN_KEY;
+  if (value == nullptr) return SLUICE_EMULATOR_BAD_VALUE;
+  try {
+    switch (Device::get().configure(key, value)) {
+    case Configured::ok:
+      return SLUICE_EMULATOR_OK;
+    case Configured::unknown_key:
+      return SLUICE_EMULATOR_UNKNOWN_KEY;
+    case Configured::bad_value:
+      return SLUICE_EMULATOR_BAD_VALUE;
+    }
+  } catch (...) { // clear_fault from a host function
+  }
+  return SLUICE_EMULATOR_BAD_VALUE;
+}
+
+int sluice_emulator_counters(sluice_emulator_counters_t *out) {
+  if (out == nullptr) return SLUICE_EMULATOR_BAD_VALUE;
+  const Counters counters = Device::get().counters();
+  *out = {counters.wave_instructions,  counters.waves,   counters.workgroups, counters.mfma_instructions,
+          counters.lds_bank_conflicts, counters.launches};
+  return SLUICE_EMULATOR_OK;
+}
+
+size_t sluice_emulator_take_reports(char *buffer, size_t size) {
+  size_t needed = 0;
+  try {
+    Device::get().take_reports([&](const std::string &text) {
+      needed = text.size() + 1;
+      return write_text(text, buffer, size);
+    });
+  } catch (...) {
+    if (buffer != nullptr && size != 0) buffer[0] = '\0';
+  }
+  return needed;
+}
+
+size_t sluice_emulator_kernel_stats(const void *elf, size_t elf_size, const char *kernel, char *buffer,
+                                    size_t size) {
+  return text_call(
+      buffer, size, [&] { return kernel_stats_json(bytes_of(elf, elf_size), kernel ? kernel : ""); },
+      [](const char *message) { return "{\"error\": " + json_string(message) + "}"; });
+}
+
+size_t sluice_emulator_disassemble(const void *elf, size_t elf_size, const char *kernel, char *buffer,
+                                   size_t size) {
+  return text_call(
+      buffer, size,
+      [&] {
+        const std::string text = Program(bytes_of(elf, elf_size)).disassemble(kernel ? kernel : "");
+        if (text.empty()) throw std::runtime_error(std::string("no kernel '") + (kernel ? kernel : "") + "'");
+        return text;
+      },
+      [](const char *message) { return std::string("error: ") + message; });
+}
+
+} // extern "C"

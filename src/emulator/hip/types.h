@@ -1,0 +1,205 @@
+//===- types.h - HIP's types and numbers ----------------------------------------------------------------===//
+//
+// What HIP's headers define, as far as the functions here need it: written out, so that no ROCm header is
+// needed to build. Names are HIP's; layouts and values are checked where HIP fixes them.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::emulator::hip {
+
+// ERROR(name, number, text)
+#define SLUICE_HIP_ERRORS(ERROR)                                                                             \
+  ERROR(hipSuccess, 0, "no error")                                                                           \
+  ERROR(hipErrorInvalidValue, 1, "invalid argument")                                                         \
+  ERROR(hipErrorOutOfMemory, 2, "out of memory")                                                             \
+  ERROR(hipErrorNotInitialized, 3, "initialization error")                                                   \
+  ERROR(hipErrorInvalidConfiguration, 9, "invalid configuration argument")                                   \
+  ERROR(hipErrorInvalidDevicePointer, 17, "invalid device pointer")                                          \
+  ERROR(hipErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                             \
+  ERROR(hipErrorNoDevice, 100, "no ROCm-capable device is detected")                                         \
+  ERROR(hipErrorInvalidDevice, 101, "invalid device ordinal")                                                \
+  ERROR(hipErrorInvalidImage, 200, "device kernel image is invalid")                                         \
+  ERROR(hipErrorNoBinaryForGpu, 209, "no kernel image is available for execution on the device")             \
+  ERROR(hipErrorInvalidKernelFile, 218, "invalid kernel file")                                               \
+  ERROR(hipErrorInvalidHandle, 400, "invalid resource handle")                                               \
+  ERROR(hipErrorIllegalState, 401, "the operation cannot be performed in the present state")                 \
+  ERROR(hipErrorNotFound, 500, "named symbol not found")                                                     \
+  ERROR(hipErrorNotReady, 600, "device not ready")                                                           \
+  ERROR(hipErrorIllegalAddress, 700, "an illegal memory access was encountered")                             \
+  ERROR(hipErrorHostMemoryAlreadyRegistered, 712,                                                            \
+        "part or all of the requested memory range is already mapped")                                       \
+  ERROR(hipErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")   \
+  ERROR(hipErrorLaunchFailure, 719, "unspecified launch failure")                                            \
+  ERROR(hipErrorNotSupported, 801, "operation not supported")                                                \
+  ERROR(hipErrorUnknown, 999, "unknown error")
+
+enum hipError_t : int32_t {
+#define SLUICE_ERROR(name, number, text) name = number,
+  SLUICE_HIP_ERRORS(SLUICE_ERROR)
+#undef SLUICE_ERROR
+};
+
+using hipDevice_t = int;
+using hipDeviceptr_t = void *;
+using hipStream_t = struct StreamHandle *;
+using hipEvent_t = struct EventHandle *;
+using hipModule_t = struct ModuleHandle *;
+using hipFunction_t = struct FunctionHandle *;
+using hipHostFn_t = void (*)(void *user);
+
+// Streams that are no objects: the null stream's other name, and each thread's own.
+inline constexpr uintptr_t stream_legacy = 1;
+inline constexpr uintptr_t stream_per_thread = 2;
+inline constexpr unsigned hipStreamNonBlocking = 1;
+
+inline constexpr unsigned hipEventBlockingSync = 1;
+inline constexpr unsigned hipEventDisableTiming = 2;
+inline constexpr unsigned hipEventInterprocess = 4;
+/// The bits of hipEventCreateWithFlags that mean something here or can be ignored (release scopes).
+inline constexpr unsigned event_flag_bits = 0xe0000003;
+
+enum hipMemcpyKind : int32_t {
+  hipMemcpyHostToHost = 0,
+  hipMemcpyHostToDevice = 1,
+  hipMemcpyDeviceToHost = 2,
+  hipMemcpyDeviceToDevice = 3,
+  hipMemcpyDefault = 4,
+};
+
+enum hipMemoryType : int32_t {
+  hipMemoryTypeUnregistered = 0,
+  hipMemoryTypeHost = 1,
+  hipMemoryTypeDevice = 2,
+};
+
+struct hipPointerAttribute_t {
+  hipMemoryType type;
+  int device;
+  void *devicePointer;
+  void *hostPointer;
+  int isManaged;
+  unsigned allocationFlags;
+};
+
+enum hipFunction_attribute : int32_t {
+  HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0,
+  HIP_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1,
+  HIP_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2,
+  HIP_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3,
+  HIP_FUNC_ATTRIBUTE_NUM_REGS = 4,
+  HIP_FUNC_ATTRIBUTE_PTX_VERSION = 5,
+  HIP_FUNC_ATTRIBUTE_BINARY_VERSION = 6,
+  HIP_FUNC_ATTRIBUTE_CACHE_MODE_CA = 7,
+  HIP_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8,
+  HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
+};
+
+enum hipStreamCaptureStatus : int32_t { hipStreamCaptureStatusNone = 0 };
+
+// The `extra` array of hipModuleLaunchKernel.
+inline constexpr uintptr_t launch_buffer_pointer = 1;
+inline constexpr uintptr_t launch_buffer_size = 2;
+inline constexpr uintptr_t launch_end = 3;
+
+/// hipDeviceProp_tR0600.
+struct hipDeviceProp_t {
+  char name[256];
+  char uuid[16];
+  char luid[8];
+  unsigned luidDeviceNodeMask;
+  size_t totalGlobalMem;
+  size_t sharedMemPerBlock;
+  int regsPerBlock;
+  int warpSize;
+  size_t memPitch;
+  int maxThreadsPerBlock;
+  int maxThreadsDim[3];
+  int maxGridSize[3];
+  int clockRate;
+  size_t totalConstMem;
+  int major;
+  int minor;
+  size_t textureAlignment;
+  size_t texturePitchAlignment;
+  int deviceOverlap;
+  int multiProcessorCount;
+  int kernelExecTimeoutEnabled;
+  int integrated;
+  int canMapHostMemory;
+  int computeMode;
+  int textures_and_surfaces[40];
+  size_t surfaceAlignment;
+  int concurrentKernels;
+  int ECCEnabled;
+  int pciBusID;
+  int pciDeviceID;
+  int pciDomainID;
+  int tccDriver;
+  int asyncEngineCount;
+  int unifiedAddressing;
+  int memoryClockRate;
+  int memoryBusWidth;
+  int l2CacheSize;
+  int persistingL2CacheMaxSize;
+  int maxThreadsPerMultiProcessor;
+  int streamPrioritiesSupported;
+  int globalL1CacheSupported;
+  int localL1CacheSupported;
+  size_t sharedMemPerMultiprocessor;
+  int regsPerMultiprocessor;
+  int managedMemory;
+  int isMultiGpuBoard;
+  int multiGpuBoardGroupID;
+  int hostNativeAtomicSupported;
+  int singleToDoublePrecisionPerfRatio;
+  int pageableMemoryAccess;
+  int concurrentManagedAccess;
+  int computePreemptionSupported;
+  int canUseHostPointerForRegisteredMem;
+  int cooperativeLaunch;
+  int cooperativeMultiDeviceLaunch;
+  size_t sharedMemPerBlockOptin;
+  int pageableMemoryAccessUsesHostPageTables;
+  int directManagedMemAccessFromHost;
+  int maxBlocksPerMultiProcessor;
+  int accessPolicyMaxWindowSize;
+  size_t reservedSharedMemPerBlock;
+  int hostRegisterSupported;
+  int sparseHipArraySupported;
+  int hostRegisterReadOnlySupported;
+  int timelineSemaphoreInteropSupported;
+  int memoryPoolsSupported;
+  int gpuDirectRDMASupported;
+  unsigned gpuDirectRDMAFlushWritesOptions;
+  int gpuDirectRDMAWritesOrdering;
+  unsigned memoryPoolSupportedHandleTypes;
+  int deferredMappingHipArraySupported;
+  int ipcEventSupported;
+  int clusterLaunch;
+  int unifiedFunctionPointers;
+  int reserved[63];
+  int hipReserved[32];
+  char gcnArchName[256];
+  size_t maxSharedMemoryPerMultiProcessor;
+  int clockInstructionRate;
+  unsigned arch;
+  unsigned *hdpMemFlushCntl;
+  unsigned *hdpRegFlushCntl;
+  int cooperativeMultiDeviceUnmatched[4];
+  int isLargeBar;
+  int asicRevision;
+};
+static_assert(sizeof(hipDeviceProp_t) == 1472);
+static_assert(offsetof(hipDeviceProp_t, totalGlobalMem) == 288);
+static_assert(offsetof(hipDeviceProp_t, sharedMemPerBlock) == 296);
+static_assert(offsetof(hipDeviceProp_t, warpSize) == 308);
+static_assert(offsetof(hipDeviceProp_t, multiProcessorCount) == 388);
+static_assert(offsetof(hipDeviceProp_t, l2CacheSize) == 616);
+static_assert(offsetof(hipDeviceProp_t, gcnArchName) == 1160);
+static_assert(offsetof(hipDeviceProp_t, asicRevision) == 1468);
+
+} // namespace sluice::emulator::hip

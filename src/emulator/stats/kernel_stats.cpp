@@ -1,0 +1,276 @@
+//===- kernel_stats.cpp - static figures of a kernel, from its machine code -----------------------------===//
+//
+// Branch targets and wait counts are read from the encodings rather than from text: both are fields of the
+// SOPP format, whose low 16 bits are the immediate.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/stats/kernel_stats.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+#include "emulator/exec/mfma.h"
+#include "emulator/isa/disassembler.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+constexpr std::string_view class_names[instruction_class_count] = {
+    "MFMA",  "ACCMOV",  "VALU", "PK32", "TRANS", "LDS_rd",  "LDS_wr", "LDS_x",   "VM_lds", "VM_ld",
+    "VM_st", "SCRATCH", "SALU", "SMEM", "wait",  "barrier", "branch", "setprio", "nop",    "unknown"};
+
+/// MFMAs beyond those the machine executes: clk the matrix core is busy.
+struct Rate {
+  std::string_view shape;
+  uint32_t clk;
+};
+constexpr Rate other_rates[] = {{"32x32x16", 32}, {"16x16x32", 16}}; // i8, fp8 and bf8
+
+uint32_t mfma_clk(std::string_view mnemonic) {
+  if (const auto shape = mfma_shape(mnemonic)) return 4u * shape->passes;
+  const bool eight_bit =
+      mnemonic.find("_i8") != std::string_view::npos || mnemonic.find("8_") != std::string_view::npos;
+  for (const Rate &rate : other_rates)
+    if (eight_bit && mnemonic.find(rate.shape) != std::string_view::npos) return rate.clk;
+  return 0;
+}
+
+struct Decoded {
+  uint64_t address;
+  uint32_t bytes;
+  uint32_t word; // the first of the encoding
+  std::string mnemonic;
+  InstructionClass instruction_class;
+};
+
+bool is_any(std::string_view mnemonic, std::initializer_list<std::string_view> prefixes) {
+  return std::any_of(prefixes.begin(), prefixes.end(),
+                     [&](std::string_view prefix) { return mnemonic.starts_with(prefix); });
+}
+
+uint32_t word_at(std::span<const std::byte> bytes) {
+  uint32_t word = 0;
+  for (size_t i = 0; i < 4; ++i)
+    word |= uint32_t(bytes[i]) << (8 * i);
+  return word;
+}
+
+std::vector<Decoded> decode(std::span<const std::byte> code, uint64_t address) {
+  Disassembler disassembler;
+  std::vector<Decoded> result;
+  while (code.size() >= 4) {
+    const auto instruction = disassembler.decode(code, address);
+    Decoded decoded{address, 4, word_at(code), {}, InstructionClass::unknown};
+    if (instruction) {
+      decoded.bytes = instruction->bytes;
+      decoded.mnemonic = instruction->mnemonic;
+      decoded.instruction_class = classify(instruction->mnemonic, instruction->text);
+    }
+    const uint32_t bytes = decoded.bytes;
+    result.push_back(std::move(decoded));
+    code = code.subspan(bytes);
+    address += bytes;
+  }
+  return result;
+}
+
+int32_t immediate(const Decoded &instruction) {
+  return int16_t(instruction.word & 0xffff);
+}
+
+uint64_t branch_target(const Decoded &branch) {
+  return branch.address + 4 + uint64_t(int64_t(immediate(branch)) * 4);
+}
+
+/// vmcnt is split: bits 15:14 above bits 3:0.
+bool waits_for_all_memory(const Decoded &instruction) {
+  return instruction.mnemonic == "s_waitcnt" && (instruction.word & 0xc00f) == 0;
+}
+
+InstructionMix mix_of(std::span<const Decoded> instructions) {
+  InstructionMix mix;
+  for (const Decoded &instruction : instructions) {
+    ++mix.count[size_t(instruction.instruction_class)];
+    mix.waits_for_all_memory = mix.waits_for_all_memory || waits_for_all_memory(instruction);
+    if (instruction.instruction_class != InstructionClass::matrix) continue;
+    ++mix.mfma[instruction.mnemonic];
+    const uint32_t clk = mfma_clk(instruction.mnemonic);
+    mix.mfma_clk += clk;
+    if (clk == 0) ++mix.mfma_of_unknown_rate;
+  }
+  return mix;
+}
+
+std::vector<LoopStats> loops_of(std::span<const Decoded> instructions) {
+  std::vector<LoopStats> loops;
+  for (size_t end = 0; end < instructions.size(); ++end) {
+    const Decoded &branch = instructions[end];
+    if (branch.instruction_class != InstructionClass::branch || branch_target(branch) > branch.address)
+      continue;
+    size_t start = end + 1;
+    while (start > 0 && instructions[start - 1].address >= branch_target(branch))
+      --start;
+    LoopStats loop{instructions[start].address, branch.address, true,
+                   mix_of(instructions.subspan(start, end + 1 - start))};
+    if (loop.mix[InstructionClass::matrix] != 0) loops.push_back(std::move(loop));
+  }
+  std::sort(loops.begin(), loops.end(), [](const LoopStats &x, const LoopStats &y) {
+    return x.first != y.first ? x.first < y.first : x.last < y.last;
+  });
+  for (LoopStats &loop : loops)
+    for (const LoopStats &other : loops)
+      if (&other != &loop && other.first >= loop.first && other.last <= loop.last) loop.innermost = false;
+  return loops;
+}
+
+// ---- JSON ------------------------------------------------------------------------------------------------
+
+std::string hex(uint64_t value) {
+  char text[24];
+  std::snprintf(text, sizeof text, "\"0x%llx\"", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string mix_json(const InstructionMix &mix) {
+  std::string text = "\"instructions\": {\"total\": " + std::to_string(mix.total());
+  for (size_t i = 0; i < instruction_class_count; ++i)
+    text += ", " + json_string(class_names[i]) + ": " + std::to_string(mix.count[i]);
+  text += "}, \"mfma\": {";
+  const char *separator = "";
+  for (const auto &[mnemonic, count] : mix.mfma) {
+    text += separator + json_string(mnemonic) + ": " + std::to_string(count);
+    separator = ", ";
+  }
+  char bound[32];
+  std::snprintf(bound, sizeof bound, "%.1f", mix.bound_percent());
+  return text + "}, \"mfma_clk\": " + std::to_string(mix.mfma_clk) +
+         ", \"mfma_of_unknown_rate\": " + std::to_string(mix.mfma_of_unknown_rate) +
+         ", \"issue_clk\": " + std::to_string(mix.issue_clk()) + ", \"bound_percent\": " + bound +
+         ", \"vmcnt0\": " + (mix.waits_for_all_memory ? "true" : "false");
+}
+
+} // namespace
+
+std::string_view class_name(InstructionClass instruction_class) {
+  return class_names[size_t(instruction_class)];
+}
+
+InstructionClass classify(std::string_view mnemonic, std::string_view text) {
+  if (is_any(mnemonic, {"v_mfma", "v_smfma"})) return InstructionClass::matrix;
+  if (is_any(mnemonic, {"v_accvgpr"})) return InstructionClass::acc_move;
+  if (is_any(mnemonic, {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"}))
+    return InstructionClass::transcendental;
+  if (mnemonic == "s_nop" || mnemonic == "s_sleep") return InstructionClass::nop;
+  if (mnemonic.starts_with("v_pk_") && mnemonic.ends_with("f32")) return InstructionClass::packed_f32;
+  if (mnemonic.starts_with("v_")) return InstructionClass::valu;
+  if (mnemonic.starts_with("ds_read")) return InstructionClass::lds_read;
+  if (mnemonic.starts_with("ds_write")) return InstructionClass::lds_write;
+  if (mnemonic.starts_with("ds_")) return InstructionClass::lds_other;
+  if (is_any(mnemonic, {"buffer_load", "global_load", "flat_load"}))
+    return mnemonic.find("_lds") != std::string_view::npos || text.ends_with(" lds")
+               ? InstructionClass::memory_to_lds
+               : InstructionClass::memory_load;
+  if (is_any(mnemonic, {"buffer_", "global_", "flat_"})) return InstructionClass::memory_store;
+  if (mnemonic.starts_with("scratch")) return InstructionClass::scratch;
+  if (mnemonic.starts_with("s_waitcnt")) return InstructionClass::wait;
+  if (mnemonic == "s_barrier") return InstructionClass::barrier;
+  if (mnemonic == "s_setprio") return InstructionClass::priority;
+  if (is_any(mnemonic, {"s_cbranch", "s_branch"})) return InstructionClass::branch;
+  if (is_any(mnemonic, {"s_load", "s_buffer_load"})) return InstructionClass::scalar_memory;
+  return InstructionClass::scalar;
+}
+
+uint32_t InstructionMix::total() const {
+  uint32_t sum = 0;
+  for (uint32_t n : count)
+    sum += n;
+  return sum;
+}
+
+uint32_t InstructionMix::issue_clk() const {
+  using enum InstructionClass;
+  return 4 * ((*this)[matrix] + (*this)[valu] + (*this)[packed_f32] + (*this)[acc_move]) +
+         16 * (*this)[transcendental];
+}
+
+double InstructionMix::bound_percent() const {
+  return mfma_clk == 0 ? 0.0 : 100.0 * mfma_clk / std::max(mfma_clk, issue_clk());
+}
+
+KernelStats kernel_stats(std::span<const std::byte> elf, std::string_view name) {
+  const package::CodeObject object = package::CodeObject::parse(elf);
+  const package::Kernel *const kernel = object.find_kernel(name);
+  if (!kernel) throw std::runtime_error("the code object has no kernel '" + std::string(name) + "'");
+  std::span<const std::byte> code;
+  for (const package::Segment &segment : object.segments())
+    if (kernel->entry_address >= segment.address &&
+        kernel->entry_address < segment.address + segment.file.size())
+      code = segment.file.subspan(kernel->entry_address - segment.address);
+  if (kernel->code_bytes == 0 || kernel->code_bytes > code.size())
+    throw std::runtime_error("the symbol of kernel '" + kernel->name + "' does not say how long its code is");
+
+  KernelStats stats;
+  stats.kernel = *kernel;
+  stats.target = object.target_id();
+  stats.code_object_version = object.version();
+  stats.occupancy = occupancy(kernel->descriptor.vgprs(), kernel->lds_bytes, kernel->max_workgroup_size);
+  const std::vector<Decoded> instructions = decode(code.first(kernel->code_bytes), kernel->entry_address);
+  stats.mix = mix_of(instructions);
+  stats.loops = loops_of(instructions);
+  return stats;
+}
+
+std::string kernel_stats_json(std::span<const std::byte> elf, std::string_view name) {
+  const KernelStats stats = kernel_stats(elf, name);
+  const package::Kernel &kernel = stats.kernel;
+  std::string text =
+      "{\"kernel\": " + json_string(kernel.name) + ", \"target\": " + json_string(stats.target);
+  auto field = [&text](const char *key, uint64_t value) {
+    text += ", \"" + std::string(key) + "\": " + std::to_string(value);
+  };
+  field("code_object_version", stats.code_object_version);
+  field("vgprs", kernel.has_metadata ? kernel.vgpr_count : kernel.descriptor.vgprs());
+  field("agprs", kernel.agpr_count);
+  field("sgprs", kernel.sgpr_count);
+  field("vgprs_allocated", kernel.descriptor.vgprs());
+  field("accum_offset", kernel.descriptor.accum_offset());
+  field("lds_bytes", kernel.lds_bytes);
+  field("scratch_bytes", kernel.private_bytes);
+  field("vgpr_spills", kernel.vgpr_spills);
+  field("sgpr_spills", kernel.sgpr_spills);
+  field("kernarg_bytes", kernel.kernarg_bytes);
+  field("max_workgroup_threads", kernel.max_workgroup_size);
+  field("code_bytes", kernel.code_bytes);
+  text += ", \"occupancy\": {\"workgroups_per_cu\": " + std::to_string(stats.occupancy.workgroups_per_cu) +
+          ", \"waves_per_simd\": " + std::to_string(stats.occupancy.waves_per_simd) +
+          ", \"limit\": " + json_string(stats.occupancy.limit) + "}, " + mix_json(stats.mix) +
+          ", \"loops\": [";
+  const char *separator = "";
+  for (const LoopStats &loop : stats.loops) {
+    text += separator + std::string("{\"first\": ") + hex(loop.first) + ", \"last\": " + hex(loop.last) +
+            ", \"innermost\": " + (loop.innermost ? "true" : "false") + ", " + mix_json(loop.mix) + "}";
+    separator = ", ";
+  }
+  return text + "]}";
+}
+
+std::string json_string(std::string_view text) {
+  std::string result = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      result += '\\';
+      result += c;
+    } else if (uint8_t(c) < 0x20) {
+      char escape[8];
+      std::snprintf(escape, sizeof escape, "\\u%04x", unsigned(uint8_t(c)));
+      result += escape;
+    } else {
+      result += c;
+    }
+  }
+  return result + "\"";
+}
+
+} // namespace sluice::emulator
