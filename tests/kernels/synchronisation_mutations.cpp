@@ -12,13 +12,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"
 #include "machine_code.h"
-
-#include "package/offload_bundle.h"
-#include "package/pack_reader.h"
+#include "shipped_kernels.h"
 
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 
 using namespace sluice;
@@ -57,36 +53,19 @@ std::vector<Mutant> mutants_of(const MachineCode &code) {
   return mutants;
 }
 
-std::vector<std::byte> read_file(const char *path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error(std::string("cannot open ") + path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
-
-std::vector<std::byte> machine_code_of(const package::PackReader &pack, const package::PackedKernel &kernel) {
-  const std::vector<std::byte> bundle = pack.bundle(kernel);
-  for (const package::BundleEntry &entry : package::read_bundle(bundle))
-    if (entry.id == package::bundle_id("gfx942")) return {entry.code.begin(), entry.code.end()};
-  throw std::runtime_error("the bundle has no gfx942 entry");
-}
-
 struct Tally {
   int reported = 0, redundant = 0, failed = 0;
 };
 
-void examine(const package::PackReader &pack, const package::PackedKernel &kernel, Tally &tally) {
-  const std::string name = package::format_kernel_name(kernel.entry.name);
-  const MachineCode code(machine_code_of(pack, kernel), name);
-  const RunResult original = run_attention(
-      kernel.entry, code.with_word(code.instructions()[0].pc, code.word(code.instructions()[0].pc)));
+void examine(const ShippedKernel &kernel, Tally &tally) {
+  const RunResult original = run_attention(kernel.entry, kernel.elf);
   if (original.hip_error != 0 || !original.reports.empty()) {
     ++tally.failed;
-    std::printf("FAILED %s: the kernel itself is reported, error %d %s\n", name.c_str(), original.hip_error,
-                original.reports.empty() ? "" : original.reports[0].c_str());
+    std::printf("FAILED %s: the kernel itself is reported, error %d %s\n", kernel.name.c_str(),
+                original.hip_error, original.reports.empty() ? "" : original.reports[0].c_str());
     return;
   }
+  const MachineCode code(kernel.elf, kernel.name);
   for (const Mutant &mutant : mutants_of(code)) {
     const RunResult result = run_attention(kernel.entry, code.with_word(mutant.pc, mutant.word));
     const char *verdict = "reported";
@@ -104,7 +83,7 @@ void examine(const package::PackReader &pack, const package::PackedKernel &kerne
       ++tally.failed;
       verdict = "SURVIVED";
     }
-    std::printf("%-9s %s %#llx %s: %s\n", verdict, name.c_str(), (unsigned long long)mutant.pc,
+    std::printf("%-9s %s %#llx %s: %s\n", verdict, kernel.name.c_str(), (unsigned long long)mutant.pc,
                 mutant.what.c_str(), detail.c_str());
   }
 }
@@ -116,16 +95,14 @@ int main(int argc, char **argv) try {
     std::fprintf(stderr, "usage: synchronisation_mutations PACK [KERNEL]\n");
     return 2;
   }
-  const std::vector<std::byte> bytes = read_file(argv[1]);
-  const package::PackReader pack(bytes);
   Tally tally;
-  int kernels = 0;
-  for (const package::PackedKernel &kernel : pack.manifest().kernels) {
-    if (argc > 2 && package::format_kernel_name(kernel.entry.name) != argv[2]) continue;
-    examine(pack, kernel, tally);
-    ++kernels;
+  int examined = 0;
+  for (const ShippedKernel &kernel : read_kernels(argv[1])) {
+    if (argc > 2 && kernel.name != argv[2]) continue;
+    examine(kernel, tally);
+    ++examined;
   }
-  std::printf("%d kernels: %d mutants reported, %d redundant, %d failures\n", kernels, tally.reported,
+  std::printf("%d kernels: %d mutants reported, %d redundant, %d failures\n", examined, tally.reported,
               tally.redundant, tally.failed);
   return tally.failed == 0 && tally.reported > 0 ? 0 : 1;
 } catch (const std::exception &error) {

@@ -42,6 +42,12 @@ private:
   void *data = nullptr;
 };
 
+uint64_t bank_conflicts() {
+  sluice_emulator_counters_t counters;
+  check(sluice_emulator_counters(&counters), "sluice_emulator_counters");
+  return counters.lds_bank_conflicts;
+}
+
 std::string take_reports() {
   std::string text(sluice_emulator_take_reports(nullptr, 0), '\0');
   sluice_emulator_take_reports(text.data(), text.size());
@@ -62,6 +68,7 @@ RunResult run_attention(const package::KernelEntry &kernel, std::span<const std:
   args.kv_head_magic = 1u << 31;
 
   RunResult result;
+  const uint64_t conflicts_before = bank_conflicts();
   void *module = nullptr, *function = nullptr;
   const std::string name = package::format_kernel_name(kernel.name);
   result.hip_error = hip<int(void **, const void *)>("hipModuleLoadData")(&module, elf.data());
@@ -79,6 +86,11 @@ RunResult run_attention(const package::KernelEntry &kernel, std::span<const std:
     if (result.hip_error == 0) result.hip_error = synchronised;
     sluice_emulator_configure("clear_fault", "1");
     hip<int(void *)>("hipModuleUnload")(module);
+    result.lds_bank_conflicts = bank_conflicts() - conflicts_before;
+    result.output.resize(size_t(q_len) * d);
+    check(hip<int(void *, const void *, size_t, int)>("hipMemcpy")(
+              result.output.data(), reinterpret_cast<void *>(o.address()), result.output.size() * 2, 2),
+          "hipMemcpy");
   }
   for (const nlohmann::json &report : nlohmann::json::parse(take_reports())) {
     result.kinds.push_back(report.at("kind"));

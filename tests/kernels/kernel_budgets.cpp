@@ -1,0 +1,96 @@
+//===- kernel_budgets.cpp - what every shipped kernel must keep to, read off its machine code
+//-----------------===//
+//
+//   kernel_budgets PACK
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "shipped_kernels.h"
+
+#include "emulator/emulator.h"
+#include "package/kernargs.h"
+
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+using namespace sluice;
+using namespace sluice::test;
+using nlohmann::json;
+
+namespace {
+
+json stats_of(const ShippedKernel &kernel) {
+  const size_t size =
+      sluice_emulator_kernel_stats(kernel.elf.data(), kernel.elf.size(), kernel.name.c_str(), nullptr, 0);
+  std::string text(size, '\0');
+  sluice_emulator_kernel_stats(kernel.elf.data(), kernel.elf.size(), kernel.name.c_str(), text.data(),
+                               text.size());
+  json stats = json::parse(text.c_str());
+  if (stats.contains("error")) throw std::runtime_error(stats["error"]);
+  return stats;
+}
+
+class Verdict {
+public:
+  explicit Verdict(std::string name) : kernel(std::move(name)) {}
+
+  void require(bool held, const char *rule, const json &seen) {
+    if (held) return;
+    std::printf("FAILED %s: %s; it has %s\n", kernel.c_str(), rule, seen.dump().c_str());
+    failed = true;
+  }
+
+  bool failed = false;
+
+private:
+  std::string kernel;
+};
+
+bool keeps_budgets(const ShippedKernel &kernel) {
+  const json stats = stats_of(kernel);
+  Verdict verdict(kernel.name);
+  verdict.require(stats["target"] == "gfx942", "the target leaves xnack and sramecc unspecified",
+                  stats["target"]);
+  verdict.require(stats["code_object_version"] == 5, "code object version 5", stats["code_object_version"]);
+  verdict.require(stats["vgpr_spills"] == 0, "no VGPR spills", stats["vgpr_spills"]);
+  verdict.require(stats["sgpr_spills"] == 0, "no SGPR spills", stats["sgpr_spills"]);
+  verdict.require(stats["scratch_bytes"] == 0, "no scratch", stats["scratch_bytes"]);
+  verdict.require(stats["agprs"] == 0, "no AccVGPRs", stats["agprs"]);
+  verdict.require(stats["vgprs_allocated"] <= 256, "two waves per SIMD, so at most 256 VGPRs",
+                  stats["vgprs_allocated"]);
+  verdict.require(stats["lds_bytes"] <= 65536, "at most 64 KiB of LDS", stats["lds_bytes"]);
+  verdict.require(stats["lds_bytes"] == kernel.entry.lds_bytes, "the manifest knows the LDS",
+                  stats["lds_bytes"]);
+  verdict.require(stats["kernarg_bytes"] == sizeof(package::AttentionKernargs),
+                  "the manifest knows the arguments", stats["kernarg_bytes"]);
+  verdict.require(stats["occupancy"]["workgroups_per_cu"] >= 1, "a workgroup fits a compute unit",
+                  stats["occupancy"]);
+  verdict.require(!stats["loops"].empty(), "there is a loop with MFMAs", stats["loops"]);
+  for (const json &loop : stats["loops"]) {
+    verdict.require(loop["vmcnt0"] == false, "copies stay in flight in the main loop: no vmcnt(0)",
+                    loop["vmcnt0"]);
+    verdict.require(loop["instructions"]["PK32"] == 0, "no packed f32, which cannot run beside an MFMA",
+                    loop["instructions"]["PK32"]);
+    verdict.require(loop["instructions"]["SCRATCH"] == 0, "no scratch in the main loop",
+                    loop["instructions"]);
+  }
+  return !verdict.failed;
+}
+
+} // namespace
+
+int main(int argc, char **argv) try {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: kernel_budgets PACK\n");
+    return 2;
+  }
+  int failures = 0;
+  const std::vector<ShippedKernel> kernels = read_kernels(argv[1]);
+  for (const ShippedKernel &kernel : kernels)
+    failures += !keeps_budgets(kernel);
+  std::printf("%zu kernels, %d over budget\n", kernels.size(), failures);
+  return failures == 0 ? 0 : 1;
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "kernel_budgets: %s\n", error.what());
+  return 1;
+}

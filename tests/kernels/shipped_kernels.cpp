@@ -1,0 +1,39 @@
+//===- shipped_kernels.cpp - the machine code in a kernel pack
+//----------------------------------------------===//
+#include "shipped_kernels.h"
+
+#include "package/offload_bundle.h"
+#include "package/pack_reader.h"
+
+#include <fstream>
+#include <iterator>
+#include <span>
+#include <stdexcept>
+
+namespace sluice::test {
+
+std::vector<std::byte> read_file(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error("cannot open " + path);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
+
+std::vector<ShippedKernel> read_kernels(const std::string &pack_path) {
+  const std::vector<std::byte> bytes = read_file(pack_path);
+  const package::PackReader pack(bytes);
+  std::vector<ShippedKernel> kernels;
+  for (const package::PackedKernel &packed : pack.manifest().kernels) {
+    const std::vector<std::byte> bundle = pack.bundle(packed);
+    for (const package::BundleEntry &entry : package::read_bundle(bundle))
+      if (entry.id == package::bundle_id("gfx942"))
+        kernels.push_back({packed.entry,
+                           package::format_kernel_name(packed.entry.name),
+                           {entry.code.begin(), entry.code.end()}});
+  }
+  if (kernels.empty()) throw std::runtime_error("no kernel for gfx942 in " + pack_path);
+  return kernels;
+}
+
+} // namespace sluice::test
