@@ -1,17 +1,15 @@
 //===- kernels_command.cpp - sluice kernels: what the library computes with -----------------------------===//
 
 #include "tools/commands.h"
+#include "tools/kernel_stats.h"
 #include "tools/pack_file.h"
 #include "tools/support_table.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 namespace sluice::tools {
 
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 std::vector<sluice_kernel_info> list_kernels(const sluice_context *context) {
   sluice_error error = make_error();
@@ -34,31 +32,6 @@ void print_list(const std::vector<sluice_kernel_info> &kernels) {
                kernel.features, kernel.chips);
 }
 
-std::string scalar_text(const Json &value) {
-  return value.is_string() ? value.get<std::string>() : value.dump();
-}
-
-/// The figures as the emulator library names them: numbers and texts of an object on one line, then what is
-/// nested.
-void print_figures(const std::string &name, const Json &value, int indent) {
-  if (value.is_array()) {
-    for (size_t i = 0; i < value.size(); ++i)
-      print_figures(fmt::format("{} {}", name, i), value[i], indent);
-    return;
-  }
-  if (!value.is_object()) {
-    fmt::print("{:{}}{}: {}\n", "", indent, name, scalar_text(value));
-    return;
-  }
-  std::string line;
-  for (const auto &[key, item] : value.items())
-    if (!item.is_structured())
-      line += fmt::format("{}{} {}", line.empty() ? "" : ", ", key, scalar_text(item));
-  fmt::print("{:{}}{}{}{}\n", "", indent, name, line.empty() ? "" : ": ", line);
-  for (const auto &[key, item] : value.items())
-    if (item.is_structured()) print_figures(key, item, indent + 2);
-}
-
 void print_stats(const std::vector<sluice_kernel_info> &kernels) {
   const ContextHandle emulator = make_context("emulated");
   using Stats = size_t(const void *, size_t, const char *, char *, size_t);
@@ -68,10 +41,7 @@ void print_stats(const std::vector<sluice_kernel_info> &kernels) {
     const std::vector<std::byte> elf = pack.elf(pack.kernel(kernel.name), "gfx942");
     std::string text(stats(elf.data(), elf.size(), kernel.name, nullptr, 0), '\0');
     stats(elf.data(), elf.size(), kernel.name, text.data(), text.size());
-    const Json figures = Json::parse(text.c_str());
-    if (figures.contains("error"))
-      throw ToolError(fmt::format("{}: {}", kernel.name, figures["error"].get<std::string>()));
-    print_figures(kernel.name, figures, 0);
+    fmt::print("{}\n", format_kernel_stats(text.c_str()));
   }
 }
 

@@ -1,0 +1,63 @@
+//===- kernel_stats.cpp - a kernel's figures as a report ------------------------------------------------===//
+
+#include "tools/kernel_stats.h"
+
+#include "tools/context.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace sluice::tools {
+
+namespace {
+
+using Json = nlohmann::ordered_json; // the classes of instructions keep their order
+
+/// Column titles and numbers of an "instructions" object; classes that the whole kernel lacks have no column.
+struct Columns {
+  std::string titles, numbers;
+};
+
+Columns columns_of(const Json &counts, const Json &whole) {
+  Columns columns;
+  for (const auto &[name, count] : counts.items()) {
+    if (whole.at(name) == 0) continue;
+    const size_t width = std::max<size_t>(name.size(), 4);
+    columns.titles += fmt::format(" {:>{}}", name, width);
+    columns.numbers += fmt::format(" {:>{}}", count.get<uint64_t>(), width);
+  }
+  return columns;
+}
+
+} // namespace
+
+std::string format_kernel_stats(const std::string &json) {
+  const Json stats = Json::parse(json);
+  if (stats.contains("error")) throw ToolError(stats["error"].get<std::string>());
+  auto number = [&](const char *key) { return stats.at(key).get<uint64_t>(); };
+  const Json &occupancy = stats.at("occupancy");
+  std::string text = fmt::format("{}\n  registers  {} VGPR, {} AGPR, {} SGPR; {} VGPR allocated; spills: {} "
+                                 "VGPR, {} SGPR; scratch {} bytes\n",
+                                 stats.at("kernel").get<std::string>(), number("vgprs"), number("agprs"),
+                                 number("sgprs"), number("vgprs_allocated"), number("vgpr_spills"),
+                                 number("sgpr_spills"), number("scratch_bytes"));
+  text += fmt::format(
+      "  LDS        {} bytes; {} workgroups of {} lanes per CU, {} waves per SIMD, limited by {}\n",
+      number("lds_bytes"), occupancy.at("workgroups_per_cu").get<uint64_t>(), number("max_workgroup_threads"),
+      occupancy.at("waves_per_simd").get<uint64_t>(), occupancy.at("limit").get<std::string>());
+  const Json &whole = stats.at("instructions");
+  Columns columns = columns_of(whole, whole);
+  text += fmt::format("  {:<20}{}\n  {:<20}{}\n", "instructions", columns.titles, "whole kernel",
+                      columns.numbers);
+  for (const Json &loop : stats.at("loops")) {
+    if (!loop.at("innermost").get<bool>()) continue;
+    columns = columns_of(loop.at("instructions"), whole);
+    text += fmt::format(
+        "  {:<20}{}  matrix cores busy at most {}% of the time\n",
+        fmt::format("loop {}-{}", loop.at("first").get<std::string>(), loop.at("last").get<std::string>()),
+        columns.numbers, loop.at("bound_percent").get<double>());
+  }
+  return text;
+}
+
+} // namespace sluice::tools

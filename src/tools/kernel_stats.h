@@ -1,0 +1,13 @@
+//===- kernel_stats.h - a kernel's figures as a report --------------------------------------------------===//
+#pragma once
+
+#include <string>
+
+namespace sluice::tools {
+
+/// `json` is what the emulator library's sluice_emulator_kernel_stats says of a kernel. Returns registers,
+/// LDS and occupancy, then a table of instructions: a line for the whole kernel and one per innermost loop
+/// with MFMAs. Throws ToolError if the JSON reports an error.
+std::string format_kernel_stats(const std::string &json);
+
+} // namespace sluice::tools

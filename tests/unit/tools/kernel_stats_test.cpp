@@ -1,0 +1,31 @@
+//===- kernel_stats_test.cpp - the report of `sluice kernels --stats` -----------------------------------===//
+
+#include "tools/context.h"
+#include "tools/kernel_stats.h"
+
+#include <catch2/catch.hpp>
+
+using namespace sluice::tools;
+
+TEST_CASE("a report has the figures of the JSON, and innermost loops only") {
+  const std::string json = R"({"kernel": "k", "target": "gfx942", "vgprs": 248, "agprs": 3, "sgprs": 70,
+    "vgprs_allocated": 256, "lds_bytes": 65536, "scratch_bytes": 12, "vgpr_spills": 1, "sgpr_spills": 2,
+    "max_workgroup_threads": 512,
+    "occupancy": {"workgroups_per_cu": 1, "waves_per_simd": 2, "limit": "LDS"},
+    "instructions": {"total": 1000, "MFMA": 128, "VALU": 500, "SCRATCH": 0},
+    "loops": [
+      {"first": "0x100", "last": "0x900", "innermost": false, "instructions": {"total": 700, "MFMA": 77, "VALU": 5, "SCRATCH": 0}, "bound_percent": 11.5},
+      {"first": "0x200", "last": "0x800", "innermost": true, "instructions": {"total": 600, "MFMA": 64, "VALU": 4, "SCRATCH": 0}, "bound_percent": 87.5}]})";
+  CHECK(
+      format_kernel_stats(json) ==
+      "k\n"
+      "  registers  248 VGPR, 3 AGPR, 70 SGPR; 256 VGPR allocated; spills: 1 VGPR, 2 SGPR; scratch 12 bytes\n"
+      "  LDS        65536 bytes; 1 workgroups of 512 lanes per CU, 2 waves per SIMD, limited by LDS\n"
+      "  instructions         total MFMA VALU\n"
+      "  whole kernel          1000  128  500\n"
+      "  loop 0x200-0x800       600   64    4  matrix cores busy at most 87.5% of the time\n");
+}
+
+TEST_CASE("an error in the JSON is the report's error") {
+  CHECK_THROWS_WITH(format_kernel_stats(R"({"error": "no such kernel"})"), "no such kernel");
+}
