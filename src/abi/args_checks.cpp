@@ -101,8 +101,10 @@ void check_reach(const Shape &shape) {
     last = reach ? checked_add(*last, *reach) : std::nullopt;
     if (!last) bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
   }
-  const std::optional<uint64_t> bytes = checked_multiply(uint64_t(*last) + 1, uint64_t{shape.element_bytes});
-  if (!bytes || !checked_add(reinterpret_cast<uint64_t>(shape.tensor.data), *bytes)) {
+  // Byte offsets are 64-bit signed, and the address of the last byte must not wrap.
+  const auto elements = checked_add<int64_t>(*last, 1);
+  const auto bytes = elements ? checked_multiply<int64_t>(*elements, shape.element_bytes) : std::nullopt;
+  if (!bytes || !checked_add(reinterpret_cast<uint64_t>(shape.tensor.data), uint64_t(*bytes))) {
     invalid(text(shape.name, ".stride"), text(shape.name, " would reach beyond the address space"));
   }
 }

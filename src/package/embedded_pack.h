@@ -6,7 +6,8 @@
 
 namespace sluice::package {
 
-/// The pack that the library was built with; empty if it was built without kernels. Only libsluice.so has it.
+/// The pack that the library was built with. Throws support::Failure (pack_corrupt) if it was built without
+/// kernels. Only libsluice.so has this function.
 std::span<const std::byte> embedded_pack();
 
 } // namespace sluice::package

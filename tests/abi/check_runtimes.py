@@ -1,0 +1,86 @@
+#!/usr/bin/python3
+"""Which HIP runtime and which emulator a context gets, and what a machine without them hears.
+
+usage: check_runtimes.py hip PROBE FOLDER          FOLDER/NUMBER holds a fake libamdhip64.so.NUMBER for 5, 6, 7, 42
+       check_runtimes.py no_gpu PROBE              77 (skipped) if the system has no libamdhip64.so.5 or has a GPU
+       check_runtimes.py no_emulator PROBE LIBRARY LIBRARY is libsluice.so
+"""
+import ctypes
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+
+def probe(command, folders):
+    """(status, field, message, [runtime, mapped files...]); fails if anything else is printed."""
+    environment = {key: value for key, value in os.environ.items() if not key.startswith("LD_")}
+    environment["LD_LIBRARY_PATH"] = ":".join(str(folder) for folder in folders)
+    result = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
+    lines = result.stdout.splitlines()
+    if result.returncode != 0 or result.stderr or len(lines) != 2:
+        sys.exit(f"{command}: exit {result.returncode}\n{result.stdout}{result.stderr}")
+    return *lines[0].split("|"), lines[1].split("|")
+
+
+def expect(what, actual, wanted):
+    if actual != wanted:
+        sys.exit(f"{what}: got {actual}, expected {wanted}")
+    print(f"{what}: {wanted}")
+
+
+def check_hip(program, folder):
+    folder = pathlib.Path(folder)
+    # By soname, the newest first, wherever it is in the search path.
+    for numbers, chosen in (("5", "5"), ("6 5", "6"), ("5 6", "6"), ("5 6 7", "7")):
+        status, _, message, runtime = probe([program, "hip"], [folder / n for n in numbers.split()])
+        expect(f"of {numbers}", (status, runtime), ("SLUICE_OK", [f"libamdhip64.so.{chosen}"] * 2))
+    # One that is in the process already wins over any other, whatever its version, and stays the only one.
+    for loaded in ("5", "42"):
+        path = folder / loaded / f"libamdhip64.so.{loaded}"
+        status, _, message, runtime = probe([program, "hip", path], [folder / "7"])
+        expect(f"with {loaded} loaded", (status, runtime), ("SLUICE_OK", [str(path), path.name]))
+    # A context that needs no HIP loads none.
+    status, _, message, runtime = probe([program, "target"], [folder / "7"])
+    expect("for a target", (status, runtime), ("SLUICE_OK", ["none"]))
+
+
+def check_no_gpu(program):
+    try:
+        ctypes.CDLL("libamdhip64.so.5")
+    except OSError as reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    if pathlib.Path("/dev/kfd").exists():
+        print("skipped: this machine has a GPU")
+        sys.exit(77)
+    status, field, message, _ = probe([program, "hip"], [])
+    expect("status", status, "SLUICE_NO_DEVICE")
+    expect("field", field, "device_ordinal")
+    if "there is no HIP device" not in message:
+        sys.exit(f"unclear message: {message}")
+
+
+def check_no_emulator(program, library):
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(library, folder)  # follows the link; its name is the soname's
+        shutil.copy(library, pathlib.Path(folder) / "libsluice.so.0")
+        shutil.copy(program, pathlib.Path(folder) / "probe")
+        status, field, message, _ = probe([pathlib.Path(folder) / "probe", "emulated"], [folder])
+    expect("status", status, "SLUICE_NO_DEVICE")
+    expect("field", field, "libsluice_emulator.so.0")
+    if f"{folder}/libsluice_emulator.so.0" not in message:
+        sys.exit(f"the message does not say where it looked: {message}")
+
+
+def main():
+    checks = {"hip": check_hip, "no_gpu": check_no_gpu, "no_emulator": check_no_emulator}
+    if len(sys.argv) < 3 or sys.argv[1] not in checks:
+        sys.exit(__doc__)
+    checks[sys.argv[1]](*sys.argv[2:])
+
+
+if __name__ == "__main__":
+    main()

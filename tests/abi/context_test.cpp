@@ -1,0 +1,323 @@
+//===- context_test.cpp - contexts: devices, targets, packs ---------------------------------------------===//
+#include "fixture.h"
+
+#include <cstring>
+
+using namespace sluice::test;
+
+namespace {
+
+/// The refusal of a context; nothing may be left behind.
+void check_create_refused(const sluice_context_desc &desc, sluice_status status, const std::string &field,
+                          const std::string &message) {
+  Error error;
+  sluice_context *context = reinterpret_cast<sluice_context *>(device_memory);
+  check_refusal(sluice_context_create(&desc, &context, &error), error, status, field, message);
+  CHECK(context == nullptr);
+}
+
+sluice_device_info device_of(const ContextHandle &context) {
+  sluice_device_info info;
+  sluice_device_info_init(&info, sizeof info);
+  REQUIRE(sluice_context_device(context.get(), &info, nullptr) == SLUICE_OK);
+  return info;
+}
+
+} // namespace
+
+TEST_CASE("a target is a chip by name, without any device", "[context]") {
+  const ContextHandle context = target_context();
+  const sluice_device_info info = device_of(context);
+  CHECK(info.kind == SLUICE_DEVICE_TARGET);
+  CHECK(info.ordinal == -1);
+  CHECK(info.compute_units == 304);
+  CHECK(info.wave_size == 64);
+  CHECK(info.lds_bytes == 65536);
+  CHECK(info.hip_runtime_version == 0);
+  CHECK(std::string(info.chip) == "gfx942");
+  CHECK(std::string(info.arch) == "gfx942");
+  CHECK(std::string(info.name) == "");
+  CHECK(std::string(info.runtime) == "none");
+  CHECK(sluice_context_hip_symbol(context.get(), "hipMalloc") == nullptr);
+}
+
+TEST_CASE("targets that are none are refused", "[context]") {
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
+  for (const char *target : {"gfx942", "gfx942:", "gfx942:0", "gfx942:-1", "gfx942:304x", ":304", ""}) {
+    desc.target = target;
+    const bool no_chip = std::strcmp(target, ":304") == 0;
+    check_create_refused(desc, no_chip ? SLUICE_WRONG_ARCH : SLUICE_INVALID_ARGUMENT, "target",
+                         no_chip ? "nearest supported chip: gfx942" : "as in gfx942:304");
+  }
+  desc.target = "gfx1100:96";
+  check_create_refused(desc, SLUICE_WRONG_ARCH, "target", "nearest supported chip: gfx942");
+}
+
+TEST_CASE("a HIP device is described as its runtime reports it", "[context]") {
+  FakeHip hip;
+  hip.device_count = 3;
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.device_ordinal = 2;
+  const sluice_device_info info = device_of(make_context(desc));
+  CHECK(info.kind == SLUICE_DEVICE_HIP);
+  CHECK(info.ordinal == 2);
+  CHECK(info.compute_units == 304);
+  CHECK(info.wave_size == 64);
+  CHECK(info.lds_bytes == 65536);
+  CHECK(info.hip_runtime_version == 60300000);
+  CHECK(std::string(info.chip) == "gfx942");
+  CHECK(std::string(info.arch) == "gfx942:sramecc+:xnack-");
+  CHECK(std::string(info.name) == "Fake Instinct");
+  CHECK(std::string(info.runtime) == "caller");
+  CHECK(hip.count("hipSetDevice") == 0);
+}
+
+TEST_CASE("the old layout of device properties is read where there is no new one", "[context]") {
+  FakeHip hip;
+  hip.missing = {"hipGetDevicePropertiesR0600", "hipDeviceGetName", "hipRuntimeGetVersion",
+                 "hipGetErrorName"};
+  const sluice_device_info info = device_of(fake_context());
+  CHECK(std::string(info.arch) == "gfx942:sramecc+:xnack-");
+  CHECK(std::string(info.name) == "");
+  CHECK(info.hip_runtime_version == 0);
+}
+
+TEST_CASE("every required entry point that is missing is NO_DEVICE naming it", "[context]") {
+  FakeHip hip;
+  const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  for (const char *name :
+       {"hipInit", "hipGetDeviceCount", "hipGetDevice", "hipSetDevice", "hipDeviceGetAttribute",
+        "hipModuleLoadData", "hipModuleUnload", "hipModuleGetFunction", "hipModuleLaunchKernel",
+        "hipStreamWaitEvent", "hipStreamIsCapturing", "hipEventRecord"}) {
+    hip.missing = {name};
+    check_create_refused(desc, SLUICE_NO_DEVICE, name, std::string("has no entry point ") + name);
+  }
+  hip.missing = {"hipGetDevicePropertiesR0600", "hipGetDeviceProperties"};
+  check_create_refused(desc, SLUICE_NO_DEVICE, "hipGetDeviceProperties",
+                       "has no entry point hipGetDeviceProperties");
+}
+
+TEST_CASE("a machine without a GPU is NO_DEVICE, other errors are HIP", "[context]") {
+  FakeHip hip;
+  const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  for (const char *call : {"hipInit", "hipGetDeviceCount"}) {
+    for (const int code : {100, 101}) {
+      hip.failing = {{call, code}};
+      check_create_refused(desc, SLUICE_NO_DEVICE, "device_ordinal",
+                           std::string(call) + " of caller returned " + std::to_string(code));
+    }
+    hip.failing = {{call, 719}};
+    check_create_refused(desc, SLUICE_HIP, "",
+                         std::string(call) + " failed with hipErrorLaunchFailure (719)");
+  }
+  Error error;
+  sluice_context *context = nullptr;
+  sluice_context_create(&desc, &context, &error);
+  CHECK(error.hip_code == 719);
+  hip.failing = {};
+  hip.device_count = 0;
+  check_create_refused(desc, SLUICE_NO_DEVICE, "device_ordinal", "device_ordinal is 0; caller has 0 devices");
+}
+
+TEST_CASE("a device ordinal that does not exist is refused", "[context]") {
+  FakeHip hip;
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  for (const int ordinal : {1, -1}) {
+    desc.device_ordinal = ordinal;
+    check_create_refused(desc, SLUICE_NO_DEVICE, "device_ordinal",
+                         "device_ordinal is " + std::to_string(ordinal) + "; caller has 1 device");
+  }
+}
+
+TEST_CASE("a device without kernels in the pack is WRONG_ARCH", "[context]") {
+  FakeHip hip;
+  for (const char *arch : {"gfx90a:sramecc+:xnack-", "gfx9420", "gfx94", ""}) {
+    hip.arch = arch;
+    check_create_refused(context_desc(SLUICE_DEVICE_HIP), SLUICE_WRONG_ARCH, "device",
+                         std::string("the device is ") + arch + "; the kernel pack has kernels for gfx942");
+  }
+}
+
+TEST_CASE("descriptions that contradict themselves are refused", "[context]") {
+  FakeHip hip;
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.kind = 0;
+  check_create_refused(desc, SLUICE_INVALID_ARGUMENT, "kind", "kind is missing");
+  desc.kind = 4;
+  check_create_refused(desc, SLUICE_UNSUPPORTED, "kind", "kind is 4; nearest supported");
+  desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.flags = 2;
+  check_create_refused(desc, SLUICE_NEWER_STRUCT, "flags", "flags is 0x2");
+  desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.target = nullptr;
+  check_create_refused(desc, SLUICE_INVALID_ARGUMENT, "target", "target is NULL");
+  desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.device_ordinal = 1;
+  check_create_refused(desc, SLUICE_INVALID_ARGUMENT, "device_ordinal", "a target has no devices");
+  desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.hip_resolver = FakeHip::resolve;
+  check_create_refused(desc, SLUICE_INVALID_ARGUMENT, "hip_resolver", "only SLUICE_DEVICE_HIP takes one");
+  desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.hip_resolver_user = &desc;
+  check_create_refused(desc, SLUICE_INVALID_ARGUMENT, "hip_resolver_user", "hip_resolver is NULL");
+  desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.target = "gfx942:304";
+  check_create_refused(desc, SLUICE_INVALID_ARGUMENT, "target", "only SLUICE_DEVICE_TARGET has one");
+  desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.pack = nullptr;
+  check_create_refused(desc, SLUICE_INVALID_ARGUMENT, "pack", "pack is NULL, but pack_bytes is");
+
+  Error error;
+  desc = context_desc(SLUICE_DEVICE_TARGET);
+  check_refusal(sluice_context_create(&desc, nullptr, &error), error, SLUICE_INVALID_ARGUMENT, "out",
+                "out is NULL");
+  sluice_context_destroy(nullptr);
+}
+
+TEST_CASE("a truncated or altered pack is PACK_CORRUPT", "[context]") {
+  std::vector<std::byte> pack = test_pack();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  make_context(desc);
+  for (const size_t length :
+       {size_t{0}, size_t{1}, size_t{47}, size_t{48}, pack.size() / 2, pack.size() - 1}) {
+    desc.pack_bytes = length;
+    check_create_refused(desc, SLUICE_PACK_CORRUPT, "pack",
+                         length < 48 ? "less than its header" : "bytes instead of");
+  }
+  desc.pack_bytes = pack.size();
+  const struct {
+    size_t at;
+    const char *message;
+  } flips[] = {{0, "wrong magic"},
+               {9, "the header's checksum"},
+               {100, "the manifest's checksum"},
+               {pack.size() - 1, "the checksum of attn_fwd_f16_d64_q256_kv64_w8"}};
+  for (const auto &flip : flips) {
+    pack[flip.at] ^= std::byte{4};
+    check_create_refused(desc, SLUICE_PACK_CORRUPT, "pack", flip.message);
+    pack[flip.at] ^= std::byte{4};
+  }
+}
+
+TEST_CASE("a pack made for another argument layout is PACK_CORRUPT", "[context]") {
+  const auto check = [](void (*change)(sluice::package::KernelEntry &), const char *message) {
+    sluice::package::PackWriter writer("test", "22.1.8");
+    sluice::package::KernelEntry entry = kernel_entry("f16", 128, 8);
+    change(entry);
+    add_fake_kernel(writer, entry);
+    const std::vector<std::byte> pack = writer.finish();
+    sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
+    desc.pack = pack.data();
+    desc.pack_bytes = pack.size();
+    check_create_refused(desc, SLUICE_PACK_CORRUPT, "pack", message);
+  };
+  check([](auto &entry) { entry.kernarg_hash ^= 1; }, "takes arguments of layout");
+  check([](auto &entry) { entry.kernarg_bytes += 8; }, "takes arguments of layout");
+  check([](auto &entry) { entry.threads = 0; }, "claims workgroups of 0 lanes");
+  check([](auto &entry) { entry.threads = 2048; }, "claims workgroups of 2048 lanes");
+}
+
+TEST_CASE("only the kernels of the device's chip count", "[context]") {
+  sluice::package::PackWriter writer("test", "22.1.8");
+  add_fake_kernel(writer, kernel_entry("f16", 128, 8), "gfx942");
+  add_fake_kernel(writer, kernel_entry("f16", 128, 4), "gfx950");
+  const std::vector<std::byte> pack = writer.finish();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  const ContextHandle context = make_context(desc);
+  uint32_t count = 0;
+  REQUIRE(sluice_list_kernels(context.get(), 0, nullptr, &count, nullptr) == SLUICE_OK);
+  CHECK(count == 1);
+}
+
+TEST_CASE("HIP entry points are handed out by name", "[context]") {
+  FakeHip hip;
+  const ContextHandle context = fake_context();
+  CHECK(sluice_context_hip_symbol(context.get(), "hipEventRecord") ==
+        FakeHip::resolve("hipEventRecord", nullptr));
+  CHECK(sluice_context_hip_symbol(context.get(), "hipNoSuchThing") == nullptr);
+  CHECK(sluice_context_hip_symbol(context.get(), nullptr) == nullptr);
+  CHECK(sluice_context_hip_symbol(nullptr, "hipEventRecord") == nullptr);
+}
+
+TEST_CASE("kernels are loaded once, on the context's device, and unloaded with the last user", "[context]") {
+  FakeHip hip;
+  hip.device_count = 4;
+  hip.current_device = 1;
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.device_ordinal = 3;
+  ContextHandle context = make_context(desc);
+  CHECK(hip.loaded_modules == 0);
+  hip.forget_calls();
+  PlanHandle plan = make_plan(context, good_problem());
+  CHECK(hip.call_names() == std::vector<std::string>{"hipGetDevice", "hipSetDevice", "hipModuleLoadData",
+                                                     "hipModuleGetFunction", "hipSetDevice"});
+  CHECK(hip.functions == std::vector<std::string>{"attn_fwd_f16_d128_q256_kv64_w8"});
+  CHECK(hip.current_device == 1);
+
+  hip.forget_calls();
+  const PlanHandle again = make_plan(context, good_problem());
+  CHECK(hip.call_count == 0);
+
+  REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+  CHECK(hip.loaded_modules == 8);
+  hip.forget_calls();
+  REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+  sluice_problem other = good_problem();
+  other.max_q_len = 1;
+  const PlanHandle preloaded = make_plan(context, other);
+  CHECK(hip.call_count == 0);
+
+  // The plans keep what they need.
+  context.reset();
+  CHECK(hip.loaded_modules == 8);
+  const sluice_args args = good_args();
+  const sluice_launch launch = good_launch();
+  CHECK(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
+}
+
+TEST_CASE("destroying context and plans unloads all modules", "[context]") {
+  FakeHip hip;
+  {
+    const ContextHandle context = fake_context();
+    const PlanHandle plan = make_plan(context, good_problem());
+    REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+    CHECK(hip.loaded_modules == 8);
+  }
+  CHECK(hip.loaded_modules == 0);
+}
+
+TEST_CASE("preloading one problem loads its kernel; a target has nothing to load onto", "[context]") {
+  FakeHip hip;
+  const ContextHandle context = fake_context();
+  const sluice_problem problem = good_problem();
+  REQUIRE(sluice_preload(context.get(), &problem, nullptr) == SLUICE_OK);
+  CHECK(hip.functions == std::vector<std::string>{"attn_fwd_f16_d128_q256_kv64_w8"});
+  Error error;
+  check_refusal(sluice_preload(target_context().get(), nullptr, &error), error, SLUICE_NO_DEVICE, "context",
+                "there is no device to load kernels onto");
+}
+
+TEST_CASE("a kernel that HIP does not load is an error, and leaves nothing behind", "[context]") {
+  FakeHip hip;
+  const ContextHandle context = fake_context();
+  const sluice_problem problem = good_problem();
+  sluice_plan *plan = nullptr;
+  const auto check = [&](const char *call, int code, sluice_status status) {
+    hip.failing = {{call, code}};
+    Error error;
+    check_refusal(sluice_plan_create(context.get(), &problem, &plan, &error), error, status,
+                  "attn_fwd_f16_d128_q256_kv64_w8", std::string(call) + " failed with ");
+    CHECK(error.hip_code == code);
+    CHECK(plan == nullptr);
+    CHECK(hip.loaded_modules == 0);
+  };
+  check("hipModuleLoadData", 2, SLUICE_HIP);
+  check("hipModuleLoadData", 209, SLUICE_WRONG_ARCH);
+  check("hipModuleGetFunction", 500, SLUICE_HIP);
+  hip.failing = {};
+  CHECK(make_plan(context, problem) != nullptr);
+}

@@ -1,0 +1,58 @@
+//===- probe.cpp - makes one context and says what came of it -------------------------------------------===//
+//
+// usage: probe hip|emulated|target [LIBRARY]    LIBRARY is opened first, as by the process that links
+// libsluice.so
+//
+// Prints two lines: status, field and message; then where HIP comes from and the libamdhip64 files that are
+// mapped.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "support/test_pack.h"
+
+#include <sluice/sluice.h>
+
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include <dlfcn.h>
+
+int main(int argc, char **argv) {
+  if (argc < 2) return 2;
+  if (argc > 2 && dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) == nullptr) {
+    std::fprintf(stderr, "%s\n", dlerror());
+    return 2;
+  }
+  const std::vector<std::byte> pack = sluice::test::test_pack();
+  sluice_context_desc desc;
+  sluice_context_desc_init(&desc, sizeof desc);
+  desc.kind = std::strcmp(argv[1], "hip") == 0        ? SLUICE_DEVICE_HIP
+              : std::strcmp(argv[1], "emulated") == 0 ? SLUICE_DEVICE_EMULATED
+                                                      : SLUICE_DEVICE_TARGET;
+  if (desc.kind == SLUICE_DEVICE_TARGET) desc.target = "gfx942:304";
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  sluice_error error;
+  sluice_error_init(&error, sizeof error);
+  sluice_context *context = nullptr;
+  const sluice_status status = sluice_context_create(&desc, &context, &error);
+  std::printf("%s|%s|%s\n", sluice_status_name(status), error.field, error.message);
+
+  sluice_device_info info;
+  sluice_device_info_init(&info, sizeof info);
+  if (context != nullptr) sluice_context_device(context, &info, nullptr);
+  std::set<std::string> mapped;
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    const size_t name = line.find("libamdhip64");
+    if (name != line.npos) mapped.insert(line.substr(name));
+  }
+  std::printf("%s", info.runtime);
+  for (const std::string &file : mapped)
+    std::printf("|%s", file.c_str());
+  std::printf("\n");
+  sluice_context_destroy(context);
+  return 0;
+}

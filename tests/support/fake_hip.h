@@ -1,0 +1,208 @@
+//===- fake_hip.h - a HIP table that counts and runs nothing --------------------------------------------===//
+//
+// For what the library asks of HIP: which calls, in which order, with which arguments, and what happens when
+// one fails. HIP functions have no user pointer, so there is one FakeHip at a time, found through a global. A
+// call records itself without allocating.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "package/kernargs.h"
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sluice::test {
+
+class FakeHip {
+public:
+  struct Call {
+    const char *name;
+    void *stream; // of the stream and event functions and of launches
+    void *event;
+  };
+
+  struct Launch {
+    void *function;
+    unsigned grid[3];
+    unsigned block[3];
+    unsigned dynamic_lds_bytes;
+    void *stream;
+    size_t kernarg_bytes;
+    package::AttentionKernargs kernargs;
+  };
+
+  FakeHip() {
+    if (current != nullptr) throw std::logic_error("there is a FakeHip already");
+    current = this;
+  }
+  FakeHip(const FakeHip &) = delete;
+  FakeHip &operator=(const FakeHip &) = delete;
+  ~FakeHip() { current = nullptr; }
+
+  // What the device is like.
+  int device_count = 1;
+  int current_device = 0;
+  std::string arch = "gfx942:sramecc+:xnack-";
+  std::set<void *> capturing;
+  std::set<std::string, std::less<>> missing;      // entry points that do not exist
+  std::map<std::string, int, std::less<>> failing; // entry points that return this error
+
+  // What has happened.
+  std::array<Call, 256> calls = {};
+  size_t call_count = 0;
+  Launch launch = {};                 // the last
+  std::vector<std::string> functions; // names asked for, in order; their handles count from 1
+  size_t loaded_modules = 0;
+
+  void forget_calls() { call_count = 0; }
+
+  size_t count(std::string_view name) const {
+    size_t n = 0;
+    for (size_t i = 0; i < call_count; ++i)
+      n += calls[i].name == name;
+    return n;
+  }
+
+  std::vector<std::string> call_names() const {
+    std::vector<std::string> names;
+    for (size_t i = 0; i < call_count; ++i)
+      names.push_back(calls[i].name);
+    return names;
+  }
+
+  static void *handle(size_t number) { return reinterpret_cast<void *>(number); }
+
+  /// A sluice_hip_resolver; the user pointer is not used.
+  static void *resolve(const char *name, void *) {
+    struct Entry {
+      const char *name;
+      void *function;
+    };
+#define SLUICE_ENTRY(function)                                                                               \
+  Entry { #function, reinterpret_cast<void *>(&function) }
+    static const Entry entries[] = {
+        SLUICE_ENTRY(hipInit),
+        SLUICE_ENTRY(hipGetDeviceCount),
+        SLUICE_ENTRY(hipGetDevice),
+        SLUICE_ENTRY(hipSetDevice),
+        SLUICE_ENTRY(hipDeviceGetAttribute),
+        SLUICE_ENTRY(hipGetDevicePropertiesR0600),
+        SLUICE_ENTRY(hipGetDeviceProperties),
+        SLUICE_ENTRY(hipDeviceGetName),
+        SLUICE_ENTRY(hipRuntimeGetVersion),
+        SLUICE_ENTRY(hipGetErrorName),
+        SLUICE_ENTRY(hipModuleLoadData),
+        SLUICE_ENTRY(hipModuleUnload),
+        SLUICE_ENTRY(hipModuleGetFunction),
+        SLUICE_ENTRY(hipModuleLaunchKernel),
+        SLUICE_ENTRY(hipStreamWaitEvent),
+        SLUICE_ENTRY(hipStreamIsCapturing),
+        SLUICE_ENTRY(hipEventRecord),
+    };
+#undef SLUICE_ENTRY
+    if (current->missing.contains(std::string_view(name))) return nullptr;
+    for (const Entry &entry : entries) {
+      if (std::strcmp(entry.name, name) == 0) return entry.function;
+    }
+    return nullptr;
+  }
+
+private:
+  static inline FakeHip *current = nullptr;
+
+  static int called(const char *name, void *stream = nullptr, void *event = nullptr) {
+    if (current->call_count < current->calls.size())
+      current->calls[current->call_count] = {name, stream, event};
+    ++current->call_count;
+    const auto failing = current->failing.find(std::string_view(name));
+    return failing == current->failing.end() ? 0 : failing->second;
+  }
+
+  static int hipInit(unsigned) { return called(__func__); }
+  static int hipGetDeviceCount(int *count) {
+    *count = current->device_count;
+    return called(__func__);
+  }
+  static int hipGetDevice(int *device) {
+    *device = current->current_device;
+    return called(__func__);
+  }
+  static int hipSetDevice(int device) {
+    current->current_device = device;
+    return called(__func__);
+  }
+  static int hipDeviceGetAttribute(int *value, int attribute, int) {
+    *value = attribute == 63 ? 304 : attribute == 74 ? 65536 : attribute == 87 ? 64 : -1;
+    return called(__func__);
+  }
+  static int hipGetDevicePropertiesR0600(void *properties, int) {
+    std::strcpy(static_cast<char *>(properties) + 1160, current->arch.c_str());
+    return called(__func__);
+  }
+  static int hipGetDeviceProperties(void *properties, int) {
+    std::strcpy(static_cast<char *>(properties) + 396, current->arch.c_str());
+    return called(__func__);
+  }
+  static int hipDeviceGetName(char *name, int bytes, int) {
+    std::strncpy(name, "Fake Instinct", size_t(bytes));
+    return called(__func__);
+  }
+  static int hipRuntimeGetVersion(int *version) {
+    *version = 60300000;
+    return called(__func__);
+  }
+  static const char *hipGetErrorName(int error) {
+    return error == 719 ? "hipErrorLaunchFailure" : "hipErrorOther";
+  }
+  static int hipModuleLoadData(void **module, const void *image) {
+    if (std::memcmp(image, "__CLANG_OFFLOAD_BUNDLE__", 24) != 0) return 200;
+    const int error = called(__func__);
+    if (error == 0) *module = handle(++current->loaded_modules);
+    return error;
+  }
+  static int hipModuleUnload(void *) {
+    --current->loaded_modules;
+    return called(__func__);
+  }
+  static int hipModuleGetFunction(void **function, void *, const char *name) {
+    const int error = called(__func__);
+    current->functions.push_back(name);
+    if (error == 0) *function = handle(current->functions.size());
+    return error;
+  }
+  static int hipModuleLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                                   unsigned block_x, unsigned block_y, unsigned block_z,
+                                   unsigned dynamic_lds_bytes, void *stream, void **parameters,
+                                   void **extra) {
+    Launch &launch = current->launch;
+    launch = {function, {grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes, stream, 0,
+              {}};
+    // Exactly: buffer pointer, its size, end.
+    if (parameters != nullptr || extra[0] != handle(1) || extra[2] != handle(2) || extra[4] != handle(3))
+      return 1;
+    launch.kernarg_bytes = *static_cast<size_t *>(extra[3]);
+    if (launch.kernarg_bytes == sizeof launch.kernargs) {
+      std::memcpy(&launch.kernargs, extra[1], sizeof launch.kernargs);
+    }
+    return called(__func__, stream);
+  }
+  static int hipStreamWaitEvent(void *stream, void *event, unsigned) {
+    return called(__func__, stream, event);
+  }
+  static int hipStreamIsCapturing(void *stream, int *status) {
+    *status = current->capturing.contains(stream) ? 1 : 0;
+    return called(__func__, stream);
+  }
+  static int hipEventRecord(void *event, void *stream) { return called(__func__, stream, event); }
+};
+
+} // namespace sluice::test
