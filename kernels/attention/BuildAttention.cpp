@@ -185,20 +185,23 @@ private:
   /// The masked scores of this lane's row: element [block * 16 + r] belongs to key
   /// firstKey + 32 * block + 8 * (r / 4) + 4 * half + r % 4.
   SmallVector<Value> scores(Value firstKey) {
-    SmallVector<Value> values;
+    // The blocks of 32 keys take turns: consecutive MFMAs then do not wait for one another's result.
+    unsigned blocks = tileKv / 32;
     Value zero = arith::ConstantOp::create(b, DenseElementsAttr::get(accumulator, 0.0f));
-    for (unsigned block = 0; block < tileKv / 32; ++block) {
-      Value tile = zero;
-      Value keyRow = b.add(laneColumn, b.i32(block * 32));
-      for (unsigned step = 0; step < headDim / 16; ++step) {
-        Value column = b.add(b.i32(step * 16), b.mul(half, b.i32(8)));
-        Value eight = LdsReadOp::create(b, chunk, kTile, keyRow, column);
-        tile = mfma(b.slice(eight, 0, 4), query[2 * step], tile);
-        tile = mfma(b.slice(eight, 4, 4), query[2 * step + 1], tile);
-      }
+    SmallVector<Value> tiles(blocks, zero);
+    for (unsigned step = 0; step < headDim / 16; ++step) {
+      Value column = b.add(b.i32(step * 16), b.mul(half, b.i32(8)));
+      SmallVector<Value> keys;
+      for (unsigned block = 0; block < blocks; ++block)
+        keys.push_back(LdsReadOp::create(b, chunk, kTile, b.add(laneColumn, b.i32(block * 32)), column));
+      for (unsigned part = 0; part < 2; ++part)
+        for (auto [tile, eight] : llvm::zip_equal(tiles, keys))
+          tile = mfma(b.slice(eight, 4 * part, 4), query[2 * step + part], tile);
+    }
+    SmallVector<Value> values;
+    for (Value tile : tiles)
       for (unsigned r = 0; r < mfmaResults; ++r)
         values.push_back(b.extract(tile, r));
-    }
     // Masks only where a key of the tile is hidden from a row of the wave.
     Value lastKeyOfTile = b.add(firstKey, b.i32(tileKv - 1));
     return b.branch(
