@@ -10,32 +10,11 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "emulator/exec/mfma.h"
 #include "emulator/isa/disassembler.h"
 
 namespace sluice::emulator {
 
 namespace {
-
-constexpr std::string_view class_names[instruction_class_count] = {
-    "MFMA",  "ACCMOV",  "VALU", "PK32", "TRANS", "LDS_rd",  "LDS_wr", "LDS_x",   "VM_lds", "VM_ld",
-    "VM_st", "SCRATCH", "SALU", "SMEM", "wait",  "barrier", "branch", "setprio", "nop",    "unknown"};
-
-/// MFMAs beyond those the machine executes: clk the matrix core is busy.
-struct Rate {
-  std::string_view shape;
-  uint32_t clk;
-};
-constexpr Rate other_rates[] = {{"32x32x16", 32}, {"16x16x32", 16}}; // i8, fp8 and bf8
-
-uint32_t mfma_clk(std::string_view mnemonic) {
-  if (const auto shape = mfma_shape(mnemonic)) return 4u * shape->passes;
-  const bool eight_bit =
-      mnemonic.find("_i8") != std::string_view::npos || mnemonic.find("8_") != std::string_view::npos;
-  for (const Rate &rate : other_rates)
-    if (eight_bit && mnemonic.find(rate.shape) != std::string_view::npos) return rate.clk;
-  return 0;
-}
 
 struct Decoded {
   uint64_t address;
@@ -44,11 +23,6 @@ struct Decoded {
   std::string mnemonic;
   InstructionClass instruction_class;
 };
-
-bool is_any(std::string_view mnemonic, std::initializer_list<std::string_view> prefixes) {
-  return std::any_of(prefixes.begin(), prefixes.end(),
-                     [&](std::string_view prefix) { return mnemonic.starts_with(prefix); });
-}
 
 uint32_t word_at(std::span<const std::byte> bytes) {
   uint32_t word = 0;
@@ -92,13 +66,8 @@ bool waits_for_all_memory(const Decoded &instruction) {
 InstructionMix mix_of(std::span<const Decoded> instructions) {
   InstructionMix mix;
   for (const Decoded &instruction : instructions) {
-    ++mix.count[size_t(instruction.instruction_class)];
+    mix.add(instruction.instruction_class, instruction.mnemonic);
     mix.waits_for_all_memory = mix.waits_for_all_memory || waits_for_all_memory(instruction);
-    if (instruction.instruction_class != InstructionClass::matrix) continue;
-    ++mix.mfma[instruction.mnemonic];
-    const uint32_t clk = mfma_clk(instruction.mnemonic);
-    mix.mfma_clk += clk;
-    if (clk == 0) ++mix.mfma_of_unknown_rate;
   }
   return mix;
 }
@@ -136,7 +105,7 @@ std::string hex(uint64_t value) {
 std::string mix_json(const InstructionMix &mix) {
   std::string text = "\"instructions\": {\"total\": " + std::to_string(mix.total());
   for (size_t i = 0; i < instruction_class_count; ++i)
-    text += ", " + json_string(class_names[i]) + ": " + std::to_string(mix.count[i]);
+    text += ", " + json_string(class_name(InstructionClass(i))) + ": " + std::to_string(mix.count[i]);
   text += "}, \"mfma\": {";
   const char *separator = "";
   for (const auto &[mnemonic, count] : mix.mfma) {
@@ -152,52 +121,6 @@ std::string mix_json(const InstructionMix &mix) {
 }
 
 } // namespace
-
-std::string_view class_name(InstructionClass instruction_class) {
-  return class_names[size_t(instruction_class)];
-}
-
-InstructionClass classify(std::string_view mnemonic, std::string_view text) {
-  if (is_any(mnemonic, {"v_mfma", "v_smfma"})) return InstructionClass::matrix;
-  if (is_any(mnemonic, {"v_accvgpr"})) return InstructionClass::acc_move;
-  if (is_any(mnemonic, {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"}))
-    return InstructionClass::transcendental;
-  if (mnemonic == "s_nop" || mnemonic == "s_sleep") return InstructionClass::nop;
-  if (mnemonic.starts_with("v_pk_") && mnemonic.ends_with("f32")) return InstructionClass::packed_f32;
-  if (mnemonic.starts_with("v_")) return InstructionClass::valu;
-  if (mnemonic.starts_with("ds_read")) return InstructionClass::lds_read;
-  if (mnemonic.starts_with("ds_write")) return InstructionClass::lds_write;
-  if (mnemonic.starts_with("ds_")) return InstructionClass::lds_other;
-  if (is_any(mnemonic, {"buffer_load", "global_load", "flat_load"}))
-    return mnemonic.find("_lds") != std::string_view::npos || text.ends_with(" lds")
-               ? InstructionClass::memory_to_lds
-               : InstructionClass::memory_load;
-  if (is_any(mnemonic, {"buffer_", "global_", "flat_"})) return InstructionClass::memory_store;
-  if (mnemonic.starts_with("scratch")) return InstructionClass::scratch;
-  if (mnemonic.starts_with("s_waitcnt")) return InstructionClass::wait;
-  if (mnemonic == "s_barrier") return InstructionClass::barrier;
-  if (mnemonic == "s_setprio") return InstructionClass::priority;
-  if (is_any(mnemonic, {"s_cbranch", "s_branch"})) return InstructionClass::branch;
-  if (is_any(mnemonic, {"s_load", "s_buffer_load"})) return InstructionClass::scalar_memory;
-  return InstructionClass::scalar;
-}
-
-uint32_t InstructionMix::total() const {
-  uint32_t sum = 0;
-  for (uint32_t n : count)
-    sum += n;
-  return sum;
-}
-
-uint32_t InstructionMix::issue_clk() const {
-  using enum InstructionClass;
-  return 4 * ((*this)[matrix] + (*this)[valu] + (*this)[packed_f32] + (*this)[acc_move]) +
-         16 * (*this)[transcendental];
-}
-
-double InstructionMix::bound_percent() const {
-  return mfma_clk == 0 ? 0.0 : 100.0 * mfma_clk / std::max(mfma_clk, issue_clk());
-}
 
 KernelStats kernel_stats(std::span<const std::byte> elf, std::string_view name) {
   const package::CodeObject object = package::CodeObject::parse(elf);
@@ -262,7 +185,7 @@ std::string json_string(std::string_view text) {
     if (c == '"' || c == '\\') {
       result += '\\';
       result += c;
-    } else if (uint8_t(c) < 0x20) {
+    } else if (uint8_t(c) < 0x20 || uint8_t(c) > 0x7e) {
       char escape[8];
       std::snprintf(escape, sizeof escape, "\\u%04x", unsigned(uint8_t(c)));
       result += escape;

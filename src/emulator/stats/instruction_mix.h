@@ -1,0 +1,67 @@
+//===- instruction_mix.h - instructions by what they occupy ---------------------------------------------===//
+//
+// Classes by mnemonic, counts by class, and the simplest model of a SIMD: the issue port takes 4 clk for a
+// vector instruction and 16 for a transcendental, while the matrix core works beside it.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace sluice::emulator {
+
+enum class InstructionClass : uint8_t {
+  matrix,
+  acc_move, // v_accvgpr_*
+  valu,
+  packed_f32, // v_pk_*_f32, which cannot run beside an MFMA
+  transcendental,
+  lds_read,
+  lds_write,
+  lds_other,
+  memory_to_lds,
+  memory_load,
+  memory_store, // and atomics
+  scratch,
+  scalar,
+  scalar_memory,
+  wait,
+  barrier,
+  branch,
+  priority,
+  nop,
+  unknown, // bytes that are no instruction
+};
+inline constexpr size_t instruction_class_count = size_t(InstructionClass::unknown) + 1;
+/// "MFMA", "VALU", "LDS_rd", ...
+std::string_view class_name(InstructionClass instruction_class);
+
+/// By mnemonic without its encoding's ending, and the printed line.
+InstructionClass classify(std::string_view mnemonic, std::string_view text);
+
+struct InstructionMix {
+  std::array<uint32_t, instruction_class_count> count{};
+  std::map<std::string, uint32_t> mfma; // by mnemonic
+  uint32_t mfma_clk = 0;                // time the matrix core is busy
+  uint32_t mfma_of_unknown_rate = 0;    // not in mfma_clk
+  bool waits_for_all_memory = false;    // holds an s_waitcnt with vmcnt(0)
+
+  uint32_t operator[](InstructionClass instruction_class) const { return count[size_t(instruction_class)]; }
+  void add(InstructionClass instruction_class, const std::string &mnemonic);
+  uint32_t total() const;
+  /// Time one wave needs the issue port of its SIMD: 4 clk an instruction of the vector kinds, 16 a
+  /// transcendental.
+  uint32_t issue_clk() const;
+  /// Share of the time the matrix core could be busy if waves interleaved perfectly; 0 without MFMAs.
+  double bound_percent() const;
+};
+
+/// Clk an MFMA keeps the matrix core busy; 0 if that is not known.
+uint32_t mfma_clk(std::string_view mnemonic);
+
+} // namespace sluice::emulator

@@ -1,0 +1,185 @@
+//===- kernel_stats_test.cpp - static figures against counts written down by hand -----------------------===//
+
+#include "emulator/stats/instruction_mix.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "emulator/emulator.h"
+#include "emulator/stats/occupancy.h"
+
+using namespace sluice::emulator;
+using Json = nlohmann::json;
+
+namespace {
+
+std::vector<std::byte> read_file(const char *path) {
+  std::ifstream file(path, std::ios::binary);
+  REQUIRE(file);
+  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  const auto *start = reinterpret_cast<const std::byte *>(text.data());
+  return {start, start + text.size()};
+}
+
+const std::vector<std::byte> &loops() {
+  static const std::vector<std::byte> bytes = read_file(SLUICE_CODE_OBJECT_MFMA_LOOP);
+  return bytes;
+}
+
+std::string json(const std::vector<std::byte> &elf, const char *kernel) {
+  std::string text(1 << 16, '\0');
+  const size_t size = sluice_emulator_kernel_stats(elf.data(), elf.size(), kernel, text.data(), text.size());
+  REQUIRE(size <= text.size());
+  text.resize(size - 1);
+  return text;
+}
+
+uint64_t address(const Json &hex) {
+  return std::stoull(hex.get<std::string>(), nullptr, 16);
+}
+
+} // namespace
+
+TEST_CASE("occupancy follows registers, LDS and waves", "[stats]") {
+  struct Row {
+    uint32_t vgprs, lds, threads, workgroups, waves;
+    const char *limit;
+  };
+  for (const Row &row :
+       {Row{64, 0, 256, 8, 8, "waves"}, Row{65, 0, 256, 7, 7, "vgprs"}, Row{128, 0, 256, 4, 4, "vgprs"},
+        Row{168, 0, 256, 3, 3, "vgprs"}, Row{169, 0, 256, 2, 2, "vgprs"}, Row{256, 0, 512, 1, 2, "vgprs"},
+        Row{264, 0, 512, 0, 0, "vgprs"}, Row{512, 0, 256, 1, 1, "vgprs"}, Row{256, 32768, 256, 2, 2, "lds"},
+        Row{64, 65536, 512, 1, 2, "lds"}, Row{64, 32769, 256, 1, 1, "lds"}, Row{64, 65537, 256, 0, 0, "lds"},
+        Row{32, 0, 64, 32, 8, "waves"}, Row{32, 0, 128, 16, 8, "waves"}, Row{32, 4000, 128, 16, 8, "lds"},
+        Row{32, 0, 1, 32, 8, "waves"}, Row{128, 0, 1024, 1, 4, "vgprs"}, Row{520, 0, 64, 0, 0, "vgprs"}}) {
+    INFO(row.vgprs << " VGPRs, " << row.lds << " bytes of LDS, " << row.threads << " threads");
+    const Occupancy got = occupancy(row.vgprs, row.lds, row.threads);
+    CHECK(got.workgroups_per_cu == row.workgroups);
+    CHECK(got.waves_per_simd == row.waves);
+    CHECK(std::string(got.limit) == row.limit);
+  }
+}
+
+TEST_CASE("a kernel's figures are those of its descriptor, metadata and code", "[stats]") {
+  const Json stats = Json::parse(json(loops(), "loops"));
+  CHECK(stats["kernel"] == "loops");
+  CHECK(stats["target"] == "gfx942");
+  CHECK(stats["code_object_version"] == 5);
+  CHECK(stats["vgprs"] == 96);
+  CHECK(stats["agprs"] == 32);
+  CHECK(stats["sgprs"] == 22);
+  CHECK(stats["vgprs_allocated"] == 96);
+  CHECK(stats["accum_offset"] == 64);
+  CHECK(stats["lds_bytes"] == 20480);
+  CHECK(stats["scratch_bytes"] == 16);
+  CHECK(stats["vgpr_spills"] == 4);
+  CHECK(stats["sgpr_spills"] == 2);
+  CHECK(stats["kernarg_bytes"] == 8);
+  CHECK(stats["max_workgroup_threads"] == 256);
+  CHECK(stats["occupancy"]["workgroups_per_cu"] == 3); // 20 KiB of LDS each
+  CHECK(stats["occupancy"]["waves_per_simd"] == 3);
+  CHECK(stats["occupancy"]["limit"] == "lds");
+
+  const Json &whole = stats["instructions"];
+  CHECK(whole["total"] == 40);
+  CHECK(whole["MFMA"] == 4);
+  CHECK(whole["VALU"] == 4);
+  CHECK(whole["SMEM"] == 2);
+  CHECK(whole["wait"] == 3);
+  CHECK(whole["branch"] == 4);
+  CHECK(whole["unknown"] == 0);
+  CHECK(stats["vmcnt0"] == true);
+
+  REQUIRE(stats["loops"].size() == 2); // the third has no MFMA
+  const Json &outer = stats["loops"][0];
+  const Json &inner = stats["loops"][1];
+  CHECK(outer["innermost"] == false);
+  CHECK(inner["innermost"] == true);
+  CHECK(address(outer["first"]) + 12 == address(inner["first"])); // s_mov and one MFMA
+  CHECK(address(inner["last"]) + 16 == address(outer["last"]));
+  CHECK(outer["instructions"]["MFMA"] == 4);
+  CHECK(outer["mfma"]["v_mfma_f32_16x16x16_f16"] == 1);
+  CHECK(outer["mfma_clk"] == 112);
+  CHECK(outer["vmcnt0"] == true);
+  CHECK(inner["vmcnt0"] == false);
+  CHECK(outer["instructions"]["total"] == 34);
+
+  const Json want = {{"total", 28}, {"MFMA", 3},    {"ACCMOV", 1},  {"VALU", 3},    {"PK32", 1},
+                     {"TRANS", 2},  {"LDS_rd", 1},  {"LDS_wr", 1},  {"LDS_x", 1},   {"VM_lds", 2},
+                     {"VM_ld", 1},  {"VM_st", 1},   {"SCRATCH", 1}, {"SALU", 3},    {"SMEM", 1},
+                     {"wait", 1},   {"barrier", 1}, {"branch", 2},  {"setprio", 1}, {"nop", 1},
+                     {"unknown", 0}};
+  CHECK(inner["instructions"] == want);
+  CHECK(inner["mfma"] == Json{{"v_mfma_f32_32x32x8_f16", 2}, {"v_mfma_f32_32x32x16_fp8_fp8", 1}});
+  CHECK(inner["mfma_clk"] == 96);
+  CHECK(inner["mfma_of_unknown_rate"] == 0);
+  CHECK(inner["issue_clk"] == 4 * (3 + 3 + 1 + 1) + 16 * 2);
+  CHECK(inner["bound_percent"] == 100.0);
+}
+
+TEST_CASE("the bound is the share the matrix core could be busy", "[stats]") {
+  InstructionMix mix;
+  CHECK(mix.bound_percent() == 0);
+  mix.count[size_t(InstructionClass::matrix)] = 1;
+  mix.mfma_clk = 32;
+  mix.count[size_t(InstructionClass::transcendental)] = 3;
+  mix.count[size_t(InstructionClass::valu)] = 3;
+  CHECK(mix.issue_clk() == 64);
+  CHECK(mix.bound_percent() == 50.0);
+}
+
+TEST_CASE("instructions are sorted into classes by mnemonic", "[stats]") {
+  CHECK(class_name(classify("v_mfma_f32_16x16x16_f16", "")) == "MFMA");
+  CHECK(class_name(classify("v_exp_f32", "")) == "TRANS");
+  CHECK(class_name(classify("v_sqrt_f64", "")) == "TRANS");
+  CHECK(class_name(classify("v_expansion_of_nothing", "")) == "VALU");
+  CHECK(class_name(classify("v_pk_fma_f32", "")) == "PK32");
+  CHECK(class_name(classify("v_pk_fma_f16", "")) == "VALU");
+  CHECK(class_name(classify("v_readlane_b32", "")) == "VALU");
+  CHECK(class_name(classify("buffer_load_dword", "buffer_load_dword v0, s[0:3], 0 offen lds")) == "VM_lds");
+  CHECK(class_name(classify("buffer_load_dword", "buffer_load_dword v0, v1, s[0:3], 0 offen")) == "VM_ld");
+  CHECK(class_name(classify("global_load_lds_dword", "")) == "VM_lds");
+  CHECK(class_name(classify("global_atomic_add", "")) == "VM_st");
+  CHECK(class_name(classify("buffer_store_dword", "")) == "VM_st");
+  CHECK(class_name(classify("ds_read2_b64", "")) == "LDS_rd");
+  CHECK(class_name(classify("ds_add_u32", "")) == "LDS_x");
+  CHECK(class_name(classify("s_waitcnt_depctr", "")) == "wait");
+  CHECK(class_name(classify("s_buffer_load_dwordx4", "")) == "SMEM");
+  CHECK(class_name(classify("s_cbranch_execz", "")) == "branch");
+  CHECK(class_name(classify("s_endpgm", "")) == "SALU");
+}
+
+TEST_CASE("failures come as an error in the JSON", "[stats]") {
+  auto error = [](const std::vector<std::byte> &elf, const char *kernel) {
+    return Json::parse(json(elf, kernel))["error"].get<std::string>();
+  };
+  CHECK(error(loops(), "no \"such\"") == "the code object has no kernel 'no \"such\"'");
+  CHECK(error({}, "loops").find("code object: ") == 0);
+  CHECK(error(std::vector<std::byte>(100), "loops").find("magic") != std::string::npos);
+  CHECK(sluice_emulator_kernel_stats(nullptr, 0, nullptr, nullptr, 0) > 10);
+  std::vector<char> small(10, 'x');
+  CHECK(sluice_emulator_kernel_stats(loops().data(), loops().size(), "loops", small.data(), small.size()) ==
+        json(loops(), "loops").size() + 1);
+  CHECK(small[0] == '\0');
+}
+
+TEST_CASE("disassembly is text by line, and an unknown kernel an error", "[stats]") {
+  auto disassembly = [](const char *kernel) {
+    std::string text(1 << 16, '\0');
+    const size_t size =
+        sluice_emulator_disassemble(loops().data(), loops().size(), kernel, text.data(), text.size());
+    REQUIRE(size <= text.size());
+    text.resize(size - 1);
+    return text;
+  };
+  const std::string text = disassembly("loops");
+  INFO(text);
+  CHECK(std::count(text.begin(), text.end(), '\n') >= 39);
+  CHECK(text.find("v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], a[0:15]") != std::string::npos);
+  CHECK(text.find("s_endpgm") != std::string::npos);
+  CHECK(disassembly("other").find("error: ") == 0);
+}
