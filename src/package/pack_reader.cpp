@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include <zstd.h>
+#include <zstd_errors.h>
 
 namespace sluice::package {
 namespace {
@@ -133,7 +135,10 @@ std::vector<std::byte> PackReader::bundle(const PackedKernel &kernel) const {
   }
   std::vector<std::byte> out(kernel.bundle_bytes);
   const size_t size = ZSTD_decompress(out.data(), out.size(), compressed.data(), compressed.size());
-  if (ZSTD_isError(size)) corrupt(support::text("the bundle of ", name, ": zstd: ", ZSTD_getErrorName(size)));
+  if (ZSTD_isError(size)) {
+    if (ZSTD_getErrorCode(size) == ZSTD_error_memory_allocation) throw std::bad_alloc();
+    corrupt(support::text("the bundle of ", name, ": zstd: ", ZSTD_getErrorName(size)));
+  }
   if (size != out.size()) {
     corrupt(support::text("the bundle of ", name, " has ", size, " bytes instead of ", out.size()));
   }

@@ -55,12 +55,14 @@ public:
   std::set<void *> capturing;
   std::set<std::string, std::less<>> missing;      // entry points that do not exist
   std::map<std::string, int, std::less<>> failing; // entry points that return this error
+  bool keeps_function_names = true;                // that allocates
 
   // What has happened.
   std::array<Call, 256> calls = {};
   size_t call_count = 0;
   Launch launch = {};                 // the last
-  std::vector<std::string> functions; // names asked for, in order; their handles count from 1
+  std::vector<std::string> functions; // names asked for, in order
+  size_t function_count = 0;          // handles count from 1
   size_t loaded_modules = 0;
 
   void forget_calls() { call_count = 0; }
@@ -175,8 +177,8 @@ private:
   }
   static int hipModuleGetFunction(void **function, void *, const char *name) {
     const int error = called(__func__);
-    current->functions.push_back(name);
-    if (error == 0) *function = handle(current->functions.size());
+    if (current->keeps_function_names) current->functions.push_back(name);
+    if (error == 0) *function = handle(++current->function_count);
     return error;
   }
   static int hipModuleLaunchKernel(void *function, unsigned grid_x, unsigned grid_y, unsigned grid_z,

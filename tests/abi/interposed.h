@@ -1,0 +1,27 @@
+//===- interposed.h - counts, and fails, allocations and locks of the whole process ---------------------===//
+//
+// A program that links interposed.cpp defines malloc and the locks itself, so that every use passes there,
+// the library's included. Not for sanitizer builds, which do the same.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::test {
+
+struct Interposed {
+  std::atomic<size_t> allocations = 0;
+  std::atomic<size_t> locks = 0;
+  std::atomic<int64_t> blocks = 0; // allocated and not freed
+  /// The allocation with this number, counted from 0 as `allocations`, and all behind it fail.
+  std::atomic<size_t> first_failing = SIZE_MAX;
+
+  void start_counting() { allocations = locks = 0; }
+};
+
+extern Interposed interposed;
+
+} // namespace sluice::test
