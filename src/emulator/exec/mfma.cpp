@@ -73,7 +73,8 @@ std::string plain_spelling(std::string_view mnemonic) {
 
 struct Half {
   int32_t mantissa; // signed; the value is mantissa * 2^(exponent - fraction bits)
-  int32_t exponent;
+  int16_t exponent;
+  uint16_t bits;
   bool finite;
 };
 
@@ -85,14 +86,13 @@ Half decode(MfmaInput input, uint16_t bits) {
   const int32_t field = (bits >> fraction_bits) & exponent_mask;
   int32_t mantissa = bits & ((1 << fraction_bits) - 1);
   if (field != 0) mantissa |= 1 << fraction_bits;
-  return {bits >> 15 ? -mantissa : mantissa, std::max(field, 1) - bias, field != exponent_mask};
+  return {bits >> 15 ? -mantissa : mantissa, int16_t(std::max(field, 1) - bias), bits,
+          field != exponent_mask};
 }
 
-double half_value(MfmaInput input, uint16_t bits) {
-  if (input == MfmaInput::bf16) return double(std::bit_cast<float>(uint32_t(bits) << 16));
-  const Half half = decode(input, bits);
-  const double sign = bits >> 15 ? -1.0 : 1.0;
-  if (!half.finite) return (bits & 0x3ff) != 0 ? NAN : sign * INFINITY;
+double value_of(MfmaInput input, const Half &half) {
+  if (input == MfmaInput::bf16) return double(std::bit_cast<float>(uint32_t(half.bits) << 16));
+  if (!half.finite) return (half.bits & 0x3ff) != 0 ? NAN : half.bits >> 15 ? -INFINITY : INFINITY;
   return std::ldexp(double(half.mantissa), half.exponent - 10);
 }
 
@@ -114,17 +114,99 @@ double power_of_two(int32_t exponent) {
   return std::bit_cast<double>(uint64_t(exponent + 1023) << 52);
 }
 
+uint32_t group_size(const MfmaShape &shape) {
+  return std::min<uint32_t>(shape.k, detail::mfma_group);
+}
+
+/// The elements of one row of A or column of B that one group takes.
+struct GroupElements {
+  Half element[detail::mfma_group];
+};
+
+/// `index` is the row (column); in a group the elements' runs of four lie `extent` lanes apart.
+GroupElements group_elements(const MfmaShape &shape, const uint32_t *registers, uint32_t block,
+                             uint32_t index, uint32_t group) {
+  GroupElements elements;
+  for (uint32_t t = 0; t < group_size(shape); ++t) {
+    const uint32_t k = group * detail::mfma_group + t;
+    elements.element[t] =
+        decode(shape.input, detail::half_element(registers, index + shape.m * (block + k / 4), k % 4));
+  }
+  return elements;
+}
+
+/// Steps 1 to 4 for one element: the products of `count` elements of A and B, and the accumulator so far
+/// (bits of an f32). Returns the bits of the new accumulator.
+uint32_t group_sum(MfmaInput input, const GroupElements &a, const GroupElements &b, uint32_t count,
+                   uint32_t c) {
+  constexpr int32_t nothing = -4096; // the exponent of a zero: below every other
+  const int32_t product_fraction_bits = input == MfmaInput::f16 ? 20 : 14;
+  int32_t mantissas[detail::mfma_group];
+  int32_t exponents[detail::mfma_group];
+  int32_t largest = nothing;
+  bool finite = f32_finite(c);
+  for (uint32_t k = 0; k < count; ++k) {
+    const Half &x = a.element[k];
+    const Half &y = b.element[k];
+    finite = finite && x.finite && y.finite;
+    mantissas[k] = x.mantissa * y.mantissa;
+    exponents[k] = x.exponent + y.exponent;
+    if (mantissas[k] != 0) largest = std::max(largest, exponents[k]);
+  }
+  const double c_value = double(std::bit_cast<float>(c));
+  if (!finite) {
+    double sum = c_value;
+    for (uint32_t k = 0; k < count; ++k)
+      sum += value_of(input, a.element[k]) * value_of(input, b.element[k]);
+    return f32_bits(sum);
+  }
+
+  // A product that no f32 can hold counts as infinite (bf16 only).
+  bool positive_infinity = false;
+  bool negative_infinity = false;
+  int64_t sum = 0;
+  for (uint32_t k = 0; k < count; ++k) {
+    if (mantissas[k] == 0) continue;
+    const int64_t magnitude = std::abs(int64_t(mantissas[k]));
+    if (exponents[k] >= 127 && magnitude >> (product_fraction_bits + 128 - std::min(exponents[k], 142)) != 0)
+      (mantissas[k] > 0 ? positive_infinity : negative_infinity) = true;
+    const int64_t cut = shift_floor(magnitude << (24 - product_fraction_bits), exponents[k] - largest);
+    sum += mantissas[k] > 0 ? cut : -cut;
+  }
+  if (positive_infinity && negative_infinity) return detail::canonical_nan;
+  if (positive_infinity) return 0x7f800000;
+  if (negative_infinity) return 0xff800000;
+
+  int32_t c_exponent = nothing;
+  int64_t c_mantissa = 0;
+  if ((c & 0x7fffffff) != 0) {
+    const int32_t field = (c >> 23) & 255;
+    c_exponent = std::max(field, 1) - 127;
+    c_mantissa = (c & 0x7fffff) | (field != 0 ? 0x800000 : 0);
+    if (c >> 31) c_mantissa = -c_mantissa;
+  }
+  const int32_t common = std::max(largest, c_exponent);
+  if (common == nothing) return 0;
+  const int64_t total =
+      shift_floor(sum << 7, largest - common) + shift_floor(c_mantissa << 1, c_exponent - common) * 128;
+  return f32_bits(double(total) * power_of_two(common - 31));
+}
+
 void mfma_half_portable(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
                         const uint32_t *c, uint32_t c_constant) {
   const uint32_t groups = (shape.k + detail::mfma_group - 1) / detail::mfma_group;
+  GroupElements columns[32];
   for (uint32_t block = 0; block < shape.blocks; ++block)
-    for (uint32_t i = 0; i < shape.m; ++i) {
-      const uint32_t row = detail::c_row(shape, block, i);
-      for (uint32_t j = 0; j < shape.n; ++j) {
-        uint32_t sum = c ? c[row + j] : c_constant;
-        for (uint32_t group = 0; group < groups; ++group)
-          sum = detail::redo_element(shape, a, b, block, i, j, group, sum);
-        d[row + j] = sum;
+    for (uint32_t group = 0; group < groups; ++group) {
+      for (uint32_t j = 0; j < shape.n; ++j)
+        columns[j] = group_elements(shape, b, block, j, group);
+      for (uint32_t i = 0; i < shape.m; ++i) {
+        const GroupElements row = group_elements(shape, a, block, i, group);
+        const uint32_t at = detail::c_row(shape, block, i);
+        for (uint32_t j = 0; j < shape.n; ++j) {
+          const uint32_t before = group > 0 ? d[at + j] : c ? c[at + j] : c_constant;
+          d[at + j] = group_sum(shape.input, row, columns[j], group_size(shape), before);
+        }
       }
     }
 }
@@ -176,71 +258,10 @@ MfmaPath best_path() {
 
 namespace detail {
 
-uint32_t group_sum(MfmaInput input, const uint16_t *a, const uint16_t *b, uint32_t count, uint32_t c) {
-  constexpr int32_t nothing = -4096; // the exponent of a zero: below every other
-  const int32_t product_fraction_bits = input == MfmaInput::f16 ? 20 : 14;
-  int32_t mantissas[mfma_group];
-  int32_t exponents[mfma_group];
-  int32_t largest = nothing;
-  bool finite = f32_finite(c);
-  for (uint32_t k = 0; k < count; ++k) {
-    const Half x = decode(input, a[k]);
-    const Half y = decode(input, b[k]);
-    finite = finite && x.finite && y.finite;
-    mantissas[k] = x.mantissa * y.mantissa;
-    exponents[k] = x.exponent + y.exponent;
-    if (mantissas[k] != 0) largest = std::max(largest, exponents[k]);
-  }
-  const double c_value = double(std::bit_cast<float>(c));
-  if (!finite) {
-    double sum = c_value;
-    for (uint32_t k = 0; k < count; ++k)
-      sum += half_value(input, a[k]) * half_value(input, b[k]);
-    return f32_bits(sum);
-  }
-
-  // A product that no f32 can hold counts as infinite (bf16 only).
-  bool positive_infinity = false;
-  bool negative_infinity = false;
-  int64_t sum = 0;
-  for (uint32_t k = 0; k < count; ++k) {
-    if (mantissas[k] == 0) continue;
-    const int64_t magnitude = std::abs(int64_t(mantissas[k]));
-    if (exponents[k] >= 127 && magnitude >> (product_fraction_bits + 128 - std::min(exponents[k], 142)) != 0)
-      (mantissas[k] > 0 ? positive_infinity : negative_infinity) = true;
-    const int64_t cut = shift_floor(magnitude << (24 - product_fraction_bits), exponents[k] - largest);
-    sum += mantissas[k] > 0 ? cut : -cut;
-  }
-  if (positive_infinity && negative_infinity) return canonical_nan;
-  if (positive_infinity) return 0x7f800000;
-  if (negative_infinity) return 0xff800000;
-
-  int32_t c_exponent = nothing;
-  int64_t c_mantissa = 0;
-  if ((c & 0x7fffffff) != 0) {
-    const int32_t field = (c >> 23) & 255;
-    c_exponent = std::max(field, 1) - 127;
-    c_mantissa = (c & 0x7fffff) | (field != 0 ? 0x800000 : 0);
-    if (c >> 31) c_mantissa = -c_mantissa;
-  }
-  const int32_t common = std::max(largest, c_exponent);
-  if (common == nothing) return 0;
-  const int64_t total =
-      shift_floor(sum << 7, largest - common) + shift_floor(c_mantissa << 1, c_exponent - common) * 128;
-  return f32_bits(double(total) * power_of_two(common - 31));
-}
-
 uint32_t redo_element(const MfmaShape &shape, const uint32_t *a, const uint32_t *b, uint32_t block,
                       uint32_t i, uint32_t j, uint32_t group, uint32_t c) {
-  uint16_t x[mfma_group];
-  uint16_t y[mfma_group];
-  const uint32_t count = std::min<uint32_t>(shape.k, mfma_group);
-  for (uint32_t t = 0; t < count; ++t) {
-    const uint32_t k = group * mfma_group + t;
-    x[t] = half_element(a, i + shape.m * (block + k / 4), k % 4);
-    y[t] = half_element(b, j + shape.n * (block + k / 4), k % 4);
-  }
-  return group_sum(shape.input, x, y, count, c);
+  return group_sum(shape.input, group_elements(shape, a, block, i, group),
+                   group_elements(shape, b, block, j, group), group_size(shape), c);
 }
 
 } // namespace detail

@@ -1,8 +1,8 @@
 //===- mfma_paths.h - what the routines behind mfma() share ---------------------------------------------===//
 //
 // The sum of one group of products, as CDNA3 forms it, for one element of D; and the vector routines that do
-// the same for 8 or 16 elements at a time. The vector routines hand single elements back to group_sum when
-// one of the rare cases turns up that they do not carry (Inf, NaN, a spread of exponents beyond int8).
+// the same for 8 or 16 elements at a time. The vector routines hand single elements to redo_element when one
+// of the rare cases turns up that they do not carry (an Inf or NaN in C, exponents too far apart for int8).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -13,10 +13,6 @@ namespace sluice::emulator::detail {
 
 /// Products that are summed exactly before the accumulator comes in.
 constexpr uint32_t mfma_group = 8;
-
-/// One step of the accumulation: `count` products of A and B elements, given as their 16 bits, and the
-/// accumulator so far (bits of an f32). Returns the bits of the new accumulator.
-uint32_t group_sum(MfmaInput input, const uint16_t *a, const uint16_t *b, uint32_t count, uint32_t c);
 
 /// The bits every NaN result has.
 constexpr uint32_t canonical_nan = 0x7fc00000;
