@@ -202,7 +202,9 @@ private:
   }
   static int hipStreamIsCapturing(void *stream, int *status) {
     *status = current->capturing.contains(stream) ? 1 : 0;
-    return called(__func__, stream);
+    const int error = called(__func__, stream);
+    // hipErrorStreamCaptureImplicit
+    return stream == nullptr && !current->capturing.empty() ? 906 : error;
   }
   static int hipEventRecord(void *event, void *stream) { return called(__func__, stream, event); }
 };

@@ -37,13 +37,14 @@ Status refusal(const std::function<void()> &call) {
 
 TEST_CASE("what an older caller lacks counts as zero", "[sized]") {
   const versioned given = {8, 1, 2, 3};
-  versioned copy;
+  versioned copy = {99, 99, 99, 99};
   const versioned &oldest = abi::view(&given, "x", copy);
   CHECK(&oldest == &copy);
   CHECK(oldest.first == 1);
   CHECK(oldest.second == 0);
   CHECK(oldest.third == 0);
 
+  copy = {99, 99, 99, 99};
   const versioned middle = {16, 1, 2, 3};
   const versioned &seen = abi::view(&middle, "x", copy);
   CHECK(seen.second == 2);

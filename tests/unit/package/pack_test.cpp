@@ -187,6 +187,28 @@ TEST_CASE("what is consistent but wrong is refused too", "[pack]") {
   CHECK_THAT(refusal(with_last_kernel(1, 1 << 20)), Catch::Contains("instead of 1048576"));
   CHECK_THAT(refusal(with_last_kernel(1, ~uint64_t{0})),
              Catch::Contains("claims 18446744073709551615 bytes"));
+  // Code one byte shorter, and its checksum right: the byte behind it belongs to nothing.
+  CHECK_THAT(refusal(with_manifest(pack,
+                                   [&](std::span<std::byte> manifest) {
+                                     std::byte *last = manifest.data() + manifest.size() - 24;
+                                     uint64_t size;
+                                     std::memcpy(&size, last, sizeof size);
+                                     const std::span code = std::span(pack).last(size).first(size - 1);
+                                     const uint64_t checksum = support::xxh64(code);
+                                     --size;
+                                     std::memcpy(last, &size, sizeof size);
+                                     std::memcpy(last + 16, &checksum, sizeof checksum);
+                                   })),
+             Catch::Contains("bytes after the last kernel"));
+  const auto with_first_head_dim = [&](char digit) {
+    return with_manifest(pack, [&](std::span<std::byte> manifest) {
+      const std::string_view text(reinterpret_cast<const char *>(manifest.data()), manifest.size());
+      manifest[text.find("_d128_") + 2] = std::byte(digit);
+    });
+  };
+  CHECK(refusal(with_first_head_dim('1')) == "");
+  CHECK_THAT(refusal(with_first_head_dim('9')),
+             Catch::Contains("is out of order behind attn_fwd_bf16_d928_"));
   CHECK_THAT(refusal(with_manifest(pack,
                                    [](std::span<std::byte> manifest) {
                                      for (std::byte &byte : manifest) {
