@@ -63,7 +63,6 @@ enum class ReportKind : uint8_t {
   unknown_instruction,    // no such instruction on this machine: the wave stops
   invalid_pc,             // jump to an address that holds no instruction: the wave stops
   budget_exhausted,       // the wave ran longer than the instruction budget
-  deadlock,               // a barrier that not all waves reach
   trap,                   // s_trap
   pending_register,       // missing wait: a register whose load is in flight
   lds_race,               // two LDS accesses in no order, one a write
@@ -71,6 +70,7 @@ enum class ReportKind : uint8_t {
   lds_uninitialised,      // LDS read before any write
   global_out_of_bounds,   // address in no block
   global_freed,           // address in a freed block
+  scratch_out_of_bounds,  // beyond the lane's scratch
   global_read_only,       // store to kernel arguments, constants or code
   misaligned,             // address not aligned as the instruction needs
   register_out_of_range,  // register beyond the descriptor's

@@ -1,0 +1,69 @@
+//===- async_queue.h - memory operations in flight ------------------------------------------------------===//
+//
+// Operations of one wave that its counters still count. vmcnt counts vector memory, which completes in order;
+// lgkmcnt counts LDS, in order, and scalar loads, in any order, so that only a wait for 0 says anything about
+// those.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "emulator/exec/op.h"
+
+namespace sluice::emulator {
+
+enum class AsyncKind : uint8_t { vector_load, store, lds_copy, lds_read, lds_write, scalar_load, flat };
+
+struct AsyncOperation {
+  AsyncKind kind;
+  bool delivered;    // registers or LDS already hold the result
+  HalfSelect half;   // which half of a register a 16-bit load writes
+  uint8_t rows;      // registers written, from `first` on; scalar registers for scalar loads
+  uint8_t lds_parts; // accesses per lane of an LDS instruction
+  uint8_t lds_bytes; // of one of them
+  uint16_t first;    // operand number of the first register written
+  uint32_t op;
+  uint64_t exec;                                       // lanes that take part
+  uint64_t in_bounds;                                  // lanes of a copy that write LDS
+  uint32_t lds_low, lds_high;                          // all its LDS accesses lie in [low, high)
+  std::array<std::array<uint32_t, 64>, 2> lds_address; // by part and lane; a copy has [0]
+  alignas(64) std::array<uint32_t, 16 * 64> data;      // rows of a vector load; dwords of a scalar one
+
+  void cover(uint32_t address, uint32_t bytes) {
+    lds_low = std::min(lds_low, address);
+    lds_high = std::max(lds_high, address + bytes);
+  }
+};
+
+/// Operations in order of issue, oldest first. Storage is reused.
+class AsyncQueue {
+public:
+  AsyncOperation &push() {
+    if (spare.empty()) spare.push_back(std::make_unique_for_overwrite<AsyncOperation>());
+    queue.push_back(std::move(spare.back()));
+    spare.pop_back();
+    return *queue.back();
+  }
+  void pop(size_t position) {
+    spare.push_back(std::move(queue[position]));
+    queue.erase(queue.begin() + ptrdiff_t(position));
+  }
+  void clear() {
+    while (!queue.empty())
+      pop(queue.size() - 1);
+  }
+  size_t size() const { return queue.size(); }
+  AsyncOperation &operator[](size_t position) { return *queue[position]; }
+  const AsyncOperation &operator[](size_t position) const { return *queue[position]; }
+
+private:
+  std::vector<std::unique_ptr<AsyncOperation>> queue;
+  std::vector<std::unique_ptr<AsyncOperation>> spare;
+};
+
+} // namespace sluice::emulator

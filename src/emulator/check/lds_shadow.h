@@ -1,0 +1,72 @@
+//===- lds_shadow.h - who touched which byte of LDS, and when -------------------------------------------===//
+//
+// Two accesses of different waves are in order only if the first was waited for before a barrier that both
+// passed. The shadow counts barriers as epochs: an access made in this epoch by another wave is in conflict
+// with one made now. An access that its wave has not waited for when a barrier comes is entered again with
+// the new epoch. A copy into LDS is open from its issue until its wave has waited for it, and in conflict
+// with every access in between, those of its own wave included.
+//
+// There is one cell per dword; a dword that is accessed in parts gets four, one per byte.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace sluice::emulator {
+
+/// What an access collides with.
+enum class LdsConflict : uint8_t { none, uninitialised, after_write, after_read, after_copy };
+
+struct LdsOther {
+  uint32_t op;
+  uint32_t wave;
+};
+
+class LdsShadow {
+public:
+  /// Forgets everything: the contents of LDS are undefined when a workgroup starts.
+  void reset(uint32_t bytes);
+
+  void next_epoch();
+
+  // Each enters an access of [address, address + bytes) and answers the first conflict found. The range must
+  // lie inside LDS.
+  LdsConflict read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
+  LdsConflict write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
+  /// Like a write, but atomics of different waves may meet.
+  LdsConflict atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
+  LdsConflict begin_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
+  void end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
+
+  // Accesses of an earlier epoch that were not waited for: they belong to this epoch as well.
+  void carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
+  void carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
+
+private:
+  enum : uint8_t { initialised = 15, copying = 16, atomic_write = 32, split = 64 };
+
+  struct Cell {
+    uint16_t write_epoch = 0;
+    uint16_t read_epoch = 0;
+    uint16_t readers = 0; // waves that read in read_epoch
+    uint8_t writer = 0;
+    uint8_t state = 0; // low four bits: bytes that were written
+    uint32_t write_op = 0;
+    uint32_t read_op = 0;
+  };
+
+  template <class Visit> void visit(uint32_t address, uint32_t bytes, Visit &&on_cell);
+  Cell *split_dword(uint32_t dword);
+  LdsConflict store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
+                    LdsOther &other);
+  LdsConflict check_read(const Cell &cell, uint32_t wave, LdsOther &other) const;
+  LdsConflict check_write(const Cell &cell, uint32_t wave, bool is_atomic, LdsOther &other) const;
+
+  std::vector<Cell> dwords;
+  std::vector<Cell> bytes_of_split; // four per dword, made when first needed
+  uint16_t epoch = 1;
+};
+
+} // namespace sluice::emulator

@@ -1,0 +1,46 @@
+//===- op_info.h - what the checks know of an instruction -----------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/exec/valu/table.h"
+#include "emulator/isa/disassembler.h"
+
+namespace sluice::emulator {
+
+enum class OpKind : uint8_t {
+  scalar,
+  branch,
+  valu,
+  mfma,
+  lds,
+  lds_copy,
+  vector_memory,
+  scalar_memory,
+  other
+};
+
+struct OpInfo {
+  OpKind kind = OpKind::other;
+  Definedness definedness = Definedness::all;
+  bool transcendental = false;
+  uint8_t mfma_passes = 0;
+  bool writes_exec = false;
+  bool branch = false; // Op::value is a target
+  // First and one past the last range in OpInfos::ranges.
+  uint32_t reads_begin = 0, reads_end = 0;
+  uint32_t writes_begin = 0, writes_end = 0;
+  // One past the highest register used, by file.
+  uint16_t vgprs_end = 0, agprs_end = 0, sgprs_end = 0;
+  // Address registers of a memory instruction, for which an undefined value is a mistake.
+  RegisterRange address{0, 0};
+  RegisterRange stored{0, 0};
+};
+
+struct OpInfos {
+  std::vector<OpInfo> infos; // by index of instruction
+  std::vector<RegisterRange> ranges;
+};
+
+} // namespace sluice::emulator

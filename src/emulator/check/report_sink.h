@@ -1,0 +1,59 @@
+//===- report_sink.h - reports of one launch, from all its threads --------------------------------------===//
+//
+// The same mistake in a loop, in every lane and in every workgroup is one report with a count.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "emulator/machine/machine.h"
+
+namespace sluice::emulator {
+
+/// What a check has found. Instructions go by their index in the program; the launch turns them into text.
+struct Finding {
+  ReportKind kind{};
+  uint32_t op = 0;
+  std::array<uint32_t, 3> workgroup{};
+  uint32_t wave = 0;
+  int32_t lane = -1;
+  uint64_t address = 0;
+  std::optional<uint32_t> other_op;
+  uint32_t other_wave = 0;
+  std::string message;
+};
+
+class ReportSink {
+public:
+  explicit ReportSink(uint32_t limit) : limit(limit) {}
+
+  /// True for the first finding of a kind at a pair of instructions: only then is a message needed.
+  bool is_new(ReportKind kind, uint32_t op, std::optional<uint32_t> other_op);
+  void add(Finding finding);
+
+  struct Entry {
+    Finding finding;
+    uint64_t count;
+  };
+  /// Sorted by kind and instruction, so that runs on several threads give the same answer.
+  std::vector<Entry> take();
+  uint64_t dropped() const { return dropped_count; }
+
+private:
+  using Key = std::tuple<ReportKind, uint32_t, uint32_t>;
+
+  const uint32_t limit;
+  std::mutex mutex;
+  std::map<Key, Entry> entries;
+  uint64_t dropped_count = 0;
+};
+
+} // namespace sluice::emulator

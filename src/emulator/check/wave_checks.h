@@ -1,0 +1,121 @@
+//===- wave_checks.h - the strict side of a wave --------------------------------------------------------===//
+//
+// Exists only when a check is on or loads are to complete late. The run loop asks it before and after each
+// instruction; memory instructions hand it what they have loaded, and it decides when that arrives.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "emulator/check/async_queue.h"
+#include "emulator/check/lds_shadow.h"
+#include "emulator/check/op_info.h"
+#include "emulator/check/report_sink.h"
+#include "emulator/exec/wave.h"
+
+namespace sluice::emulator {
+
+/// What the waves of a launch share.
+struct LaunchChecks {
+  const Options *options;
+  ReportSink *sink;
+  const OpInfos *ops;
+  const BlockTable *memory;
+  uint32_t vgpr_limit; // of v and a registers together
+  uint32_t accum_offset;
+  uint32_t sgpr_limit;
+};
+
+class WaveChecks {
+public:
+  WaveChecks(const LaunchChecks &launch, LdsShadow &lds);
+
+  /// Back to the state of a wave that starts. `defined_sgprs`: how many the launch has written.
+  void start(const Wave &wave, uint32_t defined_sgprs, uint64_t random_seed);
+
+  void before(Wave &w, const Op &op) {
+    const OpInfo &info = launch.ops->infos[op.index];
+    if (checks.registers && (info.vgprs_end > launch.vgpr_limit || info.agprs_end > agpr_limit ||
+                             info.sgprs_end > launch.sgpr_limit))
+      report_registers(w, op, info);
+    if (pending_registers != 0) check_pending(w, op, info);
+    if (checks.uninitialised && info.kind != OpKind::valu && info.kind != OpKind::scalar)
+      check_defined(w, op, info);
+    if (checks.exec_at_mfma && info.kind == OpKind::mfma && w.exec() != all_lanes) report_exec(w, op);
+  }
+  void after(Wave &w, const Op &op, uint64_t exec_before) {
+    if (checks.uninitialised) track_defined(w, op, launch.ops->infos[op.index], exec_before);
+  }
+
+  /// s_waitcnt: completes operations until no more than the counts are in flight.
+  void wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count);
+  /// The workgroup passes a barrier: what is in flight belongs to the new epoch too.
+  void carry_into_epoch(Wave &w);
+  /// The wave ends: what is in flight completes.
+  void finish(Wave &w);
+
+  //===--- For memory instructions --------------------------------------------------------------------===//
+
+  /// A new operation of `op`, to be filled in (registers, data, addresses) and then given to `issue`.
+  AsyncOperation &new_operation(Wave &w, const Op &op, AsyncKind kind);
+  void issue(Wave &w, AsyncOperation &operation);
+
+  /// Lanes of `exec` whose access is allowed; the others are reported.
+  uint64_t check_global(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
+                        bool write);
+  bool check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes);
+  /// Reports an access of LDS that begins or ends beyond the workgroup's allocation.
+  void report_lds_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);
+  void report_scratch_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);
+  enum class LdsAccess : uint8_t { read, write, atomic };
+  /// Enters accesses of the active lanes, all within bounds.
+  void enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
+                 uint32_t bytes);
+  void begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes);
+  void report_misaligned(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t alignment);
+
+  uint64_t bank_conflicts = 0;
+  bool counts_bank_conflicts() const { return launch.options->count_bank_conflicts; }
+
+private:
+  void check_pending(Wave &w, const Op &op, const OpInfo &info);
+  void report_registers(Wave &w, const Op &op, const OpInfo &info);
+  void report_exec(Wave &w, const Op &op);
+  void check_defined(Wave &w, const Op &op, const OpInfo &info);
+  void track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
+  uint64_t defined_lanes(const Wave &w, uint16_t operand, bool two_rows) const;
+  void report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role);
+  void report(Wave &w, const Op &op, ReportKind kind, int32_t lane, uint64_t address,
+              std::optional<LdsOther> other, const std::function<std::string()> &message);
+  void report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
+                  uint32_t address, const LdsOther &other);
+  bool own_access_in_flight(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t &lane,
+                            LdsOther &other) const;
+  void deliver(Wave &w, AsyncOperation &operation);
+  void complete(Wave &w, AsyncQueue &queue, size_t position);
+  void mark_pending(const AsyncOperation &operation, int32_t change);
+  const AsyncOperation *pending_writer(uint16_t operand, bool &in_order, OpKind kind) const;
+
+  const LaunchChecks &launch;
+  const Checks checks;
+  const uint32_t agpr_limit;
+  LdsShadow &lds;
+  AsyncQueue vector_queue; // vmcnt
+  AsyncQueue lgkm_queue;   // lgkmcnt
+  uint32_t pending_registers = 0;
+  std::array<uint8_t, 1024> pending{}; // by operand number: operations in flight that write it
+  std::array<uint64_t, vector_registers> defined{};
+  std::array<uint8_t, 256> defined_sgpr{};
+  std::vector<const MemoryBlock *> last_block; // by instruction
+  uint32_t flat_in_flight = 0;                 // counted by lgkmcnt as well
+  uint32_t wave = 0;
+  uint64_t random = 1;
+};
+
+} // namespace sluice::emulator

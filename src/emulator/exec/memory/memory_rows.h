@@ -1,0 +1,43 @@
+//===- memory_rows.h - the instructions that touch memory -----------------------------------------------===//
+//
+// A row says what an instruction accesses; the routine that runs it is shared by all of its kind and exists
+// twice: `fast` for waves without checks, where everything completes at once, and `strict`.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "emulator/exec/op.h"
+
+namespace sluice::emulator {
+
+enum class MemoryKind : uint8_t { load, store, atomic, lds_copy, lane_exchange, other };
+
+struct MemoryRow {
+  MemoryKind kind = MemoryKind::other;
+  Handler fast = nullptr;
+  Handler strict = nullptr;
+  MemoryControl control{};
+  AtomicBody atomic = nullptr;
+  uint32_t second_offset_scale = 0; // DS with two accesses: what OFFSET0 and OFFSET1 count, in bytes
+};
+
+// Each answers for the mnemonics of its format; nothing for one it does not know.
+std::optional<MemoryRow> lds_row(std::string_view mnemonic);
+/// flat_, global_ and scratch_ instructions.
+std::optional<MemoryRow> flat_row(std::string_view mnemonic);
+/// `to_lds`: the LDS bit of the encoding.
+std::optional<MemoryRow> buffer_row(std::string_view mnemonic, bool to_lds);
+std::optional<MemoryRow> scalar_memory_row(std::string_view mnemonic);
+
+/// "add", "umax_x2": the operation of an atomic's name, and how wide it is.
+struct AtomicOperation {
+  AtomicBody body;
+  uint8_t bytes;
+  bool compare;
+};
+std::optional<AtomicOperation> memory_atomic(std::string_view operation);
+
+} // namespace sluice::emulator

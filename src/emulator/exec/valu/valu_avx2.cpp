@@ -1,0 +1,20 @@
+//===- valu_avx2.cpp - the vector ALU with AVX2 --------------------------------------------------------===//
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "emulator/exec/valu/paths.h"
+#include "emulator/exec/wave.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+// Headers above are compiled for every host; only what follows may use the vectors.
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2,prefer-vector-width=256")
+
+#define SLUICE_SIMD_NAMESPACE avx2
+#define SLUICE_SIMD_LEVEL 1
+#include "emulator/exec/valu/valu.inc"
+#endif

@@ -1,0 +1,20 @@
+//===- valu_avx512.cpp - the vector ALU with AVX-512 ---------------------------------------------------===//
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "emulator/exec/valu/paths.h"
+#include "emulator/exec/wave.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+
+// Headers above are compiled for every host; only what follows may use the vectors.
+#pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,bmi,bmi2,prefer-vector-width=512")
+
+#define SLUICE_SIMD_NAMESPACE avx512
+#define SLUICE_SIMD_LEVEL 2
+#include "emulator/exec/valu/valu.inc"
+#endif

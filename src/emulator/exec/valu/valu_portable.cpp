@@ -1,0 +1,13 @@
+//===- valu_portable.cpp - the vector ALU on any host --------------------------------------------------===//
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
+
+#include "emulator/exec/valu/paths.h"
+#include "emulator/exec/wave.h"
+
+#define SLUICE_SIMD_NAMESPACE portable
+#define SLUICE_SIMD_LEVEL 0
+#include "emulator/exec/valu/valu.inc"

@@ -1,0 +1,112 @@
+//===- wave.h - the state of one wave -------------------------------------------------------------------===//
+//
+// Registers lie as rows of 64 dwords (register r of lane l is vgprs[r * 64 + l]), so that one instruction is
+// one plain loop over lanes. Instruction bodies see this struct and nothing else of the machine.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+
+#include "emulator/exec/op.h"
+
+namespace sluice::emulator {
+
+class WaveChecks; // check/wave_checks.h
+
+constexpr uint32_t vector_registers = 512;
+
+/// Where the flat address space shows LDS and scratch. Bit 48 and up: no host pointer looks like this.
+constexpr uint64_t shared_aperture = uint64_t(1) << 48;
+constexpr uint64_t private_aperture = uint64_t(2) << 48;
+constexpr uint64_t aperture_bytes = uint64_t(1) << 32;
+
+/// Floating-point part of the MODE register.
+struct FloatMode {
+  uint8_t round_32 = 0; // 0 nearest even, 1 up, 2 down, 3 toward zero
+  uint8_t round_16_64 = 0;
+  uint8_t denormal_32 = 3; // bit 0: inputs kept, bit 1: results kept
+  uint8_t denormal_16_64 = 3;
+  bool ieee = true;
+  bool dx10_clamp = true;
+  bool fp16_overflow = false;
+
+  /// What the plain bodies implement: nothing to do before or after them.
+  bool plain() const { return (round_32 | round_16_64) == 0 && (denormal_32 & denormal_16_64) == 3; }
+};
+
+/// Why a wave cannot go on.
+enum class Fault : uint8_t { none, unknown_instruction, invalid_pc, trap };
+
+/// Between addresses and instructions, for jumps through registers.
+struct CodeMap {
+  uint64_t address = 0;                // host address of the first byte
+  uint32_t dwords = 0;                 // length of the code
+  const int32_t *op_at = nullptr;      // of each dword: index of the instruction that starts there, or -1
+  const uint32_t *offset_of = nullptr; // of each instruction, and of the end: byte offset in the code
+};
+
+struct WorkgroupView {
+  std::array<uint32_t, 3> id{};
+  uint32_t number = 0; // in the order of dispatch
+  uint8_t *lds = nullptr;
+  uint32_t lds_bytes = 0;
+  uint32_t waves = 0;
+};
+
+struct alignas(64) Wave {
+  uint32_t s[sgpr_count]; // scalar registers by encoding number
+  uint32_t *vgprs;        // v0..v255, a0..a255, then temporary rows
+  const uint32_t *constants;
+  const Op *pc; // of the next instruction
+  const Op *first_op;
+  WorkgroupView *workgroup;
+  WaveChecks *checks; // null when every check is off and completion is early
+  uint8_t *scratch;   // scratch_bytes per lane, lane after lane
+  uint32_t scratch_bytes;
+  uint32_t id;       // in its workgroup
+  uint64_t executed; // instructions, brought up to date when the wave stops running
+  uint64_t mfma_executed;
+  uint64_t time_reads; // by s_memtime
+  const CodeMap *code;
+  FloatMode mode;
+  bool mode_plain;
+  uint32_t mode_bits; // the MODE register as s_getreg shows it
+  Fault fault;        // why the last instruction answered Step::stop
+
+  uint64_t exec() const { return pair(sgpr_exec); }
+  void set_exec(uint64_t value) { set_pair(sgpr_exec, value); }
+
+  /// A 64-bit value in scalar registers `number` and `number` + 1.
+  uint64_t pair(uint32_t number) const {
+    uint64_t value;
+    std::memcpy(&value, &s[number], sizeof value);
+    return value;
+  }
+  void set_pair(uint32_t number, uint64_t value) { std::memcpy(&s[number], &value, sizeof value); }
+
+  uint32_t *row(uint32_t operand) { return vgprs + operand * wave_lanes; }
+  const uint32_t *row(uint32_t operand) const { return vgprs + operand * wave_lanes; }
+
+  /// Temporary rows behind the registers.
+  uint32_t *temporary(uint32_t index) { return vgprs + (vector_registers + index) * wave_lanes; }
+
+  /// A scalar source: a scalar register or a constant.
+  uint32_t scalar(uint16_t operand) const {
+    return operand >= first_constant ? constants[(operand - first_constant) * wave_lanes]
+                                     : s[operand - first_sgpr];
+  }
+  uint64_t scalar_pair(uint16_t operand) const {
+    if (operand >= first_constant) {
+      const uint32_t *low = constants + (operand - first_constant) * wave_lanes;
+      return low[0] | uint64_t(low[wave_lanes]) << 32;
+    }
+    return pair(operand - first_sgpr);
+  }
+};
+
+constexpr uint32_t temporary_rows = 24;
+
+} // namespace sluice::emulator

@@ -1,0 +1,183 @@
+//===- disassembler.cpp - gfx942 through LLVM's machine-code layer --------------------------------------===//
+//
+// Debian ships no header of the AMDGPU target, so registers are known by name ("VGPR4_VGPR5") and
+// instructions by the names of their opcodes and their printed text.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/isa/disassembler.h"
+
+#include <cctype>
+#include <charconv>
+#include <stdexcept>
+#include <string_view>
+
+#include <llvm-c/Disassembler.h>
+#include <llvm-c/Target.h>
+#include <llvm/ADT/ArrayRef.h>
+#include <llvm/MC/MCAsmInfo.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCDisassembler/MCDisassembler.h>
+#include <llvm/MC/MCInst.h>
+#include <llvm/MC/MCInstPrinter.h>
+#include <llvm/MC/MCInstrDesc.h>
+#include <llvm/MC/MCInstrInfo.h>
+#include <llvm/MC/MCRegisterInfo.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/MCTargetOptions.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include "emulator/exec/op.h"
+
+// Exported by libLLVM, declared in headers that only the target itself has.
+extern "C" void LLVMInitializeAMDGPUTargetInfo();
+extern "C" void LLVMInitializeAMDGPUTargetMC();
+extern "C" void LLVMInitializeAMDGPUDisassembler();
+
+namespace sluice::emulator {
+
+struct Disassembler::State {
+  std::unique_ptr<llvm::MCRegisterInfo> registers;
+  std::unique_ptr<llvm::MCAsmInfo> assembler;
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
+  std::unique_ptr<llvm::MCInstrInfo> instructions;
+  std::unique_ptr<llvm::MCContext> context;
+  std::unique_ptr<llvm::MCDisassembler> disassembler;
+  std::unique_ptr<llvm::MCInstPrinter> printer;
+  std::vector<std::optional<RegisterRange>> ranges; // by LLVM register number
+};
+
+namespace {
+
+// "VGPR4_VGPR5_VGPR6" is v4, three registers; VCC, EXEC, M0 and SCC go by their encoding numbers.
+std::optional<RegisterRange> range_of(std::string_view name) {
+  struct Special {
+    std::string_view name;
+    uint16_t number;
+    uint16_t count;
+  };
+  constexpr Special specials[] = {
+      {"VCC", sgpr_vcc, 2},       {"VCC_LO", sgpr_vcc, 1},     {"VCC_HI", sgpr_vcc + 1, 1},
+      {"EXEC", sgpr_exec, 2},     {"EXEC_LO", sgpr_exec, 1},   {"EXEC_HI", sgpr_exec + 1, 1},
+      {"M0", sgpr_m0, 1},         {"M0_gfxpre11", sgpr_m0, 1}, {"SCC", sgpr_scc, 1},
+      {"FLAT_SCR", 102, 2},       {"FLAT_SCR_vi", 102, 2},     {"FLAT_SCR_LO_vi", 102, 1},
+      {"FLAT_SCR_HI_vi", 103, 1}, {"XNACK_MASK", 104, 2},      {"XNACK_MASK_LO", 104, 1},
+      {"XNACK_MASK_HI", 105, 1},
+  };
+  for (const Special &special : specials)
+    if (special.name == name) return RegisterRange{uint16_t(first_sgpr + special.number), special.count};
+  struct File {
+    std::string_view prefix;
+    uint16_t first;
+  };
+  constexpr File files[] = {
+      {"VGPR", 0}, {"AGPR", first_agpr}, {"SGPR", first_sgpr}, {"TTMP", first_sgpr + sgpr_ttmp0}};
+  for (const File &file : files) {
+    if (!name.starts_with(file.prefix)) continue;
+    const std::string_view rest = name.substr(file.prefix.size());
+    uint16_t number = 0;
+    const auto [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
+    if (error != std::errc() || end == rest.data()) return std::nullopt;
+    // Halves of registers ("VGPR4_LO16") count as the register.
+    uint16_t count = 1;
+    for (size_t at = name.find('_'); at != std::string_view::npos; at = name.find('_', at + 1))
+      if (name.substr(at + 1).starts_with(file.prefix)) ++count;
+    return RegisterRange{uint16_t(file.first + number), count};
+  }
+  return std::nullopt;
+}
+
+std::string plain_mnemonic(std::string_view text) {
+  const size_t start = text.find_first_not_of(" \t");
+  if (start == std::string_view::npos) return {};
+  std::string_view word = text.substr(start, text.find_first_of(" \t", start) - start);
+  for (std::string_view ending : {"_e32", "_e64", "_sdwa", "_dpp"})
+    if (word.ends_with(ending)) word.remove_suffix(ending.size());
+  return std::string(word);
+}
+
+std::string tidy(std::string_view text) {
+  std::string line;
+  for (char c : text) {
+    const bool space = c == ' ' || c == '\t' || c == '\n';
+    if (!space)
+      line += c;
+    else if (!line.empty() && line.back() != ' ')
+      line += ' ';
+  }
+  while (!line.empty() && line.back() == ' ')
+    line.pop_back();
+  return line;
+}
+
+} // namespace
+
+Disassembler::Disassembler() : state(std::make_unique<State>()) {
+  static const bool registered = [] {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUDisassembler();
+    return true;
+  }();
+  (void)registered;
+
+  const llvm::Triple triple("amdgcn-amd-amdhsa");
+  std::string error;
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!target) throw std::runtime_error("LLVM has no AMDGPU target: " + error);
+  const llvm::MCTargetOptions options;
+  state->registers.reset(target->createMCRegInfo(triple));
+  state->assembler.reset(target->createMCAsmInfo(*state->registers, triple, options));
+  state->subtarget.reset(target->createMCSubtargetInfo(triple, "gfx942", ""));
+  state->instructions.reset(target->createMCInstrInfo());
+  state->context = std::make_unique<llvm::MCContext>(triple, state->assembler.get(), state->registers.get(),
+                                                     state->subtarget.get());
+  state->disassembler.reset(target->createMCDisassembler(*state->subtarget, *state->context));
+  state->printer.reset(target->createMCInstPrinter(triple, state->assembler->getAssemblerDialect(),
+                                                   *state->assembler, *state->instructions,
+                                                   *state->registers));
+  if (!state->disassembler || !state->printer)
+    throw std::runtime_error("LLVM's AMDGPU target has no disassembler");
+
+  state->ranges.resize(state->registers->getNumRegs());
+  for (uint32_t number = 1; number < state->registers->getNumRegs(); ++number)
+    state->ranges[number] = range_of(state->registers->getName(number));
+}
+
+Disassembler::~Disassembler() = default;
+
+std::optional<Instruction> Disassembler::decode(std::span<const std::byte> code, uint64_t address) {
+  llvm::MCInst inst;
+  uint64_t size = 0;
+  const llvm::ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t *>(code.data()), code.size());
+  if (state->disassembler->getInstruction(inst, size, bytes, address, llvm::nulls()) !=
+      llvm::MCDisassembler::Success)
+    return std::nullopt;
+
+  Instruction result;
+  result.bytes = uint32_t(size);
+  result.name = state->instructions->getName(inst.getOpcode()).str();
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  state->printer->printInst(&inst, address, "", *state->subtarget, stream);
+  result.text = tidy(text);
+  result.mnemonic = plain_mnemonic(result.text);
+
+  const llvm::MCInstrDesc &description = state->instructions->get(inst.getOpcode());
+  auto add = [&](std::vector<RegisterRange> &list, uint32_t number) {
+    if (state->ranges[number]) list.push_back(*state->ranges[number]);
+  };
+  for (uint32_t i = 0; i < inst.getNumOperands(); ++i) {
+    const llvm::MCOperand &operand = inst.getOperand(i);
+    if (!operand.isReg() || !operand.getReg()) continue;
+    add(i < description.getNumDefs() ? result.writes : result.reads, operand.getReg());
+  }
+  for (llvm::MCPhysReg number : description.implicit_uses())
+    add(result.reads, number);
+  for (llvm::MCPhysReg number : description.implicit_defs())
+    add(result.writes, number);
+  return result;
+}
+
+} // namespace sluice::emulator

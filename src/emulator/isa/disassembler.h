@@ -1,0 +1,50 @@
+//===- disassembler.h - gfx942 through LLVM's machine-code layer ----------------------------------------===//
+//
+// Tells where an instruction ends, what it is called and which registers it reads and writes. The only file
+// of the machine that meets LLVM; nothing of LLVM shows in this header.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sluice::emulator {
+
+/// Consecutive registers of one file, by operand number (exec/op.h).
+struct RegisterRange {
+  uint16_t first;
+  uint16_t count;
+};
+
+struct Instruction {
+  uint32_t bytes = 0;
+  std::string name;     // LLVM's name of the opcode
+  std::string mnemonic; // as printed, without _e32, _e64, _dpp and _sdwa
+  std::string text;     // the whole line
+  std::vector<RegisterRange> reads;
+  std::vector<RegisterRange> writes;
+};
+
+/// Not for use by several threads at once.
+class Disassembler {
+public:
+  /// Throws std::runtime_error when LLVM has no AMDGPU target or is not the version this was written for.
+  Disassembler();
+  ~Disassembler();
+
+  /// The instruction at the start of `code`; `address` is what branch targets are printed relative to.
+  /// Nothing when the bytes are no gfx942 instruction.
+  std::optional<Instruction> decode(std::span<const std::byte> code, uint64_t address);
+
+private:
+  struct State;
+  std::unique_ptr<State> state;
+};
+
+} // namespace sluice::emulator

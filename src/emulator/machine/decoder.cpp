@@ -1,0 +1,400 @@
+//===- decoder.cpp - from encodings to operations -------------------------------------------------------===//
+//
+// Joins what the encoding says (fields) with what the tables say (rows). Whatever the machine does not do
+// exactly is refused here, with the reason; it stops the wave that comes upon it.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/machine/decoder.h"
+
+#include <bit>
+
+#include "emulator/exec/matrix.h"
+#include "emulator/exec/mfma.h"
+#include "emulator/exec/wave.h"
+#include "support/half.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+struct Refusal {
+  std::string reason;
+};
+
+Step stop_unknown(Wave &w, const Op &) {
+  w.fault = Fault::unknown_instruction;
+  return Step::stop;
+}
+
+constexpr double float_constants[] = {0.5, -0.5, 1.0, -1.0, 2.0, -2.0, 4.0, -4.0};
+constexpr uint16_t first_float_code = 240;
+constexpr uint16_t inverse_two_pi_code = 248;
+
+struct Wide {
+  uint32_t low;
+  uint32_t high;
+};
+Wide split(uint64_t value) {
+  return {uint32_t(value), uint32_t(value >> 32)};
+}
+
+Wide float_constant(uint16_t code, OperandType type) {
+  const bool inverse_pi = code == inverse_two_pi_code;
+  const double value = inverse_pi ? 0 : float_constants[code - first_float_code];
+  switch (type) {
+  case OperandType::f64:
+  case OperandType::b64:
+  case OperandType::i64:
+    return split(inverse_pi ? 0x3fc45f306dc9c882 : std::bit_cast<uint64_t>(value));
+  case OperandType::f16:
+  case OperandType::b16:
+  case OperandType::packed_f16:
+  case OperandType::packed_b16:
+    return {inverse_pi ? 0x3118u : support::f16_from_float(float(value)), 0};
+  default: {
+    const uint32_t bits = inverse_pi ? 0x3e22f983 : std::bit_cast<uint32_t>(float(value));
+    return {bits, type == OperandType::packed_f32 ? bits : 0};
+  }
+  }
+}
+
+Wide integer_constant(int32_t value, OperandType type) {
+  if (type == OperandType::packed_f32) return {uint32_t(value), uint32_t(value)};
+  return split(uint64_t(int64_t(value)));
+}
+
+Wide literal_constant(uint32_t value, OperandType type) {
+  switch (type) {
+  case OperandType::f64:
+    return {0, value};
+  case OperandType::i64:
+    return split(uint64_t(int64_t(int32_t(value))));
+  case OperandType::packed_f32:
+    return {value, value};
+  default:
+    return {value, 0};
+  }
+}
+
+bool is_packed_type(OperandType type) {
+  return type == OperandType::packed_b16 || type == OperandType::packed_f16 ||
+         type == OperandType::packed_f32;
+}
+
+bool is_transcendental(std::string_view mnemonic) {
+  for (std::string_view prefix : {"v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_"})
+    if (mnemonic.starts_with(prefix)) return true;
+  return false;
+}
+
+uint16_t vector_register(uint32_t number, bool accumulation) {
+  return uint16_t(number + (accumulation ? first_agpr : 0));
+}
+
+} // namespace
+
+uint16_t ConstantPool::operand(uint32_t low, uint32_t high) {
+  const auto found = known.find({low, high});
+  if (found != known.end()) return found->second;
+  const size_t row = all.size() / wave_lanes;
+  if (first_constant + row + 1 >= no_operand)
+    throw Refusal{"the code object has too many different constants"};
+  all.insert(all.end(), wave_lanes, low);
+  all.insert(all.end(), wave_lanes, high);
+  const uint16_t result = uint16_t(first_constant + row);
+  known[{low, high}] = result;
+  return result;
+}
+
+DecodedOp Decoder::refuse(std::string reason) {
+  DecodedOp result;
+  result.fast.run = result.strict.run = stop_unknown;
+  result.refusal = std::move(reason);
+  return result;
+}
+
+uint16_t Decoder::operand(uint16_t code, OperandType type, const Fields &fields) {
+  if (code >= code_first_vgpr) return uint16_t(code - code_first_vgpr);
+  if (code < 128) return uint16_t(first_sgpr + code);
+  auto constant = [&](Wide value) { return pool.operand(value.low, value.high); };
+  if (code <= 192) return constant(integer_constant(code - 128, type));
+  if (code <= 208) return constant(integer_constant(192 - code, type));
+  if (code >= first_float_code && code <= inverse_two_pi_code) return constant(float_constant(code, type));
+  switch (code) {
+  case 235: // SRC_SHARED_BASE and _LIMIT, SRC_PRIVATE_BASE and _LIMIT
+    return constant(split(shared_aperture));
+  case 236:
+    return constant(split(shared_aperture + aperture_bytes - 1));
+  case 237:
+    return constant(split(private_aperture));
+  case 238:
+    return constant(split(private_aperture + aperture_bytes - 1));
+  case code_scc:
+    return scc_operand;
+  case code_literal:
+    return constant(literal_constant(fields.literal, type));
+  default:
+    throw Refusal{"operand code " + std::to_string(code) + " is not supported"};
+  }
+}
+
+void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t position, DecodedOp &result) {
+  Op op;
+  op.run = row.run;
+  op.value = f.imm;
+  const bool has_dst = f.format == Format::sop1 || f.format == Format::sop2 || f.format == Format::sopk;
+  if (has_dst) op.dst = uint16_t(first_sgpr + f.dst);
+  for (uint32_t k = 0; k < 2; ++k)
+    if (row.source_types[k] != OperandType::none) op.src[k] = operand(f.src[k], row.source_types[k], f);
+  const std::string_view name = row.mnemonic;
+  if (name == "s_setreg_imm32_b32") op.src[0] = pool.operand(f.literal, 0);
+  const bool branch = name == "s_branch" || name.starts_with("s_cbranch_") || name == "s_call_b64";
+  if (branch) op.value = int32_t(position) + 1 + f.imm; // as a dword; the program makes an index of it
+  result.info.kind = name.starts_with("s_cbranch_") ? OpKind::branch : OpKind::scalar;
+  result.info.branch = branch;
+  result.fast = result.strict = op;
+}
+
+void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result) {
+  const bool vop3 = f.format == Format::vop3;
+  const bool compare = row.result_type == OperandType::mask;
+  const bool vop3b = vop3 && row.mask_out && !compare;
+  Op op;
+  op.body = row.body;
+  op.valu = ValuControl{};
+  op.valu.sources = row.sources;
+  op.valu.result_type = row.result_type;
+  op.valu.keeps_half = row.form == ValuForm::keeps_half;
+
+  // Sources
+  uint16_t codes[3] = {f.src[0], f.src[1], f.src[2]};
+  if (row.form == ValuForm::fused_constant_1) codes[2] = codes[1], codes[1] = code_literal;
+  if (row.form == ValuForm::fused_constant_2) codes[2] = code_literal;
+  if (row.form == ValuForm::accumulate) codes[row.sources - 1] = uint16_t(code_first_vgpr + f.dst);
+  bool packed = false;
+  for (uint32_t k = 0; k < row.sources; ++k) {
+    op.valu.source_types[k] = row.source_types[k];
+    packed = packed || is_packed_type(row.source_types[k]);
+    op.src[k] = operand(codes[k], row.source_types[k], f);
+  }
+  if (f.format == Format::mai && (f.acc & 1) != 0 && op.src[0] < first_agpr) op.src[0] += first_agpr;
+
+  // Destination
+  const std::string_view name = row.mnemonic;
+  if (compare) {
+    op.mask = uint16_t(first_sgpr + (vop3 ? f.dst : f.sdwa_has_sdst ? f.sdst : sgpr_vcc));
+  } else if (name == "v_readfirstlane_b32" || name == "v_readlane_b32") {
+    op.dst = uint16_t(first_sgpr + f.dst);
+  } else if (name != "v_nop") {
+    op.dst = f.dst;
+  }
+  if (name == "v_accvgpr_write_b32" || name == "v_accvgpr_mov_b32") op.dst += first_agpr;
+  if (name == "v_accvgpr_mov_b32") op.src[0] += first_agpr;
+  if (row.mask_out && !compare) op.mask = uint16_t(first_sgpr + (vop3 ? f.sdst : sgpr_vcc));
+  if (row.mask_in) {
+    const bool vcc = !vop3 || row.form == ValuForm::vcc_in;
+    op.mask_in = vcc ? uint16_t(first_sgpr + sgpr_vcc) : operand(codes[row.sources], OperandType::b64, f);
+  }
+
+  // Modifiers
+  ValuModifiers &m = op.valu.modifiers;
+  const bool fused_mix = name.starts_with("v_fma_mix");
+  m.negate = f.negate;
+  m.absolute = vop3b ? 0 : f.absolute;
+  m.output_scale = f.output_scale;
+  m.select_high = vop3b ? 0 : f.op_sel;
+  m.clamp = f.clamp;
+  if (f.format == Format::vop3p) {
+    const uint8_t used = uint8_t((1u << row.sources) - 1);
+    m.absolute = f.negate_high;
+    m.select_high_for_high = f.op_sel_hi;
+    m.packed_select = (f.op_sel & used) != 0 || (f.op_sel_hi & used) != used;
+    const bool plain = !m.packed_select && f.negate == 0 && f.negate_high == 0;
+    if (!packed && !fused_mix && !plain)
+      throw Refusal{"op_sel and neg are not supported with this instruction"};
+  } else if (packed) {
+    m.select_high_for_high = 7;
+  }
+  if (m.clamp && !is_float(row.result_type) && !name.ends_with(" clamp"))
+    throw Refusal{"clamp is not supported with this instruction"};
+  if (f.is_dpp) {
+    m.lane_control = lane_control_dpp;
+    op.valu.dpp = {f.dpp_control, f.dpp_bound_zero, f.dpp_bank_mask, f.dpp_row_mask};
+  } else if (f.is_sdwa) {
+    m.lane_control = lane_control_sdwa;
+    op.valu.sdwa = {f.sdwa_dst, f.sdwa_unused, f.sdwa_src0, f.sdwa_src1, f.sdwa_sext0, f.sdwa_sext1};
+  }
+  if (row.run && m.lane_control != 0) throw Refusal{"DPP and SDWA are not supported with this instruction"};
+
+  // The routine around the body
+  if (row.run) {
+    op.run = row.run;
+  } else if (compare) {
+    op.run = result.info.writes_exec ? valu.run_compare_exec : valu.run_compare;
+  } else {
+    bool simple = m.none() && !row.mask_in && !row.mask_out && !op.valu.keeps_half && row.sources > 0 &&
+                  !is_two_rows(row.result_type);
+    for (uint32_t k = 0; k < row.sources; ++k)
+      simple = simple && !is_two_rows(row.source_types[k]);
+    op.run = simple ? valu.run_simple[row.sources] : valu.run_general;
+  }
+  result.info.kind = OpKind::valu;
+  result.info.definedness = row.definedness;
+  result.fast = result.strict = op;
+}
+
+void Decoder::decode_mfma(const Instruction &instruction, const Fields &f, DecodedOp &result) {
+  const std::optional<MfmaShape> shape = mfma_shape(instruction.mnemonic);
+  if (!shape) throw Refusal{"the machine has no such instruction"};
+  std::string refusal = mfma_refusal(*shape, {f.cbsz, f.abid, f.blgp});
+  if (!refusal.empty()) throw Refusal{std::move(refusal)};
+  const std::vector<MfmaInstruction> &all = mfma_instructions();
+  Op op;
+  op.run = run_mfma;
+  op.mfma = {};
+  while (!(all[op.mfma.shape].shape == *shape))
+    ++op.mfma.shape;
+  op.dst = vector_register(f.dst, f.acc_cd);
+  for (uint32_t k = 0; k < 3; ++k) {
+    const bool accumulation = k < 2 ? (f.acc >> k & 1) != 0 : f.acc_cd;
+    op.src[k] = operand(f.src[k], OperandType::f32, f);
+    if (op.src[k] < first_agpr && accumulation) op.src[k] += first_agpr;
+  }
+  result.info.kind = OpKind::mfma;
+  result.info.mfma_passes = shape->passes;
+  result.fast = result.strict = op;
+}
+
+void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &result) {
+  Op op;
+  op.atomic = row.atomic;
+  op.memory = row.control;
+  MemoryControl &m = op.memory;
+  OpInfo &info = result.info;
+  const bool acc = (f.acc & 1) != 0;
+  auto data = [&](uint16_t number) { return vector_register(number, acc); };
+  const bool stores = row.kind == MemoryKind::store || row.kind == MemoryKind::atomic;
+  info.kind = OpKind::vector_memory;
+  switch (f.format) {
+  case Format::ds:
+    if (f.gds) throw Refusal{"global data share is not supported"};
+    info.kind = OpKind::lds;
+    op.src[0] = f.src[0];
+    op.src[1] = data(f.src[1]);
+    op.src[2] = data(f.src[2]);
+    op.dst = data(f.dst);
+    if (row.second_offset_scale != 0) {
+      m.offset = int32_t(f.offset0 * row.second_offset_scale);
+      m.offset1 = f.offset1 * row.second_offset_scale;
+    } else {
+      m.offset = f.offset0 | f.offset1 << 8;
+    }
+    if (row.kind != MemoryKind::other) info.address = {op.src[0], 1};
+    break;
+  case Format::flat:
+    m.offset = f.imm;
+    m.return_old = f.sc0;
+    op.src[1] = data(f.src[1]);
+    op.dst = data(f.dst);
+    if (m.mode != AddressMode::scratch || f.scratch_vaddr) op.src[0] = f.src[0];
+    if (m.mode != AddressMode::flat && f.soffset != 0x7f) op.src[2] = uint16_t(first_sgpr + f.soffset);
+    if (op.src[0] != no_operand) {
+      const bool pair =
+          m.mode == AddressMode::flat || (m.mode == AddressMode::global && op.src[2] == no_operand);
+      info.address = {op.src[0], uint16_t(pair ? 2 : 1)};
+    }
+    break;
+  case Format::mubuf:
+    m.offset = f.imm;
+    m.offset_enable = f.offen;
+    m.index_enable = f.idxen;
+    m.return_old = f.sc0;
+    op.src[1] = op.dst = data(f.dst);
+    op.src[2] = uint16_t(first_sgpr + f.srsrc);
+    op.mask_in = operand(f.soffset, OperandType::b32, f);
+    if (f.offen || f.idxen) {
+      op.src[0] = f.src[0];
+      info.address = {op.src[0], uint16_t(f.offen + f.idxen)};
+    }
+    break;
+  default: // SMEM
+    info.kind = OpKind::scalar_memory;
+    m.offset = f.imm_enable ? f.imm : 0;
+    op.src[0] = uint16_t(first_sgpr + f.srsrc);
+    if (f.soffset_enable || !f.imm_enable) op.src[1] = uint16_t(first_sgpr + f.soffset);
+    op.dst = uint16_t(first_sgpr + f.dst);
+    break;
+  }
+  if (row.kind == MemoryKind::lds_copy) info.kind = OpKind::lds_copy;
+  if (stores && info.kind != OpKind::scalar_memory)
+    info.stored = {op.src[1], uint16_t(m.parts == 2 ? m.dwords / 2 : m.dwords)};
+  result.fast = result.strict = op;
+  result.fast.run = row.fast;
+  result.strict.run = row.strict;
+}
+
+DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32_t> dwords,
+                          uint32_t position) {
+  const Fields f = split_fields(dwords);
+  const std::string &name = instruction.mnemonic;
+  DecodedOp result;
+  result.info.transcendental = is_transcendental(name);
+  result.info.writes_exec = name.starts_with("v_cmpx_");
+  try {
+    switch (f.format) {
+    case Format::sop1:
+    case Format::sop2:
+    case Format::sopc:
+    case Format::sopk:
+    case Format::sopp:
+      if (const ScalarRow *row = scalar_row(name)) {
+        decode_scalar(*row, f, position, result);
+        return result;
+      }
+      break;
+    case Format::mai:
+      if (name.starts_with("v_mfma")) {
+        decode_mfma(instruction, f, result);
+        return result;
+      }
+      [[fallthrough]];
+    case Format::vop1:
+    case Format::vop2:
+    case Format::vopc:
+    case Format::vop3:
+    case Format::vop3p: {
+      const std::string key = result.info.writes_exec ? "v_cmp_" + name.substr(7) : name;
+      const ValuRow *row = f.clamp ? valu.find(key + " clamp") : nullptr;
+      if (!row) row = valu.find(key);
+      if (row) {
+        decode_valu(*row, f, result);
+        return result;
+      }
+      break;
+    }
+    case Format::ds:
+    case Format::flat:
+    case Format::mubuf:
+    case Format::smem: {
+      const std::optional<MemoryRow> row = f.format == Format::ds      ? lds_row(name)
+                                           : f.format == Format::flat  ? flat_row(name)
+                                           : f.format == Format::mubuf ? buffer_row(name, f.lds)
+                                                                       : scalar_memory_row(name);
+      if (row) {
+        decode_memory(*row, f, result);
+        return result;
+      }
+      break;
+    }
+    case Format::mtbuf:
+    case Format::vintrp:
+    case Format::unknown:
+      break;
+    }
+  } catch (Refusal &refusal) {
+    return refuse(std::move(refusal.reason));
+  }
+  return refuse("the machine has no such instruction");
+}
+
+} // namespace sluice::emulator

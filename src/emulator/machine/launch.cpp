@@ -1,0 +1,283 @@
+//===- launch.cpp - a grid of workgroups over the host's threads ----------------------------------------===//
+//
+// Each thread takes the next workgroup and runs it to its end. One that does not end within its slice may be
+// waiting for another: the thread then starts the next one beside it and takes turns.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+#include "emulator/machine/workgroup.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+constexpr uint32_t max_lds_bytes = 64 << 10;
+constexpr uint32_t max_workgroup_items = 1024;
+constexpr uint64_t default_budget = uint64_t(1) << 34;
+constexpr uint64_t slice_instructions = 1 << 20;
+constexpr uint32_t dynamic_stack_bytes = 16 << 10;
+constexpr uint32_t preload_prologue_bytes = 256;
+
+struct Field {
+  uint32_t offset;
+  uint32_t bytes;
+};
+
+void put(std::span<std::byte> buffer, Field field, uint64_t value) {
+  if (field.offset + field.bytes <= buffer.size())
+    std::memcpy(buffer.data() + field.offset, &value, field.bytes);
+}
+
+/// The arguments that compilers add for blockDim and the like, where the caller gave none.
+void fill_hidden_arguments(const package::Kernel &kernel, const LaunchState &launch, size_t given,
+                           std::span<std::byte> kernarg) {
+  for (const package::KernelArgument &argument : kernel.arguments) {
+    if (!argument.hidden() || argument.offset < given) continue;
+    const Field field{argument.offset, std::min<uint32_t>(argument.size, 8)};
+    const std::string &kind = argument.value_kind;
+    const size_t axis = kind.ends_with("_y") ? 1 : kind.ends_with("_z") ? 2 : 0;
+    if (kind.starts_with("hidden_block_count_"))
+      put(kernarg, field, launch.grid[axis]);
+    else if (kind.starts_with("hidden_group_size_"))
+      put(kernarg, field, launch.block[axis]);
+    else if (kind == "hidden_grid_dims")
+      put(kernarg, field, 3);
+    else if (kind == "hidden_shared_base")
+      put(kernarg, field, shared_aperture >> 32);
+    else if (kind == "hidden_private_base")
+      put(kernarg, field, private_aperture >> 32);
+    else if (kind == "hidden_dynamic_lds_size")
+      put(kernarg, field, launch.lds_bytes - kernel.lds_bytes);
+  }
+}
+
+/// The dispatch packet, as far as kernels look at it.
+std::array<std::byte, 64> dispatch_packet(const LaunchState &launch) {
+  std::array<std::byte, 64> packet{};
+  const std::span<std::byte> bytes(packet);
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    put(bytes, {4 + 2 * axis, 2}, launch.block[axis]);
+    put(bytes, {12 + 4 * axis, 4}, uint64_t(launch.grid[axis]) * launch.block[axis]);
+  }
+  put(bytes, {24, 4}, launch.scratch_bytes);
+  put(bytes, {28, 4}, launch.lds_bytes);
+  put(bytes, {40, 8}, launch.kernarg_address);
+  return packet;
+}
+
+void check_arguments(const package::Kernel &kernel, std::array<uint32_t, 3> grid,
+                     std::array<uint32_t, 3> block, uint64_t lds_bytes, size_t kernarg_bytes) {
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const std::string name(1, "xyz"[axis]);
+    if (grid[axis] == 0) throw std::invalid_argument("grid." + name + " is 0");
+    if (block[axis] == 0) throw std::invalid_argument("block." + name + " is 0");
+  }
+  const uint64_t items = uint64_t(block[0]) * block[1] * block[2];
+  if (block[0] > max_workgroup_items || block[1] > max_workgroup_items || block[2] > max_workgroup_items ||
+      items > max_workgroup_items)
+    throw std::invalid_argument("a block of " + std::to_string(items) + " work-items is more than " +
+                                std::to_string(max_workgroup_items));
+  if (kernel.max_workgroup_size != 0 && items > kernel.max_workgroup_size)
+    throw std::invalid_argument("a block of " + std::to_string(items) + " work-items is more than the " +
+                                std::to_string(kernel.max_workgroup_size) + " the kernel was built for");
+  if (lds_bytes > max_lds_bytes)
+    throw std::invalid_argument(std::to_string(lds_bytes) + " bytes of LDS are more than " +
+                                std::to_string(max_lds_bytes));
+  uint64_t needed = kernel.has_metadata ? 0 : kernel.kernarg_bytes;
+  for (const package::KernelArgument &argument : kernel.arguments)
+    if (!argument.hidden()) needed = std::max<uint64_t>(needed, uint64_t(argument.offset) + argument.size);
+  if (kernarg_bytes < needed)
+    throw std::invalid_argument(std::to_string(kernarg_bytes) +
+                                " bytes of kernel arguments, but the kernel takes " + std::to_string(needed));
+}
+
+class Dispatcher {
+public:
+  explicit Dispatcher(LaunchState &launch)
+      : launch(launch), total(uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2]) {}
+
+  Counters run(uint32_t threads) {
+    threads = uint32_t(std::min<uint64_t>(threads, total));
+    std::vector<std::jthread> others;
+    for (uint32_t i = 1; i < threads; ++i)
+      others.emplace_back([this] { work(); });
+    work();
+    others.clear();
+    if (failure) std::rethrow_exception(failure);
+    return counters;
+  }
+
+private:
+  void work() {
+    Counters mine;
+    try {
+      work_until_done(mine);
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
+      launch.stop = true;
+    }
+    const std::lock_guard lock(mutex);
+    counters += mine;
+  }
+
+  void work_until_done(Counters &mine) {
+    std::vector<std::unique_ptr<Workgroup>> active;
+    std::vector<std::unique_ptr<Workgroup>> idle;
+    bool more = true;
+    while (!launch.stop && (more || !active.empty())) {
+      if (more) more = start_next(active, idle);
+      for (size_t i = 0; i < active.size() && !launch.stop;) {
+        if (!active[i]->run(slice_instructions)) {
+          ++i;
+          continue;
+        }
+        idle.push_back(std::move(active[i]));
+        active.erase(active.begin() + ptrdiff_t(i));
+      }
+    }
+    for (auto *list : {&active, &idle})
+      for (const auto &workgroup : *list)
+        mine += workgroup->counters;
+  }
+
+  bool start_next(std::vector<std::unique_ptr<Workgroup>> &active,
+                  std::vector<std::unique_ptr<Workgroup>> &idle) {
+    const uint64_t number = next.fetch_add(1);
+    if (number >= total) return false;
+    if (idle.empty()) idle.push_back(std::make_unique<Workgroup>(launch));
+    active.push_back(std::move(idle.back()));
+    idle.pop_back();
+    const std::array<uint32_t, 3> id{uint32_t(number % launch.grid[0]),
+                                     uint32_t(number / launch.grid[0] % launch.grid[1]),
+                                     uint32_t(number / launch.grid[0] / launch.grid[1])};
+    active.back()->start(id, uint32_t(number));
+    return true;
+  }
+
+  LaunchState &launch;
+  const uint64_t total;
+  std::atomic<uint64_t> next = 0;
+  std::mutex mutex;
+  Counters counters;
+  std::exception_ptr failure;
+};
+
+std::vector<Report> finish_reports(const ProgramImpl &program, const std::string &kernel, ReportSink &sink) {
+  auto text_of = [&](uint32_t op) {
+    if (!program.texts[op].empty()) return program.texts[op];
+    const uint64_t offset = program.offset_of[op];
+    std::string bytes = "bytes";
+    for (uint64_t i = offset; i < offset + 4 && i < program.op_at.size() * 4; ++i) {
+      char text[8];
+      std::snprintf(text, sizeof text, " %02x", unsigned(uint8_t(program.image[program.code_start + i])));
+      bytes += text;
+    }
+    return bytes;
+  };
+  std::vector<Report> reports;
+  for (ReportSink::Entry &entry : sink.take()) {
+    const Finding &finding = entry.finding;
+    Report report;
+    report.kind = finding.kind;
+    report.kernel = kernel;
+    report.message = finding.message;
+    if (finding.kind == ReportKind::unknown_instruction) {
+      const auto refusal = program.refusals.find(finding.op);
+      report.message =
+          refusal != program.refusals.end() ? refusal->second : "the machine does not run this form";
+    }
+    report.pc = program.address_of(finding.op);
+    report.disassembly = text_of(finding.op);
+    report.workgroup = finding.workgroup;
+    report.wave = finding.wave;
+    report.lane = finding.lane;
+    report.address = finding.address;
+    report.count = entry.count;
+    if (finding.other_op)
+      report.other = Report::Other{program.address_of(*finding.other_op), text_of(*finding.other_op),
+                                   finding.other_wave};
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+} // namespace
+
+LaunchResult launch(const Program &program, std::string_view kernel_name, std::array<uint32_t, 3> grid,
+                    std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
+                    std::span<const std::byte> kernarg, const Memory &memory, const Options &options) {
+  const ProgramImpl &p = program.impl();
+  const package::Kernel *kernel = p.object.find_kernel(kernel_name);
+  if (!kernel)
+    throw std::invalid_argument("the code object has no kernel \"" + std::string(kernel_name) + "\"");
+  const uint64_t lds_bytes = uint64_t(kernel->lds_bytes) + dynamic_lds_bytes;
+  check_arguments(*kernel, grid, block, lds_bytes, kernarg.size());
+
+  LaunchState state;
+  state.program = &p;
+  state.kernel = kernel;
+  state.options = &options;
+  state.grid = grid;
+  state.block = block;
+  state.threads = block[0] * block[1] * block[2];
+  state.waves = (state.threads + wave_lanes - 1) / wave_lanes;
+  state.lds_bytes = uint32_t(lds_bytes);
+  state.scratch_bytes = kernel->private_bytes + (kernel->dynamic_stack ? dynamic_stack_bytes : 0);
+  state.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early;
+  state.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : default_budget;
+  state.code = p.code_map();
+  const uint64_t entry =
+      kernel->entry_address + (kernel->descriptor.preload_length() != 0 ? preload_prologue_bytes : 0);
+  state.entry = p.op_at_address(entry);
+  if (state.entry < 0)
+    throw std::invalid_argument("kernel \"" + std::string(kernel_name) + "\" has no code at its entry");
+
+  // Kernel arguments and packet are memory that only this launch sees, and may only read.
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> lines(1 + (std::max<size_t>(kernarg.size(), kernel->kernarg_bytes) + 63) / 64);
+  const std::span<std::byte> arguments(reinterpret_cast<std::byte *>(lines.data() + 1),
+                                       std::max<size_t>(kernarg.size(), kernel->kernarg_bytes));
+  std::copy(kernarg.begin(), kernarg.end(), arguments.begin());
+  fill_hidden_arguments(*kernel, state, kernarg.size(), arguments);
+  state.kernarg = arguments;
+  state.kernarg_address = reinterpret_cast<uint64_t>(arguments.data());
+  state.packet_address = reinterpret_cast<uint64_t>(lines.data());
+  const std::array<std::byte, 64> packet = dispatch_packet(state);
+  std::copy(packet.begin(), packet.end(), lines[0].bytes);
+
+  std::vector<MemoryBlock> blocks = memory.snapshot()->blocks();
+  blocks.push_back({state.packet_address, 64, 0, false, false, true});
+  if (!arguments.empty()) blocks.push_back({state.kernarg_address, arguments.size(), 0, false, false, true});
+  for (const package::Segment &segment : p.object.segments()) {
+    if (segment.memory_bytes == 0) continue;
+    const uint64_t address = reinterpret_cast<uint64_t>(p.image.data()) + segment.address;
+    const bool known = std::any_of(blocks.begin(), blocks.end(), [&](const MemoryBlock &block) {
+      return block.contains(address, segment.memory_bytes);
+    });
+    if (!known) blocks.push_back({address, segment.memory_bytes, 0, segment.writable, false, true});
+  }
+  const BlockTable table(std::move(blocks));
+
+  ReportSink sink(options.max_reports);
+  const package::KernelDescriptor &d = kernel->descriptor;
+  state.checks = {&options, &sink, &p.infos, &table, d.vgprs(), d.accum_offset(), 102};
+
+  LaunchResult result;
+  const uint32_t threads =
+      options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+  result.counters = Dispatcher(state).run(threads);
+  result.counters.launches = 1;
+  result.reports = finish_reports(p, std::string(kernel_name), sink);
+  result.reports_dropped = sink.dropped();
+  return result;
+}
+
+} // namespace sluice::emulator

@@ -1,0 +1,167 @@
+//===- memory.cpp - device memory of the emulated machine -----------------------------------------------===//
+#include "emulator/machine/memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include <sys/mman.h>
+
+namespace sluice::emulator {
+
+namespace {
+
+// A NaN in every float format and far outside any buffer as an address.
+constexpr int fresh_byte = 0xff;
+constexpr int freed_byte = 0xfe;
+constexpr uint64_t fill_limit = uint64_t(64) << 20; // larger blocks are left as zero pages until touched
+
+uint64_t round_up(uint64_t value, uint64_t unit) {
+  return (value + unit - 1) / unit * unit;
+}
+
+} // namespace
+
+//===--- BlockTable -------------------------------------------------------------------------------------===//
+
+BlockTable::BlockTable(std::vector<MemoryBlock> blocks) : sorted(std::move(blocks)) {
+  std::sort(sorted.begin(), sorted.end(),
+            [](const MemoryBlock &a, const MemoryBlock &b) { return a.address < b.address; });
+}
+
+const MemoryBlock *BlockTable::find(uint64_t address, uint64_t bytes) const {
+  auto after =
+      std::upper_bound(sorted.begin(), sorted.end(), address,
+                       [](uint64_t value, const MemoryBlock &block) { return value < block.address; });
+  if (after == sorted.begin()) return nullptr;
+  const MemoryBlock &block = *--after;
+  return block.contains(address, bytes) ? &block : nullptr;
+}
+
+const MemoryBlock *BlockTable::nearest(uint64_t address) const {
+  const auto after =
+      std::upper_bound(sorted.begin(), sorted.end(), address,
+                       [](uint64_t value, const MemoryBlock &block) { return value < block.address; });
+  const MemoryBlock *best = nullptr;
+  uint64_t distance = Memory::red_zone_bytes;
+  auto consider = [&](const MemoryBlock &block) {
+    const uint64_t end = block.address + block.bytes;
+    const uint64_t away = address < block.address ? block.address - address
+                          : address < end         ? 0
+                                                  : address - end;
+    if (away > distance) return;
+    distance = away;
+    best = &block;
+  };
+  if (after != sorted.end()) consider(*after);
+  if (after != sorted.begin()) consider(*std::prev(after));
+  return best;
+}
+
+//===--- Memory -----------------------------------------------------------------------------------------===//
+
+Memory::Memory(uint64_t capacity_bytes, uint64_t quarantine_bytes)
+    : capacity(capacity_bytes), quarantine_limit(quarantine_bytes) {}
+
+Memory::~Memory() {
+  for (const auto &[address, region] : regions)
+    unmap(region);
+}
+
+void Memory::unmap(const Region &region) {
+  if (region.mapping) munmap(region.mapping, region.mapping_bytes);
+}
+
+void *Memory::allocate(uint64_t bytes) {
+  const std::lock_guard lock(mutex);
+  if (bytes == 0 || bytes > capacity - used) return nullptr;
+  const uint64_t mapping_bytes = round_up(bytes, alignment) + 2 * red_zone_bytes;
+  // The red zones are mapped too: with checks off, a kernel's small overrun must not end the process.
+  void *mapping = mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (mapping == MAP_FAILED) return nullptr;
+  void *start = static_cast<char *>(mapping) + red_zone_bytes;
+  if (bytes <= fill_limit) std::memset(start, fresh_byte, bytes);
+  const uint64_t address = reinterpret_cast<uint64_t>(start);
+  regions[address] = {{address, bytes, next_serial++, true, false, false}, mapping, mapping_bytes};
+  used += bytes;
+  current.reset();
+  return start;
+}
+
+bool Memory::release(const void *address) {
+  const std::lock_guard lock(mutex);
+  const auto found = regions.find(reinterpret_cast<uint64_t>(address));
+  if (found == regions.end() || found->second.block.attached || found->second.block.freed) return false;
+  MemoryBlock &block = found->second.block;
+  block.freed = true;
+  if (block.bytes <= fill_limit)
+    std::memset(reinterpret_cast<void *>(block.address), freed_byte, block.bytes);
+  used -= block.bytes;
+  quarantined += block.bytes;
+  quarantine.push_back(block.address);
+  trim_quarantine();
+  current.reset();
+  return true;
+}
+
+void Memory::trim_quarantine() {
+  while (quarantined > quarantine_limit && !quarantine.empty()) {
+    const auto oldest = regions.find(quarantine.front());
+    quarantine.pop_front();
+    quarantined -= oldest->second.block.bytes;
+    unmap(oldest->second);
+    regions.erase(oldest);
+  }
+}
+
+bool Memory::attach(const void *address, uint64_t bytes, bool writable) {
+  const std::lock_guard lock(mutex);
+  const uint64_t start = reinterpret_cast<uint64_t>(address);
+  if (bytes == 0) return false;
+  const auto after = regions.lower_bound(start);
+  if (after != regions.end() && after->first < start + bytes) return false;
+  if (after != regions.begin()) {
+    const MemoryBlock &before = std::prev(after)->second.block;
+    if (before.address + before.bytes > start) return false;
+  }
+  regions[start] = {{start, bytes, next_serial++, writable, false, true}, nullptr, 0};
+  current.reset();
+  return true;
+}
+
+bool Memory::detach(const void *address) {
+  const std::lock_guard lock(mutex);
+  const auto found = regions.find(reinterpret_cast<uint64_t>(address));
+  if (found == regions.end() || !found->second.block.attached) return false;
+  regions.erase(found);
+  current.reset();
+  return true;
+}
+
+std::optional<MemoryBlock> Memory::find(const void *address) const {
+  const std::lock_guard lock(mutex);
+  const uint64_t at = reinterpret_cast<uint64_t>(address);
+  auto after = regions.upper_bound(at);
+  if (after == regions.begin()) return std::nullopt;
+  const MemoryBlock &block = std::prev(after)->second.block;
+  if (block.freed || !block.contains(at, 1)) return std::nullopt;
+  return block;
+}
+
+std::shared_ptr<const BlockTable> Memory::snapshot() const {
+  const std::lock_guard lock(mutex);
+  if (!current) {
+    std::vector<MemoryBlock> blocks;
+    for (const auto &[address, region] : regions)
+      blocks.push_back(region.block);
+    current = std::make_shared<const BlockTable>(std::move(blocks));
+  }
+  return current;
+}
+
+uint64_t Memory::used_bytes() const {
+  const std::lock_guard lock(mutex);
+  return used;
+}
+
+} // namespace sluice::emulator

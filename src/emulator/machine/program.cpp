@@ -1,0 +1,197 @@
+//===- program.cpp - loading and decoding a code object -------------------------------------------------===//
+//
+// All executable bytes are decoded once, in a sweep over the executable segment. Bytes that are no
+// instruction become stops: they cost nothing unless a wave gets there.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/machine/program.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+
+#include <sys/mman.h>
+
+#include "emulator/machine/decoder.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+constexpr uint64_t page = 4096;
+
+std::span<std::byte> map_image(uint64_t bytes) {
+  const uint64_t size = std::max<uint64_t>((bytes + page - 1) / page * page, page);
+  void *memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED)
+    throw std::runtime_error("no memory for a code object of " + std::to_string(bytes) + " bytes");
+  return {static_cast<std::byte *>(memory), size};
+}
+
+KernelInfo kernel_info(const package::Kernel &kernel) {
+  KernelInfo info;
+  info.name = kernel.name;
+  info.entry = kernel.entry_address;
+  info.descriptor = kernel.descriptor_address;
+  info.kernarg_bytes = kernel.kernarg_bytes;
+  info.lds_bytes = kernel.lds_bytes;
+  info.scratch_bytes = kernel.private_bytes;
+  info.vgprs = kernel.descriptor.vgprs();
+  info.accum_offset = kernel.descriptor.accum_offset();
+  info.sgprs = 102; // every wave of this machine has all of them
+  info.max_workgroup_threads = kernel.max_workgroup_size;
+  return info;
+}
+
+void add_ranges(OpInfos &infos, const std::vector<RegisterRange> &ranges, OpInfo &info, uint32_t &begin,
+                uint32_t &end) {
+  begin = uint32_t(infos.ranges.size());
+  infos.ranges.insert(infos.ranges.end(), ranges.begin(), ranges.end());
+  end = uint32_t(infos.ranges.size());
+  for (const RegisterRange &range : ranges) {
+    const uint16_t last = uint16_t(range.first + range.count);
+    if (range.first < first_agpr)
+      info.vgprs_end = std::max(info.vgprs_end, last);
+    else if (range.first < first_sgpr)
+      info.agprs_end = std::max(info.agprs_end, uint16_t(last - first_agpr));
+    else if (last <= first_sgpr + 102)
+      info.sgprs_end = std::max(info.sgprs_end, uint16_t(last - first_sgpr));
+  }
+}
+
+void decode_code(ProgramImpl &program, const package::Segment &segment) {
+  program.code_start = segment.address;
+  const size_t size = segment.file.size() / 4 * 4;
+  program.op_at.assign(size / 4, -1);
+
+  Disassembler disassembler;
+  Decoder decoder(best_simd_path());
+  auto add = [&](DecodedOp decoded, uint32_t offset, std::string text, const Instruction *instruction) {
+    const uint32_t index = uint32_t(program.fast.size());
+    decoded.fast.index = decoded.strict.index = index;
+    if (instruction) {
+      add_ranges(program.infos, instruction->reads, decoded.info, decoded.info.reads_begin,
+                 decoded.info.reads_end);
+      add_ranges(program.infos, instruction->writes, decoded.info, decoded.info.writes_begin,
+                 decoded.info.writes_end);
+    }
+    program.fast.push_back(decoded.fast);
+    program.strict.push_back(decoded.strict);
+    program.infos.infos.push_back(decoded.info);
+    program.offset_of.push_back(offset);
+    program.texts.push_back(std::move(text));
+    if (!decoded.refusal.empty()) program.refusals[index] = std::move(decoded.refusal);
+    if (offset / 4 < program.op_at.size()) program.op_at[offset / 4] = int32_t(index);
+  };
+
+  uint32_t dwords[5];
+  for (size_t offset = 0; offset < size;) {
+    const std::span<const std::byte> rest =
+        segment.file.subspan(offset, std::min<size_t>(size - offset, sizeof dwords));
+    const std::optional<Instruction> instruction = disassembler.decode(rest, segment.address + offset);
+    if (!instruction || instruction->bytes > rest.size()) {
+      std::memcpy(dwords, rest.data(), 4);
+      add(Decoder::refuse("the bytes are no instruction of gfx942"), uint32_t(offset), "", nullptr);
+      offset += 4;
+      continue;
+    }
+    std::memcpy(dwords, rest.data(), instruction->bytes);
+    add(decoder.decode(*instruction, {dwords, instruction->bytes / 4}, uint32_t(offset / 4)),
+        uint32_t(offset), instruction->text, &*instruction);
+    offset += instruction->bytes;
+  }
+  add(Decoder::refuse("the code ends here"), uint32_t(size), "", nullptr);
+  program.offset_of.push_back(uint32_t(size));
+
+  // Branch targets were dwords; now they are instructions.
+  for (size_t i = 0; i < program.fast.size(); ++i) {
+    if (!program.infos.infos[i].branch) continue;
+    const int64_t dword = program.fast[i].value;
+    const bool inside = dword >= 0 && size_t(dword) < program.op_at.size();
+    program.fast[i].value = program.strict[i].value = inside ? program.op_at[size_t(dword)] : -1;
+  }
+  program.constants = decoder.constants().rows();
+}
+
+} // namespace
+
+ProgramImpl::~ProgramImpl() {
+  if (!image.empty()) munmap(image.data(), image.size());
+}
+
+int32_t ProgramImpl::op_at_address(uint64_t address) const {
+  const uint64_t offset = address - code_start;
+  return offset % 4 == 0 && offset / 4 < op_at.size() ? op_at[offset / 4] : -1;
+}
+
+CodeMap ProgramImpl::code_map() const {
+  return {reinterpret_cast<uint64_t>(image.data()) + code_start, uint32_t(op_at.size()), op_at.data(),
+          offset_of.data()};
+}
+
+Program::Program(std::span<const std::byte> elf) : implementation(std::make_unique<ProgramImpl>()) {
+  ProgramImpl &p = *implementation;
+  p.file.assign(elf.begin(), elf.end());
+  p.object = package::CodeObject::parse(p.file);
+  const package::Segment *code = nullptr;
+  for (const package::Segment &segment : p.object.segments()) {
+    if (!segment.executable) continue;
+    if (code) throw std::runtime_error("the code object has more than one executable segment");
+    code = &segment;
+  }
+  if (!code) throw std::runtime_error("the code object has no executable segment");
+  p.image = map_image(p.object.image_bytes());
+  p.object.load(p.image.first(p.object.image_bytes()), reinterpret_cast<uint64_t>(p.image.data()));
+  for (const package::Kernel &kernel : p.object.kernels())
+    p.kernels.push_back(kernel_info(kernel));
+  decode_code(p, *code);
+}
+
+Program::~Program() = default;
+
+const std::vector<KernelInfo> &Program::kernels() const {
+  return implementation->kernels;
+}
+
+const KernelInfo *Program::kernel(std::string_view name) const {
+  for (const KernelInfo &kernel : implementation->kernels)
+    if (kernel.name == name) return &kernel;
+  return nullptr;
+}
+
+std::span<std::byte> Program::variable(std::string_view name) const {
+  const package::Symbol *symbol = implementation->object.find_symbol(name);
+  if (!symbol || !symbol->defined || symbol->type != 1) return {};
+  if (symbol->address > implementation->image.size() ||
+      symbol->size > implementation->image.size() - symbol->address)
+    return {};
+  return implementation->image.subspan(symbol->address, symbol->size);
+}
+
+std::span<std::byte> Program::image() const {
+  return implementation->image;
+}
+
+std::string Program::disassemble(std::string_view name) const {
+  const ProgramImpl &p = *implementation;
+  const package::Kernel *kernel = p.object.find_kernel(name);
+  if (!kernel) return {};
+  const int32_t first = p.op_at_address(kernel->entry_address);
+  if (first < 0) return {};
+  // Without a size the kernel ends where another begins.
+  uint64_t end = p.code_start + p.op_at.size() * 4;
+  if (kernel->code_bytes != 0)
+    end = std::min(end, kernel->entry_address + kernel->code_bytes);
+  else
+    for (const KernelInfo &other : p.kernels)
+      if (other.entry > kernel->entry_address) end = std::min(end, other.entry);
+  std::string text;
+  for (uint32_t op = uint32_t(first); op < p.texts.size() && p.address_of(op) < end; ++op) {
+    char address[32];
+    std::snprintf(address, sizeof address, "%06llx: ", static_cast<unsigned long long>(p.address_of(op)));
+    text += address + (p.texts[op].empty() ? std::string("(no instruction)") : p.texts[op]) + "\n";
+  }
+  return text;
+}
+
+} // namespace sluice::emulator

@@ -1,0 +1,43 @@
+//===- program.h - a decoded code object, from the inside -----------------------------------------------===//
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "emulator/check/op_info.h"
+#include "emulator/exec/op.h"
+#include "emulator/exec/wave.h"
+#include "emulator/machine/machine.h"
+#include "package/code_object.h"
+
+namespace sluice::emulator {
+
+struct ProgramImpl {
+  std::vector<std::byte> file; // what `object` refers to
+  package::CodeObject object;
+  std::span<std::byte> image; // mapped at its page; owned
+  std::vector<KernelInfo> kernels;
+
+  uint64_t code_start = 0; // address in the code object of the first instruction
+  std::vector<Op> fast;    // the last one is a stop behind the end of the code
+  std::vector<Op> strict;
+  std::vector<uint32_t> constants;          // rows of 64 dwords
+  std::vector<int32_t> op_at;               // by dword of the code
+  std::vector<uint32_t> offset_of;          // by instruction, and the end
+  std::vector<std::string> texts;           // by instruction
+  std::map<uint32_t, std::string> refusals; // why an instruction cannot run
+  OpInfos infos;
+
+  ProgramImpl() = default;
+  ProgramImpl(const ProgramImpl &) = delete;
+  ProgramImpl &operator=(const ProgramImpl &) = delete;
+  ~ProgramImpl();
+
+  uint64_t address_of(uint32_t op) const { return code_start + offset_of[op]; }
+  /// Index of the instruction at an address of the code object; -1 if none starts there.
+  int32_t op_at_address(uint64_t address) const;
+  CodeMap code_map() const;
+};
+
+} // namespace sluice::emulator

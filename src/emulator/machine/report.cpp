@@ -1,0 +1,159 @@
+//===- report.cpp - names, text and JSON of reports -----------------------------------------------------===//
+#include <cstdio>
+
+#include "emulator/machine/machine.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+struct CheckName {
+  std::string_view name;
+  bool Checks::*member;
+};
+constexpr CheckName checks_table[] = {
+    {"pending", &Checks::pending},
+    {"lds_races", &Checks::lds_races},
+    {"lds_bounds", &Checks::lds_bounds},
+    {"global_bounds", &Checks::global_bounds},
+    {"uninitialised", &Checks::uninitialised},
+    {"registers", &Checks::registers},
+    {"exec_at_mfma", &Checks::exec_at_mfma},
+    {"hazards", &Checks::hazards},
+};
+
+std::string hex(uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+void append_string(std::string &out, std::string_view text) {
+  out += '"';
+  for (char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (uint8_t(c) < 0x20) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", unsigned(uint8_t(c)));
+      out += escaped;
+    } else {
+      out += c;
+    }
+  }
+  out += '"';
+}
+
+std::string workgroup_text(const Report &report) {
+  return std::to_string(report.workgroup[0]) + "," + std::to_string(report.workgroup[1]) + "," +
+         std::to_string(report.workgroup[2]);
+}
+
+} // namespace
+
+std::span<const std::string_view> check_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> result;
+    for (const CheckName &check : checks_table)
+      result.push_back(check.name);
+    return result;
+  }();
+  return names;
+}
+
+bool *check_by_name(Checks &checks, std::string_view name) {
+  for (const CheckName &check : checks_table)
+    if (check.name == name) return &(checks.*check.member);
+  return nullptr;
+}
+
+std::string_view report_kind_name(ReportKind kind) {
+  switch (kind) {
+  case ReportKind::unknown_instruction:
+    return "unknown_instruction";
+  case ReportKind::invalid_pc:
+    return "invalid_pc";
+  case ReportKind::budget_exhausted:
+    return "budget_exhausted";
+  case ReportKind::trap:
+    return "trap";
+  case ReportKind::pending_register:
+    return "pending_register";
+  case ReportKind::lds_race:
+    return "lds_race";
+  case ReportKind::lds_out_of_bounds:
+    return "lds_out_of_bounds";
+  case ReportKind::lds_uninitialised:
+    return "lds_uninitialised";
+  case ReportKind::global_out_of_bounds:
+    return "global_out_of_bounds";
+  case ReportKind::global_freed:
+    return "global_freed";
+  case ReportKind::scratch_out_of_bounds:
+    return "scratch_out_of_bounds";
+  case ReportKind::global_read_only:
+    return "global_read_only";
+  case ReportKind::misaligned:
+    return "misaligned";
+  case ReportKind::register_out_of_range:
+    return "register_out_of_range";
+  case ReportKind::register_uninitialised:
+    return "register_uninitialised";
+  case ReportKind::exec_at_mfma:
+    return "exec_at_mfma";
+  case ReportKind::hazard:
+    return "hazard";
+  }
+  return "unknown";
+}
+
+std::string to_text(const Report &report) {
+  std::string text = report.kernel + " at " + hex(report.pc) + ": " +
+                     std::string(report_kind_name(report.kind)) + ": " + report.message +
+                     "\n  instruction  " + report.disassembly + "\n  where        workgroup " +
+                     workgroup_text(report) + ", wave " + std::to_string(report.wave);
+  if (report.lane >= 0) text += ", lane " + std::to_string(report.lane);
+  if (report.count > 1) text += " (and " + std::to_string(report.count - 1) + " times more)";
+  if (report.other)
+    text += "\n  other        " + hex(report.other->pc) + ": " + report.other->disassembly + ", wave " +
+            std::to_string(report.other->wave);
+  return text + "\n";
+}
+
+std::string to_json(std::span<const Report> reports) {
+  std::string out = "[";
+  for (const Report &report : reports) {
+    if (out.size() > 1) out += ",";
+    out += "\n  {\"kind\": ";
+    append_string(out, report_kind_name(report.kind));
+    out += ", \"kernel\": ";
+    append_string(out, report.kernel);
+    out += ", \"message\": ";
+    append_string(out, report.message);
+    out += ", \"pc\": " + std::to_string(report.pc) + ", \"disassembly\": ";
+    append_string(out, report.disassembly);
+    out += ", \"workgroup\": [" + workgroup_text(report) + "], \"wave\": " + std::to_string(report.wave) +
+           ", \"lane\": " + std::to_string(report.lane) + ", \"address\": " + std::to_string(report.address) +
+           ", \"count\": " + std::to_string(report.count);
+    if (report.other) {
+      out += ", \"other\": {\"pc\": " + std::to_string(report.other->pc) + ", \"disassembly\": ";
+      append_string(out, report.other->disassembly);
+      out += ", \"wave\": " + std::to_string(report.other->wave) + "}";
+    }
+    out += "}";
+  }
+  return out + (reports.empty() ? "]" : "\n]");
+}
+
+Counters &Counters::operator+=(const Counters &other) {
+  wave_instructions += other.wave_instructions;
+  waves += other.waves;
+  workgroups += other.workgroups;
+  mfma_instructions += other.mfma_instructions;
+  lds_bank_conflicts += other.lds_bank_conflicts;
+  launches += other.launches;
+  return *this;
+}
+
+} // namespace sluice::emulator

@@ -1,0 +1,240 @@
+//===- workgroup.cpp - one workgroup, running -----------------------------------------------------------===//
+#include "emulator/machine/workgroup.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace sluice::emulator {
+
+namespace {
+
+constexpr uint32_t register_bytes = (vector_registers + temporary_rows) * wave_lanes * 4;
+constexpr std::align_val_t cache_line{64};
+// What LDS holds before anything is written: as a float a NaN, as an address nonsense.
+constexpr int fresh_lds_byte = 0xff;
+
+} // namespace
+
+struct Workgroup::Slot {
+  Slot(const LaunchState &launch, LdsShadow &shadow) {
+    wave.vgprs = static_cast<uint32_t *>(::operator new(register_bytes, cache_line));
+    std::memset(wave.vgprs, 0, register_bytes);
+    if (launch.scratch_bytes != 0)
+      scratch = std::make_unique<uint8_t[]>(size_t(launch.scratch_bytes) * wave_lanes);
+    if (launch.strict) checks = std::make_unique<WaveChecks>(launch.checks, shadow);
+  }
+  ~Slot() { ::operator delete(wave.vgprs, cache_line); }
+  Slot(const Slot &) = delete;
+  Slot &operator=(const Slot &) = delete;
+
+  Wave wave;
+  WaveState state = WaveState::ended;
+  std::unique_ptr<uint8_t[]> scratch;
+  std::unique_ptr<WaveChecks> checks;
+};
+
+Workgroup::Workgroup(LaunchState &launch) : launch(launch) {
+  lds = std::make_unique<uint8_t[]>(launch.lds_bytes + 16);
+  for (uint32_t i = 0; i < launch.waves; ++i)
+    slots.push_back(std::make_unique<Slot>(launch, shadow));
+}
+
+Workgroup::~Workgroup() = default;
+
+//===--- Start ------------------------------------------------------------------------------------------===//
+
+void Workgroup::start(std::array<uint32_t, 3> id, uint32_t number) {
+  view.id = id;
+  view.number = number;
+  view.lds = lds.get();
+  view.lds_bytes = launch.lds_bytes;
+  view.waves = launch.waves;
+  if (launch.strict) {
+    std::memset(lds.get(), fresh_lds_byte, launch.lds_bytes);
+    shadow.reset(launch.lds_bytes);
+  }
+  for (uint32_t i = 0; i < launch.waves; ++i)
+    start_wave(i);
+  ++counters.workgroups;
+}
+
+/// The state that the dispatcher gives a wave (AMDGPUUsage, "Initial Kernel Execution State").
+void Workgroup::start_wave(uint32_t id) {
+  Slot &slot = *slots[id];
+  Wave &w = slot.wave;
+  const package::KernelDescriptor &d = launch.kernel->descriptor;
+  const ProgramImpl &program = *launch.program;
+  std::memset(w.s, 0, sizeof w.s);
+  w.constants = program.constants.data();
+  w.first_op = (launch.strict ? program.strict : program.fast).data();
+  w.pc = w.first_op + launch.entry;
+  w.workgroup = &view;
+  w.checks = slot.checks.get();
+  w.scratch = slot.scratch.get();
+  w.scratch_bytes = launch.scratch_bytes;
+  w.id = id;
+  w.executed = w.mfma_executed = w.time_reads = 0;
+  w.code = &launch.code;
+  w.fault = Fault::none;
+
+  uint32_t next = 0;
+  auto push = [&](uint32_t value) { w.s[next++] = value; };
+  auto push_pair = [&](uint64_t value) {
+    push(uint32_t(value));
+    push(uint32_t(value >> 32));
+  };
+  const uint32_t properties = d.properties;
+  if ((properties & 1) != 0) next += 4; // private segment buffer: not used with architected flat scratch
+  if ((properties & 2) != 0) push_pair(launch.packet_address);
+  if ((properties & 4) != 0) push_pair(0); // queue
+  if ((properties & 8) != 0) push_pair(launch.kernarg_address);
+  if ((properties & 16) != 0) push_pair(0); // dispatch id
+  if ((properties & 32) != 0) next += 2;    // flat scratch: set below
+  if ((properties & 64) != 0) push(launch.scratch_bytes);
+  for (uint32_t i = 0; i < d.preload_length() && next < 16; ++i) {
+    uint32_t value = 0;
+    const uint64_t at = (uint64_t(d.preload_offset()) + i) * 4;
+    if (at + 4 <= launch.kernarg.size()) std::memcpy(&value, launch.kernarg.data() + at, 4);
+    push(value);
+  }
+  next = d.user_sgprs();
+  for (int axis = 0; axis < 3; ++axis)
+    if (d.workgroup_id(axis)) push(view.id[size_t(axis)]);
+  if ((d.rsrc2 >> 10 & 1) != 0) push(launch.waves); // workgroup info
+  w.set_pair(102, private_aperture);                // FLAT_SCRATCH
+
+  const uint32_t first_item = id * wave_lanes;
+  const uint32_t items = std::min(wave_lanes, launch.threads - first_item);
+  w.set_exec(items == wave_lanes ? all_lanes : (uint64_t(1) << items) - 1);
+  uint32_t *ids = w.row(0);
+  for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
+    const uint32_t item = first_item + lane;
+    const uint32_t x = item % launch.block[0];
+    const uint32_t y = item / launch.block[0] % launch.block[1];
+    const uint32_t z = item / launch.block[0] / launch.block[1];
+    ids[lane] = x | (d.workitem_id() > 0 ? y << 10 : 0) | (d.workitem_id() > 1 ? z << 20 : 0);
+  }
+
+  const uint32_t rsrc1 = d.rsrc1;
+  w.mode.round_32 = rsrc1 >> 12 & 3;
+  w.mode.round_16_64 = rsrc1 >> 14 & 3;
+  w.mode.denormal_32 = rsrc1 >> 16 & 3;
+  w.mode.denormal_16_64 = rsrc1 >> 18 & 3;
+  w.mode.dx10_clamp = rsrc1 >> 21 & 1;
+  w.mode.ieee = rsrc1 >> 23 & 1;
+  w.mode.fp16_overflow = rsrc1 >> 26 & 1;
+  w.mode_plain = w.mode.plain();
+  w.mode_bits = (rsrc1 >> 12 & 0xff) | uint32_t(w.mode.dx10_clamp) << 8 | uint32_t(w.mode.ieee) << 9 |
+                uint32_t(w.mode.fp16_overflow) << 23;
+
+  if (w.checks) {
+    const uint64_t seed = launch.options->seed * 0x9e3779b97f4a7c15 + (uint64_t(view.number) << 8) + id;
+    w.checks->start(w, next, seed);
+  }
+  slot.state = WaveState::ready;
+  ++counters.waves;
+}
+
+//===--- Run --------------------------------------------------------------------------------------------===//
+
+template <bool strict> Step Workgroup::run_wave(Wave &w, uint64_t limit) {
+  uint64_t left = limit;
+  Step step = Step::yield;
+  while (left != 0) {
+    --left;
+    const Op &op = *w.pc++;
+    if constexpr (strict) {
+      const uint64_t exec = w.exec();
+      w.checks->before(w, op);
+      step = op.run(w, op);
+      w.checks->after(w, op, exec);
+    } else {
+      step = op.run(w, op);
+    }
+    if (step != Step::next) break;
+    step = Step::yield;
+  }
+  w.executed += limit - left;
+  return step;
+}
+
+void Workgroup::report_stop(const Wave &wave, ReportKind kind, std::string message) {
+  Finding finding;
+  finding.kind = kind;
+  finding.op = uint32_t(std::max<ptrdiff_t>(wave.pc - wave.first_op - 1, 0));
+  finding.workgroup = view.id;
+  finding.wave = wave.id;
+  finding.message = std::move(message);
+  launch.checks.sink->add(std::move(finding));
+  launch.stop = true;
+}
+
+void Workgroup::end_wave(Slot &slot) {
+  if (slot.wave.checks) {
+    slot.wave.checks->finish(slot.wave);
+    counters.lds_bank_conflicts += slot.wave.checks->bank_conflicts;
+  }
+  slot.state = WaveState::ended;
+  counters.wave_instructions += slot.wave.executed;
+  counters.mfma_instructions += slot.wave.mfma_executed;
+}
+
+/// If every wave that has not ended is at the barrier, lets them go on.
+bool Workgroup::release_barrier() {
+  bool any = false;
+  for (const auto &slot : slots) {
+    if (slot->state == WaveState::ready) return false;
+    any = any || slot->state == WaveState::at_barrier;
+  }
+  if (!any) return false;
+  if (launch.strict) shadow.next_epoch();
+  for (const auto &slot : slots) {
+    if (slot->state != WaveState::at_barrier) continue;
+    if (slot->wave.checks) slot->wave.checks->carry_into_epoch(slot->wave);
+    slot->state = WaveState::ready;
+  }
+  return true;
+}
+
+bool Workgroup::run(uint64_t slice) {
+  do {
+    for (const auto &slot : slots) {
+      Wave &w = slot->wave;
+      if (slot->state != WaveState::ready) continue;
+      const uint64_t budget_left =
+          launch.instruction_budget - std::min(w.executed, launch.instruction_budget);
+      const uint64_t limit = std::min(slice, budget_left);
+      const Step step = launch.strict ? run_wave<true>(w, limit) : run_wave<false>(w, limit);
+      switch (step) {
+      case Step::barrier:
+        slot->state = WaveState::at_barrier;
+        break;
+      case Step::end:
+        end_wave(*slot);
+        break;
+      case Step::stop: {
+        const ReportKind kind = w.fault == Fault::trap         ? ReportKind::trap
+                                : w.fault == Fault::invalid_pc ? ReportKind::invalid_pc
+                                                               : ReportKind::unknown_instruction;
+        report_stop(w, kind,
+                    kind == ReportKind::trap         ? "the kernel gave up with s_trap"
+                    : kind == ReportKind::invalid_pc ? "jumps to an address where no instruction starts"
+                                                     : "");
+        break;
+      }
+      case Step::next:
+      case Step::yield:
+        if (w.executed >= launch.instruction_budget)
+          report_stop(w, ReportKind::budget_exhausted,
+                      "the wave has executed " + std::to_string(w.executed) + " instructions without ending");
+        break;
+      }
+      if (launch.stop) return true;
+    }
+  } while (release_barrier());
+  return std::all_of(slots.begin(), slots.end(),
+                     [](const auto &slot) { return slot->state == WaveState::ended; });
+}
+
+} // namespace sluice::emulator

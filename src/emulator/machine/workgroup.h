@@ -1,0 +1,69 @@
+//===- workgroup.h - one workgroup, running -------------------------------------------------------------===//
+//
+// Waves of a workgroup take turns on one host thread: each runs to a barrier, to its end or until it has used
+// up its slice. All storage is kept for the next workgroup.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <vector>
+
+#include "emulator/check/wave_checks.h"
+#include "emulator/machine/program.h"
+
+namespace sluice::emulator {
+
+/// What all workgroups of a launch have in common.
+struct LaunchState {
+  const ProgramImpl *program;
+  const package::Kernel *kernel;
+  const Options *options;
+  std::array<uint32_t, 3> grid;
+  std::array<uint32_t, 3> block;
+  uint32_t threads = 0; // work-items of a workgroup
+  uint32_t waves = 0;   // of a workgroup
+  uint32_t lds_bytes = 0;
+  uint32_t scratch_bytes = 0; // per lane
+  int32_t entry = 0;          // index of the first instruction
+  uint64_t instruction_budget = 0;
+  bool strict = false;
+  uint64_t kernarg_address = 0;
+  uint64_t packet_address = 0;
+  std::span<const std::byte> kernarg;
+  CodeMap code;
+  LaunchChecks checks;
+  std::atomic<bool> stop = false;
+};
+
+class Workgroup {
+public:
+  explicit Workgroup(LaunchState &launch);
+  ~Workgroup();
+
+  void start(std::array<uint32_t, 3> id, uint32_t number);
+  /// Runs each wave for at most `slice` instructions between barriers. True when the workgroup has ended.
+  bool run(uint64_t slice);
+
+  /// Of all workgroups this object has run.
+  Counters counters;
+
+private:
+  enum class WaveState : uint8_t { ready, at_barrier, ended };
+  struct Slot;
+
+  void start_wave(uint32_t id);
+  template <bool strict> Step run_wave(Wave &wave, uint64_t limit);
+  void report_stop(const Wave &wave, ReportKind kind, std::string message);
+  void end_wave(Slot &slot);
+  bool release_barrier();
+
+  LaunchState &launch;
+  WorkgroupView view;
+  LdsShadow shadow;
+  std::unique_ptr<uint8_t[]> lds;
+  std::vector<std::unique_ptr<Slot>> slots;
+};
+
+} // namespace sluice::emulator
