@@ -641,8 +641,7 @@ SLUICE_API sluice_status sluice_run(const sluice_plan *plan, const sluice_args *
  * Same structs as for a plan and a run, but all pointers are host pointers, aligned to their element;
  * strides need no multiple, stride[3] need not be 1, and there are no limits for the device's sake.
  * Inputs and O may be F16, BF16 or F32 in any mixture, head dims are any >= 1. O is rounded once, to
- * nearest even; LSE is F32. A NaN or infinity in a visible key or value reaches the rows that see it;
- * invisible ones are never read.
+ * nearest even; LSE is F32. NaN or infinity in a key or value reaches exactly the rows that see the key.
  *
  * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED for what the
  *         problem asks beyond types and head dims that sluice_problem lists as refused;

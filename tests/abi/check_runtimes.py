@@ -3,7 +3,9 @@
 
 usage: check_runtimes.py hip PROBE FOLDER          FOLDER/NUMBER holds a fake libamdhip64.so.NUMBER for 5, 6, 7, 42
        check_runtimes.py no_gpu PROBE              77 (skipped) if the system has no libamdhip64.so.5 or has a GPU
-       check_runtimes.py no_emulator PROBE LIBRARY LIBRARY is libsluice.so
+       check_runtimes.py emulator PROBE LIBRARY FOLDER
+                                                   LIBRARY is libsluice.so, FOLDER/emulator holds a fake emulator and
+                                                   FOLDER/7 a libamdhip64.so.7, which is none
 """
 import ctypes
 import os
@@ -14,10 +16,11 @@ import sys
 import tempfile
 
 
-def probe(command, folders):
+def probe(command, folders, preload=""):
     """(status, field, message, [runtime, mapped files...]); fails if anything else is printed."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("LD_")}
     environment["LD_LIBRARY_PATH"] = ":".join(str(folder) for folder in folders)
+    environment["LD_PRELOAD"] = str(preload)
     result = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
     lines = result.stdout.splitlines()
     if result.returncode != 0 or result.stderr or len(lines) != 2:
@@ -42,6 +45,11 @@ def check_hip(program, folder):
         path = folder / loaded / f"libamdhip64.so.{loaded}"
         status, _, message, runtime = probe([program, "hip", path], [folder / "7"])
         expect(f"with {loaded} loaded", (status, runtime), ("SLUICE_OK", [str(path), path.name]))
+    with tempfile.TemporaryDirectory() as renamed:
+        path = pathlib.Path(renamed) / "libamdhip64-0a1b2c3d.so"
+        shutil.copy(folder / "6/libamdhip64.so.6", path)
+        status, _, message, runtime = probe([program, "hip", path], [folder / "7"])
+        expect("with a renamed one loaded", (status, runtime), ("SLUICE_OK", [str(path), path.name]))
     # A context that needs no HIP loads none.
     status, _, message, runtime = probe([program, "target"], [folder / "7"])
     expect("for a target", (status, runtime), ("SLUICE_OK", ["none"]))
@@ -63,20 +71,36 @@ def check_no_gpu(program):
         sys.exit(f"unclear message: {message}")
 
 
-def check_no_emulator(program, library):
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copy(library, folder)  # follows the link; its name is the soname's
-        shutil.copy(library, pathlib.Path(folder) / "libsluice.so.0")
-        shutil.copy(program, pathlib.Path(folder) / "probe")
-        status, field, message, _ = probe([pathlib.Path(folder) / "probe", "emulated"], [folder])
-    expect("status", status, "SLUICE_NO_DEVICE")
-    expect("field", field, "libsluice_emulator.so.0")
-    if f"{folder}/libsluice_emulator.so.0" not in message:
-        sys.exit(f"the message does not say where it looked: {message}")
+def check_emulator(program, library, folder):
+    soname = "libsluice_emulator.so.0"
+    with tempfile.TemporaryDirectory() as work:
+        alone, beside, wrong = (pathlib.Path(work) / name for name in ("alone", "beside", "wrong"))
+        for place in (alone, beside, wrong):
+            place.mkdir()
+            shutil.copy(library, place / "libsluice.so.0")
+            shutil.copy(program, place / "probe")
+        shutil.copy(pathlib.Path(folder) / "emulator" / soname, beside)
+        shutil.copy(pathlib.Path(folder) / "7/libamdhip64.so.7", wrong / soname)
+        # Beside libsluice.so, to which only the preload leads.
+        status, _, message, runtime = probe([beside / "probe", "emulated"], [], beside / "libsluice.so.0")
+        expect("beside the library", (status, message, runtime), ("SLUICE_OK", "", [soname]))
+        # By soname.
+        status, _, message, runtime = probe([alone / "probe", "emulated"], [alone, pathlib.Path(folder) / "emulator"])
+        expect("in the search path", (status, message, runtime), ("SLUICE_OK", "", [soname]))
+        # Nowhere: the message names the file and where it was looked for.
+        status, field, message, _ = probe([alone / "probe", "emulated"], [alone])
+        expect("nowhere", (status, field), ("SLUICE_NO_DEVICE", soname))
+        if f"{alone}/{soname}" not in message:
+            sys.exit(f"the message does not say where it looked: {message}")
+        # A file of that name that is something else.
+        status, field, message, _ = probe([wrong / "probe", "emulated"], [wrong])
+        expect("something else", (status, field), ("SLUICE_NO_DEVICE", soname))
+        if "has no entry point sluice_emulator_symbol" not in message:
+            sys.exit(f"unclear message: {message}")
 
 
 def main():
-    checks = {"hip": check_hip, "no_gpu": check_no_gpu, "no_emulator": check_no_emulator}
+    checks = {"hip": check_hip, "no_gpu": check_no_gpu, "emulator": check_emulator}
     if len(sys.argv) < 3 or sys.argv[1] not in checks:
         sys.exit(__doc__)
     checks[sys.argv[1]](*sys.argv[2:])

@@ -3,8 +3,8 @@
 // usage: probe hip|emulated|target [LIBRARY]    LIBRARY is opened first, as by the process that links
 // libsluice.so
 //
-// Prints two lines: status, field and message; then where HIP comes from and the libamdhip64 files that are
-// mapped.
+// Prints two lines: status, field and message; then where HIP comes from, the libamdhip64 files that are
+// mapped, and what of HIP and the emulator the whole process can see, which should be nothing.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "support/test_pack.h"
@@ -52,6 +52,9 @@ int main(int argc, char **argv) {
   std::printf("%s", info.runtime);
   for (const std::string &file : mapped)
     std::printf("|%s", file.c_str());
+  for (const char *name : {"hipModuleLaunchKernel", "sluice_emulator_symbol"}) {
+    if (dlsym(RTLD_DEFAULT, name) != nullptr) std::printf("|%s is in the global scope", name);
+  }
   std::printf("\n");
   sluice_context_destroy(context);
   return 0;
