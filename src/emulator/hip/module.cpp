@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/hip/module.h"
 
+#include <algorithm>
 #include <cstring>
 #include <string_view>
 
@@ -76,29 +77,6 @@ std::span<const std::byte> find_entry(const std::byte *bundle) {
   throw Failure(hipErrorNoBinaryForGpu);
 }
 
-void put(std::vector<std::byte> &buffer, const KernelArgument &argument, uint64_t value) {
-  for (uint32_t i = 0; i < argument.size && i < 8; ++i)
-    buffer[argument.offset + i] = std::byte(value >> (8 * i));
-}
-
-void put_hidden(std::vector<std::byte> &buffer, const KernelArgument &argument, const LaunchShape &shape) {
-  const std::string_view kind = argument.value_kind;
-  const int axis = kind.empty() ? 0 : kind.back() - 'x';
-  if (kind.starts_with("hidden_block_count_"))
-    put(buffer, argument, shape.grid.at(size_t(axis)));
-  else if (kind.starts_with("hidden_group_size_"))
-    put(buffer, argument, shape.block.at(size_t(axis)));
-  else if (kind == "hidden_grid_dims")
-    put(buffer, argument,
-        shape.grid[2] * shape.block[2] > 1   ? 3
-        : shape.grid[1] * shape.block[1] > 1 ? 2
-                                             : 1);
-  else if (kind == "hidden_dynamic_lds_size")
-    put(buffer, argument, shape.dynamic_lds_bytes);
-  else
-    put(buffer, argument, 0); // remainders (grids are whole workgroups), offsets, services there are not
-}
-
 CodeObject parse(const std::vector<std::byte> &elf) {
   try {
     CodeObject object = CodeObject::parse(elf);
@@ -150,36 +128,38 @@ std::vector<std::byte> code_object_of_image(const void *image) {
   }
 }
 
-std::vector<std::byte> kernel_arguments(const Kernel &kernel, const LaunchShape &shape, void **parameters,
-                                        void **extra) {
+std::vector<std::byte> kernel_arguments(const Kernel &kernel, void **parameters, void **extra) {
   require(parameters == nullptr || extra == nullptr, hipErrorInvalidValue);
-  std::vector<std::byte> buffer(kernel.kernarg_bytes);
   uint32_t explicit_end = kernel.has_metadata ? 0 : kernel.kernarg_bytes;
-  for (const KernelArgument &argument : kernel.arguments)
-    if (!argument.hidden()) explicit_end = std::max(explicit_end, argument.offset + argument.size);
+  uint32_t hidden_start = kernel.kernarg_bytes;
+  for (const KernelArgument &argument : kernel.arguments) {
+    if (argument.hidden())
+      hidden_start = std::min(hidden_start, argument.offset);
+    else
+      explicit_end = std::max(explicit_end, argument.offset + argument.size);
+  }
 
   if (extra != nullptr) {
     const auto word = [extra](int index) { return reinterpret_cast<uintptr_t>(extra[index]); };
     require(word(0) == launch_buffer_pointer && word(2) == launch_buffer_size && word(4) == launch_end,
             hipErrorInvalidValue);
-    const void *const given = extra[1];
+    const auto *const given = static_cast<const std::byte *>(extra[1]);
     require(extra[3] != nullptr, hipErrorInvalidValue);
     size_t size;
     std::memcpy(&size, extra[3], sizeof size);
     require((given != nullptr || size == 0) && size >= explicit_end, hipErrorInvalidValue);
-    if (size != 0) std::memcpy(buffer.data(), given, std::min<size_t>(size, buffer.size()));
-  } else if (explicit_end != 0) {
-    require(parameters != nullptr && kernel.has_metadata, hipErrorInvalidValue);
-    size_t index = 0;
-    for (const KernelArgument &argument : kernel.arguments) {
-      if (argument.hidden()) continue;
-      const void *const value = parameters[index++];
-      require(value != nullptr, hipErrorInvalidValue);
-      std::memcpy(buffer.data() + argument.offset, value, argument.size);
-    }
+    return {given, given + std::min<size_t>(size, std::max(explicit_end, hidden_start))};
   }
-  for (const KernelArgument &argument : kernel.arguments)
-    if (argument.hidden()) put_hidden(buffer, argument, shape);
+  std::vector<std::byte> buffer(explicit_end);
+  if (explicit_end == 0) return buffer;
+  require(parameters != nullptr && kernel.has_metadata, hipErrorInvalidValue);
+  size_t index = 0;
+  for (const KernelArgument &argument : kernel.arguments) {
+    if (argument.hidden()) continue;
+    const void *const value = parameters[index++];
+    require(value != nullptr, hipErrorInvalidValue);
+    std::memcpy(buffer.data() + argument.offset, value, argument.size);
+  }
   return buffer;
 }
 

@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -44,15 +43,8 @@ struct Function {
 /// The gfx942 code object in an image of unknown size: an ELF, or a clang offload bundle with one.
 std::vector<std::byte> code_object_of_image(const void *image);
 
-struct LaunchShape {
-  std::array<uint32_t, 3> grid; // workgroups
-  std::array<uint32_t, 3> block;
-  uint32_t dynamic_lds_bytes;
-};
-
-/// The kernel's argument segment, from exactly one of hipModuleLaunchKernel's two ways to give arguments;
-/// hidden arguments are filled in. Throws Failure.
-std::vector<std::byte> kernel_arguments(const package::Kernel &kernel, const LaunchShape &shape,
-                                        void **parameters, void **extra);
+/// The kernel's arguments up to those that runtimes add, from exactly one of hipModuleLaunchKernel's two ways
+/// to give them. Throws Failure.
+std::vector<std::byte> kernel_arguments(const package::Kernel &kernel, void **parameters, void **extra);
 
 } // namespace sluice::emulator::hip

@@ -4,6 +4,8 @@
 // reported, and sticks to the device as an error until it is cleared.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include <array>
+
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
@@ -16,6 +18,12 @@
 namespace sluice::emulator::hip {
 
 namespace {
+
+struct LaunchShape {
+  std::array<uint32_t, 3> grid; // workgroups
+  std::array<uint32_t, 3> block;
+  uint32_t dynamic_lds_bytes;
+};
 
 /// A module and the handles of its kernels.
 struct LoadedModule {
@@ -136,7 +144,7 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
     const std::shared_ptr<Stream> queue = find_stream(stream);
     const LaunchShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes};
     check_launch(*found->kernel, shape);
-    std::vector<std::byte> arguments = kernel_arguments(*found->kernel, shape, parameters, extra);
+    std::vector<std::byte> arguments = kernel_arguments(*found->kernel, parameters, extra);
     Scheduler::get().require_no_fault();
     Scheduler::get().enqueue(
         queue, [found, shape, arguments = std::move(arguments), options = Device::get().options()] {

@@ -331,6 +331,39 @@ TEST_CASE("a kernel runs, its arguments given either way", "[hip]") {
   CHECK(counters().waves == 16);
 }
 
+TEST_CASE("arguments that runtimes add are added, whatever the caller put there", "[hip]") {
+  const std::vector<std::byte> elf = read_file(SLUICE_CODE_OBJECT_HIDDEN_ARGUMENTS);
+  hipModule_t module = nullptr;
+  hipFunction_t hidden = nullptr;
+  unsigned *out = nullptr;
+  REQUIRE(hip.hipModuleLoadData(&module, elf.data()) == hipSuccess);
+  REQUIRE(hip.hipModuleGetFunction(&hidden, module, "hidden") == hipSuccess);
+  REQUIRE(hip.hipMalloc(reinterpret_cast<void **>(&out), 12) == hipSuccess);
+  unsigned back[3] = {};
+  SECTION("from parameters") {
+    void *parameters[] = {&out};
+    CHECK(hip.hipModuleLaunchKernel(hidden, 3, 1, 1, 128, 2, 1, 256, nullptr, parameters, nullptr) ==
+          hipSuccess);
+  }
+  SECTION("from a packed block that covers them") {
+    struct {
+      unsigned *out;
+      unsigned rubbish[3];
+    } packed{out, {77, 77, 77}};
+    size_t size = 20;
+    void *extra[] = {reinterpret_cast<void *>(1), &packed, reinterpret_cast<void *>(2), &size,
+                     reinterpret_cast<void *>(3)};
+    CHECK(hip.hipModuleLaunchKernel(hidden, 3, 1, 1, 128, 2, 1, 256, nullptr, nullptr, extra) == hipSuccess);
+  }
+  CHECK(hip.hipMemcpyDtoH(back, out, 12) == hipSuccess);
+  CHECK(back[0] == 3);
+  CHECK(back[1] == 128);
+  CHECK(back[2] == 256);
+  INFO(take_reports());
+  CHECK(hip.hipFree(out) == hipSuccess);
+  CHECK(hip.hipModuleUnload(module) == hipSuccess);
+}
+
 TEST_CASE("launches that HIP refuses are refused with HIP's codes", "[hip]") {
   Fixture fixture;
   void *out = fixture.buffer;
