@@ -74,6 +74,15 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
 }
 
 void WaveChecks::finish(Wave &w) {
+  // The hardware gives the LDS of a workgroup that has ended to the next one; a late copy lands there.
+  for (size_t i = 0; checks.lds_races && i < vector_queue.size(); ++i) {
+    const AsyncOperation &operation = vector_queue[i];
+    if (operation.kind != AsyncKind::lds_copy) continue;
+    const uint32_t first =
+        operation.in_bounds == 0 ? 0 : operation.lds_address[0][low_lane(operation.in_bounds)];
+    report(w, w.first_op[operation.op], ReportKind::lds_copy_at_end, -1, first, std::nullopt,
+           [] { return std::string("the wave ends while this copy into LDS is in flight"); });
+  }
   wait(w, 0, 0);
 }
 

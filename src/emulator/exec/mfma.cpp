@@ -266,10 +266,7 @@ uint32_t redo_element(const MfmaShape &shape, const uint32_t *a, const uint32_t 
 
 } // namespace detail
 
-const std::vector<MfmaInstruction> &mfma_instructions() {
-  static const std::vector<MfmaInstruction> all(std::begin(instruction_table), std::end(instruction_table));
-  return all;
-}
+std::span<const MfmaInstruction> mfma_instructions() { return instruction_table; }
 
 std::optional<MfmaShape> mfma_shape(std::string_view mnemonic) {
   const std::string plain = plain_spelling(mnemonic);

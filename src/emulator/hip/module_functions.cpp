@@ -42,6 +42,7 @@ hipError_t error_of(const Report &report) {
   case ReportKind::global_freed:
   case ReportKind::global_read_only:
   case ReportKind::misaligned:
+  case ReportKind::scratch_out_of_bounds:
     return hipErrorIllegalAddress;
   default:
     return hipErrorLaunchFailure;

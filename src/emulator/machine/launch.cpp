@@ -169,17 +169,6 @@ private:
 };
 
 std::vector<Report> finish_reports(const ProgramImpl &program, const std::string &kernel, ReportSink &sink) {
-  auto text_of = [&](uint32_t op) {
-    if (!program.texts[op].empty()) return program.texts[op];
-    const uint64_t offset = program.offset_of[op];
-    std::string bytes = "bytes";
-    for (uint64_t i = offset; i < offset + 4 && i < program.op_at.size() * 4; ++i) {
-      char text[8];
-      std::snprintf(text, sizeof text, " %02x", unsigned(uint8_t(program.image[program.code_start + i])));
-      bytes += text;
-    }
-    return bytes;
-  };
   std::vector<Report> reports;
   for (ReportSink::Entry &entry : sink.take()) {
     const Finding &finding = entry.finding;
@@ -193,14 +182,14 @@ std::vector<Report> finish_reports(const ProgramImpl &program, const std::string
           refusal != program.refusals.end() ? refusal->second : "the machine does not run this form";
     }
     report.pc = program.address_of(finding.op);
-    report.disassembly = text_of(finding.op);
+    report.disassembly = program.text(finding.op);
     report.workgroup = finding.workgroup;
     report.wave = finding.wave;
     report.lane = finding.lane;
     report.address = finding.address;
     report.count = entry.count;
     if (finding.other_op)
-      report.other = Report::Other{program.address_of(*finding.other_op), text_of(*finding.other_op),
+      report.other = Report::Other{program.address_of(*finding.other_op), program.text(*finding.other_op),
                                    finding.other_wave};
     reports.push_back(std::move(report));
   }

@@ -68,6 +68,7 @@ enum class ReportKind : uint8_t {
   lds_race,               // two LDS accesses in no order, one a write
   lds_out_of_bounds,      // beyond the workgroup's allocation
   lds_uninitialised,      // LDS read before any write
+  lds_copy_at_end,        // the wave ends while a copy into LDS is in flight
   global_out_of_bounds,   // address in no block
   global_freed,           // address in a freed block
   scratch_out_of_bounds,  // beyond the lane's scratch

@@ -7,6 +7,7 @@
 #include "emulator/machine/program.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <stdexcept>
 
@@ -124,6 +125,17 @@ int32_t ProgramImpl::op_at_address(uint64_t address) const {
   return offset % 4 == 0 && offset / 4 < op_at.size() ? op_at[offset / 4] : -1;
 }
 
+std::string ProgramImpl::text(uint32_t op) const {
+  if (!texts[op].empty()) return texts[op];
+  std::string bytes = "bytes";
+  for (uint64_t at = offset_of[op]; at < offset_of[op + 1]; ++at) {
+    char byte[8];
+    std::snprintf(byte, sizeof byte, " %02x", unsigned(uint8_t(image[code_start + at])));
+    bytes += byte;
+  }
+  return bytes;
+}
+
 CodeMap ProgramImpl::code_map() const {
   return {reinterpret_cast<uint64_t>(image.data()) + code_start, uint32_t(op_at.size()), op_at.data(),
           offset_of.data()};
@@ -189,7 +201,7 @@ std::string Program::disassemble(std::string_view name) const {
   for (uint32_t op = uint32_t(first); op < p.texts.size() && p.address_of(op) < end; ++op) {
     char address[32];
     std::snprintf(address, sizeof address, "%06llx: ", static_cast<unsigned long long>(p.address_of(op)));
-    text += address + (p.texts[op].empty() ? std::string("(no instruction)") : p.texts[op]) + "\n";
+    text += address + p.text(op) + "\n";
   }
   return text;
 }

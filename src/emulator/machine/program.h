@@ -38,6 +38,8 @@ struct ProgramImpl {
   /// Index of the instruction at an address of the code object; -1 if none starts there.
   int32_t op_at_address(uint64_t address) const;
   CodeMap code_map() const;
+  /// As a disassembler prints it; the bytes of what is no instruction.
+  std::string text(uint32_t op) const;
 };
 
 } // namespace sluice::emulator

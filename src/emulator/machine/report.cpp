@@ -86,6 +86,8 @@ std::string_view report_kind_name(ReportKind kind) {
     return "lds_out_of_bounds";
   case ReportKind::lds_uninitialised:
     return "lds_uninitialised";
+  case ReportKind::lds_copy_at_end:
+    return "lds_copy_at_end";
   case ReportKind::global_out_of_bounds:
     return "global_out_of_bounds";
   case ReportKind::global_freed:

@@ -1,0 +1,13 @@
+//===- assembler.h - gfx942 assembly to bytes, in the test's process ------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace sluice::test {
+
+/// The code of `source`, labels resolved. Throws std::runtime_error with the assembler's messages.
+std::vector<uint32_t> assemble(std::string_view source);
+
+} // namespace sluice::test
