@@ -6,12 +6,14 @@
 #include "transforms/Passes.h"
 
 #include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
   registry.insert<sluice::SluiceDialect>();
   mlir::registerAllPasses();
   sluice::registerSluiceAttentionPasses();

@@ -38,8 +38,8 @@ public:
   /// A copy of the file with the 4-byte instruction at `pc` replaced.
   std::vector<std::byte> with_word(uint64_t pc, uint32_t word) const;
 
-  /// Whether the LDS and scalar-memory counter is zero whenever the wait at `pc` is reached: on every path to
-  /// it another wait for lgkmcnt(0) comes after the last instruction that counts. Names that wait.
+  /// Whether no LDS access of the wave is in flight whenever the wait at `pc` is reached: on every path to it
+  /// another wait for lgkmcnt(0) comes after the last LDS instruction. Names one such wait.
   std::optional<uint64_t> dominating_lgkm_wait(uint64_t pc) const;
 
 private:

@@ -4,9 +4,10 @@
 //   synchronisation_mutations PACK [KERNEL]
 //
 // For every kernel of the pack: the kernel as it is runs without a report. Then, one at a time in the machine
-// code, every barrier is removed, every wait for vector memory is weakened by one and removed, and the wait
-// for LDS in front of every barrier is removed. The emulator must report each mutant. The one exception is a
-// wait for LDS behind another such wait with nothing in between, which is listed with the wait that makes it
+// code, every barrier is removed; every wait for vector memory that the passes inserted, which stand in front
+// of the barriers and behind the loop, is weakened by one and removed; and the wait for LDS in front of every
+// barrier is removed. The emulator must report each mutant. The one exception is a wait for LDS behind
+// another such wait with nothing in between on any path, which is listed with the wait that makes it
 // redundant. Fails on any mutant that is neither.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -32,6 +33,9 @@ struct Mutant {
 std::vector<Mutant> mutants_of(const MachineCode &code) {
   std::vector<Mutant> mutants;
   const std::vector<Instruction> &listing = code.instructions();
+  uint64_t last_barrier = 0;
+  for (const Instruction &instruction : listing)
+    if (instruction.starts_with("s_barrier")) last_barrier = instruction.pc;
   for (size_t n = 0; n < listing.size(); ++n) {
     const uint64_t pc = listing[n].pc;
     if (listing[n].starts_with("s_barrier")) mutants.push_back({"barrier removed", pc, s_nop_0, {}});
@@ -40,12 +44,13 @@ std::vector<Mutant> mutants_of(const MachineCode &code) {
     const auto add = [&](const std::string &what, Wait weaker, std::optional<uint64_t> redundant = {}) {
       mutants.push_back({what, pc, s_waitcnt_opcode | weaker.encode(), redundant});
     };
-    if (wait.vmcnt != Wait::no_vmcnt) {
+    const bool before_barrier = n + 1 < listing.size() && listing[n + 1].starts_with("s_barrier");
+    const bool drain = wait.vmcnt == 0 && pc > last_barrier;
+    if (wait.vmcnt != Wait::no_vmcnt && (before_barrier || drain)) {
       const std::string name = "vmcnt(" + std::to_string(wait.vmcnt) + ")";
       add(name + " weakened by one", {wait.vmcnt + 1, wait.expcnt, wait.lgkmcnt});
       add(name + " removed", {Wait::no_vmcnt, wait.expcnt, wait.lgkmcnt});
     }
-    const bool before_barrier = n + 1 < listing.size() && listing[n + 1].starts_with("s_barrier");
     if (before_barrier && wait.lgkmcnt != Wait::no_lgkmcnt)
       add("lgkmcnt(" + std::to_string(wait.lgkmcnt) + ") before a barrier removed",
           {wait.vmcnt, wait.expcnt, Wait::no_lgkmcnt}, code.dominating_lgkm_wait(pc));
