@@ -7,6 +7,7 @@
 #include "emulator/machine/decoder.h"
 
 #include <bit>
+#include <span>
 
 #include "emulator/exec/matrix.h"
 #include "emulator/exec/mfma.h"
@@ -248,7 +249,7 @@ void Decoder::decode_mfma(const Instruction &instruction, const Fields &f, Decod
   if (!shape) throw Refusal{"the machine has no such instruction"};
   std::string refusal = mfma_refusal(*shape, {f.cbsz, f.abid, f.blgp});
   if (!refusal.empty()) throw Refusal{std::move(refusal)};
-  const std::vector<MfmaInstruction> &all = mfma_instructions();
+  const std::span<const MfmaInstruction> all = mfma_instructions();
   Op op;
   op.run = run_mfma;
   op.mfma = {};
