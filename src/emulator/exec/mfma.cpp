@@ -266,12 +266,7 @@ uint32_t redo_element(const MfmaShape &shape, const uint32_t *a, const uint32_t 
 
 } // namespace detail
 
-const std::vector<MfmaInstruction> &mfma_instructions() {
-  // Never destroyed: a kernel may still run when the process ends.
-  static const auto *const all =
-      new std::vector<MfmaInstruction>(std::begin(instruction_table), std::end(instruction_table));
-  return *all;
-}
+std::span<const MfmaInstruction> mfma_instructions() { return instruction_table; }
 
 std::optional<MfmaShape> mfma_shape(std::string_view mnemonic) {
   const std::string plain = plain_spelling(mnemonic);

@@ -11,9 +11,9 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace sluice::emulator {
 
@@ -49,7 +49,7 @@ struct MfmaInstruction {
   std::string_view mnemonic;
   MfmaShape shape;
 };
-const std::vector<MfmaInstruction> &mfma_instructions();
+std::span<const MfmaInstruction> mfma_instructions();
 
 /// The modifier fields of the encoding.
 struct MfmaModifiers {
