@@ -58,7 +58,7 @@ struct Case {
 
 std::string make_name(const Case &c);
 
-/// The suite, in a fixed order. `full` adds every combination that the quick part samples.
-std::vector<Case> all_cases(bool full);
+/// The suite, in a fixed order.
+std::vector<Case> all_cases();
 
 } // namespace sluice::test

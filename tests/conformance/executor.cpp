@@ -83,7 +83,7 @@ public:
 
 class DeviceExecutor final : public Executor {
 public:
-  explicit DeviceExecutor(const std::string &name) : emulated(name == "emulated") {
+  DeviceExecutor(const std::string &name, const EmulatorSettings &settings) : emulated(name == "emulated") {
     sluice_context_desc desc;
     sluice_context_desc_init(&desc, sizeof desc);
     desc.kind = emulated ? SLUICE_DEVICE_EMULATED : SLUICE_DEVICE_HIP;
@@ -93,6 +93,9 @@ public:
     if (status == SLUICE_NO_DEVICE || status == SLUICE_WRONG_ARCH) throw NotHere(error.message);
     if (status != SLUICE_OK) fail("sluice_context_create", status, error);
     if (!emulated) check(symbol<int(int)>("hipSetDevice")(desc.device_ordinal), "hipSetDevice");
+    for (const auto &[key, value] : settings)
+      if (symbol<int(const char *, const char *)>("sluice_emulator_configure")(key.c_str(), value.c_str()))
+        throw std::runtime_error("the emulator does not take the setting " + key + "=" + value);
   }
   ~DeviceExecutor() override { sluice_context_destroy(context); }
 
@@ -204,13 +207,14 @@ private:
 
 } // namespace
 
-std::unique_ptr<Executor> make_executor(const std::string &name) {
+std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings) {
+  if (!settings.empty() && name != "emulated") throw std::runtime_error("--emulator needs --device emulated");
   if (name == "reference") return std::make_unique<ReferenceExecutor>();
   const bool hip = name.starts_with("hip:") && name.size() > 4 &&
                    name.find_first_not_of("0123456789", 4) == std::string::npos;
   if (name != "emulated" && !hip)
     throw std::runtime_error("--device is '" + name + "'; it is 'emulated', 'hip:N' or 'reference'");
-  return std::make_unique<DeviceExecutor>(name);
+  return std::make_unique<DeviceExecutor>(name, settings);
 }
 
 } // namespace sluice::test

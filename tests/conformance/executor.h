@@ -38,7 +38,10 @@ public:
   virtual std::string summary() const = 0;
 };
 
-/// `name` as above. Throws NotHere, or std::runtime_error for a name that is none.
-std::unique_ptr<Executor> make_executor(const std::string &name);
+/// Keys and values of sluice_emulator_configure.
+using EmulatorSettings = std::vector<std::pair<std::string, std::string>>;
+
+/// `name` as above. Throws NotHere, or std::runtime_error for a name or a setting that is none.
+std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings);
 
 } // namespace sluice::test

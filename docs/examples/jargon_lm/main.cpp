@@ -29,7 +29,7 @@ struct Options {
   std::string device = "emulated";
   std::string model = "docs/examples/jargon_lm/model";
   std::string prompt = "A hacker is ";
-  int bytes = 320;
+  int bytes = 600;
   float temperature = 0.7f;
   unsigned seed = 942;
 };
