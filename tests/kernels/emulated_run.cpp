@@ -4,6 +4,7 @@
 
 #include "emulator/emulator.h"
 #include "package/kernargs.h"
+#include "support/half.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
@@ -22,15 +23,16 @@ void check(int error, const char *what) {
   if (error != 0) throw std::runtime_error(std::string(what) + " failed with error " + std::to_string(error));
 }
 
-/// Device memory filled with halves or bfloats of moderate size; freed at the end.
+/// Device memory filled with 16-bit numbers between -2 and 2; freed at the end.
 class DeviceTensor {
 public:
-  explicit DeviceTensor(size_t elements) {
+  DeviceTensor(size_t elements, bool is_bf16, uint32_t seed) {
     check(hip<int(void **, size_t)>("hipMalloc")(&data, elements * 2), "hipMalloc");
     std::vector<uint16_t> host(elements);
-    // Exponent bits of numbers near 1 in either format, with varied fractions and signs.
-    for (size_t n = 0; n < elements; ++n)
-      host[n] = uint16_t(0x3800 + (n * 2654435761u >> 22) % 0x380 + (n % 3 == 0) * 0x8000);
+    for (size_t n = 0; n < elements; ++n) {
+      const float number = float((uint32_t(n) * 2654435761u + seed * 0x9e3779b9u) >> 16) / 16384 - 2;
+      host[n] = is_bf16 ? support::bf16_from_float(number) : support::f16_from_float(number);
+    }
     check(hip<int(void *, const void *, size_t, int)>("hipMemcpy")(data, host.data(), elements * 2, 1),
           "hipMemcpy");
   }
@@ -58,7 +60,10 @@ std::string take_reports() {
 
 RunResult run_attention(const package::KernelEntry &kernel, std::span<const std::byte> elf) {
   const int32_t d = int32_t(kernel.name.head_dim_qk), q_len = 70, kv_len = 64 * 4 + 17;
-  DeviceTensor q(size_t(q_len) * d), k(size_t(kv_len) * d), v(size_t(kv_len) * d), o(size_t(q_len) * d);
+  const bool is_bf16 = kernel.name.dtype == "bf16";
+  const size_t q_elements = size_t(q_len) * d, kv_elements = size_t(kv_len) * d;
+  DeviceTensor q(q_elements, is_bf16, 1), k(kv_elements, is_bf16, 2), v(kv_elements, is_bf16, 3);
+  DeviceTensor o(q_elements, is_bf16, 4);
   package::AttentionKernargs args{};
   args.q = q.address(), args.k = k.address(), args.v = v.address(), args.o = o.address();
   args.q_token_stride = args.k_token_stride = args.v_token_stride = args.o_token_stride = d;

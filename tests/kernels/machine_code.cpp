@@ -79,9 +79,7 @@ std::optional<uint64_t> MachineCode::dominating_lgkm_wait(uint64_t pc) const {
     const uint64_t at = pending.back();
     pending.pop_back();
     const Instruction &instruction = listing[index_of.at(at)];
-    if (instruction.starts_with("ds_") || instruction.starts_with("s_load") ||
-        instruction.starts_with("flat_"))
-      return std::nullopt;
+    if (instruction.starts_with("ds_") || instruction.starts_with("flat_")) return std::nullopt;
     if (instruction.starts_with("s_waitcnt") && Wait::decode(uint16_t(word(at))).lgkmcnt == 0) {
       found = at;
       continue;
