@@ -266,7 +266,9 @@ uint32_t redo_element(const MfmaShape &shape, const uint32_t *a, const uint32_t 
 
 } // namespace detail
 
-std::span<const MfmaInstruction> mfma_instructions() { return instruction_table; }
+std::span<const MfmaInstruction> mfma_instructions() {
+  return instruction_table;
+}
 
 std::optional<MfmaShape> mfma_shape(std::string_view mnemonic) {
   const std::string plain = plain_spelling(mnemonic);

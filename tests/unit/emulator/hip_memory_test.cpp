@@ -1,0 +1,140 @@
+//===- hip_memory_test.cpp - allocation, copies and host memory ----------------------------------------===//
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "emulator/emulator.h"
+#include "unit/emulator/hip_fixture.h"
+
+using namespace sluice::test;
+
+TEST_CASE("memory is allocated, copied, set and freed", "[hip]") {
+  size_t before = 0;
+  size_t total = 0;
+  REQUIRE(hip.hipMemGetInfo(&before, &total) == hipSuccess);
+  char *device = nullptr;
+  REQUIRE(hip.hipMalloc(reinterpret_cast<void **>(&device), 4096) == hipSuccess);
+  REQUIRE(device != nullptr);
+  size_t during = 0;
+  hip.hipMemGetInfo(&during, &total);
+  CHECK(before - during >= 4096);
+
+  std::vector<char> host(4096, 'a');
+  std::vector<char> back(4096);
+  CHECK(hip.hipMemcpy(device, host.data(), 4096, hipMemcpyHostToDevice) == hipSuccess);
+  CHECK(hip.hipMemset(device + 100, 'b', 50) == hipSuccess);
+  CHECK(hip.hipMemsetD32(device + 200, 0x64636261, 2) == hipSuccess);
+  CHECK(hip.hipMemsetD16(device + 300, 0x6665, 1) == hipSuccess);
+  CHECK(hip.hipMemsetD8(device + 400, 'z', 1) == hipSuccess);
+  CHECK(hip.hipMemcpyDtoH(back.data(), device, 4096) == hipSuccess);
+  CHECK(std::string(back.data() + 99, 3) == "abb");
+  CHECK(std::string(back.data() + 149, 2) == "ba");
+  CHECK(std::string(back.data() + 199, 10) == "aabcdabcda");
+  CHECK(std::string(back.data() + 299, 4) == "aefa");
+  CHECK(std::string(back.data() + 399, 3) == "aza");
+  CHECK(hip.hipMemcpyDtoD(device + 1000, device + 99, 3) == hipSuccess);
+  CHECK(hip.hipMemcpy(back.data(), device + 1000, 3, hipMemcpyDefault) == hipSuccess);
+  CHECK(std::string(back.data(), 3) == "abb");
+  CHECK(hip.hipMemcpyHtoD(device, back.data(), 3) == hipSuccess);
+  CHECK(hip.hipMemcpy(nullptr, nullptr, 0, hipMemcpyHostToHost) == hipSuccess);
+
+  SECTION("an overrun is refused, and nothing is written") {
+    CHECK(hip.hipMemcpy(device + 1, host.data(), 4096, hipMemcpyHostToDevice) == hipErrorInvalidValue);
+    CHECK(hip.hipMemcpy(host.data(), device + 4000, 97, hipMemcpyDeviceToHost) == hipErrorInvalidValue);
+    CHECK(hip.hipMemcpy(device, device + 4000, 97, hipMemcpyDefault) == hipErrorInvalidValue);
+    CHECK(hip.hipMemset(device + 4096, 0, 1) == hipErrorInvalidValue);
+    CHECK(hip.hipMemsetD32(device, 0, ~size_t(0)) == hipErrorInvalidValue);
+    CHECK(hip.hipMemcpyHtoDAsync(device + 4095, host.data(), 2, nullptr) == hipErrorInvalidValue);
+  }
+  SECTION("wrong pointers and directions are refused") {
+    CHECK(hip.hipMemcpy(host.data(), back.data(), 10, hipMemcpyHostToDevice) == hipErrorInvalidValue);
+    CHECK(hip.hipMemcpy(device, host.data(), 10, hipMemcpyKind(9)) == hipErrorInvalidMemcpyDirection);
+    CHECK(hip.hipMemcpy(nullptr, host.data(), 10, hipMemcpyHostToDevice) == hipErrorInvalidValue);
+    CHECK(hip.hipMemset(nullptr, 0, 10) == hipErrorInvalidValue);
+    CHECK(hip.hipFree(device + 1) == hipErrorInvalidValue);
+    CHECK(hip.hipFree(host.data()) == hipErrorInvalidValue);
+    CHECK(hip.hipHostFree(device) == hipErrorInvalidValue);
+    CHECK(hip.hipMalloc(nullptr, 10) == hipErrorInvalidValue);
+    void *huge = &huge;
+    CHECK(hip.hipMalloc(&huge, size_t(1) << 60) == hipErrorOutOfMemory);
+  }
+  CHECK(hip.hipFree(device) == hipSuccess);
+  CHECK(hip.hipFree(device) == hipErrorInvalidValue);
+  CHECK(hip.hipMemset(device, 0, 1) == hipErrorInvalidValue);
+  CHECK(hip.hipFree(nullptr) == hipSuccess);
+  void *empty = &empty;
+  CHECK(hip.hipMalloc(&empty, 0) == hipSuccess);
+  CHECK(empty == nullptr);
+  hip.hipMemGetInfo(&during, &total);
+  CHECK(during == before);
+  hip.hipGetLastError();
+}
+
+TEST_CASE("host memory is pinned, registered and told from device memory", "[hip]") {
+  void *pinned = nullptr;
+  void *device = nullptr;
+  REQUIRE(hip.hipHostMalloc(&pinned, 8192, 0) == hipSuccess);
+  REQUIRE(hip.hipMalloc(&device, 64) == hipSuccess);
+  std::memset(pinned, 1, 8192);
+  hipPointerAttribute_t attributes;
+  CHECK(hip.hipPointerGetAttributes(&attributes, static_cast<char *>(pinned) + 8191) == hipSuccess);
+  CHECK(attributes.type == hipMemoryTypeHost);
+  CHECK(hip.hipPointerGetAttributes(&attributes, device) == hipSuccess);
+  CHECK(attributes.type == hipMemoryTypeDevice);
+  CHECK(attributes.devicePointer == device);
+  CHECK(hip.hipPointerGetAttributes(&attributes, &attributes) == hipSuccess);
+  CHECK(attributes.type == hipMemoryTypeUnregistered);
+  void *alias = nullptr;
+  CHECK(hip.hipHostGetDevicePointer(&alias, pinned, 0) == hipSuccess);
+  CHECK(alias == pinned);
+  CHECK(hip.hipFree(pinned) == hipErrorInvalidValue);
+  CHECK(hip.hipHostUnregister(pinned) == hipErrorHostMemoryNotRegistered);
+  CHECK(hip.hipHostFree(pinned) == hipSuccess);
+  CHECK(hip.hipHostFree(pinned) == hipErrorInvalidValue);
+
+  std::vector<char> own(10000);
+  CHECK(hip.hipHostRegister(own.data(), own.size(), 0) == hipSuccess);
+  CHECK(hip.hipHostRegister(own.data() + 10, 10, 0) == hipErrorHostMemoryAlreadyRegistered);
+  CHECK(hip.hipPointerGetAttributes(&attributes, own.data() + 5000) == hipSuccess);
+  CHECK(attributes.type == hipMemoryTypeHost);
+  CHECK(hip.hipHostFree(own.data()) == hipErrorInvalidValue);
+  CHECK(hip.hipHostUnregister(own.data()) == hipSuccess);
+  CHECK(hip.hipHostUnregister(own.data()) == hipErrorHostMemoryNotRegistered);
+  CHECK(hip.hipFree(device) == hipSuccess);
+  hip.hipGetLastError();
+}
+
+TEST_CASE("copies from memory that is not pinned leave it free at once", "[hip]") {
+  Fixture fixture;
+  hipStream_t stream = nullptr;
+  REQUIRE(hip.hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) == hipSuccess);
+  std::atomic<bool> go{false};
+  auto hold = [](void *user) {
+    while (!static_cast<std::atomic<bool> *>(user)->load())
+      std::this_thread::yield();
+  };
+  CHECK(hip.hipLaunchHostFunc(stream, hold, &go) == hipSuccess);
+  std::vector<int> values(10, 8);
+  CHECK(hip.hipMemcpyHtoDAsync(fixture.buffer, values.data(), 40, stream) == hipSuccess);
+  std::fill(values.begin(), values.end(), 9); // the copy has not run yet, and must not see this
+  CHECK(hip.hipMemsetD32Async(fixture.buffer + 5, 77, 2, stream) == hipSuccess);
+  CHECK(hip.hipMemcpyDtoDAsync(fixture.buffer + 20, fixture.buffer, 40, stream) == hipSuccess);
+  std::thread release([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    go = true;
+  });
+  std::vector<int> back(10);
+  CHECK(hip.hipMemcpyDtoHAsync(back.data(), fixture.buffer + 20, 40, stream) == hipSuccess);
+  CHECK(back == std::vector<int>({8, 8, 8, 8, 8, 77, 77, 8, 8, 8})); // there when the call returns
+  release.join();
+  void *temporary = nullptr;
+  CHECK(hip.hipMallocAsync(&temporary, 256, stream) == hipSuccess);
+  CHECK(hip.hipMemsetAsync(temporary, 1, 256, stream) == hipSuccess);
+  CHECK(hip.hipFreeAsync(temporary, stream) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(stream) == hipSuccess);
+  CHECK(hip.hipFree(temporary) == hipErrorInvalidValue);
+  CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
+}
