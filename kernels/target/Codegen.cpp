@@ -57,8 +57,8 @@ void setKernelAttributes(llvm::Module &module, const CodegenOptions &options) {
   module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", codeObjectVersion);
   for (llvm::Function &function : module) {
     if (function.getCallingConv() != llvm::CallingConv::AMDGPU_KERNEL) continue;
-    std::string waves = std::to_string(options.wavesPerSimd);
-    function.addFnAttr("amdgpu-waves-per-eu", waves + "," + waves);
+    // A minimum alone: with a maximum, LLVM declares registers the kernel does not use to keep waves away.
+    function.addFnAttr("amdgpu-waves-per-eu", std::to_string(options.wavesPerSimd));
     // All matrix operands stay in VGPRs: moves to and from AccVGPRs would cost VALU time.
     function.addFnAttr("amdgpu-agpr-alloc", "0");
     // IEEE mode makes every maximum of possibly signalling NaNs quiet them first; nothing here relies on it.
