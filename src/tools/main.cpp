@@ -47,7 +47,7 @@ int main(int count, char **arguments) {
   RunOptions run;
   command = app.add_subcommand("run", "attention on .npy files");
   add_call_options(command, run.call);
-  command->add_option("--o", run.o_file, "the result, .npy [batch, token, head, dim]")->required();
+  command->add_option("--out", run.o_file, "the result, .npy [batch, token, head, dim]")->required();
   command->add_option("--lse", run.lse_file,
                       "logarithm of the softmax denominator, .npy [batch, head, token]");
   command->callback([&] { status = run_command(run); });

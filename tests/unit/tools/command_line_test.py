@@ -155,7 +155,7 @@ class CommandLineTest(unittest.TestCase):
                       QKV / "lse.npy")
 
     def test_wrong_files_and_options(self):
-        out = ["--o", self.folder / "o.npy"]
+        out = ["--out", self.folder / "o.npy"]
         q, k, v = QKV / "q.npy", QKV / "k.npy", QKV / "v.npy"
         self.refuses("none.npy: cannot be opened", "run", "--q", "none.npy", "--k", k, "--v", v, *out)
         self.refuses("--q: ", "run", "--q", QKV / "lse.npy", "--k", k, "--v", v, *out)
@@ -179,7 +179,7 @@ class CommandLineTest(unittest.TestCase):
     @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
     def test_run_on_real_tensors(self):
         o, lse = self.folder / "o.npy", self.folder / "lse.npy"
-        result = sluice("run", *INPUTS, "--causal", "--o", o, "--lse", lse, "--device", "emulated")
+        result = sluice("run", *INPUTS, "--causal", "--out", o, "--lse", lse, "--device", "emulated")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertRegex(result.stdout, r"kernel attn_fwd_f16_d128_\w+, .* [1-9]\d* waves, [1-9]\d* instructions")
         header, _ = read_npy(o)
@@ -193,7 +193,7 @@ class CommandLineTest(unittest.TestCase):
 
     @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
     def test_the_library_s_refusals_come_with_their_reason(self):
-        out = ["--o", self.folder / "o.npy"]
+        out = ["--out", self.folder / "o.npy"]
         small = write_npy(self.folder / "s.npy", "<f2", (1, 3, 2, 96), bytes(1152))
         self.refuses("SLUICE_UNSUPPORTED", "run", "--q", small, "--k", small, "--v", small, *out)
         self.assertFalse((self.folder / "o.npy").exists())
