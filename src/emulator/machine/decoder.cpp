@@ -178,7 +178,6 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
     packed = packed || is_packed_type(row.source_types[k]);
     op.src[k] = operand(codes[k], row.source_types[k], f);
   }
-  if (f.format == Format::mai && (f.acc & 1) != 0 && op.src[0] < first_agpr) op.src[0] += first_agpr;
 
   // Destination
   const std::string_view name = row.mnemonic;
@@ -190,7 +189,8 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
     op.dst = f.dst;
   }
   if (name == "v_accvgpr_write_b32" || name == "v_accvgpr_mov_b32") op.dst += first_agpr;
-  if (name == "v_accvgpr_mov_b32") op.src[0] += first_agpr;
+  // The moves say by their name which side is an AccVGPR; their ACC bits mean nothing.
+  if (name == "v_accvgpr_mov_b32" || name == "v_accvgpr_read_b32") op.src[0] += first_agpr;
   if (row.mask_out && !compare) op.mask = uint16_t(first_sgpr + (vop3 ? f.sdst : sgpr_vcc));
   if (row.mask_in) {
     const bool vcc = !vop3 || row.form == ValuForm::vcc_in;
