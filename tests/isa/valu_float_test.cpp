@@ -1,6 +1,7 @@
 //===- valu_float_test.cpp - floating-point instructions, lane by lane ----------------------------------===//
 //
-// Expectations come from the host's arithmetic in a wider type, rounded once; every NaN is as good as another.
+// Expectations come from the host's arithmetic in a wider type, rounded once; every NaN is as good as
+// another.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -16,11 +17,16 @@ namespace {
 
 constexpr float infinity = INFINITY;
 
-float f32(uint32_t bits) { return std::bit_cast<float>(bits); }
-uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
+float f32(uint32_t bits) {
+  return std::bit_cast<float>(bits);
+}
+uint32_t bits(float value) {
+  return std::bit_cast<uint32_t>(value);
+}
 
-const float edges[] = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, 1.5f, 2.5f, -2.5f, 1e-40f, -1e-45f, 3.4e38f, -3.4e38f,
-                       infinity, -infinity, NAN, 8388607.5f, 16777216.0f, 1e-30f, 65504.0f, 65520.0f, 6e-8f};
+const float edges[] = {0.0f,  -0.0f,      1.0f,        -1.0f,   0.5f,     1.5f,     2.5f,
+                       -2.5f, 1e-40f,     -1e-45f,     3.4e38f, -3.4e38f, infinity, -infinity,
+                       NAN,   8388607.5f, 16777216.0f, 1e-30f,  65504.0f, 65520.0f, 6e-8f};
 
 float random_float(std::mt19937 &random) {
   if (random() % 3 == 0) return edges[random() % std::size(edges)];
@@ -28,7 +34,9 @@ float random_float(std::mt19937 &random) {
   return std::uniform_real_distribution<float>(-20, 20)(random);
 }
 
-bool same(float a, float b) { return bits(a) == bits(b) || (std::isnan(a) && std::isnan(b)); }
+bool same(float a, float b) {
+  return bits(a) == bits(b) || (std::isnan(a) && std::isnan(b));
+}
 bool same(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b) || (std::isnan(a) && std::isnan(b));
 }
@@ -41,15 +49,16 @@ void check(const std::string &instruction, const Expect &expect, uint32_t rounds
     std::mt19937 random(1);
     TestWave t(path);
     for (uint32_t round = 0; round < rounds; ++round) {
-      for (uint32_t r = 1; r <= 3; ++r) t.fill_lanes(r, [&](uint32_t) { return bits(random_float(random)); });
+      for (uint32_t r = 1; r <= 3; ++r)
+        t.fill_lanes(r, [&](uint32_t) { return bits(random_float(random)); });
       t.run(instruction);
       for (uint32_t lane = 0; lane < 64; ++lane) {
         const float a = t.f(1, lane), b = t.f(2, lane), c = t.f(3, lane);
         const float expected = expect(a, b, c);
         if (same(t.f(4, lane), expected)) continue;
-        INFO(instruction << " path " << int(path) << " a " << a << " b " << b << " c " << c << " expected " << expected
-                         << std::hex << " a " << bits(a) << " b " << bits(b) << " got " << t.v(4, lane) << " expected "
-                         << bits(expected));
+        INFO(instruction << " path " << int(path) << " a " << a << " b " << b << " c " << c << " expected "
+                         << expected << std::hex << " a " << bits(a) << " b " << bits(b) << " got "
+                         << t.v(4, lane) << " expected " << bits(expected));
         REQUIRE(same(t.f(4, lane), expected));
       }
     }
@@ -70,7 +79,9 @@ float larger(float a, float b) {
   return std::max(a, b);
 }
 
-float flushed(float x) { return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x; }
+float flushed(float x) {
+  return std::fpclassify(x) == FP_SUBNORMAL ? std::copysign(0.0f, x) : x;
+}
 
 /// Halves, by way of a second implementation of the format.
 using ExpectHalf = std::function<double(double, double, double)>;
@@ -79,7 +90,8 @@ void check_half(const std::string &instruction, const ExpectHalf &expect) {
     std::mt19937 random(2);
     TestWave t(path);
     for (uint32_t round = 0; round < 40; ++round) {
-      for (uint32_t r = 1; r <= 3; ++r) t.fill_lanes(r, [&](uint32_t) { return uint32_t(random()); });
+      for (uint32_t r = 1; r <= 3; ++r)
+        t.fill_lanes(r, [&](uint32_t) { return uint32_t(random()); });
       t.run(instruction);
       for (uint32_t lane = 0; lane < 64; ++lane) {
         const double expected = expect(double(t.h(1, lane)), double(t.h(2, lane)), double(t.h(3, lane)));
@@ -104,7 +116,8 @@ TEST_CASE("f32 arithmetic", "[isa][valu]") {
   check("v_fma_f32 v4, v1, v2, v3", [](float a, float b, float c) { return std::fma(a, b, c); });
   check("v_fmaak_f32 v4, v1, v2, 0x40200000", [](float a, float b, float) { return std::fma(a, b, 2.5f); });
   check("v_fmamk_f32 v4, v1, 0x40200000, v3", [](float a, float, float c) { return std::fma(a, 2.5f, c); });
-  check("v_mov_b32 v4, v3\n v_fmac_f32 v4, v1, v2", [](float a, float b, float c) { return std::fma(a, b, c); });
+  check("v_mov_b32 v4, v3\n v_fmac_f32 v4, v1, v2",
+        [](float a, float b, float c) { return std::fma(a, b, c); });
   check("v_min_f32 v4, v1, v2", [](float a, float b, float) { return smaller(a, b); });
   check("v_max_f32 v4, v1, v2", [](float a, float b, float) { return larger(a, b); });
   check("v_max3_f32 v4, v1, v2, v3", [](float a, float b, float c) { return larger(larger(a, b), c); });
@@ -113,12 +126,15 @@ TEST_CASE("f32 arithmetic", "[isa][valu]") {
     if (std::isnan(a) || std::isnan(b) || std::isnan(c)) return smaller(smaller(a, b), c);
     return larger(smaller(a, b), smaller(larger(a, b), c));
   });
-  check("v_mul_legacy_f32 v4, v1, v2", [](float a, float b, float) { return a == 0 || b == 0 ? 0.0f : a * b; });
+  check("v_mul_legacy_f32 v4, v1, v2",
+        [](float a, float b, float) { return a == 0 || b == 0 ? 0.0f : a * b; });
   check("v_trunc_f32 v4, v1", [](float a, float, float) { return std::trunc(a); });
   check("v_ceil_f32 v4, v1", [](float a, float, float) { return std::ceil(a); });
   check("v_floor_f32 v4, v1", [](float a, float, float) { return std::floor(a); });
   check("v_rndne_f32 v4, v1", [](float a, float, float) { return std::nearbyint(a); });
-  check("v_fract_f32 v4, v1", [](float a, float, float) { return std::isinf(a) ? NAN : std::min(a - std::floor(a), 0x1.fffffep-1f); });
+  check("v_fract_f32 v4, v1", [](float a, float, float) {
+    return std::isinf(a) ? NAN : std::min(a - std::floor(a), 0x1.fffffep-1f);
+  });
   check("v_ldexp_f32 v4, v1, v2", [](float a, float b, float) { return std::ldexp(a, int32_t(bits(b))); });
   check("v_frexp_mant_f32 v4, v1", [](float a, float, float) {
     int exponent;
@@ -133,7 +149,8 @@ TEST_CASE("f32 arithmetic", "[isa][valu]") {
 
 TEST_CASE("modifiers of sources and results", "[isa][valu]") {
   check("v_add_f32_e64 v4, -v1, |v2|", [](float a, float b, float) { return -a + std::fabs(b); });
-  check("v_fma_f32 v4, -|v1|, v2, -v3", [](float a, float b, float c) { return std::fma(-std::fabs(a), b, -c); });
+  check("v_fma_f32 v4, -|v1|, v2, -v3",
+        [](float a, float b, float c) { return std::fma(-std::fabs(a), b, -c); });
   check("v_mul_f32_e64 v4, v1, v2 mul:2", [](float a, float b, float) { return a * b * 2; });
   check("v_mul_f32_e64 v4, v1, v2 mul:4", [](float a, float b, float) { return a * b * 4; });
   check("v_mul_f32_e64 v4, v1, v2 div:2", [](float a, float b, float) { return a * b * 0.5f; });
@@ -149,14 +166,22 @@ TEST_CASE("modifiers of sources and results", "[isa][valu]") {
 }
 
 TEST_CASE("transcendentals are correctly rounded and flush subnormals", "[isa][valu]") {
-  check("v_exp_f32 v4, v1", [](float a, float, float) { return flushed(float(std::exp2(double(flushed(a))))); }, 200);
-  check("v_log_f32 v4, v1", [](float a, float, float) {
-    const float x = flushed(a);
-    return x < 0 ? NAN : float(std::log2(double(x)));
-  }, 200);
-  check("v_rcp_f32 v4, v1", [](float a, float, float) { return flushed(float(1 / double(flushed(a)))); }, 100);
+  check(
+      "v_exp_f32 v4, v1", [](float a, float, float) { return flushed(float(std::exp2(double(flushed(a))))); },
+      200);
+  check(
+      "v_log_f32 v4, v1",
+      [](float a, float, float) {
+        const float x = flushed(a);
+        return x < 0 ? NAN : float(std::log2(double(x)));
+      },
+      200);
+  check(
+      "v_rcp_f32 v4, v1", [](float a, float, float) { return flushed(float(1 / double(flushed(a)))); }, 100);
   check("v_sqrt_f32 v4, v1", [](float a, float, float) { return std::sqrt(flushed(a)); }, 100);
-  check("v_rsq_f32 v4, v1", [](float a, float, float) { return float(1 / std::sqrt(double(flushed(a)))); }, 100);
+  check(
+      "v_rsq_f32 v4, v1", [](float a, float, float) { return float(1 / std::sqrt(double(flushed(a)))); },
+      100);
   // The usual range of a softmax, densely.
   for (emulator::SimdPath path : simd_paths()) {
     TestWave t(path);
@@ -172,10 +197,13 @@ TEST_CASE("transcendentals are correctly rounded and flush subnormals", "[isa][v
 }
 
 TEST_CASE("conversions", "[isa][valu]") {
-  auto saturated = [](double x, double low, double high) { return std::isnan(x) ? 0.0 : std::min(std::max(x, low), high); };
+  auto saturated = [](double x, double low, double high) {
+    return std::isnan(x) ? 0.0 : std::min(std::max(x, low), high);
+  };
   check("v_cvt_i32_f32 v4, v1",
         [&](float a, float, float) { return f32(uint32_t(int32_t(saturated(a, INT32_MIN, INT32_MAX)))); });
-  check("v_cvt_u32_f32 v4, v1", [&](float a, float, float) { return f32(uint32_t(saturated(a, 0, UINT32_MAX))); });
+  check("v_cvt_u32_f32 v4, v1",
+        [&](float a, float, float) { return f32(uint32_t(saturated(a, 0, UINT32_MAX))); });
   check("v_cvt_flr_i32_f32 v4, v1", [&](float a, float, float) {
     return f32(uint32_t(int32_t(saturated(std::floor(a), INT32_MIN, INT32_MAX))));
   });
@@ -183,9 +211,13 @@ TEST_CASE("conversions", "[isa][valu]") {
   check("v_cvt_f32_u32 v4, v1", [](float a, float, float) { return float(bits(a)); });
   check("v_cvt_f32_ubyte2 v4, v1", [](float a, float, float) { return float(bits(a) >> 16 & 255); });
   check("v_cvt_f32_ubyte0 v4, v1", [](float a, float, float) { return float(bits(a) & 255); });
-  check("v_cvt_f16_f32 v4, v1", [](float a, float, float) {
-    return std::isnan(a) ? f32((bits(a) >> 16 & 0x8000) | 0x7e00 | (bits(a) >> 13 & 0x3ff)) : f32(support::f16_from_float(a));
-  }, 200);
+  check(
+      "v_cvt_f16_f32 v4, v1",
+      [](float a, float, float) {
+        return std::isnan(a) ? f32((bits(a) >> 16 & 0x8000) | 0x7e00 | (bits(a) >> 13 & 0x3ff))
+                             : f32(support::f16_from_float(a));
+      },
+      200);
   check("v_cvt_pk_u8_f32 v4, v1, 1, v3", [&](float a, float, float c) {
     return f32((bits(c) & 0xffff00ff) | uint32_t(saturated(std::nearbyint(a), 0, 255)) << 8);
   });
@@ -199,13 +231,16 @@ TEST_CASE("two halves, cut toward zero", "[isa][valu]") {
     if (std::fabs(support::f16_to_float(uint16_t(half))) > std::fabs(x)) --half;
     return half;
   };
-  check("v_cvt_pkrtz_f16_f32 v4, v1, v2", [&](float a, float b, float) {
-    // Packed NaNs are compared as bits: quiet, with the upper bits of the payload.
-    auto half = [&](float x) {
-      return std::isnan(x) ? (bits(x) >> 16 & 0x8000) | 0x7e00 | (bits(x) >> 13 & 0x3ff) : toward_zero(x);
-    };
-    return f32(half(a) | half(b) << 16);
-  }, 200);
+  check(
+      "v_cvt_pkrtz_f16_f32 v4, v1, v2",
+      [&](float a, float b, float) {
+        // Packed NaNs are compared as bits: quiet, with the upper bits of the payload.
+        auto half = [&](float x) {
+          return std::isnan(x) ? (bits(x) >> 16 & 0x8000) | 0x7e00 | (bits(x) >> 13 & 0x3ff) : toward_zero(x);
+        };
+        return f32(half(a) | half(b) << 16);
+      },
+      200);
 }
 
 TEST_CASE("every half converts to f32 and back", "[isa][valu]") {
@@ -217,7 +252,8 @@ TEST_CASE("every half converts to f32 and back", "[isa][valu]") {
       for (uint32_t lane = 0; lane < 64; ++lane) {
         const float expected = support::f16_to_float(uint16_t(base + lane));
         const bool nan = std::isnan(expected);
-        if (!(nan ? std::isnan(t.f(4, lane)) : t.v(4, lane) == bits(expected))) CHECK(t.v(4, lane) == bits(expected));
+        if (!(nan ? std::isnan(t.f(4, lane)) : t.v(4, lane) == bits(expected)))
+          CHECK(t.v(4, lane) == bits(expected));
         if (!nan && t.v(5, lane) != base + lane) CHECK(t.v(5, lane) == base + lane);
       }
     }
@@ -242,9 +278,8 @@ TEST_CASE("f16 arithmetic rounds once", "[isa][valu]") {
   check_half("v_sqrt_f16 v4, v1", [](double a, double, double) { return std::sqrt(a); });
   check_half("v_rcp_f16 v4, v1", [](double a, double, double) { return 1 / a; });
   check_half("v_floor_f16 v4, v1", [](double a, double, double) { return std::floor(a); });
-  check_half("v_max_f16_e64 v4, -v1, |v2|", [](double a, double b, double) {
-    return double(larger(float(-a), float(std::fabs(b))));
-  });
+  check_half("v_max_f16_e64 v4, -v1, |v2|",
+             [](double a, double b, double) { return double(larger(float(-a), float(std::fabs(b)))); });
 }
 
 TEST_CASE("packed f16 and f32", "[isa][valu]") {
@@ -265,9 +300,12 @@ TEST_CASE("packed f16 and f32", "[isa][valu]") {
     CHECK(t.v(7) == pack(1.5f, 8.0f));
     CHECK(t.v(8) == pack(2.5f, -1.0f));
 
-    t.fill(10, 1.5f), t.fill(11, 2.5f), t.fill(12, 10.0f), t.fill(13, 20.0f), t.fill(14, 100.0f), t.fill(15, 200.0f);
-    t.run("v_pk_fma_f32 v[16:17], v[10:11], v[12:13], v[14:15]\n v_pk_mul_f32 v[18:19], v[10:11], v[12:13] op_sel:[1,0] op_sel_hi:[0,1]\n"
-          "v_pk_add_f32 v[20:21], v[10:11], v[12:13] neg_lo:[0,1] neg_hi:[1,0]\n v_pk_mov_b32 v[22:23], v[10:11], v[12:13] op_sel:[1,0]");
+    t.fill(10, 1.5f), t.fill(11, 2.5f), t.fill(12, 10.0f), t.fill(13, 20.0f), t.fill(14, 100.0f),
+        t.fill(15, 200.0f);
+    t.run("v_pk_fma_f32 v[16:17], v[10:11], v[12:13], v[14:15]\n v_pk_mul_f32 v[18:19], v[10:11], v[12:13] "
+          "op_sel:[1,0] op_sel_hi:[0,1]\n"
+          "v_pk_add_f32 v[20:21], v[10:11], v[12:13] neg_lo:[0,1] neg_hi:[1,0]\n v_pk_mov_b32 v[22:23], "
+          "v[10:11], v[12:13] op_sel:[1,0]");
     CHECK(t.f(16) == 115.0f);
     CHECK(t.f(17) == 250.0f);
     CHECK(t.f(18) == 25.0f);
@@ -283,7 +321,8 @@ TEST_CASE("packed f16 and f32", "[isa][valu]") {
 
     // Mixed: S0 the upper half of v1, S1 a float, S2 the lower half of v3.
     t.run("v_fma_mix_f32 v24, v1, v12, v3 op_sel:[1,0,0] op_sel_hi:[1,0,1]\n v_mov_b32 v25, v3\n"
-          "v_fma_mixhi_f16 v25, v1, v12, -v14 op_sel_hi:[1,0,0]\n v_mov_b32 v26, v3\n v_fma_mixlo_f16 v26, v12, v13, 0");
+          "v_fma_mixhi_f16 v25, v1, v12, -v14 op_sel_hi:[1,0,0]\n v_mov_b32 v26, v3\n v_fma_mixlo_f16 v26, "
+          "v12, v13, 0");
     CHECK(t.f(24) == -2.0f * 10.0f + 100.0f);
     CHECK(t.v(25) == pack(100.0f, 15.0f - 100.0f));
     CHECK(t.v(26) == pack(200.0f, 200.0f));
@@ -299,15 +338,18 @@ TEST_CASE("f64", "[isa][valu]") {
     for (uint32_t round = 0; round < 20; ++round) {
       for (uint32_t r = 2; r <= 6; r += 2)
         for (uint32_t lane = 0; lane < 64; ++lane) {
-          const double value = lane % 4 == 0 ? std::bit_cast<double>(random()) : double(int64_t(random())) / 1e15;
+          const double value =
+              lane % 4 == 0 ? std::bit_cast<double>(random()) : double(int64_t(random())) / 1e15;
           const uint64_t x = std::bit_cast<uint64_t>(value);
           t.v(r, lane) = uint32_t(x);
           t.v(r + 1, lane) = uint32_t(x >> 32);
         }
       t.run("v_add_f64 v[8:9], v[2:3], v[4:5]\n v_mul_f64 v[10:11], v[2:3], -v[4:5]\n"
-            "v_fma_f64 v[12:13], v[2:3], v[4:5], v[6:7]\n v_cvt_f32_f64 v14, v[2:3]\n v_cvt_f64_f32 v[16:17], v2\n"
+            "v_fma_f64 v[12:13], v[2:3], v[4:5], v[6:7]\n v_cvt_f32_f64 v14, v[2:3]\n v_cvt_f64_f32 "
+            "v[16:17], v2\n"
             "v_cvt_i32_f64 v18, v[2:3]\n v_floor_f64 v[20:21], v[2:3]\n v_ldexp_f64 v[22:23], v[2:3], 3\n"
-            "v_max_f64 v[24:25], v[2:3], v[4:5]\n v_add_f64 v[26:27], v[2:3], 0.5\n v_rndne_f64 v[28:29], v[2:3]\n"
+            "v_max_f64 v[24:25], v[2:3], v[4:5]\n v_add_f64 v[26:27], v[2:3], 0.5\n v_rndne_f64 v[28:29], "
+            "v[2:3]\n"
             "v_cmp_lt_f64 vcc, v[2:3], v[4:5]\n v_cvt_f64_u32 v[30:31], v2");
       for (uint32_t lane = 0; lane < 64; ++lane) {
         const double a = t.d(2, lane), b = t.d(4, lane), c = t.d(6, lane);
@@ -335,21 +377,29 @@ TEST_CASE("float comparisons tell NaN from numbers", "[isa][valu]") {
     std::function<bool(float, float)> holds;
   };
   auto unordered = [](float a, float b) { return std::isnan(a) || std::isnan(b); };
-  const Row rows[] = {
-      {"lt", [](float a, float b) { return a < b; }},   {"eq", [](float a, float b) { return a == b; }},
-      {"le", [](float a, float b) { return a <= b; }},  {"gt", [](float a, float b) { return a > b; }},
-      {"lg", [](float a, float b) { return a < b || a > b; }}, {"ge", [](float a, float b) { return a >= b; }},
-      {"o", [&](float a, float b) { return !unordered(a, b); }}, {"u", unordered},
-      {"nge", [](float a, float b) { return !(a >= b); }}, {"nlg", [](float a, float b) { return !(a < b || a > b); }},
-      {"ngt", [](float a, float b) { return !(a > b); }}, {"nle", [](float a, float b) { return !(a <= b); }},
-      {"neq", [](float a, float b) { return a != b; }}, {"nlt", [](float a, float b) { return !(a < b); }},
-      {"f", [](float, float) { return false; }}, {"tru", [](float, float) { return true; }}};
+  const Row rows[] = {{"lt", [](float a, float b) { return a < b; }},
+                      {"eq", [](float a, float b) { return a == b; }},
+                      {"le", [](float a, float b) { return a <= b; }},
+                      {"gt", [](float a, float b) { return a > b; }},
+                      {"lg", [](float a, float b) { return a < b || a > b; }},
+                      {"ge", [](float a, float b) { return a >= b; }},
+                      {"o", [&](float a, float b) { return !unordered(a, b); }},
+                      {"u", unordered},
+                      {"nge", [](float a, float b) { return !(a >= b); }},
+                      {"nlg", [](float a, float b) { return !(a < b || a > b); }},
+                      {"ngt", [](float a, float b) { return !(a > b); }},
+                      {"nle", [](float a, float b) { return !(a <= b); }},
+                      {"neq", [](float a, float b) { return a != b; }},
+                      {"nlt", [](float a, float b) { return !(a < b); }},
+                      {"f", [](float, float) { return false; }},
+                      {"tru", [](float, float) { return true; }}};
   for (emulator::SimdPath path : simd_paths())
     for (const Row &row : rows) {
       TestWave t(path);
       std::mt19937 random(6);
       t.fill_lanes(1, [&](uint32_t) { return bits(random_float(random)); });
-      t.fill_lanes(2, [&](uint32_t lane) { return lane % 3 == 0 ? t.v(1, lane) : bits(random_float(random)); });
+      t.fill_lanes(2,
+                   [&](uint32_t lane) { return lane % 3 == 0 ? t.v(1, lane) : bits(random_float(random)); });
       t.fill(3, 0x12345678u); // a comparison writes no vector register
       t.run(std::string("v_cmp_") + row.name + "_f32 s[2:3], v1, v2");
       CHECK(t.v(2, 0) != 0xffffffff);
@@ -363,12 +413,14 @@ TEST_CASE("float comparisons tell NaN from numbers", "[isa][valu]") {
 
 TEST_CASE("classes of floats", "[isa][valu]") {
   TestWave t;
-  const float values[] = {f32(0x7f800001), NAN, -infinity, -1.0f, -1e-40f, -0.0f, 0.0f, 1e-40f, 1.0f, infinity};
+  const float values[] = {f32(0x7f800001), NAN,  -infinity, -1.0f, -1e-40f,
+                          -0.0f,           0.0f, 1e-40f,    1.0f,  infinity};
   t.fill_lanes(1, [&](uint32_t lane) { return bits(values[lane % 10]); });
   for (uint32_t kind = 0; kind < 10; ++kind) {
     t.s(4) = 1u << kind;
     t.run("v_cmp_class_f32 vcc, v1, s4");
-    for (uint32_t lane = 0; lane < 10; ++lane) CHECK(bool(t.vcc() >> lane & 1) == (lane == kind));
+    for (uint32_t lane = 0; lane < 10; ++lane)
+      CHECK(bool(t.vcc() >> lane & 1) == (lane == kind));
   }
 }
 
@@ -377,11 +429,14 @@ TEST_CASE("the division sequence of the compiler gives correctly rounded quotien
     std::mt19937 random(7);
     TestWave t(path);
     for (uint32_t round = 0; round < 100; ++round) {
-      for (uint32_t r = 1; r <= 2; ++r) t.fill_lanes(r, [&](uint32_t) { return bits(random_float(random)); });
-      t.run("v_div_scale_f32 v3, s[2:3], v2, v2, v1\n v_div_scale_f32 v5, vcc, v1, v2, v1\n v_rcp_f32 v6, v3\n"
-            "v_fma_f32 v7, -v3, v6, 1.0\n v_fma_f32 v6, v7, v6, v6\n v_mul_f32 v7, v5, v6\n v_fma_f32 v8, -v3, v7, v5\n"
-            "v_fma_f32 v7, v8, v6, v7\n v_fma_f32 v3, -v3, v7, v5\n v_div_fmas_f32 v3, v3, v6, v7\n"
-            "v_div_fixup_f32 v4, v3, v2, v1");
+      for (uint32_t r = 1; r <= 2; ++r)
+        t.fill_lanes(r, [&](uint32_t) { return bits(random_float(random)); });
+      t.run(
+          "v_div_scale_f32 v3, s[2:3], v2, v2, v1\n v_div_scale_f32 v5, vcc, v1, v2, v1\n v_rcp_f32 v6, v3\n"
+          "v_fma_f32 v7, -v3, v6, 1.0\n v_fma_f32 v6, v7, v6, v6\n v_mul_f32 v7, v5, v6\n v_fma_f32 v8, -v3, "
+          "v7, v5\n"
+          "v_fma_f32 v7, v8, v6, v7\n v_fma_f32 v3, -v3, v7, v5\n v_div_fmas_f32 v3, v3, v6, v7\n"
+          "v_div_fixup_f32 v4, v3, v2, v1");
       for (uint32_t lane = 0; lane < 64; ++lane) {
         const float expected = t.f(1, lane) / t.f(2, lane);
         if (same(t.f(4, lane), expected)) continue;

@@ -15,9 +15,10 @@ namespace sluice::test {
 
 namespace {
 
-constexpr uint32_t edges[] = {0,          1,          2,          31,         32,         0x7f,       0x80,
-                              0xff,       0x7fff,     0x8000,     0xffff,     0x10000,    0x7fffff,   0x800000,
-                              0x00ffffff, 0x7fffffff, 0x80000000, 0x80000001, 0xfffffffe, 0xffffffff, 0x12345678};
+constexpr uint32_t edges[] = {0,          1,          2,          31,         32,         0x7f,
+                              0x80,       0xff,       0x7fff,     0x8000,     0xffff,     0x10000,
+                              0x7fffff,   0x800000,   0x00ffffff, 0x7fffffff, 0x80000000, 0x80000001,
+                              0xfffffffe, 0xffffffff, 0x12345678};
 
 uint32_t random_value(std::mt19937 &random) {
   return random() % 4 == 0 ? edges[random() % std::size(edges)] : uint32_t(random());
@@ -34,7 +35,8 @@ void check(const std::string &instruction, const Expect32 &expect) {
     std::mt19937 random(1);
     for (uint64_t exec : {emulator::all_lanes, some_lanes}) {
       TestWave t(path);
-      for (uint32_t r = 1; r <= 3; ++r) t.fill_lanes(r, [&](uint32_t) { return random_value(random); });
+      for (uint32_t r = 1; r <= 3; ++r)
+        t.fill_lanes(r, [&](uint32_t) { return random_value(random); });
       t.fill(4, 0xdeadbeef);
       t.wave.set_exec(exec);
       t.run(instruction);
@@ -42,7 +44,8 @@ void check(const std::string &instruction, const Expect32 &expect) {
         const uint32_t a = t.v(1, lane), b = t.v(2, lane), c = t.v(3, lane);
         const uint32_t expected = (exec >> lane & 1) != 0 ? expect(a, b, c) : 0xdeadbeef;
         if (t.v(4, lane) == expected) continue;
-        INFO(instruction << " path " << int(path) << " lane " << lane << std::hex << " a " << a << " b " << b << " c " << c);
+        INFO(instruction << " path " << int(path) << " lane " << lane << std::hex << " a " << a << " b " << b
+                         << " c " << c);
         REQUIRE(t.v(4, lane) == expected);
       }
     }
@@ -55,23 +58,33 @@ void check_wide(const std::string &instruction, const Expect64 &expect) {
   for (emulator::SimdPath path : simd_paths()) {
     std::mt19937 random(2);
     TestWave t(path);
-    for (uint32_t r = 2; r <= 7; ++r) t.fill_lanes(r, [&](uint32_t) { return random_value(random); });
+    for (uint32_t r = 2; r <= 7; ++r)
+      t.fill_lanes(r, [&](uint32_t) { return random_value(random); });
     t.wave.set_exec(some_lanes);
     t.fill_pair(8, 0xdeadbeefdeadbeef);
     t.run(instruction);
     for (uint32_t lane = 0; lane < 64; ++lane) {
-      const uint64_t expected =
-          (some_lanes >> lane & 1) != 0 ? expect(t.vv(2, lane), t.vv(4, lane), t.vv(6, lane)) : 0xdeadbeefdeadbeef;
+      const uint64_t expected = (some_lanes >> lane & 1) != 0
+                                    ? expect(t.vv(2, lane), t.vv(4, lane), t.vv(6, lane))
+                                    : 0xdeadbeefdeadbeef;
       INFO(instruction << " path " << int(path) << " lane " << lane);
       REQUIRE(t.vv(8, lane) == expected);
     }
   }
 }
 
-int32_t i24(uint32_t x) { return int32_t(x << 8) >> 8; }
-int32_t i16(uint32_t x) { return int16_t(x); }
-uint32_t u16(uint32_t x) { return x & 0xffff; }
-int64_t clamp64(int64_t x, int64_t low, int64_t high) { return std::clamp(x, low, high); }
+int32_t i24(uint32_t x) {
+  return int32_t(x << 8) >> 8;
+}
+int32_t i16(uint32_t x) {
+  return int16_t(x);
+}
+uint32_t u16(uint32_t x) {
+  return x & 0xffff;
+}
+int64_t clamp64(int64_t x, int64_t low, int64_t high) {
+  return std::clamp(x, low, high);
+}
 
 } // namespace
 
@@ -79,7 +92,8 @@ TEST_CASE("integer sums and products", "[isa][valu]") {
   check("v_add_u32 v4, v1, v2", [](auto a, auto b, auto) { return a + b; });
   check("v_sub_u32 v4, v1, v2", [](auto a, auto b, auto) { return a - b; });
   check("v_subrev_u32 v4, v1, v2", [](auto a, auto b, auto) { return b - a; });
-  check("v_add_u32 v4, v1, v2 clamp", [](auto a, auto b, auto) { return uint32_t(std::min<uint64_t>(uint64_t(a) + b, ~0u)); });
+  check("v_add_u32 v4, v1, v2 clamp",
+        [](auto a, auto b, auto) { return uint32_t(std::min<uint64_t>(uint64_t(a) + b, ~0u)); });
   check("v_sub_u32 v4, v1, v2 clamp", [](auto a, auto b, auto) { return a > b ? a - b : 0; });
   check("v_add_i32 v4, v1, v2", [](auto a, auto b, auto) { return a + b; });
   check("v_add_i32 v4, v1, v2 clamp", [](auto a, auto b, auto) {
@@ -93,23 +107,28 @@ TEST_CASE("integer sums and products", "[isa][valu]") {
   check("v_mul_hi_i32 v4, v1, v2",
         [](auto a, auto b, auto) { return uint32_t(int64_t(int32_t(a)) * int32_t(b) >> 32); });
   check("v_mul_i32_i24 v4, v1, v2", [](auto a, auto b, auto) { return uint32_t(int64_t(i24(a)) * i24(b)); });
-  check("v_mul_hi_i32_i24 v4, v1, v2", [](auto a, auto b, auto) { return uint32_t(int64_t(i24(a)) * i24(b) >> 32); });
+  check("v_mul_hi_i32_i24 v4, v1, v2",
+        [](auto a, auto b, auto) { return uint32_t(int64_t(i24(a)) * i24(b) >> 32); });
   check("v_mul_u32_u24 v4, v1, v2",
         [](auto a, auto b, auto) { return uint32_t(uint64_t(a & 0xffffff) * (b & 0xffffff)); });
   check("v_mul_hi_u32_u24 v4, v1, v2",
         [](auto a, auto b, auto) { return uint32_t(uint64_t(a & 0xffffff) * (b & 0xffffff) >> 32); });
-  check("v_mad_i32_i24 v4, v1, v2, v3", [](auto a, auto b, auto c) { return uint32_t(int64_t(i24(a)) * i24(b)) + c; });
-  check("v_mad_u32_u24 v4, v1, v2, v3", [](auto a, auto b, auto c) { return (a & 0xffffff) * (b & 0xffffff) + c; });
+  check("v_mad_i32_i24 v4, v1, v2, v3",
+        [](auto a, auto b, auto c) { return uint32_t(int64_t(i24(a)) * i24(b)) + c; });
+  check("v_mad_u32_u24 v4, v1, v2, v3",
+        [](auto a, auto b, auto c) { return (a & 0xffffff) * (b & 0xffffff) + c; });
   check("v_mad_u32_u16 v4, v1, v2, v3", [](auto a, auto b, auto c) { return u16(a) * u16(b) + c; });
   check("v_mad_i32_i16 v4, v1, v2, v3", [](auto a, auto b, auto c) { return uint32_t(i16(a) * i16(b)) + c; });
   check("v_add3_u32 v4, v1, v2, v3", [](auto a, auto b, auto c) { return a + b + c; });
   check("v_lshl_add_u32 v4, v1, v2, v3", [](auto a, auto b, auto c) { return (a << (b & 31)) + c; });
   check("v_add_lshl_u32 v4, v1, v2, v3", [](auto a, auto b, auto c) { return (a + b) << (c & 31); });
   check("v_xad_u32 v4, v1, v2, v3", [](auto a, auto b, auto c) { return (a ^ b) + c; });
-  check("v_sad_u32 v4, v1, v2, v3", [](auto a, auto b, auto c) { return std::max(a, b) - std::min(a, b) + c; });
+  check("v_sad_u32 v4, v1, v2, v3",
+        [](auto a, auto b, auto c) { return std::max(a, b) - std::min(a, b) + c; });
   check("v_sad_u8 v4, v1, v2, v3", [](auto a, auto b, auto c) {
     uint32_t sum = c;
-    for (uint32_t i = 0; i < 32; i += 8) sum += uint32_t(std::abs(int(a >> i & 255) - int(b >> i & 255)));
+    for (uint32_t i = 0; i < 32; i += 8)
+      sum += uint32_t(std::abs(int(a >> i & 255) - int(b >> i & 255)));
     return sum;
   });
 }
@@ -117,8 +136,10 @@ TEST_CASE("integer sums and products", "[isa][valu]") {
 TEST_CASE("integer minima and maxima", "[isa][valu]") {
   check("v_min_u32 v4, v1, v2", [](auto a, auto b, auto) { return std::min(a, b); });
   check("v_max_u32 v4, v1, v2", [](auto a, auto b, auto) { return std::max(a, b); });
-  check("v_min_i32 v4, v1, v2", [](auto a, auto b, auto) { return uint32_t(std::min(int32_t(a), int32_t(b))); });
-  check("v_max_i32 v4, v1, v2", [](auto a, auto b, auto) { return uint32_t(std::max(int32_t(a), int32_t(b))); });
+  check("v_min_i32 v4, v1, v2",
+        [](auto a, auto b, auto) { return uint32_t(std::min(int32_t(a), int32_t(b))); });
+  check("v_max_i32 v4, v1, v2",
+        [](auto a, auto b, auto) { return uint32_t(std::max(int32_t(a), int32_t(b))); });
   check("v_min3_u32 v4, v1, v2, v3", [](auto a, auto b, auto c) { return std::min({a, b, c}); });
   check("v_max3_u32 v4, v1, v2, v3", [](auto a, auto b, auto c) { return std::max({a, b, c}); });
   check("v_max3_i32 v4, v1, v2, v3",
@@ -169,9 +190,12 @@ TEST_CASE("bits", "[isa][valu]") {
     for (uint32_t i = 0; i < 4; ++i) {
       const uint32_t select = c >> 8 * i & 0xff;
       uint32_t byte = 0xff;
-      if (select < 8) byte = uint32_t(both >> 8 * select & 0xff);
-      else if (select < 12) byte = both >> (16 * (select - 8) + 15) & 1 ? 0xff : 0;
-      else if (select == 12) byte = 0;
+      if (select < 8)
+        byte = uint32_t(both >> 8 * select & 0xff);
+      else if (select < 12)
+        byte = both >> (16 * (select - 8) + 15) & 1 ? 0xff : 0;
+      else if (select == 12)
+        byte = 0;
       result |= byte << 8 * i;
     }
     return result;
@@ -179,7 +203,8 @@ TEST_CASE("bits", "[isa][valu]") {
   check("v_bcnt_u32_b32 v4, v1, v2", [](auto a, auto b, auto) { return uint32_t(std::popcount(a)) + b; });
   check("v_bfrev_b32 v4, v1", [](auto a, auto, auto) {
     uint32_t result = 0;
-    for (uint32_t i = 0; i < 32; ++i) result |= (a >> i & 1) << (31 - i);
+    for (uint32_t i = 0; i < 32; ++i)
+      result |= (a >> i & 1) << (31 - i);
     return result;
   });
   check("v_ffbh_u32 v4, v1", [](auto a, auto, auto) { return a == 0 ? ~0u : uint32_t(std::countl_zero(a)); });
@@ -203,7 +228,8 @@ TEST_CASE("sixteen bits leave zeros above", "[isa][valu]") {
   check("v_cvt_pk_u16_u32 v4, v1, v2",
         [](auto a, auto b, auto) { return std::min(a, 65535u) | std::min(b, 65535u) << 16; });
   check("v_cvt_pk_i16_i32 v4, v1, v2", [](auto a, auto b, auto) {
-    return u16(uint32_t(std::clamp(int32_t(a), -32768, 32767))) | uint32_t(std::clamp(int32_t(b), -32768, 32767)) << 16;
+    return u16(uint32_t(std::clamp(int32_t(a), -32768, 32767))) |
+           uint32_t(std::clamp(int32_t(b), -32768, 32767)) << 16;
   });
   check("v_sat_pk_u8_i16 v4, v1", [](auto a, auto, auto) {
     return uint32_t(std::clamp(i16(a), 0, 255)) | uint32_t(std::clamp(i16(a >> 16), 0, 255)) << 8;
@@ -227,8 +253,10 @@ TEST_CASE("packed sixteen bits", "[isa][valu]") {
   check("v_pk_mul_lo_u16 v4, v1, v2", both([](auto a, auto b, auto) { return a * b; }));
   check("v_pk_mad_u16 v4, v1, v2, v3", both([](auto a, auto b, auto c) { return a * b + c; }));
   check("v_pk_lshlrev_b16 v4, v1, v2", both([](auto a, auto b, auto) { return b << (a & 15); }));
-  check("v_pk_ashrrev_i16 v4, v1, v2", both([](auto a, auto b, auto) { return uint32_t(i16(b) >> (a & 15)); }));
-  check("v_pk_max_i16 v4, v1, v2", both([](auto a, auto b, auto) { return uint32_t(std::max(i16(a), i16(b))); }));
+  check("v_pk_ashrrev_i16 v4, v1, v2",
+        both([](auto a, auto b, auto) { return uint32_t(i16(b) >> (a & 15)); }));
+  check("v_pk_max_i16 v4, v1, v2",
+        both([](auto a, auto b, auto) { return uint32_t(std::max(i16(a), i16(b))); }));
   check("v_pk_min_u16 v4, v1, v2", both([](auto a, auto b, auto) { return std::min(a, b); }));
   check("v_pk_add_u16 v4, v1, v2 clamp", both([](auto a, auto b, auto) { return std::min(a + b, 65535u); }));
   check("v_pk_add_i16 v4, v1, v2 clamp",
@@ -239,21 +267,25 @@ TEST_CASE("packed sixteen bits", "[isa][valu]") {
 
 TEST_CASE("dot products of integers", "[isa][valu]") {
   check("v_dot4_i32_i8 v4, v1, v2, v3", [](auto a, auto b, auto c) {
-    for (uint32_t i = 0; i < 32; i += 8) c += uint32_t(int8_t(a >> i) * int8_t(b >> i));
+    for (uint32_t i = 0; i < 32; i += 8)
+      c += uint32_t(int8_t(a >> i) * int8_t(b >> i));
     return c;
   });
   check("v_dot4_u32_u8 v4, v1, v2, v3", [](auto a, auto b, auto c) {
-    for (uint32_t i = 0; i < 32; i += 8) c += (a >> i & 255) * (b >> i & 255);
+    for (uint32_t i = 0; i < 32; i += 8)
+      c += (a >> i & 255) * (b >> i & 255);
     return c;
   });
-  check("v_dot2_i32_i16 v4, v1, v2, v3",
-        [](auto a, auto b, auto c) { return c + uint32_t(i16(a) * i16(b)) + uint32_t(i16(a >> 16) * i16(b >> 16)); });
+  check("v_dot2_i32_i16 v4, v1, v2, v3", [](auto a, auto b, auto c) {
+    return c + uint32_t(i16(a) * i16(b)) + uint32_t(i16(a >> 16) * i16(b >> 16));
+  });
 }
 
 TEST_CASE("64 bits", "[isa][valu]") {
   check_wide("v_lshlrev_b64 v[8:9], v2, v[4:5]", [](auto a, auto b, auto) { return b << (a & 63); });
   check_wide("v_lshrrev_b64 v[8:9], v2, v[4:5]", [](auto a, auto b, auto) { return b >> (a & 63); });
-  check_wide("v_ashrrev_i64 v[8:9], v2, v[4:5]", [](auto a, auto b, auto) { return uint64_t(int64_t(b) >> (a & 63)); });
+  check_wide("v_ashrrev_i64 v[8:9], v2, v[4:5]",
+             [](auto a, auto b, auto) { return uint64_t(int64_t(b) >> (a & 63)); });
   check_wide("v_mov_b64 v[8:9], v[2:3]", [](auto a, auto, auto) { return a; });
   for (uint32_t shift = 0; shift <= 4; ++shift)
     check_wide("v_lshl_add_u64 v[8:9], v[2:3], " + std::to_string(shift) + ", v[6:7]",
@@ -271,7 +303,8 @@ TEST_CASE("carries go from instruction to instruction", "[isa][valu]") {
   for (emulator::SimdPath path : simd_paths()) {
     TestWave t(path);
     std::mt19937 random(3);
-    for (uint32_t r = 2; r <= 5; ++r) t.fill_lanes(r, [&](uint32_t) { return random_value(random); });
+    for (uint32_t r = 2; r <= 5; ++r)
+      t.fill_lanes(r, [&](uint32_t) { return random_value(random); });
     t.run("v_add_co_u32 v8, vcc, v2, v4\n v_addc_co_u32 v9, vcc, v3, v5, vcc");
     t.run("v_sub_co_u32 v10, s[6:7], v2, v4\n v_subb_co_u32 v11, s[6:7], v3, v5, s[6:7]");
     t.run("v_subrev_co_u32 v12, vcc, v2, v4\n v_subbrev_co_u32 v13, vcc, v3, v5, vcc");
@@ -291,8 +324,9 @@ TEST_CASE("comparisons of integers write a bit per active lane", "[isa][valu]") 
     const char *name;
     std::function<bool(int64_t, int64_t)> holds;
   };
-  const Row rows[] = {{"lt", std::less<>()},    {"le", std::less_equal<>()}, {"gt", std::greater<>()},
-                      {"ge", std::greater_equal<>()}, {"eq", std::equal_to<>()}, {"ne", std::not_equal_to<>()}};
+  const Row rows[] = {{"lt", std::less<>()},     {"le", std::less_equal<>()},
+                      {"gt", std::greater<>()},  {"ge", std::greater_equal<>()},
+                      {"eq", std::equal_to<>()}, {"ne", std::not_equal_to<>()}};
   for (emulator::SimdPath path : simd_paths())
     for (const Row &row : rows) {
       TestWave t(path);
@@ -301,8 +335,8 @@ TEST_CASE("comparisons of integers write a bit per active lane", "[isa][valu]") 
       t.fill_lanes(2, [&](uint32_t lane) { return lane % 3 == 0 ? t.v(1, lane) : random_value(random); });
       t.wave.set_exec(some_lanes);
       const std::string name = std::string("v_cmp_") + row.name;
-      t.run(name + "_i32 s[6:7], v1, v2\n" + name + "_u32 s[8:9], v1, v2\n" + name + "_u16 vcc, v1, v2\n" + name +
-            "_i16 s[10:11], v1, v2");
+      t.run(name + "_i32 s[6:7], v1, v2\n" + name + "_u32 s[8:9], v1, v2\n" + name + "_u16 vcc, v1, v2\n" +
+            name + "_i16 s[10:11], v1, v2");
       for (uint32_t lane = 0; lane < 64; ++lane) {
         const bool active = some_lanes >> lane & 1;
         const uint32_t a = t.v(1, lane), b = t.v(2, lane);
@@ -354,7 +388,8 @@ TEST_CASE("exchanges between lanes and scalars", "[isa][valu]") {
 
     t.wave.set_exec(emulator::all_lanes);
     t.run("v_mbcnt_lo_u32_b32 v3, -1, 0\n v_mbcnt_hi_u32_b32 v3, -1, v3");
-    for (uint32_t lane = 0; lane < 64; ++lane) CHECK(t.v(3, lane) == lane);
+    for (uint32_t lane = 0; lane < 64; ++lane)
+      CHECK(t.v(3, lane) == lane);
 
     t.fill_lanes(2, [](uint32_t lane) { return lane; });
     t.wave.set_exec(some_lanes);
@@ -370,7 +405,8 @@ TEST_CASE("exchanges between lanes and scalars", "[isa][valu]") {
 TEST_CASE("accumulation registers are registers of their own", "[isa][valu]") {
   TestWave t;
   t.fill(1, 11u);
-  t.run("v_accvgpr_write_b32 a1, v1\n v_mov_b32 v1, 5\n v_accvgpr_mov_b32 a2, a1\n v_accvgpr_read_b32 v3, a2");
+  t.run(
+      "v_accvgpr_write_b32 a1, v1\n v_mov_b32 v1, 5\n v_accvgpr_mov_b32 a2, a1\n v_accvgpr_read_b32 v3, a2");
   CHECK(t.a(1) == 11);
   CHECK(t.v(3) == 11);
   CHECK(t.v(1) == 5);

@@ -516,7 +516,6 @@ const ScalarRow table[] = {
     row("s_decperflevel", Format::sopp, nothing),
     row("s_ttracedata", Format::sopp, nothing),
     row("s_sendmsg", Format::sopp, nothing),
-    row("s_code_end", Format::sopp, [](Wave &w, const Op &) { return stop(w, Fault::invalid_pc); }),
 };
 
 } // namespace

@@ -116,7 +116,6 @@ void split_ds(Fields &f, const Words &w) {
   f.op = uint16_t(bits(w.first, 24, 17));
   f.offset0 = uint8_t(bits(w.first, 7, 0));
   f.offset1 = uint8_t(bits(w.first, 15, 8));
-  f.gds = bit(w.first, 16);
   f.acc = bit(w.first, 25);
   f.src[0] = uint16_t(bits(w.second, 7, 0));
   f.src[1] = uint16_t(bits(w.second, 15, 8));

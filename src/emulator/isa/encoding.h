@@ -79,7 +79,7 @@ struct Fields {
   uint16_t soffset = 0;             // MUBUF, SMEM: operand code
   bool soffset_enable = false;      // SMEM
   bool imm_enable = false;          // SMEM
-  bool offen = false, idxen = false, lds = false, sc0 = false, gds = false;
+  bool offen = false, idxen = false, lds = false, sc0 = false;
   uint8_t segment = 0;        // FLAT: 0 flat, 1 scratch, 2 global
   bool scratch_vaddr = false; // FLAT: the address register counts (SVE)
 };

@@ -278,7 +278,6 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   info.kind = OpKind::vector_memory;
   switch (f.format) {
   case Format::ds:
-    if (f.gds) throw Refusal{"global data share is not supported"};
     info.kind = OpKind::lds;
     op.src[0] = f.src[0];
     op.src[1] = data(f.src[1]);

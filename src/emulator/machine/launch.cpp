@@ -137,6 +137,8 @@ private:
           ++i;
           continue;
         }
+        if (launch.options->workgroups_ended)
+          launch.options->workgroups_ended->fetch_add(1, std::memory_order_relaxed);
         idle.push_back(std::move(active[i]));
         active.erase(active.begin() + ptrdiff_t(i));
       }

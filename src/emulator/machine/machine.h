@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -55,6 +56,7 @@ struct Options {
   uint64_t instruction_budget = 0;  // per wave; 0: the default of 2^34, which no sensible kernel reaches
   uint32_t max_reports = 32;        // distinct reports kept per launch; more are only counted
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
+  std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
 };
 
 //===--- Results ----------------------------------------------------------------------------------------===//
