@@ -69,7 +69,7 @@ std::string kernelName(const AttentionVariant &variant) {
   return package::format_kernel_name(packageName(variant));
 }
 
-Generator::Generator(PipelineOptions pipelineOptions) : options(std::move(pipelineOptions)) {
+Generator::Generator(unsigned stages) : stages(stages) {
   DialectRegistry registry;
   registerAllDialects(registry);
   registerAllExtensions(registry);
@@ -77,8 +77,15 @@ Generator::Generator(PipelineOptions pipelineOptions) : options(std::move(pipeli
   context.getDiagEngine().registerHandler(printDiagnostic);
 }
 
-FailureOr<CodeObject> Generator::compile(ModuleOp module) {
-  const Chip &chip = *findChip(options.chip);
+OwningOpRef<ModuleOp> Generator::lower(const AttentionVariant &variant, const Chip &chip) {
+  OwningOpRef<ModuleOp> module = buildKernelModule(context, kernelName(variant), variant);
+  PassManager passes(&context);
+  buildKernelPipeline(passes, {chip.name.str(), stages});
+  if (failed(passes.run(*module))) return {};
+  return module;
+}
+
+FailureOr<CodeObject> Generator::compile(ModuleOp module, const Chip &chip) {
   ScratchFolder scratch;
   if (scratch.failed) return module.emitError() << "cannot make a temporary folder";
   gpu::GPUModuleOp kernels = kernelsOf(module);
@@ -102,48 +109,51 @@ static std::string print(ModuleOp module) {
   return text + "\n";
 }
 
-LogicalResult Generator::generate(const AttentionVariant &variant, StringRef stage, std::string &result) {
-  OwningOpRef<ModuleOp> module = buildKernelModule(context, kernelName(variant), variant);
+LogicalResult Generator::generate(const AttentionVariant &variant, const Chip &chip, StringRef stage,
+                                  std::string &result) {
   if (stage == "input") {
-    result = print(*module);
+    result = print(*buildKernelModule(context, kernelName(variant), variant));
     return success();
   }
-  PassManager passes(&context);
-  buildKernelPipeline(passes, options);
-  if (failed(passes.run(*module))) return failure();
+  OwningOpRef<ModuleOp> module = lower(variant, chip);
+  if (!module) return failure();
   if (stage == "mlir") {
     result = print(*module);
     return success();
   }
-  return render(compile(*module), stage, result);
+  return render(compile(*module, chip), stage, result);
 }
 
-LogicalResult Generator::compileFile(StringRef path, StringRef stage, std::string &result) {
+LogicalResult Generator::compileFile(StringRef path, const Chip &chip, StringRef stage, std::string &result) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(path, &context);
   if (!module) return failure();
   if (module->getOps<gpu::GPUModuleOp>().empty()) return module->emitError() << "holds no gpu.module";
-  return render(compile(*module), stage, result);
+  return render(compile(*module, chip), stage, result);
 }
 
-LogicalResult Generator::generatePack(std::string &result) {
+LogicalResult Generator::generatePack(ArrayRef<const Chip *> chips, std::string &result) {
   package::PackWriter writer("sluice-kernelgen", LLVM_VERSION_STRING);
   for (const AttentionVariant &variant : attentionVariants()) {
-    OwningOpRef<ModuleOp> module = buildKernelModule(context, kernelName(variant), variant);
-    PassManager passes(&context);
-    buildKernelPipeline(passes, options);
-    if (failed(passes.run(*module))) return failure();
-    FailureOr<CodeObject> code = compile(*module);
-    if (failed(code)) return failure();
-    package::CodeObject packed{options.chip, std::as_bytes(std::span(code->elf.data(), code->elf.size()))};
+    SmallVector<CodeObject> objects;
     package::KernelEntry entry;
+    for (const Chip *chip : chips) {
+      OwningOpRef<ModuleOp> module = lower(variant, *chip);
+      if (!module) return failure();
+      FailureOr<CodeObject> code = compile(*module, *chip);
+      if (failed(code)) return failure();
+      objects.push_back(std::move(*code));
+      entry.lds_bytes = std::max(entry.lds_bytes, ldsBytes(kernelsOf(*module)));
+    }
+    std::vector<package::CodeObject> packed;
+    for (auto [chip, object] : llvm::zip_equal(chips, objects))
+      packed.push_back({chip->name.str(), std::as_bytes(std::span(object.elf.data(), object.elf.size()))});
     entry.name = packageName(variant);
     entry.threads = variant.threads();
-    entry.lds_bytes = ldsBytes(kernelsOf(*module));
     entry.kernarg_bytes = sizeof(package::AttentionKernargs);
     entry.kernarg_hash = package::attention_kernarg_hash();
     entry.features = {"causal", "lse"};
     entry.p_rounding = variant.dtype == "f16" ? "toward_zero" : "nearest_even";
-    writer.add(std::move(entry), {&packed, 1});
+    writer.add(std::move(entry), packed);
   }
   std::vector<std::byte> bytes = writer.finish();
   result.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());

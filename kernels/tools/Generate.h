@@ -16,23 +16,27 @@ std::string kernelName(const AttentionVariant &variant);
 
 class Generator {
 public:
-  explicit Generator(PipelineOptions options);
+  explicit Generator(unsigned stages);
 
-  /// One kernel at a stage: "input" (sluice.attention), "mlir" (LLVM and ROCDL dialects), "llvm" (optimised
-  /// IR) or "elf". Diagnostics go to standard error.
-  mlir::LogicalResult generate(const AttentionVariant &variant, llvm::StringRef stage, std::string &result);
+  /// One kernel for one chip at a stage: "input" (sluice.attention), "mlir" (LLVM and ROCDL dialects), "llvm"
+  /// (optimised IR) or "elf". Diagnostics go to standard error.
+  mlir::LogicalResult generate(const AttentionVariant &variant, const Chip &chip, llvm::StringRef stage,
+                               std::string &result);
 
   /// The same for a module that is already in the LLVM and ROCDL dialects; "llvm" or "elf".
-  mlir::LogicalResult compileFile(llvm::StringRef path, llvm::StringRef stage, std::string &result);
+  mlir::LogicalResult compileFile(llvm::StringRef path, const Chip &chip, llvm::StringRef stage,
+                                  std::string &result);
 
-  /// All rows of the variant table as a kernel pack.
-  mlir::LogicalResult generatePack(std::string &result);
+  /// All rows of the variant table, each for all the chips, as a kernel pack.
+  mlir::LogicalResult generatePack(llvm::ArrayRef<const Chip *> chips, std::string &result);
 
 private:
-  mlir::FailureOr<CodeObject> compile(mlir::ModuleOp module);
+  /// The variant in the LLVM and ROCDL dialects, or nothing.
+  mlir::OwningOpRef<mlir::ModuleOp> lower(const AttentionVariant &variant, const Chip &chip);
+  mlir::FailureOr<CodeObject> compile(mlir::ModuleOp module, const Chip &chip);
 
   mlir::MLIRContext context;
-  PipelineOptions options;
+  unsigned stages;
 };
 
 } // namespace sluice

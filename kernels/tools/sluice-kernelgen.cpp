@@ -1,7 +1,7 @@
 //===- sluice-kernelgen.cpp - from the variant table to the kernel pack
 //--------------------------------------===//
 //
-//   sluice-kernelgen --pack FILE                     every row of the variant table
+//   sluice-kernelgen --pack FILE [--chips a,b]       every row of the variant table, for every chip
 //   sluice-kernelgen --variant NAME --emit STAGE     one kernel, to standard output or -o FILE
 //   sluice-kernelgen --compile FILE.mlir             a module that is already in the LLVM and ROCDL dialects
 //
@@ -29,6 +29,8 @@ cl::opt<std::string> compile("compile", cl::desc("Compile a module in the LLVM a
                              cl::value_desc("file.mlir"), cl::cat(category));
 cl::opt<std::string> emit("emit", cl::desc("input, mlir (LLVM and ROCDL dialects), llvm or elf"),
                           cl::init("elf"), cl::cat(category));
+cl::list<std::string> chips("chips", cl::desc("Chips to generate for; gfx942 by default"), cl::CommaSeparated,
+                            cl::cat(category));
 cl::opt<unsigned> stages("stages", cl::desc("LDS slots per copied tile"), cl::init(PipelineOptions{}.stages),
                          cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("Output file; standard output by default"), cl::init("-"),
@@ -58,7 +60,17 @@ int main(int argc, char **argv) {
   // lld in process resets every option to its default: take the values before it runs.
   const std::string packPath = pack, variantName = variant, inputPath = compile, stage = emit,
                     outputPath = output;
-  Generator generator({.chip = "gfx942", .stages = stages});
+  if (!llvm::is_contained({"input", "mlir", "llvm", "elf"}, stage))
+    return fail("--emit is '" + stage + "'; it is input, mlir, llvm or elf");
+  std::vector<std::string> chipNames(chips.begin(), chips.end());
+  if (chipNames.empty()) chipNames = {"gfx942"};
+  llvm::SmallVector<const Chip *> targets;
+  for (const std::string &name : chipNames) {
+    const Chip *chip = findChip(name);
+    if (!chip) return fail("chip '" + name + "' is not in the chip table");
+    targets.push_back(chip);
+  }
+  Generator generator(stages);
 
   if (list) {
     for (const AttentionVariant &row : attentionVariants())
@@ -67,18 +79,21 @@ int main(int argc, char **argv) {
   }
   if (!packPath.empty()) {
     std::string bytes;
-    if (failed(generator.generatePack(bytes))) return fail("no pack written");
+    if (failed(generator.generatePack(targets, bytes))) return fail("no pack written");
     return write(packPath, bytes);
   }
+  if (targets.size() != 1) return fail("one kernel is generated for one chip; --chips names several");
   std::string result;
   if (!inputPath.empty()) {
-    if (failed(generator.compileFile(inputPath, stage, result))) return fail("cannot compile " + inputPath);
+    if (failed(generator.compileFile(inputPath, *targets[0], stage, result)))
+      return fail("cannot compile " + inputPath);
     return write(outputPath, result);
   }
   const AttentionVariant *row = llvm::find_if(
       attentionVariants(), [&](const AttentionVariant &v) { return kernelName(v) == variantName; });
   if (row == attentionVariants().end())
     return fail("no variant is called '" + variantName + "'; --list prints the names");
-  if (failed(generator.generate(*row, stage, result))) return fail("cannot generate " + variantName);
+  if (failed(generator.generate(*row, *targets[0], stage, result)))
+    return fail("cannot generate " + variantName);
   return write(outputPath, result);
 }
