@@ -96,10 +96,8 @@ static LogicalResult render(const FailureOr<CodeObject> &code, StringRef stage, 
   if (failed(code)) return failure();
   if (stage == "llvm")
     result = code->llvmIr;
-  else if (stage == "elf")
-    result.assign(code->elf.begin(), code->elf.end());
   else
-    return failure();
+    result.assign(code->elf.begin(), code->elf.end());
   return success();
 }
 
