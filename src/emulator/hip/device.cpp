@@ -85,7 +85,9 @@ Device &Device::get() {
 
 Options Device::options() {
   const std::lock_guard lock(mutex);
-  return current_options;
+  Options options = current_options;
+  options.workgroups_ended = &workgroups_ended;
+  return options;
 }
 
 Configured Device::configure(std::string_view key, std::string_view value) {
@@ -97,7 +99,10 @@ Configured Device::configure(std::string_view key, std::string_view value) {
     }
     const std::lock_guard lock(mutex);
     if (key == "defaults") current_options = Options();
-    if (key == "reset_counters") total = Counters();
+    if (key == "reset_counters") {
+      total = Counters();
+      workgroups_ended = 0;
+    }
     return Configured::ok;
   }
   const std::lock_guard lock(mutex);
@@ -115,7 +120,9 @@ void Device::add_result(const LaunchResult &result) {
 
 Counters Device::counters() {
   const std::lock_guard lock(mutex);
-  return total;
+  Counters counters = total;
+  counters.workgroups = workgroups_ended;
+  return counters;
 }
 
 void Device::add_host_block(const void *start, HostBlock block) {

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <string>
@@ -68,6 +69,7 @@ private:
   std::mutex mutex;
   Options current_options;
   Counters total;
+  std::atomic<uint64_t> workgroups_ended = 0; // those of launches still running included
   std::vector<Report> reports;
   std::map<uint64_t, HostBlock> host_blocks;
 };

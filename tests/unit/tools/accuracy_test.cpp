@@ -1,7 +1,6 @@
 //===- accuracy_test.cpp - the error figures of `sluice verify` -----------------------------------------===//
 
 #include "tools/accuracy.h"
-#include "tools/progress.h"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -89,12 +88,4 @@ TEST_CASE("the reference of a call knows closed forms, and allows only rounding"
   }
   for (double tolerance : reference.lse_tolerance)
     CHECK((tolerance > 0 && tolerance < 1e-5));
-}
-
-TEST_CASE("the progress bar") {
-  CHECK(progress_bar(0, 4) == "[>   ]");
-  CHECK(progress_bar(0.5, 4) == "[==> ]");
-  CHECK(progress_bar(1, 4) == "[====]");
-  CHECK(progress_bar(7, 4) == "[====]");
-  CHECK(progress_bar(-1, 4) == "[>   ]");
 }

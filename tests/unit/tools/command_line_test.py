@@ -213,6 +213,17 @@ class CommandLineTest(unittest.TestCase):
             self.assertIn("attn_fwd_bf16_d128_", result.stdout)
 
     @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
+    def test_a_long_run_shows_progress(self):
+        q = write_npy(self.folder / "q.npy", "<f2", (1, 2048, 8, 128), bytes(2048 * 8 * 256))
+        kv = write_npy(self.folder / "kv.npy", "<f2", (1, 3072, 1, 128), bytes(3072 * 256))
+        result = sluice("run", "--q", q, "--k", kv, "--v", kv, "--out", self.folder / "o.npy")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        seconds = float(re.search(r", ([0-9.]+) s, ", result.stdout).group(1))
+        if seconds < 2:
+            self.skipTest(f"this machine needs only {seconds} s")
+        self.assertRegex(result.stderr, r"^(attn_fwd_f16_d128_\w+ [1-9]0% \d+ s\n)+")
+
+    @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
     def test_kernel_statistics(self):
         text = self.succeeds("kernels", "--stats")
         self.assertIn(KERNEL, text)
