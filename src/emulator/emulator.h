@@ -52,7 +52,8 @@ typedef struct sluice_emulator_counters_t {
   uint64_t launches;
 } sluice_emulator_counters_t;
 
-/* Sums over all launches that have ended; workgroups are counted as they end, so that progress can be seen. */
+/* Sums over all launches that have ended; workgroups are counted as they end, so that progress can be seen.
+ */
 SLUICE_EMULATOR_API int sluice_emulator_counters(sluice_emulator_counters_t *out);
 
 /* Text functions return the size their whole text needs, the final zero included, and write it only if `size`
