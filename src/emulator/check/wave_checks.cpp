@@ -332,11 +332,10 @@ void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
   }
 }
 
-uint64_t WaveChecks::defined_lanes(const Wave &, uint16_t operand, bool two_rows) const {
-  if (operand < first_sgpr) return defined[operand] & (two_rows ? defined[operand + 1] : all_lanes);
+uint64_t WaveChecks::defined_lanes(uint16_t operand) const {
+  if (operand < first_sgpr) return defined[operand];
   if (operand >= first_constant) return all_lanes;
-  const uint32_t number = operand - uint32_t(first_sgpr);
-  return defined_sgpr[number] != 0 && (!two_rows || defined_sgpr[number + 1] != 0) ? all_lanes : 0;
+  return defined_sgpr[operand - first_sgpr] != 0 ? all_lanes : 0;
 }
 
 void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec) {
@@ -363,31 +362,37 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
     return;
   }
 
+  // The low half of a 64-bit result is taken to depend on low halves only: compilers leave the high half of
+  // an addend undefined where they use the low half of the sum.
   const ValuControl &v = op.valu;
-  uint64_t known = all_lanes;
+  uint64_t low = all_lanes;
+  uint64_t high = all_lanes;
   if (info.definedness == Definedness::select) {
     // The mask is the wave's own register still: v_cndmask does not write it.
     const uint64_t mask = w.scalar_pair(op.mask_in);
-    known = (defined_lanes(w, op.src[0], false) & ~mask) | (defined_lanes(w, op.src[1], false) & mask);
+    low = (defined_lanes(op.src[0]) & ~mask) | (defined_lanes(op.src[1]) & mask);
   } else if (info.definedness == Definedness::all && v.modifiers.lane_control == 0) {
-    for (uint32_t k = 0; k < v.sources; ++k)
-      known &= defined_lanes(w, op.src[k], is_two_rows(v.source_types[k]));
+    for (uint32_t k = 0; k < v.sources; ++k) {
+      low &= defined_lanes(op.src[k]);
+      if (is_two_rows(v.source_types[k]) && op.src[k] < first_constant)
+        high &= defined_lanes(uint16_t(op.src[k] + 1));
+    }
+    high &= low;
   } else if (info.definedness == Definedness::any) {
-    known = 0;
+    low = 0;
     for (uint32_t k = 0; k < v.sources; ++k)
-      known |= defined_lanes(w, op.src[k], is_two_rows(v.source_types[k]));
+      low |= defined_lanes(op.src[k]);
   }
   if (op.dst != no_operand) {
     if (op.dst >= first_sgpr) {
-      defined_sgpr[op.dst - first_sgpr] = known != 0;
+      defined_sgpr[op.dst - first_sgpr] = low != 0;
     } else {
-      const uint32_t count = is_two_rows(v.result_type) ? 2 : 1;
-      for (uint32_t r = 0; r < count; ++r)
-        defined[op.dst + r] = (defined[op.dst + r] & ~exec) | (known & exec);
+      defined[op.dst] = (defined[op.dst] & ~exec) | (low & exec);
+      if (is_two_rows(v.result_type)) defined[op.dst + 1] = (defined[op.dst + 1] & ~exec) | (high & exec);
     }
   }
   if (op.mask != no_operand) {
-    const uint8_t mask_known = exec == 0 || (known & exec) != 0;
+    const uint8_t mask_known = exec == 0 || (low & exec) != 0;
     defined_sgpr[op.mask - first_sgpr] = defined_sgpr[op.mask - first_sgpr + 1] = mask_known;
   }
 }

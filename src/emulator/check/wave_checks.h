@@ -89,7 +89,7 @@ private:
   void report_exec(Wave &w, const Op &op);
   void check_defined(Wave &w, const Op &op, const OpInfo &info);
   void track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
-  uint64_t defined_lanes(const Wave &w, uint16_t operand, bool two_rows) const;
+  uint64_t defined_lanes(uint16_t operand) const;
   void report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role);
   void report(Wave &w, const Op &op, ReportKind kind, int32_t lane, uint64_t address,
               std::optional<LdsOther> other, const std::function<std::string()> &message);
