@@ -69,8 +69,8 @@ const std::string setup = R"(
   v_and_b32_e32 v0, 0x3ff, v0
   v_lshlrev_b32_e32 v1, 2, v0
   v_lshrrev_b32_e32 v2, 6, v0
-  v_readfirstlane_b32 s5, v2
   s_mov_b32 m0, 0
+  v_readfirstlane_b32 s5, v2
   s_waitcnt lgkmcnt(0)
 )";
 const std::string end = "s_endpgm\n";
@@ -324,6 +324,74 @@ TEST_CASE("the matrix core wants all lanes", "[isa][checks]") {
   expect_silence(operands + mfma + end);
   expect_report(operands + "s_mov_b64 exec, 0xffff\n s_nop 4\n" + mfma + end, ReportKind::exec_at_mfma,
                 "v_mfma_f32_32x32x8_f16");
+}
+
+TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
+  const std::string zeros =
+      "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n v_mov_b32_e32 v4, 0\n"
+      "v_mov_b32_e32 v5, 0\n v_mov_b32_e32 v6, 0\n v_mov_b32_e32 v7, 0\n s_waitcnt lgkmcnt(0)\n"
+      "v_mov_b32_e32 v13, s9\n s_nop 7\n";
+  struct Pair {
+    std::string first;
+    std::string second;
+    uint32_t needed;
+  };
+  const std::string long_mfma = "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n";
+  const std::string short_mfma = "v_mfma_f32_16x16x16_f16 v[16:19], v[4:5], v[6:7], 0\n";
+  const std::string single_mfma = "v_mfma_f32_16x16x4_f32 v[16:19], v4, v6, 0\n";
+  const std::string tiny_mfma = "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[4:5], v[6:7], 0\n";
+  const Pair pairs[] = {
+      {long_mfma, "v_mov_b32_e32 v2, v31\n", 11},
+      {short_mfma, "v_mov_b32_e32 v2, v16\n", 7},
+      {single_mfma, "v_mov_b32_e32 v2, v16\n", 10},
+      {tiny_mfma, "v_mov_b32_e32 v2, v16\n", 5},
+      {short_mfma, "ds_write_b32 v1, v19\n s_waitcnt lgkmcnt(0)\n", 7},
+      {short_mfma, "v_mov_b32_e32 v17, 0\n", 7},
+      {short_mfma, "v_mfma_f32_16x16x16_f16 v[20:23], v[16:17], v[6:7], 0\n", 7},
+      {tiny_mfma, "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[4:5], v[6:7], v[16:19]\n", 2},
+      {short_mfma, "v_mfma_f32_32x32x8_f16 v[32:47], v[4:5], v[6:7], v[14:29]\n", 5},
+      {"v_mfma_f32_16x16x16_f16 v[20:23], v[4:5], v[6:7], v[16:19]\n", "v_mov_b32_e32 v17, 0\n", 3},
+      {"v_mov_b32_e32 v5, 1.0\n", short_mfma, 2},
+      {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", short_mfma, 4},
+      {"v_exp_f32_e32 v2, v4\n", "v_add_f32_e32 v3, v2, v2\n", 1},
+      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_cndmask_b32_e32 v2, v4, v5, vcc\n", 2},
+      {"v_cmp_eq_u32_e64 s[6:7], 0, v1\n", "v_cndmask_b32_e64 v2, v4, v5, s[6:7]\n", 2},
+      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_div_fmas_f32 v2, v4, v5, v6\n", 4},
+      {"v_readfirstlane_b32 s6, v1\n", "v_readlane_b32 s7, v1, s6\n", 4},
+      {"v_mov_b32_e32 v2, 0\n", "v_readfirstlane_b32 s6, v2\n", 1},
+      {"v_mov_b32_e32 v2, 0\n", "v_mov_b32_dpp v3, v2 row_mirror row_mask:0xf bank_mask:0xf\n", 2},
+      {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_dpp v3, v1 row_mirror row_mask:0xf bank_mask:0xf\n", 5},
+      {"v_readfirstlane_b32 s9, v13\n", "global_load_dword v2, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 5},
+      {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
+       "v_mov_b32_e32 v3, v2\n", 1},
+  };
+  for (const Pair &pair : pairs) {
+    auto with_states = [&](uint32_t states) {
+      return TestKernel(zeros + pair.first +
+                        (states > 0 ? "s_nop " + std::to_string(states - 1) + "\n" : "") + pair.second + end);
+    };
+    const TestKernel too_early = with_states(pair.needed - 1);
+    const TestKernel in_time = with_states(pair.needed);
+    INFO(pair.first << pair.second);
+    Buffers buffers;
+    Options options;
+    options.checks = Checks::none();
+    options.checks.hazards = true;
+    const Report report =
+        only(too_early.run(buffers.memory, buffers.arguments(), {}, options), ReportKind::hazard);
+    CHECK_THAT(report.message, Catch::Contains(std::to_string(pair.needed) + " are needed"));
+    CHECK(pair.second.starts_with(report.disassembly));
+    CHECK(pair.first.starts_with(report.other->disassembly));
+    const LaunchResult silent = in_time.run(buffers.memory, buffers.arguments(), {}, options);
+    INFO(all_text(silent));
+    CHECK(silent.ok());
+  }
+  // Accumulating into the same registers needs nothing in between.
+  expect_silence(zeros + long_mfma + "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]\n" + end);
+  // M0 for a copy.
+  const std::string change_m0 = setup + "s_movk_i32 m0, 0x10\n";
+  expect_report(change_m0 + copy + wait_copy + end, ReportKind::hazard, "buffer_load_dword", "s_movk_i32");
+  expect_silence(change_m0 + "s_nop 0\n" + copy + wait_copy + end);
 }
 
 TEST_CASE("registers beyond the descriptor are reported", "[isa][checks]") {

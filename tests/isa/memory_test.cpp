@@ -90,7 +90,7 @@ TEST_CASE("global loads of every width", "[isa][memory]") {
     const std::string range = "v[4:" + std::to_string(3 + dwords) + "]";
     const std::string width = "dwordx" + std::to_string(dwords);
     const Run run("v_mov_b32_e32 v10, s8\n v_mov_b32_e32 v11, s9\n v_lshl_add_u64 v[10:11], v[10:11], 0, 0\n"
-                  "v_add_co_u32_e32 v10, vcc, v10, v2\n v_addc_co_u32_e32 v11, vcc, 0, v11, vcc\n"
+                  "v_add_co_u32_e32 v10, vcc, v10, v2\n s_nop 1\n v_addc_co_u32_e32 v11, vcc, 0, v11, vcc\n"
                   "global_load_" +
                   width + " " + range + ", v[10:11], off offset:4\n" + wait + "global_store_" + width +
                   " v2, " + range + ", s[12:13]\n");

@@ -25,7 +25,15 @@ struct OpInfo {
   OpKind kind = OpKind::other;
   Definedness definedness = Definedness::all;
   bool transcendental = false;
+  bool dpp = false;
+  bool half_write = false;  // SDWA or op_sel: the result is part of a register
+  bool lane_access = false; // v_readlane and its kind
+  bool div_fmas = false;
+  bool mfma_xdl = false; // not one of the f32 shapes
   uint8_t mfma_passes = 0;
+  uint8_t mfma_source_rows = 0; // of A, and of B
+  uint8_t mfma_result_rows = 0;
+  uint8_t wait_states = 1; // s_nop: more
   bool writes_exec = false;
   bool branch = false; // Op::value is a target
   // First and one past the last range in OpInfos::ranges.

@@ -9,6 +9,8 @@
 #include <bit>
 #include <cstdio>
 
+#include "emulator/exec/memory/access.h"
+
 namespace sluice::emulator {
 
 namespace {
@@ -59,6 +61,7 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   pending_registers = 0;
   flat_in_flight = 0;
   bank_conflicts = 0;
+  if (checks.hazards) hazards.start();
   last_block.assign(launch.ops->infos.size(), nullptr);
   if (!checks.uninitialised) return;
   defined.fill(0);
@@ -160,19 +163,13 @@ void WaveChecks::deliver(Wave &w, AsyncOperation &operation) {
   for (uint32_t r = 0; r < operation.rows; ++r) {
     uint32_t *row = w.row(operation.first + r);
     const uint32_t *data = &operation.data[r * wave_lanes];
-    for (uint32_t i = 0; i < wave_lanes; ++i) {
-      if ((operation.exec >> i & 1) == 0) continue;
-      switch (operation.half) {
-      case HalfSelect::none:
-        row[i] = data[i];
-        break;
-      case HalfSelect::low:
-        row[i] = (row[i] & 0xffff0000) | (data[i] & 0xffff);
-        break;
-      case HalfSelect::high:
-        row[i] = (row[i] & 0xffff) | data[i] << 16;
-        break;
-      }
+    if (operation.half != HalfSelect::none) {
+      merge_half(row, data, operation.exec, operation.half);
+    } else if (operation.exec == all_lanes) {
+      std::memcpy(row, data, wave_lanes * 4);
+    } else {
+      for (uint32_t i = 0; i < wave_lanes; ++i)
+        if ((operation.exec >> i & 1) != 0) row[i] = data[i];
     }
   }
 }
@@ -283,6 +280,13 @@ void WaveChecks::report_registers(Wave &w, const Op &op, const OpInfo &info) {
 void WaveChecks::report_exec(Wave &w, const Op &op) {
   report(w, op, ReportKind::exec_at_mfma, -1, w.exec(), std::nullopt,
          [&] { return "EXEC is " + hex(w.exec()) + ": the matrix core ignores it and computes all lanes"; });
+}
+
+void WaveChecks::report_hazard(Wave &w, const Op &op, const HazardFound &found) {
+  report(w, op, ReportKind::hazard, -1, found.operand, LdsOther{found.other, w.id}, [&] {
+    return register_name(found.operand) + ": " + found.reason + " " + std::to_string(found.seen) +
+           " wait states before, but " + std::to_string(found.needed) + " are needed";
+  });
 }
 
 void WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "emulator/check/async_queue.h"
+#include "emulator/check/hazards.h"
 #include "emulator/check/lds_shadow.h"
 #include "emulator/check/op_info.h"
 #include "emulator/check/report_sink.h"
@@ -48,6 +49,9 @@ public:
     if (checks.uninitialised && info.kind != OpKind::valu && info.kind != OpKind::scalar)
       check_defined(w, op, info);
     if (checks.exec_at_mfma && info.kind == OpKind::mfma && w.exec() != all_lanes) report_exec(w, op);
+    if (checks.hazards)
+      if (const std::optional<HazardFound> found = hazards.step(op, info, *launch.ops))
+        report_hazard(w, op, *found);
   }
   void after(Wave &w, const Op &op, uint64_t exec_before) {
     if (checks.uninitialised) track_defined(w, op, launch.ops->infos[op.index], exec_before);
@@ -87,6 +91,7 @@ private:
   void check_pending(Wave &w, const Op &op, const OpInfo &info);
   void report_registers(Wave &w, const Op &op, const OpInfo &info);
   void report_exec(Wave &w, const Op &op);
+  void report_hazard(Wave &w, const Op &op, const HazardFound &found);
   void check_defined(Wave &w, const Op &op, const OpInfo &info);
   void track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
   uint64_t defined_lanes(uint16_t operand) const;
@@ -113,7 +118,8 @@ private:
   std::array<uint64_t, vector_registers> defined{};
   std::array<uint8_t, 256> defined_sgpr{};
   std::vector<const MemoryBlock *> last_block; // by instruction
-  uint32_t flat_in_flight = 0;                 // counted by lgkmcnt as well
+  HazardTracker hazards;
+  uint32_t flat_in_flight = 0; // counted by lgkmcnt as well
   uint32_t wave = 0;
   uint64_t random = 1;
 };

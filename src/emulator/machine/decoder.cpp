@@ -153,6 +153,7 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   if (branch) op.value = int32_t(position) + 1 + f.imm; // as a dword; the program makes an index of it
   result.info.kind = name.starts_with("s_cbranch_") ? OpKind::branch : OpKind::scalar;
   result.info.branch = branch;
+  if (name == "s_nop") result.info.wait_states = uint8_t((f.imm & 15) + 1);
   result.fast = result.strict = op;
 }
 
@@ -241,6 +242,11 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   }
   result.info.kind = OpKind::valu;
   result.info.definedness = row.definedness;
+  result.info.dpp = f.is_dpp;
+  result.info.half_write = (f.is_sdwa && f.sdwa_dst != 6) || (m.select_high & 8) != 0;
+  result.info.lane_access =
+      name == "v_readlane_b32" || name == "v_readfirstlane_b32" || name == "v_writelane_b32";
+  result.info.div_fmas = name.starts_with("v_div_fmas_");
   result.fast = result.strict = op;
 }
 
@@ -263,6 +269,9 @@ void Decoder::decode_mfma(const Instruction &instruction, const Fields &f, Decod
   }
   result.info.kind = OpKind::mfma;
   result.info.mfma_passes = shape->passes;
+  result.info.mfma_xdl = shape->input != MfmaInput::f32;
+  result.info.mfma_source_rows = uint8_t(shape->a_registers());
+  result.info.mfma_result_rows = uint8_t(shape->c_registers());
   result.fast = result.strict = op;
 }
 

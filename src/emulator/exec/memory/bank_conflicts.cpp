@@ -7,6 +7,7 @@
 #include "emulator/exec/memory/bank_conflicts.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace sluice::emulator {
 
@@ -22,6 +23,21 @@ uint32_t lane_of(uint32_t position, uint32_t group_lanes) {
   return (position & 32) + quarter_order[position % 32 / 4] * 4 + position % 4;
 }
 
+/// The usual case, quickly.
+bool all_banks_differ(const uint32_t *addresses, uint64_t lanes, uint32_t dwords, uint32_t first,
+                      uint32_t group_lanes) {
+  uint32_t used = 0;
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < group_lanes; ++i) {
+    const uint32_t lane = lane_of(first + i, group_lanes);
+    if ((lanes >> lane & 1) == 0) continue;
+    for (uint32_t d = 0; d < dwords; ++d)
+      used |= 1u << (addresses[lane] / 4 + d) % banks;
+    count += dwords;
+  }
+  return uint32_t(std::popcount(used)) == count;
+}
+
 } // namespace
 
 uint32_t count_bank_conflicts(const uint32_t *addresses, uint64_t lanes, uint32_t bytes) {
@@ -29,7 +45,8 @@ uint32_t count_bank_conflicts(const uint32_t *addresses, uint64_t lanes, uint32_
   const uint32_t group_lanes = dwords == 1 ? 32 : dwords == 2 ? 16 : 8;
   uint32_t conflicts = 0;
   for (uint32_t first = 0; first < 64; first += group_lanes) {
-    // Distinct dwords of each bank; usually there is at most one.
+    if (all_banks_differ(addresses, lanes, dwords, first, group_lanes)) continue;
+    // Distinct dwords of each bank.
     uint32_t seen[banks][banks];
     uint32_t count[banks] = {};
     uint32_t deepest = 1;

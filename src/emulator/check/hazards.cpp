@@ -1,0 +1,215 @@
+//===- hazards.cpp - wait states that the hardware does not enforce -------------------------------------===//
+//
+// P is the number of passes of an MFMA. An instruction with wait states N may come when N others, or their
+// worth in s_nop, lie between.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/check/hazards.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+// P + 3 for the matrix core proper, P + 2 for the f32 shapes.
+uint32_t result_wait(uint32_t passes, bool xdl) {
+  return passes + (xdl ? 3 : 2);
+}
+// As an addend of other extent: P + 1, P for the f32 shapes.
+uint32_t overlapping_addend_wait(uint32_t passes, bool xdl) {
+  return passes + (xdl ? 1 : 0);
+}
+// As the very same addend the next MFMA forwards; only the shortest shape is too quick for that.
+uint32_t same_addend_wait(uint32_t passes) {
+  return passes == 2 ? 2 : 0;
+}
+
+constexpr uint32_t vector_to_matrix_wait = 2;
+constexpr uint32_t exec_to_matrix_wait = 4;
+constexpr uint32_t transcendental_wait = 1;
+constexpr uint32_t half_write_wait = 1;
+constexpr uint32_t vector_to_dpp_wait = 2;
+constexpr uint32_t exec_to_dpp_wait = 5;
+constexpr uint32_t vector_to_readlane_wait = 1;
+constexpr uint32_t scalar_to_vector_wait = 2;
+constexpr uint32_t vcc_to_div_fmas_wait = 4;
+constexpr uint32_t scalar_to_lane_select_wait = 4;
+constexpr uint32_t exec_to_lane_access_wait = 4;
+constexpr uint32_t scalar_to_memory_wait = 5;
+constexpr uint32_t m0_to_copy_wait = 1;
+
+template <class F> void for_each_operand(const OpInfos &infos, uint32_t begin, uint32_t end, F &&call) {
+  for (uint32_t i = begin; i < end; ++i)
+    for (uint16_t r = 0; r < infos.ranges[i].count; ++r)
+      call(uint16_t(infos.ranges[i].first + r));
+}
+
+constexpr uint16_t exec_operand = first_sgpr + sgpr_exec;
+constexpr uint16_t vcc_operand = first_sgpr + sgpr_vcc;
+
+} // namespace
+
+void HazardTracker::start() {
+  rows.fill(Row{});
+  scalars.fill(Scalar{});
+  scalar_m0_write = never;
+  now = 1;
+}
+
+void HazardTracker::need(uint64_t written, uint32_t states, uint16_t operand, uint32_t other,
+                         const char *reason) {
+  if (written == never || now - written - 1 >= states || found) return;
+  found = HazardFound{operand, other, states, uint32_t(now - written - 1), reason};
+}
+
+void HazardTracker::check_matrix(const Op &op, const OpInfo &info) {
+  const Scalar &exec = scalars[sgpr_exec];
+  need(exec.vector_write, exec_to_matrix_wait, exec_operand, exec.op, "EXEC written by a vector instruction");
+  for (uint32_t k = 0; k < 3; ++k) {
+    if (op.src[k] >= first_sgpr) continue;
+    const bool addend = k == 2;
+    const uint32_t count = addend ? info.mfma_result_rows : info.mfma_source_rows;
+    for (uint32_t r = 0; r < count; ++r) {
+      const uint16_t operand = uint16_t(op.src[k] + r);
+      const Row &row = rows[operand];
+      need(row.vector_write, vector_to_matrix_wait, operand, row.vector_op,
+           "written by a vector instruction");
+      if (row.matrix_write == never) continue;
+      const bool same = addend && row.matrix_first == op.src[2];
+      const uint32_t states = !addend ? result_wait(row.passes, row.matrix_xdl)
+                              : same  ? same_addend_wait(row.passes)
+                                      : overlapping_addend_wait(row.passes, row.matrix_xdl);
+      need(row.matrix_write, states, operand, row.matrix_op, "written by the matrix core");
+    }
+  }
+}
+
+void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos &infos) {
+  for_each_operand(infos, info.reads_begin, info.reads_end, [&](uint16_t operand) {
+    if (operand >= first_sgpr) {
+      const Scalar &scalar = scalars[operand - first_sgpr];
+      if (scalar.vector_write == never) return;
+      if (operand == exec_operand || operand == exec_operand + 1) {
+        const uint32_t states = info.dpp ? exec_to_dpp_wait : info.lane_access ? exec_to_lane_access_wait : 0;
+        need(scalar.vector_write, states, operand, scalar.op, "EXEC written by a vector instruction");
+        return;
+      }
+      const bool vcc = operand == vcc_operand || operand == vcc_operand + 1;
+      const uint32_t states = info.lane_access       ? scalar_to_lane_select_wait
+                              : vcc && info.div_fmas ? vcc_to_div_fmas_wait
+                                                     : scalar_to_vector_wait;
+      need(scalar.vector_write, states, operand, scalar.op, "written by a vector instruction");
+      return;
+    }
+    const Row &row = rows[operand];
+    if (row.transcendental && !info.transcendental)
+      need(row.vector_write, transcendental_wait, operand, row.vector_op, "the result of a transcendental");
+    if (row.half) need(row.vector_write, half_write_wait, operand, row.vector_op, "half of it written");
+    if (info.dpp && operand == op.src[0])
+      need(row.vector_write, vector_to_dpp_wait, operand, row.vector_op, "written by a vector instruction");
+    if (info.lane_access)
+      need(row.vector_write, vector_to_readlane_wait, operand, row.vector_op,
+           "written by a vector instruction");
+    need(row.matrix_write, result_wait(row.passes, row.matrix_xdl), operand, row.matrix_op,
+         "written by the matrix core");
+  });
+  for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
+    if (operand >= first_sgpr) return;
+    const Row &row = rows[operand];
+    need(row.matrix_write, result_wait(row.passes, row.matrix_xdl), operand, row.matrix_op,
+         "still to be written by the matrix core");
+    if (row.addend_passes != 0)
+      need(row.matrix_addend_read, row.addend_passes - 1u, operand, row.addend_op,
+           "still to be read by the matrix core");
+  });
+}
+
+void HazardTracker::check_memory(const OpInfo &info, const OpInfos &infos) {
+  for_each_operand(infos, info.reads_begin, info.reads_end, [&](uint16_t operand) {
+    if (operand < first_sgpr) {
+      const Row &row = rows[operand];
+      need(row.matrix_write, result_wait(row.passes, row.matrix_xdl), operand, row.matrix_op,
+           "written by the matrix core");
+    } else if (info.kind != OpKind::lds && operand != exec_operand && operand != exec_operand + 1) {
+      const Scalar &scalar = scalars[operand - first_sgpr];
+      need(scalar.vector_write, scalar_to_memory_wait, operand, scalar.op, "written by a vector instruction");
+    }
+  });
+  if (info.kind == OpKind::lds_copy)
+    need(scalar_m0_write, m0_to_copy_wait, first_sgpr + sgpr_m0, scalar_m0_op,
+         "M0 written by a scalar instruction");
+}
+
+void HazardTracker::enter(const Op &op, const OpInfo &info, const OpInfos &infos) {
+  if (info.kind == OpKind::mfma) {
+    if (op.src[2] < first_sgpr)
+      for (uint32_t r = 0; r < info.mfma_result_rows; ++r) {
+        Row &row = rows[op.src[2] + r];
+        row.matrix_addend_read = now;
+        row.addend_op = op.index;
+        row.addend_passes = info.mfma_passes;
+      }
+    for (uint32_t r = 0; r < info.mfma_result_rows; ++r) {
+      Row &row = rows[op.dst + r];
+      row.matrix_write = now;
+      row.matrix_op = op.index;
+      row.matrix_first = op.dst;
+      row.passes = info.mfma_passes;
+      row.matrix_xdl = info.mfma_xdl;
+      row.vector_write = never;
+    }
+    return;
+  }
+  if (info.kind == OpKind::valu) {
+    for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
+      if (operand >= first_sgpr) {
+        scalars[operand - first_sgpr] = {now, op.index};
+        return;
+      }
+      Row &row = rows[operand];
+      row.vector_write = now;
+      row.vector_op = op.index;
+      row.matrix_write = never;
+      row.transcendental = info.transcendental;
+      row.half = info.half_write;
+    });
+    return;
+  }
+  for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
+    if (operand < first_sgpr) {
+      rows[operand].vector_write = never;
+      return;
+    }
+    scalars[operand - first_sgpr].vector_write = never;
+    if (operand == first_sgpr + sgpr_m0) {
+      scalar_m0_write = now;
+      scalar_m0_op = op.index;
+    }
+  });
+}
+
+std::optional<HazardFound> HazardTracker::step(const Op &op, const OpInfo &info, const OpInfos &infos) {
+  found.reset();
+  switch (info.kind) {
+  case OpKind::mfma:
+    check_matrix(op, info);
+    break;
+  case OpKind::valu:
+    check_vector(op, info, infos);
+    break;
+  case OpKind::lds:
+  case OpKind::lds_copy:
+  case OpKind::vector_memory:
+    check_memory(info, infos);
+    break;
+  case OpKind::scalar:
+  case OpKind::scalar_memory:
+  case OpKind::branch:
+  case OpKind::other:
+    break;
+  }
+  enter(op, info, infos);
+  now += info.wait_states;
+  return found;
+}
+
+} // namespace sluice::emulator

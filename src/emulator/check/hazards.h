@@ -1,0 +1,70 @@
+//===- hazards.h - wait states that the hardware does not enforce ---------------------------------------===//
+//
+// Between some pairs of dependent instructions the hardware does not wait: results of the matrix core, of
+// transcendentals, of vector instructions that write scalars, and a few more. Software puts other
+// instructions or s_nop between them; each instruction is one wait state, s_nop N is N + 1. The tracker knows
+// for each register who wrote it and when, on the path the wave really takes. The rules are those of LLVM's
+// hazard recogniser for the gfx940 family.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+#include "emulator/check/op_info.h"
+
+namespace sluice::emulator {
+
+struct HazardFound {
+  uint16_t operand; // the register
+  uint32_t other;   // the instruction it depends on
+  uint32_t needed;  // wait states
+  uint32_t seen;
+  const char *reason;
+};
+
+class HazardTracker {
+public:
+  void start();
+  /// Checks an instruction against those before it, and enters what it writes.
+  std::optional<HazardFound> step(const Op &op, const OpInfo &info, const OpInfos &infos);
+
+private:
+  static constexpr uint64_t never = 0;
+
+  struct Row {
+    uint64_t vector_write = never;
+    uint64_t matrix_write = never;
+    uint64_t matrix_addend_read = never;
+    uint32_t vector_op = 0;
+    uint32_t matrix_op = 0;
+    uint32_t addend_op = 0;
+    uint16_t matrix_first = 0; // of the result that the row is part of
+    uint8_t passes = 0;
+    uint8_t addend_passes = 0;
+    bool matrix_xdl = false;
+    bool transcendental = false;
+    bool half = false;
+  };
+  struct Scalar {
+    uint64_t vector_write = never;
+    uint32_t op = 0;
+  };
+
+  void need(uint64_t written, uint32_t states, uint16_t operand, uint32_t other, const char *reason);
+  void check_matrix(const Op &op, const OpInfo &info);
+  void check_vector(const Op &op, const OpInfo &info, const OpInfos &infos);
+  void check_memory(const OpInfo &info, const OpInfos &infos);
+  void enter(const Op &op, const OpInfo &info, const OpInfos &infos);
+
+  std::array<Row, 512> rows;
+  std::array<Scalar, 256> scalars;
+  uint64_t scalar_m0_write = never;
+  uint32_t scalar_m0_op = 0;
+  uint64_t now = 1;
+  std::optional<HazardFound> found;
+};
+
+} // namespace sluice::emulator
