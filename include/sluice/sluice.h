@@ -194,10 +194,8 @@ SLUICE_API sluice_status sluice_context_desc_init(sluice_context_desc *desc, siz
  * HIP: entry points come from desc->hip_resolver; else from the libamdhip64 that the process has
  * already loaded; else from libamdhip64.so.7, .6 or .5, whichever the system finds first. There is
  * never a second HIP runtime, and no path is assumed. The HIP runtime is initialised (hipInit); the
- * calling thread's calling thread's current device is unchanged.
+ * calling thread's current device is unchanged.
  * EMULATED: opens libsluice_emulator.so.0 by name, else from the folder of libsluice.so.
- * TARGET: opens libsluice_emulator.so.0 by name, else
- * from the folder of libsluice.so.
  * TARGET: touches no device and no library.
  *
  * @param desc   what the context stands for
@@ -338,7 +336,9 @@ enum sluice_determinism {
  * - Memory at and past q_len and kv_len never influences a result, whatever it holds, and is never
  *   written.
  * - NaN or infinity in a query row stays in its row, and in a key reaches only the rows that see the
- *   key. In V it can also reach a row that does not see its key but shares a tile with one that does.
+ *   key. In V at key j it reaches the rows that see j. It can also turn O of rows that do not see j into
+ *   NaN, rows without a visible key included, but not their LSE: rows [32a, 32a + 32) whenever one of
+ *   them sees the first key of j's tile, which is key j - j % 64.
  *
  * What this version computes: SLUICE_MODE_DENSE; Q, K, V and O all F16 or all BF16; head_dim_qk =
  * head_dim_v = 64 or 128; any q_heads up to 32768 that kv_heads divides; SLUICE_CAUSAL in both
@@ -547,7 +547,8 @@ typedef struct sluice_tensor {
  *   query tiles (of sluice_plan_info::tile_q rows) are at most 65535; q_len + kv_len is at most
  *   2^31 - 512.
  * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, the other strides are multiples of 8
- *   elements. stride[1] of k and v is less than 2^29 if the head dim is 64.
+ *   elements. stride[1] of k and v is less than 2^29 if the head dim is 64. In sluice_run all of a
+ *   tensor lies below address 2^48.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - The elements of o, and of lse, do not overlap each other. That they overlap no input is the
  *   caller's to see to.

@@ -28,6 +28,8 @@ using support::text;
 
 constexpr uint32_t max_grid_yz = 65535;
 constexpr int64_t max_lengths = (int64_t{1} << 31) - 512;
+// A buffer descriptor holds 48 address bits (CDNA3 ISA, buffer resource): what lies above would wrap.
+constexpr uint64_t device_address_end = uint64_t{1} << 48;
 constexpr int64_t max_paired_row_stride = int64_t{1} << 29; // exclusive
 constexpr int32_t paired_rows_head_dim = 64;
 
@@ -91,8 +93,8 @@ void check_pointer(const Shape &shape, uint32_t alignment) {
           text(shape.name, ".stride[", uint64_t{i}, "] is ", shape.tensor.stride[i], "; ", rule));
 }
 
-/// Strides are not negative, and the last element's address can be formed.
-void check_reach(const Shape &shape) {
+/// Strides are not negative, and the whole tensor lies below `address_end`.
+void check_reach(const Shape &shape, uint64_t address_end) {
   std::optional<int64_t> last = 0;
   for (size_t i = 0; i < 4; ++i) {
     const int64_t stride = shape.tensor.stride[i];
@@ -101,10 +103,12 @@ void check_reach(const Shape &shape) {
     last = reach ? checked_add(*last, *reach) : std::nullopt;
     if (!last) bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
   }
-  // Byte offsets are 64-bit signed, and the address of the last byte must not wrap.
+  // Byte offsets are 64-bit signed, and the address behind the last byte must not wrap.
   const auto elements = checked_add<int64_t>(*last, 1);
   const auto bytes = elements ? checked_multiply<int64_t>(*elements, shape.element_bytes) : std::nullopt;
-  if (!bytes || !checked_add(reinterpret_cast<uint64_t>(shape.tensor.data), uint64_t(*bytes))) {
+  const auto end =
+      bytes ? checked_add(reinterpret_cast<uint64_t>(shape.tensor.data), uint64_t(*bytes)) : std::nullopt;
+  if (!end || *end > address_end) {
     invalid(text(shape.name, ".stride"), text(shape.name, " would reach beyond the address space"));
   }
 }
@@ -131,7 +135,7 @@ void check_disjoint(const Shape &shape) {
 void check_tensor(const Shape &shape, const TensorRules &rules) {
   check_pointer(shape, rules.pointer_alignment != 0 ? rules.pointer_alignment : shape.element_bytes);
   if (rules.unit_dim_stride && shape.tensor.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
-  check_reach(shape);
+  check_reach(shape, rules.tile_q != 0 ? device_address_end : UINT64_MAX);
   for (size_t i = 0; i < 3; ++i) {
     if (shape.tensor.stride[i] % rules.stride_multiple != 0) {
       bad_stride(shape, i, text("it must be a multiple of ", rules.stride_multiple));
@@ -156,7 +160,7 @@ void check_lse(const sluice_problem &problem, const sluice_args &args) {
   const Shape shape = {"lse", args.lse, {args.batch, args.q_len, problem.q_heads, 1}, sizeof(float)};
   check_pointer(shape, sizeof(float));
   if (args.lse.stride[3] != 0 && args.lse.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
-  check_reach(shape);
+  check_reach(shape, UINT64_MAX);
   check_disjoint(shape);
 }
 
