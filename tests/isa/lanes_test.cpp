@@ -23,7 +23,8 @@ void check_dpp(const std::string &control, const std::function<std::optional<uin
     for (uint32_t lane = 0; lane < 64; ++lane) {
       INFO(control << " lane " << lane);
       const std::optional<uint32_t> from = (exec >> lane & 1) != 0 ? source(lane) : std::nullopt;
-      CHECK(t.v(4, lane) == (from ? (*from == 64 ? 0 : 100 + *from) : untouched));
+      const uint32_t moved = from.value_or(64) == 64 ? 0 : 100 + from.value_or(64);
+      CHECK(t.v(4, lane) == (from ? moved : untouched));
     }
   }
 }
