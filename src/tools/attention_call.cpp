@@ -5,8 +5,10 @@
 #include "tools/progress.h"
 
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <fmt/format.h>
 #include <future>
 #include <limits>
@@ -32,6 +34,17 @@ sluice_tensor contiguous(void *data, const std::vector<int64_t> &shape) {
 }
 
 } // namespace
+
+float parse_scale(const std::string &text) {
+  char *end = nullptr;
+  errno = 0;
+  const double value = std::strtod(text.c_str(), &end);
+  if (text.empty() || *end != '\0') throw ToolError(fmt::format("--scale is '{}'; it is a number", text));
+  const float scale = float(value);
+  if (errno == ERANGE || std::isinf(scale) != std::isinf(value) || (scale == 0) != (value == 0))
+    throw ToolError(fmt::format("--scale is {}; it does not fit a float", text));
+  return scale;
+}
 
 CallInputs load_inputs(const CallOptions &options) {
   const std::array types = {options.bf16 ? NpyType::u16 : NpyType::f16};

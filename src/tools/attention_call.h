@@ -36,6 +36,10 @@ struct CallInputs {
   std::vector<int64_t> lse_shape() const { return {batch(), q_heads(), q_len()}; }
 };
 
+/// The value of --scale. Throws ToolError if it is no number or, as a float, is infinite or would be 0 though
+/// it is not.
+float parse_scale(const std::string &text);
+
 /// Throws NpyError that names the option, the file, and what does not fit.
 CallInputs load_inputs(const CallOptions &options);
 

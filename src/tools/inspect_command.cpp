@@ -1,9 +1,11 @@
 //===- inspect_command.cpp - sluice inspect: what a kernel pack holds -----------------------------------===//
 
 #include "tools/commands.h"
+#include "tools/output_file.h"
 #include "tools/pack_file.h"
 
 #include <fmt/format.h>
+#include <optional>
 
 namespace sluice::tools {
 
@@ -26,22 +28,30 @@ void list(const PackFile &pack) {
 } // namespace
 
 int inspect_command(const InspectOptions &options) {
+  std::optional<OutputFile> bundle_file, elf_file;
+  if (!options.bundle_file.empty()) bundle_file.emplace("--bundle", options.bundle_file);
+  if (!options.elf_file.empty()) elf_file.emplace("--elf", options.elf_file);
+  if (bundle_file && elf_file) OutputFile::refuse_same(*elf_file, *bundle_file);
   const PackFile pack(options.file);
   if (options.extract.empty()) {
     list(pack);
     return 0;
   }
   const package::PackedKernel &kernel = pack.kernel(options.extract);
-  if (!options.bundle_file.empty()) {
+  std::string report;
+  if (bundle_file) {
     const std::vector<std::byte> bundle = pack.bundle(kernel);
-    write_file(options.bundle_file, bundle);
-    fmt::print("{} bytes of HIP fat binary written to {}\n", bundle.size(), options.bundle_file);
+    bundle_file->write({bundle});
+    report += fmt::format("{} bytes of HIP fat binary written to {}\n", bundle.size(), options.bundle_file);
   }
-  if (!options.elf_file.empty()) {
+  if (elf_file) {
     const std::vector<std::byte> elf = pack.elf(kernel, options.chip);
-    write_file(options.elf_file, elf);
-    fmt::print("{} bytes of {} ELF written to {}\n", elf.size(), options.chip, options.elf_file);
+    elf_file->write({elf});
+    report += fmt::format("{} bytes of {} ELF written to {}\n", elf.size(), options.chip, options.elf_file);
   }
+  if (bundle_file) bundle_file->publish();
+  if (elf_file) elf_file->publish();
+  fmt::print("{}", report);
   return 0;
 }
 

@@ -15,15 +15,26 @@ namespace {
 
 using namespace sluice::tools;
 
+/// An option whose value is the name of a file. Empty values inside the commands mean that it is not given.
+CLI::Option *add_file(CLI::App *command, const char *name, std::string &file, const char *help) {
+  return command->add_option(name, file, help)->check([](const std::string &value) {
+    return value.empty() ? "is empty; it is the name of a file" : "";
+  });
+}
+
 void add_call_options(CLI::App *command, CallOptions &call) {
-  command->add_option("--q", call.q_file, "queries, .npy [batch, token, head, dim]")->required();
-  command->add_option("--k", call.k_file, "keys, .npy [batch, token, kv head, dim]")->required();
-  command->add_option("--v", call.v_file, "values, .npy [batch, token, kv head, dim]")->required();
+  add_file(command, "--q", call.q_file, "queries, .npy [batch, token, head, dim]")->required();
+  add_file(command, "--k", call.k_file, "keys, .npy [batch, token, kv head, dim]")->required();
+  add_file(command, "--v", call.v_file, "values, .npy [batch, token, kv head, dim]")->required();
   command->add_flag("--bf16", call.bf16, "the files hold bf16 as uint16 (otherwise: float16)");
   command->add_flag("--causal", call.causal, "keys after a row's own position are invisible");
   command->add_option("--alignment", call.alignment,
                       "of the causal mask: bottom-right (default) or top-left");
-  command->add_option("--scale", call.scale, "factor of the scores; 0 (default) is 1 / sqrt(dim)");
+  command
+      ->add_option_function<std::string>(
+          "--scale", [&call](const std::string &text) { call.scale = parse_scale(text); },
+          "factor of the scores; 0 (default) is 1 / sqrt(dim)")
+      ->type_name("FLOAT");
   command->add_option("--device", call.device, "emulated (default) or hip:N");
 }
 
@@ -47,30 +58,29 @@ int main(int count, char **arguments) {
   RunOptions run;
   command = app.add_subcommand("run", "attention on .npy files");
   add_call_options(command, run.call);
-  command->add_option("--out", run.o_file, "the result, .npy [batch, token, head, dim]")->required();
-  command->add_option("--lse", run.lse_file,
-                      "logarithm of the softmax denominator, .npy [batch, head, token]");
+  add_file(command, "--out", run.o_file, "the result, .npy [batch, token, head, dim]")->required();
+  add_file(command, "--lse", run.lse_file, "logarithm of the softmax denominator, .npy [batch, head, token]");
   command->callback([&] { status = run_command(run); });
 
   VerifyOptions verify;
   command = app.add_subcommand("verify",
                                "run, and compare with the double-precision reference or with given files");
   add_call_options(command, verify.call);
-  command->add_option("--o", verify.o_file, "judge this O instead of running");
-  command->add_option("--lse", verify.lse_file, "judge this LSE, too");
-  command->add_option("--expect-o", verify.expect_o_file, "compare with this O instead of the reference's");
-  command->add_option("--expect-lse", verify.expect_lse_file,
-                      "compare with this LSE instead of the reference's");
+  add_file(command, "--o", verify.o_file, "judge this O instead of running");
+  add_file(command, "--lse", verify.lse_file, "judge this LSE, too");
+  add_file(command, "--expect-o", verify.expect_o_file, "compare with this O instead of the reference's");
+  add_file(command, "--expect-lse", verify.expect_lse_file,
+           "compare with this LSE instead of the reference's");
   command->callback([&] { status = verify_command(verify); });
 
   InspectOptions inspect;
   command = app.add_subcommand("inspect", "what a kernel pack holds");
-  command->add_option("file", inspect.file,
-                      "a pack, or a library with one inside (default: the library in use)");
+  add_file(command, "file", inspect.file,
+           "a pack, or a library with one inside (default: the library in use)");
   CLI::Option *extract =
       command->add_option("--extract", inspect.extract, "name of a kernel to write to a file");
-  command->add_option("--elf", inspect.elf_file, "write its ELF here")->needs(extract);
-  command->add_option("--bundle", inspect.bundle_file, "write its HIP fat binary here")->needs(extract);
+  add_file(command, "--elf", inspect.elf_file, "write its ELF here")->needs(extract);
+  add_file(command, "--bundle", inspect.bundle_file, "write its HIP fat binary here")->needs(extract);
   command->add_option("--chip", inspect.chip, "whose ELF (default gfx942)")->needs(extract);
   command->callback([&] {
     if (*extract && inspect.elf_file.empty() && inspect.bundle_file.empty())

@@ -77,6 +77,9 @@ public:
         break;
       }
     }
+    skip_space();
+    if (at != text.size())
+      fail(fmt::format("is malformed: something follows the closing '}}' at byte {}", at));
     if (!has_descr) fail("has no 'descr'");
     if (!has_order) fail("has no 'fortran_order'");
     if (!has_shape) fail("has no 'shape'");
@@ -273,36 +276,26 @@ void expect_shape(const NpyArray &array, const std::string &argument, std::span<
       fmt::format("{} has shape {}; {} is needed", argument, shape_text(array.shape), shape_text(shape)));
 }
 
-void write_npy(const std::string &path, const NpyArray &array) {
+std::string npy_header(const NpyArray &array) {
   std::string shape;
   for (int64_t extent : array.shape)
     shape += fmt::format("{}, ", extent);
-  std::string header = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
-                                   row_of(array.type).descr, shape);
+  std::string text = fmt::format("{{'descr': '{}', 'fortran_order': False, 'shape': ({}), }}",
+                                 row_of(array.type).descr, shape);
   // The elements start at a multiple of 64 bytes; the header ends with a newline.
   const size_t before = magic.size() + 2 + 2;
-  header.append(63 - (before + header.size()) % 64, ' ');
-  header.push_back('\n');
-  if (header.size() > std::numeric_limits<uint16_t>::max())
-    throw NpyError(fmt::format("{}: an array of {} dimensions cannot be written", path, array.shape.size()));
+  text.append(63 - (before + text.size()) % 64, ' ');
+  text.push_back('\n');
+  if (text.size() > std::numeric_limits<uint16_t>::max())
+    throw NpyError(fmt::format("an array of {} dimensions cannot be written", array.shape.size()));
+  std::string header(magic);
+  header += {char(1), char(0), char(text.size() & 0xff), char(text.size() >> 8)};
+  return header + text;
+}
 
-  const std::string temporary = path + ".partial";
-  File file(std::fopen(temporary.c_str(), "wb"));
-  if (!file) throw NpyError(fmt::format("{}: cannot be written: {}", temporary, std::strerror(errno)));
-  const uint16_t header_bytes = uint16_t(header.size());
-  const std::array<char, 2> version = {1, 0};
-  bool good = std::fwrite(magic.data(), 1, magic.size(), file.get()) == magic.size();
-  good = good && std::fwrite(version.data(), 1, 2, file.get()) == 2;
-  good = good && std::fwrite(&header_bytes, 1, 2, file.get()) == 2;
-  good = good && std::fwrite(header.data(), 1, header.size(), file.get()) == header.size();
-  if (!array.bytes.empty())
-    good = good && std::fwrite(array.bytes.data(), 1, array.bytes.size(), file.get()) == array.bytes.size();
-  good = std::fclose(file.release()) == 0 && good;
-  if (!good || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const std::string reason = std::strerror(errno);
-    std::remove(temporary.c_str());
-    throw NpyError(fmt::format("{}: cannot be written: {}", path, reason));
-  }
+void write_npy(OutputFile &file, const NpyArray &array) {
+  const std::string header = npy_header(array);
+  file.write({std::as_bytes(std::span(header)), array.bytes});
 }
 
 } // namespace sluice::tools

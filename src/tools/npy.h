@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "tools/output_file.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -55,7 +57,9 @@ NpyArray read_npy(const std::string &path, const std::string &argument, std::spa
                   size_t rank);
 void expect_shape(const NpyArray &array, const std::string &argument, std::span<const int64_t> shape);
 
-/// Writes beside `path` and renames, so that a failure leaves no half-written file behind.
-void write_npy(const std::string &path, const NpyArray &array);
+/// What comes before the elements in a file. Throws NpyError if the shape has too many dimensions for it.
+std::string npy_header(const NpyArray &array);
+/// Writes header and elements; the caller publishes.
+void write_npy(OutputFile &file, const NpyArray &array);
 
 } // namespace sluice::tools

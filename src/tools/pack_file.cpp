@@ -12,12 +12,13 @@
 #include "tools/context.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <fstream>
-#include <iterator>
+#include <sys/stat.h>
 
 namespace sluice::tools {
 
@@ -30,13 +31,36 @@ std::string library_in_use() {
   return info.dli_fname;
 }
 
+struct CloseFile {
+  void operator()(std::FILE *file) const { std::fclose(file); }
+};
+
+// A limit for the command line alone: it keeps /dev/zero, and a disk image, from becoming an allocation.
+constexpr size_t max_file_bytes = size_t(1) << 30;
+
 std::vector<std::byte> read_file(const std::string &file) {
-  std::ifstream stream(file, std::ios::binary);
-  if (!stream) throw ToolError(fmt::format("{}: cannot be opened: {}", file, std::strerror(errno)));
+  const auto fail = [&](const char *what, int error) {
+    return ToolError(fmt::format("{}: {}: {}", file, what, std::strerror(error)));
+  };
+  const ToolError too_large(
+      fmt::format("{}: is larger than the {} bytes of the largest file inspected", file, max_file_bytes));
+  const std::unique_ptr<std::FILE, CloseFile> stream(std::fopen(file.c_str(), "rb"));
+  struct stat there{};
+  if (!stream || fstat(fileno(stream.get()), &there) != 0) throw fail("cannot be opened", errno);
+  if (S_ISDIR(there.st_mode)) throw fail("cannot be read", EISDIR);
+  if (S_ISCHR(there.st_mode) || S_ISBLK(there.st_mode))
+    throw ToolError(fmt::format("{}: is a device; a pack or a library is needed", file));
+  if (S_ISREG(there.st_mode) && size_t(there.st_size) > max_file_bytes) throw too_large;
+
   std::vector<std::byte> bytes;
-  std::transform(std::istreambuf_iterator<char>(stream), {}, std::back_inserter(bytes),
-                 [](char c) { return std::byte(c); });
-  if (stream.bad()) throw ToolError(fmt::format("{}: cannot be read", file));
+  if (S_ISREG(there.st_mode)) bytes.reserve(size_t(there.st_size));
+  std::array<std::byte, 1 << 16> chunk;
+  while (const size_t got = std::fread(chunk.data(), 1, chunk.size(), stream.get())) {
+    // A pipe has no size that could be asked for.
+    if (got > max_file_bytes - bytes.size()) throw too_large;
+    bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + got);
+  }
+  if (std::ferror(stream.get())) throw fail("cannot be read", errno);
   return bytes;
 }
 
@@ -91,13 +115,6 @@ std::vector<std::byte> PackFile::elf(const package::PackedKernel &kernel, const 
   throw ToolError(fmt::format("{}: {} has no code for '{}'; it has code for {}", file,
                               package::format_kernel_name(kernel.entry.name), chip,
                               fmt::join(kernel.entry.chips, ", ")));
-}
-
-void write_file(const std::string &file, std::span<const std::byte> bytes) {
-  std::ofstream stream(file, std::ios::binary);
-  stream.write(reinterpret_cast<const char *>(bytes.data()), std::streamsize(bytes.size()));
-  stream.close();
-  if (!stream) throw ToolError(fmt::format("{}: cannot be written: {}", file, std::strerror(errno)));
 }
 
 } // namespace sluice::tools

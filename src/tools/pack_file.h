@@ -30,7 +30,4 @@ private:
   std::unique_ptr<package::PackReader> pack;
 };
 
-/// Writes `bytes` to `file`; throws ToolError.
-void write_file(const std::string &file, std::span<const std::byte> bytes);
-
 } // namespace sluice::tools

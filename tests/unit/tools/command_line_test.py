@@ -8,6 +8,8 @@ LIBRARY is the libsluice.so in use, DATA the folder tests/data, LLVM_BIN holds l
 import array
 import pathlib
 import re
+import resource
+import signal
 import struct
 import subprocess
 import sys
@@ -36,6 +38,11 @@ def read_npy(path):
     data = pathlib.Path(path).read_bytes()
     size, = struct.unpack("<H", data[8:10])
     return eval(data[10:10 + size]), data[10 + size:]
+
+
+def limit_file_size(size):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
 class CommandLineTest(unittest.TestCase):
@@ -132,6 +139,30 @@ class CommandLineTest(unittest.TestCase):
                             library[begin + size // 2 + 1:])
         self.refuses("lib.so: ", "inspect", damaged)
 
+    def test_inspect_refuses_what_is_no_file_or_too_large(self):
+        self.refuses(f"{self.folder}: cannot be read: Is a directory", "inspect", self.folder)
+        self.refuses("/dev/zero: is a device", "inspect", "/dev/zero")
+        large = self.folder / "large.pack"
+        with open(large, "wb") as file:
+            file.truncate((1 << 30) + 1)
+        self.refuses("large.pack: is larger than the 1073741824 bytes", "inspect", large)
+
+    def test_inspect_writes_all_or_nothing(self):
+        elf, bundle = self.folder / "a.co", self.folder / "a.hipfb"
+        extract = ["inspect", "--extract", KERNEL]
+        self.refuses("are the same file; each needs its own", *extract, "--elf", elf, "--bundle", elf)
+        self.refuses("has no code for 'gfx90a'", *extract, "--chip", "gfx90a", "--elf", elf, "--bundle", bundle)
+        self.refuses("--elf: /dev/full cannot be written: No space left", *extract, "--elf", "/dev/full", "--bundle",
+                     bundle)
+        self.assertEqual(list(self.folder.iterdir()), [])
+        # A quota that the file exceeds: what was there before stays.
+        elf.write_text("before")
+        result = subprocess.run([SLUICE, *extract, "--elf", elf], capture_output=True, text=True,
+                                preexec_fn=lambda: limit_file_size(4096))
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("cannot be written: File too large", result.stderr)
+        self.assertEqual((elf.read_text(), list(self.folder.iterdir())), ("before", [elf]))
+
     def test_verify_judges_files(self):
         results = ["--o", QKV / "o.npy", "--lse", QKV / "lse.npy"]
         text = self.succeeds("verify", *INPUTS, "--causal", *results)
@@ -174,7 +205,25 @@ class CommandLineTest(unittest.TestCase):
         self.refuses("--device is 'gpu'", "run", *INPUTS, "--device", "gpu", *out)
         self.refuses("is a target without a device", "run", *INPUTS, "--device", "gfx942:304", *out)
         self.refuses("--lse is given without --o", "verify", *INPUTS, "--lse", QKV / "lse.npy")
+        for scale in ("1e39", "-1e39", "1e-60", "1e999", "1e-999"):
+            self.refuses(f"--scale is {scale}; it does not fit a float", "run", *INPUTS, "--scale", scale, *out)
+        for scale in ("abc", "1x", ""):
+            self.refuses(f"--scale is '{scale}'; it is a number", "run", *INPUTS, "--scale", scale, *out)
+        for option in ("--out", "--lse"):
+            self.refuses(f"{option}: is empty; it is the name of a file", "run", *INPUTS, *out, option, "")
+        self.refuses("--o: is empty", "verify", *INPUTS, "--o", "")
+        self.refuses("--out: " + str(self.folder / "no/such"), "run", *INPUTS, "--out", self.folder / "no/such")
+        self.refuses("are the same file; each needs its own", "run", *INPUTS, *out, "--lse", self.folder / "o.npy")
         self.assertFalse((self.folder / "o.npy").exists())
+
+    @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
+    def test_run_writes_all_or_nothing(self):
+        small = write_npy(self.folder / "s.npy", "<f2", (1, 3, 2, 64), bytes(768))
+        call = ["run", "--q", small, "--k", small, "--v", small]
+        self.refuses("--lse: /dev/full cannot be written", *call, "--out", self.folder / "o.npy", "--lse", "/dev/full")
+        self.assertEqual(list(self.folder.iterdir()), [small])
+        self.succeeds(*call, "--out", "/dev/null", "--lse", self.folder / "lse.npy")
+        self.assertEqual(read_npy(self.folder / "lse.npy")[0]["shape"], (1, 2, 3))
 
     @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
     def test_run_on_real_tensors(self):
