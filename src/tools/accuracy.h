@@ -14,10 +14,18 @@
 
 namespace sluice::tools {
 
-/// In double precision, with the largest error that a kernel's rounding can cause at each element.
+/// What limits the judgement of an element; combined by |.
+enum Limit : uint8_t {
+  may_be_nan = 1, // a NaN or an infinity in V may reach it, as the header says: NaN is right, too
+  unbounded = 2,  // its tolerance exceeds anything the row could hold: being within it says nothing
+};
+
+/// In double precision, with the largest error that a kernel's rounding can cause at each element. Where a
+/// value is not finite, its tolerance is 0.
 struct Reference {
   std::vector<double> o, o_tolerance;     // [batch, q_len, q_heads, dim]
   std::vector<double> lse, lse_tolerance; // [batch, q_heads, q_len]
+  std::vector<uint8_t> o_limits, lse_limits;
 };
 
 Reference compute_reference(const CallOptions &options, const CallInputs &inputs);
@@ -29,14 +37,17 @@ struct ErrorFigures {
   double rms = 0;
   double worst_ratio = 0; // the largest error as a part of its tolerance: at most 1 passes
   size_t worst_at = 0;
-  size_t beyond = 0; // elements beyond their tolerance
+  size_t beyond = 0;     // elements beyond their tolerance
+  size_t not_judged = 0; // NaN where NaN may be
+  size_t unbounded = 0;  // elements whose tolerance says nothing
 
-  bool passed() const { return beyond == 0; }
+  bool passed() const { return beyond == 0 && unbounded == 0; }
 };
 
-/// NaN where a number is expected, or a number where an infinity is, is an infinite error.
+/// What is not finite is right where the same is expected, and otherwise an infinite error. `limits` are of
+/// each element, or empty if there are none.
 ErrorFigures measure(std::span<const double> got, std::span<const double> expected,
-                     std::span<const double> tolerance);
+                     std::span<const double> tolerance, std::span<const uint8_t> limits = {});
 
 /// Elements of any type as numbers; u16 counts as bf16.
 std::vector<double> to_numbers(const NpyArray &array);

@@ -42,11 +42,11 @@ int verify_command(const VerifyOptions &options) {
     o = to_numbers(result.o);
     lse = to_numbers(result.lse);
   }
-  const ErrorFigures o_figures = measure(o, expected.o, expected.o_tolerance);
+  const ErrorFigures o_figures = measure(o, expected.o, expected.o_tolerance, expected.o_limits);
   fmt::print("{}\n", describe("O", o_figures, o_shape));
   bool passed = o_figures.passed();
   if (!lse.empty()) {
-    const ErrorFigures lse_figures = measure(lse, expected.lse, expected.lse_tolerance);
+    const ErrorFigures lse_figures = measure(lse, expected.lse, expected.lse_tolerance, expected.lse_limits);
     fmt::print("{}\n", describe("LSE", lse_figures, lse_shape));
     passed = passed && lse_figures.passed();
   }

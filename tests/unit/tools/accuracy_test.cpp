@@ -30,7 +30,7 @@ TEST_CASE("error figures are what they are called") {
   CHECK_FALSE(figures.passed());
 }
 
-TEST_CASE("NaN and infinity are equal to nothing but the same infinity") {
+TEST_CASE("NaN and infinity are equal to nothing but the same") {
   const std::array tolerance = {1e9};
   auto passes = [&](double got, double expected) {
     return measure(std::array{got}, std::array{expected}, tolerance).passed();
@@ -40,9 +40,44 @@ TEST_CASE("NaN and infinity are equal to nothing but the same infinity") {
   CHECK_FALSE(passes(-infinity, 1));
   CHECK_FALSE(passes(1, -infinity));
   CHECK_FALSE(passes(NAN, 1));
-  CHECK_FALSE(passes(NAN, NAN));
+  CHECK_FALSE(passes(1, NAN));
+  CHECK_FALSE(passes(infinity, NAN));
+  CHECK_FALSE(passes(NAN, infinity));
+  CHECK(passes(NAN, NAN));
+  // However large the tolerance.
+  CHECK_FALSE(measure(std::array{infinity}, std::array{1.0}, std::array{infinity}).passed());
   // Nothing is allowed where the tolerance is 0.
   CHECK_FALSE(measure(std::array{1e-300}, std::array{0.0}, std::array{0.0}).passed());
+}
+
+TEST_CASE("where V may reach, NaN is not judged, and everything else is") {
+  const std::array<uint8_t, 1> limits = {may_be_nan};
+  auto figures = [&](double got, double expected) {
+    return measure(std::array{got}, std::array{expected}, std::array{0.1}, limits);
+  };
+  for (double expected : {1.0, infinity}) {
+    CHECK(figures(NAN, expected).passed());
+    CHECK(figures(NAN, expected).not_judged == 1);
+  }
+  CHECK(figures(1.05, 1).passed());
+  CHECK(figures(1.05, 1).not_judged == 0);
+  CHECK_FALSE(figures(1.2, 1).passed());
+  CHECK_FALSE(figures(infinity, 1).passed());
+  CHECK_FALSE(figures(1, infinity).passed());
+  CHECK_FALSE(figures(-infinity, infinity).passed());
+  CHECK_FALSE(figures(1, NAN).passed());
+  CHECK(figures(NAN, NAN).not_judged == 0); // judged: right
+}
+
+TEST_CASE("being within a tolerance that says nothing is no success") {
+  const std::array<uint8_t, 2> limits = {0, unbounded};
+  const ErrorFigures figures =
+      measure(std::array{1.0, 1.0}, std::array{1.0, 1.0}, std::array{0.1, 9.0}, limits);
+  CHECK(figures.unbounded == 1);
+  CHECK(figures.beyond == 0);
+  CHECK_FALSE(figures.passed());
+  CHECK_THAT(describe("O", figures, std::array<int64_t, 1>{2}),
+             Catch::Contains("UNDECIDED") && Catch::Contains("1 elements have a tolerance"));
 }
 
 TEST_CASE("the description names the worst element by its indices") {
@@ -88,4 +123,94 @@ TEST_CASE("the reference of a call knows closed forms, and allows only rounding"
   }
   for (double tolerance : reference.lse_tolerance)
     CHECK((tolerance > 0 && tolerance < 1e-5));
+}
+
+namespace {
+
+constexpr uint16_t f16_one = 0x3c00, f16_infinity = 0x7c00, f16_nan = 0x7e00;
+
+/// One head of size 4: Q and K of zeros, so that visible keys weigh the same, and V of ones.
+CallInputs equal_weights(int64_t q_len, int64_t kv_len) {
+  CallInputs inputs{.q = NpyArray(NpyType::f16, {1, q_len, 1, 4}),
+                    .k = NpyArray(NpyType::f16, {1, kv_len, 1, 4}),
+                    .v = NpyArray(NpyType::f16, {1, kv_len, 1, 4})};
+  for (uint16_t &element : inputs.v.elements<uint16_t>())
+    element = f16_one;
+  return inputs;
+}
+
+CallOptions causal(const std::string &alignment) {
+  CallOptions options;
+  options.causal = true;
+  options.alignment = alignment;
+  return options;
+}
+
+} // namespace
+
+TEST_CASE("what is not finite in V loosens nothing but its own column, and only as far as it may reach") {
+  CallInputs inputs = equal_weights(70, 200);
+  inputs.v.elements<uint16_t>()[35 * 4 + 2] = f16_infinity; // tile 0: every group of rows sees key 0
+  inputs.v.elements<uint16_t>()[66 * 4 + 1] = f16_nan;      // tile 1 begins with key 64: rows 64 to 69
+  inputs.v.elements<uint16_t>()[140 * 4 + 3] = f16_nan;     // tile 2: no row sees its first key
+  const Reference reference = compute_reference(causal("top-left"), inputs);
+  for (size_t i = 0; i < 70; ++i)
+    for (size_t e = 0; e < 4; ++e) {
+      INFO("row " << i << ", column " << e);
+      const bool seen = (e == 2 && i >= 35) || (e == 1 && i >= 66);
+      CHECK(std::isfinite(reference.o[i * 4 + e]) == !seen);
+      const double tolerance = reference.o_tolerance[i * 4 + e];
+      if (seen)
+        CHECK(tolerance == 0);
+      else
+        CHECK((tolerance > 0x1p-11 && tolerance < 0.002));
+      CHECK(int(reference.o_limits[i * 4 + e]) == (e == 2 || (e == 1 && i >= 64) ? may_be_nan : 0));
+    }
+  for (uint8_t limit : reference.lse_limits)
+    CHECK(int(limit) == 0);
+}
+
+TEST_CASE("a tolerance comes from the keys that the row sees") {
+  CallInputs inputs = equal_weights(2, 2);
+  inputs.v.elements<uint16_t>()[4] = 0x7bff; // 65504, at key 1
+  const Reference reference = compute_reference(causal("bottom-right"), inputs);
+  CHECK(reference.o_tolerance[0] < 0.002); // row 0 sees key 0
+  CHECK(reference.o_tolerance[4] > 16);
+  CHECK(reference.o_tolerance[5] < 0.002); // another column
+}
+
+TEST_CASE("a row that is NaN is expected to be NaN, and its neighbours are judged as ever") {
+  CallInputs inputs = equal_weights(3, 5);
+  inputs.q.elements<uint16_t>()[4] = f16_nan; // row 1
+  const Reference reference = compute_reference({}, inputs);
+  for (size_t i = 0; i < 3; ++i) {
+    CHECK(std::isnan(reference.lse[i]) == (i == 1));
+    CHECK((reference.lse_tolerance[i] == 0) == (i == 1));
+    for (size_t e = 0; e < 4; ++e) {
+      CHECK(std::isnan(reference.o[i * 4 + e]) == (i == 1));
+      CHECK((reference.o_tolerance[i * 4 + e] == 0) == (i == 1));
+      CHECK(int(reference.o_limits[i * 4 + e]) == 0);
+    }
+  }
+}
+
+TEST_CASE("the bound admits where it says nothing") {
+  CallInputs inputs = equal_weights(1, 3);
+  for (uint16_t &element : inputs.q.elements<uint16_t>())
+    element = f16_one;
+  for (uint16_t &element : inputs.k.elements<uint16_t>())
+    element = f16_one;
+  for (size_t j = 0; j < 3; ++j)
+    inputs.v.elements<uint16_t>()[j * 4 + 3] = 0; // 0 whatever the weights are
+  const auto limits = [&](float scale) {
+    CallOptions options;
+    options.scale = scale;
+    return compute_reference(options, inputs);
+  };
+  for (size_t e = 0; e < 4; ++e) {
+    CHECK(int(limits(1000).o_limits[e]) == 0);
+    CHECK(int(limits(1e6f).o_limits[e]) == (e == 3 ? 0 : unbounded));
+  }
+  CHECK(int(limits(1e6f).lse_limits[0]) == 0);          // 4e6, give or take 10
+  CHECK(int(limits(1e38f).lse_limits[0]) == unbounded); // beyond f32
 }

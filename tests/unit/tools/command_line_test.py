@@ -185,6 +185,37 @@ class CommandLineTest(unittest.TestCase):
         self.succeeds("verify", *INPUTS, "--causal", *results, "--expect-o", QKV / "o.npy", "--expect-lse",
                       QKV / "lse.npy")
 
+    def test_verify_is_not_fooled_by_infinities_or_scales(self):
+        _, data = read_npy(QKV / "v.npy")
+        values = array.array("H", data)
+        values[-1] = 0x7c00  # the last key, which only the last row sees; the last group of rows meets it
+        call = [*INPUTS[:4], "--causal", "--v",
+                write_npy(self.folder / "v.npy", "<f2", (1, 256, 2, 128), values.tobytes())]
+        self.refuses("WRONG", "verify", *call, "--o", QKV / "q.npy", status=1)
+        _, data = read_npy(QKV / "o.npy")
+        good = array.array("f", data)
+        for row in range(192, 256):
+            for head in (2, 3):
+                good[(row * 4 + head) * 128 + 127] = float("nan")
+        text = self.succeeds("verify", *call, "--o",
+                             write_npy(self.folder / "o.npy", "<f4", (1, 256, 4, 128), good.tobytes()))
+        self.assertIn(" 128 elements not judged", text)
+        # One row earlier, the infinity cannot be why.
+        good[(191 * 4 + 2) * 128 + 127] = float("nan")
+        bad = write_npy(self.folder / "o.npy", "<f4", (1, 256, 4, 128), good.tobytes())
+        self.refuses("WRONG: 1 beyond tolerance", "verify", *call, "--o", bad, status=1)
+        zero = write_npy(self.folder / "zero.npy", "<f4", (1, 256, 4, 128), bytes(4 * 131072))
+        self.refuses("the bound says nothing", "verify", *INPUTS, "--scale", "30000", "--o", zero, status=1)
+
+    @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
+    def test_verify_accepts_rows_that_are_nan(self):
+        _, data = read_npy(QKV / "q.npy")
+        values = array.array("H", data)
+        values[5 * 512] = 0x7e00  # row 5 of head 0
+        q = write_npy(self.folder / "q.npy", "<f2", (1, 256, 4, 128), values.tobytes())
+        text = self.succeeds("verify", "--q", q, *INPUTS[2:], "--causal")
+        self.assertNotIn("not judged", text)
+
     def test_wrong_files_and_options(self):
         out = ["--out", self.folder / "o.npy"]
         q, k, v = QKV / "q.npy", QKV / "k.npy", QKV / "v.npy"
