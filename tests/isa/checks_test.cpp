@@ -256,6 +256,19 @@ TEST_CASE("addresses outside every block, freed and read-only ones are reported"
   CHECK_THAT(freed.disassembly, Catch::StartsWith("global_load_dword"));
 }
 
+TEST_CASE("a launch stops when one mistake goes on and on", "[isa][checks]") {
+  const TestKernel kernel(setup +
+                          "s_add_u32 s8, s8, 0xff04\n s_addc_u32 s9, s9, 0\n"
+                          "again:\n global_load_dword v3, v1, s[8:9]\n" +
+                          wait_copy + "s_branch again\n" + end);
+  Buffers buffers;
+  Options options;
+  options.instruction_budget = 1 << 24; // so that a launch that did not stop would end with another report
+  const Report report =
+      only(kernel.run(buffers.memory, buffers.arguments(), {}, options), ReportKind::global_out_of_bounds);
+  CHECK(report.count >= 1 << 16);
+}
+
 TEST_CASE("a load out of bounds gives 0, and the others are as always", "[isa][checks]") {
   const TestKernel kernel(setup +
                           "s_add_u32 s12, s8, 0xff80\n s_addc_u32 s13, s9, 0\n"

@@ -5,13 +5,15 @@ namespace sluice::emulator {
 
 namespace {
 constexpr uint32_t no_other = ~0u;
-}
+// A kernel given a length far beyond its memory would otherwise go on for hours.
+constexpr uint64_t enough_repetitions = 1 << 16;
+} // namespace
 
 bool ReportSink::is_new(ReportKind kind, uint32_t op, std::optional<uint32_t> other_op) {
   const std::lock_guard lock(mutex);
   const auto found = entries.find({kind, op, other_op.value_or(no_other)});
   if (found != entries.end()) {
-    ++found->second.count;
+    if (++found->second.count >= enough_repetitions) hopeless.store(true, std::memory_order_relaxed);
     return false;
   }
   if (entries.size() < limit) return true;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <map>
 #include <mutex>
@@ -43,6 +44,8 @@ public:
     Finding finding;
     uint64_t count;
   };
+  /// One mistake has happened so often that running on would tell nothing new: the launch may stop.
+  bool gave_up() const { return hopeless.load(std::memory_order_relaxed); }
   /// Sorted by kind and instruction, so that runs on several threads give the same answer.
   std::vector<Entry> take();
   uint64_t dropped() const { return dropped_count; }
@@ -54,6 +57,7 @@ private:
   std::mutex mutex;
   std::map<Key, Entry> entries;
   uint64_t dropped_count = 0;
+  std::atomic<bool> hopeless = false;
 };
 
 } // namespace sluice::emulator

@@ -230,6 +230,7 @@ bool Workgroup::run(uint64_t slice) {
                       "the wave has executed " + std::to_string(w.executed) + " instructions without ending");
         break;
       }
+      if (launch.checks.sink->gave_up()) launch.stop = true;
       if (launch.stop) return true;
     }
   } while (release_barrier());
