@@ -172,6 +172,17 @@ TEST_CASE("atomics of different waves may meet, other accesses may not meet them
                 "ds_", "ds_", two);
 }
 
+TEST_CASE("two copies into the same bytes are in no order", "[isa][checks]") {
+  expect_report(setup + copy + copy + wait_copy + end, ReportKind::lds_race, "buffer_load_dword",
+                "buffer_load_dword");
+  expect_silence(setup + copy + wait_copy + copy + wait_copy + end);
+  // Nor are a write that was not waited for and a copy.
+  const std::string write = "v_mov_b32_e32 v4, 1\n ds_write_b32 v1, v4\n";
+  expect_report(setup + write + copy + "s_waitcnt vmcnt(0) lgkmcnt(0)\n" + end, ReportKind::lds_race,
+                "buffer_load_dword", "ds_write_b32");
+  expect_silence(setup + write + wait_lds + copy + wait_copy + end);
+}
+
 TEST_CASE("a wave must not end while its copy is in flight", "[isa][checks]") {
   expect_report(setup + copy + end, ReportKind::lds_copy_at_end, "buffer_load_dword");
   expect_silence(setup + copy + wait_copy + end);
@@ -411,6 +422,8 @@ TEST_CASE("registers beyond the descriptor are reported", "[isa][checks]") {
   const LaunchShape small{.kernel = "small"};
   expect_silence("v_mov_b32_e32 v15, 1\n v_accvgpr_write_b32 a7, 1\n" + end, small);
   expect_report("v_mov_b32_e32 v24, 1\n" + end, ReportKind::register_out_of_range, "v_mov_b32", "", small);
+  expect_silence("s_mov_b32 s47, 1\n" + end, small);
+  expect_report("s_mov_b32 s48, 1\n" + end, ReportKind::register_out_of_range, "s_mov_b32", "", small);
   expect_report("v_accvgpr_write_b32 a8, 1\n" + end, ReportKind::register_out_of_range, "v_accvgpr_write_b32",
                 "", small);
 }

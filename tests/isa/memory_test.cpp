@@ -371,6 +371,43 @@ TEST_CASE("a wave starts as the dispatcher says", "[isa][launch]") {
   }
 }
 
+TEST_CASE("preloaded arguments are in registers when the wave starts", "[isa][launch]") {
+  const TestKernel kernel("s_endpgm");
+  Memory memory;
+  auto *output = static_cast<uint32_t *>(memory.allocate(4));
+  // Preloaded from dword 2 on: the pointer, then 77.
+  const LaunchResult result =
+      kernel.run(memory, {0, reinterpret_cast<uint64_t>(output), 77}, {.kernel = "preloaded"});
+  INFO(all_text(result));
+  REQUIRE(result.ok());
+  CHECK(*output == 77);
+}
+
+TEST_CASE("a workgroup may wait for one that starts later", "[isa][launch]") {
+  // Workgroup 0 waits until workgroup 3 has set a flag, on one host thread.
+  for (const std::string sleep : {"s_sleep 1\n", ""}) {
+    const TestKernel kernel(
+        "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n s_waitcnt lgkmcnt(0)\n"
+        "s_cmp_eq_u32 s2, 3\n s_cbranch_scc1 set\n s_cmp_eq_u32 s2, 0\n s_cbranch_scc0 out\n"
+        "wait:\n" +
+        sleep +
+        "global_load_dword v2, v1, s[8:9] sc1\n s_waitcnt vmcnt(0)\n"
+        "v_readfirstlane_b32 s6, v2\n s_cmp_eq_u32 s6, 0\n s_cbranch_scc1 wait\n s_endpgm\n"
+        "set:\n v_mov_b32_e32 v2, 1\n global_store_dword v1, v2, s[8:9]\n out:\n s_endpgm\n");
+    Memory memory;
+    auto *flag = static_cast<uint32_t *>(memory.allocate(4));
+    *flag = 0;
+    Options options;
+    options.checks = Checks::none();
+    options.completion = CompletionOrder::early;
+    const LaunchResult result =
+        kernel.run(memory, {reinterpret_cast<uint64_t>(flag)}, {.grid = {4, 1, 1}}, options);
+    INFO(all_text(result));
+    CHECK(result.ok());
+    CHECK(*flag == 1);
+  }
+}
+
 TEST_CASE("launches that no driver would accept", "[isa][launch]") {
   const TestKernel kernel("s_endpgm");
   const Memory memory;

@@ -26,7 +26,7 @@ struct Wave;
 enum class Step : uint8_t {
   next,    // goes on at wave.pc
   barrier, // waits for the other waves of its workgroup
-  yield,   // lets other waves run
+  yield,   // sleeps: other waves may run
   end,     // is done
   stop,    // cannot go on; a report says why
 };

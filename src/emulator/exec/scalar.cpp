@@ -236,17 +236,6 @@ Step jump_to_address(Wave &w, uint64_t address) {
   return jump_to(w, w.code->op_at[offset / 4]);
 }
 
-void update_mode(Wave &w) {
-  w.mode.round_32 = w.mode_bits & 3;
-  w.mode.round_16_64 = w.mode_bits >> 2 & 3;
-  w.mode.denormal_32 = w.mode_bits >> 4 & 3;
-  w.mode.denormal_16_64 = w.mode_bits >> 6 & 3;
-  w.mode.dx10_clamp = w.mode_bits >> 8 & 1;
-  w.mode.ieee = w.mode_bits >> 9 & 1;
-  w.mode.fp16_overflow = w.mode_bits >> 23 & 1;
-  w.mode_plain = w.mode.plain();
-}
-
 // HW registers by number: 1 MODE, 2 STATUS, 4 HW_ID, 5 GPR_ALLOC, 6 LDS_ALLOC, 20 XCC_ID.
 uint32_t hardware_register(const Wave &w, uint32_t number) {
   switch (number) {
@@ -278,8 +267,7 @@ Step set_register(Wave &w, uint32_t code, uint32_t value) {
   const uint32_t width = (code >> 11 & 31) + 1;
   const uint32_t offset = code >> 6 & 31;
   const uint32_t mask = uint32_t(((uint64_t(1) << width) - 1) << offset);
-  w.mode_bits = (w.mode_bits & ~mask) | (value << offset & mask);
-  update_mode(w);
+  w.set_mode((w.mode_bits & ~mask) | (value << offset & mask));
   return Step::next;
 }
 

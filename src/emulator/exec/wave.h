@@ -29,9 +29,7 @@ struct FloatMode {
   uint8_t round_16_64 = 0;
   uint8_t denormal_32 = 3; // bit 0: inputs kept, bit 1: results kept
   uint8_t denormal_16_64 = 3;
-  bool ieee = true;
   bool dx10_clamp = true;
-  bool fp16_overflow = false;
 
   /// What the plain bodies implement: nothing to do before or after them.
   bool plain() const { return (round_32 | round_16_64) == 0 && (denormal_32 & denormal_16_64) == 3; }
@@ -75,6 +73,17 @@ struct alignas(64) Wave {
   bool mode_plain;
   uint32_t mode_bits; // the MODE register as s_getreg shows it
   Fault fault;        // why the last instruction answered Step::stop
+
+  /// Writes the MODE register.
+  void set_mode(uint32_t bits) {
+    mode_bits = bits;
+    mode.round_32 = bits & 3;
+    mode.round_16_64 = bits >> 2 & 3;
+    mode.denormal_32 = bits >> 4 & 3;
+    mode.denormal_16_64 = bits >> 6 & 3;
+    mode.dx10_clamp = (bits >> 8 & 1) != 0;
+    mode_plain = mode.plain();
+  }
 
   uint64_t exec() const { return pair(sgpr_exec); }
   void set_exec(uint64_t value) { set_pair(sgpr_exec, value); }

@@ -1,7 +1,7 @@
 //===- launch.cpp - a grid of workgroups over the host's threads ----------------------------------------===//
 //
-// Each thread takes the next workgroup and runs it to its end. One that does not end within its slice may be
-// waiting for another: the thread then starts the next one beside it and takes turns.
+// Each thread takes the next workgroup and runs it to its end. One that sleeps, or runs on and on, may be
+// waiting for another: the thread then starts the next one beside it, and they take turns.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -18,8 +18,12 @@ namespace {
 
 constexpr uint32_t max_lds_bytes = 64 << 10;
 constexpr uint32_t max_workgroup_items = 1024;
-constexpr uint64_t default_budget = uint64_t(1) << 34;
-constexpr uint64_t slice_instructions = 1 << 20;
+constexpr uint64_t default_budget = uint64_t(1) << 30;
+constexpr uint64_t slice_instructions = 1 << 16;
+// Turns after which a workgroup that never sleeps is taken to wait for another one all the same.
+constexpr uint32_t turns_of_patience = 256;
+// Of one host thread; the device itself holds a few of a size that fills a compute unit, on 304 of them.
+constexpr size_t most_resident = 1024;
 constexpr uint32_t dynamic_stack_bytes = 16 << 10;
 constexpr uint32_t preload_prologue_bytes = 256;
 
@@ -126,39 +130,50 @@ private:
     counters += mine;
   }
 
+  struct Resident {
+    std::unique_ptr<Workgroup> workgroup;
+    uint32_t turns = 0;
+    bool waits = false; // perhaps for a workgroup that has not started
+  };
+
   void work_until_done(Counters &mine) {
-    std::vector<std::unique_ptr<Workgroup>> active;
+    std::vector<Resident> active;
     std::vector<std::unique_ptr<Workgroup>> idle;
     bool more = true;
     while (!launch.stop && (more || !active.empty())) {
-      if (more) more = start_next(active, idle);
+      const bool all_wait =
+          std::all_of(active.begin(), active.end(), [](const Resident &r) { return r.waits; });
+      if (more && all_wait && active.size() < most_resident) more = start_next(active, idle);
       for (size_t i = 0; i < active.size() && !launch.stop;) {
-        if (!active[i]->run(slice_instructions)) {
+        Resident &resident = active[i];
+        const Workgroup::Progress progress = resident.workgroup->run(slice_instructions);
+        if (progress != Workgroup::Progress::ended) {
+          resident.waits = progress == Workgroup::Progress::sleeping || ++resident.turns >= turns_of_patience;
           ++i;
           continue;
         }
         if (launch.options->workgroups_ended)
           launch.options->workgroups_ended->fetch_add(1, std::memory_order_relaxed);
-        idle.push_back(std::move(active[i]));
+        idle.push_back(std::move(resident.workgroup));
         active.erase(active.begin() + ptrdiff_t(i));
       }
     }
-    for (auto *list : {&active, &idle})
-      for (const auto &workgroup : *list)
-        mine += workgroup->counters;
+    for (const Resident &resident : active)
+      mine += resident.workgroup->counters;
+    for (const auto &workgroup : idle)
+      mine += workgroup->counters;
   }
 
-  bool start_next(std::vector<std::unique_ptr<Workgroup>> &active,
-                  std::vector<std::unique_ptr<Workgroup>> &idle) {
+  bool start_next(std::vector<Resident> &active, std::vector<std::unique_ptr<Workgroup>> &idle) {
     const uint64_t number = next.fetch_add(1);
     if (number >= total) return false;
     if (idle.empty()) idle.push_back(std::make_unique<Workgroup>(launch));
-    active.push_back(std::move(idle.back()));
+    active.push_back({std::move(idle.back())});
     idle.pop_back();
     const std::array<uint32_t, 3> id{uint32_t(number % launch.grid[0]),
                                      uint32_t(number / launch.grid[0] % launch.grid[1]),
                                      uint32_t(number / launch.grid[0] / launch.grid[1])};
-    active.back()->start(id, uint32_t(number));
+    active.back().workgroup->start(id, uint32_t(number));
     return true;
   }
 
@@ -259,7 +274,8 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
 
   ReportSink sink(options.max_reports);
   const package::KernelDescriptor &d = kernel->descriptor;
-  state.checks = {&options, &sink, &p.infos, &table, d.vgprs(), d.accum_offset(), 102};
+  state.checks = {
+      &options, &sink, &p.infos, &table, d.vgprs(), d.accum_offset(), program.kernel(kernel_name)->sgprs};
 
   LaunchResult result;
   const uint32_t threads =

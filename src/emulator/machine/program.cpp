@@ -39,7 +39,8 @@ KernelInfo kernel_info(const package::Kernel &kernel) {
   info.scratch_bytes = kernel.private_bytes;
   info.vgprs = kernel.descriptor.vgprs();
   info.accum_offset = kernel.descriptor.accum_offset();
-  info.sgprs = 102; // every wave of this machine has all of them
+  // Granules of 16, at the end of which VCC, FLAT_SCRATCH and XNACK_MASK lie.
+  info.sgprs = std::min<uint32_t>(((kernel.descriptor.rsrc1 >> 6 & 15) / 2 + 1) * 16, 102);
   info.max_workgroup_threads = kernel.max_workgroup_size;
   return info;
 }

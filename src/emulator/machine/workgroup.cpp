@@ -116,17 +116,10 @@ void Workgroup::start_wave(uint32_t id) {
     ids[lane] = x | (d.workitem_id() > 0 ? y << 10 : 0) | (d.workitem_id() > 1 ? z << 20 : 0);
   }
 
+  // Rounding and denormals, DX10_CLAMP, IEEE and FP16_OVFL go from the descriptor to MODE.
   const uint32_t rsrc1 = d.rsrc1;
-  w.mode.round_32 = rsrc1 >> 12 & 3;
-  w.mode.round_16_64 = rsrc1 >> 14 & 3;
-  w.mode.denormal_32 = rsrc1 >> 16 & 3;
-  w.mode.denormal_16_64 = rsrc1 >> 18 & 3;
-  w.mode.dx10_clamp = rsrc1 >> 21 & 1;
-  w.mode.ieee = rsrc1 >> 23 & 1;
-  w.mode.fp16_overflow = rsrc1 >> 26 & 1;
-  w.mode_plain = w.mode.plain();
-  w.mode_bits = (rsrc1 >> 12 & 0xff) | uint32_t(w.mode.dx10_clamp) << 8 | uint32_t(w.mode.ieee) << 9 |
-                uint32_t(w.mode.fp16_overflow) << 23;
+  w.set_mode((rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 |
+             (rsrc1 >> 26 & 1) << 23);
 
   if (w.checks) {
     const uint64_t seed = launch.options->seed * 0x9e3779b97f4a7c15 + (uint64_t(view.number) << 8) + id;
@@ -140,8 +133,8 @@ void Workgroup::start_wave(uint32_t id) {
 
 template <bool strict> Step Workgroup::run_wave(Wave &w, uint64_t limit) {
   uint64_t left = limit;
-  Step step = Step::yield;
-  while (left != 0) {
+  Step step = Step::next;
+  while (left != 0 && step == Step::next) {
     --left;
     const Op &op = *w.pc++;
     if constexpr (strict) {
@@ -152,8 +145,6 @@ template <bool strict> Step Workgroup::run_wave(Wave &w, uint64_t limit) {
     } else {
       step = op.run(w, op);
     }
-    if (step != Step::next) break;
-    step = Step::yield;
   }
   w.executed += limit - left;
   return step;
@@ -197,7 +188,8 @@ bool Workgroup::release_barrier() {
   return true;
 }
 
-bool Workgroup::run(uint64_t slice) {
+Workgroup::Progress Workgroup::run(uint64_t slice) {
+  bool slept = false;
   do {
     for (const auto &slot : slots) {
       Wave &w = slot->wave;
@@ -223,19 +215,22 @@ bool Workgroup::run(uint64_t slice) {
                                                      : "");
         break;
       }
-      case Step::next:
       case Step::yield:
+        slept = true;
+        [[fallthrough]];
+      case Step::next:
         if (w.executed >= launch.instruction_budget)
           report_stop(w, ReportKind::budget_exhausted,
                       "the wave has executed " + std::to_string(w.executed) + " instructions without ending");
         break;
       }
       if (launch.checks.sink->gave_up()) launch.stop = true;
-      if (launch.stop) return true;
+      if (launch.stop) return Progress::ended;
     }
   } while (release_barrier());
-  return std::all_of(slots.begin(), slots.end(),
-                     [](const auto &slot) { return slot->state == WaveState::ended; });
+  const bool ended = std::all_of(slots.begin(), slots.end(),
+                                 [](const auto &slot) { return slot->state == WaveState::ended; });
+  return ended ? Progress::ended : slept ? Progress::sleeping : Progress::running;
 }
 
 } // namespace sluice::emulator

@@ -43,8 +43,9 @@ public:
   ~Workgroup();
 
   void start(std::array<uint32_t, 3> id, uint32_t number);
-  /// Runs each wave for at most `slice` instructions between barriers. True when the workgroup has ended.
-  bool run(uint64_t slice);
+  enum class Progress : uint8_t { running, sleeping, ended }; // sleeping: a wave has used s_sleep
+  /// Runs each wave for at most `slice` instructions between barriers.
+  Progress run(uint64_t slice);
 
   /// Of all workgroups this object has run.
   Counters counters;
