@@ -31,32 +31,32 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   kv_head_magic       kv_head = (q_head * kv_head_magic) >> 31, = ceil(2^31 / (q_heads / kv_heads))
 //
 // Grid, in workgroups: x = q_heads, y = ceil(q_len / tile_q), z = batch.
-#define SLUICE_ATTENTION_KERNARGS(FIELD)                                                                      \
-  FIELD(uint64_t, pointer, q)                                                                                 \
-  FIELD(uint64_t, pointer, k)                                                                                 \
-  FIELD(uint64_t, pointer, v)                                                                                 \
-  FIELD(uint64_t, pointer, o)                                                                                 \
-  FIELD(uint64_t, pointer, lse)                                                                               \
-  FIELD(int64_t, i64, q_batch_stride)                                                                         \
-  FIELD(int64_t, i64, q_token_stride)                                                                         \
-  FIELD(int64_t, i64, q_head_stride)                                                                          \
-  FIELD(int64_t, i64, k_batch_stride)                                                                         \
-  FIELD(int64_t, i64, k_token_stride)                                                                         \
-  FIELD(int64_t, i64, k_head_stride)                                                                          \
-  FIELD(int64_t, i64, v_batch_stride)                                                                         \
-  FIELD(int64_t, i64, v_token_stride)                                                                         \
-  FIELD(int64_t, i64, v_head_stride)                                                                          \
-  FIELD(int64_t, i64, o_batch_stride)                                                                         \
-  FIELD(int64_t, i64, o_token_stride)                                                                         \
-  FIELD(int64_t, i64, o_head_stride)                                                                          \
-  FIELD(int64_t, i64, lse_batch_stride)                                                                       \
-  FIELD(int64_t, i64, lse_token_stride)                                                                       \
-  FIELD(int64_t, i64, lse_head_stride)                                                                        \
-  FIELD(float, f32, scale_log2e)                                                                              \
-  FIELD(float, f32, scale)                                                                                    \
-  FIELD(int32_t, i32, q_len)                                                                                  \
-  FIELD(int32_t, i32, kv_len)                                                                                 \
-  FIELD(int32_t, i32, causal_shift)                                                                           \
+#define SLUICE_ATTENTION_KERNARGS(FIELD)                                                                     \
+  FIELD(uint64_t, pointer, q)                                                                                \
+  FIELD(uint64_t, pointer, k)                                                                                \
+  FIELD(uint64_t, pointer, v)                                                                                \
+  FIELD(uint64_t, pointer, o)                                                                                \
+  FIELD(uint64_t, pointer, lse)                                                                              \
+  FIELD(int64_t, i64, q_batch_stride)                                                                        \
+  FIELD(int64_t, i64, q_token_stride)                                                                        \
+  FIELD(int64_t, i64, q_head_stride)                                                                         \
+  FIELD(int64_t, i64, k_batch_stride)                                                                        \
+  FIELD(int64_t, i64, k_token_stride)                                                                        \
+  FIELD(int64_t, i64, k_head_stride)                                                                         \
+  FIELD(int64_t, i64, v_batch_stride)                                                                        \
+  FIELD(int64_t, i64, v_token_stride)                                                                        \
+  FIELD(int64_t, i64, v_head_stride)                                                                         \
+  FIELD(int64_t, i64, o_batch_stride)                                                                        \
+  FIELD(int64_t, i64, o_token_stride)                                                                        \
+  FIELD(int64_t, i64, o_head_stride)                                                                         \
+  FIELD(int64_t, i64, lse_batch_stride)                                                                      \
+  FIELD(int64_t, i64, lse_token_stride)                                                                      \
+  FIELD(int64_t, i64, lse_head_stride)                                                                       \
+  FIELD(float, f32, scale_log2e)                                                                             \
+  FIELD(float, f32, scale)                                                                                   \
+  FIELD(int32_t, i32, q_len)                                                                                 \
+  FIELD(int32_t, i32, kv_len)                                                                                \
+  FIELD(int32_t, i32, causal_shift)                                                                          \
   FIELD(uint32_t, i32, kv_head_magic)
 
 struct AttentionKernargs {
@@ -72,7 +72,7 @@ struct KernargField {
 };
 
 inline constexpr std::array attention_kernarg_fields = {
-#define SLUICE_FIELD(type, kind, name)                                                                        \
+#define SLUICE_FIELD(type, kind, name)                                                                       \
   KernargField{#name, KernargKind::kind, offsetof(AttentionKernargs, name)},
     SLUICE_ATTENTION_KERNARGS(SLUICE_FIELD)
 #undef SLUICE_FIELD
@@ -83,14 +83,17 @@ constexpr uint64_t attention_kernarg_hash() {
   uint64_t hash = 0xcbf29ce484222325;
   auto mix = [&hash](uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
   for (const KernargField &field : attention_kernarg_fields) {
-    for (char c : field.name) mix(uint8_t(c));
+    for (char c : field.name)
+      mix(uint8_t(c));
     mix(uint8_t(field.kind));
-    for (int shift = 0; shift < 32; shift += 8) mix(uint8_t(field.offset >> shift));
+    for (int shift = 0; shift < 32; shift += 8)
+      mix(uint8_t(field.offset >> shift));
   }
   return hash;
 }
 
-// The AMDGPU kernarg segment places each argument at its natural alignment; the struct must agree byte for byte.
+// The AMDGPU kernarg segment places each argument at its natural alignment; the struct must agree byte for
+// byte.
 constexpr bool attention_kernargs_are_packed() {
   uint32_t offset = 0;
   for (const KernargField &field : attention_kernarg_fields) {
