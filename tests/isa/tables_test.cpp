@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
 
+#include <random>
 #include <set>
 
 #include "emulator/exec/mfma.h"
@@ -391,6 +392,33 @@ TEST_CASE("memory instructions touch the registers that LLVM says", "[isa][table
     if (std::string_view(line).find("store") != std::string_view::npos)
       CHECK(d.op.info.stored.count == m.dwords);
   }
+}
+
+TEST_CASE("any bytes decode to an operation or to a reason", "[isa][tables]") {
+  emulator::Disassembler disassembler;
+  emulator::Decoder decoder(emulator::SimdPath::portable);
+  std::mt19937 random(1);
+  size_t run = 0, refused = 0;
+  for (uint32_t i = 0; i < 60000; ++i) {
+    const std::array<uint32_t, 3> words{uint32_t(random()), uint32_t(random()), uint32_t(random())};
+    const auto instruction = disassembler.decode(std::as_bytes(std::span(words)), 0);
+    if (!instruction) continue;
+    REQUIRE(instruction->bytes % 4 == 0);
+    REQUIRE(instruction->bytes <= sizeof words);
+    const emulator::DecodedOp op =
+        decoder.decode(*instruction, std::span(words).first(instruction->bytes / 4), 0);
+    REQUIRE(op.fast.run != nullptr);
+    REQUIRE(op.strict.run != nullptr);
+    ++(op.refusal.empty() ? run : refused);
+    if (!op.refusal.empty()) continue;
+    // Registers stay within the files, whatever the fields say.
+    for (const auto *ranges : {&instruction->reads, &instruction->writes})
+      for (const emulator::RegisterRange &range : *ranges)
+        REQUIRE(range.first + range.count <= emulator::first_sgpr + emulator::sgpr_count);
+    if (op.fast.dst != emulator::no_operand) REQUIRE(op.fast.dst <= emulator::scc_operand);
+  }
+  CHECK(run > 1000);
+  CHECK(refused > 0);
 }
 
 TEST_CASE("what the machine does not do exactly it refuses, with a reason", "[isa][tables]") {

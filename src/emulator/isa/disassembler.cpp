@@ -6,8 +6,10 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/isa/disassembler.h"
 
-#include <cctype>
+#include <algorithm>
+#include <array>
 #include <charconv>
+#include <cstring>
 #include <stdexcept>
 #include <string_view>
 
@@ -29,6 +31,7 @@
 #include <llvm/TargetParser/Triple.h>
 
 #include "emulator/exec/op.h"
+#include "emulator/isa/encoding.h"
 
 // Exported by libLLVM, declared in headers that only the target itself has.
 extern "C" void LLVMInitializeAMDGPUTargetInfo();
@@ -97,6 +100,27 @@ std::string plain_mnemonic(std::string_view text) {
   return std::string(word);
 }
 
+/// Encodings of nothing on which LLVM 22 crashes instead of saying so: a literal where the format has no room
+/// for one, and selections of SDWA that do not exist.
+bool breaks_llvm(std::span<const uint32_t> dwords) {
+  const Fields f = split_fields(dwords);
+  switch (f.format) {
+  case Format::vop3:
+    // Below 256 lie the comparisons, whose destination is a scalar operand too.
+    if (f.op < 256 && f.dst == code_literal) return true;
+    [[fallthrough]];
+  case Format::vop3p:
+  case Format::mai:
+    return std::find(std::begin(f.src), std::end(f.src), code_literal) != std::end(f.src);
+  case Format::mubuf:
+    return f.soffset == code_literal;
+  case Format::mtbuf:
+    return dwords[1] >> 24 == code_literal;
+  default:
+    return f.is_sdwa && (f.sdwa_dst == 7 || f.sdwa_src0 == 7 || f.sdwa_src1 == 7 || f.sdwa_unused == 3);
+  }
+}
+
 std::string tidy(std::string_view text) {
   std::string line;
   for (char c : text) {
@@ -150,6 +174,10 @@ Disassembler::~Disassembler() = default;
 std::optional<Instruction> Disassembler::decode(std::span<const std::byte> code, uint64_t address) {
   llvm::MCInst inst;
   uint64_t size = 0;
+  if (code.size() < 4) return std::nullopt;
+  std::array<uint32_t, 3> dwords{};
+  std::memcpy(dwords.data(), code.data(), std::min(code.size(), sizeof dwords));
+  if (breaks_llvm(dwords)) return std::nullopt;
   const llvm::ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t *>(code.data()), code.size());
   if (state->disassembler->getInstruction(inst, size, bytes, address, llvm::nulls()) !=
       llvm::MCDisassembler::Success)

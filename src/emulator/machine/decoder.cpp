@@ -92,6 +92,11 @@ uint16_t vector_register(uint32_t number, bool accumulation) {
   return uint16_t(number + (accumulation ? first_agpr : 0));
 }
 
+uint16_t scalar_register(uint32_t number) {
+  if (number >= 128) throw Refusal{"the destination is no scalar register"};
+  return uint16_t(first_sgpr + number);
+}
+
 } // namespace
 
 uint16_t ConstantPool::operand(uint32_t low, uint32_t high) {
@@ -183,9 +188,9 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   // Destination
   const std::string_view name = row.mnemonic;
   if (compare) {
-    op.mask = uint16_t(first_sgpr + (vop3 ? f.dst : f.sdwa_has_sdst ? f.sdst : sgpr_vcc));
+    op.mask = scalar_register(vop3 ? f.dst : f.sdwa_has_sdst ? f.sdst : sgpr_vcc);
   } else if (name == "v_readfirstlane_b32" || name == "v_readlane_b32") {
-    op.dst = uint16_t(first_sgpr + f.dst);
+    op.dst = scalar_register(f.dst);
   } else if (name != "v_nop") {
     op.dst = f.dst;
   }
