@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -21,6 +22,10 @@
 #include "emulator/exec/wave.h"
 
 namespace sluice::emulator {
+
+inline uint32_t low_lane(uint64_t lanes) {
+  return uint32_t(std::countr_zero(lanes));
+}
 
 /// What the waves of a launch share.
 struct LaunchChecks {

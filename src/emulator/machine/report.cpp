@@ -1,6 +1,7 @@
 //===- report.cpp - names, text and JSON of reports -----------------------------------------------------===//
 #include <cstdio>
 
+#include "emulator/machine/hex.h"
 #include "emulator/machine/machine.h"
 
 namespace sluice::emulator {
@@ -21,12 +22,6 @@ constexpr CheckName checks_table[] = {
     {"exec_at_mfma", &Checks::exec_at_mfma},
     {"hazards", &Checks::hazards},
 };
-
-std::string hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 void append_string(std::string &out, std::string_view text) {
   out += '"';

@@ -1,0 +1,203 @@
+//===- register_checks.cpp - registers that a wave must not touch, or never wrote -----------------------===//
+#include <string>
+
+#include "emulator/check/wave_checks.h"
+#include "emulator/machine/hex.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+std::string register_name(uint16_t operand) {
+  if (operand < first_agpr) return "v" + std::to_string(operand);
+  if (operand < first_sgpr) return "a" + std::to_string(operand - first_agpr);
+  const uint32_t number = operand - uint32_t(first_sgpr);
+  if (number == sgpr_vcc || number == sgpr_vcc + 1u) return "vcc";
+  if (number == sgpr_exec || number == sgpr_exec + 1u) return "exec";
+  if (number == sgpr_m0) return "m0";
+  if (number == sgpr_scc) return "scc";
+  return "s" + std::to_string(number);
+}
+
+} // namespace
+
+const AsyncOperation *WaveChecks::pending_writer(uint16_t operand, bool &in_order, OpKind kind) const {
+  const AsyncOperation *writer = nullptr;
+  in_order = true;
+  for (const AsyncQueue *queue : {&vector_queue, &lgkm_queue})
+    for (size_t i = 0; i < queue->size(); ++i) {
+      const AsyncOperation &operation = (*queue)[i];
+      if (operand < operation.first || operand >= operation.first + operation.rows) continue;
+      writer = &operation;
+      const bool same_order = (operation.kind == AsyncKind::vector_load && kind == OpKind::vector_memory) ||
+                              (operation.kind == AsyncKind::lds_read && kind == OpKind::lds);
+      in_order = in_order && same_order;
+    }
+  return writer;
+}
+
+void WaveChecks::check_pending(Wave &w, const Op &op, const OpInfo &info) {
+  if (!checks.pending) return;
+  auto check = [&](uint32_t begin, uint32_t end, bool is_write) {
+    for (uint32_t i = begin; i < end; ++i) {
+      const RegisterRange range = launch.ops->ranges[i];
+      for (uint16_t operand = range.first; operand < range.first + range.count; ++operand) {
+        if (pending[operand] == 0) continue;
+        bool in_order = false;
+        const AsyncOperation *writer = pending_writer(operand, in_order, info.kind);
+        // A later load of the same kind may overwrite: results arrive in order.
+        if (!writer || (is_write && in_order)) continue;
+        const bool vector = writer->kind != AsyncKind::lds_read && writer->kind != AsyncKind::scalar_load;
+        report(w, op, ReportKind::pending_register, -1, operand, LdsOther{writer->op, w.id}, [&] {
+          return std::string(is_write ? "writes " : "reads ") + register_name(operand) +
+                 " while a load into it is in flight: no s_waitcnt " + (vector ? "vmcnt" : "lgkmcnt") +
+                 " in between";
+        });
+        return;
+      }
+    }
+  };
+  check(info.reads_begin, info.reads_end, false);
+  check(info.writes_begin, info.writes_end, true);
+}
+
+void WaveChecks::report_registers(Wave &w, const Op &op, const OpInfo &info) {
+  const bool vector = info.vgprs_end > launch.vgpr_limit;
+  const bool accumulation = !vector && info.agprs_end > agpr_limit;
+  const uint32_t end = vector ? info.vgprs_end : accumulation ? info.agprs_end : info.sgprs_end;
+  const uint32_t limit = vector ? launch.vgpr_limit : accumulation ? agpr_limit : launch.sgpr_limit;
+  report(w, op, ReportKind::register_out_of_range, -1, end - 1, std::nullopt, [&] {
+    return std::string("uses ") +
+           (vector         ? "v"
+            : accumulation ? "a"
+                           : "s") +
+           std::to_string(end - 1) + ", but the kernel's descriptor grants " + std::to_string(limit) +
+           " of those registers";
+  });
+}
+
+void WaveChecks::report_exec(Wave &w, const Op &op) {
+  report(w, op, ReportKind::exec_at_mfma, -1, w.exec(), std::nullopt,
+         [&] { return "EXEC is " + hex(w.exec()) + ": the matrix core ignores it and computes all lanes"; });
+}
+
+void WaveChecks::report_hazard(Wave &w, const Op &op, const HazardFound &found) {
+  report(w, op, ReportKind::hazard, -1, found.operand, LdsOther{found.other, w.id}, [&] {
+    return register_name(found.operand) + ": " + found.reason + " " + std::to_string(found.seen) +
+           " wait states before, but " + std::to_string(found.needed) + " are needed";
+  });
+}
+
+void WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role) {
+  report(w, op, ReportKind::register_uninitialised, lane, operand, std::nullopt, [&] {
+    return std::string(role) + " " + register_name(operand) + " holds a value that was never written";
+  });
+}
+
+void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
+  auto rows = [&](RegisterRange range, uint64_t lanes, const char *role) {
+    for (uint16_t operand = range.first; operand < range.first + range.count; ++operand) {
+      const uint64_t missing = lanes & ~defined[operand];
+      if (missing != 0) return report_undefined(w, op, operand, int32_t(low_lane(missing)), role);
+    }
+  };
+  auto scalars = [&](RegisterRange range, const char *role) {
+    for (uint16_t operand = range.first; operand < range.first + range.count; ++operand)
+      if (defined_sgpr[operand - first_sgpr] == 0) return report_undefined(w, op, operand, -1, role);
+  };
+  switch (info.kind) {
+  case OpKind::mfma:
+    for (uint32_t i = info.reads_begin; i < info.reads_end; ++i)
+      if (launch.ops->ranges[i].first < first_sgpr) rows(launch.ops->ranges[i], all_lanes, "matrix operand");
+    break;
+  case OpKind::lds:
+  case OpKind::lds_copy:
+  case OpKind::vector_memory:
+  case OpKind::scalar_memory:
+    rows(info.address, w.exec(), "address");
+    rows(info.stored, w.exec(), "stored register");
+    if (info.kind == OpKind::lds) break;
+    for (uint32_t i = info.reads_begin; i < info.reads_end; ++i) {
+      const RegisterRange range = launch.ops->ranges[i];
+      if (range.first < first_sgpr) continue;
+      if (range.first == first_sgpr + sgpr_m0 && info.kind != OpKind::lds_copy) continue;
+      scalars(range, "address");
+    }
+    break;
+  case OpKind::branch:
+    for (uint32_t i = info.reads_begin; i < info.reads_end; ++i)
+      if (launch.ops->ranges[i].first >= first_sgpr) scalars(launch.ops->ranges[i], "branch condition");
+    break;
+  case OpKind::valu:
+  case OpKind::scalar:
+  case OpKind::other:
+    break;
+  }
+}
+
+uint64_t WaveChecks::defined_lanes(uint16_t operand) const {
+  if (operand < first_sgpr) return defined[operand];
+  if (operand >= first_constant) return all_lanes;
+  return defined_sgpr[operand - first_sgpr] != 0 ? all_lanes : 0;
+}
+
+void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec) {
+  if (info.kind != OpKind::valu) {
+    bool known = info.reads_begin == info.reads_end;
+    if (info.kind == OpKind::scalar) {
+      for (uint32_t i = info.reads_begin; i < info.reads_end && !known; ++i) {
+        const RegisterRange range = launch.ops->ranges[i];
+        known = range.first >= first_sgpr && defined_sgpr[range.first - first_sgpr] != 0;
+      }
+    } else {
+      known = true;
+    }
+    const uint64_t lanes = info.kind == OpKind::mfma ? all_lanes : exec;
+    for (uint32_t i = info.writes_begin; i < info.writes_end; ++i) {
+      const RegisterRange range = launch.ops->ranges[i];
+      for (uint16_t operand = range.first; operand < range.first + range.count; ++operand) {
+        if (operand < first_sgpr)
+          defined[operand] |= lanes;
+        else
+          defined_sgpr[operand - first_sgpr] = known;
+      }
+    }
+    return;
+  }
+
+  // The low half of a 64-bit result is taken to depend on low halves only: compilers leave the high half of
+  // an addend undefined where they use the low half of the sum.
+  const ValuControl &v = op.valu;
+  uint64_t low = all_lanes;
+  uint64_t high = all_lanes;
+  if (info.definedness == Definedness::select) {
+    // The mask is the wave's own register still: v_cndmask does not write it.
+    const uint64_t mask = w.scalar_pair(op.mask_in);
+    low = (defined_lanes(op.src[0]) & ~mask) | (defined_lanes(op.src[1]) & mask);
+  } else if (info.definedness == Definedness::all && v.modifiers.lane_control == 0) {
+    for (uint32_t k = 0; k < v.sources; ++k) {
+      low &= defined_lanes(op.src[k]);
+      if (is_two_rows(v.source_types[k]) && op.src[k] < first_constant)
+        high &= defined_lanes(uint16_t(op.src[k] + 1));
+    }
+    high &= low;
+  } else if (info.definedness == Definedness::any) {
+    low = 0;
+    for (uint32_t k = 0; k < v.sources; ++k)
+      low |= defined_lanes(op.src[k]);
+  }
+  if (op.dst != no_operand) {
+    if (op.dst >= first_sgpr) {
+      defined_sgpr[op.dst - first_sgpr] = low != 0;
+    } else {
+      defined[op.dst] = (defined[op.dst] & ~exec) | (low & exec);
+      if (is_two_rows(v.result_type)) defined[op.dst + 1] = (defined[op.dst + 1] & ~exec) | (high & exec);
+    }
+  }
+  if (op.mask != no_operand) {
+    const uint8_t mask_known = exec == 0 || (low & exec) != 0;
+    defined_sgpr[op.mask - first_sgpr] = defined_sgpr[op.mask - first_sgpr + 1] = mask_known;
+  }
+}
+
+} // namespace sluice::emulator

@@ -1,0 +1,16 @@
+//===- hex.h - numbers as reports show them -------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <string>
+
+namespace sluice::emulator {
+
+inline std::string hex(uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+} // namespace sluice::emulator
