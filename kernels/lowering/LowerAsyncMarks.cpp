@@ -38,7 +38,7 @@ struct MarkState {
   }
   void mark() {
     issuedSince.insert(issuedSince.begin(), 0);
-    // Beyond the depth, older marks are forgotten by folding them into the oldest one kept: smaller is safe.
+    // Beyond the depth the oldest mark kept stands for all older ones: its smaller count is safe for them.
     if (issuedSince.size() > depth) issuedSince.resize(depth);
   }
   void meet(const MarkState &other) {
@@ -50,6 +50,7 @@ struct MarkState {
   bool operator==(const MarkState &other) const { return issuedSince == other.issuedSince; }
 
   unsigned vmcntFor(unsigned outstanding) const {
+    if (issuedSince.size() == depth) outstanding = std::min<unsigned>(outstanding, depth - 1);
     return outstanding < issuedSince.size() ? issuedSince[outstanding] : maxVmcnt;
   }
 };

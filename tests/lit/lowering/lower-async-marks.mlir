@@ -66,6 +66,51 @@ gpu.module @m {
     gpu.return
   }
 
+  // More marks than the analysis keeps: the oldest one it knows stands for those before it. vmcnt(15), not no wait.
+  // CHECK-LABEL: gpu.func @beyond_the_depth
+  // CHECK:       rocdl.s.waitcnt 3967
+  gpu.func @beyond_the_depth(%r: !rsrc, %o: i32, %tile_offset: i32) kernel {
+    %t = sluice.lds_alloc : !tile
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%tile_offset] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.wait_marks 16
+    gpu.return
+  }
+
   // No mark was ever made: nothing to wait for, vmcnt(63).
   // CHECK-LABEL: gpu.func @nothing_marked
   // CHECK:       rocdl.s.waitcnt 53119
