@@ -103,14 +103,30 @@ LogicalResult AttentionOp::verify() {
   return success();
 }
 
-LogicalResult LdsReadOp::verify() {
-  LdsTileType tile = getTile().getType();
-  auto vector = cast<VectorType>(getValue().getType());
+/// A vector read from or written to a tile fits its element type and its swizzle chunks.
+static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType tile, VectorType vector) {
   if (vector.getRank() != 1 || vector.getElementType() != tile.getElementType())
-    return emitOpError() << "reads " << vector << " from a tile of " << tile.getElementType();
+    return op->emitOpError() << verb << ' ' << vector << " in a tile of " << tile.getElementType();
   unsigned length = vector.getNumElements(), chunk = tile.getSwizzle().getChunk();
   if (chunk != 0 && chunk % length != 0)
-    return emitOpError() << "reads " << length << " elements across swizzle chunks of " << chunk;
+    return op->emitOpError() << verb << ' ' << length << " elements across swizzle chunks of " << chunk;
+  return success();
+}
+
+LogicalResult LdsReadOp::verify() {
+  return verifyAccess(*this, "reads", getTile().getType(), cast<VectorType>(getValue().getType()));
+}
+
+LogicalResult LdsWriteOp::verify() {
+  return verifyAccess(*this, "writes", getTile().getType(), cast<VectorType>(getValue().getType()));
+}
+
+LogicalResult StoreTileOp::verify() {
+  if (getColumns().size() != getValues().size())
+    return emitOpError() << "names " << getColumns().size() << " columns for " << getValues().size()
+                         << " values";
+  if (getValues().empty()) return emitOpError() << "stores nothing";
+  if (!llvm::all_equal(getValues().getTypes())) return emitOpError() << "stores values of several types";
   return success();
 }
 

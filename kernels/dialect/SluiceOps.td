@@ -146,4 +146,34 @@ def Sluice_LdsReadOp : Sluice_Op<"lds_read", [MemoryEffects<[MemRead]>]> {
   let hasVerifier = 1;
 }
 
+def Sluice_LdsWriteOp : Sluice_Op<"lds_write", [MemoryEffects<[MemWrite]>]> {
+  let summary = "write consecutive elements of one row of a tile";
+  let description = [{
+    The elements (row, column), (row, column + 1) ... of the value's length, which lie in one chunk of the
+    tile's swizzle: `column` is a multiple of the length. This wave's own reads see them at once, another
+    wave's behind a `barrier`.
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$value, Sluice_LdsTileType:$tile, I32:$row, I32:$column);
+  let assemblyFormat = "$value `,` $tile `[` $row `,` $column `]` attr-dict `:` type($value) `,` type($tile)";
+  let hasVerifier = 1;
+}
+
+def Sluice_StoreTileOp : Sluice_Op<"store_tile", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "store a tile that the workgroup holds in registers to consecutive rows of global memory";
+  let description = [{
+    This lane holds, of row `row` of the tile, `values[i]` from column `columns[i]` on. Row r of the tile is
+    row `first_row + r` of the destination, which begins at `base + (first_row + r) * row_stride` (counted in
+    elements); rows at or past `row_limit` are not stored. Wave w holds the rows
+    [w, w + 1) * tile_rows / waves completely. All waves execute it together.
+  }];
+  let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
+                       I32:$row, Variadic<I32>:$columns, Variadic<AnyVectorOfNonZeroRank>:$values,
+                       I32Attr:$tile_rows, I32Attr:$tile_columns);
+  let assemblyFormat = [{
+    $base `[` $first_row `]` `limit` $row_limit `stride` $row_stride `row` $row `columns` `(` $columns `)`
+    `values` `(` $values `:` type($values) `)` attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
 #endif // SLUICE_OPS

@@ -3,6 +3,7 @@
 //
 //   lds_alloc    a byte range of one LDS array per kernel, and an alias scope
 //   lds_read     llvm.load from that range, swizzled, in the tile's scope, noalias with all other tiles
+//   lds_write    llvm.store likewise
 //   load_to_lds  rocdl.raw.ptr.buffer.load.lds into that range, in the tile's scope
 //   barrier      s_waitcnt lgkmcnt(0) ; s_barrier, between fences of wavefront scope
 //
@@ -52,6 +53,8 @@ public:
       OpBuilder builder(op);
       if (auto read = dyn_cast<LdsReadOp>(op))
         lower(builder, read);
+      else if (auto write = dyn_cast<LdsWriteOp>(op))
+        lower(builder, write);
       else if (auto load = dyn_cast<LoadToLdsOp>(op))
         lower(builder, load);
       else if (auto barrier = dyn_cast<BarrierOp>(op))
@@ -106,23 +109,40 @@ private:
                                ArrayRef<LLVM::GEPArg>{byteOffset}, LLVM::GEPNoWrapFlags::inbounds);
   }
 
-  void lower(OpBuilder &builder, LdsReadOp read) {
-    Location loc = read.getLoc();
-    LdsTileType tile = read.getTile().getType();
+  /// The address of element (row, column), through the tile's swizzle.
+  Value elementPointer(OpBuilder &builder, Location loc, Value tile, Value row, Value column) {
+    auto type = cast<LdsTileType>(tile.getType());
     auto i32 = [&](unsigned value) -> Value {
       return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
     };
-    Value column = swizzleColumn(builder, loc, tile, read.getRow(), read.getColumn());
-    Value rowOffset = arith::MulIOp::create(builder, loc, read.getRow(), i32(tile.getRowBytes()));
-    Value columnOffset = arith::MulIOp::create(builder, loc, column, i32(tile.getElementBytes()));
-    Value offset = arith::AddIOp::create(builder, loc, rowOffset, columnOffset);
-    auto vector = cast<VectorType>(read.getValue().getType());
-    unsigned bytes = vector.getNumElements() * tile.getElementBytes();
-    auto load = LLVM::LoadOp::create(builder, loc, vector, pointer(builder, loc, read.getTile(), offset),
-                                     /*alignment=*/bytes);
+    Value stored = swizzleColumn(builder, loc, type, row, column);
+    Value rowOffset = arith::MulIOp::create(builder, loc, row, i32(type.getRowBytes()));
+    Value columnOffset = arith::MulIOp::create(builder, loc, stored, i32(type.getElementBytes()));
+    return pointer(builder, loc, tile, arith::AddIOp::create(builder, loc, rowOffset, columnOffset));
+  }
+
+  static unsigned bytesOf(Value vector) {
+    auto type = cast<VectorType>(vector.getType());
+    return type.getNumElements() * type.getElementType().getIntOrFloatBitWidth() / 8;
+  }
+
+  void lower(OpBuilder &builder, LdsReadOp read) {
+    Location loc = read.getLoc();
+    Value place = elementPointer(builder, loc, read.getTile(), read.getRow(), read.getColumn());
+    auto load = LLVM::LoadOp::create(builder, loc, read.getValue().getType(), place,
+                                     /*alignment=*/bytesOf(read.getValue()));
     load.setAliasScopesAttr(scopeOf(builder, read.getTile()));
     if (ArrayAttr others = otherScopes(builder, read.getTile())) load.setNoaliasScopesAttr(others);
     read.getValue().replaceAllUsesWith(load.getResult());
+  }
+
+  void lower(OpBuilder &builder, LdsWriteOp write) {
+    Location loc = write.getLoc();
+    Value place = elementPointer(builder, loc, write.getTile(), write.getRow(), write.getColumn());
+    auto store = LLVM::StoreOp::create(builder, loc, write.getValue(), place,
+                                       /*alignment=*/bytesOf(write.getValue()));
+    store.setAliasScopesAttr(scopeOf(builder, write.getTile()));
+    if (ArrayAttr others = otherScopes(builder, write.getTile())) store.setNoaliasScopesAttr(others);
   }
 
   void lower(OpBuilder &builder, LoadToLdsOp op) {

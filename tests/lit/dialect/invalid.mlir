@@ -24,7 +24,7 @@ func.func @read_across_chunks(%t: !sluice.lds_tile<64x128xf16, xor<8, 8>>, %i: i
 // -----
 
 func.func @read_of_another_type(%t: !sluice.lds_tile<64x128xf16>, %i: i32) {
-  // expected-error@+1 {{reads 'vector<4xbf16>' from a tile of 'f16'}}
+  // expected-error@+1 {{reads 'vector<4xbf16>' in a tile of 'f16'}}
   %x = sluice.lds_read %t[%i, %i] : !sluice.lds_tile<64x128xf16>, vector<4xbf16>
   return
 }
