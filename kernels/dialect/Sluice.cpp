@@ -5,6 +5,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -38,10 +39,13 @@ void SluiceDialect::initialize() {
 }
 
 LogicalResult XorSwizzleAttr::verify(function_ref<InFlightDiagnostic()> emitError, unsigned chunk,
-                                     unsigned period) {
-  if (chunk == 0) return period == 0 ? success() : emitError() << "the identity swizzle is <0, 0>";
+                                     unsigned period, unsigned rowsPerPhase) {
+  if (chunk == 0)
+    return period == 0 && rowsPerPhase == 1 ? success() : emitError() << "the identity swizzle is <0, 0>";
   if (!llvm::isPowerOf2_32(chunk) || !llvm::isPowerOf2_32(period))
     return emitError() << "swizzle chunk " << chunk << " and period " << period << " must be powers of two";
+  if (!llvm::isPowerOf2_32(rowsPerPhase))
+    return emitError() << "swizzle rows per phase are " << rowsPerPhase << ", not a power of two";
   return success();
 }
 
@@ -57,7 +61,8 @@ LogicalResult LdsTileType::verify(function_ref<InFlightDiagnostic()> emitError, 
   return success();
 }
 
-// !sluice.lds_tile<64x128xf16> or !sluice.lds_tile<64x128xf16, xor<8, 8>>
+// !sluice.lds_tile<64x128xf16>, !sluice.lds_tile<64x128xf16, xor<8, 8>> or, with two rows per phase,
+// !sluice.lds_tile<64x64xf16, xor<8, 8, 2>>
 Type LdsTileType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
@@ -70,12 +75,14 @@ Type LdsTileType::parse(AsmParser &parser) {
     return {};
   }
   if (succeeded(parser.parseOptionalComma())) {
-    unsigned chunk, period;
+    unsigned chunk, period, rowsPerPhase = 1;
     if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) ||
-        parser.parseComma() || parser.parseInteger(period) || parser.parseGreater())
+        parser.parseComma() || parser.parseInteger(period) ||
+        (succeeded(parser.parseOptionalComma()) && parser.parseInteger(rowsPerPhase)) ||
+        parser.parseGreater())
       return {};
     swizzle = XorSwizzleAttr::getChecked([&] { return parser.emitError(parser.getNameLoc()); },
-                                         parser.getContext(), chunk, period);
+                                         parser.getContext(), chunk, period, rowsPerPhase);
     if (!swizzle) return {};
   }
   if (parser.parseGreater()) return {};
@@ -85,8 +92,11 @@ Type LdsTileType::parse(AsmParser &parser) {
 
 void LdsTileType::print(AsmPrinter &printer) const {
   printer << '<' << getRows() << 'x' << getColumns() << 'x' << getElementType();
-  if (XorSwizzleAttr swizzle = getSwizzle(); swizzle.getChunk() != 0)
-    printer << ", xor<" << swizzle.getChunk() << ", " << swizzle.getPeriod() << '>';
+  if (XorSwizzleAttr swizzle = getSwizzle(); swizzle.getChunk() != 0) {
+    printer << ", xor<" << swizzle.getChunk() << ", " << swizzle.getPeriod();
+    if (swizzle.getRowsPerPhase() != 1) printer << ", " << swizzle.getRowsPerPhase();
+    printer << '>';
+  }
   printer << '>';
 }
 
@@ -113,6 +123,37 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
   return success();
 }
 
+LogicalResult AsyncDmaOp::verify() {
+  unsigned divisor = getPageDivisor();
+  if (!isGather()) {
+    if (getPageRows() || getPageStride() || getPageIndex() || divisor != 1)
+      return emitOpError() << "names pages but no table to gather through";
+    return success();
+  }
+  if (!getPageRows() || !getPageStride() || !getPageIndex())
+    return emitOpError() << "gathers without page_rows, page_stride or page_index";
+  if (!getPageIndex()->isInteger(32) && !getPageIndex()->isInteger(64))
+    return emitOpError() << "page_index is " << *getPageIndex() << "; tables hold i32 or i64";
+  if (!llvm::isPowerOf2_32(divisor))
+    return emitOpError() << "page_divisor is " << divisor << ", not a power of two";
+  APInt constant;
+  if (matchPattern(getPageRows(), m_ConstantInt(&constant))) {
+    if (!constant.isStrictlyPositive())
+      return emitOpError() << "page_rows is " << constant.getSExtValue() << "; a page has at least one row";
+    if (constant.urem(divisor) != 0)
+      return emitOpError() << "page_rows is " << constant.getSExtValue() << ", which page_divisor " << divisor
+                           << " does not divide";
+  }
+  if (matchPattern(getFirstRow(), m_ConstantInt(&constant))) {
+    if (constant.isNegative())
+      return emitOpError() << "first_row is " << constant.getSExtValue() << "; a gather begins at row 0";
+    if (constant.urem(divisor) != 0)
+      return emitOpError() << "first_row is " << constant.getSExtValue() << ", which page_divisor " << divisor
+                           << " does not divide";
+  }
+  return success();
+}
+
 LogicalResult LdsReadOp::verify() {
   return verifyAccess(*this, "reads", getTile().getType(), cast<VectorType>(getValue().getType()));
 }
@@ -130,14 +171,29 @@ LogicalResult StoreTileOp::verify() {
   return success();
 }
 
+namespace {
+/// XorSwizzle's arithmetic as operations; what is constant is folded.
+struct IrArithmetic {
+  using Number = Value;
+  OpBuilder &builder;
+  Location loc;
+
+  Value constant(uint32_t value) const {
+    return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(int32_t(value)));
+  }
+  Value shiftRight(Value a, unsigned bits) const {
+    return builder.createOrFold<arith::ShRUIOp>(loc, a, constant(bits));
+  }
+  Value shiftLeft(Value a, unsigned bits) const {
+    return builder.createOrFold<arith::ShLIOp>(loc, a, constant(bits));
+  }
+  Value mask(Value a, uint32_t bits) const {
+    return builder.createOrFold<arith::AndIOp>(loc, a, constant(bits));
+  }
+  Value flip(Value a, Value b) const { return builder.createOrFold<arith::XOrIOp>(loc, a, b); }
+};
+} // namespace
+
 Value sluice::swizzleColumn(OpBuilder &builder, Location loc, LdsTileType tile, Value row, Value column) {
-  unsigned chunk = tile.getSwizzle().getChunk(), period = tile.getSwizzle().getPeriod();
-  if (chunk == 0) return column;
-  auto constant = [&](unsigned value) {
-    return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
-  };
-  // column ^ ((row % period) * chunk): flips chunk numbers, keeps the place within a chunk.
-  Value phase = arith::AndIOp::create(builder, loc, row, constant(period - 1));
-  Value flip = arith::ShLIOp::create(builder, loc, phase, constant(llvm::Log2_32(chunk)));
-  return arith::XOrIOp::create(builder, loc, column, flip);
+  return tile.getSwizzle().getPolicy().column(IrArithmetic{builder, loc}, row, column);
 }

@@ -1,6 +1,8 @@
 //===- Sluice.h - the sluice dialect: tiles in LDS and the copies that fill them --------------*- C++ -*-===//
 #pragma once
 
+#include "dialect/Swizzle.h"
+
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -23,9 +25,8 @@
 
 namespace sluice {
 
-/// The column at which element (row, column) of a tile is stored, in elements. An involution for each row:
-/// applied to a storage column it gives the logical one. Built on `row` and `column` as i32 values; the
-/// identity emits nothing.
+/// XorSwizzle::column of the tile's policy as operations on i32 values, in elements; the identity emits
+/// nothing.
 mlir::Value swizzleColumn(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,
                           mlir::Value column);
 

@@ -26,13 +26,23 @@ def Sluice_XorSwizzleAttr : AttrDef<Sluice_Dialect, "XorSwizzle"> {
   let mnemonic = "xor";
   let summary = "XOR swizzle of the chunks of a row";
   let description = [{
-    Element (row, column) of a tile lies in its row at chunk `(column / chunk) ^ (row % period)`. The map is
-    its own inverse within a row, so it can be applied to the LDS address of a read and to the global
-    address of a direct-to-LDS copy alike. `chunk` counts elements; `chunk = 0` is the identity.
+    Element (row, column) of a tile lies in its row at chunk `(column / chunk) ^ (row / rows_per_phase %
+    period)`. The map is its own inverse within a row, so it can be applied to the LDS address of a read and
+    to the global address of a direct-to-LDS copy alike. `chunk` counts elements; `chunk = 0` is the identity.
+    `dialect/Swizzle.h` has the arithmetic.
   }];
-  let parameters = (ins "unsigned":$chunk, "unsigned":$period);
-  let assemblyFormat = "`<` $chunk `,` $period `>`";
+  let parameters = (ins "unsigned":$chunk, "unsigned":$period, DefaultValuedParameter<"unsigned", "1">:$rowsPerPhase);
+  let builders = [
+    AttrBuilder<(ins "unsigned":$chunk, "unsigned":$period), [{ return $_get($_ctxt, chunk, period, 1); }]>,
+    AttrBuilder<(ins "::sluice::XorSwizzle":$policy), [{
+      return $_get($_ctxt, policy.chunk, policy.period, policy.rowsPerPhase);
+    }]>,
+  ];
+  let assemblyFormat = "`<` $chunk `,` $period (`,` $rowsPerPhase^)? `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    ::sluice::XorSwizzle getPolicy() const { return {getChunk(), getPeriod(), getRowsPerPhase()}; }
+  }];
 }
 
 //===-- Types -----------------------------------------------------------------------------------===//
@@ -82,19 +92,42 @@ def Sluice_LdsAllocOp : Sluice_Op<"lds_alloc", [MemoryEffects<[MemAlloc]>]> {
   let assemblyFormat = "attr-dict `:` type($tile)";
 }
 
-def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [MemoryEffects<[MemRead, MemWrite]>]> {
+def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copy consecutive rows of global memory into an LDS tile, asynchronously, by the whole workgroup";
   let description = [{
-    Row r of the tile receives row `first_row + r` of the source: the elements at
-    `base + (first_row + r) * row_stride`, or zeros where `first_row + r >= row_limit`. `row_stride` counts
-    elements. All waves execute it together. Nothing may read the tile before an `async_wait` on the token.
+    Row r of the tile receives row `first_row + r` of the source, or zeros where `first_row + r >= row_limit`.
+    Strides count elements. All waves execute it together. Nothing may read the tile before an `async_wait` on
+    the token.
+
+    Row n of the source begins at `base + n * row_stride`. With a gather, the source is cut into pages of
+    `page_rows` rows (at least 1) and row n lies in page `table[n / page_rows]`, which is an unsigned number:
+
+        base + table[n / page_rows] * page_stride + (n % page_rows) * row_stride
+
+    `table` points to numbers of type `page_index`, i32 or i64. `page_divisor`, a power of two, is known to
+    divide both `page_rows` and `first_row`: a wave instruction whose rows divide it stays within a page.
+    `first_row` is not negative in a gather. No entry of the table is read that no row below `row_limit` needs,
+    nor any page.
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
-                       Sluice_LdsTileType:$tile);
+                       Sluice_LdsTileType:$tile, Optional<LLVM_PointerInAddressSpace<1>>:$table,
+                       Optional<I32>:$page_rows, Optional<I64>:$page_stride, OptionalAttr<TypeAttr>:$page_index,
+                       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$page_divisor);
   let results = (outs Sluice_TokenType:$token);
+  let builders = [
+    // A copy of contiguous rows.
+    OpBuilder<(ins "::mlir::Type":$token, "::mlir::Value":$base, "::mlir::Value":$firstRow,
+                   "::mlir::Value":$rowLimit, "::mlir::Value":$rowStride, "::mlir::Value":$tile), [{
+      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, 1);
+    }]>,
+  ];
   let assemblyFormat = [{
-    $base `[` $first_row `]` `limit` $row_limit `stride` $row_stride `into` $tile attr-dict `:` type($tile)
+    $base `[` $first_row `]` `limit` $row_limit `stride` $row_stride
+    (`gather` $table^ `of` $page_index `rows` $page_rows `stride` $page_stride)?
+    `into` $tile attr-dict `:` type($tile)
   }];
+  let extraClassDeclaration = [{ bool isGather() { return bool(getTable()); } }];
+  let hasVerifier = 1;
 }
 
 def Sluice_AsyncWaitOp : Sluice_Op<"async_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -132,6 +165,23 @@ def Sluice_LoadToLdsOp : Sluice_Op<"load_to_lds", [MemoryEffects<[MemRead, MemWr
   let arguments = (ins LLVM_PointerInAddressSpace<8>:$resource, I32:$voffset, Sluice_LdsTileType:$tile,
                        I32:$lds_offset, I32Attr:$bytes);
   let assemblyFormat = "$resource `[` $voffset `]` `into` $tile `[` $lds_offset `]` attr-dict `:` type($tile)";
+}
+
+def Sluice_GatherToLdsOp : Sluice_Op<"gather_to_lds", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "like load_to_lds, with an address of its own for each lane and no range check";
+  let arguments = (ins LLVM_PointerInAddressSpace<1>:$address, Sluice_LdsTileType:$tile, I32:$lds_offset,
+                       I32Attr:$bytes);
+  let assemblyFormat = "$address `into` $tile `[` $lds_offset `]` attr-dict `:` type($tile)";
+}
+
+def Sluice_ZerosOp : Sluice_Op<"zeros", [Pure]> {
+  let summary = "the address of `bytes` zeros in the constant data of the code object, aligned to 16";
+  let description = [{
+    What a lane without a range check reads where there is no row, and a wave where there is no page.
+  }];
+  let arguments = (ins ConfinedAttr<I32Attr, [IntPositive]>:$bytes);
+  let results = (outs LLVM_PointerInAddressSpace<1>:$address);
+  let assemblyFormat = "$bytes attr-dict";
 }
 
 def Sluice_LdsReadOp : Sluice_Op<"lds_read", [MemoryEffects<[MemRead]>]> {

@@ -60,7 +60,7 @@ public:
   /// Records for every wait below `block` the vmcnt it needs, and returns the state at the block's end.
   MarkState run(Block &block, MarkState state) {
     for (Operation &op : block) {
-      if (isa<LoadToLdsOp>(op)) {
+      if (isa<LoadToLdsOp, GatherToLdsOp>(op)) {
         state.issue();
       } else if (isa<AsyncMarkOp>(op)) {
         state.mark();

@@ -5,6 +5,8 @@
 //   lds_read     llvm.load from that range, swizzled, in the tile's scope, noalias with all other tiles
 //   lds_write    llvm.store likewise
 //   load_to_lds  rocdl.raw.ptr.buffer.load.lds into that range, in the tile's scope
+//   gather_to_lds  rocdl.global.load.lds likewise
+//   zeros        the address of one constant array per kernel
 //   barrier      s_waitcnt lgkmcnt(0) ; s_barrier, between fences of wavefront scope
 //
 // The scopes tell the backend which tile a direct-to-LDS load writes, so that it adds no vmcnt(0) before the
@@ -48,6 +50,7 @@ public:
       return kernel.emitError() << "needs " << arenaBytes << " bytes of LDS; " << chip.name << " has "
                                 << chip.ldsBytes;
     if (arenaBytes != 0) createArena();
+    createZeros();
     SmallVector<Operation *> dead;
     kernel.walk([&](Operation *op) {
       OpBuilder builder(op);
@@ -57,6 +60,10 @@ public:
         lower(builder, write);
       else if (auto load = dyn_cast<LoadToLdsOp>(op))
         lower(builder, load);
+      else if (auto gather = dyn_cast<GatherToLdsOp>(op))
+        lower(builder, gather);
+      else if (auto zeros = dyn_cast<ZerosOp>(op))
+        lower(builder, zeros);
       else if (auto barrier = dyn_cast<BarrierOp>(op))
         lower(builder, barrier);
       else
@@ -89,6 +96,23 @@ private:
     arena = LLVM::GlobalOp::create(builder, kernel.getLoc(), type, /*isConstant=*/false,
                                    LLVM::Linkage::Internal, (kernel.getName() + "_lds").str(), Attribute(),
                                    tileAlignment, ldsAddressSpace);
+  }
+
+  /// One array of zeros that is as long as any op of the kernel asks for.
+  void createZeros() {
+    unsigned bytes = 0;
+    kernel.walk([&](ZerosOp op) { bytes = std::max<unsigned>(bytes, op.getBytes()); });
+    if (bytes == 0) return;
+    OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+    auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), bytes);
+    zeros =
+        LLVM::GlobalOp::create(builder, kernel.getLoc(), type, /*isConstant=*/true, LLVM::Linkage::Internal,
+                               (kernel.getName() + "_zeros").str(), Attribute(), /*alignment=*/16,
+                               /*addrSpace=*/1);
+    Block *block = builder.createBlock(&zeros.getInitializerRegion());
+    builder.setInsertionPointToStart(block);
+    Value zero = LLVM::ZeroOp::create(builder, kernel.getLoc(), type);
+    LLVM::ReturnOp::create(builder, kernel.getLoc(), zero);
   }
 
   ArrayAttr scopeOf(OpBuilder &builder, Value tile) { return builder.getArrayAttr({places[tile].scope}); }
@@ -159,6 +183,18 @@ private:
     if (ArrayAttr others = otherScopes(builder, op.getTile())) load.setNoaliasScopesAttr(others);
   }
 
+  void lower(OpBuilder &builder, GatherToLdsOp op) {
+    auto load = ROCDL::GlobalLoadLDSOp::create(
+        builder, op.getLoc(), op.getAddress(), pointer(builder, op.getLoc(), op.getTile(), op.getLdsOffset()),
+        /*size=*/op.getBytes(), /*offset=*/0, /*aux=*/0, ArrayAttr(), ArrayAttr(), ArrayAttr());
+    load.setAliasScopesAttr(scopeOf(builder, op.getTile()));
+    if (ArrayAttr others = otherScopes(builder, op.getTile())) load.setNoaliasScopesAttr(others);
+  }
+
+  void lower(OpBuilder &builder, ZerosOp op) {
+    op.replaceAllUsesWith(LLVM::AddressOfOp::create(builder, op.getLoc(), zeros).getResult());
+  }
+
   void lower(OpBuilder &builder, BarrierOp barrier) {
     Location loc = barrier.getLoc();
     auto fence = [&] { LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "wavefront"); };
@@ -170,7 +206,7 @@ private:
 
   gpu::GPUModuleOp module;
   gpu::GPUFuncOp kernel;
-  LLVM::GlobalOp arena;
+  LLVM::GlobalOp arena, zeros;
   unsigned arenaBytes = 0;
   llvm::MapVector<Value, TilePlace> places;
 };

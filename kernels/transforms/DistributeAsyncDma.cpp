@@ -12,8 +12,23 @@
 //
 // The descriptor is rebuilt in scalar registers for the rows of every instruction from a 64-bit base. Caches
 // of any size are addressed without wrapping, and the range check zero-fills rows at or past the limit. When
-// an instruction moves several rows, the lane offset of the last one must fit in 32 bits: the runtime refuses
-// larger strides.
+// an instruction moves several rows, the lane offset of the last one must fit in 32 bits and not be negative:
+// the runtime refuses other strides.
+//
+// In a gather, (page, row in page) are the two digits of a row number in base page_rows. Two divisions per
+// copy find those of the wave's first row and of the step between batches; from then on digits are added with
+// carry, all in scalar registers. The page's number comes by scalar memory: the result of a vector load would
+// be waited for with vmcnt, which completes in order and so waits for every copy in flight.
+//
+//   one page per instruction        a descriptor as above, with base + page * page_stride + ...
+//   several pages per instruction   gather_to_lds: 64-bit addresses; each lane picks that of its row. There
+//   is
+//                                   no range check: rows at or past the limit are read from zeros in the
+//                                   code object's constant data.
+//
+// Either way it is one vector-memory instruction per batch, whatever the limit is, so that marks stay exact,
+// and what reads zeros is ordered like every other copy. A row at or past the limit has no page: its table
+// entry is looked up in the zeros as well.
 //
 // A copy that cannot be distributed is an error that names the tile, the widths tried and the reason.
 //
@@ -40,68 +55,244 @@ constexpr int32_t rawBufferFlags = 0x00027000;
 constexpr unsigned loadsBetweenSchedulingBarriers = 4;
 constexpr int32_t letAllButScalarAndMemoryCross = 0x2 | 0x8 | 0x80 | 0x100 | 0x200 | 0x400;
 
-void distribute(AsyncDmaOp copy, const NestedLayout &layout) {
-  ImplicitLocOpBuilder b(copy.getLoc(), copy);
-  LdsTileType tile = copy.getTile().getType();
-  auto i32 = [&](int64_t value) -> Value { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); };
-  auto i64 = [&](int64_t value) -> Value { return arith::ConstantOp::create(b, b.getI64IntegerAttr(value)); };
-  auto globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
-  auto resourcePointer = LLVM::LLVMPointerType::get(b.getContext(), 8);
-  auto advance = [&](Value pointer, Value bytes) -> Value {
-    return LLVM::GEPOp::create(b, globalPointer, b.getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{bytes});
+// Table entries that are looked up before the loads that need them: they share a wait for scalar memory, and
+// occupy scalar registers.
+constexpr unsigned lookupsAhead = 8;
+
+/// Short spellings for what copies compute.
+class CopyBuilder : public ImplicitLocOpBuilder {
+public:
+  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
+
+  Value i32(int64_t value) { return arith::ConstantOp::create(*this, getI32IntegerAttr(value)); }
+  Value i64(int64_t value) { return arith::ConstantOp::create(*this, getI64IntegerAttr(value)); }
+  Value add(Value a, Value b) { return arith::AddIOp::create(*this, a, b); }
+  Value sub(Value a, Value b) { return arith::SubIOp::create(*this, a, b); }
+  Value mul(Value a, Value b) { return arith::MulIOp::create(*this, a, b); }
+  Value divide(Value a, Value b) { return arith::DivUIOp::create(*this, a, b); }
+  Value remainder(Value a, Value b) { return arith::RemUIOp::create(*this, a, b); }
+  Value signExtend(Value a) { return arith::ExtSIOp::create(*this, getI64Type(), a); }
+  Value zeroExtend(Value a) { return arith::ExtUIOp::create(*this, getI64Type(), a); }
+  Value positive(Value a) { return arith::CmpIOp::create(*this, arith::CmpIPredicate::sgt, a, i32(0)); }
+  Value select(Value condition, Value yes, Value no) {
+    return arith::SelectOp::create(*this, condition, yes, no);
+  }
+  Value waveUniform(Value a) { return ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
+  Value advance(Value pointer, Value bytes) {
+    return LLVM::GEPOp::create(*this, pointer.getType(), getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{bytes});
+  }
+};
+
+/// Where the rows of the source are: wave-uniform row numbers and what follows from them.
+class SourceRows {
+public:
+  /// A row, and how far it is known already: its address, or its digits in base page_rows.
+  struct Row {
+    Value number;
+    Value pointer;
+    Value page, rowInPage;
+    Value pageIndex; // the table's entry
   };
 
-  Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-  Value lane = arith::AndIOp::create(b, thread, i32(63));
-  Value wave = ROCDL::ReadfirstlaneOp::create(b, b.getI32Type(), arith::ShRUIOp::create(b, thread, i32(6)));
-
-  // The part of a row's place that depends on the lane.
-  Value laneRow = arith::DivUIOp::create(b, lane, i32(layout.threadColumns));
-  Value laneColumn = arith::MulIOp::create(b, arith::RemUIOp::create(b, lane, i32(layout.threadColumns)),
-                                           i32(layout.elementColumns));
-
-  Value strideBytes = arith::MulIOp::create(b, copy.getRowStride(), i64(tile.getElementBytes()));
-  Value waveRow = arith::MulIOp::create(b, wave, i32(layout.threadRows)); // within the rows of one batch
-  Value row = arith::AddIOp::create(b, copy.getFirstRow(), waveRow);
-  Value pointer = advance(
-      copy.getBase(), arith::MulIOp::create(b, arith::ExtSIOp::create(b, b.getI64Type(), row), strideBytes));
-  unsigned batchRows = layout.threadRows * layout.subgroups;
-  Value batchBytes = arith::MulIOp::create(b, strideBytes, i64(batchRows));
-
-  for (unsigned batch = 0; batch < layout.batches; ++batch) {
-    if (batch % loadsBetweenSchedulingBarriers == 0)
-      ROCDL::SchedBarrier::create(b, letAllButScalarAndMemoryCross);
-    if (batch != 0) {
-      row = arith::AddIOp::create(b, row, i32(batchRows));
-      pointer = advance(pointer, batchBytes);
-    }
-    // Extent: rowBytes for the last row below the limit, one stride for each one before it.
-    Value remaining = arith::SubIOp::create(b, copy.getRowLimit(), row);
-    Value valid = arith::MinSIOp::create(b, remaining, i32(layout.threadRows));
-    Value anyValid = arith::CmpIOp::create(b, arith::CmpIPredicate::sgt, remaining, i32(0));
-    Value extent = i64(tile.getRowBytes());
-    if (layout.threadRows > 1) {
-      Value rowsBefore = arith::ExtSIOp::create(b, b.getI64Type(), arith::SubIOp::create(b, valid, i32(1)));
-      extent = arith::AddIOp::create(b, arith::MulIOp::create(b, rowsBefore, strideBytes), extent);
-    }
-    extent = arith::SelectOp::create(b, anyValid, extent, i64(0));
-    Value stride = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
-    Value resource =
-        ROCDL::MakeBufferRsrcOp::create(b, resourcePointer, pointer, stride, extent, i32(rawBufferFlags));
-
-    Value tileRow =
-        arith::AddIOp::create(b, arith::AddIOp::create(b, waveRow, laneRow), i32(batch * batchRows));
-    Value column = swizzleColumn(b, b.getLoc(), tile, tileRow, laneColumn);
-    Value voffset = arith::MulIOp::create(b, column, i32(tile.getElementBytes()));
-    if (layout.threadRows > 1) {
-      Value stride32 = arith::TruncIOp::create(b, b.getI32Type(), strideBytes);
-      voffset = arith::AddIOp::create(b, voffset, arith::MulIOp::create(b, laneRow, stride32));
-    }
-    Value ldsOffset = arith::AddIOp::create(b, arith::MulIOp::create(b, wave, i32(layout.instructionBytes())),
-                                            i32(batch * batchRows * tile.getRowBytes()));
-    LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset, layout.elementBytes);
+  SourceRows(CopyBuilder &b, AsyncDmaOp copy)
+      : b(b), copy(copy), elementBytes(copy.getTile().getType().getElementBytes()) {
+    strideBytes = b.mul(copy.getRowStride(), b.i64(elementBytes));
+    if (copy.isGather()) pageBytes = b.mul(copy.getPageStride(), b.i64(elementBytes));
   }
-}
+
+  Value rowStrideBytes() const { return strideBytes; }
+
+  /// The number of rows from this one on below the limit. Right modulo 2^32 even if the row number
+  /// overflowed.
+  Value remaining(const Row &row) { return b.sub(copy.getRowLimit(), row.number); }
+
+  Row first(Value number) {
+    if (!copy.isGather())
+      return {number, b.advance(copy.getBase(), b.mul(b.signExtend(number), strideBytes)), {}, {}, {}};
+    Value page = b.waveUniform(b.divide(number, copy.getPageRows()));
+    return {number, {}, page, b.sub(number, b.mul(page, copy.getPageRows())), {}};
+  }
+
+  /// The row `count` rows further on. For a gather the digits of `count` must be known: see `step`.
+  struct Step {
+    unsigned count;
+    Value bytes;             // contiguous
+    Value pages, rowsInPage; // gather
+  };
+  Step step(unsigned count) {
+    if (!copy.isGather()) return {count, b.mul(strideBytes, b.i64(count)), {}, {}};
+    // One row is no whole page unless pages have one row, and then the carry makes it one.
+    if (count == 1) return {count, {}, b.i32(0), b.i32(1)};
+    Value pages = b.waveUniform(b.divide(b.i32(count), copy.getPageRows()));
+    return {count, {}, pages, b.sub(b.i32(count), b.mul(pages, copy.getPageRows()))};
+  }
+  Row after(const Row &row, const Step &step) {
+    Value number = b.add(row.number, b.i32(step.count));
+    if (!copy.isGather()) return {number, b.advance(row.pointer, step.bytes), {}, {}, {}};
+    Value sum = b.add(row.rowInPage, step.rowsInPage);
+    Value carry = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, sum, copy.getPageRows());
+    Value page = b.add(b.add(row.page, step.pages), arith::ExtUIOp::create(b, b.getI32Type(), carry));
+    return {number, {}, page, b.select(carry, b.sub(sum, copy.getPageRows()), sum), {}};
+  }
+
+  /// Reads the table's entry of a row, or a zero for a row at or past the limit.
+  void lookUp(Row &row) {
+    Type index = *copy.getPageIndex();
+    unsigned bytes = index.getIntOrFloatBitWidth() / 8;
+    Value entry = b.advance(copy.getTable(), b.mul(b.zeroExtend(row.page), b.i64(bytes)));
+    Value none = ZerosOp::create(b, copy.getBase().getType(), bytes);
+    Value place = b.select(b.positive(remaining(row)), entry, none);
+    // The constant address space is what makes it a scalar load.
+    auto constant = LLVM::LLVMPointerType::get(b.getContext(), 4);
+    row.pageIndex = LLVM::LoadOp::create(b, index, LLVM::AddrSpaceCastOp::create(b, constant, place),
+                                         /*alignment=*/bytes);
+    if (bytes == 4) row.pageIndex = b.zeroExtend(row.pageIndex);
+  }
+
+  /// The address of a row; of a gather, after `lookUp`.
+  Value pointer(const Row &row) {
+    if (!copy.isGather()) return row.pointer;
+    Value page = b.advance(copy.getBase(), b.mul(row.pageIndex, pageBytes));
+    return b.advance(page, b.mul(b.zeroExtend(row.rowInPage), strideBytes));
+  }
+
+private:
+  CopyBuilder &b;
+  AsyncDmaOp copy;
+  unsigned elementBytes;
+  Value strideBytes, pageBytes;
+};
+
+class CopyDistributor {
+public:
+  CopyDistributor(AsyncDmaOp copy, const NestedLayout &layout)
+      : b(copy.getLoc(), copy), copy(copy), layout(layout), tile(copy.getTile().getType()),
+        rowsOfWave(layout.waveTile().rows), rowsOfBatch(layout.batchTile().rows) {}
+
+  void run() {
+    locateLane();
+    SourceRows source(b, copy);
+    bool severalPages = copy.isGather() && copy.getPageDivisor() % rowsOfWave != 0;
+    unsigned lookups = !copy.isGather() ? 0 : severalPages ? rowsOfWave : 1; // per batch row
+    unsigned group = lookups == 0 ? 1 : std::max(lookupsAhead / lookups, 1u);
+    SourceRows::Step nextBatch = source.step(rowsOfBatch);
+    SourceRows::Row row = source.first(b.add(copy.getFirstRow(), waveRow));
+    for (unsigned first = 0; first < layout.batch.rows; first += group) {
+      unsigned end = std::min(first + group, layout.batch.rows);
+      SmallVector<SmallVector<SourceRows::Row>> rows; // by batch row; of an instruction, if it needs several
+      for (unsigned batchRow = first; batchRow < end; ++batchRow) {
+        if (batchRow != 0) row = source.after(row, nextBatch);
+        rows.push_back({row});
+        for (unsigned n = 1; n < lookups; ++n)
+          rows.back().push_back(source.after(rows.back().back(), source.step(1)));
+        if (copy.isGather())
+          for (SourceRows::Row &one : rows.back())
+            source.lookUp(one);
+      }
+      for (unsigned batchRow = first; batchRow < end; ++batchRow) {
+        if (severalPages)
+          gather(source, rows[batchRow - first], batchRow);
+        else
+          load(source, rows[batchRow - first].front(), batchRow);
+      }
+    }
+  }
+
+private:
+  void locateLane() {
+    Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+    Value lane = arith::AndIOp::create(b, thread, b.i32(63));
+    Value wave = b.waveUniform(arith::ShRUIOp::create(b, thread, b.i32(6)));
+    laneRow = b.divide(lane, b.i32(layout.thread.columns));
+    laneColumn = b.mul(b.remainder(lane, b.i32(layout.thread.columns)), b.i32(layout.element.columns));
+    Value waveOfRows = wave;
+    waveColumn = b.i32(0);
+    if (layout.subgroup.columns != 1) {
+      waveOfRows = b.divide(wave, b.i32(layout.subgroup.columns));
+      waveColumn = b.mul(b.remainder(wave, b.i32(layout.subgroup.columns)), b.i32(layout.waveTile().columns));
+    }
+    waveRow = b.mul(waveOfRows, b.i32(rowsOfWave)); // within the rows of one batch
+  }
+
+  /// Bytes from the start of a row to the column this lane loads for its cell of LDS.
+  Value columnOffset(unsigned batchRow, unsigned batchColumn) {
+    Value tileRow = b.add(b.add(waveRow, laneRow), b.i32(batchRow * rowsOfBatch));
+    Value cell = b.add(b.add(waveColumn, laneColumn), b.i32(batchColumn * layout.batchTile().columns));
+    return b.mul(swizzleColumn(b, b.getLoc(), tile, tileRow, cell), b.i32(tile.getElementBytes()));
+  }
+
+  /// Where in the tile the wave's instruction writes, in bytes.
+  Value ldsOffset(unsigned batchRow, unsigned batchColumn) {
+    Value ofWave =
+        b.add(b.mul(waveRow, b.i32(tile.getRowBytes())), b.mul(waveColumn, b.i32(tile.getElementBytes())));
+    return b.add(ofWave, b.i32(batchRow * rowsOfBatch * tile.getRowBytes() +
+                               batchColumn * layout.batchTile().columns * tile.getElementBytes()));
+  }
+
+  void separateLoads() {
+    if (loads++ % loadsBetweenSchedulingBarriers == 0)
+      ROCDL::SchedBarrier::create(b, letAllButScalarAndMemoryCross);
+  }
+
+  /// Loads of the rows from `row` on, which are one stride apart, through a descriptor of their own.
+  void load(SourceRows &source, const SourceRows::Row &row, unsigned batchRow) {
+    Value resource;
+    for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
+      separateLoads();
+      if (!resource) resource = descriptor(source, row);
+      Value voffset = columnOffset(batchRow, batchColumn);
+      if (rowsOfWave > 1) {
+        Value stride = arith::TruncIOp::create(b, b.getI32Type(), source.rowStrideBytes());
+        voffset = b.add(voffset, b.mul(laneRow, stride));
+      }
+      LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
+                          layout.elementBytes);
+    }
+  }
+
+  Value descriptor(SourceRows &source, const SourceRows::Row &row) {
+    // Extent: rowBytes for the last row below the limit, one stride for each one before it.
+    Value remaining = source.remaining(row);
+    Value extent = b.i64(tile.getRowBytes());
+    if (rowsOfWave > 1) {
+      Value valid = arith::MinSIOp::create(b, remaining, b.i32(rowsOfWave));
+      Value rowsBefore = b.signExtend(b.sub(valid, b.i32(1)));
+      extent = b.add(b.mul(rowsBefore, source.rowStrideBytes()), extent);
+    }
+    extent = b.select(b.positive(remaining), extent, b.i64(0));
+    Value stride = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
+    auto resourcePointer = LLVM::LLVMPointerType::get(b.getContext(), 8);
+    return ROCDL::MakeBufferRsrcOp::create(b, resourcePointer, source.pointer(row), stride, extent,
+                                           b.i32(rawBufferFlags));
+  }
+
+  /// One load of rows that may all lie in different pages. Such rows are whole: there is one batch column.
+  void gather(SourceRows &source, ArrayRef<SourceRows::Row> rows, unsigned batchRow) {
+    separateLoads();
+    Value zeros = ZerosOp::create(b, copy.getBase().getType(), tile.getRowBytes());
+    Value ofLane;
+    for (auto [n, row] : llvm::enumerate(rows)) {
+      Value pointer = b.select(b.positive(source.remaining(row)), source.pointer(row), zeros);
+      if (!ofLane) {
+        ofLane = pointer;
+        continue;
+      }
+      Value mine = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, laneRow, b.i32(n));
+      ofLane = b.select(mine, pointer, ofLane);
+    }
+    Value address = b.advance(ofLane, b.zeroExtend(columnOffset(batchRow, 0)));
+    GatherToLdsOp::create(b, address, copy.getTile(), ldsOffset(batchRow, 0), layout.elementBytes);
+  }
+
+  CopyBuilder b;
+  AsyncDmaOp copy;
+  NestedLayout layout;
+  LdsTileType tile;
+  unsigned rowsOfWave, rowsOfBatch; // rows of one instruction; of one instruction of all waves
+  unsigned loads = 0;
+  Value laneRow, laneColumn; // the lane's place in its wave's instruction
+  Value waveRow, waveColumn; // the wave's place in a batch
+};
 
 struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaPass> {
   using DistributeAsyncDmaBase::DistributeAsyncDmaBase;
@@ -135,7 +326,7 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
       layouts.push_back(*layout);
     }
     for (auto [copy, layout] : llvm::zip_equal(copies, layouts))
-      distribute(copy, layout);
+      CopyDistributor(copy, layout).run();
     lowerUnpipelinedWaits(kernel);
     for (AsyncDmaOp copy : copies)
       copy.erase();

@@ -3,46 +3,72 @@
 #include "transforms/NestedLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/raw_ostream.h"
+
+#include <numeric>
 
 using namespace mlir;
 
 namespace sluice {
 
+namespace {
+
+// Every lane of a direct-to-LDS load gets a dword of LDS, however little it loads.
+constexpr unsigned ldsBytesPerLane = 4;
+
+/// The layout with loads of `width` bytes per lane, or why there is none.
+FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned waves, unsigned waveSize,
+                                      std::string &reason) {
+  auto fail = [&](const llvm::Twine &why) {
+    reason = why.str();
+    return failure();
+  };
+  unsigned rows = tile.getRows(), rowBytes = tile.getRowBytes(), chunk = tile.getSwizzle().getChunk();
+  if (width < ldsBytesPerLane)
+    return fail("a lane fills " + llvm::Twine(ldsBytesPerLane) + " bytes of LDS, so rows would have gaps");
+  if (width % tile.getElementBytes() != 0)
+    return fail("not a whole number of elements of " + llvm::Twine(tile.getElementBytes()) + " bytes");
+  if (rowBytes % width != 0) return fail("does not divide a row of " + llvm::Twine(rowBytes) + " bytes");
+
+  NestedLayout layout{};
+  layout.elementBytes = width;
+  layout.element = {1, width / tile.getElementBytes()};
+  if (chunk % layout.element.columns != 0)
+    return fail("does not divide a swizzle chunk of " + llvm::Twine(chunk * tile.getElementBytes()) +
+                " bytes");
+
+  unsigned pieces = rowBytes / width; // of a row
+  layout.thread.columns = std::min(pieces, waveSize);
+  layout.thread.rows = waveSize / layout.thread.columns;
+  if (waveSize % layout.thread.columns != 0 || pieces % layout.thread.columns != 0)
+    return fail("a row of " + llvm::Twine(pieces) +
+                " pieces is neither a divisor nor a multiple of a wave of " + llvm::Twine(waveSize));
+  if (rows % layout.thread.rows != 0)
+    return fail(llvm::Twine(layout.thread.rows) + " rows per instruction do not divide " + llvm::Twine(rows) +
+                " rows");
+
+  NestedLayout::Pair parts{rows / layout.thread.rows, pieces / layout.thread.columns};
+  layout.subgroup.rows = std::gcd(waves, parts.rows);
+  layout.subgroup.columns = std::gcd(waves / layout.subgroup.rows, parts.columns);
+  if (layout.subgroup.rows * layout.subgroup.columns != waves)
+    return fail(llvm::Twine(waves) + " waves do not divide " + llvm::Twine(parts.rows) + "x" +
+                llvm::Twine(parts.columns) + " instructions");
+  layout.batch = {parts.rows / layout.subgroup.rows, parts.columns / layout.subgroup.columns};
+  return layout;
+}
+
+} // namespace
+
 FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, const Chip &chip,
                                             std::string &reason) {
-  llvm::raw_string_ostream why(reason);
-  unsigned swizzleChunk = tile.getSwizzle().getChunk();
+  reason.clear();
   for (unsigned width : llvm::reverse(chip.directToLdsBytes)) {
-    auto skip = [&](const llvm::Twine &text) {
-      why << (reason.empty() ? "" : "; ") << width << " bytes: " << text;
-    };
-    if (width % tile.getElementBytes() != 0) {
-      skip("not a whole number of elements");
-      continue;
+    std::string why;
+    FailureOr<NestedLayout> layout = layoutOfWidth(width, tile, waves, chip.waveSize, why);
+    if (succeeded(layout)) {
+      reason.clear();
+      return layout;
     }
-    unsigned columns = width / tile.getElementBytes();
-    if (tile.getColumns() % columns != 0 || (swizzleChunk != 0 && swizzleChunk % columns != 0)) {
-      skip("does not divide the row or the swizzle chunk");
-      continue;
-    }
-    unsigned units = tile.getColumns() / columns;
-    unsigned threadColumns = std::min(units, chip.waveSize);
-    // Rows longer than a wave's reach would need several instructions per row: no kernel has them.
-    if (units > chip.waveSize || chip.waveSize % threadColumns != 0) {
-      skip("a row of " + llvm::Twine(units) + " pieces does not divide a wave of " +
-           llvm::Twine(chip.waveSize));
-      continue;
-    }
-    unsigned threadRows = chip.waveSize / threadColumns;
-    if (tile.getRows() % (threadRows * waves) != 0) {
-      skip(llvm::Twine(waves) + " waves of " + llvm::Twine(threadRows) + " rows do not divide " +
-           llvm::Twine(tile.getRows()) + " rows");
-      continue;
-    }
-    reason.clear();
-    return NestedLayout{columns,    width, threadColumns,
-                        threadRows, waves, tile.getRows() / (threadRows * waves)};
+    reason += (reason.empty() ? "" : "; ") + std::to_string(width) + " bytes: " + why;
   }
   return failure();
 }

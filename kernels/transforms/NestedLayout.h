@@ -5,12 +5,16 @@
 //
 //   element   columns one lane moves in one instruction
 //   thread    lanes of a wave, filled from the innermost dimension outward
-//   subgroup  waves of the workgroup, over consecutive groups of rows
+//   outer     always one
+//   subgroup  waves of the workgroup, filled from the outermost dimension inward
 //   batch     what remains: the instructions each wave issues
 //
-// so that row = (batch * waves + wave) * threadRows + lane / threadColumns. Waves lie inside the batch: the
-// rows of one wave then share their swizzle phase wherever the tile allows it, and one address register
-// serves all its loads.
+// so that in each dimension place = ((batch * subgroup + wave) * thread + lane) * element. Waves lie inside
+// the batch: the rows of one wave then share their swizzle phase wherever the tile allows it, and one address
+// register serves all its loads.
+//
+// What a wave instruction writes is contiguous in LDS. Its lanes therefore fill either a part of one row or
+// several whole rows.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -21,18 +25,37 @@
 namespace sluice {
 
 struct NestedLayout {
-  unsigned elementColumns; // columns per lane
-  unsigned elementBytes;   // bytes per lane
-  unsigned threadColumns;  // lanes along a row
-  unsigned threadRows;     // rows per wave instruction
-  unsigned subgroups;      // waves
-  unsigned batches;        // instructions per wave
+  /// Rows and columns: of a place in the tile, or counts of a level in each dimension.
+  struct Pair {
+    unsigned rows, columns;
+    bool operator==(const Pair &) const = default;
+  };
 
-  unsigned instructionBytes() const { return threadColumns * threadRows * elementBytes; }
+  Pair element;          // {1, columns per lane}
+  Pair thread;           // lanes
+  Pair subgroup;         // waves
+  Pair batch;            // instructions of a wave
+  unsigned elementBytes; // bytes per lane and instruction
+
+  static constexpr Pair outer{1, 1};
+
+  unsigned instructions() const { return batch.rows * batch.columns; } // per wave
+  Pair waveTile() const { return {thread.rows * element.rows, thread.columns * element.columns}; }
+  Pair batchTile() const { return {subgroup.rows * waveTile().rows, subgroup.columns * waveTile().columns}; }
+
+  /// The first element that a lane of a wave moves in an instruction.
+  Pair place(unsigned instruction, unsigned wave, unsigned lane) const {
+    return {(instruction / batch.columns * subgroup.rows + wave / subgroup.columns) * waveTile().rows +
+                lane / thread.columns * element.rows,
+            (instruction % batch.columns * subgroup.columns + wave % subgroup.columns) * waveTile().columns +
+                lane % thread.columns * element.columns};
+  }
+
+  bool operator==(const NestedLayout &) const = default;
 };
 
-/// The layout of a copy of `tile` by `waves` waves on `chip`. On failure `reason` names the extent, the
-/// widths tried and the rule that is broken.
+/// The layout of a copy of `tile` by `waves` waves on `chip`, with the widest loads that can do it. On
+/// failure `reason` says for each width of the chip, the widest first, which extent breaks which rule.
 mlir::FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, const Chip &chip,
                                                   std::string &reason);
 

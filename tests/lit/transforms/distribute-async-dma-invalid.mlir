@@ -5,7 +5,7 @@ gpu.module @m {
   gpu.func @rows_do_not_divide(%base: !llvm.ptr<1>, %n: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
     %tile = sluice.lds_alloc : !tile
-    // expected-error@+1 {{cannot distribute '!sluice.lds_tile<12x128xf16>' over 8 waves: 4 bytes: 8 waves of 1 rows do not divide 12 rows; 2 bytes: a row of 128 pieces does not divide a wave of 64; 1 bytes: not a whole number of elements}}
+    // expected-error@+1 {{cannot distribute '!sluice.lds_tile<12x128xf16>' over 8 waves: 4 bytes: 8 waves do not divide 12x1 instructions; 2 bytes: a lane fills 4 bytes of LDS, so rows would have gaps; 1 bytes: a lane fills 4 bytes of LDS, so rows would have gaps}}
     %token = sluice.async_dma %base[%n] limit %n stride %stride into %tile : !tile
     gpu.return
   }
