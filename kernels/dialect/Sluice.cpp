@@ -154,6 +154,21 @@ LogicalResult AsyncDmaOp::verify() {
   return success();
 }
 
+/// Only an allocation has bytes that can be given away.
+static LogicalResult verifyLiveMark(Operation *op, Value tile) {
+  if (!tile.getDefiningOp<LdsAllocOp>())
+    return op->emitOpError() << "marks a tile that is not the result of a sluice.lds_alloc";
+  return success();
+}
+
+LogicalResult LiveInOp::verify() {
+  return verifyLiveMark(*this, getTile());
+}
+
+LogicalResult LiveOutOp::verify() {
+  return verifyLiveMark(*this, getTile());
+}
+
 LogicalResult LdsReadOp::verify() {
   return verifyAccess(*this, "reads", getTile().getType(), cast<VectorType>(getValue().getType()));
 }

@@ -88,8 +88,35 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
 
 def Sluice_LdsAllocOp : Sluice_Op<"lds_alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "LDS for one tile, undefined until written";
+  let description = [{
+    `offset` is the tile's place in the kernel's LDS, in bytes, once `reuse-lds` has decided it. Tiles that
+    are never live at the same time may overlap.
+  }];
+  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$offset);
   let results = (outs Sluice_LdsTileType:$tile);
   let assemblyFormat = "attr-dict `:` type($tile)";
+  let builders = [OpBuilder<(ins "LdsTileType":$tile), [{ build($_builder, $_state, tile, IntegerAttr()); }]>];
+}
+
+class Sluice_LiveMarkOp<string mnemonic> : Sluice_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = (ins Sluice_LdsTileType:$tile);
+  let assemblyFormat = "$tile attr-dict `:` type($tile)";
+  let hasVerifier = 1;
+}
+
+def Sluice_LiveInOp : Sluice_LiveMarkOp<"live_in"> {
+  let summary = "from here on the tile's bytes are its own";
+  let description = [{
+    Begins a live range: stands before the first write. Where the tile is live on some of the paths that come
+    here, it stays so.
+  }];
+}
+
+def Sluice_LiveOutOp : Sluice_LiveMarkOp<"live_out"> {
+  let summary = "from here on the tile's bytes may belong to another";
+  let description = [{
+    Ends a live range: stands after the last read, and after the wait for every copy into the tile.
+  }];
 }
 
 def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {

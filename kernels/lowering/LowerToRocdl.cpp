@@ -1,8 +1,8 @@
 //===- LowerToRocdl.cpp - LDS tiles and barriers to LLVM and ROCDL operations
 //-----------------------------===//
 //
-//   lds_alloc    a byte range of one LDS array per kernel, and an alias scope
-//   lds_read     llvm.load from that range, swizzled, in the tile's scope, noalias with all other tiles
+//   lds_alloc    a byte range of one LDS array per kernel, at its offset if it has one, and an alias scope
+//   lds_read     llvm.load from that range, swizzled, in the tile's scope, noalias with all disjoint tiles
 //   lds_write    llvm.store likewise
 //   load_to_lds  rocdl.raw.ptr.buffer.load.lds into that range, in the tile's scope
 //   gather_to_lds  rocdl.global.load.lds likewise
@@ -10,8 +10,9 @@
 //   barrier      s_waitcnt lgkmcnt(0) ; s_barrier, between fences of wavefront scope
 //
 // The scopes tell the backend which tile a direct-to-LDS load writes, so that it adds no vmcnt(0) before the
-// read of another. They are true because every tile has a static address of its own. A read is never noalias
-// with its own tile: if a wait of ours were missing, the backend would still put one there.
+// read of another. They are true because every tile has a static address. A read is never noalias with its
+// own tile, nor with one that shares bytes with it: if a wait of ours were missing, the backend would still
+// put one there.
 //
 // The barrier is a raw s_barrier: a workgroup fence would drain the copies in flight with vmcnt(0). LDS reads
 // complete before it (lgkmcnt), because behind it another wave may overwrite what they read.
@@ -45,7 +46,7 @@ public:
   KernelLowering(gpu::GPUModuleOp module, gpu::GPUFuncOp kernel) : module(module), kernel(kernel) {}
 
   LogicalResult run(const Chip &chip) {
-    placeTiles();
+    if (failed(placeTiles())) return failure();
     if (arenaBytes > chip.ldsBytes)
       return kernel.emitError() << "needs " << arenaBytes << " bytes of LDS; " << chip.name << " has "
                                 << chip.ldsBytes;
@@ -66,7 +67,7 @@ public:
         lower(builder, zeros);
       else if (auto barrier = dyn_cast<BarrierOp>(op))
         lower(builder, barrier);
-      else
+      else if (!isa<LiveInOp, LiveOutOp>(op))
         return;
       dead.push_back(op);
     });
@@ -78,16 +79,27 @@ public:
   }
 
 private:
-  void placeTiles() {
+  /// Where reuse-lds has put them, or one after the other.
+  LogicalResult placeTiles() {
     MLIRContext *context = kernel.getContext();
     auto domain =
         LLVM::AliasScopeDomainAttr::get(context, StringAttr::get(context, kernel.getName() + ".lds"));
+    unsigned decided = 0;
     kernel.walk([&](LdsAllocOp alloc) {
-      unsigned offset = llvm::alignTo(arenaBytes, tileAlignment);
+      decided += alloc.getOffset().has_value();
+      unsigned offset = alloc.getOffset().value_or(llvm::alignTo(arenaBytes, tileAlignment));
       auto scope = LLVM::AliasScopeAttr::get(domain);
       places[alloc.getTile()] = {offset, scope};
-      arenaBytes = offset + alloc.getTile().getType().getBytes();
+      arenaBytes = std::max(arenaBytes, offset + alloc.getTile().getType().getBytes());
     });
+    if (decided != 0 && decided != places.size())
+      return kernel.emitError() << "has an offset for " << decided << " of " << places.size()
+                                << " LDS tiles; all or none must have one";
+    for (auto &[tile, place] : places)
+      if (place.offset % tileAlignment != 0)
+        return tile.getDefiningOp()->emitError()
+               << "offset " << place.offset << " is not a multiple of " << tileAlignment;
+    return success();
   }
 
   void createArena() {
@@ -116,10 +128,13 @@ private:
   }
 
   ArrayAttr scopeOf(OpBuilder &builder, Value tile) { return builder.getArrayAttr({places[tile].scope}); }
-  ArrayAttr otherScopes(OpBuilder &builder, Value tile) {
+  unsigned endOf(Value tile) const {
+    return places.lookup(tile).offset + cast<LdsTileType>(tile.getType()).getBytes();
+  }
+  ArrayAttr disjointScopes(OpBuilder &builder, Value tile) {
     SmallVector<Attribute> scopes;
     for (auto &[other, place] : places)
-      if (other != tile) scopes.push_back(place.scope);
+      if (place.offset >= endOf(tile) || endOf(other) <= places[tile].offset) scopes.push_back(place.scope);
     return scopes.empty() ? ArrayAttr() : builder.getArrayAttr(scopes);
   }
 
@@ -156,7 +171,7 @@ private:
     auto load = LLVM::LoadOp::create(builder, loc, read.getValue().getType(), place,
                                      /*alignment=*/bytesOf(read.getValue()));
     load.setAliasScopesAttr(scopeOf(builder, read.getTile()));
-    if (ArrayAttr others = otherScopes(builder, read.getTile())) load.setNoaliasScopesAttr(others);
+    if (ArrayAttr disjoint = disjointScopes(builder, read.getTile())) load.setNoaliasScopesAttr(disjoint);
     read.getValue().replaceAllUsesWith(load.getResult());
   }
 
@@ -166,7 +181,7 @@ private:
     auto store = LLVM::StoreOp::create(builder, loc, write.getValue(), place,
                                        /*alignment=*/bytesOf(write.getValue()));
     store.setAliasScopesAttr(scopeOf(builder, write.getTile()));
-    if (ArrayAttr others = otherScopes(builder, write.getTile())) store.setNoaliasScopesAttr(others);
+    if (ArrayAttr disjoint = disjointScopes(builder, write.getTile())) store.setNoaliasScopesAttr(disjoint);
   }
 
   void lower(OpBuilder &builder, LoadToLdsOp op) {
@@ -180,7 +195,7 @@ private:
                    i32(op.getBytes()), op.getVoffset(), /*soffset=*/i32(0), /*offset=*/i32(0),
                    /*aux=*/i32(0)});
     load.setAliasScopesAttr(scopeOf(builder, op.getTile()));
-    if (ArrayAttr others = otherScopes(builder, op.getTile())) load.setNoaliasScopesAttr(others);
+    if (ArrayAttr disjoint = disjointScopes(builder, op.getTile())) load.setNoaliasScopesAttr(disjoint);
   }
 
   void lower(OpBuilder &builder, GatherToLdsOp op) {

@@ -17,4 +17,15 @@ def DistributeAsyncDma : Pass<"distribute-async-dma", "::mlir::gpu::GPUFuncOp"> 
                            "::mlir::ROCDL::ROCDLDialect", "::sluice::SluiceDialect"];
 }
 
+def AnnotateLdsLiveness : Pass<"annotate-lds-liveness", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "mark where each LDS tile begins and ceases to be live";
+  let dependentDialects = ["::sluice::SluiceDialect"];
+}
+
+def ReuseLds : Pass<"reuse-lds", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "give tiles that are never live together the same bytes of LDS";
+  let options = [Option<"chip", "chip", "std::string", /*default=*/"\"gfx942\"", "chip of the chip table">];
+  let dependentDialects = ["::sluice::SluiceDialect"];
+}
+
 #endif // SLUICE_TRANSFORMS_PASSES

@@ -48,3 +48,30 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+func.func @live_in_of_an_argument(%t: !sluice.lds_tile<64x128xf16>) {
+  // expected-error@+1 {{'sluice.live_in' op marks a tile that is not the result of a sluice.lds_alloc}}
+  sluice.live_in %t : !sluice.lds_tile<64x128xf16>
+  return
+}
+
+// -----
+
+func.func @live_out_of_a_choice(%p: i1) {
+  %a = sluice.lds_alloc : !sluice.lds_tile<64x128xf16>
+  %b = sluice.lds_alloc : !sluice.lds_tile<64x128xf16>
+  %t = arith.select %p, %a, %b : !sluice.lds_tile<64x128xf16>
+  // expected-error@+1 {{'sluice.live_out' op marks a tile that is not the result of a sluice.lds_alloc}}
+  sluice.live_out %t : !sluice.lds_tile<64x128xf16>
+  return
+}
+
+// -----
+
+func.func @negative_offset() {
+  // expected-error@+1 {{attribute 'offset' failed to satisfy constraint}}
+  %a = sluice.lds_alloc {offset = -128 : i32} : !sluice.lds_tile<64x128xf16>
+  return
+}

@@ -20,3 +20,26 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!tile = !sluice.lds_tile<16x128xf16>
+gpu.module @m {
+  // expected-error@+1 {{has an offset for 1 of 2 LDS tiles; all or none must have one}}
+  gpu.func @some_offsets() kernel {
+    %a = sluice.lds_alloc {offset = 0 : i32} : !tile
+    %b = sluice.lds_alloc : !tile
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !sluice.lds_tile<16x128xf16>
+gpu.module @m {
+  gpu.func @unaligned() kernel {
+    // expected-error@+1 {{offset 64 is not a multiple of 128}}
+    %a = sluice.lds_alloc {offset = 64 : i32} : !tile
+    gpu.return
+  }
+}
