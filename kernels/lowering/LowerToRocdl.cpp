@@ -203,7 +203,7 @@ private:
         builder, op.getLoc(), op.getAddress(), pointer(builder, op.getLoc(), op.getTile(), op.getLdsOffset()),
         /*size=*/op.getBytes(), /*offset=*/0, /*aux=*/0, ArrayAttr(), ArrayAttr(), ArrayAttr());
     load.setAliasScopesAttr(scopeOf(builder, op.getTile()));
-    if (ArrayAttr others = otherScopes(builder, op.getTile())) load.setNoaliasScopesAttr(others);
+    if (ArrayAttr disjoint = disjointScopes(builder, op.getTile())) load.setNoaliasScopesAttr(disjoint);
   }
 
   void lower(OpBuilder &builder, ZerosOp op) {

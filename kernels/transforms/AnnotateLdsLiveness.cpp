@@ -242,7 +242,9 @@ struct AnnotateLdsLivenessPass : impl::AnnotateLdsLivenessBase<AnnotateLdsLivene
     if (!kernel.isKernel()) return;
     eraseMarks(kernel);
     FailureOr<LdsTiles> tiles = LdsTiles::of(kernel);
-    if (failed(tiles) || failed(verifyStructured(kernel))) return signalPassFailure();
+    if (failed(tiles)) return signalPassFailure();
+    if (tiles->size() == 0) return;
+    if (failed(verifyStructured(kernel))) return signalPassFailure();
     Liveness liveness(kernel, *tiles);
     if (failed(liveness.checkAccesses())) return signalPassFailure();
     MarkPlanner(kernel, *tiles, liveness).place();

@@ -18,6 +18,7 @@ std::pair<std::optional<LdsAccess::Kind>, Value> classify(Operation *op) {
       .Case([](LdsReadOp read) { return Result(LdsAccess::read, read.getTile()); })
       .Case([](LdsWriteOp write) { return Result(LdsAccess::write, write.getTile()); })
       .Case([](LoadToLdsOp load) { return Result(LdsAccess::copyPart, load.getTile()); })
+      .Case([](GatherToLdsOp load) { return Result(LdsAccess::copyPart, load.getTile()); })
       .Case([](AsyncDmaOp copy) { return Result(LdsAccess::copyWhole, copy.getTile()); })
       .Default([](Operation *) { return Result(); });
 }

@@ -227,13 +227,14 @@ struct ReuseLdsPass : impl::ReuseLdsBase<ReuseLdsPass> {
     const Chip *target = findChip(chip);
     if (!target) return kernel.emitError() << "reuse-lds: chip '" << chip << "' is not in the chip table";
     FailureOr<LdsTiles> tiles = LdsTiles::of(kernel);
-    if (failed(tiles) || failed(verifyStructured(kernel))) return failure();
+    if (failed(tiles)) return failure();
     if (tiles->size() == 0) return success();
+    if (failed(verifyStructured(kernel))) return failure();
     FailureOr<Interference> interference = interferenceOf(kernel, *tiles);
     if (failed(interference)) return failure();
     Placement placement = place(*tiles, *interference);
     if (placement.arenaBytes > target->ldsBytes) {
-      InFlightDiagnostic diagnostic = kernel.emitError();
+      InFlightDiagnostic diagnostic = emitError(kernel.getLoc());
       diagnostic << "needs " << placement.arenaBytes << " bytes of LDS; " << target->name << " has "
                  << target->ldsBytes << "; live at once, in " << interference->worstBytes << " bytes: ";
       llvm::interleaveComma(interference->worst.set_bits(), diagnostic,
@@ -271,8 +272,8 @@ struct ReuseLdsPass : impl::ReuseLdsBase<ReuseLdsPass> {
                                      attributes.getI32IntegerAttr(placement.bytesWithoutReuse)),
              attributes.getNamedAttr("tiles", attributes.getArrayAttr(texts))}));
     if (placement.arenaBytes < placement.bytesWithoutReuse)
-      kernel.emitRemark() << placement.arenaBytes << " bytes of LDS, "
-                          << placement.bytesWithoutReuse - placement.arenaBytes << " saved by reuse";
+      emitRemark(kernel.getLoc()) << kernel.getName() << ": " << placement.arenaBytes << " bytes of LDS, "
+                                  << placement.bytesWithoutReuse - placement.arenaBytes << " saved by reuse";
   }
 };
 

@@ -109,6 +109,7 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @unknown_regions() kernel {
+    %a = sluice.lds_alloc : !sluice.lds_tile<64x128xf16>
     // expected-error@+1 {{does not say how control goes through its regions}}
     "test.op"() ({
       "test.end"() : () -> ()
@@ -122,6 +123,18 @@ gpu.module @m {
 gpu.module @m {
   // expected-error@+1 {{has branches between blocks; only structured control flow can be followed}}
   gpu.func @blocks() kernel {
+    %a = sluice.lds_alloc : !sluice.lds_tile<64x128xf16>
+    cf.br ^next
+  ^next:
+    gpu.return
+  }
+}
+
+// -----
+
+// Without tiles the shape of a kernel does not matter.
+gpu.module @m {
+  gpu.func @blocks_without_tiles() kernel {
     cf.br ^next
   ^next:
     gpu.return

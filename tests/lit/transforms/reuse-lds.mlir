@@ -10,7 +10,7 @@
 gpu.module @m {
 
 // %b takes over the bytes of %a, which other waves may still be reading.
-// REMARK: remark: 16384 bytes of LDS, 16384 saved by reuse
+// REMARK: remark: one_after_the_other: 16384 bytes of LDS, 16384 saved by reuse
 // CHECK-LABEL: gpu.func @one_after_the_other
 // CHECK-SAME:    sluice.lds = {arena_bytes = 16384 : i32, bytes_without_reuse = 32768 : i32, tiles = [
 // CHECK-SAME:      "tile 0 (64x128xf16, 16384 bytes) at 0, 1 live ranges, shares bytes with 1",
@@ -51,7 +51,7 @@ gpu.func @at_once(%v: vector<4xf16>, %n: i32) kernel {
 }
 
 // The barrier that is there is enough on the path through the branch, but not on the other.
-// REMARK: remark: 16384 bytes of LDS, 16384 saved by reuse
+// REMARK: remark: barrier_on_one_path: 16384 bytes of LDS, 16384 saved by reuse
 // CHECK-LABEL: gpu.func @barrier_on_one_path
 // CHECK:         scf.if
 // CHECK-NEXT:      sluice.barrier
@@ -59,7 +59,7 @@ gpu.func @at_once(%v: vector<4xf16>, %n: i32) kernel {
 // CHECK-NEXT:    sluice.barrier
 // CHECK-NEXT:    sluice.live_in
 // CHECK-NEXT:    sluice.lds_write
-// REMARK: remark: 16384 bytes of LDS, 16384 saved by reuse
+// REMARK: remark: barrier_on_every_path: 16384 bytes of LDS, 16384 saved by reuse
 // CHECK-LABEL: gpu.func @barrier_on_every_path
 // CHECK:         scf.if
 // CHECK-NEXT:      sluice.barrier
@@ -96,7 +96,7 @@ gpu.func @barrier_on_every_path(%v: vector<4xf16>, %n: i32, %p: i1) kernel {
 }
 
 // A barrier before the wait does not tell that the copies of other waves have landed.
-// REMARK: remark: 16384 bytes of LDS, 16384 saved by reuse
+// REMARK: remark: landing: 16384 bytes of LDS, 16384 saved by reuse
 // CHECK-LABEL: gpu.func @landing
 // CHECK:         sluice.lds_read
 // CHECK:         sluice.async_dma
@@ -128,7 +128,7 @@ gpu.func @landing(%k: !llvm.ptr<1>, %n: i32, %s: i64, %v: vector<4xf16>) kernel 
 
 // Around a loop %a is taken over by %b and %b by %a. The barrier after the reads of %b covers the back edge; the one
 // between is missing.
-// REMARK: remark: 16384 bytes of LDS, 16384 saved by reuse
+// REMARK: remark: around_a_loop: 16384 bytes of LDS, 16384 saved by reuse
 // CHECK-LABEL: gpu.func @around_a_loop
 // CHECK:         scf.for
 // CHECK-NEXT:      sluice.live_in %[[A:.*]] :
@@ -160,7 +160,7 @@ gpu.func @around_a_loop(%k: !llvm.ptr<1>, %n: i32, %s: i64) kernel {
 }
 
 // The same without the barrier: the only access that needs it comes around the back edge.
-// REMARK: remark: 16384 bytes of LDS, 16384 saved by reuse
+// REMARK: remark: over_the_back_edge: 16384 bytes of LDS, 16384 saved by reuse
 // CHECK-LABEL: gpu.func @over_the_back_edge
 // CHECK:         scf.for
 // CHECK-NEXT:      sluice.barrier
@@ -189,7 +189,7 @@ gpu.func @over_the_back_edge(%k: !llvm.ptr<1>, %n: i32, %s: i64) kernel {
 // slots each of K and V; the output, staged after the loop. %first shares with a slot that is first copied into
 // inside the loop, behind its barrier; the output takes all bytes, behind a new barrier, because the copies have
 // only just landed.
-// REMARK: remark: 65536 bytes of LDS, 81920 saved by reuse
+// REMARK: remark: attention: 65536 bytes of LDS, 81920 saved by reuse
 // CHECK-LABEL: gpu.func @attention
 // CHECK-SAME:    arena_bytes = 65536 : i32, bytes_without_reuse = 147456 : i32
 // CHECK:         sluice.lds_read
@@ -259,7 +259,7 @@ gpu.func @attention(%k: !llvm.ptr<1>, %n: i32, %s: i64, %v: vector<4xf16>, %p: i
 }
 
 // Tiles of several sizes: each starts at a multiple of 128 bytes. The small one takes bytes of the large one.
-// REMARK: remark: 17296 bytes of LDS, 512 saved by reuse
+// REMARK: remark: sizes: 17296 bytes of LDS, 512 saved by reuse
 // CHECK-LABEL: gpu.func @sizes
 // CHECK-SAME:    arena_bytes = 17296
 // CHECK:         sluice.lds_alloc {offset = 0 : i32} : <5x40xf16>
