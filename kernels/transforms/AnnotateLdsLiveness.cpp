@@ -210,6 +210,7 @@ private:
   void claim(Operation *op, Unclaimed &state) const {
     auto addDead = [&](BitVector live) { state.tiles |= live.flip(); };
     addDead(liveness.liveBefore(op));
+    if (op->getNumRegions() != 0) return;
     if (std::optional<LdsAccess> access = tiles.accessOf(op)) state.tiles.reset(access->tile);
     addDead(liveness.liveAfter(op));
   }

@@ -36,7 +36,8 @@ template <typename State, Direction direction> class StructuredFlow {
 public:
   using Transfer = llvm::function_ref<void(mlir::Operation *, State &)>;
 
-  /// Follows `initial` through `block`, to whose operations without regions `transfer` is applied.
+  /// Follows `initial` through `block`. `transfer` is applied to every operation, and where that has regions,
+  /// before they are entered.
   StructuredFlow(mlir::Block &block, State initial, Transfer transfer) : transfer(transfer) {
     follow(block, std::move(initial));
   }
@@ -50,10 +51,8 @@ private:
   State follow(mlir::Block &block, State state) {
     auto visit = [&](mlir::Operation &op) {
       State entry = state;
-      if (op.getNumRegions() == 0)
-        transfer(&op, state);
-      else
-        state = followRegions(&op, state);
+      transfer(&op, state);
+      if (op.getNumRegions() != 0) state = followRegions(&op, state);
       // The last visit is the one with all possibilities: every loop ends with one that added nothing.
       if (isForward)
         states.insert_or_assign(&op, std::make_pair(std::move(entry), state));
