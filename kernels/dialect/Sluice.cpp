@@ -4,8 +4,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/DialectImplementation.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -136,19 +136,16 @@ LogicalResult AsyncDmaOp::verify() {
     return emitOpError() << "page_index is " << *getPageIndex() << "; tables hold i32 or i64";
   if (!llvm::isPowerOf2_32(divisor))
     return emitOpError() << "page_divisor is " << divisor << ", not a power of two";
-  APInt constant;
-  if (matchPattern(getPageRows(), m_ConstantInt(&constant))) {
-    if (!constant.isStrictlyPositive())
-      return emitOpError() << "page_rows is " << constant.getSExtValue() << "; a page has at least one row";
-    if (constant.urem(divisor) != 0)
-      return emitOpError() << "page_rows is " << constant.getSExtValue() << ", which page_divisor " << divisor
+  if (std::optional<int64_t> rows = getConstantIntValue(getPageRows())) {
+    if (*rows < 1) return emitOpError() << "page_rows is " << *rows << "; a page has at least one row";
+    if (*rows % divisor != 0)
+      return emitOpError() << "page_rows is " << *rows << ", which page_divisor " << divisor
                            << " does not divide";
   }
-  if (matchPattern(getFirstRow(), m_ConstantInt(&constant))) {
-    if (constant.isNegative())
-      return emitOpError() << "first_row is " << constant.getSExtValue() << "; a gather begins at row 0";
-    if (constant.urem(divisor) != 0)
-      return emitOpError() << "first_row is " << constant.getSExtValue() << ", which page_divisor " << divisor
+  if (std::optional<int64_t> first = getConstantIntValue(getFirstRow())) {
+    if (*first < 0) return emitOpError() << "first_row is " << *first << "; a gather begins at row 0";
+    if (*first % divisor != 0)
+      return emitOpError() << "first_row is " << *first << ", which page_divisor " << divisor
                            << " does not divide";
   }
   return success();

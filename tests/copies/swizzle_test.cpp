@@ -1,0 +1,187 @@
+//===- swizzle_test.cpp - the swizzle is a bijection, and readers meet no conflict
+//------------------------===//
+//
+// The bank model here is a table of which lanes LDS serves together, written down from measurements published
+// for MI300X and MI355X; it shares nothing with the emulator's, which copies_test.cpp counts with.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "dialect/Sluice.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <set>
+#include <vector>
+
+using namespace sluice;
+
+namespace {
+
+using Lanes = std::vector<unsigned>;
+
+/// The lanes that are served together, by bank count and bytes per lane.
+std::vector<Lanes> groups_of(unsigned banks, unsigned bytes) {
+  std::vector<Lanes> groups;
+  auto half_waves = [&](std::initializer_list<Lanes> quads) { // quads of four lanes, in both halves
+    for (unsigned half : {0u, 32u})
+      for (const Lanes &group : quads) {
+        Lanes lanes;
+        for (unsigned quad : group)
+          for (unsigned lane = 0; lane < 4; ++lane)
+            lanes.push_back(half + quad * 4 + lane);
+        groups.push_back(lanes);
+      }
+  };
+  if (bytes == 16 && banks == 32) {
+    half_waves({{0, 5}, {1, 4}, {2, 7}, {3, 6}});
+  } else if (bytes == 16) {
+    half_waves({{0, 3, 5, 6}, {1, 2, 4, 7}});
+  } else {
+    const unsigned together = bytes == 4 ? 32 : banks * 4 / bytes; // however many banks there are
+    for (unsigned first = 0; first < 64; first += together) {
+      groups.emplace_back(together);
+      std::iota(groups.back().begin(), groups.back().end(), first);
+    }
+  }
+  return groups;
+}
+
+/// Cycles beyond those of a conflict-free read, where a lane reads `bytes` at `address(lane)`.
+unsigned conflicts(unsigned banks, unsigned bytes, const std::function<unsigned(unsigned)> &address) {
+  unsigned extra = 0;
+  for (const Lanes &group : groups_of(banks, bytes)) {
+    std::map<unsigned, std::set<unsigned>> dwords; // by bank
+    size_t deepest = 1;
+    for (unsigned lane : group)
+      for (unsigned n = 0; n < bytes / 4; ++n) {
+        const unsigned dword = address(lane) / 4 + n;
+        dwords[dword % banks].insert(dword);
+        deepest = std::max(deepest, dwords[dword % banks].size());
+      }
+    extra += unsigned(deepest - 1);
+  }
+  return extra;
+}
+
+/// What the kernels do to a tile of 64 rows of 16-bit elements: K as fragments, 16 bytes of a row per lane...
+unsigned k_read_conflicts(unsigned columns, unsigned banks, XorSwizzle swizzle) {
+  unsigned sum = 0;
+  for (unsigned block = 0; block < 2; ++block)
+    for (unsigned step = 0; step < columns / 16; ++step)
+      sum += conflicts(banks, 16, [&](unsigned lane) {
+        const unsigned row = block * 32 + lane % 32;
+        return (row * columns + swizzle.column(row, step * 16 + lane / 32 * 8)) * 2;
+      });
+  return sum;
+}
+
+/// ... and V along its rows, columns / 32 elements per lane.
+unsigned v_read_conflicts(unsigned columns, unsigned banks, XorSwizzle swizzle) {
+  unsigned sum = 0;
+  for (unsigned row = 0; row < 64; row += 8)
+    for (unsigned k = 0; k < 4; ++k)
+      sum += conflicts(banks, columns / 32 * 2, [&](unsigned lane) {
+        const unsigned mine = row + k + lane / 32 * 4;
+        return (mine * columns + swizzle.column(mine, lane % 32 * (columns / 32))) * 2;
+      });
+  return sum;
+}
+
+std::vector<XorSwizzle> all_policies(unsigned columns) {
+  std::vector<XorSwizzle> policies{{}};
+  for (unsigned chunk = 1; chunk <= columns; chunk *= 2)
+    for (unsigned period = 1; columns % (chunk * period) == 0; period *= 2)
+      for (unsigned rows : {1, 2, 4})
+        policies.push_back({chunk, period, rows});
+  return policies;
+}
+
+} // namespace
+
+TEST_CASE("a swizzle permutes each row and undoes itself", "[swizzle]") {
+  for (unsigned columns : {32, 40, 64, 80, 96, 128, 192, 256})
+    for (const XorSwizzle &policy : all_policies(columns)) {
+      bool bijection = true, involution = true, chunks_stay = true;
+      for (unsigned row = 0; row < 64; ++row) {
+        std::vector<bool> taken(columns);
+        for (unsigned column = 0; column < columns; ++column) {
+          const unsigned stored = policy.column(row, column);
+          bijection &= stored < columns && !taken[stored];
+          if (!bijection) break;
+          taken[stored] = true;
+          involution &= policy.column(row, stored) == column;
+          if (!policy.isIdentity()) chunks_stay &= stored % policy.chunk == column % policy.chunk;
+        }
+      }
+      INFO(columns << " columns, xor<" << policy.chunk << ", " << policy.period << ", "
+                   << policy.rowsPerPhase);
+      CHECK(bijection);
+      CHECK(involution);
+      CHECK(chunks_stay);
+    }
+}
+
+TEST_CASE("what passes build is what hosts evaluate", "[swizzle]") {
+  mlir::MLIRContext context;
+  context.loadDialect<SluiceDialect, mlir::arith::ArithDialect>();
+  mlir::OpBuilder builder(&context);
+  const mlir::Location loc = builder.getUnknownLoc();
+  for (unsigned columns : {64, 96})
+    for (const XorSwizzle &policy : all_policies(columns)) {
+      mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
+      builder.setInsertionPointToStart(module->getBody());
+      const auto tile = LdsTileType::get(&context, 16, columns, builder.getF16Type(),
+                                         XorSwizzleAttr::get(&context, policy));
+      unsigned different = 0;
+      for (unsigned row = 0; row < 16; ++row)
+        for (unsigned column = 0; column < columns; column += 3) {
+          auto constant = [&](unsigned value) -> mlir::Value {
+            return mlir::arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(int(value)));
+          };
+          const auto folded =
+              mlir::getConstantIntValue(swizzleColumn(builder, loc, tile, constant(row), constant(column)));
+          REQUIRE(folded);
+          different += *folded != policy.column(row, column);
+        }
+      CHECK(different == 0);
+    }
+}
+
+TEST_CASE("the swizzle chosen for column reads", "[swizzle]") {
+  auto is = [](XorSwizzle policy, unsigned chunk, unsigned period, unsigned rows) {
+    return policy.chunk == chunk && policy.period == period && policy.rowsPerPhase == rows;
+  };
+  CHECK(is(XorSwizzle::forColumnReads(128, 2, 16, 32), 8, 8, 1));
+  CHECK(is(XorSwizzle::forColumnReads(64, 2, 16, 32), 8, 8, 1));
+  CHECK(is(XorSwizzle::forColumnReads(96, 2, 16, 32), 8, 4, 2));
+  CHECK(is(XorSwizzle::forColumnReads(128, 2, 16, 64), 8, 16, 1));
+  CHECK(is(XorSwizzle::forColumnReads(64, 2, 16, 64), 8, 8, 2));
+  CHECK(is(XorSwizzle::forColumnReads(128, 1, 16, 32), 16, 8, 1));
+  // A pitch that is odd in units of 16 bytes spreads the rows by itself.
+  CHECK(XorSwizzle::forColumnReads(72, 2, 16, 32).isIdentity());
+}
+
+TEST_CASE("the kernels' reads of LDS meet no bank conflict", "[swizzle]") {
+  for (unsigned banks : {32u, 64u})
+    for (unsigned columns : {64u, 96u, 128u, 192u, 256u}) {
+      INFO(columns << " columns, " << banks << " banks");
+      const XorSwizzle policy = XorSwizzle::forColumnReads(columns, 2, 16, banks);
+      CHECK(k_read_conflicts(columns, banks, policy) == 0);
+      // Not by luck: without the swizzle, with half its phases, and with its phases a row off, there are
+      // some.
+      CHECK(k_read_conflicts(columns, banks, {}) > 0);
+      CHECK(k_read_conflicts(columns, banks, {policy.chunk, policy.period / 2, policy.rowsPerPhase}) > 0);
+      CHECK(k_read_conflicts(columns, banks, {policy.chunk, policy.period, policy.rowsPerPhase * 4}) > 0);
+    }
+  for (unsigned banks : {32u, 64u})
+    for (unsigned columns : {64u, 128u})
+      CHECK(v_read_conflicts(columns, banks, {}) == 0);
+  // A swizzle made for 32 banks is not enough for 64.
+  CHECK(k_read_conflicts(128, 64, XorSwizzle::forColumnReads(128, 2, 16, 32)) > 0);
+}
