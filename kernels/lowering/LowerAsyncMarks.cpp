@@ -11,8 +11,12 @@
 // A forward analysis keeps, for each of the youngest marks, the number of instructions issued since. Where
 // paths join it keeps the smaller number, and loops are iterated to a fixed point.
 //
-// Safe direction: a count may be too small (waits longer), never too large (a race). Only operations that
-// become exactly one vector-memory instruction are counted; others the backend may merge or remove.
+// Safe direction: a count may be too small (waits longer), never too large (a race). Only direct-to-LDS loads
+// are counted: each is exactly one vector-memory instruction, and none moves over a mark, because every copy
+// begins with a scheduling barrier. Any other access to memory between a mark and its wait is not counted, so
+// the wait covers as many instructions too many: the backend may merge, split or drop it, may turn it into a
+// scalar load or schedule it before the mark. (A volatile one is surely one instruction, but the backend
+// waits for it with vmcnt(0) on the spot.)
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "lowering/Passes.h"
@@ -25,6 +29,11 @@ namespace sluice {
 using namespace mlir;
 
 namespace {
+
+bool isDirectToLds(Operation &op) {
+  return isa<LoadToLdsOp, GatherToLdsOp, ROCDL::RawPtrBufferLoadLdsOp, ROCDL::GlobalLoadLDSOp,
+             ROCDL::LoadToLDSOp>(op);
+}
 
 /// issuedSince[n]: instructions issued after the (n+1)th youngest mark. A mark that was never made needs no
 /// wait; it is simply absent.
@@ -60,33 +69,26 @@ public:
   /// Records for every wait below `block` the vmcnt it needs, and returns the state at the block's end.
   MarkState run(Block &block, MarkState state) {
     for (Operation &op : block) {
-      if (isa<LoadToLdsOp, GatherToLdsOp>(op)) {
+      if (isDirectToLds(op)) {
         state.issue();
       } else if (isa<AsyncMarkOp>(op)) {
         state.mark();
       } else if (auto wait = dyn_cast<WaitMarksOp>(op)) {
         vmcnt[wait] = state.vmcntFor(wait.getOutstanding());
-      } else if (auto loop = dyn_cast<scf::ForOp>(op)) {
-        // The body may run any number of times, none included: iterate until its entry state is stable.
-        // Counts only fall and the depth is bounded, so this ends.
+      } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
+        MarkState otherwise = branch.elseBlock() ? run(*branch.elseBlock(), state) : state;
+        state = run(*branch.thenBlock(), state);
+        state.meet(otherwise);
+      } else if (op.getNumRegions() != 0) {
+        // The regions may run any number of times in any order, none included: iterate until their entry
+        // state is stable. Counts only fall and the depth is bounded, so this ends.
         for (;;) {
           MarkState entry = state;
-          entry.meet(run(*loop.getBody(), state));
+          for (Region &region : op.getRegions())
+            if (!region.empty()) entry.meet(run(region.front(), state));
           if (entry == state) break;
           state = entry;
         }
-      } else if (op.getNumRegions() != 0) {
-        MarkState joined;
-        bool first = true;
-        for (Region &region : op.getRegions()) {
-          MarkState end = region.empty() ? state : run(region.front(), state);
-          if (first)
-            joined = end;
-          else
-            joined.meet(end);
-          first = false;
-        }
-        state = joined;
       }
     }
     return state;
@@ -103,11 +105,14 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
       copy.emitError() << "must be distributed before marks can be counted";
       undistributed = true;
     });
-    if (undistributed) return signalPassFailure();
+    // A region's blocks other than its first would be taken for one that no mark reaches.
+    bool unstructured = false;
+    kernel.walk([&](Region *region) { unstructured |= !region->empty() && !region->hasOneBlock(); });
+    if (unstructured) kernel.emitError() << "marks are counted in structured control flow only";
+    if (undistributed || unstructured) return signalPassFailure();
 
     MarkAnalysis analysis;
-    for (Block &block : kernel.getBody())
-      analysis.run(block, {});
+    if (!kernel.getBody().empty()) analysis.run(kernel.getBody().front(), {});
     SmallVector<Operation *> done;
     kernel.walk([&](Operation *op) {
       if (auto wait = dyn_cast<WaitMarksOp>(op)) {

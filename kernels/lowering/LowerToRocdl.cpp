@@ -5,7 +5,7 @@
 //   lds_read     llvm.load from that range, swizzled, in the tile's scope, noalias with all disjoint tiles
 //   lds_write    llvm.store likewise
 //   load_to_lds  rocdl.raw.ptr.buffer.load.lds into that range, in the tile's scope
-//   gather_to_lds  rocdl.global.load.lds likewise
+//   gather_to_lds  rocdl.global.load.lds likewise, with no LDS access of the wave in flight
 //   zeros        the address of one constant array per kernel
 //   barrier      s_waitcnt lgkmcnt(0) ; s_barrier, between fences of wavefront scope
 //
@@ -13,6 +13,11 @@
 // read of another. They are true because every tile has a static address. A read is never noalias with its
 // own tile, nor with one that shares bytes with it: if a wait of ours were missing, the backend would still
 // put one there.
+//
+// LLVM 22 takes global_load_lds for an instruction that lgkmcnt counts (llvm-project pull request 179305);
+// the hardware counts it in vmcnt alone. An LDS access issued before one and waited for behind it would get a
+// wait that is too weak by one. So none is in flight there: lgkmcnt(0) stands before each, and no LDS access
+// may be scheduled up across it.
 //
 // The barrier is a raw s_barrier: a workgroup fence would drain the copies in flight with vmcnt(0). LDS reads
 // complete before it (lgkmcnt), because behind it another wave may overwrite what they read.
@@ -199,11 +204,16 @@ private:
   }
 
   void lower(OpBuilder &builder, GatherToLdsOp op) {
+    // Behind this LDS instructions stay; VALU, MFMA and transcendental ones may cross (mask bits of
+    // llvm.amdgcn.sched.barrier).
+    constexpr int32_t letArithmeticCross = 0x2 | 0x8 | 0x400;
+    ROCDL::SWaitcntOp::create(builder, op.getLoc(), encodeWaitcnt(maxVmcnt, 0));
     auto load = ROCDL::GlobalLoadLDSOp::create(
         builder, op.getLoc(), op.getAddress(), pointer(builder, op.getLoc(), op.getTile(), op.getLdsOffset()),
         /*size=*/op.getBytes(), /*offset=*/0, /*aux=*/0, ArrayAttr(), ArrayAttr(), ArrayAttr());
     load.setAliasScopesAttr(scopeOf(builder, op.getTile()));
     if (ArrayAttr disjoint = disjointScopes(builder, op.getTile())) load.setNoaliasScopesAttr(disjoint);
+    ROCDL::SchedBarrier::create(builder, op.getLoc(), letArithmeticCross);
   }
 
   void lower(OpBuilder &builder, ZerosOp op) {

@@ -12,8 +12,8 @@
 //
 // The descriptor is rebuilt in scalar registers for the rows of every instruction from a 64-bit base. Caches
 // of any size are addressed without wrapping, and the range check zero-fills rows at or past the limit. When
-// an instruction moves several rows, the lane offset of the last one must fit in 32 bits and not be negative:
-// the runtime refuses other strides.
+// an instruction moves several rows, their stride must not be negative and the end of the last one must fit in
+// the 32 bits of the descriptor's extent: the runtime refuses other strides.
 //
 // In a gather, (page, row in page) are the two digits of a row number in base page_rows. Two divisions per
 // copy find those of the wave's first row and of the step between batches; from then on digits are added with

@@ -225,8 +225,8 @@ TEST_CASE("contiguous rows over distances that 32 bits cannot hold", "[copies]")
     check_contiguous(two_rows, {.stride = 64, .first = 60, .limit = limit});
     check_contiguous(two_rows, {.stride = (int64_t(1) << 29) - 8, .first = 60, .limit = limit});
   }
-  // Two rows per instruction as far apart as an offset of 32 bits reaches.
-  check_contiguous(two_rows, {.stride = (int64_t(1) << 31) - 64, .first = 2, .limit = 33});
+  // Two rows per instruction as far apart as the 32 bits of a descriptor's extent reach.
+  check_contiguous(two_rows, {.stride = (int64_t(1) << 31) - 128, .first = 2, .limit = 33});
   // One row per instruction: 5 GiB from row to row.
   check_contiguous(one_row, {.stride = int64_t(5) << 29, .first = 0, .limit = 31});
 }
@@ -247,6 +247,7 @@ TEST_CASE("pipelined gathers overlap, and their waits are exact", "[copies]") {
       shape.stages = stages;
       const CopyKernel kernel(shape);
       // A wave has 8 or 4 instructions per tile; with n stages it waits with those of n - 2 tiles in flight.
+      // The stores of a tile lie between mark and wait, and make no wait weaker: they are not counted.
       const unsigned loads = 32 * columns * 2 / (4 * 256);
       if (stages >= 3)
         CHECK(kernel.disassembly().find("s_waitcnt vmcnt(" + std::to_string(loads * (stages - 2)) + ")") !=

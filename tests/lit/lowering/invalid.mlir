@@ -43,3 +43,18 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+gpu.module @m {
+  // expected-error@+1 {{marks are counted in structured control flow only}}
+  gpu.func @unstructured(%c: i1) kernel {
+    cf.cond_br %c, ^then, ^end
+  ^then:
+    sluice.async_mark
+    cf.br ^end
+  ^end:
+    sluice.wait_marks 0
+    gpu.return
+  }
+}

@@ -118,4 +118,44 @@ gpu.module @m {
     sluice.wait_marks 0
     gpu.return
   }
+
+  // Only direct-to-LDS loads count, in every form. What else touches memory between a mark and its wait may become any
+  // number of instructions: vmcnt(4), which waits for those too if they are there.
+  // CHECK-LABEL: gpu.func @other_accesses
+  // CHECK:       rocdl.s.waitcnt 3956
+  gpu.func @other_accesses(%r: !rsrc, %o: i32, %p: !llvm.ptr<1>, %l: !llvm.ptr<3>) kernel {
+    %c4 = arith.constant 4 : i32
+    %t = sluice.lds_alloc : !tile
+    sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    %x = llvm.load %p : !llvm.ptr<1> -> vector<4xf32>
+    sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+    %y = llvm.load volatile %p : !llvm.ptr<1> -> i32
+    sluice.gather_to_lds %p into %t[%o] {bytes = 4 : i32} : !tile
+    %z = rocdl.raw.ptr.buffer.load %r, %o, %o, %o : vector<4xi32>
+    rocdl.global.load.lds %p, %l, 4, 0, 0
+    llvm.store %x, %p : vector<4xf32>, !llvm.ptr<1>
+    rocdl.raw.ptr.buffer.load.lds %r, %l, %c4, %o, %o, %o, %o
+    sluice.wait_marks 0
+    gpu.return
+  }
+
+  // A loop whose condition is a region of its own: it may run never, and both regions issue. vmcnt(1).
+  // CHECK-LABEL: gpu.func @while_loop
+  // CHECK:       rocdl.s.waitcnt 3953
+  gpu.func @while_loop(%r: !rsrc, %o: i32, %c: i1) kernel {
+    %t = sluice.lds_alloc : !tile
+    sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+    scf.while : () -> () {
+      sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+      scf.condition(%c)
+    } do {
+      sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+      scf.yield
+    }
+    sluice.wait_marks 0
+    gpu.return
+  }
 }

@@ -32,3 +32,22 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// An address per lane: no LDS access may be in flight when it is issued (49279 is lgkmcnt(0) alone) nor move up over it.
+// One array of zeros per kernel, as long as the longest asked for.
+// CHECK:       llvm.mlir.global internal constant @gathers_zeros() {addr_space = 1 : i32, alignment = 16 : i64} : !llvm.array<128 x i8>
+// CHECK-LABEL: gpu.func @gathers
+// CHECK-COUNT-2: llvm.mlir.addressof @gathers_zeros : !llvm.ptr<1>
+// CHECK:         rocdl.s.waitcnt 49279
+// CHECK-NEXT:    rocdl.global.load.lds {{.*}} {alias_scopes
+// CHECK-NEXT:    rocdl.sched.barrier 1034
+gpu.module @gather {
+  gpu.func @gathers(%o: i32) kernel {
+    %a = sluice.lds_alloc : !a
+    %short = sluice.zeros 4
+    %long = sluice.zeros 128
+    sluice.gather_to_lds %long into %a[%o] {bytes = 4 : i32} : !a
+    sluice.gather_to_lds %short into %a[%o] {bytes = 4 : i32} : !a
+    gpu.return
+  }
+}
