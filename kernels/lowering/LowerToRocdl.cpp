@@ -207,13 +207,15 @@ private:
     // Behind this LDS instructions stay; VALU, MFMA and transcendental ones may cross (mask bits of
     // llvm.amdgcn.sched.barrier).
     constexpr int32_t letArithmeticCross = 0x2 | 0x8 | 0x400;
-    ROCDL::SWaitcntOp::create(builder, op.getLoc(), encodeWaitcnt(maxVmcnt, 0));
-    auto load = ROCDL::GlobalLoadLDSOp::create(
-        builder, op.getLoc(), op.getAddress(), pointer(builder, op.getLoc(), op.getTile(), op.getLdsOffset()),
-        /*size=*/op.getBytes(), /*offset=*/0, /*aux=*/0, ArrayAttr(), ArrayAttr(), ArrayAttr());
+    Location loc = op.getLoc();
+    Value place = pointer(builder, loc, op.getTile(), op.getLdsOffset());
+    ROCDL::SWaitcntOp::create(builder, loc, encodeWaitcnt(maxVmcnt, 0));
+    auto load =
+        ROCDL::GlobalLoadLDSOp::create(builder, loc, op.getAddress(), place, /*size=*/op.getBytes(),
+                                       /*offset=*/0, /*aux=*/0, ArrayAttr(), ArrayAttr(), ArrayAttr());
     load.setAliasScopesAttr(scopeOf(builder, op.getTile()));
     if (ArrayAttr disjoint = disjointScopes(builder, op.getTile())) load.setNoaliasScopesAttr(disjoint);
-    ROCDL::SchedBarrier::create(builder, op.getLoc(), letArithmeticCross);
+    ROCDL::SchedBarrier::create(builder, loc, letArithmeticCross);
   }
 
   void lower(OpBuilder &builder, ZerosOp op) {
