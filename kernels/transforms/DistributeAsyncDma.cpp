@@ -12,8 +12,8 @@
 //
 // The descriptor is rebuilt in scalar registers for the rows of every instruction from a 64-bit base. Caches
 // of any size are addressed without wrapping, and the range check zero-fills rows at or past the limit. When
-// an instruction moves several rows, their stride must not be negative and the end of the last one must fit in
-// the 32 bits of the descriptor's extent: the runtime refuses other strides.
+// an instruction moves several rows, their stride must not be negative and the end of the last one must fit
+// in the 32 bits of the descriptor's extent: the runtime refuses other strides.
 //
 // In a gather, (page, row in page) are the two digits of a row number in base page_rows. Two divisions per
 // copy find those of the wave's first row and of the step between batches; from then on digits are added with
@@ -77,6 +77,27 @@ public:
   Value select(Value condition, Value yes, Value no) {
     return arith::SelectOp::create(*this, condition, yes, no);
   }
+  /// The same wave-uniform values, all available at once: an empty piece of assembly that takes them in
+  /// scalar registers and gives them back. Left alone, the backend waits for each scalar load before it
+  /// issues the next one.
+  SmallVector<Value> together(ArrayRef<Value> values) {
+    if (values.size() == 1) return {values.front()};
+    std::string constraints;
+    for (size_t n = 0; n < values.size(); ++n)
+      constraints += "=s,";
+    for (size_t n = 0; n < values.size(); ++n)
+      constraints += std::to_string(n) + (n + 1 == values.size() ? "" : ",");
+    auto type =
+        LLVM::LLVMStructType::getLiteral(getContext(), llvm::to_vector(ValueRange(values).getTypes()));
+    auto assembly = LLVM::InlineAsmOp::create(
+        *this, type, values, /*asm_string=*/"", constraints, /*has_side_effects=*/false,
+        /*is_align_stack=*/false, LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
+        /*operand_attrs=*/ArrayAttr());
+    SmallVector<Value> results;
+    for (size_t n = 0; n < values.size(); ++n)
+      results.push_back(LLVM::ExtractValueOp::create(*this, assembly.getResult(0), n));
+    return results;
+  }
   Value waveUniform(Value a) { return ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
   Value advance(Value pointer, Value bytes) {
     return LLVM::GEPOp::create(*this, pointer.getType(), getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{bytes});
@@ -91,7 +112,7 @@ public:
     Value number;
     Value pointer;
     Value page, rowInPage;
-    Value pageIndex; // the table's entry
+    Value pageIndex; // the table's entry, in 64 bits
   };
 
   SourceRows(CopyBuilder &b, AsyncDmaOp copy)
@@ -135,18 +156,22 @@ public:
     return {number, {}, page, b.select(carry, b.sub(sum, copy.getPageRows()), sum), {}};
   }
 
-  /// Reads the table's entry of a row, or a zero for a row at or past the limit.
-  void lookUp(Row &row) {
+  /// Reads the table's entries of these rows; a zero for a row at or past the limit.
+  void lookUp(MutableArrayRef<Row *> rows) {
     Type index = *copy.getPageIndex();
     unsigned bytes = index.getIntOrFloatBitWidth() / 8;
-    Value entry = b.advance(copy.getTable(), b.mul(b.zeroExtend(row.page), b.i64(bytes)));
-    Value none = ZerosOp::create(b, copy.getBase().getType(), bytes);
-    Value place = b.select(b.positive(remaining(row)), entry, none);
-    // The constant address space is what makes it a scalar load.
-    auto constant = LLVM::LLVMPointerType::get(b.getContext(), 4);
-    row.pageIndex = LLVM::LoadOp::create(b, index, LLVM::AddrSpaceCastOp::create(b, constant, place),
-                                         /*alignment=*/bytes);
-    if (bytes == 4) row.pageIndex = b.zeroExtend(row.pageIndex);
+    SmallVector<Value> entries;
+    for (Row *row : rows) {
+      Value entry = b.advance(copy.getTable(), b.mul(b.zeroExtend(row->page), b.i64(bytes)));
+      Value none = ZerosOp::create(b, copy.getBase().getType(), bytes);
+      Value place = b.select(b.positive(remaining(*row)), entry, none);
+      // The constant address space is what makes it a scalar load.
+      auto constant = LLVM::LLVMPointerType::get(b.getContext(), 4);
+      Value scalar = LLVM::AddrSpaceCastOp::create(b, constant, place);
+      entries.push_back(LLVM::LoadOp::create(b, index, scalar, /*alignment=*/bytes));
+    }
+    for (auto [row, entry] : llvm::zip_equal(rows, b.together(entries)))
+      row->pageIndex = bytes == 4 ? b.zeroExtend(entry) : entry;
   }
 
   /// The address of a row; of a gather, after `lookUp`.
@@ -185,9 +210,13 @@ public:
         rows.push_back({row});
         for (unsigned n = 1; n < lookups; ++n)
           rows.back().push_back(source.after(rows.back().back(), source.step(1)));
-        if (copy.isGather())
-          for (SourceRows::Row &one : rows.back())
-            source.lookUp(one);
+      }
+      if (copy.isGather()) {
+        SmallVector<SourceRows::Row *> wanted;
+        for (SmallVector<SourceRows::Row> &ofInstruction : rows)
+          for (SourceRows::Row &one : ofInstruction)
+            wanted.push_back(&one);
+        source.lookUp(wanted);
       }
       for (unsigned batchRow = first; batchRow < end; ++batchRow) {
         if (severalPages)

@@ -53,13 +53,18 @@ gpu.module @m {
   // CHECK:         arith.divui %c8{{.*}}, %[[ROWS]]
   // CHECK:         arith.divui %{{.*}}, %[[ROWS]]
   // CHECK-NOT:     arith.divui
+  // CHECK:         %[[CARRY:.*]] = arith.cmpi uge, %{{.*}}, %[[ROWS]]
+  // CHECK:         arith.extui %[[CARRY]] : i1 to i32
   // The entry of a row past the limit is read from zeros; the constant address space makes it a scalar load.
   // CHECK:         %[[ZEROS:.*]] = sluice.zeros 4
   // CHECK:         %[[ENTRY:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ZEROS]]
   // CHECK:         %[[SCALAR:.*]] = llvm.addrspacecast %[[ENTRY]] : !llvm.ptr<1> to !llvm.ptr<4>
-  // CHECK:         %[[PAGE:.*]] = llvm.load %[[SCALAR]] {alignment = 4 : i64} : !llvm.ptr<4> -> i32
+  // CHECK:         %[[PAGE0:.*]] = llvm.load %[[SCALAR]] {alignment = 4 : i64} : !llvm.ptr<4> -> i32
+  // CHECK:         %[[PAGE1:.*]] = llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<4> -> i32
+  // Both are waited for once.
+  // CHECK:         %[[BOTH:.*]] = llvm.inline_asm {{.*}}"", "=s,=s,0,1" %[[PAGE0]], %[[PAGE1]]
+  // CHECK:         %[[PAGE:.*]] = llvm.extractvalue %[[BOTH]][0]
   // CHECK:         arith.extui %[[PAGE]] : i32 to i64
-  // CHECK:         arith.cmpi uge, %{{.*}}, %[[ROWS]]
   // CHECK:         rocdl.make.buffer.rsrc
   // CHECK:         sluice.load_to_lds
   // CHECK:         sluice.load_to_lds
