@@ -56,7 +56,6 @@ public:
 
   void build() {
     locateWave();
-    loadQuery();
     SmallVector<Value> result = iterateOverKeys();
     store(result);
   }
@@ -93,7 +92,7 @@ private:
     qLen = argument("q_len");
     kvLen = argument("kv_len");
     Value shift = argument("causal_shift");
-    Value groupRow = b.mul(qTile, b.i32(op.getTileQ()));
+    groupRow = b.mul(qTile, b.i32(op.getTileQ()));
     Value waveRow = b.add(groupRow, b.mul(wave, b.i32(waveRows)));
     row = b.add(waveRow, laneColumn);
 
@@ -137,110 +136,196 @@ private:
     return amdgpu::MFMAOp::create(b, accumulator, 32, 32, mfmaDepth, /*blocks=*/1, a, bFragment, c);
   }
 
+  /// What a wave knows of its rows when it begins a tile of keys. The scores of that tile are computed and
+  /// masked, and the maximum includes them: they were the by-product of the tile before.
+  struct RowState {
+    Value maximum; // of the raw scores so far, this tile included
+    Value offset;  // -maximum * scale * log2(e), or 0 while no key is visible
+    Value factor;  // takes sums relative to the maximum before this tile to `maximum`
+    Value sum;     // of this half of the wave, without this tile, relative to the maximum before it
+    SmallVector<Value> scores; // S^T, one accumulator for every 32 keys
+    SmallVector<Value> output; // O^T without this tile, relative to the maximum before it
+
+    SmallVector<Value> flatten() const {
+      SmallVector<Value> values{maximum, offset, factor, sum};
+      llvm::append_range(values, scores);
+      llvm::append_range(values, output);
+      return values;
+    }
+  };
+  RowState unflatten(ValueRange values) const {
+    unsigned blocks = tileKv / 32;
+    return {values[0], values[1], values[2], values[3], SmallVector<Value>(values.slice(4, blocks)),
+            SmallVector<Value>(values.drop_front(4 + blocks))};
+  }
+
   /// Returns the row maximum (raw scores), the row sum of this half of the wave, and the tiles of O^T.
   SmallVector<Value> iterateOverKeys() {
     MLIRContext *context = b.getContext();
     auto kTileType = LdsTileType::get(context, tileKv, headDim, element, XorSwizzleAttr::get(context, 8, 8));
     auto vTileType = LdsTileType::get(context, tileKv, headDim, element, XorSwizzleAttr::get(context, 0, 0));
-    kTile = LdsAllocOp::create(b, kTileType);
-    vTile = LdsAllocOp::create(b, vTileType);
+    auto token = TokenType::get(context);
     Value kBase = headBase("k", kvHead, element), vBase = headBase("v", kvHead, element);
+    auto copy = [&](Value base, StringRef stride, Value firstKey, Value tile) -> Value {
+      auto op = AsyncDmaOp::create(b, token, base, firstKey, kvLen, argument(stride), tile);
+      op.setCloseRows(true); // the runtime refuses other strides
+      return op;
+    };
+    auto copyKeys = [&](Value firstKey, Value tile) { return copy(kBase, "k_token_stride", firstKey, tile); };
 
+    // The scores of the first tile stand before the loop: inside it the matrix core computes those of the next
+    // tile while the vector unit exponentiates those of this one.
+    loadQuery();
+    auto allocate = [&](LdsTileType type, StringRef label) {
+      auto alloc = LdsAllocOp::create(b, type);
+      alloc.setLabel(label);
+      return alloc.getTile();
+    };
+    Value firstTile = allocate(kTileType, "first k");
+    kTile = allocate(kTileType, "k");
+    vTile = allocate(vTileType, "v");
+    Value firstCopy = copyKeys(b.i32(0), firstTile);
+    AsyncWaitOp::create(b, firstCopy);
     Value zeroTile = arith::ConstantOp::create(b, DenseElementsAttr::get(accumulator, 0.0f));
-    SmallVector<Value> initial{b.f32(negativeInfinity), b.f32(0)};
-    initial.append(columnsPerLane, zeroTile);
-    auto loop = scf::ForOp::create(b, b.i32(0), tiles, b.i32(1), initial);
+    RowState initial;
+    initial.sum = b.f32(0);
+    initial.output.append(columnsPerLane, zeroTile);
+    initial.scores = mask(scores(firstTile), b.i32(0));
+    includeScores(initial, b.f32(negativeInfinity), b.less(b.i32(0), waveKeys));
+
+    auto loop = scf::ForOp::create(b, b.i32(0), tiles, b.i32(1), initial.flatten());
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(loop.getBody());
     Value firstKey = b.mul(loop.getInductionVar(), b.i32(tileKv));
-    auto token = TokenType::get(context);
-    Value kCopy = AsyncDmaOp::create(b, token, kBase, firstKey, kvLen, argument("k_token_stride"), kTile);
-    Value vCopy = AsyncDmaOp::create(b, token, vBase, firstKey, kvLen, argument("v_token_stride"), vTile);
-    Value active = b.less(firstKey, waveKeys);
-    Value maximum = loop.getRegionIterArgs()[0], sum = loop.getRegionIterArgs()[1];
-    SmallVector<Value> output(loop.getRegionIterArgs().drop_front(2));
+    Value nextKey = b.add(firstKey, b.i32(tileKv));
+    Value kCopy = copyKeys(nextKey, kTile);
+    Value vCopy = copy(vBase, "v_token_stride", firstKey, vTile);
+    Value active = b.less(firstKey, waveKeys), nextActive = b.less(nextKey, waveKeys);
+    RowState state = unflatten(loop.getRegionIterArgs());
 
     AsyncWaitOp::create(b, kCopy);
-    // maximum, sum, rescale factor, then the fragments of P^T.
-    SmallVector<Value> softmaxResult = b.branch(
-        active, [&] { return softmax(scores(firstKey), maximum, sum); },
+    // The new sum, the next scores, the fragments of P^T.
+    unsigned blocks = state.scores.size();
+    SmallVector<Value> first = b.branch(
+        active,
         [&] {
-          SmallVector<Value> unchanged{maximum, sum, b.f32(1)};
+          return b.branch(
+              nextActive,
+              [&] {
+                SmallVector<Value> nextScores = scores(kTile);
+                return exponentiate(state, nextScores);
+              },
+              [&] {
+                // The last tile of the wave. An offset that looks different keeps the code generator from
+                // sharing the exponents of both sides in front of the branch, where no MFMA hides them.
+                RowState last = state;
+                last.offset = b.opaque(state.offset);
+                return exponentiate(last, SmallVector<Value>(blocks, b.undef(accumulator)));
+              });
+        },
+        [&] {
+          SmallVector<Value> unchanged{state.sum};
+          unchanged.append(blocks, b.undef(accumulator));
           unchanged.append(tileKv / mfmaDepth, b.undef(fragment));
           return unchanged;
         });
-    ArrayRef<Value> probabilities = ArrayRef<Value>(softmaxResult).drop_front(3);
+    RowState next;
+    next.sum = first[0];
+    ArrayRef<Value> nextScores = ArrayRef<Value>(first).slice(1, blocks);
+    ArrayRef<Value> probabilities = ArrayRef<Value>(first).drop_front(1 + blocks);
 
     AsyncWaitOp::create(b, vCopy);
-    output = b.branch(
-        active, [&] { return accumulate(rescale(output, softmaxResult[2]), probabilities); },
-        [&] { return output; });
+    SmallVector<Value> carried = b.branch(
+        active,
+        [&] {
+          next.scores = mask(nextScores, nextKey);
+          next.output = accumulate(rescale(state.output, state.factor), probabilities);
+          includeScores(next, state.maximum, nextActive);
+          return next.flatten();
+        },
+        [&] {
+          RowState unchanged = state;
+          unchanged.sum = next.sum;
+          return unchanged.flatten();
+        });
     BarrierOp::create(b);
-    SmallVector<Value> carried{softmaxResult[0], softmaxResult[1]};
-    carried.append(output);
     scf::YieldOp::create(b, carried);
-    return SmallVector<Value>(loop.getResults());
+    RowState last = unflatten(loop.getResults());
+    SmallVector<Value> results{last.maximum, last.sum};
+    llvm::append_range(results, last.output);
+    return results;
   }
 
-  /// The masked scores of this lane's row: element [block * 16 + r] belongs to key
-  /// firstKey + 32 * block + 8 * (r / 4) + 4 * half + r % 4.
-  SmallVector<Value> scores(Value firstKey) {
-    // The blocks of 32 keys take turns: consecutive MFMAs then do not wait for one another's result.
-    unsigned blocks = tileKv / 32;
+  /// The raw scores of this lane's row against the keys of a tile: element r of block n belongs to key
+  /// 32 * n + 8 * (r / 4) + 4 * half + r % 4 of the tile.
+  SmallVector<Value> scores(Value tile) {
     Value zero = arith::ConstantOp::create(b, DenseElementsAttr::get(accumulator, 0.0f));
-    SmallVector<Value> tiles(blocks, zero);
+    SmallVector<Value> blocks(tileKv / 32, zero);
     for (unsigned step = 0; step < headDim / 16; ++step) {
       Value column = b.add(b.i32(step * 16), b.mul(half, b.i32(8)));
       SmallVector<Value> keys;
-      for (unsigned block = 0; block < blocks; ++block)
-        keys.push_back(LdsReadOp::create(b, chunk, kTile, b.add(laneColumn, b.i32(block * 32)), column));
+      for (unsigned block = 0; block < blocks.size(); ++block)
+        keys.push_back(LdsReadOp::create(b, chunk, tile, b.add(b.i32(32 * block), laneColumn), column));
+      // The blocks of 32 keys take turns: consecutive MFMAs then do not wait for one another's result.
       for (unsigned part = 0; part < 2; ++part)
-        for (auto [tile, eight] : llvm::zip_equal(tiles, keys))
-          tile = mfma(b.slice(eight, 4 * part, 4), query[2 * step + part], tile);
+        for (auto [sum, eight] : llvm::zip_equal(blocks, keys))
+          sum = mfma(b.slice(eight, 4 * part, 4), query[2 * step + part], sum);
     }
-    SmallVector<Value> values;
-    for (Value tile : tiles)
-      for (unsigned r = 0; r < mfmaResults; ++r)
-        values.push_back(b.extract(tile, r));
-    // Masks only where a key of the tile is hidden from a row of the wave.
+    return blocks;
+  }
+
+  /// Hides keys, behind a branch taken only where a key of the tile is hidden from a row of the wave.
+  SmallVector<Value> mask(ArrayRef<Value> blocks, Value firstKey) {
     Value lastKeyOfTile = b.add(firstKey, b.i32(tileKv - 1));
     return b.branch(
-        b.less(waveVisibleToAll, lastKeyOfTile), [&] { return mask(values, firstKey); },
-        [&] { return values; });
+        b.less(waveVisibleToAll, lastKeyOfTile),
+        [&] {
+          Value limit = b.sub(b.sub(visibleLimit, firstKey), b.mul(half, b.i32(4)));
+          SmallVector<Value> masked;
+          for (auto [index, block] : llvm::enumerate(blocks)) {
+            SmallVector<Value> elements;
+            for (unsigned r = 0; r < mfmaResults; ++r) {
+              Value hidden = b.less(limit, b.i32(32 * index + 8 * (r / 4) + r % 4));
+              elements.push_back(b.select(hidden, b.f32(negativeInfinity), b.extract(block, r)));
+            }
+            masked.push_back(b.pack(accumulator, elements));
+          }
+          return masked;
+        },
+        [&] { return SmallVector<Value>(blocks); });
   }
 
-  SmallVector<Value> mask(ArrayRef<Value> values, Value firstKey) {
-    Value limit = b.sub(b.sub(visibleLimit, firstKey), b.mul(half, b.i32(4)));
-    SmallVector<Value> masked;
-    for (auto [index, value] : llvm::enumerate(values)) {
-      unsigned r = index % mfmaResults;
-      unsigned key = 32 * (index / mfmaResults) + 8 * (r / 4) + r % 4;
-      masked.push_back(b.select(b.less(limit, b.i32(key)), b.f32(negativeInfinity), value));
-    }
-    return masked;
-  }
-
-  SmallVector<Value> softmax(ArrayRef<Value> values, Value maximum, Value sum) {
-    Value tileMaximum = values[0];
-    for (Value value : values.drop_front())
-      tileMaximum = b.maxF(tileMaximum, value);
+  /// Completes `state`, whose scores are new, with the maximum and what follows from it. If there are no
+  /// scores because the wave is done, the maximum stays.
+  void includeScores(RowState &state, Value maximumBefore, Value any) {
+    Value tileMaximum = b.extract(state.scores[0], 0);
+    for (Value block : state.scores)
+      for (unsigned r = block == state.scores[0]; r < mfmaResults; ++r)
+        tileMaximum = b.maxF(tileMaximum, b.extract(block, r));
     tileMaximum = b.maxF(tileMaximum, b.fromOtherHalf(tileMaximum, lane));
-    Value newMaximum = b.maxF(maximum, tileMaximum);
-    Value reference = b.select(b.equalF(newMaximum, b.f32(negativeInfinity)), b.f32(0), newMaximum);
-    Value offset = b.negF(b.mulF(reference, scaleLog2e));
-    Value factor = b.exp2(b.fma(maximum, scaleLog2e, offset));
+    state.maximum = b.select(any, b.maxF(maximumBefore, tileMaximum), maximumBefore);
+    Value reference =
+        b.select(b.equalF(state.maximum, b.f32(negativeInfinity)), b.f32(0), state.maximum);
+    state.offset = b.negF(b.mulF(reference, scaleLog2e));
+    state.factor = b.exp2(b.fma(maximumBefore, scaleLog2e, state.offset));
+  }
 
-    SmallVector<Value> results{newMaximum, Value(), factor};
+  /// The sum with this tile, `nextScores` as they are, and the fragments of P^T.
+  SmallVector<Value> exponentiate(const RowState &state, ArrayRef<Value> nextScores) {
     // Two chains of additions: one alone would be as long as the exponentials it waits for.
-    Value sums[2] = {b.mulF(sum, factor), b.f32(0)};
-    SmallVector<Value> exponentials;
-    for (auto [index, value] : llvm::enumerate(values)) {
-      Value p = b.exp2(b.fma(value, scaleLog2e, offset));
-      sums[index % 2] = b.addF(sums[index % 2], p);
-      exponentials.push_back(p);
-      if (index % 4 == 3) results.push_back(toFragment(ArrayRef<Value>(exponentials).take_back(4)));
+    Value sums[2] = {b.mulF(state.sum, state.factor), b.f32(0)};
+    SmallVector<Value> exponentials, fragments;
+    for (Value block : state.scores) {
+      for (unsigned r = 0; r < mfmaResults; ++r) {
+        Value p = b.exp2(b.fma(b.extract(block, r), scaleLog2e, state.offset));
+        sums[r % 2] = b.addF(sums[r % 2], p);
+        exponentials.push_back(p);
+        if (r % 4 == 3) fragments.push_back(toFragment(ArrayRef<Value>(exponentials).take_back(4)));
+      }
     }
-    results[1] = b.addF(sums[0], sums[1]);
+    SmallVector<Value> results{b.addF(sums[0], sums[1])};
+    llvm::append_range(results, nextScores);
+    llvm::append_range(results, fragments);
     return results;
   }
 
@@ -319,42 +404,41 @@ private:
     // No visible key: the sum is exactly 0. A NaN sum stays NaN.
     Value empty = b.equalF(sum, b.f32(0));
     Value inverse = b.select(empty, b.f32(0), b.reciprocal(sum));
-    Value rowExists = b.less(row, qLen);
+    storeOutput(result.drop_front(2), inverse);
     Value lseBase = argumentLoadedHere("lse");
-    b.when(rowExists, [&] {
-      storeOutput(result.drop_front(2), inverse);
-      Value lseWanted = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
-                                              LLVM::PtrToIntOp::create(b, b.getI64Type(), lseBase), b.i64(0));
-      Value firstHalf = b.equal(half, b.i32(0));
-      b.when(arith::AndIOp::create(b, lseWanted, firstHalf), [&] {
-        Value naturalSum = b.mulF(b.log2(sum), b.f32(ln2));
-        Value lse =
-            b.select(empty, b.f32(negativeInfinity), b.fma(maximum, argumentLoadedHere("scale"), naturalSum));
-        Value offset = b.mul(b.signExtend(row), argumentLoadedHere("lse_token_stride"));
-        Value base = headBase("lse", qHead, b.getF32Type(), &AttentionBuilder::argumentLoadedHere);
-        LLVM::StoreOp::create(b, lse, b.advance(base, b.getF32Type(), offset), /*alignment=*/4);
-      });
+    Value lseWanted = arith::CmpIOp::create(b, arith::CmpIPredicate::ne,
+                                            LLVM::PtrToIntOp::create(b, b.getI64Type(), lseBase), b.i64(0));
+    Value firstHalf = b.equal(half, b.i32(0));
+    Value rowExists = arith::AndIOp::create(b, b.less(row, qLen), firstHalf);
+    b.when(arith::AndIOp::create(b, lseWanted, rowExists), [&] {
+      Value naturalSum = b.mulF(b.log2(sum), b.f32(ln2));
+      Value lse =
+          b.select(empty, b.f32(negativeInfinity), b.fma(maximum, argumentLoadedHere("scale"), naturalSum));
+      Value offset = b.mul(b.signExtend(row), argumentLoadedHere("lse_token_stride"));
+      Value base = headBase("lse", qHead, b.getF32Type(), &AttentionBuilder::argumentLoadedHere);
+      LLVM::StoreOp::create(b, lse, b.advance(base, b.getF32Type(), offset), /*alignment=*/4);
     });
   }
 
   /// A lane holds, for each group g of four registers, 4 * columnsPerLane neighbouring columns from
   /// (8 g + 4 half) * columnsPerLane on.
   void storeOutput(ArrayRef<Value> output, Value inverse) {
-    Value base = b.advance(headBase("o", qHead, element, &AttentionBuilder::argumentLoadedHere), element,
-                           b.mul(b.signExtend(row), argumentLoadedHere("o_token_stride")));
+    SmallVector<Value> columns, values;
     for (unsigned group = 0; group < mfmaResults / 4; ++group) {
-      SmallVector<Value> columns;
+      SmallVector<Value> elements;
       for (unsigned r = 0; r < 4; ++r)
         for (Value tile : output)
-          columns.push_back(b.mulF(b.extract(tile, group * 4 + r), inverse));
-      for (unsigned first = 0; first < columns.size(); first += 8) {
-        Value eight = b.pack(VectorType::get(8, b.getF32Type()), ArrayRef<Value>(columns).slice(first, 8));
-        Value column =
-            b.add(b.i32(8 * group * columnsPerLane + first), b.mul(half, b.i32(4 * columnsPerLane)));
-        LLVM::StoreOp::create(b, arith::TruncFOp::create(b, chunk, eight), b.advance(base, element, column),
-                              /*alignment=*/16);
+          elements.push_back(b.mulF(b.extract(tile, group * 4 + r), inverse));
+      for (unsigned first = 0; first < elements.size(); first += 8) {
+        Value eight = b.pack(VectorType::get(8, b.getF32Type()), ArrayRef<Value>(elements).slice(first, 8));
+        values.push_back(arith::TruncFOp::create(b, chunk, eight));
+        columns.push_back(
+            b.add(b.i32(8 * group * columnsPerLane + first), b.mul(half, b.i32(4 * columnsPerLane))));
       }
     }
+    Value base = headBase("o", qHead, element, &AttentionBuilder::argumentLoadedHere);
+    StoreTileOp::create(b, base, groupRow, qLen, argumentLoadedHere("o_token_stride"), b.sub(row, groupRow),
+                        columns, values, op.getTileQ(), headDim);
   }
 
   gpu::GPUFuncOp kernel;
@@ -365,7 +449,8 @@ private:
   VectorType fragment, chunk, pair, accumulator;
 
   Value lane, laneColumn, half;    // lane % 32 is the query row within the wave, lane / 32 the half
-  Value batch, qHead, kvHead, row; // row: this lane's query row
+  Value batch, qHead, kvHead;
+  Value groupRow, row; // first query row of the workgroup, and this lane's
   Value qLen, kvLen, scaleLog2e;
   Value visibleLimit;       // last visible key of this lane's row
   Value waveVisibleToAll;   // last key that every row of the wave sees

@@ -41,6 +41,13 @@ Value Emitter::anyLane(Value condition) {
   return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, mask, i64(0));
 }
 
+Value Emitter::opaque(Value a) {
+  return LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"", /*constraints=*/"=v,0",
+                                   /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+      .getRes();
+}
+
 Value Emitter::advance(Value pointer, Type type, Value count) {
   return LLVM::GEPOp::create(*this, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{count});
 }

@@ -60,6 +60,9 @@ public:
   /// Whether the condition holds in any active lane, as a wave-uniform i1.
   Value anyLane(Value condition);
 
+  /// The same value, which the compiler cannot recognise as such. No instruction.
+  Value opaque(Value a);
+
   Value bitcast(mlir::Type type, Value a) { return mlir::LLVM::BitcastOp::create(*this, type, a); }
   Value extract(Value vector, int64_t index) { return mlir::vector::ExtractOp::create(*this, vector, index); }
   Value pack(mlir::VectorType type, mlir::ValueRange elements) {

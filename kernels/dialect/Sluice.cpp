@@ -130,6 +130,7 @@ LogicalResult AsyncDmaOp::verify() {
       return emitOpError() << "names pages but no table to gather through";
     return success();
   }
+  if (getCloseRows()) return emitOpError() << "promises close rows of a gather, whose pages lie anywhere";
   if (!getPageRows() || !getPageStride() || !getPageIndex())
     return emitOpError() << "gathers without page_rows, page_stride or page_index";
   if (!getPageIndex()->isInteger(32) && !getPageIndex()->isInteger(64))

@@ -90,12 +90,12 @@ def Sluice_LdsAllocOp : Sluice_Op<"lds_alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "LDS for one tile, undefined until written";
   let description = [{
     `offset` is the tile's place in the kernel's LDS, in bytes, once `reuse-lds` has decided it. Tiles that
-    are never live at the same time may overlap.
+    are never live at the same time may overlap. `label` is what people call the tile.
   }];
-  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$offset);
+  let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$offset, OptionalAttr<StrAttr>:$label);
   let results = (outs Sluice_LdsTileType:$tile);
   let assemblyFormat = "attr-dict `:` type($tile)";
-  let builders = [OpBuilder<(ins "LdsTileType":$tile), [{ build($_builder, $_state, tile, IntegerAttr()); }]>];
+  let builders = [OpBuilder<(ins "LdsTileType":$tile), [{ build($_builder, $_state, tile, IntegerAttr(), StringAttr()); }]>];
 }
 
 class Sluice_LiveMarkOp<string mnemonic> : Sluice_Op<mnemonic, [MemoryEffects<[MemRead, MemWrite]>]> {
@@ -135,17 +135,21 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
     divide both `page_rows` and `first_row`: a wave instruction whose rows divide it stays within a page.
     `first_row` is not negative in a gather. No entry of the table is read that no row below `row_limit` needs,
     nor any page.
+
+    `close_rows`, of contiguous rows only, promises that the rows of the tile span less than 4 GiB, from the first
+    byte of the first to the last byte of the last, and that `row_stride` is not negative.
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
                        Sluice_LdsTileType:$tile, Optional<LLVM_PointerInAddressSpace<1>>:$table,
                        Optional<I32>:$page_rows, Optional<I64>:$page_stride, OptionalAttr<TypeAttr>:$page_index,
-                       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$page_divisor);
+                       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$page_divisor,
+                       UnitAttr:$close_rows);
   let results = (outs Sluice_TokenType:$token);
   let builders = [
     // A copy of contiguous rows.
     OpBuilder<(ins "::mlir::Type":$token, "::mlir::Value":$base, "::mlir::Value":$firstRow,
                    "::mlir::Value":$rowLimit, "::mlir::Value":$rowStride, "::mlir::Value":$tile), [{
-      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, 1);
+      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, 1, false);
     }]>,
   ];
   let assemblyFormat = [{

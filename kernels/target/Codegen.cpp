@@ -17,6 +17,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -84,10 +85,26 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
+/// The order of instructions is decided by interleave-mfma; LLVM's schedulers, which do not spread vector work
+/// below MFMAs, would undo it. lld resets all options: they are set again for every object.
+void keepSourceOrder() {
+  auto &&options = llvm::cl::getRegisteredOptions();
+  for (auto [name, value] : {std::pair{"pre-RA-sched", "source"},
+                             {"enable-misched", "false"},
+                             {"enable-post-misched", "false"}}) {
+    llvm::cl::Option *option = options.lookup(name);
+    assert(option && "LLVM 22 has these options");
+    option->reset();
+    [[maybe_unused]] bool refused = option->addOccurrence(0, name, value);
+    assert(!refused);
+  }
+}
+
 LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef path) {
   std::error_code code;
   llvm::raw_fd_ostream file(path, code);
   if (code) return failure();
+  keepSourceOrder();
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, file, nullptr, llvm::CodeGenFileType::ObjectFile)) return failure();
   passes.run(module);

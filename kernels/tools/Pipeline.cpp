@@ -21,7 +21,14 @@ void buildTilePipeline(OpPassManager &passes, const PipelineOptions &options) {
   OpPassManager &kernel = passes.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(createBuildAttention());
   kernel.addPass(createPipelineAsyncCopies({options.stages}));
+  kernel.addPass(createAnnotateLdsLiveness());
+  kernel.addPass(createReuseLds({options.chip}));
+  // Staging needs to know what LDS is in use without it, and is one more tile to place.
+  kernel.addPass(createStageOutput({options.chip}));
+  kernel.addPass(createAnnotateLdsLiveness());
+  kernel.addPass(createReuseLds({options.chip}));
   kernel.addPass(createDistributeAsyncDma({options.chip}));
+  kernel.addPass(createInterleaveMfma());
 }
 
 void buildLoweringPipeline(OpPassManager &passes, const PipelineOptions &options) {

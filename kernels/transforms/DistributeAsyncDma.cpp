@@ -15,6 +15,10 @@
 // an instruction moves several rows, their stride must not be negative and the end of the last one must fit
 // in the 32 bits of the descriptor's extent: the runtime refuses other strides.
 //
+// Rows that are close together need no more than one descriptor for all instructions of a wave: the lane's
+// offset, which the range check covers, then steps from batch to batch. (The scalar offset would be cheaper
+// still, but whether the check includes it is told differently by different sources.)
+//
 // In a gather, (page, row in page) are the two digits of a row number in base page_rows. Two divisions per
 // copy find those of the wave's first row and of the step between batches; from then on digits are added with
 // carry, all in scalar registers. The page's number comes by scalar memory: the result of a vector load would
@@ -197,6 +201,7 @@ public:
   void run() {
     locateLane();
     SourceRows source(b, copy);
+    if (copy.getCloseRows()) return loadCloseRows(source);
     bool severalPages = copy.isGather() && copy.getPageDivisor() % rowsOfWave != 0;
     unsigned lookups = !copy.isGather() ? 0 : severalPages ? rowsOfWave : 1; // per batch row
     unsigned group = lookups == 0 ? 1 : std::max(lookupsAhead / lookups, 1u);
@@ -263,12 +268,29 @@ private:
       ROCDL::SchedBarrier::create(b, letAllButScalarAndMemoryCross);
   }
 
+  /// All loads of the wave through one descriptor, from its first row on.
+  void loadCloseRows(SourceRows &source) {
+    SourceRows::Row first = source.first(b.add(copy.getFirstRow(), waveRow));
+    Value stride = arith::TruncIOp::create(b, b.getI32Type(), source.rowStrideBytes());
+    Value resource = descriptor(source, first, layout.batch.rows * rowsOfBatch);
+    Value laneRows = b.mul(laneRow, stride);
+    for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
+      Value batchOffset = b.add(laneRows, b.mul(stride, b.i32(batchRow * rowsOfBatch)));
+      for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
+        separateLoads();
+        Value voffset = b.add(columnOffset(batchRow, batchColumn), batchOffset);
+        LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
+                            layout.elementBytes);
+      }
+    }
+  }
+
   /// Loads of the rows from `row` on, which are one stride apart, through a descriptor of their own.
   void load(SourceRows &source, const SourceRows::Row &row, unsigned batchRow) {
     Value resource;
     for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
       separateLoads();
-      if (!resource) resource = descriptor(source, row);
+      if (!resource) resource = descriptor(source, row, rowsOfWave);
       Value voffset = columnOffset(batchRow, batchColumn);
       if (rowsOfWave > 1) {
         Value stride = arith::TruncIOp::create(b, b.getI32Type(), source.rowStrideBytes());
@@ -279,12 +301,13 @@ private:
     }
   }
 
-  Value descriptor(SourceRows &source, const SourceRows::Row &row) {
+  /// Covers at most `rows` rows from `row` on.
+  Value descriptor(SourceRows &source, const SourceRows::Row &row, unsigned rows) {
     // Extent: rowBytes for the last row below the limit, one stride for each one before it.
     Value remaining = source.remaining(row);
     Value extent = b.i64(tile.getRowBytes());
-    if (rowsOfWave > 1) {
-      Value valid = arith::MinSIOp::create(b, remaining, b.i32(rowsOfWave));
+    if (rows > 1) {
+      Value valid = arith::MinSIOp::create(b, remaining, b.i32(rows));
       Value rowsBefore = b.signExtend(b.sub(valid, b.i32(1)));
       extent = b.add(b.mul(rowsBefore, source.rowStrideBytes()), extent);
     }

@@ -57,9 +57,11 @@ std::optional<LdsAccess> LdsTiles::accessOf(Operation *op) const {
 }
 
 std::string LdsTiles::describe(unsigned tile) const {
-  LdsTileType type = LdsAllocOp(allocations[tile]).getTile().getType();
-  std::string text;
-  llvm::raw_string_ostream(text) << "tile " << tile << " (" << type.getRows() << 'x' << type.getColumns()
+  LdsAllocOp alloc = allocations[tile];
+  LdsTileType type = alloc.getTile().getType();
+  std::string text = "tile " + std::to_string(tile);
+  if (alloc.getLabel()) text += " '" + alloc.getLabel()->str() + "'";
+  llvm::raw_string_ostream(text) << " (" << type.getRows() << 'x' << type.getColumns()
                                  << 'x' << type.getElementType() << ", " << type.getBytes() << " bytes)";
   return text;
 }

@@ -28,4 +28,15 @@ def ReuseLds : Pass<"reuse-lds", "::mlir::gpu::GPUFuncOp"> {
   let dependentDialects = ["::sluice::SluiceDialect"];
 }
 
+def StageOutput : Pass<"stage-output", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "store the output tile through LDS in whole rows where LDS has room for it";
+  let options = [Option<"chip", "chip", "std::string", /*default=*/"\"gfx942\"", "chip of the chip table">];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::mlir::ROCDL::ROCDLDialect", "::mlir::scf::SCFDialect", "::sluice::SluiceDialect"];
+}
+
+def InterleaveMfma : Pass<"interleave-mfma", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "order each block so that vector instructions and LDS reads issue while the matrix core is busy";
+}
+
 #endif // SLUICE_TRANSFORMS_PASSES

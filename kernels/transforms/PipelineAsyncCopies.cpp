@@ -13,6 +13,13 @@
 //     }                                          scf.if t+1 < T { the same with the slots exchanged } }
 //                                              wait_marks 0
 //
+// Copies that stand before the loop in its block (the first tile of keys, say) are not part of the pipeline and
+// never counted into its groups. They get a mark of their own and one wait for all of them, before the first
+// barrier or the first operation (nested ones included) that reads LDS, whichever comes first. The pipeline's
+// own first copies are issued right behind them where their operands allow, so that both are on their way
+// together: the wait then leaves exactly those in flight. Elsewhere they are issued before the loop, behind a
+// wait that leaves nothing in flight.
+//
 // The loop is unrolled N times so that every slot has a static address: the backend can then tell the slots
 // apart and adds no wait of its own.
 //
@@ -48,11 +55,43 @@ struct CopyGroup {
   SmallVector<Operation *> slice; // in block order, all pure
 };
 
+/// Copies that were in the block before the loop, and the operation before which they must have landed.
+struct Drain {
+  SmallVector<AsyncDmaOp> copies;
+  Operation *before; // a barrier, an operation that reads LDS, or the loop
+};
+
 struct PipelinePlan {
   scf::ForOp loop;
   SmallVector<CopyGroup> groups; // in issue order, which is also the order of the waits
   BarrierOp trailingBarrier;     // frees the tiles for the next iteration; null if the loop has none
+  SmallVector<Drain> drains;     // in program order
+  Operation *prologueBehind = nullptr; // the copy behind which the prologue goes; null: before the loop
 };
+
+/// Whether the operation, or one inside it, is a barrier or reads LDS.
+bool needsLandedCopies(Operation *op) {
+  return op->walk([](Operation *inner) {
+             return isa<BarrierOp, LdsReadOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+           })
+      .wasInterrupted();
+}
+
+/// `ours`: copies that pipelines of earlier loops have made, with marks and waits of their own.
+SmallVector<Drain> collectDrains(scf::ForOp loop, const llvm::DenseSet<Operation *> &ours) {
+  SmallVector<Drain> drains;
+  SmallVector<AsyncDmaOp> pending;
+  for (Operation &op : *loop->getBlock()) {
+    bool isLoop = &op == loop.getOperation();
+    if (!pending.empty() && (isLoop || needsLandedCopies(&op))) {
+      drains.push_back({pending, &op});
+      pending.clear();
+    }
+    if (isLoop) break;
+    if (auto copy = dyn_cast<AsyncDmaOp>(op); copy && !ours.contains(copy)) pending.push_back(copy);
+  }
+  return drains;
+}
 
 /// Collects in block order what `copy` needs from inside the loop body. Fails, naming the obstacle, where
 /// that is more than pure functions of the induction variable.
@@ -82,9 +121,27 @@ FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, AsyncDmaOp cop
   return ordered;
 }
 
+/// Whether what the first copies of the pipeline need is there behind `point`, an operation of the loop's
+/// block. Constants are, wherever they stand: they are repeated.
+bool prologueFitsBehind(const PipelinePlan &plan, Operation *point) {
+  auto available = [&](Value value) {
+    Operation *definition = value.getDefiningOp();
+    return !definition || isa<arith::ConstantOp>(definition) || definition->getBlock() != point->getBlock() ||
+           definition->isBeforeInBlock(point);
+  };
+  auto allAvailable = [&](Operation *op) { return llvm::all_of(op->getOperands(), available); };
+  scf::ForOp loop = plan.loop;
+  return available(loop.getLowerBound()) && llvm::all_of(plan.groups, [&](const CopyGroup &group) {
+           AsyncDmaOp copy = group.copy;
+           return allAvailable(copy) && llvm::all_of(group.slice, allAvailable);
+         });
+}
+
 /// Looks only. Fails with the reason why the loop stays as it is.
-FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, std::string &reason) {
-  PipelinePlan plan{loop, {}, {}};
+FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Operation *> &ours,
+                                     std::string &reason) {
+  PipelinePlan plan;
+  plan.loop = loop;
   auto decline = [&](const llvm::Twine &why) {
     reason = why.str();
     return failure();
@@ -121,20 +178,25 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, std::string &reason) {
   bool otherBarrier = false;
   loop->walk([&](BarrierOp barrier) { otherBarrier |= barrier != plan.trailingBarrier; });
   if (otherBarrier) return decline("it has a barrier that is not the last operation of its body");
+
+  plan.drains = collectDrains(loop, ours);
+  if (!plan.drains.empty()) {
+    Operation *lastCopy = plan.drains.back().copies.back();
+    if (prologueFitsBehind(plan, lastCopy)) plan.prologueBehind = lastCopy;
+  }
   return plan;
 }
 
 /// Writes the pipelined loop. Cannot fail.
 class PipelineRewriter {
 public:
-  PipelineRewriter(PipelinePlan &plan, unsigned stages)
-      : plan(plan), loop(plan.loop), stages(stages), builder(plan.loop), loc(plan.loop.getLoc()) {}
+  PipelineRewriter(PipelinePlan &plan, unsigned stages, llvm::DenseSet<Operation *> &ours)
+      : plan(plan), loop(plan.loop), stages(stages), ours(ours), builder(plan.loop), loc(plan.loop.getLoc()) {}
 
   void rewrite() {
     allocateSlots();
-    for (unsigned tile = 0; tile + 1 < stages; ++tile)
-      for (CopyGroup &group : plan.groups)
-        issue(group, add(loop.getLowerBound(), tile), tile);
+    drainEarlierCopies();
+    issuePrologue();
 
     auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
                                         constant(stages), loop.getInitArgs());
@@ -175,20 +237,64 @@ private:
     for (CopyGroup &group : plan.groups) {
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(group.copy.getTile().getDefiningOp());
-      for (unsigned slot = 0; slot < stages; ++slot)
-        slotsOf[group.copy.getTile()].push_back(
-            LdsAllocOp::create(builder, loc, group.copy.getTile().getType()));
+      auto alloc = group.copy.getTile().getDefiningOp<LdsAllocOp>();
+      for (unsigned slot = 0; slot < stages; ++slot) {
+        auto slotAlloc = LdsAllocOp::create(builder, loc, group.copy.getTile().getType());
+        if (StringAttr label = alloc.getLabelAttr())
+          slotAlloc.setLabel((label.getValue() + "." + llvm::Twine(slot)).str());
+        slotsOf[group.copy.getTile()].push_back(slotAlloc);
+      }
     }
   }
 
+  /// One mark for the copies of each drain, and one wait. The waits of the copies themselves go: nothing reads
+  /// LDS between the place of a wait and that of its drain.
+  void drainEarlierCopies() {
+    OpBuilder::InsertionGuard guard(builder);
+    for (Drain &drain : plan.drains) {
+      builder.setInsertionPointAfter(drain.copies.back());
+      AsyncMarkOp::create(builder, loc);
+      bool prologueInFlight = plan.prologueBehind == drain.copies.back();
+      builder.setInsertionPoint(drain.before);
+      WaitMarksOp::create(builder, loc, prologueInFlight ? (stages - 1) * plan.groups.size() : 0);
+      if (!isa<BarrierOp>(drain.before)) BarrierOp::create(builder, loc);
+      for (AsyncDmaOp copy : drain.copies)
+        for (Operation *wait : llvm::make_early_inc_range(copy.getToken().getUsers()))
+          if (wait->getBlock() == loop->getBlock() && wait->isBeforeInBlock(loop)) wait->erase();
+    }
+  }
+
+  /// The copies of the first stages - 1 iterations.
+  void issuePrologue() {
+    OpBuilder::InsertionGuard guard(builder);
+    IRMapping constants;
+    if (plan.prologueBehind) {
+      builder.setInsertionPointAfter(plan.prologueBehind->getNextNode()); // its mark
+      auto repeat = [&](Value value) {
+        auto constant = value.getDefiningOp<arith::ConstantOp>();
+        if (constant && constant->getBlock() == loop->getBlock() && !constants.contains(value))
+          builder.clone(*constant, constants);
+      };
+      repeat(loop.getLowerBound());
+      for (CopyGroup &group : plan.groups) {
+        llvm::for_each(group.copy->getOperands(), repeat);
+        for (Operation *op : group.slice)
+          llvm::for_each(op->getOperands(), repeat);
+      }
+    }
+    Value first = constants.lookupOrDefault(Value(loop.getLowerBound()));
+    for (unsigned tile = 0; tile + 1 < stages; ++tile)
+      for (CopyGroup &group : plan.groups)
+        issue(group, add(first, tile), tile, constants);
+  }
+
   /// The copy of `group` for the iteration of that number, into `slot`, closed by its own mark.
-  void issue(CopyGroup &group, Value iteration, unsigned slot) {
-    IRMapping map;
+  void issue(CopyGroup &group, Value iteration, unsigned slot, IRMapping map = {}) {
     map.map(loop.getInductionVar(), iteration);
     map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
     for (Operation *op : group.slice)
       builder.clone(*op, map);
-    builder.clone(*group.copy, map);
+    ours.insert(builder.clone(*group.copy, map));
     AsyncMarkOp::create(builder, loc);
   }
 
@@ -234,6 +340,7 @@ private:
   PipelinePlan &plan;
   scf::ForOp loop;
   unsigned stages;
+  llvm::DenseSet<Operation *> &ours;
   OpBuilder builder;
   Location loc;
   llvm::MapVector<Value, SmallVector<Value>> slotsOf;
@@ -248,19 +355,44 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
       return signalPassFailure();
     }
     if (stages == 1) return; // one slot: nothing to overlap
+    llvm::DenseSet<Operation *> ours;
+    SmallVector<Attribute> pipelines;
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) {
       if (!loop.getBody()->getOps<AsyncDmaOp>().empty()) loops.push_back(loop);
     });
     for (scf::ForOp loop : loops) {
       std::string reason;
-      FailureOr<PipelinePlan> plan = planPipeline(loop, reason);
+      FailureOr<PipelinePlan> plan = planPipeline(loop, ours, reason);
       if (failed(plan)) {
         loop.emitRemark() << "not pipelined: " << reason;
         continue;
       }
-      PipelineRewriter(*plan, stages).rewrite();
+      pipelines.push_back(describe(*plan));
+      PipelineRewriter(*plan, stages, ours).rewrite();
     }
+    if (!pipelines.empty())
+      getOperation()->setAttr("sluice.pipeline", ArrayAttr::get(&getContext(), pipelines));
+  }
+
+  /// What was decided, for whoever inspects the kernel.
+  Attribute describe(const PipelinePlan &plan) {
+    Builder attributes(&getContext());
+    SmallVector<Attribute> groups;
+    for (auto [index, group] : llvm::enumerate(plan.groups)) {
+      AsyncDmaOp copy = group.copy;
+      auto alloc = copy.getTile().getDefiningOp<LdsAllocOp>();
+      std::string name = alloc.getLabel() ? alloc.getLabel()->str() : std::to_string(index);
+      groups.push_back(attributes.getStringAttr(name));
+    }
+    unsigned early = 0;
+    for (const Drain &drain : plan.drains)
+      early += drain.copies.size();
+    return attributes.getDictionaryAttr(
+        {attributes.getNamedAttr("drains", attributes.getI32IntegerAttr(plan.drains.size())),
+         attributes.getNamedAttr("earlier_copies", attributes.getI32IntegerAttr(early)),
+         attributes.getNamedAttr("groups", attributes.getArrayAttr(groups)),
+         attributes.getNamedAttr("stages", attributes.getI32IntegerAttr(stages))});
   }
 };
 

@@ -1,0 +1,214 @@
+//===- InterleaveMfma.cpp - vector work below the matrix core's
+//---------------------------------------------===//
+//
+// An MFMA occupies the matrix core for many issue turns of its wave and the vector unit for one. The code of a
+// tile is written as the algorithm reads: read fragments, multiply, then the softmax. This pass reorders each
+// block so that vector instructions issue while the matrix core is busy and LDS reads are on their way a few
+// MFMAs before they are needed.
+//
+//   before: 16 x lds_read, 32 x mfma, 32 x (fma, exp2, add)
+//   after:  lds_read ... mfma, fma, exp2, add, lds_read, mfma, fma, exp2, add, mfma ...
+//
+// List scheduling of one wave that issues in order: MFMAs keep their order and issue as soon as the matrix
+// core is free and their operands are there; whatever else is ready fills the turns between. What feeds an
+// MFMA is taken up only a few MFMAs ahead, which bounds the registers it holds. Times are in turns of 4 clocks.
+//
+// Only operations without side effects and reads move, never across a wait, a barrier, a copy, a write or a
+// nested region. Safe direction: any order that respects the operands computes the same; the cost model only
+// decides how fast.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "transforms/Passes.h"
+
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+namespace sluice {
+#define GEN_PASS_DEF_INTERLEAVEMFMA
+#include "transforms/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+// CDNA3, in turns: an 8-pass MFMA keeps the matrix core busy for 32 clocks and its result can be read by the
+// vector unit 11 turns after the issue (LLVM's GCNHazardRecognizer); a transcendental takes 16 clocks; an LDS
+// read answers after 64 to 128 clocks.
+constexpr unsigned matrixTurns = 8, matrixLatency = 12;
+constexpr unsigned vectorLatency = 2;
+constexpr unsigned transcendentalTurns = 4;
+constexpr unsigned ldsLatency = 32;
+// How many MFMAs ahead of their use reads and the arithmetic of operands are taken up.
+constexpr unsigned readAhead = 8, feedAhead = 4;
+constexpr unsigned none = ~0u;
+
+struct Node {
+  Operation *op = nullptr;
+  unsigned turns = 1, latency = vectorLatency;
+  bool matrix = false, read = false;
+  unsigned missing = 0;       // operands of this segment not scheduled yet
+  unsigned ready = 0;         // turn at which all scheduled operands are there
+  unsigned feeds = none;      // number of the first MFMA that needs it
+  SmallVector<unsigned> users;
+};
+
+bool isTranscendental(Operation *op) {
+  auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
+  return call && llvm::is_contained({"llvm.amdgcn.exp2", "llvm.amdgcn.log", "llvm.amdgcn.rcp"},
+                                    call.getIntrin());
+}
+
+/// Register renaming and what the backend hoists out of loops: no instruction here.
+bool isFree(Operation *op) {
+  return isa<arith::ConstantOp, vector::ExtractOp, vector::FromElementsOp, vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp>(op);
+}
+
+bool mayMove(Operation &op) {
+  if (op.getNumRegions() != 0 || &op == &op.getBlock()->back()) return false;
+  return isPure(&op) || isa<LdsReadOp, ROCDL::DsBpermuteOp, LLVM::CallIntrinsicOp>(op);
+}
+
+class Segment {
+public:
+  explicit Segment(ArrayRef<Operation *> ops) {
+    llvm::DenseMap<Operation *, unsigned> index;
+    for (Operation *op : ops) {
+      unsigned number = nodes.size();
+      index[op] = number;
+      Node node;
+      node.op = op;
+      bool invariant = true;
+      llvm::SmallDenseSet<unsigned> sources;
+      for (Value operand : op->getOperands())
+        if (Operation *definition = operand.getDefiningOp())
+          if (auto found = index.find(definition); found != index.end()) sources.insert(found->second);
+      for (unsigned source : sources) {
+        nodes[source].users.push_back(number);
+        invariant &= invariants[source];
+      }
+      node.missing = sources.size();
+      node.matrix = isa<amdgpu::MFMAOp>(op);
+      node.read = isa<LdsReadOp, ROCDL::DsBpermuteOp>(op);
+      invariants.push_back(invariant && isa<arith::ArithDialect>(op->getDialect()) &&
+                           op->getResult(0).getType().isInteger());
+      if (isFree(op) || invariants.back()) {
+        node.turns = node.latency = 0;
+      } else if (node.matrix) {
+        node.latency = matrixLatency;
+        matrices.push_back(number);
+      } else if (node.read) {
+        node.latency = ldsLatency;
+      } else if (isTranscendental(op)) {
+        node.turns = transcendentalTurns;
+        node.latency = transcendentalTurns + vectorLatency;
+      }
+      nodes.push_back(node);
+    }
+    for (auto [number, matrix] : llvm::enumerate(matrices))
+      nodes[matrix].feeds = number;
+    for (Node &node : llvm::reverse(nodes))
+      for (unsigned user : node.users)
+        node.feeds = std::min(node.feeds, nodes[user].feeds);
+  }
+
+  unsigned matrixCount() const { return matrices.size(); }
+
+  SmallVector<Operation *> schedule() {
+    auto roots = llvm::to_vector(llvm::make_filter_range(
+        llvm::seq<unsigned>(0, nodes.size()), [&](unsigned number) { return nodes[number].missing == 0; }));
+    for (unsigned root : roots)
+      open(root);
+    while (order.size() < nodes.size()) {
+      if (nextMatrix < matrices.size()) {
+        Node &matrix = nodes[matrices[nextMatrix]];
+        if (matrix.missing == 0 && matrix.ready <= now && matrixFree <= now) {
+          matrixFree = now + matrixTurns;
+          ++nextMatrix;
+          issue(matrix);
+          continue;
+        }
+      }
+      if (Node *best = choose())
+        issue(*best);
+      else
+        ++now;
+    }
+    return order;
+  }
+
+private:
+  /// All operands are scheduled. What costs nothing goes at once.
+  void open(unsigned number) {
+    Node &node = nodes[number];
+    if (node.turns == 0)
+      issue(node);
+    else if (!node.matrix)
+      candidates.push_back(number);
+  }
+
+  void issue(Node &node) {
+    order.push_back(node.op);
+    unsigned done = node.turns == 0 ? node.ready : now + node.latency;
+    now += node.turns;
+    for (unsigned user : node.users) {
+      Node &next = nodes[user];
+      // The accumulator of a chain of MFMAs is forwarded.
+      unsigned there = node.matrix && next.matrix ? now : done;
+      next.ready = std::max(next.ready, there);
+      if (--next.missing == 0) open(user);
+    }
+  }
+
+  /// Reads first, then what the next MFMAs need, then everything else; each in the order of the source.
+  Node *choose() {
+    auto best = candidates.end();
+    unsigned bestClass = none;
+    for (auto it = candidates.begin(); it != candidates.end(); ++it) {
+      const Node &node = nodes[*it];
+      if (node.ready > now) continue;
+      unsigned ahead = node.feeds == none ? 0 : node.feeds - std::min(node.feeds, nextMatrix);
+      if (node.feeds != none && ahead >= (node.read ? readAhead : feedAhead)) continue;
+      unsigned itsClass = node.read ? 0 : node.feeds != none ? 1 : 2;
+      if (itsClass < bestClass || (itsClass == bestClass && *it < *best)) {
+        best = it;
+        bestClass = itsClass;
+      }
+    }
+    if (best == candidates.end()) return nullptr;
+    Node *node = &nodes[*best];
+    candidates.erase(best);
+    return node;
+  }
+
+  SmallVector<Node> nodes;
+  SmallVector<bool> invariants; // integer arithmetic on values from outside the segment
+  SmallVector<unsigned> matrices, candidates;
+  SmallVector<Operation *> order;
+  unsigned now = 0, nextMatrix = 0, matrixFree = 0;
+};
+
+struct InterleaveMfmaPass : impl::InterleaveMfmaBase<InterleaveMfmaPass> {
+  void runOnOperation() override {
+    getOperation().walk([](Block *block) {
+      SmallVector<Operation *> ops;
+      for (Operation &op : llvm::make_early_inc_range(*block)) {
+        if (mayMove(op)) {
+          ops.push_back(&op);
+          continue;
+        }
+        interleave(ops, &op);
+        ops.clear();
+      }
+    });
+  }
+
+  static void interleave(ArrayRef<Operation *> ops, Operation *end) {
+    Segment segment(ops);
+    if (segment.matrixCount() < 2) return;
+    for (Operation *op : segment.schedule())
+      op->moveBefore(end);
+  }
+};
+
+} // namespace
+} // namespace sluice
