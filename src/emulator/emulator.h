@@ -37,9 +37,11 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   instruction_budget   number, per wave; 0: the default
  *   max_reports          number kept per launch
  *   count_bank_conflicts "on" or "off"
- *   clear_fault          "1": forgets an error that sticks to the device, once all streams are idle
- *   reset_counters       "1"
- *   defaults             "1": all of the above as at start
+ *   stream_order         "concurrent": streams run at the same time; a number: nothing runs before somebody
+ * waits (or asks), and then in an order drawn with this seed from those that streams, events and the null
+ * stream's rule allow. Set once all streams are idle clear_fault          "1": forgets an error that sticks
+ * to the device, once all streams are idle reset_counters       "1" defaults             "1": all of the
+ * above as at start
  */
 SLUICE_EMULATOR_API int sluice_emulator_configure(const char *key, const char *value);
 
@@ -50,6 +52,9 @@ typedef struct sluice_emulator_counters_t {
   uint64_t mfma_instructions;
   uint64_t lds_bank_conflicts;
   uint64_t launches;
+  uint64_t live_streams;           /* created and not destroyed */
+  uint64_t live_events;            /* created and not destroyed */
+  uint64_t busy_streams_destroyed; /* destroyed with work left, which HIP does not promise to run */
 } sluice_emulator_counters_t;
 
 /* Sums over all launches that have ended; workgroups are counted as they end, so that progress can be seen.

@@ -91,12 +91,20 @@ Options Device::options() {
 }
 
 Configured Device::configure(std::string_view key, std::string_view value) {
+  if (key == "stream_order") {
+    uint64_t seed = 0;
+    if (value != "concurrent" && !parse_number(value, seed)) return Configured::bad_value;
+    Scheduler::get().set_shuffled(value == "concurrent" ? std::nullopt : std::optional(seed));
+    return Configured::ok;
+  }
   if (key == "clear_fault" || key == "reset_counters" || key == "defaults") {
     if (value != "1") return Configured::bad_value;
     if (key == "clear_fault") {
       Scheduler::get().clear_fault();
       return Configured::ok;
     }
+    if (key == "defaults") Scheduler::get().set_shuffled(std::nullopt);
+    if (key == "reset_counters") Scheduler::get().reset_closed_busy();
     const std::lock_guard lock(mutex);
     if (key == "defaults") current_options = Options();
     if (key == "reset_counters") {

@@ -37,6 +37,11 @@ public:
     return object;
   }
 
+  uint64_t count() {
+    const std::lock_guard lock(mutex);
+    return live.size();
+  }
+
   /// The process's table of this kind.
   static Handles &get() {
     static Handles *const instance = new Handles;

@@ -38,7 +38,8 @@ std::shared_ptr<Stream> Scheduler::create(unsigned flags, int priority) {
 void Scheduler::close(const std::shared_ptr<Stream> &stream) {
   const Lock lock(mutex);
   stream->closing = true;
-  if (!stream->has_worker) std::erase(streams, stream);
+  if (stream->completed < stream->enqueued) ++busy_closes;
+  if (!stream->has_worker && stream->completed == stream->enqueued) std::erase(streams, stream);
   changed.notify_all();
 }
 
@@ -61,7 +62,7 @@ bool Scheduler::ready(const std::vector<Ticket> &after) {
 uint64_t Scheduler::append(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
                            std::vector<Ticket> after) {
   add_null_stream_rule(stream, after);
-  if (!stream->has_worker) {
+  if (!stream->has_worker && !shuffle) {
     std::thread([this, stream] { serve(stream); }).detach();
     stream->has_worker = true;
   }
@@ -79,9 +80,9 @@ void Scheduler::enqueue(const std::shared_ptr<Stream> &stream, std::function<voi
 void Scheduler::run(const std::shared_ptr<Stream> &stream, const std::function<void()> &work) {
   refuse_on_worker();
   Lock lock(mutex);
-  if (stream->busy || !stream->queue.empty()) {
+  if (shuffle || stream->busy || !stream->queue.empty()) {
     const uint64_t number = append(stream, work, false, {});
-    changed.wait(lock, [&] { return stream->completed >= number; });
+    wait_until(lock, [&] { return stream->completed >= number; });
     return;
   }
   std::vector<Ticket> after;
@@ -115,7 +116,8 @@ void Scheduler::serve(const std::shared_ptr<Stream> &stream) {
   for (;;) {
     changed.wait(lock, [&] {
       if (stream->busy) return false;
-      return stream->queue.empty() ? stream->closing : ready(stream->queue.front().after);
+      if (stream->queue.empty()) return stream->closing;
+      return !shuffle && ready(stream->queue.front().after);
     });
     if (stream->queue.empty()) break;
     Work work = std::move(stream->queue.front());
@@ -128,6 +130,42 @@ void Scheduler::serve(const std::shared_ptr<Stream> &stream) {
     lock.lock();
   }
   std::erase(streams, stream);
+}
+
+/// With the mutex held, which is released while the work runs. False if no work may run now.
+bool Scheduler::step(Lock &lock) {
+  std::vector<std::shared_ptr<Stream>> candidates;
+  for (const std::shared_ptr<Stream> &stream : streams)
+    if (!stream->busy && !stream->queue.empty() && ready(stream->queue.front().after))
+      candidates.push_back(stream);
+  if (candidates.empty()) return false;
+  const std::shared_ptr<Stream> stream = candidates[(*shuffle)() % candidates.size()];
+  Work work = std::move(stream->queue.front());
+  stream->queue.pop_front();
+  stream->busy = true;
+  stepping = true;
+  on_worker = true;
+  perform(lock, *stream, work.run, work.always);
+  lock.unlock();
+  work = {}; // as on a worker
+  on_worker = false;
+  lock.lock();
+  stepping = false;
+  if (stream->closing && !stream->has_worker && stream->completed == stream->enqueued)
+    std::erase(streams, stream);
+  changed.notify_all();
+  return true;
+}
+
+/// Waits on the calling thread, which runs the work itself in a shuffled order.
+template <typename Condition> void Scheduler::wait_until(Lock &lock, Condition &&condition) {
+  while (!condition())
+    if (!shuffle || stepping || !step(lock)) changed.wait(lock);
+}
+
+void Scheduler::advance() {
+  Lock lock(mutex);
+  if (shuffle && !stepping && !on_worker) step(lock);
 }
 
 std::shared_ptr<EventRecord> Scheduler::record(const std::shared_ptr<Stream> &stream) {
@@ -158,7 +196,7 @@ void Scheduler::refuse_on_worker() {
 void Scheduler::wait(const Ticket &ticket) {
   refuse_on_worker();
   Lock lock(mutex);
-  changed.wait(lock, [&] { return ticket.stream->completed >= ticket.number; });
+  wait_until(lock, [&] { return ticket.stream->completed >= ticket.number; });
 }
 
 void Scheduler::wait(const std::shared_ptr<Stream> &stream) {
@@ -166,7 +204,7 @@ void Scheduler::wait(const std::shared_ptr<Stream> &stream) {
   Lock lock(mutex);
   std::vector<Ticket> tickets{{stream, stream->enqueued}};
   if (stream == null) add_null_stream_rule(stream, tickets);
-  changed.wait(lock, [&] { return ready(tickets); });
+  wait_until(lock, [&] { return ready(tickets); });
 }
 
 void Scheduler::wait_all() {
@@ -175,7 +213,29 @@ void Scheduler::wait_all() {
   std::vector<Ticket> tickets;
   for (const std::shared_ptr<Stream> &stream : streams)
     tickets.push_back({stream, stream->enqueued});
-  changed.wait(lock, [&] { return ready(tickets); });
+  wait_until(lock, [&] { return ready(tickets); });
+}
+
+void Scheduler::set_shuffled(std::optional<uint64_t> seed) {
+  refuse_on_worker();
+  Lock lock(mutex);
+  wait_until(lock, [&] {
+    return std::all_of(streams.begin(), streams.end(), [](const std::shared_ptr<Stream> &stream) {
+      return stream->completed == stream->enqueued;
+    });
+  });
+  shuffle.reset();
+  if (seed) shuffle.emplace(*seed);
+}
+
+uint64_t Scheduler::closed_busy() {
+  const Lock lock(mutex);
+  return busy_closes;
+}
+
+void Scheduler::reset_closed_busy() {
+  const Lock lock(mutex);
+  busy_closes = 0;
 }
 
 hipError_t Scheduler::fault() {

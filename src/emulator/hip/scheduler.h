@@ -5,6 +5,10 @@
 // earlier, so no set of streams can wait in a circle. One mutex guards all queues; it is never held while
 // work runs.
 //
+// Threads hide a missing dependency as long as they happen to run in the order of the calls. In a shuffled
+// order nothing runs before somebody waits; then the waiting thread runs one piece of work after the other,
+// each drawn from those that may run. The same seed and the same calls give the same order.
+//
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
@@ -15,6 +19,8 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <random>
 #include <vector>
 
 #include "emulator/hip/types.h"
@@ -81,11 +87,21 @@ public:
 
   bool complete(const Ticket &ticket);
   bool idle(const std::shared_ptr<Stream> &stream);
+  /// In a shuffled order, runs one piece of work, so that a program that only asks gets its answer in the
+  /// end.
+  void advance();
   // The waits throw Failure(hipErrorIllegalState) on a worker's own thread: a host function that waited would
   // wait for itself.
   void wait(const Ticket &ticket);
   void wait(const std::shared_ptr<Stream> &stream);
   void wait_all();
+
+  /// Nothing: streams run on threads of their own. Waits for all streams first.
+  void set_shuffled(std::optional<uint64_t> seed);
+
+  /// How often a stream was closed with work left: HIP does not say whether that work still runs.
+  uint64_t closed_busy();
+  void reset_closed_busy();
 
   /// The error that sticks to the device, or success.
   hipError_t fault();
@@ -106,6 +122,8 @@ private:
   static bool ready(const std::vector<Ticket> &after);
   void perform(Lock &lock, Stream &stream, const std::function<void()> &work, bool always);
   void serve(const std::shared_ptr<Stream> &stream);
+  bool step(Lock &lock);
+  template <typename Condition> void wait_until(Lock &lock, Condition &&condition);
   static void refuse_on_worker();
 
   std::mutex mutex;
@@ -113,6 +131,9 @@ private:
   std::shared_ptr<Stream> null;
   std::vector<std::shared_ptr<Stream>> streams; // open ones, and closed ones with work left
   hipError_t sticky = hipSuccess;
+  std::optional<std::mt19937_64> shuffle; // how the next piece of work is drawn; nothing: threads
+  bool stepping = false;                  // a thread is running a drawn piece
+  uint64_t busy_closes = 0;
 };
 
 } // namespace sluice::emulator::hip

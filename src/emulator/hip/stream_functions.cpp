@@ -68,6 +68,14 @@ std::shared_ptr<Stream> find_stream(hipStream_t stream) {
   return StreamHandles::get().find(stream);
 }
 
+uint64_t live_streams() {
+  return StreamHandles::get().count();
+}
+
+uint64_t live_events() {
+  return EventHandles::get().count();
+}
+
 hipError_t hipStreamCreate(hipStream_t *stream) {
   return call([&] { create_stream(stream, 0, 0); });
 }
@@ -95,7 +103,9 @@ hipError_t hipStreamQuery(hipStream_t stream) {
   return call([&] {
     const std::shared_ptr<Stream> found = find_stream(stream);
     Scheduler::get().require_no_fault();
-    return Scheduler::get().idle(found) ? hipSuccess : hipErrorNotReady;
+    if (Scheduler::get().idle(found)) return hipSuccess;
+    Scheduler::get().advance();
+    return hipErrorNotReady;
   });
 }
 
@@ -178,7 +188,9 @@ hipError_t hipEventQuery(hipEvent_t event) {
   return call([&] {
     const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
     Scheduler::get().require_no_fault();
-    return !record || Scheduler::get().complete(record->ticket) ? hipSuccess : hipErrorNotReady;
+    if (!record || Scheduler::get().complete(record->ticket)) return hipSuccess;
+    Scheduler::get().advance();
+    return hipErrorNotReady;
   });
 }
 

@@ -12,4 +12,8 @@ namespace sluice::emulator::hip {
 /// Throws Failure(hipErrorInvalidHandle).
 std::shared_ptr<Stream> find_stream(hipStream_t stream);
 
+/// Handles that were created and not destroyed yet.
+uint64_t live_streams();
+uint64_t live_events();
+
 } // namespace sluice::emulator::hip

@@ -10,6 +10,8 @@
 #include "emulator/emulator.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/functions.h"
+#include "emulator/hip/scheduler.h"
+#include "emulator/hip/streams.h"
 #include "emulator/stats/kernel_stats.h"
 
 namespace sluice::emulator::hip {
@@ -108,8 +110,9 @@ int sluice_emulator_configure(const char *key, const char *value) {
 int sluice_emulator_counters(sluice_emulator_counters_t *out) {
   if (out == nullptr) return SLUICE_EMULATOR_BAD_VALUE;
   const Counters counters = Device::get().counters();
-  *out = {counters.wave_instructions,  counters.waves,   counters.workgroups, counters.mfma_instructions,
-          counters.lds_bank_conflicts, counters.launches};
+  *out = {counters.wave_instructions,    counters.waves,    counters.workgroups, counters.mfma_instructions,
+          counters.lds_bank_conflicts,   counters.launches, live_streams(),      live_events(),
+          Scheduler::get().closed_busy()};
   return SLUICE_EMULATOR_OK;
 }
 
