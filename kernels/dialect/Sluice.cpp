@@ -184,6 +184,12 @@ LogicalResult StoreTileOp::verify() {
   return success();
 }
 
+LogicalResult RecordEventOp::verify() {
+  if (getToken().getDefiningOp<RecordEventOp>())
+    return emitOpError() << "records an event on a stream; its token is an event already";
+  return success();
+}
+
 namespace {
 /// XorSwizzle's arithmetic as operations; what is constant is folded.
 struct IrArithmetic {

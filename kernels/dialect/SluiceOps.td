@@ -7,6 +7,7 @@
 #ifndef SLUICE_OPS
 #define SLUICE_OPS
 
+include "mlir/Dialect/GPU/IR/GPUBase.td"
 include "mlir/Dialect/LLVMIR/LLVMOpBase.td"
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
@@ -254,6 +255,22 @@ def Sluice_StoreTileOp : Sluice_Op<"store_tile", [AttrSizedOperandSegments, Memo
     $base `[` $first_row `]` `limit` $row_limit `stride` $row_stride `row` $row `columns` `(` $columns `)`
     `values` `(` $values `:` type($values) `)` attr-dict
   }];
+  let hasVerifier = 1;
+}
+
+//===-- Host --------------------------------------------------------------------------------------===//
+
+def Sluice_RecordEventOp : Sluice_Op<"record_event", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "an event that completes with the work of a token";
+  let description = [{
+    On the host, a token of `gpu.launch_func` or `gpu.wait` stands for a stream. The result stands for an event,
+    recorded on that stream here: it completes when the work of `token` has, and whatever else the stream was
+    given before this operation. A launch that depends on the event waits for it, and does not continue its
+    stream; a token is an event if and only if this operation defines it.
+  }];
+  let arguments = (ins GPU_AsyncToken:$token);
+  let results = (outs GPU_AsyncToken:$event);
+  let assemblyFormat = "$token attr-dict";
   let hasVerifier = 1;
 }
 

@@ -16,4 +16,10 @@ def LowerToRocdl : Pass<"lower-sluice-to-rocdl", "::mlir::gpu::GPUModuleOp"> {
                            "::mlir::LLVM::LLVMDialect"];
 }
 
+def LaunchToRuntime : Pass<"launch-to-runtime", "::mlir::ModuleOp"> {
+  let summary = "turn launches with any number of async dependencies into calls of the launch runtime";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
+                           "::sluice::SluiceDialect"];
+}
+
 #endif // SLUICE_LOWERING_PASSES

@@ -75,3 +75,13 @@ func.func @negative_offset() {
   %a = sluice.lds_alloc {offset = -128 : i32} : !sluice.lds_tile<64x128xf16>
   return
 }
+
+// -----
+
+func.func @event_of_an_event() {
+  %a = gpu.wait async
+  %e = sluice.record_event %a
+  // expected-error@+1 {{records an event on a stream; its token is an event already}}
+  %f = sluice.record_event %e
+  return
+}
