@@ -288,6 +288,7 @@ private:
     }
     SmallVector<Value> arguments =
         types.promoteOperands(location, launch.getKernelOperands(), converted, builder);
+    if (arguments.empty()) return LLVM::ZeroOp::create(builder, location, pointer);
     Type block = LLVM::LLVMStructType::getLiteral(module.getContext(),
                                                   llvm::to_vector(ValueRange(arguments).getTypes()));
     Value storage = allocate(launch, block, 1);
