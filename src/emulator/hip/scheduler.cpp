@@ -217,8 +217,9 @@ void Scheduler::wait_all() {
 }
 
 void Scheduler::set_shuffled(std::optional<uint64_t> seed) {
-  refuse_on_worker();
   Lock lock(mutex);
+  if (!shuffle && !seed) return;
+  refuse_on_worker();
   wait_until(lock, [&] {
     return std::all_of(streams.begin(), streams.end(), [](const std::shared_ptr<Stream> &stream) {
       return stream->completed == stream->enqueued;

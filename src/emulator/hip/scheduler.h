@@ -96,7 +96,7 @@ public:
   void wait(const std::shared_ptr<Stream> &stream);
   void wait_all();
 
-  /// Nothing: streams run on threads of their own. Waits for all streams first.
+  /// Nothing: streams run on threads of their own. Waits for all streams first, unless they do already.
   void set_shuffled(std::optional<uint64_t> seed);
 
   /// How often a stream was closed with work left: HIP does not say whether that work still runs.
