@@ -11,6 +11,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
@@ -75,7 +76,14 @@ Generator::Generator(unsigned stages) : stages(stages) {
 
 OwningOpRef<ModuleOp> Generator::lower(const AttentionVariant &variant, const Chip &chip,
                                        llvm::raw_ostream *stagesOut) {
-  OwningOpRef<ModuleOp> module = buildKernelModule(context, kernelName(variant), variant);
+  std::string name = kernelName(variant);
+  OwningOpRef<ModuleOp> module = buildKernelModule(context, name, variant);
+  // A row may say anything; the name's grammar and the op's verifier know what there are kernels for.
+  if (package::parse_kernel_name(name) != packageName(variant)) {
+    module->emitError() << "'" << name << "' is no kernel name by the grammar";
+    return {};
+  }
+  if (failed(verify(*module))) return {};
   PassManager passes(&context);
   buildKernelPipeline(passes, {chip.name.str(), stages});
   if (stagesOut) {
