@@ -2,13 +2,16 @@
 //-*-===//
 #pragma once
 
-#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
 
 namespace sluice {
 
 struct AttentionVariant {
-  llvm::StringRef dtype; // "f16" or "bf16"
+  std::string dtype; // "f16" or "bf16"
   unsigned headDim;
   unsigned tileKv;
   unsigned waves;
@@ -18,6 +21,8 @@ struct AttentionVariant {
   unsigned threads() const { return waves * 64; }
 };
 
-llvm::ArrayRef<AttentionVariant> attentionVariants();
+/// The rows of a table as Variants.inc is one, in order. The generator reads the table when it runs: a
+/// changed row must not change the generator, from which every kernel is made.
+llvm::Expected<llvm::SmallVector<AttentionVariant>> parseVariants(llvm::StringRef table);
 
 } // namespace sluice

@@ -1,20 +1,78 @@
 //===- Chips.cpp - the chip table
 //------------------------------------------------------------------------===//
 //
-// Sources: AMD Instinct MI300 ISA manual (LDS, MUBUF LDS loads), LLVM's AMDGPU usage document (registers).
-// buffer_load_{ubyte,ushort,dword} ... lds exist on gfx942; wider forms do not.
+// Where the facts are from:
+//
+//   compute units   AMD's data sheets: MI250 (one of its two dies), MI300X, MI355X
+//   LDS bytes       LLVM's AMDGPU features, addressablelocalmemorysize*
+//   VGPRs           LLVM's AMDGPUUsage: 512 per lane of a SIMD, divided between its waves
+//   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 measurements published with
+//   HipKittens everything else LLVM's assembler for the chip, which tests/unit/kernels/chips_test.cpp asks
+//   again
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/Chips.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/raw_ostream.h"
+
 namespace sluice {
 
-static constexpr unsigned directToLdsUpToDword[] = {1, 2, 4};
+static constexpr unsigned upToDword[] = {1, 2, 4};
+static constexpr unsigned upToFourDwords[] = {1, 2, 4, 12, 16};
+
+static constexpr LdsReadBanks banks32[] = {{4, 32}, {8, 32}, {12, 32}, {16, 32}};
+static constexpr LdsReadBanks banks64[] = {{4, 32}, {8, 64}, {12, 32}, {16, 64}};
+
+static constexpr MfmaShape fourPerLane[] = {{16, 16, 16}, {32, 32, 8}};
+static constexpr MfmaShape upToEightPerLane[] = {{16, 16, 16}, {16, 16, 32}, {32, 32, 8}, {32, 32, 16}};
 
 static const Chip chips[] = {
-    {"gfx942", /*computeUnits=*/304, /*waveSize=*/64, /*ldsBytes=*/64 * 1024, /*vgprs=*/512,
-     directToLdsUpToDword},
+    {.name = "gfx90a",
+     .computeUnits = 104,
+     .waveSize = 64,
+     .ldsBytes = 64 * 1024,
+     .vgprs = 512,
+     .directToLdsBytes = upToDword,
+     .ldsReadBanks = banks32,
+     .mfmaShapes = fourPerLane,
+     .fp8 = Fp8Flavour::None,
+     .transposingLdsReads = false,
+     .packedBf16Conversion = false},
+    {.name = "gfx942",
+     .computeUnits = 304,
+     .waveSize = 64,
+     .ldsBytes = 64 * 1024,
+     .vgprs = 512,
+     .directToLdsBytes = upToDword,
+     .ldsReadBanks = banks32,
+     .mfmaShapes = fourPerLane,
+     .fp8 = Fp8Flavour::Fnuz,
+     .transposingLdsReads = false,
+     .packedBf16Conversion = false},
+    {.name = "gfx950",
+     .computeUnits = 256,
+     .waveSize = 64,
+     .ldsBytes = 160 * 1024,
+     .vgprs = 512,
+     .directToLdsBytes = upToFourDwords,
+     .ldsReadBanks = banks64,
+     .mfmaShapes = upToEightPerLane,
+     .fp8 = Fp8Flavour::Ocp,
+     .transposingLdsReads = true,
+     .packedBf16Conversion = true},
 };
+
+bool Chip::hasMfma(MfmaShape shape) const {
+  return llvm::is_contained(mfmaShapes, shape);
+}
+
+unsigned Chip::ldsBanks(unsigned accessBytes) const {
+  for (const LdsReadBanks &width : ldsReadBanks)
+    if (width.accessBytes == accessBytes) return width.banks;
+  return 0;
+}
 
 llvm::ArrayRef<Chip> allChips() {
   return chips;
@@ -24,6 +82,45 @@ const Chip *findChip(llvm::StringRef name) {
   for (const Chip &chip : chips)
     if (chip.name == name) return &chip;
   return nullptr;
+}
+
+std::string chipTable() {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  auto row = [&](llvm::StringRef title, auto &&cell) {
+    out << "| " << title << " |";
+    for (const Chip &chip : chips) {
+      out << " ";
+      cell(chip);
+      out << " |";
+    }
+    out << "\n";
+  };
+  auto yesOrNo = [&](bool value) { out << (value ? "yes" : "no"); };
+  row("", [&](const Chip &chip) { out << chip.name; });
+  row("---", [&](const Chip &) { out << "---"; });
+  row("compute units", [&](const Chip &chip) { out << chip.computeUnits; });
+  row("wave", [&](const Chip &chip) { out << chip.waveSize; });
+  row("LDS bytes of a workgroup", [&](const Chip &chip) { out << chip.ldsBytes; });
+  row("VGPRs of a SIMD, per lane", [&](const Chip &chip) { out << chip.vgprs; });
+  row("banks by bytes an LDS read gives a lane", [&](const Chip &chip) {
+    llvm::interleaveComma(chip.ldsReadBanks, out, [&](const LdsReadBanks &width) {
+      out << width.accessBytes << ": " << width.banks;
+    });
+  });
+  row("bytes a direct-to-LDS load moves for a lane",
+      [&](const Chip &chip) { llvm::interleaveComma(chip.directToLdsBytes, out); });
+  row("MFMA, f16 and bf16", [&](const Chip &chip) {
+    llvm::interleaveComma(chip.mfmaShapes, out, [&](const MfmaShape &shape) {
+      out << shape.rows << "x" << shape.columns << "x" << shape.depth;
+    });
+  });
+  row("FP8", [&](const Chip &chip) {
+    out << (chip.fp8 == Fp8Flavour::None ? "none" : chip.fp8 == Fp8Flavour::Fnuz ? "FNUZ" : "OCP");
+  });
+  row("transposing LDS reads", [&](const Chip &chip) { yesOrNo(chip.transposingLdsReads); });
+  row("packed conversion to bf16", [&](const Chip &chip) { yesOrNo(chip.packedBf16Conversion); });
+  return text;
 }
 
 } // namespace sluice

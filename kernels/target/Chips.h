@@ -11,13 +11,39 @@
 
 namespace sluice {
 
+/// One block of rows x columns f32 results, contracted over `depth` elements of f16 or bf16; both types have
+/// the same shapes on every chip of the table.
+struct MfmaShape {
+  unsigned rows, columns, depth;
+  bool operator==(const MfmaShape &other) const {
+    return rows == other.rows && columns == other.columns && depth == other.depth;
+  }
+};
+
+/// How many banks of four bytes serve an LDS read of so many bytes per lane.
+struct LdsReadBanks {
+  unsigned accessBytes, banks;
+};
+
+/// What the chip's 8-bit floating-point instructions understand by E4M3 and E5M2.
+enum class Fp8Flavour { None, Fnuz, Ocp };
+
 struct Chip {
   llvm::StringRef name;
-  unsigned computeUnits;
+  unsigned computeUnits; // of one device as HIP counts devices
   unsigned waveSize;
   unsigned ldsBytes;                         // per workgroup
   unsigned vgprs;                            // per lane and SIMD, ArchVGPR and AccVGPR together
   llvm::ArrayRef<unsigned> directToLdsBytes; // per lane and instruction, ascending
+  llvm::ArrayRef<LdsReadBanks> ldsReadBanks = {};
+  llvm::ArrayRef<MfmaShape> mfmaShapes = {};
+  Fp8Flavour fp8 = Fp8Flavour::None;
+  bool transposingLdsReads = false;  // ds_read_b64_tr_b16 and its like
+  bool packedBf16Conversion = false; // v_cvt_pk_bf16_f32
+
+  bool hasMfma(MfmaShape shape) const;
+  /// Banks for reads of `accessBytes` per lane; 0 for a width that is none.
+  unsigned ldsBanks(unsigned accessBytes) const;
 };
 
 /// The table's row, or null for a chip we do not know.
@@ -25,5 +51,8 @@ const Chip *findChip(llvm::StringRef name);
 
 /// All names, for error messages.
 llvm::ArrayRef<Chip> allChips();
+
+/// The table as docs/concepts/chips.md shows it, in markdown.
+std::string chipTable();
 
 } // namespace sluice

@@ -49,9 +49,10 @@ std::unique_ptr<llvm::TargetMachine> createTargetMachine(const Chip &chip, std::
   llvm::Triple triple("amdgcn-amd-amdhsa");
   const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
   if (!target) return nullptr;
-  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(triple, chip.name, /*Features=*/"",
-                                                                          {}, llvm::Reloc::PIC_, std::nullopt,
-                                                                          llvm::CodeGenOptLevel::Aggressive));
+  // No kernel has scratch, but without this LLVM keeps four SGPRs of gfx90a for it, which then spill.
+  constexpr const char *features = "+enable-flat-scratch";
+  return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
+      triple, chip.name, features, {}, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 void setKernelAttributes(llvm::Module &module, const CodegenOptions &options) {

@@ -4,11 +4,14 @@
 
 #include "attention/Kernel.h"
 #include "package/kernargs.h"
+#include "package/pack_merge.h"
 #include "package/pack_writer.h"
+#include "tools/Decisions.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
@@ -19,21 +22,15 @@ namespace sluice {
 namespace {
 
 package::KernelName packageName(const AttentionVariant &variant) {
-  return {"attention_forward", variant.dtype.str(), variant.headDim, variant.headDim,
-          variant.tileQ(),     variant.tileKv,      variant.waves};
+  return {"attention_forward", variant.dtype,  variant.headDim, variant.headDim,
+          variant.tileQ(),     variant.tileKv, variant.waves};
 }
 
+/// Remarks tell what the passes decided, which `explain` shows.
 LogicalResult printDiagnostic(Diagnostic &diagnostic) {
+  if (diagnostic.getSeverity() == DiagnosticSeverity::Remark) return success();
   llvm::errs() << diagnostic << "\n";
   return success();
-}
-
-unsigned ldsBytes(gpu::GPUModuleOp module) {
-  unsigned bytes = 0;
-  for (LLVM::GlobalOp global : module.getOps<LLVM::GlobalOp>())
-    if (auto type = dyn_cast<LLVM::LLVMArrayType>(global.getGlobalType()); type && global.getAddrSpace() == 3)
-      bytes += type.getNumElements();
-  return bytes;
 }
 
 gpu::GPUModuleOp kernelsOf(ModuleOp module) {
@@ -48,7 +45,7 @@ unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
   for (LLVM::LLVMFuncOp kernel : module.getOps<LLVM::LLVMFuncOp>())
     if (auto size = kernel->getAttrOfType<DenseI32ArrayAttr>("rocdl.reqd_work_group_size"))
       waves = size.asArrayRef()[0] / chip.waveSize;
-  unsigned lds = ldsBytes(module);
+  unsigned lds = staticLdsBytes(module);
   unsigned workgroups = lds == 0 ? enough : chip.ldsBytes / lds;
   return std::clamp(workgroups * waves / simds, 1u, enough);
 }
@@ -77,10 +74,25 @@ Generator::Generator(unsigned stages) : stages(stages) {
   context.getDiagEngine().registerHandler(printDiagnostic);
 }
 
-OwningOpRef<ModuleOp> Generator::lower(const AttentionVariant &variant, const Chip &chip) {
-  OwningOpRef<ModuleOp> module = buildKernelModule(context, kernelName(variant), variant);
+OwningOpRef<ModuleOp> Generator::lower(const AttentionVariant &variant, const Chip &chip,
+                                       llvm::raw_ostream *stagesOut) {
+  std::string name = kernelName(variant);
+  OwningOpRef<ModuleOp> module = buildKernelModule(context, name, variant);
+  // A row may say anything; the name's grammar and the op's verifier know what there are kernels for.
+  if (package::parse_kernel_name(name) != packageName(variant)) {
+    module->emitError() << "'" << name << "' is no kernel name by the grammar";
+    return {};
+  }
+  if (failed(verify(*module))) return {};
   PassManager passes(&context);
   buildKernelPipeline(passes, {chip.name.str(), stages});
+  if (stagesOut) {
+    *stagesOut << "==== input ====\n" << *module << "\n";
+    passes.enableIRPrinting(/*shouldPrintBeforePass=*/[](Pass *, Operation *) { return false; },
+                            /*shouldPrintAfterPass=*/[](Pass *, Operation *) { return true; },
+                            /*printModuleScope=*/false, /*printAfterOnlyOnChange=*/true,
+                            /*printAfterOnlyOnFailure=*/false, *stagesOut);
+  }
   if (failed(passes.run(*module))) return {};
   return module;
 }
@@ -129,31 +141,35 @@ LogicalResult Generator::compileFile(StringRef path, const Chip &chip, StringRef
   return render(compile(*module, chip), stage, result);
 }
 
-LogicalResult Generator::generatePack(ArrayRef<const Chip *> chips, std::string &result) {
-  package::PackWriter writer("sluice-kernelgen", LLVM_VERSION_STRING);
-  for (const AttentionVariant &variant : attentionVariants()) {
-    SmallVector<CodeObject> objects;
-    package::KernelEntry entry;
+LogicalResult Generator::generatePack(ArrayRef<AttentionVariant> variants, ArrayRef<const Chip *> chips,
+                                      std::string &result) {
+  std::vector<std::vector<std::byte>> parts;
+  for (const AttentionVariant &variant : variants)
     for (const Chip *chip : chips) {
       OwningOpRef<ModuleOp> module = lower(variant, *chip);
       if (!module) return failure();
       FailureOr<CodeObject> code = compile(*module, *chip);
       if (failed(code)) return failure();
-      objects.push_back(std::move(*code));
-      entry.lds_bytes = std::max(entry.lds_bytes, ldsBytes(kernelsOf(*module)));
+      Decisions decisions = readDecisions(kernelsOf(*module));
+      package::KernelEntry entry;
+      entry.name = packageName(variant);
+      entry.threads = variant.threads();
+      entry.lds_bytes = decisions.ldsBytes;
+      entry.kernarg_bytes = sizeof(package::AttentionKernargs);
+      entry.kernarg_hash = package::attention_kernarg_hash();
+      entry.features = {"causal", "lse"};
+      entry.p_rounding = variant.dtype == "f16" ? "toward_zero" : "nearest_even";
+      entry.stages = decisions.stages;
+      entry.copy_groups = decisions.copyGroups;
+      entry.lds_bytes_without_reuse = decisions.ldsBytesWithoutReuse;
+      package::PackWriter part("sluice-kernelgen", LLVM_VERSION_STRING);
+      const package::CodeObject object = {chip->name.str(),
+                                          std::as_bytes(std::span(code->elf.data(), code->elf.size()))};
+      part.add(std::move(entry), {&object, 1});
+      parts.push_back(part.finish());
     }
-    std::vector<package::CodeObject> packed;
-    for (auto [chip, object] : llvm::zip_equal(chips, objects))
-      packed.push_back({chip->name.str(), std::as_bytes(std::span(object.elf.data(), object.elf.size()))});
-    entry.name = packageName(variant);
-    entry.threads = variant.threads();
-    entry.kernarg_bytes = sizeof(package::AttentionKernargs);
-    entry.kernarg_hash = package::attention_kernarg_hash();
-    entry.features = {"causal", "lse"};
-    entry.p_rounding = variant.dtype == "f16" ? "toward_zero" : "nearest_even";
-    writer.add(std::move(entry), packed);
-  }
-  std::vector<std::byte> bytes = writer.finish();
+  std::vector<package::PackReader> readers(parts.begin(), parts.end());
+  std::vector<std::byte> bytes = package::merge_packs(readers);
   result.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());
   return success();
 }

@@ -27,12 +27,19 @@ public:
   mlir::LogicalResult compileFile(llvm::StringRef path, const Chip &chip, llvm::StringRef stage,
                                   std::string &result);
 
-  /// All rows of the variant table, each for all the chips, as a kernel pack.
-  mlir::LogicalResult generatePack(llvm::ArrayRef<const Chip *> chips, std::string &result);
+  /// The variants, each for all the chips, as a kernel pack. Throws support::Failure for names the pack's
+  /// grammar does not have.
+  mlir::LogicalResult generatePack(llvm::ArrayRef<AttentionVariant> variants,
+                                   llvm::ArrayRef<const Chip *> chips, std::string &result);
+
+  /// How one kernel for one chip comes about, for people: the IR after each pass that changes it, what the
+  /// passes decided, the LDS map, and what the machine code takes.
+  mlir::LogicalResult explain(const AttentionVariant &variant, const Chip &chip, llvm::raw_ostream &out);
 
 private:
-  /// The variant in the LLVM and ROCDL dialects, or nothing.
-  mlir::OwningOpRef<mlir::ModuleOp> lower(const AttentionVariant &variant, const Chip &chip);
+  /// Runs the pipeline; the IR after each pass that changes it goes to `stagesOut`, if there is one.
+  mlir::OwningOpRef<mlir::ModuleOp> lower(const AttentionVariant &variant, const Chip &chip,
+                                          llvm::raw_ostream *stagesOut = nullptr);
   mlir::FailureOr<CodeObject> compile(mlir::ModuleOp module, const Chip &chip);
 
   mlir::MLIRContext context;

@@ -1,16 +1,27 @@
 //===- sluice-kernelgen.cpp - from the variant table to the kernel pack
 //--------------------------------------===//
 //
-//   sluice-kernelgen --pack FILE [--chips a,b]       every row of the variant table, for every chip
-//   sluice-kernelgen --variant NAME --emit STAGE     one kernel, to standard output or -o FILE
-//   sluice-kernelgen --compile FILE.mlir             a module that is already in the LLVM and ROCDL dialects
+//   sluice-kernelgen --pack FILE [--chips a,b]         every row of the variant table, for every chip
+//   sluice-kernelgen --row COLUMNS --pack FILE         one row, given by its columns: f16,128,64,8
+//   sluice-kernelgen --merge --pack FILE PACK...       one pack out of several
+//   sluice-kernelgen --variant NAME --emit STAGE       one kernel, to standard output or -o FILE
+//   sluice-kernelgen --explain NAME                    how it comes about: IR, decisions, LDS, registers
+//   sluice-kernelgen --compile FILE.mlir               a module that is already in the LLVM and ROCDL
+//   dialects
+//
+// The table is a file beside the program, attention_variants.inc, unless --table names another one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/Generate.h"
 
+#include "package/pack_merge.h"
+#include "support/failure.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Support/ToolOutputFile.h"
 
@@ -21,9 +32,19 @@ namespace {
 
 cl::OptionCategory category("sluice-kernelgen options");
 cl::opt<bool> list("list", cl::desc("Print the names of all variants"), cl::cat(category));
-cl::opt<std::string> pack("pack", cl::desc("Generate all variants into this kernel pack"),
-                          cl::value_desc("file"), cl::cat(category));
+cl::opt<bool> chipTableWanted("chip-table", cl::desc("Print the chip table as markdown"), cl::cat(category));
+cl::opt<std::string> table("table",
+                           cl::desc("Variant table; attention_variants.inc beside the program by default"),
+                           cl::value_desc("file"), cl::cat(category));
+cl::opt<std::string> row("row", cl::desc("Columns of one row, in place of the table"),
+                         cl::value_desc("columns"), cl::cat(category));
+cl::opt<std::string> pack("pack", cl::desc("Write a kernel pack of all variants"), cl::value_desc("file"),
+                          cl::cat(category));
+cl::opt<bool> merge("merge", cl::desc("Make the pack from other packs instead"), cl::cat(category));
+cl::list<std::string> parts(cl::Positional, cl::desc("[packs to merge]"), cl::cat(category));
 cl::opt<std::string> variant("variant", cl::desc("Generate this variant only"), cl::value_desc("name"),
+                             cl::cat(category));
+cl::opt<std::string> explain("explain", cl::desc("Show how this variant comes about"), cl::value_desc("name"),
                              cl::cat(category));
 cl::opt<std::string> compile("compile", cl::desc("Compile a module in the LLVM and ROCDL dialects"),
                              cl::value_desc("file.mlir"), cl::cat(category));
@@ -35,6 +56,15 @@ cl::opt<unsigned> stages("stages", cl::desc("LDS slots per copied tile"), cl::in
                          cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("Output file; standard output by default"), cl::init("-"),
                             cl::value_desc("file"), cl::cat(category));
+
+/// The options as given: lld in process resets them all to their defaults.
+struct Request {
+  bool list = ::list, chipTable = chipTableWanted, merge = ::merge;
+  std::string table = ::table, row = ::row, pack = ::pack, variant = ::variant, explain = ::explain,
+              compile = ::compile, emit = ::emit, output = ::output;
+  std::vector<std::string> parts{::parts.begin(), ::parts.end()}, chips{::chips.begin(), ::chips.end()};
+  unsigned stages = ::stages;
+};
 
 int fail(const llvm::Twine &message) {
   llvm::errs() << "sluice-kernelgen: " << message << "\n";
@@ -52,48 +82,99 @@ int write(llvm::StringRef path, llvm::StringRef bytes) {
   return 0;
 }
 
-} // namespace
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>> read(llvm::StringRef path) {
+  auto file = llvm::MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+  if (!file) return llvm::createStringError("cannot read " + path + ": " + file.getError().message());
+  return std::move(*file);
+}
 
-int main(int argc, char **argv) {
-  cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, "Generates the attention kernels of libsluice\n");
-  // lld in process resets every option to its default: take the values before it runs.
-  const std::string packPath = pack, variantName = variant, inputPath = compile, stage = emit,
-                    outputPath = output;
-  if (!llvm::is_contained({"input", "mlir", "llvm", "elf"}, stage))
-    return fail("--emit is '" + stage + "'; it is input, mlir, llvm or elf");
-  std::vector<std::string> chipNames(chips.begin(), chips.end());
-  if (chipNames.empty()) chipNames = {"gfx942"};
+int mergeParts(const Request &request) {
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> files;
+  std::vector<package::PackReader> readers;
+  for (const std::string &path : request.parts) {
+    auto file = read(path);
+    if (!file) return fail(llvm::toString(file.takeError()));
+    files.push_back(std::move(*file));
+    readers.emplace_back(
+        std::as_bytes(std::span(files.back()->getBufferStart(), files.back()->getBufferSize())));
+  }
+  std::vector<std::byte> bytes = package::merge_packs(readers);
+  return write(request.pack, llvm::StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
+}
+
+llvm::Expected<llvm::SmallVector<AttentionVariant>> readVariants(const Request &request,
+                                                                 const char *program) {
+  if (!request.row.empty()) return parseVariants("SLUICE_ATTENTION_FORWARD(" + request.row + ")");
+  std::string path = request.table;
+  if (path.empty()) {
+    static int anchor;
+    llvm::SmallString<256> beside(llvm::sys::fs::getMainExecutable(program, &anchor));
+    llvm::sys::path::remove_filename(beside);
+    llvm::sys::path::append(beside, "attention_variants.inc");
+    path = beside.str();
+  }
+  auto file = read(path);
+  if (!file) return file.takeError();
+  auto variants = parseVariants((*file)->getBuffer());
+  if (!variants) return llvm::createStringError(path + ": " + llvm::toString(variants.takeError()));
+  return variants;
+}
+
+int run(const Request &request, const char *program) {
+  if (request.chipTable) {
+    llvm::outs() << chipTable();
+    return 0;
+  }
+  if (request.merge != !request.parts.empty()) return fail("--merge and packs to merge go together");
+  if (request.merge) return mergeParts(request);
+  if (!llvm::is_contained({"input", "mlir", "llvm", "elf"}, request.emit))
+    return fail("--emit is '" + request.emit + "'; it is input, mlir, llvm or elf");
   llvm::SmallVector<const Chip *> targets;
-  for (const std::string &name : chipNames) {
+  for (llvm::StringRef name : request.chips.empty() ? std::vector<std::string>{"gfx942"} : request.chips) {
     const Chip *chip = findChip(name);
     if (!chip) return fail("chip '" + name + "' is not in the chip table");
     targets.push_back(chip);
   }
-  Generator generator(stages);
+  Generator generator(request.stages);
+  std::string result;
+  if (!request.compile.empty()) {
+    if (targets.size() != 1) return fail("one kernel is generated for one chip; --chips names several");
+    if (failed(generator.compileFile(request.compile, *targets[0], request.emit, result)))
+      return fail("cannot compile " + request.compile);
+    return write(request.output, result);
+  }
 
-  if (list) {
-    for (const AttentionVariant &row : attentionVariants())
-      llvm::outs() << kernelName(row) << "\n";
+  auto variants = readVariants(request, program);
+  if (!variants) return fail(llvm::toString(variants.takeError()));
+  if (request.list) {
+    for (const AttentionVariant &known : *variants)
+      llvm::outs() << kernelName(known) << "\n";
     return 0;
   }
-  if (!packPath.empty()) {
-    std::string bytes;
-    if (failed(generator.generatePack(targets, bytes))) return fail("no pack written");
-    return write(packPath, bytes);
+  if (!request.pack.empty()) {
+    if (failed(generator.generatePack(*variants, targets, result))) return fail("no pack written");
+    return write(request.pack, result);
   }
   if (targets.size() != 1) return fail("one kernel is generated for one chip; --chips names several");
-  std::string result;
-  if (!inputPath.empty()) {
-    if (failed(generator.compileFile(inputPath, *targets[0], stage, result)))
-      return fail("cannot compile " + inputPath);
-    return write(outputPath, result);
+  const std::string &name = request.explain.empty() ? request.variant : request.explain;
+  const auto *known =
+      llvm::find_if(*variants, [&](const AttentionVariant &v) { return kernelName(v) == name; });
+  if (known == variants->end()) return fail("no variant is called '" + name + "'; --list prints the names");
+  if (!request.explain.empty()) {
+    llvm::raw_string_ostream text(result);
+    if (failed(generator.explain(*known, *targets[0], text))) return fail("cannot generate " + name);
+  } else if (failed(generator.generate(*known, *targets[0], request.emit, result))) {
+    return fail("cannot generate " + name);
   }
-  const AttentionVariant *row = llvm::find_if(
-      attentionVariants(), [&](const AttentionVariant &v) { return kernelName(v) == variantName; });
-  if (row == attentionVariants().end())
-    return fail("no variant is called '" + variantName + "'; --list prints the names");
-  if (failed(generator.generate(*row, *targets[0], stage, result)))
-    return fail("cannot generate " + variantName);
-  return write(outputPath, result);
+  return write(request.output, result);
+}
+
+} // namespace
+
+int main(int argc, char **argv) try {
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "Generates the attention kernels of libsluice\n");
+  return run(Request(), argv[0]);
+} catch (const support::Failure &failure) {
+  return fail(failure.message());
 }

@@ -31,7 +31,6 @@ constexpr uint64_t descriptor_bytes = 64;
 
 constexpr uint32_t machine_amdgpu = 224;
 constexpr uint32_t os_abi_amdhsa = 64;
-constexpr uint32_t machine_gfx942 = 0x4c;
 
 constexpr uint32_t segment_load = 1;
 constexpr uint32_t segment_note = 4;
@@ -109,7 +108,9 @@ void check_identification(const Record &header) {
 
 class CodeObjectParser {
 public:
-  explicit CodeObjectParser(std::span<const std::byte> elf) : file(elf) {}
+  CodeObjectParser(std::span<const std::byte> elf, const Chip &wanted) : file(elf) {
+    result.made_for = wanted;
+  }
 
   CodeObject parse() {
     read_header();
@@ -170,9 +171,11 @@ private:
                                              "; 2, 3 and 4 (code object version 4, 5 and 6) are read");
     result.object_version = abi + 2;
     const uint32_t flags = header.u32(48);
-    if ((flags & 0xff) != machine_gfx942)
-      fail(CodeObjectFault::wrong_machine,
-           "is for AMDGPU machine " + hex(flags & 0xff) + ", not gfx942 (" + hex(machine_gfx942) + ")");
+    const Chip &wanted = result.made_for;
+    if ((flags & 0xff) != wanted.elf_machine)
+      fail(CodeObjectFault::wrong_machine, "is for AMDGPU machine " + hex(flags & 0xff) + ", not " +
+                                               std::string(wanted.name) + " (" + hex(wanted.elf_machine) +
+                                               ")");
     result.xnack_setting = feature(flags >> 8);
     result.sramecc_setting = feature(flags >> 10);
   }
@@ -480,12 +483,12 @@ private:
   CodeObject result;
 };
 
-CodeObject CodeObject::parse(std::span<const std::byte> elf) {
-  return CodeObjectParser(elf).parse();
+CodeObject CodeObject::parse(std::span<const std::byte> elf, const Chip &chip) {
+  return CodeObjectParser(elf, chip).parse();
 }
 
 std::string CodeObject::target_id() const {
-  std::string id = "gfx942";
+  std::string id(made_for.name);
   auto append = [&id](const char *name, TargetFeature setting) {
     if (setting == TargetFeature::on || setting == TargetFeature::off)
       id += std::string(":") + name + (setting == TargetFeature::on ? "+" : "-");

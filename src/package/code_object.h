@@ -1,6 +1,6 @@
 //===- code_object.h - an AMDGPU code object, read strictly ---------------------------------------------===//
 //
-// What a loader needs of the ELF that holds gfx942 machine code: segments and relocations to build an image
+// What a loader needs of the ELF that holds gfx9 machine code: segments and relocations to build an image
 // in memory, symbols, kernel descriptors, and the metadata that says how arguments are laid out. The bytes
 // come from outside: every offset and count is checked before use, and what is wrong is said in the error.
 //
@@ -15,11 +15,13 @@
 #include <string_view>
 #include <vector>
 
+#include "package/chips.h"
+
 namespace sluice::package {
 
 enum class CodeObjectFault : uint8_t {
   malformed,     // not an ELF, cut short, or contradicting itself
-  wrong_machine, // a code object for something else than gfx942
+  wrong_machine, // a code object for something else than the chip asked for
   unsupported,   // well formed, but beyond what a loader of ours handles
 };
 
@@ -115,8 +117,8 @@ struct Symbol {
 /// A parsed code object. It refers to the bytes it was parsed from, which must outlive it.
 class CodeObject {
 public:
-  /// Throws CodeObjectError.
-  static CodeObject parse(std::span<const std::byte> elf);
+  /// Refuses objects for another chip. Throws CodeObjectError.
+  static CodeObject parse(std::span<const std::byte> elf, const Chip &chip = *find_chip("gfx942"));
 
   uint32_t version() const { return object_version; } // 4, 5 or 6
   TargetFeature xnack() const { return xnack_setting; }
@@ -144,6 +146,7 @@ private:
 
   friend class CodeObjectParser;
 
+  Chip made_for = {};
   uint32_t object_version = 0;
   TargetFeature xnack_setting = TargetFeature::any;
   TargetFeature sramecc_setting = TargetFeature::any;

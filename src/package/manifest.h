@@ -22,7 +22,13 @@ struct KernelEntry {
   uint64_t kernarg_hash = 0;         // ... and attention_kernarg_hash() of its layout
   std::vector<std::string> features; // "causal", "lse"
   std::string p_rounding;            // "toward_zero" or "nearest_even"
-  std::vector<std::string> chips;    // chips with machine code in the bundle, sorted
+
+  // What the pipeline decided, for people and tools: the runtime does not look at it.
+  uint32_t stages = 0;                  // LDS slots of each tile that is copied while others are computed
+  std::vector<std::string> copy_groups; // what is copied together and waited for together
+  uint32_t lds_bytes_without_reuse = 0; // what lds_bytes would be if no two tiles shared bytes
+
+  std::vector<std::string> chips; // chips with machine code in the bundle, sorted
 
   bool operator==(const KernelEntry &) const = default;
 };

@@ -84,6 +84,9 @@ KernelEntry read_entry(Cursor &cursor) {
   entry.kernarg_hash = cursor.number<uint64_t>();
   entry.features = cursor.strings();
   entry.p_rounding = cursor.string();
+  entry.stages = cursor.number<uint32_t>();
+  entry.copy_groups = cursor.strings();
+  entry.lds_bytes_without_reuse = cursor.number<uint32_t>();
   entry.chips = cursor.strings();
   return entry;
 }

@@ -103,6 +103,9 @@ std::vector<std::byte> PackWriter::finish() const {
     support::append_little(manifest, kernel.entry.kernarg_hash);
     append_strings(manifest, kernel.entry.features);
     append_string(manifest, kernel.entry.p_rounding);
+    support::append_little(manifest, kernel.entry.stages);
+    append_strings(manifest, kernel.entry.copy_groups);
+    support::append_little(manifest, kernel.entry.lds_bytes_without_reuse);
     append_strings(manifest, kernel.entry.chips);
     support::append_little(manifest, uint64_t{kernel.compressed.size()});
     support::append_little(manifest, kernel.bundle_bytes);

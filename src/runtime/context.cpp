@@ -2,6 +2,7 @@
 #include "runtime/context.h"
 
 #include "package/kernargs.h"
+#include "package/offload_bundle.h"
 #include "support/failure.h"
 #include "support/log.h"
 
@@ -32,6 +33,15 @@ void check_entry(const package::KernelEntry &entry) {
     throw Failure(Status::pack_corrupt, "pack",
                   text("kernel pack: ", name, " claims workgroups of ", entry.threads, " lanes"));
   }
+}
+
+/// The ELF file of a chip. HIP gets this and not the bundle: the choice is then the same in all its versions.
+std::span<const std::byte> code_for(const std::string &chip, std::span<const std::byte> bundle,
+                                    const std::string &kernel) {
+  for (const package::BundleEntry &entry : package::read_bundle(bundle))
+    if (entry.id == package::bundle_id(chip)) return entry.code;
+  throw Failure(Status::pack_corrupt, "pack",
+                text("kernel pack: ", kernel, " should have code for ", chip, ", but its bundle has none"));
 }
 
 } // namespace
@@ -85,16 +95,17 @@ void *Context::function(const package::PackedKernel &kernel) {
   }
   const std::string name = package::format_kernel_name(kernel.entry.name);
   const std::vector<std::byte> bundle = reader.bundle(kernel);
+  const std::span<const std::byte> elf = code_for(bound.chip, bundle, name);
   const HipTable &hip = *bound.hip;
   const CurrentDevice current(bound);
   Loaded one = {&kernel, nullptr, nullptr};
-  check_hip(hip, hip.hipModuleLoadData(&one.module, bundle.data()), "hipModuleLoadData", name);
+  check_hip(hip, hip.hipModuleLoadData(&one.module, elf.data()), "hipModuleLoadData", name);
   const HipError error = hip.hipModuleGetFunction(&one.function, one.module, name.c_str());
   if (error != hip_success) hip.hipModuleUnload(one.module);
   check_hip(hip, error, "hipModuleGetFunction", name);
   loaded.push_back(one);
   if (support::logs(LogLevel::info)) {
-    support::log(LogLevel::info, text("loaded ", name, ", ", bundle.size(), " bytes"));
+    support::log(LogLevel::info, text("loaded ", name, ", ", elf.size(), " bytes"));
   }
   return one.function;
 }

@@ -1,9 +1,9 @@
 //===- device.cpp - what a context is bound to ----------------------------------------------------------===//
 #include "runtime/device.h"
 
+#include "package/chips.h"
 #include "support/failure.h"
 
-#include <array>
 #include <charconv>
 #include <cstring>
 
@@ -13,14 +13,6 @@ namespace {
 using support::Failure;
 using support::Status;
 using support::text;
-
-/// What a device would report, for contexts without one.
-struct Chip {
-  std::string_view name;
-  uint32_t wave_size;
-  uint32_t lds_bytes;
-};
-constexpr std::array chips = {Chip{"gfx942", 64, 65536}};
 
 // gcnArchName inside hipDeviceProp_t, whose layout changed with HIP 6. Under its plain name
 // hipGetDeviceProperties fills in the old layout in every version.
@@ -106,14 +98,17 @@ Device named_target(std::string_view target) {
   device.kind = SLUICE_DEVICE_TARGET;
   device.chip = device.arch = target.substr(0, colon);
   device.origin = "none";
-  for (const Chip &chip : chips) {
-    if (chip.name != device.chip) continue;
-    device.wave_size = chip.wave_size;
-    device.lds_bytes = chip.lds_bytes;
-    return device;
+  const package::Chip *chip = package::find_chip(device.chip);
+  if (chip == nullptr) {
+    std::string names;
+    for (const package::Chip &known : package::chips)
+      names += text(names.empty() ? "" : ", ", known.name);
+    throw Failure(Status::wrong_arch, "target", text("target is '", target, "'; supported chips: ", names));
   }
-  throw Failure(Status::wrong_arch, "target",
-                text("target is '", target, "'; nearest supported chip: ", chips[0].name));
+  // What a device would report.
+  device.wave_size = chip->wave_size;
+  device.lds_bytes = chip->lds_bytes;
+  return device;
 }
 
 CurrentDevice::CurrentDevice(const Device &device) : hip(*device.hip) {

@@ -60,6 +60,18 @@ ContextHandle make_context(const std::string &device) {
   return handle;
 }
 
+std::vector<sluice_kernel_info> list_kernels(const sluice_context *context) {
+  sluice_error error = make_error();
+  uint32_t count = 0;
+  check(sluice_list_kernels(context, 0, nullptr, &count, &error), error);
+  std::vector<sluice_kernel_info> kernels(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    sluice_kernel_info_init(&kernels[i], sizeof kernels[i]);
+    check(sluice_list_kernels(context, i, &kernels[i], nullptr, &error), error);
+  }
+  return kernels;
+}
+
 void check_hip(const sluice_context *context, int code, const char *what) {
   if (code == 0) return;
   const char *const text = hip_symbol<const char *(int)>(context, "hipGetErrorString")(code);

@@ -13,6 +13,7 @@
 #include <sluice/sluice.h>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 namespace sluice::tools {
 
@@ -39,6 +40,9 @@ using PlanHandle = std::unique_ptr<sluice_plan, DestroyPlan>;
 /// `device` is "emulated", "hip:N", or a target such as "gfx942:304".
 sluice_context_desc describe_device(const std::string &device);
 ContextHandle make_context(const std::string &device);
+
+/// The kernels for the context's device.
+std::vector<sluice_kernel_info> list_kernels(const sluice_context *context);
 
 template <typename Function> Function *hip_symbol(const sluice_context *context, const char *name) {
   void *const found = sluice_context_hip_symbol(context, name);

@@ -60,4 +60,13 @@ std::string format_kernel_stats(const std::string &json) {
   return text;
 }
 
+std::string format_pipeline(const package::KernelEntry &kernel) {
+  std::string text = "  pipeline   no loop is pipelined\n";
+  if (kernel.stages != 0)
+    text = fmt::format("  pipeline   {} stages; groups of copies: {}\n", kernel.stages,
+                       fmt::join(kernel.copy_groups, "; "));
+  return text + fmt::format("  LDS        {} bytes, {} saved by reuse\n", kernel.lds_bytes,
+                            kernel.lds_bytes_without_reuse - kernel.lds_bytes);
+}
+
 } // namespace sluice::tools

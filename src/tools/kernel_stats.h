@@ -1,6 +1,8 @@
 //===- kernel_stats.h - a kernel's figures as a report --------------------------------------------------===//
 #pragma once
 
+#include "package/manifest.h"
+
 #include <string>
 
 namespace sluice::tools {
@@ -9,5 +11,9 @@ namespace sluice::tools {
 /// LDS and occupancy, then a table of instructions: a line for the whole kernel and one per innermost loop
 /// with MFMAs. Throws ToolError if the JSON reports an error.
 std::string format_kernel_stats(const std::string &json);
+
+/// What the pipeline decided about a kernel, from the pack's manifest: how its copies overlap, and what
+/// sharing saves in LDS. The copies that each loop issues are the column VM_lds above.
+std::string format_pipeline(const package::KernelEntry &kernel);
 
 } // namespace sluice::tools

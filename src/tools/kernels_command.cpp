@@ -11,18 +11,6 @@ namespace sluice::tools {
 
 namespace {
 
-std::vector<sluice_kernel_info> list_kernels(const sluice_context *context) {
-  sluice_error error = make_error();
-  uint32_t count = 0;
-  check(sluice_list_kernels(context, 0, nullptr, &count, &error), error);
-  std::vector<sluice_kernel_info> kernels(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    sluice_kernel_info_init(&kernels[i], sizeof kernels[i]);
-    check(sluice_list_kernels(context, i, &kernels[i], nullptr, &error), error);
-  }
-  return kernels;
-}
-
 void print_list(const std::vector<sluice_kernel_info> &kernels) {
   fmt::print("{:<34} {:<18} {:>7} {:>8} {:>6} {:>6}  {:<13} {:<12} {}\n", "kernel", "operation", "rows",
              "keys", "waves", "LDS", "P rounds", "can", "chips");
@@ -41,7 +29,7 @@ void print_stats(const std::vector<sluice_kernel_info> &kernels) {
     const std::vector<std::byte> elf = pack.elf(pack.kernel(kernel.name), "gfx942");
     std::string text(stats(elf.data(), elf.size(), kernel.name, nullptr, 0), '\0');
     stats(elf.data(), elf.size(), kernel.name, text.data(), text.size());
-    fmt::print("{}\n", format_kernel_stats(text.c_str()));
+    fmt::print("{}{}\n", format_kernel_stats(text.c_str()), format_pipeline(pack.kernel(kernel.name).entry));
   }
 }
 

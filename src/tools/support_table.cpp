@@ -3,6 +3,7 @@
 #include "tools/support_table.h"
 
 #include <fmt/format.h>
+#include <set>
 
 namespace sluice::tools {
 
@@ -16,7 +17,14 @@ constexpr Type types[] = {{SLUICE_F16, "F16"},       {SLUICE_BF16, "BF16"},
                           {SLUICE_F32, "F32"},       {SLUICE_E4M3FNUZ, "E4M3FNUZ"},
                           {SLUICE_E4M3FN, "E4M3FN"}, {SLUICE_E5M2FNUZ, "E5M2FNUZ"},
                           {SLUICE_E5M2, "E5M2"}};
-constexpr int head_sizes[] = {32, 48, 64, 72, 80, 96, 112, 128, 160, 192, 224, 256, 512};
+
+/// The head sizes of all kernels.
+std::set<int> head_sizes(const sluice_context *context) {
+  std::set<int> sizes;
+  for (const sluice_kernel_info &kernel : list_kernels(context))
+    if (kernel.head_dim_qk == kernel.head_dim_v) sizes.insert(kernel.head_dim_qk);
+  return sizes;
+}
 
 struct Feature {
   const char *name;
@@ -66,8 +74,9 @@ std::string support_table(const sluice_context *context) {
     rule += " --- |";
   }
   table += "\n" + rule + "\n";
+  const std::set<int> sizes = head_sizes(context);
   for (const Type &type : types)
-    for (int head_size : head_sizes) {
+    for (int head_size : sizes) {
       sluice_problem plain;
       sluice_problem_init(&plain, sizeof plain);
       plain.q_type = plain.k_type = plain.v_type = plain.o_type = type.dtype;

@@ -1,7 +1,9 @@
 //===- context_test.cpp - contexts: devices, targets, packs ---------------------------------------------===//
 #include "fixture.h"
 
+#include <algorithm>
 #include <cstring>
+#include <utility>
 
 using namespace sluice::test;
 
@@ -47,10 +49,13 @@ TEST_CASE("targets that are none are refused", "[context]") {
     desc.target = target;
     const bool no_chip = std::strcmp(target, ":304") == 0;
     check_create_refused(desc, no_chip ? SLUICE_WRONG_ARCH : SLUICE_INVALID_ARGUMENT, "target",
-                         no_chip ? "nearest supported chip: gfx942" : "as in gfx942:304");
+                         no_chip ? "supported chips: gfx90a, gfx942, gfx950" : "as in gfx942:304");
   }
   desc.target = "gfx1100:96";
-  check_create_refused(desc, SLUICE_WRONG_ARCH, "target", "nearest supported chip: gfx942");
+  check_create_refused(desc, SLUICE_WRONG_ARCH, "target", "supported chips: gfx90a, gfx942, gfx950");
+  desc.target = "gfx950:256"; // known, but not in this pack
+  check_create_refused(desc, SLUICE_WRONG_ARCH, "device",
+                       "the device is gfx950; the kernel pack has kernels for gfx942");
 }
 
 TEST_CASE("a HIP device is described as its runtime reports it", "[context]") {
@@ -231,6 +236,46 @@ TEST_CASE("only the kernels of the device's chip count", "[context]") {
   uint32_t count = 0;
   REQUIRE(sluice_list_kernels(context.get(), 0, nullptr, &count, nullptr) == SLUICE_OK);
   CHECK(count == 1);
+}
+
+TEST_CASE("a device gets the code of its own chip, whatever its features", "[context]") {
+  FakeHip hip;
+  sluice::package::PackWriter writer("test", "22.1.8");
+  const std::string chips[] = {"gfx90a", "gfx942", "gfx950"};
+  std::vector<std::vector<std::byte>> code;
+  std::vector<sluice::package::CodeObject> objects;
+  for (uint32_t i = 0; i < std::size(chips); ++i)
+    code.push_back(fake_code(600, i + 1));
+  for (size_t i = 0; i < std::size(chips); ++i)
+    objects.push_back({chips[i], code[i]});
+  writer.add(kernel_entry("f16", 128, 8), objects);
+  const std::vector<std::byte> pack = writer.finish();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  for (size_t i = 0; i < std::size(chips); ++i)
+    for (const char *features : {"", ":sramecc+:xnack-", ":sramecc+:xnack+", ":sramecc-:xnack-"}) {
+      hip.arch = chips[i] + features;
+      hip.loaded_image = {};
+      const ContextHandle context = make_context(desc);
+      CHECK(std::string(device_of(context).chip) == chips[i]);
+      CHECK(std::string(device_of(context).arch) == hip.arch);
+      const PlanHandle plan = make_plan(context, good_problem());
+      CHECK(std::equal(hip.loaded_image.begin(), hip.loaded_image.end(), code[i].begin()));
+    }
+  for (const char *arch : {"gfx908:sramecc+:xnack-", "gfx9500", "gfx1100"}) {
+    hip.arch = arch;
+    check_create_refused(desc, SLUICE_WRONG_ARCH, "device",
+                         std::string("the device is ") + arch +
+                             "; the kernel pack has kernels for gfx90a,gfx942,gfx950");
+  }
+  desc.kind = SLUICE_DEVICE_TARGET;
+  desc.hip_resolver = nullptr;
+  for (const auto &[target, lds_bytes] :
+       {std::pair("gfx90a:104", 65536u), {"gfx942:304", 65536u}, {"gfx950:256", 163840u}}) {
+    desc.target = target;
+    CHECK(device_of(make_context(desc)).lds_bytes == lds_bytes);
+  }
 }
 
 TEST_CASE("HIP entry points are handed out by name", "[context]") {

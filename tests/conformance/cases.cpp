@@ -6,16 +6,16 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "cases.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
+#include <functional>
 #include <set>
 
 namespace sluice::test {
 
 namespace {
 
-constexpr std::array dtypes = {Dtype::f16, Dtype::bf16};
-constexpr std::array head_sizes = {128, 64};
 constexpr std::array masks = {Mask::none, Mask::bottom_right, Mask::top_left};
 constexpr std::array layouts = {Layout::bshd,   Layout::bhsd,     Layout::sbhd,     Layout::packed,
                                 Layout::padded, Layout::capacity, Layout::broadcast};
@@ -44,7 +44,22 @@ const char *text(Pattern pattern) {
 
 class Collector {
 public:
+  explicit Collector(const Shapes &tested)
+      : shapes(tested.all), dtypes(tested.dtypes()), head_sizes(tested.head_sizes()) {}
+
+  /// The n-th type or head size, in turns.
+  Dtype dtype(int n) const { return dtypes[size_t(n) % dtypes.size()]; }
+  int head_size(int n) const { return head_sizes[size_t(n) % head_sizes.size()]; }
+
   void add(Case c) {
+    // No kernel of this shape: one of the same type, else any.
+    if (std::find(shapes.begin(), shapes.end(), Shapes::Shape{c.dtype, c.head_size}) == shapes.end()) {
+      const auto same_type = std::find_if(shapes.begin(), shapes.end(),
+                                          [&](const auto &shape) { return shape.dtype == c.dtype; });
+      const Shapes::Shape shape = same_type != shapes.end() ? *same_type : shapes.front();
+      c.dtype = shape.dtype;
+      c.head_size = shape.head_size;
+    }
     // What a layout or a mask cannot mean for this shape is moved to the nearest one that it can.
     if (c.layout == Layout::packed && c.q_len != c.kv_len) c.layout = Layout::capacity;
     if (c.layout == Layout::broadcast && c.batch == 1) c.batch = 2;
@@ -53,6 +68,10 @@ public:
     c.name = make_name(c);
     if (names.insert(c.name).second) cases.push_back(std::move(c));
   }
+
+  const std::vector<Shapes::Shape> shapes;
+  const std::vector<Dtype> dtypes;
+  const std::vector<int> head_sizes;
   std::vector<Case> cases;
 
 private:
@@ -63,8 +82,8 @@ private:
 void add_square(Collector &out) {
   int turn = 0;
   for (int length : lengths)
-    for (Dtype dtype : dtypes)
-      for (int head_size : head_sizes)
+    for (Dtype dtype : out.dtypes)
+      for (int head_size : out.head_sizes)
         for (Mask mask : {Mask::none, Mask::bottom_right}) {
           const int heads = length <= 129 ? 2 : 1;
           out.add({.dtype = dtype,
@@ -84,8 +103,8 @@ void add_square(Collector &out) {
 void add_decode(Collector &out) {
   int turn = 0;
   for (int length : lengths) {
-    out.add({.dtype = dtypes[turn % 2],
-             .head_size = head_sizes[turn / 2 % 2],
+    out.add({.dtype = out.dtype(turn),
+             .head_size = out.head_size(turn / 2),
              .q_heads = 4,
              .kv_heads = 2,
              .q_len = 1,
@@ -121,8 +140,8 @@ void add_rectangular(Collector &out) {
   int turn = 0;
   for (const auto &[q_len, kv_len] : shapes)
     for (Mask mask : masks) {
-      out.add({.dtype = dtypes[turn % 2],
-               .head_size = head_sizes[turn / 2 % 2],
+      out.add({.dtype = out.dtype(turn),
+               .head_size = out.head_size(turn / 2),
                .q_heads = 2,
                .kv_heads = 1,
                .q_len = q_len,
@@ -141,8 +160,8 @@ void add_heads_and_layouts(Collector &out) {
       for (Layout layout : layouts) {
         ++turn;
         const int kv_heads = group == 8 ? 1 : 2;
-        out.add({.dtype = dtypes[turn / 2 % 2],
-                 .head_size = head_sizes[turn / 4 % 2],
+        out.add({.dtype = out.dtype(turn / 2),
+                 .head_size = out.head_size(turn / 4),
                  .batch = batch,
                  .q_heads = group * kv_heads,
                  .kv_heads = kv_heads,
@@ -159,8 +178,8 @@ void add_heads_and_layouts(Collector &out) {
 void add_patterns(Collector &out) {
   int turn = 0;
   for (Pattern pattern : patterns)
-    for (Dtype dtype : dtypes)
-      for (int head_size : head_sizes)
+    for (Dtype dtype : out.dtypes)
+      for (int head_size : out.head_sizes)
         for (int length : {100, 300}) {
           out.add({.dtype = dtype,
                    .head_size = head_size,
@@ -173,7 +192,7 @@ void add_patterns(Collector &out) {
 }
 
 void add_scales_and_outputs(Collector &out) {
-  for (Dtype dtype : dtypes)
+  for (Dtype dtype : out.dtypes)
     for (double scale : {1.0, 0.0625, 0.3}) {
       out.add({.dtype = dtype,
                .head_size = 64,
@@ -183,7 +202,7 @@ void add_scales_and_outputs(Collector &out) {
                .scale = scale});
       out.add({.dtype = dtype, .q_len = 80, .kv_len = 100, .mask = Mask::none, .scale = scale});
     }
-  for (Dtype dtype : dtypes)
+  for (Dtype dtype : out.dtypes)
     for (Mask mask : masks)
       out.add(
           {.dtype = dtype, .q_len = 90, .kv_len = 70, .mask = mask, .layout = Layout::padded, .lse = false});
@@ -197,8 +216,8 @@ void add_products(Collector &out) {
       for (Mask mask : masks) {
         if (q_len * kv_len > 256 * 512 && mask == Mask::top_left) continue;
         const int turn = q_len + 3 * kv_len + int(mask);
-        out.add({.dtype = dtypes[turn % 2],
-                 .head_size = head_sizes[turn / 2 % 2],
+        out.add({.dtype = out.dtype(turn),
+                 .head_size = out.head_size(turn / 2),
                  .q_heads = 2,
                  .kv_heads = 1 + turn % 2,
                  .q_len = q_len,
@@ -225,8 +244,22 @@ std::string make_name(const Case &c) {
   return result;
 }
 
-std::vector<Case> all_cases() {
-  Collector out;
+std::vector<Dtype> Shapes::dtypes() const {
+  std::set<Dtype> found;
+  for (const Shape &shape : all)
+    found.insert(shape.dtype);
+  return {found.begin(), found.end()};
+}
+
+std::vector<int> Shapes::head_sizes() const {
+  std::set<int, std::greater<>> found;
+  for (const Shape &shape : all)
+    found.insert(shape.head_size);
+  return {found.begin(), found.end()};
+}
+
+std::vector<Case> all_cases(const Shapes &shapes) {
+  Collector out(shapes);
   add_square(out);
   add_decode(out);
   add_rectangular(out);

@@ -58,7 +58,20 @@ struct Case {
 
 std::string make_name(const Case &c);
 
-/// The suite, in a fixed order.
-std::vector<Case> all_cases();
+/// Types and head sizes to test. A kernel that the pack gains brings its own.
+struct Shapes {
+  struct Shape {
+    Dtype dtype;
+    int head_size;
+    bool operator==(const Shape &) const = default;
+  };
+  std::vector<Shape> all; // at least one
+
+  std::vector<Dtype> dtypes() const;   // f16 first
+  std::vector<int> head_sizes() const; // largest first
+};
+
+/// The suite, in an order that the shapes alone decide.
+std::vector<Case> all_cases(const Shapes &shapes);
 
 } // namespace sluice::test

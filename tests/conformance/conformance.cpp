@@ -11,6 +11,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <fnmatch.h>
+#include <fstream>
+#include <iterator>
+#include <span>
 
 namespace {
 
@@ -22,15 +25,26 @@ constexpr const char *usage = R"(usage: conformance --device emulated|hip:N|refe
   --case PATTERN        only cases whose name matches; * and ? are wild
   --shard I/N           every N-th case, from the I-th on (I from 0)
   --emulator KEY=VALUE  a setting of the emulator, e.g. completion=random; may be repeated
+  --pack FILE           the kernels of this pack instead of the library's own
+  --all-kernels         it is an error if a kernel was used by no case
   --list                print the names of the cases, run nothing
 )";
 
 struct Options {
   std::string device, pattern;
   std::vector<std::pair<std::string, std::string>> settings;
-  bool list = false;
+  bool list = false, all_kernels = false;
+  Pack pack;
   size_t shard = 0, shards = 1;
 };
+
+Pack read_pack(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  if (text.empty()) throw std::runtime_error("cannot read " + path);
+  const auto bytes = std::as_bytes(std::span(text));
+  return {bytes.begin(), bytes.end()};
+}
 
 Options parse_options(int count, char **arguments) {
   Options options;
@@ -50,6 +64,10 @@ Options parse_options(int count, char **arguments) {
       if (equal == std::string::npos)
         throw std::runtime_error("--emulator is '" + text + "'; it is KEY=VALUE");
       options.settings.emplace_back(text.substr(0, equal), text.substr(equal + 1));
+    } else if (name == "--pack") {
+      options.pack = read_pack(value());
+    } else if (name == "--all-kernels") {
+      options.all_kernels = true;
     } else if (name == "--list") {
       options.list = true;
     } else if (name == "--shard") {
@@ -68,7 +86,7 @@ Options parse_options(int count, char **arguments) {
 std::vector<Case> chosen_cases(const Options &options) {
   std::vector<Case> chosen;
   size_t index = 0;
-  for (Case &c : all_cases())
+  for (Case &c : all_cases(kernel_shapes(options.pack)))
     if (index++ % options.shards == options.shard &&
         (options.pattern.empty() || fnmatch(options.pattern.c_str(), c.name.c_str(), 0) == 0))
       chosen.push_back(std::move(c));
@@ -122,21 +140,26 @@ int run(const Options &options) {
   }
   std::unique_ptr<Executor> executor;
   try {
-    executor = make_executor(options.device, options.settings);
+    executor = make_executor(options.device, options.settings, options.pack);
   } catch (const NotHere &reason) {
     // The emulator comes with the library; without it there is nothing to skip, something is broken.
     const bool broken = options.device == "emulated";
     std::printf("%s: %s: %s\n", broken ? "FAIL" : "SKIPPED", options.device.c_str(), reason.what());
     return broken ? 1 : exit_skipped;
   }
-  size_t failed = 0;
+  size_t failed = 0, unused = 0;
   for (const Case &c : cases) {
     failed += !run_case(c, *executor);
     std::fflush(stdout);
   }
+  if (options.all_kernels)
+    for (const std::string &kernel : executor->unused_kernels()) {
+      std::printf("FAIL no case used %s\n", kernel.c_str());
+      ++unused;
+    }
   std::printf("%zu of %zu cases passed on %s: %s\n", cases.size() - failed, cases.size(),
               options.device.c_str(), executor->summary().c_str());
-  return failed == 0 ? 0 : 1;
+  return failed + unused == 0 ? 0 : 1;
 }
 
 } // namespace

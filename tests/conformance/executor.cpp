@@ -5,6 +5,8 @@
 #include "emulator/emulator.h"
 
 #include <cstdlib>
+#include <functional>
+#include <set>
 #include <sluice/sluice.h>
 
 namespace sluice::test {
@@ -62,6 +64,31 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   return args;
 }
 
+sluice_context_desc context_desc(uint32_t kind, const Pack &pack) {
+  sluice_context_desc desc;
+  sluice_context_desc_init(&desc, sizeof desc);
+  desc.kind = kind;
+  if (!pack.empty()) {
+    desc.pack = pack.data();
+    desc.pack_bytes = pack.size();
+  }
+  return desc;
+}
+
+std::vector<sluice_kernel_info> list_kernels(const sluice_context *context) {
+  sluice_error error = make_error();
+  uint32_t count = 0;
+  if (const sluice_status status = sluice_list_kernels(context, 0, nullptr, &count, &error))
+    fail("sluice_list_kernels", status, error);
+  std::vector<sluice_kernel_info> kernels(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    sluice_kernel_info_init(&kernels[i], sizeof kernels[i]);
+    if (const sluice_status status = sluice_list_kernels(context, i, &kernels[i], nullptr, &error))
+      fail("sluice_list_kernels", status, error);
+  }
+  return kernels;
+}
+
 class ReferenceExecutor final : public Executor {
 public:
   Judge judge() const override { return Judge::reference; }
@@ -83,10 +110,9 @@ public:
 
 class DeviceExecutor final : public Executor {
 public:
-  DeviceExecutor(const std::string &name, const EmulatorSettings &settings) : emulated(name == "emulated") {
-    sluice_context_desc desc;
-    sluice_context_desc_init(&desc, sizeof desc);
-    desc.kind = emulated ? SLUICE_DEVICE_EMULATED : SLUICE_DEVICE_HIP;
+  DeviceExecutor(const std::string &name, const EmulatorSettings &settings, const Pack &pack)
+      : emulated(name == "emulated") {
+    sluice_context_desc desc = context_desc(emulated ? SLUICE_DEVICE_EMULATED : SLUICE_DEVICE_HIP, pack);
     if (!emulated) desc.device_ordinal = std::atoi(name.c_str() + 4);
     sluice_error error = make_error();
     const sluice_status status = sluice_context_create(&desc, &context, &error);
@@ -130,7 +156,15 @@ public:
     for (size_t i = 0; i < memory.buffers.size(); ++i)
       copy(memory.buffers[i].data(), buffers.addresses[i], memory.buffers[i].size(), device_to_host);
     ++runs;
+    used.insert(info.kernel);
     return info.kernel;
+  }
+
+  std::vector<std::string> unused_kernels() const override {
+    std::vector<std::string> unused;
+    for (const sluice_kernel_info &kernel : list_kernels(context))
+      if (!used.contains(kernel.name)) unused.push_back(kernel.name);
+    return unused;
   }
 
   std::string summary() const override {
@@ -203,18 +237,38 @@ private:
   bool emulated;
   sluice_context *context = nullptr;
   uint64_t runs = 0;
+  std::set<std::string, std::less<>> used;
 };
 
 } // namespace
 
-std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings) {
+Shapes kernel_shapes(const Pack &pack) {
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
+  desc.target = "gfx942:304";
+  sluice_error error = make_error();
+  sluice_context *context = nullptr;
+  if (const sluice_status status = sluice_context_create(&desc, &context, &error))
+    fail("sluice_context_create", status, error);
+  const std::unique_ptr<sluice_context, void (*)(sluice_context *)> guard(context, sluice_context_destroy);
+  Shapes shapes;
+  for (const sluice_kernel_info &kernel : list_kernels(context)) {
+    if (std::string(kernel.operation) != "attention_forward" || kernel.head_dim_qk != kernel.head_dim_v ||
+        (kernel.dtype != SLUICE_F16 && kernel.dtype != SLUICE_BF16))
+      throw std::runtime_error(std::string("the suite has no cases for ") + kernel.name);
+    shapes.all.push_back({kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16, kernel.head_dim_qk});
+  }
+  return shapes;
+}
+
+std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings,
+                                        const Pack &pack) {
   if (!settings.empty() && name != "emulated") throw std::runtime_error("--emulator needs --device emulated");
   if (name == "reference") return std::make_unique<ReferenceExecutor>();
   const bool hip = name.starts_with("hip:") && name.size() > 4 &&
                    name.find_first_not_of("0123456789", 4) == std::string::npos;
   if (name != "emulated" && !hip)
     throw std::runtime_error("--device is '" + name + "'; it is 'emulated', 'hip:N' or 'reference'");
-  return std::make_unique<DeviceExecutor>(name, settings);
+  return std::make_unique<DeviceExecutor>(name, settings, pack);
 }
 
 } // namespace sluice::test

@@ -34,6 +34,8 @@ public:
   virtual Judge judge() const = 0;
   /// Runs the case on `memory` and brings every buffer back into it. Returns what ran.
   virtual std::string run(const Case &c, Memory &memory) = 0;
+  /// Kernels that no run has used.
+  virtual std::vector<std::string> unused_kernels() const { return {}; }
   /// A closing line; throws if the executor finds that it has not done its work.
   virtual std::string summary() const = 0;
 };
@@ -41,7 +43,14 @@ public:
 /// Keys and values of sluice_emulator_configure.
 using EmulatorSettings = std::vector<std::pair<std::string, std::string>>;
 
+/// A kernel pack in place of the library's own; empty for that one.
+using Pack = std::vector<std::byte>;
+
+/// The shapes of the pack's attention kernels.
+Shapes kernel_shapes(const Pack &pack);
+
 /// `name` as above. Throws NotHere, or std::runtime_error for a name or a setting that is none.
-std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings);
+std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings,
+                                        const Pack &pack);
 
 } // namespace sluice::test

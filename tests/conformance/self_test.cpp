@@ -22,6 +22,8 @@ Case named(Case c) {
   return c;
 }
 
+const Shapes shipped_shapes = {{{Dtype::f16, 128}, {Dtype::f16, 64}, {Dtype::bf16, 128}, {Dtype::bf16, 64}}};
+
 /// A perfect kernel's outputs: the expectation, rounded to the output type.
 Outputs perfect(const Case &c, const Expected &expected) {
   const NumberFormat &format = c.dtype == Dtype::f16 ? f16_format : bf16_format;
@@ -204,7 +206,7 @@ TEST_CASE("memory holds each layout, poisons the rest, and stray writes are foun
 }
 
 TEST_CASE("the suite covers what it promises") {
-  const std::vector<Case> cases = all_cases();
+  const std::vector<Case> cases = all_cases(shipped_shapes);
   CHECK(cases.size() >= 1800);
   std::set<std::string> names;
   for (const Case &c : cases)
@@ -238,4 +240,14 @@ TEST_CASE("the suite covers what it promises") {
     CHECK(some([&](const Case &c) { return c.mask == mask && c.q_len < c.kv_len && c.q_len > 1; }));
   }
   CHECK(some([](const Case &c) { return visible_keys(c, 0) == 0; }));
+}
+
+TEST_CASE("a kernel of a new shape gets cases, and only kernels there are get any") {
+  const Shapes shapes = {{{Dtype::bf16, 96}, {Dtype::f16, 128}}};
+  std::set<int> lengths_of_new;
+  for (const Case &c : all_cases(shapes)) {
+    CHECK(std::count(shapes.all.begin(), shapes.all.end(), Shapes::Shape{c.dtype, c.head_size}) == 1);
+    if (c.head_size == 96) lengths_of_new.insert(c.kv_len);
+  }
+  CHECK(lengths_of_new.size() >= 22);
 }

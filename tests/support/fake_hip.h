@@ -64,6 +64,7 @@ public:
   std::vector<std::string> functions; // names asked for, in order
   size_t function_count = 0;          // handles count from 1
   size_t loaded_modules = 0;
+  std::array<std::byte, 64> loaded_image = {}; // the beginning of the last
 
   void forget_calls() { call_count = 0; }
 
@@ -166,7 +167,12 @@ private:
     return error == 719 ? "hipErrorLaunchFailure" : "hipErrorOther";
   }
   static int hipModuleLoadData(void **module, const void *image) {
-    if (std::memcmp(image, "__CLANG_OFFLOAD_BUNDLE__", 24) != 0) return 200;
+    if (std::memcmp(image,
+                    "\x7f"
+                    "ELF",
+                    4) != 0)
+      return 200;
+    std::memcpy(current->loaded_image.data(), image, current->loaded_image.size());
     const int error = called(__func__);
     if (error == 0) *module = handle(++current->loaded_modules);
     return error;

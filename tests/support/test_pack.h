@@ -9,8 +9,10 @@
 #include "package/kernargs.h"
 #include "package/pack_writer.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -25,16 +27,23 @@ inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head
   entry.kernarg_hash = package::attention_kernarg_hash();
   entry.features = {"causal", "lse"};
   entry.p_rounding = dtype == "f16" ? "toward_zero" : "nearest_even";
+  entry.stages = 2;
+  entry.copy_groups = {"K", "V"};
+  entry.lds_bytes_without_reuse = 98304;
   return entry;
 }
 
-/// Bytes that compress, but not to nothing, and differ from kernel to kernel.
+/// Bytes that compress, but not to nothing, and differ from kernel to kernel; they begin as an ELF file does.
 inline std::vector<std::byte> fake_code(size_t size, uint32_t seed) {
   std::vector<std::byte> code(size);
   for (std::byte &byte : code) {
     seed = seed * 1664525 + 1013904223;
     byte = std::byte(seed >> 29);
   }
+  const auto magic = std::as_bytes(std::span("\x7f"
+                                             "ELF",
+                                             4));
+  std::copy_n(magic.begin(), std::min(size, magic.size()), code.begin());
   return code;
 }
 

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <utility>
 
 using namespace sluice::package;
 
@@ -69,4 +70,40 @@ TEST_CASE("what is not a name by the grammar is none", "[kernel_name]") {
     INFO(bad);
     CHECK(!parse_kernel_name(bad));
   }
+}
+
+TEST_CASE("every name that parses is the one its fields make", "[kernel_name]") {
+  // All single edits of good names: a character dropped, doubled, replaced, or two exchanged.
+  const std::string alphabet = "_0189abdfhklnqtvw -+.\n" + std::string(1, '\0');
+  size_t accepted = 0, refused = 0;
+  const auto check = [&](const std::string &text) {
+    const auto name = parse_kernel_name(text);
+    if (!name) {
+      ++refused;
+      return;
+    }
+    ++accepted;
+    if (format_kernel_name(*name) != text) FAIL("'" << text << "' parses as " << format_kernel_name(*name));
+  };
+  for (const std::string good : {"attn_fwd_f16_d128_q256_kv64_w8", "attn_fwd_bf16_d192v128_q128_kv32_w4"}) {
+    REQUIRE(parse_kernel_name(good));
+    for (size_t at = 0; at < good.size(); ++at) {
+      check(good.substr(0, at) + good.substr(at + 1));
+      check(good.substr(0, at) + good[at] + good.substr(at));
+      for (const char c : alphabet) {
+        std::string edited = good;
+        edited[at] = c;
+        check(edited);
+        check(good.substr(0, at) + c + good.substr(at));
+      }
+      for (size_t other = at + 1; other < good.size(); ++other) {
+        std::string edited = good;
+        std::swap(edited[at], edited[other]);
+        check(edited);
+      }
+    }
+  }
+  // Numbers may change, everything else is wrong.
+  CHECK(accepted > 100);
+  CHECK(refused > 5 * accepted);
 }

@@ -122,7 +122,7 @@ class CommandLineTest(unittest.TestCase):
         while True:
             begin = library.index(b"SLUICEPK", begin + 1)
             version, kernels, size = struct.unpack_from("<IIQ", library, begin + 8)
-            if version == 1 and kernels == 8 and begin + size <= len(library):
+            if version == 2 and kernels == 8 and begin + size <= len(library):
                 break
         pack = library[begin:begin + size]
         file = self.folder / "a.pack"

@@ -29,3 +29,15 @@ TEST_CASE("a report has the figures of the JSON, and innermost loops only") {
 TEST_CASE("an error in the JSON is the report's error") {
   CHECK_THROWS_WITH(format_kernel_stats(R"({"error": "no such kernel"})"), "no such kernel");
 }
+
+TEST_CASE("the pipeline's decisions are those of the manifest") {
+  sluice::package::KernelEntry kernel;
+  kernel.lds_bytes = kernel.lds_bytes_without_reuse = 32768;
+  CHECK(format_pipeline(kernel) == "  pipeline   no loop is pipelined\n"
+                                   "  LDS        32768 bytes, 0 saved by reuse\n");
+  kernel.stages = 3;
+  kernel.copy_groups = {"K", "V"};
+  kernel.lds_bytes_without_reuse = 81920;
+  CHECK(format_pipeline(kernel) == "  pipeline   3 stages; groups of copies: K; V\n"
+                                   "  LDS        32768 bytes, 49152 saved by reuse\n");
+}

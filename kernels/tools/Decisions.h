@@ -1,0 +1,38 @@
+//===- Decisions.h - what the passes decided about a kernel ---------------------------------------*- C++
+//-*-===//
+//
+// Passes leave their decisions on the kernel as discardable attributes `sluice.*`, which stay there to the
+// end of the pipeline:
+//
+//   sluice.pipeline = [{stages = 2, groups = [...]}, ...]                        one per pipelined loop
+//   sluice.lds = {arena_bytes = 65536, bytes_without_reuse = 98304, tiles = [...]}
+//
+// Whatever else is there is shown as it is.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+#include <string>
+#include <vector>
+
+namespace sluice {
+
+struct Decisions {
+  unsigned stages = 0;                 // of the deepest pipeline; 0 if no loop is pipelined
+  std::vector<std::string> copyGroups; // of all pipelined loops, in order
+  unsigned ldsBytes = 0;
+  unsigned ldsBytesWithoutReuse = 0;
+};
+
+/// Of a module of one kernel in the LLVM and ROCDL dialects.
+Decisions readDecisions(mlir::gpu::GPUModuleOp module);
+
+/// Bytes of the static LDS arrays.
+unsigned staticLdsBytes(mlir::gpu::GPUModuleOp module);
+
+/// All `sluice.*` attributes of the kernels, then the map of LDS, as text.
+void printDecisions(mlir::gpu::GPUModuleOp module, llvm::raw_ostream &out);
+
+} // namespace sluice

@@ -1,0 +1,35 @@
+//===- chips.h - the chips that kernels can be for ------------------------------------------------------===//
+//
+// What loading and launching ask of a chip. What a kernel can do with one is a longer table, which only the
+// generator has (kernels/target/Chips.cpp).
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+
+namespace sluice::package {
+
+struct Chip {
+  std::string_view name;
+  uint32_t elf_machine; // EF_AMDGPU_MACH, the low byte of an ELF file's flags
+  uint32_t wave_size;
+  uint32_t lds_bytes; // that a workgroup can have
+};
+
+inline constexpr std::array chips = {
+    Chip{"gfx90a", 0x3f, 64, 64 * 1024},
+    Chip{"gfx942", 0x4c, 64, 64 * 1024},
+    Chip{"gfx950", 0x4f, 64, 160 * 1024},
+};
+
+/// nullptr for a chip that is not in the table.
+constexpr const Chip *find_chip(std::string_view name) {
+  for (const Chip &chip : chips)
+    if (chip.name == name) return &chip;
+  return nullptr;
+}
+
+} // namespace sluice::package

@@ -1,0 +1,74 @@
+//===- pack_merge.cpp - one kernel pack out of several --------------------------------------------------===//
+#include "package/pack_merge.h"
+
+#include "package/offload_bundle.h"
+#include "package/pack_writer.h"
+#include "support/failure.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+namespace sluice::package {
+namespace {
+
+[[noreturn]] void refuse(std::string message) {
+  throw support::Failure(support::Status::invalid_argument, "parts", std::move(message));
+}
+
+struct Merged {
+  KernelEntry entry;
+  std::vector<std::vector<std::byte>> bundles; // which `code` points into
+  std::vector<CodeObject> code;
+};
+
+/// The entry without what the chips of a kernel may differ in.
+KernelEntry in_common(KernelEntry entry) {
+  entry.lds_bytes = entry.lds_bytes_without_reuse = 0;
+  entry.chips.clear();
+  return entry;
+}
+
+void add(Merged &merged, const KernelEntry &entry, std::vector<std::byte> bundle) {
+  if (merged.bundles.empty()) merged.entry = entry;
+  if (in_common(merged.entry) != in_common(entry)) {
+    refuse(support::text(format_kernel_name(entry.name), " for ", entry.chips.front(),
+                         " differs from that for ", merged.entry.chips.front(),
+                         " in more than its code and LDS"));
+  }
+  merged.entry.lds_bytes = std::max(merged.entry.lds_bytes, entry.lds_bytes);
+  merged.entry.lds_bytes_without_reuse =
+      std::max(merged.entry.lds_bytes_without_reuse, entry.lds_bytes_without_reuse);
+  merged.bundles.push_back(std::move(bundle));
+  const std::vector<BundleEntry> entries = read_bundle(merged.bundles.back());
+  for (const std::string &chip : entry.chips) {
+    const auto at = std::find_if(entries.begin(), entries.end(),
+                                 [&](const BundleEntry &e) { return e.id == bundle_id(chip); });
+    if (at == entries.end()) refuse(support::text(format_kernel_name(entry.name), " has no code for ", chip));
+    merged.code.push_back({chip, at->code});
+  }
+}
+
+} // namespace
+
+std::vector<std::byte> merge_packs(std::span<const PackReader> parts) {
+  if (parts.empty()) refuse("there are no packs to merge");
+  const Manifest &first = parts.front().manifest();
+  std::map<std::string, Merged> kernels;
+  for (const PackReader &part : parts) {
+    const Manifest &manifest = part.manifest();
+    if (manifest.generator != first.generator || manifest.llvm_version != first.llvm_version) {
+      refuse(support::text("packs by ", first.generator, ", LLVM ", first.llvm_version, ", and by ",
+                           manifest.generator, ", LLVM ", manifest.llvm_version));
+    }
+    for (const PackedKernel &kernel : manifest.kernels)
+      add(kernels[format_kernel_name(kernel.entry.name)], kernel.entry, part.bundle(kernel));
+  }
+  PackWriter writer(first.generator, first.llvm_version);
+  for (const auto &[name, merged] : kernels)
+    writer.add(merged.entry, merged.code);
+  return writer.finish();
+}
+
+} // namespace sluice::package

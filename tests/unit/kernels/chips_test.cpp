@@ -1,0 +1,189 @@
+//===- chips_test.cpp - the chip table against LLVM -----------------------------------------------------===//
+//
+// Every capability that an instruction shows is asked of LLVM's assembler for that chip: what the table
+// claims must assemble, and what it denies must not. What LLVM does not know (banks, compute units) is asked
+// nothing.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "package/chips.h"
+#include "target/Chips.h"
+
+#include <catch2/catch.hpp>
+
+#include <llvm/BinaryFormat/ELF.h>
+#include <llvm/MC/MCAsmInfo.h>
+#include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCInstrInfo.h>
+#include <llvm/MC/MCObjectFileInfo.h>
+#include <llvm/MC/MCParser/MCAsmParser.h>
+#include <llvm/MC/MCParser/MCTargetAsmParser.h>
+#include <llvm/MC/MCRegisterInfo.h>
+#include <llvm/MC/MCStreamer.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/MCTargetOptions.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/TargetSelect.h>
+
+#include <string>
+
+using namespace sluice;
+
+namespace {
+
+class Assembler {
+public:
+  explicit Assembler(llvm::StringRef chip) {
+    LLVMInitializeAMDGPUTargetInfo();
+    LLVMInitializeAMDGPUTargetMC();
+    LLVMInitializeAMDGPUAsmParser();
+    std::string error;
+    target = llvm::TargetRegistry::lookupTarget(triple, error);
+    REQUIRE(target);
+    registers.reset(target->createMCRegInfo(triple));
+    info.reset(target->createMCAsmInfo(*registers, triple, options));
+    instructions.reset(target->createMCInstrInfo());
+    subtarget.reset(target->createMCSubtargetInfo(triple, chip, ""));
+    REQUIRE(subtarget->isCPUStringValid(chip));
+  }
+
+  bool accepts(const std::string &line) const {
+    INFO(line);
+    llvm::SourceMgr sources;
+    sources.setDiagHandler([](const llvm::SMDiagnostic &, void *) {});
+    sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(line + "\n"), {});
+    llvm::MCContext context(triple, info.get(), registers.get(), subtarget.get(), &sources, &options);
+    const std::unique_ptr<llvm::MCObjectFileInfo> files(target->createMCObjectFileInfo(context, false));
+    context.setObjectFileInfo(files.get());
+    const std::unique_ptr<llvm::MCStreamer> streamer(target->createNullStreamer(context));
+    const std::unique_ptr<llvm::MCAsmParser> parser(
+        llvm::createMCAsmParser(sources, context, *streamer, *info));
+    const std::unique_ptr<llvm::MCTargetAsmParser> target_parser(
+        target->createMCAsmParser(*subtarget, *parser, *instructions, options));
+    parser->setTargetParser(*target_parser);
+    return !parser->Run(false);
+  }
+
+  bool has_feature(const std::string &feature) const { return subtarget->checkFeatures("+" + feature); }
+
+private:
+  const llvm::Triple triple = llvm::Triple("amdgcn-amd-amdhsa");
+  const llvm::MCTargetOptions options;
+  const llvm::Target *target = nullptr;
+  std::unique_ptr<llvm::MCRegisterInfo> registers;
+  std::unique_ptr<llvm::MCAsmInfo> info;
+  std::unique_ptr<llvm::MCInstrInfo> instructions;
+  std::unique_ptr<llvm::MCSubtargetInfo> subtarget;
+};
+
+std::string direct_to_lds(unsigned bytes) {
+  const char *type = bytes == 1    ? "ubyte"
+                     : bytes == 2  ? "ushort"
+                     : bytes == 4  ? "dword"
+                     : bytes == 8  ? "dwordx2"
+                     : bytes == 12 ? "dwordx3"
+                                   : "dwordx4";
+  return std::string("buffer_load_") + type + " v1, s[4:7], 0 offen lds";
+}
+
+std::string range(unsigned first, unsigned count) {
+  return "v[" + std::to_string(first) + ":" + std::to_string(first + count - 1) + "]";
+}
+
+/// The registers follow from the shape: 64 lanes hold rows x columns results and rows x depth operands of two
+/// bytes. gfx90a knows the bf16 instructions with four elements per lane by another name.
+std::vector<std::string> mfma(const MfmaShape &shape, const std::string &type) {
+  const unsigned results = shape.rows * shape.columns / 64;
+  const unsigned operands = shape.rows * shape.depth * 2 / 4 / 64;
+  const std::string d = range(0, results), a = range(32, operands), b = range(48, operands);
+  const std::string size =
+      std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + "x" + std::to_string(shape.depth);
+  const std::string rest = " " + d + ", " + a + ", " + b + ", " + d;
+  return {"v_mfma_f32_" + size + "_" + type + rest,
+          "v_mfma_f32_" + size + type + (type == "bf16" ? "_1k" : "") + rest};
+}
+
+template <typename Range, typename Value> bool holds(const Range &range, const Value &value) {
+  return std::find(range.begin(), range.end(), value) != range.end();
+}
+
+} // namespace
+
+TEST_CASE("the table names what LLVM knows", "[chips]") {
+  REQUIRE(allChips().size() == 3);
+  for (const Chip &chip : allChips()) {
+    INFO(chip.name.str());
+    const Assembler llvm(chip.name);
+    CHECK(findChip(chip.name) == &chip);
+    CHECK(llvm.has_feature("wavefrontsize" + std::to_string(chip.waveSize)));
+    for (const unsigned bytes : {32768u, 65536u, 163840u, 327680u}) {
+      INFO(bytes);
+      CHECK(llvm.has_feature("addressablelocalmemorysize" + std::to_string(bytes)) ==
+            (bytes == chip.ldsBytes));
+    }
+    // 512 registers of a unified file: v255 and a255 exist, v256 does not.
+    CHECK(chip.vgprs == 512);
+    CHECK(llvm.has_feature("gfx90a-insts"));
+    CHECK(llvm.accepts("v_accvgpr_read_b32 v255, a255"));
+    CHECK_FALSE(llvm.accepts("v_mov_b32 v256, 0"));
+  }
+  CHECK(findChip("gfx1100") == nullptr);
+}
+
+TEST_CASE("direct-to-LDS loads have the widths of the table and no others", "[chips]") {
+  for (const Chip &chip : allChips()) {
+    const Assembler llvm(chip.name);
+    CHECK(std::is_sorted(chip.directToLdsBytes.begin(), chip.directToLdsBytes.end()));
+    for (const unsigned bytes : {1u, 2u, 4u, 8u, 12u, 16u}) {
+      INFO(chip.name.str() << " " << bytes);
+      CHECK(llvm.accepts(direct_to_lds(bytes)) == holds(chip.directToLdsBytes, bytes));
+    }
+  }
+}
+
+TEST_CASE("MFMA shapes are those of the table and no others", "[chips]") {
+  for (const Chip &chip : allChips()) {
+    const Assembler llvm(chip.name);
+    for (const MfmaShape shape : {MfmaShape{16, 16, 16}, {16, 16, 32}, {32, 32, 8}, {32, 32, 16}})
+      for (const char *type : {"f16", "bf16"}) {
+        const std::vector<std::string> spellings = mfma(shape, type);
+        INFO(chip.name.str() << " " << spellings[0]);
+        CHECK((llvm.accepts(spellings[0]) || llvm.accepts(spellings[1])) == chip.hasMfma(shape));
+      }
+  }
+}
+
+TEST_CASE("single capabilities are those of the table", "[chips]") {
+  for (const Chip &chip : allChips()) {
+    INFO(chip.name.str());
+    const Assembler llvm(chip.name);
+    CHECK(llvm.accepts("ds_read_b64_tr_b16 v[0:1], v2") == chip.transposingLdsReads);
+    CHECK(llvm.accepts("v_cvt_pk_bf16_f32 v0, v1, v2") == chip.packedBf16Conversion);
+    CHECK(llvm.accepts("v_cvt_pk_fp8_f32 v0, v1, v2") == (chip.fp8 != Fp8Flavour::None));
+    // The scaled conversions came with the OCP formats.
+    CHECK(llvm.accepts("v_cvt_scalef32_pk_fp8_f32 v0, v1, v2, v3") == (chip.fp8 == Fp8Flavour::Ocp));
+    for (const LdsReadBanks &width : chip.ldsReadBanks) {
+      CHECK(llvm.accepts("ds_read_b" + std::to_string(width.accessBytes * 8) + " " +
+                         (width.accessBytes == 4 ? "v4" : range(4, width.accessBytes / 4)) + ", v2"));
+      CHECK(chip.ldsBanks(width.accessBytes) == width.banks);
+    }
+    CHECK(chip.ldsBanks(2) == 0);
+  }
+}
+
+TEST_CASE("the loader's table agrees with the generator's", "[chips]") {
+  REQUIRE(package::chips.size() == allChips().size());
+  const std::pair<const char *, uint32_t> machines[] = {{"gfx90a", llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX90A},
+                                                        {"gfx942", llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX942},
+                                                        {"gfx950", llvm::ELF::EF_AMDGPU_MACH_AMDGCN_GFX950}};
+  for (const auto &[name, machine] : machines) {
+    const Chip *ours = findChip(name);
+    const package::Chip *theirs = package::find_chip(name);
+    REQUIRE(ours);
+    REQUIRE(theirs);
+    CHECK(theirs->elf_machine == machine);
+    CHECK(theirs->wave_size == ours->waveSize);
+    CHECK(theirs->lds_bytes == ours->ldsBytes);
+  }
+}
