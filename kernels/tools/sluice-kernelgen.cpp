@@ -33,6 +33,10 @@ cl::list<std::string> chips("chips", cl::desc("Chips to generate for; gfx942 by 
                             cl::cat(category));
 cl::opt<unsigned> stages("stages", cl::desc("LDS slots per copied tile"), cl::init(PipelineOptions{}.stages),
                          cl::cat(category));
+cl::opt<std::string> disablePass("disable-pass", cl::desc("Leave out the pass of this name"),
+                                 cl::value_desc("name"), cl::Hidden, cl::cat(category));
+cl::opt<bool> listPasses("list-passes", cl::desc("Print the passes that --variant goes through, in order"),
+                         cl::Hidden, cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("Output file; standard output by default"), cl::init("-"),
                             cl::value_desc("file"), cl::cat(category));
 
@@ -71,6 +75,7 @@ int main(int argc, char **argv) {
     targets.push_back(chip);
   }
   Generator generator(stages);
+  generator.disablePass(disablePass);
 
   if (list) {
     for (const AttentionVariant &row : attentionVariants())
@@ -93,6 +98,13 @@ int main(int argc, char **argv) {
       attentionVariants(), [&](const AttentionVariant &v) { return kernelName(v) == variantName; });
   if (row == attentionVariants().end())
     return fail("no variant is called '" + variantName + "'; --list prints the names");
+  if (listPasses) {
+    llvm::FailureOr<std::vector<std::string>> names = generator.passNames(*row, *targets[0]);
+    if (failed(names)) return fail("cannot generate " + variantName);
+    for (const std::string &name : *names)
+      llvm::outs() << name << "\n";
+    return 0;
+  }
   if (failed(generator.generate(*row, *targets[0], stage, result)))
     return fail("cannot generate " + variantName);
   return write(outputPath, result);
