@@ -37,7 +37,7 @@ class Generator:
         if result.returncode < 0:
             return None, f"signal {-result.returncode}"
         if result.returncode != 0:
-            return None, result.stderr.strip().splitlines()[0]
+            return None, result.stderr.strip().splitlines()[-2:][0]  # above the generator's own last line
         return run(self.objdump, "-d", "--no-leading-addr", file).stdout.split("\n", 3)[3], None
 
 
