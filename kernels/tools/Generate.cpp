@@ -13,6 +13,7 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/Pass.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/FileSystem.h"
 
@@ -72,6 +73,18 @@ Generator::Generator(unsigned stages) : stages(stages) {
   registerAllExtensions(registry);
   context.appendDialectRegistry(registry);
   context.getDiagEngine().registerHandler(printDiagnostic);
+  // The pass manager asks here before each pass; adaptors, which run the passes of nested operations, have no
+  // name.
+  context.registerActionHandler([this](function_ref<void()> run, const tracing::Action &action) {
+    const auto *execution = dyn_cast<PassExecutionAction>(&action);
+    if (execution && !execution->getPass().getArgument().empty()) {
+      StringRef pass = execution->getPass().getArgument();
+      size_t earlier = llvm::count_if(passRuns, [&](StringRef run) { return run.split(':').first == pass; });
+      passRuns.push_back(pass.str() + (earlier == 0 ? "" : ":" + std::to_string(earlier + 1)));
+      if (passRuns.back() == disabledPass) return;
+    }
+    run();
+  });
 }
 
 OwningOpRef<ModuleOp> Generator::lower(const AttentionVariant &variant, const Chip &chip,
@@ -93,8 +106,18 @@ OwningOpRef<ModuleOp> Generator::lower(const AttentionVariant &variant, const Ch
                             /*printModuleScope=*/false, /*printAfterOnlyOnChange=*/true,
                             /*printAfterOnlyOnFailure=*/false, *stagesOut);
   }
+  passRuns.clear();
   if (failed(passes.run(*module))) return {};
+  if (!disabledPass.empty() && !llvm::is_contained(passRuns, disabledPass)) {
+    module->emitError() << "no pass is called '" << disabledPass << "'; --list-passes prints the names";
+    return {};
+  }
   return module;
+}
+
+FailureOr<std::vector<std::string>> Generator::passNames(const AttentionVariant &variant, const Chip &chip) {
+  if (!lower(variant, chip)) return failure();
+  return passRuns;
 }
 
 FailureOr<CodeObject> Generator::compile(ModuleOp module, const Chip &chip) {

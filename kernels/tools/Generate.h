@@ -9,6 +9,9 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 
+#include <string>
+#include <vector>
+
 namespace sluice {
 
 /// The variant's name by the grammar of package/kernel_name.h; also the kernel's symbol.
@@ -17,6 +20,12 @@ std::string kernelName(const AttentionVariant &variant);
 class Generator {
 public:
   explicit Generator(unsigned stages);
+
+  /// For tests of what a pass is good for: lower() leaves the pass of that name out. A pass that runs several
+  /// times has a name for each run: "canonicalize", "canonicalize:2" ... A name that no run has is an error.
+  void disablePass(llvm::StringRef name) { disabledPass = name.str(); }
+  /// The names, in order, of the passes that a variant goes through.
+  mlir::FailureOr<std::vector<std::string>> passNames(const AttentionVariant &variant, const Chip &chip);
 
   /// One kernel for one chip at a stage: "input" (sluice.attention), "mlir" (LLVM and ROCDL dialects), "llvm"
   /// (optimised IR) or "elf". Diagnostics go to standard error.
@@ -44,6 +53,8 @@ private:
 
   mlir::MLIRContext context;
   unsigned stages;
+  std::string disabledPass;
+  std::vector<std::string> passRuns; // of the module last lowered
 };
 
 } // namespace sluice

@@ -6,9 +6,7 @@
 #include "lowering/Passes.h"
 #include "transforms/Passes.h"
 
-#include "mlir/Conversion/AMDGPUToROCDL/AMDGPUToROCDL.h"
 #include "mlir/Conversion/GPUToROCDL/GPUToROCDLPass.h"
-#include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"
 #include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
@@ -37,13 +35,11 @@ void buildLoweringPipeline(OpPassManager &passes, const PipelineOptions &options
   module.addPass(createLowerToRocdl({options.chip}));
 
   module.addPass(createCanonicalizerPass());
-  module.addPass(createCSEPass());
   module.addPass(createSCFToControlFlowPass());
-  module.addPass(createConvertAMDGPUToROCDLPass({options.chip}));
+  // Also converts what is left of the AMDGPU dialect.
   ConvertGpuOpsToROCDLOpsOptions rocdl;
   rocdl.chipset = options.chip;
   module.addPass(createConvertGpuOpsToROCDLOps(rocdl));
-  module.addPass(createReconcileUnrealizedCastsPass());
 }
 
 void buildKernelPipeline(OpPassManager &passes, const PipelineOptions &options) {

@@ -54,14 +54,18 @@ cl::list<std::string> chips("chips", cl::desc("Chips to generate for; gfx942 by 
                             cl::cat(category));
 cl::opt<unsigned> stages("stages", cl::desc("LDS slots per copied tile"), cl::init(PipelineOptions{}.stages),
                          cl::cat(category));
+cl::opt<std::string> disablePass("disable-pass", cl::desc("Leave out the pass of this name"),
+                                 cl::value_desc("name"), cl::Hidden, cl::cat(category));
+cl::opt<bool> listPasses("list-passes", cl::desc("Print the passes that --variant goes through, in order"),
+                         cl::Hidden, cl::cat(category));
 cl::opt<std::string> output("o", cl::desc("Output file; standard output by default"), cl::init("-"),
                             cl::value_desc("file"), cl::cat(category));
 
 /// The options as given: lld in process resets them all to their defaults.
 struct Request {
-  bool list = ::list, chipTable = chipTableWanted, merge = ::merge;
+  bool list = ::list, chipTable = chipTableWanted, merge = ::merge, listPasses = ::listPasses;
   std::string table = ::table, row = ::row, pack = ::pack, variant = ::variant, explain = ::explain,
-              compile = ::compile, emit = ::emit, output = ::output;
+              compile = ::compile, emit = ::emit, disablePass = ::disablePass, output = ::output;
   std::vector<std::string> parts{::parts.begin(), ::parts.end()}, chips{::chips.begin(), ::chips.end()};
   unsigned stages = ::stages;
 };
@@ -136,6 +140,7 @@ int run(const Request &request, const char *program) {
     targets.push_back(chip);
   }
   Generator generator(request.stages);
+  generator.disablePass(request.disablePass);
   std::string result;
   if (!request.compile.empty()) {
     if (targets.size() != 1) return fail("one kernel is generated for one chip; --chips names several");
@@ -160,6 +165,13 @@ int run(const Request &request, const char *program) {
   const auto *known =
       llvm::find_if(*variants, [&](const AttentionVariant &v) { return kernelName(v) == name; });
   if (known == variants->end()) return fail("no variant is called '" + name + "'; --list prints the names");
+  if (request.listPasses) {
+    llvm::FailureOr<std::vector<std::string>> names = generator.passNames(*known, *targets[0]);
+    if (failed(names)) return fail("cannot generate " + name);
+    for (const std::string &pass : *names)
+      llvm::outs() << pass << "\n";
+    return 0;
+  }
   if (!request.explain.empty()) {
     llvm::raw_string_ostream text(result);
     if (failed(generator.explain(*known, *targets[0], text))) return fail("cannot generate " + name);

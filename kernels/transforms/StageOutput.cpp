@@ -55,7 +55,7 @@ public:
     for (auto [column, value] : llvm::zip_equal(op.getColumns(), op.getValues()))
       LdsWriteOp::create(b, value, tile, op.getRow(), column);
     // No instruction: keeps the compiler from taking other lanes' writes for unrelated.
-    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "wavefront");
+    fence();
 
     unsigned chunkColumns = storeBytes / tileType.getElementBytes();
     unsigned lanesPerRow = tileType.getColumns() / chunkColumns, rowsPerStore = waveSize / lanesPerRow;
@@ -73,11 +73,14 @@ public:
       Value tileRow = add(laneRow, i32(row));
       chunks.push_back({tileRow, LdsReadOp::create(b, chunkType, tile, tileRow, column)});
     }
+    // All of them: the compiler would move a read behind the condition of its store, and wait for it there.
+    fence();
     for (auto [row, chunk] : chunks)
       storeIfBelowLimit(row, [&] { LLVM::StoreOp::create(b, chunk, place(row, column), storeBytes); });
   }
 
 private:
+  void fence() { LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "wavefront"); }
   Value i32(int64_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); }
   Value add(Value a, Value c) { return arith::AddIOp::create(b, a, c); }
   unsigned vectorBytes() const { return type.getNumElements() * type.getElementTypeBitWidth() / 8; }

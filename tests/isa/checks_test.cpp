@@ -280,6 +280,17 @@ TEST_CASE("a launch stops when one mistake goes on and on", "[isa][checks]") {
   CHECK(report.count >= 1 << 16);
 }
 
+TEST_CASE("a launch stops at its first report if asked to", "[isa][checks]") {
+  const TestKernel kernel(setup + read + "s_barrier\n" + read + wait_lds + end);
+  for (bool stop : {true, false}) {
+    Buffers buffers;
+    Options options;
+    options.stop_at_report = stop;
+    const LaunchResult result = kernel.run(buffers.memory, buffers.arguments(), {}, options);
+    CHECK(result.reports.size() == (stop ? 1 : 2));
+  }
+}
+
 TEST_CASE("a load out of bounds gives 0, and the others are as always", "[isa][checks]") {
   const TestKernel kernel(setup +
                           "s_add_u32 s12, s8, 0xff80\n s_addc_u32 s13, s9, 0\n"

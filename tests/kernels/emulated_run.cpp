@@ -1,106 +1,129 @@
-//===- emulated_run.cpp - one attention launch on the emulator, and what it reports
-//------------------------===//
+//===- emulated_run.cpp - attention launches on the emulator, and what it reports
+//----------------------------===//
 #include "emulated_run.h"
 
-#include "emulator/emulator.h"
 #include "package/kernargs.h"
 #include "support/half.h"
 
+#include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
-#include <stdexcept>
+#include <new>
 
 namespace sluice::test {
-namespace {
 
-template <typename Function> Function *hip(const char *name) {
-  void *symbol = sluice_emulator_symbol(name);
-  if (!symbol) throw std::runtime_error(std::string("the emulator has no ") + name);
-  return reinterpret_cast<Function *>(symbol);
+using emulator::CompletionOrder;
+
+std::span<const Problem> path_problems() {
+  static constexpr Problem problems[] = {
+      {"several tiles and a tail", 0, 70, 4 * 64 + 17, 1, 1, Problem::none, true, Problem::usual,
+       CompletionOrder::late},
+      {"causal, grouped heads, two workgroups", 1, 19, 3 * 64 + 5, 2, 1, Problem::bottom_right, true,
+       Problem::growing, CompletionOrder::random},
+      {"causal from the top, whole tiles", 1, 0, 4 * 64, 1, 1, Problem::top_left, false, Problem::usual,
+       CompletionOrder::random},
+      {"whole tiles, whose maximum stays", 1, 0, 6 * 64, 1, 1, Problem::none, true, Problem::zero_keys,
+       CompletionOrder::late},
+      {"odd tiles, whose maximum grows", 0, 64, 7 * 64, 1, 1, Problem::none, false, Problem::growing,
+       CompletionOrder::random},
+      {"two tiles, V infinite", 0, 33, 2 * 64 - 1, 1, 1, Problem::bottom_right, true, Problem::infinite,
+       CompletionOrder::late},
+      {"one key, one query", 0, 1, 1, 1, 1, Problem::none, true, Problem::usual, CompletionOrder::late},
+      {"no key", 0, 40, 0, 1, 1, Problem::none, true, Problem::usual, CompletionOrder::random},
+  };
+  return problems;
 }
 
-void check(int error, const char *what) {
-  if (error != 0) throw std::runtime_error(std::string(what) + " failed with error " + std::to_string(error));
+AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &problem)
+    : kernel(kernel), problem(problem), head_dim(kernel.name.head_dim_qk),
+      q_len(size_t(problem.q_tiles) * kernel.name.tile_q + problem.q_rest) {
+  const size_t q_rows = q_len * problem.q_heads, kv_rows = size_t(problem.kv_len) * problem.kv_heads;
+  q = allocate(q_rows * head_dim);
+  o = allocate(q_rows * head_dim);
+  lse = problem.lse ? allocate(q_rows * 2) : nullptr;
+  // A tensor without a row still has an address.
+  k = allocate(std::max<size_t>(kv_rows, 1) * head_dim);
+  v = allocate(std::max<size_t>(kv_rows, 1) * head_dim);
+  fill(q, q_rows * head_dim, 1, problem.values == Problem::growing ? 0 : 2);
+  fill(k, kv_rows * head_dim, 2, problem.values == Problem::zero_keys ? 0 : 2);
+  fill(v, kv_rows * head_dim, 3, 2);
+  shape_values();
 }
 
-/// Device memory filled with 16-bit numbers between -2 and 2; freed at the end.
-class DeviceTensor {
-public:
-  DeviceTensor(size_t elements, bool is_bf16, uint32_t seed) {
-    check(hip<int(void **, size_t)>("hipMalloc")(&data, elements * 2), "hipMalloc");
-    std::vector<uint16_t> host(elements);
-    for (size_t n = 0; n < elements; ++n) {
-      const float number = float((uint32_t(n) * 2654435761u + seed * 0x9e3779b9u) >> 16) / 16384 - 2;
-      host[n] = is_bf16 ? support::bf16_from_float(number) : support::f16_from_float(number);
-    }
-    check(hip<int(void *, const void *, size_t, int)>("hipMemcpy")(data, host.data(), elements * 2, 1),
-          "hipMemcpy");
+uint16_t *AttentionRun::allocate(size_t elements) {
+  void *block = memory.allocate(elements * sizeof(uint16_t));
+  if (!block) throw std::bad_alloc();
+  return static_cast<uint16_t *>(block);
+}
+
+/// Numbers between -spread and spread.
+void AttentionRun::fill(uint16_t *tensor, size_t elements, uint32_t seed, float spread) {
+  for (size_t n = 0; n < elements; ++n) {
+    const uint32_t random = (uint32_t(n) * 2654435761u + seed * 0x9e3779b9u) >> 16;
+    const float number = (float(random) / 32768 - 1) * spread;
+    tensor[n] =
+        kernel.name.dtype == "bf16" ? support::bf16_from_float(number) : support::f16_from_float(number);
   }
-  ~DeviceTensor() { hip<int(void *)>("hipFree")(data); }
-  DeviceTensor(const DeviceTensor &) = delete;
-  uint64_t address() const { return reinterpret_cast<uint64_t>(data); }
-
-private:
-  void *data = nullptr;
-};
-
-uint64_t bank_conflicts() {
-  sluice_emulator_counters_t counters;
-  check(sluice_emulator_counters(&counters), "sluice_emulator_counters");
-  return counters.lds_bank_conflicts;
 }
 
-std::string take_reports() {
-  std::string text(sluice_emulator_take_reports(nullptr, 0), '\0');
-  sluice_emulator_take_reports(text.data(), text.size());
-  return text.c_str();
-}
-
-} // namespace
-
-RunResult run_attention(const package::KernelEntry &kernel, std::span<const std::byte> elf) {
-  const int32_t d = int32_t(kernel.name.head_dim_qk), q_len = 70, kv_len = 64 * 4 + 17;
+void AttentionRun::shape_values() {
   const bool is_bf16 = kernel.name.dtype == "bf16";
-  const size_t q_elements = size_t(q_len) * d, kv_elements = size_t(kv_len) * d;
-  DeviceTensor q(q_elements, is_bf16, 1), k(kv_elements, is_bf16, 2), v(kv_elements, is_bf16, 3);
-  DeviceTensor o(q_elements, is_bf16, 4);
-  package::AttentionKernargs args{};
-  args.q = q.address(), args.k = k.address(), args.v = v.address(), args.o = o.address();
-  args.q_token_stride = args.k_token_stride = args.v_token_stride = args.o_token_stride = d;
-  args.scale = float(1 / std::sqrt(double(d)));
-  args.scale_log2e = args.scale * 1.4426950408889634f;
-  args.q_len = q_len, args.kv_len = kv_len, args.causal_shift = kv_len;
-  args.kv_head_magic = 1u << 31;
+  const auto number = [&](float value) {
+    return is_bf16 ? support::bf16_from_float(value) : support::f16_from_float(value);
+  };
+  if (problem.values == Problem::growing) {
+    // The score of a key is its number, by way of the first component.
+    for (size_t row = 0; row < q_len * problem.q_heads; ++row)
+      q[row * head_dim] = number(std::sqrt(float(head_dim)));
+    for (size_t row = 0; row < size_t(problem.kv_len) * problem.kv_heads; ++row)
+      k[row * head_dim] = number(float(row / problem.kv_heads));
+  }
+  if (problem.values == Problem::infinite)
+    for (size_t column = 0; column < head_dim; ++column)
+      v[(size_t(problem.kv_len) * problem.kv_heads - 1) * head_dim + column] = number(INFINITY);
+}
 
-  RunResult result;
-  const uint64_t conflicts_before = bank_conflicts();
-  void *module = nullptr, *function = nullptr;
-  const std::string name = package::format_kernel_name(kernel.name);
-  result.hip_error = hip<int(void **, const void *)>("hipModuleLoadData")(&module, elf.data());
-  if (result.hip_error == 0) {
-    check(hip<int(void **, void *, const char *)>("hipModuleGetFunction")(&function, module, name.c_str()),
-          "hipModuleGetFunction");
-    size_t bytes = sizeof args;
-    void *extra[] = {(void *)1, &args, (void *)2, &bytes, (void *)3};
-    using Launch = int(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-                       void **, void **);
-    const unsigned tiles = unsigned((q_len + kernel.name.tile_q - 1) / kernel.name.tile_q);
-    result.hip_error = hip<Launch>("hipModuleLaunchKernel")(function, 1, tiles, 1, kernel.threads, 1, 1, 0,
-                                                            nullptr, nullptr, extra);
-    const int synchronised = hip<int()>("hipDeviceSynchronize")();
-    if (result.hip_error == 0) result.hip_error = synchronised;
-    sluice_emulator_configure("clear_fault", "1");
-    hip<int(void *)>("hipModuleUnload")(module);
-    result.lds_bank_conflicts = bank_conflicts() - conflicts_before;
-    result.output.resize(size_t(q_len) * d);
-    check(hip<int(void *, const void *, size_t, int)>("hipMemcpy")(
-              result.output.data(), reinterpret_cast<void *>(o.address()), result.output.size() * 2, 2),
-          "hipMemcpy");
-  }
-  for (const nlohmann::json &report : nlohmann::json::parse(take_reports())) {
-    result.kinds.push_back(report.at("kind"));
-    result.reports.push_back(report.dump());
-  }
+emulator::LaunchResult AttentionRun::run(const emulator::Program &program, bool stop_at_report) {
+  const auto address = [](const uint16_t *tensor) { return reinterpret_cast<uint64_t>(tensor); };
+  const int64_t d = int64_t(head_dim), q_heads = problem.q_heads, kv_heads = problem.kv_heads;
+  package::AttentionKernargs args{};
+  args.q = address(q), args.k = address(k), args.v = address(v), args.o = address(o), args.lse = address(lse);
+  args.q_token_stride = args.o_token_stride = q_heads * d;
+  args.k_token_stride = args.v_token_stride = kv_heads * d;
+  args.q_head_stride = args.k_head_stride = args.v_head_stride = args.o_head_stride = d;
+  args.lse_token_stride = 1;
+  args.lse_head_stride = int64_t(q_len);
+  args.scale = float(1 / std::sqrt(double(head_dim)));
+  args.scale_log2e = args.scale * 1.4426950408889634f;
+  args.q_len = int32_t(q_len);
+  args.kv_len = int32_t(problem.kv_len);
+  args.causal_shift = problem.mask == Problem::none           ? args.kv_len
+                      : problem.mask == Problem::bottom_right ? args.kv_len - args.q_len
+                                                              : 0;
+  args.kv_head_magic = (1u << 31) / (problem.q_heads / problem.kv_heads);
+
+  emulator::Options options;
+  options.completion = problem.completion;
+  options.threads = 1;
+  options.stop_at_report = stop_at_report;
+  options.count_bank_conflicts = !stop_at_report;
+  const uint32_t tiles = uint32_t((q_len + kernel.name.tile_q - 1) / kernel.name.tile_q);
+  const std::span<const std::byte> kernarg = std::as_bytes(std::span(&args, 1));
+  clear_output();
+  return emulator::launch(program, package::format_kernel_name(kernel.name), {problem.q_heads, tiles, 1},
+                          {kernel.threads, 1, 1}, 0, kernarg, memory, options);
+}
+
+/// What a run does not write must not look as if it had.
+void AttentionRun::clear_output() {
+  const size_t rows = q_len * problem.q_heads;
+  std::fill_n(o, rows * head_dim, uint16_t(0xa5a5));
+  if (lse) std::fill_n(lse, rows * 2, uint16_t(0xa5a5));
+}
+
+std::vector<uint16_t> AttentionRun::output() const {
+  const size_t rows = q_len * problem.q_heads;
+  std::vector<uint16_t> result(o, o + rows * head_dim);
+  if (lse) result.insert(result.end(), lse, lse + rows * 2);
   return result;
 }
 

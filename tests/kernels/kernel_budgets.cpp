@@ -1,7 +1,7 @@
 //===- kernel_budgets.cpp - what every shipped kernel must keep to, read off its machine code
 //-----------------===//
 //
-//   kernel_budgets PACK
+//   kernel_budgets PACK | CODE-OBJECT KERNEL-NAME
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "shipped_kernels.h"
@@ -80,12 +80,8 @@ bool keeps_budgets(const ShippedKernel &kernel) {
 } // namespace
 
 int main(int argc, char **argv) try {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: kernel_budgets PACK\n");
-    return 2;
-  }
   int failures = 0;
-  const std::vector<ShippedKernel> kernels = read_kernels(argv[1]);
+  const std::vector<ShippedKernel> kernels = read_arguments({argv + 1, argv + argc});
   for (const ShippedKernel &kernel : kernels)
     failures += !keeps_budgets(kernel);
   std::printf("%zu kernels, %d over budget\n", kernels.size(), failures);

@@ -1,16 +1,25 @@
-//===- machine_code.cpp - the waits and barriers of a kernel, and how to take them away
-//-------------------===//
+//===- machine_code.cpp - the instructions of a kernel, the paths between them, and how to damage them
+//------===//
 #include "machine_code.h"
 
-#include "emulator/emulator.h"
 #include "package/code_object.h"
 
+#include <cstdio>
 #include <cstring>
-#include <set>
-#include <sstream>
+#include <map>
 #include <stdexcept>
 
 namespace sluice::test {
+
+//===--- Waits ------------------------------------------------------------------------------------------===//
+
+std::string_view counter_name(Counter counter) {
+  return counter == Counter::vmcnt ? "vmcnt" : counter == Counter::expcnt ? "expcnt" : "lgkmcnt";
+}
+
+unsigned no_wait(Counter counter) {
+  return counter == Counter::vmcnt ? 63 : counter == Counter::expcnt ? 7 : 15;
+}
 
 Wait Wait::decode(uint16_t simm16) {
   return {unsigned(simm16 & 15) | unsigned(simm16 >> 14) << 4, unsigned(simm16 >> 4 & 7),
@@ -21,72 +30,96 @@ uint16_t Wait::encode() const {
   return uint16_t((vmcnt & 15) | (vmcnt >> 4) << 14 | expcnt << 4 | lgkmcnt << 8);
 }
 
-MachineCode::MachineCode(std::vector<std::byte> file, const std::string &kernel) : elf(std::move(file)) {
-  const size_t size = sluice_emulator_disassemble(elf.data(), elf.size(), kernel.c_str(), nullptr, 0);
-  std::string text(size, '\0');
-  sluice_emulator_disassemble(elf.data(), elf.size(), kernel.c_str(), text.data(), text.size());
-  if (text.starts_with("error")) throw std::runtime_error(text);
-  std::istringstream lines(text.c_str());
-  for (std::string line; std::getline(lines, line);) {
-    const size_t colon = line.find(": ");
-    if (colon == std::string::npos) throw std::runtime_error("not a disassembly line: " + line);
-    Instruction instruction{std::stoull(line, nullptr, 16),
-                            line.substr(line.find_first_not_of(" \t", colon + 1))};
-    index_of[instruction.pc] = listing.size();
+unsigned &Wait::operator[](Counter counter) {
+  return counter == Counter::vmcnt ? vmcnt : counter == Counter::expcnt ? expcnt : lgkmcnt;
+}
+
+//===--- Code -------------------------------------------------------------------------------------------===//
+
+namespace {
+
+bool jumps_indirectly(const Instruction &instruction) {
+  for (std::string_view prefix : {"s_setpc", "s_swappc", "s_call", "s_rfe", "s_cbranch_g_fork",
+                                  "s_cbranch_i_fork", "s_cbranch_join", "s_setvskip"})
+    if (instruction.starts_with(prefix)) return true;
+  return false;
+}
+
+/// Addresses of what may run next. Branch offsets are the low half of the word, in dwords.
+std::vector<uint64_t> successors(const Instruction &instruction, uint32_t bytes) {
+  if (instruction.starts_with("s_endpgm") || instruction.is("s_trap")) return {};
+  const uint64_t behind = instruction.pc + bytes;
+  const uint64_t target = behind + uint64_t(int64_t(int16_t(instruction.word)) * 4);
+  if (instruction.is("s_branch")) return {target};
+  if (!instruction.starts_with("s_cbranch") || target == behind) return {behind};
+  return {behind, target};
+}
+
+} // namespace
+
+MachineCode::MachineCode(std::vector<std::byte> file, const std::string &name) : elf(std::move(file)) {
+  const package::CodeObject object = package::CodeObject::parse(elf);
+  const package::Kernel *kernel = object.find_kernel(name);
+  if (!kernel) throw std::runtime_error("the code object has no kernel '" + name + "'");
+
+  for (const package::Segment &segment : object.segments())
+    ranges.push_back({segment.address, segment.file.size(), size_t(segment.file.data() - elf.data())});
+
+  emulator::Disassembler disassembler;
+  std::map<uint64_t, Instruction> found;
+  std::map<uint64_t, std::vector<uint64_t>> next_of;
+  std::vector<uint64_t> pending{kernel->entry_address};
+  while (!pending.empty()) {
+    const uint64_t pc = pending.back();
+    pending.pop_back();
+    if (found.contains(pc)) continue;
+    auto decoded = disassembler.decode(std::span<const std::byte>(elf).subspan(file_offset(pc)), pc);
+    if (!decoded) throw std::runtime_error("no instruction at " + std::to_string(pc));
+    Instruction instruction;
+    instruction.pc = pc;
+    std::memcpy(&instruction.word, elf.data() + file_offset(pc), sizeof instruction.word);
+    instruction.mnemonic = std::move(decoded->mnemonic);
+    instruction.text = std::move(decoded->text);
+    instruction.reads = std::move(decoded->reads);
+    instruction.writes = std::move(decoded->writes);
+    if (jumps_indirectly(instruction))
+      throw std::runtime_error("cannot tell the paths behind " + describe(instruction));
+    next_of[pc] = successors(instruction, decoded->bytes);
+    pending.insert(pending.end(), next_of[pc].begin(), next_of[pc].end());
+    found.emplace(pc, std::move(instruction));
+  }
+  if (found.begin()->first != kernel->entry_address)
+    throw std::runtime_error("the entry is not the first instruction");
+
+  std::map<uint64_t, size_t> index_of;
+  for (auto &[pc, instruction] : found) {
+    index_of[pc] = listing.size();
     listing.push_back(std::move(instruction));
   }
-  for (size_t n = 0; n < listing.size(); ++n) {
-    const Instruction &from = listing[n];
-    const bool branch = from.starts_with("s_branch"), conditional = from.starts_with("s_cbranch");
-    if (branch || conditional)
-      predecessors_of.emplace(from.pc + 4 + int64_t(int16_t(word(from.pc))) * 4, from.pc);
-    if (!branch && !from.starts_with("s_endpgm") && n + 1 < listing.size())
-      predecessors_of.emplace(listing[n + 1].pc, from.pc);
-  }
+  for (size_t n = 0; n < listing.size(); ++n)
+    for (uint64_t pc : next_of[listing[n].pc]) {
+      listing[n].next.push_back(index_of[pc]);
+      listing[index_of[pc]].previous.push_back(n);
+    }
 }
 
 size_t MachineCode::file_offset(uint64_t pc) const {
-  const package::CodeObject object = package::CodeObject::parse(elf);
-  for (const package::Segment &segment : object.segments())
-    if (pc >= segment.address && pc + 4 <= segment.address + segment.file.size())
-      return size_t(segment.file.data() - elf.data()) + size_t(pc - segment.address);
-  throw std::runtime_error("no segment holds the instruction");
+  for (const CodeRange &range : ranges)
+    if (pc >= range.address && pc + 4 <= range.address + range.bytes)
+      return range.file_offset + size_t(pc - range.address);
+  throw std::runtime_error("no segment holds an instruction at " + std::to_string(pc));
 }
 
-uint32_t MachineCode::word(uint64_t pc) const {
-  uint32_t value;
-  std::memcpy(&value, elf.data() + file_offset(pc), sizeof value);
-  return value;
-}
-
-std::vector<std::byte> MachineCode::with_word(uint64_t pc, uint32_t value) const {
+std::vector<std::byte> MachineCode::with_word(const Instruction &instruction, uint32_t value) const {
   std::vector<std::byte> copy = elf;
-  std::memcpy(copy.data() + file_offset(pc), &value, sizeof value);
+  std::memcpy(copy.data() + file_offset(instruction.pc), &value, sizeof value);
   return copy;
 }
 
-std::optional<uint64_t> MachineCode::dominating_lgkm_wait(uint64_t pc) const {
-  std::optional<uint64_t> found;
-  std::set<uint64_t> seen;
-  std::vector<uint64_t> pending;
-  const auto go_back = [&](uint64_t from) {
-    const auto [first, last] = predecessors_of.equal_range(from);
-    for (auto it = first; it != last; ++it)
-      if (seen.insert(it->second).second) pending.push_back(it->second);
-  };
-  go_back(pc);
-  while (!pending.empty()) {
-    const uint64_t at = pending.back();
-    pending.pop_back();
-    const Instruction &instruction = listing[index_of.at(at)];
-    if (instruction.starts_with("ds_") || instruction.starts_with("flat_")) return std::nullopt;
-    if (instruction.starts_with("s_waitcnt") && Wait::decode(uint16_t(word(at))).lgkmcnt == 0) {
-      found = at;
-      continue;
-    }
-    go_back(at);
-  }
-  return found;
+std::string describe(const Instruction &instruction) {
+  char pc[32];
+  std::snprintf(pc, sizeof pc, "%#llx ", (unsigned long long)instruction.pc);
+  return pc + instruction.text;
 }
 
 } // namespace sluice::test

@@ -1,57 +1,76 @@
-//===- machine_code.h - the waits and barriers of a kernel, and how to take them away
-//--------------------===//
+//===- machine_code.h - the instructions of a kernel, the paths between them, and how to damage them
+//--------===//
 #pragma once
+
+#include "emulator/isa/disassembler.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
-#include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::test {
 
 struct Instruction {
   uint64_t pc = 0;
+  uint32_t word = 0; // the first of its encoding
+  std::string mnemonic;
   std::string text; // mnemonic and operands
+  std::vector<emulator::RegisterRange> reads, writes;
+  std::vector<size_t> next, previous; // indices of the instructions that may run after and before it
 
-  bool starts_with(std::string_view prefix) const { return text.starts_with(prefix); }
+  bool is(std::string_view name) const { return mnemonic == name; }
+  bool starts_with(std::string_view prefix) const { return mnemonic.starts_with(prefix); }
 };
 
-/// The fields of s_waitcnt (CDNA3 ISA): what each counter may still hold.
+enum class Counter : uint8_t { vmcnt, expcnt, lgkmcnt };
+inline constexpr Counter counters[] = {Counter::vmcnt, Counter::expcnt, Counter::lgkmcnt};
+std::string_view counter_name(Counter counter);
+
+/// The fields of s_waitcnt (CDNA3 ISA): how many operations each counter may still hold.
 struct Wait {
   unsigned vmcnt, expcnt, lgkmcnt;
 
-  static constexpr unsigned no_vmcnt = 63, no_lgkmcnt = 15;
   static Wait decode(uint16_t simm16);
   uint16_t encode() const;
+  unsigned &operator[](Counter counter);
+  unsigned operator[](Counter counter) const { return Wait(*this)[counter]; }
 };
+/// What a field holds that does not wait: as many as the counter can count.
+unsigned no_wait(Counter counter);
 
-/// A kernel's machine code inside its ELF file.
+inline constexpr uint32_t s_nop_0 = 0xbf800000;
+inline constexpr uint32_t s_trap_2 = 0xbf920002;
+inline constexpr uint32_t s_waitcnt_opcode = 0xbf8c0000;
+
+/// A kernel's machine code inside its ELF file: all that can be reached from its entry.
 class MachineCode {
 public:
+  /// Throws std::runtime_error for no such kernel, and for code whose paths cannot be told (indirect jumps,
+  /// bytes that are no instruction).
   MachineCode(std::vector<std::byte> elf, const std::string &kernel);
 
+  /// By address; the first one is the entry.
   const std::vector<Instruction> &instructions() const { return listing; }
-  uint32_t word(uint64_t pc) const;
-  /// A copy of the file with the 4-byte instruction at `pc` replaced.
-  std::vector<std::byte> with_word(uint64_t pc, uint32_t word) const;
-
-  /// Whether no LDS access of the wave is in flight whenever the wait at `pc` is reached: on every path to it
-  /// another wait for lgkmcnt(0) comes after the last LDS instruction. Names one such wait.
-  std::optional<uint64_t> dominating_lgkm_wait(uint64_t pc) const;
+  /// A copy of the file with the first word of the instruction replaced.
+  std::vector<std::byte> with_word(const Instruction &instruction, uint32_t word) const;
 
 private:
+  struct CodeRange {
+    uint64_t address;
+    size_t bytes, file_offset;
+  };
+
   size_t file_offset(uint64_t pc) const;
 
   std::vector<std::byte> elf;
+  std::vector<CodeRange> ranges; // what the file has of the image
   std::vector<Instruction> listing;
-  std::map<uint64_t, size_t> index_of;               // by pc
-  std::multimap<uint64_t, uint64_t> predecessors_of; // pc -> pcs
 };
 
-constexpr uint32_t s_nop_0 = 0xbf800000;
-constexpr uint32_t s_waitcnt_opcode = 0xbf8c0000;
+/// "0x1a2c s_waitcnt lgkmcnt(0)"
+std::string describe(const Instruction &instruction);
 
 } // namespace sluice::test

@@ -36,4 +36,19 @@ std::vector<ShippedKernel> read_kernels(const std::string &pack_path) {
   return kernels;
 }
 
+ShippedKernel read_code_object(const std::string &path, const std::string &kernel) {
+  const auto name = package::parse_kernel_name(kernel);
+  if (!name) throw std::runtime_error("not a kernel name: " + kernel);
+  package::KernelEntry entry;
+  entry.name = *name;
+  entry.threads = name->waves * 64;
+  return {entry, kernel, read_file(path)};
+}
+
+std::vector<ShippedKernel> read_arguments(const std::vector<std::string> &files) {
+  if (files.size() == 1) return read_kernels(files[0]);
+  if (files.size() == 2) return {read_code_object(files[0], files[1])};
+  throw std::runtime_error("expected PACK or CODE-OBJECT KERNEL-NAME");
+}
+
 } // namespace sluice::test

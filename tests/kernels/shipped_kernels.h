@@ -18,5 +18,9 @@ struct ShippedKernel {
 
 std::vector<std::byte> read_file(const std::string &path);
 std::vector<ShippedKernel> read_kernels(const std::string &pack_path);
+/// A code object on its own, with what the kernel's name says of it.
+ShippedKernel read_code_object(const std::string &path, const std::string &kernel);
+/// What a program's arguments name: a pack, or a code object and the name of its kernel.
+std::vector<ShippedKernel> read_arguments(const std::vector<std::string> &files);
 
 } // namespace sluice::test

@@ -22,21 +22,22 @@ int main(int argc, char **argv) try {
     std::fprintf(stderr, "usage: swizzle_mutation KERNEL-NAME INTACT.co BROKEN.co\n");
     return 2;
   }
-  const auto name = package::parse_kernel_name(argv[1]);
-  if (!name) throw std::runtime_error("not a kernel name");
-  package::KernelEntry entry;
-  entry.name = *name;
-  entry.threads = name->waves * 64;
-  const RunResult intact = run_attention(entry, read_file(argv[2]));
-  const RunResult broken = run_attention(entry, read_file(argv[3]));
+  const ShippedKernel kernel = read_code_object(argv[2], argv[1]);
+  AttentionRun run(kernel.entry, path_problems()[0]);
+  const emulator::LaunchResult intact = run.run(emulator::Program(kernel.elf));
+  const std::vector<uint16_t> expected = run.output();
+  const emulator::LaunchResult broken = run.run(emulator::Program(read_file(argv[3])));
+  const std::vector<uint16_t> seen = run.output();
   size_t different = 0;
-  for (size_t n = 0; n < intact.output.size(); ++n)
-    different += intact.output[n] != broken.output[n];
+  for (size_t n = 0; n < expected.size(); ++n)
+    different += expected[n] != seen[n];
+  const uint64_t intact_conflicts = intact.counters.lds_bank_conflicts,
+                 broken_conflicts = broken.counters.lds_bank_conflicts;
   std::printf("%s: intact %llu bank conflicts; broken %llu, %zu of %zu outputs differ\n", argv[1],
-              (unsigned long long)intact.lds_bank_conflicts, (unsigned long long)broken.lds_bank_conflicts,
-              different, intact.output.size());
-  const bool silent = intact.hip_error == 0 && intact.reports.empty() && intact.lds_bank_conflicts == 0;
-  const bool noticed = broken.lds_bank_conflicts > 0 && different > intact.output.size() / 2;
+              (unsigned long long)intact_conflicts, (unsigned long long)broken_conflicts, different,
+              expected.size());
+  const bool silent = intact.ok() && intact_conflicts == 0;
+  const bool noticed = broken_conflicts > 0 && different > expected.size() / 2;
   return silent && noticed ? 0 : 1;
 } catch (const std::exception &error) {
   std::fprintf(stderr, "swizzle_mutation: %s\n", error.what());

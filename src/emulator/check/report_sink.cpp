@@ -23,6 +23,7 @@ bool ReportSink::is_new(ReportKind kind, uint32_t op, std::optional<uint32_t> ot
 
 void ReportSink::add(Finding finding) {
   const std::lock_guard lock(mutex);
+  if (stop_at_first) hopeless.store(true, std::memory_order_relaxed);
   const Key key{finding.kind, finding.op, finding.other_op.value_or(no_other)};
   const auto found = entries.find(key);
   if (found != entries.end())

@@ -34,7 +34,7 @@ struct Finding {
 
 class ReportSink {
 public:
-  explicit ReportSink(uint32_t limit) : limit(limit) {}
+  ReportSink(uint32_t limit, bool stop_at_first) : limit(limit), stop_at_first(stop_at_first) {}
 
   /// True for the first finding of a kind at a pair of instructions: only then is a message needed.
   bool is_new(ReportKind kind, uint32_t op, std::optional<uint32_t> other_op);
@@ -44,7 +44,8 @@ public:
     Finding finding;
     uint64_t count;
   };
-  /// One mistake has happened so often that running on would tell nothing new: the launch may stop.
+  /// Running on would tell nothing new (one mistake has happened too often) or nothing wanted (the first
+  /// report was to end the launch): it may stop.
   bool gave_up() const { return hopeless.load(std::memory_order_relaxed); }
   /// Sorted by kind and instruction, so that runs on several threads give the same answer.
   std::vector<Entry> take();
@@ -54,6 +55,7 @@ private:
   using Key = std::tuple<ReportKind, uint32_t, uint32_t>;
 
   const uint32_t limit;
+  const bool stop_at_first;
   std::mutex mutex;
   std::map<Key, Entry> entries;
   uint64_t dropped_count = 0;

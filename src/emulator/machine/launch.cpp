@@ -272,7 +272,7 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
   }
   const BlockTable table(std::move(blocks));
 
-  ReportSink sink(options.max_reports);
+  ReportSink sink(options.max_reports, options.stop_at_report);
   const package::KernelDescriptor &d = kernel->descriptor;
   state.checks = {
       &options, &sink, &p.infos, &table, d.vgprs(), d.accum_offset(), program.kernel(kernel_name)->sgprs};

@@ -55,6 +55,7 @@ struct Options {
   uint32_t threads = 0;             // 0: as many as the host has processors
   uint64_t instruction_budget = 0;  // per wave; 0: the default of 2^30, which no sensible kernel reaches
   uint32_t max_reports = 32;        // distinct reports kept per launch; more are only counted
+  bool stop_at_report = false;      // the first report ends the launch
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
 };

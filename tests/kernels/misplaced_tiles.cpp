@@ -1,0 +1,55 @@
+//===- misplaced_tiles.cpp - whether the emulator notices that two LDS tiles share bytes
+//------------------------===//
+//
+//   misplaced_tiles KERNEL-NAME INTACT.co BROKEN.co...
+//
+// All are the same kernel; in a BROKEN.co two tiles that are in use at the same time share bytes of LDS. The
+// intact one must run without a report, and each broken one must be reported as a race on LDS by the first
+// problem.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulated_run.h"
+#include "shipped_kernels.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <stdexcept>
+
+using namespace sluice;
+using namespace sluice::test;
+
+namespace {
+
+const emulator::Report *race_in(const emulator::LaunchResult &result) {
+  const auto found = std::find_if(result.reports.begin(), result.reports.end(), [](const auto &report) {
+    return report.kind == emulator::ReportKind::lds_race;
+  });
+  return found == result.reports.end() ? nullptr : &*found;
+}
+
+} // namespace
+
+int main(int argc, char **argv) try {
+  if (argc < 4) {
+    std::fprintf(stderr, "usage: misplaced_tiles KERNEL-NAME INTACT.co BROKEN.co...\n");
+    return 2;
+  }
+  const ShippedKernel intact = read_code_object(argv[2], argv[1]);
+  AttentionRun run(intact.entry, path_problems()[0]);
+  bool passed = run.run(emulator::Program(intact.elf)).ok();
+  if (!passed) std::printf("FAILED %s: the intact kernel is reported\n", argv[1]);
+  for (int n = 3; n < argc; ++n) {
+    const emulator::LaunchResult result = run.run(emulator::Program(read_file(argv[n])), true);
+    const emulator::Report *race = race_in(result);
+    if (!race) {
+      std::printf("FAILED %s: no race is reported\n", argv[n]);
+      passed = false;
+      continue;
+    }
+    std::printf("%s: %s\n", argv[n], race->message.c_str());
+  }
+  return passed ? 0 : 1;
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "misplaced_tiles: %s\n", error.what());
+  return 1;
+}

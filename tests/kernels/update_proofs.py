@@ -1,0 +1,47 @@
+#!/usr/bin/python3
+"""Runs the tools behind docs/concepts/proofs.md on all kernels and writes their tables between its markers.
+
+usage: update_proofs.py BUILD-FOLDER
+"""
+import pathlib
+import re
+import subprocess
+import sys
+
+
+def output_of(*command):
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+def table(output, header):
+    """The lines of the table that begins so."""
+    start = output.index(header)
+    return output[start:].split("\n\n")[0].rstrip("\n") + "\n"
+
+
+def main(build):
+    tests = pathlib.Path(__file__).parent
+    page = tests.parent.parent / "docs" / "concepts" / "proofs.md"
+    pack = build / "kernels" / "sluice.pack"
+    mutations = output_of(build / "bin" / "synchronisation_mutations", pack)
+    tables = {
+        "mutants": table(mutations, "| kernel | waits |"),
+        "redundant": table(mutations, "| kernel | redundant"),
+        "loops": table(output_of(build / "bin" / "loop_waits", pack), "| kernel | loop at |"),
+        "passes": table(output_of(tests / "passes_are_needed.py", build / "bin" / "sluice-kernelgen",
+                                  "llvm-objdump-22"), "| pass left out |"),
+        "overlaps": table(output_of(tests / "misplaced_tiles.py", build / "bin"), "| kernel | wrong placements |"),
+    }
+    text = page.read_text(encoding="utf-8")
+    for name, rows in tables.items():
+        pattern = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
+        text, count = pattern.subn(lambda match, rows=rows: match.group(1) + rows + match.group(2), text)
+        if count != 1:
+            raise RuntimeError(f"{page} has {count} places for the table of {name}")
+    page.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    main(pathlib.Path(sys.argv[1]).resolve())

@@ -1,0 +1,98 @@
+//===- wait_proofs.h - which waits and barriers a kernel could do without, proven over all its paths
+//--------===//
+//
+// The proofs look at the decoded machine code and at nothing else: no run, no address, no knowledge of what
+// the kernel computes. They err on one side: what cannot be proven counts as needed.
+//
+// The state at an instruction says of every memory instruction of the kernel which of its executions may be
+// in flight there, each by the number of operations of the same counter that were issued since: an operation
+// of an in-order counter with n or more behind it is complete after a wait for n. Scalar loads complete in
+// any order, so that only a wait for 0 completes one.
+//
+// A weaker wait is followed like this. Operations that the wait as it stands completes and the weaker one
+// does not are *late*. They are tracked until a later wait completes them. If no instruction on any path
+// cares about a late operation, the kernel with the weaker wait does what the kernel does. Who cares:
+//
+//   a load, a read of LDS, a permutation   who reads or writes a register it will write
+//   a copy into LDS                        who touches its bytes of LDS; a store; the end of the wave
+//   a read of LDS                          a copy into its bytes
+//   a write to LDS                         a copy into its bytes; the end of the wave
+//   a load from memory                     a barrier: another wave may overwrite
+//   a store                                a barrier, every load and copy
+//
+// Other waves come in with a barrier: those that have passed it count on what is late. All waves of a
+// workgroup pass the same barriers (kernels have them in uniform control flow only), so that until the next
+// barrier they are somewhere on the paths from this one. From a barrier that an access of LDS crosses late to
+// the first barrier that comes after its completion, every instruction that touches its bytes cares (for a
+// read: that writes them). Bytes of LDS are told apart by the intervals of lds_ranges.h.
+//
+// Scalar loads do not care about barriers: their cache is not coherent, so that what they read is never
+// written while a kernel runs.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "lds_ranges.h"
+#include "machine_code.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+struct Proof {
+  bool holds = false;
+  std::string why; // which waits do the work; or what cannot be excluded
+};
+
+class WaitProofs {
+public:
+  /// Throws std::runtime_error for instructions whose counters are not known here (flat addresses, messages,
+  /// exports, caches).
+  WaitProofs(const MachineCode &code, uint32_t threads);
+
+  /// That on no path an instruction touches a register while an operation that will write it is in flight.
+  Proof registers_are_waited_for() const;
+  /// That the wait at `index` may let `weaker` operations of the counter be in flight.
+  Proof may_weaken(size_t index, Counter counter, unsigned weaker) const;
+  /// That the barrier at `index` orders no two accesses which the barriers before it or behind it do not.
+  Proof may_drop_barrier(size_t index) const;
+
+private:
+  enum class Kind : uint8_t { scalar_load, load, store, copy, lds_read, lds_write, lane_exchange };
+  struct Operation {
+    size_t instruction;
+    Kind kind;
+    Counter counter;
+    bool in_order;
+  };
+  /// Executions of one operation that may be in flight: bit n stands for n younger ones.
+  struct Flights {
+    uint64_t usual = 0, late = 0;
+    bool crossed = false; // a barrier while late
+    bool hidden = false;  // after that: complete, but no barrier since tells the other waves
+    bool operator==(const Flights &) const = default;
+  };
+  using State = std::vector<Flights>; // by operation
+  struct Question;
+  struct Search;
+
+  const Instruction &at(size_t index) const { return code.instructions()[index]; }
+  void classify(size_t index);
+  bool cares(const Operation &late, const Flights &flights, size_t index) const;
+  bool needs_registers_of(const Operation &late, size_t index) const;
+  bool conflict(const Operation &one, const Operation &other) const;
+  Search search(const Question &question) const;
+  void step(size_t index, State &state, Search &search) const;
+  void wait(size_t index, State &state, Search &search) const;
+  std::string waits_before(size_t index, Counter counter) const;
+  std::string places(const std::vector<size_t> &indices) const;
+
+  const MachineCode &code;
+  const std::vector<LdsRange> ranges;
+  std::vector<Operation> operations;
+  std::vector<int> operation_of; // by instruction; -1: none
+};
+
+} // namespace sluice::test

@@ -1,0 +1,177 @@
+//===- wait_proofs_test.cpp - what the proofs accept and what they refuse, on short programs
+//----------------===//
+//
+// Each refusal stands beside a program that differs in one thing and is accepted.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include <catch2/catch.hpp>
+
+#include "kernels/assembled_code.h"
+#include "kernels/wait_proofs.h"
+
+namespace sluice::test {
+namespace {
+
+const std::string wait_copy = "s_waitcnt vmcnt(0)\n", wait_lds = "s_waitcnt lgkmcnt(0)\n", end = "s_endpgm\n",
+                  barrier = "s_barrier\n", load = "global_load_dword v2, v[0:1], off\n",
+                  load_3 = "global_load_dword v3, v[0:1], off\n", use = "v_mov_b32 v4, v2\n",
+                  use_3 = "v_mov_b32 v4, v3\n";
+// A wave's 256 bytes at 0 and at 1024; reads of 4 bytes there.
+const std::string copy_low = "s_mov_b32 m0, 0\nbuffer_load_dword v1, s[8:11], 0 offen lds\n",
+                  copy_high = "s_movk_i32 m0, 0x400\nbuffer_load_dword v1, s[8:11], 0 offen lds\n",
+                  addresses = "v_mov_b32 v8, 0\nv_mov_b32 v9, 0x400\n", read_low = "ds_read_b32 v5, v8\n",
+                  read_high = "ds_read_b32 v5, v9\n", write_low = "ds_write_b32 v8, v7\n",
+                  write_high = "ds_write_b32 v9, v7\n";
+
+/// Whether the first wait for the counter in the program may be removed.
+bool may_remove(const std::string &source, Counter counter) {
+  const MachineCode code = assembled(source);
+  const WaitProofs proofs(code, 64);
+  INFO(source);
+  for (size_t index = 0; index < code.instructions().size(); ++index) {
+    const Instruction &instruction = code.instructions()[index];
+    if (!instruction.is("s_waitcnt") || Wait::decode(uint16_t(instruction.word))[counter] == no_wait(counter))
+      continue;
+    const Proof proof = proofs.may_weaken(index, counter, no_wait(counter));
+    CHECK_FALSE(proof.why.empty());
+    return proof.holds;
+  }
+  throw std::runtime_error("no wait in " + source);
+}
+bool may_remove_vm(const std::string &source) {
+  return may_remove(source, Counter::vmcnt);
+}
+bool may_remove_lgkm(const std::string &source) {
+  return may_remove(source, Counter::lgkmcnt);
+}
+
+bool may_drop_barrier(const std::string &source) {
+  const MachineCode code = assembled(source);
+  return WaitProofs(code, 64).may_drop_barrier(index_of(code, "s_barrier")).holds;
+}
+
+bool registers_are_waited_for(const std::string &source) {
+  const MachineCode code = assembled(source);
+  return WaitProofs(code, 64).registers_are_waited_for().holds;
+}
+
+} // namespace
+
+TEST_CASE("a register is used behind a wait for its load, on every path", "[kernels]") {
+  CHECK(registers_are_waited_for(load + wait_copy + use + end));
+  CHECK_FALSE(registers_are_waited_for(load + use + end));
+  CHECK_FALSE(registers_are_waited_for(load + "v_mov_b32 v2, 0\n" + end));
+  CHECK(registers_are_waited_for(load + load_3 + "s_waitcnt vmcnt(1)\n" + use + end));
+  CHECK_FALSE(registers_are_waited_for(load + load_3 + "s_waitcnt vmcnt(1)\n" + use_3 + end));
+  // A branch around the wait.
+  CHECK_FALSE(registers_are_waited_for(load + "s_cbranch_scc0 1\n" + wait_copy + use + end));
+  // Once round the loop: the load at its end is in flight at its start.
+  CHECK_FALSE(registers_are_waited_for(use + load + "s_cbranch_scc0 -4\n" + wait_copy + end));
+  CHECK(registers_are_waited_for(wait_copy + use + load + "s_cbranch_scc0 -5\n" + end));
+  // Scalar loads complete in any order.
+  const std::string scalar = "s_load_dword s4, s[0:1], 0x0\ns_load_dword s5, s[0:1], 0x4\n";
+  CHECK_FALSE(registers_are_waited_for(scalar + "s_waitcnt lgkmcnt(1)\ns_mov_b32 s6, s4\n" + end));
+  CHECK(registers_are_waited_for(scalar + wait_lds + "s_mov_b32 s6, s4\n" + end));
+}
+
+TEST_CASE("a wait behind an equal one is redundant, on every path only", "[kernels]") {
+  const std::string program = load + "s_cbranch_scc0 1\n";
+  const MachineCode twice = assembled(load + wait_copy + wait_copy + use + end);
+  CHECK(WaitProofs(twice, 64).may_weaken(index_of(twice, "s_waitcnt vmcnt(0)", 1), Counter::vmcnt, 63).holds);
+  const MachineCode once = assembled(program + wait_copy + wait_copy + use + end);
+  CHECK_FALSE(
+      WaitProofs(once, 64).may_weaken(index_of(once, "s_waitcnt vmcnt(0)", 1), Counter::vmcnt, 63).holds);
+}
+
+TEST_CASE("a wait whose result is used is needed", "[kernels]") {
+  CHECK_FALSE(may_remove_vm(load + wait_copy + use + end));
+  CHECK_FALSE(may_remove_vm(load + wait_copy + "v_mov_b32 v2, 0\n" + end));
+  CHECK(may_remove_vm(load + wait_copy + use_3 + end));
+  CHECK(may_remove_vm(load + wait_copy + use_3 + wait_copy + use + end));
+  // Loaded on one of two paths only.
+  CHECK_FALSE(may_remove_vm("s_cbranch_scc0 2\n" + load + wait_copy + use + end));
+  CHECK_FALSE(may_remove_lgkm(addresses + read_low + wait_lds + "v_mov_b32 v6, v5\n" + end));
+  CHECK_FALSE(may_remove_lgkm("s_load_dword s4, s[0:1], 0x0\n" + wait_lds + "s_mov_b32 s5, s4\n" + end));
+}
+
+TEST_CASE("weaker by one differs from removed", "[kernels]") {
+  const MachineCode code = assembled(load + load_3 + wait_copy + use + end);
+  const WaitProofs proofs(code, 64);
+  const size_t wait = index_of(code, "s_waitcnt vmcnt(0)");
+  CHECK(proofs.may_weaken(wait, Counter::vmcnt, 1).holds);
+  CHECK_FALSE(proofs.may_weaken(wait, Counter::vmcnt, 2).holds);
+}
+
+TEST_CASE("a copy is waited for before who touches its bytes", "[kernels]") {
+  CHECK_FALSE(may_remove_vm(addresses + copy_low + wait_copy + read_low + wait_copy + end));
+  CHECK(may_remove_vm(addresses + copy_low + wait_copy + read_high + wait_copy + end));
+  CHECK_FALSE(may_remove_vm(addresses + copy_low + wait_copy + write_low + wait_copy + end));
+  CHECK_FALSE(may_remove_vm(addresses + copy_low + wait_copy + copy_low + wait_copy + end));
+  CHECK_FALSE(may_remove_vm(addresses + copy_low + wait_copy + end));
+  // Who stores may overwrite what is still to be copied.
+  CHECK_FALSE(may_remove_vm(copy_low + wait_copy + "global_store_dword v[0:1], v2, off\n" + wait_copy + end));
+}
+
+TEST_CASE("other waves count on a copy behind the barrier until the next one", "[kernels]") {
+  const auto program = [](const std::string &first, const std::string &second) {
+    return addresses + copy_low + wait_copy + barrier + first + wait_copy + second;
+  };
+  CHECK_FALSE(may_remove_vm(program(read_low, end)));
+  CHECK(may_remove_vm(program(read_high, end)));
+  // Its own wave has waited, but a wave ahead of it reads what nobody has told it of.
+  CHECK_FALSE(may_remove_vm(program("", read_low + end)));
+  CHECK(may_remove_vm(program("", barrier + read_low + end)));
+}
+
+TEST_CASE("a read is waited for before another wave may overwrite", "[kernels]") {
+  const auto program = [](const std::string &rest) {
+    return addresses + read_low + wait_lds + rest + wait_lds + end;
+  };
+  CHECK_FALSE(may_remove_lgkm(program(barrier + copy_low + wait_copy)));
+  CHECK(may_remove_lgkm(program(barrier + copy_high + wait_copy)));
+  CHECK_FALSE(may_remove_lgkm(program(barrier + write_low)));
+  // The wave's own LDS instructions are in order; its own copy is not.
+  CHECK(may_remove_lgkm(program(write_low)));
+  CHECK_FALSE(may_remove_lgkm(program(copy_low + wait_copy)));
+}
+
+TEST_CASE("a write is waited for before another wave may look", "[kernels]") {
+  const auto program = [](const std::string &rest) {
+    return addresses + write_low + wait_lds + rest + wait_lds + end;
+  };
+  CHECK_FALSE(may_remove_lgkm(program(barrier + read_low)));
+  CHECK(may_remove_lgkm(program(barrier + read_high)));
+  CHECK(may_remove_lgkm(program(read_low)));
+  CHECK_FALSE(may_remove_lgkm(addresses + write_low + wait_lds + end));
+}
+
+TEST_CASE("a store is waited for before a barrier", "[kernels]") {
+  const std::string store = "global_store_dword v[0:1], v2, off\n";
+  CHECK_FALSE(may_remove_vm(store + wait_copy + barrier + end));
+  CHECK_FALSE(may_remove_vm(store + wait_copy + load + end));
+  CHECK(may_remove_vm(store + wait_copy + end));
+}
+
+TEST_CASE("a barrier that orders no two accesses of the same bytes is redundant", "[kernels]") {
+  CHECK_FALSE(may_drop_barrier(addresses + write_low + wait_lds + barrier + read_low + end));
+  CHECK(may_drop_barrier(addresses + write_high + wait_lds + barrier + read_low + end));
+  CHECK(may_drop_barrier(addresses + read_low + wait_lds + barrier + read_low + end));
+  CHECK(may_drop_barrier(addresses + barrier + read_low + end));
+  CHECK(may_drop_barrier(addresses + write_low + wait_lds + barrier + end));
+  CHECK(may_drop_barrier(addresses + write_low + wait_lds + barrier + barrier + read_low + end));
+  CHECK_FALSE(may_drop_barrier("global_store_dword v[0:1], v2, off\n" + wait_copy + barrier + load + end));
+  // The second one tells of a copy that was in flight at the first.
+  const MachineCode code = assembled(addresses + copy_low + barrier + wait_copy + barrier + read_low + end);
+  CHECK_FALSE(WaitProofs(code, 64).may_drop_barrier(index_of(code, "s_barrier", 1)).holds);
+  // Once round the loop: without it there is none between the read and the write.
+  CHECK_FALSE(may_drop_barrier(addresses + barrier + write_low + wait_lds + "s_cbranch_scc0 -5\n" + end));
+  CHECK_FALSE(may_drop_barrier(addresses + "s_branch 3\n" + write_low + wait_lds + barrier + read_low +
+                               wait_lds + "s_cbranch_scc0 -8\n" + end));
+}
+
+TEST_CASE("what moves counters in unknown ways is refused", "[kernels]") {
+  CHECK_THROWS(WaitProofs(assembled("flat_load_dword v2, v[0:1]\n" + end), 64));
+  CHECK_THROWS(assembled("s_setpc_b64 s[4:5]\n"));
+}
+
+} // namespace sluice::test
