@@ -547,8 +547,8 @@ typedef struct sluice_tensor {
  *   query tiles (of sluice_plan_info::tile_q rows) are at most 65535; q_len + kv_len is at most
  *   2^31 - 512.
  * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, the other strides are multiples of 8
- *   elements. stride[1] of k and v is less than 2^29 if the head dim is 64. In sluice_run all of a
- *   tensor lies below address 2^48.
+ *   elements. stride[1] of k and v is less than 2^25. In sluice_run all of a tensor lies below
+ *   address 2^48.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - The elements of o, and of lse, do not overlap each other. That they overlap no input is the
  *   caller's to see to.

@@ -188,6 +188,11 @@ def Sluice_BarrierOp : Sluice_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]
   let assemblyFormat = "attr-dict";
 }
 
+def Sluice_LdsWaitOp : Sluice_Op<"lds_wait", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "wait until this wave's LDS reads and writes are complete";
+  let assemblyFormat = "attr-dict";
+}
+
 def Sluice_LoadToLdsOp : Sluice_Op<"load_to_lds", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "one direct-to-LDS load of a wave: lane i writes `bytes` bytes at `lds_offset + i * bytes`";
   let description = [{

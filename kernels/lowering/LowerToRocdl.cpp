@@ -7,6 +7,7 @@
 //   load_to_lds  rocdl.raw.ptr.buffer.load.lds into that range, in the tile's scope
 //   gather_to_lds  rocdl.global.load.lds likewise, with no LDS access of the wave in flight
 //   zeros        the address of one constant array per kernel
+//   lds_wait     s_waitcnt lgkmcnt(0), between fences of wavefront scope
 //   barrier      s_waitcnt lgkmcnt(0) ; s_barrier, between fences of wavefront scope
 //
 // The scopes tell the backend which tile a direct-to-LDS load writes, so that it adds no vmcnt(0) before the
@@ -72,6 +73,8 @@ public:
         lower(builder, zeros);
       else if (auto barrier = dyn_cast<BarrierOp>(op))
         lower(builder, barrier);
+      else if (auto wait = dyn_cast<LdsWaitOp>(op))
+        lower(builder, wait);
       else if (!isa<LiveInOp, LiveOutOp>(op))
         return;
       dead.push_back(op);
@@ -223,11 +226,16 @@ private:
   }
 
   void lower(OpBuilder &builder, BarrierOp barrier) {
-    Location loc = barrier.getLoc();
+    completeLds(builder, barrier.getLoc(), [&] { ROCDL::SBarrierOp::create(builder, barrier.getLoc()); });
+  }
+
+  void lower(OpBuilder &builder, LdsWaitOp wait) { completeLds(builder, wait.getLoc(), [] {}); }
+
+  static void completeLds(OpBuilder &builder, Location loc, llvm::function_ref<void()> then) {
     auto fence = [&] { LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "wavefront"); };
     fence();
     ROCDL::SWaitcntOp::create(builder, loc, encodeWaitcnt(maxVmcnt, 0));
-    ROCDL::SBarrierOp::create(builder, loc);
+    then();
     fence();
   }
 

@@ -125,7 +125,7 @@ void printCounters(const LaunchRuntime &launches, const runtime::HipSource &sour
   auto get = reinterpret_cast<decltype(&sluice_emulator_counters)>(
       source.resolver("sluice_emulator_counters", source.user));
   sluice_emulator_counters_t counters;
-  if (!get || get(&counters) != SLUICE_EMULATOR_OK) return;
+  if (!get || get(&counters, sizeof counters) != SLUICE_EMULATOR_OK) return;
   llvm::outs() << "kernels run: " << counters.launches << "\n"
                << "streams alive: " << counters.live_streams << "\n"
                << "events alive: " << counters.live_events << "\n"

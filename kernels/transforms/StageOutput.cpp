@@ -9,6 +9,7 @@
 //   after:  %t = lds_alloc
 //           lds_write %value, %t[%r, %column]                     for each value
 //           %chunk = lds_read %t[row of the lane, its column]     for each 16 bytes of the lane
+//           lds_wait
 //           scf.if row < %n { store of 16 bytes }
 //
 // A wave writes and reads rows of its own only: LDS operations of a wave are performed in order, so that no
@@ -55,7 +56,7 @@ public:
     for (auto [column, value] : llvm::zip_equal(op.getColumns(), op.getValues()))
       LdsWriteOp::create(b, value, tile, op.getRow(), column);
     // No instruction: keeps the compiler from taking other lanes' writes for unrelated.
-    fence();
+    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "wavefront");
 
     unsigned chunkColumns = storeBytes / tileType.getElementBytes();
     unsigned lanesPerRow = tileType.getColumns() / chunkColumns, rowsPerStore = waveSize / lanesPerRow;
@@ -73,14 +74,14 @@ public:
       Value tileRow = add(laneRow, i32(row));
       chunks.push_back({tileRow, LdsReadOp::create(b, chunkType, tile, tileRow, column)});
     }
-    // All of them: the compiler would move a read behind the condition of its store, and wait for it there.
-    fence();
+    // Left alone, the compiler moves reads and their waits behind the conditions of the stores, with a wait for
+    // every combination of rows that exist and rows that do not.
+    LdsWaitOp::create(b);
     for (auto [row, chunk] : chunks)
       storeIfBelowLimit(row, [&] { LLVM::StoreOp::create(b, chunk, place(row, column), storeBytes); });
   }
 
 private:
-  void fence() { LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "wavefront"); }
   Value i32(int64_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); }
   Value add(Value a, Value c) { return arith::AddIOp::create(b, a, c); }
   unsigned vectorBytes() const { return type.getNumElements() * type.getElementTypeBitWidth() / 8; }

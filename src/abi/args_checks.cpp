@@ -30,8 +30,8 @@ constexpr uint32_t max_grid_yz = 65535;
 constexpr int64_t max_lengths = (int64_t{1} << 31) - 512;
 // A buffer descriptor holds 48 address bits (CDNA3 ISA, buffer resource): what lies above would wrap.
 constexpr uint64_t device_address_end = uint64_t{1} << 48;
-constexpr int64_t max_paired_row_stride = int64_t{1} << 29; // exclusive
-constexpr int32_t paired_rows_head_dim = 64;
+// One buffer descriptor serves a tile of K or V: its 64 rows of 16-bit elements span less than 4 GiB.
+constexpr int64_t kv_row_stride_end = int64_t{1} << 25;
 
 [[noreturn]] void invalid(std::string field, std::string message) {
   throw Failure(Status::invalid_argument, std::move(field), std::move(message));
@@ -143,10 +143,9 @@ void check_tensor(const Shape &shape, const TensorRules &rules) {
   }
 }
 
-/// The kernels for head dim 64 copy two rows with one instruction, whose offsets are 32-bit.
-void check_paired_rows(const Shape &shape) {
-  if (shape.extent[3] == paired_rows_head_dim && shape.tensor.stride[1] >= max_paired_row_stride) {
-    bad_stride(shape, 1, text("it must be less than ", max_paired_row_stride, " for head dim 64"));
+void check_close_rows(const Shape &shape) {
+  if (shape.tensor.stride[1] >= kv_row_stride_end) {
+    bad_stride(shape, 1, text("it must be less than ", kv_row_stride_end));
   }
 }
 
@@ -202,8 +201,8 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
   check_tensor(o, rules);
   check_disjoint(o);
   if (rules.tile_q != 0) {
-    check_paired_rows(k);
-    check_paired_rows(v);
+    check_close_rows(k);
+    check_close_rows(v);
   }
   check_lse(problem, args);
 }

@@ -37,11 +37,12 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   instruction_budget   number, per wave; 0: the default
  *   max_reports          number kept per launch
  *   count_bank_conflicts "on" or "off"
- *   stream_order         "concurrent": streams run at the same time; a number: nothing runs before somebody
- * waits (or asks), and then in an order drawn with this seed from those that streams, events and the null
- * stream's rule allow. Set once all streams are idle clear_fault          "1": forgets an error that sticks
- * to the device, once all streams are idle reset_counters       "1" defaults             "1": all of the
- * above as at start
+ *   stream_order         "concurrent": streams run at the same time; a number: nothing runs before
+ *                        somebody waits or asks, then in an order drawn with this seed from those that
+ *                        streams, events and the null stream's rule allow. Set while all streams are idle
+ *   clear_fault          "1": forgets an error that sticks to the device, once all streams are idle
+ *   reset_counters       "1"
+ *   defaults             "1": all of the above as at start
  */
 SLUICE_EMULATOR_API int sluice_emulator_configure(const char *key, const char *value);
 
@@ -58,8 +59,8 @@ typedef struct sluice_emulator_counters_t {
 } sluice_emulator_counters_t;
 
 /* Sums over all launches that have ended; workgroups are counted as they end, so that progress can be seen.
- */
-SLUICE_EMULATOR_API int sluice_emulator_counters(sluice_emulator_counters_t *out);
+ * Writes the first `size` bytes of the struct, which grows at its end: pass the size you were built with. */
+SLUICE_EMULATOR_API int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size);
 
 /* Text functions return the size their whole text needs, the final zero included, and write it only if `size`
  * bytes hold it (else an empty string): call with 0 first, or with a buffer that is large enough. */

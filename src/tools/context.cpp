@@ -97,12 +97,12 @@ void DeviceBuffer::download(void *to, size_t bytes) const {
 }
 
 std::optional<sluice_emulator_counters_t> emulator_counters(const sluice_context *context) {
-  using Counters = int(sluice_emulator_counters_t *);
+  using Counters = int(sluice_emulator_counters_t *, size_t);
   auto *const read =
       reinterpret_cast<Counters *>(sluice_context_hip_symbol(context, "sluice_emulator_counters"));
   if (!read) return std::nullopt;
   sluice_emulator_counters_t counters{};
-  if (read(&counters) != SLUICE_EMULATOR_OK) return std::nullopt;
+  if (read(&counters, sizeof counters) != SLUICE_EMULATOR_OK) return std::nullopt;
   return counters;
 }
 

@@ -22,7 +22,7 @@ template <typename Function> Function *hip(const char *name) {
 
 sluice_emulator_counters_t counters() {
   sluice_emulator_counters_t result;
-  REQUIRE(sluice_emulator_counters(&result) == SLUICE_EMULATOR_OK);
+  REQUIRE(sluice_emulator_counters(&result, sizeof result) == SLUICE_EMULATOR_OK);
   return result;
 }
 

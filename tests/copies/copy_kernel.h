@@ -200,7 +200,7 @@ private:
   }
   static uint64_t conflicts() {
     sluice_emulator_counters_t counters;
-    sluice_emulator_counters(&counters);
+    sluice_emulator_counters(&counters, sizeof counters);
     return counters.lds_bank_conflicts;
   }
 

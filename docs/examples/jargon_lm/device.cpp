@@ -86,12 +86,12 @@ void Device::synchronise() {
 }
 
 std::optional<EmulatorCounters> Device::counters() const {
-  using Read = int(EmulatorCounters *);
+  using Read = int(EmulatorCounters *, size_t);
   auto *const read =
       reinterpret_cast<Read *>(sluice_context_hip_symbol(handle(), "sluice_emulator_counters"));
   if (!read) return std::nullopt;
   EmulatorCounters counters{};
-  if (read(&counters) != 0) return std::nullopt;
+  if (read(&counters, sizeof counters) != 0) return std::nullopt;
   return counters;
 }
 

@@ -107,12 +107,14 @@ int sluice_emulator_configure(const char *key, const char *value) {
   return SLUICE_EMULATOR_BAD_VALUE;
 }
 
-int sluice_emulator_counters(sluice_emulator_counters_t *out) {
-  if (out == nullptr) return SLUICE_EMULATOR_BAD_VALUE;
+int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size) {
+  if (out == nullptr || size > sizeof *out) return SLUICE_EMULATOR_BAD_VALUE;
   const Counters counters = Device::get().counters();
-  *out = {counters.wave_instructions,    counters.waves,    counters.workgroups, counters.mfma_instructions,
-          counters.lds_bank_conflicts,   counters.launches, live_streams(),      live_events(),
-          Scheduler::get().closed_busy()};
+  const sluice_emulator_counters_t all = {
+      counters.wave_instructions,  counters.waves,    counters.workgroups, counters.mfma_instructions,
+      counters.lds_bank_conflicts, counters.launches, live_streams(),      live_events(),
+      Scheduler::get().closed_busy()};
+  std::memcpy(out, &all, size);
   return SLUICE_EMULATOR_OK;
 }
 

@@ -56,7 +56,7 @@ inline std::string take_reports() {
 
 inline sluice_emulator_counters_t counters() {
   sluice_emulator_counters_t result;
-  REQUIRE(sluice_emulator_counters(&result) == SLUICE_EMULATOR_OK);
+  REQUIRE(sluice_emulator_counters(&result, sizeof result) == SLUICE_EMULATOR_OK);
   return result;
 }
 
