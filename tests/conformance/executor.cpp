@@ -170,7 +170,7 @@ public:
   std::string summary() const override {
     if (!emulated) return "on the GPU";
     sluice_emulator_counters_t counters{};
-    check(symbol<int(sluice_emulator_counters_t *)>("sluice_emulator_counters")(&counters),
+    check(symbol<decltype(sluice_emulator_counters)>("sluice_emulator_counters")(&counters, sizeof counters),
           "sluice_emulator_counters");
     // What was compared must have come from executed machine code.
     if (counters.launches < runs || counters.waves < runs || counters.mfma_instructions < runs)
