@@ -155,7 +155,11 @@ private:
   };
   RowState unflatten(ValueRange values) const {
     unsigned blocks = tileKv / 32;
-    return {values[0], values[1], values[2], values[3], SmallVector<Value>(values.slice(4, blocks)),
+    return {values[0],
+            values[1],
+            values[2],
+            values[3],
+            SmallVector<Value>(values.slice(4, blocks)),
             SmallVector<Value>(values.drop_front(4 + blocks))};
   }
 
@@ -173,8 +177,8 @@ private:
     };
     auto copyKeys = [&](Value firstKey, Value tile) { return copy(kBase, "k_token_stride", firstKey, tile); };
 
-    // The scores of the first tile stand before the loop: inside it the matrix core computes those of the next
-    // tile while the vector unit exponentiates those of this one.
+    // The scores of the first tile stand before the loop: inside it the matrix core computes those of the
+    // next tile while the vector unit exponentiates those of this one.
     loadQuery();
     auto allocate = [&](LdsTileType type, StringRef label) {
       auto alloc = LdsAllocOp::create(b, type);
@@ -304,8 +308,7 @@ private:
         tileMaximum = b.maxF(tileMaximum, b.extract(block, r));
     tileMaximum = b.maxF(tileMaximum, b.fromOtherHalf(tileMaximum, lane));
     state.maximum = b.select(any, b.maxF(maximumBefore, tileMaximum), maximumBefore);
-    Value reference =
-        b.select(b.equalF(state.maximum, b.f32(negativeInfinity)), b.f32(0), state.maximum);
+    Value reference = b.select(b.equalF(state.maximum, b.f32(negativeInfinity)), b.f32(0), state.maximum);
     state.offset = b.negF(b.mulF(reference, scaleLog2e));
     state.factor = b.exp2(b.fma(maximumBefore, scaleLog2e, state.offset));
   }
@@ -448,7 +451,7 @@ private:
   unsigned headDim, tileKv, columnsPerLane;
   VectorType fragment, chunk, pair, accumulator;
 
-  Value lane, laneColumn, half;    // lane % 32 is the query row within the wave, lane / 32 the half
+  Value lane, laneColumn, half; // lane % 32 is the query row within the wave, lane / 32 the half
   Value batch, qHead, kvHead;
   Value groupRow, row; // first query row of the workgroup, and this lane's
   Value qLen, kvLen, scaleLog2e;

@@ -229,7 +229,9 @@ private:
     completeLds(builder, barrier.getLoc(), [&] { ROCDL::SBarrierOp::create(builder, barrier.getLoc()); });
   }
 
-  void lower(OpBuilder &builder, LdsWaitOp wait) { completeLds(builder, wait.getLoc(), [] {}); }
+  void lower(OpBuilder &builder, LdsWaitOp wait) {
+    completeLds(builder, wait.getLoc(), [] {});
+  }
 
   static void completeLds(OpBuilder &builder, Location loc, llvm::function_ref<void()> then) {
     auto fence = [&] { LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "wavefront"); };

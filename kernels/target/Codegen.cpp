@@ -86,13 +86,12 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
-/// The order of instructions is decided by interleave-mfma; LLVM's schedulers, which do not spread vector work
-/// below MFMAs, would undo it. lld resets all options: they are set again for every object.
+/// The order of instructions is decided by interleave-mfma; LLVM's schedulers, which do not spread vector
+/// work below MFMAs, would undo it. lld resets all options: they are set again for every object.
 void keepSourceOrder() {
   auto &&options = llvm::cl::getRegisteredOptions();
-  for (auto [name, value] : {std::pair{"pre-RA-sched", "source"},
-                             {"enable-misched", "false"},
-                             {"enable-post-misched", "false"}}) {
+  for (auto [name, value] :
+       {std::pair{"pre-RA-sched", "source"}, {"enable-misched", "false"}, {"enable-post-misched", "false"}}) {
     llvm::cl::Option *option = options.lookup(name);
     assert(option && "LLVM 22 has these options");
     option->reset();

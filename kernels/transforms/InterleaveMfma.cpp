@@ -1,17 +1,18 @@
 //===- InterleaveMfma.cpp - vector work below the matrix core's
 //---------------------------------------------===//
 //
-// An MFMA occupies the matrix core for many issue turns of its wave and the vector unit for one. The code of a
-// tile is written as the algorithm reads: read fragments, multiply, then the softmax. This pass reorders each
-// block so that vector instructions issue while the matrix core is busy and LDS reads are on their way a few
-// MFMAs before they are needed.
+// An MFMA occupies the matrix core for many issue turns of its wave and the vector unit for one. The code of
+// a tile is written as the algorithm reads: read fragments, multiply, then the softmax. This pass reorders
+// each block so that vector instructions issue while the matrix core is busy and LDS reads are on their way a
+// few MFMAs before they are needed.
 //
 //   before: 16 x lds_read, 32 x mfma, 32 x (fma, exp2, add)
 //   after:  lds_read ... mfma, fma, exp2, add, lds_read, mfma, fma, exp2, add, mfma ...
 //
 // List scheduling of one wave that issues in order: MFMAs keep their order and issue as soon as the matrix
 // core is free and their operands are there; whatever else is ready fills the turns between. What feeds an
-// MFMA is taken up only a few MFMAs ahead, which bounds the registers it holds. Times are in turns of 4 clocks.
+// MFMA is taken up only a few MFMAs ahead, which bounds the registers it holds. Times are in turns of 4
+// clocks.
 //
 // Only operations without side effects and reads move, never across a wait, a barrier, a copy, a write or a
 // nested region. Safe direction: any order that respects the operands computes the same; the cost model only
@@ -46,21 +47,22 @@ struct Node {
   Operation *op = nullptr;
   unsigned turns = 1, latency = vectorLatency;
   bool matrix = false, read = false;
-  unsigned missing = 0;       // operands of this segment not scheduled yet
-  unsigned ready = 0;         // turn at which all scheduled operands are there
-  unsigned feeds = none;      // number of the first MFMA that needs it
+  unsigned missing = 0;  // operands of this segment not scheduled yet
+  unsigned ready = 0;    // turn at which all scheduled operands are there
+  unsigned feeds = none; // number of the first MFMA that needs it
   SmallVector<unsigned> users;
 };
 
 bool isTranscendental(Operation *op) {
   auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
-  return call && llvm::is_contained({"llvm.amdgcn.exp2", "llvm.amdgcn.log", "llvm.amdgcn.rcp"},
-                                    call.getIntrin());
+  return call &&
+         llvm::is_contained({"llvm.amdgcn.exp2", "llvm.amdgcn.log", "llvm.amdgcn.rcp"}, call.getIntrin());
 }
 
 /// Register renaming and what the backend hoists out of loops: no instruction here.
 bool isFree(Operation *op) {
-  return isa<arith::ConstantOp, vector::ExtractOp, vector::FromElementsOp, vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp>(op);
+  return isa<arith::ConstantOp, vector::ExtractOp, vector::FromElementsOp, vector::ShuffleOp, LLVM::BitcastOp,
+             LLVM::PoisonOp>(op);
 }
 
 bool mayMove(Operation &op) {

@@ -61,8 +61,8 @@ std::string LdsTiles::describe(unsigned tile) const {
   LdsTileType type = alloc.getTile().getType();
   std::string text = "tile " + std::to_string(tile);
   if (alloc.getLabel()) text += " '" + alloc.getLabel()->str() + "'";
-  llvm::raw_string_ostream(text) << " (" << type.getRows() << 'x' << type.getColumns()
-                                 << 'x' << type.getElementType() << ", " << type.getBytes() << " bytes)";
+  llvm::raw_string_ostream(text) << " (" << type.getRows() << 'x' << type.getColumns() << 'x'
+                                 << type.getElementType() << ", " << type.getBytes() << " bytes)";
   return text;
 }
 

@@ -13,12 +13,12 @@
 //     }                                          scf.if t+1 < T { the same with the slots exchanged } }
 //                                              wait_marks 0
 //
-// Copies that stand before the loop in its block (the first tile of keys, say) are not part of the pipeline and
-// never counted into its groups. They get a mark of their own and one wait for all of them, before the first
-// barrier or the first operation (nested ones included) that reads LDS, whichever comes first. The pipeline's
-// own first copies are issued right behind them where their operands allow, so that both are on their way
-// together: the wait then leaves exactly those in flight. Elsewhere they are issued before the loop, behind a
-// wait that leaves nothing in flight.
+// Copies that stand before the loop in its block (the first tile of keys, say) are not part of the pipeline
+// and never counted into its groups. They get a mark of their own and one wait for all of them, before the
+// first barrier or the first operation (nested ones included) that reads LDS, whichever comes first. The
+// pipeline's own first copies are issued right behind them where their operands allow, so that both are on
+// their way together: the wait then leaves exactly those in flight. Elsewhere they are issued before the
+// loop, behind a wait that leaves nothing in flight.
 //
 // The loop is unrolled N times so that every slot has a static address: the backend can then tell the slots
 // apart and adds no wait of its own.
@@ -63,17 +63,18 @@ struct Drain {
 
 struct PipelinePlan {
   scf::ForOp loop;
-  SmallVector<CopyGroup> groups; // in issue order, which is also the order of the waits
-  BarrierOp trailingBarrier;     // frees the tiles for the next iteration; null if the loop has none
-  SmallVector<Drain> drains;     // in program order
+  SmallVector<CopyGroup> groups;       // in issue order, which is also the order of the waits
+  BarrierOp trailingBarrier;           // frees the tiles for the next iteration; null if the loop has none
+  SmallVector<Drain> drains;           // in program order
   Operation *prologueBehind = nullptr; // the copy behind which the prologue goes; null: before the loop
 };
 
 /// Whether the operation, or one inside it, is a barrier or reads LDS.
 bool needsLandedCopies(Operation *op) {
-  return op->walk([](Operation *inner) {
-             return isa<BarrierOp, LdsReadOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
-           })
+  return op
+      ->walk([](Operation *inner) {
+        return isa<BarrierOp, LdsReadOp>(inner) ? WalkResult::interrupt() : WalkResult::advance();
+      })
       .wasInterrupted();
 }
 
@@ -191,7 +192,8 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Opera
 class PipelineRewriter {
 public:
   PipelineRewriter(PipelinePlan &plan, unsigned stages, llvm::DenseSet<Operation *> &ours)
-      : plan(plan), loop(plan.loop), stages(stages), ours(ours), builder(plan.loop), loc(plan.loop.getLoc()) {}
+      : plan(plan), loop(plan.loop), stages(stages), ours(ours), builder(plan.loop), loc(plan.loop.getLoc()) {
+  }
 
   void rewrite() {
     allocateSlots();
@@ -247,8 +249,8 @@ private:
     }
   }
 
-  /// One mark for the copies of each drain, and one wait. The waits of the copies themselves go: nothing reads
-  /// LDS between the place of a wait and that of its drain.
+  /// One mark for the copies of each drain, and one wait. The waits of the copies themselves go: nothing
+  /// reads LDS between the place of a wait and that of its drain.
   void drainEarlierCopies() {
     OpBuilder::InsertionGuard guard(builder);
     for (Drain &drain : plan.drains) {

@@ -2,8 +2,8 @@
 //-----------------------------------------===//
 //
 // A wave ends up with its rows spread over its lanes, as the matrix core leaves them: neighbouring lanes hold
-// neighbouring rows, and a store of 16 bytes per lane touches 32 rows. Written to LDS and read back row by row,
-// the same bytes leave as whole rows of consecutive lanes.
+// neighbouring rows, and a store of 16 bytes per lane touches 32 rows. Written to LDS and read back row by
+// row, the same bytes leave as whole rows of consecutive lanes.
 //
 //   before: store_tile %base[%first] limit %n stride %s row %r columns(...) values(...)
 //   after:  %t = lds_alloc
@@ -65,8 +65,8 @@ public:
     Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
     Value lane = arith::AndIOp::create(b, thread, i32(waveSize - 1));
     Value wave = arith::DivUIOp::create(b, thread, i32(waveSize));
-    Value laneRow = add(arith::MulIOp::create(b, wave, i32(waveRows)),
-                        arith::DivUIOp::create(b, lane, i32(lanesPerRow)));
+    Value laneRow =
+        add(arith::MulIOp::create(b, wave, i32(waveRows)), arith::DivUIOp::create(b, lane, i32(lanesPerRow)));
     Value column =
         arith::MulIOp::create(b, arith::RemUIOp::create(b, lane, i32(lanesPerRow)), i32(chunkColumns));
     SmallVector<std::pair<Value, Value>> chunks; // row and what it holds: all reads stand before all stores
@@ -74,8 +74,8 @@ public:
       Value tileRow = add(laneRow, i32(row));
       chunks.push_back({tileRow, LdsReadOp::create(b, chunkType, tile, tileRow, column)});
     }
-    // Left alone, the compiler moves reads and their waits behind the conditions of the stores, with a wait for
-    // every combination of rows that exist and rows that do not.
+    // Left alone, the compiler moves reads and their waits behind the conditions of the stores, with a wait
+    // for every combination of rows that exist and rows that do not.
     LdsWaitOp::create(b);
     for (auto [row, chunk] : chunks)
       storeIfBelowLimit(row, [&] { LLVM::StoreOp::create(b, chunk, place(row, column), storeBytes); });
@@ -95,8 +95,8 @@ private:
   }
 
   void storeIfBelowLimit(Value row, llvm::function_ref<void()> store) {
-    Value below = arith::CmpIOp::create(b, arith::CmpIPredicate::slt, add(op.getFirstRow(), row),
-                                        op.getRowLimit());
+    Value below =
+        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, add(op.getFirstRow(), row), op.getRowLimit());
     OpBuilder::InsertionGuard guard(b);
     auto branch = scf::IfOp::create(b, below, /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
@@ -161,7 +161,8 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
     if (chunk % vector.getNumElements() != 0)
       return decline("lanes hold more than 16 neighbouring bytes at a time");
     if (waves == 0 || rows % waves != 0 || (rows / waves) % (chip.waveSize / (columns / chunk)) != 0)
-      return decline(llvm::Twine(rows) + " rows do not divide into stores of " + llvm::Twine(waves) + " waves");
+      return decline(llvm::Twine(rows) + " rows do not divide into stores of " + llvm::Twine(waves) +
+                     " waves");
     // Rows begin on the same bank: without a swizzle all writes of a column would collide.
     auto swizzle = XorSwizzleAttr::get(store.getContext(), chunk, std::min(columns / chunk, 8u));
     auto tile = LdsTileType::get(store.getContext(), rows, columns, vector.getElementType(), swizzle);

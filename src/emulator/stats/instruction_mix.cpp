@@ -70,6 +70,16 @@ InstructionClass classify(std::string_view mnemonic, std::string_view text) {
   return InstructionClass::scalar;
 }
 
+void InstructionMix::add(const InstructionMix &other) {
+  for (size_t i = 0; i < count.size(); ++i)
+    count[i] += other.count[i];
+  for (const auto &[mnemonic, number] : other.mfma)
+    mfma[mnemonic] += number;
+  mfma_clk += other.mfma_clk;
+  mfma_of_unknown_rate += other.mfma_of_unknown_rate;
+  waits_for_all_memory = waits_for_all_memory || other.waits_for_all_memory;
+}
+
 uint32_t InstructionMix::total() const {
   uint32_t sum = 0;
   for (uint32_t n : count)

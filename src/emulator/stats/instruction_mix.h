@@ -53,6 +53,7 @@ struct InstructionMix {
 
   uint32_t operator[](InstructionClass instruction_class) const { return count[size_t(instruction_class)]; }
   void add(InstructionClass instruction_class, const std::string &mnemonic);
+  void add(const InstructionMix &other);
   uint32_t total() const;
   /// Time one wave needs the issue port of its SIMD: 4 clk an instruction of the vector kinds, 16 a
   /// transcendental.

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <stdexcept>
 
 #include "emulator/isa/disassembler.h"
@@ -94,6 +95,75 @@ std::vector<LoopStats> loops_of(std::span<const Decoded> instructions) {
   return loops;
 }
 
+/// Finds the way by depth-first search over basic blocks. A branch back into the way itself, which would be a
+/// loop inside the loop, is not followed.
+class WayFinder {
+public:
+  WayFinder(std::span<const Decoded> instructions, uint64_t head) : instructions(instructions), head(head) {
+    for (size_t i = 0; i < instructions.size(); ++i)
+      index[instructions[i].address] = i;
+  }
+
+  std::optional<LoopWay> find() {
+    if (!visit(head).found) return std::nullopt;
+    LoopWay way{head, {}};
+    uint64_t block = head;
+    do {
+      const Block &here = blocks.at(block);
+      way.mix.add(mix_of(instructions.subspan(here.start, here.length)));
+      block = here.next;
+    } while (block != head);
+    return way;
+  }
+
+private:
+  struct Block {
+    bool found = false; // a way from here to the head
+    uint32_t matrix = 0, total = 0;
+    size_t start = 0, length = 0;
+    uint64_t next = 0;
+  };
+
+  const Block &visit(uint64_t address) {
+    const auto [known, is_new] = blocks.try_emplace(address);
+    Block &block = known->second; // stays put: std::map
+    const auto start = index.find(address);
+    if (!is_new || start == index.end()) return block;
+    block.start = start->second;
+    uint32_t matrix = 0;
+    std::vector<uint64_t> successors;
+    for (size_t i = block.start; i < instructions.size() && successors.empty(); ++i) {
+      const Decoded &here = instructions[i];
+      ++block.length;
+      matrix += here.instruction_class == InstructionClass::matrix;
+      if (here.mnemonic == "s_endpgm") return block;
+      const uint64_t next = here.address + here.bytes;
+      if (here.instruction_class == InstructionClass::branch) successors = {branch_target(here)};
+      if (here.instruction_class == InstructionClass::branch ? here.mnemonic != "s_branch" : next == head)
+        successors.push_back(next);
+    }
+    for (const uint64_t successor : successors) {
+      const Block end{true};
+      const Block &rest = successor == head ? end : visit(successor);
+      if (!rest.found) continue;
+      const uint32_t matrix_here = matrix + rest.matrix, total_here = uint32_t(block.length) + rest.total;
+      if (block.found &&
+          (matrix_here < block.matrix || (matrix_here == block.matrix && total_here >= block.total)))
+        continue;
+      block.found = true;
+      block.matrix = matrix_here;
+      block.total = total_here;
+      block.next = successor;
+    }
+    return block;
+  }
+
+  std::span<const Decoded> instructions;
+  uint64_t head;
+  std::map<uint64_t, size_t> index;
+  std::map<uint64_t, Block> blocks;
+};
+
 // ---- JSON ------------------------------------------------------------------------------------------------
 
 std::string hex(uint64_t value) {
@@ -142,6 +212,7 @@ KernelStats kernel_stats(std::span<const std::byte> elf, std::string_view name) 
   const std::vector<Decoded> instructions = decode(code.first(kernel->code_bytes), kernel->entry_address);
   stats.mix = mix_of(instructions);
   stats.loops = loops_of(instructions);
+  if (!stats.loops.empty()) stats.way = WayFinder(instructions, stats.loops.front().first).find();
   return stats;
 }
 
@@ -176,7 +247,10 @@ std::string kernel_stats_json(std::span<const std::byte> elf, std::string_view n
             ", \"innermost\": " + (loop.innermost ? "true" : "false") + ", " + mix_json(loop.mix) + "}";
     separator = ", ";
   }
-  return text + "]}";
+  text += "]";
+  if (stats.way)
+    text += ", \"way\": {\"first\": " + hex(stats.way->first) + ", " + mix_json(stats.way->mix) + "}";
+  return text + "}";
 }
 
 std::string json_string(std::string_view text) {

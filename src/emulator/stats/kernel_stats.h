@@ -1,13 +1,14 @@
 //===- kernel_stats.h - static figures of a kernel, from its machine code -------------------------------===//
 //
-// Registers, memory and occupancy as the code object declares them, and the instruction mix of the kernel and
-// of each loop with MFMAs, counted in the code that runs.
+// Registers, memory and occupancy as the code object declares them, and the instruction mix of the kernel, of
+// each loop with MFMAs, and of the usual way around the first of them, counted in the code that runs.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -26,6 +27,14 @@ struct LoopStats {
   InstructionMix mix;
 };
 
+/// The way around a loop that passes the most MFMAs, and among those the fewest instructions: what is
+/// executed while no condition of a special case (a mask, a rescale, the last tile) holds. The range of a
+/// loop holds the code of all of them.
+struct LoopWay {
+  uint64_t first = 0; // address of the loop's first instruction
+  InstructionMix mix;
+};
+
 struct KernelStats {
   package::Kernel kernel;
   std::string target;
@@ -33,6 +42,7 @@ struct KernelStats {
   Occupancy occupancy; // of workgroups as large as the kernel allows, with its static LDS
   InstructionMix mix;
   std::vector<LoopStats> loops; // with at least one MFMA, by first address
+  std::optional<LoopWay> way;   // around the loop that begins first
 };
 
 /// Throws std::runtime_error (package::CodeObjectError for the file, else for a kernel that is not in it).

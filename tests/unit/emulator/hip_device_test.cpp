@@ -148,6 +148,7 @@ TEST_CASE("settings are taken by name, and refused by name", "[hip]") {
   CHECK(sluice_emulator_counters(&counters, sizeof counters + 1) == SLUICE_EMULATOR_BAD_VALUE);
   // A caller that knows fewer counters gets no more than those.
   counters.launches = 12345;
-  CHECK(sluice_emulator_counters(&counters, offsetof(sluice_emulator_counters_t, launches)) == SLUICE_EMULATOR_OK);
+  CHECK(sluice_emulator_counters(&counters, offsetof(sluice_emulator_counters_t, launches)) ==
+        SLUICE_EMULATOR_OK);
   CHECK(counters.launches == 12345);
 }

@@ -119,6 +119,14 @@ TEST_CASE("a kernel's figures are those of its descriptor, metadata and code", "
   CHECK(inner["mfma_of_unknown_rate"] == 0);
   CHECK(inner["issue_clk"] == 4 * (3 + 3 + 1 + 1) + 16 * 2);
   CHECK(inner["bound_percent"] == 100.0);
+
+  // The usual way around skips what a branch can skip, and keeps all MFMAs.
+  const Json &way = stats["way"];
+  CHECK(way["first"] == outer["first"]);
+  CHECK(way["instructions"]["total"] == 33);
+  CHECK(way["instructions"]["MFMA"] == 4);
+  CHECK(way["instructions"]["SALU"] == outer["instructions"]["SALU"].get<int>() - 1);
+  CHECK(way["mfma_clk"] == 112);
 }
 
 TEST_CASE("the bound is the share the matrix core could be busy", "[stats]") {

@@ -15,7 +15,8 @@ TEST_CASE("a report has the figures of the JSON, and innermost loops only") {
     "instructions": {"total": 1000, "MFMA": 128, "VALU": 500, "SCRATCH": 0},
     "loops": [
       {"first": "0x100", "last": "0x900", "innermost": false, "instructions": {"total": 700, "MFMA": 77, "VALU": 5, "SCRATCH": 0}, "bound_percent": 11.5},
-      {"first": "0x200", "last": "0x800", "innermost": true, "instructions": {"total": 600, "MFMA": 64, "VALU": 4, "SCRATCH": 0}, "bound_percent": 87.5}]})";
+      {"first": "0x200", "last": "0x800", "innermost": true, "instructions": {"total": 600, "MFMA": 64, "VALU": 4, "SCRATCH": 0}, "bound_percent": 87.5}],
+    "way": {"first": "0x100", "instructions": {"total": 300, "MFMA": 32, "VALU": 2, "SCRATCH": 0}, "bound_percent": 95.5}})";
   CHECK(
       format_kernel_stats(json) ==
       "k\n"
@@ -23,7 +24,8 @@ TEST_CASE("a report has the figures of the JSON, and innermost loops only") {
       "  LDS        65536 bytes; 1 workgroups of 512 lanes per CU, 2 waves per SIMD, limited by LDS\n"
       "  instructions         total MFMA VALU\n"
       "  whole kernel          1000  128  500\n"
-      "  loop 0x200-0x800       600   64    4  matrix cores busy at most 87.5% of the time\n");
+      "  loop 0x200-0x800       600   64    4\n"
+      "  usual way at 0x100     300   32    2  matrix cores busy at most 95.5% of the time\n");
 }
 
 TEST_CASE("an error in the JSON is the report's error") {
