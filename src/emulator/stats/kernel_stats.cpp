@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
+#include <set>
 #include <stdexcept>
 
 #include "emulator/isa/disassembler.h"
@@ -100,8 +101,11 @@ std::vector<LoopStats> loops_of(std::span<const Decoded> instructions) {
 class WayFinder {
 public:
   WayFinder(std::span<const Decoded> instructions, uint64_t head) : instructions(instructions), head(head) {
-    for (size_t i = 0; i < instructions.size(); ++i)
+    for (size_t i = 0; i < instructions.size(); ++i) {
       index[instructions[i].address] = i;
+      if (instructions[i].instruction_class == InstructionClass::branch)
+        targets.insert(branch_target(instructions[i]));
+    }
   }
 
   std::optional<LoopWay> find() {
@@ -139,7 +143,8 @@ private:
       if (here.mnemonic == "s_endpgm") return block;
       const uint64_t next = here.address + here.bytes;
       if (here.instruction_class == InstructionClass::branch) successors = {branch_target(here)};
-      if (here.instruction_class == InstructionClass::branch ? here.mnemonic != "s_branch" : next == head)
+      if (here.instruction_class == InstructionClass::branch ? here.mnemonic != "s_branch"
+                                                                   : targets.contains(next))
         successors.push_back(next);
     }
     for (const uint64_t successor : successors) {
@@ -161,6 +166,7 @@ private:
   std::span<const Decoded> instructions;
   uint64_t head;
   std::map<uint64_t, size_t> index;
+  std::set<uint64_t> targets; // of branches: blocks begin there
   std::map<uint64_t, Block> blocks;
 };
 
