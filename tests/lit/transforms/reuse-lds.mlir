@@ -113,6 +113,7 @@ gpu.func @landing(%k: !llvm.ptr<1>, %n: i32, %s: i64, %v: vector<4xf16>) kernel 
   %b = sluice.lds_alloc : !tile
   %c = sluice.async_dma %k[%n] limit %n stride %s into %a : !tile
   sluice.async_wait %c
+  sluice.barrier
   scf.for %t = %n to %n step %n : i32 {
     %x = sluice.lds_read %a[%n, %n] : !tile, vector<4xf16>
     sluice.barrier
