@@ -310,7 +310,8 @@ private:
     state.maximum = b.select(any, b.maxF(maximumBefore, tileMaximum), maximumBefore);
     Value reference = b.select(b.equalF(state.maximum, b.f32(negativeInfinity)), b.f32(0), state.maximum);
     state.offset = b.negF(b.mulF(reference, scaleLog2e));
-    state.factor = b.exp2(b.fma(maximumBefore, scaleLog2e, state.offset));
+    // From the difference: exactly 1 where the maximum stays, however the offset was rounded.
+    state.factor = b.exp2(b.mulF(b.subF(maximumBefore, reference), scaleLog2e));
   }
 
   /// The sum with this tile, `nextScores` as they are, and the fragments of P^T.

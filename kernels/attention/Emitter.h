@@ -40,6 +40,7 @@ public:
 
   Value addF(Value a, Value b) { return mlir::arith::AddFOp::create(*this, a, b); }
   Value mulF(Value a, Value b) { return mlir::arith::MulFOp::create(*this, a, b); }
+  Value subF(Value a, Value b) { return mlir::arith::SubFOp::create(*this, a, b); }
   Value negF(Value a) { return mlir::arith::NegFOp::create(*this, a); }
   Value fma(Value a, Value b, Value c) { return mlir::math::FmaOp::create(*this, a, b, c); }
   // v_max_f32: a NaN operand gives the other one. NaN scores survive in their exponentials.

@@ -77,6 +77,13 @@ void AttentionRun::shape_values() {
     for (size_t row = 0; row < size_t(problem.kv_len) * problem.kv_heads; ++row)
       k[row * head_dim] = number(float(row / problem.kv_heads));
   }
+  if (problem.values == Problem::level) {
+    std::fill_n(q, q_len * problem.q_heads * head_dim, number(300));
+    const size_t elements = size_t(problem.kv_len) * problem.kv_heads * head_dim;
+    std::fill_n(k, elements, number(300));
+    std::fill_n(v, elements / 2, number(1));
+    std::fill_n(v + elements / 2, elements - elements / 2, number(-1));
+  }
   if (problem.values == Problem::infinite)
     for (size_t column = 0; column < head_dim; ++column)
       v[(size_t(problem.kv_len) * problem.kv_heads - 1) * head_dim + column] = number(INFINITY);

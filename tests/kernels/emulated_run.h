@@ -26,6 +26,7 @@ struct Problem {
     growing,   // scores grow with the key: the maximum changes all the time
     zero_keys, // it never changes
     infinite,  // one row of V is
+    level,     // all scores are the same large number, and V adds up to zero
   } values;
   emulator::CompletionOrder completion;
 };
