@@ -78,7 +78,7 @@ bool needsLandedCopies(Operation *op) {
       .wasInterrupted();
 }
 
-/// `ours`: copies that pipelines of earlier loops have made, with marks and waits of their own.
+/// `ours`: copies that pipelines of earlier loops have made or drained, with marks and waits of their own.
 SmallVector<Drain> collectDrains(scf::ForOp loop, const llvm::DenseSet<Operation *> &ours) {
   SmallVector<Drain> drains;
   SmallVector<AsyncDmaOp> pending;
@@ -260,6 +260,7 @@ private:
       builder.setInsertionPoint(drain.before);
       WaitMarksOp::create(builder, loc, prologueInFlight ? (stages - 1) * plan.groups.size() : 0);
       if (!isa<BarrierOp>(drain.before)) BarrierOp::create(builder, loc);
+      ours.insert(drain.copies.begin(), drain.copies.end());
       for (AsyncDmaOp copy : drain.copies)
         for (Operation *wait : llvm::make_early_inc_range(copy.getToken().getUsers()))
           if (wait->getBlock() == loop->getBlock() && wait->isBeforeInBlock(loop)) wait->erase();
