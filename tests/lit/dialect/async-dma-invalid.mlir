@@ -1,4 +1,4 @@
-// What a copy may say about the pages it gathers from.
+// What a copy may say about the rows and pages it copies from.
 // RUN: sluice-opt %s --split-input-file --verify-diagnostics
 
 !tile = !sluice.lds_tile<16x128xf16>
@@ -79,3 +79,12 @@ func.func @half_a_gather(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
 
 // expected-error@+1 {{swizzle rows per phase are 3, not a power of two}}
 func.func private @rows_per_phase(!sluice.lds_tile<64x128xf16, xor<8, 8, 3>>)
+
+// -----
+
+!tile = !sluice.lds_tile<16x128xf16>
+func.func @close_rows_of_a_gather(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
+  // expected-error@+1 {{promises close rows of a gather, whose pages lie anywhere}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s gather %p of i32 rows %n stride %s into %tile {close_rows} : !tile
+  return
+}

@@ -85,3 +85,43 @@ func.func @event_of_an_event() {
   %f = sluice.record_event %e
   return
 }
+
+// -----
+
+func.func @write_across_chunks(%t: !sluice.lds_tile<64x128xf16, xor<8, 8>>, %i: i32, %x: vector<16xf16>) {
+  // expected-error@+1 {{writes 16 elements across swizzle chunks of 8}}
+  sluice.lds_write %x, %t[%i, %i] : vector<16xf16>, !sluice.lds_tile<64x128xf16, xor<8, 8>>
+  return
+}
+
+// -----
+
+func.func @write_of_another_type(%t: !sluice.lds_tile<64x128xf16>, %i: i32, %x: vector<4xbf16>) {
+  // expected-error@+1 {{writes 'vector<4xbf16>' in a tile of 'f16'}}
+  sluice.lds_write %x, %t[%i, %i] : vector<4xbf16>, !sluice.lds_tile<64x128xf16>
+  return
+}
+
+// -----
+
+func.func @a_column_without_a_value(%p: !llvm.ptr<1>, %i: i32, %s: i64, %x: vector<4xf16>) {
+  // expected-error@+1 {{names 2 columns for 1 values}}
+  sluice.store_tile %p[%i] limit %i stride %s row %i columns(%i, %i) values(%x : vector<4xf16>) {tile_rows = 64 : i32, tile_columns = 64 : i32}
+  return
+}
+
+// -----
+
+func.func @store_of_nothing(%p: !llvm.ptr<1>, %i: i32, %s: i64) {
+  // expected-error@+1 {{stores nothing}}
+  "sluice.store_tile"(%p, %i, %i, %s, %i) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>, tile_rows = 64 : i32, tile_columns = 64 : i32} : (!llvm.ptr<1>, i32, i32, i64, i32) -> ()
+  return
+}
+
+// -----
+
+func.func @store_of_several_types(%p: !llvm.ptr<1>, %i: i32, %s: i64, %x: vector<4xf16>, %y: vector<8xf16>) {
+  // expected-error@+1 {{stores values of several types}}
+  sluice.store_tile %p[%i] limit %i stride %s row %i columns(%i, %i) values(%x, %y : vector<4xf16>, vector<8xf16>) {tile_rows = 64 : i32, tile_columns = 64 : i32}
+  return
+}

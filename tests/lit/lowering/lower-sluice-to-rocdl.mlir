@@ -51,3 +51,37 @@ gpu.module @gather {
     gpu.return
   }
 }
+
+// A write goes where a read of the same element looks, in the scope of its tile, and is noalias with other tiles only.
+// CHECK-LABEL: gpu.func @writes
+// CHECK-SAME:    %[[ROW:[a-z0-9]+]]: i32, %[[COLUMN:[a-z0-9]+]]: i32, %[[VALUE:[a-z0-9]+]]: vector<8xf16>
+// CHECK:         %[[PHASE:.*]] = arith.andi %[[ROW]], %c3
+// CHECK:         %[[FLIP:.*]] = arith.shli %[[PHASE]], %c3
+// CHECK:         %[[STORED:.*]] = arith.xori %[[COLUMN]], %[[FLIP]]
+// CHECK:         %[[ROW_BYTES:.*]] = arith.muli %[[ROW]], %c128
+// CHECK:         %[[COLUMN_BYTES:.*]] = arith.muli %[[STORED]], %c2
+// CHECK:         %[[OFFSET:.*]] = arith.addi %[[ROW_BYTES]], %[[COLUMN_BYTES]]
+// CHECK:         %[[START:.*]] = llvm.getelementptr inbounds %{{.*}}[0]
+// CHECK:         %[[PLACE:.*]] = llvm.getelementptr inbounds %[[START]][%[[OFFSET]]]
+// CHECK-NEXT:    llvm.store %[[VALUE]], %[[PLACE]] {alias_scopes = [#[[FIRST:.*]]], alignment = 16 : i64, noalias_scopes = [#[[SECOND:.*]]]} : vector<8xf16>, !llvm.ptr<3>
+// lgkmcnt(0) alone, and no barrier.
+// CHECK-NEXT:    llvm.fence syncscope("wavefront") acq_rel
+// CHECK-NEXT:    rocdl.s.waitcnt 49279
+// CHECK-NEXT:    llvm.fence syncscope("wavefront") acq_rel
+// CHECK-NOT:     rocdl.
+// CHECK:         %[[READ:.*]] = llvm.load {{.*}} {alias_scopes = [#[[FIRST]]], {{.*}}noalias_scopes = [#[[SECOND]]]}
+// CHECK:         llvm.getelementptr inbounds {{.*}}[512]
+// CHECK:         llvm.store %[[READ]], {{.*}} {alias_scopes = [#[[SECOND]]], alignment = 16 : i64, noalias_scopes = [#[[FIRST]]]}
+// CHECK-NOT:     sluice.
+// CHECK:         gpu.return
+gpu.module @write {
+  gpu.func @writes(%row: i32, %column: i32, %value: vector<8xf16>) kernel {
+    %a = sluice.lds_alloc : !a
+    %b = sluice.lds_alloc : !b
+    sluice.lds_write %value, %a[%row, %column] : vector<8xf16>, !a
+    sluice.lds_wait
+    %x = sluice.lds_read %a[%row, %column] : !a, vector<8xf16>
+    sluice.lds_write %x, %b[%row, %column] : vector<8xf16>, !b
+    gpu.return
+  }
+}

@@ -110,4 +110,34 @@ gpu.module @m {
     sluice.async_wait %token
     gpu.return
   }
+
+  // Close rows: one descriptor serves the two loads of a wave, rows 8 apart. It covers the rows from the wave's first
+  // to its last below the limit, and the lanes' offset steps by 8 strides from one load to the next.
+  // CHECK-LABEL: gpu.func @close
+  // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64
+  // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
+  // CHECK:         %[[BYTES:.*]] = arith.muli %[[STRIDE]], %c2_i64
+  // CHECK:         %[[ROW:.*]] = arith.addi %[[FIRST]], %[[WAVE]]
+  // CHECK:         %[[STEP:.*]] = arith.trunci %[[BYTES]] : i64 to i32
+  // CHECK:         %[[LEFT:.*]] = arith.subi %[[LIMIT]], %[[ROW]]
+  // CHECK:         %[[COVERED:.*]] = arith.minsi %[[LEFT]], %c16
+  // CHECK:         %[[VALID:.*]] = arith.cmpi sgt, %[[LEFT]], %c0
+  // CHECK:         %[[EXTENT:.*]] = arith.select %[[VALID]], %{{.*}}, %c0
+  // CHECK:         %[[RESOURCE:.*]] = rocdl.make.buffer.rsrc %{{.*}}, %{{.*}}, %[[EXTENT]]
+  // CHECK-NOT:     make.buffer.rsrc
+  // CHECK:         sluice.load_to_lds %[[RESOURCE]][
+  // CHECK:         %[[EIGHT:.*]] = arith.muli %[[STEP]], %c8
+  // CHECK:         %[[ROWS:.*]] = arith.addi %{{.*}}, %[[EIGHT]]
+  // CHECK:         %[[OFFSET:.*]] = arith.addi %{{.*}}, %[[ROWS]]
+  // CHECK-NOT:     make.buffer.rsrc
+  // CHECK:         sluice.load_to_lds %[[RESOURCE]][%[[OFFSET]]]
+  // CHECK-NOT:     sluice.load_to_lds
+  // CHECK:         gpu.return
+  gpu.func @close(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !row_per_wave
+    %token = sluice.async_dma %base[%first] limit %limit stride %stride into %tile {close_rows} : !row_per_wave
+    sluice.async_wait %token
+    gpu.return
+  }
 }
