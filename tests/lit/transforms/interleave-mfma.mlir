@@ -150,6 +150,25 @@ gpu.module @m {
     gpu.return
   }
 
+  // A region without effects is a wall as well.
+  // CHECK-LABEL: gpu.func @pure_region
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
+  // CHECK-NEXT:    scf.if
+  // CHECK:         "test.use"
+  gpu.func @pure_region(%a: vector<4xf16>, %c: vector<16xf32>, %x: f32, %p: i1) kernel {
+    %m0 = amdgpu.mfma 32x32x8 %a * %a + %c {id = 10} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m1 = amdgpu.mfma 32x32x8 %a * %a + %m0 {id = 11} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %y = scf.if %p -> f32 {
+      %z = arith.mulf %x, %x : f32
+      scf.yield %z : f32
+    } else {
+      scf.yield %x : f32
+    }
+    "test.use"(%m1, %y) : (vector<16xf32>, f32) -> ()
+    gpu.return
+  }
+
   // One MFMA leaves nothing to fill: the block stays as it is.
   // CHECK-LABEL: gpu.func @one
   // CHECK-NEXT:    sluice.lds_alloc

@@ -360,8 +360,10 @@ gpu.module @order {
   // CHECK-NEXT:    sluice.lds_read
   // CHECK-NOT:     sluice.
   // CHECK:         scf.for
-  // CHECK:         {{^      }}}
-  // CHECK-NEXT:    sluice.wait_marks 0
+  // TWO-COUNT-1:     else
+  // THREE-COUNT-2:   else
+  // FOUR-COUNT-3:    else
+  // CHECK:         sluice.wait_marks 0
   // CHECK-NOT:     sluice.
   // CHECK:         sluice.async_dma {{.*}} into %[[V0]]
   // CHECK-NEXT:    sluice.async_mark
