@@ -53,10 +53,13 @@ struct Node {
   SmallVector<unsigned> users;
 };
 
-bool isTranscendental(Operation *op) {
+bool callsOneOf(Operation *op, ArrayRef<StringRef> intrinsics) {
   auto call = dyn_cast<LLVM::CallIntrinsicOp>(op);
-  return call &&
-         llvm::is_contained({"llvm.amdgcn.exp2", "llvm.amdgcn.log", "llvm.amdgcn.rcp"}, call.getIntrin());
+  return call && llvm::is_contained(intrinsics, call.getIntrin());
+}
+
+bool isTranscendental(Operation *op) {
+  return callsOneOf(op, {"llvm.amdgcn.exp2", "llvm.amdgcn.log", "llvm.amdgcn.rcp"});
 }
 
 /// Register renaming and what the backend hoists out of loops: no instruction here.
@@ -67,7 +70,9 @@ bool isFree(Operation *op) {
 
 bool mayMove(Operation &op) {
   if (op.getNumRegions() != 0 || &op == &op.getBlock()->back()) return false;
-  return isPure(&op) || isa<LdsReadOp, ROCDL::DsBpermuteOp, LLVM::CallIntrinsicOp>(op);
+  // MLIR knows nothing of the effects of a called intrinsic.
+  return isPure(&op) || isa<LdsReadOp, ROCDL::DsBpermuteOp>(op) || isTranscendental(&op) ||
+         callsOneOf(&op, {"llvm.amdgcn.perm"});
 }
 
 class Segment {
