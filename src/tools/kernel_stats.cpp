@@ -68,6 +68,28 @@ std::string format_kernel_stats(const std::string &json) {
   return text;
 }
 
+std::string kernel_figures_head() {
+  return "| kernel | VGPR | spills | LDS | workgroups per CU | MFMA | VALU | transcendental | LDS reads | "
+         "copies | "
+         "bound |\n"
+         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+}
+
+std::string kernel_figures_row(const std::string &json) {
+  const Json stats = Json::parse(json);
+  if (stats.contains("error")) throw ToolError(stats["error"].get<std::string>());
+  auto number = [&](const char *key) { return stats.at(key).get<uint64_t>(); };
+  std::string text =
+      fmt::format("| {} | {} | {} | {} | {} |", stats.at("kernel").get<std::string>(), number("vgprs"),
+                  number("vgpr_spills") + number("sgpr_spills"), number("lds_bytes"),
+                  stats.at("occupancy").at("workgroups_per_cu").get<uint64_t>());
+  if (!stats.contains("way")) return text + " no loop with MFMAs | | | | | |\n";
+  const Json &way = stats.at("way");
+  for (const char *kind : {"MFMA", "VALU", "TRANS", "LDS_rd", "VM_lds"})
+    text += fmt::format(" {} |", way.at("instructions").at(kind).get<uint64_t>());
+  return text + fmt::format(" {} % |\n", way.at("bound_percent").get<double>());
+}
+
 std::string format_pipeline(const package::KernelEntry &kernel) {
   std::string text = "  pipeline   no loop is pipelined\n";
   if (kernel.stages != 0)

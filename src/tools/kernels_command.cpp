@@ -20,16 +20,21 @@ void print_list(const std::vector<sluice_kernel_info> &kernels) {
                kernel.features, kernel.chips);
 }
 
-void print_stats(const std::vector<sluice_kernel_info> &kernels) {
+void print_stats(const std::vector<sluice_kernel_info> &kernels, bool markdown) {
   const ContextHandle emulator = make_context("emulated");
   using Stats = size_t(const void *, size_t, const char *, char *, size_t);
   auto *const stats = hip_symbol<Stats>(emulator.get(), "sluice_emulator_kernel_stats");
   const PackFile pack("");
+  if (markdown) fmt::print("{}", kernel_figures_head());
   for (const sluice_kernel_info &kernel : kernels) {
     const std::vector<std::byte> elf = pack.elf(pack.kernel(kernel.name), "gfx942");
     std::string text(stats(elf.data(), elf.size(), kernel.name, nullptr, 0), '\0');
     stats(elf.data(), elf.size(), kernel.name, text.data(), text.size());
-    fmt::print("{}{}\n", format_kernel_stats(text.c_str()), format_pipeline(pack.kernel(kernel.name).entry));
+    if (markdown)
+      fmt::print("{}", kernel_figures_row(text.c_str()));
+    else
+      fmt::print("{}{}\n", format_kernel_stats(text.c_str()),
+                 format_pipeline(pack.kernel(kernel.name).entry));
   }
 }
 
@@ -37,13 +42,13 @@ void print_stats(const std::vector<sluice_kernel_info> &kernels) {
 
 int kernels_command(const KernelsOptions &options) {
   const ContextHandle context = make_context(options.device);
-  if (options.markdown) {
+  if (options.markdown && !options.stats) {
     fmt::print("{}", support_table(context.get()));
     return 0;
   }
   const std::vector<sluice_kernel_info> kernels = list_kernels(context.get());
   if (options.stats)
-    print_stats(kernels);
+    print_stats(kernels, options.markdown);
   else
     print_list(kernels);
   return 0;

@@ -52,7 +52,8 @@ int main(int count, char **arguments) {
   command->add_option("--device", kernels.device, "a target such as gfx942:304 (default), emulated or hip:N");
   command->add_flag("--stats", kernels.stats,
                     "registers, LDS, occupancy and instruction counts, from the machine code");
-  command->add_flag("--markdown", kernels.markdown, "what is supported, as the table of the README");
+  command->add_flag("--markdown", kernels.markdown,
+                    "what is supported, as the table of the README; with --stats, the figures as a table");
   command->callback([&] { status = kernels_command(kernels); });
 
   RunOptions run;

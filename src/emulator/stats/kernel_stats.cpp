@@ -144,7 +144,7 @@ private:
       const uint64_t next = here.address + here.bytes;
       if (here.instruction_class == InstructionClass::branch) successors = {branch_target(here)};
       if (here.instruction_class == InstructionClass::branch ? here.mnemonic != "s_branch"
-                                                                   : targets.contains(next))
+                                                             : targets.contains(next))
         successors.push_back(next);
     }
     for (const uint64_t successor : successors) {

@@ -28,6 +28,15 @@ TEST_CASE("a report has the figures of the JSON, and innermost loops only") {
       "  usual way at 0x100     300   32    2  matrix cores busy at most 95.5% of the time\n");
 }
 
+TEST_CASE("a row of the table has the figures of the usual way") {
+  const std::string json =
+      R"({"kernel": "k", "vgprs": 248, "lds_bytes": 65536, "vgpr_spills": 1, "sgpr_spills": 2,
+    "occupancy": {"workgroups_per_cu": 1},
+    "way": {"first": "0x100", "instructions": {"MFMA": 32, "VALU": 5, "TRANS": 6, "LDS_rd": 7, "VM_lds": 8}, "bound_percent": 95.5}})";
+  CHECK(kernel_figures_row(json) == "| k | 248 | 3 | 65536 | 1 | 32 | 5 | 6 | 7 | 8 | 95.5 % |\n");
+  CHECK_THROWS_WITH(kernel_figures_row(R"({"error": "no such kernel"})"), "no such kernel");
+}
+
 TEST_CASE("an error in the JSON is the report's error") {
   CHECK_THROWS_WITH(format_kernel_stats(R"({"error": "no such kernel"})"), "no such kernel");
 }
