@@ -14,9 +14,9 @@
 // keys: P never leaves its registers. The two halves of a wave hold the same 32 rows and different keys.
 //
 // The order of the head dimension inside K * Q^T is free if Q and K agree: a lane reads 8 consecutive
-// elements (ds_read_b128) and uses them for two MFMAs. K tiles are XOR-swizzled in chunks of 8 elements,
-// period 8 rows, which makes these reads conflict-free; V tiles are read along their rows and need no
-// swizzle.
+// elements (ds_read_b128) and uses them for two MFMAs. K tiles are XOR-swizzled in chunks of 8 elements, as
+// the banks of the chip want it (period 8 rows with 32 banks): these reads are conflict-free. V tiles are
+// read along their rows and need no swizzle.
 //
 // V^T needs four keys of one column per lane. A lane reads headDim/32 neighbouring columns of four rows and
 // transposes them with v_perm_b32. MFMA m then computes the columns (headDim/32) * i + m, so that a lane ends
@@ -29,6 +29,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Emitter.h"
 #include "attention/Kernel.h"
+#include "target/Chips.h"
 
 #include <limits>
 
@@ -48,11 +49,11 @@ constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
 
 class AttentionBuilder {
 public:
-  AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op)
-      : kernel(kernel), op(op), b(op.getLoc(), op), element(op.getElementType()), headDim(op.getHeadDim()),
-        tileKv(op.getTileKv()), columnsPerLane(headDim / waveRows), fragment(VectorType::get(4, element)),
-        chunk(VectorType::get(8, element)), pair(VectorType::get(2, element)),
-        accumulator(VectorType::get(mfmaResults, b.getF32Type())) {}
+  AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
+      : kernel(kernel), op(op), chip(chip), b(op.getLoc(), op), element(op.getElementType()),
+        headDim(op.getHeadDim()), tileKv(op.getTileKv()), columnsPerLane(headDim / waveRows),
+        fragment(VectorType::get(4, element)), chunk(VectorType::get(8, element)),
+        pair(VectorType::get(2, element)), accumulator(VectorType::get(mfmaResults, b.getF32Type())) {}
 
   void build() {
     locateWave();
@@ -166,7 +167,10 @@ private:
   /// Returns the row maximum (raw scores), the row sum of this half of the wave, and the tiles of O^T.
   SmallVector<Value> iterateOverKeys() {
     MLIRContext *context = b.getContext();
-    auto kTileType = LdsTileType::get(context, tileKv, headDim, element, XorSwizzleAttr::get(context, 8, 8));
+    unsigned keyBytes = 16, elementBytes = element.getIntOrFloatBitWidth() / 8; // a lane's read of a row of K
+    auto swizzle = XorSwizzle::forColumnReads(headDim, elementBytes, keyBytes, chip.ldsBanks(keyBytes));
+    auto kTileType =
+        LdsTileType::get(context, tileKv, headDim, element, XorSwizzleAttr::get(context, swizzle));
     auto vTileType = LdsTileType::get(context, tileKv, headDim, element, XorSwizzleAttr::get(context, 0, 0));
     auto token = TokenType::get(context);
     Value kBase = headBase("k", kvHead, element), vBase = headBase("v", kvHead, element);
@@ -342,6 +346,10 @@ private:
   /// Two probabilities as 16-bit numbers in a dword: f16 toward zero, bf16 to nearest even.
   Value toPair(Value first, Value second) {
     if (element.isF16()) return b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, pair, first, second));
+    if (chip.packedBf16Conversion) {
+      Value both = b.pack(VectorType::get(2, b.getF32Type()), {first, second});
+      return b.bitcast(b.getI32Type(), arith::TruncFOp::create(b, pair, both));
+    }
     auto rounded = [&](Value value) {
       Value bits = b.bitcast(b.getI32Type(), value);
       Value odd = b.bitAnd(b.shiftRight(bits, b.i32(16)), b.i32(1));
@@ -447,6 +455,7 @@ private:
 
   gpu::GPUFuncOp kernel;
   AttentionOp op;
+  const Chip &chip;
   Emitter b;
   Type element;
   unsigned headDim, tileKv, columnsPerLane;
@@ -464,14 +473,26 @@ private:
 };
 
 struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
+  using BuildAttentionBase::BuildAttentionBase;
+
   void runOnOperation() override {
+    const Chip *target = findChip(chip);
+    if (!target) {
+      getOperation().emitError() << "build-attention: chip '" << chip << "' is not in the chip table";
+      return signalPassFailure();
+    }
     SmallVector<AttentionOp> ops(getOperation().getOps<AttentionOp>());
     for (AttentionOp op : ops) {
       if (llvm::to_vector(getOperation().getArgumentTypes()) != attentionParameterTypes(getContext())) {
         op.emitError() << "the function's parameters are not the attention kernarg table";
         return signalPassFailure();
       }
-      AttentionBuilder(getOperation(), op).build();
+      if (!target->hasMfma({waveRows, waveRows, mfmaDepth})) {
+        op.emitError() << target->name << " has no MFMA of " << waveRows << "x" << waveRows << "x"
+                       << mfmaDepth;
+        return signalPassFailure();
+      }
+      AttentionBuilder(getOperation(), op, *target).build();
       op.erase();
     }
   }

@@ -164,7 +164,9 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
       return decline(llvm::Twine(rows) + " rows do not divide into stores of " + llvm::Twine(waves) +
                      " waves");
     // Rows begin on the same bank: without a swizzle all writes of a column would collide.
-    auto swizzle = XorSwizzleAttr::get(store.getContext(), chunk, std::min(columns / chunk, 8u));
+    auto swizzle =
+        XorSwizzleAttr::get(store.getContext(), XorSwizzle::forColumnReads(columns, elementBytes, storeBytes,
+                                                                           chip.ldsBanks(storeBytes)));
     auto tile = LdsTileType::get(store.getContext(), rows, columns, vector.getElementType(), swizzle);
     unsigned before = arenaBytes(kernel), after = std::max(before, tile.getBytes());
     if (after > chip.ldsBytes || (before != 0 && chip.ldsBytes / after < chip.ldsBytes / before))
