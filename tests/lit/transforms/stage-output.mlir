@@ -47,7 +47,7 @@ gpu.module @m {
 
   // Rows of two pieces have two phases only.
   // CHECK-LABEL: gpu.func @bf16
-  // CHECK:         sluice.lds_alloc {label = "output"} : <32x16xbf16, xor<8, 2>>
+  // CHECK:         sluice.lds_alloc {label = "output"} : <32x16xbf16, xor<8, 2, 4>>
   // CHECK:         sluice.lds_write {{.*}} : vector<8xbf16>
   // CHECK-NOT:     sluice.lds_write
   // CHECK:         sluice.lds_read {{.*}} vector<8xbf16>
