@@ -114,9 +114,13 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
     MarkAnalysis analysis;
     if (!kernel.getBody().empty()) analysis.run(kernel.getBody().front(), {});
     SmallVector<Operation *> done;
+    SmallVector<Attribute> waits; // for whoever inspects the kernel
     kernel.walk([&](Operation *op) {
       if (auto wait = dyn_cast<WaitMarksOp>(op)) {
         OpBuilder builder(wait);
+        waits.push_back(builder.getStringAttr(llvm::Twine(wait.getOutstanding()) +
+                                              " groups may be in flight: vmcnt(" +
+                                              llvm::Twine(analysis.vmcnt[wait]) + ")"));
         // Fences of wavefront scope cost nothing in the machine code; they keep LDS reads behind the wait.
         fence(builder, wait.getLoc());
         ROCDL::SWaitcntOp::create(builder, wait.getLoc(), encodeWaitcnt(analysis.vmcnt[wait], maxLgkmcnt));
@@ -128,6 +132,7 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
     });
     for (Operation *op : done)
       op->erase();
+    if (!waits.empty()) kernel->setAttr("sluice.waits", ArrayAttr::get(&getContext(), waits));
   }
 
   static void fence(OpBuilder &builder, Location loc) {
