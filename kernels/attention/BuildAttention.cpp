@@ -29,7 +29,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Emitter.h"
 #include "attention/Kernel.h"
-#include "target/Chips.h"
+#include "target/RequireChip.h"
 
 #include <limits>
 
@@ -476,11 +476,8 @@ struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
   using BuildAttentionBase::BuildAttentionBase;
 
   void runOnOperation() override {
-    const Chip *target = findChip(chip);
-    if (!target) {
-      getOperation().emitError() << "build-attention: chip '" << chip << "' is not in the chip table";
-      return signalPassFailure();
-    }
+    const Chip *target = requireChip(*this, getOperation(), chip);
+    if (!target) return signalPassFailure();
     SmallVector<AttentionOp> ops(getOperation().getOps<AttentionOp>());
     for (AttentionOp op : ops) {
       if (llvm::to_vector(getOperation().getArgumentTypes()) != attentionParameterTypes(getContext())) {

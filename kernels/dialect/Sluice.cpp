@@ -216,3 +216,7 @@ struct IrArithmetic {
 Value sluice::swizzleColumn(OpBuilder &builder, Location loc, LdsTileType tile, Value row, Value column) {
   return tile.getSwizzle().getPolicy().column(IrArithmetic{builder, loc}, row, column);
 }
+
+void sluice::createWaveFence(OpBuilder &builder, Location loc) {
+  LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "wavefront");
+}

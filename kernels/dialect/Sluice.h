@@ -31,4 +31,8 @@ namespace sluice {
 mlir::Value swizzleColumn(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,
                           mlir::Value column);
 
+/// A fence of wavefront scope: no instruction, but LDS accesses keep their order across it. (One of workgroup
+/// scope would wait for all copies in flight.)
+void createWaveFence(mlir::OpBuilder &builder, mlir::Location loc);
+
 } // namespace sluice

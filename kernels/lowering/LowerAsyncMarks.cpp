@@ -121,10 +121,10 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
         waits.push_back(builder.getStringAttr(llvm::Twine(wait.getOutstanding()) +
                                               " groups may be in flight: vmcnt(" +
                                               llvm::Twine(analysis.vmcnt[wait]) + ")"));
-        // Fences of wavefront scope cost nothing in the machine code; they keep LDS reads behind the wait.
-        fence(builder, wait.getLoc());
+        // The fences keep LDS reads behind the wait.
+        createWaveFence(builder, wait.getLoc());
         ROCDL::SWaitcntOp::create(builder, wait.getLoc(), encodeWaitcnt(analysis.vmcnt[wait], maxLgkmcnt));
-        fence(builder, wait.getLoc());
+        createWaveFence(builder, wait.getLoc());
         done.push_back(wait);
       } else if (isa<AsyncMarkOp>(op)) {
         done.push_back(op);
@@ -133,10 +133,6 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
     for (Operation *op : done)
       op->erase();
     if (!waits.empty()) kernel->setAttr("sluice.waits", ArrayAttr::get(&getContext(), waits));
-  }
-
-  static void fence(OpBuilder &builder, Location loc) {
-    LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "wavefront");
   }
 };
 

@@ -26,7 +26,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "lowering/Passes.h"
 #include "lowering/WaitCounters.h"
-#include "target/Chips.h"
+#include "target/RequireChip.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/MathExtras.h"
@@ -234,11 +234,10 @@ private:
   }
 
   static void completeLds(OpBuilder &builder, Location loc, llvm::function_ref<void()> then) {
-    auto fence = [&] { LLVM::FenceOp::create(builder, loc, LLVM::AtomicOrdering::acq_rel, "wavefront"); };
-    fence();
+    createWaveFence(builder, loc);
     ROCDL::SWaitcntOp::create(builder, loc, encodeWaitcnt(maxVmcnt, 0));
     then();
-    fence();
+    createWaveFence(builder, loc);
   }
 
   gpu::GPUModuleOp module;
@@ -252,11 +251,8 @@ struct LowerToRocdlPass : impl::LowerToRocdlBase<LowerToRocdlPass> {
   using LowerToRocdlBase::LowerToRocdlBase;
 
   void runOnOperation() override {
-    const Chip *target = findChip(chip);
-    if (!target) {
-      getOperation().emitError() << "lower-sluice-to-rocdl: chip '" << chip << "' is not in the chip table";
-      return signalPassFailure();
-    }
+    const Chip *target = requireChip(*this, getOperation(), chip);
+    if (!target) return signalPassFailure();
     for (gpu::GPUFuncOp kernel : getOperation().getOps<gpu::GPUFuncOp>())
       if (failed(KernelLowering(getOperation(), kernel).run(*target))) return signalPassFailure();
   }

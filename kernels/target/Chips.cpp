@@ -6,9 +6,9 @@
 //   compute units   AMD's data sheets: MI250 (one of its two dies), MI300X, MI355X
 //   LDS bytes       LLVM's AMDGPU features, addressablelocalmemorysize*
 //   VGPRs           LLVM's AMDGPUUsage: 512 per lane of a SIMD, divided between its waves
-//   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 measurements published with
-//   HipKittens everything else LLVM's assembler for the chip, which tests/unit/kernels/chips_test.cpp asks
-//   again
+//   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 published measurements (HipKittens)
+//
+//   everything else LLVM's assembler for the chip, which tests/unit/kernels/chips_test.cpp asks again
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/Chips.h"

@@ -112,6 +112,16 @@ LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, llv
   return success(!file.has_error());
 }
 
+/// Holds the object file between code generation and lld; removed with what is in it.
+class ScratchFolder {
+public:
+  ScratchFolder() { failed = bool(llvm::sys::fs::createUniqueDirectory("sluice-kernelgen", path)); }
+  ~ScratchFolder() { llvm::sys::fs::remove_directories(path); }
+
+  llvm::SmallString<128> path;
+  bool failed;
+};
+
 } // namespace
 
 FailureOr<CodeObject> compileToCodeObject(gpu::GPUModuleOp module, const CodegenOptions &options) {
@@ -134,7 +144,9 @@ FailureOr<CodeObject> compileToCodeObject(gpu::GPUModuleOp module, const Codegen
   CodeObject result;
   llvm::raw_string_ostream(result.llvmIr) << *llvmModule;
 
-  llvm::SmallString<128> object(options.scratchFolder), linked(options.scratchFolder);
+  ScratchFolder scratch;
+  if (scratch.failed) return module.emitError() << "cannot make a temporary folder";
+  llvm::SmallString<128> object(scratch.path), linked(scratch.path);
   llvm::sys::path::append(object, "kernel.o");
   llvm::sys::path::append(linked, "kernel.hsaco");
   if (failed(emitObject(*llvmModule, *machine, object)))

@@ -11,8 +11,7 @@ namespace sluice {
 
 struct CodegenOptions {
   const Chip &chip;
-  unsigned wavesPerSimd;         // resident waves the kernel is built for; bounds its registers
-  llvm::StringRef scratchFolder; // holds the object file between codegen and lld
+  unsigned wavesPerSimd; // resident waves the kernel is built for; bounds its registers
 };
 
 struct CodeObject {

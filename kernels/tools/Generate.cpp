@@ -15,7 +15,6 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/Pass.h"
 #include "llvm/Config/llvm-config.h"
-#include "llvm/Support/FileSystem.h"
 
 using namespace mlir;
 
@@ -50,16 +49,6 @@ unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
   unsigned workgroups = lds == 0 ? enough : chip.ldsBytes / lds;
   return std::clamp(workgroups * waves / simds, 1u, enough);
 }
-
-/// A folder of our own, removed with what is in it.
-class ScratchFolder {
-public:
-  ScratchFolder() { failed = bool(llvm::sys::fs::createUniqueDirectory("sluice-kernelgen", path)); }
-  ~ScratchFolder() { llvm::sys::fs::remove_directories(path); }
-
-  llvm::SmallString<128> path;
-  bool failed;
-};
 
 } // namespace
 
@@ -121,10 +110,8 @@ FailureOr<std::vector<std::string>> Generator::passNames(const AttentionVariant 
 }
 
 FailureOr<CodeObject> Generator::compile(ModuleOp module, const Chip &chip) {
-  ScratchFolder scratch;
-  if (scratch.failed) return module.emitError() << "cannot make a temporary folder";
   gpu::GPUModuleOp kernels = kernelsOf(module);
-  return compileToCodeObject(kernels, {chip, targetWavesPerSimd(kernels, chip), scratch.path});
+  return compileToCodeObject(kernels, {chip, targetWavesPerSimd(kernels, chip)});
 }
 
 static LogicalResult render(const FailureOr<CodeObject> &code, StringRef stage, std::string &result) {

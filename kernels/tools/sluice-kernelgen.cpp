@@ -6,8 +6,7 @@
 //   sluice-kernelgen --merge --pack FILE PACK...       one pack out of several
 //   sluice-kernelgen --variant NAME --emit STAGE       one kernel, to standard output or -o FILE
 //   sluice-kernelgen --explain NAME                    how it comes about: IR, decisions, LDS, registers
-//   sluice-kernelgen --compile FILE.mlir               a module that is already in the LLVM and ROCDL
-//   dialects
+//   sluice-kernelgen --compile FILE.mlir               a module in the LLVM and ROCDL dialects
 //
 // The table is a file beside the program, attention_variants.inc, unless --table names another one.
 //

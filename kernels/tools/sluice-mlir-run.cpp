@@ -22,9 +22,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
-#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/TargetSelect.h"
 
 using namespace mlir;
@@ -64,13 +62,9 @@ int fail(ExitCode code, const llvm::Twine &message) {
 
 /// Replaces every gpu.module by a gpu.binary with its machine code.
 LogicalResult compileKernels(ModuleOp module, const Chip &chip) {
-  llvm::SmallString<128> scratch;
-  if (llvm::sys::fs::createUniqueDirectory("sluice-mlir-run", scratch))
-    return module.emitError() << "cannot make a temporary folder";
-  llvm::scope_exit cleanup([&] { llvm::sys::fs::remove_directories(scratch); });
   MLIRContext *context = module.getContext();
   for (gpu::GPUModuleOp kernels : llvm::make_early_inc_range(module.getOps<gpu::GPUModuleOp>())) {
-    FailureOr<CodeObject> code = compileToCodeObject(kernels, {chip, /*wavesPerSimd=*/1, scratch});
+    FailureOr<CodeObject> code = compileToCodeObject(kernels, {chip, /*wavesPerSimd=*/1});
     if (failed(code)) return failure();
     OpBuilder builder(kernels);
     auto target = ROCDL::ROCDLTargetAttr::get(context, /*optLevel=*/3, "amdgcn-amd-amdhsa", chip.name);

@@ -37,6 +37,7 @@
 // A copy that cannot be distributed is an error that names the tile, the widths tried and the reason.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "target/RequireChip.h"
 #include "transforms/NestedLayout.h"
 #include "transforms/Passes.h"
 
@@ -351,11 +352,8 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
 
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    const Chip *target = findChip(chip);
-    if (!target) {
-      kernel.emitError() << "distribute-async-dma: chip '" << chip << "' is not in the chip table";
-      return signalPassFailure();
-    }
+    const Chip *target = requireChip(*this, kernel, chip);
+    if (!target) return signalPassFailure();
     SmallVector<AsyncDmaOp> copies;
     kernel.walk([&](AsyncDmaOp copy) { copies.push_back(copy); });
     if (copies.empty()) return;

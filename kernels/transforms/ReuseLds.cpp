@@ -23,7 +23,7 @@
 // race.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "target/Chips.h"
+#include "target/RequireChip.h"
 #include "transforms/LdsAccess.h"
 #include "transforms/Passes.h"
 #include "transforms/StructuredFlow.h"
@@ -224,8 +224,8 @@ struct ReuseLdsPass : impl::ReuseLdsBase<ReuseLdsPass> {
   }
 
   LogicalResult reuse(gpu::GPUFuncOp kernel) {
-    const Chip *target = findChip(chip);
-    if (!target) return kernel.emitError() << "reuse-lds: chip '" << chip << "' is not in the chip table";
+    const Chip *target = requireChip(*this, kernel, chip);
+    if (!target) return failure();
     FailureOr<LdsTiles> tiles = LdsTiles::of(kernel);
     if (failed(tiles)) return failure();
     if (tiles->size() == 0) return success();

@@ -22,7 +22,7 @@
 // Safe direction: both forms store the same values to the same places.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "target/Chips.h"
+#include "target/RequireChip.h"
 #include "transforms/Passes.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -56,7 +56,7 @@ public:
     for (auto [column, value] : llvm::zip_equal(op.getColumns(), op.getValues()))
       LdsWriteOp::create(b, value, tile, op.getRow(), column);
     // No instruction: keeps the compiler from taking other lanes' writes for unrelated.
-    LLVM::FenceOp::create(b, LLVM::AtomicOrdering::acq_rel, "wavefront");
+    createWaveFence(b, b.getLoc());
 
     unsigned chunkColumns = storeBytes / tileType.getElementBytes();
     unsigned lanesPerRow = tileType.getColumns() / chunkColumns, rowsPerStore = waveSize / lanesPerRow;
@@ -113,11 +113,8 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
 
   void runOnOperation() override {
     gpu::GPUFuncOp kernel = getOperation();
-    const Chip *target = findChip(chip);
-    if (!target) {
-      kernel.emitError() << "stage-output: chip '" << chip << "' is not in the chip table";
-      return signalPassFailure();
-    }
+    const Chip *target = requireChip(*this, kernel, chip);
+    if (!target) return signalPassFailure();
     SmallVector<StoreTileOp> stores;
     kernel.walk([&](StoreTileOp store) { stores.push_back(store); });
     for (StoreTileOp store : stores) {
