@@ -394,6 +394,27 @@ TEST_CASE("memory instructions touch the registers that LLVM says", "[isa][table
   }
 }
 
+TEST_CASE("the cache policy of vector memory instructions is decoded", "[isa][tables]") {
+  for (const std::string line :
+       {"global_load_dword v20, v2, s[4:5]", "global_store_dword v2, v20, s[4:5]",
+        "flat_load_dword v20, v[2:3]", "scratch_load_dword v20, v2, off",
+        "buffer_load_dword v20, v2, s[4:7], 0 offen", "buffer_store_dword v20, v2, s[4:7], 0 offen",
+        "buffer_atomic_add v20, v2, s[4:7], 0 offen", "buffer_inv", "buffer_wbl2"})
+    for (uint32_t policy = 0; policy < 8; ++policy) {
+      const bool sc0 = (policy & 1) != 0, sc1 = (policy & 2) != 0, nt = (policy & 4) != 0;
+      if (nt && (line == "buffer_inv" || line == "buffer_wbl2")) continue;
+      const std::string text = line + (sc0 ? " sc0" : "") + (nt ? " nt" : "") + (sc1 ? " sc1" : "");
+      INFO(text);
+      const Decoded d = decode(text);
+      CHECK(d.op.refusal == "");
+      for (const emulator::Op *op : {&d.op.fast, &d.op.strict}) {
+        CHECK(op->memory.sc0 == sc0);
+        CHECK(op->memory.sc1 == sc1);
+        CHECK(op->memory.nt == nt);
+      }
+    }
+}
+
 TEST_CASE("any bytes decode to an operation or to a reason", "[isa][tables]") {
   emulator::Disassembler disassembler;
   emulator::Decoder decoder(emulator::SimdPath::portable);

@@ -145,6 +145,9 @@ struct MemoryControl {
   bool index_enable : 1;  // MUBUF: VADDR holds an index
   bool return_old : 1;    // atomics: the value before goes to the destination
   bool compare : 1;       // atomics: the data operand is followed by a value to compare with
+  bool sc0 : 1;           // MUBUF and FLAT, with sc1 and nt: the cache policy. Of buffer_inv and
+  bool sc1 : 1;           // buffer_wbl2, SC1 SC0 is the scope: 0 wave, 1 workgroup, 2 agent, 3 system
+  bool nt : 1;            // non-temporal
 };
 
 struct MfmaControl {

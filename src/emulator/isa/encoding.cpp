@@ -129,7 +129,9 @@ void split_mubuf(Fields &f, const Words &w) {
   f.offen = bit(w.first, 12);
   f.idxen = bit(w.first, 13);
   f.sc0 = bit(w.first, 14);
+  f.sc1 = bit(w.first, 15);
   f.lds = bit(w.first, 16);
+  f.nt = bit(w.first, 17);
   f.src[0] = uint16_t(bits(w.second, 7, 0));
   f.src[1] = uint16_t(bits(w.second, 15, 8));
   f.dst = f.src[1];
@@ -145,6 +147,8 @@ void split_flat(Fields &f, const Words &w) {
   f.imm = f.segment == 0 ? int32_t(bits(w.first, 11, 0)) : sign_extend(bits(w.first, 12, 0), 13);
   f.scratch_vaddr = bit(w.first, 13);
   f.sc0 = bit(w.first, 16);
+  f.nt = bit(w.first, 17);
+  f.sc1 = bit(w.first, 25);
   f.src[0] = uint16_t(bits(w.second, 7, 0));
   f.src[1] = uint16_t(bits(w.second, 15, 8));
   f.soffset = uint16_t(bits(w.second, 22, 16));

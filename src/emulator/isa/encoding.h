@@ -79,9 +79,10 @@ struct Fields {
   uint16_t soffset = 0;             // MUBUF, SMEM: operand code
   bool soffset_enable = false;      // SMEM
   bool imm_enable = false;          // SMEM
-  bool offen = false, idxen = false, lds = false, sc0 = false;
-  uint8_t segment = 0;        // FLAT: 0 flat, 1 scratch, 2 global
-  bool scratch_vaddr = false; // FLAT: the address register counts (SVE)
+  bool offen = false, idxen = false, lds = false;
+  bool sc0 = false, sc1 = false, nt = false; // MUBUF, FLAT: scope and non-temporal, the cache policy
+  uint8_t segment = 0;                       // FLAT: 0 flat, 1 scratch, 2 global
+  bool scratch_vaddr = false;                // FLAT: the address register counts (SVE)
 };
 
 /// `dwords` holds the whole instruction.

@@ -290,6 +290,9 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   auto data = [&](uint16_t number) { return vector_register(number, acc); };
   const bool stores = row.kind == MemoryKind::store || row.kind == MemoryKind::atomic;
   info.kind = OpKind::vector_memory;
+  m.sc0 = f.sc0;
+  m.sc1 = f.sc1;
+  m.nt = f.nt;
   switch (f.format) {
   case Format::ds:
     info.kind = OpKind::lds;
