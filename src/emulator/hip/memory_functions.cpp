@@ -42,13 +42,18 @@ void check_copy(const void *to, const void *from, size_t size, hipMemcpyKind kin
   (from_device ? require_reachable : require_within_block_if_any)(from, size);
 }
 
+void copy_bytes(void *to, const void *from, size_t size) {
+  std::memmove(to, from, size);
+  Device::get().memory().copy_written(to, from, size);
+}
+
 void copy_now(const std::shared_ptr<Stream> &stream, void *to, const void *from, size_t size,
               hipMemcpyKind kind) {
   Scheduler &scheduler = Scheduler::get();
   scheduler.require_no_fault();
   if (size == 0) return;
   check_copy(to, from, size, kind);
-  scheduler.run(stream, [=] { std::memmove(to, from, size); });
+  scheduler.run(stream, [=] { copy_bytes(to, from, size); });
   scheduler.require_no_fault();
 }
 
@@ -62,11 +67,11 @@ void copy_later(hipStream_t handle, void *to, const void *from, size_t size, hip
   if (!reachable(from)) {
     const auto *bytes = static_cast<const std::byte *>(from);
     scheduler.enqueue(stream, [to, staged = std::vector<std::byte>(bytes, bytes + size)] {
-      std::memcpy(to, staged.data(), staged.size());
+      copy_bytes(to, staged.data(), staged.size());
     });
     return;
   }
-  scheduler.enqueue(stream, [=] { std::memmove(to, from, size); });
+  scheduler.enqueue(stream, [=] { copy_bytes(to, from, size); });
 }
 
 template <typename Element> void fill(void *to, Element value, size_t count) {
@@ -77,6 +82,7 @@ template <typename Element> void fill(void *to, Element value, size_t count) {
     for (size_t i = 0; i < count; ++i)
       std::memcpy(bytes + i * sizeof(Element), &value, sizeof(Element));
   }
+  Device::get().memory().mark_written(to, count * sizeof(Element));
 }
 
 /// `stream` null: at once, on the null stream.
@@ -92,8 +98,8 @@ void set(void *to, Element value, size_t count, const std::shared_ptr<Stream> &s
   scheduler.require_no_fault();
 }
 
-void *allocate(size_t size) {
-  void *const pointer = Device::get().memory().allocate(size);
+void *allocate(size_t size, Memory::Contents contents) {
+  void *const pointer = Device::get().memory().allocate(size, contents);
   require(pointer != nullptr, hipErrorOutOfMemory);
   return pointer;
 }
@@ -110,7 +116,7 @@ hipError_t hipMalloc(void **pointer, size_t size) {
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
     Scheduler::get().require_no_fault();
-    *pointer = size == 0 ? nullptr : allocate(size);
+    *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined);
   });
 }
 
@@ -128,7 +134,7 @@ hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
     require(pointer != nullptr, hipErrorInvalidValue);
     find_stream(stream);
     Scheduler::get().require_no_fault();
-    *pointer = size == 0 ? nullptr : allocate(size);
+    *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined);
   });
 }
 
@@ -147,7 +153,8 @@ hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
       *pointer = nullptr;
       return;
     }
-    void *const memory = allocate(size);
+    // What the host writes there the machine does not see.
+    void *const memory = allocate(size, Memory::Contents::defined);
     Device::get().add_host_block(memory, {size, flags, false});
     *pointer = memory;
   });

@@ -2,6 +2,7 @@
 #include "emulator/machine/memory.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include <sys/mman.h>
@@ -19,7 +20,57 @@ uint64_t round_up(uint64_t value, uint64_t unit) {
   return (value + unit - 1) / unit * unit;
 }
 
+uint64_t map_bytes(uint64_t bytes) {
+  return round_up((bytes + 3) / 4, Memory::alignment);
+}
+
+void *map_pages(uint64_t bytes) {
+  void *pages =
+      mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return pages == MAP_FAILED ? nullptr : pages;
+}
+
+/// Calls with each entry of the map that [offset, offset + bytes) touches and the bits it touches there.
+template <class Visit> void visit_map(uint8_t *map, uint64_t offset, uint64_t bytes, Visit &&visit) {
+  const uint64_t end = offset + bytes;
+  while (offset < end) {
+    const uint64_t next = std::min(end, (offset / 4 + 1) * 4);
+    visit(map[offset / 4], uint8_t(((1u << (next - offset)) - 1) << offset % 4));
+    offset = next;
+  }
+}
+
 } // namespace
+
+//===--- What was written -------------------------------------------------------------------------------===//
+
+bool is_written(const MemoryBlock &block, uint64_t address, uint64_t bytes) {
+  if (!block.written) return true;
+  bool all = true;
+  visit_map(block.written, address - block.address, bytes, [&](uint8_t &entry, uint8_t bits) {
+    all = all && (std::atomic_ref(entry).load(std::memory_order_relaxed) & bits) == bits;
+  });
+  return all;
+}
+
+void mark_written(const MemoryBlock &block, uint64_t address, uint64_t bytes) {
+  if (!block.written) return;
+  auto mark = [&](uint64_t offset, uint64_t count) {
+    visit_map(block.written, offset, count, [](uint8_t &entry, uint8_t bits) {
+      const std::atomic_ref<uint8_t> shared(entry);
+      if ((shared.load(std::memory_order_relaxed) & bits) != bits)
+        shared.fetch_or(bits, std::memory_order_relaxed);
+    });
+  };
+  const uint64_t start = address - block.address;
+  const uint64_t end = start + bytes;
+  const uint64_t first_whole = (start + 3) / 4;
+  const uint64_t whole_end = end / 4;
+  if (whole_end < first_whole + 16) return mark(start, bytes);
+  mark(start, first_whole * 4 - start);
+  std::memset(block.written + first_whole, 15, whole_end - first_whole);
+  mark(whole_end * 4, end - whole_end * 4);
+}
 
 //===--- BlockTable -------------------------------------------------------------------------------------===//
 
@@ -69,20 +120,28 @@ Memory::~Memory() {
 
 void Memory::unmap(const Region &region) {
   if (region.mapping) munmap(region.mapping, region.mapping_bytes);
+  if (region.block.written) munmap(region.block.written, map_bytes(region.block.bytes));
 }
 
-void *Memory::allocate(uint64_t bytes) {
+void *Memory::allocate(uint64_t bytes, Contents contents) {
   const std::lock_guard lock(mutex);
   if (bytes == 0 || bytes > capacity - used) return nullptr;
   const uint64_t mapping_bytes = round_up(bytes, alignment) + 2 * red_zone_bytes;
   // The red zones are mapped too: with checks off, a kernel's small overrun must not end the process.
-  void *mapping = mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (mapping == MAP_FAILED) return nullptr;
+  void *mapping = map_pages(mapping_bytes);
+  if (!mapping) return nullptr;
+  uint8_t *written = nullptr;
+  if (contents == Contents::undefined) {
+    written = static_cast<uint8_t *>(map_pages(map_bytes(bytes)));
+    if (!written) {
+      munmap(mapping, mapping_bytes);
+      return nullptr;
+    }
+  }
   void *start = static_cast<char *>(mapping) + red_zone_bytes;
   if (bytes <= fill_limit) std::memset(start, fresh_byte, bytes);
   const uint64_t address = reinterpret_cast<uint64_t>(start);
-  regions[address] = {{address, bytes, next_serial++, true, false, false}, mapping, mapping_bytes};
+  regions[address] = {{address, bytes, next_serial++, true, false, false, written}, mapping, mapping_bytes};
   used += bytes;
   current.reset();
   return start;
@@ -136,6 +195,32 @@ bool Memory::detach(const void *address) {
   regions.erase(found);
   current.reset();
   return true;
+}
+
+void Memory::mark_written(const void *address, uint64_t bytes) {
+  const uint64_t at = reinterpret_cast<uint64_t>(address);
+  const std::shared_ptr<const BlockTable> table = snapshot();
+  const MemoryBlock *block = table->find(at, bytes);
+  if (block && !block->freed) emulator::mark_written(*block, at, bytes);
+}
+
+void Memory::copy_written(const void *to, const void *from, uint64_t bytes) {
+  const uint64_t target = reinterpret_cast<uint64_t>(to);
+  const uint64_t source = reinterpret_cast<uint64_t>(from);
+  const std::shared_ptr<const BlockTable> table = snapshot();
+  const MemoryBlock *block = table->find(target, bytes);
+  const MemoryBlock *origin = table->find(source, bytes);
+  if (!block || block->freed || !block->written) return;
+  if (!origin || !origin->written) return emulator::mark_written(*block, target, bytes);
+  for (uint64_t i = 0; i < bytes; ++i) {
+    uint8_t &entry = block->written[(target + i - block->address) / 4];
+    const uint8_t bit = uint8_t(1u << (target + i - block->address) % 4);
+    const std::atomic_ref<uint8_t> shared(entry);
+    if (is_written(*origin, source + i, 1))
+      shared.fetch_or(bit, std::memory_order_relaxed);
+    else
+      shared.fetch_and(uint8_t(~bit), std::memory_order_relaxed);
+  }
 }
 
 std::optional<MemoryBlock> Memory::find(const void *address) const {

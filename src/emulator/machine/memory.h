@@ -29,11 +29,19 @@ struct MemoryBlock {
   bool freed;
   /// True for memory of the host that was attached, false for memory allocated here.
   bool attached;
+  /// One byte per dword, in it one bit per byte: set once the byte has been written. Null: all of it counts as
+  /// written.
+  uint8_t *written = nullptr;
 
   bool contains(uint64_t first, uint64_t count) const {
     return first >= address && count <= bytes && first - address <= bytes - count;
   }
 };
+
+/// Whether all of a range was written before; the range must lie in the block.
+bool is_written(const MemoryBlock &block, uint64_t address, uint64_t bytes);
+/// May run at the same time as others.
+void mark_written(const MemoryBlock &block, uint64_t address, uint64_t bytes);
 
 /// The blocks of one moment, sorted by address. Immutable: a launch keeps the one it started with.
 class BlockTable {
@@ -62,9 +70,12 @@ public:
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
 
+  /// Whether fresh memory may be read before it is written.
+  enum class Contents : uint8_t { defined, undefined };
+
   /// `bytes` of device memory, filled with a pattern that no program expects; null when the capacity or the
   /// host's memory is exhausted, or when `bytes` is 0.
-  void *allocate(uint64_t bytes);
+  void *allocate(uint64_t bytes, Contents contents = Contents::defined);
   /// False unless `address` is the start of a live block allocated here.
   bool release(const void *address);
 
@@ -72,6 +83,11 @@ public:
   /// False when it overlaps a live block.
   bool attach(const void *address, uint64_t bytes, bool writable);
   bool detach(const void *address);
+
+  /// The host has written [address, address + bytes), which may lie anywhere.
+  void mark_written(const void *address, uint64_t bytes);
+  /// The host has copied: what was never written at `from` is not at `to` either.
+  void copy_written(const void *to, const void *from, uint64_t bytes);
 
   /// The live block that holds `address`.
   std::optional<MemoryBlock> find(const void *address) const;

@@ -1,0 +1,65 @@
+//===- global_shadow.h - which workgroup touched which dword of memory ----------------------------------===//
+//
+// Two accesses of one dword by different workgroups, one of them a store, must be ordered (see
+// happens_before.h). The shadow of a launch remembers the last store and the last load of each dword. Atomics
+// may meet atomics; a load or store with sc1 counts as one.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <unordered_map>
+
+#include "emulator/check/happens_before.h"
+
+namespace sluice::emulator {
+
+struct GlobalAccess {
+  bool load = false;   // an atomic is both
+  bool store = false;
+  bool atomic = false; // or with sc1
+  uint32_t op = 0;
+};
+
+struct GlobalConflict {
+  AccessOrder order = AccessOrder::before; // none found
+  bool with_store = false;                 // the earlier access is one
+  uint32_t op = 0;                         // of the earlier access
+  uint32_t wave = 0;                       // in the launch
+};
+
+class GlobalShadow {
+public:
+  /// A wave's way to the pages it used last.
+  class Pages {
+    friend class GlobalShadow;
+    struct Entry {
+      uint64_t number = ~uint64_t(0);
+      struct Page *page = nullptr;
+    };
+    std::array<Entry, 16> entries{};
+  };
+
+  GlobalShadow();
+  ~GlobalShadow();
+
+  /// Enters an access of [address, address + bytes) made at `when` (a moment of the wave), and answers with
+  /// the first conflict.
+  GlobalConflict enter(Pages &pages, const WaveOrder &wave, uint32_t when, uint64_t address, uint32_t bytes,
+                       GlobalAccess access);
+
+private:
+  struct Page &page_of(Pages &pages, uint64_t number);
+
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<uint64_t, std::unique_ptr<struct Page>> pages;
+  };
+  std::array<Shard, 16> shards;
+};
+
+} // namespace sluice::emulator

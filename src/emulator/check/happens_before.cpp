@@ -1,0 +1,121 @@
+//===- happens_before.cpp - the order of accesses of different workgroups -------------------------------===//
+#include "emulator/check/happens_before.h"
+
+namespace sluice::emulator {
+
+void join(KnownWaves &to, const KnownWaves &from) {
+  for (const auto &[wave, moments] : from)
+    to[wave].join(moments);
+}
+
+//===--- ReleasedAtomics --------------------------------------------------------------------------------===//
+
+void ReleasedAtomics::release(uint64_t address, uint32_t wave, uint64_t version, const KnownWaves &known) {
+  Shard &shard = shard_of(address);
+  const std::lock_guard lock(shard.mutex);
+  Variable &variable = shard.variables[address];
+  uint64_t &last = variable.versions[wave];
+  if (last == version) return;
+  last = version;
+  join(variable.known, known);
+}
+
+bool ReleasedAtomics::acquire(uint64_t address, KnownWaves &known) {
+  Shard &shard = shard_of(address);
+  const std::lock_guard lock(shard.mutex);
+  const auto variable = shard.variables.find(address);
+  if (variable == shard.variables.end()) return false;
+  join(known, variable->second.known);
+  return true;
+}
+
+//===--- WaveOrder --------------------------------------------------------------------------------------===//
+
+void WaveOrder::start(uint32_t first_wave, uint32_t wave, uint32_t wave_count) {
+  first = first_wave;
+  own = wave;
+  waves = wave_count;
+  moment = write_back_issued = 0;
+  version = 1;
+  group.fill({});
+  others.clear();
+  arrived.clear();
+}
+
+void WaveOrder::set_done(uint32_t until) {
+  Moments &mine = group[own];
+  // A write-back carries what was stored before it, and is an access to be waited for like those.
+  const uint32_t back = std::max(mine.written_back, std::min(write_back_issued, until));
+  if (mine.done == until && mine.written_back == back) return;
+  mine = {until, back};
+  ++version;
+}
+
+void WaveOrder::write_back() {
+  write_back_issued = advance();
+  // Stores of the workgroup's other waves, as far as this wave knows them to be done.
+  for (uint32_t wave = 0; wave < waves; ++wave)
+    if (wave != own) group[wave].written_back = group[wave].done;
+  ++version;
+}
+
+void WaveOrder::release(ReleasedAtomics &atomics, uint64_t address) {
+  KnownWaves known = others;
+  for (uint32_t wave = 0; wave < waves; ++wave)
+    if (group[wave].done != 0) known[first + wave] = group[wave];
+  if (!known.empty()) atomics.release(address, number(), version, known);
+}
+
+void WaveOrder::acquire(ReleasedAtomics &atomics, uint64_t address) {
+  atomics.acquire(address, arrived);
+}
+
+void WaveOrder::invalidate() {
+  if (arrived.empty()) return;
+  join(others, arrived);
+  arrived.clear();
+  ++version;
+}
+
+void WaveOrder::meet(std::span<WaveOrder *const> met) {
+  std::array<Moments, most_waves> all{};
+  bool informed = false; // of other workgroups
+  for (const WaveOrder *wave : met) {
+    for (uint32_t i = 0; i < wave->waves; ++i)
+      all[i].join(wave->group[i]);
+    informed = informed || !wave->others.empty() || !wave->arrived.empty();
+  }
+  KnownWaves known;
+  KnownWaves fresh;
+  for (const WaveOrder *wave : met) {
+    if (!informed) break;
+    join(known, wave->others);
+    join(fresh, wave->arrived);
+  }
+  for (WaveOrder *wave : met) {
+    wave->group = all;
+    if (informed) {
+      wave->others = known;
+      wave->arrived = fresh;
+    }
+    ++wave->version;
+  }
+}
+
+AccessOrder WaveOrder::order_of(uint32_t wave, uint32_t when, bool write, bool written_through,
+                                bool past_caches) const {
+  auto moments_of = [&](const KnownWaves &known) {
+    const auto found = known.find(wave);
+    return found == known.end() ? Moments{} : found->second;
+  };
+  const Moments seen = moments_of(others);
+  Moments all = seen;
+  all.join(moments_of(arrived));
+  if (all.done < when) return AccessOrder::none;
+  if (write && !written_through && all.written_back < when) return AccessOrder::not_written_back;
+  if (write && !past_caches && (written_through ? seen.done : seen.written_back) < when)
+    return AccessOrder::not_invalidated;
+  return AccessOrder::before;
+}
+
+} // namespace sluice::emulator

@@ -1,0 +1,109 @@
+//===- happens_before.h - the order of accesses of different workgroups ---------------------------------===//
+//
+// Workgroups of one dispatch run in no order, except where one releases at an atomic and another acquires
+// there. On gfx942 that takes more than the atomic (AMDGPUUsage, "Memory Model gfx942"): the writer's stores
+// must be complete (s_waitcnt vmcnt) and written back from its L2 (buffer_wbl2 sc1) before the atomic, and
+// the reader must drop what its caches hold (buffer_inv sc1) after it. A store or load with sc1 goes past the
+// caches and needs neither.
+//
+// Each wave counts its vector memory instructions; a moment of a wave is such a count. What a wave knows of
+// another is up to which moment its accesses are done, and up to which its stores are written back.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <unordered_map>
+
+namespace sluice::emulator {
+
+/// Moments of a wave: its accesses up to `done`, its stores up to `written_back`.
+struct Moments {
+  uint32_t done = 0;
+  uint32_t written_back = 0;
+
+  void join(Moments other) {
+    done = std::max(done, other.done);
+    written_back = std::max(written_back, other.written_back);
+  }
+};
+
+/// By number of the wave in the launch.
+using KnownWaves = std::unordered_map<uint32_t, Moments>;
+void join(KnownWaves &to, const KnownWaves &from);
+
+/// The atomics of a launch: at each address, what those who released there had known.
+class ReleasedAtomics {
+public:
+  /// `version` changes when `known` does: releasing the same again costs nothing.
+  void release(uint64_t address, uint32_t wave, uint64_t version, const KnownWaves &known);
+  /// Adds what is known there; false if nobody has released at the address.
+  bool acquire(uint64_t address, KnownWaves &known);
+
+private:
+  struct Variable {
+    KnownWaves known;
+    std::unordered_map<uint32_t, uint64_t> versions; // by wave
+  };
+  struct Shard {
+    std::mutex mutex;
+    std::unordered_map<uint64_t, Variable> variables;
+  };
+  Shard &shard_of(uint64_t address) { return shards[address / 4 % shards.size()]; }
+
+  std::array<Shard, 64> shards;
+};
+
+/// How an earlier access of another workgroup stands to one that is made now.
+enum class AccessOrder : uint8_t {
+  before,           // comes before, and is seen
+  not_written_back, // comes before, but its store may still be in the writer's L2
+  not_invalidated,  // comes before, but older data may still be in the reader's caches
+  none,
+};
+
+/// What one wave knows of the others.
+class WaveOrder {
+public:
+  static constexpr uint32_t most_waves = 16;
+
+  /// `first` is the number in the launch of the workgroup's first wave, `wave` that in the workgroup
+  /// of `waves`.
+  void start(uint32_t first, uint32_t wave, uint32_t waves);
+
+  uint32_t number() const { return first + own; }
+  /// The moment of the last vector memory instruction, and the next one's.
+  uint32_t now() const { return moment; }
+  uint32_t advance() { return ++moment; }
+
+  /// Up to which moment the wave's accesses are done. To be set before any of the functions that follow.
+  void set_done(uint32_t until);
+  /// buffer_wbl2: a vector memory instruction as well.
+  void write_back();
+  void release(ReleasedAtomics &atomics, uint64_t address);
+  void acquire(ReleasedAtomics &atomics, uint64_t address);
+  void invalidate();
+  /// Waves of a workgroup have met at a barrier: what one knows all know. They share their caches.
+  static void meet(std::span<WaveOrder *const> waves);
+
+  bool same_workgroup(uint32_t wave) const { return wave - first < waves; }
+  /// `past_caches`: the access made now is a store, or a load with sc1.
+  AccessOrder order_of(uint32_t wave, uint32_t when, bool write, bool written_through, bool past_caches) const;
+
+private:
+  uint32_t first = 0;
+  uint32_t own = 0;
+  uint32_t waves = 0;
+  uint32_t moment = 0;
+  uint32_t write_back_issued = 0;
+  uint64_t version = 1;                     // of what a release would tell
+  std::array<Moments, most_waves> group{};  // of the own workgroup
+  KnownWaves others;                        // what was acquired and may be relied on
+  KnownWaves arrived;                       // acquired, but the caches were not invalidated since
+};
+
+} // namespace sluice::emulator
