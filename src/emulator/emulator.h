@@ -32,7 +32,10 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   checks               "all", "none", or a comma-separated list of the checks that shall be on
  *   <name of a check>    "on" or "off"
  *   completion           "late", "early" or "random": when loads arrive
- *   seed                 number, of random completion
+ *   wave_schedule        "greedy": a wave runs until it has to wait; "round_robin": one instruction each;
+ *                        "random": a few of one that is drawn
+ *   workgroup_schedule   "ascending", "descending", "by_xcd" or "random": in which order workgroups start
+ *   seed                 number, of all that is random
  *   threads              number of host threads a launch uses; 0: all
  *   instruction_budget   number, per wave; 0: the default
  *   max_reports          number kept per launch

@@ -27,7 +27,10 @@ struct AsyncOperation {
   uint8_t lds_parts; // accesses per lane of an LDS instruction
   uint8_t lds_bytes; // of one of them
   uint16_t first;    // operand number of the first register written
+  bool acquires;     // an atomic or a load with sc1: its value may order this workgroup after another
   uint32_t op;
+  uint32_t moment;                                     // of vector memory: its number in the wave
+  uint64_t undefined;                                  // lanes of a copy whose data was never written
   uint64_t exec;                                       // lanes that take part
   uint64_t in_bounds;                                  // lanes of a copy that write LDS
   uint32_t lds_low, lds_high;                          // all its LDS accesses lie in [low, high)

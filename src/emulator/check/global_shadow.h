@@ -19,7 +19,7 @@
 namespace sluice::emulator {
 
 struct GlobalAccess {
-  bool load = false;   // an atomic is both
+  bool load = false; // an atomic is both
   bool store = false;
   bool atomic = false; // or with sc1
   uint32_t op = 0;

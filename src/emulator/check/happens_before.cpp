@@ -52,7 +52,7 @@ void WaveOrder::set_done(uint32_t until) {
 }
 
 void WaveOrder::write_back() {
-  write_back_issued = advance();
+  write_back_issued = moment + 1;
   // Stores of the workgroup's other waves, as far as this wave knows them to be done.
   for (uint32_t wave = 0; wave < waves; ++wave)
     if (wave != own) group[wave].written_back = group[wave].done;

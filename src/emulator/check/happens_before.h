@@ -82,7 +82,7 @@ public:
 
   /// Up to which moment the wave's accesses are done. To be set before any of the functions that follow.
   void set_done(uint32_t until);
-  /// buffer_wbl2: a vector memory instruction as well.
+  /// buffer_wbl2, a vector memory instruction as well: the next one.
   void write_back();
   void release(ReleasedAtomics &atomics, uint64_t address);
   void acquire(ReleasedAtomics &atomics, uint64_t address);
@@ -92,7 +92,8 @@ public:
 
   bool same_workgroup(uint32_t wave) const { return wave - first < waves; }
   /// `past_caches`: the access made now is a store, or a load with sc1.
-  AccessOrder order_of(uint32_t wave, uint32_t when, bool write, bool written_through, bool past_caches) const;
+  AccessOrder order_of(uint32_t wave, uint32_t when, bool write, bool written_through,
+                       bool past_caches) const;
 
 private:
   uint32_t first = 0;
@@ -100,10 +101,10 @@ private:
   uint32_t waves = 0;
   uint32_t moment = 0;
   uint32_t write_back_issued = 0;
-  uint64_t version = 1;                     // of what a release would tell
-  std::array<Moments, most_waves> group{};  // of the own workgroup
-  KnownWaves others;                        // what was acquired and may be relied on
-  KnownWaves arrived;                       // acquired, but the caches were not invalidated since
+  uint64_t version = 1;                    // of what a release would tell
+  std::array<Moments, most_waves> group{}; // of the own workgroup
+  KnownWaves others;                       // what was acquired and may be relied on
+  KnownWaves arrived;                      // acquired, but the caches were not invalidated since
 };
 
 } // namespace sluice::emulator

@@ -61,7 +61,10 @@ LdsConflict LdsShadow::check_read(const Cell &cell, uint32_t wave, LdsOther &oth
     other = {cell.write_op, cell.writer};
     return LdsConflict::after_write;
   }
-  return (cell.state & initialised) == initialised ? LdsConflict::none : LdsConflict::uninitialised;
+  if ((cell.state & initialised) == initialised) return LdsConflict::none;
+  // Somebody has put there what itself was never written.
+  if (cell.write_epoch != 0) other = {cell.write_op, cell.writer};
+  return LdsConflict::uninitialised;
 }
 
 LdsConflict LdsShadow::check_write(const Cell &cell, uint32_t wave, bool is_atomic, LdsOther &other) const {
@@ -134,12 +137,12 @@ LdsConflict LdsShadow::begin_copy(uint32_t address, uint32_t bytes, uint32_t wav
   return store(address, bytes, wave, op, copying, other);
 }
 
-void LdsShadow::end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op) {
+void LdsShadow::end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined) {
   visit(address, bytes, [&](Cell &cell) {
     cell.write_epoch = epoch;
     cell.writer = uint8_t(wave);
     cell.write_op = op;
-    cell.state = uint8_t((cell.state & split) | initialised);
+    cell.state = uint8_t((cell.state & split) | (defined ? initialised : 0));
   });
 }
 

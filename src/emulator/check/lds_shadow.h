@@ -20,8 +20,9 @@ namespace sluice::emulator {
 enum class LdsConflict : uint8_t { none, uninitialised, after_write, after_read, after_copy };
 
 struct LdsOther {
-  uint32_t op;
-  uint32_t wave;
+  static constexpr uint32_t nobody = ~0u;
+  uint32_t op = nobody;
+  uint32_t wave = 0;
 };
 
 class LdsShadow {
@@ -38,7 +39,8 @@ public:
   /// Like a write, but atomics of different waves may meet.
   LdsConflict atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
   LdsConflict begin_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
-  void end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
+  /// `defined`: the data had been written where it came from.
+  void end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined);
 
   // Accesses of an earlier epoch that were not waited for: they belong to this epoch as well.
   void carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);

@@ -16,7 +16,7 @@ bool overlaps(uint32_t a, uint32_t a_bytes, uint32_t b, uint32_t b_bytes) {
 
 uint64_t WaveChecks::check_global(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec,
                                   uint32_t bytes, bool write) {
-  if (!checks.global_bounds || exec == 0) return exec;
+  if ((!checks.global_bounds && !checks.uninitialised && !launch.shadow) || exec == 0) return exec;
   const uint64_t first = addresses[low_lane(exec)];
   uint64_t low = first;
   uint64_t high = first;
@@ -26,13 +26,30 @@ uint64_t WaveChecks::check_global(Wave &w, const Op &op, const uint64_t *address
     high = std::max(high, address);
   }
   const MemoryBlock *&hint = last_block[op.index];
+  const OpInfo &info = launch.ops->infos[op.index];
+  const bool atomic = info.atomic != AtomicKind::none;
+  const GlobalAccess access{!write || info.atomic == AtomicKind::combine, write, atomic || op.memory.sc1,
+                            op.index};
+  auto enter = [&](const MemoryBlock *block, uint64_t lanes) {
+    const bool tracks_contents = checks.uninitialised && block->written;
+    if (!tracks_contents && (!launch.shadow || !block->writable)) return;
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const uint32_t lane = low_lane(lanes);
+      if (tracks_contents) enter_contents(w, op, *block, lane, addresses[lane], bytes, access);
+      if (launch.shadow && block->writable) enter_shadow(w, op, lane, addresses[lane], bytes, access);
+    }
+  };
+  if (launch.shadow && access.atomic) settle_order();
   auto usable = [&](const MemoryBlock *block) {
     return block && !block->freed && (block->writable || !write);
   };
   if (high - low < (uint64_t(1) << 40)) {
     if (!hint || !hint->contains(low, high - low + bytes))
       hint = launch.memory->find(low, high - low + bytes);
-    if (usable(hint)) return exec;
+    if (usable(hint)) {
+      enter(hint, exec);
+      return exec;
+    }
   }
   uint64_t allowed = 0;
   for (uint64_t lanes = exec; lanes != 0; lanes &= lanes - 1) {
@@ -40,6 +57,11 @@ uint64_t WaveChecks::check_global(Wave &w, const Op &op, const uint64_t *address
     const uint64_t address = addresses[lane];
     const MemoryBlock *block = launch.memory->find(address, bytes);
     if (usable(block)) {
+      allowed |= uint64_t(1) << lane;
+      enter(block, uint64_t(1) << lane);
+      continue;
+    }
+    if (!checks.global_bounds) {
       allowed |= uint64_t(1) << lane;
       continue;
     }
@@ -62,11 +84,106 @@ uint64_t WaveChecks::check_global(Wave &w, const Op &op, const uint64_t *address
   return allowed;
 }
 
+//===--- Contents ---------------------------------------------------------------------------------------===//
+
+void WaveChecks::enter_contents(Wave &w, const Op &op, const MemoryBlock &block, uint32_t lane,
+                                uint64_t address, uint32_t bytes, const GlobalAccess &access) {
+  if (access.load && !is_written(block, address, bytes)) {
+    if (access.store) {
+      report(w, op, ReportKind::memory_uninitialised, int32_t(lane), address, std::nullopt, [&] {
+        return "combines with " + std::to_string(bytes) + " bytes at " + hex(address) +
+               ", which were never written";
+      });
+    } else {
+      if (!loaded.any) loaded.rows.fill(0);
+      loaded.any = true;
+      for (uint32_t at = 0; at < bytes; at += 4)
+        if (!is_written(block, address + at, std::min(4u, bytes - at)))
+          loaded.rows[at / 4] |= uint64_t(1) << lane;
+    }
+  }
+  if (access.store) mark_written(block, address, bytes);
+}
+
+//===--- Other workgroups -------------------------------------------------------------------------------===//
+
+void WaveChecks::settle_order() {
+  order.set_done(vector_queue.size() == 0 ? order.now() : vector_queue[0].moment - 1);
+}
+
+void WaveChecks::enter_shadow(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes,
+                              const GlobalAccess &access) {
+  const GlobalConflict conflict = launch.shadow->enter(pages, order, order.now() + 1, address, bytes, access);
+  if (conflict.order != AccessOrder::before) report_conflict(w, op, lane, address, access, conflict);
+  if (!access.atomic) return;
+  if (access.store) order.release(*launch.atomics, address);
+  if (access.load && (!access.store || op.memory.return_old))
+    acquiring.addresses[acquiring.count++] = address;
+}
+
+void WaveChecks::report_conflict(Wave &w, const Op &op, uint32_t lane, uint64_t address,
+                                 const GlobalAccess &access, const GlobalConflict &conflict) {
+  const bool race = conflict.order == AccessOrder::none;
+  if (race ? !checks.global_races : !checks.stale_caches) return;
+  const uint32_t waves = w.workgroup->waves;
+  report(w, op, race ? ReportKind::global_race : ReportKind::stale_cache, int32_t(lane), address,
+         LdsOther{conflict.op, conflict.wave % waves}, [&] {
+           const std::string text = std::string(access.store ? "writes " : "reads ") + hex(address) +
+                                    ", which wave " + std::to_string(conflict.wave % waves) +
+                                    " of workgroup number " + std::to_string(conflict.wave / waves) +
+                                    (conflict.with_store ? " writes" : " reads");
+           switch (conflict.order) {
+           case AccessOrder::not_written_back:
+             return text +
+                    ": the store may still be in that workgroup's cache, no buffer_wbl2 sc1 before the "
+                    "atomic that orders the two";
+           case AccessOrder::not_invalidated:
+             return text + ": the caches here may hold what was there before, no buffer_inv sc1 after the "
+                           "atomic that orders the two";
+           default:
+             return text + ": nothing orders the two";
+           }
+         });
+}
+
+void WaveChecks::write_back(Wave &w, const Op &op) {
+  if (launch.shadow && op.memory.sc1) {
+    settle_order();
+    order.write_back();
+  }
+  issue(w, new_operation(w, op, AsyncKind::store));
+}
+
+void WaveChecks::invalidate(const Op &op) {
+  if (!launch.shadow || !op.memory.sc1) return;
+  for (size_t i = 0; i < vector_queue.size(); ++i)
+    if (vector_queue[i].acquires) return; // what it reads may be older than this
+  order.invalidate();
+}
+
+void WaveChecks::meet(std::span<WaveChecks *const> waves) {
+  if (waves.empty() || !waves[0]->launch.shadow) return;
+  std::vector<WaveOrder *> orders;
+  for (WaveChecks *wave : waves) {
+    wave->settle_order();
+    orders.push_back(&wave->order);
+  }
+  WaveOrder::meet(orders);
+}
+
+//===--- Scalar memory ----------------------------------------------------------------------------------===//
+
 bool WaveChecks::check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes) {
-  if (!checks.global_bounds) return true;
+  if (!checks.global_bounds && !checks.uninitialised && !launch.shadow) return true;
   const MemoryBlock *&hint = last_block[op.index];
   if (!hint || !hint->contains(address, bytes)) hint = launch.memory->find(address, bytes);
-  if (hint && !hint->freed) return true;
+  if (hint && !hint->freed) {
+    const GlobalAccess access{true, false, false, op.index};
+    if (checks.uninitialised && hint->written) enter_contents(w, op, *hint, 0, address, bytes, access);
+    if (launch.shadow && hint->writable) enter_shadow(w, op, 0, address, bytes, access);
+    return true;
+  }
+  if (!checks.global_bounds) return true;
   report(w, op, hint ? ReportKind::global_freed : ReportKind::global_out_of_bounds, -1, address, std::nullopt,
          [&] {
            return "loads " + std::to_string(bytes) + " bytes at " + hex(address) +
@@ -103,9 +220,13 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
   if (conflict == LdsConflict::none) return;
   if (conflict == LdsConflict::uninitialised) {
     if (!checks.uninitialised) return;
-    report(w, op, ReportKind::lds_uninitialised, int32_t(lane), address, std::nullopt, [&] {
-      return std::string(verb) + " LDS byte " + std::to_string(address) + ", which was never written";
-    });
+    const bool copied = other.op != LdsOther::nobody;
+    report(w, op, ReportKind::lds_uninitialised, int32_t(lane), address,
+           copied ? std::optional(other) : std::nullopt, [&] {
+             return std::string(verb) + " LDS byte " + std::to_string(address) +
+                    (copied ? ", which was copied from memory that was never written"
+                            : ", which was never written");
+           });
     return;
   }
   if (!checks.lds_races) return;
@@ -128,10 +249,10 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
 void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
                            uint32_t bytes) {
   if (!checks.lds_races && !checks.uninitialised) return;
-  LdsOther other{};
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = low_lane(lanes);
     const uint32_t address = addresses[lane];
+    LdsOther other;
     const LdsConflict conflict = access == LdsAccess::read ? lds.read(address, bytes, wave, op.index, other)
                                  : access == LdsAccess::write
                                      ? lds.write(address, bytes, wave, op.index, other)

@@ -9,6 +9,9 @@
 
 namespace sluice::emulator {
 
+/// What an instruction that combines does with what memory holds.
+enum class AtomicKind : uint8_t { none, exchange, combine };
+
 enum class OpKind : uint8_t {
   scalar,
   branch,
@@ -36,6 +39,7 @@ struct OpInfo {
   uint8_t wait_states = 1; // s_nop: more
   bool writes_exec = false;
   bool branch = false; // Op::value is a target
+  AtomicKind atomic = AtomicKind::none;
   // First and one past the last range in OpInfos::ranges.
   uint32_t reads_begin = 0, reads_end = 0;
   uint32_t writes_begin = 0, writes_end = 0;

@@ -89,9 +89,21 @@ void WaveChecks::report_hazard(Wave &w, const Op &op, const HazardFound &found) 
 }
 
 void WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role) {
-  report(w, op, ReportKind::register_uninitialised, lane, operand, std::nullopt, [&] {
-    return std::string(role) + " " + register_name(operand) + " holds a value that was never written";
+  const Origin origin = origin_of(operand);
+  std::optional<LdsOther> other;
+  if (origin.op != Origin::nowhere) other = LdsOther{origin.op, w.id};
+  report(w, op, ReportKind::register_uninitialised, lane, operand, other, [&] {
+    const std::string holds = std::string(role) + " " + register_name(operand) + " holds a value that ";
+    if (!other) return holds + "was never written";
+    if (origin.root == no_operand) return holds + "was loaded from memory that was never written";
+    return holds + "comes from " + register_name(origin.root) + ", which was never written";
   });
+}
+
+/// Of an undefined source: what made it so, or else this first use of it.
+WaveChecks::Origin WaveChecks::inherited(const Op &op, uint16_t source) {
+  const Origin origin = origin_of(source);
+  return origin.op != Origin::nowhere ? origin : Origin{op.index, source};
 }
 
 void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
@@ -135,6 +147,20 @@ void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
   }
 }
 
+/// The destination of a load takes over what memory never was given.
+void WaveChecks::take_undefined(const Op &op, const OpInfo &info) {
+  if (op.dst == no_operand || info.kind == OpKind::lds_copy) return;
+  for (uint32_t r = 0; r < op.memory.dwords; ++r) {
+    if (loaded.rows[r] == 0) continue;
+    const uint16_t operand = uint16_t(op.dst + r);
+    origin_of(operand) = {op.index, no_operand};
+    if (operand < first_sgpr)
+      defined[operand] &= ~loaded.rows[r];
+    else
+      defined_sgpr[operand - first_sgpr] = 0;
+  }
+}
+
 uint64_t WaveChecks::defined_lanes(uint16_t operand) const {
   if (operand < first_sgpr) return defined[operand];
   if (operand >= first_constant) return all_lanes;
@@ -149,6 +175,11 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
         const RegisterRange range = launch.ops->ranges[i];
         known = range.first >= first_sgpr && defined_sgpr[range.first - first_sgpr] != 0;
       }
+      if (!known)
+        for (uint32_t i = info.writes_begin; i < info.writes_end; ++i)
+          for (uint16_t r = 0; r < launch.ops->ranges[i].count; ++r)
+            origin_of(uint16_t(launch.ops->ranges[i].first + r)) =
+                inherited(op, launch.ops->ranges[info.reads_begin].first);
     } else {
       known = true;
     }
@@ -162,6 +193,7 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
           defined_sgpr[operand - first_sgpr] = known;
       }
     }
+    if (loaded.any) take_undefined(op, info);
     return;
   }
 
@@ -185,6 +217,16 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
     low = 0;
     for (uint32_t k = 0; k < v.sources; ++k)
       low |= defined_lanes(op.src[k]);
+  }
+  if ((low & exec) != exec) {
+    for (uint32_t k = 0; k < v.sources; ++k) {
+      if ((exec & ~defined_lanes(op.src[k])) == 0) continue;
+      const Origin origin = inherited(op, op.src[k]);
+      if (op.dst != no_operand) origin_of(op.dst) = origin;
+      if (op.dst < first_sgpr && is_two_rows(v.result_type)) origin_of(uint16_t(op.dst + 1)) = origin;
+      if (op.mask != no_operand) origin_of(op.mask) = origin_of(uint16_t(op.mask + 1)) = origin;
+      break;
+    }
   }
   if (op.dst != no_operand) {
     if (op.dst >= first_sgpr) {

@@ -36,7 +36,12 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   bank_conflicts = 0;
   if (checks.hazards) hazards.start();
   last_block.assign(launch.ops->infos.size(), nullptr);
+  loaded.any = false;
+  acquiring.count = 0;
+  if (launch.shadow) order.start(w.workgroup->number * w.workgroup->waves, w.id, w.workgroup->waves);
   if (!checks.uninitialised) return;
+  origins.fill({});
+  scalar_origins.fill({});
   defined.fill(0);
   defined[0] = all_lanes;
   defined_sgpr.fill(0);
@@ -92,7 +97,10 @@ AsyncOperation &WaveChecks::new_operation(Wave &w, const Op &op, AsyncKind kind)
   operation.lds_parts = 0;
   operation.lds_bytes = 0;
   operation.first = 0;
+  operation.acquires = false;
   operation.op = op.index;
+  operation.moment = vector ? order.advance() : 0;
+  operation.undefined = loaded.any ? loaded.rows[0] : 0;
   operation.exec = w.exec();
   operation.in_bounds = 0;
   operation.lds_low = ~0u;
@@ -107,6 +115,11 @@ void WaveChecks::mark_pending(const AsyncOperation &operation, int32_t change) {
 }
 
 void WaveChecks::issue(Wave &w, AsyncOperation &operation) {
+  // The value has been read by now: what it releases, it has released before.
+  for (; acquiring.count != 0; --acquiring.count) {
+    operation.acquires = true;
+    order.acquire(*launch.atomics, acquiring.addresses[acquiring.count - 1]);
+  }
   bool now = launch.options->completion == CompletionOrder::early;
   if (launch.options->completion == CompletionOrder::random) {
     random = random * 6364136223846793005 + 1442695040888963407;
@@ -152,7 +165,8 @@ void WaveChecks::complete(Wave &w, AsyncQueue &queue, size_t position) {
   if (!operation.delivered) deliver(w, operation);
   if (operation.kind == AsyncKind::lds_copy)
     for (uint64_t lanes = operation.in_bounds; lanes != 0; lanes &= lanes - 1)
-      lds.end_copy(operation.lds_address[0][low_lane(lanes)], 4, wave, operation.op);
+      lds.end_copy(operation.lds_address[0][low_lane(lanes)], 4, wave, operation.op,
+                   (operation.undefined >> low_lane(lanes) & 1) == 0);
   mark_pending(operation, -1);
   queue.pop(position);
 }

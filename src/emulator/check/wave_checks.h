@@ -11,10 +11,12 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "emulator/check/async_queue.h"
+#include "emulator/check/global_shadow.h"
 #include "emulator/check/hazards.h"
 #include "emulator/check/lds_shadow.h"
 #include "emulator/check/op_info.h"
@@ -36,6 +38,8 @@ struct LaunchChecks {
   uint32_t vgpr_limit; // of v and a registers together
   uint32_t accum_offset;
   uint32_t sgpr_limit;
+  GlobalShadow *shadow;     // null: accesses of different workgroups are not compared
+  ReleasedAtomics *atomics; // beside it
 };
 
 class WaveChecks {
@@ -60,6 +64,7 @@ public:
   }
   void after(Wave &w, const Op &op, uint64_t exec_before) {
     if (checks.uninitialised) track_defined(w, op, launch.ops->infos[op.index], exec_before);
+    loaded.any = false;
   }
 
   /// s_waitcnt: completes operations until no more than the counts are in flight.
@@ -79,6 +84,9 @@ public:
   uint64_t check_global(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
                         bool write);
   bool check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes);
+  /// buffer_wbl2 and buffer_inv of a scope that reaches other compute units.
+  void write_back(Wave &w, const Op &op);
+  void invalidate(const Op &op);
   /// Reports an access of LDS that begins or ends beyond the workgroup's allocation.
   void report_lds_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);
   void report_scratch_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);
@@ -88,6 +96,9 @@ public:
                  uint32_t bytes);
   void begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes);
   void report_misaligned(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t alignment);
+
+  /// The waves of a workgroup have met at a barrier.
+  static void meet(std::span<WaveChecks *const> waves);
 
   uint64_t bank_conflicts = 0;
   bool counts_bank_conflicts() const { return launch.options->count_bank_conflicts; }
@@ -101,6 +112,25 @@ private:
   void track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
   uint64_t defined_lanes(uint16_t operand) const;
   void report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role);
+  /// Where an undefined value of a register comes from, for a result that takes it over.
+  struct Origin {
+    static constexpr uint32_t nowhere = ~0u;
+    uint32_t op = nowhere;      // that loaded it, or first read the register
+    uint16_t root = no_operand; // the register that was never written; none: it was loaded
+  };
+  Origin &origin_of(uint16_t operand) {
+    return operand < first_sgpr ? origins[operand] : scalar_origins[operand - first_sgpr];
+  }
+  Origin inherited(const Op &op, uint16_t source);
+  void take_undefined(const Op &op, const OpInfo &info);
+  void enter_contents(Wave &w, const Op &op, const MemoryBlock &block, uint32_t lane, uint64_t address,
+                      uint32_t bytes, const GlobalAccess &access);
+  /// Brings `order` up to date with what the wave has waited for.
+  void settle_order();
+  void enter_shadow(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes,
+                    const GlobalAccess &access);
+  void report_conflict(Wave &w, const Op &op, uint32_t lane, uint64_t address, const GlobalAccess &access,
+                       const GlobalConflict &conflict);
   void report(Wave &w, const Op &op, ReportKind kind, int32_t lane, uint64_t address,
               std::optional<LdsOther> other, const std::function<std::string()> &message);
   void report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
@@ -124,6 +154,21 @@ private:
   std::array<uint8_t, 256> defined_sgpr{};
   std::vector<const MemoryBlock *> last_block; // by instruction
   HazardTracker hazards;
+  std::array<Origin, vector_registers> origins{};
+  std::array<Origin, 256> scalar_origins{};
+  /// What the instruction that runs has read from memory that was never written: by row, lanes; of a scalar
+  /// load, by register, any lane.
+  struct {
+    bool any = false;
+    std::array<uint64_t, 16> rows{};
+  } loaded;
+  /// Where it may acquire, once it has read.
+  struct {
+    uint32_t count = 0;
+    std::array<uint64_t, wave_lanes> addresses;
+  } acquiring;
+  WaveOrder order;
+  GlobalShadow::Pages pages;
   uint32_t flat_in_flight = 0; // counted by lgkmcnt as well
   uint32_t wave = 0;
   uint64_t random = 1;

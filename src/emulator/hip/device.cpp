@@ -63,6 +63,19 @@ bool configure_option(Options &options, std::string_view key, std::string_view v
     if (value == "random") return options.completion = CompletionOrder::random, true;
     return false;
   }
+  if (key == "wave_schedule") {
+    if (value == "greedy") return options.wave_schedule = WaveSchedule::greedy, true;
+    if (value == "round_robin") return options.wave_schedule = WaveSchedule::round_robin, true;
+    if (value == "random") return options.wave_schedule = WaveSchedule::random, true;
+    return false;
+  }
+  if (key == "workgroup_schedule") {
+    if (value == "ascending") return options.workgroup_schedule = WorkgroupSchedule::ascending, true;
+    if (value == "descending") return options.workgroup_schedule = WorkgroupSchedule::descending, true;
+    if (value == "by_xcd") return options.workgroup_schedule = WorkgroupSchedule::by_xcd, true;
+    if (value == "random") return options.workgroup_schedule = WorkgroupSchedule::random, true;
+    return false;
+  }
   if (key == "count_bank_conflicts") {
     const std::optional<bool> on = parse_switch(value);
     if (on) options.count_bank_conflicts = *on;

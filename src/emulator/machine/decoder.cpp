@@ -399,6 +399,9 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
                                                                        : scalar_memory_row(name);
       if (row) {
         decode_memory(*row, f, result);
+        if (row->kind == MemoryKind::atomic)
+          result.info.atomic =
+              name.find("_swap") != std::string::npos ? AtomicKind::exchange : AtomicKind::combine;
         return result;
       }
       break;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <exception>
+#include <numeric>
 #include <stdexcept>
 #include <thread>
 
@@ -26,6 +27,7 @@ constexpr uint32_t turns_of_patience = 256;
 constexpr size_t most_resident = 1024;
 constexpr uint32_t dynamic_stack_bytes = 16 << 10;
 constexpr uint32_t preload_prologue_bytes = 256;
+constexpr uint64_t xcd_count = 8; // workgroups go to the dies in turn
 
 struct Field {
   uint32_t offset;
@@ -164,9 +166,36 @@ private:
       mine += workgroup->counters;
   }
 
+  /// The workgroup that starts at a position of the schedule.
+  uint64_t number_at(uint64_t position) const {
+    switch (launch.options->workgroup_schedule) {
+    case WorkgroupSchedule::ascending:
+      return position;
+    case WorkgroupSchedule::descending:
+      return total - 1 - position;
+    case WorkgroupSchedule::by_xcd: {
+      // The first total % 8 dies have one workgroup more than the others.
+      const uint64_t larger = total % xcd_count;
+      const uint64_t each = total / xcd_count;
+      const uint64_t in_larger = larger * (each + 1);
+      if (position < in_larger) return position / (each + 1) + position % (each + 1) * xcd_count;
+      return larger + (position - in_larger) / each + (position - in_larger) % each * xcd_count;
+    }
+    case WorkgroupSchedule::random: {
+      // A step that has no divisor in common with the total visits each number once.
+      uint64_t step = (launch.options->seed * 0x9e3779b97f4a7c15 >> 16) % total | 1;
+      while (std::gcd(step, total) != 1)
+        ++step;
+      return (position % total * (step % total) + launch.options->seed) % total;
+    }
+    }
+    return position;
+  }
+
   bool start_next(std::vector<Resident> &active, std::vector<std::unique_ptr<Workgroup>> &idle) {
-    const uint64_t number = next.fetch_add(1);
-    if (number >= total) return false;
+    const uint64_t position = next.fetch_add(1);
+    if (position >= total) return false;
+    const uint64_t number = number_at(position);
     if (idle.empty()) idle.push_back(std::make_unique<Workgroup>(launch));
     active.push_back({std::move(idle.back())});
     idle.pop_back();
@@ -274,8 +303,19 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
 
   ReportSink sink(options.max_reports, options.stop_at_report);
   const package::KernelDescriptor &d = kernel->descriptor;
-  state.checks = {
-      &options, &sink, &p.infos, &table, d.vgprs(), d.accum_offset(), program.kernel(kernel_name)->sgprs};
+  const bool compares = options.checks.global_races || options.checks.stale_caches;
+  const bool several = uint64_t(grid[0]) * grid[1] * grid[2] > 1;
+  GlobalShadow shadow;
+  ReleasedAtomics atomics;
+  state.checks = {&options,
+                  &sink,
+                  &p.infos,
+                  &table,
+                  d.vgprs(),
+                  d.accum_offset(),
+                  program.kernel(kernel_name)->sgprs,
+                  compares && several ? &shadow : nullptr,
+                  compares && several ? &atomics : nullptr};
 
   LaunchResult result;
   const uint32_t threads =

@@ -28,6 +28,20 @@ namespace sluice::emulator {
 /// last moment before a wait forces it, `early` is at once, `random` decides per instruction.
 enum class CompletionOrder : uint8_t { late, early, random };
 
+/// Which wave of a workgroup runs next. All are legal for the hardware: a program must not depend on it.
+enum class WaveSchedule : uint8_t {
+  greedy,      // each runs until it has to wait
+  round_robin, // one instruction each, in turn
+  random,      // a few instructions of one drawn with the seed
+};
+/// In which order workgroups start.
+enum class WorkgroupSchedule : uint8_t {
+  ascending,
+  descending,
+  by_xcd, // all of one XCD (number modulo 8), then all of the next
+  random, // drawn with the seed
+};
+
 /// A check that is off costs nothing when all are off.
 struct Checks {
   bool pending = true;       // registers touched before the wait for the load that writes them
@@ -37,10 +51,14 @@ struct Checks {
   bool uninitialised = true; // LDS bytes and registers read before written
   bool registers = true;     // registers beyond what the descriptor declares
   bool exec_at_mfma = true;  // MFMA ignores EXEC: a partial EXEC there is a mistake
+  bool global_races = true;  // conflicting accesses of memory by workgroups that no atomic orders
+  bool stale_caches = true;  // ... that one orders, but a cache may stand between
   bool hazards = true;       // wait states between dependent instructions that the hardware does not enforce
 
   static constexpr Checks all() { return {}; }
-  static constexpr Checks none() { return {false, false, false, false, false, false, false, false}; }
+  static constexpr Checks none() {
+    return {false, false, false, false, false, false, false, false, false, false};
+  }
   friend bool operator==(const Checks &, const Checks &) = default;
 };
 
@@ -51,7 +69,9 @@ bool *check_by_name(Checks &checks, std::string_view name);
 struct Options {
   Checks checks;
   CompletionOrder completion = CompletionOrder::late;
-  uint64_t seed = 1;                // of `random` completion
+  WaveSchedule wave_schedule = WaveSchedule::greedy;
+  WorkgroupSchedule workgroup_schedule = WorkgroupSchedule::ascending;
+  uint64_t seed = 1;                // of all that is `random`
   uint32_t threads = 0;             // 0: as many as the host has processors
   uint64_t instruction_budget = 0;  // per wave; 0: the default of 2^30, which no sensible kernel reaches
   uint32_t max_reports = 32;        // distinct reports kept per launch; more are only counted
@@ -75,6 +95,9 @@ enum class ReportKind : uint8_t {
   global_out_of_bounds,   // address in no block
   global_freed,           // address in a freed block
   scratch_out_of_bounds,  // beyond the lane's scratch
+  global_race,            // two workgroups access memory in no order, one writes
+  stale_cache,            // in order, but a cache was not written back or not invalidated
+  memory_uninitialised,   // an atomic on memory that was never written
   global_read_only,       // store to kernel arguments, constants or code
   misaligned,             // address not aligned as the instruction needs
   register_out_of_range,  // register beyond the descriptor's

@@ -29,8 +29,8 @@ struct MemoryBlock {
   bool freed;
   /// True for memory of the host that was attached, false for memory allocated here.
   bool attached;
-  /// One byte per dword, in it one bit per byte: set once the byte has been written. Null: all of it counts as
-  /// written.
+  /// One byte per dword, in it one bit per byte: set once the byte has been written. Null: all of it counts
+  /// as written.
   uint8_t *written = nullptr;
 
   bool contains(uint64_t first, uint64_t count) const {

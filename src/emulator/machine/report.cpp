@@ -20,6 +20,8 @@ constexpr CheckName checks_table[] = {
     {"uninitialised", &Checks::uninitialised},
     {"registers", &Checks::registers},
     {"exec_at_mfma", &Checks::exec_at_mfma},
+    {"global_races", &Checks::global_races},
+    {"stale_caches", &Checks::stale_caches},
     {"hazards", &Checks::hazards},
 };
 
@@ -83,6 +85,12 @@ std::string_view report_kind_name(ReportKind kind) {
     return "lds_uninitialised";
   case ReportKind::lds_copy_at_end:
     return "lds_copy_at_end";
+  case ReportKind::global_race:
+    return "global_race";
+  case ReportKind::stale_cache:
+    return "stale_cache";
+  case ReportKind::memory_uninitialised:
+    return "memory_uninitialised";
   case ReportKind::global_out_of_bounds:
     return "global_out_of_bounds";
   case ReportKind::global_freed:

@@ -54,6 +54,7 @@ void Workgroup::start(std::array<uint32_t, 3> id, uint32_t number) {
     std::memset(lds.get(), fresh_lds_byte, launch.lds_bytes);
     shadow.reset(launch.lds_bytes);
   }
+  random = launch.options->seed * 0x9e3779b97f4a7c15 + number;
   for (uint32_t i = 0; i < launch.waves; ++i)
     start_wave(i);
   ++counters.workgroups;
@@ -180,6 +181,10 @@ bool Workgroup::release_barrier() {
   }
   if (!any) return false;
   if (launch.strict) shadow.next_epoch();
+  std::vector<WaveChecks *> met;
+  for (const auto &slot : slots)
+    if (slot->checks && slot->state == WaveState::at_barrier) met.push_back(slot->checks.get());
+  WaveChecks::meet(met);
   for (const auto &slot : slots) {
     if (slot->state != WaveState::at_barrier) continue;
     if (slot->wave.checks) slot->wave.checks->carry_into_epoch(slot->wave);
@@ -188,45 +193,76 @@ bool Workgroup::release_barrier() {
   return true;
 }
 
+bool Workgroup::take_turn(Slot &slot, uint64_t limit) {
+  Wave &w = slot.wave;
+  const uint64_t budget_left = launch.instruction_budget - std::min(w.executed, launch.instruction_budget);
+  limit = std::min(limit, budget_left);
+  const Step step = launch.strict ? run_wave<true>(w, limit) : run_wave<false>(w, limit);
+  switch (step) {
+  case Step::barrier:
+    slot.state = WaveState::at_barrier;
+    break;
+  case Step::end:
+    end_wave(slot);
+    break;
+  case Step::stop: {
+    const ReportKind kind = w.fault == Fault::trap         ? ReportKind::trap
+                            : w.fault == Fault::invalid_pc ? ReportKind::invalid_pc
+                                                           : ReportKind::unknown_instruction;
+    report_stop(w, kind,
+                kind == ReportKind::trap         ? "the kernel gave up with s_trap"
+                : kind == ReportKind::invalid_pc ? "jumps to an address where no instruction starts"
+                                                 : "");
+    break;
+  }
+  case Step::yield:
+  case Step::next:
+    if (w.executed >= launch.instruction_budget)
+      report_stop(w, ReportKind::budget_exhausted,
+                  "the wave has executed " + std::to_string(w.executed) + " instructions without ending");
+    break;
+  }
+  if (launch.checks.sink->gave_up()) launch.stop = true;
+  return step == Step::yield;
+}
+
+bool Workgroup::take_turns(uint64_t slice) {
+  bool slept = false;
+  switch (launch.options->wave_schedule) {
+  case WaveSchedule::greedy:
+    for (const auto &slot : slots)
+      if (slot->state == WaveState::ready && !launch.stop) slept |= take_turn(*slot, slice);
+    break;
+  case WaveSchedule::round_robin:
+    for (bool any = true; any && slice != 0; --slice) {
+      any = false;
+      for (const auto &slot : slots) {
+        if (slot->state != WaveState::ready || launch.stop) continue;
+        slept |= take_turn(*slot, 1);
+        any = true;
+      }
+    }
+    break;
+  case WaveSchedule::random:
+    for (uint64_t left = slice * slots.size(); left != 0 && !launch.stop; --left) {
+      std::array<Slot *, WaveOrder::most_waves> ready;
+      uint32_t count = 0;
+      for (const auto &slot : slots)
+        if (slot->state == WaveState::ready) ready[count++] = slot.get();
+      if (count == 0) break;
+      random = random * 6364136223846793005 + 1442695040888963407;
+      slept |= take_turn(*ready[(random >> 33) % count], 1 + (random >> 59));
+    }
+    break;
+  }
+  return slept;
+}
+
 Workgroup::Progress Workgroup::run(uint64_t slice) {
   bool slept = false;
   do {
-    for (const auto &slot : slots) {
-      Wave &w = slot->wave;
-      if (slot->state != WaveState::ready) continue;
-      const uint64_t budget_left =
-          launch.instruction_budget - std::min(w.executed, launch.instruction_budget);
-      const uint64_t limit = std::min(slice, budget_left);
-      const Step step = launch.strict ? run_wave<true>(w, limit) : run_wave<false>(w, limit);
-      switch (step) {
-      case Step::barrier:
-        slot->state = WaveState::at_barrier;
-        break;
-      case Step::end:
-        end_wave(*slot);
-        break;
-      case Step::stop: {
-        const ReportKind kind = w.fault == Fault::trap         ? ReportKind::trap
-                                : w.fault == Fault::invalid_pc ? ReportKind::invalid_pc
-                                                               : ReportKind::unknown_instruction;
-        report_stop(w, kind,
-                    kind == ReportKind::trap         ? "the kernel gave up with s_trap"
-                    : kind == ReportKind::invalid_pc ? "jumps to an address where no instruction starts"
-                                                     : "");
-        break;
-      }
-      case Step::yield:
-        slept = true;
-        [[fallthrough]];
-      case Step::next:
-        if (w.executed >= launch.instruction_budget)
-          report_stop(w, ReportKind::budget_exhausted,
-                      "the wave has executed " + std::to_string(w.executed) + " instructions without ending");
-        break;
-      }
-      if (launch.checks.sink->gave_up()) launch.stop = true;
-      if (launch.stop) return Progress::ended;
-    }
+    slept |= take_turns(slice);
+    if (launch.stop) return Progress::ended;
   } while (release_barrier());
   const bool ended = std::all_of(slots.begin(), slots.end(),
                                  [](const auto &slot) { return slot->state == WaveState::ended; });

@@ -56,6 +56,11 @@ private:
 
   void start_wave(uint32_t id);
   template <bool strict> Step run_wave(Wave &wave, uint64_t limit);
+  /// Runs one wave for at most `limit` instructions; true if it went to sleep.
+  bool take_turn(Slot &slot, uint64_t limit);
+  /// Gives turns to waves that are ready until each has had `slice` instructions or none is left; true if one
+  /// went to sleep.
+  bool take_turns(uint64_t slice);
   void report_stop(const Wave &wave, ReportKind kind, std::string message);
   void end_wave(Slot &slot);
   bool release_barrier();
@@ -65,6 +70,7 @@ private:
   LdsShadow shadow;
   std::unique_ptr<uint8_t[]> lds;
   std::vector<std::unique_ptr<Slot>> slots;
+  uint64_t random = 1; // of the schedule
 };
 
 } // namespace sluice::emulator

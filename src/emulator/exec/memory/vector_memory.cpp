@@ -372,6 +372,16 @@ Step run_nothing(Wave &, const Op &) {
   return Step::next;
 }
 
+// Memory is coherent here; what caches would have done to it, the checks know.
+Step run_write_back(Wave &w, const Op &op) {
+  w.checks->write_back(w, op);
+  return Step::next;
+}
+Step run_invalidate(Wave &w, const Op &op) {
+  w.checks->invalidate(op);
+  return Step::next;
+}
+
 //===--- The table --------------------------------------------------------------------------------------===//
 
 struct Width {
@@ -477,10 +487,10 @@ std::optional<MemoryRow> flat_row(std::string_view mnemonic) {
 }
 
 std::optional<MemoryRow> buffer_row(std::string_view mnemonic, bool to_lds) {
-  if (mnemonic == "buffer_inv" || mnemonic == "buffer_wbl2" || mnemonic == "buffer_wbinvl1" ||
-      mnemonic == "buffer_wbinvl1_vol") {
-    MemoryRow row; // caches do not exist here: memory is coherent
-    row.fast = row.strict = run_nothing;
+  if (mnemonic == "buffer_inv" || mnemonic == "buffer_wbl2") {
+    MemoryRow row;
+    row.fast = run_nothing;
+    row.strict = mnemonic == "buffer_inv" ? run_invalidate : run_write_back;
     return row;
   }
   if (!mnemonic.starts_with("buffer_")) return std::nullopt;

@@ -1,0 +1,155 @@
+//===- gallery_test.cpp - the bug gallery: every mistake is found, every twin is silent -----------------===//
+//
+// The head of a program says what is to be reported, and at which instruction. It must be reported, and nothing
+// else, in whatever order loads complete, waves run and workgroups start; and not when the check is off.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include <catch2/catch.hpp>
+
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "isa/kernel_fixture.h"
+
+namespace sluice::test {
+
+namespace {
+
+using emulator::WaveSchedule;
+using emulator::WorkgroupSchedule;
+
+struct GalleryProgram {
+  std::string name;
+  std::map<std::string, std::string> head; // "report", "at", "other", "launch"
+
+  uint32_t number(const std::string &key, uint32_t otherwise) const {
+    const auto launch = head.find("launch");
+    if (launch == head.end()) return otherwise;
+    const size_t at = launch->second.find(key + "=");
+    return at == std::string::npos ? otherwise
+                                   : uint32_t(std::stoul(launch->second.substr(at + key.size() + 1)));
+  }
+};
+
+std::vector<GalleryProgram> all_programs() {
+  std::vector<GalleryProgram> programs;
+  for (const auto &entry : std::filesystem::directory_iterator(SLUICE_GALLERY_SOURCES)) {
+    if (entry.path().extension() != ".s") continue;
+    GalleryProgram program{entry.path().stem().string(), {}};
+    std::ifstream file(entry.path());
+    for (std::string line; std::getline(file, line) && line.starts_with("// ");) {
+      const size_t colon = line.find(": ");
+      if (colon != std::string::npos) program.head[line.substr(3, colon - 3)] = line.substr(colon + 2);
+    }
+    programs.push_back(std::move(program));
+  }
+  std::sort(programs.begin(), programs.end(),
+            [](const auto &a, const auto &b) { return a.name < b.name; });
+  return programs;
+}
+
+LaunchResult run(const GalleryProgram &program, int bug, Options options) {
+  const emulator::Program code(
+      read_file(std::string(SLUICE_GALLERY_OBJECTS) + "/" + program.name + "." + std::to_string(bug) + ".co"));
+  Memory memory;
+  constexpr size_t bytes = 64 << 10;
+  auto *data = static_cast<uint32_t *>(memory.allocate(bytes));
+  for (uint32_t i = 0; i < bytes / 4; ++i)
+    data[i] = i;
+  void *fresh = memory.allocate(bytes, Memory::Contents::undefined);
+  void *zeros = memory.allocate(4096);
+  std::memset(zeros, 0, 4096);
+  const std::array<uint64_t, 3> arguments{reinterpret_cast<uint64_t>(data), reinterpret_cast<uint64_t>(fresh),
+                                          reinterpret_cast<uint64_t>(zeros)};
+  options.instruction_budget = 10'000;
+  return emulator::launch(code, "program", {program.number("groups", 1), 1, 1},
+                          {64 * program.number("waves", 1), 1, 1}, program.number("lds", 1024),
+                          std::as_bytes(std::span(arguments)), memory, options);
+}
+
+/// Every order of completion, of waves and of workgroups; one and two host threads.
+std::vector<Options> all_orders() {
+  std::vector<Options> orders;
+  auto add = [&](auto &&set) {
+    Options options;
+    options.threads = 1;
+    set(options);
+    orders.push_back(options);
+  };
+  for (CompletionOrder completion : {CompletionOrder::late, CompletionOrder::early, CompletionOrder::random})
+    for (WaveSchedule waves : {WaveSchedule::greedy, WaveSchedule::round_robin, WaveSchedule::random})
+      add([&](Options &o) { o.completion = completion, o.wave_schedule = waves; });
+  for (WorkgroupSchedule groups :
+       {WorkgroupSchedule::descending, WorkgroupSchedule::by_xcd, WorkgroupSchedule::random})
+    add([&](Options &o) { o.workgroup_schedule = groups; });
+  add([](Options &o) { o.threads = 2; });
+  return orders;
+}
+
+/// Reports that no switch turns off: the wave cannot go on.
+const std::set<std::string> fatal{"budget_exhausted", "invalid_pc", "misaligned"};
+
+} // namespace
+
+TEST_CASE("every mistake of the gallery is found", "[gallery]") {
+  const std::vector<GalleryProgram> programs = all_programs();
+  CHECK(programs.size() >= 34);
+  for (const GalleryProgram &program : programs)
+    for (const Options &options : all_orders()) {
+      const LaunchResult result = run(program, 1, options);
+      INFO(program.name << ", completion " << int(options.completion) << ", waves "
+                        << int(options.wave_schedule) << ", workgroups " << int(options.workgroup_schedule)
+                        << "\n"
+                        << all_text(result));
+      REQUIRE(!result.reports.empty());
+      // Of two accesses in no order either may come first, and each order has a report of its own.
+      const bool race = program.head.at("report").ends_with("_race");
+      const std::string &at = program.head.at("at");
+      const std::string other = program.head.contains("other") ? program.head.at("other") : "";
+      for (const Report &report : result.reports) {
+        CHECK(report_kind_name(report.kind) == program.head.at("report"));
+        REQUIRE(report.other.has_value() == !other.empty());
+        const std::string theirs = report.other ? report.other->disassembly : "";
+        const bool as_written = report.disassembly.starts_with(at) && theirs.starts_with(other);
+        CHECK((as_written || (race && report.disassembly.starts_with(other) && theirs.starts_with(at))));
+      }
+      CHECK(result.reports.size() <= (race ? 2 : 1));
+    }
+}
+
+TEST_CASE("the twins without the mistake are silent", "[gallery]") {
+  for (const GalleryProgram &program : all_programs())
+    for (const Options &options : all_orders()) {
+      const LaunchResult result = run(program, 0, options);
+      INFO(program.name << "\n" << all_text(result));
+      CHECK(result.ok());
+    }
+}
+
+TEST_CASE("a check that is off does not report", "[gallery]") {
+  std::set<std::string> needed;
+  for (const GalleryProgram &program : all_programs()) {
+    if (fatal.contains(program.head.at("report"))) continue;
+    // Exactly one check is what finds it.
+    std::vector<std::string> finders;
+    for (std::string_view name : emulator::check_names()) {
+      Options options;
+      options.threads = 1;
+      *emulator::check_by_name(options.checks, name) = false;
+      if (run(program, 1, options).ok()) finders.emplace_back(name);
+    }
+    INFO(program.name);
+    REQUIRE(finders.size() == 1);
+    needed.insert(finders[0]);
+  }
+  // And each check has a program that needs it.
+  for (std::string_view name : emulator::check_names()) {
+    INFO(name);
+    CHECK(needed.contains(std::string(name)));
+  }
+}
+
+} // namespace sluice::test

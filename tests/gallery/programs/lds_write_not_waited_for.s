@@ -1,0 +1,19 @@
+// The barrier is there, but the write before it was not waited for
+// report: lds_race
+// at: ds_read_b32
+// other: ds_write_b32
+// launch: waves=2
+.include "kernel.inc"
+
+kernel_begin
+  arguments
+  ds_write_b32 v1, v0
+.if !BUG
+  s_waitcnt lgkmcnt(0)
+.endif
+  s_barrier
+  v_xor_b32_e32 v3, 0x100, v1
+  ds_read_b32 v4, v3
+  s_waitcnt lgkmcnt(0)
+  s_barrier
+kernel_end

@@ -1,0 +1,11 @@
+// A loop that nothing ends
+// report: budget_exhausted
+// at: s_branch
+.include "kernel.inc"
+
+kernel_begin
+.if BUG
+again:
+  s_branch again
+.endif
+kernel_end
