@@ -1,5 +1,5 @@
 // Stores what the runtime adds to a kernel's arguments: out[0..2] = workgroups in x, work-items of a workgroup in x
-// (16 bits), dynamic LDS bytes. Its one argument of its own lies before them.
+// (16 bits), dynamic LDS bytes. The first workgroup does, so that nobody else writes there. Its one argument of its own lies before them.
 
   .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
   .text
@@ -8,6 +8,8 @@
   .p2align 8
   .type hidden,@function
 hidden:
+  s_cmp_lg_u32 s2, 0
+  s_cbranch_scc1 .Lothers
   s_load_dwordx2 s[4:5], s[0:1], 0x0
   s_load_dwordx2 s[6:7], s[0:1], 0x8
   s_load_dword s8, s[0:1], 0x10
@@ -18,6 +20,7 @@ hidden:
   v_mov_b32_e32 v3, s7
   v_mov_b32_e32 v4, s8
   global_store_dwordx3 v0, v[2:4], s[4:5]
+.Lothers:
   s_endpgm
 .Lend:
   .size hidden, .Lend-hidden
