@@ -51,9 +51,13 @@ std::vector<GalleryProgram> all_programs() {
   return programs;
 }
 
-LaunchResult run(const GalleryProgram &program, int bug, Options options) {
-  const emulator::Program code(
+emulator::Program code_of(const GalleryProgram &program, int bug) {
+  return emulator::Program(
       read_file(std::string(SLUICE_GALLERY_OBJECTS) + "/" + program.name + "." + std::to_string(bug) + ".co"));
+}
+
+LaunchResult run(const GalleryProgram &program, int bug, Options options) {
+  const emulator::Program code = code_of(program, bug);
   Memory memory;
   constexpr size_t bytes = 64 << 10;
   auto *data = static_cast<uint32_t *>(memory.allocate(bytes));
@@ -149,6 +153,19 @@ TEST_CASE("a check that is off does not report", "[gallery]") {
   for (std::string_view name : emulator::check_names()) {
     INFO(name);
     CHECK(needed.contains(std::string(name)));
+  }
+}
+
+TEST_CASE("missing wait states are found without running", "[gallery]") {
+  for (const GalleryProgram &program : all_programs()) {
+    INFO(program.name);
+    CHECK(emulator::static_reports(code_of(program, 0)).empty());
+    const std::vector<Report> found = emulator::static_reports(code_of(program, 1));
+    REQUIRE(found.size() == (program.head.at("report") == "hazard" ? 1 : 0));
+    if (found.empty()) continue;
+    CHECK(found[0].kernel == "program");
+    CHECK_THAT(found[0].disassembly, Catch::StartsWith(program.head.at("at")));
+    CHECK_THAT(found[0].other->disassembly, Catch::StartsWith(program.head.at("other")));
   }
 }
 

@@ -429,6 +429,25 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
   expect_silence(change_m0 + "s_nop 0\n" + copy + wait_copy + end);
 }
 
+TEST_CASE("wait states are missed on paths that no wave takes", "[isa][checks]") {
+  // The branch is never taken, and its target comes too early for the matrix core's result.
+  const std::string source = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n s_nop 1\n"
+                             "v_mfma_f32_32x32x8_f16 v[8:23], v[4:5], v[4:5], 0\n s_cmp_eq_u32 0, 1\n"
+                             "s_cbranch_scc1 early\n s_nop 15\n early:\n v_add_f32_e32 v3, v8, v8\n" +
+                             end;
+  expect_silence(source);
+  const std::vector<Report> found = emulator::static_reports(TestKernel(source).program);
+  REQUIRE(found.size() == 1);
+  CHECK_THAT(found[0].disassembly, Catch::StartsWith("v_add_f32"));
+  CHECK_THAT(found[0].other->disassembly, Catch::StartsWith("v_mfma"));
+  CHECK_THAT(found[0].message, Catch::Contains("written by the matrix core 2 wait states before, but 11"));
+  // Round a loop: the end of the body before its start.
+  const std::string loop = "s_mov_b32 s6, 1\n v_mov_b32_e32 v3, 0\n again:\n v_add_f32_e32 v4, v3, v3\n"
+                           "s_sub_u32 s6, s6, 1\n s_cmp_lg_u32 s6, 0\n v_exp_f32_e32 v3, v4\n";
+  CHECK(emulator::static_reports(TestKernel(loop + "s_cbranch_scc1 again\n" + end).program).empty());
+  CHECK(emulator::static_reports(TestKernel(loop + "v_add_f32_e32 v5, v3, v3\n" + end).program).size() == 1);
+}
+
 TEST_CASE("registers beyond the descriptor are reported", "[isa][checks]") {
   const LaunchShape small{.kernel = "small"};
   expect_silence("v_mov_b32_e32 v15, 1\n v_accvgpr_write_b32 a7, 1\n" + end, small);

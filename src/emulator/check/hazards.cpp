@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/check/hazards.h"
 
+#include "emulator/check/register_name.h"
+
 namespace sluice::emulator {
 
 namespace {
@@ -47,6 +49,11 @@ constexpr uint16_t exec_operand = first_sgpr + sgpr_exec;
 constexpr uint16_t vcc_operand = first_sgpr + sgpr_vcc;
 
 } // namespace
+
+std::string describe(const HazardFound &found) {
+  return register_name(found.operand) + ": " + found.reason + " " + std::to_string(found.seen) +
+         " wait states before, but " + std::to_string(found.needed) + " are needed";
+}
 
 void HazardTracker::start() {
   rows.fill(Row{});

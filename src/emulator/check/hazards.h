@@ -12,6 +12,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "emulator/check/op_info.h"
 
@@ -24,9 +25,14 @@ struct HazardFound {
   uint32_t seen;
   const char *reason;
 };
+/// "v8: written by the matrix core 9 wait states before, but 11 are needed"
+std::string describe(const HazardFound &found);
 
 class HazardTracker {
 public:
+  /// No rule needs more wait states.
+  static constexpr uint32_t longest_wait = 32;
+
   void start();
   /// Checks an instruction against those before it, and enters what it writes.
   std::optional<HazardFound> step(const Op &op, const OpInfo &info, const OpInfos &infos);

@@ -38,7 +38,8 @@ struct OpInfo {
   uint8_t mfma_result_rows = 0;
   uint8_t wait_states = 1; // s_nop: more
   bool writes_exec = false;
-  bool branch = false; // Op::value is a target
+  bool branch = false;       // Op::value is a target
+  bool falls_through = true; // the next instruction may run after it
   AtomicKind atomic = AtomicKind::none;
   // First and one past the last range in OpInfos::ranges.
   uint32_t reads_begin = 0, reads_end = 0;

@@ -1,25 +1,11 @@
 //===- register_checks.cpp - registers that a wave must not touch, or never wrote -----------------------===//
 #include <string>
 
+#include "emulator/check/register_name.h"
 #include "emulator/check/wave_checks.h"
 #include "emulator/machine/hex.h"
 
 namespace sluice::emulator {
-
-namespace {
-
-std::string register_name(uint16_t operand) {
-  if (operand < first_agpr) return "v" + std::to_string(operand);
-  if (operand < first_sgpr) return "a" + std::to_string(operand - first_agpr);
-  const uint32_t number = operand - uint32_t(first_sgpr);
-  if (number == sgpr_vcc || number == sgpr_vcc + 1u) return "vcc";
-  if (number == sgpr_exec || number == sgpr_exec + 1u) return "exec";
-  if (number == sgpr_m0) return "m0";
-  if (number == sgpr_scc) return "scc";
-  return "s" + std::to_string(number);
-}
-
-} // namespace
 
 const AsyncOperation *WaveChecks::pending_writer(uint16_t operand, bool &in_order, OpKind kind) const {
   const AsyncOperation *writer = nullptr;
@@ -82,10 +68,7 @@ void WaveChecks::report_exec(Wave &w, const Op &op) {
 }
 
 void WaveChecks::report_hazard(Wave &w, const Op &op, const HazardFound &found) {
-  report(w, op, ReportKind::hazard, -1, found.operand, LdsOther{found.other, w.id}, [&] {
-    return register_name(found.operand) + ": " + found.reason + " " + std::to_string(found.seen) +
-           " wait states before, but " + std::to_string(found.needed) + " are needed";
-  });
+  report(w, op, ReportKind::hazard, -1, found.operand, LdsOther{found.other, w.id}, [&] { return describe(found); });
 }
 
 void WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role) {

@@ -158,6 +158,8 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   if (branch) op.value = int32_t(position) + 1 + f.imm; // as a dword; the program makes an index of it
   result.info.kind = name.starts_with("s_cbranch_") ? OpKind::branch : OpKind::scalar;
   result.info.branch = branch;
+  result.info.falls_through = name != "s_branch" && name != "s_call_b64" && name != "s_setpc_b64" &&
+                              name != "s_swappc_b64" && !name.starts_with("s_endpgm");
   if (name == "s_nop") result.info.wait_states = uint8_t((f.imm & 15) + 1);
   result.fast = result.strict = op;
 }

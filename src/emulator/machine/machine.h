@@ -198,6 +198,10 @@ private:
   std::unique_ptr<ProgramImpl> implementation;
 };
 
+/// Wait states that are missing on some path through the code, whether a wave takes it or not. A report's kernel
+/// is the one whose entry lies before it; wave and lane mean nothing.
+std::vector<Report> static_reports(const Program &program);
+
 /// Runs a kernel. `grid` counts workgroups, `block` work-items; `kernarg` is copied and read-only to the
 /// kernel. Throws std::invalid_argument for a launch no driver would accept (unknown kernel, an extent of 0,
 /// more than 1024 work-items, more LDS than 64 KiB, fewer kernarg bytes than the kernel declares).
