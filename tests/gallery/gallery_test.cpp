@@ -1,7 +1,8 @@
 //===- gallery_test.cpp - the bug gallery: every mistake is found, every twin is silent -----------------===//
 //
-// The head of a program says what is to be reported, and at which instruction. It must be reported, and nothing
-// else, in whatever order loads complete, waves run and workgroups start; and not when the check is off.
+// The head of a program says what is to be reported, and at which instruction. It must be reported, and
+// nothing else, in whatever order loads complete, waves run and workgroups start; and not when the check is
+// off.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -46,14 +47,13 @@ std::vector<GalleryProgram> all_programs() {
     }
     programs.push_back(std::move(program));
   }
-  std::sort(programs.begin(), programs.end(),
-            [](const auto &a, const auto &b) { return a.name < b.name; });
+  std::sort(programs.begin(), programs.end(), [](const auto &a, const auto &b) { return a.name < b.name; });
   return programs;
 }
 
 emulator::Program code_of(const GalleryProgram &program, int bug) {
-  return emulator::Program(
-      read_file(std::string(SLUICE_GALLERY_OBJECTS) + "/" + program.name + "." + std::to_string(bug) + ".co"));
+  return emulator::Program(read_file(std::string(SLUICE_GALLERY_OBJECTS) + "/" + program.name + "." +
+                                     std::to_string(bug) + ".co"));
 }
 
 LaunchResult run(const GalleryProgram &program, int bug, Options options) {

@@ -7,6 +7,7 @@
 #include "shipped_kernels.h"
 
 #include "emulator/emulator.h"
+#include "emulator/machine/machine.h"
 #include "package/kernargs.h"
 
 #include <cstdio>
@@ -65,6 +66,8 @@ bool keeps_budgets(const ShippedKernel &kernel) {
                   "the manifest knows the arguments", stats["kernarg_bytes"]);
   verdict.require(stats["occupancy"]["workgroups_per_cu"] >= 1, "a workgroup fits a compute unit",
                   stats["occupancy"]);
+  const size_t hazards = emulator::static_reports(emulator::Program(kernel.elf)).size();
+  verdict.require(hazards == 0, "wait states on every path through the code", hazards);
   verdict.require(!stats["loops"].empty(), "there is a loop with MFMAs", stats["loops"]);
   for (const json &loop : stats["loops"]) {
     verdict.require(loop["vmcnt0"] == false, "copies stay in flight in the main loop: no vmcnt(0)",

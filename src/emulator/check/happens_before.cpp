@@ -45,7 +45,7 @@ void WaveOrder::start(uint32_t first_wave, uint32_t wave, uint32_t wave_count) {
 void WaveOrder::set_done(uint32_t until) {
   Moments &mine = group[own];
   // A write-back carries what was stored before it, and is an access to be waited for like those.
-  const uint32_t back = std::max(mine.written_back, std::min(write_back_issued, until));
+  const uint32_t back = until >= write_back_issued ? write_back_issued : mine.written_back;
   if (mine.done == until && mine.written_back == back) return;
   mine = {until, back};
   ++version;

@@ -68,7 +68,8 @@ void WaveChecks::report_exec(Wave &w, const Op &op) {
 }
 
 void WaveChecks::report_hazard(Wave &w, const Op &op, const HazardFound &found) {
-  report(w, op, ReportKind::hazard, -1, found.operand, LdsOther{found.other, w.id}, [&] { return describe(found); });
+  report(w, op, ReportKind::hazard, -1, found.operand, LdsOther{found.other, w.id},
+         [&] { return describe(found); });
 }
 
 void WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role) {

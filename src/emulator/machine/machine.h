@@ -198,8 +198,8 @@ private:
   std::unique_ptr<ProgramImpl> implementation;
 };
 
-/// Wait states that are missing on some path through the code, whether a wave takes it or not. A report's kernel
-/// is the one whose entry lies before it; wave and lane mean nothing.
+/// Wait states that are missing on some path through the code, whether a wave takes it or not. A report's
+/// kernel is the one whose entry lies before it; wave and lane mean nothing.
 std::vector<Report> static_reports(const Program &program);
 
 /// Runs a kernel. `grid` counts workgroups, `block` work-items; `kernarg` is copied and read-only to the
