@@ -8,8 +8,6 @@
 
 #include <array>
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -18,6 +16,7 @@
 #include "emulator/machine/machine.h"
 #include "isa/assembler.h"
 #include "package/code_object.h"
+#include "support/files.h"
 
 namespace sluice::test {
 
@@ -28,14 +27,6 @@ using emulator::Memory;
 using emulator::Options;
 using emulator::Report;
 using emulator::ReportKind;
-
-inline std::vector<std::byte> read_file(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::vector<char> bytes((std::istreambuf_iterator<char>(file)), {});
-  if (bytes.empty()) throw std::runtime_error("cannot read " + path);
-  const auto *data = reinterpret_cast<const std::byte *>(bytes.data());
-  return {data, data + bytes.size()};
-}
 
 /// slot.s with `source` at its entry.
 inline std::vector<std::byte> code_object_of(std::string_view source) {

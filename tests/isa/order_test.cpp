@@ -1,7 +1,8 @@
 //===- order_test.cpp - what orders accesses of different workgroups ------------------------------------===//
 //
-// The rules of AMDGPUUsage, "Memory Model gfx942", on waves that exist only here: an access is seen by another
-// workgroup if it is done, written back, released, acquired, and the reader has invalidated its caches.
+// The rules of AMDGPUUsage, "Memory Model gfx942", on waves that exist only here: an access is seen by
+// another workgroup if it is done, written back, released, acquired, and the reader has invalidated its
+// caches.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -33,7 +34,7 @@ struct TestWaveOrder {
   void wait() { waited = order.now(); }
   AccessOrder access(GlobalShadow &shadow, uint64_t address, bool store, bool past_caches = false) {
     const AccessOrder seen =
-        shadow.enter(pages, order, order.now() + 1, address, 4, {!store, store, past_caches, 7}).order;
+        shadow.enter(pages, order, order.now() + 1, &address, 1, 4, {!store, store, past_caches, 7}).order;
     order.advance();
     return seen;
   }
@@ -188,7 +189,7 @@ TEST_CASE("order is passed on from workgroup to workgroup", "[isa][order]") {
 TEST_CASE("bytes of a dword are told apart", "[isa][order]") {
   Device d;
   auto enter = [&](TestWaveOrder &wave, uint64_t address, uint32_t bytes, bool store) {
-    return d.shadow.enter(wave.pages, wave.order, 1, address, bytes, {!store, store, false, 3}).order;
+    return d.shadow.enter(wave.pages, wave.order, 1, &address, 1, bytes, {!store, store, false, 3}).order;
   };
   CHECK(enter(d.writer, data, 2, true) == AccessOrder::before);
   CHECK(enter(d.reader, data + 2, 2, false) == AccessOrder::before);
@@ -210,12 +211,13 @@ TEST_CASE("every workgroup and every wave runs, whatever the schedule", "[isa][o
   using emulator::WaveSchedule;
   using emulator::WorkgroupSchedule;
   // Takes a ticket, and stores it where the workgroup's waves have their place.
-  const TestKernel kernel("s_load_dwordx4 s[8:11], s[0:1], 0x0\n v_and_b32 v0, 0x3ff, v0\n"
-                          "v_lshrrev_b32 v1, 6, v0\n s_nop 0\n v_readfirstlane_b32 s12, v1\n"
-                          "s_waitcnt lgkmcnt(0)\n s_lshl_b32 s13, s2, 1\n s_add_u32 s13, s13, s12\n"
-                          "s_lshl_b32 s13, s13, 2\n v_mov_b32 v4, s13\n v_mov_b32 v2, 0\n v_mov_b32 v3, 1\n"
-                          "s_mov_b64 exec, 1\n global_atomic_add v5, v2, v3, s[10:11] sc0\n s_waitcnt vmcnt(0)\n"
-                          "global_store_dword v4, v5, s[8:9]\n s_endpgm\n");
+  const TestKernel kernel(
+      "s_load_dwordx4 s[8:11], s[0:1], 0x0\n v_and_b32 v0, 0x3ff, v0\n"
+      "v_lshrrev_b32 v1, 6, v0\n s_nop 0\n v_readfirstlane_b32 s12, v1\n"
+      "s_waitcnt lgkmcnt(0)\n s_lshl_b32 s13, s2, 1\n s_add_u32 s13, s13, s12\n"
+      "s_lshl_b32 s13, s13, 2\n v_mov_b32 v4, s13\n v_mov_b32 v2, 0\n v_mov_b32 v3, 1\n"
+      "s_mov_b64 exec, 1\n global_atomic_add v5, v2, v3, s[10:11] sc0\n s_waitcnt vmcnt(0)\n"
+      "global_store_dword v4, v5, s[8:9]\n s_endpgm\n");
   constexpr uint32_t groups = 21; // not a multiple of the number of XCDs
   auto tickets = [&](WaveSchedule waves, WorkgroupSchedule workgroups, uint64_t seed) {
     Memory memory;

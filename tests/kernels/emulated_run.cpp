@@ -90,6 +90,15 @@ void AttentionRun::shape_values() {
 }
 
 emulator::LaunchResult AttentionRun::run(const emulator::Program &program, bool stop_at_report) {
+  emulator::Options options;
+  options.completion = problem.completion;
+  options.threads = 1;
+  options.stop_at_report = stop_at_report;
+  options.count_bank_conflicts = !stop_at_report;
+  return run(program, options);
+}
+
+emulator::LaunchResult AttentionRun::run(const emulator::Program &program, const emulator::Options &options) {
   const auto address = [](const uint16_t *tensor) { return reinterpret_cast<uint64_t>(tensor); };
   const int64_t d = int64_t(head_dim), q_heads = problem.q_heads, kv_heads = problem.kv_heads;
   package::AttentionKernargs args{};
@@ -108,11 +117,6 @@ emulator::LaunchResult AttentionRun::run(const emulator::Program &program, bool 
                                                               : 0;
   args.kv_head_magic = (1u << 31) / (problem.q_heads / problem.kv_heads);
 
-  emulator::Options options;
-  options.completion = problem.completion;
-  options.threads = 1;
-  options.stop_at_report = stop_at_report;
-  options.count_bank_conflicts = !stop_at_report;
   const uint32_t tiles = uint32_t((q_len + kernel.name.tile_q - 1) / kernel.name.tile_q);
   const std::span<const std::byte> kernarg = std::as_bytes(std::span(&args, 1));
   clear_output();

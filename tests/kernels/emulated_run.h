@@ -39,7 +39,9 @@ class AttentionRun {
 public:
   AttentionRun(const package::KernelEntry &kernel, const Problem &problem);
 
+  /// On one thread, with every check.
   emulator::LaunchResult run(const emulator::Program &program, bool stop_at_report = false);
+  emulator::LaunchResult run(const emulator::Program &program, const emulator::Options &options);
   /// O and, where the problem has it, LSE, as the last run left them.
   std::vector<uint16_t> output() const;
 

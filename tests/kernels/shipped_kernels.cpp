@@ -5,20 +5,10 @@
 #include "package/offload_bundle.h"
 #include "package/pack_reader.h"
 
-#include <fstream>
-#include <iterator>
 #include <span>
 #include <stdexcept>
 
 namespace sluice::test {
-
-std::vector<std::byte> read_file(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw std::runtime_error("cannot open " + path);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
 
 std::vector<ShippedKernel> read_kernels(const std::string &pack_path) {
   const std::vector<std::byte> bytes = read_file(pack_path);

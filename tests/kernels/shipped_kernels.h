@@ -3,6 +3,7 @@
 #pragma once
 
 #include "package/manifest.h"
+#include "support/files.h"
 
 #include <cstddef>
 #include <string>
@@ -16,7 +17,6 @@ struct ShippedKernel {
   std::vector<std::byte> elf; // for gfx942
 };
 
-std::vector<std::byte> read_file(const std::string &path);
 std::vector<ShippedKernel> read_kernels(const std::string &pack_path);
 /// A code object on its own, with what the kernel's name says of it.
 ShippedKernel read_code_object(const std::string &path, const std::string &kernel);

@@ -1,6 +1,7 @@
 //===- global_shadow.cpp - which workgroup touched which dword of memory --------------------------------===//
 #include "emulator/check/global_shadow.h"
 
+#include <bit>
 #include <thread>
 
 namespace sluice::emulator {
@@ -8,6 +9,7 @@ namespace sluice::emulator {
 namespace {
 
 constexpr uint32_t page_dwords = 1024;
+constexpr uint32_t page_bytes = page_dwords * 4;
 constexpr uint32_t nobody = 0; // a wave is its number in the launch plus 1
 
 struct Access {
@@ -45,43 +47,81 @@ Page &GlobalShadow::page_of(Pages &pages, uint64_t number) {
   return *entry.page;
 }
 
-GlobalConflict GlobalShadow::enter(Pages &pages, const WaveOrder &wave, uint32_t when, uint64_t address,
-                                   uint32_t bytes, GlobalAccess access) {
+/// The page in use, locked: accesses of a wave are next to each other more often than not.
+class GlobalShadow::Locked {
+public:
+  Locked(GlobalShadow &shadow, Pages &pages) : shadow(shadow), pages(pages) {}
+  ~Locked() { unlock(); }
+  Locked(const Locked &) = delete;
+  Locked &operator=(const Locked &) = delete;
+
+  Cell &cell(uint64_t dword) {
+    if (dword / page_dwords != number) {
+      unlock();
+      number = dword / page_dwords;
+      page = &shadow.page_of(pages, number);
+      while (page->busy.test_and_set(std::memory_order_acquire))
+        std::this_thread::yield();
+    }
+    return page->cells[dword % page_dwords];
+  }
+
+private:
+  void unlock() {
+    if (page) page->busy.clear(std::memory_order_release);
+  }
+
+  GlobalShadow &shadow;
+  Pages &pages;
+  Page *page = nullptr;
+  uint64_t number = ~uint64_t(0);
+};
+
+GlobalConflict GlobalShadow::enter(Pages &pages, const WaveOrder &wave, uint32_t when,
+                                   const uint64_t *addresses, uint64_t lanes, uint32_t bytes,
+                                   GlobalAccess access) {
   GlobalConflict found;
+  uint32_t lane = 0;
   auto meet = [&](const Access &other, uint32_t touched, bool was_store) {
     if ((other.bytes & touched) == 0 || wave.same_workgroup(other.wave - 1)) return;
     if (other.atomic && access.atomic) return;
     if (found.order != AccessOrder::before) return;
     const AccessOrder order =
         wave.order_of(other.wave - 1, other.moment, was_store, other.atomic, access.store || access.atomic);
-    if (order != AccessOrder::before) found = {order, was_store, other.op, other.wave - 1};
+    if (order != AccessOrder::before) found = {order, lane, was_store, other.op, other.wave - 1};
   };
-  const uint64_t end = address + bytes;
-  while (address < end) {
-    const uint64_t number = address / 4 / page_dwords;
-    const uint64_t page_end = std::min(end, (number + 1) * page_dwords * 4);
-    Page &page = page_of(pages, number);
-    while (page.busy.test_and_set(std::memory_order_acquire))
-      std::this_thread::yield();
-    while (address < page_end) {
-      Cell &cell = page.cells[address / 4 % page_dwords];
-      const uint64_t next = std::min(page_end, (address / 4 + 1) * 4);
-      const uint32_t touched = ((1u << (next - address)) - 1) << address % 4;
-      const Access mine = {wave.number() + 1, when, access.op, touched, access.atomic};
-      meet(cell.store, touched, true);
-      if (access.store) {
-        for (const Access &load : cell.loads)
-          meet(load, touched, false);
-        cell.store = mine;
-      }
-      if (access.load) {
-        if (cell.loads[0].wave != nobody && !wave.same_workgroup(cell.loads[0].wave - 1))
-          cell.loads[1] = cell.loads[0];
-        cell.loads[0] = mine;
-      }
+  Locked locked(*this, pages);
+  Access mine = {wave.number() + 1, when, access.op, 15, access.atomic};
+  auto enter_cell = [&](Cell &cell) {
+    if (cell.store.wave != nobody) meet(cell.store, mine.bytes, true);
+    if (access.store) {
+      for (const Access &load : cell.loads)
+        meet(load, mine.bytes, false);
+      cell.store = mine;
+    }
+    if (access.load) {
+      const uint32_t last = cell.loads[0].wave;
+      if (last != nobody && !wave.same_workgroup(last - 1)) cell.loads[1] = cell.loads[0];
+      cell.loads[0] = mine;
+    }
+  };
+  for (; lanes != 0; lanes &= lanes - 1) {
+    lane = uint32_t(std::countr_zero(lanes));
+    uint64_t address = addresses[lane];
+    const uint64_t end = address + bytes;
+    if (((address | bytes) & 3) == 0 && address % page_bytes + bytes <= page_bytes) [[likely]] {
+      Cell *cell = &locked.cell(address / 4);
+      mine.bytes = 15;
+      for (uint32_t i = 0; i < bytes / 4; ++i)
+        enter_cell(cell[i]);
+      continue;
+    }
+    while (address < end) {
+      const uint64_t next = std::min(end, (address / 4 + 1) * 4);
+      mine.bytes = (((1u << (next - address)) - 1) << address % 4) & 15;
+      enter_cell(locked.cell(address / 4));
       address = next;
     }
-    page.busy.clear(std::memory_order_release);
   }
   return found;
 }

@@ -27,9 +27,10 @@ struct GlobalAccess {
 
 struct GlobalConflict {
   AccessOrder order = AccessOrder::before; // none found
-  bool with_store = false;                 // the earlier access is one
-  uint32_t op = 0;                         // of the earlier access
-  uint32_t wave = 0;                       // in the launch
+  uint32_t lane = 0;
+  bool with_store = false; // the earlier access is one
+  uint32_t op = 0;         // of the earlier access
+  uint32_t wave = 0;       // in the launch
 };
 
 class GlobalShadow {
@@ -47,12 +48,13 @@ public:
   GlobalShadow();
   ~GlobalShadow();
 
-  /// Enters an access of [address, address + bytes) made at `when` (a moment of the wave), and answers with
-  /// the first conflict.
-  GlobalConflict enter(Pages &pages, const WaveOrder &wave, uint32_t when, uint64_t address, uint32_t bytes,
-                       GlobalAccess access);
+  /// Enters accesses of `bytes` bytes at the addresses of the lanes, made at `when` (a moment of the wave),
+  /// and answers with the first conflict.
+  GlobalConflict enter(Pages &pages, const WaveOrder &wave, uint32_t when, const uint64_t *addresses,
+                       uint64_t lanes, uint32_t bytes, GlobalAccess access);
 
 private:
+  class Locked;
   struct Page &page_of(Pages &pages, uint64_t number);
 
   struct Shard {

@@ -32,12 +32,9 @@ uint64_t WaveChecks::check_global(Wave &w, const Op &op, const uint64_t *address
                             op.index};
   auto enter = [&](const MemoryBlock *block, uint64_t lanes) {
     const bool tracks_contents = checks.uninitialised && block->written;
-    if (!tracks_contents && (!launch.shadow || !block->writable)) return;
-    for (; lanes != 0; lanes &= lanes - 1) {
-      const uint32_t lane = low_lane(lanes);
-      if (tracks_contents) enter_contents(w, op, *block, lane, addresses[lane], bytes, access);
-      if (launch.shadow && block->writable) enter_shadow(w, op, lane, addresses[lane], bytes, access);
-    }
+    for (uint64_t left = tracks_contents ? lanes : 0; left != 0; left &= left - 1)
+      enter_contents(w, op, *block, low_lane(left), addresses[low_lane(left)], bytes, access);
+    if (launch.shadow && block->writable) enter_shadow(w, op, addresses, lanes, bytes, access);
   };
   if (launch.shadow && access.atomic) settle_order();
   auto usable = [&](const MemoryBlock *block) {
@@ -111,14 +108,19 @@ void WaveChecks::settle_order() {
   order.set_done(vector_queue.size() == 0 ? order.now() : vector_queue[0].moment - 1);
 }
 
-void WaveChecks::enter_shadow(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes,
-                              const GlobalAccess &access) {
-  const GlobalConflict conflict = launch.shadow->enter(pages, order, order.now() + 1, address, bytes, access);
-  if (conflict.order != AccessOrder::before) report_conflict(w, op, lane, address, access, conflict);
+void WaveChecks::enter_shadow(Wave &w, const Op &op, const uint64_t *addresses, uint64_t lanes,
+                              uint32_t bytes, const GlobalAccess &access) {
+  const GlobalConflict conflict =
+      launch.shadow->enter(pages, order, order.now() + 1, addresses, lanes, bytes, access);
+  if (conflict.order != AccessOrder::before)
+    report_conflict(w, op, conflict.lane, addresses[conflict.lane], access, conflict);
   if (!access.atomic) return;
-  if (access.store) order.release(*launch.atomics, address);
-  if (access.load && (!access.store || op.memory.return_old))
-    acquiring.addresses[acquiring.count++] = address;
+  const bool acquires = access.load && (!access.store || op.memory.return_old);
+  for (; lanes != 0; lanes &= lanes - 1) {
+    const uint64_t address = addresses[low_lane(lanes)];
+    if (access.store) order.release(*launch.atomics, address);
+    if (acquires) acquiring.addresses[acquiring.count++] = address;
+  }
 }
 
 void WaveChecks::report_conflict(Wave &w, const Op &op, uint32_t lane, uint64_t address,
@@ -180,7 +182,7 @@ bool WaveChecks::check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t 
   if (hint && !hint->freed) {
     const GlobalAccess access{true, false, false, op.index};
     if (checks.uninitialised && hint->written) enter_contents(w, op, *hint, 0, address, bytes, access);
-    if (launch.shadow && hint->writable) enter_shadow(w, op, 0, address, bytes, access);
+    if (launch.shadow && hint->writable) enter_shadow(w, op, &address, 1, bytes, access);
     return true;
   }
   if (!checks.global_bounds) return true;

@@ -127,7 +127,7 @@ private:
                       uint32_t bytes, const GlobalAccess &access);
   /// Brings `order` up to date with what the wave has waited for.
   void settle_order();
-  void enter_shadow(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes,
+  void enter_shadow(Wave &w, const Op &op, const uint64_t *addresses, uint64_t lanes, uint32_t bytes,
                     const GlobalAccess &access);
   void report_conflict(Wave &w, const Op &op, uint32_t lane, uint64_t address, const GlobalAccess &access,
                        const GlobalConflict &conflict);

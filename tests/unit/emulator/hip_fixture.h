@@ -8,10 +8,9 @@
 
 #include "emulator/emulator.h"
 #include "emulator/hip/functions.h"
+#include "support/files.h"
 
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
@@ -32,14 +31,6 @@ struct Hip {
 };
 
 inline const Hip hip;
-
-inline std::vector<std::byte> read_file(const char *path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE(file);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto *start = reinterpret_cast<const std::byte *>(text.data());
-  return {start, start + text.size()};
-}
 
 inline const std::vector<std::byte> &two_kernels() {
   static const std::vector<std::byte> bytes = read_file(SLUICE_CODE_OBJECT_HIP_KERNELS);

@@ -4,29 +4,20 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "emulator/emulator.h"
 #include "emulator/stats/occupancy.h"
+#include "support/files.h"
 
 using namespace sluice::emulator;
 using Json = nlohmann::json;
 
 namespace {
 
-std::vector<std::byte> read_file(const char *path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE(file);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto *start = reinterpret_cast<const std::byte *>(text.data());
-  return {start, start + text.size()};
-}
-
 const std::vector<std::byte> &loops() {
-  static const std::vector<std::byte> bytes = read_file(SLUICE_CODE_OBJECT_MFMA_LOOP);
+  static const std::vector<std::byte> bytes = sluice::test::read_file(SLUICE_CODE_OBJECT_MFMA_LOOP);
   return bytes;
 }
 

@@ -4,13 +4,12 @@
 
 #include <catch2/catch.hpp>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <memory>
 #include <random>
 
 #include "package/msgpack.h"
+#include "support/files.h"
 
 using namespace sluice::package;
 
@@ -18,16 +17,8 @@ namespace {
 
 using Bytes = std::vector<std::byte>;
 
-Bytes read_file(const char *path) {
-  std::ifstream file(path, std::ios::binary);
-  REQUIRE(file);
-  const std::string text((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
-  const auto *start = reinterpret_cast<const std::byte *>(text.data());
-  return {start, start + text.size()};
-}
-
 const Bytes &two_kernels() {
-  static const Bytes bytes = read_file(SLUICE_CODE_OBJECT_TWO_KERNELS);
+  static const Bytes bytes = sluice::test::read_file(SLUICE_CODE_OBJECT_TWO_KERNELS);
   return bytes;
 }
 
