@@ -138,3 +138,58 @@ TEST_CASE("copies from memory that is not pinned leave it free at once", "[hip]"
   CHECK(hip.hipFree(temporary) == hipErrorInvalidValue);
   CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
 }
+
+TEST_CASE("reading memory that nobody has written is reported, whatever way it came", "[hip]") {
+  const std::vector<std::byte> elf = read_file(SLUICE_CODE_OBJECT_COPY_WORDS);
+  hipModule_t module = nullptr;
+  hipFunction_t copy_words = nullptr;
+  REQUIRE(hip.hipModuleLoadData(&module, elf.data()) == hipSuccess);
+  REQUIRE(hip.hipModuleGetFunction(&copy_words, module, "copy_words") == hipSuccess);
+  constexpr size_t bytes = 256;
+  char *in = nullptr, *out = nullptr, *other = nullptr, *pinned = nullptr;
+  for (char **pointer : {&in, &out, &other})
+    REQUIRE(hip.hipMalloc(reinterpret_cast<void **>(pointer), bytes) == hipSuccess);
+  REQUIRE(hip.hipHostMalloc(reinterpret_cast<void **>(&pinned), bytes, 0) == hipSuccess);
+  std::vector<char> host(bytes, 'x');
+  auto copies = [&](char *from) {
+    void *parameters[] = {&out, &from};
+    CHECK(hip.hipModuleLaunchKernel(copy_words, 1, 1, 1, 64, 1, 1, 0, nullptr, parameters, nullptr) == hipSuccess);
+    const bool ok = hip.hipDeviceSynchronize() == hipSuccess;
+    const std::string reports = take_reports();
+    CHECK((reports.find("register_uninitialised") == std::string::npos) == ok);
+    if (!ok) CHECK_THAT(reports, Catch::Contains("was loaded from memory that was never written"));
+    sluice_emulator_configure("clear_fault", "1");
+    hip.hipGetLastError();
+    return ok;
+  };
+  CHECK_FALSE(copies(in));
+  SECTION("set") {
+    CHECK(hip.hipMemset(in, 0, bytes - 4) == hipSuccess);
+    CHECK_FALSE(copies(in)); // the last dword is missing
+    CHECK(hip.hipMemsetD8(in + bytes - 4, 0, 3) == hipSuccess);
+    CHECK_FALSE(copies(in)); // its last byte is
+    CHECK(hip.hipMemsetD8(in + bytes - 1, 0, 1) == hipSuccess);
+    CHECK(copies(in));
+  }
+  SECTION("copied from the host, at once or later") {
+    CHECK(hip.hipMemcpy(in, host.data(), bytes / 2, hipMemcpyHostToDevice) == hipSuccess);
+    CHECK(hip.hipMemcpyHtoDAsync(in + bytes / 2, host.data(), bytes / 2, nullptr) == hipSuccess);
+    CHECK(copies(in));
+  }
+  SECTION("copied on the device, with what was never written") {
+    CHECK(hip.hipMemset(in, 0, bytes) == hipSuccess);
+    CHECK(copies(in));
+    CHECK(hip.hipMemcpyDtoD(in + 64, other, 4) == hipSuccess);
+    CHECK_FALSE(copies(in));
+  }
+  SECTION("written by a kernel") {
+    CHECK(hip.hipMemset(in, 0, bytes) == hipSuccess);
+    CHECK(copies(in));
+    CHECK(copies(out));
+  }
+  SECTION("host memory counts as written") { CHECK(copies(pinned)); }
+  for (char *pointer : {in, out, other})
+    CHECK(hip.hipFree(pointer) == hipSuccess);
+  CHECK(hip.hipHostFree(pinned) == hipSuccess);
+  CHECK(hip.hipModuleUnload(module) == hipSuccess);
+}
