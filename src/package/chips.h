@@ -17,12 +17,15 @@ struct Chip {
   uint32_t elf_machine; // EF_AMDGPU_MACH, the low byte of an ELF file's flags
   uint32_t wave_size;
   uint32_t lds_bytes; // that a workgroup can have
+  uint32_t generic_elf_machine =
+      0; // EF_AMDGPU_MACH of the generic target that the chip belongs to; 0: of none
+  std::string_view generic_name = {};
 };
 
 inline constexpr std::array chips = {
     Chip{"gfx90a", 0x3f, 64, 64 * 1024},
-    Chip{"gfx942", 0x4c, 64, 64 * 1024},
-    Chip{"gfx950", 0x4f, 64, 160 * 1024},
+    Chip{"gfx942", 0x4c, 64, 64 * 1024, 0x5f, "gfx9-4-generic"},
+    Chip{"gfx950", 0x4f, 64, 160 * 1024, 0x5f, "gfx9-4-generic"},
 };
 
 /// nullptr for a chip that is not in the table.

@@ -108,9 +108,7 @@ void check_identification(const Record &header) {
 
 class CodeObjectParser {
 public:
-  CodeObjectParser(std::span<const std::byte> elf, const Chip &wanted) : file(elf) {
-    result.made_for = wanted;
-  }
+  CodeObjectParser(std::span<const std::byte> elf, const Chip &wanted) : file(elf), wanted(wanted) {}
 
   CodeObject parse() {
     read_header();
@@ -171,9 +169,12 @@ private:
                                              "; 2, 3 and 4 (code object version 4, 5 and 6) are read");
     result.object_version = abi + 2;
     const uint32_t flags = header.u32(48);
-    const Chip &wanted = result.made_for;
-    if ((flags & 0xff) != wanted.elf_machine)
-      fail(CodeObjectFault::wrong_machine, "is for AMDGPU machine " + hex(flags & 0xff) + ", not " +
+    const uint32_t machine = flags & 0xff;
+    // Generic targets exist from version 6 on.
+    const bool generic = machine == wanted.generic_elf_machine && machine != 0 && abi >= 4;
+    result.made_for = generic ? wanted.generic_name : wanted.name;
+    if (machine != wanted.elf_machine && !generic)
+      fail(CodeObjectFault::wrong_machine, "is for AMDGPU machine " + hex(machine) + ", not " +
                                                std::string(wanted.name) + " (" + hex(wanted.elf_machine) +
                                                ")");
     result.xnack_setting = feature(flags >> 8);
@@ -387,7 +388,8 @@ private:
     kernel.lds_bytes = number(map, ".group_segment_fixed_size", where, true, 0);
     kernel.private_bytes = number(map, ".private_segment_fixed_size", where, true, 0);
     kernel.wavefront_size = number(map, ".wavefront_size", where, true, 64);
-    kernel.max_workgroup_size = number(map, ".max_flat_workgroup_size", where, true, 1024);
+    kernel.max_workgroup_size = number(map, ".max_flat_workgroup_size", where, true, 0);
+    if (kernel.max_workgroup_size == 0) kernel.max_workgroup_size = Kernel().max_workgroup_size; // not said
     kernel.sgpr_count = number(map, ".sgpr_count", where, true, 0);
     kernel.vgpr_count = number(map, ".vgpr_count", where, true, 0);
     kernel.agpr_count = number(map, ".agpr_count", where, false, 0);
@@ -449,11 +451,11 @@ private:
       kernel.name = name;
       kernel.descriptor = read_descriptor(symbol);
       kernel.descriptor_address = symbol.address;
-      if (!kernel.has_metadata) {
-        kernel.kernarg_bytes = kernel.descriptor.kernarg_bytes;
-        kernel.lds_bytes = kernel.descriptor.lds_bytes;
-        kernel.private_bytes = kernel.descriptor.private_bytes;
-      }
+      const KernelDescriptor &descriptor = kernel.descriptor;
+      kernel.kernarg_bytes = std::max(kernel.kernarg_bytes, descriptor.kernarg_bytes);
+      kernel.lds_bytes = std::max(kernel.lds_bytes, descriptor.lds_bytes);
+      kernel.private_bytes = std::max(kernel.private_bytes, descriptor.private_bytes);
+      kernel.dynamic_stack = kernel.dynamic_stack || descriptor.dynamic_stack();
       kernel.entry_address = symbol.address + uint64_t(kernel.descriptor.entry_offset);
       const bool executable =
           std::any_of(result.loaded.begin(), result.loaded.end(), [&](const Segment &segment) {
@@ -477,18 +479,27 @@ private:
   }
 
   std::span<const std::byte> file;
+  const Chip &wanted;
   Record header{};
   std::vector<std::span<const std::byte>> notes;
   std::vector<Kernel> metadata_kernels;
   CodeObject result;
 };
 
+uint32_t Kernel::explicit_kernarg_bytes() const {
+  if (arguments.empty()) return kernarg_bytes;
+  uint32_t end = 0;
+  for (const KernelArgument &argument : arguments)
+    if (!argument.hidden()) end = std::max(end, argument.offset + argument.size);
+  return end;
+}
+
 CodeObject CodeObject::parse(std::span<const std::byte> elf, const Chip &chip) {
   return CodeObjectParser(elf, chip).parse();
 }
 
 std::string CodeObject::target_id() const {
-  std::string id(made_for.name);
+  std::string id(made_for);
   auto append = [&id](const char *name, TargetFeature setting) {
     if (setting == TargetFeature::on || setting == TargetFeature::off)
       id += std::string(":") + name + (setting == TargetFeature::on ? "+" : "-");

@@ -54,13 +54,33 @@ struct KernelDescriptor {
   uint32_t vgprs() const { return ((rsrc1 & 63) + 1) * 8; }
   /// Index in the unified file of a0.
   uint32_t accum_offset() const { return ((rsrc3 & 63) + 1) * 4; }
+  /// User SGPRs hold what the properties ask for, in the order of these functions; then preloaded arguments.
   uint32_t user_sgprs() const { return rsrc2 >> 1 & 31; }
+  bool private_segment_buffer() const { return (properties & 1) != 0; }
+  bool dispatch_ptr() const { return (properties & 2) != 0; }
+  bool queue_ptr() const { return (properties & 4) != 0; }
+  bool kernarg_segment_ptr() const { return (properties & 8) != 0; }
+  bool dispatch_id() const { return (properties & 16) != 0; }
+  bool flat_scratch_init() const { return (properties & 32) != 0; }
+  bool private_segment_size() const { return (properties & 64) != 0; }
+  bool wave32() const { return (properties & 1 << 10) != 0; }
+  bool dynamic_stack() const { return (properties & 1 << 11) != 0; }
   bool private_segment() const { return (rsrc2 & 1) != 0; }
   bool workgroup_id(int axis) const { return (rsrc2 >> (7 + axis) & 1) != 0; }
+  bool workgroup_info() const { return (rsrc2 >> 10 & 1) != 0; }
   /// 0: x only; 1: x and y; 2: x, y and z in v0.
   uint32_t workitem_id() const { return rsrc2 >> 11 & 3; }
+  /// Exceptions that enter a trap handler: address watch and memory violation, then those of arithmetic.
+  uint32_t exceptions() const { return (rsrc2 >> 13 & 3) | (rsrc2 >> 24 & 127) << 2; }
+  /// Waves of a workgroup may run on different compute units; it has no LDS then.
+  bool split_workgroups() const { return (rsrc3 >> 16 & 1) != 0; }
+  /// Of the arguments, in dwords.
   uint32_t preload_length() const { return preload & 127; }
   uint32_t preload_offset() const { return preload >> 7; }
+  /// What the MODE register starts with: rounding and denormals, DX10_CLAMP, IEEE and FP16_OVFL.
+  uint32_t mode() const {
+    return (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 | (rsrc1 >> 26 & 1) << 23;
+  }
 };
 
 struct KernelArgument {
@@ -79,8 +99,8 @@ struct Kernel {
   uint64_t code_bytes = 0; // size of the function's symbol; 0 when it has none
   KernelDescriptor descriptor;
 
-  /// From the metadata. An object without metadata for the kernel leaves these as the descriptor has them,
-  /// `has_metadata` false and the arguments unknown.
+  /// From the metadata; of sizes that the descriptor has too, the larger, since tools leave either at 0. An
+  /// object without metadata for the kernel leaves `has_metadata` false and the arguments unknown.
   bool has_metadata = false;
   uint32_t kernarg_bytes = 0;
   uint32_t kernarg_alignment = 16;
@@ -95,6 +115,10 @@ struct Kernel {
   uint32_t vgpr_spills = 0;
   bool dynamic_stack = false;
   std::vector<KernelArgument> arguments;
+
+  /// What a caller has to give at least: up to the last argument that is not hidden, or all of the segment
+  /// where nothing says how it is laid out.
+  uint32_t explicit_kernarg_bytes() const;
 };
 
 struct Segment {
@@ -117,13 +141,14 @@ struct Symbol {
 /// A parsed code object. It refers to the bytes it was parsed from, which must outlive it.
 class CodeObject {
 public:
-  /// Refuses objects for another chip. Throws CodeObjectError.
+  /// Refuses objects for another chip and for a family it is not of. Throws CodeObjectError.
   static CodeObject parse(std::span<const std::byte> elf, const Chip &chip = *find_chip("gfx942"));
 
   uint32_t version() const { return object_version; } // 4, 5 or 6
   TargetFeature xnack() const { return xnack_setting; }
   TargetFeature sramecc() const { return sramecc_setting; }
-  /// "gfx942:sramecc+:xnack-", with what is unspecified left out.
+  /// "gfx942:sramecc+:xnack-", with what is unspecified left out; "gfx9-4-generic" for code that runs on any
+  /// chip of that family.
   std::string target_id() const;
 
   const std::vector<Segment> &segments() const { return loaded; }
@@ -146,7 +171,7 @@ private:
 
   friend class CodeObjectParser;
 
-  Chip made_for = {};
+  std::string_view made_for;
   uint32_t object_version = 0;
   TargetFeature xnack_setting = TargetFeature::any;
   TargetFeature sramecc_setting = TargetFeature::any;

@@ -421,7 +421,8 @@ TEST_CASE("launches that no driver would accept", "[isa][launch]") {
   CHECK_THROWS_WITH(launch("none", {1, 1, 1}, {64, 1, 1}, 0, 64), Catch::Contains("no kernel \"none\""));
   CHECK_THROWS_WITH(launch("slot", {1, 0, 1}, {64, 1, 1}, 0, 64), Catch::Contains("grid.y is 0"));
   CHECK_THROWS_WITH(launch("slot", {1, 1, 1}, {64, 1, 0}, 0, 64), Catch::Contains("block.z is 0"));
-  CHECK_THROWS_WITH(launch("slot", {1, 1, 1}, {1025, 1, 1}, 0, 64), Catch::Contains("1025 work-items"));
+  CHECK_THROWS_WITH(launch("slot", {1, 1, 1}, {1025, 1, 1}, 0, 64),
+                    Catch::Contains("1025 x 1 x 1 work-items"));
   CHECK_THROWS_WITH(launch("slot", {1, 1, 1}, {64, 1, 1}, 65537, 64), Catch::Contains("65537 bytes of LDS"));
   CHECK_THROWS_WITH(launch("slot", {1, 1, 1}, {64, 1, 1}, 0, 60),
                     Catch::Contains("60 bytes of kernel arguments"));

@@ -56,6 +56,7 @@ preloaded:
     .amdhsa_system_sgpr_workgroup_id_z 1
     .amdhsa_system_vgpr_workitem_id 2
     .amdhsa_private_segment_fixed_size 256
+    .amdhsa_enable_private_segment 1
     .amdhsa_next_free_vgpr 512
     .amdhsa_next_free_sgpr 96
     .amdhsa_accum_offset 256

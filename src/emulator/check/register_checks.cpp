@@ -49,9 +49,9 @@ void WaveChecks::check_pending(Wave &w, const Op &op, const OpInfo &info) {
 
 void WaveChecks::report_registers(Wave &w, const Op &op, const OpInfo &info) {
   const bool vector = info.vgprs_end > launch.vgpr_limit;
-  const bool accumulation = !vector && info.agprs_end > agpr_limit;
+  const bool accumulation = !vector && info.agprs_end > launch.agpr_limit;
   const uint32_t end = vector ? info.vgprs_end : accumulation ? info.agprs_end : info.sgprs_end;
-  const uint32_t limit = vector ? launch.vgpr_limit : accumulation ? agpr_limit : launch.sgpr_limit;
+  const uint32_t limit = vector ? launch.vgpr_limit : accumulation ? launch.agpr_limit : launch.sgpr_limit;
   report(w, op, ReportKind::register_out_of_range, -1, end - 1, std::nullopt, [&] {
     return std::string("uses ") +
            (vector         ? "v"

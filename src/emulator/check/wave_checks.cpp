@@ -21,9 +21,7 @@ constexpr uint32_t most_lgkm_operations = 15;
 //===--- Waves ------------------------------------------------------------------------------------------===//
 
 WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
-    : launch(launch), checks(launch.options->checks),
-      agpr_limit(launch.vgpr_limit > launch.accum_offset ? launch.vgpr_limit - launch.accum_offset : 0),
-      lds(lds) {}
+    : launch(launch), checks(launch.options->checks), lds(lds) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
   wave = w.id;

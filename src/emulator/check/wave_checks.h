@@ -35,8 +35,8 @@ struct LaunchChecks {
   ReportSink *sink;
   const OpInfos *ops;
   const BlockTable *memory;
-  uint32_t vgpr_limit; // of v and a registers together
-  uint32_t accum_offset;
+  uint32_t vgpr_limit; // how many registers of each file the kernel may name
+  uint32_t agpr_limit;
   uint32_t sgpr_limit;
   GlobalShadow *shadow;     // null: accesses of different workgroups are not compared
   ReleasedAtomics *atomics; // beside it
@@ -51,7 +51,7 @@ public:
 
   void before(Wave &w, const Op &op) {
     const OpInfo &info = launch.ops->infos[op.index];
-    if (checks.registers && (info.vgprs_end > launch.vgpr_limit || info.agprs_end > agpr_limit ||
+    if (checks.registers && (info.vgprs_end > launch.vgpr_limit || info.agprs_end > launch.agpr_limit ||
                              info.sgprs_end > launch.sgpr_limit))
       report_registers(w, op, info);
     if (pending_registers != 0) check_pending(w, op, info);
@@ -144,7 +144,6 @@ private:
 
   const LaunchChecks &launch;
   const Checks checks;
-  const uint32_t agpr_limit;
   LdsShadow &lds;
   AsyncQueue vector_queue; // vmcnt
   AsyncQueue lgkm_queue;   // lgkmcnt

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
 #include <string_view>
 
 #include "emulator/hip/device.h"
@@ -27,7 +28,8 @@ constexpr std::string_view elf_magic = "\x7f"
                                        "ELF";
 constexpr std::string_view bundle_magic = "__CLANG_OFFLOAD_BUNDLE__";
 constexpr std::string_view compressed_bundle_magic = "CCOB";
-constexpr std::string_view target_prefix = "amdgcn-amd-amdhsa--gfx942";
+// Code for the chip itself comes before code for its family.
+constexpr std::string_view targets[] = {"amdgcn-amd-amdhsa--gfx942", "amdgcn-amd-amdhsa--gfx9-4-generic"};
 constexpr uint64_t most_bundle_entries = 4096;
 constexpr uint64_t longest_entry_id = 4096;
 constexpr uint64_t longest_image = uint64_t(1) << 40;
@@ -54,8 +56,8 @@ bool runs_here(std::string_view features) {
   return true;
 }
 
-/// The entry of a bundle for this device. The ids are "<kind>-amdgcn-amd-amdhsa--gfx942[:features]".
-std::span<const std::byte> find_entry(const std::byte *bundle) {
+/// The entry of a bundle for a target. The ids are "<kind>-amdgcn-amd-amdhsa--gfx942[:features]".
+std::optional<std::span<const std::byte>> find_entry(const std::byte *bundle, std::string_view wanted) {
   const uint64_t count = read_u64(bundle + bundle_magic.size());
   require(count <= most_bundle_entries, hipErrorInvalidImage);
   const std::byte *at = bundle + bundle_magic.size() + 8;
@@ -66,15 +68,15 @@ std::span<const std::byte> find_entry(const std::byte *bundle) {
     require(id_bytes <= longest_entry_id, hipErrorInvalidImage);
     const std::string_view id(reinterpret_cast<const char *>(at + 24), id_bytes);
     at += 24 + id_bytes;
-    const size_t target = id.find(target_prefix);
+    const size_t target = id.find(wanted);
     if (target == std::string_view::npos || target == 0 || id[target - 1] != '-') continue;
-    const std::string_view features = id.substr(target + target_prefix.size());
+    const std::string_view features = id.substr(target + wanted.size());
     if ((features.empty() || features.front() == ':') && runs_here(features)) {
       require(offset <= longest_image && size <= longest_image, hipErrorInvalidImage);
-      return {bundle + offset, size};
+      return std::span(bundle + offset, size);
     }
   }
-  throw Failure(hipErrorNoBinaryForGpu);
+  return std::nullopt;
 }
 
 CodeObject parse(const std::vector<std::byte> &elf) {
@@ -116,8 +118,9 @@ std::vector<std::byte> code_object_of_image(const void *image) {
   require(image != nullptr, hipErrorInvalidValue);
   const auto *start = static_cast<const std::byte *>(image);
   if (starts_with(start, bundle_magic)) {
-    const std::span<const std::byte> entry = find_entry(start);
-    return {entry.begin(), entry.end()};
+    for (std::string_view target : targets)
+      if (const auto entry = find_entry(start, target)) return {entry->begin(), entry->end()};
+    throw Failure(hipErrorNoBinaryForGpu);
   }
   if (starts_with(start, compressed_bundle_magic)) throw Failure(hipErrorNotSupported);
   require(starts_with(start, elf_magic), hipErrorInvalidImage);
@@ -130,14 +133,10 @@ std::vector<std::byte> code_object_of_image(const void *image) {
 
 std::vector<std::byte> kernel_arguments(const Kernel &kernel, void **parameters, void **extra) {
   require(parameters == nullptr || extra == nullptr, hipErrorInvalidValue);
-  uint32_t explicit_end = kernel.has_metadata ? 0 : kernel.kernarg_bytes;
+  const uint32_t explicit_end = kernel.explicit_kernarg_bytes();
   uint32_t hidden_start = kernel.kernarg_bytes;
-  for (const KernelArgument &argument : kernel.arguments) {
-    if (argument.hidden())
-      hidden_start = std::min(hidden_start, argument.offset);
-    else
-      explicit_end = std::max(explicit_end, argument.offset + argument.size);
-  }
+  for (const KernelArgument &argument : kernel.arguments)
+    if (argument.hidden()) hidden_start = std::min(hidden_start, argument.offset);
 
   if (extra != nullptr) {
     const auto word = [extra](int index) { return reinterpret_cast<uintptr_t>(extra[index]); };
@@ -152,7 +151,7 @@ std::vector<std::byte> kernel_arguments(const Kernel &kernel, void **parameters,
   }
   std::vector<std::byte> buffer(explicit_end);
   if (explicit_end == 0) return buffer;
-  require(parameters != nullptr && kernel.has_metadata, hipErrorInvalidValue);
+  require(parameters != nullptr && !kernel.arguments.empty(), hipErrorInvalidValue);
   size_t index = 0;
   for (const KernelArgument &argument : kernel.arguments) {
     if (argument.hidden()) continue;

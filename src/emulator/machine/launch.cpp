@@ -5,102 +5,27 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
-#include <cstring>
 #include <exception>
 #include <numeric>
 #include <stdexcept>
 #include <thread>
 
+#include "emulator/isa/source_lines.h"
+#include "emulator/machine/dispatch.h"
 #include "emulator/machine/workgroup.h"
 
 namespace sluice::emulator {
 
 namespace {
 
-constexpr uint32_t max_lds_bytes = 64 << 10;
-constexpr uint32_t max_workgroup_items = 1024;
 constexpr uint64_t default_budget = uint64_t(1) << 30;
 constexpr uint64_t slice_instructions = 1 << 16;
 // Turns after which a workgroup that never sleeps is taken to wait for another one all the same.
 constexpr uint32_t turns_of_patience = 256;
 // Of one host thread; the device itself holds a few of a size that fills a compute unit, on 304 of them.
 constexpr size_t most_resident = 1024;
-constexpr uint32_t dynamic_stack_bytes = 16 << 10;
 constexpr uint32_t preload_prologue_bytes = 256;
 constexpr uint64_t xcd_count = 8; // workgroups go to the dies in turn
-
-struct Field {
-  uint32_t offset;
-  uint32_t bytes;
-};
-
-void put(std::span<std::byte> buffer, Field field, uint64_t value) {
-  if (field.offset + field.bytes <= buffer.size())
-    std::memcpy(buffer.data() + field.offset, &value, field.bytes);
-}
-
-/// The arguments that compilers add for blockDim and the like, where the caller gave none.
-void fill_hidden_arguments(const package::Kernel &kernel, const LaunchState &launch, size_t given,
-                           std::span<std::byte> kernarg) {
-  for (const package::KernelArgument &argument : kernel.arguments) {
-    if (!argument.hidden() || argument.offset < given) continue;
-    const Field field{argument.offset, std::min<uint32_t>(argument.size, 8)};
-    const std::string &kind = argument.value_kind;
-    const size_t axis = kind.ends_with("_y") ? 1 : kind.ends_with("_z") ? 2 : 0;
-    if (kind.starts_with("hidden_block_count_"))
-      put(kernarg, field, launch.grid[axis]);
-    else if (kind.starts_with("hidden_group_size_"))
-      put(kernarg, field, launch.block[axis]);
-    else if (kind == "hidden_grid_dims")
-      put(kernarg, field, 3);
-    else if (kind == "hidden_shared_base")
-      put(kernarg, field, shared_aperture >> 32);
-    else if (kind == "hidden_private_base")
-      put(kernarg, field, private_aperture >> 32);
-    else if (kind == "hidden_dynamic_lds_size")
-      put(kernarg, field, launch.lds_bytes - kernel.lds_bytes);
-  }
-}
-
-/// The dispatch packet, as far as kernels look at it.
-std::array<std::byte, 64> dispatch_packet(const LaunchState &launch) {
-  std::array<std::byte, 64> packet{};
-  const std::span<std::byte> bytes(packet);
-  for (uint32_t axis = 0; axis < 3; ++axis) {
-    put(bytes, {4 + 2 * axis, 2}, launch.block[axis]);
-    put(bytes, {12 + 4 * axis, 4}, uint64_t(launch.grid[axis]) * launch.block[axis]);
-  }
-  put(bytes, {24, 4}, launch.scratch_bytes);
-  put(bytes, {28, 4}, launch.lds_bytes);
-  put(bytes, {40, 8}, launch.kernarg_address);
-  return packet;
-}
-
-void check_arguments(const package::Kernel &kernel, std::array<uint32_t, 3> grid,
-                     std::array<uint32_t, 3> block, uint64_t lds_bytes, size_t kernarg_bytes) {
-  for (size_t axis = 0; axis < 3; ++axis) {
-    const std::string name(1, "xyz"[axis]);
-    if (grid[axis] == 0) throw std::invalid_argument("grid." + name + " is 0");
-    if (block[axis] == 0) throw std::invalid_argument("block." + name + " is 0");
-  }
-  const uint64_t items = uint64_t(block[0]) * block[1] * block[2];
-  if (block[0] > max_workgroup_items || block[1] > max_workgroup_items || block[2] > max_workgroup_items ||
-      items > max_workgroup_items)
-    throw std::invalid_argument("a block of " + std::to_string(items) + " work-items is more than " +
-                                std::to_string(max_workgroup_items));
-  if (kernel.max_workgroup_size != 0 && items > kernel.max_workgroup_size)
-    throw std::invalid_argument("a block of " + std::to_string(items) + " work-items is more than the " +
-                                std::to_string(kernel.max_workgroup_size) + " the kernel was built for");
-  if (lds_bytes > max_lds_bytes)
-    throw std::invalid_argument(std::to_string(lds_bytes) + " bytes of LDS are more than " +
-                                std::to_string(max_lds_bytes));
-  uint64_t needed = kernel.has_metadata ? 0 : kernel.kernarg_bytes;
-  for (const package::KernelArgument &argument : kernel.arguments)
-    if (!argument.hidden()) needed = std::max<uint64_t>(needed, uint64_t(argument.offset) + argument.size);
-  if (kernarg_bytes < needed)
-    throw std::invalid_argument(std::to_string(kernarg_bytes) +
-                                " bytes of kernel arguments, but the kernel takes " + std::to_string(needed));
-}
 
 class Dispatcher {
 public:
@@ -216,6 +141,11 @@ private:
 
 std::vector<Report> finish_reports(const ProgramImpl &program, const std::string &kernel, ReportSink &sink) {
   std::vector<Report> reports;
+  std::optional<SourceLines> lines; // most launches have nothing to report
+  auto source = [&](uint32_t op) {
+    if (!lines) lines.emplace(program.file);
+    return lines->at(program.address_of(op));
+  };
   for (ReportSink::Entry &entry : sink.take()) {
     const Finding &finding = entry.finding;
     Report report;
@@ -229,6 +159,7 @@ std::vector<Report> finish_reports(const ProgramImpl &program, const std::string
     }
     report.pc = program.address_of(finding.op);
     report.disassembly = program.text(finding.op);
+    report.source = source(finding.op);
     report.workgroup = finding.workgroup;
     report.wave = finding.wave;
     report.lane = finding.lane;
@@ -236,7 +167,7 @@ std::vector<Report> finish_reports(const ProgramImpl &program, const std::string
     report.count = entry.count;
     if (finding.other_op)
       report.other = Report::Other{program.address_of(*finding.other_op), program.text(*finding.other_op),
-                                   finding.other_wave};
+                                   source(*finding.other_op), finding.other_wave};
     reports.push_back(std::move(report));
   }
   return reports;
@@ -252,7 +183,9 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
   if (!kernel)
     throw std::invalid_argument("the code object has no kernel \"" + std::string(kernel_name) + "\"");
   const uint64_t lds_bytes = uint64_t(kernel->lds_bytes) + dynamic_lds_bytes;
-  check_arguments(*kernel, grid, block, lds_bytes, kernarg.size());
+  const DispatchShape shape{grid, block, uint32_t(std::min<uint64_t>(lds_bytes, UINT32_MAX)),
+                            scratch_bytes_of(*kernel)};
+  check_dispatch(*kernel, shape, kernarg.size());
 
   LaunchState state;
   state.program = &p;
@@ -262,35 +195,22 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
   state.block = block;
   state.threads = block[0] * block[1] * block[2];
   state.waves = (state.threads + wave_lanes - 1) / wave_lanes;
-  state.lds_bytes = uint32_t(lds_bytes);
-  state.scratch_bytes = kernel->private_bytes + (kernel->dynamic_stack ? dynamic_stack_bytes : 0);
+  state.lds_bytes = shape.lds_bytes;
+  state.scratch_bytes = shape.scratch_bytes;
   state.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early;
   state.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : default_budget;
   state.code = p.code_map();
-  const uint64_t entry =
-      kernel->entry_address + (kernel->descriptor.preload_length() != 0 ? preload_prologue_bytes : 0);
+  const bool preload = options.preload_kernargs && kernel->descriptor.preload_length() != 0;
+  const uint64_t entry = kernel->entry_address + (preload ? preload_prologue_bytes : 0);
   state.entry = p.op_at_address(entry);
   if (state.entry < 0)
     throw std::invalid_argument("kernel \"" + std::string(kernel_name) + "\" has no code at its entry");
 
-  // Kernel arguments and packet are memory that only this launch sees, and may only read.
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> lines(1 + (std::max<size_t>(kernarg.size(), kernel->kernarg_bytes) + 63) / 64);
-  const std::span<std::byte> arguments(reinterpret_cast<std::byte *>(lines.data() + 1),
-                                       std::max<size_t>(kernarg.size(), kernel->kernarg_bytes));
-  std::copy(kernarg.begin(), kernarg.end(), arguments.begin());
-  fill_hidden_arguments(*kernel, state, kernarg.size(), arguments);
-  state.kernarg = arguments;
-  state.kernarg_address = reinterpret_cast<uint64_t>(arguments.data());
-  state.packet_address = reinterpret_cast<uint64_t>(lines.data());
-  const std::array<std::byte, 64> packet = dispatch_packet(state);
-  std::copy(packet.begin(), packet.end(), lines[0].bytes);
-
+  const Dispatch dispatch(*kernel, shape, reinterpret_cast<uint64_t>(p.image.data()), kernarg);
+  state.user_sgprs = dispatch.user_sgprs(preload);
   std::vector<MemoryBlock> blocks = memory.snapshot()->blocks();
-  blocks.push_back({state.packet_address, 64, 0, false, false, true});
-  if (!arguments.empty()) blocks.push_back({state.kernarg_address, arguments.size(), 0, false, false, true});
+  for (const MemoryBlock &block : dispatch.blocks())
+    blocks.push_back(block);
   for (const package::Segment &segment : p.object.segments()) {
     if (segment.memory_bytes == 0) continue;
     const uint64_t address = reinterpret_cast<uint64_t>(p.image.data()) + segment.address;
@@ -302,7 +222,7 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
   const BlockTable table(std::move(blocks));
 
   ReportSink sink(options.max_reports, options.stop_at_report);
-  const package::KernelDescriptor &d = kernel->descriptor;
+  const KernelInfo &info = *program.kernel(kernel_name);
   const bool compares = options.checks.global_races || options.checks.stale_caches;
   const bool several = uint64_t(grid[0]) * grid[1] * grid[2] > 1;
   GlobalShadow shadow;
@@ -311,9 +231,9 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
                   &sink,
                   &p.infos,
                   &table,
-                  d.vgprs(),
-                  d.accum_offset(),
-                  program.kernel(kernel_name)->sgprs,
+                  info.arch_vgprs,
+                  info.acc_vgprs,
+                  info.sgprs,
                   compares && several ? &shadow : nullptr,
                   compares && several ? &atomics : nullptr};
 

@@ -77,6 +77,7 @@ struct Options {
   uint32_t max_reports = 32;        // distinct reports kept per launch; more are only counted
   bool stop_at_report = false;      // the first report ends the launch
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
+  bool preload_kernargs = true;     // false: as firmware that enters kernels at their compatibility prologue
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
 };
 
@@ -112,6 +113,7 @@ struct Report {
   struct Other {
     uint64_t pc = 0;
     std::string disassembly;
+    std::string source;
     uint32_t wave = 0;
   };
 
@@ -120,6 +122,7 @@ struct Report {
   std::string message;     // one sentence
   uint64_t pc = 0;         // address in the code object, as a disassembler shows it
   std::string disassembly; // of the instruction at pc
+  std::string source;      // "file:line" and the lines it was inlined at; empty without debug information
   std::array<uint32_t, 3> workgroup{};
   uint32_t wave = 0;
   int32_t lane = -1;    // -1: the whole wave
@@ -163,7 +166,11 @@ struct KernelInfo {
   uint32_t scratch_bytes = 0; // per lane
   uint32_t vgprs = 0;         // granted per lane, ArchVGPRs and AccVGPRs together
   uint32_t accum_offset = 0;  // AccVGPR a0 is register number accum_offset of the unified file
-  uint32_t sgprs = 0;         // granted per wave
+  /// ArchVGPRs that its code may name: those before a0. Code without AccVGPRs may name all it was granted,
+  /// and assemblers leave any accum_offset in its descriptor.
+  uint32_t arch_vgprs = 0;
+  uint32_t acc_vgprs = 0;
+  uint32_t sgprs = 0; // granted per wave
   uint32_t max_workgroup_threads = 0;
 };
 
@@ -204,7 +211,8 @@ std::vector<Report> static_reports(const Program &program);
 
 /// Runs a kernel. `grid` counts workgroups, `block` work-items; `kernarg` is copied and read-only to the
 /// kernel. Throws std::invalid_argument for a launch no driver would accept (unknown kernel, an extent of 0,
-/// more than 1024 work-items, more LDS than 64 KiB, fewer kernarg bytes than the kernel declares).
+/// more than 1024 work-items, more LDS than 64 KiB, fewer or more kernarg bytes than the kernel declares) and
+/// for a kernel that needs what the machine does not have (waves of 32 lanes, trap handlers).
 LaunchResult launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
                     std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
                     std::span<const std::byte> kernarg, const Memory &memory, const Options &options = {});

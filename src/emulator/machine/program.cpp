@@ -29,7 +29,17 @@ std::span<std::byte> map_image(uint64_t bytes) {
   return {static_cast<std::byte *>(memory), size};
 }
 
-KernelInfo kernel_info(const package::Kernel &kernel) {
+/// Whether any instruction of the kernel's own code does.
+bool names_acc_vgprs(const ProgramImpl &program, const package::Kernel &kernel) {
+  const std::vector<OpInfo> &infos = program.infos.infos;
+  const uint64_t end = kernel.code_bytes != 0 ? kernel.entry_address + kernel.code_bytes : UINT64_MAX;
+  const int32_t first = program.op_at_address(kernel.entry_address);
+  for (uint32_t op = uint32_t(std::max(first, 0)); op < infos.size() && program.address_of(op) < end; ++op)
+    if (infos[op].agprs_end != 0) return true;
+  return false;
+}
+
+KernelInfo kernel_info(const ProgramImpl &program, const package::Kernel &kernel) {
   KernelInfo info;
   info.name = kernel.name;
   info.entry = kernel.entry_address;
@@ -39,6 +49,8 @@ KernelInfo kernel_info(const package::Kernel &kernel) {
   info.scratch_bytes = kernel.private_bytes;
   info.vgprs = kernel.descriptor.vgprs();
   info.accum_offset = kernel.descriptor.accum_offset();
+  info.acc_vgprs = info.vgprs > info.accum_offset ? info.vgprs - info.accum_offset : 0;
+  info.arch_vgprs = names_acc_vgprs(program, kernel) ? std::min(info.vgprs, info.accum_offset) : info.vgprs;
   // Granules of 16, at the end of which VCC, FLAT_SCRATCH and XNACK_MASK lie.
   info.sgprs = std::min<uint32_t>(((kernel.descriptor.rsrc1 >> 6 & 15) / 2 + 1) * 16, 102);
   info.max_workgroup_threads = kernel.max_workgroup_size;
@@ -155,9 +167,9 @@ Program::Program(std::span<const std::byte> elf) : implementation(std::make_uniq
   if (!code) throw std::runtime_error("the code object has no executable segment");
   p.image = map_image(p.object.image_bytes());
   p.object.load(p.image.first(p.object.image_bytes()), reinterpret_cast<uint64_t>(p.image.data()));
-  for (const package::Kernel &kernel : p.object.kernels())
-    p.kernels.push_back(kernel_info(kernel));
   decode_code(p, *code);
+  for (const package::Kernel &kernel : p.object.kernels())
+    p.kernels.push_back(kernel_info(p, kernel));
 }
 
 Program::~Program() = default;

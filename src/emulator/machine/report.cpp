@@ -47,6 +47,10 @@ std::string workgroup_text(const Report &report) {
          std::to_string(report.workgroup[2]);
 }
 
+std::string source_text(const std::string &source) {
+  return source.empty() ? "" : "\n               " + source;
+}
+
 } // namespace
 
 std::span<const std::string_view> check_names() {
@@ -114,15 +118,15 @@ std::string_view report_kind_name(ReportKind kind) {
 }
 
 std::string to_text(const Report &report) {
-  std::string text = report.kernel + " at " + hex(report.pc) + ": " +
-                     std::string(report_kind_name(report.kind)) + ": " + report.message +
-                     "\n  instruction  " + report.disassembly + "\n  where        workgroup " +
-                     workgroup_text(report) + ", wave " + std::to_string(report.wave);
+  std::string text =
+      report.kernel + " at " + hex(report.pc) + ": " + std::string(report_kind_name(report.kind)) + ": " +
+      report.message + "\n  instruction  " + report.disassembly + source_text(report.source) +
+      "\n  where        workgroup " + workgroup_text(report) + ", wave " + std::to_string(report.wave);
   if (report.lane >= 0) text += ", lane " + std::to_string(report.lane);
   if (report.count > 1) text += " (and " + std::to_string(report.count - 1) + " times more)";
   if (report.other)
     text += "\n  other        " + hex(report.other->pc) + ": " + report.other->disassembly + ", wave " +
-            std::to_string(report.other->wave);
+            std::to_string(report.other->wave) + source_text(report.other->source);
   return text + "\n";
 }
 
@@ -138,12 +142,16 @@ std::string to_json(std::span<const Report> reports) {
     append_string(out, report.message);
     out += ", \"pc\": " + std::to_string(report.pc) + ", \"disassembly\": ";
     append_string(out, report.disassembly);
+    out += ", \"source\": ";
+    append_string(out, report.source);
     out += ", \"workgroup\": [" + workgroup_text(report) + "], \"wave\": " + std::to_string(report.wave) +
            ", \"lane\": " + std::to_string(report.lane) + ", \"address\": " + std::to_string(report.address) +
            ", \"count\": " + std::to_string(report.count);
     if (report.other) {
       out += ", \"other\": {\"pc\": " + std::to_string(report.other->pc) + ", \"disassembly\": ";
       append_string(out, report.other->disassembly);
+      out += ", \"source\": ";
+      append_string(out, report.other->source);
       out += ", \"wave\": " + std::to_string(report.other->wave) + "}";
     }
     out += "}";

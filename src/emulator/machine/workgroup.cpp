@@ -11,8 +11,9 @@ namespace {
 
 constexpr uint32_t register_bytes = (vector_registers + temporary_rows) * wave_lanes * 4;
 constexpr std::align_val_t cache_line{64};
-// What LDS holds before anything is written: as a float a NaN, as an address nonsense.
-constexpr int fresh_lds_byte = 0xff;
+// What LDS and scratch hold before anything is written: as a float a NaN, as an address nonsense.
+constexpr int fresh_byte = 0xff;
+constexpr uint32_t first_wave = 1u << 31; // in the workgroup info
 
 } // namespace
 
@@ -51,7 +52,7 @@ void Workgroup::start(std::array<uint32_t, 3> id, uint32_t number) {
   view.lds_bytes = launch.lds_bytes;
   view.waves = launch.waves;
   if (launch.strict) {
-    std::memset(lds.get(), fresh_lds_byte, launch.lds_bytes);
+    std::memset(lds.get(), fresh_byte, launch.lds_bytes);
     shadow.reset(launch.lds_bytes);
   }
   random = launch.options->seed * 0x9e3779b97f4a7c15 + number;
@@ -74,36 +75,20 @@ void Workgroup::start_wave(uint32_t id) {
   w.checks = slot.checks.get();
   w.scratch = slot.scratch.get();
   w.scratch_bytes = launch.scratch_bytes;
+  if (launch.strict && w.scratch)
+    std::memset(w.scratch, fresh_byte, size_t(launch.scratch_bytes) * wave_lanes);
   w.id = id;
   w.executed = w.mfma_executed = w.time_reads = 0;
   w.code = &launch.code;
   w.fault = Fault::none;
 
-  uint32_t next = 0;
+  std::copy(launch.user_sgprs.begin(), launch.user_sgprs.end(), w.s);
+  uint32_t next = uint32_t(launch.user_sgprs.size());
   auto push = [&](uint32_t value) { w.s[next++] = value; };
-  auto push_pair = [&](uint64_t value) {
-    push(uint32_t(value));
-    push(uint32_t(value >> 32));
-  };
-  const uint32_t properties = d.properties;
-  if ((properties & 1) != 0) next += 4; // private segment buffer: not used with architected flat scratch
-  if ((properties & 2) != 0) push_pair(launch.packet_address);
-  if ((properties & 4) != 0) push_pair(0); // queue
-  if ((properties & 8) != 0) push_pair(launch.kernarg_address);
-  if ((properties & 16) != 0) push_pair(0); // dispatch id
-  if ((properties & 32) != 0) next += 2;    // flat scratch: set below
-  if ((properties & 64) != 0) push(launch.scratch_bytes);
-  for (uint32_t i = 0; i < d.preload_length() && next < 16; ++i) {
-    uint32_t value = 0;
-    const uint64_t at = (uint64_t(d.preload_offset()) + i) * 4;
-    if (at + 4 <= launch.kernarg.size()) std::memcpy(&value, launch.kernarg.data() + at, 4);
-    push(value);
-  }
-  next = d.user_sgprs();
   for (int axis = 0; axis < 3; ++axis)
     if (d.workgroup_id(axis)) push(view.id[size_t(axis)]);
-  if ((d.rsrc2 >> 10 & 1) != 0) push(launch.waves); // workgroup info
-  w.set_pair(102, private_aperture);                // FLAT_SCRATCH
+  if (d.workgroup_info()) push(launch.waves | (id == 0 ? first_wave : 0));
+  if (d.private_segment()) w.set_pair(102, private_aperture); // FLAT_SCRATCH
 
   const uint32_t first_item = id * wave_lanes;
   const uint32_t items = std::min(wave_lanes, launch.threads - first_item);
@@ -117,10 +102,7 @@ void Workgroup::start_wave(uint32_t id) {
     ids[lane] = x | (d.workitem_id() > 0 ? y << 10 : 0) | (d.workitem_id() > 1 ? z << 20 : 0);
   }
 
-  // Rounding and denormals, DX10_CLAMP, IEEE and FP16_OVFL go from the descriptor to MODE.
-  const uint32_t rsrc1 = d.rsrc1;
-  w.set_mode((rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 |
-             (rsrc1 >> 26 & 1) << 23);
+  w.set_mode(d.mode());
 
   if (w.checks) {
     const uint64_t seed = launch.options->seed * 0x9e3779b97f4a7c15 + (uint64_t(view.number) << 8) + id;

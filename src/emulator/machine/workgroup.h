@@ -29,9 +29,7 @@ struct LaunchState {
   int32_t entry = 0;          // index of the first instruction
   uint64_t instruction_budget = 0;
   bool strict = false;
-  uint64_t kernarg_address = 0;
-  uint64_t packet_address = 0;
-  std::span<const std::byte> kernarg;
+  std::vector<uint32_t> user_sgprs; // what s0 and on hold when a wave starts
   CodeMap code;
   LaunchChecks checks;
   std::atomic<bool> stop = false;

@@ -171,14 +171,14 @@ TEST_CASE("modules load from ELF and bundle, and refuse what is not for this dev
   using sluice::package::BundleEntry;
   hipModule_t module = nullptr;
   const std::vector<std::byte> &elf = two_kernels();
-  auto bundle_of = [&](const std::string &id) {
-    const BundleEntry entry{id, elf};
+  auto bundle_of = [&](const std::string &id, std::span<const std::byte> code) {
+    const BundleEntry entry{id, code};
     return sluice::package::write_bundle({&entry, 1});
   };
   for (const char *id : {"hipv4-amdgcn-amd-amdhsa--gfx942", "hip-amdgcn-amd-amdhsa--gfx942",
                          "hipv4-amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-"}) {
     INFO(id);
-    const std::vector<std::byte> bundle = bundle_of(id);
+    const std::vector<std::byte> bundle = bundle_of(id, elf);
     REQUIRE(hip.hipModuleLoadData(&module, bundle.data()) == hipSuccess);
     hipFunction_t function = nullptr;
     CHECK(hip.hipModuleGetFunction(&function, module, "fill") == hipSuccess);
@@ -187,14 +187,28 @@ TEST_CASE("modules load from ELF and bundle, and refuse what is not for this dev
   for (const char *id : {"hipv4-amdgcn-amd-amdhsa--gfx90a", "hipv4-amdgcn-amd-amdhsa--gfx942:xnack+",
                          "hipv4-amdgcn-amd-amdhsa--gfx9420", "amdgcn-amd-amdhsa--gfx942"}) {
     INFO(id);
-    const std::vector<std::byte> bundle = bundle_of(id);
+    const std::vector<std::byte> bundle = bundle_of(id, elf);
     CHECK(hip.hipModuleLoadData(&module, bundle.data()) == hipErrorNoBinaryForGpu);
   }
+  // Code for the family runs here too, but code for the chip comes first.
   std::vector<std::byte> other = elf;
+  other[8] = std::byte{4};     // version 6
+  other[48] = std::byte{0x5f}; // gfx9-4-generic
+  const std::string family = "hipv4-amdgcn-amd-amdhsa--gfx9-4-generic";
+  REQUIRE(hip.hipModuleLoadData(&module, bundle_of(family, other).data()) == hipSuccess);
+  CHECK(hip.hipModuleUnload(module) == hipSuccess);
+  const BundleEntry both[] = {{family, std::span(other).first(100)},
+                              {"hipv4-amdgcn-amd-amdhsa--gfx942", elf}};
+  REQUIRE(hip.hipModuleLoadData(&module, sluice::package::write_bundle(both).data()) == hipSuccess);
+  CHECK(hip.hipModuleUnload(module) == hipSuccess);
+
+  other = elf;
   other[48] = std::byte{0x3f}; // gfx90a
   CHECK(hip.hipModuleLoadData(&module, other.data()) == hipErrorNoBinaryForGpu);
   other = elf;
   other[49] = std::byte{0x07}; // xnack+
+  CHECK(hip.hipModuleLoadData(&module, other.data()) == hipErrorNoBinaryForGpu);
+  other[49] = std::byte{0x09}; // sramecc-
   CHECK(hip.hipModuleLoadData(&module, other.data()) == hipErrorNoBinaryForGpu);
   other = elf;
   other[16] = std::byte{1}; // an object file

@@ -367,6 +367,46 @@ TEST_CASE("an object without metadata still has its kernels, from the descriptor
   CHECK(fill->arguments.empty());
 }
 
+TEST_CASE("of the sizes in descriptor and metadata, the larger counts", "[code_object]") {
+  const uint64_t descriptor = descriptor_at(two_kernels());
+  auto changed = [&](const std::function<void(Bytes &)> &change) {
+    Bytes bytes = two_kernels();
+    change(bytes);
+    const CodeObject object = CodeObject::parse(bytes);
+    return *object.find_kernel("fill");
+  };
+  const Kernel zero = changed([&](Bytes &b) { put(b, descriptor, 4, 0), put(b, descriptor + 8, 4, 0); });
+  CHECK(zero.lds_bytes == 1024);
+  CHECK(zero.kernarg_bytes == 24);
+  const Kernel more = changed([&](Bytes &b) {
+    put(b, descriptor, 4, 4096);
+    put(b, descriptor + 4, 4, 80);
+    put(b, descriptor + 8, 4, 32);
+    put(b, descriptor + 56, 2, 1 << 11);
+  });
+  CHECK(more.lds_bytes == 4096);
+  CHECK(more.private_bytes == 80);
+  CHECK(more.kernarg_bytes == 32);
+  CHECK(more.dynamic_stack);
+  // The hidden argument behind the others is not the caller's to give.
+  CHECK(more.explicit_kernarg_bytes() == 16);
+}
+
+TEST_CASE("code for the family of a chip runs on the chip, from version 6 on", "[code_object]") {
+  auto object = [](uint32_t machine, uint32_t abi) {
+    Bytes bytes = two_kernels();
+    put(bytes, 8, 1, abi);
+    put(bytes, 48, 4, 0x01000500 | machine); // generic version 1
+    return bytes;
+  };
+  CHECK(CodeObject::parse(object(0x5f, 4)).target_id() == "gfx9-4-generic");
+  CHECK(CodeObject::parse(object(0x5f, 4), *find_chip("gfx950")).target_id() == "gfx9-4-generic");
+  check_refusal(refusal(object(0x5f, 3)), CodeObjectFault::wrong_machine, "machine 0x5f, not gfx942");
+  check_refusal(refusal(object(0x51, 4)), CodeObjectFault::wrong_machine, "machine 0x51, not gfx942");
+  CHECK_THROWS_AS(CodeObject::parse(object(0x5f, 4), *find_chip("gfx90a")), CodeObjectError);
+  CHECK_THROWS_AS(CodeObject::parse(object(0, 4), *find_chip("gfx90a")), CodeObjectError);
+}
+
 TEST_CASE("a code object cut short at any length is refused", "[code_object]") {
   const Bytes &whole = two_kernels();
   for (size_t size = 0; size < whole.size(); ++size) {

@@ -1,0 +1,189 @@
+//===- dispatch.cpp - what the driver and the command processor prepare for a kernel --------------------===//
+#include "emulator/machine/dispatch.h"
+
+#include <algorithm>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "emulator/exec/wave.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+constexpr uint32_t max_lds_bytes = 64 << 10;
+constexpr uint32_t max_workgroup_items = 1024;
+constexpr uint32_t most_user_sgprs = 16;
+constexpr uint32_t dynamic_stack_bytes = 16 << 10;
+// A wave's scratch is counted in 13 bits of 1024 bytes.
+constexpr uint32_t max_scratch_bytes = 0x1fff * 1024 / wave_lanes;
+// Launchers pass structs, which C++ pads at their end.
+constexpr uint64_t largest_struct_alignment = 16;
+
+struct Field {
+  uint32_t offset;
+  uint32_t bytes;
+};
+
+void put(std::span<std::byte> buffer, Field field, uint64_t value) {
+  if (field.offset + field.bytes <= buffer.size())
+    std::memcpy(buffer.data() + field.offset, &value, field.bytes);
+}
+
+uint32_t enabled_user_sgprs(const package::KernelDescriptor &d) {
+  return 2 * (d.dispatch_ptr() + d.queue_ptr() + d.kernarg_segment_ptr() + d.dispatch_id()) +
+         d.private_segment_size() + d.preload_length();
+}
+
+void check_descriptor(const package::Kernel &kernel, uint32_t lds_bytes) {
+  const package::KernelDescriptor &d = kernel.descriptor;
+  auto refuse = [&](const std::string &what) {
+    throw std::invalid_argument("kernel \"" + kernel.name + "\" " + what);
+  };
+  if (d.private_segment_buffer() || d.flat_scratch_init())
+    refuse("asks for the address of its scratch in user SGPRs, but the chip itself keeps it in FLAT_SCRATCH");
+  if (d.wave32() || kernel.wavefront_size != wave_lanes) refuse("is for waves of 32 lanes; the chip has 64");
+  if (d.exceptions() != 0) refuse("enables exceptions, for which the machine has no trap handler");
+  if (d.split_workgroups() && lds_bytes != 0)
+    refuse("splits workgroups over compute units (TG_SPLIT) and has LDS, which they cannot share");
+  const uint32_t enabled = enabled_user_sgprs(d);
+  if (enabled > d.user_sgprs() || d.user_sgprs() > most_user_sgprs)
+    refuse("enables " + std::to_string(enabled) + " user SGPRs and counts " + std::to_string(d.user_sgprs()) +
+           "; there are at most " + std::to_string(most_user_sgprs));
+}
+
+} // namespace
+
+uint32_t scratch_bytes_of(const package::Kernel &kernel) {
+  if (!kernel.descriptor.private_segment()) return 0;
+  const uint64_t bytes =
+      uint64_t(kernel.private_bytes) + (kernel.dynamic_stack ? uint64_t(dynamic_stack_bytes) : 0);
+  if (bytes > max_scratch_bytes)
+    throw std::invalid_argument(std::to_string(bytes) + " bytes of scratch per work-item are more than " +
+                                std::to_string(max_scratch_bytes));
+  return uint32_t(bytes);
+}
+
+void check_dispatch(const package::Kernel &kernel, const DispatchShape &shape, size_t kernarg_bytes) {
+  const std::array<uint32_t, 3> &block = shape.block;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const std::string name(1, "xyz"[axis]);
+    if (shape.grid[axis] == 0) throw std::invalid_argument("grid." + name + " is 0");
+    if (block[axis] == 0) throw std::invalid_argument("block." + name + " is 0");
+    // The packet counts the grid in work-items.
+    if (uint64_t(shape.grid[axis]) * block[axis] > UINT32_MAX)
+      throw std::invalid_argument("the grid has " + std::to_string(uint64_t(shape.grid[axis]) * block[axis]) +
+                                  " work-items in " + name + ", more than 2^32 - 1");
+  }
+  if (block[0] > max_workgroup_items || block[1] > max_workgroup_items || block[2] > max_workgroup_items ||
+      uint64_t(block[0]) * block[1] * block[2] > max_workgroup_items)
+    throw std::invalid_argument("a block of " + std::to_string(block[0]) + " x " + std::to_string(block[1]) +
+                                " x " + std::to_string(block[2]) + " work-items is more than " +
+                                std::to_string(max_workgroup_items));
+  const uint64_t plane = uint64_t(shape.grid[0]) * shape.grid[1];
+  if (plane > UINT64_MAX / shape.grid[2]) throw std::invalid_argument("the grid has 2^64 workgroups or more");
+  const uint32_t items = block[0] * block[1] * block[2];
+  if (items > kernel.max_workgroup_size)
+    throw std::invalid_argument("a block of " + std::to_string(items) + " work-items is more than the " +
+                                std::to_string(kernel.max_workgroup_size) + " the kernel was built for");
+  if (shape.lds_bytes > max_lds_bytes)
+    throw std::invalid_argument(std::to_string(shape.lds_bytes) + " bytes of LDS are more than " +
+                                std::to_string(max_lds_bytes));
+  const uint32_t needed = kernel.explicit_kernarg_bytes();
+  if (kernarg_bytes < needed)
+    throw std::invalid_argument(std::to_string(kernarg_bytes) +
+                                " bytes of kernel arguments, but the kernel takes " + std::to_string(needed));
+  const bool known = kernel.has_metadata || kernel.kernarg_bytes != 0;
+  const uint64_t most = (uint64_t(kernel.kernarg_bytes) + largest_struct_alignment - 1) /
+                        largest_struct_alignment * largest_struct_alignment;
+  if (known && kernarg_bytes > most)
+    throw std::invalid_argument(std::to_string(kernarg_bytes) +
+                                " bytes of kernel arguments, but the kernel has only " +
+                                std::to_string(kernel.kernarg_bytes));
+  check_descriptor(kernel, shape.lds_bytes);
+}
+
+Dispatch::Dispatch(const package::Kernel &kernel, const DispatchShape &shape, uint64_t image,
+                   std::span<const std::byte> given)
+    : kernel(kernel), shape(shape), kernarg_bytes(std::max<size_t>(given.size(), kernel.kernarg_bytes)),
+      lines(first_kernarg_line + (kernarg_bytes + 63) / 64),
+      kernarg(reinterpret_cast<std::byte *>(lines.data() + first_kernarg_line), kernarg_bytes) {
+  std::copy(given.begin(), given.end(), kernarg.begin());
+  fill_hidden_arguments(given.size());
+  fill_packet(image);
+  // amd_queue_t, as far as kernels of version 4 look at it: where the windows of LDS and of scratch are.
+  put(queue(), {64, 4}, shared_aperture >> 32);
+  put(queue(), {68, 4}, private_aperture >> 32);
+}
+
+void Dispatch::fill_packet(uint64_t image) {
+  constexpr uint32_t kernel_dispatch = 2; // type of the packet
+  constexpr uint32_t dimensions = 3;
+  put(packet(), {0, 2}, kernel_dispatch);
+  put(packet(), {2, 2}, dimensions);
+  for (uint32_t axis = 0; axis < 3; ++axis) {
+    put(packet(), {4 + 2 * axis, 2}, shape.block[axis]);
+    put(packet(), {12 + 4 * axis, 4}, uint64_t(shape.grid[axis]) * shape.block[axis]);
+  }
+  put(packet(), {24, 4}, shape.scratch_bytes);
+  put(packet(), {28, 4}, shape.lds_bytes);
+  put(packet(), {32, 8}, image + kernel.descriptor_address);
+  put(packet(), {40, 8}, kernarg_address());
+}
+
+/// The arguments that compilers add for blockDim and the like, where the caller gave none. Those of features
+/// that the machine does not have (printf, host calls, device-side queues and heaps) are null.
+void Dispatch::fill_hidden_arguments(size_t given) {
+  for (const package::KernelArgument &argument : kernel.arguments) {
+    if (!argument.hidden() || argument.offset < given) continue;
+    const Field field{argument.offset, std::min<uint32_t>(argument.size, 8)};
+    const std::string &kind = argument.value_kind;
+    const size_t axis = kind.ends_with("_y") ? 1 : kind.ends_with("_z") ? 2 : 0;
+    if (kind.starts_with("hidden_block_count_"))
+      put(kernarg, field, shape.grid[axis]);
+    else if (kind.starts_with("hidden_group_size_"))
+      put(kernarg, field, shape.block[axis]);
+    else if (kind == "hidden_grid_dims")
+      put(kernarg, field, 3);
+    else if (kind == "hidden_shared_base")
+      put(kernarg, field, shared_aperture >> 32);
+    else if (kind == "hidden_private_base")
+      put(kernarg, field, private_aperture >> 32);
+    else if (kind == "hidden_dynamic_lds_size")
+      put(kernarg, field, shape.lds_bytes - kernel.lds_bytes);
+    else if (kind == "hidden_queue_ptr")
+      put(kernarg, field, queue_address());
+  }
+}
+
+std::vector<MemoryBlock> Dispatch::blocks() const {
+  std::vector<MemoryBlock> result = {{address(0), 64, 0, false, false, true},
+                                     {queue_address(), 256, 0, false, false, true}};
+  if (!kernarg.empty()) result.push_back({kernarg_address(), kernarg.size(), 0, false, false, true});
+  return result;
+}
+
+std::vector<uint32_t> Dispatch::user_sgprs(bool preload) const {
+  const package::KernelDescriptor &d = kernel.descriptor;
+  std::vector<uint32_t> registers;
+  auto push_pair = [&](uint64_t value) {
+    registers.push_back(uint32_t(value));
+    registers.push_back(uint32_t(value >> 32));
+  };
+  if (d.dispatch_ptr()) push_pair(address(0));
+  if (d.queue_ptr()) push_pair(queue_address());
+  if (d.kernarg_segment_ptr()) push_pair(kernarg_address());
+  if (d.dispatch_id()) push_pair(0);
+  if (d.private_segment_size()) registers.push_back(shape.scratch_bytes);
+  for (uint32_t i = 0; preload && i < d.preload_length(); ++i) {
+    uint32_t value = 0;
+    const uint64_t at = (uint64_t(d.preload_offset()) + i) * 4;
+    if (at + 4 <= kernarg.size()) std::memcpy(&value, kernarg.data() + at, 4);
+    registers.push_back(value);
+  }
+  registers.resize(d.user_sgprs());
+  return registers;
+}
+
+} // namespace sluice::emulator

@@ -1,0 +1,67 @@
+//===- dispatch.h - what the driver and the command processor prepare for a kernel ----------------------===//
+//
+// The memory behind the pointers that a kernel starts with (its arguments, the dispatch packet, the queue) and
+// the scalar registers that all waves of a launch start with (AMDGPUUsage, "Kernel Dispatch").
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "emulator/machine/memory.h"
+#include "package/code_object.h"
+
+namespace sluice::emulator {
+
+struct DispatchShape {
+  std::array<uint32_t, 3> grid;  // in workgroups
+  std::array<uint32_t, 3> block; // in work-items
+  uint32_t lds_bytes = 0;        // static and dynamic
+  uint32_t scratch_bytes = 0;    // per lane
+};
+
+/// Throws std::invalid_argument for a launch that no driver accepts, and for what a descriptor asks for that
+/// the machine does not have.
+void check_dispatch(const package::Kernel &kernel, const DispatchShape &shape, size_t kernarg_bytes);
+
+/// Per lane: what the compiler counted, and room for a stack that it could not.
+uint32_t scratch_bytes_of(const package::Kernel &kernel);
+
+class Dispatch {
+public:
+  /// `image` is where the code object lies; `kernarg` is copied, and what runtimes add to it is added.
+  Dispatch(const package::Kernel &kernel, const DispatchShape &shape, uint64_t image,
+           std::span<const std::byte> kernarg);
+
+  /// Packet, queue and arguments: memory that only this launch sees, and may only read.
+  std::vector<MemoryBlock> blocks() const;
+
+  /// The user SGPRs, from s0 on. `preload`: with arguments in them, where the kernel asks for that.
+  std::vector<uint32_t> user_sgprs(bool preload) const;
+
+private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+
+  std::span<std::byte> packet() { return {lines[0].bytes, 64}; }
+  std::span<std::byte> queue() { return {lines[1].bytes, 256}; }
+  uint64_t address(size_t line) const { return reinterpret_cast<uint64_t>(lines.data() + line); }
+  uint64_t queue_address() const { return address(1); }
+  uint64_t kernarg_address() const { return address(first_kernarg_line); }
+  void fill_packet(uint64_t image);
+  void fill_hidden_arguments(size_t given);
+
+  static constexpr size_t first_kernarg_line = 5;
+
+  const package::Kernel &kernel;
+  const DispatchShape shape;
+  const size_t kernarg_bytes;
+  std::vector<Line> lines; // the packet, four of the queue, the arguments
+  std::span<std::byte> kernarg;
+};
+
+} // namespace sluice::emulator
