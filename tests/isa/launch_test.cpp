@@ -77,19 +77,20 @@ TEST_CASE("user and system SGPRs come in the order of the descriptor's bits", "[
   const LaunchResult result = run(kernels(), "every_register", {2, 2, 2}, {128, 1, 1}, arguments, memory);
   INFO(all_text(result));
   REQUIRE(result.ok());
-  const uint64_t descriptor = reinterpret_cast<uint64_t>(kernels().image().data()) +
-                              kernels().kernel("every_register")->descriptor;
+  const uint64_t descriptor =
+      reinterpret_cast<uint64_t>(kernels().image().data()) + kernels().kernel("every_register")->descriptor;
   for (uint32_t wave = 0; wave < 16; ++wave) {
     const std::span<const uint32_t> s = out.subspan(wave * 64, 64);
-    CHECK(pair(s, 0) % 64 == 0);                // packet
-    CHECK(pair(s, 6) == 0);                     // dispatch id
-    CHECK(s[8] == 128);                         // scratch of a lane
-    for (uint32_t i = 0; i < 7; ++i)            // the arguments from dword 3 on: words[1] and on
+    CHECK(pair(s, 0) % 64 == 0);     // packet
+    CHECK(pair(s, 6) == 0);          // dispatch id
+    CHECK(s[8] == 128);              // scratch of a lane
+    for (uint32_t i = 0; i < 7; ++i) // the arguments from dword 3 on: words[1] and on
       CHECK(s[9 + i] == arguments.words[1 + i]);
     CHECK(s[16] == wave / 2 % 2);
     CHECK(s[17] == wave / 4 % 2);
     CHECK(s[18] == wave / 8);
-    CHECK(s[19] == (2u | (wave % 2 == 0 ? 1u << 31 : 0))); // waves of the workgroup; bit 31: the first of them
+    CHECK(s[19] ==
+          (2u | (wave % 2 == 0 ? 1u << 31 : 0))); // waves of the workgroup; bit 31: the first of them
 
     const std::span<const uint32_t> packet = s.subspan(20, 16);
     CHECK(packet[0] == (2u | 3u << 16)); // kernel dispatch, three dimensions
@@ -123,10 +124,9 @@ TEST_CASE("MODE, work-item ids and work-group ids are as the descriptor says", "
     uint32_t mode; // round 32 [1:0], 16/64 [3:2], denormals 32 [5:4], 16/64 [7:6], DX10 8, IEEE 9, OVFL 23
     uint32_t axes; // that v0 has
   };
-  for (const Case &c :
-       {Case{"mode_defaults", 3u << 6 | 1u << 8 | 1u << 9, 1},
-        Case{"mode_rounding", 1u | 2u << 2 | 3u << 4 | 3u << 6 | 1u << 9, 2},
-        Case{"mode_denormals", 3u << 2 | 2u << 4 | 1u << 6 | 1u << 8 | 1u << 23, 3}}) {
+  for (const Case &c : {Case{"mode_defaults", 3u << 6 | 1u << 8 | 1u << 9, 1},
+                        Case{"mode_rounding", 1u | 2u << 2 | 3u << 4 | 3u << 6 | 1u << 9, 2},
+                        Case{"mode_denormals", 3u << 2 | 2u << 4 | 1u << 6 | 1u << 8 | 1u << 23, 3}}) {
     Memory memory;
     const std::span<uint32_t> out = device<uint32_t>(memory, 32);
     // One wave, of 4 x 4 x 4 work-items, all of which store at their x.
@@ -201,10 +201,11 @@ TEST_CASE("what a descriptor asks for and the machine lacks is refused", "[isa][
     const char *message;
   };
   const Memory memory;
-  for (const Case &c : {Case{56, 1u << 0, "scratch in user SGPRs"}, Case{56, 1u << 5, "scratch in user SGPRs"},
-                        Case{56, 1u << 10, "waves of 32 lanes"}, Case{56, 1u << 1, "enables 2 user SGPRs"},
-                        Case{52, 1u << 13, "exceptions"}, Case{52, 1u << 14, "exceptions"},
-                        Case{52, 1u << 24, "exceptions"}, Case{52, 1u << 30, "exceptions"}}) {
+  for (const Case &c :
+       {Case{56, 1u << 0, "scratch in user SGPRs"}, Case{56, 1u << 5, "scratch in user SGPRs"},
+        Case{56, 1u << 10, "waves of 32 lanes"}, Case{56, 1u << 1, "enables 2 user SGPRs"},
+        Case{52, 1u << 13, "exceptions"}, Case{52, 1u << 14, "exceptions"}, Case{52, 1u << 24, "exceptions"},
+        Case{52, 1u << 30, "exceptions"}}) {
     const emulator::Program program(
         with_descriptor("scratch_on", [&](std::byte *descriptor) { set_bits(descriptor, c.at, c.bits); }));
     CHECK_THROWS_WITH(emulator::launch(program, "scratch_on", {1, 1, 1}, {64, 1, 1}, 0, {}, memory),
@@ -216,9 +217,8 @@ TEST_CASE("what a descriptor asks for and the machine lacks is refused", "[isa][
   CHECK(emulator::launch(split, "scratch_on", {1, 1, 1}, {64, 1, 1}, 0, {}, memory).ok());
   CHECK_THROWS_WITH(emulator::launch(split, "scratch_on", {1, 1, 1}, {64, 1, 1}, 4, {}, memory),
                     Catch::Contains("TG_SPLIT"));
-  const emulator::Program deep(with_descriptor("scratch_on", [](std::byte *descriptor) {
-    set_bits(descriptor, 4, 1u << 20);
-  }));
+  const emulator::Program deep(
+      with_descriptor("scratch_on", [](std::byte *descriptor) { set_bits(descriptor, 4, 1u << 20); }));
   CHECK_THROWS_WITH(emulator::launch(deep, "scratch_on", {1, 1, 1}, {64, 1, 1}, 0, {}, memory),
                     Catch::Contains("bytes of scratch"));
   const emulator::Program many(
@@ -234,10 +234,13 @@ TEST_CASE("grids, blocks and arguments out of range are refused", "[isa][launch]
                     uint32_t lds, size_t bytes) {
     return emulator::launch(kernels(), kernel, grid, block, lds, std::span(arguments).first(bytes), memory);
   };
-  CHECK_THROWS_WITH(launch("sizes", {1u << 26, 1, 1}, {64, 1, 1}, 0, 8), Catch::Contains("4294967296 work-items in x"));
-  CHECK_THROWS_WITH(launch("sizes", {1u << 31, 1u << 31, 4}, {1, 1, 1}, 0, 8), Catch::Contains("2^64 workgroups"));
+  CHECK_THROWS_WITH(launch("sizes", {1u << 26, 1, 1}, {64, 1, 1}, 0, 8),
+                    Catch::Contains("4294967296 work-items in x"));
+  CHECK_THROWS_WITH(launch("sizes", {1u << 31, 1u << 31, 4}, {1, 1, 1}, 0, 8),
+                    Catch::Contains("2^64 workgroups"));
   CHECK_THROWS_WITH(launch("sizes", {1, 1, 1}, {1u << 31, 2, 1}, 0, 8), Catch::Contains("work-items"));
-  CHECK_THROWS_WITH(launch("sizes", {1, 1, 1}, {64, 1, 1}, 65536 - 2048 + 1, 8), Catch::Contains("bytes of LDS"));
+  CHECK_THROWS_WITH(launch("sizes", {1, 1, 1}, {64, 1, 1}, 65536 - 2048 + 1, 8),
+                    Catch::Contains("bytes of LDS"));
   CHECK_THROWS_WITH(launch("sizes", {1, 1, 1}, {64, 1, 1}, ~0u, 8), Catch::Contains("bytes of LDS"));
   CHECK_THROWS_WITH(launch("sizes", {1, 1, 1}, {64, 1, 1}, 0, 17),
                     Catch::Contains("17 bytes of kernel arguments, but the kernel has only 8"));

@@ -23,9 +23,8 @@ SourceLines::SourceLines(std::span<const std::byte> elf) : state(std::make_uniqu
   state->file = std::move(*file);
   // What is wrong with the debug information is not what the report is about.
   auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
-  state->lines =
-      llvm::DWARFContext::create(*state->file, llvm::DWARFContext::ProcessDebugRelocations::Process, nullptr,
-                                 "", ignore, ignore);
+  state->lines = llvm::DWARFContext::create(
+      *state->file, llvm::DWARFContext::ProcessDebugRelocations::Process, nullptr, "", ignore, ignore);
 }
 
 SourceLines::~SourceLines() = default;
@@ -34,8 +33,8 @@ std::string SourceLines::at(uint64_t address) const {
   if (!state->lines) return {};
   llvm::DILineInfoSpecifier wanted;
   wanted.FLIKind = llvm::DILineInfoSpecifier::FileLineInfoKind::AbsoluteFilePath;
-  const llvm::DIInliningInfo frames =
-      state->lines->getInliningInfoForAddress({address, llvm::object::SectionedAddress::UndefSection}, wanted);
+  const llvm::DIInliningInfo frames = state->lines->getInliningInfoForAddress(
+      {address, llvm::object::SectionedAddress::UndefSection}, wanted);
   std::string text;
   for (uint32_t i = 0; i < frames.getNumberOfFrames(); ++i) {
     const llvm::DILineInfo &frame = frames.getFrame(i);

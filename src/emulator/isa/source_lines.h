@@ -20,8 +20,8 @@ public:
   explicit SourceLines(std::span<const std::byte> elf);
   ~SourceLines();
 
-  /// "file:line" of the instruction at an address of the code object, followed by ", inlined at file:line" for
-  /// each call it was inlined through; empty when nothing is known.
+  /// "file:line" of the instruction at an address of the code object, followed by ", inlined at file:line"
+  /// for each call it was inlined through; empty when nothing is known.
   std::string at(uint64_t address) const;
 
 private:

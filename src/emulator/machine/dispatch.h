@@ -1,7 +1,7 @@
 //===- dispatch.h - what the driver and the command processor prepare for a kernel ----------------------===//
 //
-// The memory behind the pointers that a kernel starts with (its arguments, the dispatch packet, the queue) and
-// the scalar registers that all waves of a launch start with (AMDGPUUsage, "Kernel Dispatch").
+// The memory behind the pointers that a kernel starts with (its arguments, the dispatch packet, the queue)
+// and the scalar registers that all waves of a launch start with (AMDGPUUsage, "Kernel Dispatch").
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
