@@ -83,8 +83,9 @@ KERNEL(64) structs(float *out, Scene scene, const Packed *packed) {
   out[SELF] = sum * float(scene.scale);
 }
 
+// Volatile, so that the array stays in memory at every level of optimisation.
 KERNEL(64) local_array(uint32 *out, const uint32 *in) {
-  uint32 sorted[24];
+  volatile uint32 sorted[24];
   for (int i = 0; i < 24; ++i) {
     const uint32 value = in[SELF * 24 + i];
     int at = i;
@@ -98,21 +99,22 @@ KERNEL(64) local_array(uint32 *out, const uint32 *in) {
 enum : uint8 { op_push, op_add, op_sub, op_mul, op_dup, op_swap, op_shr, op_xor, op_jump_unless, op_rotate, op_not, op_end };
 KERNEL(64) interpreter(uint32 *out, const uint8 *programs, uint32 length) {
   const uint8 *program = programs + SELF * length;
-  uint32 stack[16], top = 0, steps = 0;
+  volatile uint32 stack[16];
+  uint32 top = 0, steps = 0;
   for (int i = 0; i < 16; ++i) stack[i] = uint32(SELF) * 77 + i;
   for (uint32 pc = 0; pc < length && steps < 200; ++steps) {
     const uint8 op = program[pc++];
-    uint32 &a = stack[top & 15], &b = stack[(top - 1) & 15];
+    volatile uint32 &a = stack[top & 15], &b = stack[(top - 1) & 15];
     switch (op % 12) {
     case op_push: stack[++top & 15] = op; break;
-    case op_add: b += a, --top; break;
-    case op_sub: b -= a, --top; break;
-    case op_mul: b *= a, --top; break;
+    case op_add: b = b + a, --top; break;
+    case op_sub: b = b - a, --top; break;
+    case op_mul: b = b * a, --top; break;
     case op_dup: stack[(top + 1) & 15] = a, ++top; break;
     case op_swap: { const uint32 t = a; a = b; b = t; break; }
-    case op_shr: a >>= op & 7; break;
-    case op_xor: b ^= a, --top; break;
-    case op_jump_unless: if ((a & 1) == 0 && pc >= 3) { pc -= 3; a += 3; } break;
+    case op_shr: a = a >> (op & 7); break;
+    case op_xor: b = b ^ a, --top; break;
+    case op_jump_unless: if ((a & 1) == 0 && pc >= 3) { pc -= 3; a = a + 3; } break;
     case op_rotate: a = a << 5 | a >> 27; break;
     case op_not: a = ~a; break;
     case op_end: pc = length; break;

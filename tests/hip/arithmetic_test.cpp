@@ -34,16 +34,17 @@ TEST_CASE("64-bit integers", "[hip][arithmetic]") {
   std::vector<uint64_t> expected;
   for (uint32_t i = 0; i < items; ++i) {
     const uint64_t a = in[2 * i], b = in[2 * i + 1] | 1;
-    expected.insert(expected.end(),
-                    {a * b, a / b, a % b, uint64_t(int64_t(a) / int64_t(b >> 7 | 1)),
-                     uint64_t((unsigned __int128)(a)*b >> 64), std::rotl(a, int(b & 63)),
-                     uint64_t(int64_t(a) >> (b & 63)),
-                     uint64_t(std::popcount(a) + std::countl_zero(b) * 100 + std::countr_zero(b << 3) * 10000),
-                     __builtin_bswap64(a) ^ reversed(b),
-                     uint64_t(int32_t(a) / (int32_t(b) | 1)) + uint32_t(a) % uint16_t(b)});
+    expected.insert(expected.end(), {a * b, a / b, a % b, uint64_t(int64_t(a) / int64_t(b >> 7 | 1)),
+                                     uint64_t((unsigned __int128)(a)*b >> 64), std::rotl(a, int(b & 63)),
+                                     uint64_t(int64_t(a) >> (b & 63)),
+                                     uint64_t(std::popcount(a) + std::countl_zero(b) * 100 +
+                                              std::countr_zero(b << 3) * 10000),
+                                     __builtin_bswap64(a) ^ reversed(b),
+                                     uint64_t(int32_t(a) / (int32_t(b) | 1)) + uint32_t(a) % uint16_t(b)});
   }
-  run_everywhere(builds, two_blocks_of("wide_integers"), memory, Arguments(out.data(), in.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, two_blocks_of("wide_integers"), memory, Arguments(out.data(), in.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("doubles", "[hip][arithmetic]") {
@@ -60,8 +61,9 @@ TEST_CASE("doubles", "[hip][arithmetic]") {
                      std::floor(a) * 3 + std::ceil(b) + std::trunc(a) + std::nearbyint(b),
                      a < b ? std::fmin(a, 0.25) : std::fmax(b, -0.25), std::ldexp(a, int(b) % 64)});
   }
-  run_everywhere(builds, two_blocks_of("doubles"), memory, Arguments(out.data(), in.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, two_blocks_of("doubles"), memory, Arguments(out.data(), in.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("single and half precision", "[hip][arithmetic]") {
@@ -71,20 +73,22 @@ TEST_CASE("single and half precision", "[hip][arithmetic]") {
   for (float &x : in)
     x = std::normal_distribution<float>(0, 20)(random);
   const auto half = [](float x) { return support::f16_to_float(support::f16_from_float(x)); };
-  run_everywhere(builds, two_blocks_of("floats"), memory, Arguments(out.data(), in.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); },
-                 [&] {
-                   for (uint32_t i = 0; i < items; ++i) {
-                     const float a = in[2 * i], b = in[2 * i + 1];
-                     const float *o = &out[6 * i];
-                     CHECK(o[0] == half(half(a) * 2 + half(b)));
-                     CHECK(o[1] == half(half(half(b) * 0.5f) + half(a)));
-                     CHECK(o[2] == support::bf16_to_float(support::bf16_from_float(a)));
-                     CHECK(o[3] == std::sqrt(std::fabs(a)));
-                     CHECK(o[4] == a / b);
-                     CHECK(o[5] == Approx(std::exp2(double(b)) + std::log2(std::fabs(double(a)))).epsilon(1e-5).margin(1e-5));
-                   }
-                 });
+  run_everywhere(
+      builds, two_blocks_of("floats"), memory, Arguments(out.data(), in.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); },
+      [&] {
+        for (uint32_t i = 0; i < items; ++i) {
+          const float a = in[2 * i], b = in[2 * i + 1];
+          const float *o = &out[6 * i];
+          CHECK(o[0] == half(half(a) * 2 + half(b)));
+          CHECK(o[1] == half(half(half(b) * 0.5f) + half(a)));
+          CHECK(o[2] == support::bf16_to_float(support::bf16_from_float(a)));
+          CHECK(o[3] == std::sqrt(std::fabs(a)));
+          CHECK(o[4] == a / b);
+          CHECK(o[5] ==
+                Approx(std::exp2(double(b)) + std::log2(std::fabs(double(a)))).epsilon(1e-5).margin(1e-5));
+        }
+      });
 }
 
 namespace {
@@ -147,15 +151,16 @@ TEST_CASE("structs by value, packed members and bit fields", "[hip][arithmetic]"
       }
       std::memcpy(rotation, next, sizeof next);
     }
-    float sum = float(packed[i].value % 1000) + float(packed[i].bits) * 2 + float(packed[i].more) + 123456.0f +
-                float(packed[i].tag);
+    float sum = float(packed[i].value % 1000) + float(packed[i].bits) * 2 + float(packed[i].more) +
+                123456.0f + float(packed[i].tag);
     for (int light : {0, 2})
       for (int axis = 0; axis < 3; ++axis)
         sum += scene.lights[light].direction[axis] * column[axis];
     expected.push_back(sum * 0.125f);
   }
-  run_everywhere(builds, two_blocks_of("structs"), memory, Arguments(out.data(), scene, packed.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, two_blocks_of("structs"), memory, Arguments(out.data(), scene, packed.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("arrays of a work-item's own", "[hip][arithmetic]") {
@@ -166,8 +171,9 @@ TEST_CASE("arrays of a work-item's own", "[hip][arithmetic]") {
   std::vector<uint32_t> expected(in.begin(), in.end());
   for (uint32_t i = 0; i < items; ++i)
     std::sort(expected.begin() + 24 * i, expected.begin() + 24 * (i + 1));
-  run_everywhere(builds, two_blocks_of("local_array"), memory, Arguments(out.data(), in.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, two_blocks_of("local_array"), memory, Arguments(out.data(), in.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("lanes that interpret different programs", "[hip][arithmetic]") {
@@ -207,8 +213,9 @@ TEST_CASE("lanes that interpret different programs", "[hip][arithmetic]") {
     }
     expected.push_back(ring[top] * 31 + steps);
   }
-  run_everywhere(builds, two_blocks_of("interpreter"), memory, Arguments(out.data(), programs.data(), length),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, two_blocks_of("interpreter"), memory, Arguments(out.data(), programs.data(), length),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("loops that are left in every way", "[hip][arithmetic]") {
@@ -238,8 +245,9 @@ TEST_CASE("loops that are left in every way", "[hip][arithmetic]") {
   };
   std::vector<uint32_t> expected(256);
   std::transform(in.begin(), in.end(), expected.begin(), one);
-  run_everywhere(builds, {"divergence", {1, 1, 1}, {256, 1, 1}}, memory, Arguments(out.data(), in.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, {"divergence", {1, 1, 1}, {256, 1, 1}}, memory, Arguments(out.data(), in.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 } // namespace sluice::test

@@ -24,8 +24,9 @@ TEST_CASE("recursion", "[hip][calls]") {
     expected.push_back(fibonacci[i % 11]);
     expected.push_back(i % 20 % 2 == 0);
   }
-  run_everywhere(builds, {"recursion", {1, 1, 1}, {64, 1, 1}}, memory, Arguments(out.data(), in.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, {"recursion", {1, 1, 1}, {64, 1, 1}}, memory, Arguments(out.data(), in.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("pointers to functions that differ between lanes", "[hip][calls]") {
@@ -53,8 +54,9 @@ TEST_CASE("pointers to functions that differ between lanes", "[hip][calls]") {
       }
     expected.push_back(x);
   }
-  run_everywhere(builds, {"function_pointers", {2, 1, 1}, {64, 1, 1}}, memory, Arguments(out.data(), in.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, {"function_pointers", {2, 1, 1}, {64, 1, 1}}, memory, Arguments(out.data(), in.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("virtual functions", "[hip][calls]") {
@@ -65,8 +67,9 @@ TEST_CASE("virtual functions", "[hip][calls]") {
     const float x = in[item] = float(item) / 4;
     expected.push_back(item % 2 == 0 ? x * x + x * x * 2 * 16 : x * 3 + x * 2 * 3 * 2 * 16);
   }
-  run_everywhere(builds, {"virtual_functions", {2, 1, 1}, {64, 1, 1}}, memory, Arguments(out.data(), in.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, {"virtual_functions", {2, 1, 1}, {64, 1, 1}}, memory, Arguments(out.data(), in.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("stacks whose size lanes decide", "[hip][calls]") {
@@ -80,8 +83,9 @@ TEST_CASE("stacks whose size lanes decide", "[hip][calls]") {
       sum = sum * 3 + i * i + item;
     expected.push_back(sum);
   }
-  run_everywhere(builds, {"dynamic_stack", {1, 1, 1}, {64, 1, 1}}, memory, Arguments(out.data()),
-                 [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, {"dynamic_stack", {1, 1, 1}, {64, 1, 1}}, memory, Arguments(out.data()),
+      [&] { std::fill(out.begin(), out.end(), 0); }, [&] { CHECK(same(out, expected)); });
 }
 
 } // namespace sluice::test

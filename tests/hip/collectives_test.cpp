@@ -13,15 +13,17 @@ SLUICE_BUILDS(COLLECTIVES);
 template <class T> void check_reduction(const char *kernel, const std::function<T(std::mt19937_64 &)> &draw) {
   constexpr uint32_t n = 5000, blocks = 5;
   Memory memory;
-  const std::span<T> in = device<T>(memory, n), partial = device<T>(memory, blocks), out = device<T>(memory, 1);
+  const std::span<T> in = device<T>(memory, n), partial = device<T>(memory, blocks),
+                     out = device<T>(memory, 1);
   const std::span<uint32_t> arrived = device<uint32_t>(memory, 1);
   std::mt19937_64 random(1);
   for (T &x : in)
     x = draw(random);
   const T expected = std::accumulate(in.begin(), in.end(), T(0));
-  run_everywhere(builds, {kernel, {blocks, 1, 1}, {256, 1, 1}, 256 * sizeof(T)}, memory,
-                 Arguments(out.data(), partial.data(), arrived.data(), in.data(), n),
-                 [&] { arrived[0] = 0, out[0] = T(-1); }, [&] { CHECK(out[0] == expected); });
+  run_everywhere(
+      builds, {kernel, {blocks, 1, 1}, {256, 1, 1}, 256 * sizeof(T)}, memory,
+      Arguments(out.data(), partial.data(), arrived.data(), in.data(), n),
+      [&] { arrived[0] = 0, out[0] = T(-1); }, [&] { CHECK(out[0] == expected); });
 }
 
 } // namespace
@@ -42,9 +44,10 @@ TEST_CASE("prefix sums over blocks that wait for each other", "[hip][collectives
   std::generate(in.begin(), in.end(), [&] { return uint32_t(random()); });
   std::vector<uint32_t> expected(n);
   std::partial_sum(in.begin(), in.end(), expected.begin());
-  run_everywhere(builds, {"scan", {blocks, 1, 1}, {128, 1, 1}}, memory,
-                 Arguments(out.data(), in.data(), sums.data(), ready.data(), n),
-                 [&] { std::fill(ready.begin(), ready.end(), 0u); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, {"scan", {blocks, 1, 1}, {128, 1, 1}}, memory,
+      Arguments(out.data(), in.data(), sums.data(), ready.data(), n),
+      [&] { std::fill(ready.begin(), ready.end(), 0u); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("a transpose by tiles, in blocks of two dimensions", "[hip][collectives]") {
@@ -56,9 +59,9 @@ TEST_CASE("a transpose by tiles, in blocks of two dimensions", "[hip][collective
   for (uint32_t i = 0; i < rows; ++i)
     for (uint32_t j = 0; j < columns; ++j)
       expected[j * rows + i] = in[i * columns + j];
-  run_everywhere(builds, {"transpose", {2, 3, 1}, {32, 8, 1}}, memory,
-                 Arguments(out.data(), in.data(), rows, columns),
-                 [&] { std::fill(out.begin(), out.end(), -1.0f); }, [&] { CHECK(same(out, expected)); });
+  run_everywhere(
+      builds, {"transpose", {2, 3, 1}, {32, 8, 1}}, memory, Arguments(out.data(), in.data(), rows, columns),
+      [&] { std::fill(out.begin(), out.end(), -1.0f); }, [&] { CHECK(same(out, expected)); });
 }
 
 TEST_CASE("a histogram through LDS and memory", "[hip][collectives]") {
@@ -75,13 +78,14 @@ TEST_CASE("a histogram through LDS and memory", "[hip][collectives]") {
   }
   const uint32_t most = std::max(*std::max_element(of_block[0].begin(), of_block[0].end()),
                                  *std::max_element(of_block[1].begin(), of_block[1].end()));
-  run_everywhere(builds, {"histogram", {2, 1, 1}, {256, 1, 1}}, memory,
-                 Arguments(bins.data(), largest.data(), in.data(), n),
-                 [&] { std::fill(bins.begin(), bins.end(), largest[0] = 0); },
-                 [&] {
-                   CHECK(same(bins, expected));
-                   CHECK(largest[0] == most);
-                 });
+  run_everywhere(
+      builds, {"histogram", {2, 1, 1}, {256, 1, 1}}, memory,
+      Arguments(bins.data(), largest.data(), in.data(), n),
+      [&] { std::fill(bins.begin(), bins.end(), largest[0] = 0); },
+      [&] {
+        CHECK(same(bins, expected));
+        CHECK(largest[0] == most);
+      });
 }
 
 TEST_CASE("an atomic built from compare-and-swap", "[hip][collectives]") {
@@ -90,8 +94,9 @@ TEST_CASE("an atomic built from compare-and-swap", "[hip][collectives]") {
   uint32_t expected = 3;
   for (uint32_t i = 0; i < 128; ++i)
     expected *= in[i] = 2 * i + 5;
-  run_everywhere(builds, {"multiply_all", {2, 1, 1}, {64, 1, 1}}, memory, Arguments(product.data(), in.data()),
-                 [&] { product[0] = 3; }, [&] { CHECK(product[0] == expected); });
+  run_everywhere(
+      builds, {"multiply_all", {2, 1, 1}, {64, 1, 1}}, memory, Arguments(product.data(), in.data()),
+      [&] { product[0] = 3; }, [&] { CHECK(product[0] == expected); });
 }
 
 TEST_CASE("a bitonic sort in LDS", "[hip][collectives]") {
@@ -103,27 +108,29 @@ TEST_CASE("a bitonic sort in LDS", "[hip][collectives]") {
   std::vector<uint64_t> expected = given;
   std::sort(expected.begin(), expected.begin() + 1024);
   std::sort(expected.begin() + 1024, expected.end());
-  run_everywhere(builds, {"bitonic_sort", {2, 1, 1}, {512, 1, 1}}, memory, Arguments(data.data()),
-                 [&] { std::copy(given.begin(), given.end(), data.begin()); },
-                 [&] { CHECK(same(data, expected)); });
+  run_everywhere(
+      builds, {"bitonic_sort", {2, 1, 1}, {512, 1, 1}}, memory, Arguments(data.data()),
+      [&] { std::copy(given.begin(), given.end(), data.begin()); }, [&] { CHECK(same(data, expected)); });
 }
 
 TEST_CASE("compaction with one atomic per wave", "[hip][collectives]") {
   constexpr uint32_t n = 700;
   Memory memory;
-  const auto in = device<uint32_t>(memory, n), out = device<uint32_t>(memory, n), count = device<uint32_t>(memory, 1);
+  const auto in = device<uint32_t>(memory, n), out = device<uint32_t>(memory, n),
+             count = device<uint32_t>(memory, 1);
   std::mt19937 random(5);
   std::vector<uint32_t> expected;
   for (uint32_t &x : in)
     if ((x = uint32_t(random())) % 2 == 1) expected.push_back(x);
   std::sort(expected.begin(), expected.end());
-  run_everywhere(builds, {"compact", {6, 1, 1}, {128, 1, 1}}, memory, Arguments(out.data(), count.data(), in.data(), n),
-                 [&] { count[0] = 0; },
-                 [&] {
-                   REQUIRE(count[0] == expected.size());
-                   std::sort(out.begin(), out.begin() + count[0]);
-                   CHECK(same(out.first(count[0]), expected));
-                 });
+  run_everywhere(
+      builds, {"compact", {6, 1, 1}, {128, 1, 1}}, memory, Arguments(out.data(), count.data(), in.data(), n),
+      [&] { count[0] = 0; },
+      [&] {
+        REQUIRE(count[0] == expected.size());
+        std::sort(out.begin(), out.begin() + count[0]);
+        CHECK(same(out.first(count[0]), expected));
+      });
 }
 
 } // namespace sluice::test

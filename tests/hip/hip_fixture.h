@@ -36,9 +36,9 @@ struct Mode {
 
 inline std::vector<Mode> all_modes() {
   std::vector<Mode> modes;
-  for (const auto &[name, order] : {std::pair("late", CompletionOrder::late),
-                                    std::pair("early", CompletionOrder::early),
-                                    std::pair("random", CompletionOrder::random)}) {
+  for (const auto &[name, order] :
+       {std::pair("late", CompletionOrder::late), std::pair("early", CompletionOrder::early),
+        std::pair("random", CompletionOrder::random)}) {
     modes.push_back({name, {}});
     modes.back().options.completion = order;
     modes.back().options.threads = 2;
@@ -106,8 +106,8 @@ template <class A, class B> bool same(const A &got, const B &expected) {
 }
 
 #define SLUICE_BUILDS(name)                                                                                  \
-  constexpr Build builds[] = {{"-O0", SLUICE_CODE_OBJECT_HIP_##name##_O0},                                       \
-                              {"-O1", SLUICE_CODE_OBJECT_HIP_##name##_O1},                                       \
+  constexpr Build builds[] = {{"-O0", SLUICE_CODE_OBJECT_HIP_##name##_O0},                                   \
+                              {"-O1", SLUICE_CODE_OBJECT_HIP_##name##_O1},                                   \
                               {"-O3", SLUICE_CODE_OBJECT_HIP_##name##_O3}}
 
 } // namespace sluice::test

@@ -5,6 +5,12 @@ using half4 = _Float16 __attribute__((ext_vector_type(4)));
 using short4 = short __attribute__((ext_vector_type(4)));
 using float4 = float __attribute__((ext_vector_type(4)));
 using float16 = float __attribute__((ext_vector_type(16)));
+template <int n> struct Elements { float of[n]; };
+template <class Vector, class T> __device__ Vector all(const T (&elements)[4]) {
+  Vector vector;
+  __builtin_memcpy(&vector, elements, sizeof vector);
+  return vector;
+}
 
 // C = A * B by tiles of 16 x 16 in LDS; C is m x n, A m x k, all rows contiguous.
 template <class T> __device__ void tiled(T *c, const T *a, const T *b, int m, int n, int k) {
@@ -28,27 +34,30 @@ KERNEL(64) mfma_f16(float *c, const _Float16 *a, const _Float16 *b, int m, int n
   const int lane = int(threadIdx.x), row0 = int(blockIdx.y) * 32, column0 = int(blockIdx.x) * 32;
   float16 sum = 0;
   for (int kk = 0; kk < k; kk += 8) {
-    half4 x, y;
+    _Float16 x[4], y[4];
     for (int e = 0; e < 4; ++e) {
       x[e] = a[(row0 + lane % 32) * k + kk + lane / 32 * 4 + e];
       y[e] = b[(kk + lane / 32 * 4 + e) * n + column0 + lane % 32];
     }
-    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(x, y, sum, 0, 0, 0);
+    sum = __builtin_amdgcn_mfma_f32_32x32x8f16(all<half4>(x), all<half4>(y), sum, 0, 0, 0);
   }
-  for (int r = 0; r < 16; ++r) c[(row0 + 8 * (r / 4) + 4 * (lane / 32) + r % 4) * n + column0 + lane % 32] = sum[r];
+  const auto result = __builtin_bit_cast(Elements<16>, sum);
+  for (int r = 0; r < 16; ++r)
+    c[(row0 + 8 * (r / 4) + 4 * (lane / 32) + r % 4) * n + column0 + lane % 32] = result.of[r];
 }
 KERNEL(64) mfma_bf16(float *c, const short *a, const short *b, int m, int n, int k) {
   const int lane = int(threadIdx.x), row0 = int(blockIdx.y) * 16, column0 = int(blockIdx.x) * 16;
   float4 sum = 0;
   for (int kk = 0; kk < k; kk += 16) {
-    short4 x, y;
+    short x[4], y[4];
     for (int e = 0; e < 4; ++e) {
       x[e] = a[(row0 + lane % 16) * k + kk + lane / 16 * 4 + e];
       y[e] = b[(kk + lane / 16 * 4 + e) * n + column0 + lane % 16];
     }
-    sum = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(x, y, sum, 0, 0, 0);
+    sum = __builtin_amdgcn_mfma_f32_16x16x16bf16_1k(all<short4>(x), all<short4>(y), sum, 0, 0, 0);
   }
-  for (int r = 0; r < 4; ++r) c[(row0 + 4 * (lane / 16) + r) * n + column0 + lane % 16] = sum[r];
+  const auto result = __builtin_bit_cast(Elements<4>, sum);
+  for (int r = 0; r < 4; ++r) c[(row0 + 4 * (lane / 16) + r) * n + column0 + lane % 16] = result.of[r];
 }
 KERNEL(64) mfma_f32(float *c, const float *a, const float *b, int m, int n, int k) {
   const int lane = int(threadIdx.x), row0 = int(blockIdx.y) * 16, column0 = int(blockIdx.x) * 16;
@@ -56,7 +65,8 @@ KERNEL(64) mfma_f32(float *c, const float *a, const float *b, int m, int n, int 
   for (int kk = 0; kk < k; kk += 4)
     sum = __builtin_amdgcn_mfma_f32_16x16x4f32(a[(row0 + lane % 16) * k + kk + lane / 16],
                                                b[(kk + lane / 16) * n + column0 + lane % 16], sum, 0, 0, 0);
-  for (int r = 0; r < 4; ++r) c[(row0 + 4 * (lane / 16) + r) * n + column0 + lane % 16] = sum[r];
+  const auto result = __builtin_bit_cast(Elements<4>, sum);
+  for (int r = 0; r < 4; ++r) c[(row0 + 4 * (lane / 16) + r) * n + column0 + lane % 16] = result.of[r];
 }
 
 // A row per block: largest and sum over the lanes of each wave, then over the waves.

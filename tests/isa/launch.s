@@ -78,20 +78,22 @@ end every_register
     .amdhsa_accum_offset 8
   .end_amdhsa_kernel
 
-// What is off leaves no hole: y and z follow the arguments' address, and v0 has x alone. Stores s2, s3 and
-// MODE, then v0 of each x.
+// What is off leaves no hole: y and z follow the arguments' address. The workgroup with y = 1 and z = 2 stores
+// MODE, and v0 of each x at 64.
 .macro mode_kernel name, workitem, round32, round64, denormal32, denormal64, dx10, ieee, ovfl
 begin \name
   s_load_dwordx2 s[4:5], s[0:1], 0x0
   s_getreg_b32 s8, hwreg(HW_REG_MODE)
-  s_mov_b32 s6, s2
-  s_mov_b32 s7, s3
+  s_cmp_lg_u32 s2, 1
+  s_cbranch_scc1 .L\name\()_out
+  s_cmp_lg_u32 s3, 2
+  s_cbranch_scc1 .L\name\()_out
   v_lshlrev_b32_e32 v3, 2, v0
   v_and_b32_e32 v3, 0xfff, v3
   s_waitcnt lgkmcnt(0)
-  s_nop 4
-  store_sgprs 6, 8, 4
+  store_sgprs 8, 8, 4
   global_store_dword v3, v0, s[4:5] offset:64
+.L\name\()_out:
   s_endpgm
 end \name
   .amdhsa_kernel \name

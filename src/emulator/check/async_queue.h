@@ -22,6 +22,8 @@ enum class AsyncKind : uint8_t { vector_load, store, lds_copy, lds_read, lds_wri
 struct AsyncOperation {
   AsyncKind kind;
   bool delivered;    // registers or LDS already hold the result
+  bool vector_done;  // the vector counter counts it no more; only flat ones stay in the queue like this
+  bool lgkm_done;    // likewise; for those that it never counts, too
   HalfSelect half;   // which half of a register a 16-bit load writes
   uint8_t rows;      // registers written, from `first` on; scalar registers for scalar loads
   uint8_t lds_parts; // accesses per lane of an LDS instruction

@@ -101,9 +101,9 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
         return;
       }
       const bool vcc = operand == vcc_operand || operand == vcc_operand + 1;
-      const uint32_t states = info.lane_access       ? scalar_to_lane_select_wait
-                              : vcc && info.div_fmas ? vcc_to_div_fmas_wait
-                                                     : scalar_to_vector_wait;
+      const uint32_t states = info.lane_access && operand == op.src[1] ? scalar_to_lane_select_wait
+                              : vcc && info.div_fmas                   ? vcc_to_div_fmas_wait
+                                                                       : scalar_to_vector_wait;
       need(scalar.vector_write, states, operand, scalar.op, "written by a vector instruction");
       return;
     }
@@ -113,7 +113,8 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
     if (row.half) need(row.vector_write, half_write_wait, operand, row.vector_op, "half of it written");
     if (info.dpp && operand == op.src[0])
       need(row.vector_write, vector_to_dpp_wait, operand, row.vector_op, "written by a vector instruction");
-    if (info.lane_access)
+    // v_writelane reads its destination, too, but not as a lane
+    if (info.lane_access && operand == op.src[0])
       need(row.vector_write, vector_to_readlane_wait, operand, row.vector_op,
            "written by a vector instruction");
     need(row.matrix_write, result_wait(row.passes, row.matrix_xdl), operand, row.matrix_op,

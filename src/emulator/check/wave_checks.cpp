@@ -30,7 +30,6 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   lgkm_queue.clear();
   pending.fill(0);
   pending_registers = 0;
-  flat_in_flight = 0;
   bank_conflicts = 0;
   if (checks.hazards) hazards.start();
   last_block.assign(launch.ops->infos.size(), nullptr);
@@ -90,6 +89,8 @@ AsyncOperation &WaveChecks::new_operation(Wave &w, const Op &op, AsyncKind kind)
   AsyncOperation &operation = (vector ? vector_queue : lgkm_queue).push();
   operation.kind = kind;
   operation.delivered = false;
+  operation.vector_done = false;
+  operation.lgkm_done = kind != AsyncKind::flat;
   operation.half = HalfSelect::none;
   operation.rows = 0;
   operation.lds_parts = 0;
@@ -124,7 +125,6 @@ void WaveChecks::issue(Wave &w, AsyncOperation &operation) {
     now = random >> 63;
   }
   if (now) deliver(w, operation);
-  if (operation.kind == AsyncKind::flat) ++flat_in_flight;
   mark_pending(operation, 1);
   if (vector_queue.size() > most_vector_operations) complete(w, vector_queue, 0);
   if (lgkm_queue.size() > most_lgkm_operations) complete(w, lgkm_queue, 0);
@@ -170,7 +170,6 @@ void WaveChecks::complete(Wave &w, AsyncQueue &queue, size_t position) {
 }
 
 void WaveChecks::wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count) {
-  if (lgkm_count == 0) flat_in_flight = 0;
   // LDS operations are in order. With scalar loads among them only a wait for 0 reaches those.
   uint32_t in_order = 0;
   for (size_t i = 0; i < lgkm_queue.size(); ++i)
@@ -184,10 +183,23 @@ void WaveChecks::wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count) {
       ++i;
     }
   }
-  // A flat instruction needs both counters.
-  while (vector_queue.size() > vector_count &&
-         !(vector_queue[0].kind == AsyncKind::flat && flat_in_flight != 0))
-    complete(w, vector_queue, 0);
+  // A flat instruction is counted by both, and its result is there when both have counted it off; what came
+  // after it does not wait for its second one.
+  uint32_t counted = 0;
+  for (size_t i = 0; i < vector_queue.size(); ++i)
+    counted += !vector_queue[i].vector_done;
+  for (size_t i = 0; i < vector_queue.size();) {
+    AsyncOperation &operation = vector_queue[i];
+    operation.lgkm_done = operation.lgkm_done || lgkm_count == 0;
+    if (!operation.vector_done && counted > vector_count) {
+      operation.vector_done = true;
+      --counted;
+    }
+    if (operation.vector_done && operation.lgkm_done)
+      complete(w, vector_queue, i);
+    else
+      ++i;
+  }
 }
 
 void WaveChecks::carry_into_epoch(Wave &) {

@@ -168,7 +168,6 @@ private:
   } acquiring;
   WaveOrder order;
   GlobalShadow::Pages pages;
-  uint32_t flat_in_flight = 0; // counted by lgkmcnt as well
   uint32_t wave = 0;
   uint64_t random = 1;
 };

@@ -18,8 +18,12 @@ constexpr uint32_t most_user_sgprs = 16;
 constexpr uint32_t dynamic_stack_bytes = 16 << 10;
 // A wave's scratch is counted in 13 bits of 1024 bytes.
 constexpr uint32_t max_scratch_bytes = 0x1fff * 1024 / wave_lanes;
-// Launchers pass structs, which C++ pads at their end.
-constexpr uint64_t largest_struct_alignment = 16;
+// Of the segment with the arguments. Compilers read it in pieces that may end behind the last argument, and
+// launchers pass structs, which C++ pads at their end.
+constexpr uint64_t kernarg_alignment = 16;
+uint64_t aligned_kernarg_bytes(uint64_t bytes) {
+  return (bytes + kernarg_alignment - 1) / kernarg_alignment * kernarg_alignment;
+}
 
 struct Field {
   uint32_t offset;
@@ -95,9 +99,7 @@ void check_dispatch(const package::Kernel &kernel, const DispatchShape &shape, s
     throw std::invalid_argument(std::to_string(kernarg_bytes) +
                                 " bytes of kernel arguments, but the kernel takes " + std::to_string(needed));
   const bool known = kernel.has_metadata || kernel.kernarg_bytes != 0;
-  const uint64_t most = (uint64_t(kernel.kernarg_bytes) + largest_struct_alignment - 1) /
-                        largest_struct_alignment * largest_struct_alignment;
-  if (known && kernarg_bytes > most)
+  if (known && kernarg_bytes > aligned_kernarg_bytes(kernel.kernarg_bytes))
     throw std::invalid_argument(std::to_string(kernarg_bytes) +
                                 " bytes of kernel arguments, but the kernel has only " +
                                 std::to_string(kernel.kernarg_bytes));
@@ -106,7 +108,8 @@ void check_dispatch(const package::Kernel &kernel, const DispatchShape &shape, s
 
 Dispatch::Dispatch(const package::Kernel &kernel, const DispatchShape &shape, uint64_t image,
                    std::span<const std::byte> given)
-    : kernel(kernel), shape(shape), kernarg_bytes(std::max<size_t>(given.size(), kernel.kernarg_bytes)),
+    : kernel(kernel), shape(shape),
+      kernarg_bytes(aligned_kernarg_bytes(std::max<size_t>(given.size(), kernel.kernarg_bytes))),
       lines(first_kernarg_line + (kernarg_bytes + 63) / 64),
       kernarg(reinterpret_cast<std::byte *>(lines.data() + first_kernarg_line), kernarg_bytes) {
   std::copy(given.begin(), given.end(), kernarg.begin());

@@ -67,8 +67,11 @@ void place_flat(Wave &w, const Op &op, const uint64_t *addresses, bool write, bo
     }
     places.allowed |= lds_lanes;
     if constexpr (strict)
-      w.checks->enter_lds(w, op, write ? WaveChecks::LdsAccess::write : WaveChecks::LdsAccess::read, lds_at,
-                          lds_lanes, bytes);
+      w.checks->enter_lds(w, op,
+                          op.atomic ? WaveChecks::LdsAccess::atomic
+                          : write   ? WaveChecks::LdsAccess::write
+                                    : WaveChecks::LdsAccess::read,
+                          lds_at, lds_lanes, bytes);
   }
   for (uint32_t lane = 0; lane < wave_lanes; ++lane)
     if ((global >> lane & 1) != 0) places.pointer[lane] = reinterpret_cast<uint8_t *>(addresses[lane]);
