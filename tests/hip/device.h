@@ -4,7 +4,6 @@
 #define __global__ __attribute__((global))
 #define __device__ __attribute__((device))
 #define __shared__ __attribute__((shared))
-#define __constant__ __attribute__((constant))
 #define __noinline__ __attribute__((noinline))
 #define __launch_bounds__(most) __attribute__((launch_bounds(most)))
 #define KERNEL(most) extern "C" __global__ __launch_bounds__(most) void
