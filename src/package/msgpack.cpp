@@ -86,9 +86,8 @@ private:
     MsgpackValue result;
     result.kind = Kind::map;
     while (count-- > 0) {
-      MsgpackValue key = read(depth + 1);
-      MsgpackValue value = read(depth + 1);
-      result.entries.emplace_back(std::move(key), std::move(value));
+      result.keys.push_back(read(depth + 1));
+      result.elements.push_back(read(depth + 1));
     }
     return result;
   }
@@ -156,8 +155,8 @@ private:
 } // namespace
 
 const MsgpackValue *MsgpackValue::find(std::string_view key) const {
-  for (const auto &[name, value] : entries)
-    if (name.kind == Kind::string && name.text == key) return &value;
+  for (size_t i = 0; i < keys.size(); ++i)
+    if (keys[i].kind == Kind::string && keys[i].text == key) return &elements[i];
   return nullptr;
 }
 

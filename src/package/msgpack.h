@@ -13,7 +13,6 @@
 #include <span>
 #include <stdexcept>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace sluice::package {
@@ -40,8 +39,8 @@ struct MsgpackValue {
   uint64_t integer = 0; // also boolean; a negative one in two's complement
   double real = 0;
   std::string_view text; // string and binary
-  std::vector<MsgpackValue> elements;
-  std::vector<std::pair<MsgpackValue, MsgpackValue>> entries;
+  std::vector<MsgpackValue> elements; // of an array; the values of a map
+  std::vector<MsgpackValue> keys;     // of a map, in the order of `elements`
 
   /// The value of a map's string key; null when this is no map or has no such key.
   const MsgpackValue *find(std::string_view key) const;

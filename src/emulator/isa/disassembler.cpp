@@ -175,12 +175,14 @@ std::optional<Instruction> Disassembler::decode(std::span<const std::byte> code,
   llvm::MCInst inst;
   uint64_t size = 0;
   if (code.size() < 4) return std::nullopt;
-  std::array<uint32_t, 3> dwords{};
+  // LLVM 22 crashes on an instruction whose literal is cut off: it sees zeros behind the end.
+  std::array<uint32_t, 4> dwords{};
   std::memcpy(dwords.data(), code.data(), std::min(code.size(), sizeof dwords));
   if (breaks_llvm(dwords)) return std::nullopt;
-  const llvm::ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t *>(code.data()), code.size());
+  const llvm::ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t *>(dwords.data()), sizeof dwords);
   if (state->disassembler->getInstruction(inst, size, bytes, address, llvm::nulls()) !=
-      llvm::MCDisassembler::Success)
+          llvm::MCDisassembler::Success ||
+      size > code.size())
     return std::nullopt;
 
   Instruction result;
