@@ -49,6 +49,7 @@ struct OpInfo {
   // Address registers of a memory instruction, for which an undefined value is a mistake.
   RegisterRange address{0, 0};
   RegisterRange stored{0, 0};
+  bool scratch = false; // a scratch instruction
 };
 
 struct OpInfos {

@@ -106,8 +106,9 @@ bool breaks_llvm(std::span<const uint32_t> dwords) {
   const Fields f = split_fields(dwords);
   switch (f.format) {
   case Format::vop3:
-    // Below 256 lie the comparisons, whose destination is a scalar operand too.
-    if (f.op < 256 && f.dst == code_literal) return true;
+    // Below 256 lie the comparisons, whose destination is a scalar operand too, as that of v_readfirstlane and
+    // v_readlane.
+    if ((f.op < 256 || f.op == 0x142 || f.op == 0x289) && f.dst == code_literal) return true;
     [[fallthrough]];
   case Format::vop3p:
   case Format::mai:

@@ -345,9 +345,8 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
     break;
   }
   if (row.kind == MemoryKind::lds_copy) info.kind = OpKind::lds_copy;
-  // Functions save registers of their callers in scratch, whatever those hold.
-  const bool saves = f.format == Format::flat && m.mode == AddressMode::scratch;
-  if (stores && !saves && info.kind != OpKind::scalar_memory)
+  info.scratch = f.format == Format::flat && m.mode == AddressMode::scratch;
+  if (stores && info.kind != OpKind::scalar_memory)
     info.stored = {op.src[1], uint16_t(m.parts == 2 ? m.dwords / 2 : m.dwords)};
   result.fast = result.strict = op;
   result.fast.run = row.fast;

@@ -167,7 +167,7 @@ std::vector<Report> finish_reports(const ProgramImpl &program, const std::string
     report.count = entry.count;
     if (finding.other_op)
       report.other = Report::Other{program.address_of(*finding.other_op), program.text(*finding.other_op),
-                                   source(*finding.other_op), finding.other_wave};
+                                   finding.other_wave, source(*finding.other_op)};
     reports.push_back(std::move(report));
   }
   return reports;

@@ -113,8 +113,8 @@ struct Report {
   struct Other {
     uint64_t pc = 0;
     std::string disassembly;
-    std::string source;
     uint32_t wave = 0;
+    std::string source;
   };
 
   ReportKind kind{};
