@@ -211,6 +211,25 @@ TEST_CASE("registers of loads in flight must not be touched", "[isa][checks]") {
                  end);
 }
 
+TEST_CASE("the result of a flat load is there when both counters say so", "[isa][checks]") {
+  const std::string head = setup + "v_mov_b32_e32 v11, s9\n v_add_co_u32_e32 v10, vcc, s8, v1\n s_nop 1\n"
+                                   "v_addc_co_u32_e32 v11, vcc, 0, v11, vcc\n";
+  const std::string load = head + "flat_load_dword v3, v[10:11]\n", use = "v_mov_b32_e32 v4, v3\n";
+  expect_report(load + wait_copy + use + wait_lds + end, ReportKind::pending_register, "v_mov_b32",
+                "flat_load_dword");
+  expect_report(load + wait_lds + use + wait_copy + end, ReportKind::pending_register, "v_mov_b32",
+                "flat_load_dword");
+  expect_silence(load + wait_copy + wait_lds + use + end);
+  expect_silence(load + wait_lds + wait_copy + use + end);
+  // A load behind a flat store is counted by vmcnt alone.
+  expect_silence(head + "flat_store_dword v[10:11], v1\n global_load_dword v3, v1, s[8:9] offset:1024\n" +
+                 wait_copy + use + wait_lds + end);
+  // A count tells the load from what came later.
+  const std::string later = load + "global_load_dword v5, v1, s[8:9]\n";
+  expect_report(later + "s_waitcnt vmcnt(1) lgkmcnt(0)\n v_mov_b32_e32 v4, v5\n" + wait_copy + end,
+                ReportKind::pending_register, "v_mov_b32", "global_load_dword");
+}
+
 TEST_CASE("a count of lgkmcnt says nothing about scalar loads", "[isa][checks]") {
   const std::string two_loads = "s_load_dwordx2 s[8:9], s[0:1], 0x0\n s_load_dwordx2 s[10:11], s[0:1], 0x8\n";
   expect_report(two_loads + "s_waitcnt lgkmcnt(1)\n s_mov_b32 s4, s8\n s_waitcnt lgkmcnt(0)\n" + end,
@@ -338,6 +357,8 @@ TEST_CASE("values that were never written are reported where they matter", "[isa
                 "s_cbranch_scc1", "s_cmp_eq_u32");
   expect_report(setup + "global_store_dword v1, v9, s[8:9]\n" + end, ReportKind::register_uninitialised,
                 "global_store_dword");
+  // Functions save what their callers hold, whatever it is.
+  expect_silence("scratch_store_dword off, v9, off\n" + end);
   // Written in the lanes that matter.
   expect_silence(setup + "s_mov_b64 exec, 0xff\n v_mov_b32_e32 v9, 1\n global_store_dword v1, v9, s[8:9]\n" +
                  end);
@@ -394,6 +415,8 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
       {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_div_fmas_f32 v2, v4, v5, v6\n", 4},
       {"v_readfirstlane_b32 s6, v1\n", "v_readlane_b32 s7, v1, s6\n", 4},
       {"v_mov_b32_e32 v2, 0\n", "v_readfirstlane_b32 s6, v2\n", 1},
+      {"v_readfirstlane_b32 s6, v1\n", "v_writelane_b32 v2, s6, 0\n", 2},
+      {"v_readfirstlane_b32 s6, v1\n", "v_writelane_b32 v2, 1, s6\n", 4},
       {"v_mov_b32_e32 v2, 0\n", "v_mov_b32_dpp v3, v2 row_mirror row_mask:0xf bank_mask:0xf\n", 2},
       {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_dpp v3, v1 row_mirror row_mask:0xf bank_mask:0xf\n", 5},
       {"v_readfirstlane_b32 s9, v13\n", "global_load_dword v2, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 5},
@@ -423,6 +446,8 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
   }
   // Accumulating into the same registers needs nothing in between.
   expect_silence(zeros + long_mfma + "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]\n" + end);
+  // A lane of a register that was just written may be written at once.
+  expect_silence(zeros + "v_writelane_b32 v2, s4, 1\n v_writelane_b32 v2, s4, 2\n" + end);
   // M0 for a copy.
   const std::string change_m0 = setup + "s_movk_i32 m0, 0x10\n";
   expect_report(change_m0 + copy + wait_copy + end, ReportKind::hazard, "buffer_load_dword", "s_movk_i32");

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "emulator/exec/wave.h"
+#include "emulator/isa/disassembler.h"
 #include "isa/kernel_fixture.h"
 
 namespace sluice::test {
@@ -232,6 +233,21 @@ TEST_CASE("grids, blocks and arguments out of range are refused", "[isa][launch]
   CHECK_THROWS_WITH(launch("sizes", {1, 1, 1}, {64, 1, 1}, 0, 17),
                     Catch::Contains("17 bytes of kernel arguments, but the kernel has only 8"));
   CHECK_THROWS_WITH(launch("nowhere", {1, 1, 1}, {64, 1, 1}, 0, 8), Catch::Contains("no kernel \"nowhere\""));
+}
+
+TEST_CASE("an instruction whose end is missing is none", "[isa][launch]") {
+  emulator::Disassembler disassembler;
+  const std::vector<uint32_t> code = assemble("v_mul_f32_e32 v1, 0x12345678, v1\n ds_read_b32 v1, v2");
+  const std::span bytes = std::as_bytes(std::span(code));
+  CHECK(disassembler.decode(bytes, 0)->bytes == 8);
+  CHECK_FALSE(disassembler.decode(bytes.first(4), 0));
+  CHECK(disassembler.decode(bytes.subspan(8), 0)->bytes == 8);
+  CHECK_FALSE(disassembler.decode(bytes.subspan(8, 4), 0));
+  // Nor is one that reads a lane into a literal.
+  for (const uint32_t first : {0xd28900ffu, 0xd14200ffu}) {
+    const uint32_t words[] = {first, 0x00000101};
+    CHECK_FALSE(disassembler.decode(std::as_bytes(std::span(words)), 0));
+  }
 }
 
 TEST_CASE("a program cut short or with bytes changed is refused or decoded", "[isa][launch]") {
