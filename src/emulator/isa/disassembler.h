@@ -1,7 +1,7 @@
 //===- disassembler.h - gfx942 through LLVM's machine-code layer ----------------------------------------===//
 //
-// Tells where an instruction ends, what it is called and which registers it reads and writes. The only file
-// of the machine that meets LLVM; nothing of LLVM shows in this header.
+// Tells where an instruction ends, what it is called and which registers it reads and writes. Nothing of LLVM
+// shows in this header; source_lines.cpp is the one other file of the machine that meets it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
