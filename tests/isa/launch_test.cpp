@@ -243,11 +243,11 @@ TEST_CASE("an instruction whose end is missing is none", "[isa][launch]") {
   CHECK_FALSE(disassembler.decode(bytes.first(4), 0));
   CHECK(disassembler.decode(bytes.subspan(8), 0)->bytes == 8);
   CHECK_FALSE(disassembler.decode(bytes.subspan(8, 4), 0));
-  // Nor is one that reads a lane into a literal.
-  for (const uint32_t first : {0xd28900ffu, 0xd14200ffu}) {
-    const uint32_t words[] = {first, 0x00000101};
+  // Nor what LLVM cannot take: reading a lane into a literal, and v_madmk_f16 and v_madak_f16 with 255.
+  const uint32_t beyond[][2] = {
+      {0xd28900ff, 0x00000101}, {0xd14200ff, 0x00000101}, {0x49400101, 255}, {0x4b400101, 255}};
+  for (const uint32_t (&words)[2] : beyond)
     CHECK_FALSE(disassembler.decode(std::as_bytes(std::span(words)), 0));
-  }
 }
 
 TEST_CASE("a program cut short or with bytes changed is refused or decoded", "[isa][launch]") {

@@ -101,13 +101,14 @@ std::string plain_mnemonic(std::string_view text) {
 }
 
 /// Encodings of nothing on which LLVM 22 crashes instead of saying so: a literal where the format has no room
-/// for one, and selections of SDWA that do not exist.
+/// for one, and selections of SDWA that do not exist. And two instructions, v_madmk_f16 and v_madak_f16, when
+/// their constant is 255: it takes that for the mark of a literal.
 bool breaks_llvm(std::span<const uint32_t> dwords) {
   const Fields f = split_fields(dwords);
   switch (f.format) {
   case Format::vop3:
-    // Below 256 lie the comparisons, whose destination is a scalar operand too, as that of v_readfirstlane and
-    // v_readlane.
+    // Below 256 lie the comparisons, whose destination is a scalar operand too, as that of v_readfirstlane
+    // and v_readlane.
     if ((f.op < 256 || f.op == 0x142 || f.op == 0x289) && f.dst == code_literal) return true;
     [[fallthrough]];
   case Format::vop3p:
@@ -117,6 +118,9 @@ bool breaks_llvm(std::span<const uint32_t> dwords) {
     return f.soffset == code_literal;
   case Format::mtbuf:
     return dwords[1] >> 24 == code_literal;
+  case Format::vop2:
+    if ((f.op == 0x24 || f.op == 0x25) && dwords[1] == code_literal) return true;
+    [[fallthrough]];
   default:
     return f.is_sdwa && (f.sdwa_dst == 7 || f.sdwa_src0 == 7 || f.sdwa_src1 == 7 || f.sdwa_unused == 3);
   }
