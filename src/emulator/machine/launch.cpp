@@ -264,7 +264,8 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
   state.waves = (state.threads + wave_lanes - 1) / wave_lanes;
   state.lds_bytes = uint32_t(lds_bytes);
   state.scratch_bytes = kernel->private_bytes + (kernel->dynamic_stack ? dynamic_stack_bytes : 0);
-  state.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early;
+  state.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early ||
+                 options.tracer != nullptr;
   state.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : default_budget;
   state.code = p.code_map();
   const uint64_t entry =

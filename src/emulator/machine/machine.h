@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "emulator/machine/memory.h"
+#include "emulator/machine/trace.h"
 
 namespace sluice::emulator {
 
@@ -78,6 +79,7 @@ struct Options {
   bool stop_at_report = false;      // the first report ends the launch
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
+  Tracer *tracer = nullptr;                          // nullable: is told of each instruction
 };
 
 //===--- Results ----------------------------------------------------------------------------------------===//
