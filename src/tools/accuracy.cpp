@@ -230,6 +230,8 @@ std::vector<double> to_numbers(const NpyArray &array) {
     for (double value : array.elements<double>())
       numbers.push_back(value);
     break;
+  default:
+    throw NpyError(fmt::format("attention has no tensors of {}", npy_type_name(array.type)));
   }
   return numbers;
 }

@@ -6,22 +6,16 @@
 #pragma once
 
 #include "emulator/emulator.h"
+#include "tools/tool_error.h"
 
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <sluice/sluice.h>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 namespace sluice::tools {
-
-/// Ends the program with its message and status 2.
-class ToolError : public std::runtime_error {
-public:
-  using std::runtime_error::runtime_error;
-};
 
 sluice_error make_error();
 /// Throws ToolError with the status, the field and the message unless the call succeeded.

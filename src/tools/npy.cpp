@@ -30,13 +30,28 @@ struct TypeRow {
   std::string_view name;
   size_t bytes;
 };
-constexpr std::array<TypeRow, 4> type_rows = {{{NpyType::f16, "<f2", "f16", 2},
-                                               {NpyType::u16, "<u2", "u16", 2},
-                                               {NpyType::f32, "<f4", "f32", 4},
-                                               {NpyType::f64, "<f8", "f64", 8}}};
+constexpr std::array<TypeRow, 12> type_rows = {{{NpyType::boolean, "|b1", "bool", 1},
+                                                {NpyType::i8, "|i1", "i8", 1},
+                                                {NpyType::u8, "|u1", "u8", 1},
+                                                {NpyType::i16, "<i2", "i16", 2},
+                                                {NpyType::u16, "<u2", "u16", 2},
+                                                {NpyType::i32, "<i4", "i32", 4},
+                                                {NpyType::u32, "<u4", "u32", 4},
+                                                {NpyType::i64, "<i8", "i64", 8},
+                                                {NpyType::u64, "<u8", "u64", 8},
+                                                {NpyType::f16, "<f2", "f16", 2},
+                                                {NpyType::f32, "<f4", "f32", 4},
+                                                {NpyType::f64, "<f8", "f64", 8}}};
 
 const TypeRow &row_of(NpyType type) {
   return type_rows[size_t(type)];
+}
+
+std::string all_types() {
+  std::string text;
+  for (const TypeRow &row : type_rows)
+    text += fmt::format("{}'{}'", text.empty() ? "" : ", ", row.descr);
+  return text;
 }
 
 constexpr std::string_view magic = "\x93NUMPY";
@@ -183,6 +198,16 @@ std::string npy_type_name(NpyType type) {
   return fmt::format("{} ('{}')", row_of(type).name, row_of(type).descr);
 }
 
+std::string_view npy_type_keyword(NpyType type) {
+  return row_of(type).name;
+}
+
+std::optional<NpyType> npy_type_by_keyword(std::string_view keyword) {
+  for (const TypeRow &row : type_rows)
+    if (row.name == keyword) return row.type;
+  return std::nullopt;
+}
+
 std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }
@@ -224,8 +249,8 @@ NpyArray read_npy(const std::string &path) {
     known = true;
   }
   if (!known)
-    throw NpyError(fmt::format("{}: has element type '{}'; '<f2', '<u2', '<f4' and '<f8' are understood",
-                               path, header.descr));
+    throw NpyError(
+        fmt::format("{}: has element type '{}'; {} are understood", path, header.descr, all_types()));
   if (header.fortran_order && header.shape.size() > 1)
     throw NpyError(
         fmt::format("{}: is stored in Fortran order; C order is needed (numpy.ascontiguousarray)", path));

@@ -1,7 +1,8 @@
 //===- npy.h - reading and writing .npy files -----------------------------------------------------------===//
 //
-// The array format of NumPy, as far as the command line needs it: C order, little endian, four element types.
-// Everything else is refused with an NpyError that names the file, what it holds and what is understood.
+// The array format of NumPy, as far as the command line needs it: C order, little endian, numbers and
+// booleans. Everything else is refused with an NpyError that names the file, what it holds and what is
+// understood.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -10,9 +11,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::tools {
@@ -23,11 +26,14 @@ public:
 };
 
 /// The element types understood; bf16, which the format does not know, travels as u16.
-enum class NpyType : uint8_t { f16, u16, f32, f64 };
+enum class NpyType : uint8_t { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, f32, f64 };
 
 size_t npy_type_bytes(NpyType type);
 /// "f16 ('<f2')", for messages.
 std::string npy_type_name(NpyType type);
+/// "f16"
+std::string_view npy_type_keyword(NpyType type);
+std::optional<NpyType> npy_type_by_keyword(std::string_view keyword);
 
 struct NpyArray {
   NpyType type = NpyType::f32;

@@ -2,7 +2,7 @@
 
 #include "tools/output_file.h"
 
-#include "tools/context.h"
+#include "tools/tool_error.h"
 
 #include <cerrno>
 #include <cstdio>

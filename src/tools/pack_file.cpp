@@ -10,15 +10,12 @@
 #include "package/pack_format.h"
 #include "support/failure.h"
 #include "tools/context.h"
+#include "tools/input_file.h"
 
 #include <algorithm>
-#include <array>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 
 namespace sluice::tools {
 
@@ -29,39 +26,6 @@ std::string library_in_use() {
   if (dladdr(reinterpret_cast<const void *>(&sluice_version), &info) == 0 || !info.dli_fname)
     throw ToolError("the file of the libsluice in use is not known; name one");
   return info.dli_fname;
-}
-
-struct CloseFile {
-  void operator()(std::FILE *file) const { std::fclose(file); }
-};
-
-// A limit for the command line alone: it keeps /dev/zero, and a disk image, from becoming an allocation.
-constexpr size_t max_file_bytes = size_t(1) << 30;
-
-std::vector<std::byte> read_file(const std::string &file) {
-  const auto fail = [&](const char *what, int error) {
-    return ToolError(fmt::format("{}: {}: {}", file, what, std::strerror(error)));
-  };
-  const ToolError too_large(
-      fmt::format("{}: is larger than the {} bytes of the largest file inspected", file, max_file_bytes));
-  const std::unique_ptr<std::FILE, CloseFile> stream(std::fopen(file.c_str(), "rb"));
-  struct stat there{};
-  if (!stream || fstat(fileno(stream.get()), &there) != 0) throw fail("cannot be opened", errno);
-  if (S_ISDIR(there.st_mode)) throw fail("cannot be read", EISDIR);
-  if (S_ISCHR(there.st_mode) || S_ISBLK(there.st_mode))
-    throw ToolError(fmt::format("{}: is a device; a pack or a library is needed", file));
-  if (S_ISREG(there.st_mode) && size_t(there.st_size) > max_file_bytes) throw too_large;
-
-  std::vector<std::byte> bytes;
-  if (S_ISREG(there.st_mode)) bytes.reserve(size_t(there.st_size));
-  std::array<std::byte, 1 << 16> chunk;
-  while (const size_t got = std::fread(chunk.data(), 1, chunk.size(), stream.get())) {
-    // A pipe has no size that could be asked for.
-    if (got > max_file_bytes - bytes.size()) throw too_large;
-    bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + got);
-  }
-  if (std::ferror(stream.get())) throw fail("cannot be read", errno);
-  return bytes;
 }
 
 /// The bytes of the pack within `bytes`, or nothing.
@@ -82,7 +46,7 @@ std::span<const std::byte> find_pack(std::span<const std::byte> bytes) {
 } // namespace
 
 PackFile::PackFile(std::string name)
-    : file(name.empty() ? library_in_use() : std::move(name)), bytes(read_file(file)) {
+    : file(name.empty() ? library_in_use() : std::move(name)), bytes(read_file(file, "a pack or a library")) {
   std::span<const std::byte> content = bytes;
   // A library's pack lies somewhere inside; a file that is a pack is judged as a whole, damage included.
   const bool is_elf = bytes.size() >= 4 && std::memcmp(bytes.data(),

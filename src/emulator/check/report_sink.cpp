@@ -16,6 +16,7 @@ bool ReportSink::is_new(ReportKind kind, uint32_t op, std::optional<uint32_t> ot
     if (++found->second.count >= enough_repetitions) hopeless.store(true, std::memory_order_relaxed);
     return false;
   }
+  if (has_enough()) return false;
   if (entries.size() < limit) return true;
   ++dropped_count;
   return false;
@@ -28,6 +29,8 @@ void ReportSink::add(Finding finding) {
   const auto found = entries.find(key);
   if (found != entries.end())
     ++found->second.count;
+  else if (has_enough())
+    return;
   else if (entries.size() < limit)
     entries.emplace(key, Entry{std::move(finding), 1});
   else

@@ -54,6 +54,9 @@ public:
 private:
   using Key = std::tuple<ReportKind, uint32_t, uint32_t>;
 
+  /// What waves find on their way to a halt after the first report is not wanted.
+  bool has_enough() const { return stop_at_first && !entries.empty(); }
+
   const uint32_t limit;
   const bool stop_at_first;
   std::mutex mutex;

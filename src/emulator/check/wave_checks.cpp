@@ -202,6 +202,17 @@ void WaveChecks::wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count) {
   }
 }
 
+OperandSet WaveChecks::awaited() const {
+  OperandSet result;
+  for (const AsyncQueue *queue : {&vector_queue, &lgkm_queue})
+    for (size_t i = 0; i < queue->size(); ++i) {
+      const AsyncOperation &operation = (*queue)[i];
+      for (uint32_t r = 0; r < operation.rows && !operation.delivered; ++r)
+        result.set(operation.first + r);
+    }
+  return result;
+}
+
 void WaveChecks::carry_into_epoch(Wave &) {
   for (size_t i = 0; i < lgkm_queue.size(); ++i) {
     const AsyncOperation &operation = lgkm_queue[i];

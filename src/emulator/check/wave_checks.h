@@ -8,6 +8,7 @@
 
 #include <array>
 #include <bit>
+#include <bitset>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -28,6 +29,9 @@ namespace sluice::emulator {
 inline uint32_t low_lane(uint64_t lanes) {
   return uint32_t(std::countr_zero(lanes));
 }
+
+/// One bit per operand number.
+using OperandSet = std::bitset<1024>;
 
 /// What the waves of a launch share.
 struct LaunchChecks {
@@ -99,6 +103,8 @@ public:
 
   /// The waves of a workgroup have met at a barrier.
   static void meet(std::span<WaveChecks *const> waves);
+  /// Registers that will yet be written by a load.
+  OperandSet awaited() const;
 
   uint64_t bank_conflicts = 0;
   bool counts_bank_conflicts() const { return launch.options->count_bank_conflicts; }

@@ -197,7 +197,8 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
   state.waves = (state.threads + wave_lanes - 1) / wave_lanes;
   state.lds_bytes = shape.lds_bytes;
   state.scratch_bytes = shape.scratch_bytes;
-  state.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early;
+  state.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early ||
+                 options.tracer != nullptr;
   state.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : default_budget;
   state.code = p.code_map();
   const bool preload = options.preload_kernargs && kernel->descriptor.preload_length() != 0;

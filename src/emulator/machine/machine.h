@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "emulator/machine/memory.h"
+#include "emulator/machine/trace.h"
 
 namespace sluice::emulator {
 
@@ -79,6 +80,7 @@ struct Options {
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
   bool preload_kernargs = true;     // false: as firmware that enters kernels at their compatibility prologue
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
+  Tracer *tracer = nullptr;                          // nullable: is told of each instruction
 };
 
 //===--- Results ----------------------------------------------------------------------------------------===//

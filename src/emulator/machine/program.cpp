@@ -149,6 +149,21 @@ std::string ProgramImpl::text(uint32_t op) const {
   return bytes;
 }
 
+OpRange ProgramImpl::ops_of(const package::Kernel &kernel) const {
+  const int32_t first = op_at_address(kernel.entry_address);
+  if (first < 0) return {0, 0};
+  uint64_t end = code_start + op_at.size() * 4;
+  if (kernel.code_bytes != 0)
+    end = std::min(end, kernel.entry_address + kernel.code_bytes);
+  else
+    for (const KernelInfo &other : kernels)
+      if (other.entry > kernel.entry_address) end = std::min(end, other.entry);
+  OpRange range{uint32_t(first), uint32_t(first)};
+  while (range.last < texts.size() && address_of(range.last) < end)
+    ++range.last;
+  return range;
+}
+
 CodeMap ProgramImpl::code_map() const {
   return {reinterpret_cast<uint64_t>(image.data()) + code_start, uint32_t(op_at.size()), op_at.data(),
           offset_of.data()};
@@ -201,17 +216,9 @@ std::string Program::disassemble(std::string_view name) const {
   const ProgramImpl &p = *implementation;
   const package::Kernel *kernel = p.object.find_kernel(name);
   if (!kernel) return {};
-  const int32_t first = p.op_at_address(kernel->entry_address);
-  if (first < 0) return {};
-  // Without a size the kernel ends where another begins.
-  uint64_t end = p.code_start + p.op_at.size() * 4;
-  if (kernel->code_bytes != 0)
-    end = std::min(end, kernel->entry_address + kernel->code_bytes);
-  else
-    for (const KernelInfo &other : p.kernels)
-      if (other.entry > kernel->entry_address) end = std::min(end, other.entry);
+  const OpRange range = p.ops_of(*kernel);
   std::string text;
-  for (uint32_t op = uint32_t(first); op < p.texts.size() && p.address_of(op) < end; ++op) {
+  for (uint32_t op = range.first; op < range.last; ++op) {
     char address[32];
     std::snprintf(address, sizeof address, "%06llx: ", static_cast<unsigned long long>(p.address_of(op)));
     text += address + p.text(op) + "\n";

@@ -13,6 +13,12 @@
 
 namespace sluice::emulator {
 
+/// Instructions by index, `last` excluded.
+struct OpRange {
+  uint32_t first;
+  uint32_t last;
+};
+
 struct ProgramImpl {
   std::vector<std::byte> file; // what `object` refers to
   package::CodeObject object;
@@ -37,6 +43,8 @@ struct ProgramImpl {
   uint64_t address_of(uint32_t op) const { return code_start + offset_of[op]; }
   /// Index of the instruction at an address of the code object; -1 if none starts there.
   int32_t op_at_address(uint64_t address) const;
+  /// From a kernel's entry to the end of its symbol; without a size, to where another kernel begins.
+  OpRange ops_of(const package::Kernel &kernel) const;
   CodeMap code_map() const;
   /// As a disassembler prints it; the bytes of what is no instruction.
   std::string text(uint32_t op) const;

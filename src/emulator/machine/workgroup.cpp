@@ -5,6 +5,8 @@
 #include <cstring>
 #include <new>
 
+#include "emulator/machine/trace_instruction.h"
+
 namespace sluice::emulator {
 
 namespace {
@@ -31,6 +33,7 @@ struct Workgroup::Slot {
 
   Wave wave;
   WaveState state = WaveState::ended;
+  bool traced = false;
   std::unique_ptr<uint8_t[]> scratch;
   std::unique_ptr<WaveChecks> checks;
 };
@@ -108,25 +111,37 @@ void Workgroup::start_wave(uint32_t id) {
     const uint64_t seed = launch.options->seed * 0x9e3779b97f4a7c15 + (uint64_t(view.number) << 8) + id;
     w.checks->start(w, next, seed);
   }
+  Tracer *const tracer = launch.options->tracer;
+  slot.traced = tracer && tracer->follows(view.id, id);
   slot.state = WaveState::ready;
   ++counters.waves;
 }
 
 //===--- Run --------------------------------------------------------------------------------------------===//
 
-template <bool strict> Step Workgroup::run_wave(Wave &w, uint64_t limit) {
+[[gnu::always_inline]] static inline Step run_checked(Wave &w, const Op &op) {
+  const uint64_t exec = w.exec();
+  w.checks->before(w, op);
+  const Step step = op.run(w, op);
+  w.checks->after(w, op, exec);
+  return step;
+}
+
+template <Workgroup::Loop loop> Step Workgroup::run_wave(Wave &w, uint64_t limit) {
   uint64_t left = limit;
   Step step = Step::next;
   while (left != 0 && step == Step::next) {
     --left;
     const Op &op = *w.pc++;
-    if constexpr (strict) {
-      const uint64_t exec = w.exec();
-      w.checks->before(w, op);
+    if constexpr (loop == Loop::fast) {
       step = op.run(w, op);
-      w.checks->after(w, op, exec);
+    } else if constexpr (loop == Loop::strict) {
+      step = run_checked(w, op);
     } else {
-      step = op.run(w, op);
+      TraceContext context{w.executed + limit - left - 1, w.exec(), w.checks->awaited()};
+      step = run_checked(w, op);
+      context.ran = step != Step::stop;
+      trace_instruction(*launch.options->tracer, *launch.program, w, op, context);
     }
   }
   w.executed += limit - left;
@@ -179,7 +194,9 @@ bool Workgroup::take_turn(Slot &slot, uint64_t limit) {
   Wave &w = slot.wave;
   const uint64_t budget_left = launch.instruction_budget - std::min(w.executed, launch.instruction_budget);
   limit = std::min(limit, budget_left);
-  const Step step = launch.strict ? run_wave<true>(w, limit) : run_wave<false>(w, limit);
+  const Step step = slot.traced     ? run_wave<Loop::traced>(w, limit)
+                    : launch.strict ? run_wave<Loop::strict>(w, limit)
+                                    : run_wave<Loop::fast>(w, limit);
   switch (step) {
   case Step::barrier:
     slot.state = WaveState::at_barrier;

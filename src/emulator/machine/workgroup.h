@@ -53,7 +53,8 @@ private:
   struct Slot;
 
   void start_wave(uint32_t id);
-  template <bool strict> Step run_wave(Wave &wave, uint64_t limit);
+  enum class Loop : uint8_t { fast, strict, traced };
+  template <Loop loop> Step run_wave(Wave &wave, uint64_t limit);
   /// Runs one wave for at most `limit` instructions; true if it went to sleep.
   bool take_turn(Slot &slot, uint64_t limit);
   /// Gives turns to waves that are ready until each has had `slice` instructions or none is left; true if one

@@ -89,7 +89,7 @@ TEST_CASE("the description names the worst element by its indices") {
   CHECK_THAT(describe("O", figures, shape), Catch::EndsWith("WRONG: 5 beyond tolerance"));
 }
 
-TEST_CASE("numbers of every element type are read") {
+TEST_CASE("numbers of every element type that attention has are read") {
   NpyArray half(NpyType::f16, {2}), bf16(NpyType::u16, {1}), f32(NpyType::f32, {1}), f64(NpyType::f64, {1});
   half.elements<uint16_t>()[0] = 0x3c00;
   half.elements<uint16_t>()[1] = 0xc000;
@@ -100,6 +100,7 @@ TEST_CASE("numbers of every element type are read") {
   CHECK(to_numbers(bf16) == std::vector<double>{1.5});
   CHECK(to_numbers(f32) == std::vector<double>{double(0.1f)});
   CHECK(to_numbers(f64) == std::vector<double>{0.1});
+  CHECK_THROWS_WITH(to_numbers(NpyArray(NpyType::i32, {1})), "attention has no tensors of i32 ('<i4')");
 }
 
 TEST_CASE("the reference of a call knows closed forms, and allows only rounding") {

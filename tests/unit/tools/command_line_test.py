@@ -16,6 +16,8 @@ import sys
 import tempfile
 import unittest
 
+from npy_files import read_npy, write_npy
+
 SLUICE, LIBRARY, DATA, LLVM_BIN = sys.argv[1:5]
 HAS_EMULATOR = "--emulator" in sys.argv
 QKV = pathlib.Path(DATA) / "jargon_lm/qkv"
@@ -25,19 +27,6 @@ KERNEL = "attn_fwd_f16_d128_q256_kv64_w8"
 
 def sluice(*arguments):
     return subprocess.run([SLUICE, *map(str, arguments)], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-
-
-def write_npy(path, descr, shape, data):
-    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {tuple(shape)}, }}"
-    header += " " * (63 - (10 + len(header)) % 64) + "\n"
-    pathlib.Path(path).write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + data)
-    return path
-
-
-def read_npy(path):
-    data = pathlib.Path(path).read_bytes()
-    size, = struct.unpack("<H", data[8:10])
-    return eval(data[10:10 + size]), data[10 + size:]
 
 
 def limit_file_size(size):

@@ -38,7 +38,8 @@ std::string error_of(const std::string &path) {
 
 TEST_CASE("an array written is the array read, for every type and rank") {
   TemporaryFolder folder;
-  for (NpyType type : {NpyType::f16, NpyType::u16, NpyType::f32, NpyType::f64})
+  for (NpyType type : {NpyType::boolean, NpyType::i8, NpyType::u8, NpyType::i16, NpyType::u16, NpyType::i32,
+                       NpyType::u32, NpyType::i64, NpyType::u64, NpyType::f16, NpyType::f32, NpyType::f64})
     for (const std::vector<int64_t> &shape : {std::vector<int64_t>{},
                                               {1},
                                               {7},
@@ -59,6 +60,23 @@ TEST_CASE("an array written is the array read, for every type and rank") {
       // The elements begin at a multiple of 64 bytes, as NumPy's own files do.
       CHECK((folder.read("a.npy").size() - array.bytes.size()) % 64 == 0);
     }
+}
+
+TEST_CASE("types are known by the format's names and by ours") {
+  TemporaryFolder folder;
+  const std::pair<const char *, const char *> names[] = {
+      {"|b1", "bool"}, {"|i1", "i8"},  {"|u1", "u8"},  {"<i2", "i16"}, {"<u2", "u16"}, {"<f2", "f16"},
+      {"<i4", "i32"},  {"<u4", "u32"}, {"<f4", "f32"}, {"<i8", "i64"}, {"<u8", "u64"}, {"<f8", "f64"}};
+  for (const auto &[descr, keyword] : names) {
+    const std::string header =
+        std::string("{'descr': '") + descr + "', 'fortran_order': False, 'shape': (2,), }\n";
+    const size_t bytes = size_t(descr[2] - '0');
+    const NpyArray array = read_npy(folder.write("a.npy", file_of(header, std::string(2 * bytes, 'x'))));
+    CHECK(npy_type_keyword(array.type) == keyword);
+    CHECK(npy_type_by_keyword(keyword) == array.type);
+    CHECK(npy_type_bytes(array.type) == bytes);
+  }
+  CHECK_FALSE(npy_type_by_keyword("bf16"));
 }
 
 TEST_CASE("files that NumPy wrote are read") {
@@ -99,7 +117,8 @@ TEST_CASE("each wrong file is refused with its own reason") {
   CHECK_THAT(error(file_of(good, std::string(11, 'x'))), Contains("needs 12 bytes, 11 are there"));
   CHECK_THAT(error(file_of(good, std::string(14, 'x'))), Contains("has 2 bytes after the 12"));
   CHECK_THAT(error(file_of("{'descr': '>f2', 'fortran_order': False, 'shape': (1,), }", "xx")),
-             Contains("element type '>f2'"));
+             Contains("has element type '>f2'; '|b1', '|i1', '|u1', '<i2', '<u2',") &&
+                 Contains("'<f8' are understood"));
   CHECK_THAT(
       error(file_of("{'descr': '<f2', 'fortran_order': True, 'shape': (2, 3), }", std::string(12, 'x'))),
       Contains("Fortran order"));

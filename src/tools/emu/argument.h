@@ -1,0 +1,61 @@
+//===- argument.h - the value of one --arg
+//---------------------------------------------------------------===//
+//
+//   buf:FILE.npy                        device memory with the file's elements
+//   size:BYTES[:fill=F][:type=T]        device memory; F: undefined (that is: never written), a byte, random,
+//                                       random(SEED); T: an element type
+//   i8 u8 i16 u16 i32 u32 i64 u64:N     a whole number
+//   f16 bf16 f32 f64:X                  a floating-point number, rounded to nearest even
+//   raw:HEX                             bytes as they are, lowest address first
+//   ptr:I[+OFFSET]                      an address in the memory of argument I, counted from 0
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "tools/npy.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace sluice::tools::emu {
+
+struct FileBuffer {
+  std::string path;
+};
+
+struct SizedBuffer {
+  uint64_t bytes = 0;
+  enum class Fill : uint8_t { undefined, byte, random } fill = Fill::undefined;
+  std::byte byte{0};
+  uint64_t seed = 1;
+  NpyType type = NpyType::u8;
+};
+
+/// Bytes of the kernel's arguments.
+struct Value {
+  std::vector<std::byte> bytes;
+};
+
+struct BufferAddress {
+  uint64_t argument = 0;
+  uint64_t offset = 0;
+};
+
+using Argument = std::variant<FileBuffer, SizedBuffer, Value, BufferAddress>;
+
+/// Throws ToolError, with the rule that `text` breaks.
+Argument parse_argument(std::string_view text);
+
+/// The whole of `text` as a number, decimal or after 0x hexadecimal. Throws ToolError.
+uint64_t parse_unsigned(std::string_view text);
+
+/// What the buffer holds at first; undefined memory stays as it is. Random: uniform numbers from [-1, 1) of a
+/// floating-point type, else any bits; the same for the same seed, everywhere.
+void fill_buffer(const SizedBuffer &buffer, std::span<std::byte> memory);
+
+} // namespace sluice::tools::emu

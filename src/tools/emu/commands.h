@@ -1,0 +1,65 @@
+//===- commands.h - the commands of sluice-emu
+//-------------------------------------------------------------===//
+//
+// Each writes its result to stdout and returns the exit status: 0, or 1 where the machine reported something.
+// What cannot be done is an exception, which main reports on stderr with status 2.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::tools::emu {
+
+/// Texts are as the user wrote them; the command says what is wrong with them.
+struct RunOptions {
+  std::string code_file;
+  std::string kernel;
+  std::string grid = "1";
+  std::string block = "64";
+  uint32_t lds_bytes = 0;
+  std::vector<std::string> arguments;
+  std::string kernarg_file; // empty: not given
+  std::vector<std::string> outputs;
+
+  std::string checks = "all";
+  std::string completion = "late";
+  std::string waves = "greedy";
+  std::string workgroups = "ascending";
+  uint64_t seed = 1;
+  std::optional<uint32_t> threads;
+  uint64_t budget = 0;
+  uint32_t max_reports = 32;
+  bool stop_at_report = false;
+
+  std::string trace; // empty: no trace; "-": on stdout; else a file
+  std::optional<std::string> trace_workgroup;
+  std::optional<uint32_t> trace_wave;
+  uint32_t trace_lanes = 4;
+
+  bool json = false;
+};
+int run_command(const RunOptions &options);
+
+struct DisasmOptions {
+  std::string code_file;
+  std::string kernel; // empty: all code
+};
+int disasm_command(const DisasmOptions &options);
+
+struct CheckOptions {
+  std::string code_file;
+  bool json = false;
+};
+int check_command(const CheckOptions &options);
+
+struct ListOptions {
+  std::string code_file;
+  bool json = false;
+};
+int list_command(const ListOptions &options);
+
+} // namespace sluice::tools::emu

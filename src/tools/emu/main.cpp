@@ -1,0 +1,145 @@
+//===- main.cpp - the command line of the emulator
+//----------------------------------------------------------===//
+//
+// Declares the options and dispatches. Exit status: 0, 1 if the machine reported something, 2 if something
+// could not be done.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "tools/emu/commands.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fmt/format.h>
+#include <memory>
+
+namespace {
+
+using namespace sluice::tools::emu;
+
+constexpr const char *argument_help = R"(Values of --arg, in the order of the kernel's parameters:
+  buf:FILE.npy             device memory with the elements of a .npy file
+  size:BYTES[:fill=F][:type=T]
+                           device memory; F is undefined (default: reading before a write is reported),
+                           a byte, random or random(SEED); T is the type of the elements for --out and
+                           random (default u8): bool, i8 to i64, u8 to u64, f16, f32, f64
+  i8: u8: i16: u16: i32: u32: i64: u64:
+                           a whole number, decimal or after 0x hexadecimal
+  f16: bf16: f32: f64:     a floating-point number
+  raw:HEX                  bytes, lowest address first, for arguments that are structs
+  ptr:I[+OFFSET]           an address in the memory of argument I, counted from 0
+Their sizes must be those of the kernel's metadata. Without metadata they lie one after the other, aligned to
+the largest power of two up to 16 that divides their size. Hidden arguments are filled in.
+
+Exit status: 0 the kernel ran and nothing was wrong, 1 there are reports, 2 something could not be done.)";
+
+/// CLI11 writes a flag that may have a value as "--trace{-}".
+class Formatter : public CLI::Formatter {
+public:
+  std::string make_option_name(const CLI::Option *option, bool is_positional) const override {
+    std::string name = CLI::Formatter::make_option_name(option, is_positional);
+    const size_t brace = name.find('{');
+    return brace == std::string::npos ? name : name.substr(0, brace) + "[=FILE]";
+  }
+};
+
+CLI::Option *add_file(CLI::App *command, const char *name, std::string &file, const char *help) {
+  return command->add_option(name, file, help)->check([](const std::string &value) {
+    return value.empty() ? "is empty; it is the name of a file" : "";
+  });
+}
+
+CLI::Option *add_list(CLI::App *command, const char *name, std::vector<std::string> &values,
+                      const char *help) {
+  return command->add_option(name, values, help)->allow_extra_args(false);
+}
+
+void add_code_file(CLI::App *command, std::string &file) {
+  add_file(command, "code", file, "a gfx942 code object: an ELF, or an uncompressed offload bundle with one")
+      ->required();
+}
+
+CLI::App *add_run(CLI::App &app, RunOptions &run) {
+  CLI::App *command = app.add_subcommand("run", "launch a kernel, and say what is wrong with it");
+  command->footer(argument_help);
+  add_code_file(command, run.code_file);
+  command->add_option("--kernel", run.kernel, "its name")->required();
+  command->add_option("--grid", run.grid, "workgroups: X, X,Y or X,Y,Z (default 1)");
+  command->add_option("--block", run.block, "work-items of a workgroup, likewise (default 64)");
+  command->add_option("--lds-bytes", run.lds_bytes, "LDS beyond what the kernel declares (default 0)");
+  CLI::Option *const arguments =
+      add_list(command, "--arg", run.arguments, "the next argument of the kernel: KIND:VALUE, see below");
+  add_file(command, "--kernarg-file", run.kernarg_file, "the bytes of all arguments, instead of --arg")
+      ->excludes(arguments);
+  add_list(command, "--out", run.outputs,
+           "I=FILE: afterwards write the memory of argument I as .npy, whatever the reports")
+      ->needs(arguments);
+
+  command->add_option("--check", run.checks, "all (default), none, or a list such as pending,lds_races");
+  command->add_option("--completion", run.completion,
+                      "when loads complete: late (default; when a wait forces them), early or random");
+  command->add_option("--waves", run.waves,
+                      "which wave of a workgroup runs next: greedy (default), round_robin or random");
+  command->add_option("--workgroups", run.workgroups,
+                      "the order in which they start: ascending (default), descending, by_xcd or random");
+  command->add_option("--seed", run.seed, "of all that is random but fill (default 1)");
+  command->add_option("--threads", run.threads, "of the host (default: its processors; with --trace one)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--budget", run.budget, "instructions after which a wave is stopped (default 2^30)");
+  command->add_option("--max-reports", run.max_reports, "different reports that are kept (default 32)")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_flag("--stop-at-report", run.stop_at_report, "the first report ends the launch");
+
+  CLI::Option *const trace =
+      command->add_flag("--trace{-}", run.trace, "each instruction as it is executed, to stdout or a file");
+  command->add_option("--trace-workgroup", run.trace_workgroup, "only this one: X, X,Y or X,Y,Z")
+      ->needs(trace);
+  command->add_option("--trace-wave", run.trace_wave, "only this wave of a workgroup")->needs(trace);
+  command->add_option("--trace-lanes", run.trace_lanes, "lanes shown of vector registers (default 4)")
+      ->check(CLI::Range(0, 64))
+      ->needs(trace);
+  command->add_flag("--json", run.json, "reports, counters and outputs as JSON");
+  return command;
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  CLI::App app("Runs gfx942 machine code on the emulator: no GPU and no HIP are needed", "sluice-emu");
+  app.formatter(std::make_shared<Formatter>());
+  app.require_subcommand(1);
+  int status = 0;
+
+  RunOptions run;
+  add_run(app, run)->callback([&] { status = run_command(run); });
+
+  DisasmOptions disasm;
+  CLI::App *command =
+      app.add_subcommand("disasm", "machine code as text, and what the machine refuses to run");
+  add_code_file(command, disasm.code_file);
+  command->add_option("--kernel", disasm.kernel, "only this kernel");
+  command->callback([&] { status = disasm_command(disasm); });
+
+  CheckOptions check;
+  command =
+      app.add_subcommand("check", "wait states that are missing on some path, without running anything");
+  add_code_file(command, check.code_file);
+  command->add_flag("--json", check.json, "the reports as JSON");
+  command->callback([&] { status = check_command(check); });
+
+  ListOptions list;
+  command = app.add_subcommand("list", "the kernels of a code object: registers, LDS, arguments");
+  add_code_file(command, list.code_file);
+  command->add_flag("--json", list.json, "as JSON");
+  command->callback([&] { status = list_command(list); });
+
+  try {
+    app.parse(count, arguments);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  } catch (const std::exception &error) {
+    std::fflush(stdout);
+    fmt::print(stderr, "sluice-emu: {}\n", error.what());
+    return 2;
+  }
+  return std::fflush(stdout) == 0 ? status : 2;
+}

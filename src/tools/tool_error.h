@@ -1,0 +1,14 @@
+//===- tool_error.h - what cannot be done ---------------------------------------------------------------===//
+#pragma once
+
+#include <stdexcept>
+
+namespace sluice::tools {
+
+/// Ends the program with its message and status 2.
+class ToolError : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+} // namespace sluice::tools

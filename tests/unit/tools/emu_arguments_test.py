@@ -1,0 +1,228 @@
+#!/usr/bin/python3
+"""The arguments and the memory that `sluice-emu run` gives to a kernel. See emu_fixture.py."""
+import struct
+
+from emu_fixture import KERNELS, REGISTERS, EmuTest, main
+from npy_files import read_npy, write_npy
+
+ECHO_SCALARS = ["i8:-5", "u8:0xC8", "i16:-30000", "u16:60000", "f16:1.5", "bf16:-2.5", "i32:-2000000000",
+                "u32:4000000000", "f32:0.1", "i64:-9000000000000000000", "u64:18000000000000000000", "f64:-1e-300",
+                "raw:0102030405aF"]
+# As the System V ABI lays out a structure of these types, written down once more.
+ECHO_BYTES = struct.pack("<bBhHeHxxiIfqQd6Bxx", -5, 200, -30000, 60000, 1.5, 0xc020, -2000000000, 4000000000, 0.1,
+                         -9 * 10**18, 18 * 10**18, -1e-300, 1, 2, 3, 4, 5, 0xaf)
+
+
+class ArgumentTest(EmuTest):
+    def echo(self, *more, kernel="echo", arguments=None, status=0):
+        arguments = [*ECHO_SCALARS, "ptr:0+16", "ptr:0"] if arguments is None else arguments
+        flags = [word for argument in ["size:128", *arguments] for word in ("--arg", argument)]
+        self.succeeds("run", REGISTERS, "--kernel", kernel, *flags, "--out", f"0={self.out}", *more, status=status)
+        header, data = read_npy(self.out)
+        self.assertEqual((header["descr"], header["shape"]), ("|u1", (128,)))
+        return data
+
+    def test_every_kind_at_the_offset_that_the_metadata_says(self):
+        data = self.echo("--grid", "3,2", "--block", "32,2", "--check=pending")  # all workgroups write the same
+        self.assertEqual(data[8:8 + len(ECHO_BYTES)], ECHO_BYTES)
+        out, inside, start = struct.unpack_from("<Q", data, 0) + struct.unpack_from("<QQ", data, 64)
+        self.assertNotEqual(out, 0)
+        self.assertEqual((inside, start), (out + 16, out))
+        # The hidden ones: workgroups of the grid and work-items of a workgroup.
+        self.assertEqual(struct.unpack_from("<IIIHH", data, 80), (3, 2, 1, 32, 2))
+
+    def test_without_metadata_they_are_aligned_to_their_size(self):
+        data = self.echo(kernel="bare", arguments=["u8:1", "u16:2", "u8:3", "u32:4", "u8:5", "u64:6", "raw:070707",
+                                                   "f64:8", "i64:-1", "raw:" + "09" * 16, "raw:" + "0a" * 12,
+                                                   "raw:" + "0b" * 32])
+        expected = bytearray(128)
+        for offset, value in [(8, b"\1"), (10, b"\2\0"), (12, b"\3"), (16, b"\4\0\0\0"), (20, b"\5"),
+                              (24, b"\6" + bytes(7)), (32, b"\7" * 3), (40, struct.pack("<d", 8)), (48, b"\xff" * 8),
+                              (64, b"\x09" * 16), (80, b"\x0a" * 12), (96, b"\x0b" * 32)]:
+            expected[offset:offset + len(value)] = value
+        self.assertEqual(data[8:], bytes(expected[8:]))
+        # Up to 7 bytes may be missing at the end, not more; and none may be too many.
+        message = "the values of --arg take {} bytes; the descriptor of kernel 'bare', which has no metadata, declares 128"
+        for size in (104, 136):
+            self.refuses(message.format(8 + size), "run", REGISTERS, "--kernel", "bare", "--arg", "size:128", "--arg",
+                         "raw:" + "00" * size)
+
+    def test_sizes_and_numbers_of_arguments(self):
+        self.refuses("--arg f64:1.5 (argument 0): has 8 bytes; kernel 'steps' takes 4 there (value, by_value, at offset 0)",
+                     "run", REGISTERS, "--kernel", "steps", "--arg", "f64:1.5")
+        self.refuses("--arg u8:1 (argument 0): has 1 byte; kernel 'spin' takes 4 there (by_value, at offset 0)",
+                     "run", KERNELS, "--kernel", "spin", "--arg", "u8:1")
+        self.refuses("--arg is given 0 times; kernel 'steps' takes 1 argument: value (4 bytes, by_value)",
+                     "run", REGISTERS, "--kernel", "steps")
+        self.refuses("--arg is given 2 times; kernel 'steps' takes 1 argument", "run", REGISTERS, "--kernel", "steps",
+                     "--arg", "u32:1", "--arg", "u32:1")
+
+    def test_wrong_values(self):
+        for argument, message in {
+            "7": "an argument begins with one of buf: size: i8: u8: i16: u16: i32: u32: i64: u64: f16: bf16: f32: f64: "
+                 "raw: ptr:",
+            "u128:7": "an argument begins with one of",
+            "u32:": "'' is no whole number, decimal or after 0x",
+            "u32:1x": "'1x' is no whole number",
+            "u32:0x": "'0x' is no whole number",
+            "u32:+1": "'+1' is no whole number",
+            "i32:--1": "'--1' is no whole number",
+            "u8:256": "256 is not within 0 and 255",
+            "u8:-1": "-1 is not within 0 and 255",
+            "i8:128": "128 is not within -128 and 127",
+            "i8:-129": "-129 is not within -128 and 127",
+            "u32:0x100000000": "0x100000000 is not within 0 and 4294967295",
+            "i64:9223372036854775808": "is not within -9223372036854775808 and 9223372036854775807",
+            "u64:18446744073709551616": "is not within 0 and 18446744073709551615",
+            "f32:one": "'one' is no number; they look like 1.5, -2e-3, inf or nan",
+            "f32:1.5f": "'1.5f' is no number",
+            "f32:1e39": "1e39 does not fit f32",
+            "f64:1e999": "1e999 does not fit f64",
+            "f16:65520": "65520 does not fit f16",
+            "bf16:3.38e38": None,
+            "bf16:3.4e39": "3.4e39 does not fit bf16",
+            "f16:inf": None,
+            "raw:": "after 'raw:' come bytes, two hexadecimal digits each",
+            "raw:123": "two hexadecimal digits each",
+            "raw:0g": "two hexadecimal digits each",
+            "buf:": "after 'buf:' comes the name of a .npy file",
+            "buf:none.npy": "none.npy: cannot be opened: No such file",
+            "size:": "'' is no whole number",
+            "size:many": "'many' is no whole number",
+            "size:99999999999999999999": "99999999999999999999 is beyond 64 bits",
+            "size:1000000000000000": "there is no memory for 1000000000000000 bytes",
+            "size:64:fill=256": "fill is '256'; it is undefined, a byte from 0 to 255, random or random(SEED)",
+            "size:64:fill=random(x)": "'x' is no whole number",
+            "size:64:fill=": "fill is ''",
+            "size:64:type=f8": "type is 'f8'; it is one of bool, i8, u8, i16,",
+            "size:62:type=f32": "62 bytes are no whole number of elements of f32",
+            "size:64:zero": "'zero' is no setting of a buffer; there are fill=... and type=...",
+            "ptr:1": "argument 1 is no buffer (buf: or size:)",
+            "ptr:0": "argument 0 is no buffer",
+            "ptr:x": "'x' is no whole number",
+        }.items():
+            # None: the value is fine, and of the wrong size.
+            self.refuses([f"--arg {argument} (argument 0): ", message or "has 2 bytes"], "run", REGISTERS, "--kernel",
+                         "careless", "--arg", argument)
+
+    def test_addresses_may_point_to_the_end_of_a_buffer_and_no_further(self):
+        call = ["run", REGISTERS, "--kernel", "echo", "--arg", "size:128"]
+        for argument in (*ECHO_SCALARS, "ptr:0+128"):
+            call += ["--arg", argument]
+        self.succeeds(*call, "--arg", "size:8")
+        self.refuses("--arg ptr:0+129 (argument 15): offset 129 is beyond the 128 bytes of argument 0", *call, "--arg",
+                     "ptr:0+129")
+
+    def test_an_address_in_a_later_buffer(self):
+        out = self.folder / "late.npy"
+        call = ["run", REGISTERS, "--kernel", "echo", "--arg", "ptr:15+64"]
+        for argument in (*ECHO_SCALARS, "u64:1", "size:192:fill=9"):
+            call += ["--arg", argument]
+        self.succeeds(*call, "--out", f"15={out}")
+        _, data = read_npy(out)
+        self.assertEqual((data[:64], data[64 + 8:64 + 8 + len(ECHO_BYTES)]), (b"\x09" * 64, ECHO_BYTES))
+
+    def test_kernarg_file(self):
+        file = self.folder / "kernarg.bin"
+        file.write_bytes(struct.pack("<I", 0x89abcdef))
+        text = self.succeeds("run", REGISTERS, "--kernel", "steps", "--kernarg-file", file, "--trace")
+        self.assertIn("s5 arrived = 0x89abcdef", text)
+        self.refuses("excludes", "run", REGISTERS, "--kernel", "steps", "--kernarg-file", file, "--arg", "u32:1")
+        file.write_bytes(bytes(3))
+        self.refuses("kernarg.bin has 3 bytes; kernel 'steps' takes 4", "run", REGISTERS, "--kernel", "steps",
+                     "--kernarg-file", file)
+        file.write_bytes(bytes(5))
+        self.refuses("kernarg.bin has 5 bytes; kernel 'steps' declares 4", "run", REGISTERS, "--kernel", "steps",
+                     "--kernarg-file", file)
+        self.refuses("none: cannot be opened", "run", REGISTERS, "--kernel", "steps", "--kernarg-file", "none")
+        self.refuses("--kernarg-file: is empty", "run", REGISTERS, "--kernel", "steps", "--kernarg-file", "")
+
+
+class BufferTest(EmuTest):
+    def invert(self, argument, *more):
+        return self.succeeds("run", KERNELS, "--kernel", "invert", "--grid", "4", "--arg", argument, "--arg", "u32:256",
+                             "--out", f"0={self.out}", *more)
+
+    def test_arrays_of_every_type_come_back_in_their_shape(self):
+        data = bytes(range(256)) * 4
+        for descr, size in (("|b1", 1), ("|i1", 1), ("|u1", 1), ("<i2", 2), ("<u2", 2), ("<f2", 2), ("<i4", 4),
+                            ("<u4", 4), ("<f4", 4), ("<i8", 8), ("<u8", 8), ("<f8", 8)):
+            source = write_npy(self.folder / "in.npy", descr, (2, 1024 // size // 2, 1), data)
+            text = self.invert(f"buf:{source}")
+            self.assertRegex(text, r"argument 0: \w+ \[2, \d+, 1\] written to .*out.npy\n")
+            header, result = read_npy(self.out)
+            self.assertEqual(header, {"descr": descr, "fortran_order": False, "shape": (2, 1024 // size // 2, 1)})
+            self.assertEqual(result, bytes(255 - byte for byte in data))
+            self.assertEqual(read_npy(source)[1], data)
+
+    def test_filled_memory(self):
+        self.invert("size:1024:fill=0x0f")
+        self.assertEqual(read_npy(self.out)[1], b"\xf0" * 1024)
+        contents = []
+        for fill in ("random", "random(1)", "random(2)"):
+            self.invert(f"size:1024:fill={fill}")
+            contents.append(read_npy(self.out)[1])
+        self.assertEqual(contents[0], contents[1])
+        self.assertNotEqual(contents[0], contents[2])
+        self.assertGreater(len(set(contents[0])), 200)
+
+    def test_random_numbers_of_a_type(self):
+        # splitmix64 with seed 7: its first number's upper 11 bits, as a multiple of 2^-10 from -1 on.
+        z = 7 + 0x9e3779b97f4a7c15
+        z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9 % 2**64
+        z = (z ^ z >> 27) * 0x94d049bb133111eb % 2**64
+        first = ((z ^ z >> 31) >> 53) / 1024 - 1
+        for keyword, code, count in (("f16", "e", 512), ("f32", "f", 256), ("f64", "d", 128)):
+            self.succeeds("run", KERNELS, "--kernel", "invert", "--arg", f"size:1024:type={keyword}:fill=random(7)", "--arg",
+                          "u32:0", "--out", f"0={self.out}")
+            header, data = read_npy(self.out)
+            self.assertEqual(header["shape"], (count,))
+            values = struct.unpack(f"<{count}{code}", data)
+            self.assertEqual(values[0], first)
+            self.assertTrue(all(-1 <= value < 1 for value in values))
+            self.assertTrue(min(values) < -0.8 and max(values) > 0.8)
+        self.succeeds("run", KERNELS, "--kernel", "invert", "--arg", "size:64:type=bool:fill=random", "--arg", "u32:0",
+                      "--out", f"0={self.out}")
+        self.assertEqual(set(read_npy(self.out)[1]), {0, 1})
+
+    def test_undefined_memory_is_reported_when_it_is_used(self):
+        for argument in ("size:256", "size:256:fill=undefined"):
+            text = self.succeeds("run", KERNELS, "--kernel", "invert", "--arg", argument, "--arg", "u32:64", status=1)
+            self.assertIn("memory that was never written", text)
+
+    def test_an_empty_buffer_is_a_null_pointer(self):
+        empty = write_npy(self.folder / "in.npy", "<f4", (3, 0), b"")
+        self.succeeds("run", KERNELS, "--kernel", "invert", "--arg", f"buf:{empty}", "--arg", "u32:0", "--out",
+                      f"0={self.out}")
+        self.assertEqual(read_npy(self.out), ({"descr": "<f4", "fortran_order": False, "shape": (3, 0)}, b""))
+
+    def test_wrong_npy_files(self):
+        def refused(message, path):
+            self.refuses(f"--arg buf:{path} (argument 0): {path}: {message}", "run", KERNELS, "--kernel", "invert", "--arg",
+                         f"buf:{path}", "--arg", "u32:0")
+        bad = self.folder / "bad.npy"
+        bad.write_bytes(b"PK\3\4 an archive")
+        refused("is no .npy file", bad)
+        write_npy(bad, "<f4", (3,), bytes(11))
+        refused("is truncated: shape [3] of f32 ('<f4') needs 12 bytes, 11 are there", bad)
+        write_npy(bad, ">f4", (3,), bytes(12))
+        refused("has element type '>f4'; '|b1', '|i1', ", bad)
+
+    def test_wrong_outputs(self):
+        call = ["run", KERNELS, "--kernel", "invert", "--arg", "size:256:fill=0", "--arg", "u32:0"]
+        self.refuses("--out o.npy: it is I=FILE, with I the number of an argument, counted from 0", *call, "--out",
+                     "o.npy")
+        self.refuses("--out x=o.npy: 'x' is no whole number", *call, "--out", "x=o.npy")
+        self.refuses("--out 1=o.npy: argument 1 is no buffer (buf: or size:)", *call, "--out", "1=o.npy")
+        self.refuses("--out 2=o.npy: argument 2 is no buffer", *call, "--out", "2=o.npy")
+        self.refuses("--out 0 is empty; it is the name of a file", *call, "--out", "0=")
+        self.refuses("--out 0: /dev/full cannot be written: No space left", *call, "--out", "0=/dev/full")
+        self.refuses("no/such/o.npy cannot be written", *call, "--out", f"0={self.folder}/no/such/o.npy")
+        self.refuses("are the same file; each needs its own", *call, "--out", f"0={self.out}", "--out", f"0={self.out}")
+        self.refuses("--out", "run", KERNELS, "--kernel", "invert", "--out", "0=o.npy")
+        self.assertEqual(list(self.folder.iterdir()), [])
+        self.succeeds(*call, "--out", "0=/dev/null")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,28 @@
+// Kernels that the command line of the emulator is tested with; the arguments are in the metadata.
+#define LANE __builtin_amdgcn_workitem_id_x()
+#define GROUP __builtin_amdgcn_workgroup_id_x()
+
+// Flips all bits.
+kernel void invert(global uint *data, uint count) {
+  uint i = GROUP * 64 + LANE;
+  if (i < count) data[i] = ~data[i];
+}
+
+// Where each work-item is, in workgroups of 4 x 2 x 2.
+kernel void places(global uint *out, uint grid_x, uint grid_y) {
+  uint x = LANE, y = __builtin_amdgcn_workitem_id_y(), z = __builtin_amdgcn_workitem_id_z();
+  uint gx = GROUP, gy = __builtin_amdgcn_workgroup_id_y(), gz = __builtin_amdgcn_workgroup_id_z();
+  uint group = (gz * grid_y + gy) * grid_x + gx;
+  out[group * 16 + z * 8 + y * 4 + x] = gx | gy << 4 | gz << 8 | x << 12 | y << 16 | z << 20;
+}
+
+// Through LDS and back, the lanes in reverse.
+kernel void reverse(global uint *data, local uint *lds) {
+  lds[LANE] = data[LANE];
+  data[LANE] = lds[63 - LANE];
+}
+
+// Counts to `count`, with nothing to see.
+kernel void spin(uint count) {
+  for (uint i = 0; i < count; ++i) __asm__ volatile("s_nop 0");
+}
