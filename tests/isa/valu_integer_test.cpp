@@ -219,7 +219,7 @@ TEST_CASE("sixteen bits leave zeros above", "[isa][valu]") {
   check("v_add_u16 v4, v1, v2", [](auto a, auto b, auto) { return u16(a + b); });
   check("v_sub_u16 v4, v1, v2", [](auto a, auto b, auto) { return u16(a - b); });
   check("v_mul_lo_u16 v4, v1, v2", [](auto a, auto b, auto) { return u16(u16(a) * u16(b)); });
-  check("v_mad_u16 v4, v1, v2, v3", [](auto a, auto b, auto c) { return u16(u16(a) * u16(b) + c); });
+  check("v_mad_legacy_u16 v4, v1, v2, v3", [](auto a, auto b, auto c) { return u16(u16(a) * u16(b) + c); });
   check("v_lshlrev_b16 v4, v1, v2", [](auto a, auto b, auto) { return u16(b << (a & 15)); });
   check("v_lshrrev_b16 v4, v1, v2", [](auto a, auto b, auto) { return u16(b) >> (a & 15); });
   check("v_ashrrev_i16 v4, v1, v2", [](auto a, auto b, auto) { return u16(uint32_t(i16(b) >> (a & 15))); });
@@ -237,9 +237,29 @@ TEST_CASE("sixteen bits leave zeros above", "[isa][valu]") {
   check("v_pack_b32_f16 v4, v1, v2", [](auto a, auto b, auto) { return u16(a) | b << 16; });
   // op_sel takes the upper half of a source, and of the destination; the other half stays.
   check("v_mad_u16 v4, v1, v2, v3 op_sel:[1,0,0,0]",
-        [](auto a, auto b, auto c) { return u16((a >> 16) * u16(b) + c); });
+        [](auto a, auto b, auto c) { return u16((a >> 16) * u16(b) + c) | 0xdead0000; });
   check("v_mad_u16 v4, v1, v2, v3 op_sel:[0,1,1,1]",
         [](auto a, auto b, auto c) { return u16(u16(a) * (b >> 16) + (c >> 16)) << 16 | 0xbeef; });
+}
+
+TEST_CASE("the newer forms of three operands keep the other half", "[isa][valu]") {
+  check("v_mad_u16 v4, v1, v2, v3",
+        [](auto a, auto b, auto c) { return u16(u16(a) * u16(b) + c) | 0xdead0000; });
+  check("v_mad_i16 v4, v1, v2, v3",
+        [](auto a, auto b, auto c) { return u16(u16(a) * u16(b) + c) | 0xdead0000; });
+  for (const char *name : {"v_mad_f16", "v_fma_f16", "v_div_fixup_f16"}) {
+    TestWave t;
+    for (uint32_t r = 1; r <= 3; ++r)
+      t.fill_half(r, 1.0f);
+    t.fill(4, 0xdeadbeef);
+    t.run(std::string(name) + " v4, v1, v2, v3");
+    CHECK(t.v(4) >> 16 == 0xdead);
+    t.run(std::string(name).insert(std::string(name).find("_f16"), "_legacy") + " v5, v1, v2, v3");
+    CHECK(t.v(5) == (t.v(4) & 0xffff));
+    t.fill(4, 0xdeadbeef);
+    t.run(std::string(name) + " v4, v1, v2, v3 op_sel:[0,0,0,1]");
+    CHECK(t.v(4) == (t.v(5) << 16 | 0xbeef));
+  }
 }
 
 TEST_CASE("packed sixteen bits", "[isa][valu]") {

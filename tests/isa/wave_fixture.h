@@ -31,8 +31,9 @@ public:
     const uint64_t address = reinterpret_cast<uint64_t>(registers.data());
     wave.vgprs = registers.data() + (64 - address % 64) % 64 / 4;
     wave.set_exec(emulator::all_lanes);
-    wave.mode_plain = true;
-    wave.mode_bits = 0x3f0;
+    wave.vgpr_limit = 256;
+    wave.sgpr_limit = 102;
+    wave.set_mode(0x3f0);
     lds.resize(65536);
     group.lds = lds.data();
     group.lds_bytes = uint32_t(lds.size());
