@@ -293,7 +293,11 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
       if (packed && !is_packed_type(row.source_types[k]) && ((f.op_sel | f.negate_high) >> k & 1) != 0)
         throw Refusal{"op_sel and neg_hi mean nothing for a source that is not packed"};
   } else {
-    if (packed) m.select_high_for_high = 7;
+    if (packed) {
+      m.select_high_for_high = 7;
+      if ((m.negate | m.absolute | m.select_high) != 0)
+        throw Refusal{"modifiers of packed operands have a meaning in VOP3P only"};
+    }
     const bool parts = row.form == ValuForm::keeps_part;
     for (uint32_t k = 0; k < 4 && !parts; ++k) {
       const OperandType type = k < row.sources ? row.source_types[k]
@@ -313,6 +317,10 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
     m.lane_control = lane_control_sdwa;
     op.valu.sdwa = {f.sdwa_dst, f.sdwa_unused, f.sdwa_src0, f.sdwa_src1, f.sdwa_sext0, f.sdwa_sext1};
   }
+  const bool converts = row.form == ValuForm::keeps_part;
+  if (row.run && ((m.clamp && !fused_mix && !name.ends_with(" clamp")) || m.output_scale != 0 ||
+                  ((m.negate | m.absolute) != 0 && !fused_mix && !converts)))
+    throw Refusal{"neg, abs, clamp and omod are not supported with this instruction"};
   if (row.run && m.lane_control != 0) throw Refusal{"DPP and SDWA are not supported with this instruction"};
 
   // The routine around the body
