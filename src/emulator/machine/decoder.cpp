@@ -220,6 +220,11 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   result.info.branch = branch;
   result.info.falls_through = name != "s_branch" && name != "s_call_b64" && name != "s_setpc_b64" &&
                               name != "s_swappc_b64" && !name.starts_with("s_endpgm");
+  result.info.m0_read_early =
+      name.starts_with("s_movrel") || name == "s_sendmsg" || name == "s_ttracedata";
+  result.info.writes_mode = name.starts_with("s_setreg_");
+  result.info.reads_mode =
+      result.info.writes_mode || (name == "s_getreg_b32" && hardware_register == register_mode);
   if (name == "s_nop") result.info.wait_states = uint8_t((f.imm & 15) + 1);
   result.fast = result.strict = op;
 }
@@ -436,6 +441,8 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   if (row.kind == MemoryKind::lds_copy) info.kind = OpKind::lds_copy;
   if (stores && info.kind != OpKind::scalar_memory)
     info.stored = {op.src[1], uint16_t(m.parts == 2 ? m.dwords / 2 : m.dwords)};
+  const bool scalar_offset = f.format == Format::mubuf && f.soffset < 128;
+  info.data_read_late = info.kind == OpKind::vector_memory && info.stored.count > 2 && !scalar_offset;
   result.fast = result.strict = op;
   result.fast.run = row.fast;
   result.strict.run = row.strict;
