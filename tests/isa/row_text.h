@@ -43,14 +43,16 @@ inline std::string row_text(const emulator::ValuRow &row, const RowForm &form) {
   using emulator::OperandType;
   using emulator::ValuForm;
   std::string text = plain_mnemonic(row) + form.ending + " ";
-  text += row.result_type == OperandType::mask ? "vcc" : registers_text(row_destination, rows_of(row.result_type));
+  text += row.result_type == OperandType::mask ? "vcc"
+                                               : registers_text(row_destination, rows_of(row.result_type));
   if (row.mask_out && row.result_type != OperandType::mask) text += ", vcc";
   for (uint32_t k = 0; k < written_sources(row); ++k) {
     const bool constant = (row.form == ValuForm::fused_constant_1 && k == 1) ||
                           (row.form == ValuForm::fused_constant_2 && k == 2);
     const std::string literal = row.source_types[k] == OperandType::f16 ? "0x4201" : "0x40c00001";
     const std::string &before = form.before[k];
-    const std::string operand = constant ? literal : registers_text(row_source(k), rows_of(row.source_types[k]));
+    const std::string operand =
+        constant ? literal : registers_text(row_source(k), rows_of(row.source_types[k]));
     text += ", " + before + operand + (before.ends_with("|") ? "|" : before.ends_with("(") ? ")" : "");
   }
   if (row.mask_in && row.form != ValuForm::vcc_in) text += ", vcc";
@@ -59,11 +61,12 @@ inline std::string row_text(const emulator::ValuRow &row, const RowForm &form) {
 
 /// Rows whose operands are all vector registers or VCC.
 inline std::vector<const emulator::ValuRow *> rows_of_lanes() {
-  const std::set<std::string_view> others = {"v_nop",           "v_readfirstlane_b32",  "v_readlane_b32",
-                                             "v_writelane_b32", "v_swap_b32",           "v_accvgpr_read_b32",
-                                             "v_accvgpr_mov_b32", "v_accvgpr_write_b32"};
+  const std::set<std::string_view> others = {
+      "v_nop",      "v_readfirstlane_b32", "v_readlane_b32",    "v_writelane_b32",
+      "v_swap_b32", "v_accvgpr_read_b32",  "v_accvgpr_mov_b32", "v_accvgpr_write_b32"};
   std::vector<const emulator::ValuRow *> rows;
-  for (const std::span<const emulator::ValuRow> part : emulator::valu_table(emulator::SimdPath::portable).rows)
+  for (const std::span<const emulator::ValuRow> part :
+       emulator::valu_table(emulator::SimdPath::portable).rows)
     for (const emulator::ValuRow &row : part)
       if (!others.contains(row.mnemonic)) rows.push_back(&row);
   return rows;

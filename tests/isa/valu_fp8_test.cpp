@@ -1,7 +1,7 @@
 //===- valu_fp8_test.cpp - conversions between f32, f16 and 8-bit floats, exhaustively ------------------===//
 //
-// The second implementation knows a format as the sorted list of its values, made by the formula of the manual in
-// doubles. Rounding is a search in that list: nothing in it looks like the bodies.
+// The second implementation knows a format as the sorted list of its values, made by the formula of the
+// manual in doubles. Rounding is a search in that list: nothing in it looks like the bodies.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -32,8 +32,7 @@ ValueList value_list(uint32_t mantissa_bits, int bias, uint32_t codes) {
   ValueList list;
   auto value = [&](uint32_t code) {
     const int exponent = int(code >> mantissa_bits);
-    const double fraction =
-        double(code & ((1u << mantissa_bits) - 1)) / std::ldexp(1.0, int(mantissa_bits));
+    const double fraction = double(code & ((1u << mantissa_bits) - 1)) / std::ldexp(1.0, int(mantissa_bits));
     return exponent == 0 ? std::ldexp(fraction, 1 - bias) : std::ldexp(1 + fraction, exponent - bias);
   };
   for (uint32_t code = 0; code < codes; ++code)
@@ -84,7 +83,8 @@ uint16_t half_of(float x, Rounding rounding) {
   const double magnitude = std::fabs(double(x));
   const uint32_t limit = half.largest() + 1;
   if (magnitude >= half.beyond) {
-    const bool away = rounding == Rounding::nearest || rounding == (sign != 0 ? Rounding::down : Rounding::up);
+    const bool away =
+        rounding == Rounding::nearest || rounding == (sign != 0 ? Rounding::down : Rounding::up);
     return uint16_t(sign | (away ? limit : half.largest()));
   }
   return uint16_t(sign | nearest_code(half, magnitude, rounding, sign != 0));
@@ -121,7 +121,8 @@ struct Format {
 const Format formats[] = {{"fp8", fp8}, {"bf8", bf8}};
 
 bool same(uint32_t bits, float expected) {
-  return std::isnan(expected) ? std::isnan(std::bit_cast<float>(bits)) : bits == std::bit_cast<uint32_t>(expected);
+  return std::isnan(expected) ? std::isnan(std::bit_cast<float>(bits))
+                              : bits == std::bit_cast<uint32_t>(expected);
 }
 
 } // namespace
@@ -149,7 +150,8 @@ TEST_CASE("every 8-bit float has its value", "[isa][fp8]") {
           wrong += !same(t.v(8, lane), value_of(format.list, t.v(2, lane) >> 16 & 0xff)) ||
                    !same(t.v(9, lane), value_of(format.list, (t.v(2, lane) >> 24)));
           wrong += !same(t.v(10, lane), value_of(format.list, base + (lane ^ 1)));
-          wrong += !same(t.v(12, lane), value_of(format.list, base + (lane & 48) + 5)) || !same(t.v(13, lane), next);
+          wrong += !same(t.v(12, lane), value_of(format.list, base + (lane & 48) + 5)) ||
+                   !same(t.v(13, lane), next);
         }
         CHECK(wrong == 0);
       }
@@ -183,8 +185,9 @@ TEST_CASE("f32 becomes the nearest 8-bit float, in one half of a register", "[is
                 byte_of(format.list, -a, saturate) | byte_of(format.list, std::fabs(b), saturate) << 8;
             const bool right = t.v(4, lane) == (0x12340000 | low) && t.v(5, lane) == (high << 16 | 0x5678);
             if (!right && wrong == 0)
-              UNSCOPED_INFO(format.name << " of " << a << " and " << b << std::hex << " gives " << t.v(4, lane)
-                                        << " and " << t.v(5, lane) << ", not " << low << " and " << high);
+              UNSCOPED_INFO(format.name << " of " << a << " and " << b << std::hex << " gives "
+                                        << t.v(4, lane) << " and " << t.v(5, lane) << ", not " << low
+                                        << " and " << high);
             wrong += !right;
           }
         }
@@ -256,10 +259,10 @@ TEST_CASE("f32 becomes the half that the rounding mode asks for", "[isa][fp8]") 
         t.run(code);
         for (uint32_t lane = 0; lane < 64; ++lane) {
           const float x = numbers[at + lane];
-          const bool right =
-              std::isnan(x) ? (t.v(4, lane) & 0x7fff) > 0x7c00 && (t.v(5, lane) & 0x7fff) > 0x7c00
-                            : t.v(4, lane) == half_of(x, rounding) &&
-                                  t.v(5, lane) == half_of(x, Rounding::to_zero) * 0x10001u;
+          const bool right = std::isnan(x)
+                                 ? (t.v(4, lane) & 0x7fff) > 0x7c00 && (t.v(5, lane) & 0x7fff) > 0x7c00
+                                 : t.v(4, lane) == half_of(x, rounding) &&
+                                       t.v(5, lane) == half_of(x, Rounding::to_zero) * 0x10001u;
           if (!right && wrong == 0)
             UNSCOPED_INFO(x << " in mode " << uint32_t(rounding) << std::hex << " gives " << t.v(4, lane)
                             << " and " << t.v(5, lane) << ", not " << half_of(x, rounding));

@@ -1,8 +1,8 @@
 //===- valu_mode_test.cpp - what the MODE register does to float instructions ---------------------------===//
 //
-// Rounding is checked against exact arithmetic in 113 bits, cut by a rule of its own. Subnormals, OMOD, CLAMP and
-// FP16_OVFL change what goes in or what comes out: every row is run plain on changed operands and its result changed
-// by the manual's rule.
+// Rounding is checked against exact arithmetic in 113 bits, cut by a rule of its own. Subnormals, OMOD, CLAMP
+// and FP16_OVFL change what goes in or what comes out: every row is run plain on changed operands and its
+// result changed by the manual's rule.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -86,38 +86,66 @@ double moderate(std::mt19937_64 &random, const Shape &shape) {
 struct RoundingCase {
   const char *text; // v2, v4 and v6 give v8, each of two dwords if f64
   OperandType sources, result;
-  std::function<Exact(Exact, Exact, Exact, const std::function<Exact(Exact)> &)> exact; // and how products are rounded
+  std::function<Exact(Exact, Exact, Exact, const std::function<Exact(Exact)> &)>
+      exact; // and how products are rounded
 };
 
 using Round = std::function<Exact(Exact)>;
 const RoundingCase rounding_cases[] = {
-    {"v_add_f32 v8, v2, v4", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact, const Round &) { return a + b; }},
-    {"v_sub_f32 v8, v2, v4", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact, const Round &) { return a - b; }},
-    {"v_subrev_f32 v8, v2, v4", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact, const Round &) { return b - a; }},
-    {"v_mul_f32 v8, v2, v4", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
-    {"v_mul_legacy_f32 v8, v2, v4", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
-    {"v_fma_f32 v8, v2, v4, v6", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
-    {"v_mov_b32 v8, v6\n v_fmac_f32 v8, v2, v4", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
-    {"v_fmamk_f32 v8, v2, 0x40490fdb, v4", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact, const Round &) { return a * Exact(0x1.921fb6p1) + b; }},
-    {"v_fma_mix_f32 v8, v2, v4, v6", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
-    {"v_mov_b32 v3, 0\n v_mov_b32 v5, 0\n v_pk_add_f32 v[8:9], v[2:3], v[4:5]", OperandType::f32, OperandType::f32, [](Exact a, Exact b, Exact, const Round &) { return a + b; }},
-    {"v_cvt_f32_f64 v8, v[2:3]", OperandType::f64, OperandType::f32, [](Exact a, Exact, Exact, const Round &) { return a; }},
-    {"v_cvt_f32_i32 v8, v2", OperandType::i64, OperandType::f32, [](Exact a, Exact, Exact, const Round &) { return a; }},
-    {"v_mov_b32 v7, 0xffffff6d\n v_ldexp_f32 v8, v2, v7", OperandType::f32, OperandType::f32, [](Exact a, Exact, Exact, const Round &) { return a * Exact(0x1p-147); }},
-    {"v_add_f64 v[8:9], v[2:3], v[4:5]", OperandType::f64, OperandType::f64, [](Exact a, Exact b, Exact, const Round &) { return a + b; }},
-    {"v_mul_f64 v[8:9], v[2:3], v[4:5]", OperandType::f64, OperandType::f64, [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
-    {"v_add_f16 v8, v2, v4", OperandType::f16, OperandType::f16, [](Exact a, Exact b, Exact, const Round &) { return a + b; }},
-    {"v_subrev_f16 v8, v2, v4", OperandType::f16, OperandType::f16, [](Exact a, Exact b, Exact, const Round &) { return b - a; }},
-    {"v_mul_f16 v8, v2, v4", OperandType::f16, OperandType::f16, [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
-    {"v_fma_legacy_f16 v8, v2, v4, v6", OperandType::f16, OperandType::f16, [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
-    {"v_mad_legacy_f16 v8, v2, v4, v6", OperandType::f16, OperandType::f16, [](Exact a, Exact b, Exact c, const Round &round) { return round(a * b) + c; }},
-    {"v_mov_b32 v8, v6\n v_mac_f16 v8, v2, v4", OperandType::f16, OperandType::f16, [](Exact a, Exact b, Exact c, const Round &round) { return round(a * b) + c; }},
-    {"v_madak_f16 v8, v2, v4, 0x4248", OperandType::f16, OperandType::f16, [](Exact a, Exact b, Exact, const Round &round) { return round(a * b) + Exact(3.140625); }},
-    {"v_pk_mul_f16 v8, v2, v4", OperandType::f16, OperandType::f16, [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
-    {"v_pk_fma_f16 v8, v2, v4, v6", OperandType::f16, OperandType::f16, [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
-    {"v_ldexp_f16 v8, v2, 15", OperandType::f16, OperandType::f16, [](Exact a, Exact, Exact, const Round &) { return a * 32768; }},
-    {"v_mov_b32 v7, 0xffffffec\n v_ldexp_f16 v8, v2, v7", OperandType::f16, OperandType::f16, [](Exact a, Exact, Exact, const Round &) { return a * Exact(0x1p-20); }},
-    {"v_cvt_f16_f32 v8, v2", OperandType::f32, OperandType::f16, [](Exact a, Exact, Exact, const Round &) { return a; }},
+    {"v_add_f32 v8, v2, v4", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact b, Exact, const Round &) { return a + b; }},
+    {"v_sub_f32 v8, v2, v4", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact b, Exact, const Round &) { return a - b; }},
+    {"v_subrev_f32 v8, v2, v4", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact b, Exact, const Round &) { return b - a; }},
+    {"v_mul_f32 v8, v2, v4", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
+    {"v_mul_legacy_f32 v8, v2, v4", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
+    {"v_fma_f32 v8, v2, v4, v6", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
+    {"v_mov_b32 v8, v6\n v_fmac_f32 v8, v2, v4", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
+    {"v_fmamk_f32 v8, v2, 0x40490fdb, v4", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact b, Exact, const Round &) { return a * Exact(0x1.921fb6p1) + b; }},
+    {"v_fma_mix_f32 v8, v2, v4, v6", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
+    {"v_mov_b32 v3, 0\n v_mov_b32 v5, 0\n v_pk_add_f32 v[8:9], v[2:3], v[4:5]", OperandType::f32,
+     OperandType::f32, [](Exact a, Exact b, Exact, const Round &) { return a + b; }},
+    {"v_cvt_f32_f64 v8, v[2:3]", OperandType::f64, OperandType::f32,
+     [](Exact a, Exact, Exact, const Round &) { return a; }},
+    {"v_cvt_f32_i32 v8, v2", OperandType::i64, OperandType::f32,
+     [](Exact a, Exact, Exact, const Round &) { return a; }},
+    {"v_mov_b32 v7, 0xffffff6d\n v_ldexp_f32 v8, v2, v7", OperandType::f32, OperandType::f32,
+     [](Exact a, Exact, Exact, const Round &) { return a * Exact(0x1p-147); }},
+    {"v_add_f64 v[8:9], v[2:3], v[4:5]", OperandType::f64, OperandType::f64,
+     [](Exact a, Exact b, Exact, const Round &) { return a + b; }},
+    {"v_mul_f64 v[8:9], v[2:3], v[4:5]", OperandType::f64, OperandType::f64,
+     [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
+    {"v_add_f16 v8, v2, v4", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact b, Exact, const Round &) { return a + b; }},
+    {"v_subrev_f16 v8, v2, v4", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact b, Exact, const Round &) { return b - a; }},
+    {"v_mul_f16 v8, v2, v4", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
+    {"v_fma_legacy_f16 v8, v2, v4, v6", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
+    {"v_mad_legacy_f16 v8, v2, v4, v6", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact b, Exact c, const Round &round) { return round(a * b) + c; }},
+    {"v_mov_b32 v8, v6\n v_mac_f16 v8, v2, v4", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact b, Exact c, const Round &round) { return round(a * b) + c; }},
+    {"v_madak_f16 v8, v2, v4, 0x4248", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact b, Exact, const Round &round) { return round(a * b) + Exact(3.140625); }},
+    {"v_pk_mul_f16 v8, v2, v4", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact b, Exact, const Round &) { return a * b; }},
+    {"v_pk_fma_f16 v8, v2, v4, v6", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact b, Exact c, const Round &) { return a * b + c; }},
+    {"v_ldexp_f16 v8, v2, 15", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact, Exact, const Round &) { return a * 32768; }},
+    {"v_mov_b32 v7, 0xffffffec\n v_ldexp_f16 v8, v2, v7", OperandType::f16, OperandType::f16,
+     [](Exact a, Exact, Exact, const Round &) { return a * Exact(0x1p-20); }},
+    {"v_cvt_f16_f32 v8, v2", OperandType::f32, OperandType::f16,
+     [](Exact a, Exact, Exact, const Round &) { return a; }},
 };
 
 //===--- Every row --------------------------------------------------------------------------------------===//
@@ -125,9 +153,11 @@ const RoundingCase rounding_cases[] = {
 /// Rows that round as MODE says; the manual's list of those that do not is longer.
 bool rounds(std::string_view name) {
   for (std::string_view kind :
-       {"v_add_f", "v_sub_f", "v_subrev_f", "v_mul_f", "v_mul_legacy_f", "v_fma", "v_mad_f", "v_mad_legacy_f", "v_mac_f", "v_madmk",
-        "v_madak", "v_ldexp", "v_cvt_f32_f64", "v_cvt_f32_i32", "v_cvt_f32_u32", "v_cvt_f16_f32", "v_cvt_f16_i16",
-        "v_cvt_f16_u16", "v_pk_add_f", "v_pk_mul_f", "v_pk_fma", "v_div_fmas"})
+       {"v_add_f",       "v_sub_f",       "v_subrev_f",     "v_mul_f",       "v_mul_legacy_f",
+        "v_fma",         "v_mad_f",       "v_mad_legacy_f", "v_mac_f",       "v_madmk",
+        "v_madak",       "v_ldexp",       "v_cvt_f32_f64",  "v_cvt_f32_i32", "v_cvt_f32_u32",
+        "v_cvt_f16_f32", "v_cvt_f16_i16", "v_cvt_f16_u16",  "v_pk_add_f",    "v_pk_mul_f",
+        "v_pk_fma",      "v_div_fmas"})
     if (name.starts_with(kind)) return true;
   return false;
 }
@@ -149,7 +179,8 @@ Width width_of(OperandType type) {
 }
 
 /// Each number of a register (pair) of a type, through `change`.
-void change_numbers(TestWave &t, uint32_t first, OperandType type, const std::function<uint64_t(uint64_t)> &change) {
+void change_numbers(TestWave &t, uint32_t first, OperandType type,
+                    const std::function<uint64_t(uint64_t)> &change) {
   for (uint32_t i = 0; i < 64; ++i) {
     uint32_t &low = t.v(first, i);
     if (type == OperandType::f64) {
@@ -196,8 +227,11 @@ uint32_t interesting(std::mt19937 &random, OperandType type) {
   const uint32_t kind = uint32_t(random() % 8);
   const uint32_t any = uint32_t(random());
   if (type == OperandType::f16 || type == OperandType::packed_f16) {
-    constexpr uint32_t halves[] = {0, 0x8000, 1, 0x83ff, 0x400, 0x3c00, 0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00};
-    auto one = [&] { return kind < 3 ? halves[random() % 12] : kind < 5 ? random() & 0x83ff : random() & 0xbfff; };
+    constexpr uint32_t halves[] = {0,      0x8000, 1,      0x83ff, 0x400,  0x3c00,
+                                   0xbc00, 0x7bff, 0xfbff, 0x7c00, 0xfc00, 0x7e00};
+    auto one = [&] {
+      return kind < 3 ? halves[random() % 12] : kind < 5 ? random() & 0x83ff : random() & 0xbfff;
+    };
     const uint32_t low = uint32_t(one());
     return low | uint32_t(one()) << 16;
   }
@@ -217,11 +251,20 @@ void fill_operand(TestWave &t, uint32_t first, OperandType type, std::mt19937 &r
     for (uint32_t r = 0; r < rows_of(type); ++r)
       t.v(first + r, i) = interesting(random, type);
   if (type != OperandType::f64) return;
-  constexpr uint64_t doubles[] = {0, 1, 0x800fffffffffffff, 0x0010000000000000, 0x3ff0000000000000, 0xbff8000000000000,
-                                  0x7fefffffffffffff, 0x7ff0000000000000, 0x7ff8000000000000};
+  constexpr uint64_t doubles[] = {0,
+                                  1,
+                                  0x800fffffffffffff,
+                                  0x0010000000000000,
+                                  0x3ff0000000000000,
+                                  0xbff8000000000000,
+                                  0x7fefffffffffffff,
+                                  0x7ff0000000000000,
+                                  0x7ff8000000000000};
   for (uint32_t i = 0; i < 64; ++i) {
     const uint64_t any = uint64_t(random()) << 32 | random();
-    const uint64_t x = i % 3 == 0 ? doubles[random() % 9] : i % 3 == 1 ? any & 0x800fffffffffffff : (any & 0x801fffffffffffff) + 0x3fe0000000000000;
+    const uint64_t x = i % 3 == 0   ? doubles[random() % 9]
+                       : i % 3 == 1 ? any & 0x800fffffffffffff
+                                    : (any & 0x801fffffffffffff) + 0x3fe0000000000000;
     t.v(first, i) = uint32_t(x);
     t.v(first + 1, i) = uint32_t(x >> 32);
   }
@@ -237,7 +280,8 @@ void fill_row(TestWave &t, const ValuRow &row, std::mt19937 &random) {
       if (row.mnemonic.starts_with("v_ldexp"))
         t.fill_lanes(row_source(k), [&](uint32_t) { return uint32_t(int32_t(random() % 41) - 20); });
   }
-  if (row.form == ValuForm::accumulate) fill_operand(t, row_destination, row.source_types[row.sources - 1], random);
+  if (row.form == ValuForm::accumulate)
+    fill_operand(t, row_destination, row.source_types[row.sources - 1], random);
   t.wave.set_pair(emulator::sgpr_vcc, 0x0123456789abcdef);
 }
 
@@ -295,9 +339,9 @@ std::string difference(TestWave &got, TestWave &expected, const ValuRow &row) {
     for (uint32_t i = 0; i < 64; ++i)
       if (got.v(row_destination + r, i) != expected.v(row_destination + r, i)) {
         char text[160];
-        std::snprintf(text, sizeof text, "lane %u: %08x, not %08x, of %08x %08x %08x", i, got.v(row_destination + r, i),
-                      expected.v(row_destination + r, i), got.v(row_source(0), i), got.v(row_source(1), i),
-                      got.v(row_source(2), i));
+        std::snprintf(text, sizeof text, "lane %u: %08x, not %08x, of %08x %08x %08x", i,
+                      got.v(row_destination + r, i), expected.v(row_destination + r, i),
+                      got.v(row_source(0), i), got.v(row_source(1), i), got.v(row_source(2), i));
         return text;
       }
   return "";
@@ -396,14 +440,16 @@ TEST_CASE("results are rounded as MODE says, for each width apart", "[isa][mode]
               if (c.sources == OperandType::i64) return Exact(int32_t(t.v(r, lane)));
               return Exact(number(c.sources == OperandType::f64 ? t.vv(r, lane) : t.v(r, lane), c.sources));
             };
-            const double expected =
-                rounded(c.exact(value(2), value(4), value(6),
-                                [&](Exact x) { return Exact(rounded(x, shape, mode)); }),
-                        shape, mode);
-            const uint64_t bits = c.result == OperandType::f64 ? t.vv(8, lane) : t.v(8, lane) & (c.result == OperandType::f16 ? 0xffffu : ~0u);
+            const double expected = rounded(c.exact(value(2), value(4), value(6),
+                                                    [&](Exact x) { return Exact(rounded(x, shape, mode)); }),
+                                            shape, mode);
+            const uint64_t bits = c.result == OperandType::f64
+                                      ? t.vv(8, lane)
+                                      : t.v(8, lane) & (c.result == OperandType::f16 ? 0xffffu : ~0u);
             const double got = number(bits, c.result);
             if (got == expected) continue;
-            if (wrong == 0) UNSCOPED_INFO(c.text << " in mode " << mode << ": " << got << ", not " << expected);
+            if (wrong == 0)
+              UNSCOPED_INFO(c.text << " in mode " << mode << ": " << got << ", not " << expected);
             ++wrong;
           }
         }
@@ -414,8 +460,9 @@ TEST_CASE("results are rounded as MODE says, for each width apart", "[isa][mode]
 
 TEST_CASE("what is not rounded by MODE is the same in all modes", "[isa][mode]") {
   for (uint32_t mode = 1; mode < 4; ++mode)
-    check_rows({.round_32 = mode, .round_16_64 = mode}, {}, "",
-               [](const ValuRow &row) { return !rounds(row.mnemonic); }, unchanged, unchanged, 150);
+    check_rows(
+        {.round_32 = mode, .round_16_64 = mode}, {}, "",
+        [](const ValuRow &row) { return !rounds(row.mnemonic); }, unchanged, unchanged, 150);
 }
 
 TEST_CASE("subnormal operands and results become zeros where MODE says so", "[isa][mode]") {
@@ -432,8 +479,8 @@ TEST_CASE("subnormal operands and results become zeros where MODE says so", "[is
 TEST_CASE("CLAMP, and what it makes of NaN by DX10_CLAMP", "[isa][mode]") {
   for (bool dx10_clamp : {true, false})
     check_rows(
-        {.dx10_clamp = dx10_clamp}, {}, " clamp", [](const ValuRow &row) { return is_float(row.result_type); },
-        unchanged,
+        {.dx10_clamp = dx10_clamp}, {}, " clamp",
+        [](const ValuRow &row) { return is_float(row.result_type); }, unchanged,
         [&](const ValuRow &row, TestWave &t) {
           change_numbers(t, row_destination, row.result_type, [&](uint64_t x) {
             if (nan_bits(x, row.result_type)) return dx10_clamp ? 0 : x;
@@ -472,7 +519,8 @@ TEST_CASE("OMOD counts only without IEEE and without subnormal results", "[isa][
 TEST_CASE("FP16_OVFL stops halves at the largest, except for true infinities", "[isa][mode]") {
   check_rows(
       {.fp16_overflow = true}, {}, "",
-      [](const ValuRow &row) { return is_float(row.result_type) && row.form != ValuForm::accumulate; }, unchanged,
+      [](const ValuRow &row) { return is_float(row.result_type) && row.form != ValuForm::accumulate; },
+      unchanged,
       [](const ValuRow &row, TestWave &t) {
         if (row.result_type != OperandType::f16 && row.result_type != OperandType::packed_f16) return;
         for (uint32_t i = 0; i < 64; ++i)
@@ -482,8 +530,11 @@ TEST_CASE("FP16_OVFL stops halves at the largest, except for true infinities", "
             for (uint32_t k = 0; k < written_sources(row); ++k) {
               const uint32_t x = t.v(row_source(k), i);
               const bool single = row.source_types[k] == OperandType::f32;
-              const bool whole = !is_float(row.source_types[k]) || (row.form == ValuForm::fused_constant_1 && k == 1);
-              infinite = infinite || (!whole && (single ? (x & 0x7fffffff) == 0x7f800000 : (x >> shift & 0x7fff) == 0x7c00));
+              const bool whole =
+                  !is_float(row.source_types[k]) || (row.form == ValuForm::fused_constant_1 && k == 1);
+              infinite =
+                  infinite ||
+                  (!whole && (single ? (x & 0x7fffffff) == 0x7f800000 : (x >> shift & 0x7fff) == 0x7c00));
             }
             uint32_t &result = t.v(row_destination, i);
             if ((result >> shift & 0x7fff) == 0x7c00 && !infinite) result -= 1u << shift;
@@ -492,7 +543,8 @@ TEST_CASE("FP16_OVFL stops halves at the largest, except for true infinities", "
       100);
 }
 
-TEST_CASE("min and max: signalling NaNs count with IEEE only, quiet ones never, and -0 is below 0", "[isa][mode]") {
+TEST_CASE("min and max: signalling NaNs count with IEEE only, quiet ones never, and -0 is below 0",
+          "[isa][mode]") {
   struct Type {
     OperandType type;
     const char *name;
@@ -500,9 +552,21 @@ TEST_CASE("min and max: signalling NaNs count with IEEE only, quiet ones never, 
     std::vector<uint64_t> values;
   };
   const Type types[] = {
-      {OperandType::f32, "f32", 1, {0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffd00000, 0x7f800001, 0xffa00000, 1, 0x80000001}},
-      {OperandType::f16, "f16", 1, {0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e01, 0xff00, 0x7c01, 0xfd00, 1, 0x8001}},
-      {OperandType::f64, "f64", 2, {0, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x7ff0000000000000, 0xfff0000000000000, 0x7ff8000000000001, 0xfffc000000000000, 0x7ff0000000000001, 0xfff4000000000000, 1, 0x8000000000000001}},
+      {OperandType::f32,
+       "f32",
+       1,
+       {0, 0x80000000, 0x3f800000, 0xbf800000, 0x7f800000, 0xff800000, 0x7fc00001, 0xffd00000, 0x7f800001,
+        0xffa00000, 1, 0x80000001}},
+      {OperandType::f16,
+       "f16",
+       1,
+       {0, 0x8000, 0x3c00, 0xbc00, 0x7c00, 0xfc00, 0x7e01, 0xff00, 0x7c01, 0xfd00, 1, 0x8001}},
+      {OperandType::f64,
+       "f64",
+       2,
+       {0, 0x8000000000000000, 0x3ff0000000000000, 0xbff0000000000000, 0x7ff0000000000000, 0xfff0000000000000,
+        0x7ff8000000000001, 0xfffc000000000000, 0x7ff0000000000001, 0xfff4000000000000, 1,
+        0x8000000000000001}},
   };
   for (emulator::SimdPath path : simd_paths())
     for (const Type &type : types)
@@ -522,7 +586,8 @@ TEST_CASE("min and max: signalling NaNs count with IEEE only, quiet ones never, 
         auto median = [&](uint64_t a, uint64_t b, uint64_t c) {
           if (is_nan(a) || is_nan(b) || is_nan(c)) return extreme(extreme(a, b, false), c, false);
           uint64_t sorted[] = {a, b, c};
-          std::sort(sorted, sorted + 3, [&](uint64_t x, uint64_t y) { return extreme(x, y, false) == x && x != y; });
+          std::sort(sorted, sorted + 3,
+                    [&](uint64_t x, uint64_t y) { return extreme(x, y, false) == x && x != y; });
           return sorted[1];
         };
         TestWave t(path);
@@ -530,18 +595,23 @@ TEST_CASE("min and max: signalling NaNs count with IEEE only, quiet ones never, 
         const bool wide = type.registers == 2;
         auto reg = [&](uint32_t first) { return registers_text(first, type.registers); };
         const std::string name = type.name;
-        std::string source = "v_min_" + name + " " + reg(8) + ", " + reg(2) + ", " + reg(4) + "\nv_max_" + name + " " +
-                             reg(10) + ", " + reg(2) + ", " + reg(4) + "\n";
+        std::string source = "v_min_" + name + " " + reg(8) + ", " + reg(2) + ", " + reg(4) + "\nv_max_" +
+                             name + " " + reg(10) + ", " + reg(2) + ", " + reg(4) + "\n";
         for (const char *three : {"min3", "max3", "med3"})
           if (!wide)
-            source += std::string("v_") + three + "_" + name + " v" + (three[1] == 'i' ? "12" : three[1] == 'a' ? "14" : "16") + ", v2, v4, v6\n";
+            source += std::string("v_") + three + "_" + name + " v" +
+                      (three[1] == 'i'   ? "12"
+                       : three[1] == 'a' ? "14"
+                                         : "16") +
+                      ", v2, v4, v6\n";
         const auto code = t.prepare(source);
         const size_t count = type.values.size();
         uint32_t wrong = 0;
         for (size_t start = 0; start < count * count * count; start += 64) {
           for (uint32_t lane = 0; lane < 64; ++lane) {
             const size_t at = start + lane;
-            const uint64_t operands[] = {type.values[at % count], type.values[at / count % count], type.values[at / count / count % count]};
+            const uint64_t operands[] = {type.values[at % count], type.values[at / count % count],
+                                         type.values[at / count / count % count]};
             for (uint32_t k = 0; k < 3; ++k) {
               t.v(2 + 2 * k, lane) = uint32_t(operands[k]);
               t.v(3 + 2 * k, lane) = uint32_t(operands[k] >> 32);
@@ -554,7 +624,8 @@ TEST_CASE("min and max: signalling NaNs count with IEEE only, quiet ones never, 
             auto compare = [&](uint32_t r, uint64_t expected) {
               const bool right = is_nan(expected) ? is_nan(value(r)) : value(r) == expected;
               if (!right && wrong == 0)
-                UNSCOPED_INFO(name << " v" << r << std::hex << " of " << a << " " << b << " " << c << ": " << value(r) << ", not " << expected);
+                UNSCOPED_INFO(name << " v" << r << std::hex << " of " << a << " " << b << " " << c << ": "
+                                   << value(r) << ", not " << expected);
               wrong += !right;
             };
             compare(8, extreme(a, b, false));

@@ -1,8 +1,9 @@
 //===- valu_modifiers_test.cpp - every row with every modifier ------------------------------------------===//
 //
-// A modifier changes what goes into an instruction or what becomes of its result, never the instruction itself. So
-// each row is run twice: with the modifier, and plain on operands that the test has changed by the manual's rule for
-// one lane; what comes out is put together by such a rule again. The assembler decides which forms are legal.
+// A modifier changes what goes into an instruction or what becomes of its result, never the instruction
+// itself. So each row is run twice: with the modifier, and plain on operands that the test has changed by the
+// manual's rule for one lane; what comes out is put together by such a rule again. The assembler decides
+// which forms are legal.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -28,8 +29,9 @@ struct SdwaSelect {
   const char *name;
   uint32_t shift, width;
 };
-constexpr SdwaSelect sdwa_selects[] = {{"BYTE_0", 0, 8},  {"BYTE_1", 8, 8},   {"BYTE_2", 16, 8}, {"BYTE_3", 24, 8},
-                                       {"WORD_0", 0, 16}, {"WORD_1", 16, 16}, {"DWORD", 0, 32}};
+constexpr SdwaSelect sdwa_selects[] = {{"BYTE_0", 0, 8},  {"BYTE_1", 8, 8},  {"BYTE_2", 16, 8},
+                                       {"BYTE_3", 24, 8}, {"WORD_0", 0, 16}, {"WORD_1", 16, 16},
+                                       {"DWORD", 0, 32}};
 
 uint32_t extract(uint32_t value, const SdwaSelect &select, bool sign) {
   if (select.width == 32) return value;
@@ -83,7 +85,8 @@ struct Form {
 };
 
 bool is_packed(OperandType type) {
-  return type == OperandType::packed_b16 || type == OperandType::packed_f16 || type == OperandType::packed_f32;
+  return type == OperandType::packed_b16 || type == OperandType::packed_f16 ||
+         type == OperandType::packed_f32;
 }
 
 bool any_packed(const ValuRow &row) {
@@ -147,8 +150,11 @@ void add_packed_forms(std::vector<Form> &forms, const ValuRow &row) {
     low.negate_low = one;
     Form high{&row, row_text(row, {"", {}, bit_list("neg_hi", one, sources)})};
     high.negate_high = one;
-    Form both{&row, row_text(row, {"", {}, bit_list("op_sel", one, sources) + bit_list("op_sel_hi", all & ~one, sources) +
-                                               bit_list("neg_lo", all, sources)})};
+    Form both{&row,
+              row_text(row, {"",
+                             {},
+                             bit_list("op_sel", one, sources) + bit_list("op_sel_hi", all & ~one, sources) +
+                                 bit_list("neg_lo", all, sources)})};
     both.low_from_high = one;
     both.high_from_high = 7 & ~one;
     both.negate_low = all;
@@ -179,7 +185,8 @@ void add_sdwa_forms(std::vector<Form> &forms, const ValuRow &row, std::mt19937 &
       form.sdwa_result = &sdwa_selects[attempt == 0 ? 6 : random() % 7];
       form.sdwa_unused = attempt % 3;
       constexpr const char *unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"};
-      written.modifiers = std::string(" dst_sel:") + form.sdwa_result->name + " dst_unused:" + unused[form.sdwa_unused];
+      written.modifiers =
+          std::string(" dst_sel:") + form.sdwa_result->name + " dst_unused:" + unused[form.sdwa_unused];
     }
     written.modifiers += selects;
     form.text = row_text(row, written);
@@ -205,7 +212,8 @@ void add_dpp_forms(std::vector<Form> &forms, const ValuRow &row, std::mt19937 &r
     if (random() % 2 == 0) form.bank_mask = random() % 16;
     RowForm written{"_dpp", {}, ""};
     written.modifiers = std::string(" ") + rule.name + " row_mask:" + std::to_string(form.row_mask) +
-                        " bank_mask:" + std::to_string(form.bank_mask) + (form.dpp_zero ? " bound_ctrl:0" : "");
+                        " bank_mask:" + std::to_string(form.bank_mask) +
+                        (form.dpp_zero ? " bound_ctrl:0" : "");
     if (random() % 2 == 0 && is_float(row.source_types[0])) {
       form.negate = 1;
       written.before[0] = "-";
@@ -257,7 +265,8 @@ void change_sources(const Form &form, TestWave &t, uint64_t exec, uint64_t &with
           const Lane from = form.dpp->source(i);
           const bool valid = from && (exec >> *from & 1) != 0;
           t.v(first + r, i) = valid ? old[*from] : 0;
-          const bool enabled = (form.row_mask >> i / 16 & 1) != 0 && (form.bank_mask >> (i % 16) / 4 & 1) != 0;
+          const bool enabled =
+              (form.row_mask >> i / 16 & 1) != 0 && (form.bank_mask >> (i % 16) / 4 & 1) != 0;
           if (!enabled || (!valid && !form.dpp_zero)) without_source |= uint64_t(1) << i;
         }
       }
@@ -324,7 +333,8 @@ std::string check_form(const Form &form, TestWave &modified, TestWave &plain, co
       const uint32_t expected = written ? place_result(form, plain.v(row_destination + part, i), old) : old;
       if (modified.v(r, i) == expected) continue;
       char text[160];
-      std::snprintf(text, sizeof text, "v%u lane %u: %08x, not %08x (before: %08x)", r, i, modified.v(r, i), expected, old);
+      std::snprintf(text, sizeof text, "v%u lane %u: %08x, not %08x (before: %08x)", r, i, modified.v(r, i),
+                    expected, old);
       return text;
     }
   return "";
@@ -333,7 +343,8 @@ std::string check_form(const Form &form, TestWave &modified, TestWave &plain, co
 /// What the assembler takes and the manual gives no meaning.
 bool meaningless(const Form &form) {
   const std::string name = plain_mnemonic(*form.row);
-  const bool whole_result = rows_of(form.row->result_type) == 1 && form.row->result_type != OperandType::f16 &&
+  const bool whole_result = rows_of(form.row->result_type) == 1 &&
+                            form.row->result_type != OperandType::f16 &&
                             form.row->result_type != OperandType::b16;
   if (name == "v_pk_fmac_f16" || name == "v_dot2c_f32_f16")
     return (form.negate | form.absolute | form.low_from_high | form.negate_low | form.negate_high) != 0 ||
@@ -341,7 +352,8 @@ bool meaningless(const Form &form) {
   if (name == "v_pack_b32_f16") return (form.half & 8) != 0;
   if (name == "v_alignbit_b32" || name == "v_alignbyte_b32") return form.half != 0;
   if (name == "v_mad_u32_u16" || name == "v_mad_i32_i16") return (form.half & 12) != 0;
-  if (name.starts_with("v_cvt_pknorm_") && name.ends_with("_f16")) return whole_result && (form.half & 8) != 0;
+  if (name.starts_with("v_cvt_pknorm_") && name.ends_with("_f16"))
+    return whole_result && (form.half & 8) != 0;
   return form.text.ends_with(" clamp") || form.text.find(" clamp ") != std::string::npos;
 }
 

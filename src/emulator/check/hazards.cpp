@@ -147,8 +147,7 @@ void HazardTracker::check_memory(const OpInfo &info, const OpInfos &infos) {
     }
   });
   if (info.kind == OpKind::lds_copy)
-    need(scalar_m0_write, m0_wait, first_sgpr + sgpr_m0, scalar_m0_op,
-         "M0 written by a scalar instruction");
+    need(scalar_m0_write, m0_wait, first_sgpr + sgpr_m0, scalar_m0_op, "M0 written by a scalar instruction");
 }
 
 void HazardTracker::check_scalar(const OpInfo &info) {

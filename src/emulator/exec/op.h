@@ -86,7 +86,7 @@ constexpr uint16_t sgpr_vcc = 106;
 constexpr uint16_t sgpr_ttmp0 = 108;
 constexpr uint16_t sgpr_m0 = 124;
 constexpr uint16_t sgpr_exec = 126;
-constexpr uint16_t sgpr_scc = 128; // beside the file, so that SCC can be an operand
+constexpr uint16_t sgpr_scc = 128;  // beside the file, so that SCC can be an operand
 constexpr uint16_t sgpr_mode = 129; // for reports: MODE is no operand
 constexpr uint16_t sgpr_count = 130;
 

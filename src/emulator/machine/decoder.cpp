@@ -220,8 +220,7 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   result.info.branch = branch;
   result.info.falls_through = name != "s_branch" && name != "s_call_b64" && name != "s_setpc_b64" &&
                               name != "s_swappc_b64" && !name.starts_with("s_endpgm");
-  result.info.m0_read_early =
-      name.starts_with("s_movrel") || name == "s_sendmsg" || name == "s_ttracedata";
+  result.info.m0_read_early = name.starts_with("s_movrel") || name == "s_sendmsg" || name == "s_ttracedata";
   result.info.writes_mode = name.starts_with("s_setreg_");
   result.info.reads_mode =
       result.info.writes_mode || (name == "s_getreg_b32" && hardware_register == register_mode);
