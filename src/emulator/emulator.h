@@ -36,7 +36,10 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *                        "random": a few of one that is drawn
  *   workgroup_schedule   "ascending", "descending", "by_xcd" or "random": in which order workgroups start
  *   seed                 number, of all that is random
- *   threads              number of host threads a launch uses; 0: all
+ *   perturb_transcendentals
+ *                        "on": results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos move by up to
+ * one unit in the last place, as the hardware's may scramble_nans        "on": NaNs that vector instructions
+ * make get random payloads threads              number of host threads a launch uses; 0: all
  *   instruction_budget   number, per wave; 0: the default
  *   max_reports          number kept per launch
  *   count_bank_conflicts "on" or "off"

@@ -2,6 +2,7 @@
 #include "isa/assembler.h"
 
 #include <cstring>
+#include <set>
 #include <stdexcept>
 #include <string>
 
@@ -44,15 +45,22 @@ const llvm::Target &amdgpu() {
   return *target;
 }
 
-llvm::SmallVector<char, 0> assemble_object(std::string_view source) {
+struct Messages {
+  std::string text;
+  std::set<size_t> lines; // with errors, from 1
+};
+
+llvm::SmallVector<char, 0> assemble_object(std::string_view source, Messages &messages) {
   const llvm::Target &target = amdgpu();
   const llvm::Triple triple("amdgcn-amd-amdhsa");
   llvm::SourceMgr sources;
-  std::string messages;
   sources.setDiagHandler(
       [](const llvm::SMDiagnostic &diagnostic, void *context) {
-        llvm::raw_string_ostream stream(*static_cast<std::string *>(context));
+        Messages &all = *static_cast<Messages *>(context);
+        llvm::raw_string_ostream stream(all.text);
         diagnostic.print("", stream, false);
+        if (diagnostic.getKind() == llvm::SourceMgr::DK_Error)
+          all.lines.insert(size_t(diagnostic.getLineNo()));
       },
       &messages);
   sources.AddNewSourceBuffer(
@@ -80,14 +88,16 @@ llvm::SmallVector<char, 0> assemble_object(std::string_view source) {
   const std::unique_ptr<llvm::MCTargetAsmParser> target_parser(
       target.createMCAsmParser(*subtarget, *parser, *instructions, options));
   parser->setTargetParser(*target_parser);
-  if (parser->Run(false)) throw std::runtime_error("the assembler says:\n" + messages);
+  if (parser->Run(false)) object.clear();
   return object;
 }
 
 } // namespace
 
 std::vector<uint32_t> assemble(std::string_view source) {
-  const llvm::SmallVector<char, 0> object = assemble_object(source);
+  Messages messages;
+  const llvm::SmallVector<char, 0> object = assemble_object(source, messages);
+  if (object.empty()) throw std::runtime_error("the assembler says:\n" + messages.text);
   const llvm::MemoryBufferRef buffer(llvm::StringRef(object.data(), object.size()), "");
   auto file = llvm::object::ObjectFile::createELFObjectFile(buffer);
   if (!file) throw std::runtime_error(llvm::toString(file.takeError()));
@@ -101,6 +111,18 @@ std::vector<uint32_t> assemble(std::string_view source) {
     return code;
   }
   return {};
+}
+
+std::vector<std::string> assembling_lines(std::span<const std::string> lines) {
+  std::string source;
+  for (const std::string &line : lines)
+    source += line + "\n";
+  Messages messages;
+  assemble_object(source, messages);
+  std::vector<std::string> good;
+  for (size_t i = 0; i < lines.size(); ++i)
+    if (!messages.lines.contains(i + 1)) good.push_back(lines[i]);
+  return good;
 }
 
 } // namespace sluice::test

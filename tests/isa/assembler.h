@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -9,5 +11,8 @@ namespace sluice::test {
 
 /// The code of `source`, labels resolved. Throws std::runtime_error with the assembler's messages.
 std::vector<uint32_t> assemble(std::string_view source);
+
+/// Those of the lines, of one instruction each, that the assembler takes.
+std::vector<std::string> assembling_lines(std::span<const std::string> lines);
 
 } // namespace sluice::test

@@ -422,6 +422,23 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
       {"v_readfirstlane_b32 s9, v13\n", "global_load_dword v2, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 5},
       {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
        "v_mov_b32_e32 v3, v2\n", 1},
+      // The half lands late for what overwrites it too.
+      {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
+       "v_mov_b32_e32 v2, 0\n", 1},
+      {"v_mad_u16 v2, v4, v5, v6 op_sel:[0,0,0,1]\n", "v_mov_b32_e32 v3, v2\n", 1},
+      {"v_cvt_pk_fp8_f32 v2, v4, v5 op_sel:[0,0,1]\n", "v_cvt_f32_fp8_sdwa v3, v2 src0_sel:BYTE_2\n", 1},
+      {"v_cvt_sr_bf8_f32 v2, v4, v5 op_sel:[0,0,1,0]\n", "v_cvt_sr_bf8_f32 v2, v4, v5\n", 1},
+      {"v_rcp_f16_e32 v2, v4\n", "v_add_f16_e32 v3, v2, v2\n", 1},
+      {"v_cos_f16_e32 v2, v4\n", "v_add_f16_e32 v3, v2, v2\n", 1},
+      {"v_readfirstlane_b32 s6, v1\n", "v_writelane_b32 v2, 5, s6\n", 4},
+      {"global_store_dwordx4 v1, v[4:7], s[8:9]\n", "v_mov_b32_e32 v5, 0\n", 2},
+      {"global_store_dwordx3 v1, v[4:6], s[8:9]\n", "v_mov_b32_e32 v6, 0\n", 2},
+      {"s_movk_i32 m0, 0x1\n", "s_movrels_b32 s6, s7\n", 1},
+      {"s_movk_i32 m0, 0x1\n", "s_movreld_b64 s[6:7], s[10:11]\n", 1},
+      {"s_movk_i32 m0, 0x1\n", "s_sendmsg sendmsg(MSG_INTERRUPT)\n", 1},
+      {"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n", "s_getreg_b32 s6, hwreg(HW_REG_MODE)\n", 2},
+      {"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 0\n",
+       2},
   };
   for (const Pair &pair : pairs) {
     auto with_states = [&](uint32_t states) {
@@ -448,6 +465,19 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
   expect_silence(zeros + long_mfma + "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], v[16:31]\n" + end);
   // A lane of a register that was just written may be written at once.
   expect_silence(zeros + "v_writelane_b32 v2, s4, 1\n v_writelane_b32 v2, s4, 2\n" + end);
+  // Neither does a store of 64 bits, one with a scalar offset, one that reads half a result, or a conversion
+  // to the low half.
+  expect_silence(zeros + "global_store_dwordx2 v1, v[4:5], s[8:9]\n v_mov_b32_e32 v5, 0\n" + end);
+  expect_silence(
+      setup +
+      "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n v_mov_b32_e32 v6, 0\n v_mov_b32_e32 v7, 0\n"
+      "s_mov_b32 s14, 0\n buffer_store_dwordx4 v[4:7], v1, s[8:11], s14 offen\n v_mov_b32_e32 v5, 0\n" +
+      end);
+  expect_silence(zeros + "v_cvt_pk_fp8_f32 v4, v5, v6 op_sel:[0,0,1]\n global_store_dword v1, v4, s[8:9]\n" +
+                 end);
+  expect_silence(zeros + "v_cvt_pk_fp8_f32 v4, v5, v6\n v_cvt_f32_fp8_e32 v5, v4\n" + end);
+  expect_silence("s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n s_getreg_b32 s6, hwreg(HW_REG_XCC_ID)\n" +
+                 end);
   // M0 for a copy.
   const std::string change_m0 = setup + "s_movk_i32 m0, 0x10\n";
   expect_report(change_m0 + copy + wait_copy + end, ReportKind::hazard, "buffer_load_dword", "s_movk_i32");

@@ -158,7 +158,7 @@ TEST_CASE("LDS reads and writes of every width", "[isa][memory]") {
       "offset:6\n"
       "ds_read_u16 v12, v2 offset:10\n ds_read_i16 v13, v2 offset:12\n" +
       wait +
-      "global_store_dwordx4 v2, v[10:13], s[12:13] offset:1024\n v_mov_b32_e32 v10, 0x11223344\n"
+      "global_store_dwordx4 v2, v[10:13], s[12:13] offset:1024\n s_nop 1\n v_mov_b32_e32 v10, 0x11223344\n"
       "v_mov_b32_e32 v11, v10\n ds_read_u16_d16 v10, v2 offset:2\n ds_read_u8_d16_hi v11, v2 offset:3\n"
       "ds_read_b96 v[12:14], v2 offset:4\n" +
       wait + "global_store_dwordx4 v2, v[10:13], s[12:13] offset:2048\n");
@@ -334,7 +334,7 @@ TEST_CASE("scalar loads", "[isa][memory]") {
       "s_buffer_load_dwordx4 s[28:31], s[8:11], 0xfc\n" +
       wait +
       "v_mov_b32_e32 v4, s16\n v_mov_b32_e32 v5, s23\n v_mov_b32_e32 v6, s25\n v_mov_b32_e32 v7, s26\n"
-      "global_store_dwordx4 v2, v[4:7], s[12:13]\n v_mov_b32_e32 v4, s28\n v_mov_b32_e32 v5, s29\n"
+      "global_store_dwordx4 v2, v[4:7], s[12:13]\n s_nop 1\n v_mov_b32_e32 v4, s28\n v_mov_b32_e32 v5, s29\n"
       "v_mov_b32_e32 v6, s30\n v_mov_b32_e32 v7, s31\n global_store_dwordx4 v2, v[4:7], s[12:13] "
       "offset:1024\n");
   CHECK(run.output[0] == run.in<uint32_t>(0x20));

@@ -219,7 +219,7 @@ TEST_CASE("sixteen bits leave zeros above", "[isa][valu]") {
   check("v_add_u16 v4, v1, v2", [](auto a, auto b, auto) { return u16(a + b); });
   check("v_sub_u16 v4, v1, v2", [](auto a, auto b, auto) { return u16(a - b); });
   check("v_mul_lo_u16 v4, v1, v2", [](auto a, auto b, auto) { return u16(u16(a) * u16(b)); });
-  check("v_mad_u16 v4, v1, v2, v3", [](auto a, auto b, auto c) { return u16(u16(a) * u16(b) + c); });
+  check("v_mad_legacy_u16 v4, v1, v2, v3", [](auto a, auto b, auto c) { return u16(u16(a) * u16(b) + c); });
   check("v_lshlrev_b16 v4, v1, v2", [](auto a, auto b, auto) { return u16(b << (a & 15)); });
   check("v_lshrrev_b16 v4, v1, v2", [](auto a, auto b, auto) { return u16(b) >> (a & 15); });
   check("v_ashrrev_i16 v4, v1, v2", [](auto a, auto b, auto) { return u16(uint32_t(i16(b) >> (a & 15))); });
@@ -237,9 +237,29 @@ TEST_CASE("sixteen bits leave zeros above", "[isa][valu]") {
   check("v_pack_b32_f16 v4, v1, v2", [](auto a, auto b, auto) { return u16(a) | b << 16; });
   // op_sel takes the upper half of a source, and of the destination; the other half stays.
   check("v_mad_u16 v4, v1, v2, v3 op_sel:[1,0,0,0]",
-        [](auto a, auto b, auto c) { return u16((a >> 16) * u16(b) + c); });
+        [](auto a, auto b, auto c) { return u16((a >> 16) * u16(b) + c) | 0xdead0000; });
   check("v_mad_u16 v4, v1, v2, v3 op_sel:[0,1,1,1]",
         [](auto a, auto b, auto c) { return u16(u16(a) * (b >> 16) + (c >> 16)) << 16 | 0xbeef; });
+}
+
+TEST_CASE("the newer forms of three operands keep the other half", "[isa][valu]") {
+  check("v_mad_u16 v4, v1, v2, v3",
+        [](auto a, auto b, auto c) { return u16(u16(a) * u16(b) + c) | 0xdead0000; });
+  check("v_mad_i16 v4, v1, v2, v3",
+        [](auto a, auto b, auto c) { return u16(u16(a) * u16(b) + c) | 0xdead0000; });
+  for (const char *name : {"v_mad_f16", "v_fma_f16", "v_div_fixup_f16"}) {
+    TestWave t;
+    for (uint32_t r = 1; r <= 3; ++r)
+      t.fill_half(r, 1.0f);
+    t.fill(4, 0xdeadbeef);
+    t.run(std::string(name) + " v4, v1, v2, v3");
+    CHECK(t.v(4) >> 16 == 0xdead);
+    t.run(std::string(name).insert(std::string(name).find("_f16"), "_legacy") + " v5, v1, v2, v3");
+    CHECK(t.v(5) == (t.v(4) & 0xffff));
+    t.fill(4, 0xdeadbeef);
+    t.run(std::string(name) + " v4, v1, v2, v3 op_sel:[0,0,0,1]");
+    CHECK(t.v(4) == (t.v(5) << 16 | 0xbeef));
+  }
 }
 
 TEST_CASE("packed sixteen bits", "[isa][valu]") {
@@ -412,6 +432,153 @@ TEST_CASE("accumulation registers are registers of their own", "[isa][valu]") {
   CHECK(t.v(1) == 5);
   t.run("v_accvgpr_write_b32 a3, 1.0");
   CHECK(t.a(3) == 0x3f800000);
+}
+
+TEST_CASE("sums of differences of bytes", "[isa][valu]") {
+  auto byte = [](uint64_t x, uint32_t i) { return int32_t(x >> 8 * i & 0xff); };
+  auto difference = [=](uint64_t a, uint64_t b, uint32_t from, bool masked) {
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < 4; ++i)
+      if (!masked || byte(b, i) != 0) sum += uint32_t(std::abs(byte(a, i + from) - byte(b, i)));
+    return sum;
+  };
+  auto bounded = [](uint64_t x) { return uint32_t(std::min<uint64_t>(x, UINT32_MAX)); };
+  check("v_msad_u8 v4, v1, v2, v3", [=](auto a, auto b, auto c) { return difference(a, b, 0, true) + c; });
+  check("v_msad_u8 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return bounded(uint64_t(difference(a, b, 0, true)) + c); });
+  check("v_sad_u8 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return bounded(uint64_t(difference(a, b, 0, false)) + c); });
+  check("v_sad_hi_u8 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return bounded((uint64_t(difference(a, b, 0, false)) << 16) + c); });
+  check("v_sad_u16 v4, v1, v2, v3 clamp", [=](auto a, auto b, auto c) {
+    const int64_t low = std::abs(int32_t(a & 0xffff) - int32_t(b & 0xffff));
+    return bounded(uint64_t(low + std::abs(int32_t(a >> 16) - int32_t(b >> 16))) + c);
+  });
+  check("v_sad_u32 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return bounded(uint64_t(std::max(a, b) - std::min(a, b)) + c); });
+  for (bool masked : {false, true})
+    for (bool clamped : {false, true})
+      check_wide(std::string(masked ? "v_mqsad" : "v_qsad") + "_pk_u16_u8 v[8:9], v[2:3], v4, v[6:7]" +
+                     (clamped ? " clamp" : ""),
+                 [=](auto a, auto b, auto c) {
+                   uint64_t result = 0;
+                   for (uint32_t i = 0; i < 4; ++i) {
+                     const uint32_t sum = difference(a, b, i, masked) + uint32_t(c >> 16 * i & 0xffff);
+                     result |= uint64_t(clamped ? std::min(sum, 65535u) : sum % 65536) << 16 * i;
+                   }
+                   return result;
+                 });
+  for (emulator::SimdPath path : simd_paths())
+    for (bool clamped : {false, true}) {
+      TestWave t(path);
+      std::mt19937 random(9);
+      for (uint32_t r = 2; r <= 15; ++r)
+        t.fill_lanes(r, [&](uint32_t) { return random_value(random); });
+      t.run(std::string("v_mqsad_u32_u8 v[16:19], v[2:3], v4, v[8:11]") + (clamped ? " clamp" : ""));
+      for (uint32_t lane = 0; lane < 64; ++lane)
+        for (uint32_t i = 0; i < 4; ++i) {
+          const uint64_t sum = uint64_t(difference(t.vv(2, lane), t.v(4, lane), i, true)) + t.v(8 + i, lane);
+          CHECK(t.v(16 + i, lane) == (clamped ? bounded(sum) : uint32_t(sum)));
+        }
+    }
+  check("v_lerp_u8 v4, v1, v2, v3", [=](auto a, auto b, auto c) {
+    uint32_t result = 0;
+    for (uint32_t i = 0; i < 4; ++i)
+      result |= uint32_t(byte(a, i) + byte(b, i) + (byte(c, i) & 1)) / 2 << 8 * i;
+    return result;
+  });
+}
+
+TEST_CASE("CLAMP of whole numbers stops at the bounds of their type", "[isa][valu]") {
+  auto u32 = [](int64_t x) { return uint32_t(std::clamp<int64_t>(x, 0, UINT32_MAX)); };
+  auto i32 = [](int64_t x) { return uint32_t(std::clamp<int64_t>(x, INT32_MIN, INT32_MAX)); };
+  auto clamp_u16 = [](int64_t x) { return uint32_t(std::clamp<int64_t>(x, 0, 65535)); };
+  auto clamp_i16 = [](int64_t x) { return u16(uint32_t(std::clamp<int64_t>(x, -32768, 32767))); };
+  auto u24 = [](uint32_t x) { return int64_t(x & 0xffffff); };
+  auto i24 = [](uint32_t x) { return int64_t(int32_t(x << 8) >> 8); };
+  check("v_add_co_u32_e64 v4, vcc, v1, v2 clamp", [=](auto a, auto b, auto) { return u32(int64_t(a) + b); });
+  check("v_sub_co_u32_e64 v4, vcc, v1, v2 clamp", [=](auto a, auto b, auto) { return u32(int64_t(a) - b); });
+  check("v_subrev_co_u32_e64 v4, vcc, v1, v2 clamp",
+        [=](auto a, auto b, auto) { return u32(int64_t(b) - a); });
+  const std::string carry = "s_mov_b64 s[6:7], -1\n";
+  check(carry + "v_addc_co_u32_e64 v4, vcc, v1, v2, s[6:7] clamp",
+        [=](auto a, auto b, auto) { return u32(int64_t(a) + b + 1); });
+  check(carry + "v_subb_co_u32_e64 v4, vcc, v1, v2, s[6:7] clamp",
+        [=](auto a, auto b, auto) { return u32(int64_t(a) - b - 1); });
+  check(carry + "v_subbrev_co_u32_e64 v4, vcc, v1, v2, s[6:7] clamp",
+        [=](auto a, auto b, auto) { return u32(int64_t(b) - a - 1); });
+  check("v_mad_u32_u24 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return u32(u24(a) * u24(b) + c); });
+  check("v_mad_i32_i24 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return i32(i24(a) * i24(b) + int32_t(c)); });
+  check("v_mad_u32_u16 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return u32(int64_t(u16(a)) * u16(b) + c); });
+  check("v_mad_i32_i16 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return i32(int64_t(i16(a)) * i16(b) + int32_t(c)); });
+  check("v_mad_legacy_u16 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return clamp_u16(int64_t(u16(a)) * u16(b) + u16(c)); });
+  check("v_mad_legacy_i16 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return clamp_i16(int64_t(i16(a)) * i16(b) + i16(c)); });
+  check("v_mad_u16 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return 0xdead0000 | clamp_u16(int64_t(u16(a)) * u16(b) + u16(c)); });
+  check("v_mad_i16 v4, v1, v2, v3 clamp",
+        [=](auto a, auto b, auto c) { return 0xdead0000 | clamp_i16(int64_t(i16(a)) * i16(b) + i16(c)); });
+  check("v_subrev_u16_e64 v4, v1, v2 clamp",
+        [=](auto a, auto b, auto) { return clamp_u16(int64_t(u16(b)) - u16(a)); });
+  check("v_add_i16 v4, v1, v2 clamp", [=](auto a, auto b, auto) { return clamp_i16(i16(a) + i16(b)); });
+  check("v_sub_i16 v4, v1, v2 clamp", [=](auto a, auto b, auto) { return clamp_i16(i16(a) - i16(b)); });
+  auto both = [](auto half) {
+    return [half](uint32_t a, uint32_t b, uint32_t c) {
+      return half(u16(a), u16(b), u16(c)) | half(a >> 16, b >> 16, c >> 16) << 16;
+    };
+  };
+  check("v_pk_mad_u16 v4, v1, v2, v3 clamp",
+        both([=](auto a, auto b, auto c) { return clamp_u16(int64_t(a) * b + c); }));
+  check("v_pk_mad_i16 v4, v1, v2, v3 clamp",
+        both([=](auto a, auto b, auto c) { return clamp_i16(int64_t(i16(a)) * i16(b) + i16(c)); }));
+  auto dot = [](uint32_t parts, bool is_signed) {
+    return [=](uint32_t a, uint32_t b) {
+      const uint32_t width = 32 / parts;
+      int64_t sum = 0;
+      for (uint32_t i = 0; i < parts; ++i) {
+        auto part = [&](uint32_t x) {
+          const int64_t value = x >> i * width & ((1u << width) - 1);
+          return is_signed && value >> (width - 1) != 0 ? value - (int64_t(1) << width) : value;
+        };
+        sum += part(a) * part(b);
+      }
+      return sum;
+    };
+  };
+  struct Dot {
+    const char *name;
+    uint32_t parts;
+    bool is_signed;
+  };
+  for (const Dot &d :
+       {Dot{"v_dot2_i32_i16", 2, true}, Dot{"v_dot2_u32_u16", 2, false}, Dot{"v_dot4_i32_i8", 4, true},
+        Dot{"v_dot4_u32_u8", 4, false}, Dot{"v_dot8_i32_i4", 8, true}, Dot{"v_dot8_u32_u4", 8, false}}) {
+    const auto sum = dot(d.parts, d.is_signed);
+    check(std::string(d.name) + " v4, v1, v2, v3",
+          [=](auto a, auto b, auto c) { return uint32_t(sum(a, b) + c); });
+    check(std::string(d.name) + " v4, v1, v2, v3 clamp", [=](auto a, auto b, auto c) {
+      return d.is_signed ? i32(sum(a, b) + int32_t(c)) : u32(sum(a, b) + c);
+    });
+  }
+  __extension__ using Wide = __int128;
+  check_wide("v_mad_u64_u32 v[8:9], vcc, v2, v4, v[6:7] clamp", [](auto a, auto b, auto c) {
+    const Wide sum = Wide(uint32_t(a)) * uint32_t(b) + c;
+    return sum > Wide(UINT64_MAX) ? UINT64_MAX : uint64_t(sum);
+  });
+  check_wide("v_mad_i64_i32 v[8:9], vcc, v2, v4, v[6:7] clamp", [](auto a, auto b, auto c) {
+    const Wide sum = Wide(int32_t(a)) * int32_t(b) + int64_t(c);
+    return uint64_t(int64_t(std::clamp<Wide>(sum, INT64_MIN, INT64_MAX)));
+  });
+  // Where nothing can overflow the bit changes nothing.
+  check("v_cvt_i32_f32_e64 v4, v1 clamp", [](auto a, auto, auto) {
+    const double x = double(std::bit_cast<float>(a));
+    return x != x ? 0 : uint32_t(int32_t(std::clamp(x, -2147483648.0, 2147483647.0)));
+  });
 }
 
 } // namespace sluice::test

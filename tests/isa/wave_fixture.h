@@ -31,30 +31,49 @@ public:
     const uint64_t address = reinterpret_cast<uint64_t>(registers.data());
     wave.vgprs = registers.data() + (64 - address % 64) % 64 / 4;
     wave.set_exec(emulator::all_lanes);
-    wave.mode_plain = true;
-    wave.mode_bits = 0x3f0;
+    wave.vgpr_limit = 256;
+    wave.sgpr_limit = 102;
+    wave.set_mode(0x3f0);
     lds.resize(65536);
     group.lds = lds.data();
     group.lds_bytes = uint32_t(lds.size());
     wave.workgroup = &group;
   }
 
-  /// Runs straight-line code. Throws when an instruction is refused, with the reason.
-  void run(std::string_view source) {
+  struct Prepared {
+    emulator::Op op;
+    std::string text;
+    std::string refusal;
+  };
+
+  /// Decodes straight-line code.
+  std::vector<Prepared> prepare(std::string_view source) {
     const std::vector<uint32_t> code = assemble(source);
+    std::vector<Prepared> result;
     for (size_t at = 0; at < code.size();) {
       const std::span<const uint32_t> rest = std::span(code).subspan(at);
       const auto instruction = disassembler().decode(std::as_bytes(rest), 0);
       if (!instruction) throw std::runtime_error("not an instruction: " + std::string(source));
       const size_t dwords = instruction->bytes / 4;
-      const emulator::DecodedOp op = decoder.decode(*instruction, rest.first(dwords), 0);
-      if (!op.refusal.empty()) throw std::runtime_error(instruction->text + ": " + op.refusal);
-      wave.constants = decoder.constants().rows().data();
-      if (op.fast.run(wave, op.fast) == emulator::Step::stop)
-        throw std::runtime_error(instruction->text + ": stopped");
+      emulator::DecodedOp op = decoder.decode(*instruction, rest.first(dwords), 0);
+      op.fast.index = uint32_t(result.size());
+      result.push_back({op.fast, instruction->text, op.refusal});
       at += dwords;
     }
+    return result;
   }
+  /// Throws when the instruction is refused, with the reason.
+  void run(const Prepared &instruction) {
+    if (!instruction.refusal.empty()) throw std::runtime_error(instruction.text + ": " + instruction.refusal);
+    wave.constants = decoder.constants().rows().data();
+    if (instruction.op.run(wave, instruction.op) == emulator::Step::stop)
+      throw std::runtime_error(instruction.text + ": stopped");
+  }
+  void run(const std::vector<Prepared> &code) {
+    for (const Prepared &instruction : code)
+      run(instruction);
+  }
+  void run(std::string_view source) { run(prepare(source)); }
 
   uint32_t &v(uint32_t number, uint32_t lane = 0) { return wave.row(number)[lane]; }
   uint32_t &a(uint32_t number, uint32_t lane = 0) { return wave.row(emulator::first_agpr + number)[lane]; }

@@ -37,7 +37,9 @@ constexpr uint32_t vcc_to_div_fmas_wait = 4;
 constexpr uint32_t scalar_to_lane_select_wait = 4;
 constexpr uint32_t exec_to_lane_access_wait = 4;
 constexpr uint32_t scalar_to_memory_wait = 5;
-constexpr uint32_t m0_to_copy_wait = 1;
+constexpr uint32_t m0_wait = 1;
+constexpr uint32_t mode_wait = 2;
+constexpr uint32_t store_wait = 2;
 
 template <class F> void for_each_operand(const OpInfos &infos, uint32_t begin, uint32_t end, F &&call) {
   for (uint32_t i = begin; i < end; ++i)
@@ -58,7 +60,7 @@ std::string describe(const HazardFound &found) {
 void HazardTracker::start() {
   rows.fill(Row{});
   scalars.fill(Scalar{});
-  scalar_m0_write = never;
+  scalar_m0_write = mode_write = never;
   now = 1;
 }
 
@@ -125,6 +127,9 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
     const Row &row = rows[operand];
     need(row.matrix_write, result_wait(row.passes, row.matrix_xdl), operand, row.matrix_op,
          "still to be written by the matrix core");
+    // The half lands later than a whole register would.
+    if (row.half) need(row.vector_write, half_write_wait, operand, row.vector_op, "half of it written");
+    need(row.store_read, store_wait, operand, row.store_op, "still to be read by a store");
     if (row.addend_passes != 0)
       need(row.matrix_addend_read, row.addend_passes - 1u, operand, row.addend_op,
            "still to be read by the matrix core");
@@ -143,8 +148,14 @@ void HazardTracker::check_memory(const OpInfo &info, const OpInfos &infos) {
     }
   });
   if (info.kind == OpKind::lds_copy)
-    need(scalar_m0_write, m0_to_copy_wait, first_sgpr + sgpr_m0, scalar_m0_op,
-         "M0 written by a scalar instruction");
+    need(scalar_m0_write, m0_wait, first_sgpr + sgpr_m0, scalar_m0_op, "M0 written by a scalar instruction");
+}
+
+void HazardTracker::check_scalar(const OpInfo &info) {
+  if (info.m0_read_early)
+    need(scalar_m0_write, m0_wait, first_sgpr + sgpr_m0, scalar_m0_op, "M0 written by a scalar instruction");
+  if (info.reads_mode)
+    need(mode_write, mode_wait, first_sgpr + sgpr_mode, mode_op, "written by a scalar instruction");
 }
 
 void HazardTracker::enter(const Op &op, const OpInfo &info, const OpInfos &infos) {
@@ -182,6 +193,15 @@ void HazardTracker::enter(const Op &op, const OpInfo &info, const OpInfos &infos
     });
     return;
   }
+  if (info.writes_mode) {
+    mode_write = now;
+    mode_op = op.index;
+  }
+  if (info.data_read_late)
+    for (uint16_t r = 0; r < info.stored.count; ++r) {
+      rows[info.stored.first + r].store_read = now;
+      rows[info.stored.first + r].store_op = op.index;
+    }
   for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
     if (operand < first_sgpr) {
       rows[operand].vector_write = never;
@@ -210,6 +230,8 @@ std::optional<HazardFound> HazardTracker::step(const Op &op, const OpInfo &info,
     check_memory(info, infos);
     break;
   case OpKind::scalar:
+    check_scalar(info);
+    break;
   case OpKind::scalar_memory:
   case OpKind::branch:
   case OpKind::other:

@@ -44,9 +44,11 @@ private:
     uint64_t vector_write = never;
     uint64_t matrix_write = never;
     uint64_t matrix_addend_read = never;
+    uint64_t store_read = never; // by a store that takes its data late
     uint32_t vector_op = 0;
     uint32_t matrix_op = 0;
     uint32_t addend_op = 0;
+    uint32_t store_op = 0;
     uint16_t matrix_first = 0; // of the result that the row is part of
     uint8_t passes = 0;
     uint8_t addend_passes = 0;
@@ -63,12 +65,15 @@ private:
   void check_matrix(const Op &op, const OpInfo &info);
   void check_vector(const Op &op, const OpInfo &info, const OpInfos &infos);
   void check_memory(const OpInfo &info, const OpInfos &infos);
+  void check_scalar(const OpInfo &info);
   void enter(const Op &op, const OpInfo &info, const OpInfos &infos);
 
   std::array<Row, 512> rows;
   std::array<Scalar, 256> scalars;
   uint64_t scalar_m0_write = never;
   uint32_t scalar_m0_op = 0;
+  uint64_t mode_write = never; // by s_setreg
+  uint32_t mode_op = 0;
   uint64_t now = 1;
   std::optional<HazardFound> found;
 };

@@ -32,7 +32,11 @@ struct OpInfo {
   bool half_write = false;  // SDWA or op_sel: the result is part of a register
   bool lane_access = false; // v_readlane and its kind
   bool div_fmas = false;
-  bool mfma_xdl = false; // not one of the f32 shapes
+  bool data_read_late = false; // a store of more than 64 bits, whose data leaves after it has been issued
+  bool m0_read_early = false;  // a scalar instruction that takes M0 before the one before it has written
+  bool writes_mode = false;    // s_setreg
+  bool reads_mode = false;     // s_getreg of MODE, and s_setreg
+  bool mfma_xdl = false;       // not one of the f32 shapes
   uint8_t mfma_passes = 0;
   uint8_t mfma_source_rows = 0; // of A, and of B
   uint8_t mfma_result_rows = 0;

@@ -3,6 +3,7 @@
 
 #include "emulator/check/register_name.h"
 #include "emulator/check/wave_checks.h"
+#include "emulator/exec/gpr_index.h"
 #include "emulator/machine/hex.h"
 
 namespace sluice::emulator {
@@ -22,29 +23,72 @@ const AsyncOperation *WaveChecks::pending_writer(uint16_t operand, bool &in_orde
   return writer;
 }
 
+/// True if it has reported.
+bool WaveChecks::check_pending(Wave &w, const Op &op, OpKind kind, uint16_t operand, bool is_write) {
+  if (pending[operand] == 0) return false;
+  bool in_order = false;
+  const AsyncOperation *writer = pending_writer(operand, in_order, kind);
+  // A later load of the same kind may overwrite: results arrive in order.
+  if (!writer || (is_write && in_order)) return false;
+  const bool vector = writer->kind != AsyncKind::lds_read && writer->kind != AsyncKind::scalar_load;
+  report(w, op, ReportKind::pending_register, -1, operand, LdsOther{writer->op, w.id}, [&] {
+    return std::string(is_write ? "writes " : "reads ") + register_name(operand) +
+           " while a load into it is in flight: no s_waitcnt " + (vector ? "vmcnt" : "lgkmcnt") +
+           " in between";
+  });
+  return true;
+}
+
 void WaveChecks::check_pending(Wave &w, const Op &op, const OpInfo &info) {
   if (!checks.pending) return;
   auto check = [&](uint32_t begin, uint32_t end, bool is_write) {
     for (uint32_t i = begin; i < end; ++i) {
       const RegisterRange range = launch.ops->ranges[i];
-      for (uint16_t operand = range.first; operand < range.first + range.count; ++operand) {
-        if (pending[operand] == 0) continue;
-        bool in_order = false;
-        const AsyncOperation *writer = pending_writer(operand, in_order, info.kind);
-        // A later load of the same kind may overwrite: results arrive in order.
-        if (!writer || (is_write && in_order)) continue;
-        const bool vector = writer->kind != AsyncKind::lds_read && writer->kind != AsyncKind::scalar_load;
-        report(w, op, ReportKind::pending_register, -1, operand, LdsOther{writer->op, w.id}, [&] {
-          return std::string(is_write ? "writes " : "reads ") + register_name(operand) +
-                 " while a load into it is in flight: no s_waitcnt " + (vector ? "vmcnt" : "lgkmcnt") +
-                 " in between";
-        });
-        return;
-      }
+      for (uint16_t operand = range.first; operand < range.first + range.count; ++operand)
+        if (check_pending(w, op, info.kind, operand, is_write)) return;
     }
   };
   check(info.reads_begin, info.reads_end, false);
   check(info.writes_begin, info.writes_end, true);
+}
+
+void WaveChecks::report_index(Wave &w, const Op &op, char file, uint64_t number, uint32_t limit) {
+  report(w, op, ReportKind::register_out_of_range, -1, number, std::nullopt, [&] {
+    return std::string("M0 makes it use ") + file + std::to_string(number) +
+           ", but the kernel's descriptor grants " + std::to_string(limit) + " of those registers";
+  });
+}
+
+void WaveChecks::check_indexed(Wave &w, const Op &op) {
+  const IndexedOp indexed = indexed_op(w, op);
+  if (indexed.beyond_limit) {
+    if (checks.registers) report_index(w, op, 'v', *indexed.beyond_limit, w.vgpr_limit);
+    return;
+  }
+  if (!checks.pending || pending_registers == 0) return;
+  const Op &real = indexed.op;
+  for (uint32_t k = 0; k < real.valu.sources; ++k)
+    for (uint32_t r = 0; real.src[k] < first_sgpr && r < rows_of(real.valu.source_types[k]); ++r)
+      if (check_pending(w, op, OpKind::valu, uint16_t(real.src[k] + r), false)) return;
+  for (uint32_t r = 0; real.dst < first_sgpr && r < rows_of(real.valu.result_type); ++r)
+    if (check_pending(w, op, OpKind::valu, uint16_t(real.dst + r), true)) return;
+}
+
+void WaveChecks::track_indexed(Wave &w, const Op &op, const OpInfo &info, uint64_t exec) {
+  const IndexedOp indexed = indexed_op(w, op);
+  if (!indexed.suppressed) track_defined(w, indexed.op, info, exec);
+}
+
+void WaveChecks::check_indexed_scalar(Wave &w, const Op &op, uint64_t number, uint32_t dwords, bool write) {
+  if (number + dwords > w.sgpr_limit) {
+    if (checks.registers) report_index(w, op, 's', number + dwords - 1, w.sgpr_limit);
+    return;
+  }
+  for (uint32_t i = 0; i < dwords; ++i) {
+    const uint16_t operand = uint16_t(first_sgpr + number + i);
+    if (checks.pending && check_pending(w, op, OpKind::scalar, operand, write)) return;
+    if (write && checks.uninitialised) defined_sgpr[number + i] = 1;
+  }
 }
 
 void WaveChecks::report_registers(Wave &w, const Op &op, const OpInfo &info) {
@@ -218,7 +262,8 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
       defined_sgpr[op.dst - first_sgpr] = low != 0;
     } else {
       defined[op.dst] = (defined[op.dst] & ~exec) | (low & exec);
-      if (is_two_rows(v.result_type)) defined[op.dst + 1] = (defined[op.dst + 1] & ~exec) | (high & exec);
+      for (uint32_t r = 1; r < rows_of(v.result_type); ++r)
+        defined[op.dst + r] = (defined[op.dst + r] & ~exec) | (high & exec);
     }
   }
   if (op.mask != no_operand) {

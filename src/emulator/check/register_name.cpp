@@ -13,6 +13,7 @@ std::string register_name(uint16_t operand) {
   if (number == sgpr_exec || number == sgpr_exec + 1u) return "exec";
   if (number == sgpr_m0) return "m0";
   if (number == sgpr_scc) return "scc";
+  if (number == sgpr_mode) return "mode";
   return "s" + std::to_string(number);
 }
 

@@ -59,6 +59,7 @@ public:
                              info.sgprs_end > launch.sgpr_limit))
       report_registers(w, op, info);
     if (pending_registers != 0) check_pending(w, op, info);
+    if (w.mode.gpr_index && info.kind == OpKind::valu) check_indexed(w, op);
     if (checks.uninitialised && info.kind != OpKind::valu && info.kind != OpKind::scalar)
       check_defined(w, op, info);
     if (checks.exec_at_mfma && info.kind == OpKind::mfma && w.exec() != all_lanes) report_exec(w, op);
@@ -67,9 +68,18 @@ public:
         report_hazard(w, op, *found);
   }
   void after(Wave &w, const Op &op, uint64_t exec_before) {
-    if (checks.uninitialised) track_defined(w, op, launch.ops->infos[op.index], exec_before);
+    if (checks.uninitialised) {
+      const OpInfo &info = launch.ops->infos[op.index];
+      if (w.mode.gpr_index && info.kind == OpKind::valu)
+        track_indexed(w, op, info, exec_before);
+      else
+        track_defined(w, op, info, exec_before);
+    }
     loaded.any = false;
   }
+
+  /// A scalar register that M0 has chosen, to be read or written.
+  void check_indexed_scalar(Wave &w, const Op &op, uint64_t number, uint32_t dwords, bool write);
 
   /// s_waitcnt: completes operations until no more than the counts are in flight.
   void wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count);
@@ -111,6 +121,10 @@ public:
 
 private:
   void check_pending(Wave &w, const Op &op, const OpInfo &info);
+  bool check_pending(Wave &w, const Op &op, OpKind kind, uint16_t operand, bool is_write);
+  void check_indexed(Wave &w, const Op &op);
+  void track_indexed(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
+  void report_index(Wave &w, const Op &op, char file, uint64_t number, uint32_t limit);
   void report_registers(Wave &w, const Op &op, const OpInfo &info);
   void report_exec(Wave &w, const Op &op);
   void report_hazard(Wave &w, const Op &op, const HazardFound &found);

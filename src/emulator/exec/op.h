@@ -56,10 +56,14 @@ enum class OperandType : uint8_t {
   packed_f16,
   packed_f32, // two rows
   mask,       // one bit per lane in a scalar pair
+  b128,       // four rows
 };
 constexpr bool is_two_rows(OperandType type) {
   return type == OperandType::b64 || type == OperandType::i64 || type == OperandType::f64 ||
          type == OperandType::packed_f32;
+}
+constexpr uint32_t rows_of(OperandType type) {
+  return type == OperandType::b128 ? 4 : is_two_rows(type) ? 2 : 1;
 }
 constexpr bool is_float(OperandType type) {
   return type == OperandType::f32 || type == OperandType::f64 || type == OperandType::f16 ||
@@ -82,7 +86,8 @@ constexpr uint16_t sgpr_vcc = 106;
 constexpr uint16_t sgpr_ttmp0 = 108;
 constexpr uint16_t sgpr_m0 = 124;
 constexpr uint16_t sgpr_exec = 126;
-constexpr uint16_t sgpr_scc = 128; // beside the file, so that SCC can be an operand
+constexpr uint16_t sgpr_scc = 128;  // beside the file, so that SCC can be an operand
+constexpr uint16_t sgpr_mode = 129; // for reports: MODE is no operand
 constexpr uint16_t sgpr_count = 130;
 
 /// Source and result modifiers of a VALU instruction. All zero: the operands go to the body as they are.
@@ -159,7 +164,12 @@ struct ValuControl {
   uint8_t sources = 0;
   OperandType source_types[3] = {};
   OperandType result_type = OperandType::none;
-  bool keeps_half = false; // a 16-bit result leaves the other half of the register
+  bool keeps_half : 1 = false;     // a 16-bit result leaves the other half of the register
+  bool accumulates : 1 = false;    // the last source is the destination
+  bool rounds : 1 = false;         // the result is rounded as MODE says
+  bool keeps_bits : 1 = false;     // no arithmetic: subnormals and NaNs pass as they are
+  bool transcendental : 1 = false; // not exact in hardware
+  bool quiets : 1 = false;         // min and max: MODE.IEEE decides about signalling NaNs
   DppControl dpp = {};
   SdwaControl sdwa = {};
 };

@@ -7,11 +7,14 @@
 #include "emulator/exec/scalar.h"
 
 #include <bit>
+#include <cstring>
+#include <optional>
 #include <string>
 #include <type_traits>
 #include <unordered_map>
 
 #include "emulator/check/wave_checks.h"
+#include "emulator/exec/gpr_index.h"
 #include "emulator/exec/wave.h"
 
 namespace sluice::emulator {
@@ -147,8 +150,8 @@ template <auto Body> constexpr ScalarRow row(std::string_view mnemonic) {
 }
 
 constexpr ScalarRow row(std::string_view mnemonic, Format format, Handler run,
-                        OperandType source = OperandType::none) {
-  return {mnemonic, format, run, {source, OperandType::none}};
+                        OperandType source = OperandType::none, OperandType second = OperandType::none) {
+  return {mnemonic, format, run, {source, second}};
 }
 
 using B32 = Sop2<uint32_t, uint32_t, uint32_t>;
@@ -236,20 +239,37 @@ Step jump_to_address(Wave &w, uint64_t address) {
   return jump_to(w, w.code->op_at[offset / 4]);
 }
 
-// HW registers by number: 1 MODE, 2 STATUS, 4 HW_ID, 5 GPR_ALLOC, 6 LDS_ALLOC, 20 XCC_ID.
+/// Where a workgroup runs: they go round the eight dies of the device, then round the compute units of a die,
+/// whose 38 lie on four shader engines.
+struct Place {
+  uint32_t die, engine, unit, slot;
+};
+Place place_of(const WorkgroupView &workgroup) {
+  constexpr uint32_t dies = 8, units = 38, engines = 4;
+  const uint32_t on_die = workgroup.number / dies;
+  const uint32_t unit = on_die % units;
+  return {workgroup.number % dies, unit % engines, unit / engines, on_die / units};
+}
+
+// HW registers by number: 1 MODE, 2 STATUS, 3 TRAPSTS, 4 HW_ID, 5 GPR_ALLOC, 6 LDS_ALLOC, 20 XCC_ID,
+// 21 SQ_PERF_SNAPSHOT_DATA; the decoder refuses others.
 uint32_t hardware_register(const Wave &w, uint32_t number) {
+  const Place place = place_of(*w.workgroup);
   switch (number) {
   case 1:
     return w.mode_bits;
-  case 2:
-    return w.s[sgpr_scc] | uint32_t(w.exec() == 0) << 9 | uint32_t(w.pair(sgpr_vcc) == 0) << 10 | 1u << 16;
-  case 4: // WAVE_ID [3:0], SIMD_ID [5:4]
-    return (w.id / 4 & 15) | (w.id & 3) << 4;
+  case 2: // SCC, EXECZ, VCCZ, IN_TG, VALID
+    return w.s[sgpr_scc] | uint32_t(w.exec() == 0) << 9 | uint32_t(w.pair(sgpr_vcc) == 0) << 10 |
+           uint32_t(w.workgroup->waves > 1) << 11 | 1u << 16;
+  case 4: // WAVE_ID [3:0], SIMD_ID [5:4], CU_ID [11:8], SE_ID [15:13], TG_ID [19:16]
+    return (w.id / 4 & 15) | (w.id & 3) << 4 | place.unit << 8 | place.engine << 13 | (place.slot & 15) << 16;
+  case 5: // VGPR_SIZE [13:8] in eights and SGPR_SIZE [27:24] in sixteens, less one
+    return (w.vgpr_limit / 8 - 1) << 8 | ((w.sgpr_limit + 15) / 16 - 1) << 24;
   case 6: // LDS_SIZE [20:12], in 512-byte granules
     return (w.workgroup->lds_bytes + 511) / 512 << 12;
   case 20:
-    return w.workgroup->number % 8;
-  default:
+    return place.die;
+  default: // nobody traps and nobody profiles
     return 0;
   }
 }
@@ -262,13 +282,93 @@ Step get_register(Wave &w, const Op &op) {
   return Step::next;
 }
 
+/// The one register that programs write is MODE.
 Step set_register(Wave &w, uint32_t code, uint32_t value) {
-  if ((code & 63) != 1) return Step::next; // only MODE means anything here
   const uint32_t width = (code >> 11 & 31) + 1;
   const uint32_t offset = code >> 6 & 31;
   const uint32_t mask = uint32_t(((uint64_t(1) << width) - 1) << offset);
-  w.set_mode((w.mode_bits & ~mask) | (value << offset & mask));
+  const uint32_t bits = (w.mode_bits & ~mask) | (value << offset & mask);
+  if ((bits & mode_vskip) != 0) return stop(w, Fault::unknown_instruction);
+  w.set_mode(bits);
   return Step::next;
+}
+
+//===--- Registers relative to M0 -----------------------------------------------------------------------===//
+
+void enable_gpr_index(Wave &w, bool on) {
+  w.set_mode(on ? w.mode_bits | mode_gpr_index_enable : w.mode_bits & ~mode_gpr_index_enable);
+}
+void set_gpr_index(Wave &w, uint32_t index) {
+  w.s[sgpr_m0] = (w.s[sgpr_m0] & ~gpr_index_mask) | (index & gpr_index_mask);
+}
+void set_gpr_index_operands(Wave &w, uint32_t operands) {
+  w.s[sgpr_m0] = (w.s[sgpr_m0] & ~gpr_index_operands_mask) |
+                 (operands << gpr_index_operands_shift & gpr_index_operands_mask);
+}
+
+/// The scalar register that `operand` and M0 name; none beyond the wave's.
+template <uint32_t dwords>
+std::optional<uint32_t> indexed_scalar(Wave &w, const Op &op, uint16_t operand, bool write) {
+  const uint64_t number = uint64_t(operand - first_sgpr) + w.s[sgpr_m0];
+  const bool exists = number + dwords <= w.sgpr_limit;
+  if (w.checks) w.checks->check_indexed_scalar(w, op, number, dwords, write);
+  return exists ? std::optional(uint32_t(number)) : std::nullopt;
+}
+
+template <uint32_t dwords> void copy_scalar(Wave &w, uint32_t to, uint32_t from) {
+  uint32_t values[dwords];
+  std::memcpy(values, &w.s[from], sizeof values);
+  std::memcpy(&w.s[to], values, sizeof values);
+}
+
+// A source beyond the wave's registers is s0; a destination there is not written.
+template <uint32_t dwords> Step move_from_indexed(Wave &w, const Op &op) {
+  copy_scalar<dwords>(w, op.dst - first_sgpr, indexed_scalar<dwords>(w, op, op.src[0], false).value_or(0));
+  return Step::next;
+}
+template <uint32_t dwords> Step move_to_indexed(Wave &w, const Op &op) {
+  const std::optional<uint32_t> to = indexed_scalar<dwords>(w, op, op.dst, true);
+  if (!to) return Step::next;
+  w.s[*to] = w.scalar(op.src[0]);
+  if constexpr (dwords == 2) w.set_pair(*to, w.scalar_pair(op.src[0]));
+  return Step::next;
+}
+
+//===--- The branch stack -------------------------------------------------------------------------------===//
+//
+// Where lanes part, the smaller side runs first; the other one's EXEC and PC wait in four scalar registers,
+// found by MODE.CSP, until a join.
+
+uint32_t branch_stack(const Wave &w) {
+  return w.mode_bits >> mode_branch_stack_shift;
+}
+void set_branch_stack(Wave &w, uint32_t entries) {
+  w.set_mode((w.mode_bits & ~(7u << mode_branch_stack_shift)) | entries << mode_branch_stack_shift);
+}
+
+Step fork(Wave &w, const Op &op, uint64_t condition, uint64_t target) {
+  const uint64_t pass = condition & w.exec();
+  const uint64_t fail = ~condition & w.exec();
+  if (pass == w.exec()) return jump_to_address(w, target);
+  if (fail == w.exec()) return Step::next;
+  const bool fail_first = std::popcount(fail) < std::popcount(pass);
+  const uint32_t entry = branch_stack(w) * 4;
+  if (branch_stack(w) == 7 || entry + 4 > w.sgpr_limit) return stop(w, Fault::branch_stack);
+  w.set_exec(fail_first ? fail : pass);
+  w.set_pair(entry, fail_first ? pass : fail);
+  w.set_pair(entry + 2, fail_first ? target : next_address(w, op));
+  set_branch_stack(w, branch_stack(w) + 1);
+  return fail_first ? Step::next : jump_to_address(w, target);
+}
+
+/// `first`: where the stack stood before the fork.
+Step join(Wave &w, uint32_t first) {
+  if (branch_stack(w) == first) return Step::next;
+  if (branch_stack(w) == 0) return stop(w, Fault::branch_stack);
+  set_branch_stack(w, branch_stack(w) - 1);
+  const uint32_t entry = branch_stack(w) * 4;
+  w.set_exec(w.pair(entry));
+  return jump_to_address(w, w.pair(entry + 2));
 }
 
 Step wait(Wave &w, const Op &op) {
@@ -426,6 +526,21 @@ const ScalarRow table[] = {
       return jump_to_address(w, target);
     }, OperandType::b64),
 
+    row("s_movrels_b32", Format::sop1, move_from_indexed<1>, OperandType::b32),
+    row("s_movrels_b64", Format::sop1, move_from_indexed<2>, OperandType::b64),
+    row("s_movreld_b32", Format::sop1, move_to_indexed<1>, OperandType::b32),
+    row("s_movreld_b64", Format::sop1, move_to_indexed<2>, OperandType::b64),
+    row("s_set_gpr_idx_idx", Format::sop1, [](Wave &w, const Op &op) {
+      set_gpr_index(w, w.scalar(op.src[0]));
+      return Step::next;
+    }, OperandType::b32),
+    row("s_cbranch_join", Format::sop1, [](Wave &w, const Op &op) {
+      return join(w, w.scalar(op.src[0]));
+    }, OperandType::b32),
+    row("s_cbranch_g_fork", Format::sop2, [](Wave &w, const Op &op) {
+      return fork(w, op, w.scalar_pair(op.src[0]), w.scalar_pair(op.src[1]));
+    }, OperandType::b64, OperandType::b64),
+
     // SOPC
     row<([](CompareI32 &i) { i.scc = i.s0 == i.s1; })>("s_cmp_eq_i32"),
     row<([](CompareI32 &i) { i.scc = i.s0 != i.s1; })>("s_cmp_lg_i32"),
@@ -445,6 +560,12 @@ const ScalarRow table[] = {
     row<([](Compare32 &i) { i.scc = i.s0 >> (i.s1 & 31) & 1; })>("s_bitcmp1_b32"),
     row<([](Sopc<uint64_t, uint32_t> &i) { i.scc = (i.s0 >> (i.s1 & 63) & 1) == 0; })>("s_bitcmp0_b64"),
     row<([](Sopc<uint64_t, uint32_t> &i) { i.scc = i.s0 >> (i.s1 & 63) & 1; })>("s_bitcmp1_b64"),
+    row("s_set_gpr_idx_on", Format::sopc, [](Wave &w, const Op &op) {
+      enable_gpr_index(w, true);
+      set_gpr_index(w, w.scalar(op.src[0]));
+      set_gpr_index_operands(w, uint32_t(op.value));
+      return Step::next;
+    }, OperandType::b32),
 
     // SOPK: IMM is a signed 16-bit number, zero-extended for the unsigned comparisons
     row<([](Sopk &i) { i.d = uint32_t(i.imm); })>("s_movk_i32"),
@@ -474,6 +595,11 @@ const ScalarRow table[] = {
     row("s_setreg_imm32_b32", Format::sopk, [](Wave &w, const Op &op) {
       return set_register(w, uint32_t(op.value) & 0xffff, w.scalar(op.src[0]));
     }),
+    // D is a source
+    row("s_cbranch_i_fork", Format::sopk, [](Wave &w, const Op &op) {
+      if (op.value < 0) return stop(w, Fault::invalid_pc);
+      return fork(w, op, w.pair(op.dst - first_sgpr), w.code->address + w.code->offset_of[op.value]);
+    }),
     row("s_call_b64", Format::sopk, [](Wave &w, const Op &op) {
       w.set_pair(op.dst - first_sgpr, next_address(w, op));
       return jump_to(w, op.value);
@@ -487,6 +613,22 @@ const ScalarRow table[] = {
     row("s_cbranch_vccnz", Format::sopp, [](Wave &w, const Op &op) { return branch_if(w, op, w.pair(sgpr_vcc) != 0); }),
     row("s_cbranch_execz", Format::sopp, [](Wave &w, const Op &op) { return branch_if(w, op, w.exec() == 0); }),
     row("s_cbranch_execnz", Format::sopp, [](Wave &w, const Op &op) { return branch_if(w, op, w.exec() != 0); }),
+    // no debugger sets the conditions
+    row("s_cbranch_cdbgsys", Format::sopp, nothing),
+    row("s_cbranch_cdbguser", Format::sopp, nothing),
+    row("s_cbranch_cdbgsys_or_user", Format::sopp, nothing),
+    row("s_cbranch_cdbgsys_and_user", Format::sopp, nothing),
+    row("s_set_gpr_idx_off", Format::sopp, [](Wave &w, const Op &) {
+      enable_gpr_index(w, false);
+      return Step::next;
+    }),
+    row("s_set_gpr_idx_mode", Format::sopp, [](Wave &w, const Op &op) {
+      set_gpr_index_operands(w, uint32_t(op.value));
+      return Step::next;
+    }),
+    row("s_setkill", Format::sopp, [](Wave &, const Op &op) {
+      return (op.value & 1) != 0 ? Step::end : Step::next;
+    }),
     row("s_endpgm", Format::sopp, [](Wave &, const Op &) { return Step::end; }),
     row("s_barrier", Format::sopp, [](Wave &, const Op &) { return Step::barrier; }),
     row("s_waitcnt", Format::sopp, wait),

@@ -23,20 +23,40 @@ constexpr uint64_t shared_aperture = uint64_t(1) << 48;
 constexpr uint64_t private_aperture = uint64_t(2) << 48;
 constexpr uint64_t aperture_bytes = uint64_t(1) << 32;
 
-/// Floating-point part of the MODE register.
+/// What the MODE register says to the vector ALU.
 struct FloatMode {
   uint8_t round_32 = 0; // 0 nearest even, 1 up, 2 down, 3 toward zero
   uint8_t round_16_64 = 0;
   uint8_t denormal_32 = 3; // bit 0: inputs kept, bit 1: results kept
   uint8_t denormal_16_64 = 3;
   bool dx10_clamp = true;
+  bool ieee = true;
+  bool fp16_overflow = false; // FP16_OVFL: f16 and fp8 results stop at the largest number
+  bool gpr_index = false;     // GPR_IDX_EN: registers relative to M0
 
   /// What the plain bodies implement: nothing to do before or after them.
-  bool plain() const { return (round_32 | round_16_64) == 0 && (denormal_32 & denormal_16_64) == 3; }
+  bool plain() const {
+    return (round_32 | round_16_64) == 0 && (denormal_32 & denormal_16_64) == 3 && ieee && !fp16_overflow &&
+           !gpr_index;
+  }
 };
 
+/// Freedoms that the hardware has and a program must not depend on, drawn at random.
+struct NumberNoise {
+  bool transcendentals = false; // one unit in the last place more or less, or as it is
+  bool nans = false;            // payloads
+  uint64_t seed = 0;
+
+  bool any() const { return transcendentals || nans; }
+};
+
+/// Bits of the MODE register beyond rounding and denormals.
+constexpr uint32_t mode_gpr_index_enable = 1u << 27;
+constexpr uint32_t mode_vskip = 1u << 28;
+constexpr uint32_t mode_branch_stack_shift = 29; // CSP, 3 bits
+
 /// Why a wave cannot go on.
-enum class Fault : uint8_t { none, unknown_instruction, invalid_pc, trap };
+enum class Fault : uint8_t { none, unknown_instruction, invalid_pc, trap, branch_stack };
 
 /// Between addresses and instructions, for jumps through registers.
 struct CodeMap {
@@ -70,9 +90,12 @@ struct alignas(64) Wave {
   uint64_t time_reads; // by s_memtime
   const CodeMap *code;
   FloatMode mode;
-  bool mode_plain;
-  uint32_t mode_bits; // the MODE register as s_getreg shows it
-  Fault fault;        // why the last instruction answered Step::stop
+  NumberNoise noise;
+  bool mode_plain;     // vector instructions have nothing to do around their bodies
+  uint32_t mode_bits;  // the MODE register as s_getreg shows it
+  uint32_t vgpr_limit; // granted by the descriptor
+  uint32_t sgpr_limit;
+  Fault fault; // why the last instruction answered Step::stop
 
   /// Writes the MODE register.
   void set_mode(uint32_t bits) {
@@ -82,7 +105,10 @@ struct alignas(64) Wave {
     mode.denormal_32 = bits >> 4 & 3;
     mode.denormal_16_64 = bits >> 6 & 3;
     mode.dx10_clamp = (bits >> 8 & 1) != 0;
-    mode_plain = mode.plain();
+    mode.ieee = (bits >> 9 & 1) != 0;
+    mode.fp16_overflow = (bits >> 23 & 1) != 0;
+    mode.gpr_index = (bits & mode_gpr_index_enable) != 0;
+    mode_plain = mode.plain() && !noise.any();
   }
 
   uint64_t exec() const { return pair(sgpr_exec); }

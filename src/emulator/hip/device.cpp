@@ -76,9 +76,16 @@ bool configure_option(Options &options, std::string_view key, std::string_view v
     if (value == "random") return options.workgroup_schedule = WorkgroupSchedule::random, true;
     return false;
   }
-  if (key == "count_bank_conflicts") {
+  struct Switch {
+    std::string_view key;
+    bool &option;
+  };
+  for (const Switch &entry : {Switch{"count_bank_conflicts", options.count_bank_conflicts},
+                              Switch{"perturb_transcendentals", options.perturb_transcendentals},
+                              Switch{"scramble_nans", options.scramble_nans}}) {
+    if (entry.key != key) continue;
     const std::optional<bool> on = parse_switch(value);
-    if (on) options.count_bank_conflicts = *on;
+    if (on) entry.option = *on;
     return on.has_value();
   }
   if (key == "seed") return parse_number(value, options.seed);

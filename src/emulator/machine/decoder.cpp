@@ -88,6 +88,57 @@ bool is_transcendental(std::string_view mnemonic) {
   return false;
 }
 
+bool starts_with_any(std::string_view mnemonic, std::span<const std::string_view> prefixes) {
+  for (std::string_view prefix : prefixes)
+    if (mnemonic.starts_with(prefix)) return true;
+  return false;
+}
+
+/// Whether MODE's rounding matters; conversions to float go by the width of the result.
+bool rounds_by_mode(std::string_view mnemonic) {
+  constexpr std::string_view prefixes[] = {"v_add_",     "v_sub",      "v_mul_",     "v_fma",
+                                           "v_mad",      "v_mac_",     "v_ldexp_",   "v_cvt_f16_",
+                                           "v_cvt_f32_", "v_cvt_f64_", "v_pk_add_f", "v_pk_mul_f",
+                                           "v_pk_fma_",  "v_pk_fmac_", "v_div_fmas_"};
+  return starts_with_any(mnemonic, prefixes);
+}
+
+/// Whether an instruction with float operands does no arithmetic that MODE could touch: moves, classes, and
+/// the dot products, which have rules of their own.
+bool keeps_bits(std::string_view mnemonic) {
+  constexpr std::string_view prefixes[] = {"v_cndmask_", "v_cmp_class_", "v_cmpx_class_", "v_dot2",
+                                           "v_pk_mov_"};
+  return starts_with_any(mnemonic, prefixes);
+}
+
+bool is_minimum_or_maximum(std::string_view mnemonic) {
+  constexpr std::string_view prefixes[] = {"v_min", "v_max", "v_med3_", "v_pk_min_", "v_pk_max_"};
+  return starts_with_any(mnemonic, prefixes);
+}
+
+/// Whether CLAMP changes nothing: conversions to whole numbers stop at the bounds of their type as they are,
+/// and in comparisons the bit is about exceptions.
+bool saturates_anyway(std::string_view mnemonic) {
+  constexpr std::string_view prefixes[] = {"v_cvt_", "v_cmp_"};
+  return starts_with_any(mnemonic, prefixes);
+}
+
+/// Instructions of gfx942 that this machine leaves out on purpose, with the reason.
+std::string_view left_out(std::string_view mnemonic) {
+  if (mnemonic.starts_with("s_rfe_") || mnemonic == "s_endpgm_saved")
+    return "it belongs to a trap handler, and the machine has none";
+  if (mnemonic == "s_sendmsghalt") return "it halts the wave for a debugger, and the machine has none";
+  if (mnemonic == "s_setvskip") return "the machine does not skip vector instructions by MODE.VSKIP";
+  if (mnemonic == "s_endpgm_ordered_ps_done") return "it ends a pixel shader";
+  if (mnemonic == "v_screen_partition_4se_b32") return "its table is not documented";
+  return "the machine has no such instruction";
+}
+
+// Numbers of hardware registers, for s_getreg_b32: MODE, STATUS, TRAPSTS, HW_ID, GPR_ALLOC, LDS_ALLOC, XCC_ID
+// and SQ_PERF_SNAPSHOT_DATA.
+constexpr uint64_t readable_registers = 0x7e | 3u << 20;
+constexpr uint32_t register_mode = 1;
+
 uint16_t vector_register(uint32_t number, bool accumulation) {
   return uint16_t(number + (accumulation ? first_agpr : 0));
 }
@@ -153,6 +204,15 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   for (uint32_t k = 0; k < 2; ++k)
     if (row.source_types[k] != OperandType::none) op.src[k] = operand(f.src[k], row.source_types[k], f);
   const std::string_view name = row.mnemonic;
+  const uint32_t hardware_register = uint32_t(f.imm) & 63;
+  if (name == "s_getreg_b32" && (readable_registers >> hardware_register & 1) == 0)
+    throw Refusal{"the machine has nothing to show in this hardware register"};
+  if (name.starts_with("s_setreg_") && hardware_register != register_mode)
+    throw Refusal{"the machine lets programs write no hardware register but MODE"};
+  if (name == "s_sethalt" && (f.imm & 1) != 0)
+    throw Refusal{"it halts the wave for a debugger, and the machine has none"};
+  // The operands that are indexed are the bits of the field, not an operand.
+  if (name == "s_set_gpr_idx_on") op.value = f.src[1] & 15;
   if (name == "s_setreg_imm32_b32") op.src[0] = pool.operand(f.literal, 0);
   const bool branch = name == "s_branch" || name.starts_with("s_cbranch_") || name == "s_call_b64";
   if (branch) op.value = int32_t(position) + 1 + f.imm; // as a dword; the program makes an index of it
@@ -160,6 +220,10 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   result.info.branch = branch;
   result.info.falls_through = name != "s_branch" && name != "s_call_b64" && name != "s_setpc_b64" &&
                               name != "s_swappc_b64" && !name.starts_with("s_endpgm");
+  result.info.m0_read_early = name.starts_with("s_movrel") || name == "s_sendmsg" || name == "s_ttracedata";
+  result.info.writes_mode = name.starts_with("s_setreg_");
+  result.info.reads_mode =
+      result.info.writes_mode || (name == "s_getreg_b32" && hardware_register == register_mode);
   if (name == "s_nop") result.info.wait_states = uint8_t((f.imm & 15) + 1);
   result.fast = result.strict = op;
 }
@@ -174,6 +238,12 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   op.valu.sources = row.sources;
   op.valu.result_type = row.result_type;
   op.valu.keeps_half = row.form == ValuForm::keeps_half;
+  op.valu.accumulates = row.form == ValuForm::accumulate;
+
+  op.valu.rounds = rounds_by_mode(row.mnemonic);
+  op.valu.keeps_bits = keeps_bits(row.mnemonic);
+  op.valu.transcendental = result.info.transcendental;
+  op.valu.quiets = is_minimum_or_maximum(row.mnemonic);
 
   // Sources
   uint16_t codes[3] = {f.src[0], f.src[1], f.src[2]};
@@ -185,6 +255,8 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
     op.valu.source_types[k] = row.source_types[k];
     packed = packed || is_packed_type(row.source_types[k]);
     op.src[k] = operand(codes[k], row.source_types[k], f);
+    if (row.source_types[k] == OperandType::b128 && op.src[k] >= first_sgpr)
+      throw Refusal{"four dwords that are no vector registers are not supported"};
   }
 
   // Destination
@@ -221,10 +293,26 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
     const bool plain = !m.packed_select && f.negate == 0 && f.negate_high == 0;
     if (!packed && !fused_mix && !plain)
       throw Refusal{"op_sel and neg are not supported with this instruction"};
-  } else if (packed) {
-    m.select_high_for_high = 7;
+    for (uint32_t k = 0; k < row.sources; ++k)
+      if (packed && !is_packed_type(row.source_types[k]) && ((f.op_sel | f.negate_high) >> k & 1) != 0)
+        throw Refusal{"op_sel and neg_hi mean nothing for a source that is not packed"};
+  } else {
+    if (packed) {
+      m.select_high_for_high = 7;
+      if ((m.negate | m.absolute | m.select_high) != 0)
+        throw Refusal{"modifiers of packed operands have a meaning in VOP3P only"};
+    }
+    const bool parts = row.form == ValuForm::keeps_part;
+    for (uint32_t k = 0; k < 4 && !parts; ++k) {
+      const OperandType type = k < row.sources ? row.source_types[k]
+                               : k == 3        ? row.result_type
+                                               : OperandType::none;
+      if ((m.select_high >> k & 1) != 0 && !is_16_bit(type))
+        throw Refusal{"op_sel chooses the half of an operand that has none"};
+    }
   }
-  if (m.clamp && !is_float(row.result_type) && !name.ends_with(" clamp"))
+  if (m.clamp && !is_float(row.result_type) && !name.ends_with(" clamp") && !saturates_anyway(name) &&
+      !fused_mix)
     throw Refusal{"clamp is not supported with this instruction"};
   if (f.is_dpp) {
     m.lane_control = lane_control_dpp;
@@ -233,6 +321,10 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
     m.lane_control = lane_control_sdwa;
     op.valu.sdwa = {f.sdwa_dst, f.sdwa_unused, f.sdwa_src0, f.sdwa_src1, f.sdwa_sext0, f.sdwa_sext1};
   }
+  const bool converts = row.form == ValuForm::keeps_part;
+  if (row.run && ((m.clamp && !fused_mix && !name.ends_with(" clamp")) || m.output_scale != 0 ||
+                  ((m.negate | m.absolute) != 0 && !fused_mix && !converts)))
+    throw Refusal{"neg, abs, clamp and omod are not supported with this instruction"};
   if (row.run && m.lane_control != 0) throw Refusal{"DPP and SDWA are not supported with this instruction"};
 
   // The routine around the body
@@ -250,7 +342,8 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   result.info.kind = OpKind::valu;
   result.info.definedness = row.definedness;
   result.info.dpp = f.is_dpp;
-  result.info.half_write = (f.is_sdwa && f.sdwa_dst != 6) || (m.select_high & 8) != 0;
+  const uint32_t result_select = row.form == ValuForm::keeps_part ? 12 : 8;
+  result.info.half_write = (f.is_sdwa && f.sdwa_dst != 6) || (m.select_high & result_select) != 0;
   result.info.lane_access =
       name == "v_readlane_b32" || name == "v_readfirstlane_b32" || name == "v_writelane_b32";
   result.info.div_fmas = name.starts_with("v_div_fmas_");
@@ -348,6 +441,8 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   info.scratch = f.format == Format::flat && m.mode == AddressMode::scratch;
   if (stores && info.kind != OpKind::scalar_memory)
     info.stored = {op.src[1], uint16_t(m.parts == 2 ? m.dwords / 2 : m.dwords)};
+  const bool scalar_offset = f.format == Format::mubuf && f.soffset < 128;
+  info.data_read_late = info.kind == OpKind::vector_memory && info.stored.count > 2 && !scalar_offset;
   result.fast = result.strict = op;
   result.fast.run = row.fast;
   result.strict.run = row.strict;
@@ -361,6 +456,9 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
   result.info.transcendental = is_transcendental(name);
   result.info.writes_exec = name.starts_with("v_cmpx_");
   try {
+    for (const RegisterRange &range : instruction.writes)
+      if (range.first >= first_sgpr + sgpr_ttmp0 && range.first < first_sgpr + sgpr_m0)
+        throw Refusal{"only a trap handler writes the trap registers, and the machine has none"};
     switch (f.format) {
     case Format::sop1:
     case Format::sop2:
@@ -417,7 +515,7 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
   } catch (Refusal &refusal) {
     return refuse(std::move(refusal.reason));
   }
-  return refuse("the machine has no such instruction");
+  return refuse(std::string(left_out(name)));
 }
 
 } // namespace sluice::emulator

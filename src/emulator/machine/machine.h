@@ -72,7 +72,12 @@ struct Options {
   CompletionOrder completion = CompletionOrder::late;
   WaveSchedule wave_schedule = WaveSchedule::greedy;
   WorkgroupSchedule workgroup_schedule = WorkgroupSchedule::ascending;
-  uint64_t seed = 1;                // of all that is `random`
+  uint64_t seed = 1; // of all that is `random`
+  // Results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos that are neither 0 nor infinite move by
+  // one unit in the last place or stay, drawn by seed, instruction, lane and result: hardware promises no
+  // more.
+  bool perturb_transcendentals = false;
+  bool scramble_nans = false;       // NaNs that vector instructions make get payloads drawn the same way
   uint32_t threads = 0;             // 0: as many as the host has processors
   uint64_t instruction_budget = 0;  // per wave; 0: the default of 2^30, which no sensible kernel reaches
   uint32_t max_reports = 32;        // distinct reports kept per launch; more are only counted

@@ -17,6 +17,25 @@ constexpr std::align_val_t cache_line{64};
 constexpr int fresh_byte = 0xff;
 constexpr uint32_t first_wave = 1u << 31; // in the workgroup info
 
+struct StopReason {
+  ReportKind kind;
+  std::string_view message;
+};
+StopReason describe(Fault fault) {
+  switch (fault) {
+  case Fault::trap:
+    return {ReportKind::trap, "the kernel gave up with s_trap"};
+  case Fault::invalid_pc:
+    return {ReportKind::invalid_pc, "jumps to an address where no instruction starts"};
+  case Fault::branch_stack:
+    return {ReportKind::invalid_pc, "the branch stack has no room left, or nothing to go back to"};
+  case Fault::none:
+  case Fault::unknown_instruction:
+    break;
+  }
+  return {ReportKind::unknown_instruction, ""};
+}
+
 } // namespace
 
 struct Workgroup::Slot {
@@ -84,6 +103,9 @@ void Workgroup::start_wave(uint32_t id) {
   w.executed = w.mfma_executed = w.time_reads = 0;
   w.code = &launch.code;
   w.fault = Fault::none;
+  w.vgpr_limit = launch.checks.vgpr_limit;
+  w.sgpr_limit = launch.checks.sgpr_limit;
+  w.noise = {launch.options->perturb_transcendentals, launch.options->scramble_nans, launch.options->seed};
 
   std::copy(launch.user_sgprs.begin(), launch.user_sgprs.end(), w.s);
   uint32_t next = uint32_t(launch.user_sgprs.size());
@@ -205,13 +227,8 @@ bool Workgroup::take_turn(Slot &slot, uint64_t limit) {
     end_wave(slot);
     break;
   case Step::stop: {
-    const ReportKind kind = w.fault == Fault::trap         ? ReportKind::trap
-                            : w.fault == Fault::invalid_pc ? ReportKind::invalid_pc
-                                                           : ReportKind::unknown_instruction;
-    report_stop(w, kind,
-                kind == ReportKind::trap         ? "the kernel gave up with s_trap"
-                : kind == ReportKind::invalid_pc ? "jumps to an address where no instruction starts"
-                                                 : "");
+    const auto [kind, message] = describe(w.fault);
+    report_stop(w, kind, std::string(message));
     break;
   }
   case Step::yield:

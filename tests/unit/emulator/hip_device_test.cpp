@@ -123,6 +123,8 @@ TEST_CASE("settings are taken by name, and refused by name", "[hip]") {
                                                           {"instruction_budget", "1000000"},
                                                           {"max_reports", "5"},
                                                           {"count_bank_conflicts", "off"},
+                                                          {"perturb_transcendentals", "on"},
+                                                          {"scramble_nans", "on"},
                                                           {"reset_counters", "1"},
                                                           {"defaults", "1"}}) {
     INFO(key << " = " << value);

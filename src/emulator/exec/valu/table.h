@@ -29,6 +29,7 @@ enum class ValuForm : uint8_t {
   fused_constant_2, // v_fmaak: the literal is the last source
   vcc_in,           // the mask source is VCC even in VOP3
   keeps_half,       // writes half a register and keeps the other
+  keeps_part,       // writes the part of a register that op_sel says, and keeps the rest
 };
 
 struct ValuRow {

@@ -1,10 +1,12 @@
 //===- valu_avx512.cpp - the vector ALU with AVX-512 ---------------------------------------------------===//
+#include <cfenv>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "emulator/exec/gpr_index.h"
 #include "emulator/exec/valu/paths.h"
 #include "emulator/exec/wave.h"
 

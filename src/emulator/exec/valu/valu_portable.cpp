@@ -1,10 +1,12 @@
 //===- valu_portable.cpp - the vector ALU on any host --------------------------------------------------===//
+#include <cfenv>
 #include <cstdint>
 #include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 
+#include "emulator/exec/gpr_index.h"
 #include "emulator/exec/valu/paths.h"
 #include "emulator/exec/wave.h"
 
