@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -24,7 +25,7 @@ struct AsyncOperation {
   bool delivered;    // registers or LDS already hold the result
   bool vector_done;  // the vector counter counts it no more; only flat ones stay in the queue like this
   bool lgkm_done;    // likewise; for those that it never counts, too
-  HalfSelect half;   // which half of a register a 16-bit load writes
+  bool lds_writes;   // its LDS accesses write
   uint8_t rows;      // registers written, from `first` on; scalar registers for scalar loads
   uint8_t lds_parts; // accesses per lane of an LDS instruction
   uint8_t lds_bytes; // of one of them
@@ -39,9 +40,20 @@ struct AsyncOperation {
   std::array<std::array<uint32_t, 64>, 2> lds_address; // by part and lane; a copy has [0]
   alignas(64) std::array<uint32_t, 16 * 64> data;      // rows of a vector load; dwords of a scalar one
 
-  void cover(uint32_t address, uint32_t bytes) {
-    lds_low = std::min(lds_low, address);
-    lds_high = std::max(lds_high, address + bytes);
+  /// Enters one access per lane, for `bytes` each. Two parts share one set of lanes: a lane counts only if
+  /// both its accesses are made.
+  void add_lds_part(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, bool writes) {
+    const uint32_t part = lds_parts++;
+    lds_bytes = uint8_t(bytes);
+    lds_writes = writes;
+    in_bounds = part == 0 ? lanes : in_bounds & lanes;
+    for (; lanes != 0; lanes &= lanes - 1) {
+      const uint32_t lane = uint32_t(std::countr_zero(lanes));
+      const uint32_t address = addresses[lane];
+      lds_address[part][lane] = address;
+      lds_low = std::min(lds_low, address);
+      lds_high = std::max(lds_high, address + bytes);
+    }
   }
 };
 

@@ -37,7 +37,7 @@ constexpr uint32_t vcc_to_div_fmas_wait = 4;
 constexpr uint32_t scalar_to_lane_select_wait = 4;
 constexpr uint32_t exec_to_lane_access_wait = 4;
 constexpr uint32_t scalar_to_memory_wait = 5;
-constexpr uint32_t m0_wait = 1;
+constexpr uint32_t m0_wait = 1; // copies into LDS, DS addresses by lane, and scalar readers of M0
 constexpr uint32_t mode_wait = 2;
 constexpr uint32_t store_wait = 2;
 
@@ -147,7 +147,7 @@ void HazardTracker::check_memory(const OpInfo &info, const OpInfos &infos) {
       need(scalar.vector_write, scalar_to_memory_wait, operand, scalar.op, "written by a vector instruction");
     }
   });
-  if (info.kind == OpKind::lds_copy)
+  if (info.m0_wait)
     need(scalar_m0_write, m0_wait, first_sgpr + sgpr_m0, scalar_m0_op, "M0 written by a scalar instruction");
 }
 

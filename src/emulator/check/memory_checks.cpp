@@ -102,6 +102,14 @@ void WaveChecks::enter_contents(Wave &w, const Op &op, const MemoryBlock &block,
   if (access.store) mark_written(block, address, bytes);
 }
 
+void WaveChecks::spread_undefined(uint32_t rows) {
+  if (!loaded.any) return;
+  uint64_t any = 0;
+  for (uint64_t lanes : loaded.rows)
+    any |= lanes;
+  std::fill_n(loaded.rows.begin(), rows, any);
+}
+
 //===--- Other workgroups -------------------------------------------------------------------------------===//
 
 void WaveChecks::settle_order() {
@@ -175,28 +183,35 @@ void WaveChecks::meet(std::span<WaveChecks *const> waves) {
 
 //===--- Scalar memory ----------------------------------------------------------------------------------===//
 
-bool WaveChecks::check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes) {
+bool WaveChecks::check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write) {
   if (!checks.global_bounds && !checks.uninitialised && !launch.shadow) return true;
   const MemoryBlock *&hint = last_block[op.index];
   if (!hint || !hint->contains(address, bytes)) hint = launch.memory->find(address, bytes);
-  if (hint && !hint->freed) {
-    const GlobalAccess access{true, false, false, op.index};
+  if (hint && !hint->freed && (hint->writable || !write)) {
+    const AtomicKind atomic = launch.ops->infos[op.index].atomic;
+    const GlobalAccess access{!write || atomic == AtomicKind::combine, write, atomic != AtomicKind::none,
+                              op.index};
+    if (launch.shadow && access.atomic) settle_order();
     if (checks.uninitialised && hint->written) enter_contents(w, op, *hint, 0, address, bytes, access);
     if (launch.shadow && hint->writable) enter_shadow(w, op, &address, 1, bytes, access);
     return true;
   }
   if (!checks.global_bounds) return true;
-  report(w, op, hint ? ReportKind::global_freed : ReportKind::global_out_of_bounds, -1, address, std::nullopt,
-         [&] {
-           return "loads " + std::to_string(bytes) + " bytes at " + hex(address) +
-                  (hint ? ", in a block that was freed" : ", in no allocation");
-         });
+  const ReportKind kind = !hint         ? ReportKind::global_out_of_bounds
+                          : hint->freed ? ReportKind::global_freed
+                                        : ReportKind::global_read_only;
+  report(w, op, kind, -1, address, std::nullopt, [&] {
+    return std::string(write ? "stores " : "loads ") + std::to_string(bytes) + " bytes at " + hex(address) +
+           (!hint         ? ", in no allocation"
+            : hint->freed ? ", in a block that was freed"
+                          : ", which kernels may only read");
+  });
   return false;
 }
 
-void WaveChecks::report_misaligned(Wave &w, const Op &op, uint32_t lane, uint64_t address,
+void WaveChecks::report_misaligned(Wave &w, const Op &op, int32_t lane, uint64_t address,
                                    uint32_t alignment) {
-  report(w, op, ReportKind::misaligned, int32_t(lane), address, std::nullopt,
+  report(w, op, ReportKind::misaligned, lane, address, std::nullopt,
          [&] { return "address " + hex(address) + " is not a multiple of " + std::to_string(alignment); });
 }
 
@@ -265,40 +280,39 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
 }
 
 /// A copy and the wave's own earlier LDS instructions take different paths: only a wait orders them.
-bool WaveChecks::own_access_in_flight(const uint32_t *addresses, uint64_t lanes, uint32_t bytes,
-                                      uint32_t &lane, LdsOther &other) const {
+const AsyncOperation *WaveChecks::own_access_in_flight(const uint32_t *addresses, uint64_t lanes,
+                                                       uint32_t bytes, uint32_t &lane) const {
   uint32_t low = ~0u;
   uint32_t high = 0;
-  for (uint64_t ours = lanes; ours != 0 && lgkm_queue.size() != 0; ours &= ours - 1) {
+  for (uint64_t ours = lanes; ours != 0; ours &= ours - 1) {
     low = std::min(low, addresses[low_lane(ours)]);
     high = std::max(high, addresses[low_lane(ours)] + bytes);
   }
-  for (size_t i = 0; i < lgkm_queue.size(); ++i) {
-    const AsyncOperation &operation = lgkm_queue[i];
-    if (operation.lds_parts == 0 || operation.lds_high <= low || operation.lds_low >= high) continue;
-    for (uint32_t part = 0; part < operation.lds_parts; ++part)
-      for (uint64_t others = operation.in_bounds; others != 0; others &= others - 1) {
-        const uint32_t theirs = operation.lds_address[part][low_lane(others)];
-        for (uint64_t ours = lanes; ours != 0; ours &= ours - 1) {
-          lane = low_lane(ours);
-          if (!overlaps(addresses[lane], bytes, theirs, operation.lds_bytes)) continue;
-          other = {operation.op, wave};
-          return true;
+  for (const AsyncQueue *queue : {&lgkm_queue, &vector_queue})
+    for (size_t i = 0; i < queue->size(); ++i) {
+      const AsyncOperation &operation = (*queue)[i];
+      if (operation.lds_parts == 0 || operation.lds_high <= low || operation.lds_low >= high) continue;
+      for (uint32_t part = 0; part < operation.lds_parts; ++part)
+        for (uint64_t others = operation.in_bounds; others != 0; others &= others - 1) {
+          const uint32_t theirs = operation.lds_address[part][low_lane(others)];
+          for (uint64_t ours = lanes; ours != 0; ours &= ours - 1) {
+            lane = low_lane(ours);
+            if (overlaps(addresses[lane], bytes, theirs, operation.lds_bytes)) return &operation;
+          }
         }
-      }
-  }
-  return false;
+    }
+  return nullptr;
 }
 
 void WaveChecks::begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes) {
   if (!checks.lds_races && !checks.uninitialised) return;
   LdsOther other{};
   uint32_t at = 0;
-  if (checks.lds_races && own_access_in_flight(addresses, lanes, 4, at, other)) {
-    const bool is_write = launch.ops->infos[other.op].writes_begin == launch.ops->infos[other.op].writes_end;
-    report_lds(w, op, is_write ? LdsConflict::after_write : LdsConflict::after_read, "copies into", at,
-               addresses[at], other);
-  }
+  const bool any_in_flight = lgkm_queue.size() + vector_queue.size() != 0;
+  if (const AsyncOperation *own =
+          checks.lds_races && any_in_flight ? own_access_in_flight(addresses, lanes, 4, at) : nullptr)
+    report_lds(w, op, own->lds_writes ? LdsConflict::after_write : LdsConflict::after_read, "copies into", at,
+               addresses[at], {own->op, wave});
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = low_lane(lanes);
     const LdsConflict conflict = lds.begin_copy(addresses[lane], 4, wave, op.index, other);

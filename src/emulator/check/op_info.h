@@ -52,7 +52,10 @@ struct OpInfo {
   uint16_t vgprs_end = 0, agprs_end = 0, sgprs_end = 0;
   // Address registers of a memory instruction, for which an undefined value is a mistake.
   RegisterRange address{0, 0};
-  RegisterRange stored{0, 0};
+  RegisterRange stored{0, 0};        // vector or scalar registers
+  RegisterRange second_stored{0, 0}; // second data of DS
+  bool address_in_m0 = false;
+  bool m0_wait = false; // needs a wait state between a scalar write of M0 and itself
   bool scratch = false; // a scratch instruction
 };
 

@@ -156,12 +156,16 @@ void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
   case OpKind::scalar_memory:
     rows(info.address, w.exec(), "address");
     // Functions save registers of their callers in scratch, whatever those hold.
-    if (!info.scratch) rows(info.stored, w.exec(), "stored register");
-    if (info.kind == OpKind::lds) break;
+    if (info.stored.first >= first_sgpr)
+      scalars(info.stored, "stored register");
+    else if (!info.scratch)
+      rows(info.stored, w.exec(), "stored register");
+    rows(info.second_stored, w.exec(), "stored register");
     for (uint32_t i = info.reads_begin; i < info.reads_end; ++i) {
       const RegisterRange range = launch.ops->ranges[i];
       if (range.first < first_sgpr) continue;
-      if (range.first == first_sgpr + sgpr_m0 && info.kind != OpKind::lds_copy) continue;
+      // LLVM names M0 with every DS instruction, and with flat ones; few need it.
+      if (range.first == first_sgpr + sgpr_m0 && !info.address_in_m0) continue;
       scalars(range, "address");
     }
     break;

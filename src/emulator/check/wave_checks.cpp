@@ -6,8 +6,7 @@
 #include "emulator/check/wave_checks.h"
 
 #include <algorithm>
-
-#include "emulator/exec/memory/access.h"
+#include <cstring>
 
 namespace sluice::emulator {
 
@@ -91,7 +90,7 @@ AsyncOperation &WaveChecks::new_operation(Wave &w, const Op &op, AsyncKind kind)
   operation.delivered = false;
   operation.vector_done = false;
   operation.lgkm_done = kind != AsyncKind::flat;
-  operation.half = HalfSelect::none;
+  operation.lds_writes = false;
   operation.rows = 0;
   operation.lds_parts = 0;
   operation.lds_bytes = 0;
@@ -147,9 +146,7 @@ void WaveChecks::deliver(Wave &w, AsyncOperation &operation) {
   for (uint32_t r = 0; r < operation.rows; ++r) {
     uint32_t *row = w.row(operation.first + r);
     const uint32_t *data = &operation.data[r * wave_lanes];
-    if (operation.half != HalfSelect::none) {
-      merge_half(row, data, operation.exec, operation.half);
-    } else if (operation.exec == all_lanes) {
+    if (operation.exec == all_lanes) {
       std::memcpy(row, data, wave_lanes * 4);
     } else {
       for (uint32_t i = 0; i < wave_lanes; ++i)
@@ -214,18 +211,18 @@ OperandSet WaveChecks::awaited() const {
 }
 
 void WaveChecks::carry_into_epoch(Wave &) {
-  for (size_t i = 0; i < lgkm_queue.size(); ++i) {
-    const AsyncOperation &operation = lgkm_queue[i];
-    if (operation.kind != AsyncKind::lds_read && operation.kind != AsyncKind::lds_write) continue;
-    for (uint32_t part = 0; part < operation.lds_parts; ++part)
-      for (uint64_t lanes = operation.in_bounds; lanes != 0; lanes &= lanes - 1) {
-        const uint32_t address = operation.lds_address[part][low_lane(lanes)];
-        if (operation.kind == AsyncKind::lds_read)
-          lds.carry_read(address, operation.lds_bytes, wave, operation.op);
-        else
-          lds.carry_write(address, operation.lds_bytes, wave, operation.op);
-      }
-  }
+  for (AsyncQueue *queue : {&lgkm_queue, &vector_queue})
+    for (size_t i = 0; i < queue->size(); ++i) {
+      const AsyncOperation &operation = (*queue)[i];
+      for (uint32_t part = 0; part < operation.lds_parts; ++part)
+        for (uint64_t lanes = operation.in_bounds; lanes != 0; lanes &= lanes - 1) {
+          const uint32_t address = operation.lds_address[part][low_lane(lanes)];
+          if (operation.lds_writes)
+            lds.carry_write(address, operation.lds_bytes, wave, operation.op);
+          else
+            lds.carry_read(address, operation.lds_bytes, wave, operation.op);
+        }
+    }
 }
 
 } // namespace sluice::emulator

@@ -97,7 +97,9 @@ public:
   /// Lanes of `exec` whose access is allowed; the others are reported.
   uint64_t check_global(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
                         bool write);
-  bool check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes);
+  bool check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write);
+  /// Of a load whose registers are not the dwords of memory: what one of those lacks, all registers lack.
+  void spread_undefined(uint32_t rows);
   /// buffer_wbl2 and buffer_inv of a scope that reaches other compute units.
   void write_back(Wave &w, const Op &op);
   void invalidate(const Op &op);
@@ -109,7 +111,7 @@ public:
   void enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
                  uint32_t bytes);
   void begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes);
-  void report_misaligned(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t alignment);
+  void report_misaligned(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t alignment);
 
   /// The waves of a workgroup have met at a barrier.
   static void meet(std::span<WaveChecks *const> waves);
@@ -155,8 +157,8 @@ private:
               std::optional<LdsOther> other, const std::function<std::string()> &message);
   void report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
                   uint32_t address, const LdsOther &other);
-  bool own_access_in_flight(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, uint32_t &lane,
-                            LdsOther &other) const;
+  const AsyncOperation *own_access_in_flight(const uint32_t *addresses, uint64_t lanes, uint32_t bytes,
+                                             uint32_t &lane) const;
   void deliver(Wave &w, AsyncOperation &operation);
   void complete(Wave &w, AsyncQueue &queue, size_t position);
   void mark_pending(const AsyncOperation &operation, int32_t change);

@@ -132,11 +132,15 @@ enum class AddressMode : uint8_t { flat, global, scratch };
 /// Where a 16-bit value of a memory instruction lies in its register.
 enum class HalfSelect : uint8_t { none, low, high };
 
-/// What an atomic stores, from the value before, the operand and (for cmpswap) the value compared with.
-using AtomicBody = uint64_t (*)(uint64_t old, uint64_t operand, uint64_t compare);
+/// Which denormals a floating-point atomic keeps: all, none, or those that MODE allows.
+enum class DenormalRule : uint8_t { keep, flush, mode_32, mode_16_64 };
 
-/// Sources: DS address, data0, data1; FLAT address, data, scalar base; MUBUF address, data, resource, with
-/// the scalar offset in mask_in; SMEM base, offset register.
+/// What an atomic stores, from the value before and its operands. `denormals` is as in MODE: bit 0 keeps
+/// those among the operands, bit 1 those that result.
+using AtomicBody = uint64_t (*)(uint64_t old, uint64_t operand, uint64_t second, uint32_t denormals);
+
+/// Sources: DS address, data0, data1; FLAT address, data, scalar base; MUBUF and MTBUF address, data,
+/// resource, with the scalar offset in mask_in; SMEM base, offset register.
 struct MemoryControl {
   int32_t offset;   // bytes; DS: of the first access
   uint32_t offset1; // DS: bytes, of the second access
@@ -144,12 +148,18 @@ struct MemoryControl {
   uint8_t bytes;    // of one access of one lane
   uint8_t parts;    // DS: accesses per lane, 1 or 2
   HalfSelect half;
-  AddressMode mode; // FLAT encodings
+  AddressMode mode;              // FLAT encodings
+  uint8_t components;            // formatted MUBUF and MTBUF: of the data operand
+  uint8_t format;                // MTBUF: DFMT | NFMT << 4
+  DenormalRule memory_denormals; // atomics in memory
+  DenormalRule lds_denormals;    // atomics in LDS
   bool sign_extend : 1;
   bool offset_enable : 1; // MUBUF: VADDR holds an offset
   bool index_enable : 1;  // MUBUF: VADDR holds an index
   bool return_old : 1;    // atomics: the value before goes to the destination
-  bool compare : 1;       // atomics: the data operand is followed by a value to compare with
+  bool second : 1;        // atomics: there is a second operand, the value to compare with and the like
+  bool align_down : 1;    // DS: the low bits of the address do not count
+  bool packed_16 : 1;     // formatted, D16: two components to a register
   bool sc0 : 1;           // MUBUF and FLAT, with sc1 and nt: the cache policy. Of buffer_inv and
   bool sc1 : 1;           // buffer_wbl2, SC1 SC0 is the scope: 0 wave, 1 workgroup, 2 agent, 3 system
   bool nt : 1;            // non-temporal

@@ -115,9 +115,8 @@ bool breaks_llvm(std::span<const uint32_t> dwords) {
   case Format::mai:
     return std::find(std::begin(f.src), std::end(f.src), code_literal) != std::end(f.src);
   case Format::mubuf:
-    return f.soffset == code_literal;
   case Format::mtbuf:
-    return dwords[1] >> 24 == code_literal;
+    return f.soffset == code_literal;
   case Format::vop2:
     if ((f.op == 0x24 || f.op == 0x25) && dwords[1] == code_literal) return true;
     [[fallthrough]];

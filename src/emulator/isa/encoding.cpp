@@ -106,6 +106,7 @@ void split_smem(Fields &f, const Words &w) {
   f.srsrc = uint16_t(bits(w.first, 5, 0) * 2);
   f.dst = uint16_t(bits(w.first, 12, 6));
   f.soffset_enable = bit(w.first, 14);
+  f.sc0 = bit(w.first, 16); // GLC: atomics give the value before
   f.imm_enable = bit(w.first, 17);
   f.imm = sign_extend(bits(w.second, 20, 0), 21);
   // Without IMM the low bits of the offset are the number of a scalar register.
@@ -136,6 +137,24 @@ void split_mubuf(Fields &f, const Words &w) {
   f.src[1] = uint16_t(bits(w.second, 15, 8));
   f.dst = f.src[1];
   f.srsrc = uint16_t(bits(w.second, 20, 16) * 4);
+  f.acc = bit(w.second, 23);
+  f.soffset = uint16_t(bits(w.second, 31, 24));
+}
+
+void split_mtbuf(Fields &f, const Words &w) {
+  f.op = uint16_t(bits(w.first, 18, 15));
+  f.imm = int32_t(bits(w.first, 11, 0));
+  f.offen = bit(w.first, 12);
+  f.idxen = bit(w.first, 13);
+  f.sc0 = bit(w.first, 14);
+  f.data_format = uint8_t(bits(w.first, 22, 19));
+  f.number_format = uint8_t(bits(w.first, 25, 23));
+  f.src[0] = uint16_t(bits(w.second, 7, 0));
+  f.src[1] = uint16_t(bits(w.second, 15, 8));
+  f.dst = f.src[1];
+  f.srsrc = uint16_t(bits(w.second, 20, 16) * 4);
+  f.sc1 = bit(w.second, 21);
+  f.nt = bit(w.second, 22);
   f.acc = bit(w.second, 23);
   f.soffset = uint16_t(bits(w.second, 31, 24));
 }
@@ -282,11 +301,13 @@ Fields split_fields(std::span<const uint32_t> dwords) {
   case Format::mubuf:
     split_mubuf(f, w);
     break;
+  case Format::mtbuf:
+    split_mtbuf(f, w);
+    break;
   case Format::flat:
     split_flat(f, w);
     break;
   case Format::mai:
-  case Format::mtbuf:
   case Format::vintrp:
   case Format::unknown:
     break;

@@ -75,14 +75,15 @@ struct Fields {
   uint8_t cbsz = 0, abid = 0, blgp = 0;
 
   uint8_t offset0 = 0, offset1 = 0; // DS
-  uint16_t srsrc = 0;               // MUBUF: first scalar register
+  uint16_t srsrc = 0;               // MUBUF, MTBUF: first scalar register
   uint16_t soffset = 0;             // MUBUF, SMEM: operand code
   bool soffset_enable = false;      // SMEM
   bool imm_enable = false;          // SMEM
   bool offen = false, idxen = false, lds = false;
-  bool sc0 = false, sc1 = false, nt = false; // MUBUF, FLAT: scope and non-temporal, the cache policy
-  uint8_t segment = 0;                       // FLAT: 0 flat, 1 scratch, 2 global
-  bool scratch_vaddr = false;                // FLAT: the address register counts (SVE)
+  bool sc0 = false, sc1 = false, nt = false;  // MUBUF, MTBUF, FLAT: the cache policy; SC0 also: SMEM's GLC
+  uint8_t data_format = 0, number_format = 0; // MTBUF
+  uint8_t segment = 0;                        // FLAT: 0 flat, 1 scratch, 2 global
+  bool scratch_vaddr = false;                 // FLAT: the address register counts (SVE)
 };
 
 /// `dwords` holds the whole instruction.

@@ -10,6 +10,7 @@
 #include <span>
 
 #include "emulator/exec/matrix.h"
+#include "emulator/exec/memory/buffer_format.h"
 #include "emulator/exec/mfma.h"
 #include "emulator/exec/wave.h"
 #include "support/half.h"
@@ -138,6 +139,24 @@ std::string_view left_out(std::string_view mnemonic) {
 // and SQ_PERF_SNAPSHOT_DATA.
 constexpr uint64_t readable_registers = 0x7e | 3u << 20;
 constexpr uint32_t register_mode = 1;
+
+std::optional<MemoryRow> memory_row(std::string_view mnemonic, const Fields &f) {
+  switch (f.format) {
+  case Format::ds: {
+    if (mnemonic.starts_with("ds_gws_")) throw Refusal{"there is no global wave sync here"};
+    std::optional<MemoryRow> row = lds_row(mnemonic);
+    return row ? row : lane_exchange_row(mnemonic);
+  }
+  case Format::flat:
+    return flat_row(mnemonic);
+  case Format::mubuf:
+    return buffer_row(mnemonic, f.lds);
+  case Format::mtbuf:
+    return formatted_row(mnemonic.substr(std::string_view("tbuffer_").size()), false);
+  default:
+    return scalar_memory_row(mnemonic);
+  }
+}
 
 uint16_t vector_register(uint32_t number, bool accumulation) {
   return uint16_t(number + (accumulation ? first_agpr : 0));
@@ -384,6 +403,8 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   const bool acc = (f.acc & 1) != 0;
   auto data = [&](uint16_t number) { return vector_register(number, acc); };
   const bool stores = row.kind == MemoryKind::store || row.kind == MemoryKind::atomic;
+  // Of the first data operand; where there is a second one it follows, but for DS.
+  uint16_t stored = row.kind == MemoryKind::atomic ? m.bytes / 4 : m.parts == 2 ? m.dwords / 2 : m.dwords;
   info.kind = OpKind::vector_memory;
   m.sc0 = f.sc0;
   m.sc1 = f.sc1;
@@ -401,7 +422,8 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
     } else {
       m.offset = f.offset0 | f.offset1 << 8;
     }
-    if (row.kind != MemoryKind::other) info.address = {op.src[0], 1};
+    if (row.kind != MemoryKind::other && row.m0 == UseOfM0::none) info.address = {op.src[0], 1};
+    if (stores && (m.second || m.parts == 2)) info.second_stored = {op.src[2], stored};
     break;
   case Format::flat:
     m.offset = f.imm;
@@ -415,8 +437,10 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
           m.mode == AddressMode::flat || (m.mode == AddressMode::global && op.src[2] == no_operand);
       info.address = {op.src[0], uint16_t(pair ? 2 : 1)};
     }
+    if (m.second) stored *= 2;
     break;
   case Format::mubuf:
+  case Format::mtbuf:
     m.offset = f.imm;
     m.offset_enable = f.offen;
     m.index_enable = f.idxen;
@@ -428,21 +452,34 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
       op.src[0] = f.src[0];
       info.address = {op.src[0], uint16_t(f.offen + f.idxen)};
     }
+    if (m.second) stored *= 2;
+    if (f.format == Format::mtbuf) {
+      m.format = uint8_t(f.data_format | f.number_format << 4);
+      std::string refusal = buffer_format_refusal(f.data_format, NumberFormat(f.number_format), m.components,
+                                                  row.kind == MemoryKind::store);
+      if (!refusal.empty()) throw Refusal{std::move(refusal)};
+    }
     break;
   default: // SMEM
     info.kind = OpKind::scalar_memory;
     m.offset = f.imm_enable ? f.imm : 0;
+    m.return_old = f.sc0;
     op.src[0] = uint16_t(first_sgpr + f.srsrc);
     if (f.soffset_enable || !f.imm_enable) op.src[1] = uint16_t(first_sgpr + f.soffset);
     op.dst = uint16_t(first_sgpr + f.dst);
+    if (m.second) stored *= 2;
     break;
   }
+  constexpr uint16_t m0 = first_sgpr + sgpr_m0;
   if (row.kind == MemoryKind::lds_copy) info.kind = OpKind::lds_copy;
+  info.m0_wait = info.kind == OpKind::lds_copy || row.m0 == UseOfM0::address_after_wait;
+  info.address_in_m0 = info.m0_wait || row.m0 == UseOfM0::address || op.src[2] == m0 || op.mask_in == m0 ||
+                       (f.format == Format::smem && op.src[1] == m0);
+  if (stores) info.stored = {f.format == Format::smem ? op.dst : op.src[1], stored};
   info.scratch = f.format == Format::flat && m.mode == AddressMode::scratch;
-  if (stores && info.kind != OpKind::scalar_memory)
-    info.stored = {op.src[1], uint16_t(m.parts == 2 ? m.dwords / 2 : m.dwords)};
-  const bool scalar_offset = f.format == Format::mubuf && f.soffset < 128;
-  info.data_read_late = info.kind == OpKind::vector_memory && info.stored.count > 2 && !scalar_offset;
+  const bool buffer = f.format == Format::mubuf || f.format == Format::mtbuf;
+  info.data_read_late =
+      info.kind == OpKind::vector_memory && info.stored.count > 2 && !(buffer && f.soffset < 128);
   result.fast = result.strict = op;
   result.fast.run = row.fast;
   result.strict.run = row.strict;
@@ -493,12 +530,9 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
     case Format::ds:
     case Format::flat:
     case Format::mubuf:
-    case Format::smem: {
-      const std::optional<MemoryRow> row = f.format == Format::ds      ? lds_row(name)
-                                           : f.format == Format::flat  ? flat_row(name)
-                                           : f.format == Format::mubuf ? buffer_row(name, f.lds)
-                                                                       : scalar_memory_row(name);
-      if (row) {
+    case Format::mtbuf:
+    case Format::smem:
+      if (const std::optional<MemoryRow> row = memory_row(name, f)) {
         decode_memory(*row, f, result);
         if (row->kind == MemoryKind::atomic)
           result.info.atomic =
@@ -506,8 +540,6 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
         return result;
       }
       break;
-    }
-    case Format::mtbuf:
     case Format::vintrp:
     case Format::unknown:
       break;

@@ -85,13 +85,18 @@ inline void scatter(const uint32_t *rows, uint64_t lanes, uint32_t bytes, uint32
   });
 }
 
-/// Puts 16-bit values into one half of a register and leaves the other.
-inline void merge_half(uint32_t *row, const uint32_t *values, uint64_t lanes, HalfSelect half) {
-  for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
-    if ((lanes >> lane & 1) == 0) continue;
-    row[lane] = half == HalfSelect::low ? (row[lane] & 0xffff0000) | (values[lane] & 0xffff)
-                                        : (row[lane] & 0xffff) | values[lane] << 16;
-  }
+/// Copies some lanes of rows.
+inline void copy_lanes(uint32_t *to, const uint32_t *from, uint32_t rows, uint64_t lanes) {
+  for (uint32_t r = 0; r < rows; ++r)
+    for (uint32_t lane = 0; lane < wave_lanes; ++lane)
+      if ((lanes >> lane & 1) != 0) to[r * wave_lanes + lane] = from[r * wave_lanes + lane];
+}
+
+/// 16-bit values as registers hold them. The chip's registers have ECC, so that a 16-bit load writes all of
+/// its register and the other half becomes 0.
+inline void place_half(uint32_t *row, uint64_t lanes, HalfSelect half) {
+  for (uint32_t lane = 0; lane < wave_lanes; ++lane)
+    if ((lanes >> lane & 1) != 0) row[lane] = half == HalfSelect::low ? row[lane] & 0xffff : row[lane] << 16;
 }
 
 } // namespace sluice::emulator

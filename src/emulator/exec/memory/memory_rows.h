@@ -10,10 +10,14 @@
 #include <string_view>
 
 #include "emulator/exec/op.h"
+#include "emulator/exec/wave.h"
 
 namespace sluice::emulator {
 
 enum class MemoryKind : uint8_t { load, store, atomic, lds_copy, lane_exchange, other };
+
+/// What an instruction needs of M0 beside its operands.
+enum class UseOfM0 : uint8_t { none, address, address_after_wait };
 
 struct MemoryRow {
   MemoryKind kind = MemoryKind::other;
@@ -22,22 +26,33 @@ struct MemoryRow {
   MemoryControl control{};
   AtomicBody atomic = nullptr;
   uint32_t second_offset_scale = 0; // DS with two accesses: what OFFSET0 and OFFSET1 count, in bytes
+  UseOfM0 m0 = UseOfM0::none;
 };
 
 // Each answers for the mnemonics of its format; nothing for one it does not know.
 std::optional<MemoryRow> lds_row(std::string_view mnemonic);
+/// ds_permute and its kind.
+std::optional<MemoryRow> lane_exchange_row(std::string_view mnemonic);
 /// flat_, global_ and scratch_ instructions.
 std::optional<MemoryRow> flat_row(std::string_view mnemonic);
 /// `to_lds`: the LDS bit of the encoding.
 std::optional<MemoryRow> buffer_row(std::string_view mnemonic, bool to_lds);
+/// tbuffer_ instructions, and those of buffer_ that convert (without "t").
+std::optional<MemoryRow> formatted_row(std::string_view mnemonic, bool to_lds);
 std::optional<MemoryRow> scalar_memory_row(std::string_view mnemonic);
 
 /// "add", "umax_x2": the operation of an atomic's name, and how wide it is.
 struct AtomicOperation {
   AtomicBody body;
   uint8_t bytes;
-  bool compare;
+  bool second; // has a second operand
+  DenormalRule memory_denormals;
+  DenormalRule lds_denormals;
 };
 std::optional<AtomicOperation> memory_atomic(std::string_view operation);
+void set_atomic(MemoryRow &row, const AtomicOperation &operation);
+
+/// The last argument of an AtomicBody.
+uint32_t kept_denormals(const FloatMode &mode, DenormalRule rule);
 
 } // namespace sluice::emulator

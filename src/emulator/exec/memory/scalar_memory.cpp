@@ -1,6 +1,7 @@
-//===- scalar_memory.cpp - scalar loads -----------------------------------------------------------------===//
+//===- scalar_memory.cpp - scalar loads, stores and atomics ---------------------------------------------===//
 //
-// They come back in any order, and are counted by lgkmcnt.
+// They are done in any order, and are counted by lgkmcnt. The two low bits of each part of an address do not
+// count. Memory is coherent here: there is no scalar cache that could be written back, discarded or probed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -9,52 +10,99 @@
 
 #include "emulator/check/wave_checks.h"
 #include "emulator/exec/memory/memory_rows.h"
+#include "emulator/exec/memory/vector_access.h"
 
 namespace sluice::emulator {
 
 namespace {
 
-template <bool strict> Step deliver(Wave &w, const Op &op, const uint32_t (&data)[16]) {
+//===--- Addresses --------------------------------------------------------------------------------------===//
+
+/// How the scalar base is to be read, and in what the offset register counts.
+enum class Base : uint8_t { pointer, scratch, resource };
+
+struct Place {
+  uint64_t address;
+  uint32_t valid_dwords; // those beyond a resource's records read 0 and store nothing
+};
+
+template <Base base> Place place(const Wave &w, const Op &op, uint32_t dwords) {
+  constexpr uint64_t whole_dwords = ~uint64_t(3);
+  const uint64_t constant = uint64_t(int64_t(op.memory.offset)) & whole_dwords;
+  const uint64_t variable = op.src[1] == no_operand ? 0 : w.scalar(op.src[1]);
+  if constexpr (base == Base::resource) {
+    const uint32_t *resource = &w.s[op.src[0] - first_sgpr];
+    const uint64_t start = resource[0] | uint64_t(resource[1] & 0xffff) << 32;
+    const uint32_t stride = resource[1] >> 16 & 0x3fff;
+    const uint64_t end = stride == 0 ? resource[2] : uint64_t(resource[2]) * stride;
+    const uint64_t offset = constant + (variable & whole_dwords);
+    const uint64_t valid = offset >= end ? 0 : std::min<uint64_t>((end - offset) / 4, dwords);
+    return {(start + offset) & whole_dwords, uint32_t(valid)};
+  } else {
+    constexpr uint64_t unit = base == Base::scratch ? 64 : 1;
+    return {(w.scalar_pair(op.src[0]) & whole_dwords) + constant + (variable & whole_dwords) * unit, dwords};
+  }
+}
+
+/// The dwords at a place that may be accessed.
+template <bool strict> uint32_t allowed_dwords(Wave &w, const Op &op, const Place &at, bool write) {
+  if constexpr (strict)
+    if (at.valid_dwords != 0 && !w.checks->check_scalar(w, op, at.address, at.valid_dwords * 4, write))
+      return 0;
+  return at.valid_dwords;
+}
+
+//===--- Instructions -----------------------------------------------------------------------------------===//
+
+/// `dwords`: how many of the data go to registers.
+template <bool strict> Step deliver(Wave &w, const Op &op, const uint32_t (&data)[16], uint8_t dwords) {
   if constexpr (strict) {
     AsyncOperation &operation = w.checks->new_operation(w, op, AsyncKind::scalar_load);
-    operation.first = op.dst;
-    operation.rows = op.memory.dwords;
+    operation.first = dwords == 0 ? 0 : op.dst;
+    operation.rows = dwords;
     std::memcpy(operation.data.data(), data, sizeof data);
     w.checks->issue(w, operation);
   } else {
-    std::memcpy(&w.s[op.dst - first_sgpr], data, op.memory.dwords * 4);
+    std::memcpy(&w.s[op.dst - first_sgpr], data, dwords * 4);
   }
   return Step::next;
 }
 
-template <bool strict> Step finish_load(Wave &w, const Op &op, uint64_t address, uint32_t valid_dwords) {
+template <bool strict, Base base> Step run_load(Wave &w, const Op &op) {
+  const Place at = place<base>(w, op, op.memory.dwords);
   uint32_t data[16] = {};
-  bool readable = valid_dwords != 0;
-  if constexpr (strict) readable = readable && w.checks->check_scalar(w, op, address, valid_dwords * 4);
-  if (readable) std::memcpy(data, reinterpret_cast<const void *>(address), valid_dwords * 4);
-  return deliver<strict>(w, op, data);
+  std::memcpy(data, reinterpret_cast<const void *>(at.address), allowed_dwords<strict>(w, op, at, false) * 4);
+  return deliver<strict>(w, op, data, op.memory.dwords);
 }
 
-uint32_t register_offset(const Wave &w, const Op &op) {
-  return op.src[1] == no_operand ? 0 : w.scalar(op.src[1]);
+template <bool strict, Base base> Step run_store(Wave &w, const Op &op) {
+  const Place at = place<base>(w, op, op.memory.dwords);
+  const uint32_t *data = &w.s[op.dst - first_sgpr];
+  std::memcpy(reinterpret_cast<void *>(at.address), data, allowed_dwords<strict>(w, op, at, true) * 4);
+  return deliver<strict>(w, op, {}, 0);
 }
 
-/// The two low bits of an address do not count.
-template <bool strict> Step run_load(Wave &w, const Op &op) {
-  const uint64_t address =
-      w.scalar_pair(op.src[0]) + uint64_t(int64_t(op.memory.offset)) + register_offset(w, op);
-  return finish_load<strict>(w, op, address & ~uint64_t(3), op.memory.dwords);
-}
-
-/// Dwords beyond the resource's records are 0.
-template <bool strict> Step run_buffer_load(Wave &w, const Op &op) {
-  const uint32_t *resource = &w.s[op.src[0] - first_sgpr];
-  const uint64_t base = resource[0] | uint64_t(resource[1] & 0xffff) << 32;
-  const uint32_t stride = resource[1] >> 16 & 0x3fff;
-  const uint64_t end = stride == 0 ? resource[2] : uint64_t(resource[2]) * stride;
-  const uint64_t offset = (uint64_t(int64_t(op.memory.offset)) + register_offset(w, op)) & ~uint64_t(3);
-  const uint64_t valid = offset >= end ? 0 : std::min<uint64_t>((end - offset) / 4, op.memory.dwords);
-  return finish_load<strict>(w, op, (base + offset) & ~uint64_t(3), uint32_t(valid));
+/// Atomics are in range as a whole or not at all.
+template <bool strict, Base base> Step run_atomic(Wave &w, const Op &op) {
+  const MemoryControl &m = op.memory;
+  const uint32_t width = m.bytes / 4u;
+  Place at = place<base>(w, op, width);
+  if (at.valid_dwords < width) at.valid_dwords = 0;
+  uint32_t data[16] = {};
+  bool allowed = allowed_dwords<strict>(w, op, at, true) != 0;
+  if (allowed && at.address % m.bytes != 0) {
+    if constexpr (strict) w.checks->report_misaligned(w, op, -1, at.address, m.bytes);
+    allowed = false;
+  }
+  if (allowed) {
+    const uint32_t first = op.dst - first_sgpr;
+    auto operand = [&](uint32_t number) { return width == 2 ? w.pair(number) : w.s[number]; };
+    const uint64_t old = combine(reinterpret_cast<uint8_t *>(at.address), m.bytes, op.atomic, operand(first),
+                                 m.second ? operand(first + width) : 0, 3);
+    data[0] = uint32_t(old);
+    data[1] = uint32_t(old >> 32);
+  }
+  return deliver<strict>(w, op, data, m.return_old ? uint8_t(width) : 0);
 }
 
 /// s_memtime counts instructions of the wave, four clocks each; s_memrealtime the host's time, at 100 MHz.
@@ -64,48 +112,96 @@ template <bool strict, bool real> Step run_time(Wave &w, const Op &op) {
       real ? std::chrono::duration_cast<Ticks>(std::chrono::steady_clock::now().time_since_epoch()).count()
            : (w.executed + ++w.time_reads) * 4;
   const uint32_t data[16] = {uint32_t(time), uint32_t(time >> 32)};
-  return deliver<strict>(w, op, data);
+  return deliver<strict>(w, op, data, 2);
 }
 
 Step run_nothing(Wave &, const Op &) {
   return Step::next;
 }
 
+//===--- The table --------------------------------------------------------------------------------------===//
+
+struct AccessRow {
+  std::string_view prefix; // before the number of dwords
+  MemoryKind kind;
+  Handler fast;
+  Handler strict;
+  uint8_t most_dwords;
+};
+constexpr AccessRow accesses[] = {
+    {"s_load_dword", MemoryKind::load, run_load<false, Base::pointer>, run_load<true, Base::pointer>, 16},
+    {"s_scratch_load_dword", MemoryKind::load, run_load<false, Base::scratch>, run_load<true, Base::scratch>,
+     4},
+    {"s_buffer_load_dword", MemoryKind::load, run_load<false, Base::resource>, run_load<true, Base::resource>,
+     16},
+    {"s_store_dword", MemoryKind::store, run_store<false, Base::pointer>, run_store<true, Base::pointer>, 4},
+    {"s_scratch_store_dword", MemoryKind::store, run_store<false, Base::scratch>,
+     run_store<true, Base::scratch>, 4},
+    {"s_buffer_store_dword", MemoryKind::store, run_store<false, Base::resource>,
+     run_store<true, Base::resource>, 4},
+};
+
+std::optional<MemoryRow> access_row(std::string_view mnemonic) {
+  constexpr std::pair<std::string_view, uint8_t> sizes[] = {
+      {"", 1}, {"x2", 2}, {"x4", 4}, {"x8", 8}, {"x16", 16}};
+  for (const AccessRow &access : accesses) {
+    if (!mnemonic.starts_with(access.prefix)) continue;
+    for (const auto &[name, dwords] : sizes) {
+      if (mnemonic.substr(access.prefix.size()) != name || dwords > access.most_dwords) continue;
+      MemoryRow row;
+      row.kind = access.kind;
+      row.fast = access.fast;
+      row.strict = access.strict;
+      row.control.dwords = dwords;
+      return row;
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<MemoryRow> atomic_row(std::string_view mnemonic) {
+  constexpr std::string_view pointer = "s_atomic_", resource = "s_buffer_atomic_";
+  const bool buffer = mnemonic.starts_with(resource);
+  if (!buffer && !mnemonic.starts_with(pointer)) return std::nullopt;
+  const auto operation = memory_atomic(mnemonic.substr(buffer ? resource.size() : pointer.size()));
+  if (!operation) return std::nullopt;
+  MemoryRow row;
+  set_atomic(row, *operation);
+  row.fast = buffer ? run_atomic<false, Base::resource> : run_atomic<false, Base::pointer>;
+  row.strict = buffer ? run_atomic<true, Base::resource> : run_atomic<true, Base::pointer>;
+  return row;
+}
+
+struct OtherRow {
+  std::string_view mnemonic;
+  Handler fast;
+  Handler strict;
+  uint8_t dwords = 0;
+};
+constexpr OtherRow others[] = {
+    {"s_memtime", run_time<false, false>, run_time<true, false>, 2},
+    {"s_memrealtime", run_time<false, true>, run_time<true, true>, 2},
+    {"s_dcache_inv", run_nothing, run_nothing},
+    {"s_dcache_inv_vol", run_nothing, run_nothing},
+    {"s_dcache_wb", run_nothing, run_nothing},
+    {"s_dcache_wb_vol", run_nothing, run_nothing},
+    {"s_dcache_discard", run_nothing, run_nothing},
+    {"s_dcache_discard_x2", run_nothing, run_nothing},
+    {"s_atc_probe", run_nothing, run_nothing},
+    {"s_atc_probe_buffer", run_nothing, run_nothing},
+};
+
 } // namespace
 
 std::optional<MemoryRow> scalar_memory_row(std::string_view mnemonic) {
-  MemoryRow row;
-  row.kind = MemoryKind::load;
-  auto sized = [&](std::string_view prefix, Handler fast, Handler strict) {
-    if (!mnemonic.starts_with(prefix)) return false;
-    const std::string_view rest = mnemonic.substr(prefix.size());
-    constexpr std::pair<std::string_view, uint8_t> sizes[] = {
-        {"", 1}, {"x2", 2}, {"x4", 4}, {"x8", 8}, {"x16", 16}};
-    for (const auto &[name, dwords] : sizes) {
-      if (rest != name) continue;
-      row.fast = fast;
-      row.strict = strict;
-      row.control.dwords = dwords;
-      return true;
-    }
-    return false;
-  };
-  if (sized("s_load_dword", run_load<false>, run_load<true>)) return row;
-  if (sized("s_buffer_load_dword", run_buffer_load<false>, run_buffer_load<true>)) return row;
-  row.kind = MemoryKind::other;
-  row.control.dwords = 2;
-  if (mnemonic == "s_memtime") {
-    row.fast = run_time<false, false>;
-    row.strict = run_time<true, false>;
-    return row;
-  }
-  if (mnemonic == "s_memrealtime") {
-    row.fast = run_time<false, true>;
-    row.strict = run_time<true, true>;
-    return row;
-  }
-  if (mnemonic.starts_with("s_dcache_")) {
-    row.fast = row.strict = run_nothing;
+  if (std::optional<MemoryRow> row = access_row(mnemonic)) return row;
+  if (std::optional<MemoryRow> row = atomic_row(mnemonic)) return row;
+  for (const OtherRow &other : others) {
+    if (other.mnemonic != mnemonic) continue;
+    MemoryRow row;
+    row.fast = other.fast;
+    row.strict = other.strict;
+    row.control.dwords = other.dwords;
     return row;
   }
   return std::nullopt;

@@ -1,0 +1,110 @@
+//===- buffer.cpp - buffer instructions that do not convert ---------------------------------------------===//
+//
+// A swizzled buffer keeps no more than an element together: a longer access is made in parts.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/exec/memory/buffer_address.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+/// Calls with each part of a load or store; usually there is one.
+template <class Call>
+void for_each_part(const BufferResource &r, uint32_t bytes, Access access, Call &&call) {
+  const uint32_t longest = r.swizzle ? std::max(r.element_bytes, 4u) : bytes;
+  for (uint32_t first = 0; first < bytes; first += longest)
+    call(BufferPart{first, std::min(longest, bytes - first), false, access});
+}
+
+template <bool strict> Step run_load(Wave &w, const Op &op) {
+  const MemoryControl &m = op.memory;
+  const BufferResource r(resource_words(w, op), false);
+  Places places;
+  AsyncOperation *operation = nullptr;
+  uint32_t *rows = nullptr;
+  if (!r.swizzle) {
+    place_buffer<strict>(w, op, r, {0, m.bytes, false, Access::load}, places);
+    rows = begin_load<strict>(w, op, places, operation);
+    read_places(rows, places, m.bytes, m.sign_extend);
+  } else {
+    // The first part may not overwrite the address that the second still needs.
+    uint32_t *loaded = w.temporary(0);
+    for_each_part(r, m.bytes, Access::load, [&](const BufferPart &part) {
+      place_buffer<strict>(w, op, r, part, places);
+      read_places(loaded + part.first / 4 * wave_lanes, places, part.bytes, m.sign_extend);
+    });
+    if constexpr (strict) w.checks->spread_undefined(m.dwords);
+    rows = begin_load<strict>(w, op, places, operation);
+    copy_lanes(rows, loaded, m.dwords, places.lanes);
+  }
+  if (m.half != HalfSelect::none) place_half(rows, places.lanes, m.half);
+  return end_load<strict>(w, operation);
+}
+
+template <bool strict> Step run_store(Wave &w, const Op &op) {
+  const MemoryControl &m = op.memory;
+  const BufferResource r(resource_words(w, op), false);
+  const uint32_t *rows = w.row(op.src[1]);
+  Places places;
+  for_each_part(r, m.bytes, Access::store, [&](const BufferPart &part) {
+    place_buffer<strict>(w, op, r, part, places);
+    write_places(rows + part.first / 4 * wave_lanes, places, part.bytes, stored_shift(m));
+  });
+  return count_store<strict>(w, op, places);
+}
+
+template <bool strict> Step run_atomic(Wave &w, const Op &op) {
+  const BufferResource r(resource_words(w, op), false);
+  Places places;
+  place_buffer<strict>(w, op, r, {0, op.memory.bytes, true, Access::atomic}, places);
+  return run_atomic_at<strict>(w, op, places);
+}
+
+template <bool strict> Step run_copy(Wave &w, const Op &op) {
+  const MemoryControl &m = op.memory;
+  const BufferResource r(resource_words(w, op), false);
+  uint32_t *values = w.temporary(0);
+  Places places;
+  place_buffer<strict>(w, op, r, {0, m.bytes, false, Access::load}, places);
+  read_places(values, places, m.bytes, m.sign_extend);
+  return copy_to_lds<strict>(w, op, places.lanes, values);
+}
+
+constexpr VectorHandlers handlers = {{run_load<false>, run_load<true>},
+                                     {run_store<false>, run_store<true>},
+                                     {run_atomic<false>, run_atomic<true>},
+                                     {run_copy<false>, run_copy<true>}};
+
+Step run_nothing(Wave &, const Op &) {
+  return Step::next;
+}
+
+// Memory is coherent here; what caches would have done to it, the checks know.
+Step run_write_back(Wave &w, const Op &op) {
+  w.checks->write_back(w, op);
+  return Step::next;
+}
+Step run_invalidate(Wave &w, const Op &op) {
+  w.checks->invalidate(op);
+  return Step::next;
+}
+
+} // namespace
+
+std::optional<MemoryRow> buffer_row(std::string_view mnemonic, bool to_lds) {
+  if (mnemonic == "buffer_inv" || mnemonic == "buffer_wbl2") {
+    MemoryRow row;
+    row.fast = run_nothing;
+    row.strict = mnemonic == "buffer_inv" ? run_invalidate : run_write_back;
+    return row;
+  }
+  if (!mnemonic.starts_with("buffer_")) return std::nullopt;
+  const std::string_view name = mnemonic.substr(7);
+  std::optional<MemoryRow> row = vector_row(name, handlers, to_lds);
+  if (!row) row = formatted_row(name, to_lds);
+  if (row) row->control.mode = AddressMode::global;
+  return row;
+}
+
+} // namespace sluice::emulator

@@ -1,0 +1,114 @@
+//===- lane_exchange.cpp - values from lane to lane -----------------------------------------------------===//
+//
+// DS instructions that use the crossbar of LDS but none of its memory. They are counted and waited for like
+// reads.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include <bit>
+
+#include "emulator/check/wave_checks.h"
+#include "emulator/exec/memory/access.h"
+#include "emulator/exec/memory/memory_rows.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+template <bool strict> Step finish_exchange(Wave &w, const Op &op, const uint32_t *result) {
+  if constexpr (strict) {
+    AsyncOperation &operation = w.checks->new_operation(w, op, AsyncKind::lds_read);
+    operation.first = op.dst;
+    operation.rows = 1;
+    std::memcpy(operation.data.data(), result, wave_lanes * 4);
+    w.checks->issue(w, operation);
+  } else {
+    copy_lanes(w.row(op.dst), result, 1, w.exec());
+  }
+  return Step::next;
+}
+
+/// Each lane takes the value of the lane that its address names; an inactive one gives 0.
+template <bool strict> Step run_bpermute(Wave &w, const Op &op) {
+  const uint32_t *address = w.row(op.src[0]);
+  const uint32_t *data = w.row(op.src[1]);
+  const uint64_t exec = w.exec();
+  uint32_t result[wave_lanes];
+  for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
+    const uint32_t from = (address[lane] + uint32_t(op.memory.offset)) / 4 % wave_lanes;
+    result[lane] = (exec >> from & 1) != 0 ? data[from] : 0;
+  }
+  return finish_exchange<strict>(w, op, result);
+}
+
+/// Each lane sends its value to the lane that its address names; of several the highest wins.
+template <bool strict> Step run_permute(Wave &w, const Op &op) {
+  const uint32_t *address = w.row(op.src[0]);
+  const uint32_t *data = w.row(op.src[1]);
+  uint32_t result[wave_lanes] = {};
+  for (uint32_t lane = 0; lane < wave_lanes; ++lane)
+    if ((w.exec() >> lane & 1) != 0)
+      result[(address[lane] + uint32_t(op.memory.offset)) / 4 % wave_lanes] = data[lane];
+  return finish_exchange<strict>(w, op, result);
+}
+
+uint32_t reverse_5_bits(uint32_t value) {
+  uint32_t reversed = 0;
+  for (uint32_t i = 0; i < 5; ++i)
+    reversed |= (value >> i & 1) << (4 - i);
+  return reversed;
+}
+
+/// Which of the 32 lanes of its group a lane takes by the pattern of ds_swizzle.
+uint32_t swizzled_lane(uint32_t lane, uint32_t pattern) {
+  const uint32_t mask = pattern & 31;
+  if (pattern >= 0xe000) // the order of an FFT's inputs
+    return reverse_5_bits(lane) >> std::popcount(mask) | (lane & mask);
+  if (pattern >= 0xc000) { // rotation, within the bits outside a mask
+    const uint32_t distance = pattern >> 5 & 31;
+    const uint32_t from = (pattern >> 10 & 1) != 0 ? lane - distance : lane + distance;
+    return ((lane & mask) | (from & ~mask)) & 31;
+  }
+  if (pattern >= 0x8000) return (lane & ~3u) | (pattern >> 2 * (lane % 4) & 3); // permutation of four lanes
+  return ((lane & mask) | (pattern >> 5 & 31)) ^ (pattern >> 10 & 31);          // masks: and, or, xor
+}
+
+/// The offset is the pattern; an inactive lane gives 0.
+template <bool strict> Step run_swizzle(Wave &w, const Op &op) {
+  const uint32_t *data = w.row(op.src[0]);
+  const uint64_t exec = w.exec();
+  uint32_t result[wave_lanes];
+  for (uint32_t lane = 0; lane < wave_lanes; ++lane) {
+    const uint32_t from = (lane & 32) | swizzled_lane(lane % 32, uint32_t(op.memory.offset));
+    result[lane] = (exec >> from & 1) != 0 ? data[from] : 0;
+  }
+  return finish_exchange<strict>(w, op, result);
+}
+
+struct Row {
+  std::string_view mnemonic;
+  Handler fast;
+  Handler strict;
+};
+constexpr Row table[] = {
+    {"ds_bpermute_b32", run_bpermute<false>, run_bpermute<true>},
+    {"ds_permute_b32", run_permute<false>, run_permute<true>},
+    {"ds_swizzle_b32", run_swizzle<false>, run_swizzle<true>},
+};
+
+} // namespace
+
+std::optional<MemoryRow> lane_exchange_row(std::string_view mnemonic) {
+  for (const Row &row : table) {
+    if (row.mnemonic != mnemonic) continue;
+    MemoryRow result;
+    result.kind = MemoryKind::lane_exchange;
+    result.fast = row.fast;
+    result.strict = row.strict;
+    result.control.dwords = 1;
+    result.control.bytes = 4;
+    return result;
+  }
+  return std::nullopt;
+}
+
+} // namespace sluice::emulator
