@@ -317,6 +317,16 @@ TEST_CASE("memory instructions touch the registers that LLVM says", "[isa][table
       "ds_wrxchg_rtn_b64 v[20:21], v2, v[4:5]",
       "ds_add_f32 v2, v20",
       "ds_pk_add_f16 v2, v20",
+      "ds_mskor_b32 v2, v20, v21",
+      "ds_cmpst_f64 v2, v[20:21], v[22:23]",
+      "ds_wrap_rtn_b32 v20, v2, v3, v4",
+      "ds_wrxchg2_rtn_b32 v[20:21], v2, v3, v4 offset1:1",
+      "ds_wrxchg2st64_rtn_b64 v[20:23], v2, v[4:5], v[6:7] offset1:1",
+      "ds_condxchg32_rtn_b64 v[20:21], v2, v[4:5]",
+      "ds_append v20 offset:4",
+      "ds_consume v20",
+      "ds_read_addtid_b32 v20",
+      "ds_write_addtid_b32 v20",
       "ds_read_b128 a[20:23], v2",
       "ds_write_b32 v2, a20",
       "global_load_ubyte v20, v2, s[4:5]",
@@ -370,6 +380,18 @@ TEST_CASE("memory instructions touch the registers that LLVM says", "[isa][table
       "buffer_atomic_add v20, v2, s[4:7], 0 offen",
       "buffer_atomic_add v20, v2, s[4:7], 0 offen sc0",
       "buffer_atomic_pk_add_f16 v20, v2, s[4:7], 0 offen",
+      "buffer_atomic_cmpswap_x2 v[20:23], v2, s[4:7], 0 offen",
+      "buffer_load_format_xyz v[20:22], v2, s[4:7], 0 offen",
+      "buffer_load_format_d16_xyz v[20:21], v2, s[4:7], 0 offen",
+      "buffer_load_format_d16_hi_x v20, v2, s[4:7], 0 offen",
+      "buffer_load_format_x v2, s[4:7], 0 offen lds",
+      "buffer_store_format_xyzw v[20:23], v2, s[4:7], 0 offen",
+      "buffer_store_format_d16_xy v20, v2, s[4:7], 0 offen",
+      "tbuffer_load_format_xyzw v[20:23], v[2:3], s[4:7], m0 "
+      "format:[BUF_DATA_FORMAT_16,BUF_NUM_FORMAT_FLOAT] idxen offen",
+      "tbuffer_load_format_d16_xy a20, off, s[4:7], 0 format:4",
+      "tbuffer_store_format_xy v[20:21], v2, s[4:7], s9 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_UINT] "
+      "idxen offset:4095",
       "buffer_inv sc1",
       "buffer_wbl2 sc1",
       "s_load_dword s20, s[4:5], 0x10",
@@ -379,6 +401,14 @@ TEST_CASE("memory instructions touch the registers that LLVM says", "[isa][table
       "s_load_dwordx16 s[20:35], s[4:5], 0x0",
       "s_buffer_load_dword s20, s[4:7], 0x10",
       "s_buffer_load_dwordx4 s[20:23], s[4:7], s9",
+      "s_scratch_load_dwordx4 s[20:23], s[4:5], s9",
+      "s_store_dwordx4 s[20:23], s[4:5], 0x10",
+      "s_buffer_store_dwordx2 s[20:21], s[4:7], m0",
+      "s_scratch_store_dword s20, s[4:5], 0x0",
+      "s_atomic_cmpswap_x2 s[20:23], s[4:5], 0x0",
+      "s_buffer_atomic_add s20, s[4:7], 0x0",
+      "s_dcache_discard s[4:5], 0x0",
+      "s_atc_probe 1, s[4:5], 0x0",
       "s_memtime s[20:21]",
       "s_memrealtime s[20:21]",
       "s_dcache_inv",
@@ -405,6 +435,44 @@ TEST_CASE("memory instructions touch the registers that LLVM says", "[isa][table
     if (std::string_view(line).find("store") != std::string_view::npos)
       CHECK(d.op.info.stored.count == m.dwords);
   }
+}
+
+TEST_CASE("every memory instruction that LLVM knows is run, but for global wave sync", "[isa][tables]") {
+  // All opcodes of each format, with registers in their fields or without.
+  std::set<std::string> run, refused;
+  emulator::Disassembler disassembler;
+  emulator::Decoder decoder(emulator::SimdPath::portable);
+  auto try_words = [&](uint32_t first, uint32_t second) {
+    const std::array<uint32_t, 2> words{first, second};
+    const auto instruction = disassembler.decode(std::as_bytes(std::span(words)), 0);
+    if (!instruction || instruction->bytes != 8) return;
+    const bool refuses = decoder.decode(*instruction, words, 0).refusal != "";
+    (refuses ? refused : run)
+        .insert(instruction->mnemonic + (first >> 26 == 0x38 && (first >> 16 & 1) != 0 ? " lds" : ""));
+  };
+  for (uint32_t op = 0; op < 256; ++op) {
+    for (uint32_t fields :
+         {0x08060402u, 0x00060402u, 0x08000402u, 0x00000402u, 0x08000002u, 0x08000000u, 0x2u, 0x400u, 0u})
+      for (uint32_t gds : {0u, 1u})
+        try_words(0xd8000000 | op << 17 | gds << 16, fields);
+    for (uint32_t imm : {0u, 1u})
+      try_words(0xc0000000 | op << 18 | imm << 17 | 4 << 6 | 2, 0);
+    try_words(0xc0000000 | op << 18, 0);
+    for (uint32_t lds : {0u, 1u})
+      for (uint32_t fields : {0x80010402u, 0x80010002u, 0x0u})
+        try_words(0xe0000000 | (op & 127) << 18 | lds << 16 | (fields != 0 ? 1u << 12 : 0), fields);
+    try_words(0xe8000000 | (op & 15) << 15 | 4 << 19 | 4 << 23 | 1 << 12, 0x80010402);
+    try_words(0xe8000000 | (op & 15) << 15 | 1 << 19 | 4 << 23 | 1 << 12, 0x80010402);
+    for (uint32_t segment : {0u, 1u, 2u})
+      for (uint32_t fields :
+           {0x047f0602u, 0x047f0002u, 0x007f0602u, 0x007f0002u, 0x04000602u, 0x04000002u, 0x602u})
+        for (uint32_t scratch_vaddr : {0u, 1u})
+          try_words(0xdc000000 | (op & 127) << 18 | segment << 14 | scratch_vaddr << 13, fields);
+  }
+  for (const std::string &name : refused)
+    CHECK(name.starts_with("ds_gws_"));
+  CHECK(refused.size() == 6);
+  CHECK(run.size() == 441);
 }
 
 TEST_CASE("the cache policy of vector memory instructions is decoded", "[isa][tables]") {
@@ -474,7 +542,13 @@ TEST_CASE("what the machine does not do exactly it refuses, with a reason", "[is
                          "v_dot4_i32_i8 v0, v1, v2, v3 neg_lo:[1,0,0]",
                          "v_mov_b32_e32 v0, src_vccz",
                          "v_mov_b32_e32 v0, src_execz",
-                         "tbuffer_load_format_x v0, off, s[0:3], 0",
+                         "tbuffer_load_format_x v0, off, s[0:3], 0 format:0",
+                         "ds_gws_barrier v0 gds",
+                         "ds_gws_init v0 gds",
+                         "ds_gws_sema_br v0 gds",
+                         "ds_gws_sema_p gds",
+                         "ds_gws_sema_v gds",
+                         "ds_gws_sema_release_all gds",
                          "v_mfma_f32_32x32x4_2b_f16 v[0:31], v[32:33], v[34:35], v[0:31] cbsz:1"};
   for (const char *line : lines) {
     INFO(line);
