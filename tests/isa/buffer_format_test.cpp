@@ -393,4 +393,30 @@ TEST_CASE("formatted loads are loads for the checks", "[isa][formats][checks]") 
             .message == "stored register v30 holds a value that was never written");
 }
 
+TEST_CASE("memory that was never written is undefined in every component", "[isa][formats][checks]") {
+  // Only the second dword of each element is missing; any component used as an address shows it.
+  for (const std::string use : {"v20", "v21", "v23"})
+    for (bool whole : {false, true}) {
+      Memory memory;
+      void *input = memory.allocate(MemoryRun::bytes, Memory::Contents::undefined);
+      void *output = memory.allocate(MemoryRun::bytes);
+      std::memset(input, 0, MemoryRun::bytes);
+      for (uint32_t lane = 0; lane < 64; ++lane)
+        memory.mark_written(static_cast<uint8_t *>(input) + 16 * lane, whole ? 8 : 4);
+      const TestKernel kernel(memory_setup + resource(0x27000) +
+                              "tbuffer_load_format_xyzw v[20:23], v2, s[8:11], 0 "
+                              "format:[BUF_DATA_FORMAT_16_16_16_16,BUF_NUM_FORMAT_UINT] offen\n" +
+                              wait_all + "global_load_dword v24, " + use + ", s[12:13]\n" + wait_all +
+                              "s_endpgm");
+      const LaunchResult result =
+          kernel.run(memory, {reinterpret_cast<uint64_t>(input), reinterpret_cast<uint64_t>(output)});
+      INFO(use << all_text(result));
+      if (whole)
+        CHECK(result.ok());
+      else
+        CHECK(
+            only(result, ReportKind::register_uninitialised).other->disassembly.starts_with("tbuffer_load"));
+    }
+}
+
 } // namespace sluice::test

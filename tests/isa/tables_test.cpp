@@ -480,7 +480,8 @@ TEST_CASE("the cache policy of vector memory instructions is decoded", "[isa][ta
        {"global_load_dword v20, v2, s[4:5]", "global_store_dword v2, v20, s[4:5]",
         "flat_load_dword v20, v[2:3]", "scratch_load_dword v20, v2, off",
         "buffer_load_dword v20, v2, s[4:7], 0 offen", "buffer_store_dword v20, v2, s[4:7], 0 offen",
-        "buffer_atomic_add v20, v2, s[4:7], 0 offen", "buffer_inv", "buffer_wbl2"})
+        "buffer_atomic_add v20, v2, s[4:7], 0 offen",
+        "tbuffer_load_format_x v20, v2, s[4:7], 0 format:4 offen", "buffer_inv", "buffer_wbl2"})
     for (uint32_t policy = 0; policy < 8; ++policy) {
       const bool sc0 = (policy & 1) != 0, sc1 = (policy & 2) != 0, nt = (policy & 4) != 0;
       if (nt && (line == "buffer_inv" || line == "buffer_wbl2")) continue;
