@@ -26,25 +26,50 @@ std::string processor_name() {
   return "unknown";
 }
 
+struct Format {
+  int fraction_bits;
+  int bias;
+};
+Format format_of(MfmaInput input) {
+  switch (input) {
+  case MfmaInput::f16:
+    return {10, 15};
+  case MfmaInput::bf16:
+    return {7, 127};
+  case MfmaInput::fp8:
+    return {3, 8};
+  case MfmaInput::bf8:
+    return {2, 16};
+  default: // the dwords of f64 are none in particular
+    return {23, 127};
+  }
+}
+
 /// Operands like attention's: magnitudes around one, either sign.
 uint32_t operand_word(MfmaInput input, std::mt19937 &random) {
-  auto number = [&](int fraction_bits, int bias) {
-    return (random() & 1) << (input == MfmaInput::f32 ? 31 : 15) |
-           uint32_t(bias - int(random() % 6)) << fraction_bits | (random() & ((1u << fraction_bits) - 1));
-  };
-  if (input == MfmaInput::f32) return uint32_t(number(23, 127));
-  const int fraction_bits = input == MfmaInput::f16 ? 10 : 7;
-  const int bias = input == MfmaInput::f16 ? 15 : 127;
-  return uint32_t(number(fraction_bits, bias)) | uint32_t(number(fraction_bits, bias)) << 16;
+  if (input == MfmaInput::i8) return uint32_t(random());
+  const Format format = format_of(input);
+  const uint32_t bits = std::min(input_bits(input), 32u);
+  uint32_t word = 0;
+  for (uint32_t at = 0; at < 32; at += bits)
+    word |=
+        ((random() & 1) << (bits - 1) | uint32_t(format.bias - int(random() % 6)) << format.fraction_bits |
+         (random() & ((1u << format.fraction_bits) - 1)))
+        << at;
+  return word;
 }
 
 void measure(const MfmaInstruction &instruction, MfmaPath path, const char *path_name) {
   const MfmaShape &shape = instruction.shape;
   std::mt19937 random(1);
-  std::vector<uint32_t> a(shape.a_registers() * 64), b(a.size()), c(shape.c_registers() * 64), d(c.size());
-  for (auto *operand : {&a, &b})
-    for (uint32_t &word : *operand)
-      word = operand_word(shape.input, random);
+  std::vector<uint32_t> a(shape.a_registers() * 64), b(shape.b_registers() * 64), c(shape.c_registers() * 64),
+      d(c.size());
+  for (uint32_t &word : a)
+    word = operand_word(shape.input, random);
+  for (uint32_t &word : b)
+    word = operand_word(shape.b_input, random);
+  const std::vector<uint32_t> index(64, 0x4e4e4e4e); // k 2 and 3, k 0 and 1
+  const MfmaOptions options{.index = index.data()};
   for (uint32_t &word : c)
     word = operand_word(MfmaInput::f32, random);
 
@@ -52,7 +77,7 @@ void measure(const MfmaInstruction &instruction, MfmaPath path, const char *path
   auto seconds_of = [&](uint32_t repetitions) {
     const auto start = Clock::now();
     for (uint32_t i = 0; i < repetitions; ++i)
-      mfma_on_path(path, shape, d.data(), a.data(), b.data(), c.data());
+      mfma_on_path(path, shape, d.data(), a.data(), b.data(), c.data(), 0, options);
     return std::chrono::duration<double>(Clock::now() - start).count();
   };
   uint32_t repetitions = 16;
@@ -62,7 +87,7 @@ void measure(const MfmaInstruction &instruction, MfmaPath path, const char *path
   for (int run = 0; run < 7; ++run)
     rates.push_back(double(shape.multiply_adds()) * repetitions / seconds_of(repetitions) / 1e9);
   std::sort(rates.begin(), rates.end());
-  std::printf("%-28s %-8s %7.3f  [%.3f, %.3f]\n", instruction.mnemonic.data(), path_name, rates[3],
+  std::printf("%-30s %-8s %7.3f  [%.3f, %.3f]\n", instruction.mnemonic.data(), path_name, rates[3],
               rates.front(), rates.back());
 }
 

@@ -386,7 +386,7 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
   const std::string zeros =
       "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n v_mov_b32_e32 v4, 0\n"
       "v_mov_b32_e32 v5, 0\n v_mov_b32_e32 v6, 0\n v_mov_b32_e32 v7, 0\n s_waitcnt lgkmcnt(0)\n"
-      "v_mov_b32_e32 v13, s9\n s_nop 7\n";
+      "v_mov_b32_e32 v12, 0x44\n v_mov_b32_e32 v13, s9\n s_nop 7\n";
   struct Pair {
     std::string first;
     std::string second;
@@ -396,6 +396,8 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
   const std::string short_mfma = "v_mfma_f32_16x16x16_f16 v[16:19], v[4:5], v[6:7], 0\n";
   const std::string single_mfma = "v_mfma_f32_16x16x4_f32 v[16:19], v4, v6, 0\n";
   const std::string tiny_mfma = "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[4:5], v[6:7], 0\n";
+  const std::string double_mfma = "v_mfma_f64_16x16x4_f64 v[16:23], v[4:5], v[6:7], 0\n";
+  const std::string sparse_mfma = "v_smfmac_f32_16x16x32_f16 v[16:19], v[4:5], v[8:11], v12\n";
   const Pair pairs[] = {
       {long_mfma, "v_mov_b32_e32 v2, v31\n", 11},
       {short_mfma, "v_mov_b32_e32 v2, v16\n", 7},
@@ -407,6 +409,13 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
       {tiny_mfma, "v_mfma_f32_4x4x4_16b_f16 v[16:19], v[4:5], v[6:7], v[16:19]\n", 2},
       {short_mfma, "v_mfma_f32_32x32x8_f16 v[32:47], v[4:5], v[6:7], v[14:29]\n", 5},
       {"v_mfma_f32_16x16x16_f16 v[20:23], v[4:5], v[6:7], v[16:19]\n", "v_mov_b32_e32 v17, 0\n", 3},
+      {double_mfma, "v_mov_b32_e32 v2, v17\n", 11},
+      {double_mfma, "ds_write_b32 v1, v17\n s_waitcnt lgkmcnt(0)\n", 18},
+      {double_mfma, "v_fma_f64 v[2:3], v[4:5], v[4:5], v[6:7]\n", 2},
+      {sparse_mfma, "v_mov_b32_e32 v2, v17\n", 7},
+      {"v_mov_b32_e32 v12, 0x44\n", sparse_mfma, 2},
+      {"v_mfma_i32_16x16x32_i8 v[20:23], v[4:5], v[6:7], v[16:19]\n",
+       "global_load_dword v16, v1, s[8:9]\n s_waitcnt vmcnt(0)\n", 3},
       {"v_mov_b32_e32 v5, 1.0\n", short_mfma, 2},
       {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", short_mfma, 4},
       {"v_exp_f32_e32 v2, v4\n", "v_add_f32_e32 v3, v2, v2\n", 1},
@@ -442,8 +451,11 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
   };
   for (const Pair &pair : pairs) {
     auto with_states = [&](uint32_t states) {
-      return TestKernel(zeros + pair.first +
-                        (states > 0 ? "s_nop " + std::to_string(states - 1) + "\n" : "") + pair.second + end);
+      std::string nops;
+      for (; states > 16; states -= 16)
+        nops += "s_nop 15\n";
+      if (states > 0) nops += "s_nop " + std::to_string(states - 1) + "\n";
+      return TestKernel(zeros + pair.first + nops + pair.second + end);
     };
     const TestKernel too_early = with_states(pair.needed - 1);
     const TestKernel in_time = with_states(pair.needed);

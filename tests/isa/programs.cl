@@ -135,6 +135,69 @@ __attribute__((reqd_work_group_size(64, 1, 1))) kernel void matmul_f32(global fl
   for (int r = 0; r < 4; ++r) c[(row0 + 4 * (lane >> 4) + r) * n + column0 + (lane & 15)] = sum[r];
 }
 
+// The other types of the matrix core, one wave per tile; B comes as columns.
+typedef double double4_ __attribute__((ext_vector_type(4)));
+typedef float float2_ __attribute__((ext_vector_type(2)));
+typedef int int4_ __attribute__((ext_vector_type(4)));
+typedef _Float16 half8_ __attribute__((ext_vector_type(8)));
+
+__attribute__((reqd_work_group_size(64, 1, 1))) kernel void matmul_f64(global double *c, global const double *a,
+                                                                       global const double *b, int n, int k) {
+  const int lane = LANE, row0 = __builtin_amdgcn_workgroup_id_y() * 16, column0 = GROUP * 16;
+  double4_ sum = 0;
+  for (int kk = lane >> 4; kk < k; kk += 4)
+    sum = __builtin_amdgcn_mfma_f64_16x16x4f64(a[(row0 + (lane & 15)) * k + kk], b[(column0 + (lane & 15)) * k + kk],
+                                               sum, 0, 0, 0);
+  for (int r = 0; r < 4; ++r) c[(row0 + 4 * r + (lane >> 4)) * n + column0 + (lane & 15)] = sum[r];
+}
+
+__attribute__((reqd_work_group_size(64, 1, 1))) kernel void matmul_xf32(global float *c, global const float *a,
+                                                                        global const float *b, int n, int k) {
+  const int lane = LANE, row0 = __builtin_amdgcn_workgroup_id_y() * 16, column0 = GROUP * 16;
+  float4_ sum = 0;
+  for (int kk = (lane >> 4) * 2; kk < k; kk += 8)
+    sum = __builtin_amdgcn_mfma_f32_16x16x8_xf32(*(global const float2_ *)(a + (row0 + (lane & 15)) * k + kk),
+                                                 *(global const float2_ *)(b + (column0 + (lane & 15)) * k + kk), sum, 0,
+                                                 0, 0);
+  for (int r = 0; r < 4; ++r) c[(row0 + 4 * (lane >> 4) + r) * n + column0 + (lane & 15)] = sum[r];
+}
+
+__attribute__((reqd_work_group_size(64, 1, 1))) kernel void matmul_i8(global int *c, global const char *a,
+                                                                      global const char *b, int n, int k) {
+  const int lane = LANE, row0 = __builtin_amdgcn_workgroup_id_y() * 16, column0 = GROUP * 16;
+  int4_ sum = 0;
+  for (int kk = (lane >> 4) * 8; kk < k; kk += 32)
+    sum = __builtin_amdgcn_mfma_i32_16x16x32_i8(*(global const long *)(a + (row0 + (lane & 15)) * k + kk),
+                                                *(global const long *)(b + (column0 + (lane & 15)) * k + kk), sum, 0, 0, 0);
+  for (int r = 0; r < 4; ++r) c[(row0 + 4 * (lane >> 4) + r) * n + column0 + (lane & 15)] = sum[r];
+}
+
+__attribute__((reqd_work_group_size(64, 1, 1))) kernel void matmul_fp8_bf8(global float *c, global const char *a,
+                                                                           global const char *b, int n, int k) {
+  const int lane = LANE, row0 = __builtin_amdgcn_workgroup_id_y() * 32, column0 = GROUP * 32;
+  float16_ sum = 0;
+  for (int kk = (lane >> 5) * 8; kk < k; kk += 16)
+    sum = __builtin_amdgcn_mfma_f32_32x32x16_fp8_bf8(*(global const long *)(a + (row0 + (lane & 31)) * k + kk),
+                                                     *(global const long *)(b + (column0 + (lane & 31)) * k + kk), sum, 0,
+                                                     0, 0);
+  for (int r = 0; r < 16; ++r)
+    c[(row0 + 8 * (r / 4) + 4 * (lane >> 5) + r % 4) * n + column0 + (lane & 31)] = sum[r];
+}
+
+// A stores two of each four k; `places` has a byte for each eight k of a row.
+__attribute__((reqd_work_group_size(64, 1, 1))) kernel void matmul_sparse(global float *c, global const _Float16 *a,
+                                                                          global const _Float16 *b,
+                                                                          global const unsigned char *places, int n, int k) {
+  const int lane = LANE, row = __builtin_amdgcn_workgroup_id_y() * 16 + (lane & 15), column0 = GROUP * 16;
+  float4_ sum = 0;
+  for (int kk = (lane >> 4) * 8; kk < k; kk += 32)
+    sum = __builtin_amdgcn_smfmac_f32_16x16x32_f16(*(global const half4_ *)(a + (row * k + kk) / 2),
+                                                   *(global const half8_ *)(b + (column0 + (lane & 15)) * k + kk), sum,
+                                                   places[(row * k + kk) / 8], 0, 0);
+  for (int r = 0; r < 4; ++r)
+    c[(__builtin_amdgcn_workgroup_id_y() * 16 + 4 * (lane >> 4) + r) * n + column0 + (lane & 15)] = sum[r];
+}
+
 // Transposes 64 x 64 tiles that four waves copy straight into LDS.
 __attribute__((reqd_work_group_size(256, 1, 1))) kernel void transpose_copied(global unsigned *out, global unsigned *in,
                                                                               int n) {

@@ -219,6 +219,99 @@ TEST_CASE("matrix products", "[isa][programs]") {
   SUCCEED();
 }
 
+TEST_CASE("matrix multiplications in the other types", "[isa][programs]") {
+  constexpr int m = 32, n = 64, k = 64;
+  std::mt19937 random(5);
+  // Whole numbers from -3 to 3, whose products every type holds; B as columns.
+  std::vector<int> a(m * k), b(n * k);
+  for (std::vector<int> *matrix : {&a, &b})
+    for (int &x : *matrix)
+      x = int(random() % 7) - 3;
+  auto check = [&](const char *kernel, auto encode_a, auto encode_b, auto initial, int tile) {
+    using A = decltype(encode_a(0));
+    using B = decltype(encode_b(0));
+    using C = decltype(initial);
+    Memory memory;
+    const std::span<A> a_device = device<A>(memory, m * k);
+    const std::span<B> b_device = device<B>(memory, n * k);
+    const std::span<C> c = device<C>(memory, m * n);
+    std::transform(a.begin(), a.end(), a_device.begin(), encode_a);
+    std::transform(b.begin(), b.end(), b_device.begin(), encode_b);
+    in_every_mode([&](const Options &options) {
+      std::fill(c.begin(), c.end(), initial);
+      struct {
+        C *c;
+        const A *a;
+        const B *b;
+        int n, k;
+      } arguments{c.data(), a_device.data(), b_device.data(), n, k};
+      run(kernel, {uint32_t(n / tile), uint32_t(m / tile), 1}, 64, arguments, memory, options);
+      for (int i = 0; i < m; ++i)
+        for (int j = 0; j < n; ++j) {
+          int sum = 0;
+          for (int kk = 0; kk < k; ++kk)
+            sum += a[i * k + kk] * b[j * k + kk];
+          REQUIRE(c[i * n + j] == C(sum));
+        }
+    });
+  };
+  auto f64 = [](int x) { return double(x); };
+  auto f32 = [](int x) { return float(x); };
+  auto i8 = [](int x) { return int8_t(x); };
+  auto fp8 = [](int x) {
+    return uint8_t((x < 0 ? 0x80 : 0) | std::array{0x00, 0x40, 0x48, 0x4c}[size_t(std::abs(x))]);
+  };
+  auto bf8 = [](int x) {
+    return uint8_t((x < 0 ? 0x80 : 0) | std::array{0x00, 0x40, 0x44, 0x46}[size_t(std::abs(x))]);
+  };
+  check("matmul_f64", f64, f64, -1.0, 16);
+  check("matmul_xf32", f32, f32, -1.0f, 16);
+  check("matmul_i8", i8, i8, -1, 16);
+  check("matmul_fp8_bf8", fp8, bf8, -1.0f, 32);
+}
+
+TEST_CASE("a sparse matrix multiplication", "[isa][programs]") {
+  constexpr int m = 32, n = 32, k = 96;
+  Memory memory;
+  const std::span<uint16_t> a = device<uint16_t>(memory, m * k / 2), b = device<uint16_t>(memory, n * k);
+  const std::span<uint8_t> places = device<uint8_t>(memory, m * k / 8);
+  const std::span<float> c = device<float>(memory, m * n);
+  std::mt19937 random(9);
+  std::vector<int> dense(m * k), columns(n * k);
+  for (int &x : columns)
+    x = int(random() % 7) - 3;
+  std::transform(columns.begin(), columns.end(), b.begin(),
+                 [](int x) { return support::f16_from_float(float(x)); });
+  std::fill(places.begin(), places.end(), 0);
+  for (int four = 0; four < m * k / 4; ++four) {
+    const int first = int(random() % 3), second = first + 1 + int(random() % unsigned(3 - first));
+    places[four / 2] |= uint8_t((first | second << 2) << (four % 2 * 4));
+    for (int stored = 0; stored < 2; ++stored) {
+      const int value = int(random() % 7) - 3;
+      dense[four * 4 + (stored == 0 ? first : second)] = value;
+      a[four * 2 + stored] = support::f16_from_float(float(value));
+    }
+  }
+  in_every_mode([&](const Options &options) {
+    std::fill(c.begin(), c.end(), NAN);
+    struct {
+      float *c;
+      const uint16_t *a;
+      const uint16_t *b;
+      const uint8_t *places;
+      int n, k;
+    } arguments{c.data(), a.data(), b.data(), places.data(), n, k};
+    run("matmul_sparse", {n / 16, m / 16, 1}, 64, arguments, memory, options);
+    for (int i = 0; i < m; ++i)
+      for (int j = 0; j < n; ++j) {
+        int sum = 0;
+        for (int kk = 0; kk < k; ++kk)
+          sum += dense[i * k + kk] * columns[j * k + kk];
+        REQUIRE(c[i * n + j] == float(sum));
+      }
+  });
+}
+
 TEST_CASE("a transpose through direct-to-LDS copies", "[isa][programs]") {
   constexpr uint32_t n = 128;
   Memory memory;

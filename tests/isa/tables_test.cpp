@@ -249,7 +249,8 @@ TEST_CASE("every row of the scalar unit is an instruction, with LLVM's operands"
 
 TEST_CASE("every shape of the matrix core decodes to itself", "[isa][tables]") {
   for (const emulator::MfmaInstruction &row : emulator::mfma_instructions()) {
-    const uint32_t a = row.shape.a_registers(), c = row.shape.c_registers();
+    const bool sparse = row.shape.sparse;
+    const uint32_t a = row.shape.a_registers(), b = row.shape.b_registers(), c = row.shape.c_registers();
     for (bool accumulation : {false, true}) {
       auto file = [&](uint32_t first, uint32_t count) {
         std::string text = vector_operand(first, count);
@@ -257,7 +258,8 @@ TEST_CASE("every shape of the matrix core decodes to itself", "[isa][tables]") {
         return text;
       };
       const std::string text = std::string(row.mnemonic) + " " + file(64, c) + ", " + vector_operand(8, a) +
-                               ", " + vector_operand(16, a) + ", " + file(128, c);
+                               ", " + vector_operand(16, b) + ", " +
+                               (sparse ? vector_operand(33, 1) : file(128, c));
       INFO(text);
       const Decoded d = decode(text);
       CHECK(d.op.refusal == "");
@@ -265,18 +267,21 @@ TEST_CASE("every shape of the matrix core decodes to itself", "[isa][tables]") {
       CHECK(emulator::mfma_instructions()[op.mfma.shape].shape == row.shape);
       Registers reads, writes;
       add(reads, op.src[0], a);
-      add(reads, op.src[1], a);
-      add(reads, op.src[2], c);
+      add(reads, op.src[1], b);
+      add(reads, op.src[2], sparse ? 1 : c);
+      if (sparse) add(reads, op.dst, c);
       add(writes, op.dst, c);
       CHECK(reads == without_exec(registers_of(d.instruction.reads)));
       CHECK(writes == without_exec(registers_of(d.instruction.writes)));
     }
+    const std::string head = std::string(row.mnemonic) + " " + vector_operand(64, c) + ", ";
+    std::string from_a = vector_operand(8, a);
+    from_a[0] = 'a';
     const Decoded from_accumulation =
-        decode(std::string(row.mnemonic) + " " + vector_operand(64, c) +
-               ", a[8:" + std::to_string(8 + a - 1) + "], " + vector_operand(16, a) + ", 1.0");
+        decode(head + from_a + ", " + vector_operand(16, b) + ", " + (sparse ? "v33" : "1.0"));
     CHECK(from_accumulation.op.fast.src[0] == emulator::first_agpr + 8);
     CHECK(from_accumulation.op.fast.src[1] == 16);
-    CHECK(from_accumulation.op.fast.src[2] >= emulator::first_constant);
+    if (!sparse) CHECK(from_accumulation.op.fast.src[2] >= emulator::first_constant);
   }
 }
 
@@ -550,7 +555,7 @@ TEST_CASE("what the machine does not do exactly it refuses, with a reason", "[is
                          "ds_gws_sema_p gds",
                          "ds_gws_sema_v gds",
                          "ds_gws_sema_release_all gds",
-                         "v_mfma_f32_32x32x4_2b_f16 v[0:31], v[32:33], v[34:35], v[0:31] cbsz:1"};
+                         "v_mfma_f32_32x32x4_2b_f16 v[0:31], v[32:33], v[34:35], v[0:31] cbsz:2"};
   for (const char *line : lines) {
     INFO(line);
     CHECK(decode(line).op.refusal != "");

@@ -1,7 +1,7 @@
 //===- hazards.cpp - wait states that the hardware does not enforce -------------------------------------===//
 //
-// P is the number of passes of an MFMA. An instruction with wait states N may come when N others, or their
-// worth in s_nop, lie between.
+// P is the number of passes of an MFMA; XDL is the matrix core proper, SGEMM its f32 shapes, DGEMM its f64
+// shapes. An instruction with wait states N may come when N others, or their worth in s_nop, lie between.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/check/hazards.h"
@@ -12,20 +12,46 @@ namespace sluice::emulator {
 
 namespace {
 
-// P + 3 for the matrix core proper, P + 2 for the f32 shapes.
-uint32_t result_wait(uint32_t passes, bool xdl) {
-  return passes + (xdl ? 3 : 2);
+constexpr uint32_t short_dgemm_passes = 4; // 4x4x4; 16x16x4 has 8
+
+/// Until a vector instruction may read or write a result, or an MFMA read it as A, B or an index.
+uint32_t result_wait(const MatrixInfo &writer) {
+  switch (writer.unit) {
+  case MatrixUnit::dgemm:
+    return writer.passes == short_dgemm_passes ? 6 : 11;
+  case MatrixUnit::sgemm:
+    return writer.passes + 2u;
+  default:
+    return writer.passes + 3u;
+  }
 }
-// As an addend of other extent: P + 1, P for the f32 shapes.
-uint32_t overlapping_addend_wait(uint32_t passes, bool xdl) {
-  return passes + (xdl ? 1 : 0);
+/// Until a memory instruction may read it.
+uint32_t result_to_memory_wait(const MatrixInfo &writer) {
+  if (writer.unit == MatrixUnit::dgemm) return writer.passes == short_dgemm_passes ? 9 : 18;
+  return result_wait(writer);
 }
-// As the very same addend the next MFMA forwards; only the shortest shape is too quick for that.
-uint32_t same_addend_wait(uint32_t passes) {
-  return passes == 2 ? 2 : 0;
+/// Until another MFMA may take it as its addend, when the two do not have the very same registers.
+uint32_t overlapping_addend_wait(const MatrixInfo &writer, const MatrixInfo &reader) {
+  if (reader.unit == MatrixUnit::xdl && writer.unit != MatrixUnit::xdl) return 0;
+  switch (writer.unit) {
+  case MatrixUnit::dgemm:
+    return writer.passes == short_dgemm_passes ? 4 : 9;
+  case MatrixUnit::sgemm:
+    return writer.passes;
+  default:
+    return writer.passes + 1u;
+  }
+}
+/// The very same addend is forwarded; only the shortest shapes are too quick for that.
+uint32_t same_addend_wait(const MatrixInfo &writer, const MatrixInfo &reader) {
+  const bool short_dgemm = writer.unit == MatrixUnit::dgemm && writer.passes == short_dgemm_passes;
+  if (short_dgemm && reader.unit == MatrixUnit::dgemm) return 4;
+  return writer.passes == 2 ? 2 : 0;
 }
 
-constexpr uint32_t vector_to_matrix_wait = 2;
+constexpr uint32_t dgemm_to_fma_f64_wait = 2; // whatever the registers
+constexpr uint32_t vector_to_matrix_wait = 2; // but for dot products
+constexpr uint32_t dot_wait = 3;              // its own kind may add to the result at once
 constexpr uint32_t exec_to_matrix_wait = 4;
 constexpr uint32_t transcendental_wait = 1;
 constexpr uint32_t half_write_wait = 1;
@@ -60,7 +86,7 @@ std::string describe(const HazardFound &found) {
 void HazardTracker::start() {
   rows.fill(Row{});
   scalars.fill(Scalar{});
-  scalar_m0_write = mode_write = never;
+  scalar_m0_write = mode_write = last_dgemm = never;
   now = 1;
 }
 
@@ -70,26 +96,43 @@ void HazardTracker::need(uint64_t written, uint32_t states, uint16_t operand, ui
   found = HazardFound{operand, other, states, uint32_t(now - written - 1), reason};
 }
 
-void HazardTracker::check_matrix(const Op &op, const OpInfo &info) {
-  const Scalar &exec = scalars[sgpr_exec];
-  need(exec.vector_write, exec_to_matrix_wait, exec_operand, exec.op, "EXEC written by a vector instruction");
-  for (uint32_t k = 0; k < 3; ++k) {
-    if (op.src[k] >= first_sgpr) continue;
-    const bool addend = k == 2;
-    const uint32_t count = addend ? info.mfma_result_rows : info.mfma_source_rows;
-    for (uint32_t r = 0; r < count; ++r) {
-      const uint16_t operand = uint16_t(op.src[k] + r);
-      const Row &row = rows[operand];
+void HazardTracker::check_matrix_reads(uint16_t first, uint32_t count, const MatrixInfo &reader,
+                                       bool addend) {
+  for (uint32_t r = 0; r < count; ++r) {
+    const uint16_t operand = uint16_t(first + r);
+    const Row &row = rows[operand];
+    if (row.dot == 0)
       need(row.vector_write, vector_to_matrix_wait, operand, row.vector_op,
            "written by a vector instruction");
-      if (row.matrix_write == never) continue;
-      const bool same = addend && row.matrix_first == op.src[2];
-      const uint32_t states = !addend ? result_wait(row.passes, row.matrix_xdl)
-                              : same  ? same_addend_wait(row.passes)
-                                      : overlapping_addend_wait(row.passes, row.matrix_xdl);
-      need(row.matrix_write, states, operand, row.matrix_op, "written by the matrix core");
-    }
+    if (row.matrix_write == never) continue;
+    const bool same = row.matrix_first == first && row.matrix.result_rows == count;
+    const uint32_t states = !addend ? result_wait(row.matrix)
+                            : same  ? same_addend_wait(row.matrix, reader)
+                                    : overlapping_addend_wait(row.matrix, reader);
+    need(row.matrix_write, states, operand, row.matrix_op, "written by the matrix core");
   }
+}
+
+void HazardTracker::check_matrix(const Op &op, const MatrixInfo &matrix) {
+  const Scalar &exec = scalars[sgpr_exec];
+  need(exec.vector_write, exec_to_matrix_wait, exec_operand, exec.op, "EXEC written by a vector instruction");
+  check_matrix_reads(op.src[0], matrix.a_rows, matrix, false);
+  check_matrix_reads(op.src[1], matrix.b_rows, matrix, false);
+  if (matrix.sparse) check_matrix_reads(op.src[2], 1, matrix, false);
+  const uint16_t addend = matrix.sparse ? op.dst : op.src[2];
+  if (addend < first_sgpr) check_matrix_reads(addend, matrix.result_rows, matrix, true);
+}
+
+/// A vector or memory instruction writes a vector register.
+void HazardTracker::check_overwrite(uint16_t operand, uint16_t dot) {
+  const Row &row = rows[operand];
+  if (row.dot != 0 && row.dot != dot)
+    need(row.vector_write, dot_wait, operand, row.vector_op, "the result of a dot product");
+  need(row.matrix_write, result_wait(row.matrix), operand, row.matrix_op,
+       "still to be written by the matrix core");
+  if (row.addend_passes != 0)
+    need(row.matrix_addend_read, row.addend_passes - 1u, operand, row.addend_op,
+         "still to be read by the matrix core");
 }
 
 void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos &infos) {
@@ -112,6 +155,8 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
     const Row &row = rows[operand];
     if (row.transcendental && !info.transcendental)
       need(row.vector_write, transcendental_wait, operand, row.vector_op, "the result of a transcendental");
+    if (row.dot != 0 && (row.dot != info.dot || operand == op.src[0] || operand == op.src[1]))
+      need(row.vector_write, dot_wait, operand, row.vector_op, "the result of a dot product");
     if (row.half) need(row.vector_write, half_write_wait, operand, row.vector_op, "half of it written");
     if (info.dpp && operand == op.src[0])
       need(row.vector_write, vector_to_dpp_wait, operand, row.vector_op, "written by a vector instruction");
@@ -119,33 +164,35 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
     if (info.lane_access && operand == op.src[0])
       need(row.vector_write, vector_to_readlane_wait, operand, row.vector_op,
            "written by a vector instruction");
-    need(row.matrix_write, result_wait(row.passes, row.matrix_xdl), operand, row.matrix_op,
-         "written by the matrix core");
+    need(row.matrix_write, result_wait(row.matrix), operand, row.matrix_op, "written by the matrix core");
   });
   for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
     if (operand >= first_sgpr) return;
     const Row &row = rows[operand];
-    need(row.matrix_write, result_wait(row.passes, row.matrix_xdl), operand, row.matrix_op,
-         "still to be written by the matrix core");
     // The half lands later than a whole register would.
     if (row.half) need(row.vector_write, half_write_wait, operand, row.vector_op, "half of it written");
     need(row.store_read, store_wait, operand, row.store_op, "still to be read by a store");
-    if (row.addend_passes != 0)
-      need(row.matrix_addend_read, row.addend_passes - 1u, operand, row.addend_op,
-           "still to be read by the matrix core");
+    check_overwrite(operand, info.dot);
   });
+  if (info.fma_f64)
+    need(last_dgemm, dgemm_to_fma_f64_wait, op.dst, last_dgemm_op, "the matrix core began on f64");
 }
 
 void HazardTracker::check_memory(const OpInfo &info, const OpInfos &infos) {
   for_each_operand(infos, info.reads_begin, info.reads_end, [&](uint16_t operand) {
     if (operand < first_sgpr) {
       const Row &row = rows[operand];
-      need(row.matrix_write, result_wait(row.passes, row.matrix_xdl), operand, row.matrix_op,
+      if (row.dot != 0)
+        need(row.vector_write, dot_wait, operand, row.vector_op, "the result of a dot product");
+      need(row.matrix_write, result_to_memory_wait(row.matrix), operand, row.matrix_op,
            "written by the matrix core");
     } else if (info.kind != OpKind::lds && operand != exec_operand && operand != exec_operand + 1) {
       const Scalar &scalar = scalars[operand - first_sgpr];
       need(scalar.vector_write, scalar_to_memory_wait, operand, scalar.op, "written by a vector instruction");
     }
+  });
+  for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
+    if (operand < first_sgpr) check_overwrite(operand, 0);
   });
   if (info.m0_wait)
     need(scalar_m0_write, m0_wait, first_sgpr + sgpr_m0, scalar_m0_op, "M0 written by a scalar instruction");
@@ -158,24 +205,32 @@ void HazardTracker::check_scalar(const OpInfo &info) {
     need(mode_write, mode_wait, first_sgpr + sgpr_mode, mode_op, "written by a scalar instruction");
 }
 
+void HazardTracker::enter_matrix(const Op &op, const MatrixInfo &matrix) {
+  // SGEMM and DGEMM have read their addend before anything can overwrite it. SMFMAC overwrites its own.
+  if (matrix.unit == MatrixUnit::xdl && !matrix.sparse && op.src[2] < first_sgpr)
+    for (uint32_t r = 0; r < matrix.result_rows; ++r) {
+      Row &row = rows[op.src[2] + r];
+      row.matrix_addend_read = now;
+      row.addend_op = op.index;
+      row.addend_passes = matrix.passes;
+    }
+  for (uint32_t r = 0; r < matrix.result_rows; ++r) {
+    Row &row = rows[op.dst + r];
+    row.matrix_write = now;
+    row.matrix_op = op.index;
+    row.matrix_first = op.dst;
+    row.matrix = matrix;
+    row.vector_write = never;
+  }
+  if (matrix.unit == MatrixUnit::dgemm) {
+    last_dgemm = now;
+    last_dgemm_op = op.index;
+  }
+}
+
 void HazardTracker::enter(const Op &op, const OpInfo &info, const OpInfos &infos) {
   if (info.kind == OpKind::mfma) {
-    if (op.src[2] < first_sgpr)
-      for (uint32_t r = 0; r < info.mfma_result_rows; ++r) {
-        Row &row = rows[op.src[2] + r];
-        row.matrix_addend_read = now;
-        row.addend_op = op.index;
-        row.addend_passes = info.mfma_passes;
-      }
-    for (uint32_t r = 0; r < info.mfma_result_rows; ++r) {
-      Row &row = rows[op.dst + r];
-      row.matrix_write = now;
-      row.matrix_op = op.index;
-      row.matrix_first = op.dst;
-      row.passes = info.mfma_passes;
-      row.matrix_xdl = info.mfma_xdl;
-      row.vector_write = never;
-    }
+    enter_matrix(op, info.matrix);
     return;
   }
   if (info.kind == OpKind::valu) {
@@ -190,6 +245,7 @@ void HazardTracker::enter(const Op &op, const OpInfo &info, const OpInfos &infos
       row.matrix_write = never;
       row.transcendental = info.transcendental;
       row.half = info.half_write;
+      row.dot = info.dot;
     });
     return;
   }
@@ -219,7 +275,7 @@ std::optional<HazardFound> HazardTracker::step(const Op &op, const OpInfo &info,
   found.reset();
   switch (info.kind) {
   case OpKind::mfma:
-    check_matrix(op, info);
+    check_matrix(op, info.matrix);
     break;
   case OpKind::valu:
     check_vector(op, info, infos);

@@ -50,9 +50,9 @@ private:
     uint32_t addend_op = 0;
     uint32_t store_op = 0;
     uint16_t matrix_first = 0; // of the result that the row is part of
-    uint8_t passes = 0;
+    MatrixInfo matrix;         // of the instruction that wrote it
+    uint16_t dot = 0;          // of the vector instruction that wrote it
     uint8_t addend_passes = 0;
-    bool matrix_xdl = false;
     bool transcendental = false;
     bool half = false;
   };
@@ -62,10 +62,13 @@ private:
   };
 
   void need(uint64_t written, uint32_t states, uint16_t operand, uint32_t other, const char *reason);
-  void check_matrix(const Op &op, const OpInfo &info);
+  void check_matrix_reads(uint16_t first, uint32_t count, const MatrixInfo &reader, bool addend);
+  void check_matrix(const Op &op, const MatrixInfo &matrix);
+  void check_overwrite(uint16_t operand, uint16_t dot);
   void check_vector(const Op &op, const OpInfo &info, const OpInfos &infos);
   void check_memory(const OpInfo &info, const OpInfos &infos);
   void check_scalar(const OpInfo &info);
+  void enter_matrix(const Op &op, const MatrixInfo &matrix);
   void enter(const Op &op, const OpInfo &info, const OpInfos &infos);
 
   std::array<Row, 512> rows;
@@ -74,6 +77,8 @@ private:
   uint32_t scalar_m0_op = 0;
   uint64_t mode_write = never; // by s_setreg
   uint32_t mode_op = 0;
+  uint64_t last_dgemm = never;
+  uint32_t last_dgemm_op = 0;
   uint64_t now = 1;
   std::optional<HazardFound> found;
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "emulator/exec/mfma.h"
 #include "emulator/exec/valu/table.h"
 #include "emulator/isa/disassembler.h"
 
@@ -24,6 +25,16 @@ enum class OpKind : uint8_t {
   other
 };
 
+/// Of an MFMA or SMFMAC.
+struct MatrixInfo {
+  MatrixUnit unit = MatrixUnit::xdl;
+  uint8_t passes = 0;
+  uint8_t a_rows = 0;
+  uint8_t b_rows = 0;
+  uint8_t result_rows = 0; // of D, and of C
+  bool sparse = false;     // C is D, and the third source is an index register
+};
+
 struct OpInfo {
   OpKind kind = OpKind::other;
   Definedness definedness = Definedness::all;
@@ -36,10 +47,9 @@ struct OpInfo {
   bool m0_read_early = false;  // a scalar instruction that takes M0 before the one before it has written
   bool writes_mode = false;    // s_setreg
   bool reads_mode = false;     // s_getreg of MODE, and s_setreg
-  bool mfma_xdl = false;       // not one of the f32 shapes
-  uint8_t mfma_passes = 0;
-  uint8_t mfma_source_rows = 0; // of A, and of B
-  uint8_t mfma_result_rows = 0;
+  bool fma_f64 = false;        // v_fma_f64 and its accumulating form
+  uint16_t dot = 0;            // of a dot product: which one; 0 for all else
+  MatrixInfo matrix;
   uint8_t wait_states = 1; // s_nop: more
   bool writes_exec = false;
   bool branch = false;       // Op::value is a target

@@ -1,8 +1,8 @@
 //===- mfma_paths.h - what the routines behind mfma() share ---------------------------------------------===//
 //
-// The sum of one group of products, as CDNA3 forms it, for one element of D; and the vector routines that do
-// the same for 8 or 16 elements at a time. The vector routines hand single elements to redo_element when one
-// of the rare cases turns up that they do not carry (an Inf or NaN in C, exponents too far apart for int8).
+// Where elements lie; the plain routines, which execute every shape; and the vector routines that do the same
+// for 8 or 16 elements at a time. The vector routines hand single elements to redo_element when one of the
+// rare cases turns up that they do not carry (an Inf or NaN in C, exponents too far apart for int8).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -11,22 +11,48 @@
 
 namespace sluice::emulator::detail {
 
-/// Products that are summed exactly before the accumulator comes in.
+/// Products of f16 and bf16 that are summed exactly before the accumulator comes in.
 constexpr uint32_t mfma_group = 8;
+/// The same for fp8 and bf8.
+constexpr uint32_t mfma_group_8_bit = 16;
 
 /// The bits every NaN result has.
 constexpr uint32_t canonical_nan = 0x7fc00000;
 
-/// The 16-bit element of an A or B operand, by the index of element in its lane.
-inline uint16_t half_element(const uint32_t *registers, uint32_t lane, uint32_t element) {
-  return uint16_t(registers[(element / 2) * 64 + lane] >> (16 * (element % 2)));
+//===--- Layout -----------------------------------------------------------------------------------------===//
+
+// A lane holds runs of consecutive k; the next run is in the next lane that has the same row (column).
+
+inline uint32_t a_run(const MfmaShape &shape) {
+  return shape.sparse ? 4 : shape.a_elements();
+}
+inline uint32_t b_run(const MfmaShape &shape) {
+  return shape.sparse ? 8 : shape.b_elements();
+}
+/// Lanes that share a row of A of a block.
+inline uint32_t runs_per_k_step(const MfmaShape &shape) {
+  return 64u / (uint32_t(shape.m) * shape.blocks);
 }
 
-/// Redoes one element of D (row i, column j of a block) for one group, from the operands' registers.
-uint32_t redo_element(const MfmaShape &shape, const uint32_t *a, const uint32_t *b, uint32_t block,
-                      uint32_t i, uint32_t j, uint32_t group, uint32_t c);
+struct ElementPlace {
+  uint32_t lane;
+  uint32_t element;
+};
+/// Where element k of row (column) `index` of a block of A (B) lies.
+inline ElementPlace input_place(const MfmaShape &shape, uint32_t run, uint32_t block, uint32_t index,
+                                uint32_t k) {
+  const uint32_t lanes = runs_per_k_step(shape);
+  const uint32_t lane = index + shape.m * (block + shape.blocks * (k / run % lanes));
+  return {lane, k / run / lanes * run + k % run};
+}
 
-/// Register and first lane of row i of a block of C; its columns lie in consecutive lanes.
+/// An element of 8, 16 or 32 bits.
+inline uint32_t element_bits(const uint32_t *registers, ElementPlace at, uint32_t bits) {
+  const uint32_t first = at.element * bits;
+  return registers[first / 32 * 64 + at.lane] >> (first % 32) & (~0u >> (32 - bits));
+}
+
+/// Register and first lane of row i of a block of C of 32 bits; its columns lie in consecutive lanes.
 inline uint32_t c_row(const MfmaShape &shape, uint32_t block, uint32_t i) {
   if (shape.m == 4) return i * 64 + 4 * block;
   const uint32_t lane_groups = 64 / shape.n;
@@ -34,8 +60,29 @@ inline uint32_t c_row(const MfmaShape &shape, uint32_t block, uint32_t i) {
   return register_index * 64 + shape.n * ((i / 4) % lane_groups);
 }
 
-// d, a, b and c as in mfma(); d does not overlap a or b, and c is d, apart from d, or null. Shapes of 16 or
-// 32 columns; a routine returns false, with nothing written, when A or B holds an Inf or a NaN.
+//===--- Routines ---------------------------------------------------------------------------------------===//
+
+/// What a routine reads and writes, as in mfma(), with the modifiers already applied to A, B and C. d does
+/// not overlap a, b or the index, and c is d, apart from d, or null.
+struct MfmaOperands {
+  uint32_t *d;
+  const uint32_t *a;
+  const uint32_t *b;
+  const uint32_t *c;
+  uint64_t c_constant;
+  const uint32_t *index; // SMFMAC
+  uint32_t index_shift;  // bits below the set of indices in use
+};
+
+void mfma_portable(const MfmaShape &shape, const MfmaOperands &operands);
+
+/// Redoes one element of D (row i, column j of a block) for one group of f16 or bf16, from the operands'
+/// registers.
+uint32_t redo_element(const MfmaShape &shape, const uint32_t *a, const uint32_t *b, uint32_t block,
+                      uint32_t i, uint32_t j, uint32_t group, uint32_t c);
+
+// Dense shapes of 16 or 32 columns. A routine that returns a bool returns false, with nothing written, when A
+// or B holds an Inf or a NaN.
 bool mfma_half_avx2(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
                     const uint32_t *c, uint32_t c_constant);
 bool mfma_half_avx512(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
@@ -44,5 +91,7 @@ void mfma_single_avx2(const MfmaShape &shape, uint32_t *d, const uint32_t *a, co
                       const uint32_t *c, uint32_t c_constant);
 void mfma_single_avx512(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
                         const uint32_t *c, uint32_t c_constant);
+bool mfma_8_bit_avx2(const MfmaShape &shape, const MfmaOperands &operands);
+bool mfma_8_bit_avx512(const MfmaShape &shape, const MfmaOperands &operands);
 
 } // namespace sluice::emulator::detail

@@ -167,6 +167,9 @@ struct MemoryControl {
 
 struct MfmaControl {
   uint8_t shape; // index into mfma_instructions()
+  uint8_t cbsz;
+  uint8_t abid;
+  uint8_t blgp;
 };
 
 struct ValuControl {

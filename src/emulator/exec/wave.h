@@ -56,7 +56,15 @@ constexpr uint32_t mode_vskip = 1u << 28;
 constexpr uint32_t mode_branch_stack_shift = 29; // CSP, 3 bits
 
 /// Why a wave cannot go on.
-enum class Fault : uint8_t { none, unknown_instruction, invalid_pc, trap, branch_stack };
+enum class Fault : uint8_t {
+  none,
+  unknown_instruction,
+  invalid_pc,
+  trap,
+  branch_stack,
+  matrix_overflow_mode, // MFMA under MODE.FP16_OVFL
+  sparse_index,         // SMFMAC with a pair of indices that is not in ascending order
+};
 
 /// Between addresses and instructions, for jumps through registers.
 struct CodeMap {

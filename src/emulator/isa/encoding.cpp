@@ -85,7 +85,8 @@ void split_vop3p(Fields &f, const Words &w) {
   f.dst = uint16_t(bits(w.first, 7, 0));
   for (uint32_t i = 0; i < 3; ++i)
     f.src[i] = uint16_t(bits(w.second, 9 * i + 8, 9 * i));
-  if (f.op >= 0x40) {
+  const bool xf32 = f.op == 0x3e || f.op == 0x3f; // MFMA among the codes of VOP3P
+  if (f.op >= 0x40 || xf32) {
     f.format = Format::mai;
     f.cbsz = uint8_t(bits(w.first, 10, 8));
     f.abid = uint8_t(bits(w.first, 14, 11));

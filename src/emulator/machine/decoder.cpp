@@ -162,6 +162,13 @@ uint16_t vector_register(uint32_t number, bool accumulation) {
   return uint16_t(number + (accumulation ? first_agpr : 0));
 }
 
+/// The first of the registers of a matrix operand.
+uint16_t matrix_register(uint32_t number, uint32_t rows, bool accumulation) {
+  if (rows > 1 && number % 2 != 0) throw Refusal{"a matrix operand must start at an even register"};
+  if (number + rows > first_agpr) throw Refusal{"a matrix operand reaches beyond the last register"};
+  return vector_register(number, accumulation);
+}
+
 uint16_t scalar_register(uint32_t number) {
   if (number >= 128) throw Refusal{"the destination is no scalar register"};
   return uint16_t(first_sgpr + number);
@@ -366,6 +373,8 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   result.info.lane_access =
       name == "v_readlane_b32" || name == "v_readfirstlane_b32" || name == "v_writelane_b32";
   result.info.div_fmas = name.starts_with("v_div_fmas_");
+  if (name.starts_with("v_dot")) result.info.dot = uint16_t(uint32_t(f.format) << 10 | f.op);
+  result.info.fma_f64 = name == "v_fma_f64" || name == "v_fmac_f64";
   result.fast = result.strict = op;
 }
 
@@ -377,20 +386,32 @@ void Decoder::decode_mfma(const Instruction &instruction, const Fields &f, Decod
   const std::span<const MfmaInstruction> all = mfma_instructions();
   Op op;
   op.run = run_mfma;
-  op.mfma = {};
+  op.mfma = {0, f.cbsz, f.abid, f.blgp};
   while (!(all[op.mfma.shape].shape == *shape))
     ++op.mfma.shape;
-  op.dst = vector_register(f.dst, f.acc_cd);
+  OpInfo &info = result.info;
+  info.kind = OpKind::mfma;
+  info.matrix.unit = shape->unit();
+  info.matrix.passes = shape->passes;
+  info.matrix.a_rows = uint8_t(shape->a_registers());
+  info.matrix.b_rows = uint8_t(shape->b_registers());
+  info.matrix.result_rows = uint8_t(shape->c_registers());
+  info.matrix.sparse = shape->sparse;
+
+  op.dst = matrix_register(f.dst, info.matrix.result_rows, f.acc_cd);
+  const uint32_t rows[3] = {info.matrix.a_rows, info.matrix.b_rows,
+                            shape->sparse ? 1u : info.matrix.result_rows};
   for (uint32_t k = 0; k < 3; ++k) {
-    const bool accumulation = k < 2 ? (f.acc >> k & 1) != 0 : f.acc_cd;
-    op.src[k] = operand(f.src[k], OperandType::f32, f);
-    if (op.src[k] < first_agpr && accumulation) op.src[k] += first_agpr;
+    // The index register of SMFMAC is always a VGPR.
+    const bool accumulation = k < 2 ? (f.acc >> k & 1) != 0 : f.acc_cd && !shape->sparse;
+    if (f.src[k] >= code_first_vgpr) {
+      op.src[k] = matrix_register(f.src[k] - code_first_vgpr, rows[k], accumulation);
+      continue;
+    }
+    op.src[k] = operand(f.src[k], shape->input == MfmaInput::f64 ? OperandType::f64 : OperandType::f32, f);
+    if (k < 2 || shape->sparse || op.src[k] < first_constant)
+      throw Refusal{"the operand must be a vector register"};
   }
-  result.info.kind = OpKind::mfma;
-  result.info.mfma_passes = shape->passes;
-  result.info.mfma_xdl = shape->input != MfmaInput::f32;
-  result.info.mfma_source_rows = uint8_t(shape->a_registers());
-  result.info.mfma_result_rows = uint8_t(shape->c_registers());
   result.fast = result.strict = op;
 }
 
@@ -508,7 +529,7 @@ DecodedOp Decoder::decode(const Instruction &instruction, std::span<const uint32
       }
       break;
     case Format::mai:
-      if (name.starts_with("v_mfma")) {
+      if (name.starts_with("v_mfma") || name.starts_with("v_smfmac")) {
         decode_mfma(instruction, f, result);
         return result;
       }

@@ -152,7 +152,7 @@ std::vector<Report> finish_reports(const ProgramImpl &program, const std::string
     report.kind = finding.kind;
     report.kernel = kernel;
     report.message = finding.message;
-    if (finding.kind == ReportKind::unknown_instruction) {
+    if (finding.kind == ReportKind::unknown_instruction && report.message.empty()) {
       const auto refusal = program.refusals.find(finding.op);
       report.message =
           refusal != program.refusals.end() ? refusal->second : "the machine does not run this form";

@@ -29,6 +29,11 @@ StopReason describe(Fault fault) {
     return {ReportKind::invalid_pc, "jumps to an address where no instruction starts"};
   case Fault::branch_stack:
     return {ReportKind::invalid_pc, "the branch stack has no room left, or nothing to go back to"};
+  case Fault::matrix_overflow_mode:
+    return {ReportKind::unknown_instruction,
+            "MODE.FP16_OVFL is set: the machine does not clamp what the matrix core computes"};
+  case Fault::sparse_index:
+    return {ReportKind::unknown_instruction, "a pair of sparse indices is not in ascending order"};
   case Fault::none:
   case Fault::unknown_instruction:
     break;

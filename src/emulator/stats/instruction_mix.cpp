@@ -18,13 +18,6 @@ constexpr std::string_view class_names[instruction_class_count] = {
     "MFMA",  "ACCMOV",  "VALU", "PK32", "TRANS", "LDS_rd",  "LDS_wr", "LDS_x",   "VM_lds", "VM_ld",
     "VM_st", "SCRATCH", "SALU", "SMEM", "wait",  "barrier", "branch", "setprio", "nop",    "unknown"};
 
-/// MFMAs beyond those the machine executes: clk the matrix core is busy.
-struct Rate {
-  std::string_view shape;
-  uint32_t clk;
-};
-constexpr Rate other_rates[] = {{"32x32x16", 32}, {"16x16x32", 16}}; // i8, fp8 and bf8
-
 bool is_any(std::string_view mnemonic, std::initializer_list<std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](std::string_view prefix) { return mnemonic.starts_with(prefix); });
@@ -33,12 +26,8 @@ bool is_any(std::string_view mnemonic, std::initializer_list<std::string_view> p
 } // namespace
 
 uint32_t mfma_clk(std::string_view mnemonic) {
-  if (const auto shape = mfma_shape(mnemonic)) return 4u * shape->passes;
-  const bool eight_bit =
-      mnemonic.find("_i8") != std::string_view::npos || mnemonic.find("8_") != std::string_view::npos;
-  for (const Rate &rate : other_rates)
-    if (eight_bit && mnemonic.find(rate.shape) != std::string_view::npos) return rate.clk;
-  return 0;
+  const std::optional<MfmaShape> shape = mfma_shape(mnemonic);
+  return shape ? 4u * shape->passes : 0;
 }
 
 std::string_view class_name(InstructionClass instruction_class) {

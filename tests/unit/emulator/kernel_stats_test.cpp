@@ -131,8 +131,19 @@ TEST_CASE("the bound is the share the matrix core could be busy", "[stats]") {
   CHECK(mix.bound_percent() == 50.0);
 }
 
+TEST_CASE("the matrix core is busy four clk a pass, in every type", "[stats]") {
+  CHECK(mfma_clk("v_mfma_f32_16x16x16_f16") == 16);
+  CHECK(mfma_clk("v_mfma_f32_32x32x16_fp8_bf8") == 32);
+  CHECK(mfma_clk("v_mfma_i32_4x4x4_16b_i8") == 8);
+  CHECK(mfma_clk("v_mfma_f64_4x4x4_4b_f64") == 16);
+  CHECK(mfma_clk("v_smfmac_f32_16x16x32_bf16") == 16);
+  CHECK(mfma_clk("v_smfmac_i32_32x32x32_i8") == 32);
+  CHECK(mfma_clk("v_mfma_f32_16x16x32_f16") == 0); // of a later chip
+}
+
 TEST_CASE("instructions are sorted into classes by mnemonic", "[stats]") {
   CHECK(class_name(classify("v_mfma_f32_16x16x16_f16", "")) == "MFMA");
+  CHECK(class_name(classify("v_smfmac_f32_16x16x32_f16", "")) == "MFMA");
   CHECK(class_name(classify("v_exp_f32", "")) == "TRANS");
   CHECK(class_name(classify("v_sqrt_f64", "")) == "TRANS");
   CHECK(class_name(classify("v_expansion_of_nothing", "")) == "VALU");

@@ -1,16 +1,17 @@
-//===- mfma_model.h - an independent model of MFMA sums -------------------------------------------------===//
+//===- mfma_model.h - an independent model of the matrix core's sums ------------------------------------===//
 //
 // Shares nothing with the machine's: it takes values apart with frexp and adds them as fixed-point integers
-// wide enough for every exponent, cutting and rounding digit by digit.
+// wide enough for every exponent, so that nothing is rounded but where the model says so.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "emulator/exec/mfma.h"
@@ -20,189 +21,259 @@ namespace sluice::test {
 using emulator::MfmaInput;
 using emulator::MfmaShape;
 
-/// A signed number of `places` binary places: 1,024 bits of magnitude, least significant word first.
-class Wide {
+/// A signed number of `places` binary places, as sign and magnitude, least significant word first.
+template <int words, int places> class Fixed {
 public:
-  static constexpr int words = 16;
-  static constexpr int places = 640; // below 2^-(2*133): every product of two bf16 fits exactly
-
-  Wide() : word{} {}
-  static Wide of(double value) {
-    Wide result;
-    if (value == 0) return result;
-    int exponent;
-    const double fraction = std::frexp(std::fabs(value), &exponent);
-    const uint64_t digits = uint64_t(std::ldexp(fraction, 53));
-    result.place(digits, exponent - 53 + places);
-    result.negative = value < 0;
+  static Fixed of(double value) { return product(value, 1); }
+  /// Exact.
+  static Fixed product(double x, double y) {
+    Fixed result;
+    if (x == 0 || y == 0) return result;
+    int x_exponent;
+    int y_exponent;
+    const auto x_digits = uint64_t(std::ldexp(std::frexp(std::fabs(x), &x_exponent), 53));
+    const auto y_digits = uint64_t(std::ldexp(std::frexp(std::fabs(y), &y_exponent), 53));
+    unsigned __int128 digits = (unsigned __int128)x_digits * y_digits;
+    for (int position = x_exponent + y_exponent - 106 + places; digits != 0; ++position, digits >>= 1)
+      if ((digits & 1) != 0) result.set(position);
+    result.negative = (x < 0) != (y < 0);
     return result;
   }
   bool zero() const {
-    return std::all_of(word, word + words, [](uint64_t w) { return w == 0; });
+    return std::all_of(word.begin(), word.end(), [](uint64_t w) { return w == 0; });
   }
-  bool bit(int position) const { return position >= 0 && (word[position / 64] >> (position % 64) & 1) != 0; }
-  int top() const { // position of the highest one, or -1
-    for (int position = words * 64 - 1; position >= 0; --position)
-      if (bit(position)) return position;
-    return -1;
-  }
-  Wide plus(const Wide &other) const {
+  Fixed plus(const Fixed &other) const {
+    Fixed result;
     if (negative == other.negative) {
-      Wide result = add(*this, other);
+      unsigned __int128 carry = 0;
+      for (int i = 0; i < words; ++i) {
+        carry += (unsigned __int128)word[i] + other.word[i];
+        result.word[i] = uint64_t(carry);
+        carry >>= 64;
+      }
       result.negative = negative;
       return result;
     }
-    const bool smaller = less(*this, other);
-    Wide result = smaller ? subtract(other, *this) : subtract(*this, other);
-    result.negative = (smaller ? other.negative : negative) && !result.zero();
+    const bool swap =
+        std::lexicographical_compare(word.rbegin(), word.rend(), other.word.rbegin(), other.word.rend());
+    const Fixed &large = swap ? other : *this;
+    const Fixed &small = swap ? *this : other;
+    uint64_t borrow = 0;
+    for (int i = 0; i < words; ++i) {
+      const unsigned __int128 take = (unsigned __int128)small.word[i] + borrow;
+      borrow = take > large.word[i];
+      result.word[i] = uint64_t(large.word[i] - take);
+    }
+    result.negative = large.negative && !result.zero();
     return result;
   }
   /// Drops everything below 2^weight toward zero.
-  Wide truncated(int weight) const {
-    Wide result = *this;
-    for (int position = 0; position < weight + places; ++position)
-      result.clear(position);
+  Fixed truncated(int weight) const {
+    Fixed result = *this;
+    const int bits = std::clamp(weight + places, 0, words * 64);
+    for (int i = 0; i < bits / 64; ++i)
+      result.word[i] = 0;
+    if (bits % 64 != 0) result.word[bits / 64] &= ~uint64_t(0) << (bits % 64);
     if (result.zero()) result.negative = false;
     return result;
   }
   /// Drops everything below 2^weight toward minus infinity.
-  Wide floored(int weight) const {
-    Wide result = truncated(weight);
-    Wide rest = plus(result.negated());
-    if (!rest.zero() && negative) {
-      Wide unit;
-      unit.place(1, weight + places);
-      unit.negative = true;
-      result = result.plus(unit);
-    }
-    return result;
+  Fixed floored(int weight) const {
+    Fixed result = truncated(weight);
+    if (!negative || result.word == word) return result;
+    Fixed unit;
+    unit.set(weight + places);
+    unit.negative = true;
+    return result.plus(unit);
   }
-  Wide negated() const {
-    Wide result = *this;
-    result.negative = !negative && !zero();
-    return result;
-  }
-  /// Bits of the f32 nearest, ties to even; the sign of a zero result that was not zero is kept.
-  uint32_t rounded() const {
-    const int highest = top();
+  /// Nearest, ties to even, with `digits` binary digits and no last digit below 2^least; infinite from
+  /// 2^limit on.
+  double rounded(int digits, int least, int limit) const {
+    int highest = words * 64 - 1;
+    while (highest >= 0 && !bit(highest))
+      --highest;
     if (highest < 0) return 0;
-    const int exponent = std::max(highest - places, -126);
-    const int last = exponent - 23 + places; // position of the last digit kept
-    uint64_t digits = 0;
+    const int last = std::max(highest - digits + 1, least + places); // position of the last digit kept
+    uint64_t kept = 0;
     for (int position = highest; position >= last; --position)
-      digits = digits * 2 + bit(position);
-    bool sticky = false;
-    for (int position = 0; position < last - 1; ++position)
-      sticky = sticky || bit(position);
-    if (bit(last - 1) && (sticky || (digits & 1))) ++digits;
-    const double magnitude = std::ldexp(double(digits), exponent - 23);
-    const uint32_t sign = negative ? 0x80000000u : 0u;
-    if (magnitude >= std::ldexp(1.0, 128)) return sign | 0x7f800000u;
-    uint32_t bits;
-    const float value = float(magnitude);
-    std::memcpy(&bits, &value, 4);
-    return sign | bits;
+      kept = kept * 2 + bit(position);
+    const Fixed below = truncated(last - 1 - places);
+    const bool sticky = below.word != word;
+    if (bit(last - 1) && (sticky || (kept & 1))) ++kept;
+    const bool infinite = kept != 0 && int(std::bit_width(kept)) + last - places > limit;
+    const double magnitude = infinite ? INFINITY : std::ldexp(double(kept), last - places);
+    return negative ? -magnitude : magnitude;
   }
-  bool negative = false;
+  uint32_t rounded_f32() const { return std::bit_cast<uint32_t>(float(rounded(24, -149, 128))); }
+  uint64_t rounded_f64() const { return std::bit_cast<uint64_t>(rounded(53, -1074, 1024)); }
 
 private:
-  uint64_t word[words];
+  bool bit(int position) const { return position >= 0 && (word[position / 64] >> (position % 64) & 1) != 0; }
+  void set(int position) {
+    if (position < 0 || position >= words * 64) FAIL("a value beyond the places");
+    word[position / 64] |= uint64_t(1) << (position % 64);
+  }
 
-  void place(uint64_t digits, int position) {
-    for (int i = 0; i < 64; ++i)
-      if (digits >> i & 1) {
-        if (position + i < 0) FAIL("a value below the smallest place");
-        word[(position + i) / 64] |= uint64_t(1) << ((position + i) % 64);
-      }
-  }
-  void clear(int position) {
-    if (position >= 0 && position < words * 64) word[position / 64] &= ~(uint64_t(1) << (position % 64));
-  }
-  static bool less(const Wide &x, const Wide &y) {
-    for (int i = words - 1; i >= 0; --i)
-      if (x.word[i] != y.word[i]) return x.word[i] < y.word[i];
-    return false;
-  }
-  static Wide add(const Wide &x, const Wide &y) {
-    Wide result;
-    unsigned __int128 carry = 0;
-    for (int i = 0; i < words; ++i) {
-      carry += (unsigned __int128)x.word[i] + y.word[i];
-      result.word[i] = uint64_t(carry);
-      carry >>= 64;
-    }
-    return result;
-  }
-  static Wide subtract(const Wide &x, const Wide &y) {
-    Wide result;
-    uint64_t borrow = 0;
-    for (int i = 0; i < words; ++i) {
-      const unsigned __int128 take = (unsigned __int128)y.word[i] + borrow;
-      borrow = take > x.word[i];
-      result.word[i] = uint64_t(x.word[i] - take);
-    }
-    return result;
-  }
+  std::array<uint64_t, words> word{};
+  bool negative = false;
 };
+using Wide = Fixed<16, 640>;      // every product of two f32
+using VeryWide = Fixed<72, 2304>; // every product of two f64
 
-inline double half_to_double(MfmaInput input, uint16_t bits) {
-  const int digits = input == MfmaInput::f16 ? 10 : 7;
-  const int bias = input == MfmaInput::f16 ? 15 : 127;
-  const int all_ones = input == MfmaInput::f16 ? 31 : 255;
-  const int field = (bits & 0x7fff) >> digits;
-  const double fraction = double(bits & ((1 << digits) - 1)) / double(1 << digits);
-  double value = field == 0          ? std::ldexp(fraction, 1 - bias)
-                 : field == all_ones ? (fraction == 0 ? INFINITY : NAN)
-                                     : std::ldexp(1 + fraction, field - bias);
-  return bits & 0x8000 ? -value : value;
+/// Digits after the point, exponent bias, and whether there are infinities.
+struct InputFormat {
+  int width;
+  int digits;
+  int bias;
+  bool infinities;
+};
+inline InputFormat format_of(MfmaInput input) {
+  switch (input) {
+  case MfmaInput::f16:
+    return {16, 10, 15, true};
+  case MfmaInput::bf16:
+    return {16, 7, 127, true};
+  case MfmaInput::fp8:
+    return {8, 3, 8, false};
+  case MfmaInput::bf8:
+    return {8, 2, 16, false};
+  case MfmaInput::f64:
+    return {64, 52, 1023, true};
+  default:
+    return {32, 23, 127, true};
+  }
+}
+
+inline double to_double(MfmaInput input, uint64_t bits) {
+  const InputFormat format = format_of(input);
+  const uint64_t sign = uint64_t(1) << (format.width - 1);
+  if (!format.infinities && bits == sign) return NAN;
+  const bool negative = (bits & sign) != 0;
+  const auto field = int64_t((bits & (sign - 1)) >> format.digits);
+  const uint64_t point = bits & ((uint64_t(1) << format.digits) - 1);
+  double value;
+  if (format.infinities && field == int64_t((sign - 1) >> format.digits)) {
+    value = point == 0 ? INFINITY : NAN;
+  } else {
+    const uint64_t kept = input == MfmaInput::xf32 ? point & ~uint64_t(0x1fff) : point;
+    const double fraction = std::ldexp(double(kept), -format.digits);
+    value = field == 0 ? std::ldexp(fraction, 1 - format.bias)
+                       : std::ldexp(1 + fraction, int(field) - format.bias);
+  }
+  return negative ? -value : value;
 }
 
 /// Exponent as the summation counts it: of the leading digit, but not below the format's smallest.
-inline int counted_exponent(double value, int smallest) {
-  return std::max(std::ilogb(value), smallest);
+inline int counted_exponent(double value, MfmaInput input) {
+  return std::max(std::ilogb(value), 1 - format_of(input).bias);
 }
 
-inline uint32_t model_group(MfmaInput input, const std::vector<uint16_t> &a, const std::vector<uint16_t> &b,
-                            uint32_t c) {
-  float c_float;
-  std::memcpy(&c_float, &c, 4);
-  const int smallest = input == MfmaInput::f16 ? -14 : -126;
-  double plain = c_float;
+struct ModelSum {
+  Wide sum;
+  int largest = 0;
   bool any = false;
+};
+/// Products first, first + stride, ... cut at 24 places below the largest exponent.
+inline ModelSum cut_sum(const MfmaShape &shape, const std::vector<double> &a, const std::vector<double> &b,
+                        size_t first, size_t stride) {
+  ModelSum result;
+  auto exponent = [&](size_t k) {
+    return counted_exponent(a[k], shape.input) + counted_exponent(b[k], shape.b_input);
+  };
+  for (size_t k = first; k < a.size(); k += stride)
+    if (a[k] != 0 && b[k] != 0) {
+      result.largest = result.any ? std::max(result.largest, exponent(k)) : exponent(k);
+      result.any = true;
+    }
+  for (size_t k = first; k < a.size(); k += stride)
+    result.sum = result.sum.plus(Wide::product(a[k], b[k]).truncated(result.largest - 24));
+  return result;
+}
+
+inline uint32_t model_group(const MfmaShape &shape, const std::vector<double> &a,
+                            const std::vector<double> &b, uint32_t c) {
+  const double c_value = std::bit_cast<float>(c);
+  double plain = c_value;
   bool over = false;
   bool under = false;
-  int largest = 0;
   for (size_t k = 0; k < a.size(); ++k) {
-    const double x = half_to_double(input, a[k]);
-    const double y = half_to_double(input, b[k]);
-    plain += x * y;
-    if (!std::isfinite(x * y) || x * y == 0) continue;
-    if (x * y >= std::ldexp(1.0, 128)) over = true;
-    if (x * y <= -std::ldexp(1.0, 128)) under = true;
-    const int exponent = counted_exponent(x, smallest) + counted_exponent(y, smallest);
-    largest = any ? std::max(largest, exponent) : exponent;
-    any = true;
+    plain += a[k] * b[k];
+    if (!std::isfinite(a[k] * b[k])) continue;
+    over = over || a[k] * b[k] >= std::ldexp(1.0, 128);
+    under = under || a[k] * b[k] <= -std::ldexp(1.0, 128);
   }
   if (std::isnan(plain) || (over && under && std::isfinite(plain))) return 0x7fc00000;
   if (std::isinf(plain)) return plain > 0 ? 0x7f800000 : 0xff800000;
   if (over || under) return over ? 0x7f800000 : 0xff800000;
-  if (!any && c_float == 0) return 0;
-  Wide sum;
-  for (size_t k = 0; k < a.size(); ++k) {
-    const double product = half_to_double(input, a[k]) * half_to_double(input, b[k]);
-    if (product != 0) sum = sum.plus(Wide::of(product).truncated(largest - 24));
+
+  ModelSum products;
+  if (format_of(shape.input).width == 8) {
+    const ModelSum even = cut_sum(shape, a, b, 0, 2);
+    const ModelSum odd = cut_sum(shape, a, b, 1, 2);
+    products.any = even.any || odd.any;
+    products.largest = !odd.any    ? even.largest
+                       : !even.any ? odd.largest
+                                   : std::max(even.largest, odd.largest);
+    products.sum = even.sum.floored(products.largest - 24).plus(odd.sum.floored(products.largest - 24));
+  } else {
+    products = cut_sum(shape, a, b, 0, 1);
   }
-  int common = any ? largest : counted_exponent(c_float, -126);
-  if (c_float != 0) common = std::max(common, counted_exponent(c_float, -126));
-  return sum.floored(common - 31).plus(Wide::of(c_float).floored(common - 24)).rounded();
+  if (!products.any && c_value == 0) return 0;
+  Wide c_wide = Wide::of(c_value);
+  int common = products.largest;
+  if (c_value != 0) {
+    const int c_exponent = counted_exponent(c_value, MfmaInput::f32);
+    common = products.any ? std::max(common, c_exponent) : c_exponent;
+    if (format_of(shape.input).width == 8 && c_exponent < common - 25) c_wide = Wide();
+  }
+  return products.sum.floored(common - 31).plus(c_wide.floored(common - 24)).rounded_f32();
 }
 
-inline uint32_t model_element(const MfmaShape &shape, const std::vector<uint16_t> &a,
-                              const std::vector<uint16_t> &b, uint32_t c) {
-  for (size_t k = 0; k < a.size(); k += 8) {
-    const size_t end = std::min(a.size(), k + 8);
-    c = model_group(shape.input, {a.begin() + k, a.begin() + end}, {b.begin() + k, b.begin() + end}, c);
+inline size_t model_group_size(MfmaInput input) {
+  return format_of(input).width == 8 ? 16 : input == MfmaInput::xf32 ? 4 : 8;
+}
+
+/// One fused multiply-add. Fixed point has no sign of zero: a zero takes it from its terms.
+template <class Number> double model_fused(double a, double b, double c, int digits, int least, int limit) {
+  if (!std::isfinite(a) || !std::isfinite(b)) return a * b + c;
+  if (!std::isfinite(c)) return c;
+  const Number sum = Number::product(a, b).plus(Number::of(c));
+  if (!sum.zero()) return sum.rounded(digits, least, limit);
+  const bool both_negative = (std::signbit(a) != std::signbit(b)) && std::signbit(c);
+  return both_negative && (a == 0 || b == 0) ? -0.0 : 0.0;
+}
+
+/// The bits of an element of D, from the bits of a row of A and the elements of B they are multiplied with.
+inline uint64_t model_element(const MfmaShape &shape, const std::vector<uint64_t> &a,
+                              const std::vector<uint64_t> &b, uint64_t c) {
+  if (shape.input == MfmaInput::i8) {
+    int64_t sum = int32_t(c);
+    for (size_t k = 0; k < a.size(); ++k)
+      sum += int64_t(int8_t(a[k])) * int8_t(b[k]);
+    return uint32_t(sum);
   }
+  std::vector<double> x;
+  std::vector<double> y;
+  for (size_t k = 0; k < a.size(); ++k) {
+    x.push_back(to_double(shape.input, a[k]));
+    y.push_back(to_double(shape.b_input, b[k]));
+  }
+  if (shape.input == MfmaInput::f64) {
+    double sum = to_double(MfmaInput::f64, c);
+    for (size_t k = 0; k < a.size(); ++k)
+      sum = model_fused<VeryWide>(x[k], y[k], sum, 53, -1074, 1024);
+    return std::isnan(sum) ? 0x7ff8000000000000 : std::bit_cast<uint64_t>(sum);
+  }
+  if (shape.input == MfmaInput::f32) {
+    double sum = to_double(MfmaInput::f32, c);
+    for (size_t k = 0; k < a.size(); ++k)
+      sum = model_fused<Wide>(x[k], y[k], sum, 24, -149, 128);
+    return std::isnan(sum) ? 0x7fc00000 : std::bit_cast<uint32_t>(float(sum));
+  }
+  const size_t size = std::min(model_group_size(shape.input), a.size());
+  for (size_t k = 0; k < a.size(); k += size)
+    c = model_group(shape, {x.begin() + k, x.begin() + k + size}, {y.begin() + k, y.begin() + k + size},
+                    uint32_t(c));
   return c;
 }
 
