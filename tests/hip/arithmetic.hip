@@ -83,9 +83,9 @@ KERNEL(64) structs(float *out, Scene scene, const Packed *packed) {
   out[SELF] = sum * float(scene.scale);
 }
 
-// Volatile, so that the array stays in memory at every level of optimisation.
+// With optimisation in registers that are chosen at run time, without it in scratch.
 KERNEL(64) local_array(uint32 *out, const uint32 *in) {
-  volatile uint32 sorted[24];
+  uint32 sorted[24];
   for (int i = 0; i < 24; ++i) {
     const uint32 value = in[SELF * 24 + i];
     int at = i;
@@ -99,7 +99,7 @@ KERNEL(64) local_array(uint32 *out, const uint32 *in) {
 enum : uint8 { op_push, op_add, op_sub, op_mul, op_dup, op_swap, op_shr, op_xor, op_jump_unless, op_rotate, op_not, op_end };
 KERNEL(64) interpreter(uint32 *out, const uint8 *programs, uint32 length) {
   const uint8 *program = programs + SELF * length;
-  volatile uint32 stack[16];
+  volatile uint32 stack[16]; // stays in scratch
   uint32 top = 0, steps = 0;
   for (int i = 0; i < 16; ++i) stack[i] = uint32(SELF) * 77 + i;
   for (uint32 pc = 0; pc < length && steps < 200; ++steps) {

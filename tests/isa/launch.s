@@ -156,9 +156,44 @@ end sizes
     .amdhsa_accum_offset 8
   .end_amdhsa_kernel
 
+// Stores what runtimes add to the arguments: the apertures in the queue, those in the arguments, and the dimensions.
+begin hidden
+  s_load_dwordx4 s[4:7], s[0:1], 0x0
+  s_load_dwordx4 s[8:11], s[0:1], 0x10
+  s_waitcnt lgkmcnt(0)
+  s_load_dwordx2 s[6:7], s[6:7], 0x40
+  s_waitcnt lgkmcnt(0)
+  store_sgprs 6, 10, 4
+  s_endpgm
+end hidden
+  .amdhsa_kernel hidden
+    .amdhsa_kernarg_size 32
+    .amdhsa_user_sgpr_kernarg_segment_ptr 1
+    .amdhsa_next_free_vgpr 8
+    .amdhsa_next_free_sgpr 16
+    .amdhsa_accum_offset 8
+  .end_amdhsa_kernel
+
   .amdgpu_metadata
 ---
 amdhsa.kernels:
+  - .name: hidden
+    .symbol: hidden.kd
+    .kernarg_segment_size: 32
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 22
+    .vgpr_count: 8
+    .agpr_count: 0
+    .max_flat_workgroup_size: 1024
+    .args:
+      - {.offset: 0, .size: 8, .value_kind: global_buffer, .address_space: global}
+      - {.offset: 8, .size: 8, .value_kind: hidden_queue_ptr}
+      - {.offset: 16, .size: 4, .value_kind: hidden_shared_base}
+      - {.offset: 20, .size: 4, .value_kind: hidden_private_base}
+      - {.offset: 24, .size: 2, .value_kind: hidden_grid_dims}
   - .name: sizes
     .symbol: sizes.kd
     .kernarg_segment_size: 8

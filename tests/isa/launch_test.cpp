@@ -169,6 +169,17 @@ TEST_CASE("sizes come from the metadata where the descriptor has none", "[isa][l
                     Catch::Contains("0 bytes of kernel arguments, but the kernel takes 8"));
 }
 
+TEST_CASE("hidden arguments say where the queue and the windows are", "[isa][launch]") {
+  Memory memory;
+  const std::span<uint32_t> out = device<uint32_t>(memory, 5);
+  const LaunchResult result = run(kernels(), "hidden", {1, 1, 1}, {64, 1, 1}, Pointer{out.data()}, memory);
+  INFO(all_text(result));
+  REQUIRE(result.ok());
+  const uint32_t shared = uint32_t(emulator::shared_aperture >> 32);
+  const uint32_t scratch = uint32_t(emulator::private_aperture >> 32);
+  CHECK(std::vector(out.begin(), out.end()) == std::vector<uint32_t>{shared, scratch, shared, scratch, 3});
+}
+
 TEST_CASE("accum_offset bounds the ArchVGPRs of kernels that have AccVGPRs", "[isa][launch]") {
   // `small` has 24 registers, of which a0 is number 16.
   const Memory memory;
