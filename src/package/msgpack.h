@@ -38,7 +38,7 @@ struct MsgpackValue {
   Kind kind = Kind::nil;
   uint64_t integer = 0; // also boolean; a negative one in two's complement
   double real = 0;
-  std::string_view text; // string and binary
+  std::string_view text;              // string and binary
   std::vector<MsgpackValue> elements; // of an array; the values of a map
   std::vector<MsgpackValue> keys;     // of a map, in the order of `elements`
 

@@ -22,12 +22,19 @@ void check_coordinates(std::span<const Build> builds) {
   for (uint32_t i = 0; i < items; ++i) {
     const uint32_t item = i % block_items, b = i / block_items;
     // One of each: LDS, scratch, neither.
-    expected[i] = {{item % 5, item / 5 % 4, item / 20}, {b % 3, b / 3 % 2, b / 6}, {5, 4, 7}, {3, 2, 2},
-                   1u | 2u << 2,                        1,                         4711,      15};
+    expected[i] = {{item % 5, item / 5 % 4, item / 20},
+                   {b % 3, b / 3 % 2, b / 6},
+                   {5, 4, 7},
+                   {3, 2, 2},
+                   1u | 2u << 2,
+                   1,
+                   4711,
+                   15};
   }
-  run_everywhere(builds, {"coordinates", grid, block}, memory, Arguments(seen.data(), 4711u),
-                 [&] { std::fill(seen.begin(), seen.end(), Seen{}); },
-                 [&] { CHECK(std::memcmp(seen.data(), expected.data(), items * sizeof(Seen)) == 0); });
+  run_everywhere(
+      builds, {"coordinates", grid, block}, memory, Arguments(seen.data(), 4711u),
+      [&] { std::fill(seen.begin(), seen.end(), Seen{}); },
+      [&] { CHECK(std::memcmp(seen.data(), expected.data(), items * sizeof(Seen)) == 0); });
 }
 
 } // namespace
@@ -61,16 +68,16 @@ TEST_CASE("arguments in registers, and the prologue for firmware that puts none 
 
   Memory memory;
   const auto out = device<uint64_t>(memory, 128);
-  const Arguments arguments(out.data(), 1'000'000u, uint16_t(20'000), uint8_t(200), uint64_t(1) << 40, 3.0f, 5.0,
-                            7u);
+  const Arguments arguments(out.data(), 1'000'000u, uint16_t(20'000), uint8_t(200), uint64_t(1) << 40, 3.0f,
+                            5.0, 7u);
   const uint64_t expected = 1'000'000 + 20'000 * 2 + 200 * 3 + (uint64_t(5) << 40) + 3 * 7 + 5 * 11 + 7 * 13;
   uint64_t executed[2];
   for (bool preload : {false, true}) {
     std::fill(out.begin(), out.end(), 0);
     Options options;
     options.preload_kernargs = preload;
-    const LaunchResult result = emulator::launch(program_of(build), "many_arguments", {2, 1, 1}, {64, 1, 1}, 0,
-                                                 arguments.bytes(), memory, options);
+    const LaunchResult result = emulator::launch(program_of(build), "many_arguments", {2, 1, 1}, {64, 1, 1},
+                                                 0, arguments.bytes(), memory, options);
     INFO(all_text(result));
     REQUIRE(result.ok());
     CHECK(std::all_of(out.begin(), out.end(), [&](uint64_t value) { return value == expected; }));
@@ -100,13 +107,15 @@ LaunchResult run_race(std::span<const std::byte> elf) {
   Options options;
   options.threads = 1;
   options.checks.global_races = false;
-  return emulator::launch(program, "race", {1, 1, 1}, {128, 1, 1}, 0, Arguments(out.data()).bytes(), memory, options);
+  return emulator::launch(program, "race", {1, 1, 1}, {128, 1, 1}, 0, Arguments(out.data()).bytes(), memory,
+                          options);
 }
 
 /// The race as the load meets it; the store meets it, too.
 Report race_at_load(const LaunchResult &result) {
   for (const Report &report : result.reports)
-    if (report.kind == ReportKind::lds_race && report.disassembly.starts_with("ds_read") && report.other) return report;
+    if (report.kind == ReportKind::lds_race && report.disassembly.starts_with("ds_read") && report.other)
+      return report;
   throw std::runtime_error("no race at a load in:\n" + all_text(result));
 }
 
