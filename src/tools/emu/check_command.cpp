@@ -8,6 +8,14 @@
 
 namespace sluice::tools::emu {
 
+namespace {
+
+std::string source_text(const std::string &source) {
+  return source.empty() ? "" : "\n               " + source;
+}
+
+} // namespace
+
 int check_command(const CheckOptions &options) {
   const std::unique_ptr<emulator::Program> program = load_code(options.code_file);
   const std::vector<emulator::Report> reports = emulator::static_reports(*program);
@@ -16,9 +24,12 @@ int check_command(const CheckOptions &options) {
   } else {
     // Not as a launch's reports: there is no workgroup and no wave.
     for (const emulator::Report &report : reports) {
-      fmt::print("{} at {:#x}: {}: {}\n  instruction  {}\n", report.kernel, report.pc,
-                 emulator::report_kind_name(report.kind), report.message, report.disassembly);
-      if (report.other) fmt::print("  other        {:#x}: {}\n", report.other->pc, report.other->disassembly);
+      fmt::print("{} at {:#x}: {}: {}\n  instruction  {}{}\n", report.kernel, report.pc,
+                 emulator::report_kind_name(report.kind), report.message, report.disassembly,
+                 source_text(report.source));
+      if (report.other)
+        fmt::print("  other        {:#x}: {}{}\n", report.other->pc, report.other->disassembly,
+                   source_text(report.other->source));
       fmt::print("\n");
     }
     fmt::print("{}\n", reports.empty() ? "nothing to report" : counted(reports.size(), "report"));

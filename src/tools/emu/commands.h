@@ -29,6 +29,9 @@ struct RunOptions {
   std::string completion = "late";
   std::string waves = "greedy";
   std::string workgroups = "ascending";
+  bool perturb_transcendentals = false;
+  bool scramble_nans = false;
+  bool no_preload = false;
   uint64_t seed = 1;
   std::optional<uint32_t> threads;
   uint64_t budget = 0;

@@ -81,6 +81,11 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
                       "which wave of a workgroup runs next: greedy (default), round_robin or random");
   command->add_option("--workgroups", run.workgroups,
                       "the order in which they start: ascending (default), descending, by_xcd or random");
+  command->add_flag("--perturb-transcendentals", run.perturb_transcendentals,
+                    "v_exp, v_rcp and their like are off by one unit in the last place at random");
+  command->add_flag("--scramble-nans", run.scramble_nans, "NaNs that are made get payloads at random");
+  command->add_flag("--no-preload", run.no_preload,
+                    "enter kernels that preload arguments as old firmware does, at their prologue");
   command->add_option("--seed", run.seed, "of all that is random but fill (default 1)");
   command->add_option("--threads", run.threads, "of the host (default: its processors; with --trace one)")
       ->check(CLI::Range(1, 1024));

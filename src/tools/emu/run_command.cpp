@@ -136,6 +136,9 @@ emulator::Options machine_options(const RunOptions &options) {
                                                           {"descending", WorkgroupSchedule::descending},
                                                           {"by_xcd", WorkgroupSchedule::by_xcd},
                                                           {"random", WorkgroupSchedule::random}});
+  machine.perturb_transcendentals = options.perturb_transcendentals;
+  machine.scramble_nans = options.scramble_nans;
+  machine.preload_kernargs = !options.no_preload;
   machine.seed = options.seed;
   machine.instruction_budget = options.budget;
   machine.max_reports = options.max_reports;

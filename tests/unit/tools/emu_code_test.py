@@ -89,7 +89,7 @@ class ListTest(EmuTest):
         listing = json.loads(self.succeeds("list", REGISTERS, "--json"))
         self.assertEqual((listing["target"], listing["code_object_version"]), ("gfx942", 5))
         kernels = {kernel["name"]: kernel for kernel in listing["kernels"]}
-        self.assertEqual(set(kernels), {"echo", "bare", "steps", "careless", "hasty"})
+        self.assertEqual(set(kernels), {"echo", "bare", "steps", "careless", "hasty", "numbers", "preloaded"})
         # Granules: 8 vector registers, 16 scalar ones.
         careless = kernels["careless"]
         self.assertEqual({key: careless[key] for key in ("vgprs", "accum_offset", "sgprs", "lds_bytes", "scratch_bytes",
@@ -106,7 +106,7 @@ class ListTest(EmuTest):
 
     def test_text(self):
         text = self.succeeds("list", REGISTERS)
-        self.assertIn("gfx942, code object version 5, 5 kernels", text)
+        self.assertIn("gfx942, code object version 5, 7 kernels", text)
         self.assertRegex(text, r"(?m)^ +64  bytes of LDS")
         self.assertRegex(text, r"(?m)^  argument  7  offset  20   4 bytes  by_value  g$")
         self.assertRegex(text, r"(?m)^  argument  -  offset  92   2 bytes  hidden_group_size_x$")
@@ -170,7 +170,8 @@ class CheckTest(EmuTest):
         self.assertEqual(json.loads(self.succeeds("check", KERNELS, "--json")), [])
         text = self.succeeds("check", REGISTERS, status=1)
         self.assertRegex(text, r"\Ahasty at 0x\w+: hazard: s4: .*\n  instruction  v_readlane_b32 s5, v0, s4\n"
-                               r"  other        0x\w+: v_readfirstlane_b32 s4, v0\n\n1 report\n\Z")
+                               r" {15}\S*emu_registers.s:\d+\n  other        0x\w+: v_readfirstlane_b32 s4, v0\n"
+                               r" {15}\S*emu_registers.s:\d+\n\n1 report\n\Z")
         report, = json.loads(self.succeeds("check", REGISTERS, "--json", status=1))
         self.assertEqual((report["kernel"], report["kind"], report["pc"] - report["other"]["pc"]), ("hasty", "hazard", 4))
         self.succeeds("run", REGISTERS, "--kernel", "hasty")

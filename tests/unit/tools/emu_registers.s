@@ -5,6 +5,8 @@
 //   steps(value)     writes registers of every kind
 //   careless(out)    two mistakes: it uses a load without a wait, and LDS that was never written
 //   hasty()          a third, on a path that no wave takes: v_readlane_b32 too soon after its lane was written
+//   numbers()        the reciprocals of 4 to 67, and a NaN
+//   preloaded(value) has its argument in s2 at the start, or loads it
 
   .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
   .text
@@ -17,7 +19,7 @@
 \name:
 .endm
 
-.macro end name, kernarg, lds=0
+.macro end name, kernarg, lds=0, preload=0
   s_endpgm
 .L\name\()_end:
   .size \name, .L\name\()_end-\name
@@ -27,6 +29,7 @@
     .amdhsa_group_segment_fixed_size \lds
     .amdhsa_kernarg_size \kernarg
     .amdhsa_user_sgpr_kernarg_segment_ptr 1
+    .amdhsa_user_sgpr_kernarg_preload_length \preload
     .amdhsa_system_sgpr_workgroup_id_x 1
     .amdhsa_next_free_vgpr 12
     .amdhsa_next_free_sgpr 16
@@ -89,6 +92,24 @@ begin hasty
   v_readlane_b32 s5, v0, s4
 .Lnot_taken:
 end hasty, 0
+
+begin numbers
+  v_cvt_f32_u32_e32 v1, v0
+  v_add_f32_e32 v1, 4.0, v1
+  v_rcp_f32_e32 v2, v1
+  v_mov_b32_e32 v3, 0x7f800000
+  v_sub_f32_e32 v4, v3, v3
+end numbers, 0
+
+  // Its first 256 bytes are for firmware that does not preload.
+begin preloaded
+  s_load_dword s2, s[0:1], 0x0
+  s_waitcnt lgkmcnt(0)
+  s_branch .Lpreloaded
+  .p2align 8, 0
+.Lpreloaded:
+  s_mov_b32 s4, s2
+end preloaded, 8, 0, 1
 
   .amdgpu_metadata
 ---

@@ -85,8 +85,8 @@ class LaunchTest(EmuTest):
     def test_reports_for_people(self):
         text = self.succeeds("run", REGISTERS, "--kernel", "careless", "--arg", "size:64:fill=1", status=1)
         self.assertRegex(text, r"""(?x)\A careless\ at\ 0x[0-9a-f]+:\ pending_register:\ reads\ v2\ .*\n
-            \ +instruction\ +v_add_u32_e32\ v3,\ 1,\ v2\n \ +where\ +workgroup\ 0,0,0,\ wave\ 0\n
-            \ +other\ +0x[0-9a-f]+:\ global_load_dword\ v2,\ v1,\ s\[4:5\],\ wave\ 0\n \n careless\ at""")
+            \ +instruction\ +v_add_u32_e32\ v3,\ 1,\ v2\n \ +\S*emu_registers.s:\d+\n \ +where\ +workgroup\ 0,0,0,\ wave\ 0\n
+            \ +other\ +0x[0-9a-f]+:\ global_load_dword\ v2,\ v1,\ s\[4:5\],\ wave\ 0\n \ +\S*emu_registers.s:\d+\n \n careless\ at""")
         self.assertTrue(text.endswith("careless: 1 workgroup, 1 wave, 9 instructions, 0 MFMAs, 0 LDS bank conflicts\n"
                                       "2 reports\n"), text)
 
@@ -146,6 +146,34 @@ class LaunchTest(EmuTest):
         self.refuses("--waves is 'fair'; it is one of greedy, round_robin, random", *call, "--waves", "fair")
         self.refuses("--workgroups is 'up'; it is one of ascending, descending, by_xcd, random", *call, "--workgroups",
                      "up")
+
+    def numbers(self, *arguments):
+        """The reciprocals and the NaNs of the kernel `numbers`."""
+        text = self.succeeds("run", REGISTERS, "--kernel", "numbers", "--trace", "--trace-lanes", "64", *arguments)
+        return [[int(value, 16) for value in re.search(rf"    {name} = (.*)\n", text).group(1).split()] for name in ("v2", "v4")]
+
+    def test_numbers_that_hardware_does_not_promise(self):
+        reciprocals, nans = self.numbers()
+        self.assertEqual((len(set(nans)), nans[0] & 0x7fffffff), (1, 0x7fc00000))
+        self.assertEqual(self.numbers("--scramble-nans")[0], reciprocals)
+        scrambled = self.numbers("--scramble-nans")[1]
+        self.assertGreater(len(set(scrambled)), 8)
+        self.assertTrue(all(bits & 0x7f800000 == 0x7f800000 and bits & 0x7fffff for bits in scrambled))
+        moved = self.numbers("--perturb-transcendentals")
+        self.assertEqual(moved[1], nans)
+        self.assertEqual({a - b for a, b in zip(moved[0], reciprocals)}, {-1, 0, 1})
+        self.assertNotEqual(moved[0], self.numbers("--perturb-transcendentals", "--seed", "2")[0])
+
+    def test_preloading_or_not(self):
+        file = self.folder / "kernarg.bin"
+        file.write_bytes(struct.pack("<Q", 0x1234))
+        call = ["run", REGISTERS, "--kernel", "preloaded", "--kernarg-file", file, "--trace"]
+        loads = []
+        for more in ([], ["--no-preload"]):
+            text = self.succeeds(*call, *more)
+            self.assertIn("    s4 = 0x00001234\n", text)
+            loads.append(text.count("s_load_dword "))
+        self.assertEqual(loads, [0, 1])
 
     def test_budget(self):
         call = ["run", KERNELS, "--kernel", "spin", "--arg", "u32:1000"]
@@ -242,20 +270,27 @@ class TraceTest(EmuTest):
 
     def test_changes_nothing(self):
         def result(*arguments):
-            values = self.json("run", REGISTERS, "--kernel", "careless", "--grid", "3", "--arg", "size:64:fill=1", *arguments,
+            values = self.json("run", REGISTERS, "--kernel", "careless", "--grid", "3", "--threads=1", "--arg", "size:64:fill=1", *arguments,
                                status=0 if "--check=none" in arguments else 1)
             values.pop("seconds")
             return values
         for options in (["--completion=late"], ["--completion=early"], ["--completion=early", "--check=none"]):
             self.assertEqual(result(*options), result(*options, "--trace=/dev/null"))
 
-    def test_a_stop_is_the_last_line(self):
+    def patched_steps(self, before, after):
+        """What a trace of `steps` with other code writes."""
         code = bytearray(pathlib.Path(REGISTERS).read_bytes())
-        at = code.index(struct.pack("<II", 0xbf850001, 0xbf920001))  # the branch around the trap
-        struct.pack_into("<I", code, at, 0xbf800000)
+        code[(at := code.index(before)):at + len(after)] = after
         (self.folder / "a.co").write_bytes(code)
-        text = self.succeeds("run", self.folder / "a.co", "--kernel", "steps", "--arg", "u32:0", "--trace", status=1)
+        return self.succeeds("run", self.folder / "a.co", "--kernel", "steps", "--arg", "u32:0", "--trace", status=1)
+
+    def test_a_stop_is_the_last_line(self):
+        # The branch around the trap is gone.
+        text = self.patched_steps(struct.pack("<II", 0xbf850001, 0xbf920001), struct.pack("<I", 0xbf800000))
         self.assertRegex(text, r"\n0,0,0 wave 0 #13 \w+: s_trap 1\nsteps at 0x\w+: trap: the kernel gave up with s_trap\n")
+        # An MFMA that would broadcast more blocks than there are: it writes nothing.
+        text = self.patched_steps(struct.pack("<II", 0xd1e80804, 0x02020004), struct.pack("<II", 0xd3cd0700, 0x04020d04))
+        self.assertRegex(text, r"\n0,0,0 wave 0 #9 \w+: v_mfma_f32_16x16x16_f16 v\[0:3\], .* cbsz:7  exec 0xf{16}\nsteps at ")
 
 
 class ProgressTest(EmuTest):
@@ -293,7 +328,7 @@ class ProgressTest(EmuTest):
         self.assertRegex(text, r"^(\r\x1b\[Kspin \[=*>? *\] +\d+% \d+ s)+\r\x1b\[K$")
         percents = [int(percent) for percent in re.findall(r"(\d+)%", text)]
         self.assertEqual(percents, sorted(percents))
-        self.assertTrue(20 < percents[0] and percents[-1] <= 100, percents)
+        self.assertTrue(0 < percents[0] <= percents[-1] <= 100, percents)
 
 
 if __name__ == "__main__":
