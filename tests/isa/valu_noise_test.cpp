@@ -23,7 +23,8 @@ constexpr emulator::NumberNoise scrambling = {.nans = true, .seed = 5};
 /// Each lane's number.
 void fill_numbers(TestWave &t) {
   t.fill_lanes(1, [](uint32_t lane) { return std::bit_cast<uint32_t>(0.37f + float(lane) * 0.05f); });
-  t.fill_lanes(2, [](uint32_t lane) { return uint32_t(support::f16_from_float(0.37f + float(lane) * 0.05f)); });
+  t.fill_lanes(2,
+               [](uint32_t lane) { return uint32_t(support::f16_from_float(0.37f + float(lane) * 0.05f)); });
   t.fill(6, 0u);
   t.fill_lanes(7, [](uint32_t lane) { return std::bit_cast<uint64_t>(0.37 + lane * 0.05) >> 32; });
 }
@@ -31,11 +32,12 @@ void fill_numbers(TestWave &t) {
 } // namespace
 
 TEST_CASE("transcendentals move by one unit in the last place, or stay", "[isa][noise]") {
-  const char *const names[] = {"v_exp_f32 v4, v1", "v_log_f32 v4, v1",  "v_rcp_f32 v4, v1",  "v_rsq_f32 v4, v1",
-                               "v_sqrt_f32 v4, v1", "v_sin_f32 v4, v1", "v_cos_f32 v4, v1",  "v_exp_f16 v4, v2",
-                               "v_log_f16 v4, v2", "v_rcp_f16 v4, v2",  "v_rsq_f16 v4, v2",  "v_sqrt_f16 v4, v2",
-                               "v_sin_f16 v4, v2", "v_cos_f16 v4, v2",  "v_rcp_f64 v[4:5], v[6:7]",
-                               "v_rsq_f64 v[4:5], v[6:7]", "v_sqrt_f64 v[4:5], v[6:7]"};
+  const char *const names[] = {
+      "v_exp_f32 v4, v1",         "v_log_f32 v4, v1", "v_rcp_f32 v4, v1",         "v_rsq_f32 v4, v1",
+      "v_sqrt_f32 v4, v1",        "v_sin_f32 v4, v1", "v_cos_f32 v4, v1",         "v_exp_f16 v4, v2",
+      "v_log_f16 v4, v2",         "v_rcp_f16 v4, v2", "v_rsq_f16 v4, v2",         "v_sqrt_f16 v4, v2",
+      "v_sin_f16 v4, v2",         "v_cos_f16 v4, v2", "v_rcp_f64 v[4:5], v[6:7]", "v_rsq_f64 v[4:5], v[6:7]",
+      "v_sqrt_f64 v[4:5], v[6:7]"};
   for (emulator::SimdPath path : simd_paths())
     for (const char *name : names) {
       INFO(name);
@@ -103,7 +105,8 @@ TEST_CASE("NaNs get payloads at random and stay quiet", "[isa][noise]") {
     t.fill(2, 0x7e007e00u);
     t.fill(3, 1.0f);
     t.fill_pair(6, 0x7ff8000000000000);
-    t.run("v_add_f32 v4, v1, v3\n v_pk_add_f16 v5, v2, v2\n v_add_f64 v[8:9], v[6:7], v[6:7]\n v_mul_f32 v10, v3, v3\n"
+    t.run("v_add_f32 v4, v1, v3\n v_pk_add_f16 v5, v2, v2\n v_add_f64 v[8:9], v[6:7], v[6:7]\n v_mul_f32 "
+          "v10, v3, v3\n"
           "v_mov_b32 v11, v1\n v_cndmask_b32 v12, v1, v1, vcc");
     std::set<uint32_t> singles, lows, highs;
     std::set<uint64_t> doubles;
@@ -127,10 +130,12 @@ TEST_CASE("NaNs get payloads at random and stay quiet", "[isa][noise]") {
 }
 
 TEST_CASE("a launch is asked for noise by its options", "[isa][noise]") {
-  const TestKernel kernel("s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_lshlrev_b32_e32 v1, 2, v0\n v_cvt_f32_u32_e32 v2, v0\n"
-                          "v_add_f32_e32 v2, 0.5, v2\n v_rcp_f32_e32 v2, v2\n v_mov_b32_e32 v3, -1\n v_add_f32_e32 v3, v3, v3\n"
-                          "s_waitcnt lgkmcnt(0)\n global_store_dword v1, v2, s[8:9]\n global_store_dword v1, v3, s[8:9] offset:256\n"
-                          "s_endpgm\n");
+  const TestKernel kernel(
+      "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_lshlrev_b32_e32 v1, 2, v0\n v_cvt_f32_u32_e32 v2, v0\n"
+      "v_add_f32_e32 v2, 0.5, v2\n v_rcp_f32_e32 v2, v2\n v_mov_b32_e32 v3, -1\n v_add_f32_e32 v3, v3, v3\n"
+      "s_waitcnt lgkmcnt(0)\n global_store_dword v1, v2, s[8:9]\n global_store_dword v1, v3, s[8:9] "
+      "offset:256\n"
+      "s_endpgm\n");
   auto run = [&](const Options &options) {
     std::array<uint32_t, 128> data{};
     Memory memory;
