@@ -439,7 +439,6 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
       {"v_cvt_sr_bf8_f32 v2, v4, v5 op_sel:[0,0,1,0]\n", "v_cvt_sr_bf8_f32 v2, v4, v5\n", 1},
       {"v_rcp_f16_e32 v2, v4\n", "v_add_f16_e32 v3, v2, v2\n", 1},
       {"v_cos_f16_e32 v2, v4\n", "v_add_f16_e32 v3, v2, v2\n", 1},
-      {"v_readfirstlane_b32 s6, v1\n", "v_writelane_b32 v2, 5, s6\n", 4},
       {"global_store_dwordx4 v1, v[4:7], s[8:9]\n", "v_mov_b32_e32 v5, 0\n", 2},
       {"global_store_dwordx3 v1, v[4:6], s[8:9]\n", "v_mov_b32_e32 v6, 0\n", 2},
       {"s_movk_i32 m0, 0x1\n", "s_movrels_b32 s6, s7\n", 1},

@@ -140,6 +140,26 @@ TEST_CASE("SDWA selects parts of sources and places the result", "[isa][sdwa]") 
   }
 }
 
+TEST_CASE("single lanes are read and written whatever EXEC says", "[isa][lanes]") {
+  for (emulator::SimdPath path : simd_paths()) {
+    TestWave t(path);
+    t.fill_lanes(1, [](uint32_t lane) { return 100 + lane; });
+    t.wave.set_exec(0xff00);
+    t.run("v_readfirstlane_b32 s4, v1");
+    CHECK(t.s(4) == 108);
+    // Without any active lane it is lane 0; numbers of lanes go round at 64.
+    t.wave.set_exec(0);
+    t.s(8) = 64 + 6;
+    t.run("v_readfirstlane_b32 s4, v1\n v_readlane_b32 s5, v1, 63\n v_readlane_b32 s6, v1, s8\n "
+          "v_writelane_b32 v1, 7, s8");
+    CHECK(t.s(4) == 100);
+    CHECK(t.s(5) == 163);
+    CHECK(t.s(6) == 106);
+    CHECK(t.v(1, 6) == 7);
+    CHECK(t.v(1, 7) == 107);
+  }
+}
+
 TEST_CASE("exchanges through the LDS network", "[isa][lds]") {
   TestWave t;
   t.fill_lanes(1, [](uint32_t lane) { return 500 + lane; });

@@ -449,6 +449,21 @@ TEST_CASE("the division sequence of the compiler gives correctly rounded quotien
   SUCCEED();
 }
 
+TEST_CASE("1 / (2 pi) is a constant of the width of its operand", "[isa][valu]") {
+  for (emulator::SimdPath path : simd_paths()) {
+    TestWave t(path);
+    t.fill(2, 0.0);
+    t.run("v_add_f64 v[4:5], 0.15915494309189532, v[2:3]\n v_add_f32 v6, 0.15915494, v2\n v_add_f16 v7, "
+          "0.15915494, v2\n"
+          "v_mov_b32 v8, 0.15915494\n v_mov_b64 v[10:11], 0.15915494309189532");
+    CHECK(t.vv(4) == 0x3fc45f306dc9c882);
+    CHECK(t.v(6) == 0x3e22f983);
+    CHECK(t.v(7) == 0x3118);
+    CHECK(t.v(8) == 0x3e22f983);
+    CHECK(t.vv(10) == 0x3fc45f306dc9c882);
+  }
+}
+
 TEST_CASE("the face of a cube", "[isa][valu]") {
   struct Face {
     float id, s, t, major;

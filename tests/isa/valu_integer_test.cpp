@@ -434,6 +434,13 @@ TEST_CASE("accumulation registers are registers of their own", "[isa][valu]") {
   CHECK(t.a(3) == 0x3f800000);
 }
 
+TEST_CASE("a 64-bit address is a base and an index shifted by at most four", "[isa][valu]") {
+  check_wide("v_and_b32 v4, 15, v4\n v_lshl_add_u64 v[8:9], v[2:3], v4, v[6:7]", [](auto a, auto b, auto c) {
+    const uint32_t shift = uint32_t(b) & 7;
+    return (shift > 4 ? 0 : a << shift) + c;
+  });
+}
+
 TEST_CASE("sums of differences of bytes", "[isa][valu]") {
   auto byte = [](uint64_t x, uint32_t i) { return int32_t(x >> 8 * i & 0xff); };
   auto difference = [=](uint64_t a, uint64_t b, uint32_t from, bool masked) {
