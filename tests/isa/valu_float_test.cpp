@@ -48,10 +48,11 @@ void check(const std::string &instruction, const Expect &expect, uint32_t rounds
   for (emulator::SimdPath path : simd_paths()) {
     std::mt19937 random(1);
     TestWave t(path);
+    const auto code = t.prepare(instruction);
     for (uint32_t round = 0; round < rounds; ++round) {
       for (uint32_t r = 1; r <= 3; ++r)
         t.fill_lanes(r, [&](uint32_t) { return bits(random_float(random)); });
-      t.run(instruction);
+      t.run(code);
       for (uint32_t lane = 0; lane < 64; ++lane) {
         const float a = t.f(1, lane), b = t.f(2, lane), c = t.f(3, lane);
         const float expected = expect(a, b, c);
@@ -94,10 +95,11 @@ void check_half(const std::string &instruction, const ExpectHalf &expect) {
   for (emulator::SimdPath path : simd_paths()) {
     std::mt19937 random(2);
     TestWave t(path);
+    const auto code = t.prepare(instruction);
     for (uint32_t round = 0; round < 40; ++round) {
       for (uint32_t r = 1; r <= 3; ++r)
         t.fill_lanes(r, [&](uint32_t) { return uint32_t(random()); });
-      t.run(instruction);
+      t.run(code);
       for (uint32_t lane = 0; lane < 64; ++lane) {
         const double expected = expect(double(t.h(1, lane)), double(t.h(2, lane)), double(t.h(3, lane)));
         const uint16_t rounded = support::f16_from_double(expected);
@@ -187,10 +189,11 @@ TEST_CASE("transcendentals are correctly rounded and flush subnormals", "[isa][v
   // The usual range of a softmax, densely.
   for (emulator::SimdPath path : simd_paths()) {
     TestWave t(path);
+    const auto code = t.prepare("v_exp_f32 v4, v1");
     uint32_t wrong = 0;
     for (uint32_t step = 0; step < 4000; ++step) {
       t.fill_lanes(1, [&](uint32_t lane) { return bits(-float(step * 64 + lane) / 8192.0f); });
-      t.run("v_exp_f32 v4, v1");
+      t.run(code);
       for (uint32_t lane = 0; lane < 64; ++lane)
         wrong += t.f(4, lane) != float(std::exp2(double(t.f(1, lane))));
     }
@@ -248,9 +251,10 @@ TEST_CASE("two halves, cut toward zero", "[isa][valu]") {
 TEST_CASE("every half converts to f32 and back", "[isa][valu]") {
   for (emulator::SimdPath path : simd_paths()) {
     TestWave t(path);
+    const auto code = t.prepare("v_cvt_f32_f16 v4, v1\n v_cvt_f16_f32 v5, v4");
     for (uint32_t base = 0; base < 65536; base += 64) {
       t.fill_lanes(1, [&](uint32_t lane) { return base + lane; });
-      t.run("v_cvt_f32_f16 v4, v1\n v_cvt_f16_f32 v5, v4");
+      t.run(code);
       for (uint32_t lane = 0; lane < 64; ++lane) {
         const float expected = support::f16_to_float(uint16_t(base + lane));
         const bool nan = std::isnan(expected);
