@@ -153,7 +153,8 @@ TEST_CASE("reading memory that nobody has written is reported, whatever way it c
   std::vector<char> host(bytes, 'x');
   auto copies = [&](char *from) {
     void *parameters[] = {&out, &from};
-    CHECK(hip.hipModuleLaunchKernel(copy_words, 1, 1, 1, 64, 1, 1, 0, nullptr, parameters, nullptr) == hipSuccess);
+    CHECK(hip.hipModuleLaunchKernel(copy_words, 1, 1, 1, 64, 1, 1, 0, nullptr, parameters, nullptr) ==
+          hipSuccess);
     const bool ok = hip.hipDeviceSynchronize() == hipSuccess;
     const std::string reports = take_reports();
     CHECK((reports.find("register_uninitialised") == std::string::npos) == ok);
@@ -187,7 +188,9 @@ TEST_CASE("reading memory that nobody has written is reported, whatever way it c
     CHECK(copies(in));
     CHECK(copies(out));
   }
-  SECTION("host memory counts as written") { CHECK(copies(pinned)); }
+  SECTION("host memory counts as written") {
+    CHECK(copies(pinned));
+  }
   for (char *pointer : {in, out, other})
     CHECK(hip.hipFree(pointer) == hipSuccess);
   CHECK(hip.hipHostFree(pinned) == hipSuccess);
