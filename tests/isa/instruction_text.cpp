@@ -1,0 +1,681 @@
+//===- instruction_text.cpp - reading what LLVM prints --------------------------------------------------===//
+#include "isa/instruction_text.h"
+
+#include <algorithm>
+#include <bit>
+#include <cctype>
+#include <cstdlib>
+#include <optional>
+#include <set>
+#include <span>
+#include <stdexcept>
+
+namespace sluice::test {
+
+using emulator::Fields;
+using emulator::Format;
+
+namespace {
+
+using Names = std::span<const std::string_view>;
+
+[[noreturn]] void not_understood(std::string_view text) {
+  throw std::runtime_error("not understood: '" + std::string(text) + "'");
+}
+
+int64_t integer(std::string_view text) {
+  const std::string copy(text);
+  char *end = nullptr;
+  const int64_t value = std::strtoll(copy.c_str(), &end, 0);
+  if (end == copy.c_str() || *end != 0) not_understood(text);
+  return value;
+}
+
+/// What stands between the brackets of "name(...)" or "[...]", by commas.
+std::vector<std::string> list(std::string_view text) {
+  const size_t open = text.find_first_of("[("), close = text.find_last_of("])");
+  if (open == text.npos || close == text.npos) not_understood(text);
+  std::vector<std::string> items;
+  std::string item;
+  for (char c : text.substr(open + 1, close - open - 1))
+    if (c == ',')
+      items.push_back(std::move(item)), item.clear();
+    else if (c != ' ')
+      item += c;
+  if (!item.empty()) items.push_back(item);
+  return items;
+}
+
+size_t index_of(Names names, std::string_view name) {
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) not_understood(name);
+  return size_t(found - names.begin());
+}
+
+uint32_t flag_bits(std::string_view text, Names names) {
+  uint32_t bits = 0;
+  for (const std::string &name : list(text))
+    bits |= 1u << index_of(names, name);
+  return bits;
+}
+
+/// "[1,0,1]": bit i is the number at place i.
+uint32_t list_bits(std::string_view text) {
+  uint32_t bits = 0, place = 0;
+  for (const std::string &item : list(text))
+    bits |= uint32_t(integer(item)) << place++;
+  return bits;
+}
+
+//===--- Operands ---------------------------------------------------------------------------------------===//
+
+struct Operand {
+  uint32_t code = 0; // of the 9-bit operand codes
+  bool vector = false, accumulation = false;
+  bool negate = false, absolute = false, sign_extend = false;
+  std::optional<uint32_t> literal;
+
+  uint32_t vgpr() const {
+    if (!vector) throw std::runtime_error("an operand is no vector register");
+    return code - 256;
+  }
+  uint32_t sgpr() const {
+    if (code >= 128) throw std::runtime_error("an operand is no scalar register");
+    return code;
+  }
+};
+
+Operand parse_register_or_constant(std::string_view text) {
+  static const std::map<std::string_view, uint32_t> named = {
+      {"flat_scratch", 102}, {"flat_scratch_lo", 102}, {"flat_scratch_hi", 103}, {"xnack_mask", 104},
+      {"xnack_mask_lo", 104}, {"xnack_mask_hi", 105}, {"vcc", 106}, {"vcc_lo", 106}, {"vcc_hi", 107},
+      {"m0", 124}, {"exec", 126}, {"exec_lo", 126}, {"exec_hi", 127}, {"src_shared_base", 235},
+      {"src_shared_limit", 236}, {"src_private_base", 237}, {"src_private_limit", 238},
+      {"src_pops_exiting_wave_id", 239}, {"0.5", 240}, {"-0.5", 241}, {"1.0", 242}, {"-1.0", 243},
+      {"2.0", 244}, {"-2.0", 245}, {"4.0", 246}, {"-4.0", 247}, {"0.15915494", 248}, {"0.1592", 248},
+      {"0.15915494309189532", 248}, {"src_vccz", 251}, {"src_execz", 252}, {"src_scc", 253}};
+  Operand operand;
+  if (const auto found = named.find(text); found != named.end()) {
+    operand.code = found->second;
+    return operand;
+  }
+  const std::pair<std::string_view, uint32_t> files[] = {{"ttmp", 108}, {"s", 0}, {"v", 256}, {"a", 256}};
+  for (const auto &[file, first] : files) {
+    if (!text.starts_with(file)) continue;
+    std::string_view number = text.substr(file.size());
+    if (number.starts_with("[")) number = number.substr(1, number.find(':') - 1);
+    operand.code = first + uint32_t(integer(number));
+    operand.vector = first == 256;
+    operand.accumulation = file == "a";
+    return operand;
+  }
+  // The assembler would take the number in "lit(1)" for a constant.
+  const bool literal = text.starts_with("lit(");
+  const int64_t value = literal ? integer(list(text).at(0)) : integer(text);
+  if (!literal && !text.starts_with("0x") && value >= 0 && value <= 64)
+    operand.code = 128 + uint32_t(value);
+  else if (value < 0 && value >= -16)
+    operand.code = 192 + uint32_t(-value);
+  else
+    operand.code = 255, operand.literal = uint32_t(value);
+  return operand;
+}
+
+Operand parse_operand(std::string_view text) {
+  bool negate = false, absolute = false, sign_extend = false;
+  auto strip = [&](std::string_view open, std::string_view close) {
+    if (!text.starts_with(open) || !text.ends_with(close)) return false;
+    text = text.substr(open.size(), text.size() - open.size() - close.size());
+    return true;
+  };
+  negate = strip("neg(", ")") || (text.size() > 1 && !std::isdigit(uint8_t(text[1])) && strip("-", ""));
+  sign_extend = strip("sext(", ")");
+  absolute = strip("|", "|");
+  Operand operand = parse_register_or_constant(text);
+  operand.negate = negate;
+  operand.absolute = absolute;
+  operand.sign_extend = sign_extend;
+  return operand;
+}
+
+//===--- Operands with a syntax of their own ------------------------------------------------------------===//
+
+/// Of s_getreg_b32 and its kind: register, offset, width less one.
+uint32_t parse_hwreg(std::string_view text) {
+  static const std::map<std::string_view, uint32_t> named = {
+      {"HW_REG_MODE", 1}, {"HW_REG_STATUS", 2}, {"HW_REG_TRAPSTS", 3}, {"HW_REG_HW_ID", 4},
+      {"HW_REG_GPR_ALLOC", 5}, {"HW_REG_LDS_ALLOC", 6}, {"HW_REG_IB_STS", 7}, {"HW_REG_SH_MEM_BASES", 15},
+      {"HW_REG_TBA_LO", 16}, {"HW_REG_TBA_HI", 17}, {"HW_REG_TMA_LO", 18}, {"HW_REG_TMA_HI", 19},
+      {"HW_REG_XCC_ID", 20}, {"HW_REG_SQ_PERF_SNAPSHOT_DATA", 21}, {"HW_REG_SQ_PERF_SNAPSHOT_DATA1", 22},
+      {"HW_REG_SQ_PERF_SNAPSHOT_PC_LO", 23}, {"HW_REG_SQ_PERF_SNAPSHOT_PC_HI", 24}};
+  const std::vector<std::string> items = list(text);
+  const auto found = named.find(items.at(0));
+  const uint32_t number = found != named.end() ? found->second : uint32_t(integer(items[0]));
+  const uint32_t offset = items.size() > 1 ? uint32_t(integer(items.at(1))) : 0;
+  const uint32_t width = items.size() > 1 ? uint32_t(integer(items.at(2))) : 32;
+  return number | offset << 6 | (width - 1) << 11;
+}
+
+uint32_t parse_message(std::string_view text) {
+  if (!text.starts_with("sendmsg(")) return uint32_t(integer(text));
+  static const std::map<std::string_view, uint32_t> named = {
+      {"MSG_INTERRUPT", 1}, {"MSG_SAVEWAVE", 4}, {"MSG_STALL_WAVE_GEN", 5}, {"MSG_HALT_WAVES", 6},
+      {"MSG_ORDERED_PS_DONE", 7}, {"MSG_EARLY_PRIM_DEALLOC", 8}, {"MSG_GS_ALLOC_REQ", 9},
+      {"MSG_GET_DOORBELL", 10}};
+  const std::vector<std::string> items = list(text);
+  const auto found = named.find(items.at(0));
+  if (found != named.end()) return found->second;
+  return uint32_t(integer(items.at(0)) | integer(items.at(1)) << 4 | integer(items.at(2)) << 8);
+}
+
+/// "vmcnt(1) expcnt(2) lgkmcnt(3)"; a counter that is not named is at its largest.
+uint32_t parse_wait(const std::vector<std::string> &parts) {
+  uint32_t vmcnt = 63, expcnt = 7, lgkmcnt = 15;
+  for (const std::string &part : parts) {
+    const uint32_t value = uint32_t(integer(list(part).at(0)));
+    (part.starts_with("vmcnt") ? vmcnt : part.starts_with("expcnt") ? expcnt : lgkmcnt) = value;
+  }
+  return (vmcnt & 15) | expcnt << 4 | lgkmcnt << 8 | vmcnt >> 4 << 14;
+}
+
+uint32_t log2_of(uint32_t value) {
+  return uint32_t(std::countr_zero(value));
+}
+
+/// Of ds_swizzle_b32: lane i reads lane ((i & and) | or) ^ xor of its 32, or a quarter of four lanes its own.
+uint32_t parse_swizzle(std::string_view text) {
+  const std::vector<std::string> items = list(text);
+  auto mask = [](uint32_t and_mask, uint32_t or_mask, uint32_t xor_mask) {
+    return and_mask | or_mask << 5 | xor_mask << 10;
+  };
+  const std::string_view kind = items.at(0);
+  if (kind == "QUAD_PERM") {
+    uint32_t code = 0x8000;
+    for (uint32_t i = 0; i < 4; ++i)
+      code |= uint32_t(integer(items.at(i + 1))) << (2 * i);
+    return code;
+  }
+  if (kind == "BITMASK_PERM") {
+    uint32_t and_mask = 0, or_mask = 0, xor_mask = 0;
+    for (uint32_t i = 0; i < 5; ++i) {
+      const char c = items.at(1).at(1 + i); // in quotes, the highest bit first
+      const uint32_t bit = 16 >> i;
+      if (c == 'p' || c == 'i') and_mask |= bit;
+      if (c == '1') or_mask |= bit;
+      if (c == 'i') xor_mask |= bit;
+    }
+    return mask(and_mask, or_mask, xor_mask);
+  }
+  const uint32_t size = uint32_t(integer(items.at(1)));
+  if (kind == "BROADCAST") return mask(32 - size, uint32_t(integer(items.at(2))), 0);
+  if (kind == "SWAP") return mask(31, 0, size);
+  if (kind == "REVERSE") return mask(31, 0, size - 1);
+  not_understood(text);
+}
+
+constexpr std::string_view gpr_index_bits[] = {"SRC0", "SRC1", "SRC2", "DST"};
+constexpr std::string_view sdwa_selects[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE_3",
+                                             "WORD_0", "WORD_1", "DWORD"};
+constexpr std::string_view sdwa_unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"};
+constexpr std::string_view data_formats[] = {
+    "INVALID",     "8",        "16",         "8_8",     "32",    "16_16",       "10_11_11",   "11_11_10",
+    "10_10_10_2",  "2_10_10_10", "8_8_8_8",  "32_32",   "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"};
+constexpr std::string_view number_formats[] = {"UNORM", "SNORM", "USCALED", "SSCALED",
+                                               "UINT",  "SINT",  "RESERVED_6", "FLOAT"};
+
+//===--- Instructions -----------------------------------------------------------------------------------===//
+
+/// Reads the line's operands and modifiers one by one; all must be used in the end.
+class Reader {
+public:
+  Reader(const InstructionText &line, const Fields &split_fields)
+      : text(line), name(line.plain_mnemonic()), split(split_fields) {
+    f.format = split.format;
+    f.op = split.op;
+  }
+
+  Fields read();
+
+private:
+  bool name_has(std::string_view part) const { return name.find(part) != name.npos; }
+  bool name_is_one_of(const std::set<std::string_view> &names) const { return names.contains(name); }
+  bool form(std::string_view ending) const { return text.mnemonic.ends_with(ending); }
+  size_t left() const { return text.operands.size() - next; }
+
+  std::string_view take_text() {
+    if (left() == 0) throw std::runtime_error("an operand is missing");
+    return text.operands[next++];
+  }
+  Operand take() { return parse_operand(take_text()); }
+  bool take_if(std::string_view operand) {
+    if (left() == 0 || text.operands[next] != operand) return false;
+    ++next;
+    return true;
+  }
+
+  bool flag(const std::string &modifier) {
+    if (text.modifiers.contains(modifier)) used.insert(modifier);
+    return text.modifiers.contains(modifier);
+  }
+  std::optional<std::string> value(const std::string &modifier) {
+    const auto found = text.modifiers.find(modifier);
+    if (found == text.modifiers.end()) return std::nullopt;
+    used.insert(modifier);
+    return found->second;
+  }
+  int64_t number(const std::string &modifier, int64_t otherwise) {
+    const std::optional<std::string> given = value(modifier);
+    return given ? integer(*given) : otherwise;
+  }
+
+  void source(uint32_t k, const Operand &operand) {
+    f.src[k] = uint16_t(operand.code);
+    f.negate |= uint8_t(operand.negate << k);
+    f.absolute |= uint8_t(operand.absolute << k);
+    if (operand.literal) {
+      f.has_literal = true;
+      f.literal = *operand.literal;
+    }
+    if (operand.sign_extend) (k == 0 ? f.sdwa_sext0 : f.sdwa_sext1) = true;
+  }
+  uint16_t take_data() {
+    const Operand operand = take();
+    f.acc |= uint8_t(operand.accumulation);
+    return uint16_t(operand.vgpr());
+  }
+  void take_output_modifiers();
+  void take_lane_control(uint32_t sources);
+
+  void read_scalar();
+  void read_scalar_k();
+  void read_scalar_p();
+  void read_scalar_memory();
+  void read_vector();
+  void read_compare();
+  void read_vop3();
+  void read_packed();
+  void read_matrix();
+  void read_lds();
+  void read_buffer();
+  void read_flat();
+
+  const InstructionText &text;
+  const std::string name;
+  const Fields &split;
+  Fields f;
+  size_t next = 0;
+  std::set<std::string> used;
+};
+
+void Reader::read_scalar() {
+  const bool no_destination = split.format == Format::sopc ||
+                              name_is_one_of({"s_setpc_b64", "s_rfe_b64", "s_cbranch_join", "s_set_gpr_idx_idx",
+                                              "s_cbranch_g_fork", "s_rfe_restore_b64"});
+  if (!no_destination) f.dst = uint16_t(take().sgpr());
+  for (uint32_t k = 0; left() > 0; ++k)
+    if (name == "s_set_gpr_idx_on" && k == 1)
+      f.src[1] = uint16_t(flag_bits(take_text(), gpr_index_bits));
+    else
+      source(k, take());
+}
+
+void Reader::read_scalar_k() {
+  if (name_has("s_setreg_")) {
+    f.imm = int16_t(parse_hwreg(take_text()));
+    if (name == "s_setreg_imm32_b32")
+      f.literal = uint32_t(integer(take_text()));
+    else
+      f.dst = uint16_t(take().sgpr());
+    return;
+  }
+  f.dst = uint16_t(take().sgpr());
+  f.imm = int16_t(name == "s_getreg_b32" ? parse_hwreg(take_text()) : integer(take_text()));
+}
+
+void Reader::read_scalar_p() {
+  uint32_t imm = 0;
+  if (name == "s_waitcnt") {
+    imm = parse_wait(text.operands);
+    next = text.operands.size();
+  } else if (name_has("s_sendmsg")) {
+    imm = parse_message(take_text());
+  } else if (name == "s_set_gpr_idx_mode") {
+    imm = flag_bits(take_text(), gpr_index_bits);
+  } else if (left() > 0) {
+    imm = uint32_t(integer(take_text()));
+  }
+  f.imm = int16_t(imm);
+}
+
+void Reader::read_scalar_memory() {
+  const bool no_data = name_has("s_dcache_discard");
+  if (name_has("s_atc_probe"))
+    f.dst = uint16_t(integer(take_text()));
+  else if (!no_data && left() > 0)
+    f.dst = uint16_t(take().sgpr());
+  f.sc0 = flag("glc");
+  if (left() == 0) return;
+  f.srsrc = uint16_t(take().sgpr());
+  const Operand operand = parse_operand(text.operands.at(next));
+  if (operand.code < 128) {
+    // A register alone may stand in either place; an offset beside it may be 0 and not be shown.
+    f.soffset = uint16_t(take().sgpr());
+    f.soffset_enable = split.soffset_enable;
+    f.imm_enable = split.soffset_enable && split.imm_enable;
+    f.imm = f.soffset_enable ? int32_t(number("offset", 0)) : f.soffset;
+  } else {
+    f.imm_enable = true;
+    f.imm = int32_t(integer(take_text()));
+    f.soffset = uint16_t(f.imm & 127); // the same bits
+  }
+}
+
+void Reader::take_output_modifiers() {
+  f.clamp = flag("clamp");
+  if (const auto factor = value("mul")) f.output_scale = uint8_t(log2_of(uint32_t(integer(*factor))));
+  if (value("div")) f.output_scale = 3;
+}
+
+void Reader::take_lane_control(uint32_t sources) {
+  if (form("_sdwa")) {
+    f.is_sdwa = true;
+    auto select = [&](const char *which) { return uint8_t(index_of(sdwa_selects, value(which).value())); };
+    if (f.format != Format::vopc) {
+      f.sdwa_dst = select("dst_sel");
+      f.sdwa_unused = uint8_t(index_of(sdwa_unused, value("dst_unused").value()));
+    }
+    f.sdwa_src0 = select("src0_sel");
+    f.sdwa_src1 = sources > 1 ? select("src1_sel") : 0;
+  } else if (form("_dpp")) {
+    f.is_dpp = true;
+    f.dpp_row_mask = uint8_t(number("row_mask", 15));
+    f.dpp_bank_mask = uint8_t(number("bank_mask", 15));
+    f.dpp_bound_zero = number("bound_ctrl", 0) != 0;
+    constexpr std::pair<const char *, uint32_t> numbered[] = {
+        {"row_shl", 0x100},  {"row_shr", 0x110}, {"row_ror", 0x120}, {"row_newbcast", 0x150},
+        {"wave_shl", 0x12f}, {"wave_rol", 0x133}, {"wave_shr", 0x137}, {"wave_ror", 0x13b}};
+    for (const auto &[control, first] : numbered)
+      if (const auto lanes = value(control)) f.dpp_control = uint16_t(first + uint32_t(integer(*lanes)));
+    if (const auto quad = value("quad_perm")) {
+      uint32_t place = 0;
+      for (const std::string &lane : list(*quad))
+        f.dpp_control |= uint16_t(integer(lane) << 2 * place++);
+    }
+    if (flag("row_mirror")) f.dpp_control = 0x140;
+    if (flag("row_half_mirror")) f.dpp_control = 0x141;
+    if (const auto lane = value("row_bcast")) f.dpp_control = *lane == "15" ? 0x142 : 0x143;
+  }
+}
+
+/// VOP1 and VOP2.
+void Reader::read_vector() {
+  uint32_t sources = 0;
+  if (left() > 0) {
+    const Operand destination = take();
+    f.dst = uint16_t(name == "v_readfirstlane_b32" ? destination.code : destination.vgpr());
+    if (name_has("_co_")) take_if("vcc"); // carry out
+    bool fused_literal = name_has("mk_f") || name_has("ak_f");
+    while (left() > 0) {
+      // The literal of v_fmamk and v_madmk stands in the middle, that of v_fmaak and v_madak at the end.
+      if (fused_literal && sources == (name_has("mk_f") ? 1 : 2)) {
+        f.literal = uint32_t(integer(take_text()));
+        fused_literal = false;
+        continue;
+      }
+      if (sources == 2 && take_if("vcc")) continue; // carry in, selection
+      source(sources++, take());
+    }
+  }
+  take_output_modifiers();
+  take_lane_control(sources);
+}
+
+void Reader::read_compare() {
+  const uint32_t destination = take().sgpr();
+  if (form("_sdwa") && destination != 106) {
+    f.sdwa_has_sdst = true;
+    f.sdst = uint16_t(destination);
+  }
+  source(0, take());
+  source(1, take());
+  take_lane_control(2);
+}
+
+void Reader::read_vop3() {
+  const bool lane_read = name == "v_readlane_b32";
+  uint32_t sources = 0;
+  bool second_destination = false;
+  if (left() > 0) {
+    const Operand destination = take();
+    const bool scalar = lane_read || name == "v_readfirstlane_b32" || name.starts_with("v_cmp");
+    f.dst = uint16_t(scalar ? destination.code : destination.vgpr());
+    second_destination = name_has("_co_") || name_has("v_div_scale_") || name == "v_mad_u64_u32" ||
+                         name == "v_mad_i64_i32";
+    if (second_destination) f.sdst = uint16_t(take().sgpr());
+    while (left() > 0)
+      source(sources++, take());
+  }
+  take_output_modifiers();
+  if (const auto selects = value("op_sel")) {
+    // The last one is the destination's.
+    const uint32_t bits = list_bits(*selects), count = uint32_t(list(*selects).size());
+    const uint32_t last = 1u << (count - 1);
+    f.op_sel = uint8_t((bits & (last - 1)) | ((bits & last) != 0 ? 8 : 0));
+  }
+  // SDST has the bits of ABS and OP_SEL.
+  if (second_destination) {
+    f.absolute = f.sdst & 7;
+    f.op_sel = uint8_t(f.sdst >> 3);
+  } else {
+    f.sdst = uint16_t(f.absolute | f.op_sel << 3);
+  }
+}
+
+void Reader::read_packed() {
+  f.dst = uint16_t(take().vgpr());
+  uint32_t sources = 0;
+  while (left() > 0)
+    source(sources++, take());
+  const bool mix = name_has("_mix");
+  const uint32_t all = (1u << sources) - 1;
+  const std::optional<std::string> low = value("op_sel"), high = value("op_sel_hi");
+  if (low) f.op_sel = uint8_t(list_bits(*low));
+  f.op_sel_hi = uint8_t(high ? list_bits(*high) : mix ? 0 : all);
+  f.op_sel_hi = uint8_t(f.op_sel_hi | (7 & ~all)); // of a source that is not there it is set
+  if (const auto negated = value("neg_lo")) f.negate = uint8_t(list_bits(*negated));
+  // The mixes have an absolute value where the others have this.
+  if (const auto negated = value("neg_hi")) f.negate_high = uint8_t(list_bits(*negated));
+  if (mix) std::swap(f.absolute, f.negate_high);
+  f.clamp = flag("clamp");
+}
+
+void Reader::read_matrix() {
+  const Operand destination = take();
+  f.dst = uint16_t(destination.vgpr());
+  if (name.starts_with("v_accvgpr_")) {
+    // In truth VOP3P: all of OP_SEL_HI is set, which is where the others have ABID and ACC.
+    f.src[0] = uint16_t(take().code);
+    f.abid = 8;
+    f.acc = 3;
+    return;
+  }
+  f.acc_cd = destination.accumulation;
+  for (uint32_t k = 0; k < 3; ++k) {
+    const Operand operand = take();
+    f.src[k] = uint16_t(operand.code);
+    if (k < 2) f.acc |= uint8_t(operand.accumulation << k);
+  }
+  f.cbsz = uint8_t(number("cbsz", 0));
+  f.abid = uint8_t(number("abid", 0));
+  f.blgp = uint8_t(number("blgp", 0));
+  // v_mfma_f64: BLGP negates instead.
+  if (const auto negated = value("neg")) f.blgp = uint8_t(list_bits(*negated));
+}
+
+void Reader::read_lds() {
+  const bool result = name_has("_read") || name_has("_rtn_") || name_has("permute") || name_has("swizzle") ||
+                      name_is_one_of({"ds_append", "ds_consume"});
+  const bool address = !name_has("_addtid") && !name_is_one_of({"ds_append", "ds_consume"});
+  if (left() > 0) {
+    if (result) f.dst = take_data();
+    if (address) f.src[0] = take_data();
+    for (uint32_t k = 1; left() > 0; ++k)
+      f.src[k] = take_data();
+  }
+  if (const auto offset = value("offset")) {
+    const uint32_t bytes =
+        offset->starts_with("swizzle") ? parse_swizzle(*offset) : uint32_t(integer(*offset));
+    f.offset0 = uint8_t(bytes);
+    f.offset1 = uint8_t(bytes >> 8);
+  } else {
+    f.offset0 = uint8_t(number("offset0", 0));
+    f.offset1 = uint8_t(number("offset1", 0));
+  }
+  if (name.starts_with("ds_gws_")) flag("gds"); // there is no other
+}
+
+/// MUBUF and MTBUF.
+void Reader::read_buffer() {
+  f.lds = flag("lds");
+  f.offen = flag("offen");
+  f.idxen = flag("idxen");
+  f.sc0 = flag("sc0");
+  f.sc1 = flag("sc1");
+  f.nt = flag("nt");
+  f.imm = int32_t(number("offset", 0));
+  if (f.format == Format::mtbuf) {
+    f.data_format = 1;
+    if (const auto formats = value("format"))
+      for (const std::string &part : list(*formats)) {
+        constexpr std::string_view data = "BUF_DATA_FORMAT_", numbers = "BUF_NUM_FORMAT_";
+        if (part.starts_with(data))
+          f.data_format = uint8_t(index_of(data_formats, part.substr(data.size())));
+        else
+          f.number_format = uint8_t(index_of(number_formats, part.substr(numbers.size())));
+      }
+  }
+  if (left() == 0) return;
+  if (!f.lds) f.dst = f.src[1] = take_data();
+  if (!take_if("off")) f.src[0] = uint16_t(take().vgpr());
+  f.srsrc = uint16_t(take().sgpr());
+  f.soffset = uint16_t(take().code);
+}
+
+void Reader::read_flat() {
+  f.segment = name.starts_with("flat_") ? 0 : name.starts_with("scratch_") ? 1 : 2;
+  f.sc0 = flag("sc0");
+  f.sc1 = flag("sc1");
+  f.nt = flag("nt");
+  f.imm = int32_t(number("offset", 0));
+  auto take_address = [&] {
+    if (take_if("off")) return;
+    f.src[0] = uint16_t(take().vgpr());
+    f.scratch_vaddr = f.segment == 1;
+  };
+  const bool atomic = name_has("_atomic_"), to_lds = name_has("_load_lds_");
+  if ((name_has("_load_") && !to_lds) || (atomic && f.sc0)) f.dst = take_data();
+  take_address();
+  if (name_has("_store_") || atomic) f.src[1] = take_data();
+  if (f.segment == 0) return;
+  f.soffset = take_if("off") ? 127 : uint16_t(take().sgpr());
+}
+
+Fields Reader::read() {
+  switch (f.format) {
+  case Format::sop1:
+  case Format::sop2:
+  case Format::sopc:
+    read_scalar();
+    break;
+  case Format::sopk:
+    read_scalar_k();
+    break;
+  case Format::sopp:
+    read_scalar_p();
+    break;
+  case Format::smem:
+    read_scalar_memory();
+    break;
+  case Format::vop1:
+  case Format::vop2:
+    read_vector();
+    break;
+  case Format::vopc:
+    read_compare();
+    break;
+  case Format::vop3:
+    read_vop3();
+    break;
+  case Format::vop3p:
+    read_packed();
+    break;
+  case Format::mai:
+    read_matrix();
+    break;
+  case Format::ds:
+    read_lds();
+    break;
+  case Format::mubuf:
+  case Format::mtbuf:
+    read_buffer();
+    break;
+  case Format::flat:
+    read_flat();
+    break;
+  case Format::vintrp:
+  case Format::unknown:
+    not_understood(text.mnemonic);
+  }
+  if (left() != 0) throw std::runtime_error("an operand is left: " + text.operands[next]);
+  for (const auto &[modifier, given] : text.modifiers)
+    if (!used.contains(modifier)) throw std::runtime_error("a modifier is left: " + modifier);
+  return f;
+}
+
+bool is_modifier(std::string_view word) {
+  static const std::set<std::string_view> flags = {"sc0", "sc1", "nt", "glc", "gds", "lds", "offen", "idxen",
+                                                   "clamp", "row_mirror", "row_half_mirror"};
+  return flags.contains(word) || (word.find(':') != word.npos && word.find('[') > word.find(':'));
+}
+
+} // namespace
+
+std::string InstructionText::plain_mnemonic() const {
+  for (std::string_view ending : {"_e32", "_e64", "_dpp", "_sdwa"})
+    if (mnemonic.ends_with(ending)) return mnemonic.substr(0, mnemonic.size() - ending.size());
+  return mnemonic;
+}
+
+InstructionText parse_instruction(std::string_view line) {
+  InstructionText result;
+  std::vector<std::string> words;
+  std::string word;
+  int depth = 0;
+  for (char c : line) {
+    if (c == '[' || c == '(') ++depth;
+    if (c == ']' || c == ')') --depth;
+    const bool separator = depth == 0 && (c == ' ' || c == '\t' || c == ',');
+    if (!separator)
+      word += c;
+    else if (!word.empty())
+      words.push_back(std::move(word)), word.clear();
+  }
+  if (!word.empty()) words.push_back(word);
+  result.mnemonic = words.at(0);
+  for (size_t i = 1; i < words.size(); ++i) {
+    const size_t colon = words[i].find(':');
+    if (!is_modifier(words[i]))
+      result.operands.push_back(words[i]);
+    else if (colon == std::string::npos)
+      result.modifiers[words[i]];
+    else
+      result.modifiers[words[i].substr(0, colon)] = words[i].substr(colon + 1);
+  }
+  return result;
+}
+
+Fields fields_of_text(const InstructionText &text, const Fields &split) {
+  return Reader(text, split).read();
+}
+
+} // namespace sluice::test
