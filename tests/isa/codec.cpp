@@ -1,9 +1,12 @@
-//===- codec.cpp - LLVM's gfx942 encoder, decoder, printer and parser, instruction by instruction --------===//
+//===- codec.cpp - LLVM's gfx942 encoder, decoder, printer and parser, instruction by instruction
+//--------===//
 #include "isa/codec.h"
 
 #include <cstring>
 #include <stdexcept>
 
+#include <llvm/ADT/SmallString.h>
+#include <llvm/MC/MCAsmBackend.h>
 #include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/MCCodeEmitter.h>
 #include <llvm/MC/MCContext.h>
@@ -14,6 +17,7 @@
 #include <llvm/MC/MCInstrDesc.h>
 #include <llvm/MC/MCInstrInfo.h>
 #include <llvm/MC/MCObjectFileInfo.h>
+#include <llvm/MC/MCObjectWriter.h>
 #include <llvm/MC/MCParser/MCAsmParser.h>
 #include <llvm/MC/MCParser/MCTargetAsmParser.h>
 #include <llvm/MC/MCRegisterInfo.h>
@@ -22,8 +26,8 @@
 #include <llvm/MC/MCTargetOptions.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/MemoryBuffer.h>
-#include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
+#include <llvm/Support/SourceMgr.h>
 #include <llvm/TargetParser/Triple.h>
 
 extern "C" void LLVMInitializeAMDGPUTargetInfo();
@@ -59,7 +63,8 @@ struct Tables {
   std::unique_ptr<llvm::MCInstrInfo> instructions{amdgpu().createMCInstrInfo()};
 };
 
-/// LLVM decodes constants where only registers can be (v_accvgpr_mov_b32), and does not survive encoding them.
+/// LLVM decodes constants where only registers can be (v_accvgpr_mov_b32), and does not survive encoding
+/// them.
 bool operands_fit(const llvm::MCInst &inst, const llvm::MCInstrDesc &description) {
   for (uint32_t i = 0; i < description.getNumOperands() && i < inst.getNumOperands(); ++i)
     if (description.operands()[i].OperandType == llvm::MCOI::OPERAND_REGISTER && !inst.getOperand(i).isReg())
@@ -67,8 +72,8 @@ bool operands_fit(const llvm::MCInst &inst, const llvm::MCInstrDesc &description
   return true;
 }
 
-/// Of a float constant that LLVM decodes for a 16-bit integer, its encoder makes a literal. VOP3 has none, and
-/// LLVM does not survive decoding it.
+/// Of a float constant that LLVM decodes for a 16-bit integer, its encoder makes a literal. VOP3 has none,
+/// and LLVM does not survive decoding it.
 bool has_vop3_literal(std::span<const uint32_t> dwords) {
   if (dwords[0] >> 26 != 0x34) return false;
   for (uint32_t i = 0; i < 3; ++i)
@@ -110,13 +115,10 @@ private:
 struct Codec::State {
   Tables tables;
   llvm::MCContext context{triple, tables.syntax.get(), tables.registers.get(), tables.subtarget.get()};
-  std::unique_ptr<llvm::MCDisassembler> decoder{
-      amdgpu().createMCDisassembler(*tables.subtarget, context)};
-  std::unique_ptr<llvm::MCCodeEmitter> emitter{
-      amdgpu().createMCCodeEmitter(*tables.instructions, context)};
-  std::unique_ptr<llvm::MCInstPrinter> printer{
-      amdgpu().createMCInstPrinter(triple, tables.syntax->getAssemblerDialect(), *tables.syntax,
-                                   *tables.instructions, *tables.registers)};
+  std::unique_ptr<llvm::MCDisassembler> decoder{amdgpu().createMCDisassembler(*tables.subtarget, context)};
+  std::unique_ptr<llvm::MCCodeEmitter> emitter{amdgpu().createMCCodeEmitter(*tables.instructions, context)};
+  std::unique_ptr<llvm::MCInstPrinter> printer{amdgpu().createMCInstPrinter(
+      triple, tables.syntax->getAssemblerDialect(), *tables.syntax, *tables.instructions, *tables.registers)};
 };
 
 Codec::Codec() : state(std::make_unique<State>()) {}
@@ -135,7 +137,8 @@ std::optional<Encoding> Codec::encode_again(std::span<const uint32_t> dwords) {
   Encoding result;
   result.dwords = encode(*state->emitter, inst, *state->tables.subtarget);
   inst.clear();
-  if (has_vop3_literal(result.dwords) || !decode(result.dwords) || size != result.dwords.size() * 4) return std::nullopt;
+  if (has_vop3_literal(result.dwords) || !decode(result.dwords) || size != result.dwords.size() * 4)
+    return std::nullopt;
   llvm::raw_string_ostream stream(result.text);
   state->printer->printInst(&inst, 0, "", *state->tables.subtarget, stream);
   return result;
@@ -167,6 +170,26 @@ std::vector<std::vector<uint32_t>> Codec::assemble_each(std::span<const Encoding
   parser->setTargetParser(*target_parser);
   parser->Run(true);
   return result;
+}
+
+std::string Codec::object_file(std::span<const Encoding> code) {
+  const Tables tables;
+  llvm::MCContext context(triple, tables.syntax.get(), tables.registers.get(), tables.subtarget.get());
+  const std::unique_ptr<llvm::MCObjectFileInfo> files(amdgpu().createMCObjectFileInfo(context, false));
+  context.setObjectFileInfo(files.get());
+  llvm::SmallString<0> object;
+  llvm::raw_svector_ostream stream(object);
+  std::unique_ptr<llvm::MCAsmBackend> backend(
+      amdgpu().createMCAsmBackend(*tables.subtarget, *tables.registers, tables.options));
+  std::unique_ptr<llvm::MCObjectWriter> writer = backend->createObjectWriter(stream);
+  std::unique_ptr<llvm::MCCodeEmitter> emitter(amdgpu().createMCCodeEmitter(*tables.instructions, context));
+  const std::unique_ptr<llvm::MCStreamer> streamer(amdgpu().createMCObjectStreamer(
+      triple, context, std::move(backend), std::move(writer), std::move(emitter), *tables.subtarget));
+  streamer->initSections(false, *tables.subtarget);
+  for (const Encoding &encoding : code)
+    streamer->emitBytes({reinterpret_cast<const char *>(encoding.dwords.data()), encoding.dwords.size() * 4});
+  streamer->finish();
+  return object.str().str();
 }
 
 } // namespace sluice::test

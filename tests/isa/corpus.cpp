@@ -65,7 +65,9 @@ public:
       return sgpr();
     }
   }
-  uint32_t source(bool with_literal) { return below(2) ? scalar_source(with_literal) : code_first_vgpr + vgpr(); }
+  uint32_t source(bool with_literal) {
+    return below(2) ? scalar_source(with_literal) : code_first_vgpr + vgpr();
+  }
   uint32_t literal() { return literals[below(4)]; }
 
 private:
@@ -77,7 +79,8 @@ Dwords sop1(Draw &draw, uint32_t op) {
 }
 
 Dwords sop2(Draw &draw, uint32_t op) {
-  return {0x80000000 | op << 23 | draw.sgpr() << 16 | draw.scalar_source(true) << 8 | draw.scalar_source(true),
+  return {0x80000000 | op << 23 | draw.sgpr() << 16 | draw.scalar_source(true) << 8 |
+              draw.scalar_source(true),
           draw.literal()};
 }
 
@@ -105,9 +108,9 @@ Dwords smem(Draw &draw, uint32_t op) {
 
 uint32_t dpp(Draw &draw) {
   // quad_perm, the row shifts and rotations, the wave shifts and rotations, mirrors, broadcasts, newbcast
-  constexpr std::pair<uint32_t, uint32_t> controls[] = {
-      {0, 256},   {0x101, 15}, {0x111, 15}, {0x121, 15}, {0x130, 1}, {0x134, 1},
-      {0x138, 1}, {0x13c, 1},  {0x140, 2},  {0x142, 2},  {0x150, 16}};
+  constexpr std::pair<uint32_t, uint32_t> controls[] = {{0, 256},   {0x101, 15}, {0x111, 15}, {0x121, 15},
+                                                        {0x130, 1}, {0x134, 1},  {0x138, 1},  {0x13c, 1},
+                                                        {0x140, 2}, {0x142, 2},  {0x150, 16}};
   const auto [first, count] = controls[draw.below(std::size(controls))];
   const uint32_t masks = draw.below(2) ? 0xff : draw.field(8);
   return masks << 24 | draw.modifier(4) << 20 | draw.modifier(1) << 19 | (first + draw.below(count)) << 8 |
@@ -181,7 +184,7 @@ Dwords vop3p(Draw &draw, uint32_t op) {
 }
 
 Dwords mai(Draw &draw, uint32_t op) {
-  const uint32_t c = draw.below(3) ? code_first_vgpr + draw.vgpr()
+  const uint32_t c = draw.below(3)   ? code_first_vgpr + draw.vgpr()
                      : draw.below(2) ? 128 + draw.below(81)
                                      : 240 + draw.below(9);
   return {0xd3800000 | op << 16 | draw.field(1) << 15 | draw.modifier(4) << 11 | draw.modifier(3) << 8 |
@@ -191,7 +194,8 @@ Dwords mai(Draw &draw, uint32_t op) {
 }
 
 Dwords ds(Draw &draw, uint32_t op) {
-  return {0xd8000000 | draw.modifier(1) << 25 | op << 17 | draw.modifier(1) << 16 | draw.modifier(8) << 8 | draw.modifier(8),
+  return {0xd8000000 | draw.modifier(1) << 25 | op << 17 | draw.modifier(1) << 16 | draw.modifier(8) << 8 |
+              draw.modifier(8),
           draw.vgpr_or_none() << 24 | draw.vgpr_or_none() << 16 | draw.vgpr_or_none() << 8 |
               draw.vgpr_or_none()};
 }
@@ -230,10 +234,10 @@ struct FormatDraws {
   uint32_t draws; // of each opcode
 };
 constexpr FormatDraws formats[] = {
-    {sop1, 0, 256, 48},  {sop2, 0, 0x60, 64},  {sopc, 0, 128, 96},   {sopk, 0, 32, 48},
-    {sopp, 0, 128, 48},  {smem, 0, 256, 48},   {vop1, 0, 256, 96},   {vop2, 0, 62, 128},
-    {vopc, 0, 256, 64},  {vop3, 0, 1024, 96},  {vop3p, 0, 0x40, 96}, {mai, 0x40, 128, 64},
-    {ds, 0, 256, 128},    {mubuf, 0, 128, 64},  {mtbuf, 0, 16, 64},   {flat, 0, 128, 256},
+    {sop1, 0, 256, 48}, {sop2, 0, 0x60, 64}, {sopc, 0, 128, 96},   {sopk, 0, 32, 48},
+    {sopp, 0, 128, 48}, {smem, 0, 256, 48},  {vop1, 0, 256, 96},   {vop2, 0, 62, 128},
+    {vopc, 0, 256, 64}, {vop3, 0, 1024, 96}, {vop3p, 0, 0x40, 96}, {mai, 0x40, 128, 64},
+    {ds, 0, 256, 128},  {mubuf, 0, 128, 64}, {mtbuf, 0, 16, 64},   {flat, 0, 128, 256},
 };
 
 std::vector<Encoding> draw_corpus() {

@@ -86,14 +86,38 @@ struct Operand {
 };
 
 Operand parse_register_or_constant(std::string_view text) {
-  static const std::map<std::string_view, uint32_t> named = {
-      {"flat_scratch", 102}, {"flat_scratch_lo", 102}, {"flat_scratch_hi", 103}, {"xnack_mask", 104},
-      {"xnack_mask_lo", 104}, {"xnack_mask_hi", 105}, {"vcc", 106}, {"vcc_lo", 106}, {"vcc_hi", 107},
-      {"m0", 124}, {"exec", 126}, {"exec_lo", 126}, {"exec_hi", 127}, {"src_shared_base", 235},
-      {"src_shared_limit", 236}, {"src_private_base", 237}, {"src_private_limit", 238},
-      {"src_pops_exiting_wave_id", 239}, {"0.5", 240}, {"-0.5", 241}, {"1.0", 242}, {"-1.0", 243},
-      {"2.0", 244}, {"-2.0", 245}, {"4.0", 246}, {"-4.0", 247}, {"0.15915494", 248}, {"0.1592", 248},
-      {"0.15915494309189532", 248}, {"src_vccz", 251}, {"src_execz", 252}, {"src_scc", 253}};
+  static const std::map<std::string_view, uint32_t> named = {{"flat_scratch", 102},
+                                                             {"flat_scratch_lo", 102},
+                                                             {"flat_scratch_hi", 103},
+                                                             {"xnack_mask", 104},
+                                                             {"xnack_mask_lo", 104},
+                                                             {"xnack_mask_hi", 105},
+                                                             {"vcc", 106},
+                                                             {"vcc_lo", 106},
+                                                             {"vcc_hi", 107},
+                                                             {"m0", 124},
+                                                             {"exec", 126},
+                                                             {"exec_lo", 126},
+                                                             {"exec_hi", 127},
+                                                             {"src_shared_base", 235},
+                                                             {"src_shared_limit", 236},
+                                                             {"src_private_base", 237},
+                                                             {"src_private_limit", 238},
+                                                             {"src_pops_exiting_wave_id", 239},
+                                                             {"0.5", 240},
+                                                             {"-0.5", 241},
+                                                             {"1.0", 242},
+                                                             {"-1.0", 243},
+                                                             {"2.0", 244},
+                                                             {"-2.0", 245},
+                                                             {"4.0", 246},
+                                                             {"-4.0", 247},
+                                                             {"0.15915494", 248},
+                                                             {"0.1592", 248},
+                                                             {"0.15915494309189532", 248},
+                                                             {"src_vccz", 251},
+                                                             {"src_execz", 252},
+                                                             {"src_scc", 253}};
   Operand operand;
   if (const auto found = named.find(text); found != named.end()) {
     operand.code = found->second;
@@ -142,12 +166,23 @@ Operand parse_operand(std::string_view text) {
 
 /// Of s_getreg_b32 and its kind: register, offset, width less one.
 uint32_t parse_hwreg(std::string_view text) {
-  static const std::map<std::string_view, uint32_t> named = {
-      {"HW_REG_MODE", 1}, {"HW_REG_STATUS", 2}, {"HW_REG_TRAPSTS", 3}, {"HW_REG_HW_ID", 4},
-      {"HW_REG_GPR_ALLOC", 5}, {"HW_REG_LDS_ALLOC", 6}, {"HW_REG_IB_STS", 7}, {"HW_REG_SH_MEM_BASES", 15},
-      {"HW_REG_TBA_LO", 16}, {"HW_REG_TBA_HI", 17}, {"HW_REG_TMA_LO", 18}, {"HW_REG_TMA_HI", 19},
-      {"HW_REG_XCC_ID", 20}, {"HW_REG_SQ_PERF_SNAPSHOT_DATA", 21}, {"HW_REG_SQ_PERF_SNAPSHOT_DATA1", 22},
-      {"HW_REG_SQ_PERF_SNAPSHOT_PC_LO", 23}, {"HW_REG_SQ_PERF_SNAPSHOT_PC_HI", 24}};
+  static const std::map<std::string_view, uint32_t> named = {{"HW_REG_MODE", 1},
+                                                             {"HW_REG_STATUS", 2},
+                                                             {"HW_REG_TRAPSTS", 3},
+                                                             {"HW_REG_HW_ID", 4},
+                                                             {"HW_REG_GPR_ALLOC", 5},
+                                                             {"HW_REG_LDS_ALLOC", 6},
+                                                             {"HW_REG_IB_STS", 7},
+                                                             {"HW_REG_SH_MEM_BASES", 15},
+                                                             {"HW_REG_TBA_LO", 16},
+                                                             {"HW_REG_TBA_HI", 17},
+                                                             {"HW_REG_TMA_LO", 18},
+                                                             {"HW_REG_TMA_HI", 19},
+                                                             {"HW_REG_XCC_ID", 20},
+                                                             {"HW_REG_SQ_PERF_SNAPSHOT_DATA", 21},
+                                                             {"HW_REG_SQ_PERF_SNAPSHOT_DATA1", 22},
+                                                             {"HW_REG_SQ_PERF_SNAPSHOT_PC_LO", 23},
+                                                             {"HW_REG_SQ_PERF_SNAPSHOT_PC_HI", 24}};
   const std::vector<std::string> items = list(text);
   const auto found = named.find(items.at(0));
   const uint32_t number = found != named.end() ? found->second : uint32_t(integer(items[0]));
@@ -159,9 +194,9 @@ uint32_t parse_hwreg(std::string_view text) {
 uint32_t parse_message(std::string_view text) {
   if (!text.starts_with("sendmsg(")) return uint32_t(integer(text));
   static const std::map<std::string_view, uint32_t> named = {
-      {"MSG_INTERRUPT", 1}, {"MSG_SAVEWAVE", 4}, {"MSG_STALL_WAVE_GEN", 5}, {"MSG_HALT_WAVES", 6},
-      {"MSG_ORDERED_PS_DONE", 7}, {"MSG_EARLY_PRIM_DEALLOC", 8}, {"MSG_GS_ALLOC_REQ", 9},
-      {"MSG_GET_DOORBELL", 10}};
+      {"MSG_INTERRUPT", 1},    {"MSG_SAVEWAVE", 4},        {"MSG_STALL_WAVE_GEN", 5},
+      {"MSG_HALT_WAVES", 6},   {"MSG_ORDERED_PS_DONE", 7}, {"MSG_EARLY_PRIM_DEALLOC", 8},
+      {"MSG_GS_ALLOC_REQ", 9}, {"MSG_GET_DOORBELL", 10}};
   const std::vector<std::string> items = list(text);
   const auto found = named.find(items.at(0));
   if (found != named.end()) return found->second;
@@ -218,9 +253,9 @@ constexpr std::string_view sdwa_selects[] = {"BYTE_0", "BYTE_1", "BYTE_2", "BYTE
                                              "WORD_0", "WORD_1", "DWORD"};
 constexpr std::string_view sdwa_unused[] = {"UNUSED_PAD", "UNUSED_SEXT", "UNUSED_PRESERVE"};
 constexpr std::string_view data_formats[] = {
-    "INVALID",     "8",        "16",         "8_8",     "32",    "16_16",       "10_11_11",   "11_11_10",
-    "10_10_10_2",  "2_10_10_10", "8_8_8_8",  "32_32",   "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"};
-constexpr std::string_view number_formats[] = {"UNORM", "SNORM", "USCALED", "SSCALED",
+    "INVALID",    "8",          "16",      "8_8",   "32",          "16_16",    "10_11_11",    "11_11_10",
+    "10_10_10_2", "2_10_10_10", "8_8_8_8", "32_32", "16_16_16_16", "32_32_32", "32_32_32_32", "RESERVED_15"};
+constexpr std::string_view number_formats[] = {"UNORM", "SNORM", "USCALED",    "SSCALED",
                                                "UINT",  "SINT",  "RESERVED_6", "FLOAT"};
 
 //===--- Instructions -----------------------------------------------------------------------------------===//
@@ -309,8 +344,8 @@ private:
 
 void Reader::read_scalar() {
   const bool no_destination = split.format == Format::sopc ||
-                              name_is_one_of({"s_setpc_b64", "s_rfe_b64", "s_cbranch_join", "s_set_gpr_idx_idx",
-                                              "s_cbranch_g_fork", "s_rfe_restore_b64"});
+                              name_is_one_of({"s_setpc_b64", "s_rfe_b64", "s_cbranch_join",
+                                              "s_set_gpr_idx_idx", "s_cbranch_g_fork", "s_rfe_restore_b64"});
   if (!no_destination) f.dst = uint16_t(take().sgpr());
   for (uint32_t k = 0; left() > 0; ++k)
     if (name == "s_set_gpr_idx_on" && k == 1)
@@ -392,7 +427,7 @@ void Reader::take_lane_control(uint32_t sources) {
     f.dpp_bank_mask = uint8_t(number("bank_mask", 15));
     f.dpp_bound_zero = number("bound_ctrl", 0) != 0;
     constexpr std::pair<const char *, uint32_t> numbered[] = {
-        {"row_shl", 0x100},  {"row_shr", 0x110}, {"row_ror", 0x120}, {"row_newbcast", 0x150},
+        {"row_shl", 0x100},  {"row_shr", 0x110},  {"row_ror", 0x120},  {"row_newbcast", 0x150},
         {"wave_shl", 0x12f}, {"wave_rol", 0x133}, {"wave_shr", 0x137}, {"wave_ror", 0x13b}};
     for (const auto &[control, first] : numbered)
       if (const auto lanes = value(control)) f.dpp_control = uint16_t(first + uint32_t(integer(*lanes)));
@@ -449,8 +484,8 @@ void Reader::read_vop3() {
     const Operand destination = take();
     const bool scalar = lane_read || name == "v_readfirstlane_b32" || name.starts_with("v_cmp");
     f.dst = uint16_t(scalar ? destination.code : destination.vgpr());
-    second_destination = name_has("_co_") || name_has("v_div_scale_") || name == "v_mad_u64_u32" ||
-                         name == "v_mad_i64_i32";
+    second_destination =
+        name_has("_co_") || name_has("v_div_scale_") || name == "v_mad_u64_u32" || name == "v_mad_i64_i32";
     if (second_destination) f.sdst = uint16_t(take().sgpr());
     while (left() > 0)
       source(sources++, take());
@@ -633,8 +668,8 @@ Fields Reader::read() {
 }
 
 bool is_modifier(std::string_view word) {
-  static const std::set<std::string_view> flags = {"sc0", "sc1", "nt", "glc", "gds", "lds", "offen", "idxen",
-                                                   "clamp", "row_mirror", "row_half_mirror"};
+  static const std::set<std::string_view> flags = {
+      "sc0", "sc1", "nt", "glc", "gds", "lds", "offen", "idxen", "clamp", "row_mirror", "row_half_mirror"};
   return flags.contains(word) || (word.find(':') != word.npos && word.find('[') > word.find(':'));
 }
 

@@ -26,8 +26,8 @@ struct InstructionText {
 
 InstructionText parse_instruction(std::string_view line);
 
-/// What split_fields() must give for the line. `split` is what it gave: where encodings differ in bits that the
-/// text does not show, it tells which was used. Throws std::runtime_error at text it does not understand.
+/// What split_fields() must give for the line. `split` is what it gave: where encodings differ in bits that
+/// the text does not show, it tells which was used. Throws std::runtime_error at text it does not understand.
 emulator::Fields fields_of_text(const InstructionText &text, const emulator::Fields &split);
 
 } // namespace sluice::test

@@ -53,6 +53,8 @@ struct Disassembler::State {
 
 namespace {
 
+constexpr RegisterRange vcc{first_sgpr + sgpr_vcc, 2};
+
 // "VGPR4_VGPR5_VGPR6" is v4, three registers; VCC, EXEC, M0 and SCC go by their encoding numbers.
 std::optional<RegisterRange> range_of(std::string_view name) {
   struct Special {
@@ -64,9 +66,9 @@ std::optional<RegisterRange> range_of(std::string_view name) {
       {"VCC", sgpr_vcc, 2},       {"VCC_LO", sgpr_vcc, 1},     {"VCC_HI", sgpr_vcc + 1, 1},
       {"EXEC", sgpr_exec, 2},     {"EXEC_LO", sgpr_exec, 1},   {"EXEC_HI", sgpr_exec + 1, 1},
       {"M0", sgpr_m0, 1},         {"M0_gfxpre11", sgpr_m0, 1}, {"SCC", sgpr_scc, 1},
-      {"FLAT_SCR", 102, 2},       {"FLAT_SCR_vi", 102, 2},     {"FLAT_SCR_LO_vi", 102, 1},
-      {"FLAT_SCR_HI_vi", 103, 1}, {"XNACK_MASK", 104, 2},      {"XNACK_MASK_LO", 104, 1},
-      {"XNACK_MASK_HI", 105, 1},
+      {"SRC_SCC", sgpr_scc, 1},   {"FLAT_SCR", 102, 2},        {"FLAT_SCR_vi", 102, 2},
+      {"FLAT_SCR_LO_vi", 102, 1}, {"FLAT_SCR_HI_vi", 103, 1},  {"XNACK_MASK", 104, 2},
+      {"XNACK_MASK_LO", 104, 1},  {"XNACK_MASK_HI", 105, 1},
   };
   for (const Special &special : specials)
     if (special.name == name) return RegisterRange{uint16_t(first_sgpr + special.number), special.count};
@@ -209,8 +211,10 @@ std::optional<Instruction> Disassembler::decode(std::span<const std::byte> code,
   }
   for (llvm::MCPhysReg number : description.implicit_uses())
     add(result.reads, number);
+  // Of v_cmp_class with SDST LLVM says that VCC is written too, as without.
+  const bool other_mask = split_fields(dwords).sdwa_has_sdst;
   for (llvm::MCPhysReg number : description.implicit_defs())
-    add(result.writes, number);
+    if (!other_mask || state->ranges[number] != vcc) add(result.writes, number);
   return result;
 }
 

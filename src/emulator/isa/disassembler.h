@@ -20,6 +20,8 @@ namespace sluice::emulator {
 struct RegisterRange {
   uint16_t first;
   uint16_t count;
+
+  bool operator==(const RegisterRange &) const = default;
 };
 
 struct Instruction {

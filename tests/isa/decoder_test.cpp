@@ -1,0 +1,212 @@
+//===- decoder_test.cpp - decoded operations over the corpus
+//---------------------------------------------===//
+//
+// What an operation names as its operands must be the registers that LLVM says the instruction reads and
+// writes; what is refused must be in the list of this file.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include <catch2/catch.hpp>
+
+#include <map>
+#include <set>
+
+#include "emulator/exec/scalar.h"
+#include "emulator/machine/decoder.h"
+#include "isa/corpus.h"
+
+namespace sluice::test {
+
+namespace {
+
+using emulator::Format;
+using emulator::OperandType;
+
+struct Refused {
+  std::string_view mnemonics; // one, or all that begin so: "s_atomic_*"
+  std::string_view reason;    // part of what the machine says
+};
+/// What the machine stops at: always, or in some forms only.
+constexpr Refused refused[] = {
+    {"*", ""},
+};
+
+bool matches(std::string_view pattern, std::string_view mnemonic) {
+  if (!pattern.ends_with('*')) return pattern == mnemonic;
+  pattern.remove_suffix(1);
+  return mnemonic.starts_with(pattern);
+}
+
+struct Decoded {
+  emulator::Instruction instruction;
+  emulator::DecodedOp op;
+  Format format;
+};
+
+/// Calls `check` with each instruction of the corpus; text from it is a mistake. Gives up after a few.
+template <class Check> void for_each_instruction(const Check &check) {
+  emulator::Disassembler disassembler;
+  emulator::Decoder decoder(emulator::SimdPath::portable);
+  size_t wrong = 0;
+  for (const Encoding &encoding : corpus()) {
+    const auto instruction = disassembler.decode(std::as_bytes(std::span(encoding.dwords)), 0);
+    REQUIRE(instruction);
+    const Decoded decoded{*instruction, decoder.decode(*instruction, encoding.dwords, 0),
+                          emulator::split_fields(encoding.dwords).format};
+    const std::string mistake = check(decoded);
+    if (mistake.empty()) continue;
+    UNSCOPED_INFO(instruction->text);
+    FAIL_CHECK(mistake);
+    if (++wrong == 20) return;
+  }
+}
+
+using Registers = std::set<uint32_t>;
+
+std::string text_of(const Registers &registers) {
+  std::string text;
+  for (uint32_t r : registers)
+    text += " " + std::to_string(r);
+  return text.empty() ? " none" : text;
+}
+
+/// Registers that instructions use without naming them: not operands.
+bool is_implicit(uint32_t number) {
+  const uint32_t scalar = number - emulator::first_sgpr;
+  return number >= emulator::first_sgpr &&
+         (scalar == emulator::sgpr_scc || scalar == emulator::sgpr_vcc || scalar == emulator::sgpr_vcc + 1 ||
+          scalar == emulator::sgpr_exec || scalar == emulator::sgpr_exec + 1 || scalar == emulator::sgpr_m0 ||
+          scalar == 102);
+}
+
+Registers firsts(const std::vector<emulator::RegisterRange> &ranges) {
+  Registers result;
+  for (const emulator::RegisterRange &range : ranges)
+    result.insert(range.first);
+  return result;
+}
+
+Registers all(const std::vector<emulator::RegisterRange> &ranges) {
+  Registers result;
+  for (const emulator::RegisterRange &range : ranges)
+    for (uint32_t i = 0; i < range.count; ++i)
+      result.insert(range.first + i);
+  return result;
+}
+
+void add(Registers &registers, uint32_t operand, uint32_t count) {
+  if (operand == emulator::scc_operand) count = 1; // however wide the operand is
+  for (uint32_t i = 0; operand < emulator::first_constant && i < count; ++i)
+    registers.insert(operand + i);
+}
+
+Registers without_exec(Registers registers) {
+  registers.erase(emulator::first_sgpr + emulator::sgpr_exec);
+  registers.erase(emulator::first_sgpr + emulator::sgpr_exec + 1);
+  return registers;
+}
+
+/// Each register that LLVM names is an operand, and each operand that is a register is one LLVM names. The
+/// register numbers of fields that an instruction does not have are 0.
+std::string operand_mistake(const Decoded &d) {
+  const emulator::Op &op = d.op.strict;
+  Registers ours, llvm = firsts(d.instruction.reads);
+  llvm.merge(firsts(d.instruction.writes));
+  for (uint16_t operand : {op.src[0], op.src[1], op.src[2], op.dst, op.mask, op.mask_in})
+    add(ours, operand, 1);
+  for (uint32_t number : ours)
+    if (!llvm.contains(number) && number != 0 && number != emulator::first_agpr &&
+        number != emulator::first_sgpr)
+      return "operand " + std::to_string(number) + " is not one of LLVM's" + text_of(llvm);
+  for (uint32_t number : llvm)
+    if (!ours.contains(number) && !is_implicit(number))
+      return "LLVM's operand " + std::to_string(number) + " is not one of" + text_of(ours);
+  // What it writes is a destination.
+  for (uint32_t number : firsts(d.instruction.writes))
+    if (!is_implicit(number) && number != op.dst && number != op.mask &&
+        !(d.instruction.mnemonic == "v_swap_b32" && number == op.src[0]))
+      return "register " + std::to_string(number) + " is written, but is no destination";
+  return "";
+}
+
+/// Of the vector unit, whose rows know how wide their operands are, every register.
+std::string vector_mistake(const Decoded &d) {
+  const emulator::Op &op = d.op.fast;
+  auto width = [](OperandType type) { return emulator::is_two_rows(type) ? 2u : 1u; };
+  Registers reads, writes, destination;
+  for (uint32_t k = 0; k < op.valu.sources; ++k)
+    add(reads, op.src[k], width(op.valu.source_types[k]));
+  add(reads, op.mask_in, 2);
+  add(destination, op.dst, width(op.valu.result_type));
+  writes = destination;
+  add(writes, op.mask, 2);
+  if (d.instruction.mnemonic == "v_swap_b32") add(writes, op.src[0], 1);
+  // A destination of which part is kept is read, in LLVM's view or in ours.
+  Registers llvm_reads = all(d.instruction.reads);
+  for (uint32_t number : destination)
+    if (!reads.contains(number))
+      llvm_reads.erase(number);
+    else
+      llvm_reads.insert(number);
+  reads = without_exec(reads), llvm_reads = without_exec(llvm_reads);
+  if (reads != llvm_reads) return "reads" + text_of(reads) + ", LLVM" + text_of(llvm_reads);
+  const Registers llvm_writes = without_exec(all(d.instruction.writes));
+  if (without_exec(writes) != llvm_writes)
+    return "writes" + text_of(writes) + ", LLVM" + text_of(llvm_writes);
+  return "";
+}
+
+/// Of memory, what the checks look at before an access.
+std::string address_mistake(const Decoded &d) {
+  const Registers reads = all(d.instruction.reads);
+  Registers ours;
+  add(ours, d.op.info.address.first, d.op.info.address.count);
+  add(ours, d.op.info.stored.first, d.op.info.stored.count);
+  for (uint32_t number : ours)
+    if (number != 0 && !reads.contains(number))
+      return "register " + std::to_string(number) + " is read, but not by LLVM";
+  return "";
+}
+
+} // namespace
+
+TEST_CASE("operations name the registers that LLVM says instructions use", "[isa][corpus]") {
+  for_each_instruction([](const Decoded &d) -> std::string {
+    if (!d.op.refusal.empty()) return "";
+    switch (d.format) {
+    case Format::vop1:
+    case Format::vop2:
+    case Format::vopc:
+    case Format::vop3:
+    case Format::vop3p:
+      return vector_mistake(d);
+    case Format::ds:
+    case Format::flat:
+    case Format::mubuf:
+    case Format::mtbuf:
+      if (const std::string mistake = address_mistake(d); !mistake.empty()) return mistake;
+      [[fallthrough]];
+    default:
+      return operand_mistake(d);
+    }
+  });
+}
+
+TEST_CASE("no instruction is refused but those that are known to be", "[isa][corpus]") {
+  std::set<const Refused *> unused;
+  for (const Refused &entry : refused)
+    unused.insert(&entry);
+  for_each_instruction([&](const Decoded &d) -> std::string {
+    if (d.op.refusal.empty()) return "";
+    for (const Refused &entry : refused) {
+      if (!matches(entry.mnemonics, d.instruction.mnemonic)) continue;
+      if (d.op.refusal.find(entry.reason) == d.op.refusal.npos) continue;
+      unused.erase(&entry);
+      return "";
+    }
+    return "refused: " + d.op.refusal;
+  });
+  for (const Refused *entry : unused)
+    FAIL_CHECK("nothing is refused as " << entry->mnemonics << ", " << entry->reason);
+}
+
+} // namespace sluice::test
