@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include <cstdio>
 #include <map>
+#include <regex>
 #include <set>
 
 #include "emulator/machine/decoder.h"
@@ -24,6 +25,20 @@ struct FormatRows {
   size_t encodings = 0;
   std::map<std::string, Mnemonic> mnemonics;
 };
+
+/// Numbers in a reason are those of one encoding: one line serves for all.
+std::string without_numbers(const std::string &reason) {
+  return std::regex_replace(reason, std::regex("\\b[0-9]+(x[0-9]+)*"), "N");
+}
+
+/// All of them, or how many: the widest reasons stop some form of nearly every instruction.
+std::string list_of(const std::vector<std::string> &names, bool some_forms) {
+  if (some_forms && names.size() > 24) return "some forms of " + std::to_string(names.size()) + " instructions";
+  std::string text = some_forms ? "some forms of" : "";
+  for (const std::string &name : names)
+    text += (text.empty() ? "`" : " `") + name + "`";
+  return text;
+}
 
 /// MAI is a part of VOP3P to the manual, and its own thing to a reader.
 std::string heading(emulator::Format format) {
@@ -47,7 +62,7 @@ int main() {
     Mnemonic &mnemonic = rows.mnemonics[instruction->mnemonic];
     ++rows.encodings;
     ++(op.refusal.empty() ? mnemonic.executed : mnemonic.refused);
-    if (!op.refusal.empty()) mnemonic.reasons.insert(op.refusal);
+    if (!op.refusal.empty()) mnemonic.reasons.insert(without_numbers(op.refusal));
   }
 
   std::set<std::string> known, executed, partly;
@@ -78,14 +93,13 @@ int main() {
       any = true;
     }
     std::printf("%s\n", any ? "" : "None is executed.");
-    // Reasons in the first column: many instructions have the same.
-    std::map<std::pair<bool, std::string>, std::string> stops;
+    std::map<std::pair<bool, std::string>, std::vector<std::string>> stops;
     for (const auto &[name, mnemonic] : rows.mnemonics)
       for (const std::string &reason : mnemonic.reasons)
-        stops[{mnemonic.executed != 0, reason}] += " `" + name + "`";
+        stops[{mnemonic.executed != 0, reason}].push_back(name);
     if (stops.empty()) continue;
     std::printf("\n| the machine stops, because | at |\n| --- | --- |\n");
     for (const auto &[key, names] : stops)
-      std::printf("| %s | %s%s |\n", key.second.c_str(), key.first ? "some forms of" : "", names.c_str());
+      std::printf("| %s | %s |\n", key.second.c_str(), list_of(names, key.first).c_str());
   }
 }

@@ -216,6 +216,9 @@ uint16_t Decoder::operand(uint16_t code, OperandType type, const Fields &fields)
     return scc_operand;
   case code_literal:
     return constant(literal_constant(fields.literal, type));
+  case code_vccz:
+  case code_execz:
+    throw Refusal{"VCCZ and EXECZ are not supported as operands"};
   default:
     throw Refusal{"operand code " + std::to_string(code) + " is not supported"};
   }
@@ -296,7 +299,10 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
   }
   if (name == "v_accvgpr_write_b32" || name == "v_accvgpr_mov_b32") op.dst += first_agpr;
   // The moves say by their name which side is an AccVGPR; their ACC bits mean nothing.
-  if (name == "v_accvgpr_mov_b32" || name == "v_accvgpr_read_b32") op.src[0] += first_agpr;
+  if (name == "v_accvgpr_mov_b32" || name == "v_accvgpr_read_b32") {
+    if (op.src[0] >= first_agpr) throw Refusal{"the source is no register of the accumulation file"};
+    op.src[0] += first_agpr;
+  }
   if (row.mask_out && !compare) op.mask = uint16_t(first_sgpr + (vop3 ? f.sdst : sgpr_vcc));
   if (row.mask_in) {
     const bool vcc = !vop3 || row.form == ValuForm::vcc_in;
