@@ -22,14 +22,48 @@ using emulator::Format;
 using emulator::OperandType;
 
 struct Refused {
-  std::string_view mnemonics; // one, or all that begin so: "s_atomic_*"
+  std::string_view mnemonics; // one, or several: "s_atomic_*"
   std::string_view reason;    // part of what the machine says
 };
+constexpr std::string_view missing = "the machine has no such instruction";
+constexpr std::string_view no_clamp = "clamp is not supported";
 /// What the machine stops at: always, or in some forms only.
 constexpr Refused refused[] = {
-    {"*", ""},
+    // The scalar unit: trap handlers and debuggers, registers by number, the branch stack.
+    {"s_rfe_*", missing},
+    {"s_endpgm_*", missing},
+    {"s_sendmsghalt", missing},
+    {"s_setkill", missing},
+    {"s_setvskip", missing},
+    {"s_cbranch_cdbg*", missing},
+    {"s_cbranch_g_fork", missing},
+    {"s_cbranch_i_fork", missing},
+    {"s_cbranch_join", missing},
+    {"s_movrel*", missing},
+    {"s_set_gpr_idx_*", missing},
+    // Scalar memory that is written
+    {"s_store_*", missing},
+    {"s_buffer_store_*", missing},
+    {"s_scratch_*", missing},
+    {"s_atomic_*", missing},
+    {"s_buffer_atomic_*", missing},
+    {"s_atc_probe*", missing},
+    // The vector unit
+    {"*", "VCCZ and EXECZ"},
+    {"v_*", no_clamp},
+    {"v_dot*", "op_sel and neg are not supported"},
+    {"v_readfirstlane_b32", "the destination is no scalar register"},
+    {"v_*", missing},
+    {"v_mfma_*", "is not executed with"},
+    // LDS
+    {"ds_*", missing},
+    // Formatted buffers
+    {"buffer_load_format_*", missing},
+    {"buffer_store_format_*", missing},
+    {"tbuffer_*", missing},
 };
 
+/// A star at the end stands for anything.
 bool matches(std::string_view pattern, std::string_view mnemonic) {
   if (!pattern.ends_with('*')) return pattern == mnemonic;
   pattern.remove_suffix(1);
@@ -111,8 +145,10 @@ std::string operand_mistake(const Decoded &d) {
   const emulator::Op &op = d.op.strict;
   Registers ours, llvm = firsts(d.instruction.reads);
   llvm.merge(firsts(d.instruction.writes));
-  for (uint16_t operand : {op.src[0], op.src[1], op.src[2], op.dst, op.mask, op.mask_in})
+  for (uint16_t operand : {op.src[0], op.src[1], op.src[2], op.mask, op.mask_in})
     add(ours, operand, 1);
+  // SDATA of s_atc_probe is a number.
+  if (!d.instruction.mnemonic.starts_with("s_atc_probe")) add(ours, op.dst, 1);
   for (uint32_t number : ours)
     if (!llvm.contains(number) && number != 0 && number != emulator::first_agpr &&
         number != emulator::first_sgpr)
