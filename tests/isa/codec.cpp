@@ -1,5 +1,4 @@
-//===- codec.cpp - LLVM's gfx942 encoder, decoder, printer and parser, instruction by instruction
-//--------===//
+//===- codec.cpp - LLVM's gfx942 encoder, decoder, printer and parser, instruction by instruction -------===//
 #include "isa/codec.h"
 
 #include <cstring>

@@ -1,5 +1,4 @@
-//===- codec.h - LLVM's gfx942 encoder, decoder, printer and parser, instruction by instruction
-//----------===//
+//===- codec.h - LLVM's gfx942 encoder, decoder, printer and parser, instruction by instruction ---------===//
 #pragma once
 
 #include <cstdint>

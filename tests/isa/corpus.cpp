@@ -1,6 +1,9 @@
 //===- corpus.cpp - gfx942 instructions of every kind ---------------------------------------------------===//
 //
-// One function per format writes the fields of its encoding, each with the values that mean something to it.
+// Encodings of all formats, opcodes and modifiers, drawn at random with a fixed seed. An encoding is kept
+// when LLVM decodes it and makes the same bytes of the text that it prints for it: there is no doubt what it
+// is. One function per format writes the fields of its encoding, each with the values that mean something to
+// it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "isa/corpus.h"

@@ -1,8 +1,7 @@
-//===- corpus.h - gfx942 instructions of every kind -----------------------------------------------------===//
+//===- corpus.h - gfx942 instructions to test the decoder with ------------------------------------------===//
 //
-// Encodings of all formats, opcodes and modifiers, drawn at random with a fixed seed. An encoding is kept
-// when LLVM decodes it and makes the same bytes of the text that it prints for it: there is no doubt what it
-// is.
+// Two sources, of which a test links one: corpus.cpp draws encodings of every kind, code_object_corpus.cpp
+// takes those of compiled programs.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,7 +13,7 @@
 
 namespace sluice::test {
 
-/// Without repetition, format by format in the order of the manual, by opcode.
+/// Without repetition.
 const std::vector<Encoding> &corpus();
 
 } // namespace sluice::test

@@ -1,98 +1,20 @@
-//===- decoder_test.cpp - decoded operations over the corpus
-//---------------------------------------------===//
+//===- decoder_test.cpp - decoded operations name the right registers -----------------------------------===//
 //
 // What an operation names as its operands must be the registers that LLVM says the instruction reads and
-// writes; what is refused must be in the list of this file.
+// writes.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
 
-#include <map>
 #include <set>
 
-#include "emulator/exec/scalar.h"
-#include "emulator/machine/decoder.h"
-#include "isa/corpus.h"
+#include "isa/decoded_corpus.h"
 
 namespace sluice::test {
 
 namespace {
 
 using emulator::Format;
-using emulator::OperandType;
-
-struct Refused {
-  std::string_view mnemonics; // one, or several: "s_atomic_*"
-  std::string_view reason;    // part of what the machine says
-};
-constexpr std::string_view missing = "the machine has no such instruction";
-constexpr std::string_view no_clamp = "clamp is not supported";
-/// What the machine stops at: always, or in some forms only.
-constexpr Refused refused[] = {
-    // The scalar unit: trap handlers and debuggers, registers by number, the branch stack.
-    {"s_rfe_*", missing},
-    {"s_endpgm_*", missing},
-    {"s_sendmsghalt", missing},
-    {"s_setkill", missing},
-    {"s_setvskip", missing},
-    {"s_cbranch_cdbg*", missing},
-    {"s_cbranch_g_fork", missing},
-    {"s_cbranch_i_fork", missing},
-    {"s_cbranch_join", missing},
-    {"s_movrel*", missing},
-    {"s_set_gpr_idx_*", missing},
-    // Scalar memory that is written
-    {"s_store_*", missing},
-    {"s_buffer_store_*", missing},
-    {"s_scratch_*", missing},
-    {"s_atomic_*", missing},
-    {"s_buffer_atomic_*", missing},
-    {"s_atc_probe*", missing},
-    // The vector unit
-    {"*", "VCCZ and EXECZ"},
-    {"v_*", no_clamp},
-    {"v_dot*", "op_sel and neg are not supported"},
-    {"v_readfirstlane_b32", "the destination is no scalar register"},
-    {"v_*", missing},
-    {"v_mfma_*", "is not executed with"},
-    // LDS
-    {"ds_*", missing},
-    // Formatted buffers
-    {"buffer_load_format_*", missing},
-    {"buffer_store_format_*", missing},
-    {"tbuffer_*", missing},
-};
-
-/// A star at the end stands for anything.
-bool matches(std::string_view pattern, std::string_view mnemonic) {
-  if (!pattern.ends_with('*')) return pattern == mnemonic;
-  pattern.remove_suffix(1);
-  return mnemonic.starts_with(pattern);
-}
-
-struct Decoded {
-  emulator::Instruction instruction;
-  emulator::DecodedOp op;
-  Format format;
-};
-
-/// Calls `check` with each instruction of the corpus; text from it is a mistake. Gives up after a few.
-template <class Check> void for_each_instruction(const Check &check) {
-  emulator::Disassembler disassembler;
-  emulator::Decoder decoder(emulator::SimdPath::portable);
-  size_t wrong = 0;
-  for (const Encoding &encoding : corpus()) {
-    const auto instruction = disassembler.decode(std::as_bytes(std::span(encoding.dwords)), 0);
-    REQUIRE(instruction);
-    const Decoded decoded{*instruction, decoder.decode(*instruction, encoding.dwords, 0),
-                          emulator::split_fields(encoding.dwords).format};
-    const std::string mistake = check(decoded);
-    if (mistake.empty()) continue;
-    UNSCOPED_INFO(instruction->text);
-    FAIL_CHECK(mistake);
-    if (++wrong == 20) return;
-  }
-}
 
 using Registers = std::set<uint32_t>;
 
@@ -167,12 +89,11 @@ std::string operand_mistake(const Decoded &d) {
 /// Of the vector unit, whose rows know how wide their operands are, every register.
 std::string vector_mistake(const Decoded &d) {
   const emulator::Op &op = d.op.fast;
-  auto width = [](OperandType type) { return emulator::is_two_rows(type) ? 2u : 1u; };
   Registers reads, writes, destination;
   for (uint32_t k = 0; k < op.valu.sources; ++k)
-    add(reads, op.src[k], width(op.valu.source_types[k]));
+    add(reads, op.src[k], emulator::rows_of(op.valu.source_types[k]));
   add(reads, op.mask_in, 2);
-  add(destination, op.dst, width(op.valu.result_type));
+  add(destination, op.dst, emulator::rows_of(op.valu.result_type));
   writes = destination;
   add(writes, op.mask, 2);
   if (d.instruction.mnemonic == "v_swap_b32") add(writes, op.src[0], 1);
@@ -225,24 +146,6 @@ TEST_CASE("operations name the registers that LLVM says instructions use", "[isa
       return operand_mistake(d);
     }
   });
-}
-
-TEST_CASE("no instruction is refused but those that are known to be", "[isa][corpus]") {
-  std::set<const Refused *> unused;
-  for (const Refused &entry : refused)
-    unused.insert(&entry);
-  for_each_instruction([&](const Decoded &d) -> std::string {
-    if (d.op.refusal.empty()) return "";
-    for (const Refused &entry : refused) {
-      if (!matches(entry.mnemonics, d.instruction.mnemonic)) continue;
-      if (d.op.refusal.find(entry.reason) == d.op.refusal.npos) continue;
-      unused.erase(&entry);
-      return "";
-    }
-    return "refused: " + d.op.refusal;
-  });
-  for (const Refused *entry : unused)
-    FAIL_CHECK("nothing is refused as " << entry->mnemonics << ", " << entry->reason);
 }
 
 } // namespace sluice::test

@@ -1,5 +1,4 @@
-//===- disassembler_test.cpp - the machine's disassembler against llvm-objdump
-//---------------------------===//
+//===- disassembler_test.cpp - the machine's disassembler against llvm-objdump --------------------------===//
 #include <catch2/catch.hpp>
 
 #include <cstdlib>

@@ -1,5 +1,4 @@
-//===- isa_table.cpp - which instructions the machine executes
-//-------------------------------------------===//
+//===- isa_table.cpp - which instructions the machine executes ------------------------------------------===//
 //
 // Prints the table of docs/reference/instructions.md: by format, what is executed and what the machine stops
 // at, over all that the corpus holds.

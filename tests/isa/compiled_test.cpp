@@ -1,0 +1,11 @@
+//===- compiled_test.cpp - what compilers make, the machine executes ------------------------------------===//
+#include "isa/decoded_corpus.h"
+
+namespace sluice::test {
+
+TEST_CASE("no instruction of a compiled program is refused", "[isa][corpus]") {
+  CHECK(corpus().size() > 400);
+  for_each_instruction([](const Decoded &d) { return d.op.refusal; });
+}
+
+} // namespace sluice::test

@@ -1,0 +1,88 @@
+//===- refusals_test.cpp - what the machine stops at ----------------------------------------------------===//
+#include <catch2/catch.hpp>
+
+#include <set>
+
+#include "isa/decoded_corpus.h"
+
+namespace sluice::test {
+
+namespace {
+
+struct Refused {
+  std::string_view mnemonics; // one, or several: "s_atomic_*"
+  std::string_view reason;    // part of what the machine says
+};
+constexpr std::string_view missing = "the machine has no such instruction";
+/// What the machine stops at: always, or in some forms only.
+constexpr Refused refused[] = {
+    // The scalar unit
+    {"s_rfe_*", "belongs to a trap handler"},
+    {"s_endpgm_saved", "belongs to a trap handler"},
+    {"s_endpgm_ordered_ps_done", "ends a pixel shader"},
+    {"s_sendmsghalt", "for a debugger"},
+    {"s_sethalt", "for a debugger"},
+    {"s_setvskip", "MODE.VSKIP"},
+    {"s_setreg_*", "no hardware register but MODE"},
+    {"s_getreg_b32", "nothing to show in this hardware register"},
+    // Scalar memory that is written
+    {"s_store_*", missing},
+    {"s_buffer_store_*", missing},
+    {"s_scratch_*", missing},
+    {"s_atomic_*", missing},
+    {"s_buffer_atomic_*", missing},
+    {"s_atc_probe*", missing},
+    // Operands
+    {"*", "VCCZ and EXECZ"},
+    {"*", "only a trap handler writes the trap registers"},
+    {"v_readfirstlane_b32", "the destination is no scalar register"},
+    // The vector unit
+    {"v_screen_partition_4se_b32", "not documented"},
+    {"v_clrexcp", missing},
+    {"v_*", "clamp is not supported"},
+    {"v_*", "op_sel chooses the half of an operand that has none"},
+    {"v_pk_fmac_f16", "a meaning in VOP3P only"},
+    {"v_pk_mov_b32", "neg, abs, clamp and omod are not supported"},
+    {"v_dot2c_f32_f16", "a meaning in VOP3P only"},
+    {"v_dot*", "op_sel and neg are not supported"},
+    {"v_dot2_f32_f16", "mean nothing for a source that is not packed"},
+    // The matrix core
+    {"v_mfma_*", missing},
+    {"v_smfmac_*", missing},
+    {"v_mfma_*", "is not executed with"},
+    // LDS
+    {"ds_*", missing},
+    // Formatted buffers
+    {"buffer_load_format_*", missing},
+    {"buffer_store_format_*", missing},
+    {"tbuffer_*", missing},
+};
+
+/// A star at the end stands for anything.
+bool matches(std::string_view pattern, std::string_view mnemonic) {
+  if (!pattern.ends_with('*')) return pattern == mnemonic;
+  pattern.remove_suffix(1);
+  return mnemonic.starts_with(pattern);
+}
+
+} // namespace
+
+TEST_CASE("no instruction is refused but those that are known to be", "[isa][corpus]") {
+  std::set<const Refused *> unused;
+  for (const Refused &entry : refused)
+    unused.insert(&entry);
+  for_each_instruction([&](const Decoded &d) -> std::string {
+    if (d.op.refusal.empty()) return "";
+    for (const Refused &entry : refused) {
+      if (!matches(entry.mnemonics, d.instruction.mnemonic)) continue;
+      if (d.op.refusal.find(entry.reason) == d.op.refusal.npos) continue;
+      unused.erase(&entry);
+      return "";
+    }
+    return "refused: " + d.op.refusal;
+  });
+  for (const Refused *entry : unused)
+    FAIL_CHECK("nothing is refused as " << entry->mnemonics << ", " << entry->reason);
+}
+
+} // namespace sluice::test
