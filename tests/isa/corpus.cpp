@@ -25,6 +25,8 @@ using Dwords = std::array<uint32_t, 3>;
 
 class Draw {
 public:
+  explicit Draw(uint32_t seed) : random(seed) {}
+
   uint32_t below(uint32_t end) { return uint32_t(random() % end); }
   uint32_t field(uint32_t width) { return below(1u << width); }
   /// A field that is 0 in most programs.
@@ -74,7 +76,7 @@ public:
   uint32_t literal() { return literals[below(4)]; }
 
 private:
-  std::mt19937 random{942};
+  std::mt19937 random;
 };
 
 Dwords sop1(Draw &draw, uint32_t op) {
@@ -92,7 +94,9 @@ Dwords sopc(Draw &draw, uint32_t op) {
 }
 
 Dwords sopk(Draw &draw, uint32_t op) {
-  return {0xb0000000 | op << 23 | draw.sgpr() << 16 | draw.field(16), draw.literal()};
+  // As hwreg(...): rarely another register than MODE means something.
+  const uint32_t imm = draw.below(2) ? draw.field(16) : (draw.field(10) << 6 | 1);
+  return {0xb0000000 | op << 23 | draw.sgpr() << 16 | imm, draw.literal()};
 }
 
 Dwords sopp(Draw &draw, uint32_t op) {
@@ -233,27 +237,38 @@ Dwords flat(Draw &draw, uint32_t op) {
 
 struct FormatDraws {
   Dwords (*draw)(Draw &, uint32_t op);
+  uint32_t marker, op_shift; // of the first dword
   uint32_t first_op, end_op;
   uint32_t draws; // of each opcode
 };
 constexpr FormatDraws formats[] = {
-    {sop1, 0, 256, 48}, {sop2, 0, 0x60, 64}, {sopc, 0, 128, 96},   {sopk, 0, 32, 48},
-    {sopp, 0, 128, 48}, {smem, 0, 256, 48},  {vop1, 0, 256, 96},   {vop2, 0, 62, 128},
-    {vopc, 0, 256, 64}, {vop3, 0, 1024, 96}, {vop3p, 0, 0x40, 96}, {mai, 0x40, 128, 64},
-    {ds, 0, 256, 128},  {mubuf, 0, 128, 64}, {mtbuf, 0, 16, 64},   {flat, 0, 128, 256},
+    {sop1, 0xbe800000, 8, 0, 256, 48},    {sop2, 0x80000000, 23, 0, 0x60, 64},
+    {sopc, 0xbf000000, 16, 0, 128, 96},   {sopk, 0xb0000000, 23, 0, 32, 48},
+    {sopp, 0xbf800000, 16, 0, 128, 48},   {smem, 0xc0000000, 18, 0, 256, 48},
+    {vop1, 0x7e000000, 9, 0, 256, 96},    {vop2, 0x00000000, 25, 0, 62, 128},
+    {vopc, 0x7c000000, 17, 0, 256, 64},   {vop3, 0xd0000000, 16, 0, 1024, 96},
+    {vop3p, 0xd3800000, 16, 0, 0x40, 96}, {mai, 0xd3800000, 16, 0x40, 128, 64},
+    {ds, 0xd8000000, 17, 0, 256, 128},    {mubuf, 0xe0000000, 18, 0, 128, 64},
+    {mtbuf, 0xe8000000, 15, 0, 16, 64},   {flat, 0xdc000000, 18, 0, 128, 256},
 };
 
 std::vector<Encoding> draw_corpus() {
   Codec codec;
-  Draw draw;
   std::vector<Encoding> candidates;
   std::set<std::vector<uint32_t>> seen;
+  auto add = [&](const Dwords &dwords) {
+    std::optional<Encoding> encoding = codec.encode_again(dwords);
+    if (encoding && seen.insert(encoding->dwords).second) candidates.push_back(std::move(*encoding));
+  };
   for (const FormatDraws &format : formats)
-    for (uint32_t op = format.first_op; op < format.end_op; ++op)
-      for (uint32_t i = 0; i < format.draws; ++i) {
-        std::optional<Encoding> encoding = codec.encode_again(format.draw(draw, op));
-        if (encoding && seen.insert(encoding->dwords).second) candidates.push_back(std::move(*encoding));
-      }
+    for (uint32_t op = format.first_op; op < format.end_op; ++op) {
+      // What has no operands insists on zeros.
+      const uint32_t first = format.marker | op << format.op_shift;
+      add({first});
+      Draw draw(first);
+      for (uint32_t i = 0; i < format.draws; ++i)
+        add(format.draw(draw, op));
+    }
   const std::vector<std::vector<uint32_t>> assembled = Codec::assemble_each(candidates);
   std::vector<Encoding> result;
   for (size_t i = 0; i < candidates.size(); ++i)

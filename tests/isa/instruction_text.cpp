@@ -194,13 +194,21 @@ uint32_t parse_hwreg(std::string_view text) {
 uint32_t parse_message(std::string_view text) {
   if (!text.starts_with("sendmsg(")) return uint32_t(integer(text));
   static const std::map<std::string_view, uint32_t> named = {
-      {"MSG_INTERRUPT", 1},    {"MSG_SAVEWAVE", 4},        {"MSG_STALL_WAVE_GEN", 5},
-      {"MSG_HALT_WAVES", 6},   {"MSG_ORDERED_PS_DONE", 7}, {"MSG_EARLY_PRIM_DEALLOC", 8},
-      {"MSG_GS_ALLOC_REQ", 9}, {"MSG_GET_DOORBELL", 10}};
+      {"MSG_INTERRUPT", 1},       {"MSG_GS", 2},
+      {"MSG_GS_DONE", 3},         {"MSG_SAVEWAVE", 4},
+      {"MSG_STALL_WAVE_GEN", 5},  {"MSG_HALT_WAVES", 6},
+      {"MSG_ORDERED_PS_DONE", 7}, {"MSG_EARLY_PRIM_DEALLOC", 8},
+      {"MSG_GS_ALLOC_REQ", 9},    {"MSG_GET_DOORBELL", 10}};
   const std::vector<std::string> items = list(text);
   const auto found = named.find(items.at(0));
-  if (found != named.end()) return found->second;
-  return uint32_t(integer(items.at(0)) | integer(items.at(1)) << 4 | integer(items.at(2)) << 8);
+  const uint32_t message = found != named.end() ? found->second : uint32_t(integer(items.at(0)));
+  if (items.size() == 1) return message;
+  constexpr std::string_view operations[] = {"GS_OP_NOP", "GS_OP_CUT", "GS_OP_EMIT", "GS_OP_EMIT_CUT"};
+  const bool named_operation = items[1].starts_with("GS_OP_");
+  const uint32_t operation =
+      named_operation ? uint32_t(index_of(operations, items[1])) : uint32_t(integer(items[1]));
+  const uint32_t stream = items.size() > 2 ? uint32_t(integer(items[2])) : 0;
+  return message | operation << 4 | stream << 8;
 }
 
 /// "vmcnt(1) expcnt(2) lgkmcnt(3)"; a counter that is not named is at its largest.
