@@ -6,9 +6,12 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
 
+#include <algorithm>
+#include <cctype>
 #include <set>
 
 #include "isa/decoded_corpus.h"
+#include "isa/instruction_text.h"
 
 namespace sluice::test {
 
@@ -86,10 +89,26 @@ std::string operand_mistake(const Decoded &d) {
   return "";
 }
 
+/// Numbers, and the addresses of the apertures.
+size_t constants_in(const std::string &line) {
+  const std::vector<std::string> operands = parse_instruction(line).operands;
+  return size_t(std::count_if(operands.begin(), operands.end(), [](std::string_view text) {
+    for (std::string_view modifier : {"neg(", "-", "sext(", "|", "-"})
+      if (text.starts_with(modifier)) text.remove_prefix(modifier.size());
+    return std::isdigit(uint8_t(text[0])) || text.starts_with("lit(") || text.starts_with("src_shared_") ||
+           text.starts_with("src_private_");
+  }));
+}
+
 /// Of the vector unit, whose rows know how wide their operands are, every register.
 std::string vector_mistake(const Decoded &d) {
   const emulator::Op &op = d.op.fast;
   Registers reads, writes, destination;
+  size_t constants = op.mask_in >= emulator::first_constant && op.mask_in != emulator::no_operand;
+  for (uint32_t k = 0; k < op.valu.sources; ++k)
+    constants += op.src[k] >= emulator::first_constant;
+  if (constants != constants_in(d.instruction.text))
+    return "there are " + std::to_string(constants) + " constants";
   for (uint32_t k = 0; k < op.valu.sources; ++k)
     add(reads, op.src[k], emulator::rows_of(op.valu.source_types[k]));
   add(reads, op.mask_in, 2);
