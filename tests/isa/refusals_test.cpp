@@ -13,7 +13,6 @@ struct Refused {
   std::string_view mnemonics; // one, or several: "s_atomic_*"
   std::string_view reason;    // part of what the machine says
 };
-constexpr std::string_view missing = "the machine has no such instruction";
 /// What the machine stops at: always, or in some forms only.
 constexpr Refused refused[] = {
     // The scalar unit
@@ -31,7 +30,7 @@ constexpr Refused refused[] = {
     {"v_readfirstlane_b32", "the destination is no scalar register"},
     // The vector unit
     {"v_screen_partition_4se_b32", "not documented"},
-    {"v_clrexcp", missing},
+    {"v_clrexcp", "the machine has no such instruction"},
     {"v_*", "clamp is not supported"},
     {"v_*", "op_sel chooses the half of an operand that has none"},
     {"v_pk_fmac_f16", "a meaning in VOP3P only"},
@@ -40,9 +39,11 @@ constexpr Refused refused[] = {
     {"v_dot*", "op_sel and neg are not supported"},
     {"v_dot2_f32_f16", "mean nothing for a source that is not packed"},
     // The matrix core
-    {"v_mfma_*", missing},
-    {"v_smfmac_*", missing},
-    {"v_mfma_*", "is not executed with"},
+    {"v_mfma_*", "more blocks than can share A"},
+    {"v_mfma_*", "none of the blocks that share A"},
+    {"v_mfma_*", "is not defined for this shape"},
+    {"v_smfmac_*", "is not defined for SMFMAC"},
+    {"v_smfmac_*", "beyond the sets of an index register"},
     // Memory
     {"ds_gws_*", "no global wave sync"},
     {"tbuffer_*", "no buffer data format"},
