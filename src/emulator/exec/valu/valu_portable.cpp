@@ -5,6 +5,7 @@
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "emulator/exec/gpr_index.h"
 #include "emulator/exec/valu/paths.h"
