@@ -406,6 +406,40 @@ void flush_result(const ValuRow &row, TestWave &t, const Mode &mode) {
 
 } // namespace
 
+TEST_CASE("a fused half is rounded once, however small the part that decides", "[isa][valu][mode]") {
+  // 99 * 331 is 2^15 + 1: with the factors at 2^-8 the product lies 2^-16 above one half, which no float
+  // beside 1024 can tell from it, and which decides what 1024.5 becomes.
+  for (emulator::SimdPath path : simd_paths()) {
+    TestWave t(path);
+    const auto code = t.prepare("v_fma_f16 v8, v2, v4, v6\n v_pk_fma_f16 v9, v2, v4, v6");
+    std::mt19937 random(11);
+    auto half = [](double x) { return uint32_t(support::f16_from_double(x)); };
+    uint32_t wrong = 0;
+    for (uint32_t mode = 0; mode < 4; ++mode) {
+      t.wave.set_mode(Mode{.round_16_64 = mode}.bits());
+      for (uint32_t round = 0; round < 64; ++round) {
+        for (uint32_t lane = 0; lane < 64; ++lane) {
+          const double sign = lane % 2 == 0 ? 1 : -1;
+          const bool crafted = lane < 8;
+          t.v(2, lane) = crafted ? half(sign * 99.0 / 256) : random() & 0xffff;
+          t.v(4, lane) = crafted ? half(331.0 / 256) : random() & 0xffff;
+          t.v(6, lane) = crafted ? half(lane % 4 < 2 ? 1024 : -1025) : random() & 0xffff;
+        }
+        t.run(code);
+        for (uint32_t lane = 0; lane < 64; ++lane) {
+          const double a = half_value(t.v(2, lane)), b = half_value(t.v(4, lane)),
+                       c = half_value(t.v(6, lane));
+          if (!std::isfinite(a) || !std::isfinite(b) || !std::isfinite(c)) continue;
+          const double expected = rounded(Exact(a) * Exact(b) + Exact(c), half_shape, mode);
+          wrong += half_value(t.v(8, lane) & 0xffff) != expected;
+          wrong += half_value(t.v(9, lane) & 0xffff) != expected;
+        }
+      }
+    }
+    CHECK(wrong == 0);
+  }
+}
+
 TEST_CASE("results are rounded as MODE says, for each width apart", "[isa][mode]") {
   for (emulator::SimdPath path : simd_paths())
     for (const RoundingCase &c : rounding_cases) {
