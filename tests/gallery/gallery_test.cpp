@@ -100,7 +100,7 @@ const std::set<std::string> fatal{"budget_exhausted", "invalid_pc", "misaligned"
 
 TEST_CASE("every mistake of the gallery is found", "[gallery]") {
   const std::vector<GalleryProgram> programs = all_programs();
-  CHECK(programs.size() >= 34);
+  CHECK(programs.size() >= 36);
   for (const GalleryProgram &program : programs)
     for (const Options &options : all_orders()) {
       const LaunchResult result = run(program, 1, options);
@@ -120,7 +120,7 @@ TEST_CASE("every mistake of the gallery is found", "[gallery]") {
         const bool as_written = report.disassembly.starts_with(at) && theirs.starts_with(other);
         CHECK((as_written || (race && report.disassembly.starts_with(other) && theirs.starts_with(at))));
       }
-      CHECK(result.reports.size() <= (race ? 2 : 1));
+      CHECK(result.reports.size() <= (race ? 3 : 1)); // each of two loads meets the store
     }
 }
 
