@@ -508,8 +508,9 @@ TEST_CASE("wait states are missed on paths that no wave takes", "[isa][checks]")
   CHECK_THAT(found[0].other->disassembly, Catch::StartsWith("v_mfma"));
   CHECK_THAT(found[0].message, Catch::Contains("written by the matrix core 2 wait states before, but 11"));
   // What lies behind a jump does not follow it.
-  const std::string jump = "v_mov_b32_e32 v3, 0\n v_exp_f32_e32 v3, v3\n s_branch over\n"
-                           "v_add_f32_e32 v4, v3, v3\n over:\n";
+  const std::string jump = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n s_nop 1\n"
+                           "v_mfma_f32_32x32x8_f16 v[8:23], v[4:5], v[4:5], 0\n s_branch over\n"
+                           "v_add_f32_e32 v3, v8, v8\n over:\n s_nop 15\n";
   CHECK(emulator::static_reports(TestKernel(jump + end).program).empty());
   // Round a loop: the end of the body before its start.
   const std::string loop = "s_mov_b32 s6, 1\n v_mov_b32_e32 v3, 0\n again:\n v_add_f32_e32 v4, v3, v3\n"
