@@ -28,31 +28,33 @@ struct TestWaveOrder {
   WaveOrder order;
   GlobalShadow::Pages pages;
   uint32_t waited = 0;
+  uint32_t scalar_waited = 0;
 
   TestWaveOrder(uint32_t workgroup, uint32_t wave) { order.start(2 * workgroup, wave, 2); }
 
   void wait() { waited = order.now(); }
   AccessOrder access(GlobalShadow &shadow, uint64_t address, bool store, bool past_caches = false) {
     const AccessOrder seen =
-        shadow.enter(pages, order, order.now() + 1, &address, 1, 4, {!store, store, past_caches, 7}).order;
+        shadow.enter(pages, order, order.now() + 1, &address, 1, 4, {!store, store, past_caches, false, 7})
+            .order;
     order.advance();
     return seen;
   }
   void write_back() {
-    order.set_done(waited);
+    order.set_done(waited, scalar_waited);
     order.write_back();
     order.advance();
   }
   void release(ReleasedAtomics &atomics, uint64_t address = flag) {
-    order.set_done(waited);
+    order.set_done(waited, scalar_waited);
     order.release(atomics, address);
     order.advance();
   }
 };
 
 void meet(TestWaveOrder &a, TestWaveOrder &b) {
-  a.order.set_done(a.waited);
-  b.order.set_done(b.waited);
+  a.order.set_done(a.waited, a.scalar_waited);
+  b.order.set_done(b.waited, b.scalar_waited);
   WaveOrder *const waves[] = {&a.order, &b.order};
   WaveOrder::meet(waves);
 }
@@ -151,6 +153,64 @@ TEST_CASE("a store after another workgroup's load needs an order, but no caches"
   }
 }
 
+TEST_CASE("scalar loads are waited for on their own", "[isa][order]") {
+  for (bool waited : {false, true}) {
+    Device d;
+    const uint64_t address = data;
+    // A vector load in flight, and none at all: neither is what the release waits for.
+    d.reader.access(d.shadow, data + 64, false);
+    d.shadow.enter(d.reader.pages, d.reader.order, d.reader.order.scalar_now() + 1, &address, 1, 4,
+                   {true, false, false, true, 7});
+    d.reader.order.advance_scalar();
+    if (waited) d.reader.scalar_waited = d.reader.order.scalar_now();
+    d.reader.release(d.atomics);
+    d.writer.order.acquire(d.atomics, flag);
+    CHECK(d.writer.access(d.shadow, data, true) == (waited ? AccessOrder::before : AccessOrder::none));
+    CHECK(d.writer.access(d.shadow, data + 64, true) == AccessOrder::none);
+  }
+}
+
+TEST_CASE("the last workgroup may overwrite what all have loaded into scalars", "[isa][order]") {
+  for (bool waited : {true, false}) {
+    const TestKernel kernel(
+        std::string("s_load_dwordx4 s[8:11], s[0:1], 0x0\n v_mov_b32 v2, 0\n v_mov_b32 v3, 1\n"
+                    "s_mov_b64 exec, 1\n s_waitcnt lgkmcnt(0)\n s_load_dword s12, s[8:9], 0x0\n") +
+        (waited ? "s_waitcnt lgkmcnt(0)\n" : "") +
+        "global_atomic_add v5, v2, v3, s[10:11] sc0\n s_waitcnt vmcnt(0) lgkmcnt(0)\n"
+        "v_readfirstlane_b32 s17, v5\n s_nop 4\n s_cmp_lg_u32 s17, 3\n s_cbranch_scc1 done\n"
+        "global_store_dword v2, v3, s[8:9]\n done: s_endpgm\n");
+    Memory memory;
+    auto *parameter = static_cast<uint32_t *>(memory.allocate(4096));
+    auto *counter = static_cast<uint32_t *>(memory.allocate(4096));
+    counter[0] = 0;
+    const LaunchResult result =
+        kernel.run(memory, {reinterpret_cast<uint64_t>(parameter), reinterpret_cast<uint64_t>(counter)},
+                   {.grid = {4, 1, 1}});
+    INFO(all_text(result));
+    CHECK(parameter[0] == 1);
+    if (waited)
+      CHECK(result.ok());
+    else
+      CHECK(only(result, ReportKind::global_race).disassembly.starts_with("global_store_dword"));
+  }
+}
+
+TEST_CASE("a load in parts acquires at each of them", "[isa][order]") {
+  // A swizzled buffer with elements of 4 bytes: 64 lanes, four places each.
+  const TestKernel kernel("s_load_dwordx4 s[8:11], s[0:1], 0x0\n v_and_b32 v0, 0x3ff, v0\n"
+                          "s_waitcnt lgkmcnt(0)\n s_or_b32 s9, s9, 0x80100000\n s_movk_i32 s10, 64\n"
+                          "s_mov_b32 s11, 0x000a7000\n"
+                          "buffer_load_dwordx4 v[4:7], v0, s[8:11], 0 idxen sc1\n s_waitcnt vmcnt(0)\n"
+                          "s_endpgm\n");
+  Memory memory;
+  auto *buffer = static_cast<uint32_t *>(memory.allocate(4096));
+  std::memset(buffer, 0, 4096);
+  const LaunchResult result =
+      kernel.run(memory, {reinterpret_cast<uint64_t>(buffer), 0}, {.grid = {2, 1, 1}});
+  INFO(all_text(result));
+  CHECK(result.ok());
+}
+
 TEST_CASE("a barrier passes on what one wave of a workgroup knows", "[isa][order]") {
   for (bool barriers : {false, true}) {
     Device d;
@@ -189,7 +249,8 @@ TEST_CASE("order is passed on from workgroup to workgroup", "[isa][order]") {
 TEST_CASE("bytes of a dword are told apart", "[isa][order]") {
   Device d;
   auto enter = [&](TestWaveOrder &wave, uint64_t address, uint32_t bytes, bool store) {
-    return d.shadow.enter(wave.pages, wave.order, 1, &address, 1, bytes, {!store, store, false, 3}).order;
+    return d.shadow.enter(wave.pages, wave.order, 1, &address, 1, bytes, {!store, store, false, false, 3})
+        .order;
   };
   CHECK(enter(d.writer, data, 2, true) == AccessOrder::before);
   CHECK(enter(d.reader, data + 2, 2, false) == AccessOrder::before);
@@ -260,6 +321,7 @@ TEST_CASE("every workgroup and every wave runs, whatever the schedule", "[isa][o
   CHECK(one != greedy);
   CHECK(one == tickets(WaveSchedule::random, WorkgroupSchedule::random, 1));
   CHECK(one != tickets(WaveSchedule::random, WorkgroupSchedule::random, 2));
+  CHECK(permutation(tickets(WaveSchedule::random, WorkgroupSchedule::random, ~uint64_t(0) - 3)));
 }
 
 } // namespace sluice::test

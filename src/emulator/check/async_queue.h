@@ -32,7 +32,7 @@ struct AsyncOperation {
   uint16_t first;    // operand number of the first register written
   bool acquires;     // an atomic or a load with sc1: its value may order this workgroup after another
   uint32_t op;
-  uint32_t moment;                                     // of vector memory: its number in the wave
+  uint32_t moment;                                     // of vector or scalar memory: its number in the wave
   uint64_t undefined;                                  // lanes of a copy whose data was never written
   uint64_t exec;                                       // lanes that take part
   uint64_t in_bounds;                                  // lanes of a copy that write LDS

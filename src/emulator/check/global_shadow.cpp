@@ -18,6 +18,7 @@ struct Access {
   uint32_t op : 22 = 0;
   uint32_t bytes : 4 = 0; // one bit each
   uint32_t atomic : 1 = 0;
+  uint32_t scalar : 1 = 0;
 };
 
 struct Cell {
@@ -87,11 +88,12 @@ GlobalConflict GlobalShadow::enter(Pages &pages, const WaveOrder &wave, uint32_t
     if (other.atomic && access.atomic) return;
     if (found.order != AccessOrder::before) return;
     const AccessOrder order =
-        wave.order_of(other.wave - 1, other.moment, was_store, other.atomic, access.store || access.atomic);
+        wave.order_of({other.wave - 1, other.moment, was_store, bool(other.atomic), bool(other.scalar)},
+                      access.store || access.atomic);
     if (order != AccessOrder::before) found = {order, lane, was_store, other.op, other.wave - 1};
   };
   Locked locked(*this, pages);
-  Access mine = {wave.number() + 1, when, access.op, 15, access.atomic};
+  Access mine = {wave.number() + 1, when, access.op, 15, access.atomic, access.scalar};
   auto enter_cell = [&](Cell &cell) {
     if (cell.store.wave != nobody) meet(cell.store, mine.bytes, true);
     if (access.store) {

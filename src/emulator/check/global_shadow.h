@@ -22,6 +22,7 @@ struct GlobalAccess {
   bool load = false; // an atomic is both
   bool store = false;
   bool atomic = false; // or with sc1
+  bool scalar = false;
   uint32_t op = 0;
 };
 

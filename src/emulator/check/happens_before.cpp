@@ -35,19 +35,19 @@ void WaveOrder::start(uint32_t first_wave, uint32_t wave, uint32_t wave_count) {
   first = first_wave;
   own = wave;
   waves = wave_count;
-  moment = write_back_issued = 0;
+  moment = scalar_moment = write_back_issued = 0;
   version = 1;
   group.fill({});
   others.clear();
   arrived.clear();
 }
 
-void WaveOrder::set_done(uint32_t until) {
+void WaveOrder::set_done(uint32_t until, uint32_t scalar_until) {
   Moments &mine = group[own];
   // A write-back carries what was stored before it, and is an access to be waited for like those.
   const uint32_t back = until >= write_back_issued ? write_back_issued : mine.written_back;
-  if (mine.done == until && mine.written_back == back) return;
-  mine = {until, back};
+  if (mine.done == until && mine.written_back == back && mine.scalar_done == scalar_until) return;
+  mine = {until, back, scalar_until};
   ++version;
 }
 
@@ -62,7 +62,7 @@ void WaveOrder::write_back() {
 void WaveOrder::release(ReleasedAtomics &atomics, uint64_t address) {
   KnownWaves known = others;
   for (uint32_t wave = 0; wave < waves; ++wave)
-    if (group[wave].done != 0) known[first + wave] = group[wave];
+    if (!group[wave].none()) known[first + wave] = group[wave];
   if (!known.empty()) atomics.release(address, number(), version, known);
 }
 
@@ -102,18 +102,20 @@ void WaveOrder::meet(std::span<WaveOrder *const> met) {
   }
 }
 
-AccessOrder WaveOrder::order_of(uint32_t wave, uint32_t when, bool write, bool written_through,
-                                bool past_caches) const {
+AccessOrder WaveOrder::order_of(const EarlierAccess &earlier, bool past_caches) const {
   auto moments_of = [&](const KnownWaves &known) {
-    const auto found = known.find(wave);
+    const auto found = known.find(earlier.wave);
     return found == known.end() ? Moments{} : found->second;
   };
   const Moments seen = moments_of(others);
   Moments all = seen;
   all.join(moments_of(arrived));
+  const uint32_t when = earlier.moment;
+  if (earlier.scalar) return all.scalar_done < when ? AccessOrder::none : AccessOrder::before;
   if (all.done < when) return AccessOrder::none;
-  if (write && !written_through && all.written_back < when) return AccessOrder::not_written_back;
-  if (write && !past_caches && (written_through ? seen.done : seen.written_back) < when)
+  if (!earlier.store) return AccessOrder::before;
+  if (!earlier.written_through && all.written_back < when) return AccessOrder::not_written_back;
+  if (!past_caches && (earlier.written_through ? seen.done : seen.written_back) < when)
     return AccessOrder::not_invalidated;
   return AccessOrder::before;
 }

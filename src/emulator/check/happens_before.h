@@ -6,8 +6,10 @@
 // the reader must drop what its caches hold (buffer_inv sc1) after it. A store or load with sc1 goes past the
 // caches and needs neither.
 //
-// Each wave counts its vector memory instructions; a moment of a wave is such a count. What a wave knows of
-// another is up to which moment its accesses are done, and up to which its stores are written back.
+// Each wave counts its vector memory instructions, and its scalar ones apart, which vmcnt does not wait for;
+// a moment of a wave is such a count. What a wave knows of another is up to which moment its accesses are
+// done, and up to which its stores are written back. Of the scalar cache only the order of accesses is
+// followed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -21,15 +23,19 @@
 
 namespace sluice::emulator {
 
-/// Moments of a wave: its accesses up to `done`, its stores up to `written_back`.
+/// Moments of a wave: its accesses up to `done`, its stores up to `written_back`; of scalar ones
+/// `scalar_done`.
 struct Moments {
   uint32_t done = 0;
   uint32_t written_back = 0;
+  uint32_t scalar_done = 0;
 
   void join(Moments other) {
     done = std::max(done, other.done);
     written_back = std::max(written_back, other.written_back);
+    scalar_done = std::max(scalar_done, other.scalar_done);
   }
+  bool none() const { return (done | scalar_done) == 0; }
 };
 
 /// By number of the wave in the launch.
@@ -58,6 +64,15 @@ private:
   std::array<Shard, 64> shards;
 };
 
+/// An access that was made before.
+struct EarlierAccess {
+  uint32_t wave = 0; // number in the launch
+  uint32_t moment = 0;
+  bool store = false;
+  bool written_through = false; // an atomic, or with sc1
+  bool scalar = false;
+};
+
 /// How an earlier access of another workgroup stands to one that is made now.
 enum class AccessOrder : uint8_t {
   before,           // comes before, and is seen
@@ -79,9 +94,12 @@ public:
   /// The moment of the last vector memory instruction, and the next one's.
   uint32_t now() const { return moment; }
   uint32_t advance() { return ++moment; }
+  /// Likewise of scalar memory instructions.
+  uint32_t scalar_now() const { return scalar_moment; }
+  uint32_t advance_scalar() { return ++scalar_moment; }
 
-  /// Up to which moment the wave's accesses are done. To be set before any of the functions that follow.
-  void set_done(uint32_t until);
+  /// Up to which moments the wave's accesses are done. To be set before any of the functions that follow.
+  void set_done(uint32_t until, uint32_t scalar_until);
   /// buffer_wbl2, a vector memory instruction as well: the next one.
   void write_back();
   void release(ReleasedAtomics &atomics, uint64_t address);
@@ -92,14 +110,14 @@ public:
 
   bool same_workgroup(uint32_t wave) const { return wave - first < waves; }
   /// `past_caches`: the access made now is a store, or a load with sc1.
-  AccessOrder order_of(uint32_t wave, uint32_t when, bool write, bool written_through,
-                       bool past_caches) const;
+  AccessOrder order_of(const EarlierAccess &earlier, bool past_caches) const;
 
 private:
   uint32_t first = 0;
   uint32_t own = 0;
   uint32_t waves = 0;
   uint32_t moment = 0;
+  uint32_t scalar_moment = 0;
   uint32_t write_back_issued = 0;
   uint64_t version = 1;                    // of what a release would tell
   std::array<Moments, most_waves> group{}; // of the own workgroup

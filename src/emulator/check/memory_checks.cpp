@@ -29,7 +29,7 @@ uint64_t WaveChecks::check_global(Wave &w, const Op &op, const uint64_t *address
   const OpInfo &info = launch.ops->infos[op.index];
   const bool atomic = info.atomic != AtomicKind::none;
   const GlobalAccess access{!write || info.atomic == AtomicKind::combine, write, atomic || op.memory.sc1,
-                            op.index};
+                            false, op.index};
   auto enter = [&](const MemoryBlock *block, uint64_t lanes) {
     const bool tracks_contents = checks.uninitialised && block->written;
     for (uint64_t left = tracks_contents ? lanes : 0; left != 0; left &= left - 1)
@@ -113,13 +113,17 @@ void WaveChecks::spread_undefined(uint32_t rows) {
 //===--- Other workgroups -------------------------------------------------------------------------------===//
 
 void WaveChecks::settle_order() {
-  order.set_done(vector_queue.size() == 0 ? order.now() : vector_queue[0].moment - 1);
+  uint32_t scalar_done = order.scalar_now();
+  for (size_t i = 0; i < lgkm_queue.size(); ++i)
+    if (lgkm_queue[i].kind == AsyncKind::scalar_load)
+      scalar_done = std::min(scalar_done, lgkm_queue[i].moment - 1);
+  order.set_done(vector_queue.size() == 0 ? order.now() : vector_queue[0].moment - 1, scalar_done);
 }
 
 void WaveChecks::enter_shadow(Wave &w, const Op &op, const uint64_t *addresses, uint64_t lanes,
                               uint32_t bytes, const GlobalAccess &access) {
-  const GlobalConflict conflict =
-      launch.shadow->enter(pages, order, order.now() + 1, addresses, lanes, bytes, access);
+  const uint32_t when = (access.scalar ? order.scalar_now() : order.now()) + 1;
+  const GlobalConflict conflict = launch.shadow->enter(pages, order, when, addresses, lanes, bytes, access);
   if (conflict.order != AccessOrder::before)
     report_conflict(w, op, conflict.lane, addresses[conflict.lane], access, conflict);
   if (!access.atomic) return;
@@ -127,7 +131,7 @@ void WaveChecks::enter_shadow(Wave &w, const Op &op, const uint64_t *addresses, 
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint64_t address = addresses[low_lane(lanes)];
     if (access.store) order.release(*launch.atomics, address);
-    if (acquires) acquiring.addresses[acquiring.count++] = address;
+    if (acquires && (acquiring.empty() || acquiring.back() != address)) acquiring.push_back(address);
   }
 }
 
@@ -190,7 +194,7 @@ bool WaveChecks::check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t 
   if (hint && !hint->freed && (hint->writable || !write)) {
     const AtomicKind atomic = launch.ops->infos[op.index].atomic;
     const GlobalAccess access{!write || atomic == AtomicKind::combine, write, atomic != AtomicKind::none,
-                              op.index};
+                              true, op.index};
     if (launch.shadow && access.atomic) settle_order();
     if (checks.uninitialised && hint->written) enter_contents(w, op, *hint, 0, address, bytes, access);
     if (launch.shadow && hint->writable) enter_shadow(w, op, &address, 1, bytes, access);

@@ -33,7 +33,7 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   if (checks.hazards) hazards.start();
   last_block.assign(launch.ops->infos.size(), nullptr);
   loaded.any = false;
-  acquiring.count = 0;
+  acquiring.clear();
   if (launch.shadow) order.start(w.workgroup->number * w.workgroup->waves, w.id, w.workgroup->waves);
   if (!checks.uninitialised) return;
   origins.fill({});
@@ -95,9 +95,8 @@ AsyncOperation &WaveChecks::new_operation(Wave &w, const Op &op, AsyncKind kind)
   operation.lds_parts = 0;
   operation.lds_bytes = 0;
   operation.first = 0;
-  operation.acquires = false;
   operation.op = op.index;
-  operation.moment = vector ? order.advance() : 0;
+  operation.moment = vector ? order.advance() : kind == AsyncKind::scalar_load ? order.advance_scalar() : 0;
   operation.undefined = loaded.any ? loaded.rows[0] : 0;
   operation.exec = w.exec();
   operation.in_bounds = 0;
@@ -114,10 +113,10 @@ void WaveChecks::mark_pending(const AsyncOperation &operation, int32_t change) {
 
 void WaveChecks::issue(Wave &w, AsyncOperation &operation) {
   // The value has been read by now: what it releases, it has released before.
-  for (; acquiring.count != 0; --acquiring.count) {
-    operation.acquires = true;
-    order.acquire(*launch.atomics, acquiring.addresses[acquiring.count - 1]);
-  }
+  operation.acquires = !acquiring.empty();
+  for (uint64_t address : acquiring)
+    order.acquire(*launch.atomics, address);
+  acquiring.clear();
   bool now = launch.options->completion == CompletionOrder::early;
   if (launch.options->completion == CompletionOrder::random) {
     random = random * 6364136223846793005 + 1442695040888963407;

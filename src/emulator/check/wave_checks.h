@@ -184,10 +184,7 @@ private:
     std::array<uint64_t, 16> rows{};
   } loaded;
   /// Where it may acquire, once it has read.
-  struct {
-    uint32_t count = 0;
-    std::array<uint64_t, wave_lanes> addresses;
-  } acquiring;
+  std::vector<uint64_t> acquiring;
   WaveOrder order;
   GlobalShadow::Pages pages;
   uint32_t wave = 0;

@@ -111,7 +111,7 @@ private:
       uint64_t step = (launch.options->seed * 0x9e3779b97f4a7c15 >> 16) % total | 1;
       while (std::gcd(step, total) != 1)
         ++step;
-      return (position % total * (step % total) + launch.options->seed) % total;
+      return (position % total * (step % total) + launch.options->seed % total) % total;
     }
     }
     return position;
