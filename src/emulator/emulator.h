@@ -29,7 +29,7 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
 #define SLUICE_EMULATOR_BAD_VALUE 2
 
 /* Sets how launches enqueued from now on run.
- *   checks               "all", "none", or a comma-separated list of the checks that shall be on
+ *   checks               "all" (that are on by default), "none", or a comma-separated list of those to be on
  *   <name of a check>    "on" or "off"
  *   completion           "late", "early" or "random": when loads arrive
  *   wave_schedule        "greedy": a wave runs until it has to wait; "round_robin": one instruction each;
@@ -37,9 +37,10 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   workgroup_schedule   "ascending", "descending", "by_xcd" or "random": in which order workgroups start
  *   seed                 number, of all that is random
  *   perturb_transcendentals
- *                        "on": results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos move by up to
- * one unit in the last place, as the hardware's may scramble_nans        "on": NaNs that vector instructions
- * make get random payloads threads              number of host threads a launch uses; 0: all
+ *                        "on": results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos move by up
+ *                        to one unit in the last place, as the hardware's may
+ *   scramble_nans        "on": NaNs that vector instructions make get random payloads
+ *   threads              number of host threads a launch uses; 0: all
  *   instruction_budget   number, per wave; 0: the default
  *   max_reports          number kept per launch
  *   count_bank_conflicts "on" or "off"
@@ -62,6 +63,8 @@ typedef struct sluice_emulator_counters_t {
   uint64_t live_streams;           /* created and not destroyed */
   uint64_t live_events;            /* created and not destroyed */
   uint64_t busy_streams_destroyed; /* destroyed with work left, which HIP does not promise to run */
+  uint64_t
+      buffer_lanes_out_of_range; /* of buffer accesses, wholly or in part: they read 0 or store nothing */
 } sluice_emulator_counters_t;
 
 /* Sums over all launches that have ended; workgroups are counted as they end, so that progress can be seen.

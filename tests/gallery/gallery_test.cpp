@@ -74,12 +74,20 @@ LaunchResult run(const GalleryProgram &program, int bug, Options options) {
                           std::as_bytes(std::span(arguments)), memory, options);
 }
 
+/// One thread, and every check.
+Options strictest() {
+  Options options;
+  options.threads = 1;
+  for (std::string_view name : emulator::check_names())
+    *emulator::check_by_name(options.checks, name) = true;
+  return options;
+}
+
 /// Every order of completion, of waves and of workgroups; one and two host threads.
 std::vector<Options> all_orders() {
   std::vector<Options> orders;
   auto add = [&](auto &&set) {
-    Options options;
-    options.threads = 1;
+    Options options = strictest();
     set(options);
     orders.push_back(options);
   };
@@ -100,7 +108,7 @@ const std::set<std::string> fatal{"budget_exhausted", "invalid_pc", "misaligned"
 
 TEST_CASE("every mistake of the gallery is found", "[gallery]") {
   const std::vector<GalleryProgram> programs = all_programs();
-  CHECK(programs.size() >= 36);
+  CHECK(programs.size() >= 37);
   for (const GalleryProgram &program : programs)
     for (const Options &options : all_orders()) {
       const LaunchResult result = run(program, 1, options);
@@ -140,8 +148,7 @@ TEST_CASE("a check that is off does not report", "[gallery]") {
     // Exactly one check is what finds it.
     std::vector<std::string> finders;
     for (std::string_view name : emulator::check_names()) {
-      Options options;
-      options.threads = 1;
+      Options options = strictest();
       *emulator::check_by_name(options.checks, name) = false;
       if (run(program, 1, options).ok()) finders.emplace_back(name);
     }

@@ -261,4 +261,51 @@ TEST_CASE("copies into LDS of parts of a dword, and of a converted component", "
   }
 }
 
+TEST_CASE("lanes out of range are counted, and reported only if that is wanted", "[isa][buffer]") {
+  struct Row {
+    const char *source;
+    uint64_t lanes;
+  };
+  const std::string records = resource(252); // one dword less than 64 lanes load
+  const Row rows[] = {
+      {"buffer_load_dword v20, v1, s[8:11], 0 offen\n", 1},
+      {"buffer_load_dwordx4 v[20:23], v2, s[8:11], 0 offen\n", 49}, // lane 15 in part
+      {"buffer_store_dword v1, v1, s[8:11], 0 offen\n", 1},
+      {"buffer_atomic_add v1, v1, s[8:11], 0 offen\n", 1},
+      {"tbuffer_load_format_x v20, v1, s[8:11], 0 format:[BUF_DATA_FORMAT_32,BUF_NUM_FORMAT_FLOAT] offen\n",
+       1},
+      {"s_movk_i32 m0, 0\n s_nop 0\n buffer_load_dword v1, s[8:11], 0 offen lds\n", 1},
+      {"s_buffer_load_dwordx4 s[16:19], s[8:11], 240\n", 1},
+      {"s_buffer_store_dword s8, s[8:11], 252\n", 1},
+      {"s_buffer_load_dwordx2 s[16:17], s[8:11], 240\n", 0},
+      {"s_mov_b32 s11, 0\n buffer_load_dword v20, v1, s[8:11], 0 offen\n", 64},
+      {"s_mov_b32 s11, 0\n buffer_store_format_x v1, v1, s[8:11], 0 offen\n", 64},
+  };
+  for (const Row &row : rows) {
+    const TestKernel kernel(memory_setup + records + row.source + wait_all + "s_endpgm");
+    Memory memory;
+    auto *input = static_cast<uint8_t *>(memory.allocate(MemoryRun::bytes));
+    auto run = [&](bool checked, bool range) {
+      Options options;
+      if (!checked) options.checks = Checks::none();
+      if (!checked) options.completion = CompletionOrder::early;
+      options.checks.buffer_range = range;
+      return kernel.run(memory, {reinterpret_cast<uint64_t>(input)}, {}, options);
+    };
+    INFO(row.source);
+    for (bool checked : {true, false}) {
+      const LaunchResult result = run(checked, false);
+      INFO(all_text(result));
+      CHECK(result.ok());
+      CHECK(result.counters.buffer_lanes_out_of_range == row.lanes);
+    }
+    const LaunchResult result = run(true, true);
+    if (row.lanes == 0)
+      CHECK(result.ok());
+    else
+      CHECK(only(result, ReportKind::buffer_out_of_range).message.find("NUM_RECORDS is 252") !=
+            std::string::npos);
+  }
+}
+
 } // namespace sluice::test

@@ -224,6 +224,9 @@ TEST_CASE("what the matrix core does not do exactly stops the wave with a reason
                                     "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0\n");
   CHECK_THAT(overflow.message, Catch::Contains("FP16_OVFL"));
   CHECK_THAT(overflow.disassembly, Catch::StartsWith("v_mfma_f32_16x16x16_f16"));
+  const Report index = report_of("s_set_gpr_idx_on s4, gpr_idx(SRC0)\n"
+                                 "v_mfma_f32_16x16x16_f16 v[0:3], v[4:5], v[6:7], 0\n");
+  CHECK_THAT(index.message, Catch::Contains("GPR_IDX_EN"));
   const Report order =
       report_of("v_mov_b32_e32 v14, 0\n v_smfmac_f32_16x16x32_f16 v[0:3], v[4:5], v[8:11], v14\n");
   CHECK_THAT(order.message, Catch::Contains("ascending"));

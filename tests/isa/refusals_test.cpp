@@ -30,7 +30,7 @@ constexpr Refused refused[] = {
     {"v_readfirstlane_b32", "the destination is no scalar register"},
     // The vector unit
     {"v_screen_partition_4se_b32", "not documented"},
-    {"v_clrexcp", "the machine has no such instruction"},
+    {"v_clrexcp", "for a trap handler"},
     {"v_*", "clamp is not supported"},
     {"v_*", "op_sel chooses the half of an operand that has none"},
     {"v_pk_fmac_f16", "a meaning in VOP3P only"},

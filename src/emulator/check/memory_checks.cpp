@@ -236,6 +236,15 @@ void WaveChecks::report_scratch_bounds(Wave &w, const Op &op, uint32_t lane, uin
   });
 }
 
+void WaveChecks::report_buffer_range(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t records,
+                                     bool write) {
+  if (!checks.buffer_range) return;
+  report(w, op, ReportKind::buffer_out_of_range, lane, address, std::nullopt, [&] {
+    return std::string(write ? "stores" : "loads") + " out of the buffer's range: its NUM_RECORDS is " +
+           std::to_string(records) + (write ? ", nothing is stored" : ", the value is 0");
+  });
+}
+
 void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
                             uint32_t address, const LdsOther &other) {
   if (conflict == LdsConflict::none) return;

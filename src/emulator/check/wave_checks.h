@@ -106,6 +106,9 @@ public:
   /// Reports an access of LDS that begins or ends beyond the workgroup's allocation.
   void report_lds_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);
   void report_scratch_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);
+  /// `lane` -1: a scalar access. `records` is NUM_RECORDS of the resource.
+  void report_buffer_range(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t records,
+                           bool write);
   enum class LdsAccess : uint8_t { read, write, atomic };
   /// Enters accesses of the active lanes, all within bounds.
   void enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,

@@ -19,6 +19,8 @@ Step run_mfma(Wave &w, const Op &op) {
   const MfmaShape &shape = mfma_instructions()[op.mfma.shape].shape;
   if (w.mode.fp16_overflow) [[unlikely]]
     return stop(w, Fault::matrix_overflow_mode);
+  if (w.mode.gpr_index) [[unlikely]]
+    return stop(w, Fault::matrix_index_mode);
   MfmaOptions options{{op.mfma.cbsz, op.mfma.abid, op.mfma.blgp}, (w.mode.denormal_32 & 1) == 0, nullptr};
   uint32_t *d = w.row(op.dst);
   const uint32_t *c = d;

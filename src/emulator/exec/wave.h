@@ -63,6 +63,7 @@ enum class Fault : uint8_t {
   trap,
   branch_stack,
   matrix_overflow_mode, // MFMA under MODE.FP16_OVFL
+  matrix_index_mode,    // MFMA while registers are relative to M0
   sparse_index,         // SMFMAC with a pair of indices that is not in ascending order
 };
 
@@ -95,6 +96,7 @@ struct alignas(64) Wave {
   uint32_t id;       // in its workgroup
   uint64_t executed; // instructions, brought up to date when the wave stops running
   uint64_t mfma_executed;
+  uint64_t buffer_lanes_out_of_range;
   uint64_t time_reads; // by s_memtime
   const CodeMap *code;
   FloatMode mode;

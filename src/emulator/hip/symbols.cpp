@@ -110,10 +110,16 @@ int sluice_emulator_configure(const char *key, const char *value) {
 int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size) {
   if (out == nullptr || size > sizeof *out) return SLUICE_EMULATOR_BAD_VALUE;
   const Counters counters = Device::get().counters();
-  const sluice_emulator_counters_t all = {
-      counters.wave_instructions,    counters.waves,    counters.workgroups, counters.mfma_instructions,
-      counters.lds_bank_conflicts,   counters.launches, live_streams(),      live_events(),
-      Scheduler::get().closed_busy()};
+  const sluice_emulator_counters_t all = {counters.wave_instructions,
+                                          counters.waves,
+                                          counters.workgroups,
+                                          counters.mfma_instructions,
+                                          counters.lds_bank_conflicts,
+                                          counters.launches,
+                                          live_streams(),
+                                          live_events(),
+                                          Scheduler::get().closed_busy(),
+                                          counters.buffer_lanes_out_of_range};
   std::memcpy(out, &all, size);
   return SLUICE_EMULATOR_OK;
 }

@@ -132,6 +132,7 @@ std::string_view left_out(std::string_view mnemonic) {
   if (mnemonic == "s_setvskip") return "the machine does not skip vector instructions by MODE.VSKIP";
   if (mnemonic == "s_endpgm_ordered_ps_done") return "it ends a pixel shader";
   if (mnemonic == "v_screen_partition_4se_b32") return "its table is not documented";
+  if (mnemonic == "v_clrexcp") return "it clears exceptions for a trap handler, and the machine has none";
   return "the machine has no such instruction";
 }
 

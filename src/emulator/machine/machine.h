@@ -43,7 +43,8 @@ enum class WorkgroupSchedule : uint8_t {
   random, // drawn with the seed
 };
 
-/// A check that is off costs nothing when all are off.
+/// A check that is off costs nothing when all are off. All are on but the last, which reports what the ISA
+/// defines and many kernels rely on.
 struct Checks {
   bool pending = true;       // registers touched before the wait for the load that writes them
   bool lds_races = true;     // conflicting LDS accesses not separated by waits and a barrier
@@ -55,10 +56,12 @@ struct Checks {
   bool global_races = true;  // conflicting accesses of memory by workgroups that no atomic orders
   bool stale_caches = true;  // ... that one orders, but a cache may stand between
   bool hazards = true;       // wait states between dependent instructions that the hardware does not enforce
+  bool buffer_range = false; // buffer accesses out of the resource's range, which read 0 and store nothing
 
+  /// All that are on by default.
   static constexpr Checks all() { return {}; }
   static constexpr Checks none() {
-    return {false, false, false, false, false, false, false, false, false, false};
+    return {false, false, false, false, false, false, false, false, false, false, false};
   }
   friend bool operator==(const Checks &, const Checks &) = default;
 };
@@ -103,6 +106,7 @@ enum class ReportKind : uint8_t {
   global_out_of_bounds,   // address in no block
   global_freed,           // address in a freed block
   scratch_out_of_bounds,  // beyond the lane's scratch
+  buffer_out_of_range,    // beyond the resource's records
   global_race,            // two workgroups access memory in no order, one writes
   stale_cache,            // in order, but a cache was not written back or not invalidated
   memory_uninitialised,   // an atomic on memory that was never written
@@ -147,7 +151,8 @@ struct Counters {
   uint64_t waves = 0;
   uint64_t workgroups = 0;
   uint64_t mfma_instructions = 0;
-  uint64_t lds_bank_conflicts = 0; // extra LDS cycles, counted per conflict group
+  uint64_t lds_bank_conflicts = 0;        // extra LDS cycles, counted per conflict group
+  uint64_t buffer_lanes_out_of_range = 0; // of buffer accesses, wholly or in part; a scalar one counts 1
   uint64_t launches = 0;
 
   Counters &operator+=(const Counters &other);

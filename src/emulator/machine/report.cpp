@@ -23,6 +23,7 @@ constexpr CheckName checks_table[] = {
     {"global_races", &Checks::global_races},
     {"stale_caches", &Checks::stale_caches},
     {"hazards", &Checks::hazards},
+    {"buffer_range", &Checks::buffer_range},
 };
 
 void append_string(std::string &out, std::string_view text) {
@@ -101,6 +102,8 @@ std::string_view report_kind_name(ReportKind kind) {
     return "global_freed";
   case ReportKind::scratch_out_of_bounds:
     return "scratch_out_of_bounds";
+  case ReportKind::buffer_out_of_range:
+    return "buffer_out_of_range";
   case ReportKind::global_read_only:
     return "global_read_only";
   case ReportKind::misaligned:
@@ -165,6 +168,7 @@ Counters &Counters::operator+=(const Counters &other) {
   workgroups += other.workgroups;
   mfma_instructions += other.mfma_instructions;
   lds_bank_conflicts += other.lds_bank_conflicts;
+  buffer_lanes_out_of_range += other.buffer_lanes_out_of_range;
   launches += other.launches;
   return *this;
 }

@@ -32,6 +32,9 @@ StopReason describe(Fault fault) {
   case Fault::matrix_overflow_mode:
     return {ReportKind::unknown_instruction,
             "MODE.FP16_OVFL is set: the machine does not clamp what the matrix core computes"};
+  case Fault::matrix_index_mode:
+    return {ReportKind::unknown_instruction,
+            "registers are relative to M0 (GPR_IDX_EN): nobody says which ones the matrix core would take"};
   case Fault::sparse_index:
     return {ReportKind::unknown_instruction, "a pair of sparse indices is not in ascending order"};
   case Fault::none:
@@ -105,7 +108,7 @@ void Workgroup::start_wave(uint32_t id) {
   if (launch.strict && w.scratch)
     std::memset(w.scratch, fresh_byte, size_t(launch.scratch_bytes) * wave_lanes);
   w.id = id;
-  w.executed = w.mfma_executed = w.time_reads = 0;
+  w.executed = w.mfma_executed = w.buffer_lanes_out_of_range = w.time_reads = 0;
   w.code = &launch.code;
   w.fault = Fault::none;
   w.vgpr_limit = launch.checks.vgpr_limit;
@@ -194,6 +197,7 @@ void Workgroup::end_wave(Slot &slot) {
   slot.state = WaveState::ended;
   counters.wave_instructions += slot.wave.executed;
   counters.mfma_instructions += slot.wave.mfma_executed;
+  counters.buffer_lanes_out_of_range += slot.wave.buffer_lanes_out_of_range;
 }
 
 /// If every wave that has not ended is at the barrier, lets them go on.

@@ -98,7 +98,8 @@ class LaunchTest(EmuTest):
                          ("careless", "v_add_u32_e32 v3, 1, v2", [0, 0, 0], 0))
         self.assertEqual(report["other"]["pc"], report["pc"] - 8)
         self.assertEqual(result["counters"], {"workgroups": 1, "waves": 1, "wave_instructions": 9,
-                                              "mfma_instructions": 0, "lds_bank_conflicts": 0})
+                                              "mfma_instructions": 0, "lds_bank_conflicts": 0,
+                                              "buffer_lanes_out_of_range": 0})
         self.assertEqual(len(read_npy(self.out)[1]), 64)
         self.assertEqual(result["outputs"], [{"argument": 0, "file": str(self.out), "type": "u8", "shape": [64]}])
         self.assertEqual((result["kernel"], result["reports_dropped"]), ("careless", 0))

@@ -69,6 +69,20 @@ struct BufferRange {
   uint64_t raw_bytes;
 };
 
+/// Counts lanes that are out of range, wholly or in part, and has them reported. `addresses` may be null.
+template <bool strict>
+void leave_range(Wave &w, const Op &op, const BufferResource &r, uint64_t lanes, const uint64_t *addresses,
+                 Access access) {
+  if (lanes == 0) [[likely]]
+    return;
+  w.buffer_lanes_out_of_range += uint64_t(std::popcount(lanes));
+  if constexpr (strict) {
+    const uint32_t lane = low_lane(lanes);
+    w.checks->report_buffer_range(w, op, int32_t(lane), addresses ? addresses[lane] : r.base, r.records,
+                                  access != Access::load);
+  }
+}
+
 template <bool strict>
 void place_buffer(Wave &w, const Op &op, const BufferResource &r, const BufferPart &part, Places &places) {
   const MemoryControl &m = op.memory;
@@ -79,7 +93,7 @@ void place_buffer(Wave &w, const Op &op, const BufferResource &r, const BufferPa
   const BufferRange range(r, m.index_enable, scalar_offset);
   places.lanes = w.exec();
   places.allowed = places.cut = 0;
-  if (r.unbound) return;
+  if (r.unbound) return leave_range<strict>(w, op, r, places.lanes, nullptr, part.access);
   alignas(64) uint64_t addresses[wave_lanes];
   for (uint64_t lanes = places.lanes; lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = low_lane(lanes);
@@ -100,6 +114,7 @@ void place_buffer(Wave &w, const Op &op, const BufferResource &r, const BufferPa
       places.cut_bytes[lane] = uint8_t(valid & ~uint64_t(3));
     }
   }
+  leave_range<strict>(w, op, r, places.lanes & ~places.allowed, addresses, part.access);
   if constexpr (strict) {
     const bool write = part.access != Access::load;
     places.allowed = w.checks->check_global(w, op, addresses, places.allowed, part.bytes, write);

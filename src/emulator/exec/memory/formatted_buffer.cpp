@@ -125,7 +125,10 @@ template <bool strict> Step run_store(Wave &w, const Op &op) {
   const BufferResource r(resource_words(w, op), true);
   if (refused(m, r, true)) return stop(w);
   Places places;
-  if (r.unbound) return count_store<strict>(w, op, places);
+  if (r.unbound) {
+    leave_range<strict>(w, op, r, w.exec(), nullptr, Access::store);
+    return count_store<strict>(w, op, places);
+  }
   const Conversion c(m, r);
   const uint32_t *rows = w.row(op.src[1]);
   alignas(64) uint32_t values[4 * wave_lanes] = {};

@@ -44,8 +44,14 @@ template <Base base> Place place(const Wave &w, const Op &op, uint32_t dwords) {
   }
 }
 
-/// The dwords at a place that may be accessed.
-template <bool strict> uint32_t allowed_dwords(Wave &w, const Op &op, const Place &at, bool write) {
+/// The dwords at a place that may be accessed, of those that are wanted.
+template <bool strict>
+uint32_t allowed_dwords(Wave &w, const Op &op, const Place &at, uint32_t wanted, bool write) {
+  if (at.valid_dwords < wanted) {
+    ++w.buffer_lanes_out_of_range;
+    if constexpr (strict)
+      w.checks->report_buffer_range(w, op, -1, at.address, w.s[op.src[0] - first_sgpr + 2], write);
+  }
   if constexpr (strict)
     if (at.valid_dwords != 0 && !w.checks->check_scalar(w, op, at.address, at.valid_dwords * 4, write))
       return 0;
@@ -71,14 +77,16 @@ template <bool strict> Step deliver(Wave &w, const Op &op, const uint32_t (&data
 template <bool strict, Base base> Step run_load(Wave &w, const Op &op) {
   const Place at = place<base>(w, op, op.memory.dwords);
   uint32_t data[16] = {};
-  std::memcpy(data, reinterpret_cast<const void *>(at.address), allowed_dwords<strict>(w, op, at, false) * 4);
+  std::memcpy(data, reinterpret_cast<const void *>(at.address),
+              allowed_dwords<strict>(w, op, at, op.memory.dwords, false) * 4);
   return deliver<strict>(w, op, data, op.memory.dwords);
 }
 
 template <bool strict, Base base> Step run_store(Wave &w, const Op &op) {
   const Place at = place<base>(w, op, op.memory.dwords);
   const uint32_t *data = &w.s[op.dst - first_sgpr];
-  std::memcpy(reinterpret_cast<void *>(at.address), data, allowed_dwords<strict>(w, op, at, true) * 4);
+  std::memcpy(reinterpret_cast<void *>(at.address), data,
+              allowed_dwords<strict>(w, op, at, op.memory.dwords, true) * 4);
   return deliver<strict>(w, op, {}, 0);
 }
 
@@ -89,7 +97,7 @@ template <bool strict, Base base> Step run_atomic(Wave &w, const Op &op) {
   Place at = place<base>(w, op, width);
   if (at.valid_dwords < width) at.valid_dwords = 0;
   uint32_t data[16] = {};
-  bool allowed = allowed_dwords<strict>(w, op, at, true) != 0;
+  bool allowed = allowed_dwords<strict>(w, op, at, width, true) != 0;
   if (allowed && at.address % m.bytes != 0) {
     if constexpr (strict) w.checks->report_misaligned(w, op, -1, at.address, m.bytes);
     allowed = false;
