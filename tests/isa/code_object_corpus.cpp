@@ -53,6 +53,9 @@ std::vector<Encoding> collect() {
   Collector collector;
   for (const char *file : {SLUICE_CODE_OBJECT_PROGRAMS, SLUICE_CODE_OBJECT_SLOT})
     collector.add(read_file(file));
+  for (const char *program : {"arithmetic", "calls", "collectives", "matrices"})
+    for (const char *level : {"O0", "O1", "O3"})
+      collector.add(read_file(std::string(SLUICE_HIP_OBJECTS) + "/hip_" + program + "_" + level + ".co"));
 #ifdef SLUICE_KERNEL_PACK_FILE
   const std::vector<std::byte> bytes = read_file(SLUICE_KERNEL_PACK_FILE);
   const package::PackReader pack(bytes);

@@ -4,7 +4,7 @@
 namespace sluice::test {
 
 TEST_CASE("no instruction of a compiled program is refused", "[isa][corpus]") {
-  CHECK(corpus().size() > 400);
+  CHECK(corpus().size() > 2000);
   for_each_instruction([](const Decoded &d) { return d.op.refusal; });
 }
 

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <array>
+#include <stdexcept>
 
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
@@ -52,9 +53,17 @@ hipError_t error_of(const Report &report) {
 void run_launch(const Function &function, const LaunchShape &shape, const std::vector<std::byte> &arguments,
                 const Options &options) {
   Device &device = Device::get();
-  const LaunchResult result =
-      launch(function.module->program(), function.kernel->name, shape.grid, shape.block,
-             shape.dynamic_lds_bytes, arguments, device.memory(), options);
+  LaunchResult result;
+  try {
+    result = launch(function.module->program(), function.kernel->name, shape.grid, shape.block,
+                    shape.dynamic_lds_bytes, arguments, device.memory(), options);
+  } catch (const std::invalid_argument &error) {
+    Report refused;
+    refused.kind = ReportKind::launch_refused;
+    refused.kernel = function.kernel->name;
+    refused.message = error.what();
+    result.reports.push_back(std::move(refused));
+  }
   device.add_result(result);
   if (!result.ok()) throw Failure(error_of(result.reports.front()));
 }

@@ -94,6 +94,7 @@ struct Options {
 //===--- Results ----------------------------------------------------------------------------------------===//
 
 enum class ReportKind : uint8_t {
+  launch_refused,         // nothing ran: the kernel needs what the machine does not have (HIP launches only)
   unknown_instruction,    // no such instruction on this machine: the wave stops
   invalid_pc,             // jump to an address that holds no instruction: the wave stops
   budget_exhausted,       // the wave ran longer than the instruction budget

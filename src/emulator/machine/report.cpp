@@ -72,6 +72,8 @@ bool *check_by_name(Checks &checks, std::string_view name) {
 
 std::string_view report_kind_name(ReportKind kind) {
   switch (kind) {
+  case ReportKind::launch_refused:
+    return "launch_refused";
   case ReportKind::unknown_instruction:
     return "unknown_instruction";
   case ReportKind::invalid_pc:

@@ -1,5 +1,4 @@
-//===- argument.cpp - the value of one --arg
-//-------------------------------------------------------------===//
+//===- argument.cpp - the value of one --arg ------------------------------------------------------------===//
 
 #include "tools/emu/argument.h"
 

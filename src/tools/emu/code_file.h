@@ -1,5 +1,4 @@
-//===- code_file.h - the code object that a command works on
-//---------------------------------------------===//
+//===- code_file.h - the code object that a command works on --------------------------------------------===//
 #pragma once
 
 #include "emulator/machine/machine.h"
@@ -16,7 +15,8 @@ std::unique_ptr<emulator::Program> load_code(const std::string &path);
 
 const package::CodeObject &code_object(const emulator::Program &program);
 
-/// Throws ToolError with the names that there are.
+/// By its symbol, or by its name in C++ with or without parameters if that is the name of one kernel. Throws
+/// ToolError with the names that there are.
 const package::Kernel &find_kernel(const emulator::Program &program, const std::string &name);
 
 } // namespace sluice::tools::emu

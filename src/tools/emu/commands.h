@@ -1,5 +1,4 @@
-//===- commands.h - the commands of sluice-emu
-//-------------------------------------------------------------===//
+//===- commands.h - the commands of sluice-emu ----------------------------------------------------------===//
 //
 // Each writes its result to stdout and returns the exit status: 0, or 1 where the machine reported something.
 // What cannot be done is an exception, which main reports on stderr with status 2.
@@ -45,7 +44,7 @@ struct RunOptions {
 
   bool json = false;
 };
-int run_command(const RunOptions &options);
+int run_command(RunOptions options);
 
 struct DisasmOptions {
   std::string code_file;

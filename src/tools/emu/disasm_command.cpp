@@ -1,5 +1,4 @@
-//===- disasm_command.cpp - sluice-emu disasm: machine code as text
-//-----------------------------------------===//
+//===- disasm_command.cpp - sluice-emu disasm: machine code as text -------------------------------------===//
 //
 // As llvm-objdump has it: the text, then the address and the dwords. Branches name their targets.
 //

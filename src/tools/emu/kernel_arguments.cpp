@@ -1,5 +1,4 @@
-//===- kernel_arguments.cpp - what a kernel is given
-//------------------------------------------------------===//
+//===- kernel_arguments.cpp - what a kernel is given ----------------------------------------------------===//
 
 #include "tools/emu/kernel_arguments.h"
 

@@ -1,5 +1,4 @@
-//===- kernel_arguments.h - what a kernel is given
-//--------------------------------------------------------===//
+//===- kernel_arguments.h - what a kernel is given ------------------------------------------------------===//
 //
 // The layout is that of the kernel's metadata. A code object without metadata says how many bytes there are
 // at most: arguments then lie one after the other, each aligned to the largest power of two up to 16 that

@@ -1,5 +1,4 @@
-//===- list_command.cpp - sluice-emu list: the kernels of a code object
-//-------------------------------------===//
+//===- list_command.cpp - sluice-emu list: the kernels of a code object ---------------------------------===//
 
 #include "tools/emu/code_file.h"
 #include "tools/emu/commands.h"

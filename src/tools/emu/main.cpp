@@ -1,5 +1,4 @@
-//===- main.cpp - the command line of the emulator
-//----------------------------------------------------------===//
+//===- main.cpp - the command line of the emulator ------------------------------------------------------===//
 //
 // Declares the options and dispatches. Exit status: 0, 1 if the machine reported something, 2 if something
 // could not be done.

@@ -1,5 +1,4 @@
-//===- run_command.cpp - sluice-emu run: one launch
-//---------------------------------------------------------===//
+//===- run_command.cpp - sluice-emu run: one launch -----------------------------------------------------===//
 
 #include "tools/emu/code_file.h"
 #include "tools/emu/commands.h"
@@ -33,8 +32,7 @@ constexpr uint64_t most_block_items = 1024;
 constexpr uint64_t most_lds_bytes = 64 << 10;
 constexpr uint64_t most_u32 = std::numeric_limits<uint32_t>::max();
 
-//===--- Options
-//--------------------------------------------------------------------------------------------===//
+//===--- Options ----------------------------------------------------------------------------------------===//
 
 /// "X", "X,Y" or "X,Y,Z"; what is left out is `rest`.
 Extents parse_extents(const std::string &option, const std::string &text, uint32_t least, uint32_t rest) {
@@ -168,8 +166,7 @@ std::unique_ptr<TraceWriter> make_trace(const RunOptions &options, const Extents
   return std::make_unique<TraceWriter>(options.trace, selection, options.trace_lanes);
 }
 
-//===--- Outputs
-//--------------------------------------------------------------------------------------------===//
+//===--- Outputs ----------------------------------------------------------------------------------------===//
 
 struct Output {
   size_t argument;
@@ -202,8 +199,7 @@ std::vector<Output> parse_outputs(const RunOptions &options, const KernelArgumen
   return outputs;
 }
 
-//===--- Launch
-//---------------------------------------------------------------------------------------------===//
+//===--- Launch -----------------------------------------------------------------------------------------===//
 
 struct Run {
   emulator::LaunchResult result;
@@ -234,8 +230,7 @@ Run launch(const emulator::Program &program, const RunOptions &options, const Ex
   return run;
 }
 
-//===--- Results
-//--------------------------------------------------------------------------------------------===//
+//===--- Results ----------------------------------------------------------------------------------------===//
 
 void print_json(const RunOptions &options, const Extents &grid, const Extents &block, const Run &run,
                 const std::vector<Output> &outputs) {
@@ -291,9 +286,10 @@ void print_text(const RunOptions &options, const Run &run, const std::vector<Out
 
 } // namespace
 
-int run_command(const RunOptions &options) {
+int run_command(RunOptions options) {
   const std::unique_ptr<emulator::Program> program = load_code(options.code_file);
   const package::Kernel &kernel = find_kernel(*program, options.kernel);
+  options.kernel = kernel.name;
   const Extents grid = parse_extents("--grid", options.grid, 1, 1);
   const Extents block = parse_extents("--block", options.block, 1, 1);
   check_shape(options, kernel, grid, block);

@@ -1,5 +1,4 @@
-//===- trace_writer.cpp - a launch's instructions as text
-//---------------------------------------------------===//
+//===- trace_writer.cpp - a launch's instructions as text -----------------------------------------------===//
 //
 //   0,0,0 wave 0 #4 001918: v_add_u32_e32 v1, v0, v2  exec 0xffffffffffffffff
 //       v1 = 0x00000000 0x00000001 0x00000002 0x00000003 ...

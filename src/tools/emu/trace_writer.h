@@ -1,5 +1,4 @@
-//===- trace_writer.h - a launch's instructions as text
-//-----------------------------------------------------===//
+//===- trace_writer.h - a launch's instructions as text -------------------------------------------------===//
 #pragma once
 
 #include "emulator/machine/trace.h"

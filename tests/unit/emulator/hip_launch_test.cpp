@@ -126,6 +126,22 @@ TEST_CASE("launches that HIP refuses are refused with HIP's codes", "[hip]") {
   CHECK(fixture.contents() == std::vector<int>(Fixture::elements, 0));
 }
 
+TEST_CASE("the machine says why it refuses a launch that HIP accepts", "[hip]") {
+  Fixture fixture; // which clears the fault
+  const std::vector<std::byte> elf = read_file(SLUICE_CODE_OBJECT_REFUSED_KERNEL);
+  hipModule_t module = nullptr;
+  hipFunction_t kernel = nullptr;
+  REQUIRE(hip.hipModuleLoadData(&module, elf.data()) == hipSuccess);
+  REQUIRE(hip.hipModuleGetFunction(&kernel, module, "with_exceptions") == hipSuccess);
+  CHECK(hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, nullptr) == hipSuccess);
+  CHECK(hip.hipDeviceSynchronize() == hipErrorLaunchFailure);
+  const std::string reports = take_reports();
+  CHECK_THAT(reports, Catch::Contains("\"kind\": \"launch_refused\", \"kernel\": \"with_exceptions\""));
+  CHECK_THAT(reports, Catch::Contains("enables exceptions, for which the machine has no trap handler"));
+  CHECK(sluice_emulator_configure("clear_fault", "1") == SLUICE_EMULATOR_OK);
+  CHECK(hip.hipModuleUnload(module) == hipSuccess);
+}
+
 TEST_CASE("what a kernel does wrong sticks to the device until it is cleared", "[hip]") {
   Fixture fixture;
   hipStream_t stream = nullptr;

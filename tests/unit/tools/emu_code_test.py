@@ -69,7 +69,8 @@ class CodeFileTest(EmuTest):
         self.succeeds("list", self.patched_flags(EF_XNACK, 0x200))
 
     def test_bundles(self):
-        for target in ("hipv4-amdgcn-amd-amdhsa--gfx942", "hip-amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-"):
+        for target in ("hipv4-amdgcn-amd-amdhsa--gfx942", "hip-amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-",
+                       "hipv4-amdgcn-amd-amdhsa--gfx9-4-generic"):
             self.assertIn("4 kernels", self.succeeds("list", self.bundle("a.hipfb", target)))
         for chip in ("gfx90a", "gfx9420"):
             self.refuses(f"has no entry for gfx942; it has host-x86_64-unknown-linux-gnu, hipv4-amdgcn-amd-amdhsa--{chip}",
@@ -82,6 +83,32 @@ class CodeFileTest(EmuTest):
         result = emu("run", KERNELS, "--kernel", "scale")
         self.assertEqual(set(re.findall(r"\b(invert|places|reverse|spin)\b", result.stderr)),
                          {"invert", "places", "reverse", "spin"})
+
+    def test_names_of_cplusplus(self):
+        # Symbols of the same length in place of those there are.
+        symbols = {b"invert": b"_Z2fov", b"places": b"_Z2fof", b"reverse": b"_Z3barj"}
+        data = pathlib.Path(KERNELS).read_bytes()
+        for old, new in symbols.items():
+            data = data.replace(old, new)
+        code = self.folder / "mangled.co"
+        code.write_bytes(data)
+        data = pathlib.Path(REGISTERS).read_bytes().replace(b"preloaded", b"_Z1fIiEvv")
+        template = self.folder / "template.co"
+        template.write_bytes(data)
+        listing = self.succeeds("disasm", code, "--kernel", "_Z3barj")
+        for name in ("bar", "bar(unsigned int)"):
+            self.assertEqual(self.succeeds("disasm", code, "--kernel", name), listing)
+        listing = self.succeeds("disasm", code, "--kernel", "_Z2fof")
+        self.assertEqual(self.succeeds("disasm", code, "--kernel", "fo(float)"), listing)
+        self.refuses(("--kernel is 'fo', which could be ", "fo()", "fo(float)"), "disasm", code, "--kernel", "fo")
+        self.refuses("--kernel is 'ba'; the code object has", "disasm", code, "--kernel", "ba")
+        self.refuses("--kernel is ''; the code object has", "run", code, "--kernel", "")
+        listing = self.succeeds("disasm", template, "--kernel", "_Z1fIiEvv")
+        for name in ("f<int>", "void f<int>()"):
+            self.assertEqual(self.succeeds("disasm", template, "--kernel", name), listing)
+        self.assertIn("_Z3barj: 1 workgroup", self.succeeds(
+            "run", code, "--kernel", "bar", "--block", "64", "--arg", "size:256:fill=0", "--arg", "u32:0",
+            "--lds-bytes", "256"))
 
 
 class ListTest(EmuTest):
