@@ -1,12 +1,92 @@
 //===- source_lines.cpp - where instructions come from --------------------------------------------------===//
 #include "emulator/isa/source_lines.h"
 
+#include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/DebugInfo/DIContext.h>
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
 #include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/DataExtractor.h>
 #include <llvm/Support/MemoryBuffer.h>
 
 namespace sluice::emulator {
+
+namespace {
+
+/// A description of directories or of files in the head of a line table (DWARF 5, section 6.2.4.1): what
+/// compilers write of paths, directory numbers and digests.
+bool is_usual_format(const llvm::DataExtractor &data, uint64_t &at) {
+  for (uint32_t count = data.getU8(&at); count != 0; --count) {
+    const uint64_t content = data.getULEB128(&at);
+    const uint64_t form = data.getULEB128(&at);
+    const bool text = form == llvm::dwarf::DW_FORM_string || form == llvm::dwarf::DW_FORM_strp ||
+                      form == llvm::dwarf::DW_FORM_line_strp;
+    const bool number = form == llvm::dwarf::DW_FORM_udata || form == llvm::dwarf::DW_FORM_data1 ||
+                        form == llvm::dwarf::DW_FORM_data2 || form == llvm::dwarf::DW_FORM_data4;
+    const bool usual = content == llvm::dwarf::DW_LNCT_path || content == llvm::dwarf::DW_LNCT_LLVM_source
+                           ? text
+                       : content == llvm::dwarf::DW_LNCT_MD5 ? form == llvm::dwarf::DW_FORM_data16
+                                                             : number && content < llvm::dwarf::DW_LNCT_MD5;
+    if (!usual) return false;
+  }
+  return true;
+}
+
+bool skip_entries(const llvm::DataExtractor &data, uint64_t &at, uint64_t formats_at) {
+  for (uint64_t left = data.getULEB128(&at); left != 0; --left) {
+    uint64_t format = formats_at;
+    for (uint32_t count = data.getU8(&format); count != 0; --count) {
+      data.getULEB128(&format);
+      switch (data.getULEB128(&format)) {
+      case llvm::dwarf::DW_FORM_string:
+        data.getCStrRef(&at);
+        break;
+      case llvm::dwarf::DW_FORM_udata:
+        data.getULEB128(&at);
+        break;
+      case llvm::dwarf::DW_FORM_data1:
+        at += 1;
+        break;
+      case llvm::dwarf::DW_FORM_data2:
+        at += 2;
+        break;
+      case llvm::dwarf::DW_FORM_data16:
+        at += 16;
+        break;
+      default: // offsets into strings, and data4
+        at += 4;
+      }
+    }
+    if (!data.isValidOffset(at)) return false;
+  }
+  return true;
+}
+
+/// LLVM's reader takes the head of a line table as it stands, and runs wild on some that no compiler writes.
+/// Tables follow one another, each after its length.
+bool heads_are_sound(llvm::StringRef line_tables) {
+  const llvm::DataExtractor data(line_tables, true, 8);
+  for (uint64_t at = 0; at < line_tables.size();) {
+    if (line_tables.size() - at < 8) return false;
+    const uint64_t length = data.getU32(&at);
+    if (length >= 0xfffffff0 || length < 4 || length > line_tables.size() - at) return false;
+    uint64_t head = at;
+    at += length;
+    if (data.getU16(&head) != 5) return false;
+    if (data.getU8(&head) != 8 || data.getU8(&head) != 0) return false; // bytes of an address, of a segment
+    head += 4 + 5;                                                      // up to the number of opcodes
+    const uint32_t opcodes = data.getU8(&head);
+    if (opcodes == 0) return false;
+    head += opcodes - 1;
+    for (int kind = 0; kind < 2; ++kind) { // directories, files
+      const uint64_t formats_at = head;
+      if (!is_usual_format(data, head) || !skip_entries(data, head, formats_at)) return false;
+    }
+    if (head > at) return false;
+  }
+  return true;
+}
+
+} // namespace
 
 struct SourceLines::State {
   std::unique_ptr<llvm::object::ObjectFile> file;
@@ -21,6 +101,14 @@ SourceLines::SourceLines(std::span<const std::byte> elf) : state(std::make_uniqu
     return;
   }
   state->file = std::move(*file);
+  for (const llvm::object::SectionRef &section : state->file->sections()) {
+    llvm::Expected<llvm::StringRef> name = section.getName();
+    llvm::Expected<llvm::StringRef> contents = section.getContents();
+    const bool sound = name && contents && (*name != ".debug_line" || heads_are_sound(*contents));
+    if (!name) llvm::consumeError(name.takeError());
+    if (!contents) llvm::consumeError(contents.takeError());
+    if (!sound) return;
+  }
   // What is wrong with the debug information is not what the report is about.
   auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
   state->lines = llvm::DWARFContext::create(
