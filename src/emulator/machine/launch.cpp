@@ -7,24 +7,20 @@
 #include <algorithm>
 #include <exception>
 #include <numeric>
-#include <stdexcept>
 #include <thread>
 
-#include "emulator/isa/source_lines.h"
-#include "emulator/machine/dispatch.h"
+#include "emulator/machine/launch_setup.h"
 #include "emulator/machine/workgroup.h"
 
 namespace sluice::emulator {
 
 namespace {
 
-constexpr uint64_t default_budget = uint64_t(1) << 30;
 constexpr uint64_t slice_instructions = 1 << 16;
 // Turns after which a workgroup that never sleeps is taken to wait for another one all the same.
 constexpr uint32_t turns_of_patience = 256;
 // Of one host thread; the device itself holds a few of a size that fills a compute unit, on 304 of them.
 constexpr size_t most_resident = 1024;
-constexpr uint32_t preload_prologue_bytes = 256;
 constexpr uint64_t xcd_count = 8; // workgroups go to the dies in turn
 
 class Dispatcher {
@@ -139,112 +135,19 @@ private:
   std::exception_ptr failure;
 };
 
-std::vector<Report> finish_reports(const ProgramImpl &program, const std::string &kernel, ReportSink &sink) {
-  std::vector<Report> reports;
-  std::optional<SourceLines> lines; // most launches have nothing to report
-  auto source = [&](uint32_t op) {
-    if (!lines) lines.emplace(program.file);
-    return lines->at(program.address_of(op));
-  };
-  for (ReportSink::Entry &entry : sink.take()) {
-    const Finding &finding = entry.finding;
-    Report report;
-    report.kind = finding.kind;
-    report.kernel = kernel;
-    report.message = finding.message;
-    if (finding.kind == ReportKind::unknown_instruction && report.message.empty()) {
-      const auto refusal = program.refusals.find(finding.op);
-      report.message =
-          refusal != program.refusals.end() ? refusal->second : "the machine does not run this form";
-    }
-    report.pc = program.address_of(finding.op);
-    report.disassembly = program.text(finding.op);
-    report.source = source(finding.op);
-    report.workgroup = finding.workgroup;
-    report.wave = finding.wave;
-    report.lane = finding.lane;
-    report.address = finding.address;
-    report.count = entry.count;
-    if (finding.other_op)
-      report.other = Report::Other{program.address_of(*finding.other_op), program.text(*finding.other_op),
-                                   finding.other_wave, source(*finding.other_op)};
-    reports.push_back(std::move(report));
-  }
-  return reports;
-}
-
 } // namespace
 
-LaunchResult launch(const Program &program, std::string_view kernel_name, std::array<uint32_t, 3> grid,
+LaunchResult launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
                     std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
                     std::span<const std::byte> kernarg, const Memory &memory, const Options &options) {
-  const ProgramImpl &p = program.impl();
-  const package::Kernel *kernel = p.object.find_kernel(kernel_name);
-  if (!kernel)
-    throw std::invalid_argument("the code object has no kernel \"" + std::string(kernel_name) + "\"");
-  const uint64_t lds_bytes = uint64_t(kernel->lds_bytes) + dynamic_lds_bytes;
-  const DispatchShape shape{grid, block, uint32_t(std::min<uint64_t>(lds_bytes, UINT32_MAX)),
-                            scratch_bytes_of(*kernel)};
-  check_dispatch(*kernel, shape, kernarg.size());
-
-  LaunchState state;
-  state.program = &p;
-  state.kernel = kernel;
-  state.options = &options;
-  state.grid = grid;
-  state.block = block;
-  state.threads = block[0] * block[1] * block[2];
-  state.waves = (state.threads + wave_lanes - 1) / wave_lanes;
-  state.lds_bytes = shape.lds_bytes;
-  state.scratch_bytes = shape.scratch_bytes;
-  state.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early ||
-                 options.tracer != nullptr;
-  state.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : default_budget;
-  state.code = p.code_map();
-  const bool preload = options.preload_kernargs && kernel->descriptor.preload_length() != 0;
-  const uint64_t entry = kernel->entry_address + (preload ? preload_prologue_bytes : 0);
-  state.entry = p.op_at_address(entry);
-  if (state.entry < 0)
-    throw std::invalid_argument("kernel \"" + std::string(kernel_name) + "\" has no code at its entry");
-
-  const Dispatch dispatch(*kernel, shape, reinterpret_cast<uint64_t>(p.image.data()), kernarg);
-  state.user_sgprs = dispatch.user_sgprs(preload);
-  std::vector<MemoryBlock> blocks = memory.snapshot()->blocks();
-  for (const MemoryBlock &block : dispatch.blocks())
-    blocks.push_back(block);
-  for (const package::Segment &segment : p.object.segments()) {
-    if (segment.memory_bytes == 0) continue;
-    const uint64_t address = reinterpret_cast<uint64_t>(p.image.data()) + segment.address;
-    const bool known = std::any_of(blocks.begin(), blocks.end(), [&](const MemoryBlock &block) {
-      return block.contains(address, segment.memory_bytes);
-    });
-    if (!known) blocks.push_back({address, segment.memory_bytes, 0, segment.writable, false, true});
-  }
-  const BlockTable table(std::move(blocks));
-
-  ReportSink sink(options.max_reports, options.stop_at_report);
-  const KernelInfo &info = *program.kernel(kernel_name);
-  const bool compares = options.checks.global_races || options.checks.stale_caches;
-  const bool several = uint64_t(grid[0]) * grid[1] * grid[2] > 1;
-  GlobalShadow shadow;
-  ReleasedAtomics atomics;
-  state.checks = {&options,
-                  &sink,
-                  &p.infos,
-                  &table,
-                  info.arch_vgprs,
-                  info.acc_vgprs,
-                  info.sgprs,
-                  compares && several ? &shadow : nullptr,
-                  compares && several ? &atomics : nullptr};
-
+  LaunchSetup setup(program, kernel, grid, block, dynamic_lds_bytes, kernarg, memory, options);
   LaunchResult result;
   const uint32_t threads =
       options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
-  result.counters = Dispatcher(state).run(threads);
+  result.counters = Dispatcher(setup.state()).run(threads);
   result.counters.launches = 1;
-  result.reports = finish_reports(p, std::string(kernel_name), sink);
-  result.reports_dropped = sink.dropped();
+  result.reports = setup.reports();
+  result.reports_dropped = setup.reports_dropped();
   return result;
 }
 

@@ -189,6 +189,20 @@ void Workgroup::report_stop(const Wave &wave, ReportKind kind, std::string messa
   launch.stop = true;
 }
 
+void Workgroup::report_fault(const Wave &wave) {
+  const auto [kind, message] = describe(wave.fault);
+  report_stop(wave, kind, std::string(message));
+}
+
+void Workgroup::report_exhausted(const Wave &wave) {
+  report_stop(wave, ReportKind::budget_exhausted,
+              "the wave has executed " + std::to_string(wave.executed) + " instructions without ending");
+}
+
+Wave &Workgroup::wave(uint32_t id) {
+  return slots[id]->wave;
+}
+
 void Workgroup::end_wave(Slot &slot) {
   if (slot.wave.checks) {
     slot.wave.checks->finish(slot.wave);
@@ -235,16 +249,12 @@ bool Workgroup::take_turn(Slot &slot, uint64_t limit) {
   case Step::end:
     end_wave(slot);
     break;
-  case Step::stop: {
-    const auto [kind, message] = describe(w.fault);
-    report_stop(w, kind, std::string(message));
+  case Step::stop:
+    report_fault(w);
     break;
-  }
   case Step::yield:
   case Step::next:
-    if (w.executed >= launch.instruction_budget)
-      report_stop(w, ReportKind::budget_exhausted,
-                  "the wave has executed " + std::to_string(w.executed) + " instructions without ending");
+    if (w.executed >= launch.instruction_budget) report_exhausted(w);
     break;
   }
   if (launch.checks.sink->gave_up()) launch.stop = true;

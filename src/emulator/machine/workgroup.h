@@ -45,6 +45,12 @@ public:
   /// Runs each wave for at most `slice` instructions between barriers.
   Progress run(uint64_t slice);
 
+  /// For whoever gives the turns instead of `run`, one instruction at a time.
+  Wave &wave(uint32_t id);
+  /// Reports what ended a wave whose instruction answered Step::stop; ends the launch.
+  void report_fault(const Wave &wave);
+  void report_exhausted(const Wave &wave);
+
   /// Of all workgroups this object has run.
   Counters counters;
 

@@ -1,0 +1,124 @@
+//===- launch_setup.cpp - a launch before its first workgroup -------------------------------------------===//
+#include "emulator/machine/launch_setup.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+#include "emulator/isa/source_lines.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+constexpr uint64_t default_budget = uint64_t(1) << 30;
+constexpr uint32_t preload_prologue_bytes = 256;
+
+const package::Kernel &find_kernel(const ProgramImpl &program, std::string_view name) {
+  const package::Kernel *kernel = program.object.find_kernel(name);
+  if (!kernel) throw std::invalid_argument("the code object has no kernel \"" + std::string(name) + "\"");
+  return *kernel;
+}
+
+DispatchShape checked_shape(const package::Kernel &kernel, std::array<uint32_t, 3> grid,
+                            std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
+                            size_t kernarg_bytes) {
+  const uint64_t lds_bytes = uint64_t(kernel.lds_bytes) + dynamic_lds_bytes;
+  const DispatchShape shape{grid, block, uint32_t(std::min<uint64_t>(lds_bytes, UINT32_MAX)),
+                            scratch_bytes_of(kernel)};
+  check_dispatch(kernel, shape, kernarg_bytes);
+  return shape;
+}
+
+/// What a wave may access: the caller's memory, what the dispatch adds to it, and the program itself.
+std::vector<MemoryBlock> visible_blocks(const ProgramImpl &program, const Dispatch &dispatch,
+                                        const Memory &memory) {
+  std::vector<MemoryBlock> blocks = memory.snapshot()->blocks();
+  for (const MemoryBlock &block : dispatch.blocks())
+    blocks.push_back(block);
+  for (const package::Segment &segment : program.object.segments()) {
+    if (segment.memory_bytes == 0) continue;
+    const uint64_t address = reinterpret_cast<uint64_t>(program.image.data()) + segment.address;
+    const bool known = std::any_of(blocks.begin(), blocks.end(), [&](const MemoryBlock &block) {
+      return block.contains(address, segment.memory_bytes);
+    });
+    if (!known) blocks.push_back({address, segment.memory_bytes, 0, segment.writable, false, true});
+  }
+  return blocks;
+}
+
+} // namespace
+
+LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array<uint32_t, 3> grid,
+                         std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
+                         std::span<const std::byte> kernarg, const Memory &memory, const Options &options)
+    : program(whole.impl()), code(find_kernel(program, name)), info(*whole.kernel(name)),
+      shape(checked_shape(code, grid, block, dynamic_lds_bytes, kernarg.size())),
+      dispatch(code, shape, reinterpret_cast<uint64_t>(program.image.data()), kernarg),
+      table(visible_blocks(program, dispatch, memory)), sink(options.max_reports, options.stop_at_report) {
+  launch.program = &program;
+  launch.kernel = &code;
+  launch.options = &options;
+  launch.grid = grid;
+  launch.block = block;
+  launch.threads = block[0] * block[1] * block[2];
+  launch.waves = (launch.threads + wave_lanes - 1) / wave_lanes;
+  launch.lds_bytes = shape.lds_bytes;
+  launch.scratch_bytes = shape.scratch_bytes;
+  launch.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early ||
+                  options.tracer != nullptr;
+  launch.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : default_budget;
+  launch.code = program.code_map();
+  const bool preload = options.preload_kernargs && code.descriptor.preload_length() != 0;
+  launch.entry = program.op_at_address(code.entry_address + (preload ? preload_prologue_bytes : 0));
+  if (launch.entry < 0)
+    throw std::invalid_argument("kernel \"" + std::string(name) + "\" has no code at its entry");
+  launch.user_sgprs = dispatch.user_sgprs(preload);
+
+  const bool compares = options.checks.global_races || options.checks.stale_caches;
+  const bool several = uint64_t(grid[0]) * grid[1] * grid[2] > 1;
+  launch.checks = {&options,
+                   &sink,
+                   &program.infos,
+                   &table,
+                   info.arch_vgprs,
+                   info.acc_vgprs,
+                   info.sgprs,
+                   compares && several ? &shadow : nullptr,
+                   compares && several ? &atomics : nullptr};
+}
+
+std::vector<Report> LaunchSetup::reports() {
+  std::vector<Report> reports;
+  std::optional<SourceLines> lines; // most launches have nothing to report
+  auto source = [&](uint32_t op) {
+    if (!lines) lines.emplace(program.file);
+    return lines->at(program.address_of(op));
+  };
+  for (ReportSink::Entry &entry : sink.take()) {
+    const Finding &finding = entry.finding;
+    Report report;
+    report.kind = finding.kind;
+    report.kernel = info.name;
+    report.message = finding.message;
+    if (finding.kind == ReportKind::unknown_instruction && report.message.empty()) {
+      const auto refusal = program.refusals.find(finding.op);
+      report.message =
+          refusal != program.refusals.end() ? refusal->second : "the machine does not run this form";
+    }
+    report.pc = program.address_of(finding.op);
+    report.disassembly = program.text(finding.op);
+    report.source = source(finding.op);
+    report.workgroup = finding.workgroup;
+    report.wave = finding.wave;
+    report.lane = finding.lane;
+    report.address = finding.address;
+    report.count = entry.count;
+    if (finding.other_op)
+      report.other = Report::Other{program.address_of(*finding.other_op), program.text(*finding.other_op),
+                                   finding.other_wave, source(*finding.other_op)};
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+} // namespace sluice::emulator

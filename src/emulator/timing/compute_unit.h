@@ -1,0 +1,80 @@
+//===- compute_unit.h - four SIMDs issuing instructions -------------------------------------------------===//
+//
+// The SIMDs take turns, one each clk. In its turn a SIMD looks at its waves, highest priority and then oldest
+// first, and issues the next instruction of each whose slot is still free this turn and whose pipe is free.
+// An instruction runs on the machine when it issues; what it started is known to end at a certain clk, which
+// s_waitcnt holds its wave back for.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <memory>
+#include <vector>
+
+#include "emulator/machine/launch_setup.h"
+#include "emulator/timing/lds_ports.h"
+#include "emulator/timing/memory_levels.h"
+#include "emulator/timing/op_timing.h"
+
+namespace sluice::emulator::timing {
+
+constexpr uint64_t never = ~uint64_t(0);
+
+/// Where the workgroups of compute units come from.
+class WorkgroupSource {
+public:
+  virtual ~WorkgroupSource() = default;
+  /// The number of the next workgroup of a compute unit, or `never`.
+  virtual uint64_t next(uint32_t compute_unit) = 0;
+};
+
+class ComputeUnit {
+public:
+  ComputeUnit(uint32_t number, LaunchState &launch, const std::vector<OpTiming> &timings,
+              SharedLevels &shared, WorkgroupSource &source, TimingResult &result);
+  ~ComputeUnit();
+
+  /// Starts as many workgroups as fit.
+  void fill(uint32_t workgroups);
+  /// The clk of the next turn in which something may happen; `never` when all workgroups have ended.
+  uint64_t next_turn() const;
+  void take_turn();
+  /// Adds what the memory paths were busy to the result.
+  void finish();
+
+private:
+  struct TimedWave;
+  struct Resident;
+  struct Simd;
+
+  struct Blocked {
+    Stall reason;
+    uint64_t until; // 0: not blocked
+  };
+
+  void start(Resident &resident, uint64_t clk);
+  Blocked blocked(const Simd &simd, const TimedWave &wave, const OpTiming &timing, const Op &op,
+                  uint64_t clk) const;
+  bool overlaps_packed_result(const TimedWave &wave, const Op &op) const;
+  void issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uint64_t clk);
+  void occupy(Simd &simd, TimedWave &wave, const OpTiming &timing, const Op &op, uint64_t clk);
+  void reach_barrier(TimedWave &wave, uint64_t clk);
+  void release_barrier(Resident &resident, uint64_t clk);
+  void end_wave(TimedWave &wave, uint64_t clk);
+  void hold(TimedWave &wave, uint64_t until, Stall reason, uint32_t op);
+
+  const uint32_t number;
+  LaunchState &launch;
+  const std::vector<OpTiming> &timings;
+  WorkgroupSource &source;
+  TimingResult &result;
+  VectorMemory memory;
+  LdsPorts lds;
+  std::vector<std::unique_ptr<Resident>> residents;
+  std::unique_ptr<std::array<Simd, simds>> units;
+  uint32_t next_simd = 0; // of the next wave that starts, among equally full ones
+  uint64_t age = 0;       // waves started
+};
+
+} // namespace sluice::emulator::timing

@@ -1,0 +1,32 @@
+//===- lds_ports.h - the two ports and the banks of LDS -------------------------------------------------===//
+#pragma once
+
+#include <array>
+
+#include "emulator/timing/access_addresses.h"
+#include "emulator/timing/constants.h"
+#include "emulator/timing/op_timing.h"
+
+namespace sluice::emulator::timing {
+
+/// Two SIMDs share a port; the ports share the banks, which take a group of lanes a clk, or more clk where
+/// lanes of a group want different dwords of a bank.
+class LdsPorts {
+public:
+  static uint32_t port_of(uint32_t simd) { return simd / (simds / lds_ports); }
+
+  /// When a port can take an instruction on.
+  uint64_t accepts(uint32_t port) const {
+    return port_free[port] > lds_queue_clk ? port_free[port] - lds_queue_clk : 0;
+  }
+  /// A DS instruction issued at `clk`, before it runs; answers when lgkmcnt may count it no more.
+  uint64_t access(uint32_t port, const Wave &w, const Op &op, Transfer transfer, uint64_t clk);
+
+  uint64_t busy_clk = 0; // of both ports
+
+private:
+  std::array<uint64_t, lds_ports> port_free{};
+  uint64_t banks_free = 0;
+};
+
+} // namespace sluice::emulator::timing

@@ -1,0 +1,102 @@
+//===- memory_levels.h - vector cache, L2, Infinity Cache and HBM ---------------------------------------===//
+//
+// Each level has tags, which decide what it holds, a bandwidth, which requests queue for, and a latency, from
+// the instruction's issue to the data's arrival in its registers. Of what compute units share, the simulated
+// ones get their even share of the bandwidth and all of the capacity.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdlib>
+#include <memory>
+
+#include "emulator/timing/access_addresses.h"
+#include "emulator/timing/constants.h"
+#include "emulator/timing/op_timing.h"
+
+namespace sluice::emulator::timing {
+
+/// Which lines a cache holds; the least recently used of a set leaves.
+class CacheTags {
+public:
+  CacheTags(uint64_t bytes, uint32_t line_bytes, uint32_t ways);
+
+  struct Line {
+    uint64_t tag; // 0: none
+    double ready; // when its data is there
+  };
+  /// The line, now the most recently used of its set; `hit` says whether it was there.
+  Line &touch(uint64_t line, bool &hit);
+  /// Null if it is not there.
+  Line *find(uint64_t line);
+  void clear();
+
+private:
+  struct Release {
+    void operator()(Line *memory) const { std::free(memory); }
+  };
+  const uint64_t sets;
+  const uint32_t ways;
+  std::unique_ptr<Line[], Release> lines; // set after set, most recently used first
+};
+
+/// An even share of a bandwidth. Others leave theirs unused at times, so that a compute unit that has been
+/// quiet may be served at once for a while.
+class Queue {
+public:
+  explicit Queue(double bytes_per_clk) : bytes_per_clk(bytes_per_clk) {}
+  /// When a request that arrives at `clk` is served.
+  double serve(double clk, double bytes) {
+    if (free < clk - burst_clk) free = clk - burst_clk;
+    const double start = clk > free ? clk : free;
+    free += bytes / bytes_per_clk;
+    return start;
+  }
+
+private:
+  double bytes_per_clk;
+  double free = -double(burst_clk);
+};
+
+/// What compute units share.
+class SharedLevels {
+public:
+  explicit SharedLevels(uint32_t compute_units);
+
+  /// A line that an instruction issued at `clk` wants; answers when it is in the registers.
+  double read(uint64_t line, double clk);
+  /// Bytes of a line; answers when the store counts as done.
+  double write(uint64_t line, uint32_t bytes, double clk);
+
+  MemoryTraffic traffic;
+
+private:
+  CacheTags l2;
+  CacheTags mall;
+  Queue l2_queue;
+  Queue mall_queue;
+  Queue hbm_queue;
+};
+
+/// The address path and the vector cache of a compute unit, and its scalar cache.
+class VectorMemory {
+public:
+  explicit VectorMemory(SharedLevels &shared);
+
+  /// When the path can take an instruction on.
+  uint64_t accepts() const;
+  /// An instruction issued at `clk`; answers when vmcnt may count it no more.
+  uint64_t access(const LaneAccess<uint64_t> &access, Transfer transfer, uint64_t clk);
+  void invalidate() { tags.clear(); }
+  uint64_t scalar_load(uint64_t address, uint64_t clk);
+
+  uint64_t busy_clk = 0;
+
+private:
+  SharedLevels &shared;
+  CacheTags tags;
+  CacheTags scalar_tags;
+  uint64_t path_free = 0;
+};
+
+} // namespace sluice::emulator::timing

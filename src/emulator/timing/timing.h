@@ -1,0 +1,123 @@
+//===- timing.h - how long a launch would take ----------------------------------------------------------===//
+//
+// A cycle-approximate model of the chip. Compute units run their workgroups instruction by instruction on the
+// machine's waves, in the order and at the times the model finds; the rest of the device is extrapolated from
+// them. docs/concepts/timing.md says what is modelled, and how far it is from published measurements.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "emulator/machine/machine.h"
+
+namespace sluice::emulator::timing {
+
+/// What an instruction keeps busy.
+enum class Pipe : uint8_t {
+  matrix,
+  valu,
+  transcendental,
+  packed_f32,
+  salu,
+  smem,
+  vmem,
+  lds,
+  branch,
+  internal, // s_nop, s_waitcnt, s_barrier and their like
+};
+inline constexpr size_t pipe_count = size_t(Pipe::internal) + 1;
+std::string_view pipe_name(Pipe pipe);
+
+/// Why a wave did not issue.
+enum class Stall : uint8_t {
+  vmcnt,
+  lgkmcnt,
+  barrier,
+  nop,        // s_nop and s_sleep
+  fetch,      // an instruction in two fetches, a taken branch
+  pipe_busy,  // vector port or matrix core
+  dependency, // on a packed f32 result
+  queue,      // LDS, address path or counter full
+  slot,       // another wave took the slot this turn
+};
+inline constexpr size_t stall_count = size_t(Stall::slot) + 1;
+std::string_view stall_name(Stall stall);
+
+struct TimingOptions {
+  /// Compute units of the first XCD that are simulated together, sharing its L2: each more takes as long
+  /// again, and finds more of the data that neighbours read too.
+  uint32_t compute_units = 1;
+  /// Of a compute unit; 0: all it would get. The others are extrapolated.
+  uint32_t workgroups = 0;
+  uint64_t instruction_budget = 0; // per wave; 0: as in Options
+};
+
+/// All times in clk since the launch.
+struct WorkgroupTime {
+  uint64_t number = 0; // in the order of dispatch
+  uint32_t compute_unit = 0;
+  uint64_t start = 0;
+  uint64_t end = 0;
+  uint64_t flops = 0;      // of MFMAs
+  uint64_t matrix_clk = 0; // its MFMAs kept matrix cores busy
+};
+
+struct InstructionTime {
+  uint64_t issued = 0;
+  std::array<uint64_t, stall_count> stall_clk{}; // summed over waves
+};
+
+struct MemoryTraffic {
+  uint64_t l1_bytes = 0; // on the path to and from the vector cache
+  uint64_t l2_bytes = 0; // beyond it
+  uint64_t mall_bytes = 0;
+  uint64_t hbm_bytes = 0;
+};
+
+struct TimingResult {
+  std::vector<Report> reports; // not empty: a wave could not go on, and the rest means nothing
+  std::string kernel;
+  uint64_t workgroups = 0;           // of the launch
+  uint32_t workgroups_per_cu = 0;    // resident at once
+  uint32_t waves_per_simd = 0;       // likewise, on the fullest one
+  const char *occupancy_limit = "";  // what keeps one more out
+  uint32_t compute_units = 0;        // simulated
+  uint64_t simulated_clk = 0;        // until the last simulated workgroup's end
+  uint64_t wave_instructions = 0;    // simulated
+  std::array<uint64_t, pipe_count> busy_clk{}; // simulated; summed over SIMDs, or over ports of LDS
+  std::array<uint64_t, stall_count> stall_clk{};
+  MemoryTraffic traffic;
+  std::vector<WorkgroupTime> simulated;
+  std::vector<InstructionTime> instructions; // by index of the program's instructions
+
+  uint64_t device_clk = 0;   // of the whole launch, extrapolated
+  double device_flops = 0;   // likewise
+  double device_matrix_clk = 0;
+
+  /// Share of the time that matrix cores are busy: of the simulated compute units, and of the device.
+  double simulated_mfma_percent() const;
+  double device_mfma_percent() const;
+  /// At the clock of the constants.
+  double microseconds() const;
+  double tflops() const;
+};
+
+/// Times a kernel. Arguments as for `launch`, without its checks. Only simulated workgroups run, so that
+/// memory afterwards holds no complete result.
+TimingResult time_launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
+                         std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
+                         std::span<const std::byte> kernarg, const Memory &memory,
+                         const TimingOptions &options = {});
+
+std::string to_text(const TimingResult &result);
+std::string to_json(const TimingResult &result);
+/// The instructions that were issued: how often, the clk their waves lost there and why, and the text.
+std::string listing(const Program &program, const TimingResult &result);
+
+} // namespace sluice::emulator::timing

@@ -1,0 +1,32 @@
+//===- calibration.h - published measurements beside what the model says --------------------------------===//
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+struct CalibrationRow {
+  std::string stream;
+  std::string unit;
+  double published = 0;
+  double predicted = 0;
+  bool input = false; // a constant of the model comes from this measurement
+  std::string source;
+  std::string why = {}; // of a large error
+
+  double error_percent() const { return 100 * (predicted - published) / published; }
+};
+
+/// Runs all of them.
+std::vector<CalibrationRow> calibration_rows();
+
+/// The mean of the absolute errors of rows that are no input.
+double mean_error_percent(std::span<const CalibrationRow> rows);
+
+/// The tables of the documentation.
+std::string constants_table();
+std::string calibration_table(std::span<const CalibrationRow> rows);
+
+} // namespace sluice::test
