@@ -40,7 +40,8 @@ std::string constants_table() {
 }
 
 std::string calibration_table(std::span<const CalibrationRow> rows) {
-  std::string text = "| stream | unit | published | model | error | source |\n| --- | --- | --- | --- | --- | --- |\n";
+  std::string text =
+      "| stream | unit | published | model | error | source |\n| --- | --- | --- | --- | --- | --- |\n";
   for (const CalibrationRow &row : rows) {
     char error[32];
     std::snprintf(error, sizeof error, "%+.1f %%", row.error_percent());

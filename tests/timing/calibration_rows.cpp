@@ -63,18 +63,21 @@ void add_vector_rows(Rows &r) {
   r.add("v_fma_f32, 4 waves on a SIMD", "clk", 4.201, per_instruction(misaligned, fma, 16), sc25);
   r.add("v_fmac_f32", "clk", 4.01, per_instruction(aligned, "v_fmac_f32_e32 v1, v2, v2\n", 1), sc25);
   r.add("v_pk_fma_f32 in a chain, 1 wave", "clk", 8.03, alone(packed_fma), sc25, true);
-  r.add("v_pk_fma_f32 in a chain, 2 waves on a SIMD", "clk", 4.01, per_instruction(aligned, packed_fma, 8), sc25);
+  r.add("v_pk_fma_f32 in a chain, 2 waves on a SIMD", "clk", 4.01, per_instruction(aligned, packed_fma, 8),
+        sc25);
   r.add("v_pk_add_f32, 4 chains, 1 wave", "clk", 4.008,
         alone("v_pk_add_f32 v[2:3], v[2:3], v[10:11]\n v_pk_add_f32 v[4:5], v[4:5], v[10:11]\n"
-              "v_pk_add_f32 v[6:7], v[6:7], v[10:11]\n v_pk_add_f32 v[8:9], v[8:9], v[10:11]\n") / 4,
+              "v_pk_add_f32 v[6:7], v[6:7], v[10:11]\n v_pk_add_f32 v[8:9], v[8:9], v[10:11]\n") /
+            4,
         pyhip);
   r.add("v_pk_mul_f32 in a chain, 1 wave", "clk", 8.02, alone("v_pk_mul_f32 v[2:3], v[2:3], v[4:5]\n"), sc25);
   r.add("v_exp_f32", "clk", 16.0, alone(exponential), pyhip, true);
   r.add("v_exp_f32 and v_add_f32, 1 wave", "clk", 20.04, alone(exponential + add), pyhip);
   r.add("v_exp_f32 and v_add_f32, a wave each", "clk", 20.01, together(exponential, add), pyhip);
-  r.add("v_add_f32 of 8 bytes, PC % 8 = 4", "clk", 4 * 1.262639, per_instruction(misaligned, add_8_bytes, 1), pyhip,
-        true);
-  r.add("v_add_f32 of 8 bytes, PC % 8 = 0", "clk", 4 * 1.013566, per_instruction(aligned, add_8_bytes, 1), pyhip);
+  r.add("v_add_f32 of 8 bytes, PC % 8 = 4", "clk", 4 * 1.262639, per_instruction(misaligned, add_8_bytes, 1),
+        pyhip, true);
+  r.add("v_add_f32 of 8 bytes, PC % 8 = 0", "clk", 4 * 1.013566, per_instruction(aligned, add_8_bytes, 1),
+        pyhip);
   r.add("v_add_f32 of 4 bytes", "clk", 4 * 1.012555, per_instruction(aligned, add, 1), pyhip);
 }
 
@@ -83,9 +86,10 @@ void add_vector_rows(Rows &r) {
 void add_matrix_rows(Rows &r) {
   r.add("MFMA 16x16x16 bf16, 1 wave", "clk", 16.026, alone(mfma16), pyhip, true);
   r.add("MFMA 16x16x16 bf16, 4 waves", "clk", 16.0, per_instruction(aligned, mfma16, 4), sc25);
-  r.add("MFMA 16x16x4 f32", "clk", 32.0, alone("v_mfma_f32_16x16x4_f32 v[4:7], v8, v9, v[4:7]\n"), sc25, true);
-  r.add("MFMA 16x16x4 f64", "clk", 32.0, alone("v_mfma_f64_16x16x4_f64 v[4:11], v[12:13], v[14:15], v[4:11]\n"), sc25,
+  r.add("MFMA 16x16x4 f32", "clk", 32.0, alone("v_mfma_f32_16x16x4_f32 v[4:7], v8, v9, v[4:7]\n"), sc25,
         true);
+  r.add("MFMA 16x16x4 f64", "clk", 32.0,
+        alone("v_mfma_f64_16x16x4_f64 v[4:11], v[12:13], v[14:15], v[4:11]\n"), sc25, true);
   const auto count = [](uint32_t n) { return std::to_string(n); };
   const double with_vector[] = {16.046, 16.046, 16.056, 20.056};
   const double beside_vector[] = {16.016, 16.016, 16.016, 19.996};
@@ -93,7 +97,8 @@ void add_matrix_rows(Rows &r) {
   const double with_packed[] = {28.026, 32.026, 36.026, 40.026};
   const double beside_packed[] = {21.026, 26.026, 31.026, 36.026};
   for (uint32_t n = 1; n <= 4; ++n)
-    r.add("MFMA16 and " + count(n) + " v_add_f32", "clk", with_vector[n - 1], alone(mfma16 + repeat(n, add)), pyhip);
+    r.add("MFMA16 and " + count(n) + " v_add_f32", "clk", with_vector[n - 1], alone(mfma16 + repeat(n, add)),
+          pyhip);
   for (uint32_t n = 1; n <= 4; ++n)
     r.add("MFMA16 beside " + count(n) + " v_add_f32 of another wave", "clk", beside_vector[n - 1],
           together(mfma16, repeat(n, add)), pyhip);
@@ -103,15 +108,15 @@ void add_matrix_rows(Rows &r) {
     r.add("MFMA16 and " + count(n) + " v_exp_f32", "clk", with_exponential[n - 1],
           alone(mfma16 + repeat(n, exponential)), pyhip);
   for (uint32_t n = 1; n <= 4; ++n)
-    r.add("MFMA16 and " + count(n) + " v_pk_add_f32", "clk", with_packed[n - 1], alone(mfma16 + repeat(n, packed_add)),
-          pyhip, n == 1);
+    r.add("MFMA16 and " + count(n) + " v_pk_add_f32", "clk", with_packed[n - 1],
+          alone(mfma16 + repeat(n, packed_add)), pyhip, n == 1);
   for (uint32_t n = 1; n <= 4; ++n)
     r.add("MFMA16 beside " + count(n) + " v_pk_add_f32 of another wave", "clk", beside_packed[n - 1],
           together(mfma16, repeat(n, packed_add)), pyhip);
-  r.add("MFMA16, 3 v_add_f32, MFMA16, v_exp_f32", "clk", 36.05, alone(mfma16 + repeat(3, add) + mfma16 + exponential),
-        pyhip);
-  r.add("MFMA16, MFMA16, 3 v_add_f32, v_exp_f32", "clk", 48.05, alone(mfma16 + mfma16 + repeat(3, add) + exponential),
-        pyhip);
+  r.add("MFMA16, 3 v_add_f32, MFMA16, v_exp_f32", "clk", 36.05,
+        alone(mfma16 + repeat(3, add) + mfma16 + exponential), pyhip);
+  r.add("MFMA16, MFMA16, 3 v_add_f32, v_exp_f32", "clk", 48.05,
+        alone(mfma16 + mfma16 + repeat(3, add) + exponential), pyhip);
 
   struct Type {
     const char *name;
@@ -133,7 +138,8 @@ void add_matrix_rows(Rows &r) {
         time_program("s_movk_i32 s8, 100\n" + aligned + "loop:\n" + repeat(32, type.instruction) +
                          "s_sub_i32 s8, s8, 1\n s_cmp_lg_u32 s8, 0\n s_cbranch_scc1 loop\n s_endpgm\n",
                      {.waves = 16, .workgroups = 304});
-    r.add(std::string("MFMA loop on all compute units, ") + type.name, "TFLOPS", type.teraflops, result.tflops(), sc25);
+    r.add(std::string("MFMA loop on all compute units, ") + type.name, "TFLOPS", type.teraflops,
+          result.tflops(), sc25);
   }
 }
 
@@ -151,8 +157,8 @@ void add_lds_rows(Rows &r) {
     return "v_and_b32_e32 v1, 0x3ff, v0\n v_and_b32_e32 v1, 63, v1\n v_mul_u32_u24_e32 v1, " +
            std::to_string(4 * dwords) + ", v1\n" + aligned;
   };
-  r.add("ds_read_b32, throughput of 1 wave", "clk", 4, clk_each(stride(1), "ds_read_b32 v2, v1\n", end_program, shape),
-        pyhip, true);
+  r.add("ds_read_b32, throughput of 1 wave", "clk", 4,
+        clk_each(stride(1), "ds_read_b32 v2, v1\n", end_program, shape), pyhip, true);
   const std::string b128 = "v_lshlrev_b32_e32 v1, 4, v0\n" + aligned;
   r.add("ds_read_b128, throughput of 1 wave", "clk", 16,
         clk_each(b128, "ds_read_b128 v[4:7], v1\n", end_program, shape), pyhip);
@@ -184,7 +190,8 @@ double chase(uint32_t lines, uint32_t from, uint32_t to) {
       aligned + "loop:\n" + repeat(unroll, "global_load_dword v1, v1, s[8:9]\n s_waitcnt vmcnt(0)\n") +
       "s_sub_i32 s10, s10, 1\n s_cmp_lg_u32 s10, 0\n s_cbranch_scc1 loop\n s_endpgm\n";
   const auto run = [&](uint32_t steps) {
-    return time_program(source, {}, {reinterpret_cast<uint64_t>(chain), steps / unroll}, {}, memory).simulated_clk;
+    return time_program(source, {}, {reinterpret_cast<uint64_t>(chain), steps / unroll}, {}, memory)
+        .simulated_clk;
   };
   return double(run(to) - run(from)) / (to - from);
 }
@@ -196,8 +203,10 @@ double read_again(uint32_t set) {
   const auto run = [&](uint32_t loops) {
     const std::string source =
         "s_load_dwordx2 s[8:9], s[0:1], 0x0\n s_load_dword s11, s[0:1], 0x10\n s_movk_i32 s10, " +
-        std::to_string(loops) + "\n v_lshlrev_b32_e32 v1, 4, v0\n s_waitcnt lgkmcnt(0)\n" + aligned + "loop:\n" +
-        repeat(16, "global_load_dwordx4 v[4:7], v1, s[8:9]\n v_add_u32_e32 v1, 0x4000, v1\n v_and_b32_e32 v1, s11, v1\n") +
+        std::to_string(loops) + "\n v_lshlrev_b32_e32 v1, 4, v0\n s_waitcnt lgkmcnt(0)\n" + aligned +
+        "loop:\n" +
+        repeat(16, "global_load_dwordx4 v[4:7], v1, s[8:9]\n v_add_u32_e32 v1, 0x4000, v1\n v_and_b32_e32 "
+                   "v1, s11, v1\n") +
         "s_sub_i32 s10, s10, 1\n s_cmp_lg_u32 s10, 0\n s_cbranch_scc1 loop\n s_endpgm\n";
     return time_program(source, {.waves = 16}, arguments, {}, memory).simulated_clk;
   };
@@ -220,7 +229,8 @@ double stream(uint32_t threads) {
           "\n v_lshlrev_b32_e32 v1, 3, v0\n v_add_u32_e32 v1, s2, v1\n s_waitcnt lgkmcnt(0)\n"
           "global_load_dwordx2 v[2:3], v1, s[8:9]\n s_waitcnt vmcnt(0)\n v_cmp_eq_f64_e32 vcc, 1.0, v[2:3]\n"
           "s_endpgm\n",
-      {.workgroups = workgroups, .lds_bytes = 65536 / resident, .threads = in_workgroup}, {array}, {}, memory);
+      {.workgroups = workgroups, .lds_bytes = 65536 / resident, .threads = in_workgroup}, {array}, {},
+      memory);
   return double(bytes) / result.microseconds() * 1e-6;
 }
 
@@ -234,8 +244,8 @@ void add_memory_rows(Rows &r) {
   const std::pair<uint32_t, double> threads[] = {{64, .283},   {128, .557},   {256, 1.054}, {512, 1.971},
                                                  {1024, 3.09}, {1536, 3.705}, {2048, 4.141}};
   for (const auto &[count, terabytes] : threads)
-    r.add("read from HBM, " + std::to_string(count) + " threads on a compute unit", "TB/s", terabytes, stream(count),
-          sc25, count == 64 || count == 2048);
+    r.add("read from HBM, " + std::to_string(count) + " threads on a compute unit", "TB/s", terabytes,
+          stream(count), sc25, count == 64 || count == 2048);
 }
 
 } // namespace

@@ -25,9 +25,10 @@ inline TimingResult time_program(std::string_view source, const TimedShape &shap
                                  std::array<uint64_t, 8> arguments = {}, const TimingOptions &options = {},
                                  const Memory &memory = Memory()) {
   const emulator::Program program(code_object_of(source));
-  const TimingResult result = emulator::timing::time_launch(
-      program, shape.kernel, {shape.workgroups, 1, 1}, {shape.threads ? shape.threads : 64 * shape.waves, 1, 1},
-      shape.lds_bytes, std::as_bytes(std::span(arguments)), memory, options);
+  const TimingResult result =
+      emulator::timing::time_launch(program, shape.kernel, {shape.workgroups, 1, 1},
+                                    {shape.threads ? shape.threads : 64 * shape.waves, 1, 1}, shape.lds_bytes,
+                                    std::as_bytes(std::span(arguments)), memory, options);
   if (!result.reports.empty()) throw std::runtime_error(to_text(result.reports.front()));
   return result;
 }
@@ -63,7 +64,8 @@ inline const std::string end_program = "s_endpgm\n";
 inline std::string two_waves(const std::string &first, const std::string &second) {
   return "v_readfirstlane_b32 s8, v0\n s_lshr_b32 s8, s8, 6\n s_cmp_eq_u32 s8, 0\n s_cbranch_scc1 first\n"
          "s_cmp_eq_u32 s8, 4\n s_cbranch_scc1 second\n s_endpgm\n" +
-         aligned + "first:\n" + first + "s_endpgm\n" + aligned + "s_nop 0\n second:\n" + second + "s_endpgm\n";
+         aligned + "first:\n" + first + "s_endpgm\n" + aligned + "s_nop 0\n second:\n" + second +
+         "s_endpgm\n";
 }
 
 } // namespace sluice::test

@@ -6,7 +6,8 @@
 
 int main() try {
   const auto rows = sluice::test::calibration_rows();
-  std::printf("%s\n%s", sluice::test::constants_table().c_str(), sluice::test::calibration_table(rows).c_str());
+  std::printf("%s\n%s", sluice::test::constants_table().c_str(),
+              sluice::test::calibration_table(rows).c_str());
   return 0;
 } catch (const std::exception &error) {
   std::fprintf(stderr, "timing_calibration: %s\n", error.what());

@@ -20,8 +20,7 @@ const package::Kernel &find_kernel(const ProgramImpl &program, std::string_view 
 }
 
 DispatchShape checked_shape(const package::Kernel &kernel, std::array<uint32_t, 3> grid,
-                            std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
-                            size_t kernarg_bytes) {
+                            std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes, size_t kernarg_bytes) {
   const uint64_t lds_bytes = uint64_t(kernel.lds_bytes) + dynamic_lds_bytes;
   const DispatchShape shape{grid, block, uint32_t(std::min<uint64_t>(lds_bytes, UINT32_MAX)),
                             scratch_bytes_of(kernel)};

@@ -60,7 +60,7 @@
   X(uint32_t, scalar_cache_ways, 4, "", "assumed") \
   X(uint32_t, scalar_line_bytes, 64, "B", "CDNA3 white paper") \
   X(uint32_t, scalar_latency_clk, 64, "clk", "assumed, of a hit") \
-  X(uint32_t, workgroup_start_clk, 190, "clk", "SC25 artifact gpu-stream: one wave per compute unit at a time reads 0.283 TB/s")
+  X(uint32_t, workgroup_start_clk, 188, "clk", "SC25 artifact gpu-stream: one wave per compute unit at a time reads 0.283 TB/s")
 // clang-format on
 
 namespace sluice::emulator::timing {

@@ -25,15 +25,15 @@ struct OpTiming {
   Slot slot = Slot::none;
   Effect effect = Effect::none;
   Transfer transfer = Transfer::none;
-  uint16_t port_clk = 0;   // of the SIMD's vector port
-  uint16_t matrix_clk = 0; // of its matrix core
-  uint32_t hold_clk = 0;   // until the wave's next instruction, if nothing else keeps it
-  uint64_t flops = 0;      // of an MFMA
-  bool split_fetch = false;       // lies in two fetches
-  uint8_t vector_count = 0;       // wait_counts
-  uint8_t lgkm_count = 0;         // likewise
-  bool counts_vector = false;     // vmcnt counts it
-  bool counts_lgkm = false;       // lgkmcnt counts it
+  uint16_t port_clk = 0;             // of the SIMD's vector port
+  uint16_t matrix_clk = 0;           // of its matrix core
+  uint32_t hold_clk = 0;             // until the wave's next instruction, if nothing else keeps it
+  uint64_t flops = 0;                // of an MFMA
+  bool split_fetch = false;          // lies in two fetches
+  uint8_t vector_count = 0;          // wait_counts
+  uint8_t lgkm_count = 0;            // likewise
+  bool counts_vector = false;        // vmcnt counts it
+  bool counts_lgkm = false;          // lgkmcnt counts it
   RegisterRange packed_result{0, 0}; // packed f32: not ready on the next turn
 };
 

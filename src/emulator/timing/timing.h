@@ -83,21 +83,21 @@ struct MemoryTraffic {
 struct TimingResult {
   std::vector<Report> reports; // not empty: a wave could not go on, and the rest means nothing
   std::string kernel;
-  uint64_t workgroups = 0;           // of the launch
-  uint32_t workgroups_per_cu = 0;    // resident at once
-  uint32_t waves_per_simd = 0;       // likewise, on the fullest one
-  const char *occupancy_limit = "";  // what keeps one more out
-  uint32_t compute_units = 0;        // simulated
-  uint64_t simulated_clk = 0;        // until the last simulated workgroup's end
-  uint64_t wave_instructions = 0;    // simulated
+  uint64_t workgroups = 0;                     // of the launch
+  uint32_t workgroups_per_cu = 0;              // resident at once
+  uint32_t waves_per_simd = 0;                 // likewise, on the fullest one
+  const char *occupancy_limit = "";            // what keeps one more out
+  uint32_t compute_units = 0;                  // simulated
+  uint64_t simulated_clk = 0;                  // until the last simulated workgroup's end
+  uint64_t wave_instructions = 0;              // simulated
   std::array<uint64_t, pipe_count> busy_clk{}; // simulated; summed over SIMDs, or over ports of LDS
   std::array<uint64_t, stall_count> stall_clk{};
   MemoryTraffic traffic;
   std::vector<WorkgroupTime> simulated;
   std::vector<InstructionTime> instructions; // by index of the program's instructions
 
-  uint64_t device_clk = 0;   // of the whole launch, extrapolated
-  double device_flops = 0;   // likewise
+  uint64_t device_clk = 0; // of the whole launch, extrapolated
+  double device_flops = 0; // likewise
   double device_matrix_clk = 0;
 
   /// Share of the time that matrix cores are busy: of the simulated compute units, and of the device.

@@ -11,10 +11,10 @@ namespace sluice::emulator::timing {
 
 namespace {
 
-constexpr std::string_view pipe_names[pipe_count] = {"matrix", "valu", "transcendental", "packed_f32", "salu",
-                                                     "smem",   "vmem", "lds",            "branch",     "internal"};
-constexpr std::string_view stall_names[stall_count] = {"vmcnt", "lgkmcnt",   "barrier",    "nop",  "fetch",
-                                                       "pipe_busy", "dependency", "queue", "slot"};
+constexpr std::string_view pipe_names[pipe_count] = {
+    "matrix", "valu", "transcendental", "packed_f32", "salu", "smem", "vmem", "lds", "branch", "internal"};
+constexpr std::string_view stall_names[stall_count] = {"vmcnt",     "lgkmcnt",    "barrier", "nop", "fetch",
+                                                       "pipe_busy", "dependency", "queue",   "slot"};
 
 template <class... Values> std::string format(const char *text, Values... values) {
   char line[512];

@@ -1,0 +1,110 @@
+//===- device_test.cpp - workgroups, occupancy, the whole device ----------------------------------------===//
+#include <catch2/catch.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include "timing/timed_kernel.h"
+
+namespace sluice::test {
+
+namespace {
+
+const std::string nops = repeat(100, "s_nop 15\n") + end_program; // 100 * 64 + 4 clk
+constexpr uint64_t nops_clk = 6404;
+constexpr uint64_t start_clk = 188;
+
+/// Each workgroup may wait 3 clk for its SIMD's turn.
+Approx about(uint64_t clk, uint64_t workgroups) {
+  return Approx(double(clk)).margin(3.0 * double(workgroups));
+}
+
+} // namespace
+
+TEST_CASE("a launch takes as many rounds as workgroups need", "[timing]") {
+  const auto device_clk = [](uint32_t workgroups, uint32_t lds_bytes) {
+    return double(time_program(nops, {.workgroups = workgroups, .lds_bytes = lds_bytes}).device_clk);
+  };
+  // One on a compute unit at a time: 304 of them.
+  CHECK(device_clk(1, 65536) == start_clk + nops_clk);
+  CHECK(device_clk(304, 65536) == start_clk + nops_clk);
+  CHECK(device_clk(305, 65536) == about(2 * (start_clk + nops_clk), 2));
+  CHECK(device_clk(608, 65536) == about(2 * (start_clk + nops_clk), 2));
+  // Two at a time; waves that only wait do not slow one another down.
+  CHECK(device_clk(608, 32768) == about(start_clk + nops_clk, 1));
+}
+
+TEST_CASE("what fits on a compute unit starts together", "[timing]") {
+  const TimingResult small = time_program(nops, {.waves = 4, .workgroups = 304 * 8});
+  CHECK(small.workgroups_per_cu == 8);
+  CHECK(small.waves_per_simd == 8);
+  CHECK(small.simulated.size() == 8);
+  CHECK(small.simulated.back().start == start_clk);
+  const TimingResult large = time_program(nops, {.waves = 4, .workgroups = 304 * 8, .kernel = "slot"});
+  CHECK(large.workgroups_per_cu == 1);
+  CHECK(std::string(large.occupancy_limit) == "vgprs");
+  CHECK(double(large.simulated.back().start) == about(7 * (start_clk + nops_clk) + start_clk, 7));
+}
+
+TEST_CASE("a compute unit gets each 304th workgroup", "[timing]") {
+  const TimingResult result =
+      time_program(nops, {.workgroups = 1000, .lds_bytes = 65536}, {}, {.compute_units = 2});
+  REQUIRE(result.simulated.size() == 8);
+  const uint64_t numbers[] = {0, 8, 304, 312, 608, 616, 912, 920};
+  for (size_t i = 0; i < 8; ++i)
+    CHECK(result.simulated[i].number == numbers[i]);
+}
+
+TEST_CASE("workgroups that are not simulated take as long as their nearest", "[timing]") {
+  // Workgroup n runs n / 304 + 1 times ten s_nop.
+  const std::string source = "s_mul_hi_u32 s9, s2, 0xd79436\n s_add_u32 s9, s9, 1\n loop:\n" +
+                             repeat(10, "s_nop 15\n") +
+                             "s_sub_u32 s9, s9, 1\n s_cmp_lg_u32 s9, 0\n s_cbranch_scc1 loop\n s_endpgm\n";
+  const TimedShape shape{.workgroups = 1216, .lds_bytes = 65536};
+  const TimingResult all = time_program(source, shape);
+  REQUIRE(all.simulated.size() == 4);
+  const TimingResult some = time_program(source, shape, {}, {.workgroups = 2});
+  REQUIRE(some.simulated.size() == 2);
+  const auto length = [](const emulator::timing::WorkgroupTime &time) { return time.end - time.start; };
+  CHECK(length(all.simulated[3]) > 3 * length(all.simulated[0]));
+  // Workgroups 200, 504, 808 and 1112 share a compute unit; the simulated ones are 0 and 304.
+  CHECK(some.device_clk == 4 * (start_clk + length(all.simulated[1])));
+  CHECK(some.device_clk < all.device_clk);
+}
+
+TEST_CASE("the device's TFLOPS count all its MFMAs", "[timing]") {
+  const std::string mfma = "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n";
+  const TimingResult result = time_program(repeat(100, mfma) + end_program, {.waves = 4, .workgroups = 304});
+  CHECK(result.device_flops == 304.0 * 4 * 100 * 2 * 16 * 16 * 16);
+  CHECK(result.device_matrix_clk == 304.0 * 4 * 100 * 16);
+  CHECK(result.device_mfma_percent() == Approx(100 * 1600.0 / double(result.device_clk)));
+  CHECK(result.tflops() == Approx(result.device_flops / (double(result.device_clk) / 2.1e9) * 1e-12));
+}
+
+TEST_CASE("the same launch takes the same time", "[timing]") {
+  const std::string source = repeat(20, "v_exp_f32_e32 v3, v2\n v_add_f32_e32 v1, v2, v2\n s_barrier\n") + end_program;
+  const TimedShape shape{.waves = 8, .workgroups = 1000};
+  const TimingResult first = time_program(source, shape);
+  CHECK(to_json(first) == to_json(time_program(source, shape)));
+}
+
+TEST_CASE("a timing as text, JSON and listing", "[timing]") {
+  const std::string source = "v_exp_f32_e32 v3, v2\n v_exp_f32_e32 v3, v2\n" + end_program;
+  const TimingResult result = time_program(source, {.workgroups = 2});
+  CHECK(to_text(result).find("small: about") == 0);
+  const auto json = nlohmann::json::parse(to_json(result));
+  CHECK(json["workgroups"] == 2);
+  CHECK(json["simulated"]["wave_instructions"] == 3);
+  CHECK(json["simulated"]["stall_clk"]["pipe_busy"] == 12);
+  const emulator::Program program(code_object_of(source));
+  const std::string text = listing(program, result);
+  CHECK(text.find("         1         12  pipe_busy   " ) != std::string::npos);
+  CHECK(text.find("v_exp_f32_e32 v3, v2\n") != std::string::npos);
+}
+
+TEST_CASE("what cannot be timed is refused", "[timing]") {
+  CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_units = 0}), std::invalid_argument);
+  CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_units = 39}), std::invalid_argument);
+  CHECK_THROWS_AS(time_program(end_program, {.waves = 8, .kernel = "slot"}), std::invalid_argument);
+}
+
+} // namespace sluice::test

@@ -1,0 +1,32 @@
+//===- page_test.cpp - what docs/concepts/timing.md says is what the model does -------------------------===//
+#include <catch2/catch.hpp>
+
+#include "support/files.h"
+#include "timing/calibration.h"
+
+namespace sluice::test {
+
+namespace {
+
+std::string page() {
+  const std::vector<std::byte> bytes = read_file(SLUICE_TIMING_PAGE);
+  return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+}
+
+} // namespace
+
+TEST_CASE("the page has the constants of the model", "[timing]") {
+  CHECK(page().find(constants_table()) != std::string::npos);
+}
+
+TEST_CASE("the model is as far from published measurements as the page says", "[timing]") {
+  const std::vector<CalibrationRow> rows = calibration_rows();
+  CHECK(page().find(calibration_table(rows)) != std::string::npos);
+  CHECK(mean_error_percent(rows) <= 10);
+  for (const CalibrationRow &row : rows) {
+    INFO(row.stream);
+    CHECK((std::abs(row.error_percent()) <= 25 || !row.why.empty()));
+  }
+}
+
+} // namespace sluice::test
