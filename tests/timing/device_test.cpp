@@ -81,7 +81,8 @@ TEST_CASE("the device's TFLOPS count all its MFMAs", "[timing]") {
 }
 
 TEST_CASE("the same launch takes the same time", "[timing]") {
-  const std::string source = repeat(20, "v_exp_f32_e32 v3, v2\n v_add_f32_e32 v1, v2, v2\n s_barrier\n") + end_program;
+  const std::string source =
+      repeat(20, "v_exp_f32_e32 v3, v2\n v_add_f32_e32 v1, v2, v2\n s_barrier\n") + end_program;
   const TimedShape shape{.waves = 8, .workgroups = 1000};
   const TimingResult first = time_program(source, shape);
   CHECK(to_json(first) == to_json(time_program(source, shape)));
@@ -97,7 +98,7 @@ TEST_CASE("a timing as text, JSON and listing", "[timing]") {
   CHECK(json["simulated"]["stall_clk"]["pipe_busy"] == 12);
   const emulator::Program program(code_object_of(source));
   const std::string text = listing(program, result);
-  CHECK(text.find("         1         12  pipe_busy   " ) != std::string::npos);
+  CHECK(text.find("         1         12  pipe_busy   ") != std::string::npos);
   CHECK(text.find("v_exp_f32_e32 v3, v2\n") != std::string::npos);
 }
 

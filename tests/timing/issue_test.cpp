@@ -37,7 +37,8 @@ TEST_CASE("an instruction waits for the pipe of its SIMD", "[timing]") {
   CHECK(clk_from_start(exponential + "s_mov_b32 s8, 0\n") == 4 + 4 + 4);
   CHECK(clk_from_start("v_mul_lo_u32 v1, v2, v2\n" + add) == 16 + 4 + 4);
   CHECK(clk_from_start(mfma16 + mfma16) == 16 + 4 + 4);
-  CHECK(clk_from_start("v_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[0:15]\n" + mfma16) == 32 + 4 + 4);
+  CHECK(clk_from_start("v_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[0:15]\n" + mfma16) ==
+        32 + 4 + 4);
 }
 
 TEST_CASE("a matrix instruction leaves the vector port free but for its own turn", "[timing]") {
@@ -87,8 +88,7 @@ TEST_CASE("waves of a SIMD share its slots, oldest first", "[timing]") {
   SECTION("s_setprio goes before age") {
     const std::string adds = repeat(64, add);
     const uint64_t older_first = clk_of(two_waves(adds + "s_nop 15\n", adds), two);
-    const uint64_t younger_first =
-        clk_of(two_waves(adds + "s_nop 15\n", "s_setprio 3\n" + adds), two);
+    const uint64_t younger_first = clk_of(two_waves(adds + "s_nop 15\n", "s_setprio 3\n" + adds), two);
     CHECK(younger_first >= older_first + 15 * 4);
   }
 }
@@ -120,11 +120,13 @@ TEST_CASE("a barrier lets waves go some clk after the last one's arrival", "[tim
   const uint64_t with = clk_of(two_waves("s_nop 0\n" + add, busy + "s_nop 0\n" + add), two);
   CHECK(with == without + 4);
   const std::string all_meet = "v_readfirstlane_b32 s8, v0\n s_lshr_b32 s8, s8, 6\n s_cmp_eq_u32 s8, 3\n"
-                               "s_cbranch_scc0 meet\n" + repeat(10, "s_nop 15\n") + "meet:\n s_barrier\n";
+                               "s_cbranch_scc0 meet\n" +
+                               repeat(10, "s_nop 15\n") + "meet:\n s_barrier\n";
   const TimingResult result = time_program(all_meet + end_program, {.waves = 4});
   // Three waves take the branch (16) and wait for the fourth, which runs ten s_nop (640) after it (4).
   // Up to 3 clk a wave are its SIMD's turn.
-  CHECK(double(result.stall_clk[size_t(Stall::barrier)]) == Approx(3 * (4 + 640 - 16) + 4 * (20 - 4)).margin(7 * 3));
+  CHECK(double(result.stall_clk[size_t(Stall::barrier)]) ==
+        Approx(3 * (4 + 640 - 16) + 4 * (20 - 4)).margin(7 * 3));
   // A wave that has ended is not waited for.
   CHECK(clk_of(two_waves("s_barrier\n", "s_barrier\n"), two) < 200);
 }
@@ -142,10 +144,11 @@ TEST_CASE("pipes are busy for what was issued", "[timing]") {
 TEST_CASE("kernels can read the modelled clock", "[timing]") {
   Memory memory;
   auto *out = static_cast<uint64_t *>(memory.allocate(64));
-  time_program("s_load_dwordx2 s[8:9], s[0:1], 0x0\n s_memtime s[12:13]\n" + repeat(10, "s_nop 15\n") +
-                   "s_memtime s[14:15]\n s_waitcnt lgkmcnt(0)\n s_sub_u32 s12, s14, s12\n v_mov_b32_e32 v1, s12\n"
-                   "v_mov_b32_e32 v2, 0\n global_store_dword v2, v1, s[8:9]\n s_endpgm\n",
-               {}, {reinterpret_cast<uint64_t>(out)}, {}, memory);
+  time_program(
+      "s_load_dwordx2 s[8:9], s[0:1], 0x0\n s_memtime s[12:13]\n" + repeat(10, "s_nop 15\n") +
+          "s_memtime s[14:15]\n s_waitcnt lgkmcnt(0)\n s_sub_u32 s12, s14, s12\n v_mov_b32_e32 v1, s12\n"
+          "v_mov_b32_e32 v2, 0\n global_store_dword v2, v1, s[8:9]\n s_endpgm\n",
+      {}, {reinterpret_cast<uint64_t>(out)}, {}, memory);
   CHECK(uint32_t(*out) == 10 * 64 + 4);
 }
 
@@ -163,9 +166,9 @@ TEST_CASE("an endless program is stopped", "[timing]") {
   const emulator::Program program(code_object_of("again:\n s_branch again\n"));
   const std::array<uint64_t, 8> arguments{};
   const Memory memory;
-  const TimingResult result =
-      emulator::timing::time_launch(program, "small", {1, 1, 1}, {64, 1, 1}, 0, std::as_bytes(std::span(arguments)),
-                                    memory, {.instruction_budget = 1000});
+  const TimingResult result = emulator::timing::time_launch(program, "small", {1, 1, 1}, {64, 1, 1}, 0,
+                                                            std::as_bytes(std::span(arguments)), memory,
+                                                            {.instruction_budget = 1000});
   REQUIRE(result.reports.size() == 1);
   CHECK(result.reports[0].kind == ReportKind::budget_exhausted);
 }

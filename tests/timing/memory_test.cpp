@@ -16,10 +16,13 @@ struct Buffer {
   Memory memory;
   uint32_t *data = static_cast<uint32_t *>(memory.allocate(words * 4));
 
-  TimingResult time(const std::string &body, const TimedShape &shape = {}, const TimingOptions &options = {}) {
-    const std::string source = "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_lshlrev_b32_e32 v1, 2, v0\n"
-                               "v_mov_b32_e32 v2, 0\n v_lshlrev_b32_e32 v3, 4, v0\n v_lshlrev_b32_e32 v4, 7, v0\n"
-                               "s_waitcnt lgkmcnt(0)\n" + aligned + body + end_program;
+  TimingResult time(const std::string &body, const TimedShape &shape = {},
+                    const TimingOptions &options = {}) {
+    const std::string source =
+        "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_lshlrev_b32_e32 v1, 2, v0\n"
+        "v_mov_b32_e32 v2, 0\n v_lshlrev_b32_e32 v3, 4, v0\n v_lshlrev_b32_e32 v4, 7, v0\n"
+        "s_waitcnt lgkmcnt(0)\n" +
+        aligned + body + end_program;
     return time_program(source, shape, {reinterpret_cast<uint64_t>(data)}, options, memory);
   }
   /// Clk that `body` adds to a program without it.
@@ -64,7 +67,8 @@ TEST_CASE("two SIMDs share an LDS port, and the ports share the banks", "[timing
   CHECK(each(1, setup, read) == 16);
   CHECK(each(4, setup, read) == 32);
   // Waves 0 and 2 alone, on SIMDs of different ports.
-  const std::string even = "v_readfirstlane_b32 s8, v0\n s_bitcmp1_b32 s8, 6\n s_cbranch_scc0 go\n s_endpgm\n go:\n";
+  const std::string even =
+      "v_readfirstlane_b32 s8, v0\n s_bitcmp1_b32 s8, 6\n s_cbranch_scc0 go\n s_endpgm\n go:\n";
   CHECK(each(4, even + setup, read) == 16);
   const std::string conflicts = "v_and_b32_e32 v1, 63, v0\n v_lshlrev_b32_e32 v1, 7, v1\n" + aligned;
   CHECK(each(4, even + conflicts, "ds_read_b32 v2, v1\n") == 128);
@@ -83,7 +87,9 @@ TEST_CASE("loads arrive after the latency of where the data is", "[timing]") {
   const std::string load = "global_load_dword v5, v2, s[8:9]\n";
   CHECK(buffer.clk(load + wait) == 860);
   CHECK(buffer.clk(load + wait + load + wait) == 860 + 116);
-  SECTION("a line that is on its way is waited for") { CHECK(buffer.clk(load + load + wait) == 860); }
+  SECTION("a line that is on its way is waited for") {
+    CHECK(buffer.clk(load + load + wait) == 860);
+  }
   SECTION("one line later is another") {
     CHECK(buffer.clk(load + wait + "global_load_dword v5, v2, s[8:9] offset:128\n" + wait) == 2 * 860);
   }
@@ -130,7 +136,9 @@ TEST_CASE("a pass over the path takes a clk for 64 bytes of a line", "[timing]")
     const std::string resource = "s_mov_b32 s10, 0x100000\n s_mov_b32 s11, 0x27000\n";
     CHECK(busy(resource + "buffer_load_dwordx4 v[8:11], v3, s[8:11], 0 offen\n") == 16);
     CHECK(busy(resource + "buffer_load_dword v5, v4, s[8:11], 0 offen\n") == 64);
-    CHECK(busy("s_mov_b32 s10, 1024\n s_mov_b32 s11, 0x27000\n buffer_load_dword v5, v4, s[8:11], 0 offen\n") == 8);
+    CHECK(
+        busy("s_mov_b32 s10, 1024\n s_mov_b32 s11, 0x27000\n buffer_load_dword v5, v4, s[8:11], 0 offen\n") ==
+        8);
   }
 }
 

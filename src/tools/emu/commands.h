@@ -42,6 +42,11 @@ struct RunOptions {
   std::optional<uint32_t> trace_wave;
   uint32_t trace_lanes = 4;
 
+  bool timing = false; // in place of running all of it
+  bool timing_listing = false;
+  uint32_t timing_compute_units = 1;
+  uint32_t timing_workgroups = 0;
+
   bool json = false;
 };
 int run_command(RunOptions options);

@@ -101,7 +101,29 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
   command->add_option("--trace-lanes", run.trace_lanes, "lanes shown of vector registers (default 4)")
       ->check(CLI::Range(0, 64))
       ->needs(trace);
-  command->add_flag("--json", run.json, "reports, counters and outputs as JSON");
+  CLI::Option *const timing = command->add_flag(
+      "--timing", run.timing,
+      "say how long the launch would take on the chip; runs some of its workgroups, unchecked");
+  // What has no meaning there.
+  for (const char *other : {"--out", "--check", "--completion", "--waves", "--workgroups", "--threads",
+                            "--trace", "--perturb-transcendentals", "--scramble-nans", "--no-preload",
+                            "--seed", "--max-reports", "--stop-at-report"})
+    timing->excludes(command->get_option(other));
+  CLI::Option *const listing =
+      command->add_flag("--timing-listing", run.timing_listing, "and where its waves lose time")
+          ->needs(timing);
+  command
+      ->add_option("--timing-compute-units", run.timing_compute_units,
+                   "simulated together, sharing what they read (default 1)")
+      ->check(CLI::Range(1, 38))
+      ->needs(timing);
+  command
+      ->add_option("--timing-workgroups", run.timing_workgroups,
+                   "the most that are simulated of a compute unit (default: all it gets)")
+      ->check(CLI::Range(1, 1 << 30))
+      ->needs(timing);
+  command->add_flag("--json", run.json, "reports, counters and outputs as JSON; with --timing, the timing")
+      ->excludes(listing);
   return command;
 }
 
