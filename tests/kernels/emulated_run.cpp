@@ -2,7 +2,6 @@
 //----------------------------===//
 #include "emulated_run.h"
 
-#include "package/kernargs.h"
 #include "support/half.h"
 
 #include <algorithm>
@@ -98,7 +97,7 @@ emulator::LaunchResult AttentionRun::run(const emulator::Program &program, bool 
   return run(program, options);
 }
 
-emulator::LaunchResult AttentionRun::run(const emulator::Program &program, const emulator::Options &options) {
+AttentionCall AttentionRun::call() {
   const auto address = [](const uint16_t *tensor) { return reinterpret_cast<uint64_t>(tensor); };
   const int64_t d = int64_t(head_dim), q_heads = problem.q_heads, kv_heads = problem.kv_heads;
   package::AttentionKernargs args{};
@@ -118,10 +117,14 @@ emulator::LaunchResult AttentionRun::run(const emulator::Program &program, const
   args.kv_head_magic = (1u << 31) / (problem.q_heads / problem.kv_heads);
 
   const uint32_t tiles = uint32_t((q_len + kernel.name.tile_q - 1) / kernel.name.tile_q);
-  const std::span<const std::byte> kernarg = std::as_bytes(std::span(&args, 1));
   clear_output();
-  return emulator::launch(program, package::format_kernel_name(kernel.name), {problem.q_heads, tiles, 1},
-                          {kernel.threads, 1, 1}, 0, kernarg, memory, options);
+  return {
+      package::format_kernel_name(kernel.name), {problem.q_heads, tiles, 1}, {kernel.threads, 1, 1}, args};
+}
+
+emulator::LaunchResult AttentionRun::run(const emulator::Program &program, const emulator::Options &options) {
+  const AttentionCall c = call();
+  return emulator::launch(program, c.kernel, c.grid, c.block, 0, c.kernarg(), memory, options);
 }
 
 /// What a run does not write must not look as if it had.
