@@ -37,15 +37,16 @@ constexpr emulator::timing::TimingOptions options{.compute_units = 4, .workgroup
 
 int main(int argc, char **argv) try {
   if (argc < 2) throw std::runtime_error("usage: kernel_timing PACK");
-  std::printf("| kernel | MFMA busy while full | of the launch | bound of the loop | waits for | instructions/s |\n"
-              "| --- | --- | --- | --- | --- | --- |\n");
+  std::printf(
+      "| kernel | MFMA busy while full | of the launch | bound of the loop | waits for | instructions/s |\n"
+      "| --- | --- | --- | --- | --- | --- |\n");
   for (const ShippedKernel &kernel : read_arguments({argv + 1, argv + argc})) {
     const emulator::Program program(kernel.elf);
     AttentionRun run(kernel.entry, problem);
     const AttentionCall call = run.call();
     const auto start = std::chrono::steady_clock::now();
-    const auto result = emulator::timing::time_launch(program, call.kernel, call.grid, call.block, 0, call.kernarg(),
-                                                      run.device_memory(), options);
+    const auto result = emulator::timing::time_launch(program, call.kernel, call.grid, call.block, 0,
+                                                      call.kernarg(), run.device_memory(), options);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
     if (!result.reports.empty()) throw std::runtime_error(to_text(result.reports.front()));
     size_t most = 0;

@@ -127,7 +127,8 @@ TEST_CASE("a barrier lets waves go some clk after the last one's arrival", "[tim
   // Up to 3 clk a wave are its SIMD's turn.
   CHECK(double(result.stall_clk[size_t(Stall::barrier)]) ==
         Approx(3 * (4 + 640 - 16) + 4 * (20 - 4)).margin(7 * 3));
-  // A wave that has ended is not waited for.
+  // A wave that has ended is not waited for: before the others arrive, or after.
+  CHECK(clk_of(two_waves("s_barrier\n", busy), two) > 40 * 64);
   CHECK(clk_of(two_waves("s_barrier\n", "s_barrier\n"), two) < 200);
 }
 

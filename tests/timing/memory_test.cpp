@@ -82,6 +82,50 @@ TEST_CASE("LDS takes on so much work, and lgkmcnt so many instructions", "[timin
   CHECK(result.busy_clk[size_t(Pipe::lds)] == 8 * 64);
 }
 
+TEST_CASE("vector memory takes on so much work, and counters so many instructions", "[timing]") {
+  Buffer buffer;
+  const auto queued = [&](uint32_t times, const std::string &load) {
+    return buffer.time(repeat(times, load)).stall_clk[size_t(Stall::queue)];
+  };
+  // 64 clk of the path each.
+  CHECK(queued(2, "global_load_dword v5, v4, s[8:9]\n") == 0);
+  CHECK(queued(8, "global_load_dword v5, v4, s[8:9]\n") >= 5 * 60);
+  // One line, which is there after 860 clk.
+  CHECK(queued(63, "global_load_dword v5, v2, s[8:9]\n") == 0);
+  CHECK(queued(64, "global_load_dword v5, v2, s[8:9]\n") >= 860 - 64 * 4);
+  CHECK(queued(15, "s_load_dword s12, s[8:9], 0x0\n") == 0);
+  CHECK(queued(16, "s_load_dword s12, s[8:9], 0x0\n") >= 860 - 16 * 4);
+}
+
+TEST_CASE("scalar loads have a cache of their own", "[timing]") {
+  Buffer buffer;
+  const std::string scalar_wait = "s_waitcnt lgkmcnt(0)\n";
+  CHECK(buffer.clk("s_load_dword s12, s[0:1], 0x0\n" + scalar_wait) == 64); // the arguments were read before
+  CHECK(buffer.clk("s_load_dword s12, s[8:9], 0x0\n" + scalar_wait) == 860);
+}
+
+TEST_CASE("the least recently used line of a set leaves the vector cache", "[timing]") {
+  Buffer buffer;
+  const auto touch = [](uint32_t line) { // all in one set of four
+    return "v_mov_b32_e32 v6, " + std::to_string(line * 8192) + "\n global_load_dword v5, v6, s[8:9]\n" +
+           wait;
+  };
+  std::string all;
+  for (uint32_t line : {0, 1, 2, 3, 0, 4})
+    all += touch(line);
+  const uint64_t before = buffer.clk(all);
+  // A move, which may lie in two fetches, and the load.
+  CHECK(double(buffer.clk(all + touch(0)) - before) == Approx(116 + 4).margin(4));
+  CHECK(double(buffer.clk(all + touch(1)) - before) == Approx(208 + 4).margin(4));
+}
+
+TEST_CASE("a compute unit that was quiet may run ahead of its share", "[timing]") {
+  Buffer buffer;
+  const double line_clk = 128 / (4.14e12 / 2.1e9 / 304);
+  CHECK(double(buffer.clk("global_load_dword v5, v4, s[8:9]\n" + wait)) ==
+        Approx(63 * line_clk - 430 + 860).margin(25));
+}
+
 TEST_CASE("loads arrive after the latency of where the data is", "[timing]") {
   Buffer buffer;
   const std::string load = "global_load_dword v5, v2, s[8:9]\n";
