@@ -45,6 +45,16 @@ TEST_CASE("what fits on a compute unit starts together", "[timing]") {
   CHECK(double(large.simulated.back().start) == about(7 * (start_clk + nops_clk) + start_clk, 7));
 }
 
+TEST_CASE("a wave starts on the SIMD with the fewest", "[timing]") {
+  // Of the four workgroups that start together the last one ends at once: the fifth takes its SIMD.
+  const std::string source = "s_cmp_eq_u32 s2, 912\n s_cbranch_scc1 end\n" +
+                             repeat(500, "v_add_f32_e32 v1, v2, v2\n") + "end:\n s_endpgm\n";
+  const TimingResult result = time_program(source, {.workgroups = 1217, .lds_bytes = 16384});
+  REQUIRE(result.simulated.size() == 5);
+  for (size_t i : {0, 1, 2, 4})
+    CHECK(double(result.simulated[i].end - result.simulated[i].start) == about(500 * 4 + 3 * 4, 1));
+}
+
 TEST_CASE("a compute unit gets each 304th workgroup", "[timing]") {
   const TimingResult result =
       time_program(nops, {.workgroups = 1000, .lds_bytes = 65536}, {}, {.compute_units = 2});
