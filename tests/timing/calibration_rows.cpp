@@ -245,7 +245,7 @@ void add_memory_rows(Rows &r) {
                                                  {1024, 3.09}, {1536, 3.705}, {2048, 4.141}};
   for (const auto &[count, terabytes] : threads)
     r.add("read from HBM, " + std::to_string(count) + " threads on a compute unit", "TB/s", terabytes,
-          stream(count), sc25, count == 64 || count == 2048);
+          stream(count), sc25, count == 64 || count == 512 || count == 2048);
 }
 
 } // namespace

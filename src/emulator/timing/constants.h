@@ -55,7 +55,7 @@
   X(double, mall_device_terabytes, 17.2, "TB/s", "MI300X data sheet") \
   X(uint32_t, hbm_latency_clk, 860, "clk", "SC25 artifact gpu-latency: 850 to 870") \
   X(double, hbm_device_terabytes, 4.14, "TB/s", "SC25 artifact gpu-stream, read") \
-  X(uint32_t, burst_clk, 430, "clk", "assumed: half of HBM's latency, by which a compute unit may run ahead of its share of a bandwidth") \
+  X(uint32_t, burst_clk, 430, "clk", "SC25 artifact gpu-stream, 512 threads: half of HBM's latency, by which a compute unit may run ahead of its share") \
   X(uint32_t, scalar_cache_bytes, 16384, "B", "CDNA3 white paper") \
   X(uint32_t, scalar_cache_ways, 4, "", "assumed") \
   X(uint32_t, scalar_line_bytes, 64, "B", "CDNA3 white paper") \

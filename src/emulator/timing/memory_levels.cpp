@@ -27,12 +27,6 @@ CacheTags::Line &CacheTags::touch(uint64_t line, bool &hit) {
   return *set;
 }
 
-CacheTags::Line *CacheTags::find(uint64_t line) {
-  Line *const set = &lines[line % sets * ways];
-  Line *const found = std::find_if(set, set + ways, [&](const Line &l) { return l.tag == line + 1; });
-  return found == set + ways ? nullptr : found;
-}
-
 void CacheTags::clear() {
   std::fill_n(lines.get(), sets * ways, Line{});
 }

@@ -27,8 +27,6 @@ public:
   };
   /// The line, now the most recently used of its set; `hit` says whether it was there.
   Line &touch(uint64_t line, bool &hit);
-  /// Null if it is not there.
-  Line *find(uint64_t line);
   void clear();
 
 private:
