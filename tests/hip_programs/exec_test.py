@@ -1,4 +1,4 @@
-"""What `sluice-emu exec` makes of a program: its status, its reports, its settings.
+"""What `sluice-emu exec` makes of a program: its status, its reports, its settings; and bundles as files.
 
 usage: exec_test.py SLUICE_EMU FOLDER_OF_PROGRAMS [unittest arguments]
 """
@@ -78,6 +78,12 @@ class ExecTest(unittest.TestCase):
             self.assertIn(setting + ";", settings + ";")
         self.assertTrue(path.endswith("/lib/sluice-hip:/else"), path)
         self.assertIn("budget_exhausted", self.status(3, "--budget", "10", GOOD, "ignored").stderr)
+
+    def test_bundles_of_all_forms_are_code(self):
+        for form in ("module.co", "module.hipfb", "module_2.hipfb", "module_3.hipfb"):
+            result = subprocess.run([EMU, "list", PROGRAMS / form], capture_output=True, text=True)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            self.assertIn("axpy", result.stdout)
 
     def test_what_cannot_be_done(self):
         for arguments, text in (
