@@ -48,6 +48,9 @@ int main() {
 
   EXPECT(hipMemcpyToSymbol(HIP_SYMBOL(weights), host_weights, sizeof(float), 4 * sizeof(float)) ==
          hipErrorInvalidValue);
+  EXPECT(hipMemcpyFromSymbol(&sum, HIP_SYMBOL(total), sizeof sum, 1) == hipErrorInvalidValue);
+  EXPECT(hipMemcpyFromSymbol(&entry, HIP_SYMBOL(table), sizeof entry, sizeof table) == hipErrorInvalidValue);
+  EXPECT(hipMemcpyFromSymbol(&entry, HIP_SYMBOL(table), sizeof entry, ~size_t(0)) == hipErrorInvalidValue);
   int no_symbol = 0;
   EXPECT(hipGetSymbolAddress(&address, &no_symbol) == hipErrorInvalidSymbol);
   EXPECT(hipMemcpyFromSymbol(&sum, HIP_SYMBOL(total), sizeof sum, 0, hipMemcpyHostToDevice) ==

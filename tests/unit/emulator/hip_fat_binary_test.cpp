@@ -81,6 +81,9 @@ TEST_CASE("damaged bundles are invalid images", "[hip]") {
     CHECK(load(with(image, 8 + 2 * width + 8, 0, 4)) == hipErrorInvalidImage);            // zstd's magic
     CHECK(load(with(image, image.size() - 40, 0x0123456789abcdef, 8)) != hipSuccess);     // its data
   }
+  // More memory than anybody has.
+  CHECK(load(with(compress(plain, 3), 16, (uint64_t{1} << 36) - 1, 8)) == hipErrorInvalidImage);
+  CHECK(load(with(compress(plain, 3), 16, uint64_t{1} << 60, 8)) == hipErrorInvalidImage);
   CHECK(load(compress(std::span(plain).first(20), 3)) == hipErrorInvalidImage);
   CHECK(load(compress(two_kernels(), 3)) == hipErrorInvalidImage); // no bundle inside
 }
