@@ -1,5 +1,4 @@
-//===- exec_command.cpp - sluice-emu exec: a HIP program
-//--------------------------------------------------===//
+//===- exec_command.cpp - sluice-emu exec: a HIP program ------------------------------------------------===//
 //
 // The program runs as it is, in a process of its own that finds the emulator's libamdhip64 before any other.
 // What its launches find comes back in a file, so that nothing is lost when it crashes.
@@ -157,7 +156,7 @@ void print_text(const Results &results) {
   };
   fmt::print(stderr, "{}", results.text);
   fmt::print(stderr, "sluice-emu: {}, {}, {}, {}, {}; ",
-             results.launches == 1 ? "1 launch" : counted(results.launches, "launche"),
+             results.launches == 1 ? "1 launch" : fmt::format("{} launches", results.launches),
              count("workgroups", "workgroup"), count("waves", "wave"),
              count("wave_instructions", "instruction"), count("mfma_instructions", "MFMA"));
   if (results.reports.empty())
