@@ -50,6 +50,8 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   clear_fault          "1": forgets an error that sticks to the device, once all streams are idle
  *   reset_counters       "1"
  *   defaults             "1": all of the above as at start
+ *   report_file          a path: each launch that ends appends a line of JSON with its counters and reports,
+ *                        which also stay to be taken
  */
 SLUICE_EMULATOR_API int sluice_emulator_configure(const char *key, const char *value);
 

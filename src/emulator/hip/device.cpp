@@ -134,6 +134,8 @@ Configured Device::configure(std::string_view key, std::string_view value) {
     return Configured::ok;
   }
   const std::lock_guard lock(mutex);
+  if (key == "report_file")
+    return report_file.open(std::string(value)) ? Configured::ok : Configured::bad_value;
   bool known = false;
   if (configure_option(current_options, key, value, known)) return Configured::ok;
   return known ? Configured::bad_value : Configured::unknown_key;
@@ -142,6 +144,7 @@ Configured Device::configure(std::string_view key, std::string_view value) {
 void Device::add_result(const LaunchResult &result) {
   const std::lock_guard lock(mutex);
   total += result.counters;
+  report_file.append(result);
   for (const Report &report : result.reports)
     if (reports.size() < most_reports) reports.push_back(report);
 }

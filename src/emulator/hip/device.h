@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/hip/report_file.h"
 #include "emulator/hip/types.h"
 #include "emulator/machine/machine.h"
 
@@ -71,6 +72,7 @@ private:
   Counters total;
   std::atomic<uint64_t> workgroups_ended = 0; // those of launches still running included
   std::vector<Report> reports;
+  ReportFile report_file;
   std::map<uint64_t, HostBlock> host_blocks;
 };
 

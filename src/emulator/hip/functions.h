@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "emulator/hip/program_functions.h"
 #include "emulator/hip/types.h"
 
 namespace sluice::emulator::hip {
@@ -93,7 +94,8 @@ namespace sluice::emulator::hip {
   SLUICE_HIP_DEVICE_FUNCTIONS(F)                                                                             \
   SLUICE_HIP_MEMORY_FUNCTIONS(F)                                                                             \
   SLUICE_HIP_STREAM_FUNCTIONS(F)                                                                             \
-  SLUICE_HIP_MODULE_FUNCTIONS(F)
+  SLUICE_HIP_MODULE_FUNCTIONS(F)                                                                             \
+  SLUICE_HIP_PROGRAM_FUNCTIONS(F)
 
 #define SLUICE_DECLARE(name, parameters) hipError_t name parameters;
 SLUICE_HIP_FUNCTIONS(SLUICE_DECLARE)

@@ -40,9 +40,6 @@ struct Function {
   const package::Kernel *kernel; // of the module
 };
 
-/// The gfx942 code object in an image of unknown size: an ELF, or a clang offload bundle with one.
-std::vector<std::byte> code_object_of_image(const void *image);
-
 /// The kernel's arguments up to those that runtimes add, from exactly one of hipModuleLaunchKernel's two ways
 /// to give them. Throws Failure.
 std::vector<std::byte> kernel_arguments(const package::Kernel &kernel, void **parameters, void **extra);

@@ -9,6 +9,7 @@
 
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
+#include "emulator/hip/fat_binary.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/handles.h"
 #include "emulator/hip/module.h"

@@ -27,7 +27,10 @@ const std::map<std::string_view, void *> &symbols() {
 #define SLUICE_SYMBOL(name, parameters) {#name, address_of(&name)},
       SLUICE_HIP_FUNCTIONS(SLUICE_SYMBOL)
 #undef SLUICE_SYMBOL
-          {"hipGetErrorName", address_of(&hipGetErrorName)},
+#define SLUICE_SYMBOL(result, name, parameters) {#name, address_of(&name)},
+          SLUICE_HIP_REGISTRATION_FUNCTIONS(SLUICE_SYMBOL)
+#undef SLUICE_SYMBOL
+              {"hipGetErrorName", address_of(&hipGetErrorName)},
       {"hipGetErrorString", address_of(&hipGetErrorString)},
       {"sluice_emulator_symbol", address_of(&sluice_emulator_symbol)},
       {"sluice_emulator_configure", address_of(&sluice_emulator_configure)},

@@ -18,8 +18,11 @@ namespace sluice::emulator::hip {
   ERROR(hipErrorOutOfMemory, 2, "out of memory")                                                             \
   ERROR(hipErrorNotInitialized, 3, "initialization error")                                                   \
   ERROR(hipErrorInvalidConfiguration, 9, "invalid configuration argument")                                   \
+  ERROR(hipErrorInvalidSymbol, 13, "invalid device symbol")                                                  \
   ERROR(hipErrorInvalidDevicePointer, 17, "invalid device pointer")                                          \
   ERROR(hipErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                             \
+  ERROR(hipErrorMissingConfiguration, 52, "__global__ function call is not configured")                      \
+  ERROR(hipErrorInvalidDeviceFunction, 98, "invalid device function")                                        \
   ERROR(hipErrorNoDevice, 100, "no ROCm-capable device is detected")                                         \
   ERROR(hipErrorInvalidDevice, 101, "invalid device ordinal")                                                \
   ERROR(hipErrorInvalidImage, 200, "device kernel image is invalid")                                         \

@@ -8,7 +8,6 @@
 #include "tools/tool_error.h"
 
 #include <cstdlib>
-#include <cstring>
 #include <cxxabi.h>
 #include <fmt/format.h>
 #include <string_view>
@@ -17,18 +16,12 @@ namespace sluice::tools::emu {
 
 namespace {
 
-constexpr std::string_view bundle_magic = "__CLANG_OFFLOAD_BUNDLE__";
-// Code for the chip itself comes before code for its family.
-constexpr std::string_view targets[] = {"-amdgcn-amd-amdhsa--gfx942", "-amdgcn-amd-amdhsa--gfx9-4-generic"};
+constexpr std::string_view features[] = {"sramecc+", "xnack-"};
 
 std::span<const std::byte> from_bundle(std::span<const std::byte> bundle) {
   const std::vector<package::BundleEntry> entries = package::read_bundle(bundle);
-  for (std::string_view target : targets)
-    for (const package::BundleEntry &entry : entries) {
-      const size_t at = entry.id.find(target);
-      const std::string_view rest = std::string_view(entry.id).substr(std::min(at, entry.id.size()));
-      if (rest == target || rest.starts_with(std::string(target) + ":")) return entry.code;
-    }
+  if (const auto *entry = package::select_entry(entries, *package::find_chip("gfx942"), features))
+    return entry->code;
   std::string ids;
   for (const package::BundleEntry &entry : entries)
     ids += (ids.empty() ? "" : ", ") + entry.id;
@@ -69,9 +62,19 @@ std::unique_ptr<emulator::Program> load_code(const std::string &path) {
   const std::vector<std::byte> bytes = read_file(path, "a code object");
   try {
     std::span<const std::byte> elf = bytes;
-    if (bytes.size() > bundle_magic.size() &&
-        std::memcmp(bytes.data(), bundle_magic.data(), bundle_magic.size()) == 0)
-      elf = from_bundle(bytes);
+    std::vector<std::byte> bundle;
+    constexpr size_t shortest_file = 24;
+    if (bytes.size() > shortest_file) switch (package::bundle_form(bytes.data())) {
+      case package::BundleForm::compressed:
+        bundle = package::decompress_bundle(bytes);
+        elf = from_bundle(bundle);
+        break;
+      case package::BundleForm::plain:
+        elf = from_bundle(bytes);
+        break;
+      case package::BundleForm::none:
+        break;
+      }
     auto program = std::make_unique<emulator::Program>(elf);
     using package::TargetFeature;
     const package::CodeObject &object = code_object(*program);

@@ -51,6 +51,28 @@ struct RunOptions {
 };
 int run_command(RunOptions options);
 
+/// Of how a program's launches run; the texts are sluice_emulator_configure's, which the commands check.
+struct ExecOptions {
+  std::vector<std::string> program; // and its arguments
+
+  std::string checks = "all";
+  std::string completion = "late";
+  std::string waves = "greedy";
+  std::string workgroups = "ascending";
+  std::string streams = "concurrent";
+  bool perturb_transcendentals = false;
+  bool scramble_nans = false;
+  uint64_t seed = 1;
+  uint32_t threads = 0;
+  uint64_t budget = 0;
+  uint32_t max_reports = 32;
+
+  std::string json; // empty: none; "-": to stdout; else a file
+};
+/// Returns the program's status (128 and the signal where one ended it), or 1 where that is 0 and there are
+/// reports.
+int exec_command(const ExecOptions &options);
+
 struct DisasmOptions {
   std::string code_file;
   std::string kernel; // empty: all code

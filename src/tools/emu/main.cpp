@@ -31,6 +31,14 @@ the largest power of two up to 16 that divides their size. Hidden arguments are 
 
 Exit status: 0 the kernel ran and nothing was wrong, 1 there are reports, 2 something could not be done.)";
 
+constexpr const char *exec_help =
+    R"(The program and its arguments follow the options. It finds the emulator's libamdhip64.so.5, .so.6 and .so.7
+through LD_LIBRARY_PATH; one that names another library by an absolute path or by DT_RPATH does not. Reports go to
+stderr when it has ended.
+
+Exit status: the program's (128 and the signal where one ended it); 1 if that is 0 and there are reports; 2 if
+something could not be done.)";
+
 /// CLI11 writes a flag that may have a value as "--trace{-}".
 class Formatter : public CLI::Formatter {
 public:
@@ -53,8 +61,7 @@ CLI::Option *add_list(CLI::App *command, const char *name, std::vector<std::stri
 }
 
 void add_code_file(CLI::App *command, std::string &file) {
-  add_file(command, "code", file, "a gfx942 code object: an ELF, or an uncompressed offload bundle with one")
-      ->required();
+  add_file(command, "code", file, "a gfx942 code object: an ELF, or an offload bundle with one")->required();
 }
 
 CLI::App *add_run(CLI::App &app, RunOptions &run) {
@@ -127,6 +134,46 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
   return command;
 }
 
+CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
+  const auto choice = [](std::vector<std::string> names) { return CLI::IsMember(std::move(names)); };
+  CLI::App *command = app.add_subcommand(
+      "exec", "run a HIP program as it is on the emulator, and say what is wrong with its kernels");
+  command->footer(exec_help);
+  command->prefix_command();
+  command->add_option("--check", exec.checks, "all (default), none, or a list such as pending,lds_races");
+  command->add_option("--completion", exec.completion, "when loads complete: late (default), early or random")
+      ->check(choice({"late", "early", "random"}));
+  command
+      ->add_option("--waves", exec.waves,
+                   "which wave of a workgroup runs next: greedy (default), round_robin or random")
+      ->check(choice({"greedy", "round_robin", "random"}));
+  command
+      ->add_option("--workgroups", exec.workgroups,
+                   "the order in which they start: ascending (default), descending, by_xcd or random")
+      ->check(choice({"ascending", "descending", "by_xcd", "random"}));
+  command
+      ->add_option("--streams", exec.streams,
+                   "concurrent (default), or the seed of an order drawn from those that HIP allows")
+      ->check([](const std::string &value) {
+        const bool number =
+            !value.empty() && value.find_first_not_of("0123456789") == std::string::npos && value.size() < 20;
+        return value == "concurrent" || number ? "" : "is neither 'concurrent' nor a number";
+      });
+  command->add_flag("--perturb-transcendentals", exec.perturb_transcendentals,
+                    "v_exp, v_rcp and their like are off by one unit in the last place at random");
+  command->add_flag("--scramble-nans", exec.scramble_nans, "NaNs that are made get payloads at random");
+  command->add_option("--seed", exec.seed, "of all that is random (default 1)");
+  command->add_option("--threads", exec.threads, "of the host (default: its processors)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--budget", exec.budget, "instructions after which a wave is stopped (default 2^30)");
+  command
+      ->add_option("--max-reports", exec.max_reports,
+                   "different reports of a launch that are kept (default 32)")
+      ->check(CLI::Range(1, 1 << 20));
+  command->add_flag("--json{-}", exec.json, "reports and counters as JSON at the end, to stdout or a file");
+  return command;
+}
+
 } // namespace
 
 int main(int count, char **arguments) {
@@ -138,9 +185,16 @@ int main(int count, char **arguments) {
   RunOptions run;
   add_run(app, run)->callback([&] { status = run_command(run); });
 
+  ExecOptions exec;
+  CLI::App *command = add_exec(app, exec);
+  command->callback([&, command] {
+    exec.program = command->remaining();
+    if (exec.program.empty()) throw CLI::RequiredError("a program");
+    status = exec_command(exec);
+  });
+
   DisasmOptions disasm;
-  CLI::App *command =
-      app.add_subcommand("disasm", "machine code as text, and what the machine refuses to run");
+  command = app.add_subcommand("disasm", "machine code as text, and what the machine refuses to run");
   add_code_file(command, disasm.code_file);
   command->add_option("--kernel", disasm.kernel, "only this kernel");
   command->callback([&] { status = disasm_command(disasm); });

@@ -1,0 +1,13 @@
+//===- fat_binary.h - the images that programs hand to HIP ----------------------------------------------===//
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+namespace sluice::emulator::hip {
+
+/// The code object for this device in an image of unknown size: an ELF, or an offload bundle, plain or
+/// compressed, with one. Throws Failure.
+std::vector<std::byte> code_object_of_image(const void *image);
+
+} // namespace sluice::emulator::hip

@@ -1,0 +1,13 @@
+// Of transpose.cpp: a second fat binary, with a kernel of a name that the first has too.
+#include "program.h"
+
+static __global__ void tile_size(int *out) {
+  *out = 32;
+}
+
+int run_other_tile() {
+  int *const size = to_device(std::vector<int>(1));
+  tile_size<<<1, 1>>>(size);
+  HIP(hipGetLastError());
+  return to_host(size, 1)[0];
+}
