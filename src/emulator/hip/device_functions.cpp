@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
@@ -204,6 +205,7 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t *properties, int device) 
 
 hipError_t hipDeviceSynchronize() {
   return call([] {
+    refuse_while_any_captures();
     Scheduler::get().wait_all();
     Scheduler::get().require_no_fault();
   });

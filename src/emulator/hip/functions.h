@@ -64,7 +64,6 @@ namespace sluice::emulator::hip {
   F(hipStreamGetDevice, (hipStream_t stream, hipDevice_t * device))                                          \
   F(hipStreamGetFlags, (hipStream_t stream, unsigned *flags))                                                \
   F(hipStreamGetPriority, (hipStream_t stream, int *priority))                                               \
-  F(hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus * status))                             \
   F(hipLaunchHostFunc, (hipStream_t stream, hipHostFn_t function, void *user))                               \
   F(hipEventCreate, (hipEvent_t * event))                                                                    \
   F(hipEventCreateWithFlags, (hipEvent_t * event, unsigned flags))                                           \
@@ -89,11 +88,69 @@ namespace sluice::emulator::hip {
   F(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,                                                      \
     (int *blocks, hipFunction_t function, int block_size, size_t dynamic_lds_bytes))
 
+#define SLUICE_HIP_GRAPH_FUNCTIONS(F)                                                                        \
+  F(hipStreamBeginCapture, (hipStream_t stream, hipStreamCaptureMode mode))                                  \
+  F(hipStreamEndCapture, (hipStream_t stream, hipGraph_t * graph))                                           \
+  F(hipStreamIsCapturing, (hipStream_t stream, hipStreamCaptureStatus * status))                             \
+  F(hipStreamGetCaptureInfo, (hipStream_t stream, hipStreamCaptureStatus * status, unsigned long long *id))  \
+  F(hipStreamGetCaptureInfo_v2,                                                                              \
+    (hipStream_t stream, hipStreamCaptureStatus * status, unsigned long long *id, hipGraph_t *graph,         \
+     const hipGraphNode_t **dependencies, size_t *dependency_count))                                         \
+  F(hipStreamUpdateCaptureDependencies,                                                                      \
+    (hipStream_t stream, hipGraphNode_t * dependencies, size_t dependency_count, unsigned flags))            \
+  F(hipThreadExchangeStreamCaptureMode, (hipStreamCaptureMode * mode))                                       \
+  F(hipGraphCreate, (hipGraph_t * graph, unsigned flags))                                                    \
+  F(hipGraphDestroy, (hipGraph_t graph))                                                                     \
+  F(hipGraphAddKernelNode, (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t *dependencies,     \
+                            size_t dependency_count, const hipKernelNodeParams *parameters))                 \
+  F(hipGraphAddMemcpyNode, (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t *dependencies,     \
+                            size_t dependency_count, const hipMemcpy3DParms *parameters))                    \
+  F(hipGraphAddMemcpyNode1D,                                                                                 \
+    (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t dependency_count,   \
+     void *to, const void *from, size_t size, hipMemcpyKind kind))                                           \
+  F(hipGraphAddMemsetNode, (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t *dependencies,     \
+                            size_t dependency_count, const hipMemsetParams *parameters))                     \
+  F(hipGraphAddHostNode, (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t *dependencies,       \
+                          size_t dependency_count, const hipHostNodeParams *parameters))                     \
+  F(hipGraphAddChildGraphNode, (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t *dependencies, \
+                                size_t dependency_count, hipGraph_t child))                                  \
+  F(hipGraphAddEmptyNode,                                                                                    \
+    (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t dependency_count))  \
+  F(hipGraphAddEventRecordNode,                                                                              \
+    (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t *dependencies, size_t dependency_count,   \
+     hipEvent_t event))                                                                                      \
+  F(hipGraphAddEventWaitNode, (hipGraphNode_t * node, hipGraph_t graph, const hipGraphNode_t *dependencies,  \
+                               size_t dependency_count, hipEvent_t event))                                   \
+  F(hipGraphAddDependencies,                                                                                 \
+    (hipGraph_t graph, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t count))                  \
+  F(hipGraphGetNodes, (hipGraph_t graph, hipGraphNode_t * nodes, size_t *count))                             \
+  F(hipGraphGetRootNodes, (hipGraph_t graph, hipGraphNode_t * nodes, size_t *count))                         \
+  F(hipGraphGetEdges, (hipGraph_t graph, hipGraphNode_t * from, hipGraphNode_t * to, size_t *count))         \
+  F(hipGraphNodeGetType, (hipGraphNode_t node, hipGraphNodeType * type))                                     \
+  F(hipGraphNodeGetDependencies, (hipGraphNode_t node, hipGraphNode_t * dependencies, size_t *count))        \
+  F(hipGraphInstantiate,                                                                                     \
+    (hipGraphExec_t * exec, hipGraph_t graph, hipGraphNode_t * error_node, char *log, size_t log_bytes))     \
+  F(hipGraphInstantiateWithFlags, (hipGraphExec_t * exec, hipGraph_t graph, unsigned long long flags))       \
+  F(hipGraphLaunch, (hipGraphExec_t exec, hipStream_t stream))                                               \
+  F(hipGraphUpload, (hipGraphExec_t exec, hipStream_t stream))                                               \
+  F(hipGraphExecDestroy, (hipGraphExec_t exec))                                                              \
+  F(hipGraphExecUpdate,                                                                                      \
+    (hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t * error_node, hipGraphExecUpdateResult * result)) \
+  F(hipGraphExecKernelNodeSetParams,                                                                         \
+    (hipGraphExec_t exec, hipGraphNode_t node, const hipKernelNodeParams *parameters))                       \
+  F(hipGraphExecMemcpyNodeSetParams1D,                                                                       \
+    (hipGraphExec_t exec, hipGraphNode_t node, void *to, const void *from, size_t size, hipMemcpyKind kind)) \
+  F(hipGraphExecMemsetNodeSetParams,                                                                         \
+    (hipGraphExec_t exec, hipGraphNode_t node, const hipMemsetParams *parameters))                           \
+  F(hipGraphExecHostNodeSetParams,                                                                           \
+    (hipGraphExec_t exec, hipGraphNode_t node, const hipHostNodeParams *parameters))
+
 #define SLUICE_HIP_FUNCTIONS(F)                                                                              \
   SLUICE_HIP_DEVICE_FUNCTIONS(F)                                                                             \
   SLUICE_HIP_MEMORY_FUNCTIONS(F)                                                                             \
   SLUICE_HIP_STREAM_FUNCTIONS(F)                                                                             \
-  SLUICE_HIP_MODULE_FUNCTIONS(F)
+  SLUICE_HIP_MODULE_FUNCTIONS(F)                                                                             \
+  SLUICE_HIP_GRAPH_FUNCTIONS(F)
 
 #define SLUICE_DECLARE(name, parameters) hipError_t name parameters;
 SLUICE_HIP_FUNCTIONS(SLUICE_DECLARE)

@@ -5,11 +5,11 @@
 // HIP's do: the source may be reused, the destination read, as soon as the call returns.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include <cstring>
-
+#include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
+#include "emulator/hip/operations.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 
@@ -17,85 +17,62 @@ namespace sluice::emulator::hip {
 
 namespace {
 
-/// Throws unless the device reaches the range: in one live block, device or pinned.
-void require_reachable(const void *address, size_t size) {
-  const std::optional<MemoryBlock> block = Device::get().memory().find(address);
-  require(block && block->contains(reinterpret_cast<uint64_t>(address), size), hipErrorInvalidValue);
-}
-
-/// For a side said to be the host's: fine unless it lies in a block and leaves it.
-void require_within_block_if_any(const void *address, size_t size) {
-  const std::optional<MemoryBlock> block = Device::get().memory().find(address);
-  require(!block || block->contains(reinterpret_cast<uint64_t>(address), size), hipErrorInvalidValue);
-}
-
 bool reachable(const void *address) {
   return Device::get().memory().find(address).has_value();
 }
 
-void check_copy(const void *to, const void *from, size_t size, hipMemcpyKind kind) {
-  require(to != nullptr && from != nullptr, hipErrorInvalidValue);
-  require(kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault, hipErrorInvalidMemcpyDirection);
-  const bool to_device = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice;
-  const bool from_device = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice;
-  (to_device ? require_reachable : require_within_block_if_any)(to, size);
-  (from_device ? require_reachable : require_within_block_if_any)(from, size);
+/// For a call that waits: it is none that captures know.
+void begin_waiting_call(const std::shared_ptr<Stream> &stream) {
+  refuse_while_capturing(stream);
+  refuse_unsafe_call();
+  Scheduler::get().require_no_fault();
 }
 
-void copy_bytes(void *to, const void *from, size_t size) {
-  std::memmove(to, from, size);
-  Device::get().memory().copy_written(to, from, size);
+void run_now(const std::shared_ptr<Stream> &stream, const auto &call) {
+  Scheduler::get().run(stream, [&call] { call.run(Options()); });
+  Scheduler::get().require_no_fault();
 }
 
-void copy_now(const std::shared_ptr<Stream> &stream, void *to, const void *from, size_t size,
-              hipMemcpyKind kind) {
-  Scheduler &scheduler = Scheduler::get();
-  scheduler.require_no_fault();
-  if (size == 0) return;
-  check_copy(to, from, size, kind);
-  scheduler.run(stream, [=] { copy_bytes(to, from, size); });
-  scheduler.require_no_fault();
+void copy_now(hipStream_t handle, const Copy &copy, hipMemcpyKind kind) {
+  const std::shared_ptr<Stream> stream = work_stream(handle);
+  begin_waiting_call(stream);
+  if (copy.empty()) return;
+  check_copy(copy, kind);
+  run_now(stream, copy);
 }
 
-void copy_later(hipStream_t handle, void *to, const void *from, size_t size, hipMemcpyKind kind) {
-  Scheduler &scheduler = Scheduler::get();
-  const std::shared_ptr<Stream> stream = find_stream(handle);
-  scheduler.require_no_fault();
-  if (size == 0) return;
-  check_copy(to, from, size, kind);
-  if (!reachable(to)) return copy_now(stream, to, from, size, kind);
-  if (!reachable(from)) {
-    const auto *bytes = static_cast<const std::byte *>(from);
-    scheduler.enqueue(stream, [to, staged = std::vector<std::byte>(bytes, bytes + size)] {
-      copy_bytes(to, staged.data(), staged.size());
-    });
-    return;
-  }
-  scheduler.enqueue(stream, [=] { copy_bytes(to, from, size); });
+void copy_later(hipStream_t handle, Copy copy, hipMemcpyKind kind) {
+  const std::shared_ptr<Stream> stream = work_stream(handle);
+  Scheduler::get().require_no_fault();
+  if (copy.empty()) return;
+  check_copy(copy, kind);
+  if (capture(stream, copy)) return;
+  if (!reachable(copy.to.start)) return run_now(stream, copy);
+  if (reachable(copy.from.start)) return submit(stream, copy);
+  const auto staged = std::make_shared<const std::vector<std::byte>>(
+      copy.from.start, copy.from.start + copy.span_bytes(copy.from));
+  copy.from.start = const_cast<std::byte *>(staged->data());
+  Scheduler::get().enqueue(stream, [copy, staged] { copy.run(Options()); });
 }
 
-template <typename Element> void fill(void *to, Element value, size_t count) {
-  auto *bytes = static_cast<std::byte *>(to);
-  if constexpr (sizeof(Element) == 1) {
-    std::memset(bytes, int(value), count);
-  } else {
-    for (size_t i = 0; i < count; ++i)
-      std::memcpy(bytes + i * sizeof(Element), &value, sizeof(Element));
-  }
-  Device::get().memory().mark_written(to, count * sizeof(Element));
+Fill fill_of(void *to, uint32_t value, uint32_t element_bytes, size_t count) {
+  return {static_cast<std::byte *>(to), value, element_bytes, count};
 }
 
-/// `stream` null: at once, on the null stream.
-template <typename Element>
-void set(void *to, Element value, size_t count, const std::shared_ptr<Stream> &stream) {
-  Scheduler &scheduler = Scheduler::get();
-  scheduler.require_no_fault();
-  if (count == 0) return;
-  require(to != nullptr && count <= SIZE_MAX / sizeof(Element), hipErrorInvalidValue);
-  require_reachable(to, count * sizeof(Element));
-  if (stream) return scheduler.enqueue(stream, [=] { fill(to, value, count); });
-  scheduler.run(scheduler.null_stream(), [=] { fill(to, value, count); });
-  scheduler.require_no_fault();
+void fill_now(const Fill &fill) {
+  const std::shared_ptr<Stream> stream = work_stream(nullptr);
+  begin_waiting_call(stream);
+  if (fill.empty()) return;
+  check_fill(fill);
+  run_now(stream, fill);
+}
+
+void fill_later(hipStream_t handle, const Fill &fill) {
+  const std::shared_ptr<Stream> stream = work_stream(handle);
+  Scheduler::get().require_no_fault();
+  if (fill.empty()) return;
+  check_fill(fill);
+  submit(stream, fill);
 }
 
 void *allocate(size_t size, Memory::Contents contents) {
@@ -115,6 +92,7 @@ bool device_allocation(const void *pointer) {
 hipError_t hipMalloc(void **pointer, size_t size) {
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
+    refuse_unsafe_call();
     Scheduler::get().require_no_fault();
     *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined);
   });
@@ -124,6 +102,7 @@ hipError_t hipFree(void *pointer) {
   return call([&] {
     if (pointer == nullptr) return;
     require(device_allocation(pointer), hipErrorInvalidValue);
+    refuse_unsafe_call();
     Scheduler::get().wait_all();
     require(Device::get().memory().release(pointer), hipErrorInvalidValue);
   });
@@ -132,7 +111,7 @@ hipError_t hipFree(void *pointer) {
 hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
-    find_stream(stream);
+    refuse_while_capturing(work_stream(stream));
     Scheduler::get().require_no_fault();
     *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined);
   });
@@ -140,7 +119,8 @@ hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
 
 hipError_t hipFreeAsync(void *pointer, hipStream_t stream) {
   return call([&] {
-    const std::shared_ptr<Stream> queue = find_stream(stream);
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    refuse_while_capturing(queue);
     require(device_allocation(pointer), hipErrorInvalidValue);
     Scheduler::get().enqueue(queue, [pointer] { Device::get().memory().release(pointer); }, true);
   });
@@ -149,6 +129,7 @@ hipError_t hipFreeAsync(void *pointer, hipStream_t stream) {
 hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
+    refuse_unsafe_call();
     if (size == 0) {
       *pointer = nullptr;
       return;
@@ -163,6 +144,7 @@ hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
 hipError_t hipHostFree(void *pointer) {
   return call([&] {
     if (pointer == nullptr) return;
+    refuse_unsafe_call();
     Scheduler::get().wait_all();
     require(Device::get().remove_host_block(pointer, false), hipErrorInvalidValue);
     Device::get().memory().release(pointer);
@@ -172,6 +154,7 @@ hipError_t hipHostFree(void *pointer) {
 hipError_t hipHostRegister(void *pointer, size_t size, unsigned flags) {
   return call([&] {
     require(pointer != nullptr && size != 0, hipErrorInvalidValue);
+    refuse_unsafe_call();
     require(Device::get().memory().attach(pointer, size, true), hipErrorHostMemoryAlreadyRegistered);
     Device::get().add_host_block(pointer, {size, flags, true});
   });
@@ -179,6 +162,7 @@ hipError_t hipHostRegister(void *pointer, size_t size, unsigned flags) {
 
 hipError_t hipHostUnregister(void *pointer) {
   return call([&] {
+    refuse_unsafe_call();
     Scheduler::get().wait_all();
     require(Device::get().remove_host_block(pointer, true), hipErrorHostMemoryNotRegistered);
     Device::get().memory().detach(pointer);
@@ -219,11 +203,11 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
 }
 
 hipError_t hipMemcpy(void *to, const void *from, size_t size, hipMemcpyKind kind) {
-  return call([&] { copy_now(Scheduler::get().null_stream(), to, from, size, kind); });
+  return call([&] { copy_now(nullptr, copy_of(to, from, size), kind); });
 }
 
 hipError_t hipMemcpyAsync(void *to, const void *from, size_t size, hipMemcpyKind kind, hipStream_t stream) {
-  return call([&] { copy_later(stream, to, from, size, kind); });
+  return call([&] { copy_later(stream, copy_of(to, from, size), kind); });
 }
 
 hipError_t hipMemcpyHtoD(hipDeviceptr_t to, void *from, size_t size) {
@@ -251,27 +235,27 @@ hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t siz
 }
 
 hipError_t hipMemset(void *to, int value, size_t size) {
-  return call([&] { set(to, uint8_t(value), size, nullptr); });
+  return call([&] { fill_now(fill_of(to, uint8_t(value), 1, size)); });
 }
 
 hipError_t hipMemsetAsync(void *to, int value, size_t size, hipStream_t stream) {
-  return call([&] { set(to, uint8_t(value), size, find_stream(stream)); });
+  return call([&] { fill_later(stream, fill_of(to, uint8_t(value), 1, size)); });
 }
 
 hipError_t hipMemsetD8(hipDeviceptr_t to, unsigned char value, size_t count) {
-  return call([&] { set(to, value, count, nullptr); });
+  return call([&] { fill_now(fill_of(to, value, 1, count)); });
 }
 
 hipError_t hipMemsetD16(hipDeviceptr_t to, unsigned short value, size_t count) {
-  return call([&] { set(to, value, count, nullptr); });
+  return call([&] { fill_now(fill_of(to, value, 2, count)); });
 }
 
 hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) {
-  return call([&] { set(to, value, count, nullptr); });
+  return call([&] { fill_now(fill_of(to, uint32_t(value), 4, count)); });
 }
 
 hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count, hipStream_t stream) {
-  return call([&] { set(to, value, count, find_stream(stream)); });
+  return call([&] { fill_later(stream, fill_of(to, uint32_t(value), 4, count)); });
 }
 
 } // namespace sluice::emulator::hip

@@ -4,14 +4,13 @@
 // reported, and sticks to the device as an error until it is cleared.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include <array>
-#include <stdexcept>
-
+#include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/handles.h"
 #include "emulator/hip/module.h"
+#include "emulator/hip/operations.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 #include "emulator/stats/occupancy.h"
@@ -19,12 +18,6 @@
 namespace sluice::emulator::hip {
 
 namespace {
-
-struct LaunchShape {
-  std::array<uint32_t, 3> grid; // workgroups
-  std::array<uint32_t, 3> block;
-  uint32_t dynamic_lds_bytes;
-};
 
 /// A module and the handles of its kernels.
 struct LoadedModule {
@@ -35,38 +28,6 @@ struct LoadedModule {
 
 using ModuleHandles = Handles<hipModule_t, LoadedModule>;
 using FunctionHandles = Handles<hipFunction_t, Function>;
-
-/// How HIP would name what a check found.
-hipError_t error_of(const Report &report) {
-  switch (report.kind) {
-  case ReportKind::global_out_of_bounds:
-  case ReportKind::global_freed:
-  case ReportKind::global_read_only:
-  case ReportKind::misaligned:
-  case ReportKind::scratch_out_of_bounds:
-    return hipErrorIllegalAddress;
-  default:
-    return hipErrorLaunchFailure;
-  }
-}
-
-void run_launch(const Function &function, const LaunchShape &shape, const std::vector<std::byte> &arguments,
-                const Options &options) {
-  Device &device = Device::get();
-  LaunchResult result;
-  try {
-    result = launch(function.module->program(), function.kernel->name, shape.grid, shape.block,
-                    shape.dynamic_lds_bytes, arguments, device.memory(), options);
-  } catch (const std::invalid_argument &error) {
-    Report refused;
-    refused.kind = ReportKind::launch_refused;
-    refused.kernel = function.kernel->name;
-    refused.message = error.what();
-    result.reports.push_back(std::move(refused));
-  }
-  device.add_result(result);
-  if (!result.ok()) throw Failure(error_of(result.reports.front()));
-}
 
 /// hipModuleLaunchKernel's checks, in HIP's order.
 void check_launch(const package::Kernel &kernel, const LaunchShape &shape) {
@@ -88,6 +49,15 @@ void check_launch(const package::Kernel &kernel, const LaunchShape &shape) {
 
 } // namespace
 
+KernelLaunch checked_launch(hipFunction_t function, const LaunchShape &shape, void **parameters,
+                            void **extra) {
+  require(function != nullptr, hipErrorInvalidImage);
+  std::shared_ptr<const Function> found = FunctionHandles::get().find(function);
+  check_launch(*found->kernel, shape);
+  std::vector<std::byte> arguments = kernel_arguments(*found->kernel, parameters, extra);
+  return {std::move(found), shape, std::move(arguments)};
+}
+
 hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
   return call([&] {
     require(module != nullptr && image != nullptr, hipErrorInvalidValue);
@@ -104,6 +74,7 @@ hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned,
 hipError_t hipModuleUnload(hipModule_t module) {
   return call([&] {
     const std::shared_ptr<LoadedModule> loaded = ModuleHandles::get().find(module);
+    refuse_unsafe_call();
     Scheduler::get().wait_all();
     ModuleHandles::get().remove(module);
     const std::lock_guard lock(loaded->mutex);
@@ -149,17 +120,9 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
                                  unsigned dynamic_lds_bytes, hipStream_t stream, void **parameters,
                                  void **extra) {
   return call([&] {
-    require(function != nullptr, hipErrorInvalidImage);
-    const std::shared_ptr<Function> found = FunctionHandles::get().find(function);
-    const std::shared_ptr<Stream> queue = find_stream(stream);
     const LaunchShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes};
-    check_launch(*found->kernel, shape);
-    std::vector<std::byte> arguments = kernel_arguments(*found->kernel, parameters, extra);
-    Scheduler::get().require_no_fault();
-    Scheduler::get().enqueue(
-        queue, [found, shape, arguments = std::move(arguments), options = Device::get().options()] {
-          run_launch(*found, shape, arguments, options);
-        });
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    submit(queue, checked_launch(function, shape, parameters, extra));
   });
 }
 

@@ -17,6 +17,9 @@ namespace {
 
 thread_local bool on_worker = false;
 
+// Side streams of one graph that get a thread; more branches than that share them.
+constexpr size_t most_graph_threads = 16;
+
 } // namespace
 
 Scheduler &Scheduler::get() {
@@ -166,6 +169,30 @@ template <typename Condition> void Scheduler::wait_until(Lock &lock, Condition &
 void Scheduler::advance() {
   Lock lock(mutex);
   if (shuffle && !stepping && !on_worker) step(lock);
+}
+
+Ticket Scheduler::enqueue_graph(const std::shared_ptr<Stream> &stream,
+                                std::span<const std::shared_ptr<Stream>> side_streams,
+                                std::vector<Piece> pieces, std::shared_ptr<const void> keep) {
+  const Lock lock(mutex);
+  const size_t lanes = shuffle ? side_streams.size() : std::min(side_streams.size(), most_graph_threads);
+  auto stream_of = [&](const Piece &piece) -> const std::shared_ptr<Stream> & {
+    return piece.lane == 0 ? stream : side_streams[(piece.lane - 1) % lanes];
+  };
+  Ticket start;
+  if (lanes != 0) start = {stream, append(stream, [] {}, true, {})};
+  std::vector<Ticket> tickets;
+  for (Piece &piece : pieces) {
+    const std::shared_ptr<Stream> &queue = stream_of(piece);
+    std::vector<Ticket> after = std::move(piece.also_after);
+    for (size_t earlier : piece.after)
+      if (tickets[earlier].stream != queue) after.push_back(tickets[earlier]);
+    if (piece.after.empty() && queue != stream) after.push_back(start);
+    tickets.push_back({queue, append(queue, std::move(piece.run), piece.always, std::move(after))});
+    if (piece.record) piece.record->ticket = tickets.back();
+  }
+  if (lanes == 0) return {stream, stream->enqueued};
+  return {stream, append(stream, [keep = std::move(keep)] {}, true, std::move(tickets))};
 }
 
 std::shared_ptr<EventRecord> Scheduler::record(const std::shared_ptr<Stream> &stream) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -21,6 +22,7 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
 #include "emulator/hip/types.h"
@@ -29,6 +31,7 @@ namespace sluice::emulator::hip {
 
 class Scheduler;
 class Stream;
+struct CaptureBranch;
 
 /// Work number `number` of a stream.
 struct Ticket {
@@ -47,6 +50,10 @@ public:
   Stream(unsigned stream_flags, int stream_priority) : flags(stream_flags), priority(stream_priority) {}
   const unsigned flags;
   const int priority;
+
+  // The stream's part in a capture, guarded by the graphs' mutex; `capturing` tells at a glance.
+  std::shared_ptr<CaptureBranch> branch;
+  std::atomic<bool> capturing = false;
 
 private:
   friend class Scheduler;
@@ -82,6 +89,21 @@ public:
                std::vector<Ticket> after = {});
   /// The same on the calling thread if the stream is idle; returns when the work is done.
   void run(const std::shared_ptr<Stream> &stream, const std::function<void()> &work);
+
+  /// One node of a graph that is launched.
+  struct Piece {
+    std::function<void()> run;
+    bool always = false;
+    size_t lane = 0;           // 0: the stream itself
+    std::vector<size_t> after; // earlier pieces
+    std::vector<Ticket> also_after;
+    std::shared_ptr<EventRecord> record; // nullable: complete when the piece is
+  };
+  /// Queues a graph: as one piece of work for all else, its pieces in lanes that run side by side. Returns
+  /// what is complete when all of it is; `keep` lives until then. `side_streams` are lanes 1 and up.
+  Ticket enqueue_graph(const std::shared_ptr<Stream> &stream,
+                       std::span<const std::shared_ptr<Stream>> side_streams, std::vector<Piece> pieces,
+                       std::shared_ptr<const void> keep);
 
   std::shared_ptr<EventRecord> record(const std::shared_ptr<Stream> &stream);
 

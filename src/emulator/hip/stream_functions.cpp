@@ -4,35 +4,18 @@
 // the call, as HIP has it.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "emulator/hip/device.h"
+#include "emulator/hip/capture.h"
 #include "emulator/hip/error.h"
+#include "emulator/hip/events.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/handles.h"
+#include "emulator/hip/operations.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 
 namespace sluice::emulator::hip {
 
 namespace {
-
-class Event {
-public:
-  explicit Event(unsigned event_flags) : flags(event_flags) {}
-  const unsigned flags;
-
-  std::shared_ptr<EventRecord> latest() {
-    const std::lock_guard lock(mutex);
-    return record;
-  }
-  void set(std::shared_ptr<EventRecord> latest) {
-    const std::lock_guard lock(mutex);
-    record = std::move(latest);
-  }
-
-private:
-  std::mutex mutex;
-  std::shared_ptr<EventRecord> record;
-};
 
 using StreamHandles = Handles<hipStream_t, Stream>;
 using EventHandles = Handles<hipEvent_t, Event>;
@@ -68,6 +51,16 @@ std::shared_ptr<Stream> find_stream(hipStream_t stream) {
   return StreamHandles::get().find(stream);
 }
 
+std::shared_ptr<Stream> work_stream(hipStream_t handle) {
+  std::shared_ptr<Stream> stream = find_stream(handle);
+  if (stream == Scheduler::get().null_stream()) refuse_implicit_dependency();
+  return stream;
+}
+
+std::shared_ptr<Event> find_event(hipEvent_t event) {
+  return EventHandles::get().find(event);
+}
+
 uint64_t live_streams() {
   return StreamHandles::get().count();
 }
@@ -89,19 +82,25 @@ hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags, int 
 }
 
 hipError_t hipStreamDestroy(hipStream_t stream) {
-  return call([&] { Scheduler::get().close(StreamHandles::get().remove(stream)); });
+  return call([&] {
+    refuse_while_capturing(StreamHandles::get().find(stream));
+    Scheduler::get().close(StreamHandles::get().remove(stream));
+  });
 }
 
 hipError_t hipStreamSynchronize(hipStream_t stream) {
   return call([&] {
-    Scheduler::get().wait(find_stream(stream));
+    const std::shared_ptr<Stream> found = work_stream(stream);
+    refuse_while_capturing(found);
+    Scheduler::get().wait(found);
     Scheduler::get().require_no_fault();
   });
 }
 
 hipError_t hipStreamQuery(hipStream_t stream) {
   return call([&] {
-    const std::shared_ptr<Stream> found = find_stream(stream);
+    const std::shared_ptr<Stream> found = work_stream(stream);
+    refuse_while_capturing(found);
     Scheduler::get().require_no_fault();
     if (Scheduler::get().idle(found)) return hipSuccess;
     Scheduler::get().advance();
@@ -112,8 +111,10 @@ hipError_t hipStreamQuery(hipStream_t stream) {
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) {
   return call([&] {
     require(flags == 0, hipErrorInvalidValue);
-    const std::shared_ptr<Stream> found = find_stream(stream);
-    const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
+    const std::shared_ptr<Stream> found = work_stream(stream);
+    const std::shared_ptr<Event> awaited = find_event(event);
+    if (capture_wait(found, *awaited)) return;
+    const std::shared_ptr<EventRecord> record = awaited->latest();
     Scheduler::get().require_no_fault();
     if (record) Scheduler::get().enqueue(found, [] {}, true, {record->ticket});
   });
@@ -141,20 +142,10 @@ hipError_t hipStreamGetPriority(hipStream_t stream, int *priority) {
   });
 }
 
-hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *status) {
-  return call([&] {
-    require(status != nullptr, hipErrorInvalidValue);
-    find_stream(stream);
-    *status = hipStreamCaptureStatusNone;
-  });
-}
-
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *user) {
   return call([&] {
     require(function != nullptr, hipErrorInvalidValue);
-    const std::shared_ptr<Stream> found = find_stream(stream);
-    Scheduler::get().require_no_fault();
-    Scheduler::get().enqueue(found, [function, user] { function(user); });
+    submit(work_stream(stream), HostCall{function, user});
   });
 }
 
@@ -177,16 +168,17 @@ hipError_t hipEventDestroy(hipEvent_t event) {
 
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   return call([&] {
-    const std::shared_ptr<Event> found = EventHandles::get().find(event);
-    const std::shared_ptr<Stream> queue = find_stream(stream);
+    const std::shared_ptr<Event> found = find_event(event);
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    if (capture_record(queue, *found)) return;
     Scheduler::get().require_no_fault();
-    found->set(Scheduler::get().record(queue));
+    found->set({Scheduler::get().record(queue), nullptr, {}});
   });
 }
 
 hipError_t hipEventQuery(hipEvent_t event) {
   return call([&] {
-    const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
+    const std::shared_ptr<EventRecord> record = find_event(event)->latest();
     Scheduler::get().require_no_fault();
     if (!record || Scheduler::get().complete(record->ticket)) return hipSuccess;
     Scheduler::get().advance();
@@ -196,7 +188,7 @@ hipError_t hipEventQuery(hipEvent_t event) {
 
 hipError_t hipEventSynchronize(hipEvent_t event) {
   return call([&] {
-    const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
+    const std::shared_ptr<EventRecord> record = find_event(event)->latest();
     if (record) Scheduler::get().wait(record->ticket);
     Scheduler::get().require_no_fault();
   });
@@ -205,8 +197,8 @@ hipError_t hipEventSynchronize(hipEvent_t event) {
 hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t start, hipEvent_t stop) {
   return call([&] {
     require(milliseconds != nullptr, hipErrorInvalidValue);
-    const std::shared_ptr<Event> first = EventHandles::get().find(start);
-    const std::shared_ptr<Event> second = EventHandles::get().find(stop);
+    const std::shared_ptr<Event> first = find_event(start);
+    const std::shared_ptr<Event> second = find_event(stop);
     require(((first->flags | second->flags) & hipEventDisableTiming) == 0, hipErrorInvalidHandle);
     const std::shared_ptr<EventRecord> from = first->latest();
     const std::shared_ptr<EventRecord> to = second->latest();
