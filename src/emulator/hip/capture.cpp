@@ -27,9 +27,9 @@ std::atomic<size_t> active_count = 0;
 thread_local hipStreamCaptureMode thread_mode = hipStreamCaptureModeGlobal;
 
 bool blocking(const Capture &capture) {
-  return std::any_of(capture.streams.begin(), capture.streams.end(), [](const std::shared_ptr<Stream> &stream) {
-    return (stream->flags & hipStreamNonBlocking) == 0;
-  });
+  return std::any_of(
+      capture.streams.begin(), capture.streams.end(),
+      [](const std::shared_ptr<Stream> &stream) { return (stream->flags & hipStreamNonBlocking) == 0; });
 }
 
 [[noreturn]] void fail(Capture &capture, hipError_t error) {
@@ -66,7 +66,7 @@ hipError_t capture_info(hipStream_t handle, hipStreamCaptureStatus *status, unsi
     for (const std::shared_ptr<Capture> &capture : active())
       require(!blocking(*capture), hipErrorStreamCaptureImplicit);
   const CaptureBranch *const branch = stream->branch.get();
-  *status = branch == nullptr           ? hipStreamCaptureStatusNone
+  *status = branch == nullptr          ? hipStreamCaptureStatusNone
             : branch->capture->invalid ? hipStreamCaptureStatusInvalidated
                                        : hipStreamCaptureStatusActive;
   if (*status != hipStreamCaptureStatusActive) return hipSuccess;
@@ -132,9 +132,8 @@ std::shared_ptr<EventRecord> Event::latest() {
 }
 
 bool being_captured(const Graph &graph) {
-  return std::any_of(active().begin(), active().end(), [&](const std::shared_ptr<Capture> &capture) {
-    return capture->graph.get() == &graph;
-  });
+  return std::any_of(active().begin(), active().end(),
+                     [&](const std::shared_ptr<Capture> &capture) { return capture->graph.get() == &graph; });
 }
 
 void refuse_while_capturing(const std::shared_ptr<Stream> &stream) {

@@ -1,7 +1,7 @@
 //===- capture.h - streams that make a graph of what they are given -------------------------------------===//
 //
-// A capture begins at one stream and spreads to those that wait for its events. What is illegal meanwhile makes
-// the capture invalid: it only ends then, without a graph.
+// A capture begins at one stream and spreads to those that wait for its events. What is illegal meanwhile
+// makes the capture invalid: it only ends then, without a graph.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

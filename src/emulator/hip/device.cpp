@@ -158,10 +158,10 @@ void Device::add_host_block(const void *start, HostBlock block) {
   host_blocks[reinterpret_cast<uint64_t>(start)] = block;
 }
 
-bool Device::remove_host_block(const void *start, bool registered) {
+bool Device::remove_host_block(const void *start, HostBlock::Kind kind) {
   const std::lock_guard lock(mutex);
   const auto at = host_blocks.find(reinterpret_cast<uint64_t>(start));
-  if (at == host_blocks.end() || at->second.registered != registered) return false;
+  if (at == host_blocks.end() || at->second.kind != kind) return false;
   host_blocks.erase(at);
   return true;
 }
@@ -189,7 +189,7 @@ uint64_t Device::host_bytes() {
   const std::lock_guard lock(mutex);
   uint64_t bytes = 0;
   for (const auto &[start, block] : host_blocks)
-    if (!block.registered) bytes += block.bytes;
+    if (block.kind == HostBlock::allocated) bytes += block.bytes;
   return bytes;
 }
 

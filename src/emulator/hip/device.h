@@ -22,6 +22,8 @@ namespace sluice::emulator::hip {
 inline constexpr const char *device_name = "AMD Instinct MI300X (emulated)";
 inline constexpr const char *device_target = "gfx942:sramecc+:xnack-";
 inline constexpr int compute_units = 304;
+inline constexpr int least_stream_priority = 1;
+inline constexpr int greatest_stream_priority = -1;
 inline constexpr int wave_lanes = 64;
 inline constexpr int lds_bytes = 64 << 10;
 inline constexpr int max_workgroup_threads = 1024;
@@ -47,15 +49,15 @@ public:
     if (accept(to_json(reports))) reports.clear();
   }
 
-  /// Host memory: allocated here, or the caller's and registered.
+  /// Memory that the host reaches too: allocated here, the caller's and registered, or managed.
   struct HostBlock {
     uint64_t bytes;
     unsigned flags;
-    bool registered;
+    enum Kind : uint8_t { allocated, registered, managed } kind;
   };
   void add_host_block(const void *start, HostBlock block);
-  /// False if there is none that starts there and is registered or not, as asked.
-  bool remove_host_block(const void *start, bool registered);
+  /// False if there is none of this kind that starts there.
+  bool remove_host_block(const void *start, HostBlock::Kind kind);
   /// The block that holds the address; its start in `start`.
   bool find_host_block(const void *address, uint64_t &start, HostBlock &block);
   /// True if all of the range lies in host memory the device reaches.

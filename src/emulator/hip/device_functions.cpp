@@ -38,8 +38,8 @@ constexpr Attribute attributes[] = {
     {6, 0},                      // ComputeMode
     {7, 0},                      // ComputePreemptionSupported
     {8, 1},                      // ConcurrentKernels
-    {9, 0},                      // ConcurrentManagedAccess
-    {10, 0},                     // CooperativeLaunch
+    {9, 1},                      // ConcurrentManagedAccess
+    {10, 1},                     // CooperativeLaunch
     {11, 0},                     // CooperativeMultiDeviceLaunch
     {12, 1},                     // DeviceOverlap
     {13, 0},                     // DirectManagedMemAccessFromHost
@@ -48,7 +48,7 @@ constexpr Attribute attributes[] = {
     {18, 0},                     // KernelExecTimeout
     {19, l2_bytes},              // L2CacheSize
     {23, 9},                     // ComputeCapabilityMajor
-    {24, 0},                     // ManagedMemory
+    {24, 1},                     // ManagedMemory
     {25, 32},                    // MaxBlocksPerMultiProcessor
     {26, max_workgroup_threads}, // MaxBlockDimX
     {27, max_workgroup_threads}, // MaxBlockDimY
@@ -73,11 +73,11 @@ constexpr Attribute attributes[] = {
     {74, lds_bytes},             // MaxSharedMemoryPerBlock
     {75, 0},                     // SharedMemPerBlockOptin
     {76, lds_bytes},             // SharedMemPerMultiprocessor
-    {78, 0},                     // StreamPrioritiesSupported
+    {78, 1},                     // StreamPrioritiesSupported
     {83, largest_int},           // TotalConstantMemory
     {85, 1},                     // UnifiedAddressing
     {87, wave_lanes},            // WarpSize
-    {88, 0},                     // MemoryPoolsSupported
+    {88, 1},                     // MemoryPoolsSupported
     {10000, 100000},             // ClockInstructionRate
     {10002, lds_bytes},          // MaxSharedMemoryPerMultiprocessor
     {10011, 1},                  // IsLargeBar
@@ -194,12 +194,24 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t *properties, int device) 
     p.regsPerMultiprocessor = registers_per_cu;
     p.canUseHostPointerForRegisteredMem = 1;
     p.maxBlocksPerMultiProcessor = 32;
+    p.streamPrioritiesSupported = 1;
+    p.managedMemory = 1;
+    p.concurrentManagedAccess = 1;
+    p.cooperativeLaunch = 1;
+    p.memoryPoolsSupported = 1;
     p.hostRegisterSupported = 1;
     p.maxSharedMemoryPerMultiProcessor = lds_bytes;
     p.clockInstructionRate = 100000;
     p.isLargeBar = 1;
     p.asicRevision = 1;
     *properties = p;
+  });
+}
+
+hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  return call([&] {
+    if (least) *least = least_stream_priority;
+    if (greatest) *greatest = greatest_stream_priority;
   });
 }
 

@@ -1,7 +1,7 @@
 //===- events.h - event handles -------------------------------------------------------------------------===//
 //
-// An event was last recorded in a stream, which gives a ticket to wait for, or in a stream that captures, which
-// gives nodes of a graph and nothing to wait for.
+// An event was last recorded in a stream, which gives a ticket to wait for, or in a stream that captures,
+// which gives nodes of a graph and nothing to wait for.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

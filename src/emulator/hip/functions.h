@@ -22,6 +22,7 @@ namespace sluice::emulator::hip {
   F(hipDeviceTotalMem, (size_t *bytes, hipDevice_t device))                                                  \
   F(hipDeviceGetAttribute, (int *value, int attribute, int device))                                          \
   F(hipGetDevicePropertiesR0600, (hipDeviceProp_t * properties, int device))                                 \
+  F(hipDeviceGetStreamPriorityRange, (int *least, int *greatest))                                            \
   F(hipDeviceSynchronize, (void))                                                                            \
   F(hipGetLastError, (void))                                                                                 \
   F(hipPeekAtLastError, (void))
@@ -31,6 +32,9 @@ namespace sluice::emulator::hip {
   F(hipFree, (void *pointer))                                                                                \
   F(hipMallocAsync, (void **pointer, size_t size, hipStream_t stream))                                       \
   F(hipFreeAsync, (void *pointer, hipStream_t stream))                                                       \
+  F(hipMallocManaged, (void **pointer, size_t size, unsigned flags))                                         \
+  F(hipMemPrefetchAsync, (const void *pointer, size_t size, int device, hipStream_t stream))                 \
+  F(hipMemAdvise, (const void *pointer, size_t size, hipMemoryAdvise advice, int device))                    \
   F(hipHostMalloc, (void **pointer, size_t size, unsigned flags))                                            \
   F(hipHostFree, (void *pointer))                                                                            \
   F(hipHostRegister, (void *pointer, size_t size, unsigned flags))                                           \
@@ -40,6 +44,15 @@ namespace sluice::emulator::hip {
   F(hipPointerGetAttributes, (hipPointerAttribute_t * attributes, const void *pointer))                      \
   F(hipMemcpy, (void *to, const void *from, size_t size, hipMemcpyKind kind))                                \
   F(hipMemcpyAsync, (void *to, const void *from, size_t size, hipMemcpyKind kind, hipStream_t stream))       \
+  F(hipMemcpyWithStream, (void *to, const void *from, size_t size, hipMemcpyKind kind, hipStream_t stream))  \
+  F(hipMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,              \
+                  size_t height, hipMemcpyKind kind))                                                        \
+  F(hipMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,         \
+                       size_t height, hipMemcpyKind kind, hipStream_t stream))                               \
+  F(hipMemcpy3D, (const hipMemcpy3DParms *parameters))                                                       \
+  F(hipMemcpy3DAsync, (const hipMemcpy3DParms *parameters, hipStream_t stream))                              \
+  F(hipMemset2D, (void *to, size_t pitch, int value, size_t width, size_t height))                           \
+  F(hipMemset2DAsync, (void *to, size_t pitch, int value, size_t width, size_t height, hipStream_t stream))  \
   F(hipMemcpyHtoD, (hipDeviceptr_t to, void *from, size_t size))                                             \
   F(hipMemcpyDtoH, (void *to, hipDeviceptr_t from, size_t size))                                             \
   F(hipMemcpyDtoD, (hipDeviceptr_t to, hipDeviceptr_t from, size_t size))                                    \
@@ -53,6 +66,17 @@ namespace sluice::emulator::hip {
   F(hipMemsetD32, (hipDeviceptr_t to, int value, size_t count))                                              \
   F(hipMemsetD32Async, (hipDeviceptr_t to, int value, size_t count, hipStream_t stream))
 
+#define SLUICE_HIP_POOL_FUNCTIONS(F)                                                                         \
+  F(hipDeviceGetDefaultMemPool, (hipMemPool_t * pool, int device))                                           \
+  F(hipDeviceGetMemPool, (hipMemPool_t * pool, int device))                                                  \
+  F(hipDeviceSetMemPool, (int device, hipMemPool_t pool))                                                    \
+  F(hipMemPoolCreate, (hipMemPool_t * pool, const hipMemPoolProps *properties))                              \
+  F(hipMemPoolDestroy, (hipMemPool_t pool))                                                                  \
+  F(hipMemPoolTrimTo, (hipMemPool_t pool, size_t size))                                                      \
+  F(hipMemPoolSetAttribute, (hipMemPool_t pool, hipMemPoolAttr attribute, void *value))                      \
+  F(hipMemPoolGetAttribute, (hipMemPool_t pool, hipMemPoolAttr attribute, void *value))                      \
+  F(hipMallocFromPoolAsync, (void **pointer, size_t size, hipMemPool_t pool, hipStream_t stream))
+
 #define SLUICE_HIP_STREAM_FUNCTIONS(F)                                                                       \
   F(hipStreamCreate, (hipStream_t * stream))                                                                 \
   F(hipStreamCreateWithFlags, (hipStream_t * stream, unsigned flags))                                        \
@@ -64,6 +88,7 @@ namespace sluice::emulator::hip {
   F(hipStreamGetDevice, (hipStream_t stream, hipDevice_t * device))                                          \
   F(hipStreamGetFlags, (hipStream_t stream, unsigned *flags))                                                \
   F(hipStreamGetPriority, (hipStream_t stream, int *priority))                                               \
+  F(hipStreamAddCallback, (hipStream_t stream, hipStreamCallback_t callback, void *user, unsigned flags))    \
   F(hipLaunchHostFunc, (hipStream_t stream, hipHostFn_t function, void *user))                               \
   F(hipEventCreate, (hipEvent_t * event))                                                                    \
   F(hipEventCreateWithFlags, (hipEvent_t * event, unsigned flags))                                           \
@@ -84,9 +109,23 @@ namespace sluice::emulator::hip {
     (hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,            \
      unsigned block_y, unsigned block_z, unsigned dynamic_lds_bytes, hipStream_t stream, void **parameters,  \
      void **extra))                                                                                          \
+  F(hipModuleLaunchCooperativeKernel,                                                                        \
+    (hipFunction_t function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,            \
+     unsigned block_y, unsigned block_z, unsigned dynamic_lds_bytes, hipStream_t stream, void **parameters)) \
+  F(hipExtModuleLaunchKernel,                                                                                \
+    (hipFunction_t function, unsigned items_x, unsigned items_y, unsigned items_z, unsigned block_x,         \
+     unsigned block_y, unsigned block_z, size_t dynamic_lds_bytes, hipStream_t stream, void **parameters,    \
+     void **extra, hipEvent_t start, hipEvent_t stop, unsigned flags))                                       \
   F(hipFuncGetAttribute, (int *value, hipFunction_attribute attribute, hipFunction_t function))              \
   F(hipModuleOccupancyMaxActiveBlocksPerMultiprocessor,                                                      \
-    (int *blocks, hipFunction_t function, int block_size, size_t dynamic_lds_bytes))
+    (int *blocks, hipFunction_t function, int block_size, size_t dynamic_lds_bytes))                         \
+  F(hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,                                             \
+    (int *blocks, hipFunction_t function, int block_size, size_t dynamic_lds_bytes, unsigned flags))         \
+  F(hipModuleOccupancyMaxPotentialBlockSize,                                                                 \
+    (int *grid_size, int *block_size, hipFunction_t function, size_t dynamic_lds_bytes, int largest_block))  \
+  F(hipModuleOccupancyMaxPotentialBlockSizeWithFlags,                                                        \
+    (int *grid_size, int *block_size, hipFunction_t function, size_t dynamic_lds_bytes, int largest_block,   \
+     unsigned flags))
 
 #define SLUICE_HIP_GRAPH_FUNCTIONS(F)                                                                        \
   F(hipStreamBeginCapture, (hipStream_t stream, hipStreamCaptureMode mode))                                  \
@@ -148,6 +187,7 @@ namespace sluice::emulator::hip {
 #define SLUICE_HIP_FUNCTIONS(F)                                                                              \
   SLUICE_HIP_DEVICE_FUNCTIONS(F)                                                                             \
   SLUICE_HIP_MEMORY_FUNCTIONS(F)                                                                             \
+  SLUICE_HIP_POOL_FUNCTIONS(F)                                                                               \
   SLUICE_HIP_STREAM_FUNCTIONS(F)                                                                             \
   SLUICE_HIP_MODULE_FUNCTIONS(F)                                                                             \
   SLUICE_HIP_GRAPH_FUNCTIONS(F)

@@ -102,8 +102,8 @@ bool all_before(const Graph &graph, std::span<const hipGraphNode_t> ends) {
 
 GraphExec::GraphExec(const NodeList &graph) {
   append_flat(graph, {}, list);
-  // A node continues the lane of the first dependency that nothing continues yet; else it begins one. So lanes
-  // add no order that the dependencies do not have.
+  // A node continues the lane of the first dependency that nothing continues yet; else it begins one. So
+  // lanes add no order that the dependencies do not have.
   std::vector<size_t> ends; // the last entry of each lane
   for (size_t i = 0; i < list.entries.size(); ++i) {
     size_t lane = ends.size();
@@ -156,8 +156,7 @@ void GraphExec::launch(const std::shared_ptr<GraphExec> &self, const std::shared
     piece.lane = lanes[i];
     piece.after = entry.after;
     if (entry.after.empty() && last_launch.stream) piece.also_after.push_back(last_launch);
-    std::visit(Overloaded{[](const EmptyNode &) {},
-                          [](const ChildGraph &) {}, // taken apart
+    std::visit(Overloaded{[](const EmptyNode &) {}, [](const ChildGraph &) {}, // taken apart
                           [&](const EventWait &wait) {
                             const Event::State state = wait.event->state();
                             require(!state.capture, hipErrorCapturedEvent);

@@ -44,10 +44,9 @@ KernelLaunch kernel_work(const hipKernelNodeParams *parameters) {
   require(parameters != nullptr && parameters->func != nullptr, hipErrorInvalidValue);
   const dim3 grid = parameters->gridDim;
   const dim3 block = parameters->blockDim;
-  return checked_launch(
-      static_cast<hipFunction_t>(parameters->func),
-      {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, parameters->sharedMemBytes},
-      parameters->kernelParams, parameters->extra);
+  return checked_launch(static_cast<hipFunction_t>(parameters->func),
+                        {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, parameters->sharedMemBytes},
+                        parameters->kernelParams, parameters->extra);
 }
 
 Copy copy_work(void *to, const void *from, size_t size, hipMemcpyKind kind) {

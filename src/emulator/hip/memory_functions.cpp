@@ -10,6 +10,7 @@
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/operations.h"
+#include "emulator/hip/pools.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 
@@ -81,10 +82,42 @@ void *allocate(size_t size, Memory::Contents contents) {
   return pointer;
 }
 
+/// What hipFree may be given: a block of the device or a managed one, by its start.
 bool device_allocation(const void *pointer) {
+  uint64_t start;
+  Device::HostBlock shared;
+  if (Device::get().find_host_block(pointer, start, shared))
+    return shared.kind == Device::HostBlock::managed && start == reinterpret_cast<uint64_t>(pointer);
   const std::optional<MemoryBlock> block = Device::get().memory().find(pointer);
-  return block && block->address == reinterpret_cast<uint64_t>(pointer) && !block->attached &&
-         !Device::get().pinned(pointer, 1);
+  return block && block->address == reinterpret_cast<uint64_t>(pointer) && !block->attached;
+}
+
+void release(void *pointer) {
+  Device::get().remove_host_block(pointer, Device::HostBlock::managed);
+  require(Device::get().memory().release(pointer), hipErrorInvalidValue);
+  return_to_pool(pointer);
+}
+
+/// Throws unless all of the range lies in one managed block.
+void require_managed(const void *pointer, size_t size) {
+  uint64_t start;
+  Device::HostBlock block;
+  require(pointer != nullptr && size != 0, hipErrorInvalidValue);
+  require(Device::get().find_host_block(pointer, start, block) && block.kind == Device::HostBlock::managed &&
+              Device::get().pinned(pointer, size),
+          hipErrorInvalidValue);
+}
+
+Copy copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
+  Copy copy = copy_of(to, from, width);
+  copy.to.row_stride = to_pitch;
+  copy.from.row_stride = from_pitch;
+  copy.rows = height;
+  return copy;
+}
+
+Fill fill_2d(void *to, size_t pitch, int value, size_t width, size_t height) {
+  return {static_cast<std::byte *>(to), uint8_t(value), 1, width, height, pitch};
 }
 
 } // namespace
@@ -104,7 +137,7 @@ hipError_t hipFree(void *pointer) {
     require(device_allocation(pointer), hipErrorInvalidValue);
     refuse_unsafe_call();
     Scheduler::get().wait_all();
-    require(Device::get().memory().release(pointer), hipErrorInvalidValue);
+    release(pointer);
   });
 }
 
@@ -113,7 +146,7 @@ hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
     require(pointer != nullptr, hipErrorInvalidValue);
     refuse_while_capturing(work_stream(stream));
     Scheduler::get().require_no_fault();
-    *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined);
+    *pointer = size == 0 ? nullptr : allocate_from_pool(size);
   });
 }
 
@@ -122,7 +155,39 @@ hipError_t hipFreeAsync(void *pointer, hipStream_t stream) {
     const std::shared_ptr<Stream> queue = work_stream(stream);
     refuse_while_capturing(queue);
     require(device_allocation(pointer), hipErrorInvalidValue);
-    Scheduler::get().enqueue(queue, [pointer] { Device::get().memory().release(pointer); }, true);
+    Scheduler::get().enqueue(queue, [pointer] { release(pointer); }, true);
+  });
+}
+
+hipError_t hipMallocManaged(void **pointer, size_t size, unsigned flags) {
+  return call([&] {
+    require(pointer != nullptr && size != 0, hipErrorInvalidValue);
+    require(flags == hipMemAttachGlobal || flags == hipMemAttachHost, hipErrorInvalidValue);
+    refuse_unsafe_call();
+    Scheduler::get().require_no_fault();
+    void *const memory = allocate(size, Memory::Contents::defined); // as of hipHostMalloc
+    Device::get().add_host_block(memory, {size, flags, Device::HostBlock::managed});
+    *pointer = memory;
+  });
+}
+
+hipError_t hipMemPrefetchAsync(const void *pointer, size_t size, int device, hipStream_t stream) {
+  return call([&] {
+    require(device == 0 || device == hipCpuDeviceId, hipErrorInvalidDevice);
+    require_managed(pointer, size);
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    refuse_while_capturing(queue);
+    Scheduler::get().require_no_fault();
+  });
+}
+
+hipError_t hipMemAdvise(const void *pointer, size_t size, hipMemoryAdvise advice, int device) {
+  return call([&] {
+    const bool known = (advice >= hipMemAdviseSetReadMostly && advice <= hipMemAdviseUnsetAccessedBy) ||
+                       advice == hipMemAdviseSetCoarseGrain || advice == hipMemAdviseUnsetCoarseGrain;
+    require(known, hipErrorInvalidValue);
+    require(device == 0 || device == hipCpuDeviceId, hipErrorInvalidDevice);
+    require_managed(pointer, size);
   });
 }
 
@@ -136,7 +201,7 @@ hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
     }
     // What the host writes there the machine does not see.
     void *const memory = allocate(size, Memory::Contents::defined);
-    Device::get().add_host_block(memory, {size, flags, false});
+    Device::get().add_host_block(memory, {size, flags, Device::HostBlock::allocated});
     *pointer = memory;
   });
 }
@@ -146,7 +211,7 @@ hipError_t hipHostFree(void *pointer) {
     if (pointer == nullptr) return;
     refuse_unsafe_call();
     Scheduler::get().wait_all();
-    require(Device::get().remove_host_block(pointer, false), hipErrorInvalidValue);
+    require(Device::get().remove_host_block(pointer, Device::HostBlock::allocated), hipErrorInvalidValue);
     Device::get().memory().release(pointer);
   });
 }
@@ -156,7 +221,7 @@ hipError_t hipHostRegister(void *pointer, size_t size, unsigned flags) {
     require(pointer != nullptr && size != 0, hipErrorInvalidValue);
     refuse_unsafe_call();
     require(Device::get().memory().attach(pointer, size, true), hipErrorHostMemoryAlreadyRegistered);
-    Device::get().add_host_block(pointer, {size, flags, true});
+    Device::get().add_host_block(pointer, {size, flags, Device::HostBlock::registered});
   });
 }
 
@@ -164,7 +229,8 @@ hipError_t hipHostUnregister(void *pointer) {
   return call([&] {
     refuse_unsafe_call();
     Scheduler::get().wait_all();
-    require(Device::get().remove_host_block(pointer, true), hipErrorHostMemoryNotRegistered);
+    require(Device::get().remove_host_block(pointer, Device::HostBlock::registered),
+            hipErrorHostMemoryNotRegistered);
     Device::get().memory().detach(pointer);
   });
 }
@@ -194,7 +260,9 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
     uint64_t start;
     Device::HostBlock block;
     if (Device::get().find_host_block(pointer, start, block))
-      *attributes = {hipMemoryTypeHost, 0, same, same, 0, block.flags};
+      *attributes = block.kind == Device::HostBlock::managed
+                        ? hipPointerAttribute_t{hipMemoryTypeManaged, 0, same, same, 1, block.flags}
+                        : hipPointerAttribute_t{hipMemoryTypeHost, 0, same, same, 0, block.flags};
     else if (reachable(pointer))
       *attributes = {hipMemoryTypeDevice, 0, same, nullptr, 0, 0};
     else
@@ -208,6 +276,44 @@ hipError_t hipMemcpy(void *to, const void *from, size_t size, hipMemcpyKind kind
 
 hipError_t hipMemcpyAsync(void *to, const void *from, size_t size, hipMemcpyKind kind, hipStream_t stream) {
   return call([&] { copy_later(stream, copy_of(to, from, size), kind); });
+}
+
+hipError_t hipMemcpyWithStream(void *to, const void *from, size_t size, hipMemcpyKind kind,
+                               hipStream_t stream) {
+  return call([&] { copy_now(stream, copy_of(to, from, size), kind); });
+}
+
+hipError_t hipMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                       size_t height, hipMemcpyKind kind) {
+  return call([&] { copy_now(nullptr, copy_2d(to, to_pitch, from, from_pitch, width, height), kind); });
+}
+
+hipError_t hipMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                            size_t height, hipMemcpyKind kind, hipStream_t stream) {
+  return call([&] { copy_later(stream, copy_2d(to, to_pitch, from, from_pitch, width, height), kind); });
+}
+
+hipError_t hipMemcpy3D(const hipMemcpy3DParms *parameters) {
+  return call([&] {
+    require(parameters != nullptr, hipErrorInvalidValue);
+    copy_now(nullptr, copy_of(*parameters), parameters->kind);
+  });
+}
+
+hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *parameters, hipStream_t stream) {
+  return call([&] {
+    require(parameters != nullptr, hipErrorInvalidValue);
+    copy_later(stream, copy_of(*parameters), parameters->kind);
+  });
+}
+
+hipError_t hipMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
+  return call([&] { fill_now(fill_2d(to, pitch, value, width, height)); });
+}
+
+hipError_t hipMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
+                            hipStream_t stream) {
+  return call([&] { fill_later(stream, fill_2d(to, pitch, value, width, height)); });
 }
 
 hipError_t hipMemcpyHtoD(hipDeviceptr_t to, void *from, size_t size) {

@@ -31,7 +31,8 @@ bool within(const std::optional<MemoryBlock> &block, const void *start, size_t s
   return block->contains(reinterpret_cast<uint64_t>(start), size);
 }
 
-/// A side said to be the device's lies in one live block, device or pinned; any other leaves none that it is in.
+/// A side said to be the device's lies in one live block, device or pinned; any other leaves none that it is
+/// in.
 void check_range(const void *start, size_t size, bool device_side) {
   const std::optional<MemoryBlock> block = Device::get().memory().find(start);
   require(block ? within(block, start, size) : !device_side, hipErrorInvalidValue);
@@ -87,9 +88,7 @@ void Fill::run(const Options &) const {
 }
 
 Copy copy_of(void *to, const void *from, size_t size) {
-  return {{static_cast<std::byte *>(to)},
-          {static_cast<std::byte *>(const_cast<void *>(from))},
-          size};
+  return {{static_cast<std::byte *>(to)}, {static_cast<std::byte *>(const_cast<void *>(from))}, size};
 }
 
 Copy copy_of(const hipMemcpy3DParms &parameters) {

@@ -1,7 +1,7 @@
 //===- operations.h - what streams and graphs do --------------------------------------------------------===//
 //
-// Each is a value made by a HIP call that has checked it and copied what it needs: a stream runs it once, a node
-// of a graph keeps it and runs it at every launch.
+// Each is a value made by a HIP call that has checked it and copied what it needs: a stream runs it once, a
+// node of a graph keeps it and runs it at every launch.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

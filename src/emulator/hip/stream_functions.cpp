@@ -4,7 +4,10 @@
 // the call, as HIP has it.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include <algorithm>
+
 #include "emulator/hip/capture.h"
+#include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/events.h"
 #include "emulator/hip/functions.h"
@@ -39,7 +42,8 @@ thread_local ThreadStream thread_stream;
 void create_stream(hipStream_t *stream, unsigned flags, int priority) {
   require(stream != nullptr, hipErrorInvalidValue);
   require(flags == 0 || flags == hipStreamNonBlocking, hipErrorInvalidValue);
-  *stream = StreamHandles::get().add(Scheduler::get().create(flags, priority));
+  *stream = StreamHandles::get().add(
+      Scheduler::get().create(flags, std::clamp(priority, greatest_stream_priority, least_stream_priority)));
 }
 
 } // namespace
@@ -146,6 +150,18 @@ hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *use
   return call([&] {
     require(function != nullptr, hipErrorInvalidValue);
     submit(work_stream(stream), HostCall{function, user});
+  });
+}
+
+hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void *user,
+                                unsigned flags) {
+  return call([&] {
+    require(callback != nullptr && flags == 0, hipErrorInvalidValue);
+    const std::shared_ptr<Stream> found = work_stream(stream);
+    refuse_while_capturing(found);
+    Scheduler::get().require_no_fault();
+    // Called after a fault too: it is told of it.
+    Scheduler::get().enqueue(found, [=] { callback(stream, Scheduler::get().fault(), user); }, true);
   });
 }
 

@@ -35,6 +35,7 @@ namespace sluice::emulator::hip {
         "part or all of the requested memory range is already mapped")                                       \
   ERROR(hipErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")   \
   ERROR(hipErrorLaunchFailure, 719, "unspecified launch failure")                                            \
+  ERROR(hipErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                     \
   ERROR(hipErrorNotSupported, 801, "operation not supported")                                                \
   ERROR(hipErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")           \
   ERROR(hipErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture")    \
@@ -69,6 +70,8 @@ using hipFunction_t = struct FunctionHandle *;
 using hipGraph_t = struct Graph *;
 using hipGraphNode_t = struct GraphNode *;
 using hipGraphExec_t = struct GraphExecHandle *;
+using hipMemPool_t = struct MemPoolHandle *;
+using hipStreamCallback_t = void (*)(hipStream_t stream, hipError_t status, void *user);
 using hipHostFn_t = void (*)(void *user);
 
 // Streams that are no objects: the null stream's other name, and each thread's own.
@@ -94,7 +97,46 @@ enum hipMemoryType : int32_t {
   hipMemoryTypeUnregistered = 0,
   hipMemoryTypeHost = 1,
   hipMemoryTypeDevice = 2,
+  hipMemoryTypeManaged = 3,
 };
+
+inline constexpr unsigned hipMemAttachGlobal = 1;
+inline constexpr unsigned hipMemAttachHost = 2;
+inline constexpr int hipCpuDeviceId = -1;
+
+enum hipMemoryAdvise : int32_t {
+  hipMemAdviseSetReadMostly = 1,
+  hipMemAdviseUnsetAccessedBy = 6,
+  hipMemAdviseSetCoarseGrain = 100,
+  hipMemAdviseUnsetCoarseGrain = 101,
+};
+
+enum hipMemPoolAttr : int32_t {
+  hipMemPoolReuseFollowEventDependencies = 1,
+  hipMemPoolReuseAllowOpportunistic = 2,
+  hipMemPoolReuseAllowInternalDependencies = 3,
+  hipMemPoolAttrReleaseThreshold = 4,
+  hipMemPoolAttrReservedMemCurrent = 5,
+  hipMemPoolAttrReservedMemHigh = 6,
+  hipMemPoolAttrUsedMemCurrent = 7,
+  hipMemPoolAttrUsedMemHigh = 8,
+};
+
+inline constexpr int hipMemAllocationTypePinned = 1;
+inline constexpr int hipMemLocationTypeDevice = 1;
+struct hipMemLocation {
+  int type;
+  int id;
+};
+struct hipMemPoolProps {
+  int allocType;
+  int handleTypes;
+  hipMemLocation location;
+  void *win32SecurityAttributes;
+  size_t maxSize;
+  unsigned char reserved[56];
+};
+static_assert(sizeof(hipMemPoolProps) == 88);
 
 struct hipPointerAttribute_t {
   hipMemoryType type;

@@ -47,7 +47,8 @@ struct Capturing {
   hipError_t host_call(hipStream_t stream) const {
     return hip.hipLaunchHostFunc(stream, [](void *) {}, nullptr);
   }
-  /// A call was refused with `error`; the capture is invalid, says so at further work, and ends without a graph.
+  /// A call was refused with `error`; the capture is invalid, says so at further work, and ends without a
+  /// graph.
   void refused(hipError_t error, hipError_t expected) const {
     CHECK(error == expected);
     CHECK(status(first) == hipStreamCaptureStatusInvalidated);
@@ -189,7 +190,8 @@ TEST_CASE("the null stream is refused while a blocking stream captures", "[hip][
     }
     SECTION("copy") {
       int value = 0;
-      c.refused(hip.hipMemcpy(&value, fixture.buffer, 4, hipMemcpyDeviceToHost), hipErrorStreamCaptureImplicit);
+      c.refused(hip.hipMemcpy(&value, fixture.buffer, 4, hipMemcpyDeviceToHost),
+                hipErrorStreamCaptureImplicit);
     }
     SECTION("fill") {
       c.refused(hip.hipMemset(fixture.buffer, 0, 4), hipErrorStreamCaptureImplicit);

@@ -274,7 +274,8 @@ TEST_CASE("a copy node copies rows and slices", "[hip][graph]") {
   std::vector<char> source(4 * 3 * 5);
   for (size_t i = 0; i < source.size(); ++i)
     source[i] = char(i + 1);
-  // 2 by 2 by 2 bytes at (1, 1, 2) of the source, in rows of 4 and slices of 3 rows, to rows of 8, slices of 5.
+  // 2 by 2 by 2 bytes at (1, 1, 2) of the source, in rows of 4 and slices of 3 rows, to rows of 8, slices
+  // of 5.
   hipMemcpy3DParms copy{};
   copy.srcPtr = {source.data(), 4, 4, 3};
   copy.srcPos = {1, 1, 2};
