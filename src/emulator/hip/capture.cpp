@@ -53,7 +53,7 @@ CaptureBranch *valid_branch(const std::shared_ptr<Stream> &stream) {
 
 std::shared_ptr<Stream> stream_to_capture(hipStream_t handle) {
   std::shared_ptr<Stream> stream = find_stream(handle);
-  require(stream != Scheduler::get().null_stream(), hipErrorStreamCaptureUnsupported);
+  require(!stream->null, hipErrorStreamCaptureUnsupported);
   return stream;
 }
 
@@ -62,7 +62,7 @@ hipError_t capture_info(hipStream_t handle, hipStreamCaptureStatus *status, unsi
   require(status != nullptr, hipErrorInvalidValue);
   const std::shared_ptr<Stream> stream = find_stream(handle);
   const Lock lock(graph_mutex());
-  if (stream == Scheduler::get().null_stream())
+  if (stream->null)
     for (const std::shared_ptr<Capture> &capture : active())
       require(!blocking(*capture), hipErrorStreamCaptureImplicit);
   const CaptureBranch *const branch = stream->branch.get();
@@ -113,7 +113,7 @@ bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event) {
     branch->capture->invalid = true;
     fail(capture, hipErrorStreamCaptureMerge);
   }
-  if (stream == Scheduler::get().null_stream()) fail(capture, hipErrorStreamCaptureImplicit);
+  if (stream->null) fail(capture, hipErrorStreamCaptureImplicit);
   if (!branch) {
     join(stream, state.capture, state.nodes);
     return true;

@@ -1,11 +1,13 @@
-//===- device.h - the one emulated GPU of the process ---------------------------------------------------===//
+//===- device.h - the emulated GPUs of the process ------------------------------------------------------===//
 //
-// Its memory, how launches run, and what they have reported. Host memory made by hipHostMalloc comes from the
-// same allocator as device memory, so that a kernel's access beyond it is seen; a table tells the two apart.
+// Their memory, how launches run, and what they have reported. Host memory made by hipHostMalloc comes from
+// the same allocator as device memory, so that a kernel's access beyond it is seen; a table tells the two
+// apart.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -62,10 +64,20 @@ public:
   bool find_host_block(const void *address, uint64_t &start, HostBlock &block);
   /// True if all of the range lies in host memory the device reaches.
   bool pinned(const void *address, uint64_t bytes);
-  uint64_t host_bytes();
+
+  /// How many devices there are: 1 to 8.
+  int count() const { return devices; }
+  /// One bit for each device whose memory this one reaches: itself, and the peers it has opened.
+  uint8_t reachable_from(int device) const { return peers[size_t(device)]; }
+  /// False if it is already so.
+  bool set_peer_access(int device, int peer, bool open);
 
 private:
   Device() = default;
+  Configured set_count(int wanted);
+
+  std::atomic<int> devices = 1;
+  std::array<std::atomic<uint8_t>, MemoryBlock::most_devices> peers{1, 2, 4, 8, 16, 32, 64, 128};
 
   Memory device_memory;
   std::mutex mutex;
@@ -75,5 +87,11 @@ private:
   std::vector<Report> reports;
   std::map<uint64_t, HostBlock> host_blocks;
 };
+
+/// The calling thread's current device.
+int current_device();
+void set_current_device(int device);
+/// Throws Failure(hipErrorInvalidDevice) unless there is that device.
+void require_device(int device);
 
 } // namespace sluice::emulator::hip

@@ -1,6 +1,6 @@
 //===- device_functions.cpp - HIP's functions about the device and its errors ---------------------------===//
 //
-// The numbers are MI300X's. One device, ordinal 0, always current.
+// The numbers are MI300X's. All devices are alike but for their bus.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <cstdio>
@@ -23,6 +23,9 @@ constexpr int l2_bytes = 4 << 20;
 constexpr int registers_per_cu = 4 * 512 * 64; // four SIMDs of 512 registers for 64 lanes
 constexpr int threads_per_cu = 32 * wave_lanes;
 constexpr int largest_int = 0x7fffffff;
+
+// Devices differ in this alone.
+constexpr int pci_bus_attribute = 67;
 
 struct Attribute {
   int number; // hipDeviceAttribute_t
@@ -64,7 +67,6 @@ constexpr Attribute attributes[] = {
     {61, 4},                     // ComputeCapabilityMinor
     {63, compute_units},         // MultiprocessorCount
     {65, 0},                     // PageableMemoryAccess
-    {67, 0},                     // PciBusId
     {68, 0},                     // PciDeviceId
     {69, 0},                     // PciDomainID
     {71, 65536},                 // MaxRegistersPerBlock
@@ -87,10 +89,6 @@ constexpr Attribute attributes[] = {
     {10016, 1},                  // FineGrainSupport
 };
 
-void require_device(int device) {
-  require(device == 0, hipErrorInvalidDevice);
-}
-
 template <typename T> void store(T *out, T value) {
   require(out != nullptr, hipErrorInvalidValue);
   *out = value;
@@ -111,21 +109,21 @@ hipError_t hipDriverGetVersion(int *version) {
 }
 
 hipError_t hipGetDeviceCount(int *count) {
-  return call([&] { store(count, 1); });
+  return call([&] { store(count, Device::get().count()); });
 }
 
 hipError_t hipSetDevice(int device) {
-  return call([&] { require_device(device); });
+  return call([&] { set_current_device(device); });
 }
 
 hipError_t hipGetDevice(int *device) {
-  return call([&] { store(device, 0); });
+  return call([&] { store(device, current_device()); });
 }
 
 hipError_t hipDeviceGet(hipDevice_t *device, int ordinal) {
   return call([&] {
     require_device(ordinal);
-    store(device, 0);
+    store(device, ordinal);
   });
 }
 
@@ -148,6 +146,10 @@ hipError_t hipDeviceGetAttribute(int *value, int attribute, int device) {
   return call([&] {
     require_device(device);
     require(value != nullptr, hipErrorInvalidValue);
+    if (attribute == pci_bus_attribute) {
+      *value = device;
+      return;
+    }
     for (const Attribute &known : attributes)
       if (known.number == attribute) {
         *value = known.value;
@@ -199,12 +201,38 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t *properties, int device) 
     p.concurrentManagedAccess = 1;
     p.cooperativeLaunch = 1;
     p.memoryPoolsSupported = 1;
+    p.pciBusID = device;
     p.hostRegisterSupported = 1;
     p.maxSharedMemoryPerMultiProcessor = lds_bytes;
     p.clockInstructionRate = 100000;
     p.isLargeBar = 1;
     p.asicRevision = 1;
     *properties = p;
+  });
+}
+
+hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer) {
+  return call([&] {
+    require_device(device);
+    require_device(peer);
+    store(can, int(device != peer));
+  });
+}
+
+hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  return call([&] {
+    require(flags == 0, hipErrorInvalidValue);
+    require_device(peer);
+    require(peer != current_device(), hipErrorInvalidDevice);
+    require(Device::get().set_peer_access(current_device(), peer, true), hipErrorPeerAccessAlreadyEnabled);
+  });
+}
+
+hipError_t hipDeviceDisablePeerAccess(int peer) {
+  return call([&] {
+    require_device(peer);
+    require(peer != current_device() && Device::get().set_peer_access(current_device(), peer, false),
+            hipErrorPeerAccessNotEnabled);
   });
 }
 
@@ -218,7 +246,7 @@ hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
 hipError_t hipDeviceSynchronize() {
   return call([] {
     refuse_while_any_captures();
-    Scheduler::get().wait_all();
+    Scheduler::get().wait_all(current_device());
     Scheduler::get().require_no_fault();
   });
 }

@@ -16,7 +16,8 @@ class Capture;
 
 class Event {
 public:
-  explicit Event(unsigned event_flags) : flags(event_flags) {}
+  Event(int event_device, unsigned event_flags) : device(event_device), flags(event_flags) {}
+  const int device;
   const unsigned flags;
 
   struct State {

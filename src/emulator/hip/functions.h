@@ -22,6 +22,9 @@ namespace sluice::emulator::hip {
   F(hipDeviceTotalMem, (size_t *bytes, hipDevice_t device))                                                  \
   F(hipDeviceGetAttribute, (int *value, int attribute, int device))                                          \
   F(hipGetDevicePropertiesR0600, (hipDeviceProp_t * properties, int device))                                 \
+  F(hipDeviceCanAccessPeer, (int *can, int device, int peer))                                                \
+  F(hipDeviceEnablePeerAccess, (int peer, unsigned flags))                                                   \
+  F(hipDeviceDisablePeerAccess, (int peer))                                                                  \
   F(hipDeviceGetStreamPriorityRange, (int *least, int *greatest))                                            \
   F(hipDeviceSynchronize, (void))                                                                            \
   F(hipGetLastError, (void))                                                                                 \
@@ -45,6 +48,9 @@ namespace sluice::emulator::hip {
   F(hipMemcpy, (void *to, const void *from, size_t size, hipMemcpyKind kind))                                \
   F(hipMemcpyAsync, (void *to, const void *from, size_t size, hipMemcpyKind kind, hipStream_t stream))       \
   F(hipMemcpyWithStream, (void *to, const void *from, size_t size, hipMemcpyKind kind, hipStream_t stream))  \
+  F(hipMemcpyPeer, (void *to, int to_device, const void *from, int from_device, size_t size))                \
+  F(hipMemcpyPeerAsync,                                                                                      \
+    (void *to, int to_device, const void *from, int from_device, size_t size, hipStream_t stream))           \
   F(hipMemcpy2D, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,              \
                   size_t height, hipMemcpyKind kind))                                                        \
   F(hipMemcpy2DAsync, (void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,         \

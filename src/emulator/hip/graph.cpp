@@ -114,7 +114,7 @@ GraphExec::GraphExec(const NodeList &graph) {
     lanes.push_back(lane);
   }
   for (size_t lane = 1; lane < ends.size(); ++lane)
-    side_streams.push_back(Scheduler::get().create(hipStreamNonBlocking, 0));
+    side_streams.push_back(Scheduler::get().create(current_device(), hipStreamNonBlocking, 0));
 }
 
 GraphExec::~GraphExec() {

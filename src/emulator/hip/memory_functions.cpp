@@ -76,8 +76,8 @@ void fill_later(hipStream_t handle, const Fill &fill) {
   submit(stream, fill);
 }
 
-void *allocate(size_t size, Memory::Contents contents) {
-  void *const pointer = Device::get().memory().allocate(size, contents);
+void *allocate(size_t size, Memory::Contents contents, int device) {
+  void *const pointer = Device::get().memory().allocate(size, contents, uint8_t(device));
   require(pointer != nullptr, hipErrorOutOfMemory);
   return pointer;
 }
@@ -127,7 +127,7 @@ hipError_t hipMalloc(void **pointer, size_t size) {
     require(pointer != nullptr, hipErrorInvalidValue);
     refuse_unsafe_call();
     Scheduler::get().require_no_fault();
-    *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined);
+    *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined, current_device());
   });
 }
 
@@ -144,9 +144,10 @@ hipError_t hipFree(void *pointer) {
 hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
-    refuse_while_capturing(work_stream(stream));
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    refuse_while_capturing(queue);
     Scheduler::get().require_no_fault();
-    *pointer = size == 0 ? nullptr : allocate_from_pool(size);
+    *pointer = size == 0 ? nullptr : allocate_from_pool(size, queue->device);
   });
 }
 
@@ -165,7 +166,7 @@ hipError_t hipMallocManaged(void **pointer, size_t size, unsigned flags) {
     require(flags == hipMemAttachGlobal || flags == hipMemAttachHost, hipErrorInvalidValue);
     refuse_unsafe_call();
     Scheduler::get().require_no_fault();
-    void *const memory = allocate(size, Memory::Contents::defined); // as of hipHostMalloc
+    void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host); // as of hipHostMalloc
     Device::get().add_host_block(memory, {size, flags, Device::HostBlock::managed});
     *pointer = memory;
   });
@@ -173,7 +174,7 @@ hipError_t hipMallocManaged(void **pointer, size_t size, unsigned flags) {
 
 hipError_t hipMemPrefetchAsync(const void *pointer, size_t size, int device, hipStream_t stream) {
   return call([&] {
-    require(device == 0 || device == hipCpuDeviceId, hipErrorInvalidDevice);
+    if (device != hipCpuDeviceId) require_device(device);
     require_managed(pointer, size);
     const std::shared_ptr<Stream> queue = work_stream(stream);
     refuse_while_capturing(queue);
@@ -186,7 +187,7 @@ hipError_t hipMemAdvise(const void *pointer, size_t size, hipMemoryAdvise advice
     const bool known = (advice >= hipMemAdviseSetReadMostly && advice <= hipMemAdviseUnsetAccessedBy) ||
                        advice == hipMemAdviseSetCoarseGrain || advice == hipMemAdviseUnsetCoarseGrain;
     require(known, hipErrorInvalidValue);
-    require(device == 0 || device == hipCpuDeviceId, hipErrorInvalidDevice);
+    if (device != hipCpuDeviceId) require_device(device);
     require_managed(pointer, size);
   });
 }
@@ -200,7 +201,7 @@ hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
       return;
     }
     // What the host writes there the machine does not see.
-    void *const memory = allocate(size, Memory::Contents::defined);
+    void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host);
     Device::get().add_host_block(memory, {size, flags, Device::HostBlock::allocated});
     *pointer = memory;
   });
@@ -247,7 +248,7 @@ hipError_t hipMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
   return call([&] {
     require(free_bytes != nullptr && total_bytes != nullptr, hipErrorInvalidValue);
     Memory &memory = Device::get().memory();
-    const uint64_t used = memory.used_bytes() - Device::get().host_bytes();
+    const uint64_t used = memory.used_bytes(uint8_t(current_device()));
     *total_bytes = memory.capacity_bytes();
     *free_bytes = memory.capacity_bytes() - used;
   });
@@ -260,11 +261,12 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
     uint64_t start;
     Device::HostBlock block;
     if (Device::get().find_host_block(pointer, start, block))
-      *attributes = block.kind == Device::HostBlock::managed
-                        ? hipPointerAttribute_t{hipMemoryTypeManaged, 0, same, same, 1, block.flags}
-                        : hipPointerAttribute_t{hipMemoryTypeHost, 0, same, same, 0, block.flags};
-    else if (reachable(pointer))
-      *attributes = {hipMemoryTypeDevice, 0, same, nullptr, 0, 0};
+      *attributes =
+          block.kind == Device::HostBlock::managed
+              ? hipPointerAttribute_t{hipMemoryTypeManaged, current_device(), same, same, 1, block.flags}
+              : hipPointerAttribute_t{hipMemoryTypeHost, current_device(), same, same, 0, block.flags};
+    else if (const std::optional<MemoryBlock> memory = Device::get().memory().find(pointer))
+      *attributes = {hipMemoryTypeDevice, memory->device, same, nullptr, 0, 0};
     else
       *attributes = {hipMemoryTypeUnregistered, -1, nullptr, nullptr, 0, 0};
   });
@@ -281,6 +283,23 @@ hipError_t hipMemcpyAsync(void *to, const void *from, size_t size, hipMemcpyKind
 hipError_t hipMemcpyWithStream(void *to, const void *from, size_t size, hipMemcpyKind kind,
                                hipStream_t stream) {
   return call([&] { copy_now(stream, copy_of(to, from, size), kind); });
+}
+
+hipError_t hipMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t size) {
+  return call([&] {
+    require_device(to_device);
+    require_device(from_device);
+    copy_now(nullptr, copy_of(to, from, size), hipMemcpyDeviceToDevice);
+  });
+}
+
+hipError_t hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t size,
+                              hipStream_t stream) {
+  return call([&] {
+    require_device(to_device);
+    require_device(from_device);
+    copy_later(stream, copy_of(to, from, size), hipMemcpyDeviceToDevice);
+  });
 }
 
 hipError_t hipMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,

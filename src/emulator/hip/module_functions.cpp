@@ -76,7 +76,7 @@ hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
   return call([&] {
     require(module != nullptr && image != nullptr, hipErrorInvalidValue);
     auto loaded = std::make_shared<LoadedModule>();
-    loaded->module = std::make_shared<Module>(code_object_of_image(image));
+    loaded->module = std::make_shared<Module>(code_object_of_image(image), current_device());
     *module = ModuleHandles::get().add(std::move(loaded));
   });
 }
@@ -136,7 +136,9 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
   return call([&] {
     const LaunchShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes};
     const std::shared_ptr<Stream> queue = work_stream(stream);
-    submit(queue, checked_launch(function, shape, parameters, extra));
+    KernelLaunch launch = checked_launch(function, shape, parameters, extra);
+    require(launch.function->module->device() == queue->device, hipErrorInvalidHandle);
+    submit(queue, std::move(launch));
   });
 }
 
@@ -148,6 +150,7 @@ hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned gri
     const LaunchShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes};
     const std::shared_ptr<Stream> queue = work_stream(stream);
     KernelLaunch launch = checked_launch(function, shape, parameters, nullptr);
+    require(launch.function->module->device() == queue->device, hipErrorInvalidHandle);
     // All of its workgroups wait for one another: they have to be resident at once.
     const int fitting =
         resident_blocks(*launch.function->kernel, int(block_x * block_y * block_z), dynamic_lds_bytes);
@@ -174,6 +177,7 @@ hipError_t hipExtModuleLaunchKernel(hipFunction_t function, unsigned items_x, un
     }
     const std::shared_ptr<Stream> queue = work_stream(stream);
     KernelLaunch launch = checked_launch(function, shape, parameters, extra);
+    require(launch.function->module->device() == queue->device, hipErrorInvalidHandle);
     for (hipEvent_t event : {start, stop})
       if (event) find_event(event);
     if (start || stop) refuse_while_capturing(queue);

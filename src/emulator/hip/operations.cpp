@@ -19,6 +19,7 @@ hipError_t error_of(const Report &report) {
   case ReportKind::global_out_of_bounds:
   case ReportKind::global_freed:
   case ReportKind::global_read_only:
+  case ReportKind::no_peer_access:
   case ReportKind::misaligned:
   case ReportKind::scratch_out_of_bounds:
     return hipErrorIllegalAddress;
@@ -47,8 +48,10 @@ template <typename Call> void submit_call(const std::shared_ptr<Stream> &stream,
 
 } // namespace
 
-void KernelLaunch::run(const Options &options) const {
+void KernelLaunch::run(const Options &given) const {
   Device &device = Device::get();
+  Options options = given;
+  options.reachable_devices = device.reachable_from(function->module->device());
   LaunchResult result;
   try {
     result = launch(function->module->program(), function->kernel->name, shape.grid, shape.block,

@@ -1,5 +1,6 @@
 //===- pool_functions.cpp - HIP's functions about memory pools ------------------------------------------===//
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 
 #include "emulator/hip/capture.h"
@@ -16,6 +17,7 @@ namespace sluice::emulator::hip {
 namespace {
 
 struct Pool {
+  int device = 0;
   uint64_t most_bytes = UINT64_MAX;
   bool is_default = false;
   // The rest is guarded by the pools' mutex.
@@ -31,9 +33,13 @@ using PoolHandles = Handles<hipMemPool_t, Pool>;
 class Pools {
 public:
   Pools() {
-    auto pool = std::make_shared<Pool>();
-    pool->is_default = true;
-    default_handle = current = PoolHandles::get().add(std::move(pool));
+    for (int device = 0; device < MemoryBlock::most_devices; ++device) {
+      auto pool = std::make_shared<Pool>();
+      pool->device = device;
+      pool->is_default = true;
+      defaults[size_t(device)] = PoolHandles::get().add(std::move(pool));
+    }
+    current = defaults;
   }
   static Pools &get() {
     static Pools *const instance = new Pools;
@@ -43,7 +49,8 @@ public:
   void *allocate(const std::shared_ptr<Pool> &pool, size_t size) {
     const std::lock_guard lock(mutex);
     require(size <= pool->most_bytes - pool->used, hipErrorOutOfMemory);
-    void *const pointer = Device::get().memory().allocate(size, Memory::Contents::undefined);
+    void *const pointer =
+        Device::get().memory().allocate(size, Memory::Contents::undefined, uint8_t(pool->device));
     require(pointer != nullptr, hipErrorOutOfMemory);
     owners[pointer] = {pool, size};
     pool->used += size;
@@ -52,8 +59,9 @@ public:
   }
 
   std::mutex mutex;
-  hipMemPool_t default_handle;
-  hipMemPool_t current;
+  // Of each device.
+  std::array<hipMemPool_t, MemoryBlock::most_devices> defaults;
+  std::array<hipMemPool_t, MemoryBlock::most_devices> current;
   struct Owner {
     std::shared_ptr<Pool> pool; // also of one that was destroyed since
     size_t bytes;
@@ -66,18 +74,14 @@ std::shared_ptr<Pool> find_pool(hipMemPool_t pool) {
   return PoolHandles::get().find(pool, hipErrorInvalidValue);
 }
 
-void require_device(int device) {
-  require(device == 0, hipErrorInvalidDevice);
-}
-
 } // namespace
 
-void *allocate_from_pool(size_t size) {
+void *allocate_from_pool(size_t size, int device) {
   Pools &pools = Pools::get();
   hipMemPool_t current;
   {
     const std::lock_guard lock(pools.mutex);
-    current = pools.current;
+    current = pools.current[size_t(device)];
   }
   return pools.allocate(find_pool(current), size);
 }
@@ -95,7 +99,7 @@ hipError_t hipDeviceGetDefaultMemPool(hipMemPool_t *pool, int device) {
   return call([&] {
     require(pool != nullptr, hipErrorInvalidValue);
     require_device(device);
-    *pool = Pools::get().default_handle;
+    *pool = Pools::get().defaults[size_t(device)];
   });
 }
 
@@ -104,16 +108,16 @@ hipError_t hipDeviceGetMemPool(hipMemPool_t *pool, int device) {
     require(pool != nullptr, hipErrorInvalidValue);
     require_device(device);
     const std::lock_guard lock(Pools::get().mutex);
-    *pool = Pools::get().current;
+    *pool = Pools::get().current[size_t(device)];
   });
 }
 
 hipError_t hipDeviceSetMemPool(int device, hipMemPool_t pool) {
   return call([&] {
     require_device(device);
-    find_pool(pool);
+    require(find_pool(pool)->device == device, hipErrorInvalidDevice);
     const std::lock_guard lock(Pools::get().mutex);
-    Pools::get().current = pool;
+    Pools::get().current[size_t(device)] = pool;
   });
 }
 
@@ -126,6 +130,7 @@ hipError_t hipMemPoolCreate(hipMemPool_t *pool, const hipMemPoolProps *propertie
     require_device(properties->location.id);
     require(properties->handleTypes == 0, hipErrorNotSupported); // nobody to share it with
     auto made = std::make_shared<Pool>();
+    made->device = properties->location.id;
     if (properties->maxSize != 0) made->most_bytes = properties->maxSize;
     *pool = PoolHandles::get().add(std::move(made));
   });
@@ -133,10 +138,12 @@ hipError_t hipMemPoolCreate(hipMemPool_t *pool, const hipMemPoolProps *propertie
 
 hipError_t hipMemPoolDestroy(hipMemPool_t pool) {
   return call([&] {
-    require(!find_pool(pool)->is_default, hipErrorInvalidValue);
+    const std::shared_ptr<Pool> found = find_pool(pool);
+    require(!found->is_default, hipErrorInvalidValue);
     PoolHandles::get().remove(pool);
     const std::lock_guard lock(Pools::get().mutex);
-    if (Pools::get().current == pool) Pools::get().current = Pools::get().default_handle;
+    const size_t device = size_t(found->device);
+    if (Pools::get().current[device] == pool) Pools::get().current[device] = Pools::get().defaults[device];
   });
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "emulator/hip/error.h"
+#include "emulator/machine/memory.h"
 
 namespace sluice::emulator::hip {
 
@@ -27,12 +28,14 @@ Scheduler &Scheduler::get() {
   return *instance;
 }
 
-Scheduler::Scheduler() : null(std::make_shared<Stream>(0, 0)) {
-  streams.push_back(null);
+Scheduler::Scheduler() {
+  for (int device = 0; device < MemoryBlock::most_devices; ++device)
+    nulls.push_back(std::make_shared<Stream>(device, 0, 0, true));
+  streams = nulls;
 }
 
-std::shared_ptr<Stream> Scheduler::create(unsigned flags, int priority) {
-  auto stream = std::make_shared<Stream>(flags, priority);
+std::shared_ptr<Stream> Scheduler::create(int device, unsigned flags, int priority) {
+  auto stream = std::make_shared<Stream>(device, flags, priority);
   const Lock lock(mutex);
   streams.push_back(stream);
   return stream;
@@ -50,8 +53,8 @@ void Scheduler::add_null_stream_rule(const std::shared_ptr<Stream> &stream,
                                      std::vector<Ticket> &after) const {
   if ((stream->flags & hipStreamNonBlocking) != 0) return;
   for (const std::shared_ptr<Stream> &other : streams) {
-    const bool related =
-        other != stream && (other->flags & hipStreamNonBlocking) == 0 && (stream == null || other == null);
+    const bool related = other != stream && other->device == stream->device &&
+                         (other->flags & hipStreamNonBlocking) == 0 && (stream->null || other->null);
     if (related && other->completed < other->enqueued) after.push_back({other, other->enqueued});
   }
 }
@@ -213,7 +216,7 @@ bool Scheduler::idle(const std::shared_ptr<Stream> &stream) {
   const Lock lock(mutex);
   std::vector<Ticket> others;
   add_null_stream_rule(stream, others);
-  return stream->completed == stream->enqueued && (stream != null || ready(others));
+  return stream->completed == stream->enqueued && (!stream->null || ready(others));
 }
 
 void Scheduler::refuse_on_worker() {
@@ -230,16 +233,24 @@ void Scheduler::wait(const std::shared_ptr<Stream> &stream) {
   refuse_on_worker();
   Lock lock(mutex);
   std::vector<Ticket> tickets{{stream, stream->enqueued}};
-  if (stream == null) add_null_stream_rule(stream, tickets);
+  if (stream->null) add_null_stream_rule(stream, tickets);
   wait_until(lock, [&] { return ready(tickets); });
 }
 
 void Scheduler::wait_all() {
+  wait_for([](const Stream &) { return true; });
+}
+
+void Scheduler::wait_all(int device) {
+  wait_for([device](const Stream &stream) { return stream.device == device; });
+}
+
+template <typename Chosen> void Scheduler::wait_for(Chosen &&chosen) {
   refuse_on_worker();
   Lock lock(mutex);
   std::vector<Ticket> tickets;
   for (const std::shared_ptr<Stream> &stream : streams)
-    tickets.push_back({stream, stream->enqueued});
+    if (chosen(*stream)) tickets.push_back({stream, stream->enqueued});
   wait_until(lock, [&] { return ready(tickets); });
 }
 

@@ -47,9 +47,12 @@ struct Work {
 
 class Stream {
 public:
-  Stream(unsigned stream_flags, int stream_priority) : flags(stream_flags), priority(stream_priority) {}
+  Stream(int stream_device, unsigned stream_flags, int stream_priority, bool is_null = false)
+      : device(stream_device), flags(stream_flags), priority(stream_priority), null(is_null) {}
+  const int device;
   const unsigned flags;
   const int priority;
+  const bool null; // its device's null stream
 
   // The stream's part in a capture, guarded by the graphs' mutex; `capturing` tells at a glance.
   std::shared_ptr<CaptureBranch> branch;
@@ -78,8 +81,8 @@ public:
   /// The process's. It is never destroyed: workers may still wait in it when the process ends.
   static Scheduler &get();
 
-  const std::shared_ptr<Stream> &null_stream() const { return null; }
-  std::shared_ptr<Stream> create(unsigned flags, int priority);
+  const std::shared_ptr<Stream> &null_stream(int device) const { return nulls[size_t(device)]; }
+  std::shared_ptr<Stream> create(int device, unsigned flags, int priority);
   /// Its work still runs; then its worker ends.
   void close(const std::shared_ptr<Stream> &stream);
 
@@ -117,6 +120,7 @@ public:
   void wait(const Ticket &ticket);
   void wait(const std::shared_ptr<Stream> &stream);
   void wait_all();
+  void wait_all(int device);
 
   /// Nothing: streams run on threads of their own. Waits for all streams first, unless they do already.
   void set_shuffled(std::optional<uint64_t> seed);
@@ -145,12 +149,13 @@ private:
   void perform(Lock &lock, Stream &stream, const std::function<void()> &work, bool always);
   void serve(const std::shared_ptr<Stream> &stream);
   bool step(Lock &lock);
+  template <typename Chosen> void wait_for(Chosen &&chosen);
   template <typename Condition> void wait_until(Lock &lock, Condition &&condition);
   static void refuse_on_worker();
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::shared_ptr<Stream> null;
+  std::vector<std::shared_ptr<Stream>> nulls;   // of each device
   std::vector<std::shared_ptr<Stream>> streams; // open ones, and closed ones with work left
   hipError_t sticky = hipSuccess;
   std::optional<std::mt19937_64> shuffle; // how the next piece of work is drawn; nothing: threads

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
+#include <array>
 
 #include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
@@ -27,37 +28,39 @@ using EventHandles = Handles<hipEvent_t, Event>;
 class ThreadStream {
 public:
   ~ThreadStream() {
-    if (stream) Scheduler::get().close(stream);
+    for (const std::shared_ptr<Stream> &stream : streams)
+      if (stream) Scheduler::get().close(stream);
   }
   const std::shared_ptr<Stream> &get() {
-    if (!stream) stream = Scheduler::get().create(0, 0);
+    std::shared_ptr<Stream> &stream = streams[size_t(current_device())];
+    if (!stream) stream = Scheduler::get().create(current_device(), 0, 0);
     return stream;
   }
 
 private:
-  std::shared_ptr<Stream> stream;
+  std::array<std::shared_ptr<Stream>, MemoryBlock::most_devices> streams; // of each device
 };
 thread_local ThreadStream thread_stream;
 
 void create_stream(hipStream_t *stream, unsigned flags, int priority) {
   require(stream != nullptr, hipErrorInvalidValue);
   require(flags == 0 || flags == hipStreamNonBlocking, hipErrorInvalidValue);
-  *stream = StreamHandles::get().add(
-      Scheduler::get().create(flags, std::clamp(priority, greatest_stream_priority, least_stream_priority)));
+  *stream = StreamHandles::get().add(Scheduler::get().create(
+      current_device(), flags, std::clamp(priority, greatest_stream_priority, least_stream_priority)));
 }
 
 } // namespace
 
 std::shared_ptr<Stream> find_stream(hipStream_t stream) {
   const auto number = reinterpret_cast<uintptr_t>(stream);
-  if (number == 0 || number == stream_legacy) return Scheduler::get().null_stream();
+  if (number == 0 || number == stream_legacy) return Scheduler::get().null_stream(current_device());
   if (number == stream_per_thread) return thread_stream.get();
   return StreamHandles::get().find(stream);
 }
 
 std::shared_ptr<Stream> work_stream(hipStream_t handle) {
   std::shared_ptr<Stream> stream = find_stream(handle);
-  if (stream == Scheduler::get().null_stream()) refuse_implicit_dependency();
+  if (stream->null) refuse_implicit_dependency();
   return stream;
 }
 
@@ -127,8 +130,7 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned fla
 hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device) {
   return call([&] {
     require(device != nullptr, hipErrorInvalidValue);
-    find_stream(stream);
-    *device = 0;
+    *device = find_stream(stream)->device;
   });
 }
 
@@ -174,7 +176,7 @@ hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
     require(event != nullptr, hipErrorInvalidValue);
     require((flags & ~(event_flag_bits | hipEventInterprocess)) == 0, hipErrorInvalidValue);
     require((flags & hipEventInterprocess) == 0, hipErrorNotSupported);
-    *event = EventHandles::get().add(std::make_shared<Event>(flags));
+    *event = EventHandles::get().add(std::make_shared<Event>(current_device(), flags));
   });
 }
 
@@ -186,6 +188,7 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   return call([&] {
     const std::shared_ptr<Event> found = find_event(event);
     const std::shared_ptr<Stream> queue = work_stream(stream);
+    require(found->device == queue->device, hipErrorInvalidHandle);
     if (capture_record(queue, *found)) return;
     Scheduler::get().require_no_fault();
     found->set({Scheduler::get().record(queue), nullptr, {}});

@@ -31,6 +31,8 @@ namespace sluice::emulator::hip {
   ERROR(hipErrorNotFound, 500, "named symbol not found")                                                     \
   ERROR(hipErrorNotReady, 600, "device not ready")                                                           \
   ERROR(hipErrorIllegalAddress, 700, "an illegal memory access was encountered")                             \
+  ERROR(hipErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                             \
+  ERROR(hipErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")                               \
   ERROR(hipErrorHostMemoryAlreadyRegistered, 712,                                                            \
         "part or all of the requested memory range is already mapped")                                       \
   ERROR(hipErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")   \

@@ -210,6 +210,9 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
   const Dispatch dispatch(*kernel, shape, reinterpret_cast<uint64_t>(p.image.data()), kernarg);
   state.user_sgprs = dispatch.user_sgprs(preload);
   std::vector<MemoryBlock> blocks = memory.snapshot()->blocks();
+  for (MemoryBlock &block : blocks)
+    if (block.device != MemoryBlock::host && (options.reachable_devices >> block.device & 1) == 0)
+      block.freed = block.foreign = true;
   for (const MemoryBlock &block : dispatch.blocks())
     blocks.push_back(block);
   for (const package::Segment &segment : p.object.segments()) {

@@ -86,6 +86,7 @@ struct Options {
   uint32_t max_reports = 32;        // distinct reports kept per launch; more are only counted
   bool stop_at_report = false;      // the first report ends the launch
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
+  uint8_t reachable_devices = 0xff; // one bit each: whose memory the launching device may access
   bool preload_kernargs = true;     // false: as firmware that enters kernels at their compatibility prologue
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
   Tracer *tracer = nullptr;                          // nullable: is told of each instruction
@@ -106,6 +107,7 @@ enum class ReportKind : uint8_t {
   lds_copy_at_end,        // the wave ends while a copy into LDS is in flight
   global_out_of_bounds,   // address in no block
   global_freed,           // address in a freed block
+  no_peer_access,         // memory of another device that was not opened to this one
   scratch_out_of_bounds,  // beyond the lane's scratch
   buffer_out_of_range,    // beyond the resource's records
   global_race,            // two workgroups access memory in no order, one writes

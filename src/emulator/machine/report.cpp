@@ -102,6 +102,8 @@ std::string_view report_kind_name(ReportKind kind) {
     return "global_out_of_bounds";
   case ReportKind::global_freed:
     return "global_freed";
+  case ReportKind::no_peer_access:
+    return "no_peer_access";
   case ReportKind::scratch_out_of_bounds:
     return "scratch_out_of_bounds";
   case ReportKind::buffer_out_of_range:
