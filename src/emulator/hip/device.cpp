@@ -152,6 +152,16 @@ void Device::add_result(const LaunchResult &result) {
     if (reports.size() < most_reports) reports.push_back(report);
 }
 
+void Device::add_report(Report report) {
+  const std::lock_guard lock(mutex);
+  for (Report &known : reports)
+    if (known.kind == report.kind && known.kernel == report.kernel && known.message == report.message) {
+      ++known.count;
+      return;
+    }
+  if (reports.size() < most_reports) reports.push_back(std::move(report));
+}
+
 Counters Device::counters() {
   const std::lock_guard lock(mutex);
   Counters counters = total;

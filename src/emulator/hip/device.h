@@ -44,6 +44,8 @@ public:
   Configured configure(std::string_view key, std::string_view value);
 
   void add_result(const LaunchResult &result);
+  /// One that says the same as an earlier one is counted there.
+  void add_report(Report report);
   Counters counters();
   /// The reports as JSON; forgets them if `accept` of the text returns true.
   template <typename Accept> void take_reports(Accept &&accept) {

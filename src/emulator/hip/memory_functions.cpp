@@ -30,7 +30,7 @@ void begin_waiting_call(const std::shared_ptr<Stream> &stream) {
 }
 
 void run_now(const std::shared_ptr<Stream> &stream, const auto &call) {
-  Scheduler::get().run(stream, [&call] { call.run(Options()); });
+  Scheduler::get().run(stream, [&call, options = Device::get().options()] { call.run(options); });
   Scheduler::get().require_no_fault();
 }
 
@@ -53,7 +53,7 @@ void copy_later(hipStream_t handle, Copy copy, hipMemcpyKind kind) {
   const auto staged = std::make_shared<const std::vector<std::byte>>(
       copy.from.start, copy.from.start + copy.span_bytes(copy.from));
   copy.from.start = const_cast<std::byte *>(staged->data());
-  Scheduler::get().enqueue(stream, [copy, staged] { copy.run(Options()); });
+  Scheduler::get().enqueue(stream, [copy, staged, options = Device::get().options()] { copy.run(options); });
 }
 
 Fill fill_of(void *to, uint32_t value, uint32_t element_bytes, size_t count) {
@@ -156,7 +156,18 @@ hipError_t hipFreeAsync(void *pointer, hipStream_t stream) {
     const std::shared_ptr<Stream> queue = work_stream(stream);
     refuse_while_capturing(queue);
     require(device_allocation(pointer), hipErrorInvalidValue);
-    Scheduler::get().enqueue(queue, [pointer] { release(pointer); }, true);
+    Scheduler::get().enqueue(
+        queue,
+        [pointer, options = Device::get().options()] {
+          if (compares_streams(options)) {
+            std::vector<MemoryUse> uses;
+            const uint64_t bytes = Device::get().memory().find(pointer)->bytes;
+            add_use(uses, pointer, bytes, MemoryUse::Kind::release);
+            StreamRaces::get().enter("free of " + std::to_string(bytes) + " bytes", std::move(uses));
+          }
+          release(pointer);
+        },
+        true);
   });
 }
 

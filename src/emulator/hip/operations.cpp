@@ -8,6 +8,7 @@
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/scheduler.h"
+#include "emulator/hip/stream_races.h"
 
 namespace sluice::emulator::hip {
 
@@ -51,6 +52,7 @@ template <typename Call> void submit_call(const std::shared_ptr<Stream> &stream,
 void KernelLaunch::run(const Options &given) const {
   Device &device = Device::get();
   Options options = given;
+  options.list_memory_uses = compares_streams(given);
   options.reachable_devices = device.reachable_from(function->module->device());
   LaunchResult result;
   try {
@@ -64,10 +66,22 @@ void KernelLaunch::run(const Options &given) const {
     result.reports.push_back(std::move(refused));
   }
   device.add_result(result);
+  if (options.list_memory_uses)
+    StreamRaces::get().enter("kernel " + function->kernel->name, std::move(result.uses));
   if (!result.ok()) throw Failure(error_of(result.reports.front()));
 }
 
-void Copy::run(const Options &) const {
+void Copy::run(const Options &options) const {
+  if (compares_streams(options)) {
+    std::vector<MemoryUse> uses;
+    for (size_t slice = 0; slice < slices; ++slice)
+      for (size_t row = 0; row < rows; ++row)
+        for (const auto &[side, kind] :
+             {std::pair{&from, MemoryUse::Kind::read}, std::pair{&to, MemoryUse::Kind::write}})
+          add_use(uses, side->start + slice * side->slice_stride + row * side->row_stride, row_bytes, kind);
+    StreamRaces::get().enter("copy of " + std::to_string(row_bytes * rows * slices) + " bytes",
+                             std::move(uses));
+  }
   for (size_t slice = 0; slice < slices; ++slice)
     for (size_t row = 0; row < rows; ++row) {
       std::byte *const target = to.start + slice * to.slice_stride + row * to.row_stride;
@@ -77,7 +91,14 @@ void Copy::run(const Options &) const {
     }
 }
 
-void Fill::run(const Options &) const {
+void Fill::run(const Options &options) const {
+  if (compares_streams(options)) {
+    std::vector<MemoryUse> uses;
+    for (size_t row = 0; row < rows; ++row)
+      add_use(uses, to + row * row_stride, width * element_bytes, MemoryUse::Kind::write);
+    StreamRaces::get().enter("fill of " + std::to_string(width * element_bytes * rows) + " bytes",
+                             std::move(uses));
+  }
   for (size_t row = 0; row < rows; ++row) {
     std::byte *const start = to + row * row_stride;
     if (element_bytes == 1) {

@@ -25,6 +25,7 @@
 #include <span>
 #include <vector>
 
+#include "emulator/hip/stream_races.h"
 #include "emulator/hip/types.h"
 
 namespace sluice::emulator::hip {
@@ -37,11 +38,13 @@ struct CaptureBranch;
 struct Ticket {
   std::shared_ptr<Stream> stream;
   uint64_t number = 0;
+  std::shared_ptr<const Clock> clock; // of that work
 };
 
 struct Work {
   std::function<void()> run;
   bool always = false; // even after a fault
+  std::shared_ptr<const Clock> clock;
   std::vector<Ticket> after;
 };
 
@@ -53,6 +56,7 @@ public:
   const unsigned flags;
   const int priority;
   const bool null; // its device's null stream
+  const uint64_t id = next_id++;
 
   // The stream's part in a capture, guarded by the graphs' mutex; `capturing` tells at a glance.
   std::shared_ptr<CaptureBranch> branch;
@@ -61,7 +65,10 @@ public:
 private:
   friend class Scheduler;
 
+  static std::atomic<uint64_t> next_id;
+
   // All guarded by the scheduler's mutex.
+  std::shared_ptr<const Clock> clock = std::make_shared<const Clock>(); // of the last work
   std::deque<Work> queue;
   uint64_t enqueued = 0;
   uint64_t completed = 0;
@@ -145,8 +152,11 @@ private:
   uint64_t append(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
                   std::vector<Ticket> after);
   void add_null_stream_rule(const std::shared_ptr<Stream> &stream, std::vector<Ticket> &after) const;
+  void advance_clock(const std::shared_ptr<Stream> &stream, const std::vector<Ticket> &after);
+  void host_saw(const Clock &clock);
+  void erase(const std::shared_ptr<Stream> &stream);
   static bool ready(const std::vector<Ticket> &after);
-  void perform(Lock &lock, Stream &stream, const std::function<void()> &work, bool always);
+  void perform(Lock &lock, Stream &stream, const Work &work);
   void serve(const std::shared_ptr<Stream> &stream);
   bool step(Lock &lock);
   template <typename Chosen> void wait_for(Chosen &&chosen);
@@ -157,6 +167,9 @@ private:
   std::condition_variable changed;
   std::vector<std::shared_ptr<Stream>> nulls;   // of each device
   std::vector<std::shared_ptr<Stream>> streams; // open ones, and closed ones with work left
+  Clock host;                                   // what the host has seen complete
+  Clock gone;                                   // of streams that are erased
+  bool many_streams = false;                    // there was ever a stream beside the null stream
   hipError_t sticky = hipSuccess;
   std::optional<std::mt19937_64> shuffle; // how the next piece of work is drawn; nothing: threads
   bool stepping = false;                  // a thread is running a drawn piece

@@ -229,6 +229,7 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
   const KernelInfo &info = *program.kernel(kernel_name);
   const bool compares = options.checks.global_races || options.checks.stale_caches;
   const bool several = uint64_t(grid[0]) * grid[1] * grid[2] > 1;
+  const bool shadows = (compares && several) || options.list_memory_uses;
   GlobalShadow shadow;
   ReleasedAtomics atomics;
   state.checks = {&options,
@@ -238,8 +239,8 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
                   info.arch_vgprs,
                   info.acc_vgprs,
                   info.sgprs,
-                  compares && several ? &shadow : nullptr,
-                  compares && several ? &atomics : nullptr};
+                  shadows ? &shadow : nullptr,
+                  shadows ? &atomics : nullptr};
 
   LaunchResult result;
   const uint32_t threads =
@@ -248,6 +249,11 @@ LaunchResult launch(const Program &program, std::string_view kernel_name, std::a
   result.counters.launches = 1;
   result.reports = finish_reports(p, std::string(kernel_name), sink);
   result.reports_dropped = sink.dropped();
+  if (options.list_memory_uses) {
+    result.uses = shadow.uses();
+    for (MemoryUse &use : result.uses)
+      if (const MemoryBlock *block = table.find(use.start, 1)) use.block = block->serial;
+  }
   return result;
 }
 

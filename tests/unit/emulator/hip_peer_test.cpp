@@ -25,7 +25,8 @@ struct Devices {
       REQUIRE(hip.hipModuleLoadData(&module[device], two_kernels().data()) == hipSuccess);
       REQUIRE(hip.hipModuleGetFunction(&fill[device], module[device], "fill") == hipSuccess);
       REQUIRE(hip.hipStreamCreate(&stream[device]) == hipSuccess);
-      REQUIRE(hip.hipMalloc(reinterpret_cast<void **>(&buffer[device]), bytes) == hipSuccess);
+      REQUIRE(hip.hipMalloc(reinterpret_cast<void **>(&buffer[device]), bytes + size_t(device)) ==
+              hipSuccess);
     }
     REQUIRE(hip.hipSetDevice(0) == hipSuccess);
   }
@@ -72,7 +73,8 @@ TEST_CASE("the number of devices is set while nothing is alive", "[hip][peer]") 
     int device = -1;
     CHECK(hip.hipGetDevice(&device) == hipSuccess);
     CHECK(device == 0);
-  }).join();
+  })
+      .join();
   CHECK(hip.hipGetDevice(&value) == hipSuccess);
   CHECK(value == 7);
   CHECK(hip.hipDeviceGetAttribute(&value, 67, 5) == hipSuccess);
@@ -97,7 +99,7 @@ TEST_CASE("memory, streams, pools and modules belong to a device", "[hip][peer]"
     CHECK(attributes.device == device);
     size_t free_bytes = 0, total = 0;
     CHECK(hip.hipMemGetInfo(&free_bytes, &total) == hipSuccess);
-    CHECK(total - free_bytes == Devices::bytes);
+    CHECK(total - free_bytes == Devices::bytes + size_t(device));
   }
   // Memory of a stream is its device's, not the current one's.
   void *pooled = nullptr;
