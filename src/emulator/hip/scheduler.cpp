@@ -136,7 +136,7 @@ void Scheduler::run(const std::shared_ptr<Stream> &stream, const std::function<v
   std::vector<Ticket> after;
   add_null_stream_rule(stream, after);
   advance_clock(stream, after);
-  const Work now{work, false, stream->clock, {}};
+  Work now{work, false, stream->clock, {}};
   ++stream->enqueued;
   stream->busy = true;
   changed.wait(lock, [&] { return ready(after); });
@@ -144,24 +144,31 @@ void Scheduler::run(const std::shared_ptr<Stream> &stream, const std::function<v
   host_saw(*now.clock);
 }
 
-void Scheduler::perform(Lock &lock, Stream &stream, const Work &work) {
-  if (work.always || sticky == hipSuccess) {
-    const WorkIdentity identity{stream.id, stream.completed + 1,
-                                stream.null ? "the null stream" : "stream " + std::to_string(stream.id),
-                                work.clock};
-    const WorkIdentity *const compared = many_streams ? &identity : nullptr;
-    lock.unlock();
-    hipError_t error = hipSuccess;
-    current_work = compared;
+void Scheduler::perform(Lock &lock, Stream &stream, Work &work) {
+  const bool runs = work.always || sticky == hipSuccess;
+  const bool compared = many_streams;
+  const uint64_t number = stream.completed + 1;
+  lock.unlock();
+  hipError_t error = hipSuccess;
+  if (runs) {
+    WorkIdentity identity;
+    if (compared) {
+      identity = {stream.id, number, stream.null ? "the null stream" : "stream " + std::to_string(stream.id),
+                  work.clock};
+      current_work = &identity;
+    }
     try {
       work.run();
     } catch (...) {
       error = error_of_current_exception();
     }
     current_work = nullptr;
-    lock.lock();
-    if (error != hipSuccess && sticky == hipSuccess) sticky = error;
   }
+  // What it holds may be the last of a module: it goes before anybody who waited goes on, and without the
+  // mutex.
+  work.run = nullptr;
+  lock.lock();
+  if (error != hipSuccess && sticky == hipSuccess) sticky = error;
   stream.busy = false;
   ++stream.completed;
   changed.notify_all();
@@ -181,10 +188,6 @@ void Scheduler::serve(const std::shared_ptr<Stream> &stream) {
     stream->queue.pop_front();
     stream->busy = true;
     perform(lock, *stream, work);
-    // What the work holds may be the last of a module: it goes without the mutex.
-    lock.unlock();
-    work = {};
-    lock.lock();
   }
   erase(stream);
 }
@@ -203,10 +206,7 @@ bool Scheduler::step(Lock &lock) {
   stepping = true;
   on_worker = true;
   perform(lock, *stream, work);
-  lock.unlock();
-  work = {}; // as on a worker
   on_worker = false;
-  lock.lock();
   stepping = false;
   if (stream->closing && !stream->has_worker && stream->completed == stream->enqueued) erase(stream);
   changed.notify_all();

@@ -156,7 +156,7 @@ private:
   void host_saw(const Clock &clock);
   void erase(const std::shared_ptr<Stream> &stream);
   static bool ready(const std::vector<Ticket> &after);
-  void perform(Lock &lock, Stream &stream, const Work &work);
+  void perform(Lock &lock, Stream &stream, Work &work);
   void serve(const std::shared_ptr<Stream> &stream);
   bool step(Lock &lock);
   template <typename Chosen> void wait_for(Chosen &&chosen);

@@ -26,7 +26,8 @@ std::pair<const MemoryUse *, const MemoryUse *> find_conflict(const std::vector<
     while (first < b.size() && b[first].end <= use.start)
       ++first;
     for (size_t i = first; i < b.size() && b[i].start < use.end; ++i)
-      if (b[i].end > use.start && b[i].block == use.block && conflict(use.kind, b[i].kind)) return {&use, &b[i]};
+      if (b[i].end > use.start && b[i].block == use.block && conflict(use.kind, b[i].kind))
+        return {&use, &b[i]};
   }
   return {nullptr, nullptr};
 }
@@ -91,7 +92,8 @@ void StreamRaces::enter(const std::string &name, std::vector<MemoryUse> uses) {
     report.kind = released ? ReportKind::freed_in_use : ReportKind::stream_race;
     report.kernel = name;
     report.message = "in " + mine.work.stream_name + " " + verb(here->kind) + " memory that " + other.name +
-                     " in " + other.work.stream_name + " " + verb(there->kind) + ", and neither waits for the other";
+                     " in " + other.work.stream_name + " " + verb(there->kind) +
+                     ", and neither waits for the other";
     report.address = std::max(here->start, there->start);
     Device::get().add_report(std::move(report));
   }

@@ -1,9 +1,9 @@
 //===- stream_races.h - work of several streams on the same memory --------------------------------------===//
 //
 // Every piece of work has a vector clock: of each stream, the last piece that comes before it by the stream's
-// order, events, the null stream's rule, graphs, or because the host had seen it complete when it submitted this
-// one. Two pieces of which neither is in the other's clock are in no order, whether or not they ever met in time.
-// All threads of the host count as one, since what orders them cannot be seen.
+// order, events, the null stream's rule, graphs, or because the host had seen it complete when it submitted
+// this one. Two pieces of which neither is in the other's clock are in no order, whether or not they ever met
+// in time. All threads of the host count as one, since what orders them cannot be seen.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,6 +1,7 @@
 //===- hip_stream_race_test.cpp - work of streams on the same memory, in an order and in none -----------===//
 //
-// Each case runs with the streams' own threads and in several drawn orders: what is reported must not depend on it.
+// Each case runs with the streams' own threads and in several drawn orders: what is reported must not depend
+// on it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 
@@ -186,8 +187,8 @@ TEST_CASE_METHOD(Racing, "branches of a graph race unless an edge orders them", 
   hipGraphNode_t one = nullptr, other = nullptr;
   REQUIRE(hip.hipGraphCreate(&graph, 0) == hipSuccess);
   CHECK(hip.hipGraphAddKernelNode(&one, graph, nullptr, 0, &kernel) == hipSuccess);
-  CHECK(hip.hipGraphAddMemcpyNode1D(&other, graph, &one, ordered, pinned, buffer, 400, hipMemcpyDeviceToHost) ==
-        hipSuccess);
+  CHECK(hip.hipGraphAddMemcpyNode1D(&other, graph, &one, ordered, pinned, buffer, 400,
+                                    hipMemcpyDeviceToHost) == hipSuccess);
   hipGraphExec_t exec = nullptr;
   CHECK(hip.hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0) == hipSuccess);
   CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);

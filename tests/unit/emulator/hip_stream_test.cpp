@@ -235,6 +235,7 @@ TEST_CASE("callbacks are told of the fault before them", "[hip]") {
   };
   hipStream_t stream = nullptr;
   REQUIRE(hip.hipStreamCreate(&stream) == hipSuccess);
+  REQUIRE(sluice_emulator_configure("stream_order", "1") == SLUICE_EMULATOR_OK); // all before the fault
   CHECK(hip.hipStreamAddCallback(stream, callback, &good, 0) == hipSuccess);
   CHECK(fixture.launch(1, Fixture::elements + 64, stream) == hipSuccess);
   CHECK(hip.hipStreamAddCallback(stream, callback, &bad, 0) == hipSuccess);
