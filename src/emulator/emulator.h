@@ -47,6 +47,8 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   stream_order         "concurrent": streams run at the same time; a number: nothing runs before
  *                        somebody waits or asks, then in an order drawn with this seed from those that
  *                        streams, events and the null stream's rule allow. Set while all streams are idle
+ *   devices              "1" to "8": how many GPUs there are. Only while no memory, module, stream or event
+ *                        is left; not among the defaults
  *   clear_fault          "1": forgets an error that sticks to the device, once all streams are idle
  *   reset_counters       "1"
  *   defaults             "1": all of the above as at start

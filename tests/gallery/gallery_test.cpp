@@ -156,8 +156,9 @@ TEST_CASE("a check that is off does not report", "[gallery]") {
     REQUIRE(finders.size() == 1);
     needed.insert(finders[0]);
   }
-  // And each check has a program that needs it.
+  // And each check has a program that needs it, but for the one that compares what streams run.
   for (std::string_view name : emulator::check_names()) {
+    if (name == "stream_races") continue;
     INFO(name);
     CHECK(needed.contains(std::string(name)));
   }

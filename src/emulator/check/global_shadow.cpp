@@ -78,6 +78,38 @@ private:
   uint64_t number = ~uint64_t(0);
 };
 
+std::vector<MemoryUse> GlobalShadow::uses() const {
+  std::vector<MemoryUse> list;
+  auto use = [&](uint64_t dword, uint32_t bytes, MemoryUse::Kind kind) {
+    if (bytes == 0) return;
+    const uint64_t start = dword + uint64_t(std::countr_zero(bytes));
+    const uint64_t end = dword + uint64_t(std::bit_width(bytes));
+    if (!list.empty() && list.back().kind == kind && list.back().end == start)
+      list.back().end = end;
+    else
+      list.push_back({start, end, 0, kind});
+  };
+  auto bytes = [](const Access &access, bool atomic) -> uint32_t {
+    return access.wave != nobody && bool(access.atomic) == atomic ? access.bytes : 0;
+  };
+  for (const Shard &shard : shards)
+    for (const auto &[number, page] : shard.pages) {
+      // One kind after the other, so that neighbours are one range.
+      auto each = [&, first = number * page_bytes, &cells = page->cells](MemoryUse::Kind kind,
+                                                                         auto &&touched) {
+        for (uint32_t i = 0; i < page_dwords; ++i)
+          use(first + i * 4, touched(cells[i]), kind);
+      };
+      each(MemoryUse::Kind::write, [&](const Cell &cell) { return bytes(cell.store, false); });
+      each(MemoryUse::Kind::read,
+           [&](const Cell &cell) { return bytes(cell.loads[0], false) | bytes(cell.loads[1], false); });
+      each(MemoryUse::Kind::atomic, [&](const Cell &cell) {
+        return bytes(cell.store, true) | bytes(cell.loads[0], true) | bytes(cell.loads[1], true);
+      });
+    }
+  return list;
+}
+
 GlobalConflict GlobalShadow::enter(Pages &pages, const WaveOrder &wave, uint32_t when,
                                    const uint64_t *addresses, uint64_t lanes, uint32_t bytes,
                                    GlobalAccess access) {

@@ -13,8 +13,10 @@
 #include <memory>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 #include "emulator/check/happens_before.h"
+#include "emulator/machine/machine.h"
 
 namespace sluice::emulator {
 
@@ -53,6 +55,9 @@ public:
   /// and answers with the first conflict.
   GlobalConflict enter(Pages &pages, const WaveOrder &wave, uint32_t when, const uint64_t *addresses,
                        uint64_t lanes, uint32_t bytes, GlobalAccess access);
+
+  /// All that was touched, by dwords, once the launch has ended. The blocks are left 0.
+  std::vector<MemoryUse> uses() const;
 
 private:
   class Locked;

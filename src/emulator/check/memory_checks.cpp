@@ -62,12 +62,14 @@ uint64_t WaveChecks::check_global(Wave &w, const Op &op, const uint64_t *address
       allowed |= uint64_t(1) << lane;
       continue;
     }
-    const ReportKind kind = !block         ? ReportKind::global_out_of_bounds
-                            : block->freed ? ReportKind::global_freed
-                                           : ReportKind::global_read_only;
+    const ReportKind kind = !block           ? ReportKind::global_out_of_bounds
+                            : block->foreign ? ReportKind::no_peer_access
+                            : block->freed   ? ReportKind::global_freed
+                                             : ReportKind::global_read_only;
     report(w, op, kind, int32_t(lane), address, std::nullopt, [&] {
       std::string text =
           std::string(write ? "stores " : "loads ") + std::to_string(bytes) + " bytes at " + hex(address);
+      if (kind == ReportKind::no_peer_access) return text + ", memory of a device without peer access";
       if (kind == ReportKind::global_freed) return text + ", in a block that was freed";
       if (kind == ReportKind::global_read_only) return text + ", which kernels may only read";
       const MemoryBlock *near = launch.memory->nearest(address);
@@ -201,14 +203,16 @@ bool WaveChecks::check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t 
     return true;
   }
   if (!checks.global_bounds) return true;
-  const ReportKind kind = !hint         ? ReportKind::global_out_of_bounds
-                          : hint->freed ? ReportKind::global_freed
-                                        : ReportKind::global_read_only;
+  const ReportKind kind = !hint           ? ReportKind::global_out_of_bounds
+                          : hint->foreign ? ReportKind::no_peer_access
+                          : hint->freed   ? ReportKind::global_freed
+                                          : ReportKind::global_read_only;
   report(w, op, kind, -1, address, std::nullopt, [&] {
     return std::string(write ? "stores " : "loads ") + std::to_string(bytes) + " bytes at " + hex(address) +
-           (!hint         ? ", in no allocation"
-            : hint->freed ? ", in a block that was freed"
-                          : ", which kernels may only read");
+           (!hint           ? ", in no allocation"
+            : hint->foreign ? ", memory of a device without peer access"
+            : hint->freed   ? ", in a block that was freed"
+                            : ", which kernels may only read");
   });
   return false;
 }

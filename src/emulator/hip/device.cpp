@@ -1,4 +1,4 @@
-//===- device.cpp - the one emulated GPU of the process -------------------------------------------------===//
+//===- device.cpp - the emulated GPUs of the process ----------------------------------------------------===//
 //
 // Settings are taken as text, so that command lines and tests can pass them through unread.
 //
@@ -9,7 +9,9 @@
 #include <limits>
 #include <optional>
 
+#include "emulator/hip/error.h"
 #include "emulator/hip/scheduler.h"
+#include "emulator/hip/streams.h"
 
 namespace sluice::emulator::hip {
 
@@ -117,6 +119,10 @@ Configured Device::configure(std::string_view key, std::string_view value) {
     Scheduler::get().set_shuffled(value == "concurrent" ? std::nullopt : std::optional(seed));
     return Configured::ok;
   }
+  if (key == "devices") {
+    int wanted = 0;
+    return parse_number(value, wanted) ? set_count(wanted) : Configured::bad_value;
+  }
   if (key == "clear_fault" || key == "reset_counters" || key == "defaults") {
     if (value != "1") return Configured::bad_value;
     if (key == "clear_fault") {
@@ -149,6 +155,16 @@ void Device::add_result(const LaunchResult &result) {
     if (reports.size() < most_reports) reports.push_back(report);
 }
 
+void Device::add_report(Report report) {
+  const std::lock_guard lock(mutex);
+  for (Report &known : reports)
+    if (known.kind == report.kind && known.kernel == report.kernel && known.message == report.message) {
+      ++known.count;
+      return;
+    }
+  if (reports.size() < most_reports) reports.push_back(std::move(report));
+}
+
 Counters Device::counters() {
   const std::lock_guard lock(mutex);
   Counters counters = total;
@@ -161,10 +177,10 @@ void Device::add_host_block(const void *start, HostBlock block) {
   host_blocks[reinterpret_cast<uint64_t>(start)] = block;
 }
 
-bool Device::remove_host_block(const void *start, bool registered) {
+bool Device::remove_host_block(const void *start, HostBlock::Kind kind) {
   const std::lock_guard lock(mutex);
   const auto at = host_blocks.find(reinterpret_cast<uint64_t>(start));
-  if (at == host_blocks.end() || at->second.registered != registered) return false;
+  if (at == host_blocks.end() || at->second.kind != kind) return false;
   host_blocks.erase(at);
   return true;
 }
@@ -188,12 +204,40 @@ bool Device::pinned(const void *address, uint64_t bytes) {
   return bytes <= block.bytes - (reinterpret_cast<uint64_t>(address) - start);
 }
 
-uint64_t Device::host_bytes() {
-  const std::lock_guard lock(mutex);
-  uint64_t bytes = 0;
-  for (const auto &[start, block] : host_blocks)
-    if (!block.registered) bytes += block.bytes;
-  return bytes;
+bool Device::set_peer_access(int device, int peer, bool open) {
+  const auto bit = uint8_t(1u << peer);
+  std::atomic<uint8_t> &mask = peers[size_t(device)];
+  const uint8_t before = open ? mask.fetch_or(bit) : mask.fetch_and(uint8_t(~bit));
+  return ((before & bit) != 0) != open;
+}
+
+Configured Device::set_count(int wanted) {
+  if (wanted < 1 || wanted > MemoryBlock::most_devices) return Configured::bad_value;
+  // Handles, memory and modules keep the number of their device.
+  for (const MemoryBlock &block : device_memory.snapshot()->blocks())
+    if (!block.freed) return Configured::bad_value;
+  if (live_streams() != 0 || live_events() != 0) return Configured::bad_value;
+  devices = wanted;
+  for (size_t i = 0; i < peers.size(); ++i)
+    peers[i] = uint8_t(1u << i);
+  return Configured::ok;
+}
+
+namespace {
+thread_local int thread_device = 0;
+} // namespace
+
+int current_device() {
+  return thread_device < Device::get().count() ? thread_device : 0;
+}
+
+void set_current_device(int device) {
+  require_device(device);
+  thread_device = device;
+}
+
+void require_device(int device) {
+  require(device >= 0 && device < Device::get().count(), hipErrorInvalidDevice);
 }
 
 } // namespace sluice::emulator::hip

@@ -1,11 +1,13 @@
-//===- device.h - the one emulated GPU of the process ---------------------------------------------------===//
+//===- device.h - the emulated GPUs of the process ------------------------------------------------------===//
 //
-// Its memory, how launches run, and what they have reported. Host memory made by hipHostMalloc comes from the
-// same allocator as device memory, so that a kernel's access beyond it is seen; a table tells the two apart.
+// Their memory, how launches run, and what they have reported. Host memory made by hipHostMalloc comes from
+// the same allocator as device memory, so that a kernel's access beyond it is seen; a table tells the two
+// apart.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <mutex>
@@ -23,6 +25,8 @@ namespace sluice::emulator::hip {
 inline constexpr const char *device_name = "AMD Instinct MI300X (emulated)";
 inline constexpr const char *device_target = "gfx942:sramecc+:xnack-";
 inline constexpr int compute_units = 304;
+inline constexpr int least_stream_priority = 1;
+inline constexpr int greatest_stream_priority = -1;
 inline constexpr int wave_lanes = 64;
 inline constexpr int lds_bytes = 64 << 10;
 inline constexpr int max_workgroup_threads = 1024;
@@ -41,6 +45,8 @@ public:
   Configured configure(std::string_view key, std::string_view value);
 
   void add_result(const LaunchResult &result);
+  /// One that says the same as an earlier one is counted there.
+  void add_report(Report report);
   Counters counters();
   /// The reports as JSON; forgets them if `accept` of the text returns true.
   template <typename Accept> void take_reports(Accept &&accept) {
@@ -48,23 +54,33 @@ public:
     if (accept(to_json(reports))) reports.clear();
   }
 
-  /// Host memory: allocated here, or the caller's and registered.
+  /// Memory that the host reaches too: allocated here, the caller's and registered, or managed.
   struct HostBlock {
     uint64_t bytes;
     unsigned flags;
-    bool registered;
+    enum Kind : uint8_t { allocated, registered, managed } kind;
   };
   void add_host_block(const void *start, HostBlock block);
-  /// False if there is none that starts there and is registered or not, as asked.
-  bool remove_host_block(const void *start, bool registered);
+  /// False if there is none of this kind that starts there.
+  bool remove_host_block(const void *start, HostBlock::Kind kind);
   /// The block that holds the address; its start in `start`.
   bool find_host_block(const void *address, uint64_t &start, HostBlock &block);
   /// True if all of the range lies in host memory the device reaches.
   bool pinned(const void *address, uint64_t bytes);
-  uint64_t host_bytes();
+
+  /// How many devices there are: 1 to 8.
+  int count() const { return devices; }
+  /// One bit for each device whose memory this one reaches: itself, and the peers it has opened.
+  uint8_t reachable_from(int device) const { return peers[size_t(device)]; }
+  /// False if it is already so.
+  bool set_peer_access(int device, int peer, bool open);
 
 private:
   Device() = default;
+  Configured set_count(int wanted);
+
+  std::atomic<int> devices = 1;
+  std::array<std::atomic<uint8_t>, MemoryBlock::most_devices> peers{1, 2, 4, 8, 16, 32, 64, 128};
 
   Memory device_memory;
   std::mutex mutex;
@@ -75,5 +91,11 @@ private:
   ReportFile report_file;
   std::map<uint64_t, HostBlock> host_blocks;
 };
+
+/// The calling thread's current device.
+int current_device();
+void set_current_device(int device);
+/// Throws Failure(hipErrorInvalidDevice) unless there is that device.
+void require_device(int device);
 
 } // namespace sluice::emulator::hip

@@ -1,11 +1,12 @@
 //===- device_functions.cpp - HIP's functions about the device and its errors ---------------------------===//
 //
-// The numbers are MI300X's. One device, ordinal 0, always current.
+// The numbers are MI300X's. All devices are alike but for their bus.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <cstdio>
 #include <cstring>
 
+#include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
@@ -23,6 +24,9 @@ constexpr int registers_per_cu = 4 * 512 * 64; // four SIMDs of 512 registers fo
 constexpr int threads_per_cu = 32 * wave_lanes;
 constexpr int largest_int = 0x7fffffff;
 
+// Devices differ in this alone.
+constexpr int pci_bus_attribute = 67;
+
 struct Attribute {
   int number; // hipDeviceAttribute_t
   int value;
@@ -37,8 +41,8 @@ constexpr Attribute attributes[] = {
     {6, 0},                      // ComputeMode
     {7, 0},                      // ComputePreemptionSupported
     {8, 1},                      // ConcurrentKernels
-    {9, 0},                      // ConcurrentManagedAccess
-    {10, 0},                     // CooperativeLaunch
+    {9, 1},                      // ConcurrentManagedAccess
+    {10, 1},                     // CooperativeLaunch
     {11, 0},                     // CooperativeMultiDeviceLaunch
     {12, 1},                     // DeviceOverlap
     {13, 0},                     // DirectManagedMemAccessFromHost
@@ -47,7 +51,7 @@ constexpr Attribute attributes[] = {
     {18, 0},                     // KernelExecTimeout
     {19, l2_bytes},              // L2CacheSize
     {23, 9},                     // ComputeCapabilityMajor
-    {24, 0},                     // ManagedMemory
+    {24, 1},                     // ManagedMemory
     {25, 32},                    // MaxBlocksPerMultiProcessor
     {26, max_workgroup_threads}, // MaxBlockDimX
     {27, max_workgroup_threads}, // MaxBlockDimY
@@ -63,7 +67,6 @@ constexpr Attribute attributes[] = {
     {61, 4},                     // ComputeCapabilityMinor
     {63, compute_units},         // MultiprocessorCount
     {65, 0},                     // PageableMemoryAccess
-    {67, 0},                     // PciBusId
     {68, 0},                     // PciDeviceId
     {69, 0},                     // PciDomainID
     {71, 65536},                 // MaxRegistersPerBlock
@@ -72,11 +75,11 @@ constexpr Attribute attributes[] = {
     {74, lds_bytes},             // MaxSharedMemoryPerBlock
     {75, 0},                     // SharedMemPerBlockOptin
     {76, lds_bytes},             // SharedMemPerMultiprocessor
-    {78, 0},                     // StreamPrioritiesSupported
+    {78, 1},                     // StreamPrioritiesSupported
     {83, largest_int},           // TotalConstantMemory
     {85, 1},                     // UnifiedAddressing
     {87, wave_lanes},            // WarpSize
-    {88, 0},                     // MemoryPoolsSupported
+    {88, 1},                     // MemoryPoolsSupported
     {10000, 100000},             // ClockInstructionRate
     {10002, lds_bytes},          // MaxSharedMemoryPerMultiprocessor
     {10011, 1},                  // IsLargeBar
@@ -85,10 +88,6 @@ constexpr Attribute attributes[] = {
     {10015, compute_units},      // PhysicalMultiProcessorCount
     {10016, 1},                  // FineGrainSupport
 };
-
-void require_device(int device) {
-  require(device == 0, hipErrorInvalidDevice);
-}
 
 template <typename T> void store(T *out, T value) {
   require(out != nullptr, hipErrorInvalidValue);
@@ -110,21 +109,21 @@ hipError_t hipDriverGetVersion(int *version) {
 }
 
 hipError_t hipGetDeviceCount(int *count) {
-  return call([&] { store(count, 1); });
+  return call([&] { store(count, Device::get().count()); });
 }
 
 hipError_t hipSetDevice(int device) {
-  return call([&] { require_device(device); });
+  return call([&] { set_current_device(device); });
 }
 
 hipError_t hipGetDevice(int *device) {
-  return call([&] { store(device, 0); });
+  return call([&] { store(device, current_device()); });
 }
 
 hipError_t hipDeviceGet(hipDevice_t *device, int ordinal) {
   return call([&] {
     require_device(ordinal);
-    store(device, 0);
+    store(device, ordinal);
   });
 }
 
@@ -147,6 +146,10 @@ hipError_t hipDeviceGetAttribute(int *value, int attribute, int device) {
   return call([&] {
     require_device(device);
     require(value != nullptr, hipErrorInvalidValue);
+    if (attribute == pci_bus_attribute) {
+      *value = device;
+      return;
+    }
     for (const Attribute &known : attributes)
       if (known.number == attribute) {
         *value = known.value;
@@ -193,6 +196,12 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t *properties, int device) 
     p.regsPerMultiprocessor = registers_per_cu;
     p.canUseHostPointerForRegisteredMem = 1;
     p.maxBlocksPerMultiProcessor = 32;
+    p.streamPrioritiesSupported = 1;
+    p.managedMemory = 1;
+    p.concurrentManagedAccess = 1;
+    p.cooperativeLaunch = 1;
+    p.memoryPoolsSupported = 1;
+    p.pciBusID = device;
     p.hostRegisterSupported = 1;
     p.maxSharedMemoryPerMultiProcessor = lds_bytes;
     p.clockInstructionRate = 100000;
@@ -202,9 +211,42 @@ hipError_t hipGetDevicePropertiesR0600(hipDeviceProp_t *properties, int device) 
   });
 }
 
+hipError_t hipDeviceCanAccessPeer(int *can, int device, int peer) {
+  return call([&] {
+    require_device(device);
+    require_device(peer);
+    store(can, int(device != peer));
+  });
+}
+
+hipError_t hipDeviceEnablePeerAccess(int peer, unsigned flags) {
+  return call([&] {
+    require(flags == 0, hipErrorInvalidValue);
+    require_device(peer);
+    require(peer != current_device(), hipErrorInvalidDevice);
+    require(Device::get().set_peer_access(current_device(), peer, true), hipErrorPeerAccessAlreadyEnabled);
+  });
+}
+
+hipError_t hipDeviceDisablePeerAccess(int peer) {
+  return call([&] {
+    require_device(peer);
+    require(peer != current_device() && Device::get().set_peer_access(current_device(), peer, false),
+            hipErrorPeerAccessNotEnabled);
+  });
+}
+
+hipError_t hipDeviceGetStreamPriorityRange(int *least, int *greatest) {
+  return call([&] {
+    if (least) *least = least_stream_priority;
+    if (greatest) *greatest = greatest_stream_priority;
+  });
+}
+
 hipError_t hipDeviceSynchronize() {
   return call([] {
-    Scheduler::get().wait_all();
+    refuse_while_any_captures();
+    Scheduler::get().wait_all(current_device());
     Scheduler::get().require_no_fault();
   });
 }

@@ -1,7 +1,7 @@
 //===- handles.h - handles that are checked before use --------------------------------------------------===//
 //
 // A handle is the address of its object, but never dereferenced as given: it is looked up first, so that a
-// stale or made-up one is hipErrorInvalidHandle, and an object in use outlives its destruction.
+// stale or made-up one is an error, and an object in use outlives its destruction.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,16 +22,16 @@ public:
     live.emplace(handle, std::move(object));
     return handle;
   }
-  std::shared_ptr<Object> find(Handle handle) {
+  std::shared_ptr<Object> find(Handle handle, hipError_t otherwise = hipErrorInvalidHandle) {
     const std::lock_guard lock(mutex);
     const auto at = live.find(handle);
-    require(at != live.end(), hipErrorInvalidHandle);
+    require(at != live.end(), otherwise);
     return at->second;
   }
-  std::shared_ptr<Object> remove(Handle handle) {
+  std::shared_ptr<Object> remove(Handle handle, hipError_t otherwise = hipErrorInvalidHandle) {
     const std::lock_guard lock(mutex);
     const auto at = live.find(handle);
-    require(at != live.end(), hipErrorInvalidHandle);
+    require(at != live.end(), otherwise);
     std::shared_ptr<Object> object = std::move(at->second);
     live.erase(at);
     return object;

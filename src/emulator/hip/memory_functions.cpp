@@ -5,11 +5,12 @@
 // HIP's do: the source may be reused, the destination read, as soon as the call returns.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include <cstring>
-
+#include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
+#include "emulator/hip/operations.h"
+#include "emulator/hip/pools.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 
@@ -17,97 +18,106 @@ namespace sluice::emulator::hip {
 
 namespace {
 
-/// Throws unless the device reaches the range: in one live block, device or pinned.
-void require_reachable(const void *address, size_t size) {
-  const std::optional<MemoryBlock> block = Device::get().memory().find(address);
-  require(block && block->contains(reinterpret_cast<uint64_t>(address), size), hipErrorInvalidValue);
-}
-
-/// For a side said to be the host's: fine unless it lies in a block and leaves it.
-void require_within_block_if_any(const void *address, size_t size) {
-  const std::optional<MemoryBlock> block = Device::get().memory().find(address);
-  require(!block || block->contains(reinterpret_cast<uint64_t>(address), size), hipErrorInvalidValue);
-}
-
 bool reachable(const void *address) {
   return Device::get().memory().find(address).has_value();
 }
 
-void check_copy(const void *to, const void *from, size_t size, hipMemcpyKind kind) {
-  require(to != nullptr && from != nullptr, hipErrorInvalidValue);
-  require(kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault, hipErrorInvalidMemcpyDirection);
-  const bool to_device = kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice;
-  const bool from_device = kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice;
-  (to_device ? require_reachable : require_within_block_if_any)(to, size);
-  (from_device ? require_reachable : require_within_block_if_any)(from, size);
+/// For a call that waits: it is none that captures know.
+void begin_waiting_call(const std::shared_ptr<Stream> &stream) {
+  refuse_while_capturing(stream);
+  refuse_unsafe_call();
+  Scheduler::get().require_no_fault();
 }
 
-void copy_bytes(void *to, const void *from, size_t size) {
-  std::memmove(to, from, size);
-  Device::get().memory().copy_written(to, from, size);
+void run_now(const std::shared_ptr<Stream> &stream, const auto &call) {
+  Scheduler::get().run(stream, [&call, options = Device::get().options()] { call.run(options); });
+  Scheduler::get().require_no_fault();
 }
 
-void copy_now(const std::shared_ptr<Stream> &stream, void *to, const void *from, size_t size,
-              hipMemcpyKind kind) {
-  Scheduler &scheduler = Scheduler::get();
-  scheduler.require_no_fault();
-  if (size == 0) return;
-  check_copy(to, from, size, kind);
-  scheduler.run(stream, [=] { copy_bytes(to, from, size); });
-  scheduler.require_no_fault();
+void copy_now(hipStream_t handle, const Copy &copy, hipMemcpyKind kind) {
+  const std::shared_ptr<Stream> stream = work_stream(handle);
+  begin_waiting_call(stream);
+  if (copy.empty()) return;
+  check_copy(copy, kind);
+  run_now(stream, copy);
 }
 
-void copy_later(hipStream_t handle, void *to, const void *from, size_t size, hipMemcpyKind kind) {
-  Scheduler &scheduler = Scheduler::get();
-  const std::shared_ptr<Stream> stream = find_stream(handle);
-  scheduler.require_no_fault();
-  if (size == 0) return;
-  check_copy(to, from, size, kind);
-  if (!reachable(to)) return copy_now(stream, to, from, size, kind);
-  if (!reachable(from)) {
-    const auto *bytes = static_cast<const std::byte *>(from);
-    scheduler.enqueue(stream, [to, staged = std::vector<std::byte>(bytes, bytes + size)] {
-      copy_bytes(to, staged.data(), staged.size());
-    });
-    return;
-  }
-  scheduler.enqueue(stream, [=] { copy_bytes(to, from, size); });
+void copy_later(hipStream_t handle, Copy copy, hipMemcpyKind kind) {
+  const std::shared_ptr<Stream> stream = work_stream(handle);
+  Scheduler::get().require_no_fault();
+  if (copy.empty()) return;
+  check_copy(copy, kind);
+  if (capture(stream, copy)) return;
+  if (!reachable(copy.to.start)) return run_now(stream, copy);
+  if (reachable(copy.from.start)) return submit(stream, copy);
+  const auto staged = std::make_shared<const std::vector<std::byte>>(
+      copy.from.start, copy.from.start + copy.span_bytes(copy.from));
+  copy.from.start = const_cast<std::byte *>(staged->data());
+  Scheduler::get().enqueue(stream, [copy, staged, options = Device::get().options()] { copy.run(options); });
 }
 
-template <typename Element> void fill(void *to, Element value, size_t count) {
-  auto *bytes = static_cast<std::byte *>(to);
-  if constexpr (sizeof(Element) == 1) {
-    std::memset(bytes, int(value), count);
-  } else {
-    for (size_t i = 0; i < count; ++i)
-      std::memcpy(bytes + i * sizeof(Element), &value, sizeof(Element));
-  }
-  Device::get().memory().mark_written(to, count * sizeof(Element));
+Fill fill_of(void *to, uint32_t value, uint32_t element_bytes, size_t count) {
+  return {static_cast<std::byte *>(to), value, element_bytes, count};
 }
 
-/// `stream` null: at once, on the null stream.
-template <typename Element>
-void set(void *to, Element value, size_t count, const std::shared_ptr<Stream> &stream) {
-  Scheduler &scheduler = Scheduler::get();
-  scheduler.require_no_fault();
-  if (count == 0) return;
-  require(to != nullptr && count <= SIZE_MAX / sizeof(Element), hipErrorInvalidValue);
-  require_reachable(to, count * sizeof(Element));
-  if (stream) return scheduler.enqueue(stream, [=] { fill(to, value, count); });
-  scheduler.run(scheduler.null_stream(), [=] { fill(to, value, count); });
-  scheduler.require_no_fault();
+void fill_now(const Fill &fill) {
+  const std::shared_ptr<Stream> stream = work_stream(nullptr);
+  begin_waiting_call(stream);
+  if (fill.empty()) return;
+  check_fill(fill);
+  run_now(stream, fill);
 }
 
-void *allocate(size_t size, Memory::Contents contents) {
-  void *const pointer = Device::get().memory().allocate(size, contents);
+void fill_later(hipStream_t handle, const Fill &fill) {
+  const std::shared_ptr<Stream> stream = work_stream(handle);
+  Scheduler::get().require_no_fault();
+  if (fill.empty()) return;
+  check_fill(fill);
+  submit(stream, fill);
+}
+
+void *allocate(size_t size, Memory::Contents contents, int device) {
+  void *const pointer = Device::get().memory().allocate(size, contents, uint8_t(device));
   require(pointer != nullptr, hipErrorOutOfMemory);
   return pointer;
 }
 
+/// What hipFree may be given: a block of the device or a managed one, by its start.
 bool device_allocation(const void *pointer) {
+  uint64_t start;
+  Device::HostBlock shared;
+  if (Device::get().find_host_block(pointer, start, shared))
+    return shared.kind == Device::HostBlock::managed && start == reinterpret_cast<uint64_t>(pointer);
   const std::optional<MemoryBlock> block = Device::get().memory().find(pointer);
-  return block && block->address == reinterpret_cast<uint64_t>(pointer) && !block->attached &&
-         !Device::get().pinned(pointer, 1);
+  return block && block->address == reinterpret_cast<uint64_t>(pointer) && !block->attached;
+}
+
+void release(void *pointer) {
+  Device::get().remove_host_block(pointer, Device::HostBlock::managed);
+  require(Device::get().memory().release(pointer), hipErrorInvalidValue);
+  return_to_pool(pointer);
+}
+
+/// Throws unless all of the range lies in one managed block.
+void require_managed(const void *pointer, size_t size) {
+  uint64_t start;
+  Device::HostBlock block;
+  require(pointer != nullptr && size != 0, hipErrorInvalidValue);
+  require(Device::get().find_host_block(pointer, start, block) && block.kind == Device::HostBlock::managed &&
+              Device::get().pinned(pointer, size),
+          hipErrorInvalidValue);
+}
+
+Copy copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
+  Copy copy = copy_of(to, from, width);
+  copy.to.row_stride = to_pitch;
+  copy.from.row_stride = from_pitch;
+  copy.rows = height;
+  return copy;
+}
+
+Fill fill_2d(void *to, size_t pitch, int value, size_t width, size_t height) {
+  return {static_cast<std::byte *>(to), uint8_t(value), 1, width, height, pitch};
 }
 
 } // namespace
@@ -115,8 +125,9 @@ bool device_allocation(const void *pointer) {
 hipError_t hipMalloc(void **pointer, size_t size) {
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
+    refuse_unsafe_call();
     Scheduler::get().require_no_fault();
-    *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined);
+    *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined, current_device());
   });
 }
 
@@ -124,38 +135,85 @@ hipError_t hipFree(void *pointer) {
   return call([&] {
     if (pointer == nullptr) return;
     require(device_allocation(pointer), hipErrorInvalidValue);
+    refuse_unsafe_call();
     Scheduler::get().wait_all();
-    require(Device::get().memory().release(pointer), hipErrorInvalidValue);
+    release(pointer);
   });
 }
 
 hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
-    find_stream(stream);
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    refuse_while_capturing(queue);
     Scheduler::get().require_no_fault();
-    *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined);
+    *pointer = size == 0 ? nullptr : allocate_from_pool(size, queue->device);
   });
 }
 
 hipError_t hipFreeAsync(void *pointer, hipStream_t stream) {
   return call([&] {
-    const std::shared_ptr<Stream> queue = find_stream(stream);
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    refuse_while_capturing(queue);
     require(device_allocation(pointer), hipErrorInvalidValue);
-    Scheduler::get().enqueue(queue, [pointer] { Device::get().memory().release(pointer); }, true);
+    Scheduler::get().enqueue(
+        queue,
+        [pointer, options = Device::get().options()] {
+          if (compares_streams(options)) {
+            std::vector<MemoryUse> uses;
+            const uint64_t bytes = Device::get().memory().find(pointer)->bytes;
+            add_use(uses, pointer, bytes, MemoryUse::Kind::release);
+            StreamRaces::get().enter("free of " + std::to_string(bytes) + " bytes", std::move(uses));
+          }
+          release(pointer);
+        },
+        true);
+  });
+}
+
+hipError_t hipMallocManaged(void **pointer, size_t size, unsigned flags) {
+  return call([&] {
+    require(pointer != nullptr && size != 0, hipErrorInvalidValue);
+    require(flags == hipMemAttachGlobal || flags == hipMemAttachHost, hipErrorInvalidValue);
+    refuse_unsafe_call();
+    Scheduler::get().require_no_fault();
+    void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host); // as of hipHostMalloc
+    Device::get().add_host_block(memory, {size, flags, Device::HostBlock::managed});
+    *pointer = memory;
+  });
+}
+
+hipError_t hipMemPrefetchAsync(const void *pointer, size_t size, int device, hipStream_t stream) {
+  return call([&] {
+    if (device != hipCpuDeviceId) require_device(device);
+    require_managed(pointer, size);
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    refuse_while_capturing(queue);
+    Scheduler::get().require_no_fault();
+  });
+}
+
+hipError_t hipMemAdvise(const void *pointer, size_t size, hipMemoryAdvise advice, int device) {
+  return call([&] {
+    const bool known = (advice >= hipMemAdviseSetReadMostly && advice <= hipMemAdviseUnsetAccessedBy) ||
+                       advice == hipMemAdviseSetCoarseGrain || advice == hipMemAdviseUnsetCoarseGrain;
+    require(known, hipErrorInvalidValue);
+    if (device != hipCpuDeviceId) require_device(device);
+    require_managed(pointer, size);
   });
 }
 
 hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
+    refuse_unsafe_call();
     if (size == 0) {
       *pointer = nullptr;
       return;
     }
     // What the host writes there the machine does not see.
-    void *const memory = allocate(size, Memory::Contents::defined);
-    Device::get().add_host_block(memory, {size, flags, false});
+    void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host);
+    Device::get().add_host_block(memory, {size, flags, Device::HostBlock::allocated});
     *pointer = memory;
   });
 }
@@ -163,8 +221,9 @@ hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
 hipError_t hipHostFree(void *pointer) {
   return call([&] {
     if (pointer == nullptr) return;
+    refuse_unsafe_call();
     Scheduler::get().wait_all();
-    require(Device::get().remove_host_block(pointer, false), hipErrorInvalidValue);
+    require(Device::get().remove_host_block(pointer, Device::HostBlock::allocated), hipErrorInvalidValue);
     Device::get().memory().release(pointer);
   });
 }
@@ -172,15 +231,18 @@ hipError_t hipHostFree(void *pointer) {
 hipError_t hipHostRegister(void *pointer, size_t size, unsigned flags) {
   return call([&] {
     require(pointer != nullptr && size != 0, hipErrorInvalidValue);
+    refuse_unsafe_call();
     require(Device::get().memory().attach(pointer, size, true), hipErrorHostMemoryAlreadyRegistered);
-    Device::get().add_host_block(pointer, {size, flags, true});
+    Device::get().add_host_block(pointer, {size, flags, Device::HostBlock::registered});
   });
 }
 
 hipError_t hipHostUnregister(void *pointer) {
   return call([&] {
+    refuse_unsafe_call();
     Scheduler::get().wait_all();
-    require(Device::get().remove_host_block(pointer, true), hipErrorHostMemoryNotRegistered);
+    require(Device::get().remove_host_block(pointer, Device::HostBlock::registered),
+            hipErrorHostMemoryNotRegistered);
     Device::get().memory().detach(pointer);
   });
 }
@@ -197,7 +259,7 @@ hipError_t hipMemGetInfo(size_t *free_bytes, size_t *total_bytes) {
   return call([&] {
     require(free_bytes != nullptr && total_bytes != nullptr, hipErrorInvalidValue);
     Memory &memory = Device::get().memory();
-    const uint64_t used = memory.used_bytes() - Device::get().host_bytes();
+    const uint64_t used = memory.used_bytes(uint8_t(current_device()));
     *total_bytes = memory.capacity_bytes();
     *free_bytes = memory.capacity_bytes() - used;
   });
@@ -210,20 +272,78 @@ hipError_t hipPointerGetAttributes(hipPointerAttribute_t *attributes, const void
     uint64_t start;
     Device::HostBlock block;
     if (Device::get().find_host_block(pointer, start, block))
-      *attributes = {hipMemoryTypeHost, 0, same, same, 0, block.flags};
-    else if (reachable(pointer))
-      *attributes = {hipMemoryTypeDevice, 0, same, nullptr, 0, 0};
+      *attributes =
+          block.kind == Device::HostBlock::managed
+              ? hipPointerAttribute_t{hipMemoryTypeManaged, current_device(), same, same, 1, block.flags}
+              : hipPointerAttribute_t{hipMemoryTypeHost, current_device(), same, same, 0, block.flags};
+    else if (const std::optional<MemoryBlock> memory = Device::get().memory().find(pointer))
+      *attributes = {hipMemoryTypeDevice, memory->device, same, nullptr, 0, 0};
     else
       *attributes = {hipMemoryTypeUnregistered, -1, nullptr, nullptr, 0, 0};
   });
 }
 
 hipError_t hipMemcpy(void *to, const void *from, size_t size, hipMemcpyKind kind) {
-  return call([&] { copy_now(Scheduler::get().null_stream(), to, from, size, kind); });
+  return call([&] { copy_now(nullptr, copy_of(to, from, size), kind); });
 }
 
 hipError_t hipMemcpyAsync(void *to, const void *from, size_t size, hipMemcpyKind kind, hipStream_t stream) {
-  return call([&] { copy_later(stream, to, from, size, kind); });
+  return call([&] { copy_later(stream, copy_of(to, from, size), kind); });
+}
+
+hipError_t hipMemcpyWithStream(void *to, const void *from, size_t size, hipMemcpyKind kind,
+                               hipStream_t stream) {
+  return call([&] { copy_now(stream, copy_of(to, from, size), kind); });
+}
+
+hipError_t hipMemcpyPeer(void *to, int to_device, const void *from, int from_device, size_t size) {
+  return call([&] {
+    require_device(to_device);
+    require_device(from_device);
+    copy_now(nullptr, copy_of(to, from, size), hipMemcpyDeviceToDevice);
+  });
+}
+
+hipError_t hipMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device, size_t size,
+                              hipStream_t stream) {
+  return call([&] {
+    require_device(to_device);
+    require_device(from_device);
+    copy_later(stream, copy_of(to, from, size), hipMemcpyDeviceToDevice);
+  });
+}
+
+hipError_t hipMemcpy2D(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                       size_t height, hipMemcpyKind kind) {
+  return call([&] { copy_now(nullptr, copy_2d(to, to_pitch, from, from_pitch, width, height), kind); });
+}
+
+hipError_t hipMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width,
+                            size_t height, hipMemcpyKind kind, hipStream_t stream) {
+  return call([&] { copy_later(stream, copy_2d(to, to_pitch, from, from_pitch, width, height), kind); });
+}
+
+hipError_t hipMemcpy3D(const hipMemcpy3DParms *parameters) {
+  return call([&] {
+    require(parameters != nullptr, hipErrorInvalidValue);
+    copy_now(nullptr, copy_of(*parameters), parameters->kind);
+  });
+}
+
+hipError_t hipMemcpy3DAsync(const hipMemcpy3DParms *parameters, hipStream_t stream) {
+  return call([&] {
+    require(parameters != nullptr, hipErrorInvalidValue);
+    copy_later(stream, copy_of(*parameters), parameters->kind);
+  });
+}
+
+hipError_t hipMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
+  return call([&] { fill_now(fill_2d(to, pitch, value, width, height)); });
+}
+
+hipError_t hipMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
+                            hipStream_t stream) {
+  return call([&] { fill_later(stream, fill_2d(to, pitch, value, width, height)); });
 }
 
 hipError_t hipMemcpyHtoD(hipDeviceptr_t to, void *from, size_t size) {
@@ -251,27 +371,27 @@ hipError_t hipMemcpyDtoDAsync(hipDeviceptr_t to, hipDeviceptr_t from, size_t siz
 }
 
 hipError_t hipMemset(void *to, int value, size_t size) {
-  return call([&] { set(to, uint8_t(value), size, nullptr); });
+  return call([&] { fill_now(fill_of(to, uint8_t(value), 1, size)); });
 }
 
 hipError_t hipMemsetAsync(void *to, int value, size_t size, hipStream_t stream) {
-  return call([&] { set(to, uint8_t(value), size, find_stream(stream)); });
+  return call([&] { fill_later(stream, fill_of(to, uint8_t(value), 1, size)); });
 }
 
 hipError_t hipMemsetD8(hipDeviceptr_t to, unsigned char value, size_t count) {
-  return call([&] { set(to, value, count, nullptr); });
+  return call([&] { fill_now(fill_of(to, value, 1, count)); });
 }
 
 hipError_t hipMemsetD16(hipDeviceptr_t to, unsigned short value, size_t count) {
-  return call([&] { set(to, value, count, nullptr); });
+  return call([&] { fill_now(fill_of(to, value, 2, count)); });
 }
 
 hipError_t hipMemsetD32(hipDeviceptr_t to, int value, size_t count) {
-  return call([&] { set(to, value, count, nullptr); });
+  return call([&] { fill_now(fill_of(to, uint32_t(value), 4, count)); });
 }
 
 hipError_t hipMemsetD32Async(hipDeviceptr_t to, int value, size_t count, hipStream_t stream) {
-  return call([&] { set(to, value, count, find_stream(stream)); });
+  return call([&] { fill_later(stream, fill_of(to, uint32_t(value), 4, count)); });
 }
 
 } // namespace sluice::emulator::hip

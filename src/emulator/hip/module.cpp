@@ -33,7 +33,8 @@ CodeObject parse(const std::vector<std::byte> &elf) {
 
 } // namespace
 
-Module::Module(std::vector<std::byte> elf) : bytes(std::move(elf)), code_object(parse(bytes)) {
+Module::Module(std::vector<std::byte> elf, int device)
+    : bytes(std::move(elf)), code_object(parse(bytes)), on_device(device) {
   try {
     loaded = std::make_unique<Program>(bytes);
   } catch (const std::runtime_error &) {
@@ -43,7 +44,7 @@ Module::Module(std::vector<std::byte> elf) : bytes(std::move(elf)), code_object(
   for (const package::Segment &segment : code_object.segments()) {
     if (segment.memory_bytes == 0) continue;
     std::byte *const start = image + segment.address;
-    if (Device::get().memory().attach(start, segment.memory_bytes, segment.writable))
+    if (Device::get().memory().attach(start, segment.memory_bytes, segment.writable, uint8_t(device)))
       attached.push_back(start);
   }
 }

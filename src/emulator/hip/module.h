@@ -20,19 +20,21 @@ namespace sluice::emulator::hip {
 class Module {
 public:
   /// Throws Failure: no code for this device, or not a code object at all.
-  explicit Module(std::vector<std::byte> elf);
+  Module(std::vector<std::byte> elf, int device);
   ~Module();
   Module(const Module &) = delete;
   Module &operator=(const Module &) = delete;
 
   const package::CodeObject &object() const { return code_object; }
   const Program &program() const { return *loaded; }
+  int device() const { return on_device; }
 
 private:
   std::vector<std::byte> bytes;
   package::CodeObject code_object; // of `bytes`
   std::unique_ptr<Program> loaded;
   std::vector<void *> attached;
+  const int on_device;
 };
 
 struct Function {

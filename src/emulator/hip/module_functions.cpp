@@ -4,15 +4,16 @@
 // reported, and sticks to the device as an error until it is cleared.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include <array>
-#include <stdexcept>
+#include <algorithm>
 
+#include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/fat_binary.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/handles.h"
 #include "emulator/hip/module.h"
+#include "emulator/hip/operations.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 #include "emulator/stats/occupancy.h"
@@ -20,12 +21,6 @@
 namespace sluice::emulator::hip {
 
 namespace {
-
-struct LaunchShape {
-  std::array<uint32_t, 3> grid; // workgroups
-  std::array<uint32_t, 3> block;
-  uint32_t dynamic_lds_bytes;
-};
 
 /// A module and the handles of its kernels.
 struct LoadedModule {
@@ -36,38 +31,6 @@ struct LoadedModule {
 
 using ModuleHandles = Handles<hipModule_t, LoadedModule>;
 using FunctionHandles = Handles<hipFunction_t, Function>;
-
-/// How HIP would name what a check found.
-hipError_t error_of(const Report &report) {
-  switch (report.kind) {
-  case ReportKind::global_out_of_bounds:
-  case ReportKind::global_freed:
-  case ReportKind::global_read_only:
-  case ReportKind::misaligned:
-  case ReportKind::scratch_out_of_bounds:
-    return hipErrorIllegalAddress;
-  default:
-    return hipErrorLaunchFailure;
-  }
-}
-
-void run_launch(const Function &function, const LaunchShape &shape, const std::vector<std::byte> &arguments,
-                const Options &options) {
-  Device &device = Device::get();
-  LaunchResult result;
-  try {
-    result = launch(function.module->program(), function.kernel->name, shape.grid, shape.block,
-                    shape.dynamic_lds_bytes, arguments, device.memory(), options);
-  } catch (const std::invalid_argument &error) {
-    Report refused;
-    refused.kind = ReportKind::launch_refused;
-    refused.kernel = function.kernel->name;
-    refused.message = error.what();
-    result.reports.push_back(std::move(refused));
-  }
-  device.add_result(result);
-  if (!result.ok()) throw Failure(error_of(result.reports.front()));
-}
 
 /// hipModuleLaunchKernel's checks, in HIP's order.
 void check_launch(const package::Kernel &kernel, const LaunchShape &shape) {
@@ -87,13 +50,34 @@ void check_launch(const package::Kernel &kernel, const LaunchShape &shape) {
   require(uint64_t(kernel.lds_bytes) + shape.dynamic_lds_bytes <= uint64_t(lds_bytes), hipErrorInvalidValue);
 }
 
+/// How many workgroups of a kernel fit on a compute unit.
+int resident_blocks(const package::Kernel &kernel, int block_size, size_t dynamic_lds_bytes) {
+  const uint64_t lds = kernel.lds_bytes + uint64_t(dynamic_lds_bytes);
+  if (uint32_t(block_size) > kernel.max_workgroup_size || dynamic_lds_bytes > size_t(lds_bytes) ||
+      lds > uint64_t(lds_bytes))
+    return 0;
+  return int(occupancy(kernel.descriptor.vgprs(), uint32_t(lds), uint32_t(block_size)).workgroups_per_cu);
+}
+
+constexpr unsigned disable_caching_override = 1; // hipOccupancyDisableCachingOverride: there is no such cache
+constexpr unsigned any_order_launch = 1;         // hipExtAnyOrderLaunch: may overlap, so it need not
+
 } // namespace
+
+KernelLaunch checked_launch(hipFunction_t function, const LaunchShape &shape, void **parameters,
+                            void **extra) {
+  require(function != nullptr, hipErrorInvalidImage);
+  std::shared_ptr<const Function> found = FunctionHandles::get().find(function);
+  check_launch(*found->kernel, shape);
+  std::vector<std::byte> arguments = kernel_arguments(*found->kernel, parameters, extra);
+  return {std::move(found), shape, std::move(arguments)};
+}
 
 hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
   return call([&] {
     require(module != nullptr && image != nullptr, hipErrorInvalidValue);
     auto loaded = std::make_shared<LoadedModule>();
-    loaded->module = std::make_shared<Module>(code_object_of_image(image));
+    loaded->module = std::make_shared<Module>(code_object_of_image(image), current_device());
     *module = ModuleHandles::get().add(std::move(loaded));
   });
 }
@@ -105,6 +89,7 @@ hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned,
 hipError_t hipModuleUnload(hipModule_t module) {
   return call([&] {
     const std::shared_ptr<LoadedModule> loaded = ModuleHandles::get().find(module);
+    refuse_unsafe_call();
     Scheduler::get().wait_all();
     ModuleHandles::get().remove(module);
     const std::lock_guard lock(loaded->mutex);
@@ -150,17 +135,56 @@ hipError_t hipModuleLaunchKernel(hipFunction_t function, unsigned grid_x, unsign
                                  unsigned dynamic_lds_bytes, hipStream_t stream, void **parameters,
                                  void **extra) {
   return call([&] {
-    require(function != nullptr, hipErrorInvalidImage);
-    const std::shared_ptr<Function> found = FunctionHandles::get().find(function);
-    const std::shared_ptr<Stream> queue = find_stream(stream);
     const LaunchShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes};
-    check_launch(*found->kernel, shape);
-    std::vector<std::byte> arguments = kernel_arguments(*found->kernel, parameters, extra);
-    Scheduler::get().require_no_fault();
-    Scheduler::get().enqueue(
-        queue, [found, shape, arguments = std::move(arguments), options = Device::get().options()] {
-          run_launch(*found, shape, arguments, options);
-        });
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    KernelLaunch launch = checked_launch(function, shape, parameters, extra);
+    require(launch.function->module->device() == queue->device, hipErrorInvalidHandle);
+    submit(queue, std::move(launch));
+  });
+}
+
+hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned grid_x, unsigned grid_y,
+                                            unsigned grid_z, unsigned block_x, unsigned block_y,
+                                            unsigned block_z, unsigned dynamic_lds_bytes, hipStream_t stream,
+                                            void **parameters) {
+  return call([&] {
+    const LaunchShape shape{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_lds_bytes};
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    KernelLaunch launch = checked_launch(function, shape, parameters, nullptr);
+    require(launch.function->module->device() == queue->device, hipErrorInvalidHandle);
+    // All of its workgroups wait for one another: they have to be resident at once.
+    const int fitting =
+        resident_blocks(*launch.function->kernel, int(block_x * block_y * block_z), dynamic_lds_bytes);
+    uint64_t blocks = 1;
+    for (uint32_t extent : shape.grid)
+      require((blocks *= extent) <= uint64_t(fitting) * compute_units, hipErrorCooperativeLaunchTooLarge);
+    submit(queue, std::move(launch));
+  });
+}
+
+hipError_t hipExtModuleLaunchKernel(hipFunction_t function, unsigned items_x, unsigned items_y,
+                                    unsigned items_z, unsigned block_x, unsigned block_y, unsigned block_z,
+                                    size_t dynamic_lds_bytes, hipStream_t stream, void **parameters,
+                                    void **extra, hipEvent_t start, hipEvent_t stop, unsigned flags) {
+  return call([&] {
+    require(flags <= any_order_launch && dynamic_lds_bytes <= size_t(lds_bytes), hipErrorInvalidValue);
+    const std::array<uint32_t, 3> items{items_x, items_y, items_z};
+    LaunchShape shape{{}, {block_x, block_y, block_z}, uint32_t(dynamic_lds_bytes)};
+    for (size_t axis = 0; axis < 3; ++axis) {
+      require(shape.block[axis] != 0, hipErrorInvalidConfiguration);
+      // The last workgroup of a row would be a smaller one, which the machine does not have.
+      require(items[axis] % shape.block[axis] == 0, hipErrorInvalidValue);
+      shape.grid[axis] = items[axis] / shape.block[axis];
+    }
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    KernelLaunch launch = checked_launch(function, shape, parameters, extra);
+    require(launch.function->module->device() == queue->device, hipErrorInvalidHandle);
+    for (hipEvent_t event : {start, stop})
+      if (event) find_event(event);
+    if (start || stop) refuse_while_capturing(queue);
+    if (start) require(hipEventRecord(start, stream) == hipSuccess, last_error());
+    submit(queue, std::move(launch));
+    if (stop) require(hipEventRecord(stop, stream) == hipSuccess, last_error());
   });
 }
 
@@ -203,15 +227,47 @@ hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, hipFu
                                                               int block_size, size_t dynamic_lds_bytes) {
   return call([&] {
     require(blocks != nullptr && block_size > 0, hipErrorInvalidValue);
-    const std::shared_ptr<Function> found = FunctionHandles::get().find(function);
-    const package::Kernel &kernel = *found->kernel;
-    const uint64_t lds = kernel.lds_bytes + uint64_t(dynamic_lds_bytes);
-    if (uint32_t(block_size) > kernel.max_workgroup_size || lds > uint64_t(lds_bytes)) {
-      *blocks = 0;
-      return;
+    *blocks = resident_blocks(*FunctionHandles::get().find(function)->kernel, block_size, dynamic_lds_bytes);
+  });
+}
+
+hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, hipFunction_t function,
+                                                                       int block_size,
+                                                                       size_t dynamic_lds_bytes,
+                                                                       unsigned flags) {
+  return call([&] {
+    require(flags <= disable_caching_override, hipErrorInvalidValue);
+    return hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size,
+                                                              dynamic_lds_bytes);
+  });
+}
+
+hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, hipFunction_t function,
+                                                   size_t dynamic_lds_bytes, int largest_block) {
+  return call([&] {
+    require(grid_size != nullptr && block_size != nullptr && largest_block >= 0, hipErrorInvalidValue);
+    const package::Kernel &kernel = *FunctionHandles::get().find(function)->kernel;
+    int largest = int(std::min<uint32_t>(kernel.max_workgroup_size, max_workgroup_threads));
+    if (largest_block != 0) largest = std::min(largest, largest_block);
+    int best = 0; // most work-items on a compute unit; of equal blocks the largest
+    for (int size = largest; size > 0; size -= size % wave_lanes ? size % wave_lanes : wave_lanes) {
+      const int blocks = resident_blocks(kernel, size, dynamic_lds_bytes);
+      if (blocks * size <= best) continue;
+      best = blocks * size;
+      *block_size = size;
+      *grid_size = blocks * compute_units;
     }
-    *blocks =
-        int(occupancy(kernel.descriptor.vgprs(), uint32_t(lds), uint32_t(block_size)).workgroups_per_cu);
+    require(best != 0, hipErrorInvalidValue);
+  });
+}
+
+hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_size,
+                                                            hipFunction_t function, size_t dynamic_lds_bytes,
+                                                            int largest_block, unsigned flags) {
+  return call([&] {
+    require(flags <= disable_caching_override, hipErrorInvalidValue);
+    return hipModuleOccupancyMaxPotentialBlockSize(grid_size, block_size, function, dynamic_lds_bytes,
+                                                   largest_block);
   });
 }
 

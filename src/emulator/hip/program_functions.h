@@ -11,12 +11,6 @@
 
 namespace sluice::emulator::hip {
 
-struct dim3 {
-  uint32_t x = 1;
-  uint32_t y = 1;
-  uint32_t z = 1;
-};
-
 struct hipFuncAttributes {
   int binaryVersion;
   int cacheModeCA;
@@ -131,13 +125,6 @@ static_assert(offsetof(hipDeviceProp_tR0000, asicRevision) == 768);
     (int *blocks, const void *kernel, int block_size, size_t dynamic_lds_bytes, unsigned flags))             \
   F(hipOccupancyMaxPotentialBlockSize,                                                                       \
     (int *grid_size, int *block_size, const void *kernel, size_t dynamic_lds_bytes, int block_size_limit))   \
-  F(hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags,                                             \
-    (int *blocks, hipFunction_t function, int block_size, size_t dynamic_lds_bytes, unsigned flags))         \
-  F(hipModuleOccupancyMaxPotentialBlockSize, (int *grid_size, int *block_size, hipFunction_t function,       \
-                                              size_t dynamic_lds_bytes, int block_size_limit))               \
-  F(hipModuleOccupancyMaxPotentialBlockSizeWithFlags,                                                        \
-    (int *grid_size, int *block_size, hipFunction_t function, size_t dynamic_lds_bytes,                      \
-     int block_size_limit, unsigned flags))                                                                  \
   F(hipGetDevicePropertiesR0000, (hipDeviceProp_tR0000 * properties, int device))                            \
   F(hipGetDeviceProperties, (hipDeviceProp_tR0000 * properties, int device))
 

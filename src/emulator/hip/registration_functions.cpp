@@ -54,29 +54,6 @@ int attribute_of(hipFunction_t function, hipFunction_attribute attribute) {
   return value;
 }
 
-/// The largest block size of those with the most resident work-items, and the blocks that fill the device.
-void find_block_size(int *grid_size, int *block_size, hipFunction_t function, size_t dynamic_lds_bytes,
-                     int limit) {
-  require(grid_size != nullptr && block_size != nullptr && limit >= 0, hipErrorInvalidValue);
-  int largest = attribute_of(function, HIP_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
-  if (limit != 0) largest = std::min(largest, limit);
-  int best_blocks = 0, best_size = 0;
-  // Multiples of a wave; and what there is where less than a wave is allowed.
-  const int first = largest < wave_lanes ? largest : largest / wave_lanes * wave_lanes;
-  for (int size = first; size > 0; size -= wave_lanes) {
-    int blocks = 0;
-    const hipError_t error =
-        hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, size, dynamic_lds_bytes);
-    require(error == hipSuccess, error);
-    if (blocks * size > best_blocks * best_size) {
-      best_blocks = blocks;
-      best_size = size;
-    }
-  }
-  *block_size = best_size;
-  *grid_size = best_blocks * compute_units;
-}
-
 } // namespace
 
 void **__hipRegisterFatBinary(const void *wrapper) {
@@ -276,33 +253,8 @@ hipError_t hipOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, co
 hipError_t hipOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, const void *kernel,
                                              size_t dynamic_lds_bytes, int block_size_limit) {
   return call([&] {
-    find_block_size(grid_size, block_size, Registry::get().function(kernel), dynamic_lds_bytes,
-                    block_size_limit);
-  });
-}
-
-hipError_t hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(int *blocks, hipFunction_t function,
-                                                                       int block_size,
-                                                                       size_t dynamic_lds_bytes,
-                                                                       unsigned flags) {
-  return call([&] {
-    require(flags == 0, hipErrorInvalidValue);
-    return hipModuleOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block_size,
-                                                              dynamic_lds_bytes);
-  });
-}
-
-hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *grid_size, int *block_size, hipFunction_t function,
-                                                   size_t dynamic_lds_bytes, int block_size_limit) {
-  return call([&] { find_block_size(grid_size, block_size, function, dynamic_lds_bytes, block_size_limit); });
-}
-
-hipError_t hipModuleOccupancyMaxPotentialBlockSizeWithFlags(int *grid_size, int *block_size,
-                                                            hipFunction_t function, size_t dynamic_lds_bytes,
-                                                            int block_size_limit, unsigned flags) {
-  return call([&] {
-    require(flags == 0, hipErrorInvalidValue);
-    find_block_size(grid_size, block_size, function, dynamic_lds_bytes, block_size_limit);
+    return hipModuleOccupancyMaxPotentialBlockSize(grid_size, block_size, Registry::get().function(kernel),
+                                                   dynamic_lds_bytes, block_size_limit);
   });
 }
 

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "emulator/hip/error.h"
+#include "emulator/machine/memory.h"
 
 namespace sluice::emulator::hip {
 
@@ -17,20 +18,29 @@ namespace {
 
 thread_local bool on_worker = false;
 
+// Side streams of one graph that get a thread; more branches than that share them.
+constexpr size_t most_graph_threads = 16;
+constexpr size_t most_clock_entries = 64; // kept while they tell nothing
+
 } // namespace
+
+std::atomic<uint64_t> Stream::next_id = 0;
 
 Scheduler &Scheduler::get() {
   static Scheduler *const instance = new Scheduler;
   return *instance;
 }
 
-Scheduler::Scheduler() : null(std::make_shared<Stream>(0, 0)) {
-  streams.push_back(null);
+Scheduler::Scheduler() {
+  for (int device = 0; device < MemoryBlock::most_devices; ++device)
+    nulls.push_back(std::make_shared<Stream>(device, 0, 0, true));
+  streams = nulls;
 }
 
-std::shared_ptr<Stream> Scheduler::create(unsigned flags, int priority) {
-  auto stream = std::make_shared<Stream>(flags, priority);
+std::shared_ptr<Stream> Scheduler::create(int device, unsigned flags, int priority) {
+  auto stream = std::make_shared<Stream>(device, flags, priority);
   const Lock lock(mutex);
+  many_streams = true;
   streams.push_back(stream);
   return stream;
 }
@@ -39,7 +49,7 @@ void Scheduler::close(const std::shared_ptr<Stream> &stream) {
   const Lock lock(mutex);
   stream->closing = true;
   if (stream->completed < stream->enqueued) ++busy_closes;
-  if (!stream->has_worker && stream->completed == stream->enqueued) std::erase(streams, stream);
+  if (!stream->has_worker && stream->completed == stream->enqueued) erase(stream);
   changed.notify_all();
 }
 
@@ -47,9 +57,9 @@ void Scheduler::add_null_stream_rule(const std::shared_ptr<Stream> &stream,
                                      std::vector<Ticket> &after) const {
   if ((stream->flags & hipStreamNonBlocking) != 0) return;
   for (const std::shared_ptr<Stream> &other : streams) {
-    const bool related =
-        other != stream && (other->flags & hipStreamNonBlocking) == 0 && (stream == null || other == null);
-    if (related && other->completed < other->enqueued) after.push_back({other, other->enqueued});
+    const bool related = other != stream && other->device == stream->device &&
+                         (other->flags & hipStreamNonBlocking) == 0 && (stream->null || other->null);
+    if (related) after.push_back({other, other->enqueued, other->clock});
   }
 }
 
@@ -66,9 +76,45 @@ uint64_t Scheduler::append(const std::shared_ptr<Stream> &stream, std::function<
     std::thread([this, stream] { serve(stream); }).detach();
     stream->has_worker = true;
   }
-  stream->queue.push_back({std::move(run), always, std::move(after)});
+  advance_clock(stream, after);
+  std::erase_if(after, [](const Ticket &ticket) { return ticket.stream->completed >= ticket.number; });
+  stream->queue.push_back({std::move(run), always, stream->clock, std::move(after)});
   changed.notify_all();
   return ++stream->enqueued;
+}
+
+/// Before the work that is about to be enqueued.
+void Scheduler::advance_clock(const std::shared_ptr<Stream> &stream, const std::vector<Ticket> &after) {
+  auto clock = std::make_shared<Clock>(*stream->clock);
+  clock->join(host);
+  for (const Ticket &ticket : after)
+    clock->join(*ticket.clock);
+  clock->raise(stream->id, stream->enqueued + 1);
+  stream->clock = std::move(clock);
+}
+
+void Scheduler::host_saw(const Clock &clock) {
+  host.join(clock);
+  // What is queued may not know yet what the host knows.
+  const bool idle = std::all_of(streams.begin(), streams.end(), [](const std::shared_ptr<Stream> &stream) {
+    return stream->completed == stream->enqueued;
+  });
+  if (!idle || !StreamRaces::get().forget(host) || host.size() < most_clock_entries) return;
+  // Nothing is left to compare with: clocks start again, without the streams that are gone.
+  host = gone = Clock();
+  for (const std::shared_ptr<Stream> &stream : streams)
+    stream->clock = std::make_shared<const Clock>();
+}
+
+void Scheduler::erase(const std::shared_ptr<Stream> &stream) {
+  gone.join(*stream->clock);
+  if ((stream->flags & hipStreamNonBlocking) == 0) { // the null stream's later work comes behind it
+    Stream &null = *nulls[size_t(stream->device)];
+    auto clock = std::make_shared<Clock>(*null.clock);
+    clock->join(*stream->clock);
+    null.clock = std::move(clock);
+  }
+  std::erase(streams, stream);
 }
 
 void Scheduler::enqueue(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
@@ -82,29 +128,47 @@ void Scheduler::run(const std::shared_ptr<Stream> &stream, const std::function<v
   Lock lock(mutex);
   if (shuffle || stream->busy || !stream->queue.empty()) {
     const uint64_t number = append(stream, work, false, {});
+    const std::shared_ptr<const Clock> clock = stream->clock;
     wait_until(lock, [&] { return stream->completed >= number; });
+    host_saw(*clock);
     return;
   }
   std::vector<Ticket> after;
   add_null_stream_rule(stream, after);
+  advance_clock(stream, after);
+  Work now{work, false, stream->clock, {}};
   ++stream->enqueued;
   stream->busy = true;
   changed.wait(lock, [&] { return ready(after); });
-  perform(lock, *stream, work, false);
+  perform(lock, *stream, now);
+  host_saw(*now.clock);
 }
 
-void Scheduler::perform(Lock &lock, Stream &stream, const std::function<void()> &work, bool always) {
-  if (always || sticky == hipSuccess) {
-    lock.unlock();
-    hipError_t error = hipSuccess;
+void Scheduler::perform(Lock &lock, Stream &stream, Work &work) {
+  const bool runs = work.always || sticky == hipSuccess;
+  const bool compared = many_streams;
+  const uint64_t number = stream.completed + 1;
+  lock.unlock();
+  hipError_t error = hipSuccess;
+  if (runs) {
+    WorkIdentity identity;
+    if (compared) {
+      identity = {stream.id, number, stream.null ? "the null stream" : "stream " + std::to_string(stream.id),
+                  work.clock};
+      current_work = &identity;
+    }
     try {
-      work();
+      work.run();
     } catch (...) {
       error = error_of_current_exception();
     }
-    lock.lock();
-    if (error != hipSuccess && sticky == hipSuccess) sticky = error;
+    current_work = nullptr;
   }
+  // What it holds may be the last of a module: it goes before anybody who waited goes on, and without the
+  // mutex.
+  work.run = nullptr;
+  lock.lock();
+  if (error != hipSuccess && sticky == hipSuccess) sticky = error;
   stream.busy = false;
   ++stream.completed;
   changed.notify_all();
@@ -123,13 +187,9 @@ void Scheduler::serve(const std::shared_ptr<Stream> &stream) {
     Work work = std::move(stream->queue.front());
     stream->queue.pop_front();
     stream->busy = true;
-    perform(lock, *stream, work.run, work.always);
-    // What the work holds may be the last of a module: it goes without the mutex.
-    lock.unlock();
-    work = {};
-    lock.lock();
+    perform(lock, *stream, work);
   }
-  std::erase(streams, stream);
+  erase(stream);
 }
 
 /// With the mutex held, which is released while the work runs. False if no work may run now.
@@ -145,14 +205,10 @@ bool Scheduler::step(Lock &lock) {
   stream->busy = true;
   stepping = true;
   on_worker = true;
-  perform(lock, *stream, work.run, work.always);
-  lock.unlock();
-  work = {}; // as on a worker
+  perform(lock, *stream, work);
   on_worker = false;
-  lock.lock();
   stepping = false;
-  if (stream->closing && !stream->has_worker && stream->completed == stream->enqueued)
-    std::erase(streams, stream);
+  if (stream->closing && !stream->has_worker && stream->completed == stream->enqueued) erase(stream);
   changed.notify_all();
   return true;
 }
@@ -168,25 +224,59 @@ void Scheduler::advance() {
   if (shuffle && !stepping && !on_worker) step(lock);
 }
 
+Ticket Scheduler::enqueue_graph(const std::shared_ptr<Stream> &stream,
+                                std::span<const std::shared_ptr<Stream>> side_streams,
+                                std::vector<Piece> pieces, std::shared_ptr<const void> keep) {
+  const Lock lock(mutex);
+  const size_t lanes = shuffle ? side_streams.size() : std::min(side_streams.size(), most_graph_threads);
+  auto stream_of = [&](const Piece &piece) -> const std::shared_ptr<Stream> & {
+    return piece.lane == 0 ? stream : side_streams[(piece.lane - 1) % lanes];
+  };
+  Ticket start;
+  if (lanes != 0) {
+    const uint64_t number = append(stream, [] {}, true, {});
+    start = {stream, number, stream->clock};
+  }
+  std::vector<Ticket> tickets;
+  for (Piece &piece : pieces) {
+    const std::shared_ptr<Stream> &queue = stream_of(piece);
+    std::vector<Ticket> after = std::move(piece.also_after);
+    for (size_t earlier : piece.after)
+      if (tickets[earlier].stream != queue) after.push_back(tickets[earlier]);
+    if (piece.after.empty() && queue != stream) after.push_back(start);
+    const uint64_t number = append(queue, std::move(piece.run), piece.always, std::move(after));
+    tickets.push_back({queue, number, queue->clock});
+    if (piece.record) piece.record->ticket = tickets.back();
+  }
+  if (lanes != 0) append(stream, [keep = std::move(keep)] {}, true, std::move(tickets));
+  return {stream, stream->enqueued, stream->clock};
+}
+
 std::shared_ptr<EventRecord> Scheduler::record(const std::shared_ptr<Stream> &stream) {
   auto event = std::make_shared<EventRecord>();
   const Lock lock(mutex);
   event->ticket.stream = stream;
   event->ticket.number =
       append(stream, [event] { event->time = std::chrono::steady_clock::now(); }, true, {});
+  event->ticket.clock = stream->clock;
   return event;
 }
 
 bool Scheduler::complete(const Ticket &ticket) {
   const Lock lock(mutex);
-  return ticket.stream->completed >= ticket.number;
+  const bool completed = ticket.stream->completed >= ticket.number;
+  if (completed) host_saw(*ticket.clock);
+  return completed;
 }
 
 bool Scheduler::idle(const std::shared_ptr<Stream> &stream) {
   const Lock lock(mutex);
-  std::vector<Ticket> others;
-  add_null_stream_rule(stream, others);
-  return stream->completed == stream->enqueued && (stream != null || ready(others));
+  std::vector<Ticket> all{{stream, stream->enqueued, stream->clock}};
+  if (stream->null) add_null_stream_rule(stream, all);
+  if (!ready(all)) return false;
+  for (const Ticket &ticket : all)
+    host_saw(*ticket.clock);
+  return true;
 }
 
 void Scheduler::refuse_on_worker() {
@@ -197,23 +287,39 @@ void Scheduler::wait(const Ticket &ticket) {
   refuse_on_worker();
   Lock lock(mutex);
   wait_until(lock, [&] { return ticket.stream->completed >= ticket.number; });
+  host_saw(*ticket.clock);
 }
 
 void Scheduler::wait(const std::shared_ptr<Stream> &stream) {
   refuse_on_worker();
   Lock lock(mutex);
-  std::vector<Ticket> tickets{{stream, stream->enqueued}};
-  if (stream == null) add_null_stream_rule(stream, tickets);
+  std::vector<Ticket> tickets{{stream, stream->enqueued, stream->clock}};
+  if (stream->null) add_null_stream_rule(stream, tickets);
   wait_until(lock, [&] { return ready(tickets); });
+  for (const Ticket &ticket : tickets)
+    host_saw(*ticket.clock);
 }
 
 void Scheduler::wait_all() {
+  wait_for([](const Stream &) { return true; });
+}
+
+void Scheduler::wait_all(int device) {
+  wait_for([device](const Stream &stream) { return stream.device == device; });
+}
+
+template <typename Chosen> void Scheduler::wait_for(Chosen &&chosen) {
   refuse_on_worker();
   Lock lock(mutex);
   std::vector<Ticket> tickets;
+  Clock seen = gone;
   for (const std::shared_ptr<Stream> &stream : streams)
-    tickets.push_back({stream, stream->enqueued});
+    if (chosen(*stream)) {
+      tickets.push_back({stream, stream->enqueued, stream->clock});
+      seen.join(*stream->clock);
+    }
   wait_until(lock, [&] { return ready(tickets); });
+  host_saw(seen);
 }
 
 void Scheduler::set_shuffled(std::optional<uint64_t> seed) {

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -21,37 +22,53 @@
 #include <mutex>
 #include <optional>
 #include <random>
+#include <span>
 #include <vector>
 
+#include "emulator/hip/stream_races.h"
 #include "emulator/hip/types.h"
 
 namespace sluice::emulator::hip {
 
 class Scheduler;
 class Stream;
+struct CaptureBranch;
 
 /// Work number `number` of a stream.
 struct Ticket {
   std::shared_ptr<Stream> stream;
   uint64_t number = 0;
+  std::shared_ptr<const Clock> clock; // of that work
 };
 
 struct Work {
   std::function<void()> run;
   bool always = false; // even after a fault
+  std::shared_ptr<const Clock> clock;
   std::vector<Ticket> after;
 };
 
 class Stream {
 public:
-  Stream(unsigned stream_flags, int stream_priority) : flags(stream_flags), priority(stream_priority) {}
+  Stream(int stream_device, unsigned stream_flags, int stream_priority, bool is_null = false)
+      : device(stream_device), flags(stream_flags), priority(stream_priority), null(is_null) {}
+  const int device;
   const unsigned flags;
   const int priority;
+  const bool null; // its device's null stream
+  const uint64_t id = next_id++;
+
+  // The stream's part in a capture, guarded by the graphs' mutex; `capturing` tells at a glance.
+  std::shared_ptr<CaptureBranch> branch;
+  std::atomic<bool> capturing = false;
 
 private:
   friend class Scheduler;
 
+  static std::atomic<uint64_t> next_id;
+
   // All guarded by the scheduler's mutex.
+  std::shared_ptr<const Clock> clock = std::make_shared<const Clock>(); // of the last work
   std::deque<Work> queue;
   uint64_t enqueued = 0;
   uint64_t completed = 0;
@@ -71,8 +88,8 @@ public:
   /// The process's. It is never destroyed: workers may still wait in it when the process ends.
   static Scheduler &get();
 
-  const std::shared_ptr<Stream> &null_stream() const { return null; }
-  std::shared_ptr<Stream> create(unsigned flags, int priority);
+  const std::shared_ptr<Stream> &null_stream(int device) const { return nulls[size_t(device)]; }
+  std::shared_ptr<Stream> create(int device, unsigned flags, int priority);
   /// Its work still runs; then its worker ends.
   void close(const std::shared_ptr<Stream> &stream);
 
@@ -82,6 +99,21 @@ public:
                std::vector<Ticket> after = {});
   /// The same on the calling thread if the stream is idle; returns when the work is done.
   void run(const std::shared_ptr<Stream> &stream, const std::function<void()> &work);
+
+  /// One node of a graph that is launched.
+  struct Piece {
+    std::function<void()> run;
+    bool always = false;
+    size_t lane = 0;           // 0: the stream itself
+    std::vector<size_t> after; // earlier pieces
+    std::vector<Ticket> also_after;
+    std::shared_ptr<EventRecord> record; // nullable: complete when the piece is
+  };
+  /// Queues a graph: as one piece of work for all else, its pieces in lanes that run side by side. Returns
+  /// what is complete when all of it is; `keep` lives until then. `side_streams` are lanes 1 and up.
+  Ticket enqueue_graph(const std::shared_ptr<Stream> &stream,
+                       std::span<const std::shared_ptr<Stream>> side_streams, std::vector<Piece> pieces,
+                       std::shared_ptr<const void> keep);
 
   std::shared_ptr<EventRecord> record(const std::shared_ptr<Stream> &stream);
 
@@ -95,6 +127,7 @@ public:
   void wait(const Ticket &ticket);
   void wait(const std::shared_ptr<Stream> &stream);
   void wait_all();
+  void wait_all(int device);
 
   /// Nothing: streams run on threads of their own. Waits for all streams first, unless they do already.
   void set_shuffled(std::optional<uint64_t> seed);
@@ -119,17 +152,24 @@ private:
   uint64_t append(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
                   std::vector<Ticket> after);
   void add_null_stream_rule(const std::shared_ptr<Stream> &stream, std::vector<Ticket> &after) const;
+  void advance_clock(const std::shared_ptr<Stream> &stream, const std::vector<Ticket> &after);
+  void host_saw(const Clock &clock);
+  void erase(const std::shared_ptr<Stream> &stream);
   static bool ready(const std::vector<Ticket> &after);
-  void perform(Lock &lock, Stream &stream, const std::function<void()> &work, bool always);
+  void perform(Lock &lock, Stream &stream, Work &work);
   void serve(const std::shared_ptr<Stream> &stream);
   bool step(Lock &lock);
+  template <typename Chosen> void wait_for(Chosen &&chosen);
   template <typename Condition> void wait_until(Lock &lock, Condition &&condition);
   static void refuse_on_worker();
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::shared_ptr<Stream> null;
+  std::vector<std::shared_ptr<Stream>> nulls;   // of each device
   std::vector<std::shared_ptr<Stream>> streams; // open ones, and closed ones with work left
+  Clock host;                                   // what the host has seen complete
+  Clock gone;                                   // of streams that are erased
+  bool many_streams = false;                    // there was ever a stream beside the null stream
   hipError_t sticky = hipSuccess;
   std::optional<std::mt19937_64> shuffle; // how the next piece of work is drawn; nothing: threads
   bool stepping = false;                  // a thread is running a drawn piece

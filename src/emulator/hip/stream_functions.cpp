@@ -4,35 +4,22 @@
 // the call, as HIP has it.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include <algorithm>
+#include <array>
+
+#include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
+#include "emulator/hip/events.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/handles.h"
+#include "emulator/hip/operations.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 
 namespace sluice::emulator::hip {
 
 namespace {
-
-class Event {
-public:
-  explicit Event(unsigned event_flags) : flags(event_flags) {}
-  const unsigned flags;
-
-  std::shared_ptr<EventRecord> latest() {
-    const std::lock_guard lock(mutex);
-    return record;
-  }
-  void set(std::shared_ptr<EventRecord> latest) {
-    const std::lock_guard lock(mutex);
-    record = std::move(latest);
-  }
-
-private:
-  std::mutex mutex;
-  std::shared_ptr<EventRecord> record;
-};
 
 using StreamHandles = Handles<hipStream_t, Stream>;
 using EventHandles = Handles<hipEvent_t, Event>;
@@ -41,31 +28,44 @@ using EventHandles = Handles<hipEvent_t, Event>;
 class ThreadStream {
 public:
   ~ThreadStream() {
-    if (stream) Scheduler::get().close(stream);
+    for (const std::shared_ptr<Stream> &stream : streams)
+      if (stream) Scheduler::get().close(stream);
   }
   const std::shared_ptr<Stream> &get() {
-    if (!stream) stream = Scheduler::get().create(0, 0);
+    std::shared_ptr<Stream> &stream = streams[size_t(current_device())];
+    if (!stream) stream = Scheduler::get().create(current_device(), 0, 0);
     return stream;
   }
 
 private:
-  std::shared_ptr<Stream> stream;
+  std::array<std::shared_ptr<Stream>, MemoryBlock::most_devices> streams; // of each device
 };
 thread_local ThreadStream thread_stream;
 
 void create_stream(hipStream_t *stream, unsigned flags, int priority) {
   require(stream != nullptr, hipErrorInvalidValue);
   require(flags == 0 || flags == hipStreamNonBlocking, hipErrorInvalidValue);
-  *stream = StreamHandles::get().add(Scheduler::get().create(flags, priority));
+  *stream = StreamHandles::get().add(Scheduler::get().create(
+      current_device(), flags, std::clamp(priority, greatest_stream_priority, least_stream_priority)));
 }
 
 } // namespace
 
 std::shared_ptr<Stream> find_stream(hipStream_t stream) {
   const auto number = reinterpret_cast<uintptr_t>(stream);
-  if (number == 0 || number == stream_legacy) return Scheduler::get().null_stream();
+  if (number == 0 || number == stream_legacy) return Scheduler::get().null_stream(current_device());
   if (number == stream_per_thread) return thread_stream.get();
   return StreamHandles::get().find(stream);
+}
+
+std::shared_ptr<Stream> work_stream(hipStream_t handle) {
+  std::shared_ptr<Stream> stream = find_stream(handle);
+  if (stream->null) refuse_implicit_dependency();
+  return stream;
+}
+
+std::shared_ptr<Event> find_event(hipEvent_t event) {
+  return EventHandles::get().find(event);
 }
 
 uint64_t live_streams() {
@@ -89,19 +89,25 @@ hipError_t hipStreamCreateWithPriority(hipStream_t *stream, unsigned flags, int 
 }
 
 hipError_t hipStreamDestroy(hipStream_t stream) {
-  return call([&] { Scheduler::get().close(StreamHandles::get().remove(stream)); });
+  return call([&] {
+    refuse_while_capturing(StreamHandles::get().find(stream));
+    Scheduler::get().close(StreamHandles::get().remove(stream));
+  });
 }
 
 hipError_t hipStreamSynchronize(hipStream_t stream) {
   return call([&] {
-    Scheduler::get().wait(find_stream(stream));
+    const std::shared_ptr<Stream> found = work_stream(stream);
+    refuse_while_capturing(found);
+    Scheduler::get().wait(found);
     Scheduler::get().require_no_fault();
   });
 }
 
 hipError_t hipStreamQuery(hipStream_t stream) {
   return call([&] {
-    const std::shared_ptr<Stream> found = find_stream(stream);
+    const std::shared_ptr<Stream> found = work_stream(stream);
+    refuse_while_capturing(found);
     Scheduler::get().require_no_fault();
     if (Scheduler::get().idle(found)) return hipSuccess;
     Scheduler::get().advance();
@@ -112,8 +118,10 @@ hipError_t hipStreamQuery(hipStream_t stream) {
 hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned flags) {
   return call([&] {
     require(flags == 0, hipErrorInvalidValue);
-    const std::shared_ptr<Stream> found = find_stream(stream);
-    const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
+    const std::shared_ptr<Stream> found = work_stream(stream);
+    const std::shared_ptr<Event> awaited = find_event(event);
+    if (capture_wait(found, *awaited)) return;
+    const std::shared_ptr<EventRecord> record = awaited->latest();
     Scheduler::get().require_no_fault();
     if (record) Scheduler::get().enqueue(found, [] {}, true, {record->ticket});
   });
@@ -122,8 +130,7 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned fla
 hipError_t hipStreamGetDevice(hipStream_t stream, hipDevice_t *device) {
   return call([&] {
     require(device != nullptr, hipErrorInvalidValue);
-    find_stream(stream);
-    *device = 0;
+    *device = find_stream(stream)->device;
   });
 }
 
@@ -141,20 +148,22 @@ hipError_t hipStreamGetPriority(hipStream_t stream, int *priority) {
   });
 }
 
-hipError_t hipStreamIsCapturing(hipStream_t stream, hipStreamCaptureStatus *status) {
-  return call([&] {
-    require(status != nullptr, hipErrorInvalidValue);
-    find_stream(stream);
-    *status = hipStreamCaptureStatusNone;
-  });
-}
-
 hipError_t hipLaunchHostFunc(hipStream_t stream, hipHostFn_t function, void *user) {
   return call([&] {
     require(function != nullptr, hipErrorInvalidValue);
-    const std::shared_ptr<Stream> found = find_stream(stream);
+    submit(work_stream(stream), HostCall{function, user});
+  });
+}
+
+hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback, void *user,
+                                unsigned flags) {
+  return call([&] {
+    require(callback != nullptr && flags == 0, hipErrorInvalidValue);
+    const std::shared_ptr<Stream> found = work_stream(stream);
+    refuse_while_capturing(found);
     Scheduler::get().require_no_fault();
-    Scheduler::get().enqueue(found, [function, user] { function(user); });
+    // Called after a fault too: it is told of it.
+    Scheduler::get().enqueue(found, [=] { callback(stream, Scheduler::get().fault(), user); }, true);
   });
 }
 
@@ -167,7 +176,7 @@ hipError_t hipEventCreateWithFlags(hipEvent_t *event, unsigned flags) {
     require(event != nullptr, hipErrorInvalidValue);
     require((flags & ~(event_flag_bits | hipEventInterprocess)) == 0, hipErrorInvalidValue);
     require((flags & hipEventInterprocess) == 0, hipErrorNotSupported);
-    *event = EventHandles::get().add(std::make_shared<Event>(flags));
+    *event = EventHandles::get().add(std::make_shared<Event>(current_device(), flags));
   });
 }
 
@@ -177,16 +186,18 @@ hipError_t hipEventDestroy(hipEvent_t event) {
 
 hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
   return call([&] {
-    const std::shared_ptr<Event> found = EventHandles::get().find(event);
-    const std::shared_ptr<Stream> queue = find_stream(stream);
+    const std::shared_ptr<Event> found = find_event(event);
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    require(found->device == queue->device, hipErrorInvalidHandle);
+    if (capture_record(queue, *found)) return;
     Scheduler::get().require_no_fault();
-    found->set(Scheduler::get().record(queue));
+    found->set({Scheduler::get().record(queue), nullptr, {}});
   });
 }
 
 hipError_t hipEventQuery(hipEvent_t event) {
   return call([&] {
-    const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
+    const std::shared_ptr<EventRecord> record = find_event(event)->latest();
     Scheduler::get().require_no_fault();
     if (!record || Scheduler::get().complete(record->ticket)) return hipSuccess;
     Scheduler::get().advance();
@@ -196,7 +207,7 @@ hipError_t hipEventQuery(hipEvent_t event) {
 
 hipError_t hipEventSynchronize(hipEvent_t event) {
   return call([&] {
-    const std::shared_ptr<EventRecord> record = EventHandles::get().find(event)->latest();
+    const std::shared_ptr<EventRecord> record = find_event(event)->latest();
     if (record) Scheduler::get().wait(record->ticket);
     Scheduler::get().require_no_fault();
   });
@@ -205,8 +216,8 @@ hipError_t hipEventSynchronize(hipEvent_t event) {
 hipError_t hipEventElapsedTime(float *milliseconds, hipEvent_t start, hipEvent_t stop) {
   return call([&] {
     require(milliseconds != nullptr, hipErrorInvalidValue);
-    const std::shared_ptr<Event> first = EventHandles::get().find(start);
-    const std::shared_ptr<Event> second = EventHandles::get().find(stop);
+    const std::shared_ptr<Event> first = find_event(start);
+    const std::shared_ptr<Event> second = find_event(stop);
     require(((first->flags | second->flags) & hipEventDisableTiming) == 0, hipErrorInvalidHandle);
     const std::shared_ptr<EventRecord> from = first->latest();
     const std::shared_ptr<EventRecord> to = second->latest();

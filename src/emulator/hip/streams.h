@@ -11,6 +11,8 @@ namespace sluice::emulator::hip {
 
 /// Throws Failure(hipErrorInvalidHandle).
 std::shared_ptr<Stream> find_stream(hipStream_t stream);
+/// The same for work: the null stream is refused while it would have to wait for a capture.
+std::shared_ptr<Stream> work_stream(hipStream_t stream);
 
 /// Handles that were created and not destroyed yet.
 uint64_t live_streams();

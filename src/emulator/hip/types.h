@@ -18,6 +18,7 @@ namespace sluice::emulator::hip {
   ERROR(hipErrorOutOfMemory, 2, "out of memory")                                                             \
   ERROR(hipErrorNotInitialized, 3, "initialization error")                                                   \
   ERROR(hipErrorInvalidConfiguration, 9, "invalid configuration argument")                                   \
+  ERROR(hipErrorInvalidPitchValue, 12, "invalid pitch argument")                                             \
   ERROR(hipErrorInvalidSymbol, 13, "invalid device symbol")                                                  \
   ERROR(hipErrorInvalidDevicePointer, 17, "invalid device pointer")                                          \
   ERROR(hipErrorInvalidMemcpyDirection, 21, "invalid copy direction for memcpy")                             \
@@ -33,11 +34,30 @@ namespace sluice::emulator::hip {
   ERROR(hipErrorNotFound, 500, "named symbol not found")                                                     \
   ERROR(hipErrorNotReady, 600, "device not ready")                                                           \
   ERROR(hipErrorIllegalAddress, 700, "an illegal memory access was encountered")                             \
+  ERROR(hipErrorPeerAccessAlreadyEnabled, 704, "peer access is already enabled")                             \
+  ERROR(hipErrorPeerAccessNotEnabled, 705, "peer access has not been enabled")                               \
   ERROR(hipErrorHostMemoryAlreadyRegistered, 712,                                                            \
         "part or all of the requested memory range is already mapped")                                       \
   ERROR(hipErrorHostMemoryNotRegistered, 713, "pointer does not correspond to a registered memory region")   \
   ERROR(hipErrorLaunchFailure, 719, "unspecified launch failure")                                            \
+  ERROR(hipErrorCooperativeLaunchTooLarge, 720, "too many blocks in cooperative launch")                     \
   ERROR(hipErrorNotSupported, 801, "operation not supported")                                                \
+  ERROR(hipErrorStreamCaptureUnsupported, 900, "operation not permitted when stream is capturing")           \
+  ERROR(hipErrorStreamCaptureInvalidated, 901, "operation failed due to a previous error during capture")    \
+  ERROR(hipErrorStreamCaptureMerge, 902, "operation would result in a merge of separate capture sequences")  \
+  ERROR(hipErrorStreamCaptureUnmatched, 903, "capture was not ended in the same stream as it began")         \
+  ERROR(hipErrorStreamCaptureUnjoined, 904, "capturing stream has unjoined work")                            \
+  ERROR(hipErrorStreamCaptureIsolation, 905, "dependency created on uncaptured work in another stream")      \
+  ERROR(hipErrorStreamCaptureImplicit, 906,                                                                  \
+        "operation would make the legacy stream depend on a capturing blocking stream")                      \
+  ERROR(hipErrorCapturedEvent, 907,                                                                          \
+        "operation not permitted on an event last recorded in a capturing stream")                           \
+  ERROR(hipErrorStreamCaptureWrongThread, 908,                                                               \
+        "attempt to terminate a thread-local capture sequence from another thread")                          \
+  ERROR(hipErrorGraphExecUpdateFailure, 910,                                                                 \
+        "the graph update was not performed because it included changes which violated constraints "         \
+        "specific to "                                                                                       \
+        "instantiated graph update")                                                                         \
   ERROR(hipErrorUnknown, 999, "unknown error")
 
 enum hipError_t : int32_t {
@@ -52,6 +72,11 @@ using hipStream_t = struct StreamHandle *;
 using hipEvent_t = struct EventHandle *;
 using hipModule_t = struct ModuleHandle *;
 using hipFunction_t = struct FunctionHandle *;
+using hipGraph_t = struct Graph *;
+using hipGraphNode_t = struct GraphNode *;
+using hipGraphExec_t = struct GraphExecHandle *;
+using hipMemPool_t = struct MemPoolHandle *;
+using hipStreamCallback_t = void (*)(hipStream_t stream, hipError_t status, void *user);
 using hipHostFn_t = void (*)(void *user);
 
 // Streams that are no objects: the null stream's other name, and each thread's own.
@@ -77,7 +102,46 @@ enum hipMemoryType : int32_t {
   hipMemoryTypeUnregistered = 0,
   hipMemoryTypeHost = 1,
   hipMemoryTypeDevice = 2,
+  hipMemoryTypeManaged = 3,
 };
+
+inline constexpr unsigned hipMemAttachGlobal = 1;
+inline constexpr unsigned hipMemAttachHost = 2;
+inline constexpr int hipCpuDeviceId = -1;
+
+enum hipMemoryAdvise : int32_t {
+  hipMemAdviseSetReadMostly = 1,
+  hipMemAdviseUnsetAccessedBy = 6,
+  hipMemAdviseSetCoarseGrain = 100,
+  hipMemAdviseUnsetCoarseGrain = 101,
+};
+
+enum hipMemPoolAttr : int32_t {
+  hipMemPoolReuseFollowEventDependencies = 1,
+  hipMemPoolReuseAllowOpportunistic = 2,
+  hipMemPoolReuseAllowInternalDependencies = 3,
+  hipMemPoolAttrReleaseThreshold = 4,
+  hipMemPoolAttrReservedMemCurrent = 5,
+  hipMemPoolAttrReservedMemHigh = 6,
+  hipMemPoolAttrUsedMemCurrent = 7,
+  hipMemPoolAttrUsedMemHigh = 8,
+};
+
+inline constexpr int hipMemAllocationTypePinned = 1;
+inline constexpr int hipMemLocationTypeDevice = 1;
+struct hipMemLocation {
+  int type;
+  int id;
+};
+struct hipMemPoolProps {
+  int allocType;
+  int handleTypes;
+  hipMemLocation location;
+  void *win32SecurityAttributes;
+  size_t maxSize;
+  unsigned char reserved[56];
+};
+static_assert(sizeof(hipMemPoolProps) == 88);
 
 struct hipPointerAttribute_t {
   hipMemoryType type;
@@ -101,7 +165,93 @@ enum hipFunction_attribute : int32_t {
   HIP_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9,
 };
 
-enum hipStreamCaptureStatus : int32_t { hipStreamCaptureStatusNone = 0 };
+enum hipStreamCaptureStatus : int32_t {
+  hipStreamCaptureStatusNone = 0,
+  hipStreamCaptureStatusActive = 1,
+  hipStreamCaptureStatusInvalidated = 2,
+};
+
+enum hipStreamCaptureMode : int32_t {
+  hipStreamCaptureModeGlobal = 0,
+  hipStreamCaptureModeThreadLocal = 1,
+  hipStreamCaptureModeRelaxed = 2,
+};
+
+enum hipStreamUpdateCaptureDependenciesFlags : uint32_t {
+  hipStreamAddCaptureDependencies = 0,
+  hipStreamSetCaptureDependencies = 1,
+};
+
+enum hipGraphNodeType : int32_t {
+  hipGraphNodeTypeKernel = 0,
+  hipGraphNodeTypeMemcpy = 1,
+  hipGraphNodeTypeMemset = 2,
+  hipGraphNodeTypeHost = 3,
+  hipGraphNodeTypeGraph = 4,
+  hipGraphNodeTypeEmpty = 5,
+  hipGraphNodeTypeWaitEvent = 6,
+  hipGraphNodeTypeEventRecord = 7,
+};
+
+enum hipGraphExecUpdateResult : int32_t {
+  hipGraphExecUpdateSuccess = 0,
+  hipGraphExecUpdateError = 1,
+  hipGraphExecUpdateErrorTopologyChanged = 2,
+  hipGraphExecUpdateErrorNodeTypeChanged = 3,
+};
+
+struct dim3 {
+  uint32_t x = 1;
+  uint32_t y = 1;
+  uint32_t z = 1;
+};
+
+struct hipKernelNodeParams {
+  dim3 blockDim;
+  void **extra;
+  void *func; // a hipFunction_t
+  dim3 gridDim;
+  void **kernelParams;
+  unsigned sharedMemBytes;
+};
+static_assert(sizeof(hipKernelNodeParams) == 64);
+
+struct hipMemsetParams {
+  void *dst;
+  unsigned elementSize;
+  size_t height;
+  size_t pitch;
+  unsigned value;
+  size_t width; // in elements
+};
+static_assert(sizeof(hipMemsetParams) == 48);
+
+struct hipHostNodeParams {
+  hipHostFn_t fn;
+  void *userData;
+};
+
+struct hipPos {
+  size_t x, y, z;
+};
+struct hipExtent {
+  size_t width, height, depth; // the width in bytes where there are no arrays
+};
+struct hipPitchedPtr {
+  void *ptr;
+  size_t pitch, xsize, ysize;
+};
+struct hipMemcpy3DParms {
+  void *srcArray;
+  hipPos srcPos;
+  hipPitchedPtr srcPtr;
+  void *dstArray;
+  hipPos dstPos;
+  hipPitchedPtr dstPtr;
+  hipExtent extent;
+  hipMemcpyKind kind;
+};
+static_assert(sizeof(hipMemcpy3DParms) == 160);
 
 // The `extra` array of hipModuleLaunchKernel.
 inline constexpr uintptr_t launch_buffer_pointer = 1;

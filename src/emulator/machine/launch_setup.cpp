@@ -30,8 +30,11 @@ DispatchShape checked_shape(const package::Kernel &kernel, std::array<uint32_t, 
 
 /// What a wave may access: the caller's memory, what the dispatch adds to it, and the program itself.
 std::vector<MemoryBlock> visible_blocks(const ProgramImpl &program, const Dispatch &dispatch,
-                                        const Memory &memory) {
+                                        const Memory &memory, uint8_t reachable_devices) {
   std::vector<MemoryBlock> blocks = memory.snapshot()->blocks();
+  for (MemoryBlock &block : blocks)
+    if (block.device != MemoryBlock::host && (reachable_devices >> block.device & 1) == 0)
+      block.freed = block.foreign = true;
   for (const MemoryBlock &block : dispatch.blocks())
     blocks.push_back(block);
   for (const package::Segment &segment : program.object.segments()) {
@@ -53,7 +56,8 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
     : program(whole.impl()), code(find_kernel(program, name)), info(*whole.kernel(name)),
       shape(checked_shape(code, grid, block, dynamic_lds_bytes, kernarg.size())),
       dispatch(code, shape, reinterpret_cast<uint64_t>(program.image.data()), kernarg),
-      table(visible_blocks(program, dispatch, memory)), sink(options.max_reports, options.stop_at_report) {
+      table(visible_blocks(program, dispatch, memory, options.reachable_devices)),
+      sink(options.max_reports, options.stop_at_report) {
   launch.program = &program;
   launch.kernel = &code;
   launch.options = &options;
@@ -75,6 +79,7 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
 
   const bool compares = options.checks.global_races || options.checks.stale_caches;
   const bool several = uint64_t(grid[0]) * grid[1] * grid[2] > 1;
+  const bool shadows = (compares && several) || options.list_memory_uses;
   launch.checks = {&options,
                    &sink,
                    &program.infos,
@@ -82,8 +87,8 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
                    info.arch_vgprs,
                    info.acc_vgprs,
                    info.sgprs,
-                   compares && several ? &shadow : nullptr,
-                   compares && several ? &atomics : nullptr};
+                   shadows ? &shadow : nullptr,
+                   shadows ? &atomics : nullptr};
 }
 
 std::vector<Report> LaunchSetup::reports() {
@@ -118,6 +123,13 @@ std::vector<Report> LaunchSetup::reports() {
     reports.push_back(std::move(report));
   }
   return reports;
+}
+
+std::vector<MemoryUse> LaunchSetup::uses() {
+  std::vector<MemoryUse> uses = shadow.uses();
+  for (MemoryUse &use : uses)
+    if (const MemoryBlock *block = table.find(use.start, 1)) use.block = block->serial;
+  return uses;
 }
 
 } // namespace sluice::emulator

@@ -25,6 +25,8 @@ public:
   /// After the last workgroup.
   std::vector<Report> reports();
   uint64_t reports_dropped() { return sink.dropped(); }
+  /// Likewise, if the options ask for it: what was touched of the memory of the device.
+  std::vector<MemoryUse> uses();
 
 private:
   const ProgramImpl &program;

@@ -55,6 +55,7 @@ struct Checks {
   bool exec_at_mfma = true;  // MFMA ignores EXEC: a partial EXEC there is a mistake
   bool global_races = true;  // conflicting accesses of memory by workgroups that no atomic orders
   bool stale_caches = true;  // ... that one orders, but a cache may stand between
+  bool stream_races = true;  // work of several streams on the same memory in no order (HIP surface)
   bool hazards = true;       // wait states between dependent instructions that the hardware does not enforce
   bool buffer_range = false; // buffer accesses out of the resource's range, which read 0 and store nothing
 
@@ -86,8 +87,10 @@ struct Options {
   uint32_t max_reports = 32;        // distinct reports kept per launch; more are only counted
   bool stop_at_report = false;      // the first report ends the launch
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
+  uint8_t reachable_devices = 0xff; // one bit each: whose memory the launching device may access
   bool preload_kernargs = true;     // false: as firmware that enters kernels at their compatibility prologue
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
+  bool list_memory_uses = false;                     // in the result
   Tracer *tracer = nullptr;                          // nullable: is told of each instruction
 };
 
@@ -106,6 +109,7 @@ enum class ReportKind : uint8_t {
   lds_copy_at_end,        // the wave ends while a copy into LDS is in flight
   global_out_of_bounds,   // address in no block
   global_freed,           // address in a freed block
+  no_peer_access,         // memory of another device that was not opened to this one
   scratch_out_of_bounds,  // beyond the lane's scratch
   buffer_out_of_range,    // beyond the resource's records
   global_race,            // two workgroups access memory in no order, one writes
@@ -116,6 +120,8 @@ enum class ReportKind : uint8_t {
   register_out_of_range,  // register beyond the descriptor's
   register_uninitialised, // an address, branch or matrix operand that was never written
   exec_at_mfma,           // EXEC not full at an MFMA
+  stream_race,            // two pieces of work of streams use memory in no order, one writes
+  freed_in_use,           // ... one frees it
   hazard,                 // too few wait states between two instructions
 };
 std::string_view report_kind_name(ReportKind kind);
@@ -159,10 +165,20 @@ struct Counters {
   Counters &operator+=(const Counters &other);
 };
 
+/// Bytes of one block that a piece of work has touched.
+struct MemoryUse {
+  enum class Kind : uint8_t { read, write, atomic, release };
+  uint64_t start;
+  uint64_t end;
+  uint64_t block; // its serial
+  Kind kind;
+};
+
 struct LaunchResult {
   std::vector<Report> reports; // empty: the kernel ran to its end and nothing was wrong
   uint64_t reports_dropped = 0;
   Counters counters;
+  std::vector<MemoryUse> uses; // dwords that were touched, if they were to be listed
 
   bool ok() const { return reports.empty(); }
 };

@@ -123,9 +123,9 @@ void Memory::unmap(const Region &region) {
   if (region.block.written) munmap(region.block.written, map_bytes(region.block.bytes));
 }
 
-void *Memory::allocate(uint64_t bytes, Contents contents) {
+void *Memory::allocate(uint64_t bytes, Contents contents, uint8_t device) {
   const std::lock_guard lock(mutex);
-  if (bytes == 0 || bytes > capacity - used) return nullptr;
+  if (bytes == 0 || bytes > capacity - used[device]) return nullptr;
   const uint64_t mapping_bytes = round_up(bytes, alignment) + 2 * red_zone_bytes;
   // The red zones are mapped too: with checks off, a kernel's small overrun must not end the process.
   void *mapping = map_pages(mapping_bytes);
@@ -141,8 +141,9 @@ void *Memory::allocate(uint64_t bytes, Contents contents) {
   void *start = static_cast<char *>(mapping) + red_zone_bytes;
   if (bytes <= fill_limit) std::memset(start, fresh_byte, bytes);
   const uint64_t address = reinterpret_cast<uint64_t>(start);
-  regions[address] = {{address, bytes, next_serial++, true, false, false, written}, mapping, mapping_bytes};
-  used += bytes;
+  regions[address] = {
+      {address, bytes, next_serial++, true, false, false, written, device}, mapping, mapping_bytes};
+  used[device] += bytes;
   current.reset();
   return start;
 }
@@ -155,7 +156,7 @@ bool Memory::release(const void *address) {
   block.freed = true;
   if (block.bytes <= fill_limit)
     std::memset(reinterpret_cast<void *>(block.address), freed_byte, block.bytes);
-  used -= block.bytes;
+  used[block.device] -= block.bytes;
   quarantined += block.bytes;
   quarantine.push_back(block.address);
   trim_quarantine();
@@ -173,7 +174,7 @@ void Memory::trim_quarantine() {
   }
 }
 
-bool Memory::attach(const void *address, uint64_t bytes, bool writable) {
+bool Memory::attach(const void *address, uint64_t bytes, bool writable, uint8_t device) {
   const std::lock_guard lock(mutex);
   const uint64_t start = reinterpret_cast<uint64_t>(address);
   if (bytes == 0) return false;
@@ -183,7 +184,7 @@ bool Memory::attach(const void *address, uint64_t bytes, bool writable) {
     const MemoryBlock &before = std::prev(after)->second.block;
     if (before.address + before.bytes > start) return false;
   }
-  regions[start] = {{start, bytes, next_serial++, writable, false, true}, nullptr, 0};
+  regions[start] = {{start, bytes, next_serial++, writable, false, true, nullptr, device}, nullptr, 0};
   current.reset();
   return true;
 }
@@ -244,9 +245,9 @@ std::shared_ptr<const BlockTable> Memory::snapshot() const {
   return current;
 }
 
-uint64_t Memory::used_bytes() const {
+uint64_t Memory::used_bytes(uint8_t device) const {
   const std::lock_guard lock(mutex);
-  return used;
+  return used[device];
 }
 
 } // namespace sluice::emulator

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -21,6 +22,9 @@ namespace sluice::emulator {
 
 /// A range of addresses that kernels may (or, once freed, may no longer) touch.
 struct MemoryBlock {
+  static constexpr uint8_t most_devices = 8;
+  static constexpr uint8_t host = most_devices; // as `device`: memory that all devices reach
+
   uint64_t address;
   uint64_t bytes;
   /// Counts allocations and attachments from 1: tells two blocks at one address apart.
@@ -32,6 +36,9 @@ struct MemoryBlock {
   /// One byte per dword, in it one bit per byte: set once the byte has been written. Null: all of it counts
   /// as written.
   uint8_t *written = nullptr;
+  uint8_t device = host;
+  /// Set for a launch: memory of a device that the launching one has no access to. `freed` is set, too.
+  bool foreign = false;
 
   bool contains(uint64_t first, uint64_t count) const {
     return first >= address && count <= bytes && first - address <= bytes - count;
@@ -74,14 +81,14 @@ public:
   enum class Contents : uint8_t { defined, undefined };
 
   /// `bytes` of device memory, filled with a pattern that no program expects; null when the capacity or the
-  /// host's memory is exhausted, or when `bytes` is 0.
-  void *allocate(uint64_t bytes, Contents contents = Contents::defined);
+  /// host's memory is exhausted, or when `bytes` is 0. The capacity is each device's, and the host's.
+  void *allocate(uint64_t bytes, Contents contents = Contents::defined, uint8_t device = 0);
   /// False unless `address` is the start of a live block allocated here.
   bool release(const void *address);
 
   /// Lets kernels reach host memory (pinned or registered memory, the image of a code object).
   /// False when it overlaps a live block.
-  bool attach(const void *address, uint64_t bytes, bool writable);
+  bool attach(const void *address, uint64_t bytes, bool writable, uint8_t device = MemoryBlock::host);
   bool detach(const void *address);
 
   /// The host has written [address, address + bytes), which may lie anywhere.
@@ -96,7 +103,7 @@ public:
 
   uint64_t capacity_bytes() const { return capacity; }
   /// Bytes of live blocks allocated here.
-  uint64_t used_bytes() const;
+  uint64_t used_bytes(uint8_t device = 0) const;
 
 private:
   struct Region {
@@ -113,7 +120,7 @@ private:
   mutable std::mutex mutex;
   std::map<uint64_t, Region> regions; // by start address; live and quarantined
   std::deque<uint64_t> quarantine;    // start addresses, oldest first
-  uint64_t used = 0;
+  std::array<uint64_t, MemoryBlock::most_devices + 1> used{};
   uint64_t quarantined = 0;
   uint64_t next_serial = 1;
   mutable std::shared_ptr<const BlockTable> current; // null after a change

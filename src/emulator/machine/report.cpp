@@ -22,6 +22,7 @@ constexpr CheckName checks_table[] = {
     {"exec_at_mfma", &Checks::exec_at_mfma},
     {"global_races", &Checks::global_races},
     {"stale_caches", &Checks::stale_caches},
+    {"stream_races", &Checks::stream_races},
     {"hazards", &Checks::hazards},
     {"buffer_range", &Checks::buffer_range},
 };
@@ -102,6 +103,8 @@ std::string_view report_kind_name(ReportKind kind) {
     return "global_out_of_bounds";
   case ReportKind::global_freed:
     return "global_freed";
+  case ReportKind::no_peer_access:
+    return "no_peer_access";
   case ReportKind::scratch_out_of_bounds:
     return "scratch_out_of_bounds";
   case ReportKind::buffer_out_of_range:
@@ -116,6 +119,10 @@ std::string_view report_kind_name(ReportKind kind) {
     return "register_uninitialised";
   case ReportKind::exec_at_mfma:
     return "exec_at_mfma";
+  case ReportKind::stream_race:
+    return "stream_race";
+  case ReportKind::freed_in_use:
+    return "freed_in_use";
   case ReportKind::hazard:
     return "hazard";
   }
@@ -123,6 +130,12 @@ std::string_view report_kind_name(ReportKind kind) {
 }
 
 std::string to_text(const Report &report) {
+  if (report.kind == ReportKind::stream_race || report.kind == ReportKind::freed_in_use) { // no instruction
+    const std::string times =
+        report.count > 1 ? " (and " + std::to_string(report.count - 1) + " times more)" : "";
+    return report.kernel + ": " + std::string(report_kind_name(report.kind)) + ": " + report.message +
+           ", at " + hex(report.address) + times + "\n";
+  }
   std::string text =
       report.kernel + " at " + hex(report.pc) + ": " + std::string(report_kind_name(report.kind)) + ": " +
       report.message + "\n  instruction  " + report.disassembly + source_text(report.source) +

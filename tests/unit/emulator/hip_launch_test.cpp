@@ -317,3 +317,81 @@ TEST_CASE("a setting holds for the launches after it", "[hip]") {
   CHECK(fixture.launch(1, 64) == hipSuccess);
   CHECK(hip.hipDeviceSynchronize() == hipSuccess);
 }
+
+TEST_CASE("a cooperative launch has to fit on the device", "[hip]") {
+  Fixture fixture;
+  void *out = fixture.buffer;
+  int value = 4;
+  int count = 64;
+  void *parameters[] = {&out, &value, &count};
+  auto launch = [&](unsigned blocks_x, unsigned blocks_y, unsigned threads, unsigned lds) {
+    return hip.hipModuleLaunchCooperativeKernel(fixture.fill, blocks_x, blocks_y, 1, threads, 1, 1, lds,
+                                                nullptr, parameters);
+  };
+  CHECK(launch(1, 1, 64, 0) == hipSuccess);
+  CHECK(fixture.contents()[63] == 67);
+  CHECK(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK); // all write the same
+  // 256 work-items are 4 waves: 8 workgroups fill the 32 waves of a compute unit.
+  CHECK(launch(8 * 304, 1, 256, 0) == hipSuccess);
+  CHECK(launch(8, 304, 256, 0) == hipSuccess);
+  CHECK(launch(8 * 304 + 1, 1, 256, 0) == hipErrorCooperativeLaunchTooLarge);
+  CHECK(launch(8, 305, 256, 0) == hipErrorCooperativeLaunchTooLarge);
+  CHECK(launch(2 * 304 + 1, 1, 256, 30 << 10) == hipErrorCooperativeLaunchTooLarge);
+  CHECK(launch(0, 1, 64, 0) == hipErrorInvalidValue);
+  CHECK(hip.hipDeviceSynchronize() == hipSuccess);
+}
+
+TEST_CASE("a launch by work-items, with events around it", "[hip]") {
+  Fixture fixture;
+  void *out = fixture.buffer;
+  int value = 4;
+  int count = 128;
+  void *parameters[] = {&out, &value, &count};
+  hipEvent_t start = nullptr, stop = nullptr;
+  REQUIRE(hip.hipEventCreate(&start) == hipSuccess);
+  REQUIRE(hip.hipEventCreate(&stop) == hipSuccess);
+  auto launch = [&](unsigned items, unsigned threads, hipEvent_t first, hipEvent_t last, unsigned flags) {
+    return hip.hipExtModuleLaunchKernel(fixture.fill, items, 1, 1, threads, 1, 1, 0, nullptr, parameters,
+                                        nullptr, first, last, flags);
+  };
+  CHECK(launch(128, 64, start, stop, 0) == hipSuccess);
+  float milliseconds = -1;
+  CHECK(hip.hipEventSynchronize(stop) == hipSuccess);
+  CHECK(hip.hipEventElapsedTime(&milliseconds, start, stop) == hipSuccess);
+  CHECK(milliseconds >= 0);
+  CHECK(fixture.contents()[127] == 131);
+  CHECK(launch(100, 64, nullptr, nullptr, 0) == hipErrorInvalidValue); // no whole workgroups
+  CHECK(launch(128, 0, nullptr, nullptr, 0) == hipErrorInvalidConfiguration);
+  CHECK(launch(128, 64, nullptr, nullptr, 2) == hipErrorInvalidValue);
+  CHECK(launch(128, 64, reinterpret_cast<hipEvent_t>(&value), nullptr, 0) == hipErrorInvalidHandle);
+  CHECK(hip.hipEventDestroy(start) == hipSuccess);
+  CHECK(hip.hipEventDestroy(stop) == hipSuccess);
+}
+
+TEST_CASE("the block that fills a compute unit best", "[hip]") {
+  Fixture fixture;
+  int grid = 0, block = 0;
+  auto best = [&](size_t lds, int limit) {
+    return hip.hipModuleOccupancyMaxPotentialBlockSize(&grid, &block, fixture.fill, lds, limit);
+  };
+  CHECK(best(0, 0) == hipSuccess); // the kernel's largest
+  CHECK(block == 256);
+  CHECK(grid == 8 * 304);
+  CHECK(best(0, 100) == hipSuccess); // 32 workgroups of one wave, rather than 16 of 100 work-items
+  CHECK(block == 64);
+  CHECK(grid == 32 * 304);
+  CHECK(best(60 << 10, 0) == hipSuccess); // one workgroup alone
+  CHECK(grid == 304);
+  CHECK(best(65 << 10, 0) == hipErrorInvalidValue);
+  CHECK(best(0, -1) == hipErrorInvalidValue);
+  CHECK(hip.hipModuleOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, fixture.fill, 0, 0, 1) ==
+        hipSuccess);
+  CHECK(hip.hipModuleOccupancyMaxPotentialBlockSizeWithFlags(&grid, &block, fixture.fill, 0, 0, 2) ==
+        hipErrorInvalidValue);
+  int blocks = 0;
+  CHECK(hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, fixture.fill, 128, 0, 1) ==
+        hipSuccess);
+  CHECK(blocks == 16);
+  CHECK(hip.hipModuleOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(&blocks, fixture.fill, 128, 0, 2) ==
+        hipErrorInvalidValue);
+}

@@ -223,3 +223,44 @@ TEST_CASE("many threads use the device at once", "[hip]") {
     thread.join();
   CHECK(failures == 0);
 }
+
+TEST_CASE("callbacks are told of the fault before them", "[hip]") {
+  Fixture fixture;
+  struct Told {
+    hipStream_t stream = nullptr;
+    hipError_t status = hipErrorUnknown;
+  } good, bad;
+  auto callback = [](hipStream_t stream, hipError_t status, void *user) {
+    *static_cast<Told *>(user) = {stream, status};
+  };
+  hipStream_t stream = nullptr;
+  REQUIRE(hip.hipStreamCreate(&stream) == hipSuccess);
+  REQUIRE(sluice_emulator_configure("stream_order", "1") == SLUICE_EMULATOR_OK); // all before the fault
+  CHECK(hip.hipStreamAddCallback(stream, callback, &good, 0) == hipSuccess);
+  CHECK(fixture.launch(1, Fixture::elements + 64, stream) == hipSuccess);
+  CHECK(hip.hipStreamAddCallback(stream, callback, &bad, 0) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(stream) == hipErrorIllegalAddress);
+  CHECK(good.stream == stream);
+  CHECK(good.status == hipSuccess);
+  CHECK(bad.status == hipErrorIllegalAddress);
+  CHECK(hip.hipStreamAddCallback(stream, nullptr, &bad, 0) == hipErrorInvalidValue);
+  CHECK(hip.hipStreamAddCallback(stream, callback, &bad, 1) == hipErrorInvalidValue);
+  CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
+}
+
+TEST_CASE("priorities are brought into their range", "[hip]") {
+  int least = 99;
+  int greatest = 99;
+  CHECK(hip.hipDeviceGetStreamPriorityRange(&least, &greatest) == hipSuccess);
+  CHECK(least == 1);
+  CHECK(greatest == -1);
+  CHECK(hip.hipDeviceGetStreamPriorityRange(nullptr, nullptr) == hipSuccess);
+  for (const auto &[asked, given] : {std::pair{-7, -1}, {-1, -1}, {0, 0}, {1, 1}, {5, 1}}) {
+    hipStream_t stream = nullptr;
+    int priority = 99;
+    REQUIRE(hip.hipStreamCreateWithPriority(&stream, hipStreamNonBlocking, asked) == hipSuccess);
+    CHECK(hip.hipStreamGetPriority(stream, &priority) == hipSuccess);
+    CHECK(priority == given);
+    CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
+  }
+}

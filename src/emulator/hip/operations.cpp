@@ -1,0 +1,165 @@
+//===- operations.cpp - what streams and graphs do ------------------------------------------------------===//
+#include "emulator/hip/operations.h"
+
+#include <cstring>
+#include <stdexcept>
+
+#include "emulator/hip/capture.h"
+#include "emulator/hip/device.h"
+#include "emulator/hip/error.h"
+#include "emulator/hip/scheduler.h"
+#include "emulator/hip/stream_races.h"
+
+namespace sluice::emulator::hip {
+
+namespace {
+
+/// How HIP would name what a check found.
+hipError_t error_of(const Report &report) {
+  switch (report.kind) {
+  case ReportKind::global_out_of_bounds:
+  case ReportKind::global_freed:
+  case ReportKind::global_read_only:
+  case ReportKind::no_peer_access:
+  case ReportKind::misaligned:
+  case ReportKind::scratch_out_of_bounds:
+    return hipErrorIllegalAddress;
+  default:
+    return hipErrorLaunchFailure;
+  }
+}
+
+bool within(const std::optional<MemoryBlock> &block, const void *start, size_t size) {
+  return block->contains(reinterpret_cast<uint64_t>(start), size);
+}
+
+/// A side said to be the device's lies in one live block, device or pinned; any other leaves none that it is
+/// in.
+void check_range(const void *start, size_t size, bool device_side) {
+  const std::optional<MemoryBlock> block = Device::get().memory().find(start);
+  require(block ? within(block, start, size) : !device_side, hipErrorInvalidValue);
+}
+
+template <typename Call> void submit_call(const std::shared_ptr<Stream> &stream, Call call) {
+  if (capture(stream, call)) return;
+  Scheduler::get().require_no_fault();
+  Scheduler::get().enqueue(
+      stream, [call = std::move(call), options = Device::get().options()] { call.run(options); });
+}
+
+} // namespace
+
+void KernelLaunch::run(const Options &given) const {
+  Device &device = Device::get();
+  Options options = given;
+  options.list_memory_uses = compares_streams(given);
+  options.reachable_devices = device.reachable_from(function->module->device());
+  LaunchResult result;
+  try {
+    result = launch(function->module->program(), function->kernel->name, shape.grid, shape.block,
+                    shape.dynamic_lds_bytes, arguments, device.memory(), options);
+  } catch (const std::invalid_argument &error) {
+    Report refused;
+    refused.kind = ReportKind::launch_refused;
+    refused.kernel = function->kernel->name;
+    refused.message = error.what();
+    result.reports.push_back(std::move(refused));
+  }
+  device.add_result(result);
+  if (options.list_memory_uses)
+    StreamRaces::get().enter("kernel " + function->kernel->name, std::move(result.uses));
+  if (!result.ok()) throw Failure(error_of(result.reports.front()));
+}
+
+void Copy::run(const Options &options) const {
+  if (compares_streams(options)) {
+    std::vector<MemoryUse> uses;
+    for (size_t slice = 0; slice < slices; ++slice)
+      for (size_t row = 0; row < rows; ++row)
+        for (const auto &[side, kind] :
+             {std::pair{&from, MemoryUse::Kind::read}, std::pair{&to, MemoryUse::Kind::write}})
+          add_use(uses, side->start + slice * side->slice_stride + row * side->row_stride, row_bytes, kind);
+    StreamRaces::get().enter("copy of " + std::to_string(row_bytes * rows * slices) + " bytes",
+                             std::move(uses));
+  }
+  for (size_t slice = 0; slice < slices; ++slice)
+    for (size_t row = 0; row < rows; ++row) {
+      std::byte *const target = to.start + slice * to.slice_stride + row * to.row_stride;
+      const std::byte *const source = from.start + slice * from.slice_stride + row * from.row_stride;
+      std::memmove(target, source, row_bytes);
+      Device::get().memory().copy_written(target, source, row_bytes);
+    }
+}
+
+void Fill::run(const Options &options) const {
+  if (compares_streams(options)) {
+    std::vector<MemoryUse> uses;
+    for (size_t row = 0; row < rows; ++row)
+      add_use(uses, to + row * row_stride, width * element_bytes, MemoryUse::Kind::write);
+    StreamRaces::get().enter("fill of " + std::to_string(width * element_bytes * rows) + " bytes",
+                             std::move(uses));
+  }
+  for (size_t row = 0; row < rows; ++row) {
+    std::byte *const start = to + row * row_stride;
+    if (element_bytes == 1) {
+      std::memset(start, int(value), width);
+    } else {
+      for (size_t i = 0; i < width; ++i)
+        std::memcpy(start + i * element_bytes, &value, element_bytes);
+    }
+    Device::get().memory().mark_written(start, width * element_bytes);
+  }
+}
+
+Copy copy_of(void *to, const void *from, size_t size) {
+  return {{static_cast<std::byte *>(to)}, {static_cast<std::byte *>(const_cast<void *>(from))}, size};
+}
+
+Copy copy_of(const hipMemcpy3DParms &parameters) {
+  require(parameters.srcArray == nullptr && parameters.dstArray == nullptr, hipErrorNotSupported);
+  auto side = [](const hipPitchedPtr &memory, const hipPos &at) {
+    const size_t slice_stride = memory.pitch * memory.ysize;
+    require(memory.ptr != nullptr, hipErrorInvalidValue);
+    return Copy::Side{static_cast<std::byte *>(memory.ptr) + at.z * slice_stride + at.y * memory.pitch + at.x,
+                      memory.pitch, slice_stride};
+  };
+  return {side(parameters.dstPtr, parameters.dstPos), side(parameters.srcPtr, parameters.srcPos),
+          parameters.extent.width, parameters.extent.height, parameters.extent.depth};
+}
+
+void check_copy(const Copy &copy, hipMemcpyKind kind) {
+  require(copy.to.start != nullptr && copy.from.start != nullptr, hipErrorInvalidValue);
+  require(kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault, hipErrorInvalidMemcpyDirection);
+  for (const Copy::Side *side : {&copy.to, &copy.from}) {
+    require(copy.rows == 1 || side->row_stride >= copy.row_bytes, hipErrorInvalidPitchValue);
+    require(copy.slices == 1 || side->slice_stride >= side->row_stride * copy.rows, hipErrorInvalidValue);
+  }
+  check_range(copy.to.start, copy.span_bytes(copy.to),
+              kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice);
+  check_range(copy.from.start, copy.span_bytes(copy.from),
+              kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice);
+}
+
+void check_fill(const Fill &fill) {
+  require(fill.to != nullptr && fill.width <= SIZE_MAX / fill.element_bytes, hipErrorInvalidValue);
+  require(fill.rows == 1 || fill.row_stride >= fill.width * fill.element_bytes, hipErrorInvalidValue);
+  check_range(fill.to, fill.span_bytes(), true);
+}
+
+void submit(const std::shared_ptr<Stream> &stream, KernelLaunch launch) {
+  submit_call(stream, std::move(launch));
+}
+
+void submit(const std::shared_ptr<Stream> &stream, Copy copy) {
+  submit_call(stream, copy);
+}
+
+void submit(const std::shared_ptr<Stream> &stream, Fill fill) {
+  submit_call(stream, fill);
+}
+
+void submit(const std::shared_ptr<Stream> &stream, HostCall call) {
+  submit_call(stream, call);
+}
+
+} // namespace sluice::emulator::hip

@@ -1,0 +1,108 @@
+//===- operations.h - what streams and graphs do --------------------------------------------------------===//
+//
+// Each is a value made by a HIP call that has checked it and copied what it needs: a stream runs it once, a
+// node of a graph keeps it and runs it at every launch.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "emulator/hip/module.h"
+#include "emulator/hip/types.h"
+
+namespace sluice::emulator::hip {
+
+class Event;
+class Stream;
+
+struct LaunchShape {
+  std::array<uint32_t, 3> grid; // workgroups
+  std::array<uint32_t, 3> block;
+  uint32_t dynamic_lds_bytes;
+};
+
+struct KernelLaunch {
+  std::shared_ptr<const Function> function;
+  LaunchShape shape;
+  std::vector<std::byte> arguments;
+  void run(const Options &options) const;
+};
+
+/// Rows of bytes in slices. Of a copy of one row, or of one slice, the strides between them do not matter.
+struct Copy {
+  struct Side {
+    std::byte *start;
+    size_t row_stride = 0;
+    size_t slice_stride = 0;
+  };
+  Side to;
+  Side from;
+  size_t row_bytes;
+  size_t rows = 1;
+  size_t slices = 1;
+
+  bool empty() const { return row_bytes == 0 || rows == 0 || slices == 0; }
+  /// From the first byte to the last of a side.
+  size_t span_bytes(const Side &side) const {
+    return (slices - 1) * side.slice_stride + (rows - 1) * side.row_stride + row_bytes;
+  }
+  void run(const Options &options) const;
+};
+
+struct Fill {
+  std::byte *to;
+  uint32_t value;
+  uint32_t element_bytes; // 1, 2 or 4
+  size_t width;           // elements of a row
+  size_t rows = 1;
+  size_t row_stride = 0; // bytes
+
+  bool empty() const { return width == 0 || rows == 0; }
+  size_t span_bytes() const { return (rows - 1) * row_stride + width * element_bytes; }
+  void run(const Options &options) const;
+};
+
+struct HostCall {
+  hipHostFn_t function;
+  void *user;
+  void run(const Options &) const { function(user); }
+};
+
+struct NodeList;
+struct ChildGraph {
+  std::shared_ptr<const NodeList> nodes;
+};
+struct EmptyNode {};
+struct EventWait {
+  std::shared_ptr<Event> event;
+};
+struct EventMark {
+  std::shared_ptr<Event> event;
+};
+
+/// What a node of a graph does, in the order of hipGraphNodeType.
+using NodeWork =
+    std::variant<KernelLaunch, Copy, Fill, HostCall, ChildGraph, EmptyNode, EventWait, EventMark>;
+
+/// The launch that hipModuleLaunchKernel's arguments describe. Throws Failure, with HIP's codes.
+KernelLaunch checked_launch(hipFunction_t function, const LaunchShape &shape, void **parameters,
+                            void **extra);
+Copy copy_of(void *to, const void *from, size_t size);
+/// Throws Failure(hipErrorNotSupported) where there are arrays.
+Copy copy_of(const hipMemcpy3DParms &parameters);
+/// Throws Failure unless the sides lie where `kind` says, in one block each where the device's.
+void check_copy(const Copy &copy, hipMemcpyKind kind);
+void check_fill(const Fill &fill);
+
+/// Queues it, or makes it a node of the graph that the stream is capturing.
+void submit(const std::shared_ptr<Stream> &stream, KernelLaunch launch);
+void submit(const std::shared_ptr<Stream> &stream, Copy copy);
+void submit(const std::shared_ptr<Stream> &stream, Fill fill);
+void submit(const std::shared_ptr<Stream> &stream, HostCall call);
+
+} // namespace sluice::emulator::hip

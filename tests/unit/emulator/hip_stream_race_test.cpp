@@ -1,0 +1,246 @@
+//===- hip_stream_race_test.cpp - work of streams on the same memory, in an order and in none -----------===//
+//
+// Each case runs with the streams' own threads and in several drawn orders: what is reported must not depend
+// on it.
+//
+//===----------------------------------------------------------------------------------------------------===//
+
+#include <catch2/catch.hpp>
+
+#include "unit/emulator/hip_fixture.h"
+
+using namespace sluice::test;
+
+namespace {
+
+struct Racing : Fixture {
+  hipStream_t first = nullptr, second = nullptr, blocking = nullptr;
+  hipEvent_t event = nullptr;
+  void *pinned = nullptr;
+
+  Racing() {
+    REQUIRE(hip.hipStreamCreateWithFlags(&first, hipStreamNonBlocking) == hipSuccess);
+    REQUIRE(hip.hipStreamCreateWithFlags(&second, hipStreamNonBlocking) == hipSuccess);
+    REQUIRE(hip.hipStreamCreate(&blocking) == hipSuccess);
+    REQUIRE(hip.hipEventCreate(&event) == hipSuccess);
+    REQUIRE(hip.hipHostMalloc(&pinned, 4000, 0) == hipSuccess);
+    take_reports();
+    const std::string order = GENERATE("concurrent", "1", "2", "3");
+    REQUIRE(sluice_emulator_configure("stream_order", order.c_str()) == SLUICE_EMULATOR_OK);
+  }
+  ~Racing() {
+    CHECK(hip.hipDeviceSynchronize() == hipSuccess);
+    CHECK(hip.hipHostFree(pinned) == hipSuccess);
+    CHECK(hip.hipEventDestroy(event) == hipSuccess);
+    for (hipStream_t stream : {first, second, blocking})
+      CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
+  }
+  hipError_t copy_out(hipStream_t stream, size_t offset = 0, size_t bytes = 400) const {
+    return hip.hipMemcpyAsync(pinned, reinterpret_cast<char *>(buffer) + offset, bytes, hipMemcpyDeviceToHost,
+                              stream);
+  }
+  static std::string reports() {
+    CHECK(hip.hipDeviceSynchronize() == hipSuccess); // a race is no fault
+    return take_reports();
+  }
+  static bool raced(const std::string &one, const std::string &other) {
+    const std::string text = reports();
+    INFO(text);
+    const bool is = text.find("\"stream_race\"") != std::string::npos;
+    if (is) {
+      CHECK(text.find(one) != std::string::npos);
+      CHECK(text.find(other) != std::string::npos);
+      CHECK(text.find("neither waits for the other") != std::string::npos);
+    }
+    return is;
+  }
+};
+
+} // namespace
+
+TEST_CASE_METHOD(Racing, "a kernel and a copy in no order are reported", "[hip][stream_race]") {
+  CHECK(launch(5, 100, first) == hipSuccess);
+  CHECK(copy_out(second) == hipSuccess);
+  CHECK(raced("kernel fill", "copy of 400 bytes"));
+}
+
+TEST_CASE_METHOD(Racing, "the bytes that are touched count, not the block", "[hip][stream_race]") {
+  CHECK(launch(5, 100, first) == hipSuccess); // bytes 0 to 399, by two workgroups
+  CHECK(copy_out(second, 400, 100) == hipSuccess);
+  CHECK(launch(5, 10, blocking, buffer + 200) == hipSuccess); // a single workgroup
+  CHECK(reports() == "[]");
+  CHECK(launch(5, 100, first) == hipSuccess);
+  CHECK(copy_out(second, 399, 100) == hipSuccess);
+  CHECK(raced("kernel fill", "copy of 100 bytes"));
+  CHECK(launch(5, 10, first, buffer + 200) == hipSuccess);
+  CHECK(hip.hipMemsetAsync(buffer + 209, 1, 4, second) == hipSuccess);
+  CHECK(raced("kernel fill", "fill of 4 bytes"));
+}
+
+TEST_CASE_METHOD(Racing, "two that read are no race", "[hip][stream_race]") {
+  void *other = nullptr;
+  REQUIRE(hip.hipHostMalloc(&other, 400, 0) == hipSuccess);
+  CHECK(copy_out(first) == hipSuccess);
+  CHECK(hip.hipMemcpyAsync(other, buffer, 400, hipMemcpyDeviceToHost, second) == hipSuccess);
+  CHECK(reports() == "[]");
+  CHECK(hip.hipHostFree(other) == hipSuccess);
+}
+
+TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][stream_race]") {
+  SECTION("an event") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+    CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
+    CHECK(copy_out(second) == hipSuccess);
+  }
+  SECTION("the host waits for the stream") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(first) == hipSuccess);
+    CHECK(copy_out(second) == hipSuccess);
+  }
+  SECTION("the host waits for an event") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+    CHECK(hip.hipEventSynchronize(event) == hipSuccess);
+    CHECK(copy_out(second) == hipSuccess);
+  }
+  SECTION("the host asks until it is done") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    while (hip.hipStreamQuery(first) == hipErrorNotReady)
+      ;
+    CHECK(copy_out(second) == hipSuccess);
+  }
+  SECTION("the host asks an event") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+    while (hip.hipEventQuery(event) == hipErrorNotReady)
+      ;
+    CHECK(copy_out(second) == hipSuccess);
+  }
+  SECTION("a copy that waits") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    int value = 0;
+    CHECK(hip.hipMemcpyWithStream(&value, buffer, 4, hipMemcpyDeviceToHost, first) == hipSuccess);
+    CHECK(copy_out(second) == hipSuccess);
+  }
+  SECTION("the null stream") {
+    CHECK(launch(5, 100, blocking) == hipSuccess);
+    CHECK(copy_out(nullptr) == hipSuccess);
+    CHECK(launch(6, 100, blocking) == hipSuccess);
+  }
+  SECTION("the null stream, behind a stream that is gone") {
+    hipStream_t gone = nullptr;
+    REQUIRE(hip.hipStreamCreate(&gone) == hipSuccess);
+    CHECK(launch(5, 100, gone) == hipSuccess);
+    CHECK(hip.hipStreamDestroy(gone) == hipSuccess);
+    CHECK(copy_out(nullptr) == hipSuccess);
+  }
+  SECTION("a device wait, behind a stream that is gone") {
+    hipStream_t gone = nullptr;
+    REQUIRE(hip.hipStreamCreateWithFlags(&gone, hipStreamNonBlocking) == hipSuccess);
+    CHECK(launch(5, 100, gone) == hipSuccess);
+    CHECK(hip.hipStreamDestroy(gone) == hipSuccess);
+    CHECK(hip.hipDeviceSynchronize() == hipSuccess);
+    CHECK(copy_out(first) == hipSuccess);
+  }
+  CHECK(reports() == "[]");
+}
+
+TEST_CASE_METHOD(Racing, "what does not order work does not end a race", "[hip][stream_race]") {
+  SECTION("an event recorded before") {
+    CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
+    CHECK(copy_out(second) == hipSuccess);
+  }
+  SECTION("the null stream and one that does not block") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(copy_out(nullptr) == hipSuccess);
+  }
+  SECTION("two blocking streams") {
+    hipStream_t other = nullptr;
+    REQUIRE(hip.hipStreamCreate(&other) == hipSuccess);
+    CHECK(launch(5, 100, other) == hipSuccess);
+    CHECK(copy_out(blocking) == hipSuccess);
+    CHECK(hip.hipStreamDestroy(other) == hipSuccess);
+  }
+  SECTION("a wait of the host for another stream") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(second) == hipSuccess);
+    CHECK(copy_out(second) == hipSuccess);
+  }
+  SECTION("a wait of the host after both were submitted") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(copy_out(second) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(first) == hipSuccess);
+  }
+  CHECK(raced("kernel fill", "copy of 400 bytes"));
+}
+
+TEST_CASE_METHOD(Racing, "branches of a graph race unless an edge orders them", "[hip][stream_race]") {
+  const bool ordered = GENERATE(true, false);
+  int *out = buffer;
+  int value = 5, count = 100;
+  void *parameters[] = {&out, &value, &count};
+  const hipKernelNodeParams kernel{{64, 1, 1}, nullptr, fill, {2, 1, 1}, parameters, 0};
+  hipGraph_t graph = nullptr;
+  hipGraphNode_t one = nullptr, other = nullptr;
+  REQUIRE(hip.hipGraphCreate(&graph, 0) == hipSuccess);
+  CHECK(hip.hipGraphAddKernelNode(&one, graph, nullptr, 0, &kernel) == hipSuccess);
+  CHECK(hip.hipGraphAddMemcpyNode1D(&other, graph, &one, ordered, pinned, buffer, 400,
+                                    hipMemcpyDeviceToHost) == hipSuccess);
+  hipGraphExec_t exec = nullptr;
+  CHECK(hip.hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0) == hipSuccess);
+  CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
+  CHECK(launch(1, 100, first) == hipSuccess); // behind all of the graph
+  CHECK(raced("kernel fill", "copy of 400 bytes") == !ordered);
+  CHECK(hip.hipGraphExecDestroy(exec) == hipSuccess);
+  CHECK(hip.hipGraphDestroy(graph) == hipSuccess);
+}
+
+TEST_CASE_METHOD(Racing, "memory that is freed while another stream uses it", "[hip][stream_race]") {
+  void *memory = nullptr;
+  CHECK(hip.hipMallocAsync(&memory, 400, first) == hipSuccess);
+  CHECK(hip.hipMemsetAsync(memory, 0, 400, first) == hipSuccess);
+  CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+  CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
+  CHECK(hip.hipMemsetAsync(memory, 1, 4, second) == hipSuccess);
+  const bool joined = GENERATE(true, false);
+  if (joined) {
+    CHECK(hip.hipEventRecord(event, second) == hipSuccess);
+    CHECK(hip.hipStreamWaitEvent(first, event, 0) == hipSuccess);
+  }
+  CHECK(hip.hipFreeAsync(memory, first) == hipSuccess);
+  const std::string text = reports();
+  INFO(text);
+  CHECK((text.find("\"freed_in_use\"") != std::string::npos) == !joined);
+  if (!joined) CHECK(text.find("releases") != std::string::npos);
+  if (joined) CHECK(text == "[]");
+}
+
+TEST_CASE_METHOD(Racing, "the switch turns it off, and the same race is one report", "[hip][stream_race]") {
+  for (int i = 0; i < 3; ++i) {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipMemsetAsync(buffer, 0, 4, first) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(first) == hipSuccess);
+  }
+  CHECK(reports() == "[]");
+  const bool on = GENERATE(true, false);
+  CHECK(sluice_emulator_configure("stream_races", on ? "on" : "off") == SLUICE_EMULATOR_OK);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(hip.hipMemsetAsync(buffer, 0, 4, first) == hipSuccess);
+    CHECK(hip.hipMemsetAsync(buffer, 0, 4, second) == hipSuccess);
+    CHECK(hip.hipDeviceSynchronize() == hipSuccess);
+  }
+  const std::string text = reports();
+  INFO(text);
+  size_t found = 0;
+  for (size_t at = 0; (at = text.find("\"stream_race\"", at)) != std::string::npos; ++at)
+    ++found;
+  if (on) {
+    CHECK(found >= 1); // one for each stream that came second
+    CHECK(found <= 2);
+  } else {
+    CHECK(text == "[]");
+  }
+}
