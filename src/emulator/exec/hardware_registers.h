@@ -1,0 +1,13 @@
+//===- hardware_registers.h - the hardware registers of a wave ------------------------------------------===//
+#pragma once
+
+#include "emulator/exec/wave.h"
+
+namespace sluice::emulator {
+
+/// s_getreg_b32.
+Step get_register(Wave &w, const Op &op);
+/// s_setreg: `code` is the instruction's SIMM16. The one register that programs write is MODE.
+Step set_register(Wave &w, uint32_t code, uint32_t value);
+
+} // namespace sluice::emulator
