@@ -47,7 +47,7 @@ struct TestWaveOrder {
   }
   void release(ReleasedAtomics &atomics, uint64_t address = flag) {
     order.set_done(waited, scalar_waited);
-    order.release(atomics, address);
+    order.release(atomics, {&address, 1});
     order.advance();
   }
 };

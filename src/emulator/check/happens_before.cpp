@@ -20,13 +20,11 @@ void ReleasedAtomics::release(uint64_t address, uint32_t wave, uint64_t version,
   join(variable.known, known);
 }
 
-bool ReleasedAtomics::acquire(uint64_t address, KnownWaves &known) {
+void ReleasedAtomics::acquire(uint64_t address, KnownWaves &known) {
   Shard &shard = shard_of(address);
   const std::lock_guard lock(shard.mutex);
   const auto variable = shard.variables.find(address);
-  if (variable == shard.variables.end()) return false;
-  join(known, variable->second.known);
-  return true;
+  if (variable != shard.variables.end()) join(known, variable->second.known);
 }
 
 //===--- WaveOrder --------------------------------------------------------------------------------------===//
@@ -59,11 +57,13 @@ void WaveOrder::write_back() {
   ++version;
 }
 
-void WaveOrder::release(ReleasedAtomics &atomics, uint64_t address) {
+void WaveOrder::release(ReleasedAtomics &atomics, std::span<const uint64_t> addresses) {
   KnownWaves known = others;
   for (uint32_t wave = 0; wave < waves; ++wave)
     if (!group[wave].none()) known[first + wave] = group[wave];
-  if (!known.empty()) atomics.release(address, number(), version, known);
+  if (known.empty()) return;
+  for (uint64_t address : addresses)
+    atomics.release(address, number(), version, known);
 }
 
 void WaveOrder::acquire(ReleasedAtomics &atomics, uint64_t address) {

@@ -47,8 +47,8 @@ class ReleasedAtomics {
 public:
   /// `version` changes when `known` does: releasing the same again costs nothing.
   void release(uint64_t address, uint32_t wave, uint64_t version, const KnownWaves &known);
-  /// Adds what is known there; false if nobody has released at the address.
-  bool acquire(uint64_t address, KnownWaves &known);
+  /// Adds what is known there.
+  void acquire(uint64_t address, KnownWaves &known);
 
 private:
   struct Variable {
@@ -102,7 +102,8 @@ public:
   void set_done(uint32_t until, uint32_t scalar_until);
   /// buffer_wbl2, a vector memory instruction as well: the next one.
   void write_back();
-  void release(ReleasedAtomics &atomics, uint64_t address);
+  /// At each of the addresses of one instruction.
+  void release(ReleasedAtomics &atomics, std::span<const uint64_t> addresses);
   void acquire(ReleasedAtomics &atomics, uint64_t address);
   void invalidate();
   /// Waves of a workgroup have met at a barrier: what one knows all know. They share their caches.

@@ -130,11 +130,14 @@ void WaveChecks::enter_shadow(Wave &w, const Op &op, const uint64_t *addresses, 
     report_conflict(w, op, conflict.lane, addresses[conflict.lane], access, conflict);
   if (!access.atomic) return;
   const bool acquires = access.load && (!access.store || op.memory.return_old);
+  std::array<uint64_t, wave_lanes> touched;
+  uint32_t count = 0;
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint64_t address = addresses[low_lane(lanes)];
-    if (access.store) order.release(*launch.atomics, address);
+    touched[count++] = address;
     if (acquires && (acquiring.empty() || acquiring.back() != address)) acquiring.push_back(address);
   }
+  if (access.store) order.release(*launch.atomics, {touched.data(), count});
 }
 
 void WaveChecks::report_conflict(Wave &w, const Op &op, uint32_t lane, uint64_t address,
