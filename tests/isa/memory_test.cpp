@@ -108,6 +108,18 @@ TEST_CASE("device memory", "[isa][memory]") {
   const emulator::MemoryBlock *old = memory.snapshot()->find(reinterpret_cast<uint64_t>(first), 4);
   CHECK((old == nullptr || old->bytes != 1000));
 
+  // Whoever holds a table may touch what it names, freed or not, and the map of what was written there.
+  void *const held = memory.allocate(128 << 10, Memory::Contents::undefined);
+  std::memset(held, 7, 128 << 10);
+  const std::shared_ptr<const emulator::BlockTable> table = memory.snapshot();
+  CHECK(memory.release(held)); // larger than the quarantine
+  CHECK(memory.snapshot()->find(reinterpret_cast<uint64_t>(held), 1) == nullptr);
+  CHECK(static_cast<const volatile char *>(held)[1000] != 0);
+  const emulator::MemoryBlock *const block = table->find(reinterpret_cast<uint64_t>(held), 128 << 10);
+  REQUIRE(block != nullptr);
+  emulator::mark_written(*block, block->address, 1000);
+  CHECK(is_written(*block, block->address, 1000));
+
   std::array<uint64_t, 16> host{};
   CHECK(memory.attach(host.data(), sizeof host, false));
   CHECK_FALSE(memory.attach(host.data() + 4, 8, true));

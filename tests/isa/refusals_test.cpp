@@ -45,7 +45,7 @@ constexpr Refused refused[] = {
     {"v_smfmac_*", "is not defined for SMFMAC"},
     {"v_smfmac_*", "beyond the sets of an index register"},
     // Memory
-    {"ds_gws_*", "no global wave sync"},
+    {"ds_gws_sema_*", "only barriers"},
     {"tbuffer_*", "no buffer data format"},
     {"tbuffer_*", "no buffer number format"},
     {"tbuffer_*", "no floats in buffer data format"},

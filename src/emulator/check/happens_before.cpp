@@ -35,6 +35,7 @@ void WaveOrder::start(uint32_t first_wave, uint32_t wave, uint32_t wave_count) {
   waves = wave_count;
   moment = scalar_moment = write_back_issued = 0;
   version = 1;
+  clean = false;
   group.fill({});
   others.clear();
   arrived.clear();
@@ -70,7 +71,13 @@ void WaveOrder::acquire(ReleasedAtomics &atomics, uint64_t address) {
   atomics.acquire(address, arrived);
 }
 
+void WaveOrder::acquire_at_barrier(ReleasedAtomics &atomics, uint64_t address) {
+  atomics.acquire(address, clean ? others : arrived);
+  ++version;
+}
+
 void WaveOrder::invalidate() {
+  clean = true;
   if (arrived.empty()) return;
   join(others, arrived);
   arrived.clear();
@@ -80,10 +87,12 @@ void WaveOrder::invalidate() {
 void WaveOrder::meet(std::span<WaveOrder *const> met) {
   std::array<Moments, most_waves> all{};
   bool informed = false; // of other workgroups
+  bool all_clean = true;
   for (const WaveOrder *wave : met) {
     for (uint32_t i = 0; i < wave->waves; ++i)
       all[i].join(wave->group[i]);
     informed = informed || !wave->others.empty() || !wave->arrived.empty();
+    all_clean = all_clean && wave->clean;
   }
   KnownWaves known;
   KnownWaves fresh;
@@ -94,6 +103,7 @@ void WaveOrder::meet(std::span<WaveOrder *const> met) {
   }
   for (WaveOrder *wave : met) {
     wave->group = all;
+    wave->clean = all_clean;
     if (informed) {
       wave->others = known;
       wave->arrived = fresh;

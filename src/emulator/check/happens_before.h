@@ -93,7 +93,10 @@ public:
   uint32_t number() const { return first + own; }
   /// The moment of the last vector memory instruction, and the next one's.
   uint32_t now() const { return moment; }
-  uint32_t advance() { return ++moment; }
+  uint32_t advance() {
+    clean = false;
+    return ++moment;
+  }
   /// Likewise of scalar memory instructions.
   uint32_t scalar_now() const { return scalar_moment; }
   uint32_t advance_scalar() { return ++scalar_moment; }
@@ -106,6 +109,9 @@ public:
   void release(ReleasedAtomics &atomics, std::span<const uint64_t> addresses);
   void acquire(ReleasedAtomics &atomics, uint64_t address);
   void invalidate();
+  /// Behind a barrier of all workgroups. What the caches of this one had dropped before it, with no access
+  /// since, is not there again.
+  void acquire_at_barrier(ReleasedAtomics &atomics, uint64_t address);
   /// Waves of a workgroup have met at a barrier: what one knows all know. They share their caches.
   static void meet(std::span<WaveOrder *const> waves);
 
@@ -120,7 +126,9 @@ private:
   uint32_t moment = 0;
   uint32_t scalar_moment = 0;
   uint32_t write_back_issued = 0;
-  uint64_t version = 1;                    // of what a release would tell
+  uint64_t version = 1; // of what a release would tell
+  bool clean =
+      false; // the caches were invalidated, and no wave of the workgroup known here has used them since
   std::array<Moments, most_waves> group{}; // of the own workgroup
   KnownWaves others;                       // what was acquired and may be relied on
   KnownWaves arrived;                      // acquired, but the caches were not invalidated since

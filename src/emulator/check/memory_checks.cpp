@@ -180,6 +180,22 @@ void WaveChecks::invalidate(const Op &op) {
   order.invalidate();
 }
 
+void WaveChecks::count_lds_operation(Wave &w, const Op &op) {
+  issue(w, new_operation(w, op, AsyncKind::lds_write));
+}
+
+// A resource is known by its number, which is no address of memory.
+void WaveChecks::reach_global_barrier(uint32_t resource) {
+  if (!launch.shadow) return;
+  settle_order();
+  const uint64_t address = resource;
+  order.release(*launch.atomics, {&address, 1});
+}
+
+void WaveChecks::pass_global_barrier(uint32_t resource) {
+  if (launch.shadow) order.acquire_at_barrier(*launch.atomics, resource);
+}
+
 void WaveChecks::meet(std::span<WaveChecks *const> waves) {
   if (waves.empty() || !waves[0]->launch.shadow) return;
   std::vector<WaveOrder *> orders;

@@ -64,9 +64,9 @@ struct OpInfo {
   RegisterRange address{0, 0};
   RegisterRange stored{0, 0};        // vector or scalar registers
   RegisterRange second_stored{0, 0}; // second data of DS
-  bool address_in_m0 = false;
-  bool m0_wait = false; // needs a wait state between a scalar write of M0 and itself
-  bool scratch = false; // a scratch instruction
+  bool address_in_m0 = false;        // or the number of a resource
+  bool m0_wait = false;              // needs a wait state between a scalar write of M0 and itself
+  bool scratch = false;              // a scratch instruction
 };
 
 struct OpInfos {

@@ -103,6 +103,11 @@ public:
   /// buffer_wbl2 and buffer_inv of a scope that reaches other compute units.
   void write_back(Wave &w, const Op &op);
   void invalidate(const Op &op);
+  /// An instruction that lgkmcnt counts and that accesses no memory.
+  void count_lds_operation(Wave &w, const Op &op);
+  /// The wave arrives at a barrier of all workgroups, and goes on behind it.
+  void reach_global_barrier(uint32_t resource);
+  void pass_global_barrier(uint32_t resource);
   /// Reports an access of LDS that begins or ends beyond the workgroup's allocation.
   void report_lds_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);
   void report_scratch_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);

@@ -24,11 +24,12 @@ struct Wave;
 
 /// What the wave does after an instruction.
 enum class Step : uint8_t {
-  next,    // goes on at wave.pc
-  barrier, // waits for the other waves of its workgroup
-  yield,   // sleeps: other waves may run
-  end,     // is done
-  stop,    // cannot go on; a report says why
+  next,           // goes on at wave.pc
+  barrier,        // waits for the other waves of its workgroup
+  global_barrier, // waits for waves of other workgroups, too
+  yield,          // sleeps: other waves may run
+  end,            // is done
+  stop,           // cannot go on; a report says why
 };
 
 using Handler = Step (*)(Wave &wave, const Op &op);

@@ -14,6 +14,7 @@
 
 namespace sluice::emulator {
 
+class GlobalSync; // exec/global_sync.h
 class WaveChecks; // check/wave_checks.h
 
 constexpr uint32_t vector_registers = 512;
@@ -62,9 +63,12 @@ enum class Fault : uint8_t {
   invalid_pc,
   trap,
   branch_stack,
-  matrix_overflow_mode, // MFMA under MODE.FP16_OVFL
-  matrix_index_mode,    // MFMA while registers are relative to M0
-  sparse_index,         // SMFMAC with a pair of indices that is not in ascending order
+  matrix_overflow_mode,  // MFMA under MODE.FP16_OVFL
+  matrix_index_mode,     // MFMA while registers are relative to M0
+  sparse_index,          // SMFMAC with a pair of indices that is not in ascending order
+  global_sync_alone,     // global wave sync in a launch that is not cooperative
+  global_sync_exec,      // ... with EXEC 0
+  global_sync_not_ready, // a barrier of a resource that was never initialised
 };
 
 /// Between addresses and instructions, for jumps through registers.
@@ -81,6 +85,7 @@ struct WorkgroupView {
   uint8_t *lds = nullptr;
   uint32_t lds_bytes = 0;
   uint32_t waves = 0;
+  GlobalSync *sync = nullptr; // of a cooperative launch
 };
 
 struct alignas(64) Wave {
@@ -105,7 +110,9 @@ struct alignas(64) Wave {
   uint32_t mode_bits;  // the MODE register as s_getreg shows it
   uint32_t vgpr_limit; // granted by the descriptor
   uint32_t sgpr_limit;
-  Fault fault; // why the last instruction answered Step::stop
+  Fault fault;            // why the last instruction answered Step::stop
+  uint32_t sync_resource; // where the wave waits, after Step::global_barrier
+  uint64_t sync_round;
 
   /// Writes the MODE register.
   void set_mode(uint32_t bits) {

@@ -144,7 +144,8 @@ constexpr uint32_t register_mode = 1;
 std::optional<MemoryRow> memory_row(std::string_view mnemonic, const Fields &f) {
   switch (f.format) {
   case Format::ds: {
-    if (mnemonic.starts_with("ds_gws_")) throw Refusal{"there is no global wave sync here"};
+    if (std::optional<MemoryRow> row = global_sync_row(mnemonic)) return row;
+    if (mnemonic.starts_with("ds_gws_")) throw Refusal{"of global wave sync there are only barriers here"};
     std::optional<MemoryRow> row = lds_row(mnemonic);
     return row ? row : lane_exchange_row(mnemonic);
   }
@@ -451,6 +452,10 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
       m.offset = f.offset0 | f.offset1 << 8;
     }
     if (row.kind != MemoryKind::other && row.m0 == UseOfM0::none) info.address = {op.src[0], 1};
+    if (row.m0 == UseOfM0::resource) { // what stands where other DS instructions have the address is data
+      op.src[0] = data(f.src[0]);
+      info.address = {op.src[0], 1};
+    }
     if (stores && (m.second || m.parts == 2)) info.second_stored = {op.src[2], stored};
     break;
   case Format::flat:
@@ -500,7 +505,8 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   }
   constexpr uint16_t m0 = first_sgpr + sgpr_m0;
   if (row.kind == MemoryKind::lds_copy) info.kind = OpKind::lds_copy;
-  info.m0_wait = info.kind == OpKind::lds_copy || row.m0 == UseOfM0::address_after_wait;
+  info.m0_wait =
+      info.kind == OpKind::lds_copy || row.m0 == UseOfM0::address_after_wait || row.m0 == UseOfM0::resource;
   info.address_in_m0 = info.m0_wait || row.m0 == UseOfM0::address || op.src[2] == m0 || op.mask_in == m0 ||
                        (f.format == Format::smem && op.src[1] == m0);
   if (stores) info.stored = {f.format == Format::smem ? op.dst : op.src[1], stored};

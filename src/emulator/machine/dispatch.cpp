@@ -157,6 +157,8 @@ void Dispatch::fill_hidden_arguments(size_t given) {
       put(kernarg, field, shape.lds_bytes - kernel.lds_bytes);
     else if (kind == "hidden_queue_ptr")
       put(kernarg, field, queue_address());
+    else if (kind == "hidden_multigrid_sync_arg") // what it points to is for several devices
+      put(kernarg, field, shape.cooperative ? 1 : 0);
   }
 }
 

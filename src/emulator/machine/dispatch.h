@@ -21,6 +21,7 @@ struct DispatchShape {
   std::array<uint32_t, 3> block; // in work-items
   uint32_t lds_bytes = 0;        // static and dynamic
   uint32_t scratch_bytes = 0;    // per lane
+  bool cooperative = false;
 };
 
 /// Throws std::invalid_argument for a launch that no driver accepts, and for what a descriptor asks for that

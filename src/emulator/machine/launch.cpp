@@ -1,7 +1,8 @@
 //===- launch.cpp - a grid of workgroups over the host's threads ----------------------------------------===//
 //
 // Each thread takes the next workgroup and runs it to its end. One that sleeps, or runs on and on, may be
-// waiting for another: the thread then starts the next one beside it, and they take turns.
+// waiting for another: the thread then starts the next one beside it, and they take turns. Those of a
+// cooperative launch take turns from the start.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -17,6 +18,8 @@ namespace sluice::emulator {
 namespace {
 
 constexpr uint64_t slice_instructions = 1 << 16;
+// Where workgroups are expected to wait for one another.
+constexpr uint64_t cooperative_slice_instructions = 1 << 10;
 // Turns after which a workgroup that never sleeps is taken to wait for another one all the same.
 constexpr uint32_t turns_of_patience = 256;
 // Of one host thread; the device itself holds a few of a size that fills a compute unit, on 304 of them.
@@ -30,6 +33,7 @@ public:
 
   Counters run(uint32_t threads) {
     threads = uint32_t(std::min<uint64_t>(threads, total));
+    share = (total + threads - 1) / threads;
     std::vector<std::jthread> others;
     for (uint32_t i = 1; i < threads; ++i)
       others.emplace_back([this] { work(); });
@@ -63,13 +67,18 @@ private:
     std::vector<Resident> active;
     std::vector<std::unique_ptr<Workgroup>> idle;
     bool more = true;
+    // Of a cooperative launch all workgroups begin at once, a part of them on each thread.
+    for (; launch.sync && more && active.size() < share;)
+      more = start_next(active, idle);
+    if (launch.sync) more = false;
+    const uint64_t slice = launch.sync ? cooperative_slice_instructions : slice_instructions;
     while (!launch.stop && (more || !active.empty())) {
       const bool all_wait =
           std::all_of(active.begin(), active.end(), [](const Resident &r) { return r.waits; });
       if (more && all_wait && active.size() < most_resident) more = start_next(active, idle);
       for (size_t i = 0; i < active.size() && !launch.stop;) {
         Resident &resident = active[i];
-        const Workgroup::Progress progress = resident.workgroup->run(slice_instructions);
+        const Workgroup::Progress progress = resident.workgroup->run(slice);
         if (progress != Workgroup::Progress::ended) {
           resident.waits = progress == Workgroup::Progress::sleeping || ++resident.turns >= turns_of_patience;
           ++i;
@@ -129,6 +138,7 @@ private:
 
   LaunchState &launch;
   const uint64_t total;
+  uint64_t share = 0; // of a thread, in a cooperative launch
   std::atomic<uint64_t> next = 0;
   std::mutex mutex;
   Counters counters;

@@ -20,18 +20,19 @@ const package::Kernel &find_kernel(const ProgramImpl &program, std::string_view 
 }
 
 DispatchShape checked_shape(const package::Kernel &kernel, std::array<uint32_t, 3> grid,
-                            std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes, size_t kernarg_bytes) {
+                            std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes, size_t kernarg_bytes,
+                            bool cooperative) {
   const uint64_t lds_bytes = uint64_t(kernel.lds_bytes) + dynamic_lds_bytes;
   const DispatchShape shape{grid, block, uint32_t(std::min<uint64_t>(lds_bytes, UINT32_MAX)),
-                            scratch_bytes_of(kernel)};
+                            scratch_bytes_of(kernel), cooperative};
   check_dispatch(kernel, shape, kernarg_bytes);
   return shape;
 }
 
 /// What a wave may access: the caller's memory, what the dispatch adds to it, and the program itself.
 std::vector<MemoryBlock> visible_blocks(const ProgramImpl &program, const Dispatch &dispatch,
-                                        const Memory &memory, uint8_t reachable_devices) {
-  std::vector<MemoryBlock> blocks = memory.snapshot()->blocks();
+                                        const BlockTable &memory, uint8_t reachable_devices) {
+  std::vector<MemoryBlock> blocks = memory.blocks();
   for (MemoryBlock &block : blocks)
     if (block.device != MemoryBlock::host && (reachable_devices >> block.device & 1) == 0)
       block.freed = block.foreign = true;
@@ -52,11 +53,13 @@ std::vector<MemoryBlock> visible_blocks(const ProgramImpl &program, const Dispat
 
 LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array<uint32_t, 3> grid,
                          std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
-                         std::span<const std::byte> kernarg, const Memory &memory, const Options &options)
+                         std::span<const std::byte> kernarg, const Memory &whole_memory,
+                         const Options &options)
     : program(whole.impl()), code(find_kernel(program, name)), info(*whole.kernel(name)),
-      shape(checked_shape(code, grid, block, dynamic_lds_bytes, kernarg.size())),
+      shape(checked_shape(code, grid, block, dynamic_lds_bytes, kernarg.size(), options.cooperative)),
       dispatch(code, shape, reinterpret_cast<uint64_t>(program.image.data()), kernarg),
-      table(visible_blocks(program, dispatch, memory, options.reachable_devices)),
+      memory(whole_memory.snapshot()),
+      table(visible_blocks(program, dispatch, *memory, options.reachable_devices)),
       sink(options.max_reports, options.stop_at_report) {
   launch.program = &program;
   launch.kernel = &code;
@@ -72,6 +75,7 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
   launch.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : default_budget;
   launch.code = program.code_map();
   const bool preload = options.preload_kernargs && code.descriptor.preload_length() != 0;
+  if (options.cooperative) launch.sync = &sync.emplace(uint64_t(grid[0]) * grid[1] * grid[2]);
   launch.entry = program.op_at_address(code.entry_address + (preload ? preload_prologue_bytes : 0));
   if (launch.entry < 0)
     throw std::invalid_argument("kernel \"" + std::string(name) + "\" has no code at its entry");

@@ -6,6 +6,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <optional>
+
+#include "emulator/exec/global_sync.h"
 #include "emulator/machine/dispatch.h"
 #include "emulator/machine/workgroup.h"
 
@@ -34,10 +37,12 @@ private:
   const KernelInfo &info;
   const DispatchShape shape;
   const Dispatch dispatch;
+  const std::shared_ptr<const BlockTable> memory; // holds what the table names
   const BlockTable table;
   ReportSink sink;
   GlobalShadow shadow;
   ReleasedAtomics atomics;
+  std::optional<GlobalSync> sync;
   LaunchState launch;
 };
 

@@ -92,6 +92,7 @@ struct Options {
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
   bool list_memory_uses = false;                     // in the result
   Tracer *tracer = nullptr;                          // nullable: is told of each instruction
+  bool cooperative = false; // all workgroups run side by side and may use global wave sync
 };
 
 //===--- Results ----------------------------------------------------------------------------------------===//
@@ -102,6 +103,7 @@ enum class ReportKind : uint8_t {
   invalid_pc,             // jump to an address that holds no instruction: the wave stops
   budget_exhausted,       // the wave ran longer than the instruction budget
   trap,                   // s_trap
+  barrier_deadlock,       // all waves wait at barriers that nobody is left to reach
   pending_register,       // missing wait: a register whose load is in flight
   lds_race,               // two LDS accesses in no order, one a write
   lds_out_of_bounds,      // beyond the workgroup's allocation

@@ -24,10 +24,12 @@ uint64_t map_bytes(uint64_t bytes) {
   return round_up((bytes + 3) / 4, Memory::alignment);
 }
 
-void *map_pages(uint64_t bytes) {
+/// Nulls when the host has no more.
+std::pair<void *, std::shared_ptr<const Pages>> map_pages(uint64_t bytes) {
   void *pages =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  return pages == MAP_FAILED ? nullptr : pages;
+  if (pages == MAP_FAILED) return {};
+  return {pages, std::make_shared<const Pages>(pages, bytes)};
 }
 
 /// Calls with each entry of the map that [offset, offset + bytes) touches and the bits it touches there.
@@ -74,7 +76,12 @@ void mark_written(const MemoryBlock &block, uint64_t address, uint64_t bytes) {
 
 //===--- BlockTable -------------------------------------------------------------------------------------===//
 
-BlockTable::BlockTable(std::vector<MemoryBlock> blocks) : sorted(std::move(blocks)) {
+Pages::~Pages() {
+  munmap(start, bytes);
+}
+
+BlockTable::BlockTable(std::vector<MemoryBlock> blocks, HeldPages pages)
+    : sorted(std::move(blocks)), held(std::move(pages)) {
   std::sort(sorted.begin(), sorted.end(),
             [](const MemoryBlock &a, const MemoryBlock &b) { return a.address < b.address; });
 }
@@ -113,36 +120,26 @@ const MemoryBlock *BlockTable::nearest(uint64_t address) const {
 Memory::Memory(uint64_t capacity_bytes, uint64_t quarantine_bytes)
     : capacity(capacity_bytes), quarantine_limit(quarantine_bytes) {}
 
-Memory::~Memory() {
-  for (const auto &[address, region] : regions)
-    unmap(region);
-}
-
-void Memory::unmap(const Region &region) {
-  if (region.mapping) munmap(region.mapping, region.mapping_bytes);
-  if (region.block.written) munmap(region.block.written, map_bytes(region.block.bytes));
-}
-
 void *Memory::allocate(uint64_t bytes, Contents contents, uint8_t device) {
   const std::lock_guard lock(mutex);
   if (bytes == 0 || bytes > capacity - used[device]) return nullptr;
   const uint64_t mapping_bytes = round_up(bytes, alignment) + 2 * red_zone_bytes;
   // The red zones are mapped too: with checks off, a kernel's small overrun must not end the process.
-  void *mapping = map_pages(mapping_bytes);
+  auto [mapping, pages] = map_pages(mapping_bytes);
   if (!mapping) return nullptr;
   uint8_t *written = nullptr;
+  std::shared_ptr<const Pages> map;
   if (contents == Contents::undefined) {
-    written = static_cast<uint8_t *>(map_pages(map_bytes(bytes)));
-    if (!written) {
-      munmap(mapping, mapping_bytes);
-      return nullptr;
-    }
+    auto [start, kept] = map_pages(map_bytes(bytes));
+    if (!start) return nullptr;
+    written = static_cast<uint8_t *>(start);
+    map = std::move(kept);
   }
   void *start = static_cast<char *>(mapping) + red_zone_bytes;
   if (bytes <= fill_limit) std::memset(start, fresh_byte, bytes);
   const uint64_t address = reinterpret_cast<uint64_t>(start);
   regions[address] = {
-      {address, bytes, next_serial++, true, false, false, written, device}, mapping, mapping_bytes};
+      {address, bytes, next_serial++, true, false, false, written, device}, std::move(pages), std::move(map)};
   used[device] += bytes;
   current.reset();
   return start;
@@ -169,7 +166,6 @@ void Memory::trim_quarantine() {
     const auto oldest = regions.find(quarantine.front());
     quarantine.pop_front();
     quarantined -= oldest->second.block.bytes;
-    unmap(oldest->second);
     regions.erase(oldest);
   }
 }
@@ -184,7 +180,7 @@ bool Memory::attach(const void *address, uint64_t bytes, bool writable, uint8_t 
     const MemoryBlock &before = std::prev(after)->second.block;
     if (before.address + before.bytes > start) return false;
   }
-  regions[start] = {{start, bytes, next_serial++, writable, false, true, nullptr, device}, nullptr, 0};
+  regions[start] = {{start, bytes, next_serial++, writable, false, true, nullptr, device}, nullptr, nullptr};
   current.reset();
   return true;
 }
@@ -238,9 +234,13 @@ std::shared_ptr<const BlockTable> Memory::snapshot() const {
   const std::lock_guard lock(mutex);
   if (!current) {
     std::vector<MemoryBlock> blocks;
-    for (const auto &[address, region] : regions)
+    HeldPages held;
+    for (const auto &[address, region] : regions) {
       blocks.push_back(region.block);
-    current = std::make_shared<const BlockTable>(std::move(blocks));
+      for (const auto &pages : {region.pages, region.map})
+        if (pages) held.push_back(pages);
+    }
+    current = std::make_shared<const BlockTable>(std::move(blocks), std::move(held));
   }
   return current;
 }

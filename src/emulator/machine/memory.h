@@ -50,10 +50,25 @@ bool is_written(const MemoryBlock &block, uint64_t address, uint64_t bytes);
 /// May run at the same time as others.
 void mark_written(const MemoryBlock &block, uint64_t address, uint64_t bytes);
 
-/// The blocks of one moment, sorted by address. Immutable: a launch keeps the one it started with.
+/// Pages of the host, unmapped when nobody holds them any more.
+class Pages {
+public:
+  Pages(void *start, uint64_t bytes) : start(start), bytes(bytes) {}
+  ~Pages();
+  Pages(const Pages &) = delete;
+  Pages &operator=(const Pages &) = delete;
+
+private:
+  void *const start;
+  const uint64_t bytes;
+};
+using HeldPages = std::vector<std::shared_ptr<const Pages>>;
+
+/// The blocks of one moment, sorted by address, whose memory stays there as long as the table does, freed or
+/// not. Immutable: a launch keeps the one it started with.
 class BlockTable {
 public:
-  explicit BlockTable(std::vector<MemoryBlock> blocks);
+  explicit BlockTable(std::vector<MemoryBlock> blocks, HeldPages pages = {});
 
   /// The block that holds `address`, else the nearest block within a red zone of it, else null.
   const MemoryBlock *nearest(uint64_t address) const;
@@ -63,6 +78,7 @@ public:
 
 private:
   std::vector<MemoryBlock> sorted;
+  HeldPages held;
 };
 
 /// All functions may be called from several threads at once.
@@ -73,7 +89,6 @@ public:
 
   explicit Memory(uint64_t capacity_bytes = uint64_t(192) << 30, uint64_t quarantine_bytes = uint64_t(64)
                                                                                              << 20);
-  ~Memory();
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
 
@@ -108,11 +123,10 @@ public:
 private:
   struct Region {
     MemoryBlock block;
-    void *mapping; // with both red zones; null for attached blocks
-    uint64_t mapping_bytes;
+    std::shared_ptr<const Pages> pages; // with both red zones; null for attached blocks
+    std::shared_ptr<const Pages> map;   // of what was written; nullable
   };
 
-  void unmap(const Region &region);
   void trim_quarantine();
 
   const uint64_t capacity;

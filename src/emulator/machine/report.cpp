@@ -83,6 +83,8 @@ std::string_view report_kind_name(ReportKind kind) {
     return "budget_exhausted";
   case ReportKind::trap:
     return "trap";
+  case ReportKind::barrier_deadlock:
+    return "barrier_deadlock";
   case ReportKind::pending_register:
     return "pending_register";
   case ReportKind::lds_race:

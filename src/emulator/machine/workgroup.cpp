@@ -2,9 +2,11 @@
 #include "emulator/machine/workgroup.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "emulator/exec/global_sync.h"
 #include "emulator/machine/trace_instruction.h"
 
 namespace sluice::emulator {
@@ -12,7 +14,7 @@ namespace sluice::emulator {
 namespace {
 
 constexpr uint32_t register_bytes = (vector_registers + temporary_rows) * wave_lanes * 4;
-constexpr std::align_val_t cache_line{64};
+constexpr size_t cache_line = 64;
 // What LDS and scratch hold before anything is written: as a float a NaN, as an address nonsense.
 constexpr int fresh_byte = 0xff;
 constexpr uint32_t first_wave = 1u << 31; // in the workgroup info
@@ -37,6 +39,13 @@ StopReason describe(Fault fault) {
             "registers are relative to M0 (GPR_IDX_EN): nobody says which ones the matrix core would take"};
   case Fault::sparse_index:
     return {ReportKind::unknown_instruction, "a pair of sparse indices is not in ascending order"};
+  case Fault::global_sync_alone:
+    return {ReportKind::unknown_instruction,
+            "global wave sync is for cooperative launches, whose workgroups are all resident"};
+  case Fault::global_sync_exec:
+    return {ReportKind::unknown_instruction, "EXEC is 0: global wave sync may hang without an active lane"};
+  case Fault::global_sync_not_ready:
+    return {ReportKind::unknown_instruction, "no ds_gws_init has said how many waves meet at this barrier"};
   case Fault::none:
   case Fault::unknown_instruction:
     break;
@@ -48,16 +57,23 @@ StopReason describe(Fault fault) {
 
 struct Workgroup::Slot {
   Slot(const LaunchState &launch, LdsShadow &shadow) {
-    wave.vgprs = static_cast<uint32_t *>(::operator new(register_bytes, cache_line));
-    std::memset(wave.vgprs, 0, register_bytes);
+    // Zeros that take no memory where no register is written: a device holds ten thousand waves.
+    size_t room = register_bytes + cache_line;
+    registers.reset(std::calloc(room, 1));
+    void *start = registers.get();
+    if (start == nullptr) throw std::bad_alloc();
+    wave.vgprs = static_cast<uint32_t *>(std::align(cache_line, register_bytes, start, room));
     if (launch.scratch_bytes != 0)
       scratch = std::make_unique<uint8_t[]>(size_t(launch.scratch_bytes) * wave_lanes);
     if (launch.strict) checks = std::make_unique<WaveChecks>(launch.checks, shadow);
   }
-  ~Slot() { ::operator delete(wave.vgprs, cache_line); }
   Slot(const Slot &) = delete;
   Slot &operator=(const Slot &) = delete;
 
+  struct Free {
+    void operator()(void *memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> registers;
   Wave wave;
   WaveState state = WaveState::ended;
   bool traced = false;
@@ -81,6 +97,8 @@ void Workgroup::start(std::array<uint32_t, 3> id, uint32_t number) {
   view.lds = lds.get();
   view.lds_bytes = launch.lds_bytes;
   view.waves = launch.waves;
+  view.sync = launch.sync;
+  stuck_since = 0;
   if (launch.strict) {
     std::memset(lds.get(), fresh_byte, launch.lds_bytes);
     shadow.reset(launch.lds_bytes);
@@ -218,7 +236,7 @@ void Workgroup::end_wave(Slot &slot) {
 bool Workgroup::release_barrier() {
   bool any = false;
   for (const auto &slot : slots) {
-    if (slot->state == WaveState::ready) return false;
+    if (slot->state == WaveState::ready || slot->state == WaveState::at_global_barrier) return false;
     any = any || slot->state == WaveState::at_barrier;
   }
   if (!any) return false;
@@ -235,6 +253,28 @@ bool Workgroup::release_barrier() {
   return true;
 }
 
+bool Workgroup::leave_global_barriers() {
+  bool waits = false;
+  for (const auto &slot : slots) {
+    if (slot->state != WaveState::at_global_barrier) continue;
+    Wave &w = slot->wave;
+    if (!launch.sync->passed(w.sync_resource, w.sync_round)) {
+      waits = true;
+      continue;
+    }
+    if (w.checks) w.checks->pass_global_barrier(w.sync_resource);
+    slot->state = WaveState::ready;
+  }
+  return waits;
+}
+
+void Workgroup::report_deadlock() {
+  for (const auto &slot : slots)
+    if (slot->state == WaveState::at_global_barrier)
+      return report_stop(slot->wave, ReportKind::barrier_deadlock,
+                         "waits for waves of other workgroups, and those that are left wait, too");
+}
+
 bool Workgroup::take_turn(Slot &slot, uint64_t limit) {
   Wave &w = slot.wave;
   const uint64_t budget_left = launch.instruction_budget - std::min(w.executed, launch.instruction_budget);
@@ -245,6 +285,9 @@ bool Workgroup::take_turn(Slot &slot, uint64_t limit) {
   switch (step) {
   case Step::barrier:
     slot.state = WaveState::at_barrier;
+    break;
+  case Step::global_barrier:
+    slot.state = WaveState::at_global_barrier;
     break;
   case Step::end:
     end_wave(slot);
@@ -295,13 +338,25 @@ bool Workgroup::take_turns(uint64_t slice) {
 
 Workgroup::Progress Workgroup::run(uint64_t slice) {
   bool slept = false;
+  bool waits;
+  uint64_t moment;
   do {
+    moment = launch.sync ? launch.sync->moment() : 0;
+    waits = leave_global_barriers();
     slept |= take_turns(slice);
     if (launch.stop) return Progress::ended;
   } while (release_barrier());
-  const bool ended = std::all_of(slots.begin(), slots.end(),
-                                 [](const auto &slot) { return slot->state == WaveState::ended; });
-  return ended ? Progress::ended : slept ? Progress::sleeping : Progress::running;
+  bool ended = true, ready = false;
+  for (const auto &slot : slots) {
+    ended = ended && slot->state == WaveState::ended;
+    ready = ready || slot->state == WaveState::ready;
+  }
+  if (ended) {
+    if (launch.sync) launch.sync->workgroup_ended();
+    return Progress::ended;
+  }
+  if (waits && !ready && launch.sync->stuck(moment, stuck_since)) report_deadlock();
+  return slept || waits ? Progress::sleeping : Progress::running;
 }
 
 } // namespace sluice::emulator

@@ -29,6 +29,7 @@ struct LaunchState {
   int32_t entry = 0;          // index of the first instruction
   uint64_t instruction_budget = 0;
   bool strict = false;
+  GlobalSync *sync = nullptr;       // of a cooperative launch
   std::vector<uint32_t> user_sgprs; // what s0 and on hold when a wave starts
   CodeMap code;
   LaunchChecks checks;
@@ -41,7 +42,8 @@ public:
   ~Workgroup();
 
   void start(std::array<uint32_t, 3> id, uint32_t number);
-  enum class Progress : uint8_t { running, sleeping, ended }; // sleeping: a wave has used s_sleep
+  // Sleeping: a wave has used s_sleep, or waits for waves of other workgroups.
+  enum class Progress : uint8_t { running, sleeping, ended };
   /// Runs each wave for at most `slice` instructions between barriers.
   Progress run(uint64_t slice);
 
@@ -55,7 +57,7 @@ public:
   Counters counters;
 
 private:
-  enum class WaveState : uint8_t { ready, at_barrier, ended };
+  enum class WaveState : uint8_t { ready, at_barrier, at_global_barrier, ended };
   struct Slot;
 
   void start_wave(uint32_t id);
@@ -69,13 +71,17 @@ private:
   void report_stop(const Wave &wave, ReportKind kind, std::string message);
   void end_wave(Slot &slot);
   bool release_barrier();
+  /// True if a wave waits for others than those of this workgroup.
+  bool leave_global_barriers();
+  void report_deadlock();
 
   LaunchState &launch;
   WorkgroupView view;
   LdsShadow shadow;
   std::unique_ptr<uint8_t[]> lds;
   std::vector<std::unique_ptr<Slot>> slots;
-  uint64_t random = 1; // of the schedule
+  uint64_t random = 1;      // of the schedule
+  uint64_t stuck_since = 0; // a moment of the launch's GlobalSync
 };
 
 } // namespace sluice::emulator

@@ -181,10 +181,10 @@ class DisasmTest(EmuTest):
     def test_says_what_cannot_run(self):
         code = bytearray(pathlib.Path(REGISTERS).read_bytes())
         at = code.index(struct.pack("<II", 0xc0020140, 0))  # s_load_dword s5, s[0:1], 0x0
-        struct.pack_into("<II", code, at, 0xd9330000, 0)  # global wave sync, which only graphics drivers set up
+        struct.pack_into("<II", code, at, 0xd9350000, 0)  # a semaphore of global wave sync
         (self.folder / "a.co").write_bytes(code)
         text = self.succeeds("disasm", self.folder / "a.co", "--kernel", "steps")
-        self.assertRegex(text, r"\tds_gws_init v0 gds .*// \w+: D9330000 00000000 \(not executed: .+\)\n")
+        self.assertRegex(text, r"\tds_gws_sema_v gds .*// \w+: D9350000 00000000 \(not executed: .+\)\n")
         struct.pack_into("<I", code, at, 0xffffffff)
         (self.folder / "a.co").write_bytes(code)
         self.assertRegex(self.succeeds("disasm", self.folder / "a.co", "--kernel", "steps"),

@@ -17,7 +17,7 @@ namespace sluice::emulator {
 enum class MemoryKind : uint8_t { load, store, atomic, lds_copy, lane_exchange, other };
 
 /// What an instruction needs of M0 beside its operands.
-enum class UseOfM0 : uint8_t { none, address, address_after_wait };
+enum class UseOfM0 : uint8_t { none, address, address_after_wait, resource };
 
 struct MemoryRow {
   MemoryKind kind = MemoryKind::other;
@@ -33,6 +33,8 @@ struct MemoryRow {
 std::optional<MemoryRow> lds_row(std::string_view mnemonic);
 /// ds_permute and its kind.
 std::optional<MemoryRow> lane_exchange_row(std::string_view mnemonic);
+/// Global wave sync: ds_gws_init and ds_gws_barrier.
+std::optional<MemoryRow> global_sync_row(std::string_view mnemonic);
 /// flat_, global_ and scratch_ instructions.
 std::optional<MemoryRow> flat_row(std::string_view mnemonic);
 /// `to_lds`: the LDS bit of the encoding.

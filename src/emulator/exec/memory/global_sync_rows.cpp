@@ -1,0 +1,82 @@
+//===- global_sync_rows.cpp - ds_gws_init and ds_gws_barrier --------------------------------------------===//
+//
+// The resource is named by M0[21:16] and the offset together, the number of waves by the first active lane.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include <bit>
+
+#include "emulator/check/wave_checks.h"
+#include "emulator/exec/global_sync.h"
+#include "emulator/exec/memory/memory_rows.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+constexpr uint32_t m0_resource_shift = 16;
+
+Step fail(Wave &w, Fault fault) {
+  w.fault = fault;
+  return Step::stop;
+}
+
+/// Why a wave may not synchronise; `none` if it may.
+Fault refusal(const Wave &w) {
+  if (w.workgroup->sync == nullptr) return Fault::global_sync_alone;
+  // The chip may hang: there is no lane to take the number from.
+  return w.exec() == 0 ? Fault::global_sync_exec : Fault::none;
+}
+
+uint32_t others(const Wave &w, const Op &op) {
+  return w.row(op.src[0])[std::countr_zero(w.exec())];
+}
+
+uint32_t resource(const Wave &w, const Op &op) {
+  return ((w.s[sgpr_m0] >> m0_resource_shift) + uint32_t(op.memory.offset)) % GlobalSync::resource_count;
+}
+
+template <bool strict> Step run_init(Wave &w, const Op &op) {
+  if (const Fault fault = refusal(w); fault != Fault::none) return fail(w, fault);
+  w.workgroup->sync->init(resource(w, op), others(w, op));
+  if constexpr (strict) w.checks->count_lds_operation(w, op);
+  return Step::next;
+}
+
+template <bool strict> Step run_barrier(Wave &w, const Op &op) {
+  if (const Fault fault = refusal(w); fault != Fault::none) return fail(w, fault);
+  w.sync_resource = resource(w, op);
+  if constexpr (strict) {
+    w.checks->count_lds_operation(w, op);
+    w.checks->reach_global_barrier(w.sync_resource);
+  }
+  switch (w.workgroup->sync->arrive(w.sync_resource, others(w, op), w.sync_round)) {
+  case GlobalSync::Arrival::waits:
+    return Step::global_barrier;
+  case GlobalSync::Arrival::not_ready:
+    return fail(w, Fault::global_sync_not_ready);
+  case GlobalSync::Arrival::last:
+    break;
+  }
+  if constexpr (strict) w.checks->pass_global_barrier(w.sync_resource);
+  return Step::next;
+}
+
+} // namespace
+
+std::optional<MemoryRow> global_sync_row(std::string_view mnemonic) {
+  MemoryRow row;
+  row.m0 = UseOfM0::resource;
+  if (mnemonic == "ds_gws_init") {
+    row.fast = run_init<false>;
+    row.strict = run_init<true>;
+    return row;
+  }
+  if (mnemonic == "ds_gws_barrier") {
+    row.fast = run_barrier<false>;
+    row.strict = run_barrier<true>;
+    return row;
+  }
+  return std::nullopt;
+}
+
+} // namespace sluice::emulator
