@@ -29,9 +29,8 @@ int main() {
                          nullptr) == hipErrorInvalidDeviceFunction);
   EXPECT(hipLaunchKernel(reinterpret_cast<const void *>(&bounded), dim3(1), dim3(64), nullptr, 0, nullptr) ==
          hipErrorInvalidValue);
-  EXPECT(hipLaunchCooperativeKernel(reinterpret_cast<const void *>(&bounded), dim3(1), dim3(64), parameters,
-                                    0, nullptr) == hipErrorNotSupported);
-  EXPECT(hipGetLastError() == hipErrorNotSupported);
+  EXPECT(hipLaunchCooperativeKernel(reinterpret_cast<const void *>(&no_kernel), dim3(1), dim3(64), parameters,
+                                    0, nullptr) == hipErrorInvalidDeviceFunction);
 
   EXPECT(hipSetDevice(99) == hipErrorInvalidDevice);
   EXPECT(hipMemcpy(out, parameters, size_t(1) << 20, hipMemcpyHostToDevice) == hipErrorInvalidValue);

@@ -126,7 +126,7 @@ Configured Device::configure(std::string_view key, std::string_view value) {
   if (key == "clear_fault" || key == "reset_counters" || key == "defaults") {
     if (value != "1") return Configured::bad_value;
     if (key == "clear_fault") {
-      Scheduler::get().clear_fault();
+      Scheduler::get().clear_faults();
       return Configured::ok;
     }
     if (key == "defaults") Scheduler::get().set_shuffled(std::nullopt);

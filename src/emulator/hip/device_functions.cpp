@@ -247,7 +247,7 @@ hipError_t hipDeviceSynchronize() {
   return call([] {
     refuse_while_any_captures();
     Scheduler::get().wait_all(current_device());
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(current_device());
   });
 }
 

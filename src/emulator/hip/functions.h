@@ -15,6 +15,8 @@ namespace sluice::emulator::hip {
   F(hipInit, (unsigned flags))                                                                               \
   F(hipRuntimeGetVersion, (int *version))                                                                    \
   F(hipDriverGetVersion, (int *version))                                                                     \
+  F(hipGetProcAddress, (const char *name, void **function, int version, uint64_t flags,                      \
+                        hipDriverProcAddressQueryResult *status))                                            \
   F(hipGetDeviceCount, (int *count))                                                                         \
   F(hipSetDevice, (int device))                                                                              \
   F(hipGetDevice, (int *device))                                                                             \
@@ -169,11 +171,23 @@ namespace sluice::emulator::hip {
                                size_t dependency_count, hipEvent_t event))                                   \
   F(hipGraphAddDependencies,                                                                                 \
     (hipGraph_t graph, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t count))                  \
+  F(hipGraphRemoveDependencies,                                                                              \
+    (hipGraph_t graph, const hipGraphNode_t *from, const hipGraphNode_t *to, size_t count))                  \
+  F(hipGraphDestroyNode, (hipGraphNode_t node))                                                              \
+  F(hipGraphClone, (hipGraph_t * clone, hipGraph_t graph))                                                   \
+  F(hipGraphNodeFindInClone, (hipGraphNode_t * node, hipGraphNode_t original, hipGraph_t clone))             \
   F(hipGraphGetNodes, (hipGraph_t graph, hipGraphNode_t * nodes, size_t *count))                             \
   F(hipGraphGetRootNodes, (hipGraph_t graph, hipGraphNode_t * nodes, size_t *count))                         \
   F(hipGraphGetEdges, (hipGraph_t graph, hipGraphNode_t * from, hipGraphNode_t * to, size_t *count))         \
   F(hipGraphNodeGetType, (hipGraphNode_t node, hipGraphNodeType * type))                                     \
   F(hipGraphNodeGetDependencies, (hipGraphNode_t node, hipGraphNode_t * dependencies, size_t *count))        \
+  F(hipGraphNodeGetDependentNodes, (hipGraphNode_t node, hipGraphNode_t * dependents, size_t *count))        \
+  F(hipGraphKernelNodeSetParams, (hipGraphNode_t node, const hipKernelNodeParams *parameters))               \
+  F(hipGraphMemcpyNodeSetParams, (hipGraphNode_t node, const hipMemcpy3DParms *parameters))                  \
+  F(hipGraphMemcpyNodeSetParams1D,                                                                           \
+    (hipGraphNode_t node, void *to, const void *from, size_t size, hipMemcpyKind kind))                      \
+  F(hipGraphMemsetNodeSetParams, (hipGraphNode_t node, const hipMemsetParams *parameters))                   \
+  F(hipGraphHostNodeSetParams, (hipGraphNode_t node, const hipHostNodeParams *parameters))                   \
   F(hipGraphInstantiate,                                                                                     \
     (hipGraphExec_t * exec, hipGraph_t graph, hipGraphNode_t * error_node, char *log, size_t log_bytes))     \
   F(hipGraphInstantiateWithFlags, (hipGraphExec_t * exec, hipGraph_t graph, unsigned long long flags))       \
@@ -184,6 +198,8 @@ namespace sluice::emulator::hip {
     (hipGraphExec_t exec, hipGraph_t graph, hipGraphNode_t * error_node, hipGraphExecUpdateResult * result)) \
   F(hipGraphExecKernelNodeSetParams,                                                                         \
     (hipGraphExec_t exec, hipGraphNode_t node, const hipKernelNodeParams *parameters))                       \
+  F(hipGraphExecMemcpyNodeSetParams,                                                                         \
+    (hipGraphExec_t exec, hipGraphNode_t node, const hipMemcpy3DParms *parameters))                          \
   F(hipGraphExecMemcpyNodeSetParams1D,                                                                       \
     (hipGraphExec_t exec, hipGraphNode_t node, void *to, const void *from, size_t size, hipMemcpyKind kind)) \
   F(hipGraphExecMemsetNodeSetParams,                                                                         \

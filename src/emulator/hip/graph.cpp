@@ -67,6 +67,28 @@ hipGraphNode_t add_node(Graph &graph, NodeWork work, std::span<const hipGraphNod
   return node.get();
 }
 
+void remove_node(const GraphNode &node) {
+  const auto handle = const_cast<hipGraphNode_t>(&node);
+  for (hipGraphNode_t other : node.graph->nodes)
+    std::erase(other->after, handle);
+  std::erase(node.graph->nodes, handle);
+  NodeHandles::get().remove(handle);
+}
+
+std::shared_ptr<Graph> clone(const Graph &graph) {
+  auto copy = std::make_shared<Graph>();
+  std::map<hipGraphNode_t, hipGraphNode_t> twin;
+  for (hipGraphNode_t node : graph.nodes) {
+    const hipGraphNode_t made = add_node(*copy, *node->work, {});
+    made->original = NodeHandles::get().find(node);
+    twin[node] = made;
+  }
+  for (hipGraphNode_t node : graph.nodes)
+    for (hipGraphNode_t earlier : node->after)
+      twin[node]->after.push_back(twin[earlier]);
+  return copy;
+}
+
 NodeList list_nodes(const Graph &graph) {
   NodeList list;
   std::map<const GraphNode *, size_t> place;
@@ -169,7 +191,7 @@ void GraphExec::launch(const std::shared_ptr<GraphExec> &self, const std::shared
                           [](const auto &) {}},
                *entry.work);
     piece.always = piece.record != nullptr;
-    piece.run = [work = entry.work, options, record = piece.record] {
+    piece.run = [work = located(entry.work), options, record = piece.record] {
       std::visit(Overloaded{[](const EmptyNode &) {}, [](const ChildGraph &) {}, [](const EventWait &) {},
                             [&](const EventMark &) { record->time = std::chrono::steady_clock::now(); },
                             [&](const auto &call) { call.run(*options); }},

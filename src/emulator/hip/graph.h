@@ -23,6 +23,7 @@ struct GraphNode {
   Graph *graph;
   std::shared_ptr<const NodeWork> work;
   std::vector<hipGraphNode_t> after;
+  std::weak_ptr<const GraphNode> original = {}; // of a clone's node
 };
 
 struct Graph {
@@ -48,6 +49,10 @@ std::mutex &graph_mutex();
 // With the mutex held. These throw Failure(hipErrorInvalidValue): for what is not a node of the graph, for an
 // edge that is there already, for a circle.
 hipGraphNode_t add_node(Graph &graph, NodeWork work, std::span<const hipGraphNode_t> after);
+/// It leaves its graph, and its edges with it.
+void remove_node(const GraphNode &node);
+/// A graph of the same nodes and edges.
+std::shared_ptr<Graph> clone(const Graph &graph);
 NodeList list_nodes(const Graph &graph);
 /// Whether each node is one of `ends` or comes before one.
 bool all_before(const Graph &graph, std::span<const hipGraphNode_t> ends);

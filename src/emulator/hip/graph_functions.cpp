@@ -9,6 +9,7 @@
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/handles.h"
+#include "emulator/hip/registration.h"
 #include "emulator/hip/streams.h"
 
 namespace sluice::emulator::hip {
@@ -44,13 +45,16 @@ KernelLaunch kernel_work(const hipKernelNodeParams *parameters) {
   require(parameters != nullptr && parameters->func != nullptr, hipErrorInvalidValue);
   const dim3 grid = parameters->gridDim;
   const dim3 block = parameters->blockDim;
-  return checked_launch(static_cast<hipFunction_t>(parameters->func),
+  const hipFunction_t function = Registry::get().has_kernel(parameters->func)
+                                     ? Registry::get().function(parameters->func)
+                                     : static_cast<hipFunction_t>(parameters->func);
+  return checked_launch(function,
                         {{grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, parameters->sharedMemBytes},
                         parameters->kernelParams, parameters->extra);
 }
 
 Copy copy_work(void *to, const void *from, size_t size, hipMemcpyKind kind) {
-  const Copy copy = copy_of(to, from, size);
+  Copy copy = copy_of(to, from, size);
   require(!copy.empty(), hipErrorInvalidValue);
   check_copy(copy, kind);
   return copy;
@@ -58,7 +62,7 @@ Copy copy_work(void *to, const void *from, size_t size, hipMemcpyKind kind) {
 
 Copy copy_work(const hipMemcpy3DParms *parameters) {
   require(parameters != nullptr, hipErrorInvalidValue);
-  const Copy copy = copy_of(*parameters);
+  Copy copy = copy_of(*parameters);
   require(!copy.empty(), hipErrorInvalidValue);
   check_copy(copy, parameters->kind);
   return copy;
@@ -68,7 +72,7 @@ Fill fill_work(const hipMemsetParams *parameters) {
   require(parameters != nullptr, hipErrorInvalidValue);
   const hipMemsetParams &p = *parameters;
   require(p.elementSize == 1 || p.elementSize == 2 || p.elementSize == 4, hipErrorInvalidValue);
-  const Fill fill{static_cast<std::byte *>(p.dst), p.value, p.elementSize, p.width, p.height, p.pitch};
+  Fill fill{static_cast<std::byte *>(p.dst), p.value, p.elementSize, p.width, p.height, p.pitch};
   require(!fill.empty(), hipErrorInvalidValue);
   check_fill(fill);
   return fill;
@@ -83,6 +87,14 @@ void replace(hipGraphExec_t exec, hipGraphNode_t node, NodeWork work) {
   const std::shared_ptr<GraphExec> found = find_exec(exec);
   const Lock lock(graph_mutex());
   found->replace(node, std::move(work));
+}
+
+/// Of the graph itself: graphs that were instantiated before keep what they have.
+void set(hipGraphNode_t node, NodeWork work) {
+  const std::shared_ptr<GraphNode> found = NodeHandles::get().find(node, hipErrorInvalidValue);
+  const Lock lock(graph_mutex());
+  require(found->work->index() == work.index(), hipErrorInvalidValue);
+  found->work = std::make_shared<const NodeWork>(std::move(work));
 }
 
 /// As HIP gives lists: the number alone, or as many as there is room for and null behind the last.
@@ -203,6 +215,52 @@ hipError_t hipGraphAddDependencies(hipGraph_t graph, const hipGraphNode_t *from,
   });
 }
 
+hipError_t hipGraphRemoveDependencies(hipGraph_t graph, const hipGraphNode_t *from, const hipGraphNode_t *to,
+                                      size_t count) {
+  return call([&] {
+    require((from != nullptr && to != nullptr) || count == 0, hipErrorInvalidValue);
+    const std::shared_ptr<Graph> found = find_graph(graph);
+    const Lock lock(graph_mutex());
+    for (size_t i = 0; i < count; ++i) {
+      const std::shared_ptr<GraphNode> later = NodeHandles::get().find(to[i], hipErrorInvalidValue);
+      require(later->graph == found.get() && std::erase(later->after, from[i]) == 1, hipErrorInvalidValue);
+    }
+  });
+}
+
+hipError_t hipGraphDestroyNode(hipGraphNode_t node) {
+  return call([&] {
+    const std::shared_ptr<GraphNode> found = NodeHandles::get().find(node, hipErrorInvalidValue);
+    const Lock lock(graph_mutex());
+    require(!being_captured(*found->graph), hipErrorInvalidValue);
+    remove_node(*found);
+  });
+}
+
+hipError_t hipGraphClone(hipGraph_t *clone, hipGraph_t graph) {
+  return call([&] {
+    require(clone != nullptr, hipErrorInvalidValue);
+    const std::shared_ptr<Graph> found = find_graph(graph);
+    const Lock lock(graph_mutex());
+    *clone = GraphHandles::get().add(hip::clone(*found));
+  });
+}
+
+hipError_t hipGraphNodeFindInClone(hipGraphNode_t *node, hipGraphNode_t original, hipGraph_t clone) {
+  return call([&] {
+    require(node != nullptr, hipErrorInvalidValue);
+    const std::shared_ptr<GraphNode> wanted = NodeHandles::get().find(original, hipErrorInvalidValue);
+    const std::shared_ptr<Graph> found = find_graph(clone);
+    const Lock lock(graph_mutex());
+    for (hipGraphNode_t candidate : found->nodes)
+      if (candidate->original.lock() == wanted) {
+        *node = candidate;
+        return;
+      }
+    throw Failure(hipErrorInvalidValue);
+  });
+}
+
 hipError_t hipGraphGetNodes(hipGraph_t graph, hipGraphNode_t *nodes, size_t *count) {
   return call([&] {
     const std::shared_ptr<Graph> found = find_graph(graph);
@@ -254,6 +312,39 @@ hipError_t hipGraphNodeGetDependencies(hipGraphNode_t node, hipGraphNode_t *depe
   });
 }
 
+hipError_t hipGraphNodeGetDependentNodes(hipGraphNode_t node, hipGraphNode_t *dependents, size_t *count) {
+  return call([&] {
+    const std::shared_ptr<GraphNode> found = NodeHandles::get().find(node, hipErrorInvalidValue);
+    const Lock lock(graph_mutex());
+    std::vector<hipGraphNode_t> later;
+    for (hipGraphNode_t other : found->graph->nodes)
+      if (std::find(other->after.begin(), other->after.end(), node) != other->after.end())
+        later.push_back(other);
+    give_nodes(later, dependents, count);
+  });
+}
+
+hipError_t hipGraphKernelNodeSetParams(hipGraphNode_t node, const hipKernelNodeParams *parameters) {
+  return call([&] { set(node, kernel_work(parameters)); });
+}
+
+hipError_t hipGraphMemcpyNodeSetParams(hipGraphNode_t node, const hipMemcpy3DParms *parameters) {
+  return call([&] { set(node, copy_work(parameters)); });
+}
+
+hipError_t hipGraphMemcpyNodeSetParams1D(hipGraphNode_t node, void *to, const void *from, size_t size,
+                                         hipMemcpyKind kind) {
+  return call([&] { set(node, copy_work(to, from, size, kind)); });
+}
+
+hipError_t hipGraphMemsetNodeSetParams(hipGraphNode_t node, const hipMemsetParams *parameters) {
+  return call([&] { set(node, fill_work(parameters)); });
+}
+
+hipError_t hipGraphHostNodeSetParams(hipGraphNode_t node, const hipHostNodeParams *parameters) {
+  return call([&] { set(node, host_work(parameters)); });
+}
+
 hipError_t hipGraphInstantiate(hipGraphExec_t *exec, hipGraph_t graph, hipGraphNode_t *error_node, char *log,
                                size_t log_bytes) {
   return call([&] {
@@ -283,7 +374,7 @@ hipError_t hipGraphLaunch(hipGraphExec_t exec, hipStream_t stream) {
       }
       if (capture(queue, std::move(child))) return;
     }
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(queue->device);
     const Lock lock(graph_mutex());
     found->launch(found, queue);
   });
@@ -316,6 +407,11 @@ hipError_t hipGraphExecUpdate(hipGraphExec_t exec, hipGraph_t graph, hipGraphNod
 hipError_t hipGraphExecKernelNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
                                            const hipKernelNodeParams *parameters) {
   return call([&] { replace(exec, node, kernel_work(parameters)); });
+}
+
+hipError_t hipGraphExecMemcpyNodeSetParams(hipGraphExec_t exec, hipGraphNode_t node,
+                                           const hipMemcpy3DParms *parameters) {
+  return call([&] { replace(exec, node, copy_work(parameters)); });
 }
 
 hipError_t hipGraphExecMemcpyNodeSetParams1D(hipGraphExec_t exec, hipGraphNode_t node, void *to,

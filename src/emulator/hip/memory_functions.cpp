@@ -5,6 +5,9 @@
 // HIP's do: the source may be reused, the destination read, as soon as the call returns.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include <mutex>
+#include <set>
+
 #include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
@@ -26,15 +29,15 @@ bool reachable(const void *address) {
 void begin_waiting_call(const std::shared_ptr<Stream> &stream) {
   refuse_while_capturing(stream);
   refuse_unsafe_call();
-  Scheduler::get().require_no_fault();
+  Scheduler::get().require_no_fault(stream->device);
 }
 
 void run_now(const std::shared_ptr<Stream> &stream, const auto &call) {
   Scheduler::get().run(stream, [&call, options = Device::get().options()] { call.run(options); });
-  Scheduler::get().require_no_fault();
+  Scheduler::get().require_no_fault(stream->device);
 }
 
-void copy_now(hipStream_t handle, const Copy &copy, hipMemcpyKind kind) {
+void copy_now(hipStream_t handle, Copy copy, hipMemcpyKind kind) {
   const std::shared_ptr<Stream> stream = work_stream(handle);
   begin_waiting_call(stream);
   if (copy.empty()) return;
@@ -44,7 +47,7 @@ void copy_now(hipStream_t handle, const Copy &copy, hipMemcpyKind kind) {
 
 void copy_later(hipStream_t handle, Copy copy, hipMemcpyKind kind) {
   const std::shared_ptr<Stream> stream = work_stream(handle);
-  Scheduler::get().require_no_fault();
+  Scheduler::get().require_no_fault(stream->device);
   if (copy.empty()) return;
   check_copy(copy, kind);
   if (capture(stream, copy)) return;
@@ -60,7 +63,7 @@ Fill fill_of(void *to, uint32_t value, uint32_t element_bytes, size_t count) {
   return {static_cast<std::byte *>(to), value, element_bytes, count};
 }
 
-void fill_now(const Fill &fill) {
+void fill_now(Fill fill) {
   const std::shared_ptr<Stream> stream = work_stream(nullptr);
   begin_waiting_call(stream);
   if (fill.empty()) return;
@@ -68,9 +71,9 @@ void fill_now(const Fill &fill) {
   run_now(stream, fill);
 }
 
-void fill_later(hipStream_t handle, const Fill &fill) {
+void fill_later(hipStream_t handle, Fill fill) {
   const std::shared_ptr<Stream> stream = work_stream(handle);
-  Scheduler::get().require_no_fault();
+  Scheduler::get().require_no_fault(stream->device);
   if (fill.empty()) return;
   check_fill(fill);
   submit(stream, fill);
@@ -81,6 +84,28 @@ void *allocate(size_t size, Memory::Contents contents, int device) {
   require(pointer != nullptr, hipErrorOutOfMemory);
   return pointer;
 }
+
+/// Blocks that work of a stream will free: nobody else may.
+class BlocksToFree {
+public:
+  static BlocksToFree &get() {
+    static auto *const instance = new BlocksToFree;
+    return *instance;
+  }
+  /// False if it is there already.
+  bool add(uint64_t serial) {
+    const std::lock_guard lock(mutex);
+    return serials.insert(serial).second;
+  }
+  void remove(uint64_t serial) {
+    const std::lock_guard lock(mutex);
+    serials.erase(serial);
+  }
+
+private:
+  std::mutex mutex;
+  std::set<uint64_t> serials;
+};
 
 /// What hipFree may be given: a block of the device or a managed one, by its start.
 bool device_allocation(const void *pointer) {
@@ -126,7 +151,7 @@ hipError_t hipMalloc(void **pointer, size_t size) {
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
     refuse_unsafe_call();
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(current_device());
     *pointer = size == 0 ? nullptr : allocate(size, Memory::Contents::undefined, current_device());
   });
 }
@@ -146,7 +171,7 @@ hipError_t hipMallocAsync(void **pointer, size_t size, hipStream_t stream) {
     require(pointer != nullptr, hipErrorInvalidValue);
     const std::shared_ptr<Stream> queue = work_stream(stream);
     refuse_while_capturing(queue);
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(queue->device);
     *pointer = size == 0 ? nullptr : allocate_from_pool(size, queue->device);
   });
 }
@@ -156,15 +181,17 @@ hipError_t hipFreeAsync(void *pointer, hipStream_t stream) {
     const std::shared_ptr<Stream> queue = work_stream(stream);
     refuse_while_capturing(queue);
     require(device_allocation(pointer), hipErrorInvalidValue);
+    const MemoryBlock block = *Device::get().memory().find(pointer);
+    require(BlocksToFree::get().add(block.serial), hipErrorInvalidValue);
     Scheduler::get().enqueue(
         queue,
-        [pointer, options = Device::get().options()] {
+        [pointer, block, options = Device::get().options()] {
           if (compares_streams(options)) {
             std::vector<MemoryUse> uses;
-            const uint64_t bytes = Device::get().memory().find(pointer)->bytes;
-            add_use(uses, pointer, bytes, MemoryUse::Kind::release);
-            StreamRaces::get().enter("free of " + std::to_string(bytes) + " bytes", std::move(uses));
+            add_use(uses, pointer, block.bytes, block.serial, MemoryUse::Kind::release);
+            StreamRaces::get().enter("free of " + std::to_string(block.bytes) + " bytes", std::move(uses));
           }
+          BlocksToFree::get().remove(block.serial);
           release(pointer);
         },
         true);
@@ -176,7 +203,7 @@ hipError_t hipMallocManaged(void **pointer, size_t size, unsigned flags) {
     require(pointer != nullptr && size != 0, hipErrorInvalidValue);
     require(flags == hipMemAttachGlobal || flags == hipMemAttachHost, hipErrorInvalidValue);
     refuse_unsafe_call();
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(current_device());
     void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host); // as of hipHostMalloc
     Device::get().add_host_block(memory, {size, flags, Device::HostBlock::managed});
     *pointer = memory;
@@ -189,7 +216,7 @@ hipError_t hipMemPrefetchAsync(const void *pointer, size_t size, int device, hip
     require_managed(pointer, size);
     const std::shared_ptr<Stream> queue = work_stream(stream);
     refuse_while_capturing(queue);
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(queue->device);
   });
 }
 

@@ -155,6 +155,7 @@ hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned gri
     // All of its workgroups wait for one another: they have to be resident at once.
     const int fitting =
         resident_blocks(*launch.function->kernel, int(block_x * block_y * block_z), dynamic_lds_bytes);
+    launch.cooperative = true;
     uint64_t blocks = 1;
     for (uint32_t extent : shape.grid)
       require((blocks *= extent) <= uint64_t(fitting) * compute_units, hipErrorCooperativeLaunchTooLarge);

@@ -34,15 +34,39 @@ bool within(const std::optional<MemoryBlock> &block, const void *start, size_t s
 }
 
 /// A side said to be the device's lies in one live block, device or pinned; any other leaves none that it is
-/// in.
-void check_range(const void *start, size_t size, bool device_side) {
+/// in. The block's serial, 0 for none.
+uint64_t check_range(const void *start, size_t size, bool device_side) {
   const std::optional<MemoryBlock> block = Device::get().memory().find(start);
   require(block ? within(block, start, size) : !device_side, hipErrorInvalidValue);
+  return block ? block->serial : 0;
+}
+
+void locate(const void *start, size_t size, uint64_t &serial) {
+  const std::optional<MemoryBlock> block = Device::get().memory().find(start);
+  if (block && within(block, start, size)) serial = block->serial;
+}
+
+bool is_live(const BlockTable &memory, const void *start, size_t size, uint64_t serial) {
+  if (serial == 0) return true;
+  const MemoryBlock *const block = memory.find(reinterpret_cast<uint64_t>(start), size);
+  return block != nullptr && !block->freed && block->serial == serial;
+}
+
+/// Work whose memory was freed meanwhile does not run. If nothing orders the two, that is the race that was
+/// reported and no fault.
+void refuse_freed(const std::string &name, bool reported) {
+  if (reported) return;
+  Report report;
+  report.kind = ReportKind::global_freed;
+  report.kernel = name;
+  report.message = "touches memory that is freed before it runs";
+  Device::get().add_report(std::move(report));
+  throw Failure(hipErrorIllegalAddress);
 }
 
 template <typename Call> void submit_call(const std::shared_ptr<Stream> &stream, Call call) {
   if (capture(stream, call)) return;
-  Scheduler::get().require_no_fault();
+  Scheduler::get().require_no_fault(stream->device);
   Scheduler::get().enqueue(
       stream, [call = std::move(call), options = Device::get().options()] { call.run(options); });
 }
@@ -53,6 +77,7 @@ void KernelLaunch::run(const Options &given) const {
   Device &device = Device::get();
   Options options = given;
   options.list_memory_uses = compares_streams(given);
+  options.cooperative = cooperative;
   options.reachable_devices = device.reachable_from(function->module->device());
   LaunchResult result;
   try {
@@ -72,16 +97,22 @@ void KernelLaunch::run(const Options &given) const {
 }
 
 void Copy::run(const Options &options) const {
+  const std::shared_ptr<const BlockTable> memory = Device::get().memory().snapshot();
+  const std::string name = "copy of " + std::to_string(row_bytes * rows * slices) + " bytes";
+  bool freed_in_use = false;
   if (compares_streams(options)) {
     std::vector<MemoryUse> uses;
     for (size_t slice = 0; slice < slices; ++slice)
       for (size_t row = 0; row < rows; ++row)
         for (const auto &[side, kind] :
              {std::pair{&from, MemoryUse::Kind::read}, std::pair{&to, MemoryUse::Kind::write}})
-          add_use(uses, side->start + slice * side->slice_stride + row * side->row_stride, row_bytes, kind);
-    StreamRaces::get().enter("copy of " + std::to_string(row_bytes * rows * slices) + " bytes",
-                             std::move(uses));
+          add_use(uses, side->start + slice * side->slice_stride + row * side->row_stride, row_bytes,
+                  side->block, kind);
+    freed_in_use = StreamRaces::get().enter(name, std::move(uses));
   }
+  for (const Side *side : {&to, &from})
+    if (!is_live(*memory, side->start, span_bytes(*side), side->block))
+      return refuse_freed(name, freed_in_use);
   for (size_t slice = 0; slice < slices; ++slice)
     for (size_t row = 0; row < rows; ++row) {
       std::byte *const target = to.start + slice * to.slice_stride + row * to.row_stride;
@@ -92,13 +123,16 @@ void Copy::run(const Options &options) const {
 }
 
 void Fill::run(const Options &options) const {
+  const std::shared_ptr<const BlockTable> memory = Device::get().memory().snapshot();
+  const std::string name = "fill of " + std::to_string(width * element_bytes * rows) + " bytes";
+  bool freed_in_use = false;
   if (compares_streams(options)) {
     std::vector<MemoryUse> uses;
     for (size_t row = 0; row < rows; ++row)
-      add_use(uses, to + row * row_stride, width * element_bytes, MemoryUse::Kind::write);
-    StreamRaces::get().enter("fill of " + std::to_string(width * element_bytes * rows) + " bytes",
-                             std::move(uses));
+      add_use(uses, to + row * row_stride, width * element_bytes, block, MemoryUse::Kind::write);
+    freed_in_use = StreamRaces::get().enter(name, std::move(uses));
   }
+  if (!is_live(*memory, to, span_bytes(), block)) return refuse_freed(name, freed_in_use);
   for (size_t row = 0; row < rows; ++row) {
     std::byte *const start = to + row * row_stride;
     if (element_bytes == 1) {
@@ -127,23 +161,38 @@ Copy copy_of(const hipMemcpy3DParms &parameters) {
           parameters.extent.width, parameters.extent.height, parameters.extent.depth};
 }
 
-void check_copy(const Copy &copy, hipMemcpyKind kind) {
+void check_copy(Copy &copy, hipMemcpyKind kind) {
   require(copy.to.start != nullptr && copy.from.start != nullptr, hipErrorInvalidValue);
   require(kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault, hipErrorInvalidMemcpyDirection);
   for (const Copy::Side *side : {&copy.to, &copy.from}) {
     require(copy.rows == 1 || side->row_stride >= copy.row_bytes, hipErrorInvalidPitchValue);
     require(copy.slices == 1 || side->slice_stride >= side->row_stride * copy.rows, hipErrorInvalidValue);
   }
-  check_range(copy.to.start, copy.span_bytes(copy.to),
-              kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice);
-  check_range(copy.from.start, copy.span_bytes(copy.from),
-              kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice);
+  copy.to.block = check_range(copy.to.start, copy.span_bytes(copy.to),
+                              kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice);
+  copy.from.block = check_range(copy.from.start, copy.span_bytes(copy.from),
+                                kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice);
 }
 
-void check_fill(const Fill &fill) {
+void check_fill(Fill &fill) {
   require(fill.to != nullptr && fill.width <= SIZE_MAX / fill.element_bytes, hipErrorInvalidValue);
   require(fill.rows == 1 || fill.row_stride >= fill.width * fill.element_bytes, hipErrorInvalidValue);
-  check_range(fill.to, fill.span_bytes(), true);
+  fill.block = check_range(fill.to, fill.span_bytes(), true);
+}
+
+std::shared_ptr<const NodeWork> located(const std::shared_ptr<const NodeWork> &work) {
+  if (const auto *copy = std::get_if<Copy>(work.get())) {
+    Copy now = *copy;
+    for (Copy::Side *side : {&now.to, &now.from})
+      locate(side->start, now.span_bytes(*side), side->block);
+    return std::make_shared<const NodeWork>(now);
+  }
+  if (const auto *fill = std::get_if<Fill>(work.get())) {
+    Fill now = *fill;
+    locate(now.to, now.span_bytes(), now.block);
+    return std::make_shared<const NodeWork>(now);
+  }
+  return work;
 }
 
 void submit(const std::shared_ptr<Stream> &stream, KernelLaunch launch) {

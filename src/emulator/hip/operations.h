@@ -30,6 +30,7 @@ struct KernelLaunch {
   std::shared_ptr<const Function> function;
   LaunchShape shape;
   std::vector<std::byte> arguments;
+  bool cooperative = false; // its workgroups may wait for one another
   void run(const Options &options) const;
 };
 
@@ -39,6 +40,7 @@ struct Copy {
     std::byte *start;
     size_t row_stride = 0;
     size_t slice_stride = 0;
+    uint64_t block = 0; // serial of the block that it lies in; 0: memory of the host that no kernel reaches
   };
   Side to;
   Side from;
@@ -61,6 +63,7 @@ struct Fill {
   size_t width;           // elements of a row
   size_t rows = 1;
   size_t row_stride = 0; // bytes
+  uint64_t block = 0;    // serial of the block that it lies in
 
   bool empty() const { return width == 0 || rows == 0; }
   size_t span_bytes() const { return (rows - 1) * row_stride + width * element_bytes; }
@@ -95,9 +98,12 @@ KernelLaunch checked_launch(hipFunction_t function, const LaunchShape &shape, vo
 Copy copy_of(void *to, const void *from, size_t size);
 /// Throws Failure(hipErrorNotSupported) where there are arrays.
 Copy copy_of(const hipMemcpy3DParms &parameters);
-/// Throws Failure unless the sides lie where `kind` says, in one block each where the device's.
-void check_copy(const Copy &copy, hipMemcpyKind kind);
-void check_fill(const Fill &fill);
+// Throw Failure unless all lies where it must (a copy's sides where `kind` says), in one block each where the
+// device's; and note the blocks. Memory may be freed before the work runs, which then is an error.
+void check_copy(Copy &copy, hipMemcpyKind kind);
+void check_fill(Fill &fill);
+/// The work of a node, with the blocks that there are now.
+std::shared_ptr<const NodeWork> located(const std::shared_ptr<const NodeWork> &work);
 
 /// Queues it, or makes it a node of the graph that the stream is capturing.
 void submit(const std::shared_ptr<Stream> &stream, KernelLaunch launch);

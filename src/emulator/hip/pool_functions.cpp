@@ -74,6 +74,34 @@ std::shared_ptr<Pool> find_pool(hipMemPool_t pool) {
   return PoolHandles::get().find(pool, hipErrorInvalidValue);
 }
 
+/// Where a pool keeps what an attribute says, an int or a number of bytes. A pool reserves what is used.
+struct PoolAttribute {
+  int *number = nullptr;
+  uint64_t *bytes = nullptr;
+  enum Access : uint8_t {
+    read_write,
+    read_only,
+    reset_only
+  } access = read_write; // reset_only: to what is used
+};
+PoolAttribute find_attribute(Pool &pool, hipMemPoolAttr attribute) {
+  switch (attribute) {
+  case hipMemPoolReuseFollowEventDependencies:
+  case hipMemPoolReuseAllowOpportunistic:
+  case hipMemPoolReuseAllowInternalDependencies:
+    return {.number = &pool.reuse[attribute - hipMemPoolReuseFollowEventDependencies]};
+  case hipMemPoolAttrReleaseThreshold:
+    return {.bytes = &pool.release_threshold};
+  case hipMemPoolAttrReservedMemCurrent:
+  case hipMemPoolAttrUsedMemCurrent:
+    return {.bytes = &pool.used, .access = PoolAttribute::read_only};
+  case hipMemPoolAttrReservedMemHigh:
+  case hipMemPoolAttrUsedMemHigh:
+    return {.bytes = &pool.used_high, .access = PoolAttribute::reset_only};
+  }
+  throw Failure(hipErrorInvalidValue);
+}
+
 } // namespace
 
 void *allocate_from_pool(size_t size, int device) {
@@ -156,25 +184,15 @@ hipError_t hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, v
     const std::shared_ptr<Pool> found = find_pool(pool);
     require(value != nullptr, hipErrorInvalidValue);
     const std::lock_guard lock(Pools::get().mutex);
-    switch (attribute) {
-    case hipMemPoolReuseFollowEventDependencies:
-    case hipMemPoolReuseAllowOpportunistic:
-    case hipMemPoolReuseAllowInternalDependencies:
-      found->reuse[attribute - hipMemPoolReuseFollowEventDependencies] = *static_cast<int *>(value);
+    const PoolAttribute place = find_attribute(*found, attribute);
+    require(place.access != PoolAttribute::read_only, hipErrorInvalidValue);
+    if (place.number != nullptr) {
+      *place.number = *static_cast<int *>(value);
       return;
-    case hipMemPoolAttrReleaseThreshold:
-      found->release_threshold = *static_cast<uint64_t *>(value);
-      return;
-    case hipMemPoolAttrReservedMemHigh:
-    case hipMemPoolAttrUsedMemHigh:
-      require(*static_cast<uint64_t *>(value) == 0, hipErrorInvalidValue);
-      found->used_high = found->used;
-      return;
-    case hipMemPoolAttrReservedMemCurrent:
-    case hipMemPoolAttrUsedMemCurrent:
-      break;
     }
-    throw Failure(hipErrorInvalidValue);
+    const uint64_t bytes = *static_cast<uint64_t *>(value);
+    if (place.access == PoolAttribute::reset_only) require(bytes == 0, hipErrorInvalidValue);
+    *place.bytes = place.access == PoolAttribute::reset_only ? found->used : bytes;
   });
 }
 
@@ -183,25 +201,11 @@ hipError_t hipMemPoolGetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, v
     const std::shared_ptr<Pool> found = find_pool(pool);
     require(value != nullptr, hipErrorInvalidValue);
     const std::lock_guard lock(Pools::get().mutex);
-    switch (attribute) {
-    case hipMemPoolReuseFollowEventDependencies:
-    case hipMemPoolReuseAllowOpportunistic:
-    case hipMemPoolReuseAllowInternalDependencies:
-      *static_cast<int *>(value) = found->reuse[attribute - hipMemPoolReuseFollowEventDependencies];
-      return;
-    case hipMemPoolAttrReleaseThreshold:
-      *static_cast<uint64_t *>(value) = found->release_threshold;
-      return;
-    case hipMemPoolAttrReservedMemCurrent:
-    case hipMemPoolAttrUsedMemCurrent:
-      *static_cast<uint64_t *>(value) = found->used;
-      return;
-    case hipMemPoolAttrReservedMemHigh:
-    case hipMemPoolAttrUsedMemHigh:
-      *static_cast<uint64_t *>(value) = found->used_high;
-      return;
-    }
-    throw Failure(hipErrorInvalidValue);
+    const PoolAttribute place = find_attribute(*found, attribute);
+    if (place.number != nullptr)
+      *static_cast<int *>(value) = *place.number;
+    else
+      *static_cast<uint64_t *>(value) = *place.bytes;
   });
 }
 
@@ -209,8 +213,9 @@ hipError_t hipMallocFromPoolAsync(void **pointer, size_t size, hipMemPool_t pool
   return call([&] {
     require(pointer != nullptr, hipErrorInvalidValue);
     const std::shared_ptr<Pool> found = find_pool(pool);
-    refuse_while_capturing(work_stream(stream));
-    Scheduler::get().require_no_fault();
+    const std::shared_ptr<Stream> queue = work_stream(stream);
+    refuse_while_capturing(queue);
+    Scheduler::get().require_no_fault(queue->device);
     *pointer = size == 0 ? nullptr : Pools::get().allocate(found, size);
   });
 }

@@ -117,6 +117,11 @@ hipModule_t Registry::load(FatBinary &binary) {
   return binary.module = module;
 }
 
+bool Registry::has_kernel(const void *kernel) {
+  const std::lock_guard lock(mutex);
+  return kernels.contains(kernel);
+}
+
 hipFunction_t Registry::function(const void *kernel) {
   const std::lock_guard lock(mutex);
   const auto at = kernels.find(kernel);

@@ -34,6 +34,8 @@ public:
 
   /// Throws Failure(hipErrorInvalidDeviceFunction) for an address that is no kernel's.
   hipFunction_t function(const void *kernel);
+  /// True for an address that stands for a kernel.
+  bool has_kernel(const void *kernel);
 
   struct Variable {
     std::byte *address;

@@ -128,12 +128,11 @@ hipError_t hipExtLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **
   });
 }
 
-// Workgroups run to their end one after the other on each thread: one that waits for all others might wait
-// for ever. The device's attributes say so.
-hipError_t hipLaunchCooperativeKernel(const void *kernel, dim3, dim3, void **, unsigned, hipStream_t) {
+hipError_t hipLaunchCooperativeKernel(const void *kernel, dim3 grid, dim3 block, void **parameters,
+                                      unsigned dynamic_lds_bytes, hipStream_t stream) {
   return call([&] {
-    Registry::get().function(kernel);
-    throw Failure(hipErrorNotSupported);
+    return hipModuleLaunchCooperativeKernel(Registry::get().function(kernel), grid.x, grid.y, grid.z, block.x,
+                                            block.y, block.z, dynamic_lds_bytes, stream, parameters);
   });
 }
 

@@ -10,7 +10,6 @@
 #include <thread>
 
 #include "emulator/hip/error.h"
-#include "emulator/machine/memory.h"
 
 namespace sluice::emulator::hip {
 
@@ -145,7 +144,8 @@ void Scheduler::run(const std::shared_ptr<Stream> &stream, const std::function<v
 }
 
 void Scheduler::perform(Lock &lock, Stream &stream, Work &work) {
-  const bool runs = work.always || sticky == hipSuccess;
+  hipError_t &fault = sticky[size_t(stream.device)];
+  const bool runs = work.always || fault == hipSuccess;
   const bool compared = many_streams;
   const uint64_t number = stream.completed + 1;
   lock.unlock();
@@ -168,7 +168,7 @@ void Scheduler::perform(Lock &lock, Stream &stream, Work &work) {
   // mutex.
   work.run = nullptr;
   lock.lock();
-  if (error != hipSuccess && sticky == hipSuccess) sticky = error;
+  if (fault == hipSuccess) fault = error;
   stream.busy = false;
   ++stream.completed;
   changed.notify_all();
@@ -345,24 +345,19 @@ void Scheduler::reset_closed_busy() {
   busy_closes = 0;
 }
 
-hipError_t Scheduler::fault() {
+hipError_t Scheduler::fault(int device) {
   const Lock lock(mutex);
-  return sticky;
+  return sticky[size_t(device)];
 }
 
-void Scheduler::set_fault(hipError_t error) {
-  const Lock lock(mutex);
-  if (sticky == hipSuccess) sticky = error;
-}
-
-void Scheduler::clear_fault() {
+void Scheduler::clear_faults() {
   wait_all();
   const Lock lock(mutex);
-  sticky = hipSuccess;
+  sticky.fill(hipSuccess);
 }
 
-void Scheduler::require_no_fault() {
-  const hipError_t error = fault();
+void Scheduler::require_no_fault(int device) {
+  const hipError_t error = fault(device);
   require(error == hipSuccess, error);
 }
 

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -27,6 +28,7 @@
 
 #include "emulator/hip/stream_races.h"
 #include "emulator/hip/types.h"
+#include "emulator/machine/memory.h"
 
 namespace sluice::emulator::hip {
 
@@ -93,8 +95,8 @@ public:
   /// Its work still runs; then its worker ends.
   void close(const std::shared_ptr<Stream> &stream);
 
-  /// Queues work behind the stream's earlier work and `after`. When an earlier launch has faulted, only
-  /// `always` work still runs; the rest is passed over.
+  /// Queues work behind the stream's earlier work and `after`. When an earlier launch of the device
+  /// has faulted, only `always` work still runs; the rest is passed over.
   void enqueue(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always = false,
                std::vector<Ticket> after = {});
   /// The same on the calling thread if the stream is idle; returns when the work is done.
@@ -136,14 +138,12 @@ public:
   uint64_t closed_busy();
   void reset_closed_busy();
 
-  /// The error that sticks to the device, or success.
-  hipError_t fault();
-  /// Sets it unless there is one already.
-  void set_fault(hipError_t error);
-  /// Waits for all streams first.
-  void clear_fault();
+  /// The error that sticks to a device, or success.
+  hipError_t fault(int device);
+  /// Of all devices. Waits for all streams first.
+  void clear_faults();
   /// Throws it.
-  void require_no_fault();
+  void require_no_fault(int device);
 
 private:
   using Lock = std::unique_lock<std::mutex>;
@@ -170,7 +170,7 @@ private:
   Clock host;                                   // what the host has seen complete
   Clock gone;                                   // of streams that are erased
   bool many_streams = false;                    // there was ever a stream beside the null stream
-  hipError_t sticky = hipSuccess;
+  std::array<hipError_t, MemoryBlock::most_devices> sticky{};
   std::optional<std::mt19937_64> shuffle; // how the next piece of work is drawn; nothing: threads
   bool stepping = false;                  // a thread is running a drawn piece
   uint64_t busy_closes = 0;

@@ -100,7 +100,7 @@ hipError_t hipStreamSynchronize(hipStream_t stream) {
     const std::shared_ptr<Stream> found = work_stream(stream);
     refuse_while_capturing(found);
     Scheduler::get().wait(found);
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(found->device);
   });
 }
 
@@ -108,7 +108,7 @@ hipError_t hipStreamQuery(hipStream_t stream) {
   return call([&] {
     const std::shared_ptr<Stream> found = work_stream(stream);
     refuse_while_capturing(found);
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(found->device);
     if (Scheduler::get().idle(found)) return hipSuccess;
     Scheduler::get().advance();
     return hipErrorNotReady;
@@ -122,7 +122,7 @@ hipError_t hipStreamWaitEvent(hipStream_t stream, hipEvent_t event, unsigned fla
     const std::shared_ptr<Event> awaited = find_event(event);
     if (capture_wait(found, *awaited)) return;
     const std::shared_ptr<EventRecord> record = awaited->latest();
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(found->device);
     if (record) Scheduler::get().enqueue(found, [] {}, true, {record->ticket});
   });
 }
@@ -161,9 +161,10 @@ hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback
     require(callback != nullptr && flags == 0, hipErrorInvalidValue);
     const std::shared_ptr<Stream> found = work_stream(stream);
     refuse_while_capturing(found);
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(found->device);
     // Called after a fault too: it is told of it.
-    Scheduler::get().enqueue(found, [=] { callback(stream, Scheduler::get().fault(), user); }, true);
+    Scheduler::get().enqueue(
+        found, [=] { callback(stream, Scheduler::get().fault(found->device), user); }, true);
   });
 }
 
@@ -190,15 +191,16 @@ hipError_t hipEventRecord(hipEvent_t event, hipStream_t stream) {
     const std::shared_ptr<Stream> queue = work_stream(stream);
     require(found->device == queue->device, hipErrorInvalidHandle);
     if (capture_record(queue, *found)) return;
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(queue->device);
     found->set({Scheduler::get().record(queue), nullptr, {}});
   });
 }
 
 hipError_t hipEventQuery(hipEvent_t event) {
   return call([&] {
-    const std::shared_ptr<EventRecord> record = find_event(event)->latest();
-    Scheduler::get().require_no_fault();
+    const std::shared_ptr<Event> found = find_event(event);
+    const std::shared_ptr<EventRecord> record = found->latest();
+    Scheduler::get().require_no_fault(found->device);
     if (!record || Scheduler::get().complete(record->ticket)) return hipSuccess;
     Scheduler::get().advance();
     return hipErrorNotReady;
@@ -207,9 +209,10 @@ hipError_t hipEventQuery(hipEvent_t event) {
 
 hipError_t hipEventSynchronize(hipEvent_t event) {
   return call([&] {
-    const std::shared_ptr<EventRecord> record = find_event(event)->latest();
+    const std::shared_ptr<Event> found = find_event(event);
+    const std::shared_ptr<EventRecord> record = found->latest();
     if (record) Scheduler::get().wait(record->ticket);
-    Scheduler::get().require_no_fault();
+    Scheduler::get().require_no_fault(found->device);
   });
 }
 

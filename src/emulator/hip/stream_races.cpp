@@ -13,7 +13,7 @@ namespace {
 constexpr size_t most_remembered = 4096;
 
 bool conflict(MemoryUse::Kind a, MemoryUse::Kind b) {
-  if (a == b) return a == MemoryUse::Kind::write || a == MemoryUse::Kind::release;
+  if (a == b) return a == MemoryUse::Kind::write; // nothing is freed twice
   return true;
 }
 
@@ -75,8 +75,9 @@ StreamRaces &StreamRaces::get() {
   return *instance;
 }
 
-void StreamRaces::enter(const std::string &name, std::vector<MemoryUse> uses) {
-  if (uses.empty()) return;
+bool StreamRaces::enter(const std::string &name, std::vector<MemoryUse> uses) {
+  if (uses.empty()) return false;
+  bool freed = false;
   std::sort(uses.begin(), uses.end(),
             [](const MemoryUse &a, const MemoryUse &b) { return a.start < b.start; });
   Done mine{*current_work, name, std::move(uses)};
@@ -89,6 +90,7 @@ void StreamRaces::enter(const std::string &name, std::vector<MemoryUse> uses) {
     if (here == nullptr) continue;
     Report report;
     const bool released = here->kind == MemoryUse::Kind::release || there->kind == MemoryUse::Kind::release;
+    freed = freed || released;
     report.kind = released ? ReportKind::freed_in_use : ReportKind::stream_race;
     report.kernel = name;
     report.message = "in " + mine.work.stream_name + " " + verb(here->kind) + " memory that " + other.name +
@@ -99,6 +101,7 @@ void StreamRaces::enter(const std::string &name, std::vector<MemoryUse> uses) {
   }
   recent.push_back(std::move(mine));
   if (recent.size() > most_remembered) recent.pop_front();
+  return freed;
 }
 
 bool StreamRaces::forget(const Clock &before) {
@@ -111,11 +114,10 @@ bool compares_streams(const Options &options) {
   return current_work != nullptr && options.checks.stream_races;
 }
 
-void add_use(std::vector<MemoryUse> &uses, const void *start, size_t bytes, MemoryUse::Kind kind) {
+void add_use(std::vector<MemoryUse> &uses, const void *start, size_t bytes, uint64_t block,
+             MemoryUse::Kind kind) {
   const auto address = reinterpret_cast<uint64_t>(start);
-  const std::shared_ptr<const BlockTable> table = Device::get().memory().snapshot();
-  if (const MemoryBlock *block = table->find(address, bytes)) // also one that was freed meanwhile
-    uses.push_back({address, address + bytes, block->serial, kind});
+  if (block != 0) uses.push_back({address, address + bytes, block, kind});
 }
 
 } // namespace sluice::emulator::hip

@@ -48,7 +48,8 @@ public:
   static StreamRaces &get();
 
   /// What the work that runs on this thread has touched, and how a report calls it. Reports go to the device.
-  void enter(const std::string &name, std::vector<MemoryUse> uses);
+  /// True if some of it is freed in no order with this.
+  bool enter(const std::string &name, std::vector<MemoryUse> uses);
   /// Forgets what comes before all that will ever run. True if nothing is left.
   bool forget(const Clock &before);
 
@@ -64,8 +65,9 @@ private:
 
 /// Whether what the running work touches is to be compared.
 bool compares_streams(const Options &options);
-/// The bytes, if they lie in memory of the device.
-void add_use(std::vector<MemoryUse> &uses, const void *start, size_t bytes, MemoryUse::Kind kind);
+/// The bytes, unless they lie in no block (0).
+void add_use(std::vector<MemoryUse> &uses, const void *start, size_t bytes, uint64_t block,
+             MemoryUse::Kind kind);
 
 /// Set while this thread runs a piece of work whose memory is to be compared; else null.
 extern thread_local const WorkIdentity *current_work;

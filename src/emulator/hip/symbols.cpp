@@ -9,6 +9,7 @@
 
 #include "emulator/emulator.h"
 #include "emulator/hip/device.h"
+#include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
@@ -17,6 +18,8 @@
 namespace sluice::emulator::hip {
 
 namespace {
+
+constexpr std::string_view new_device_properties = "hipGetDevicePropertiesR0600";
 
 template <typename Function> void *address_of(Function *function) {
   return reinterpret_cast<void *>(function);
@@ -40,6 +43,15 @@ const std::map<std::string_view, void *> &symbols() {
       {"sluice_emulator_disassemble", address_of(&sluice_emulator_disassemble)},
   };
   return table;
+}
+
+/// The version of HIP that a function came with, as 100 * major + minor; 0 for none of HIP's.
+int version_of(std::string_view name) {
+  static const std::map<std::string_view, int> versions{
+#include "function_versions.inc"
+  };
+  const auto at = versions.find(name);
+  return at == versions.end() ? 0 : at->second;
 }
 
 /// True if the text fitted and was written.
@@ -74,6 +86,28 @@ std::span<const std::byte> bytes_of(const void *elf, size_t size) {
 }
 
 } // namespace
+
+// The version is what the caller was written for: it finds what there was then, and of a name whose layout
+// has changed since, the old function.
+hipError_t hipGetProcAddress(const char *name, void **function, int version, uint64_t flags,
+                             hipDriverProcAddressQueryResult *status) {
+  return call([&] {
+    require(name != nullptr && *name != '\0' && function != nullptr && version > 0, hipErrorInvalidValue);
+    require(flags == 0, hipErrorInvalidValue); // the default; HIP has no other yet
+    *function = nullptr;
+    const bool new_layout =
+        std::string_view(name) == "hipGetDeviceProperties" && version >= version_of(new_device_properties);
+    const std::string_view wanted = new_layout ? new_device_properties : name;
+    const int since = version_of(wanted);
+    const auto at = symbols().find(wanted);
+    const auto result = at == symbols().end() || since == 0 ? HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
+                        : since > version                   ? HIP_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
+                                                            : HIP_GET_PROC_ADDRESS_SUCCESS;
+    if (status) *status = result;
+    require(result == HIP_GET_PROC_ADDRESS_SUCCESS, hipErrorInvalidValue);
+    *function = at->second;
+  });
+}
 
 } // namespace sluice::emulator::hip
 

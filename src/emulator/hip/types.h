@@ -182,6 +182,12 @@ enum hipStreamUpdateCaptureDependenciesFlags : uint32_t {
   hipStreamSetCaptureDependencies = 1,
 };
 
+enum hipDriverProcAddressQueryResult : int32_t {
+  HIP_GET_PROC_ADDRESS_SUCCESS = 0,
+  HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND = 1,
+  HIP_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2,
+};
+
 enum hipGraphNodeType : int32_t {
   hipGraphNodeTypeKernel = 0,
   hipGraphNodeTypeMemcpy = 1,
@@ -209,7 +215,7 @@ struct dim3 {
 struct hipKernelNodeParams {
   dim3 blockDim;
   void **extra;
-  void *func; // a hipFunction_t
+  void *func; // a kernel's address on the host, or a hipFunction_t
   dim3 gridDim;
   void **kernelParams;
   unsigned sharedMemBytes;

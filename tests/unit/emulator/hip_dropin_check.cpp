@@ -43,6 +43,7 @@ constexpr Versioned versions[] = {
     {"hipMallocAsync", "hip_5.1"},
     {"hipLaunchHostFunc", "hip_5.3"},
     {"hipGetDevicePropertiesR0600", "hip_6.0"},
+    {"hipGetProcAddress", "hip_6.1"},
     {"hipGetFuncBySymbol", "hip_6.2"},
     {"hipLaunchKernelExC", "hip_6.5"},
 };

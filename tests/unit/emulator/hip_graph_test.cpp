@@ -213,6 +213,107 @@ TEST_CASE("a graph tells of its nodes and edges", "[hip][graph]") {
   CHECK(hip.hipGraphNodeGetType(a, &type) == hipErrorInvalidValue);
 }
 
+TEST_CASE("graphs are cloned and edited", "[hip][graph]") {
+  Letters l;
+  const auto a = l.add<'a'>({});
+  const auto b = l.add<'b'>({a});
+  const auto c = l.add<'c'>({b});
+  hipGraph_t clone = nullptr;
+  CHECK(hip.hipGraphClone(&clone, l.graph) == hipSuccess);
+  hipGraphNode_t twin = nullptr, other = nullptr;
+  CHECK(hip.hipGraphNodeFindInClone(&twin, b, clone) == hipSuccess);
+  CHECK(twin != b);
+  CHECK(hip.hipGraphNodeFindInClone(&other, b, l.graph) == hipErrorInvalidValue); // not a clone of itself
+  CHECK(hip.hipGraphNodeFindInClone(&other, twin, clone) == hipErrorInvalidValue);
+  CHECK(hip.hipGraphClone(nullptr, l.graph) == hipErrorInvalidValue);
+
+  // Nodes that come after one, and that one gone with its edges: c may run first now.
+  size_t count = 1;
+  CHECK(hip.hipGraphNodeGetDependentNodes(a, &other, &count) == hipSuccess);
+  CHECK((count == 1 && other == b));
+  CHECK(hip.hipGraphDestroyNode(b) == hipSuccess);
+  CHECK(hip.hipGraphDestroyNode(b) == hipErrorInvalidValue);
+  CHECK(hip.hipGraphNodeGetDependentNodes(a, nullptr, &count) == hipSuccess);
+  CHECK(count == 0);
+  CHECK(hip.hipGraphNodeGetDependencies(c, nullptr, &count) == hipSuccess);
+  CHECK(count == 0);
+  CHECK(hip.hipGraphAddDependencies(l.graph, &c, &a, 1) == hipSuccess);
+  CHECK(hip.hipGraphRemoveDependencies(l.graph, &a, &c, 1) == hipErrorInvalidValue); // the other way round
+  const hipGraphExec_t edited = l.instantiate();
+  CHECK(hip.hipGraphLaunch(edited, l.stream) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(l.stream) == hipSuccess);
+  CHECK(l.order == "ca");
+  CHECK(hip.hipGraphRemoveDependencies(l.graph, &c, &a, 1) == hipSuccess);
+  CHECK(hip.hipGraphRemoveDependencies(l.graph, &c, &a, 1) == hipErrorInvalidValue);
+  CHECK(hip.hipGraphGetEdges(l.graph, nullptr, nullptr, &count) == hipSuccess);
+  CHECK(count == 0);
+
+  // The clone is as it was, whatever became of the first; its nodes take other work of their kind.
+  l.order.clear();
+  const hipHostNodeParams d{Letters::write<'d'>, &l.order};
+  CHECK(hip.hipGraphHostNodeSetParams(twin, &d) == hipSuccess);
+  const hipMemsetParams fill{&l, 1, 1, 0, 0, 1};
+  CHECK(hip.hipGraphMemsetNodeSetParams(twin, &fill) == hipErrorInvalidValue);
+  hipGraphExec_t exec = nullptr;
+  CHECK(hip.hipGraphInstantiate(&exec, clone, nullptr, nullptr, 0) == hipSuccess);
+  CHECK(hip.hipGraphLaunch(exec, l.stream) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(l.stream) == hipSuccess);
+  CHECK(l.order == "adc");
+  for (hipGraphExec_t each : {edited, exec})
+    CHECK(hip.hipGraphExecDestroy(each) == hipSuccess);
+  CHECK(hip.hipGraphDestroy(clone) == hipSuccess);
+}
+
+TEST_CASE("nodes of a graph take other work before it is instantiated again", "[hip][graph]") {
+  Fixture fixture;
+  Letters l;
+  int *out = fixture.buffer;
+  int value = 5, count = 64;
+  void *parameters[] = {&out, &value, &count};
+  const hipKernelNodeParams kernel{{64, 1, 1}, nullptr, fixture.fill, {1, 1, 1}, parameters, 0};
+  hipMemsetParams fill{fixture.buffer + 100, 4, 1, 0, 1, 10};
+  std::vector<int> back(64), other(64), third(64);
+  hipGraphNode_t kernel_node = nullptr, fill_node = nullptr, copy_node = nullptr;
+  CHECK(hip.hipGraphAddKernelNode(&kernel_node, l.graph, nullptr, 0, &kernel) == hipSuccess);
+  CHECK(hip.hipGraphAddMemsetNode(&fill_node, l.graph, nullptr, 0, &fill) == hipSuccess);
+  CHECK(hip.hipGraphAddMemcpyNode1D(&copy_node, l.graph, &kernel_node, 1, back.data(), fixture.buffer, 256,
+                                    hipMemcpyDeviceToHost) == hipSuccess);
+  const hipGraphExec_t before = l.instantiate();
+  value = 50;
+  fill.value = 2;
+  CHECK(hip.hipGraphKernelNodeSetParams(kernel_node, &kernel) == hipSuccess);
+  CHECK(hip.hipGraphMemsetNodeSetParams(fill_node, &fill) == hipSuccess);
+  CHECK(hip.hipGraphMemcpyNodeSetParams1D(copy_node, other.data(), fixture.buffer, 256,
+                                          hipMemcpyDeviceToHost) == hipSuccess);
+  const hipGraphExec_t after = l.instantiate();
+  for (hipGraphExec_t exec : {after, before}) {
+    CHECK(hip.hipGraphLaunch(exec, l.stream) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(l.stream) == hipSuccess);
+    CHECK(fixture.contents()[109] == (exec == after ? 2 : 1));
+  }
+  CHECK(back[0] == 5);
+  CHECK(other[0] == 50);
+
+  hipMemcpy3DParms copy{};
+  copy.srcPtr = {fixture.buffer, 256, 256, 1};
+  copy.dstPtr = {third.data(), 256, 256, 1};
+  copy.extent = {256, 1, 1};
+  copy.kind = hipMemcpyDeviceToHost;
+  CHECK(hip.hipGraphExecMemcpyNodeSetParams(before, copy_node, &copy) == hipSuccess);
+  CHECK(hip.hipGraphLaunch(before, l.stream) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(l.stream) == hipSuccess);
+  CHECK(third[1] == 6);
+  copy.dstPtr.ptr = back.data();
+  CHECK(hip.hipGraphMemcpyNodeSetParams(copy_node, &copy) == hipSuccess);
+  CHECK(hip.hipGraphMemcpyNodeSetParams(fill_node, &copy) == hipErrorInvalidValue);
+  const hipGraphExec_t last = l.instantiate();
+  CHECK(hip.hipGraphLaunch(last, l.stream) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(l.stream) == hipSuccess);
+  CHECK(back[0] == 50);
+  for (hipGraphExec_t each : {before, after, last})
+    CHECK(hip.hipGraphExecDestroy(each) == hipSuccess);
+}
+
 TEST_CASE("kernels, copies and fills are nodes, and take other arguments later", "[hip][graph]") {
   Fixture fixture;
   Letters l;

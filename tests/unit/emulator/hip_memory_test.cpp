@@ -196,3 +196,76 @@ TEST_CASE("reading memory that nobody has written is reported, whatever way it c
   CHECK(hip.hipHostFree(pinned) == hipSuccess);
   CHECK(hip.hipModuleUnload(module) == hipSuccess);
 }
+
+TEST_CASE("work on memory that is freed before it runs is a fault", "[hip]") {
+  Fixture fixture;
+  hipStream_t stream = nullptr;
+  REQUIRE(hip.hipStreamCreate(&stream) == hipSuccess);
+  REQUIRE(sluice_emulator_configure("stream_order", "1") == SLUICE_EMULATOR_OK); // nothing runs before a wait
+  const bool checked = GENERATE(true, false);
+  REQUIRE(sluice_emulator_configure("stream_races", checked ? "on" : "off") == SLUICE_EMULATOR_OK);
+  const size_t bytes = GENERATE(size_t(4096), (size_t(64) << 20) + 4096);
+  const bool copies = GENERATE(true, false);
+  void *memory = nullptr;
+  CHECK(hip.hipMallocAsync(&memory, bytes, stream) == hipSuccess);
+  CHECK(hip.hipFreeAsync(memory, stream) == hipSuccess);
+  CHECK(hip.hipFreeAsync(memory, stream) == hipErrorInvalidValue); // once is enough
+  if (copies)
+    CHECK(hip.hipMemcpyAsync(memory, fixture.buffer, 400, hipMemcpyDeviceToDevice, stream) == hipSuccess);
+  else
+    CHECK(hip.hipMemsetAsync(memory, 1, bytes, stream) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(stream) == hipErrorIllegalAddress);
+  const std::string text = take_reports();
+  INFO(text);
+  CHECK(text.find("\"global_freed\"") != std::string::npos);
+  CHECK(text.find(copies ? "copy of 400 bytes" : "fill of " + std::to_string(bytes) + " bytes") !=
+        std::string::npos);
+  CHECK(text.find("touches memory that is freed before it runs") != std::string::npos);
+  CHECK(sluice_emulator_configure("clear_fault", "1") == SLUICE_EMULATOR_OK);
+  CHECK(hip.hipFree(memory) == hipErrorInvalidValue);
+  CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
+}
+
+TEST_CASE("a graph's copies and fills go to what is at their addresses when it is launched", "[hip]") {
+  Fixture fixture;
+  hipStream_t stream = nullptr;
+  REQUIRE(hip.hipStreamCreate(&stream) == hipSuccess);
+  constexpr size_t bytes = (64 << 20) + 4096; // no quarantine: the address is free again
+  void *memory = nullptr, *again = nullptr;
+  REQUIRE(hip.hipMalloc(&memory, bytes) == hipSuccess);
+  hipGraph_t graph = nullptr;
+  hipGraphNode_t node = nullptr, copy = nullptr;
+  hipGraphExec_t exec = nullptr;
+  REQUIRE(hip.hipGraphCreate(&graph, 0) == hipSuccess);
+  const hipMemsetParams fill{memory, 1, 1, 0, 7, 16};
+  CHECK(hip.hipGraphAddMemsetNode(&node, graph, nullptr, 0, &fill) == hipSuccess);
+  CHECK(hip.hipGraphAddMemcpyNode1D(&copy, graph, &node, 1, fixture.buffer, memory, 16,
+                                    hipMemcpyDeviceToDevice) == hipSuccess);
+  CHECK(hip.hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0) == hipSuccess);
+  CHECK(hip.hipGraphLaunch(exec, stream) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(stream) == hipSuccess);
+  CHECK(fixture.contents()[3] == 0x07070707);
+  CHECK(hip.hipFree(memory) == hipSuccess);
+
+  REQUIRE(hip.hipMalloc(&again, bytes) == hipSuccess);
+  if (again == memory) { // as the host's kernel pleases
+    CHECK(hip.hipMemset(fixture.buffer, 0, 16) == hipSuccess);
+    CHECK(hip.hipGraphLaunch(exec, stream) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(stream) == hipSuccess);
+    CHECK(fixture.contents()[3] == 0x07070707);
+    CHECK(take_reports() == "[]");
+  } else {
+    WARN("the address was not used again");
+  }
+  CHECK(hip.hipFree(again) == hipSuccess);
+
+  CHECK(hip.hipGraphLaunch(exec, stream) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(stream) == hipErrorIllegalAddress);
+  const std::string text = take_reports();
+  CHECK(text.find("\"global_freed\"") != std::string::npos);
+  CHECK(text.find("fill of 16 bytes") != std::string::npos);
+  CHECK(sluice_emulator_configure("clear_fault", "1") == SLUICE_EMULATOR_OK);
+  CHECK(hip.hipGraphExecDestroy(exec) == hipSuccess);
+  CHECK(hip.hipGraphDestroy(graph) == hipSuccess);
+  CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
+}

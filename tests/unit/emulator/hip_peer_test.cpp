@@ -164,6 +164,65 @@ TEST_CASE("a kernel reaches another device's memory only with peer access", "[hi
   CHECK(reports.find("memory of a device without peer access") != std::string::npos);
 }
 
+TEST_CASE("a fault sticks to the device it happened on", "[hip][peer]") {
+  Devices d;
+  hipEvent_t event = nullptr;
+  REQUIRE(hip.hipSetDevice(1) == hipSuccess);
+  REQUIRE(hip.hipEventCreate(&event) == hipSuccess);
+  REQUIRE(sluice_emulator_configure("stream_order", "1") == SLUICE_EMULATOR_OK); // nothing runs before a wait
+  int local = 0;
+  hipError_t told[2]{};
+  const auto tell = [](hipStream_t, hipError_t status, void *user) {
+    *static_cast<hipError_t *>(user) = status;
+  };
+  CHECK(d.launch(1, &local, d.stream[1]) == hipSuccess);
+  CHECK(hip.hipStreamAddCallback(d.stream[1], tell, &told[1], 0) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(d.stream[1]) == hipErrorIllegalAddress);
+  CHECK(told[1] == hipErrorIllegalAddress);
+  void *memory = nullptr;
+  CHECK(hip.hipMalloc(&memory, 64) == hipErrorIllegalAddress);
+  CHECK(hip.hipMallocAsync(&memory, 64, d.stream[1]) == hipErrorIllegalAddress);
+  CHECK(hip.hipDeviceSynchronize() == hipErrorIllegalAddress);
+  CHECK(hip.hipEventRecord(event, d.stream[1]) == hipErrorIllegalAddress);
+  CHECK(hip.hipEventQuery(event) == hipErrorIllegalAddress);
+  CHECK(hip.hipMemset(d.buffer[1], 0, 4) == hipErrorIllegalAddress);
+  CHECK(d.launch(1, d.buffer[1], d.stream[1]) == hipErrorIllegalAddress);
+  CHECK(hip.hipStreamQuery(d.stream[1]) == hipErrorIllegalAddress);
+
+  // The others work, and know nothing of it.
+  for (int device : {0, 2}) {
+    REQUIRE(hip.hipSetDevice(device) == hipSuccess);
+    CHECK(d.launch(device, d.buffer[device], d.stream[device], 40) == hipSuccess);
+    CHECK(hip.hipStreamAddCallback(d.stream[device], tell, &told[0], 0) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(d.stream[device]) == hipSuccess);
+    CHECK(told[0] == hipSuccess);
+    CHECK(hip.hipMalloc(&memory, 64) == hipSuccess);
+    CHECK(hip.hipFree(memory) == hipSuccess);
+    CHECK(hip.hipDeviceSynchronize() == hipSuccess);
+    int first = 0;
+    CHECK(hip.hipMemcpy(&first, d.buffer[device], 4, hipMemcpyDeviceToHost) == hipSuccess);
+    CHECK(first == 40);
+  }
+  CHECK(hip.hipStreamSynchronize(d.stream[1]) == hipErrorIllegalAddress); // still
+  CHECK(sluice_emulator_configure("clear_fault", "1") == SLUICE_EMULATOR_OK);
+  CHECK(hip.hipStreamSynchronize(d.stream[1]) == hipSuccess);
+  CHECK(hip.hipEventDestroy(event) == hipSuccess);
+}
+
+TEST_CASE("a null stream orders the streams of its device alone", "[hip][peer][stream_race]") {
+  Devices d;
+  void *pinned = nullptr;
+  REQUIRE(hip.hipHostMalloc(&pinned, 256, 0) == hipSuccess);
+  const int device = GENERATE(0, 1);
+  CHECK(d.launch(0, d.buffer[0], d.stream[0]) == hipSuccess);
+  REQUIRE(hip.hipSetDevice(device) == hipSuccess);
+  CHECK(hip.hipMemcpyAsync(pinned, d.buffer[0], 256, hipMemcpyDeviceToHost, nullptr) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(d.stream[0]) == hipSuccess);
+  CHECK(hip.hipStreamSynchronize(nullptr) == hipSuccess);
+  CHECK((take_reports().find("\"stream_race\"") != std::string::npos) == (device == 1));
+  CHECK(hip.hipHostFree(pinned) == hipSuccess);
+}
+
 TEST_CASE("each device has a null stream and waits for itself", "[hip][peer]") {
   Devices d;
   REQUIRE(sluice_emulator_configure("stream_order", "1") == SLUICE_EMULATOR_OK);

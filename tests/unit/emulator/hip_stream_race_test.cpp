@@ -218,6 +218,147 @@ TEST_CASE_METHOD(Racing, "memory that is freed while another stream uses it", "[
   if (joined) CHECK(text == "[]");
 }
 
+TEST_CASE_METHOD(Racing, "a graph stands behind its stream's work and its own last launch",
+                 "[hip][stream_race]") {
+  // Two roots: one of them is in a lane of its own.
+  hipGraph_t graph = nullptr;
+  hipGraphNode_t one = nullptr, other = nullptr;
+  REQUIRE(hip.hipGraphCreate(&graph, 0) == hipSuccess);
+  const hipMemsetParams low{buffer, 1, 1, 0, 1, 200}, high{buffer + 50, 1, 1, 0, 2, 200};
+  CHECK(hip.hipGraphAddMemsetNode(&one, graph, nullptr, 0, &low) == hipSuccess);
+  CHECK(hip.hipGraphAddMemsetNode(&other, graph, nullptr, 0, &high) == hipSuccess);
+  hipGraphExec_t exec = nullptr;
+  CHECK(hip.hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0) == hipSuccess);
+  bool races = false;
+  SECTION("work before it in its stream") {
+    CHECK(launch(5, 100, first) == hipSuccess);
+    CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
+    CHECK(launch(6, 100, first) == hipSuccess);
+  }
+  SECTION("work before it in another stream") {
+    races = true;
+    CHECK(launch(5, 100, second) == hipSuccess);
+    CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
+  }
+  SECTION("work after it in another stream") {
+    races = true;
+    CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
+    CHECK(launch(5, 100, second) == hipSuccess);
+  }
+  SECTION("an event behind it") {
+    CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
+    CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+    CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
+    CHECK(launch(5, 100, second) == hipSuccess);
+  }
+  SECTION("launched in two streams") {
+    CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
+    CHECK(hip.hipGraphLaunch(exec, second) == hipSuccess);
+  }
+  SECTION("the null stream") {
+    CHECK(hip.hipGraphLaunch(exec, blocking) == hipSuccess);
+    CHECK(launch(5, 100, nullptr) == hipSuccess);
+    CHECK(hip.hipGraphLaunch(exec, blocking) == hipSuccess);
+  }
+  const std::string text = reports();
+  INFO(text);
+  CHECK((text.find("\"stream_race\"") != std::string::npos) == races);
+  if (!races) CHECK(text == "[]");
+  CHECK(hip.hipGraphExecDestroy(exec) == hipSuccess);
+  CHECK(hip.hipGraphDestroy(graph) == hipSuccess);
+}
+
+TEST_CASE_METHOD(Racing, "events in graphs order work of other streams", "[hip][stream_race]") {
+  hipEvent_t inside = nullptr;
+  REQUIRE(hip.hipEventCreate(&inside) == hipSuccess);
+  hipGraph_t graph = nullptr;
+  hipGraphNode_t wait = nullptr, fill_node = nullptr, mark = nullptr;
+  REQUIRE(hip.hipGraphCreate(&graph, 0) == hipSuccess);
+  const hipMemsetParams all{buffer, 1, 1, 0, 1, 400};
+  const bool waits = GENERATE(true, false), marks = GENERATE(true, false);
+  if (waits) CHECK(hip.hipGraphAddEventWaitNode(&wait, graph, nullptr, 0, event) == hipSuccess);
+  CHECK(hip.hipGraphAddMemsetNode(&fill_node, graph, &wait, waits, &all) == hipSuccess);
+  if (marks) CHECK(hip.hipGraphAddEventRecordNode(&mark, graph, &fill_node, 1, inside) == hipSuccess);
+  hipGraphExec_t exec = nullptr;
+  CHECK(hip.hipGraphInstantiate(&exec, graph, nullptr, nullptr, 0) == hipSuccess);
+  CHECK(launch(5, 100, second) == hipSuccess);
+  CHECK(hip.hipEventRecord(event, second) == hipSuccess);
+  CHECK(hip.hipGraphLaunch(exec, first) == hipSuccess);
+  CHECK(hip.hipStreamWaitEvent(blocking, inside, 0) == hipSuccess);
+  CHECK(copy_out(blocking) == hipSuccess);
+  const std::string text = reports();
+  INFO(text);
+  CHECK((text == "[]") == (waits && marks));
+  const auto between = [&](const char *one, const char *two) {
+    size_t found = 0;
+    for (const std::string &line : {std::string(one) + "\", \"message", std::string("memory that ") + one})
+      found += text.find(line) != std::string::npos && text.find(two) != std::string::npos;
+    return found != 0;
+  };
+  if (!waits) CHECK(between("kernel fill", "fill of 400 bytes"));
+  if (!marks) CHECK(between("copy of 400 bytes", "fill of 400 bytes"));
+  CHECK(hip.hipGraphExecDestroy(exec) == hipSuccess);
+  CHECK(hip.hipGraphDestroy(graph) == hipSuccess);
+  CHECK(hip.hipEventDestroy(inside) == hipSuccess);
+}
+
+TEST_CASE_METHOD(Racing, "order is passed on from stream to stream", "[hip][stream_race]") {
+  CHECK(launch(5, 100, first) == hipSuccess);
+  CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+  CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
+  CHECK(hip.hipMemsetAsync(buffer + 500, 0, 4, second) == hipSuccess); // something else
+  CHECK(hip.hipEventRecord(event, second) == hipSuccess);
+  CHECK(hip.hipStreamWaitEvent(blocking, event, 0) == hipSuccess);
+  CHECK(hip.hipMemsetAsync(buffer + 501, 0, 4, blocking) == hipSuccess);
+  CHECK(copy_out(nullptr) == hipSuccess); // behind `blocking`
+  CHECK(reports() == "[]");
+}
+
+TEST_CASE_METHOD(Racing, "a process may make many streams", "[hip][stream_race]") {
+  // So many that what the host has seen is forgotten from time to time, while some of it still counts.
+  for (int round = 0; round < 100; ++round) {
+    hipStream_t stream = nullptr;
+    REQUIRE(hip.hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) == hipSuccess);
+    CHECK(launch(round, 100, stream) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(stream) == hipSuccess);
+    CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
+  }
+  CHECK(reports() == "[]");
+  CHECK(launch(5, 100, first) == hipSuccess);
+  CHECK(copy_out(second) == hipSuccess);
+  CHECK(raced("kernel fill", "copy of 400 bytes"));
+}
+
+TEST_CASE_METHOD(Racing, "large memory that is freed while another stream uses it", "[hip][stream_race]") {
+  // Larger than the quarantine: once it is freed, nothing is there any more.
+  constexpr size_t bytes = (64 << 20) + 4096;
+  const bool free_first = GENERATE(true, false);
+  void *memory = nullptr;
+  CHECK(hip.hipMallocAsync(&memory, bytes, first) == hipSuccess);
+  CHECK(hip.hipMemsetAsync(memory, 0, 8, first) == hipSuccess);
+  CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+  CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
+  const int use = GENERATE(0, 1, 2);
+  const auto work = [&] {
+    if (use == 0) return hip.hipMemsetAsync(memory, 1, bytes, second);
+    void *const to = use == 1 ? pinned : memory, *const from = use == 1 ? memory : pinned;
+    return hip.hipMemcpyAsync(to, from, 400, hipMemcpyDefault, second);
+  };
+  if (!free_first) CHECK(work() == hipSuccess);
+  CHECK(hip.hipFreeAsync(memory, first) == hipSuccess);
+  // What is freed when it is asked for is refused at once.
+  const hipError_t asked = free_first ? work() : hipSuccess;
+  const std::string text = reports();
+  INFO(text);
+  if (asked == hipSuccess) {
+    CHECK(text.find("\"freed_in_use\"") != std::string::npos);
+    CHECK(text.find("releases") != std::string::npos);
+  } else {
+    CHECK(text == "[]");
+  }
+  CHECK(text.find("\"global_freed\"") == std::string::npos);
+}
+
 TEST_CASE_METHOD(Racing, "the switch turns it off, and the same race is one report", "[hip][stream_race]") {
   for (int i = 0; i < 3; ++i) {
     CHECK(launch(5, 100, first) == hipSuccess);
