@@ -1,5 +1,5 @@
-// Kernels whose workgroups wait for one another: with the barrier of cooperative groups, and with one that is made of
-// atomics; and grids that are too large for that.
+// Kernels whose workgroups wait for one another: with the barrier of cooperative groups, and with one that is
+// made of atomics; and grids that are too large for that.
 #include "program.h"
 
 #include <hip/hip_cooperative_groups.h>

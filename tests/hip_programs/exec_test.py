@@ -40,6 +40,27 @@ class ExecTest(unittest.TestCase):
         self.status(0, "--check", "pending,hazards", WRONG)
         self.assertNotIn("lds_uninitialised", self.status(1, "--check", "lds_races", WRONG).stderr)
 
+    def test_races_of_streams_are_reports(self):
+        race = PROGRAMS / "missing_event"
+        for order in ("concurrent", "1", "2"):
+            result = self.status(1, "--streams", order, race)
+            self.assertRegex(result.stderr, r"stream_race: in stream \d+ ")
+            self.assertIn("copy of 1024 bytes", result.stderr)
+            self.assertIn("and neither waits for the other", result.stderr)
+            # The same one is told once, and is no launch: three kernels in one of two orders each.
+            self.assertRegex(result.stderr, r"sluice-emu: 3 launches, 12 workgroups, .*; [12] reports?\n$")
+        self.status(0, "--check", "pending,global_races", race)
+        found = json.loads(self.status(1, "--json", race).stdout)
+        self.assertEqual({report["kind"] for report in found["reports"]}, {"stream_race"})
+
+    def test_devices(self):
+        program = PROGRAMS / "missing_event"
+        for devices in (1, 2, 8):
+            self.status(0, "--devices", devices, "--check", "none", program, devices)
+        self.status(0, "--check", "none", program, 1)
+        for wrong in (0, 9):
+            self.assertIn("--devices", self.status(2, "--devices", wrong, program).stderr)
+
     def test_the_status_is_the_programs(self):
         self.status(17, "sh", "-c", "exit 17")
         self.status(128 + 9, "sh", "-c", "kill -9 $$")

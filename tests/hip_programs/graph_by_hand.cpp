@@ -1,5 +1,5 @@
-// A graph made node by node: a histogram with its bins cleared by the graph, its kernels named as the program names
-// them; then with other parameters, as a clone, and updated from another graph.
+// A graph made node by node: a histogram with its bins cleared by the graph, its kernels named as the program
+// names them; then with other parameters, as a clone, and updated from another graph.
 #include "program.h"
 
 constexpr unsigned bins = 64;
@@ -40,8 +40,8 @@ int main() {
   hipGraph_t graph;
   hipGraphNode_t upload, clear, counted, weighed, download, told;
   HIP(hipGraphCreate(&graph, 0));
-  HIP(hipGraphAddMemcpyNode1D(&upload, graph, nullptr, 0, device_values, values.data(), count * sizeof(unsigned),
-                              hipMemcpyHostToDevice));
+  HIP(hipGraphAddMemcpyNode1D(&upload, graph, nullptr, 0, device_values, values.data(),
+                              count * sizeof(unsigned), hipMemcpyHostToDevice));
   hipMemsetParams zeros = {};
   zeros.dst = histogram;
   zeros.elementSize = 4;
@@ -58,8 +58,8 @@ int main() {
   void *weigh_arguments[] = {&weighted, &histogram, &weight};
   parameters = kernel(weigh_stub, 1, bins, weigh_arguments);
   HIP(hipGraphAddKernelNode(&weighed, graph, &counted, 1, &parameters));
-  HIP(hipGraphAddMemcpyNode1D(&download, graph, &weighed, 1, results.data(), weighted, bins * sizeof(unsigned),
-                              hipMemcpyDeviceToHost));
+  HIP(hipGraphAddMemcpyNode1D(&download, graph, &weighed, 1, results.data(), weighted,
+                              bins * sizeof(unsigned), hipMemcpyDeviceToHost));
   const hipHostNodeParams call{count_calls, &calls};
   HIP(hipGraphAddHostNode(&told, graph, &download, 1, &call));
 

@@ -1,5 +1,5 @@
-// A pipeline captured from two streams that fork and join through events, replayed with new inputs, then with new
-// parameters of one of its kernels.
+// A pipeline captured from two streams that fork and join through events, replayed with new inputs, then with
+// new parameters of one of its kernels.
 #include "program.h"
 
 __global__ void scale(float *out, const float *in, int count, float factor) {

@@ -13,7 +13,8 @@ namespace {
 
 constexpr uint32_t groups = 7;
 
-// s[4:5]: the memory; s2: the workgroup; v1: 4 times that; v3: its neighbour's; v2: what makes a barrier of all.
+// s[4:5]: the memory; s2: the workgroup; v1: 4 times that; v3: its neighbour's; v2: what makes a barrier of
+// all.
 const std::string setup = R"(
   s_load_dwordx2 s[4:5], s[0:1], 0x0
   s_mov_b32 m0, 0
@@ -79,12 +80,12 @@ TEST_CASE("behind a barrier of all workgroups each sees what the others wrote", 
       options.workgroup_schedule = emulator::WorkgroupSchedule(order);
       options.wave_schedule = emulator::WaveSchedule(order % 3);
       options.completion = CompletionOrder(order % 3);
-      expect_neighbours(
-          run(store_own + write_back + wait + barrier + invalidate + load_next + store_found, threads, options));
+      expect_neighbours(run(store_own + write_back + wait + barrier + invalidate + load_next + store_found,
+                            threads, options));
       options.checks = Checks::none();
       options.completion = CompletionOrder::early;
-      expect_neighbours(
-          run(store_own + write_back + wait + barrier + invalidate + load_next + store_found, threads, options));
+      expect_neighbours(run(store_own + write_back + wait + barrier + invalidate + load_next + store_found,
+                            threads, options));
     }
 }
 
@@ -92,7 +93,8 @@ TEST_CASE("a barrier is good for many rounds", "[isa][global_sync]") {
   // A number goes round: after as many rounds as there are workgroups, all have what was their own.
   std::string body = store_own;
   for (uint32_t round = 0; round < groups; ++round)
-    body += write_back + wait + barrier + invalidate + load_next + barrier + "global_store_dword v1, v5, s[4:5]\n";
+    body += write_back + wait + barrier + invalidate + load_next + barrier +
+            "global_store_dword v1, v5, s[4:5]\n";
   body += store_found;
   for (uint32_t threads : {1u, 2u}) {
     const Launched launched = run(body, threads);
@@ -116,19 +118,22 @@ TEST_CASE("a barrier orders what was written back and what is invalidated", "[is
 
 TEST_CASE("waves of a workgroup go on when the one that met the others comes back", "[isa][global_sync]") {
   // Two waves: both store, the first one meets the other workgroups for both, the second one reads.
-  const std::string part = "v_lshrrev_b32_e32 v7, 6, v0\n s_nop 4\n v_readfirstlane_b32 s12, v7\n s_mov_b64 exec, 1\n"
-                           "s_lshl_b32 s13, s12, 9\n s_nop 4\n v_add_u32_e32 v1, s13, v1\n v_add_u32_e32 v3, s13, v3\n";
-  const std::string meet = "s_barrier\n s_cmp_eq_u32 s12, 0\n s_cbranch_scc0 skip\n" + barrier + "skip:\n s_barrier\n";
+  const std::string part =
+      "v_lshrrev_b32_e32 v7, 6, v0\n s_nop 4\n v_readfirstlane_b32 s12, v7\n s_mov_b64 exec, 1\n"
+      "s_lshl_b32 s13, s12, 9\n s_nop 4\n v_add_u32_e32 v1, s13, v1\n v_add_u32_e32 v3, s13, v3\n";
+  const std::string meet =
+      "s_barrier\n s_cmp_eq_u32 s12, 0\n s_cbranch_scc0 skip\n" + barrier + "skip:\n s_barrier\n";
   auto launch = [&](const std::string &before, const std::string &after) {
     Memory memory;
     auto *const data = static_cast<uint32_t *>(memory.allocate(16384));
     std::memset(data, 0, 16384);
     const std::string begin = setup.substr(0, setup.find("s_mov_b64 exec"));
-    const TestKernel kernel(begin + "v_and_b32_e32 v0, 0x3ff, v0\n" + part + store_own + before + meet + after +
-                            load_next + end);
+    const TestKernel kernel(begin + "v_and_b32_e32 v0, 0x3ff, v0\n" + part + store_own + before + meet +
+                            after + load_next + end);
     Options options;
     options.cooperative = true;
-    return kernel.run(memory, {reinterpret_cast<uint64_t>(data)}, {.waves = 2, .grid = {groups, 1, 1}}, options);
+    return kernel.run(memory, {reinterpret_cast<uint64_t>(data)}, {.waves = 2, .grid = {groups, 1, 1}},
+                      options);
   };
   CHECK(all_text(launch(write_back + wait + invalidate, "")) == "");
   CHECK(all_text(launch(write_back + wait, invalidate)) == "");
@@ -139,7 +144,8 @@ TEST_CASE("waves of a workgroup go on when the one that met the others comes bac
   CHECK(stale.reports.front().kind == ReportKind::stale_cache);
 }
 
-TEST_CASE("a resource is named by M0 and the offset, its waves by the first active lane", "[isa][global_sync]") {
+TEST_CASE("a resource is named by M0 and the offset, its waves by the first active lane",
+          "[isa][global_sync]") {
   // The first workgroup prepares number 5, then all meet there: the even ones call it 3 + 2, the others 5.
   const std::string prepare = R"(
     s_cmp_eq_u32 s2, 0
@@ -172,12 +178,13 @@ TEST_CASE("a resource is named by M0 and the offset, its waves by the first acti
   )";
   const std::string lanes = "v_and_b32_e32 v0, 0x3ff, v0\n";
   for (uint32_t threads : {1u, 2u})
-    expect_neighbours(run(lanes + prepare + store_own + write_back + wait + meet + invalidate + load_next + store_found,
-                          threads));
+    expect_neighbours(
+        run(lanes + prepare + store_own + write_back + wait + meet + invalidate + load_next + store_found,
+            threads));
   // Numbers go round at 64.
   expect_neighbours(run("s_mov_b32 m0, 0x3f0000\n s_nop 0\n" + store_own + write_back + wait +
-                            "ds_gws_barrier v2 offset:1 gds\n s_waitcnt lgkmcnt(0)\n" + invalidate + load_next +
-                            store_found,
+                            "ds_gws_barrier v2 offset:1 gds\n s_waitcnt lgkmcnt(0)\n" + invalidate +
+                            load_next + store_found,
                         1));
 }
 
@@ -200,9 +207,11 @@ TEST_CASE("global wave sync is refused where it may hang", "[isa][global_sync]")
   const TestKernel kernel(setup + barrier + end);
   const Report alone = only(kernel.run(memory, {}, {}), ReportKind::unknown_instruction);
   CHECK(alone.message == "global wave sync is for cooperative launches, whose workgroups are all resident");
-  const Report lanes = only(run("s_mov_b64 exec, 0\n" + barrier, 1, {}, 1).result, ReportKind::unknown_instruction);
+  const Report lanes =
+      only(run("s_mov_b64 exec, 0\n" + barrier, 1, {}, 1).result, ReportKind::unknown_instruction);
   CHECK(lanes.message == "EXEC is 0: global wave sync may hang without an active lane");
-  const Report ready = only(run("ds_gws_barrier v2 offset:9 gds\n", 1, {}, 1).result, ReportKind::unknown_instruction);
+  const Report ready =
+      only(run("ds_gws_barrier v2 offset:9 gds\n", 1, {}, 1).result, ReportKind::unknown_instruction);
   CHECK(ready.message == "no ds_gws_init has said how many waves meet at this barrier");
 }
 
@@ -213,10 +222,12 @@ TEST_CASE("the checks know global wave sync", "[isa][global_sync]") {
             .disassembly.starts_with("ds_gws_barrier"));
   CHECK(only(run("ds_gws_barrier v20 gds\n", 1, {}, 1).result, ReportKind::register_uninitialised)
             .disassembly.starts_with("ds_gws_barrier"));
-  const std::string read = alone + "v_mov_b32_e32 v9, 0\n ds_write_b32 v9, v9\n s_waitcnt lgkmcnt(0)\n ds_read_b32 v10, v9\n";
+  const std::string read =
+      alone + "v_mov_b32_e32 v9, 0\n ds_write_b32 v9, v9\n s_waitcnt lgkmcnt(0)\n ds_read_b32 v10, v9\n";
   const std::string use = "v_add_u32_e32 v10, v10, v10\n s_waitcnt lgkmcnt(0)\n";
   CHECK(all_text(run(read + "ds_gws_barrier v2 gds\n s_waitcnt lgkmcnt(1)\n" + use, 1, {}, 1).result) == "");
-  only(run(read + "ds_gws_barrier v2 gds\n s_waitcnt lgkmcnt(2)\n" + use, 1, {}, 1).result, ReportKind::pending_register);
+  only(run(read + "ds_gws_barrier v2 gds\n s_waitcnt lgkmcnt(2)\n" + use, 1, {}, 1).result,
+       ReportKind::pending_register);
   CHECK(all_text(run(read + "ds_gws_init v2 gds\n s_waitcnt lgkmcnt(1)\n" + use, 1, {}, 1).result) == "");
 }
 

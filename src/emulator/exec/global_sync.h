@@ -24,8 +24,8 @@ public:
   /// Makes a barrier for `others` waves and one more.
   void init(uint32_t resource, uint32_t others);
   enum class Arrival : uint8_t { last, waits, not_ready }; // not_ready: it was never initialised
-  /// The last wave lets all go on and prepares the next round, for `others` waves and one more. One that waits
-  /// goes on when this round has passed.
+  /// The last wave lets all go on and prepares the next round, for `others` waves and one more. One that
+  /// waits goes on when this round has passed.
   Arrival arrive(uint32_t resource, uint32_t others, uint64_t &round);
   bool passed(uint32_t resource, uint64_t round) const { return rounds[resource] != round; }
 

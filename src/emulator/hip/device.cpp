@@ -162,7 +162,11 @@ void Device::add_report(Report report) {
       ++known.count;
       return;
     }
-  if (reports.size() < most_reports) reports.push_back(std::move(report));
+  if (reports.size() >= most_reports) return;
+  LaunchResult alone;
+  alone.reports.push_back(report);
+  report_file.append(alone);
+  reports.push_back(std::move(report));
 }
 
 Counters Device::counters() {

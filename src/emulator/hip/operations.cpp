@@ -54,12 +54,13 @@ bool is_live(const BlockTable &memory, const void *start, size_t size, uint64_t 
 
 /// Work whose memory was freed meanwhile does not run. If nothing orders the two, that is the race that was
 /// reported and no fault.
-void refuse_freed(const std::string &name, bool reported) {
+void refuse_freed(const std::string &name, const void *start, bool reported) {
   if (reported) return;
   Report report;
   report.kind = ReportKind::global_freed;
   report.kernel = name;
   report.message = "touches memory that is freed before it runs";
+  report.address = reinterpret_cast<uint64_t>(start);
   Device::get().add_report(std::move(report));
   throw Failure(hipErrorIllegalAddress);
 }
@@ -112,7 +113,7 @@ void Copy::run(const Options &options) const {
   }
   for (const Side *side : {&to, &from})
     if (!is_live(*memory, side->start, span_bytes(*side), side->block))
-      return refuse_freed(name, freed_in_use);
+      return refuse_freed(name, side->start, freed_in_use);
   for (size_t slice = 0; slice < slices; ++slice)
     for (size_t row = 0; row < rows; ++row) {
       std::byte *const target = to.start + slice * to.slice_stride + row * to.row_stride;
@@ -132,7 +133,7 @@ void Fill::run(const Options &options) const {
       add_use(uses, to + row * row_stride, width * element_bytes, block, MemoryUse::Kind::write);
     freed_in_use = StreamRaces::get().enter(name, std::move(uses));
   }
-  if (!is_live(*memory, to, span_bytes(), block)) return refuse_freed(name, freed_in_use);
+  if (!is_live(*memory, to, span_bytes(), block)) return refuse_freed(name, to, freed_in_use);
   for (size_t row = 0; row < rows; ++row) {
     std::byte *const start = to + row * row_stride;
     if (element_bytes == 1) {

@@ -22,9 +22,10 @@ std::string line_of(const LaunchResult &result) {
   const auto field = [](const char *name, uint64_t value) {
     return std::string("\"") + name + "\": " + std::to_string(value);
   };
-  return "{\"counters\": {" + field("workgroups", counters.workgroups) + ", " +
-         field("waves", counters.waves) + ", " + field("wave_instructions", counters.wave_instructions) +
-         ", " + field("mfma_instructions", counters.mfma_instructions) + "}, \"reports\": " + reports + ", " +
+  return "{\"counters\": {" + field("launches", counters.launches) + ", " +
+         field("workgroups", counters.workgroups) + ", " + field("waves", counters.waves) + ", " +
+         field("wave_instructions", counters.wave_instructions) + ", " +
+         field("mfma_instructions", counters.mfma_instructions) + "}, \"reports\": " + reports + ", " +
          field("reports_dropped", result.reports_dropped) + ", \"text\": " + json_string(text) + "}\n";
 }
 

@@ -132,11 +132,11 @@ std::string_view report_kind_name(ReportKind kind) {
 }
 
 std::string to_text(const Report &report) {
-  if (report.kind == ReportKind::stream_race || report.kind == ReportKind::freed_in_use) { // no instruction
+  if (report.disassembly.empty()) { // of copies, streams, whole launches: there is no instruction
     const std::string times =
         report.count > 1 ? " (and " + std::to_string(report.count - 1) + " times more)" : "";
     return report.kernel + ": " + std::string(report_kind_name(report.kind)) + ": " + report.message +
-           ", at " + hex(report.address) + times + "\n";
+           (report.address != 0 ? ", at " + hex(report.address) : "") + times + "\n";
   }
   std::string text =
       report.kernel + " at " + hex(report.pc) + ": " + std::string(report_kind_name(report.kind)) + ": " +

@@ -66,6 +66,7 @@ struct ExecOptions {
   uint32_t threads = 0;
   uint64_t budget = 0;
   uint32_t max_reports = 32;
+  uint32_t devices = 1;
 
   std::string json; // empty: none; "-": to stdout; else a file
 };

@@ -82,10 +82,11 @@ std::string settings_of(const ExecOptions &options, const std::string &report_fi
         fmt::format("the folder of temporary files may have no ';' in its name: {}", report_file));
   return fmt::format("checks={};completion={};wave_schedule={};workgroup_schedule={};stream_order={};"
                      "perturb_transcendentals={};scramble_nans={};seed={};threads={};instruction_budget={};"
-                     "max_reports={};report_file={}",
+                     "max_reports={};devices={};report_file={}",
                      options.checks, options.completion, options.waves, options.workgroups, options.streams,
                      options.perturb_transcendentals ? "on" : "off", options.scramble_nans ? "on" : "off",
-                     options.seed, options.threads, options.budget, options.max_reports, report_file);
+                     options.seed, options.threads, options.budget, options.max_reports, options.devices,
+                     report_file);
 }
 
 void set_variable(const char *name, const std::string &value) {
@@ -136,10 +137,10 @@ struct Results {
 Results read_results(const std::string &path) {
   Results results;
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) {
+  for (std::string line; std::getline(file, line);) { // of a launch, or of a report that is no launch's
     const ordered_json launch = ordered_json::parse(line, nullptr, false);
     if (launch.is_discarded()) throw ToolError("the program's reports are cut short: is the disk full?");
-    ++results.launches;
+    results.launches += launch.at("counters").at("launches").get<uint64_t>();
     for (auto &[name, sum] : results.counters.items())
       sum = sum.get<uint64_t>() + launch.at("counters").at(name).get<uint64_t>();
     for (const ordered_json &report : launch.at("reports"))

@@ -170,6 +170,8 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
       ->add_option("--max-reports", exec.max_reports,
                    "different reports of a launch that are kept (default 32)")
       ->check(CLI::Range(1, 1 << 20));
+  command->add_option("--devices", exec.devices, "that the program finds (default 1)")
+      ->check(CLI::Range(1, 8));
   command->add_flag("--json{-}", exec.json, "reports and counters as JSON at the end, to stdout or a file");
   return command;
 }

@@ -41,11 +41,11 @@ TEST_CASE("every function is found by its name", "[hip][symbol]") {
 
 TEST_CASE("a caller finds what its version of HIP has", "[hip][symbol]") {
   for (const auto &[name, since] : std::vector<std::pair<const char *, int>>{{"hipMalloc", 402},
-                                                                            {"hipStreamBeginCapture", 403},
-                                                                            {"hipMallocAsync", 501},
-                                                                            {"hipLaunchHostFunc", 503},
-                                                                            {"hipGetProcAddress", 601},
-                                                                            {"hipLaunchKernelExC", 605}}) {
+                                                                             {"hipStreamBeginCapture", 403},
+                                                                             {"hipMallocAsync", 501},
+                                                                             {"hipLaunchHostFunc", 503},
+                                                                             {"hipGetProcAddress", 601},
+                                                                             {"hipLaunchKernelExC", 605}}) {
     INFO(name);
     const Found before = find(name, since - 1);
     CHECK(before.error == hipErrorInvalidValue);
@@ -56,12 +56,14 @@ TEST_CASE("a caller finds what its version of HIP has", "[hip][symbol]") {
   // The layout of the properties changed with HIP 6.
   CHECK(find("hipGetDeviceProperties", 507).function == sluice_emulator_symbol("hipGetDeviceProperties"));
   CHECK(find("hipGetDeviceProperties", 599).function == sluice_emulator_symbol("hipGetDeviceProperties"));
-  CHECK(find("hipGetDeviceProperties", 600).function == sluice_emulator_symbol("hipGetDevicePropertiesR0600"));
+  CHECK(find("hipGetDeviceProperties", 600).function ==
+        sluice_emulator_symbol("hipGetDevicePropertiesR0600"));
   CHECK(find("hipGetDevicePropertiesR0600", 599).status == HIP_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT);
 }
 
 TEST_CASE("what is no function of HIP, or of the emulator's, is not found", "[hip][symbol]") {
-  for (const char *name : {"hipNoSuchFunction", "hipmalloc", "hipTexObjectCreate", "sluice_emulator_configure"}) {
+  for (const char *name :
+       {"hipNoSuchFunction", "hipmalloc", "hipTexObjectCreate", "sluice_emulator_configure"}) {
     INFO(name);
     const Found found = find(name);
     CHECK(found.error == hipErrorInvalidValue);
@@ -69,7 +71,8 @@ TEST_CASE("what is no function of HIP, or of the emulator's, is not found", "[hi
     CHECK(found.function == nullptr);
   }
   void *function = nullptr;
-  CHECK(hip.hipGetProcAddress("hipMalloc", &function, 601, 0, nullptr) == hipSuccess); // the status is optional
+  CHECK(hip.hipGetProcAddress("hipMalloc", &function, 601, 0, nullptr) ==
+        hipSuccess); // the status is optional
   CHECK(function == sluice_emulator_symbol("hipMalloc"));
   CHECK(hip.hipGetProcAddress(nullptr, &function, 601, 0, nullptr) == hipErrorInvalidValue);
   CHECK(hip.hipGetProcAddress("", &function, 601, 0, nullptr) == hipErrorInvalidValue);
