@@ -1,7 +1,7 @@
 //===- hip_bench.cpp - what launches and graphs cost on the emulated HIP runtime ------------------------===//
 //
-// The kernel does nothing, so that what is left is the runtime's part and the start of a wave. Prints the median
-// and the spread of five runs; no test passes or fails by them.
+// The kernel does nothing, so that what is left is the runtime's part and the start of a wave. Prints the
+// median and the spread of five runs; no test passes or fails by them.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -55,7 +55,8 @@ void measure(const char *what, int times, int pieces, const std::function<void()
     result = elapsed.count() / times / pieces;
   }
   std::sort(microseconds.begin(), microseconds.end());
-  std::printf("| %s | %.2f | %.2f | %.2f |\n", what, microseconds[2], microseconds.front(), microseconds.back());
+  std::printf("| %s | %.2f | %.2f | %.2f |\n", what, microseconds[2], microseconds.front(),
+              microseconds.back());
 }
 
 /// A graph of kernels, one after the other or all at once.

@@ -1,5 +1,5 @@
-// Has a mistake: a stream copies what a kernel of another stream writes, without waiting for it. And it counts its
-// devices, for the tests of how many there are.
+// Has a mistake: a stream copies what a kernel of another stream writes, without waiting for it. And it
+// counts its devices, for the tests of how many there are.
 #include "program.h"
 
 __global__ void number(int *values) {

@@ -269,3 +269,32 @@ TEST_CASE("a graph's copies and fills go to what is at their addresses when it i
   CHECK(hip.hipGraphDestroy(graph) == hipSuccess);
   CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
 }
+
+TEST_CASE("work on memory that was freed leaves what is at its address now", "[hip]") {
+  Fixture fixture;
+  constexpr size_t bytes = (64 << 20) + 4096; // no quarantine: the address is free again
+  int used_again = 0;
+  for (int seed = 0; seed < 20; ++seed) {
+    hipStream_t frees = nullptr, fills = nullptr;
+    REQUIRE(hip.hipStreamCreateWithFlags(&frees, hipStreamNonBlocking) == hipSuccess);
+    REQUIRE(hip.hipStreamCreateWithFlags(&fills, hipStreamNonBlocking) == hipSuccess);
+    REQUIRE(sluice_emulator_configure("stream_order", std::to_string(seed).c_str()) == SLUICE_EMULATOR_OK);
+    void *memory = nullptr, *again = nullptr;
+    REQUIRE(hip.hipMalloc(&memory, bytes) == hipSuccess);
+    CHECK(hip.hipMemsetAsync(memory, 1, 4, fills) == hipSuccess);
+    CHECK(hip.hipFreeAsync(memory, frees) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(frees) == hipSuccess);
+    REQUIRE(hip.hipMalloc(&again, bytes) == hipSuccess);
+    used_again += again == memory;
+    CHECK(hip.hipMemset(again, 9, 4) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(fills) == hipSuccess);
+    int value = 0;
+    CHECK(hip.hipMemcpy(&value, again, 4, hipMemcpyDeviceToHost) == hipSuccess);
+    CHECK(value == 0x09090909);
+    CHECK(take_reports().find("\"freed_in_use\"") != std::string::npos);
+    CHECK(hip.hipFree(again) == hipSuccess);
+    CHECK(hip.hipStreamDestroy(frees) == hipSuccess);
+    CHECK(hip.hipStreamDestroy(fills) == hipSuccess);
+  }
+  if (used_again == 0) WARN("no address was used again");
+}

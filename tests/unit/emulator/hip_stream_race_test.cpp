@@ -87,6 +87,12 @@ TEST_CASE_METHOD(Racing, "two that read are no race", "[hip][stream_race]") {
 }
 
 TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][stream_race]") {
+  // With other streams at work, too: what the host has seen is not forgotten then.
+  hipStream_t busy = nullptr;
+  REQUIRE(hip.hipStreamCreateWithFlags(&busy, hipStreamNonBlocking) == hipSuccess);
+  const int pieces = GENERATE(0, 200);
+  for (int i = 0; i < pieces; ++i)
+    CHECK(hip.hipMemsetAsync(buffer + 900, 0, 4, busy) == hipSuccess);
   SECTION("an event") {
     CHECK(launch(5, 100, first) == hipSuccess);
     CHECK(hip.hipEventRecord(event, first) == hipSuccess);
@@ -144,6 +150,7 @@ TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][stream_race]") {
     CHECK(copy_out(first) == hipSuccess);
   }
   CHECK(reports() == "[]");
+  CHECK(hip.hipStreamDestroy(busy) == hipSuccess);
 }
 
 TEST_CASE_METHOD(Racing, "what does not order work does not end a race", "[hip][stream_race]") {
@@ -315,14 +322,26 @@ TEST_CASE_METHOD(Racing, "order is passed on from stream to stream", "[hip][stre
 }
 
 TEST_CASE_METHOD(Racing, "a process may make many streams", "[hip][stream_race]") {
-  // So many that what the host has seen is forgotten from time to time, while some of it still counts.
-  for (int round = 0; round < 100; ++round) {
-    hipStream_t stream = nullptr;
-    REQUIRE(hip.hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) == hipSuccess);
-    CHECK(launch(round, 100, stream) == hipSuccess);
-    CHECK(hip.hipStreamSynchronize(stream) == hipSuccess);
-    CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
-  }
+  // So many that what the host has seen is forgotten from time to time.
+  const auto make_many = [&](int *out) {
+    for (int round = 0; round < 100; ++round) {
+      hipStream_t stream = nullptr;
+      REQUIRE(hip.hipStreamCreateWithFlags(&stream, hipStreamNonBlocking) == hipSuccess);
+      CHECK(launch(round, 100, stream, out) == hipSuccess);
+      CHECK(hip.hipStreamSynchronize(stream) == hipSuccess);
+      CHECK(hip.hipStreamDestroy(stream) == hipSuccess);
+    }
+  };
+  make_many(buffer);
+  CHECK(reports() == "[]");
+  // But not while there is work that the host has not seen.
+  CHECK(launch(5, 100, first) == hipSuccess);
+  CHECK(hip.hipEventRecord(event, first) == hipSuccess);
+  CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
+  make_many(buffer + 500);
+  CHECK(hip.hipEventRecord(event, second) == hipSuccess);
+  CHECK(hip.hipStreamWaitEvent(blocking, event, 0) == hipSuccess);
+  CHECK(copy_out(blocking) == hipSuccess);
   CHECK(reports() == "[]");
   CHECK(launch(5, 100, first) == hipSuccess);
   CHECK(copy_out(second) == hipSuccess);
