@@ -68,9 +68,8 @@ private:
     std::vector<std::unique_ptr<Workgroup>> idle;
     bool more = true;
     // Of a cooperative launch all workgroups begin at once, a part of them on each thread.
-    for (; launch.sync && more && active.size() < share;)
+    while (launch.sync && more && active.size() < share)
       more = start_next(active, idle);
-    if (launch.sync) more = false;
     const uint64_t slice = launch.sync ? cooperative_slice_instructions : slice_instructions;
     while (!launch.stop && (more || !active.empty())) {
       const bool all_wait =
