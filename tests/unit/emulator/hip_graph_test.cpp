@@ -256,9 +256,13 @@ TEST_CASE("graphs are cloned and edited", "[hip][graph]") {
   CHECK(hip.hipGraphMemsetNodeSetParams(twin, &fill) == hipErrorInvalidValue);
   hipGraphExec_t exec = nullptr;
   CHECK(hip.hipGraphInstantiate(&exec, clone, nullptr, nullptr, 0) == hipSuccess);
-  CHECK(hip.hipGraphLaunch(exec, l.stream) == hipSuccess);
-  CHECK(hip.hipStreamSynchronize(l.stream) == hipSuccess);
-  CHECK(l.order == "adc");
+  for (int seed = 0; seed < 20; ++seed) {
+    l.order.clear();
+    REQUIRE(sluice_emulator_configure("stream_order", std::to_string(seed).c_str()) == SLUICE_EMULATOR_OK);
+    CHECK(hip.hipGraphLaunch(exec, l.stream) == hipSuccess);
+    CHECK(hip.hipStreamSynchronize(l.stream) == hipSuccess);
+    CHECK(l.order == "adc");
+  }
   for (hipGraphExec_t each : {edited, exec})
     CHECK(hip.hipGraphExecDestroy(each) == hipSuccess);
   CHECK(hip.hipGraphDestroy(clone) == hipSuccess);
