@@ -49,11 +49,11 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *                        streams, events and the null stream's rule allow. Set while all streams are idle
  *   devices              "1" to "8": how many GPUs there are. Only while no memory, module, stream or event
  *                        is left; not among the defaults
- *   clear_fault          "1": forgets an error that sticks to the device, once all streams are idle
+ *   clear_fault          "1": forgets the errors that stick to devices, once all streams are idle
  *   reset_counters       "1"
  *   defaults             "1": all of the above as at start
  *   report_file          a path: each launch that ends appends a line of JSON with its counters and reports,
- *                        which also stay to be taken
+ *                        and each report that is of no launch one with 0 launches; they also stay to be taken
  */
 SLUICE_EMULATOR_API int sluice_emulator_configure(const char *key, const char *value);
 

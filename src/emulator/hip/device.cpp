@@ -163,7 +163,7 @@ void Device::add_report(Report report) {
       return;
     }
   if (reports.size() >= most_reports) return;
-  LaunchResult alone;
+  LaunchResult alone; // no launch's
   alone.reports.push_back(report);
   report_file.append(alone);
   reports.push_back(std::move(report));

@@ -1,7 +1,7 @@
 //===- report_file.h - what launches found, in a file ---------------------------------------------------===//
 //
 // For whoever started the process and reads on when it has ended, however it did: each launch appends its
-// line as it ends, and processes may share the file.
+// line as it ends, a report that belongs to none has one of its own, and processes may share the file.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
