@@ -10,6 +10,7 @@
 #include "emulator/emulator.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
+#include "emulator/hip/function_versions.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
@@ -43,15 +44,6 @@ const std::map<std::string_view, void *> &symbols() {
       {"sluice_emulator_disassemble", address_of(&sluice_emulator_disassemble)},
   };
   return table;
-}
-
-/// The version of HIP that a function came with, as 100 * major + minor; 0 for none of HIP's.
-int version_of(std::string_view name) {
-  static const std::map<std::string_view, int> versions{
-#include "function_versions.inc"
-  };
-  const auto at = versions.find(name);
-  return at == versions.end() ? 0 : at->second;
 }
 
 /// True if the text fitted and was written.
@@ -95,10 +87,10 @@ hipError_t hipGetProcAddress(const char *name, void **function, int version, uin
     require(name != nullptr && *name != '\0' && function != nullptr && version > 0, hipErrorInvalidValue);
     require(flags == 0, hipErrorInvalidValue); // the default; HIP has no other yet
     *function = nullptr;
-    const bool new_layout =
-        std::string_view(name) == "hipGetDeviceProperties" && version >= version_of(new_device_properties);
+    const bool new_layout = std::string_view(name) == "hipGetDeviceProperties" &&
+                            version >= function_version(new_device_properties);
     const std::string_view wanted = new_layout ? new_device_properties : name;
-    const int since = version_of(wanted);
+    const int since = function_version(wanted);
     const auto at = symbols().find(wanted);
     const auto result = at == symbols().end() || since == 0 ? HIP_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
                         : since > version                   ? HIP_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT
