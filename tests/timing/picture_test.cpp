@@ -374,6 +374,17 @@ TEST_CASE("a roofline's ceilings and points are where the axes say", "[timing]")
   }
 }
 
+TEST_CASE("ceilings of a roofline are those of its device", "[timing]") {
+  const Reading launch({.device = {.clock_mhz = 1050}});
+  Roofline roofline;
+  roofline.add("slow", launch.program, launch.result);
+  const Drawing drawing(timing_report::roofline_svg(roofline));
+  // On the line, and in the legend.
+  for (const char *text :
+       {"l2 14.0 TB/s", "l2: 14.0 TB/s", "hbm 4.1 TB/s", "hbm: 4.1 TB/s", "f16 654 TFLOPS"})
+    CHECK(drawing.nodes(std::string("//s:text[text()='") + text + "']").size() == 1);
+}
+
 TEST_CASE("a roofline of what it cannot show is refused", "[timing]") {
   Roofline roofline;
   CHECK_THROWS_WITH(timing_report::roofline_svg(roofline), Catch::Contains("one launch at least"));

@@ -196,8 +196,8 @@ TEST_CASE("of several loops the innermost with most issues is taken", "[timing]"
     CHECK(issues(timeline, 0, Pipe::salu).size() == 2);
   }
   // A loop inside that never runs does not make the outer one less of an innermost.
-  const std::string skipping =
-      loop("outer", "s9", 3, "s_branch past\n" + loop("inner", "s8", 7, "") + "past:\n");
+  const std::string skipping = loop(
+      "outer", "s9", 3, "s_cmp_eq_u32 0, 0\n s_cbranch_scc1 past\n" + loop("inner", "s8", 7, "") + "past:\n");
   CHECK(timeline_of(skipping + end_program, {}).iteration->count == 3);
 }
 
