@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "timing/timed_kernel.h"
+#include "timing_report/report.h"
 
 namespace sluice::test {
 
@@ -95,21 +96,7 @@ TEST_CASE("the same launch takes the same time", "[timing]") {
       repeat(20, "v_exp_f32_e32 v3, v2\n v_add_f32_e32 v1, v2, v2\n s_barrier\n") + end_program;
   const TimedShape shape{.waves = 8, .workgroups = 1000};
   const TimingResult first = time_program(source, shape);
-  CHECK(to_json(first) == to_json(time_program(source, shape)));
-}
-
-TEST_CASE("a timing as text, JSON and listing", "[timing]") {
-  const std::string source = "v_exp_f32_e32 v3, v2\n v_exp_f32_e32 v3, v2\n" + end_program;
-  const TimingResult result = time_program(source, {.workgroups = 2});
-  CHECK(to_text(result).find("small: about") == 0);
-  const auto json = nlohmann::json::parse(to_json(result));
-  CHECK(json["workgroups"] == 2);
-  CHECK(json["simulated"]["wave_instructions"] == 3);
-  CHECK(json["simulated"]["stall_clk"]["pipe_busy"] == 12);
-  const emulator::Program program(code_object_of(source));
-  const std::string text = listing(program, result);
-  CHECK(text.find("         1         12  pipe_busy   ") != std::string::npos);
-  CHECK(text.find("v_exp_f32_e32 v3, v2\n") != std::string::npos);
+  CHECK(timing_report::to_json(first) == timing_report::to_json(time_program(source, shape)));
 }
 
 TEST_CASE("what cannot be timed is refused", "[timing]") {

@@ -5,11 +5,14 @@
 #include <cstdio>
 
 #include "emulator/timing/constants.h"
+#include "emulator/timing/timeline.h"
 #include "emulator/timing/timing.h"
 #include "isa/kernel_fixture.h"
 
 namespace sluice::test {
 
+using emulator::timing::Timeline;
+using emulator::timing::TimelineRequest;
 using emulator::timing::TimingOptions;
 using emulator::timing::TimingResult;
 
@@ -31,6 +34,17 @@ inline TimingResult time_program(std::string_view source, const TimedShape &shap
                                     std::as_bytes(std::span(arguments)), memory, options);
   if (!result.reports.empty()) throw std::runtime_error(to_text(result.reports.front()));
   return result;
+}
+
+inline Timeline timeline_of(std::string_view source, const TimelineRequest &request,
+                            const TimedShape &shape = {}, std::array<uint64_t, 8> arguments = {},
+                            const TimingOptions &options = {}, const Memory &memory = Memory()) {
+  const emulator::Program program(code_object_of(source));
+  const emulator::timing::TimedLaunch launch = emulator::timing::time_launch_with_timeline(
+      program, shape.kernel, {shape.workgroups, 1, 1}, {64 * shape.waves, 1, 1}, shape.lds_bytes,
+      std::as_bytes(std::span(arguments)), memory, options, request);
+  if (!launch.result.reports.empty()) throw std::runtime_error(to_text(launch.result.reports.front()));
+  return launch.timeline;
 }
 
 inline std::string repeat(uint32_t times, std::string_view text) {

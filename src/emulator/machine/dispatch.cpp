@@ -110,7 +110,7 @@ Dispatch::Dispatch(const package::Kernel &kernel, const DispatchShape &shape, ui
                    std::span<const std::byte> given)
     : kernel(kernel), shape(shape),
       kernarg_bytes(aligned_kernarg_bytes(std::max<size_t>(given.size(), kernel.kernarg_bytes))),
-      lines(first_kernarg_line + (kernarg_bytes + 63) / 64),
+      lines(first_kernarg_line + (kernarg_bytes + sizeof(Line) - 1) / sizeof(Line)),
       kernarg(reinterpret_cast<std::byte *>(lines.data() + first_kernarg_line), kernarg_bytes) {
   std::copy(given.begin(), given.end(), kernarg.begin());
   fill_hidden_arguments(given.size());

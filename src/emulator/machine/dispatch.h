@@ -44,8 +44,9 @@ public:
   std::vector<uint32_t> user_sgprs(bool preload) const;
 
 private:
-  struct alignas(64) Line {
-    std::byte bytes[64];
+  /// As caches have them: how long a launch is taken to last must not depend on where the host's heap lies.
+  struct alignas(128) Line {
+    std::byte bytes[128];
   };
 
   std::span<std::byte> packet() { return {lines[0].bytes, 64}; }
@@ -56,12 +57,12 @@ private:
   void fill_packet(uint64_t image);
   void fill_hidden_arguments(size_t given);
 
-  static constexpr size_t first_kernarg_line = 5;
+  static constexpr size_t first_kernarg_line = 3;
 
   const package::Kernel &kernel;
   const DispatchShape shape;
   const size_t kernarg_bytes;
-  std::vector<Line> lines; // the packet, four of the queue, the arguments
+  std::vector<Line> lines; // the packet, two of the queue, the arguments
   std::span<std::byte> kernarg;
 };
 

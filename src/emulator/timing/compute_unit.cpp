@@ -50,9 +50,10 @@ struct ComputeUnit::Simd {
 };
 
 ComputeUnit::ComputeUnit(uint32_t number, LaunchState &launch, const std::vector<OpTiming> &timings,
-                         SharedLevels &shared, WorkgroupSource &source, TimingResult &result)
-    : number(number), launch(launch), timings(timings), source(source), result(result), memory(shared),
-      units(std::make_unique<std::array<Simd, simds>>()) {}
+                         SharedLevels &shared, WorkgroupSource &source, TimingResult &result,
+                         Observer *observer)
+    : number(number), launch(launch), timings(timings), source(source), result(result), observer(observer),
+      memory(shared), lds(shared.traffic), units(std::make_unique<std::array<Simd, simds>>()) {}
 
 ComputeUnit::~ComputeUnit() = default;
 
@@ -165,6 +166,8 @@ void ComputeUnit::take_turn() {
       // How long it was kept, and why, is settled turn by turn: the reason may change.
       const uint64_t until = std::max(why.until, clk + turn_clk);
       next = std::min(next, until);
+      if (observer) [[unlikely]]
+        observe_wait(wave, clk);
       hold(wave, clk, why.reason, op.index);
       continue;
     }
@@ -242,7 +245,8 @@ uint64_t down_to(std::vector<uint64_t> in_flight, size_t count) {
 } // namespace
 
 /// What the instruction keeps busy, and when it is done. Before it runs: its registers still say where.
-void ComputeUnit::occupy(Simd &simd, TimedWave &wave, const OpTiming &timing, const Op &op, uint64_t clk) {
+Occupation ComputeUnit::occupy(Simd &simd, TimedWave &wave, const OpTiming &timing, const Op &op,
+                               uint64_t clk) {
   uint64_t &busy = result.busy_clk[size_t(timing.pipe)];
   switch (timing.pipe) {
   case Pipe::matrix:
@@ -252,7 +256,7 @@ void ComputeUnit::occupy(Simd &simd, TimedWave &wave, const OpTiming &timing, co
     busy += timing.matrix_clk;
     wave.resident->time.flops += timing.flops;
     wave.resident->time.matrix_clk += timing.matrix_clk;
-    break;
+    return {clk, simd.matrix_free};
   case Pipe::valu:
   case Pipe::transcendental:
   case Pipe::packed_f32:
@@ -262,50 +266,71 @@ void ComputeUnit::occupy(Simd &simd, TimedWave &wave, const OpTiming &timing, co
       wave.packed_ready = clk + packed_f32_result_clk;
       wave.packed_result = timing.packed_result;
     }
-    break;
+    return {clk, simd.port_free};
   case Pipe::vmem: {
     retire(wave.vector_memory, clk);
-    uint64_t done = clk;
+    VectorMemory::Result access{{clk, clk + turn_clk}, clk};
     if (timing.transfer == Transfer::invalidate) {
       memory.invalidate();
     } else if (timing.transfer != Transfer::none) {
-      LaneAccess<uint64_t> access;
-      vector_access(*wave.state, op, access);
-      done = memory.access(access, timing.transfer, clk);
+      LaneAccess<uint64_t> lanes;
+      vector_access(*wave.state, op, lanes);
+      access = memory.access(lanes, timing.transfer, clk);
     }
     // vmcnt counts down in order.
-    if (!wave.vector_memory.empty()) done = std::max(done, wave.vector_memory.back());
-    wave.vector_memory.push_back(done);
-    if (timing.counts_lgkm) wave.lgkm.push_back(done);
-    break;
+    if (!wave.vector_memory.empty()) access.done = std::max(access.done, wave.vector_memory.back());
+    wave.vector_memory.push_back(access.done);
+    if (timing.counts_lgkm) wave.lgkm.push_back(access.done);
+    return access.path;
   }
-  case Pipe::lds:
+  case Pipe::lds: {
     retire(wave.lgkm, clk);
-    wave.lgkm.push_back(lds.access(LdsPorts::port_of(wave.simd), *wave.state, op, timing.transfer, clk));
-    break;
+    const LdsPorts::Result access =
+        lds.access(LdsPorts::port_of(wave.simd), *wave.state, op, timing.transfer, clk);
+    wave.lgkm.push_back(access.done);
+    return access.port;
+  }
   case Pipe::smem:
     retire(wave.lgkm, clk);
     wave.lgkm.push_back(timing.transfer == Transfer::none || timing.effect == Effect::read_clock
                             ? clk + scalar_latency_clk
                             : memory.scalar_load(scalar_access(*wave.state, op), clk));
-    busy += turn_clk;
     break;
   case Pipe::salu:
   case Pipe::branch:
   case Pipe::internal:
-    busy += turn_clk;
     break;
   }
+  busy += turn_clk;
+  return {clk, clk + turn_clk};
 }
+
+//===--- Observation ------------------------------------------------------------------------------------===//
+
+WaveName ComputeUnit::name_of(const TimedWave &wave) const {
+  return {wave.resident->time.number, uint32_t(&wave - wave.resident->waves.data()), wave.simd, wave.age};
+}
+
+/// Before `hold` books it.
+void ComputeUnit::observe_wait(const TimedWave &wave, uint64_t until) {
+  if (until > wave.held_since)
+    observer->waited(name_of(wave), wave.held_by, wave.held_reason, wave.held_since, until);
+}
+
+//===--- The instruction --------------------------------------------------------------------------------===//
 
 void ComputeUnit::issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uint64_t clk) {
   Wave &w = *wave.state;
   const Op &op = *w.pc;
+  const Occupation busy = occupy(simd, wave, timing, op, clk);
+  if (observer) [[unlikely]] {
+    observe_wait(wave, clk);
+    observer->issued(name_of(wave), op.index, clk, timing.pipe, busy);
+  }
   hold(wave, clk, Stall::slot, op.index);
   InstructionTime &instruction = result.instructions[op.index];
   ++instruction.issued;
   ++result.wave_instructions;
-  occupy(simd, wave, timing, op, clk);
 
   // s_memtime shows the clk: it takes four for each instruction of the wave and each reading.
   if (timing.effect == Effect::read_clock) w.executed = clk / 4 - w.time_reads - 1;
@@ -359,6 +384,10 @@ void ComputeUnit::issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uin
 void ComputeUnit::finish() {
   result.busy_clk[size_t(Pipe::vmem)] += memory.busy_clk;
   result.busy_clk[size_t(Pipe::lds)] += lds.busy_clk;
+  if (!observer) return;
+  for (const Simd &simd : *units)
+    for (const TimedWave *wave : simd.waves)
+      observe_wait(*wave, result.simulated_clk);
 }
 
 } // namespace sluice::emulator::timing

@@ -15,6 +15,7 @@
 #include "emulator/machine/launch_setup.h"
 #include "emulator/timing/lds_ports.h"
 #include "emulator/timing/memory_levels.h"
+#include "emulator/timing/observer.h"
 #include "emulator/timing/op_timing.h"
 
 namespace sluice::emulator::timing {
@@ -32,7 +33,7 @@ public:
 class ComputeUnit {
 public:
   ComputeUnit(uint32_t number, LaunchState &launch, const std::vector<OpTiming> &timings,
-              SharedLevels &shared, WorkgroupSource &source, TimingResult &result);
+              SharedLevels &shared, WorkgroupSource &source, TimingResult &result, Observer *observer);
   ~ComputeUnit();
 
   /// Starts as many workgroups as fit.
@@ -40,7 +41,7 @@ public:
   /// The clk of the next turn in which something may happen; `never` when all workgroups have ended.
   uint64_t next_turn() const;
   void take_turn();
-  /// Adds what the memory paths were busy to the result.
+  /// Adds what the memory paths were busy to the result, and tells of waits that have not ended.
   void finish();
 
 private:
@@ -58,17 +59,20 @@ private:
                   uint64_t clk) const;
   bool overlaps_packed_result(const TimedWave &wave, const Op &op) const;
   void issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uint64_t clk);
-  void occupy(Simd &simd, TimedWave &wave, const OpTiming &timing, const Op &op, uint64_t clk);
+  Occupation occupy(Simd &simd, TimedWave &wave, const OpTiming &timing, const Op &op, uint64_t clk);
   void reach_barrier(TimedWave &wave, uint64_t clk);
   void release_barrier(Resident &resident, uint64_t clk);
   void end_wave(TimedWave &wave, uint64_t clk);
   void hold(TimedWave &wave, uint64_t until, Stall reason, uint32_t op);
+  WaveName name_of(const TimedWave &wave) const;
+  void observe_wait(const TimedWave &wave, uint64_t until);
 
   const uint32_t number;
   LaunchState &launch;
   const std::vector<OpTiming> &timings;
   WorkgroupSource &source;
   TimingResult &result;
+  Observer *const observer; // null: nobody watches
   VectorMemory memory;
   LdsPorts lds;
   std::vector<std::unique_ptr<Resident>> residents;

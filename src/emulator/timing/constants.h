@@ -80,9 +80,4 @@ struct Constant {
 /// In the order above.
 std::span<const Constant> constants();
 
-/// A compute unit's even share of a bandwidth of the whole device, in bytes per clk.
-constexpr double share(double device_terabytes) {
-  return device_terabytes * 1e6 / clock_mhz / (device_xcds * xcd_compute_units);
-}
-
 } // namespace sluice::emulator::timing

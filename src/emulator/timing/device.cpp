@@ -21,11 +21,12 @@ namespace {
 class InTurn : public WorkgroupSource {
 public:
   InTurn(uint64_t workgroups, const TimingOptions &options)
-      : workgroups(workgroups), most(options.workgroups), given(options.compute_units) {}
+      : workgroups(workgroups), most(options.workgroups), xcd_units(options.device.compute_units_of_xcd()),
+        given(options.compute_units) {}
 
   uint64_t next(uint32_t compute_unit) override {
     uint64_t &count = given[compute_unit];
-    const uint64_t number = device_xcds * (compute_unit + xcd_compute_units * count);
+    const uint64_t number = device_xcds * (compute_unit + xcd_units * count);
     if (number >= workgroups || (most != 0 && count >= most)) return never;
     ++count;
     return number;
@@ -34,6 +35,7 @@ public:
 private:
   const uint64_t workgroups;
   const uint64_t most;
+  const uint32_t xcd_units;
   std::vector<uint64_t> given;
 };
 
@@ -55,7 +57,7 @@ void extrapolate(TimingResult &result) {
   using Places = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
   std::vector<Places> xcds(device_xcds);
   for (Places &places : xcds)
-    for (uint32_t i = 0; i < result.workgroups_per_cu * xcd_compute_units; ++i)
+    for (uint32_t i = 0; i < result.workgroups_per_cu * result.device.compute_units_of_xcd(); ++i)
       places.emplace(0, i);
   for (uint64_t number = 0; number < result.workgroups; ++number) {
     const WorkgroupTime &like = nearest(result.simulated, number);
@@ -76,9 +78,12 @@ TimingResult time_launch(const Program &program, std::string_view kernel, std::a
                          std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
                          std::span<const std::byte> kernarg, const Memory &memory,
                          const TimingOptions &options) {
-  if (options.compute_units == 0 || options.compute_units > xcd_compute_units)
-    throw std::invalid_argument("one to " + std::to_string(xcd_compute_units) +
-                                " compute units can be simulated together");
+  options.device.expect_valid();
+  const uint32_t most = options.device.compute_units_of_xcd();
+  if (options.compute_units == 0 || options.compute_units > most)
+    throw std::invalid_argument(std::to_string(options.compute_units) +
+                                " compute units to be simulated together; it is one to " +
+                                std::to_string(most));
   Options machine;
   machine.checks = Checks::none();
   machine.completion = CompletionOrder::early;
@@ -88,6 +93,7 @@ TimingResult time_launch(const Program &program, std::string_view kernel, std::a
 
   TimingResult result;
   result.kernel = kernel;
+  result.device = options.device;
   result.workgroups = uint64_t(grid[0]) * grid[1] * grid[2];
   const Occupancy fits = occupancy(setup.kernel().vgprs, launch.lds_bytes, launch.threads);
   result.workgroups_per_cu = fits.workgroups_per_cu;
@@ -100,11 +106,13 @@ TimingResult time_launch(const Program &program, std::string_view kernel, std::a
   result.instructions.resize(program.impl().fast.size());
 
   const std::vector<OpTiming> timings = op_timings(program.impl());
-  SharedLevels shared(options.compute_units);
+  SharedLevels shared(options.compute_units, options.device);
   InTurn source(result.workgroups, options);
   std::vector<std::unique_ptr<ComputeUnit>> units;
   for (uint32_t i = 0; i < options.compute_units; ++i) {
-    units.push_back(std::make_unique<ComputeUnit>(i, launch, timings, shared, source, result));
+    const bool observed = options.observer && options.observer->compute_unit() == i;
+    units.push_back(std::make_unique<ComputeUnit>(i, launch, timings, shared, source, result,
+                                                  observed ? options.observer : nullptr));
     units.back()->fill(fits.workgroups_per_cu);
   }
   while (!launch.stop) {

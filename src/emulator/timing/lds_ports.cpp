@@ -2,6 +2,7 @@
 #include "emulator/timing/lds_ports.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "emulator/exec/memory/bank_conflicts.h"
 
@@ -22,17 +23,20 @@ uint32_t port_clk(uint32_t bytes, Transfer transfer) {
 
 } // namespace
 
-uint64_t LdsPorts::access(uint32_t port, const Wave &w, const Op &op, Transfer transfer, uint64_t clk) {
+LdsPorts::Result LdsPorts::access(uint32_t port, const Wave &w, const Op &op, Transfer transfer,
+                                  uint64_t clk) {
   uint32_t moving = 0;
   uint32_t passes = 0;
   if (transfer == Transfer::lane_exchange) {
     moving = port_clk(4, transfer);
     passes = groups_of(4);
+    traffic.lds_bytes += 4 * uint64_t(std::popcount(w.exec()));
   } else if (transfer != Transfer::none) {
     for (uint32_t part = 0; part < op.memory.parts; ++part) {
       LaneAccess<uint32_t> access;
       lds_access(w, op, part, access);
       moving += port_clk(access.bytes, transfer);
+      traffic.lds_bytes += access.bytes * uint64_t(std::popcount(access.lanes));
       passes += groups_of(access.bytes) + count_bank_conflicts(access.at.data(), access.lanes, access.bytes);
     }
   }
@@ -41,7 +45,7 @@ uint64_t LdsPorts::access(uint32_t port, const Wave &w, const Op &op, Transfer t
   const uint32_t taken = std::max(moving, passes);
   port_free[port] = start + taken;
   busy_clk += taken;
-  return start + taken + lds_latency_clk;
+  return {{start, start + taken}, start + taken + lds_latency_clk};
 }
 
 } // namespace sluice::emulator::timing

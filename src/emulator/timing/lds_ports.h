@@ -5,6 +5,7 @@
 
 #include "emulator/timing/access_addresses.h"
 #include "emulator/timing/constants.h"
+#include "emulator/timing/observer.h"
 #include "emulator/timing/op_timing.h"
 
 namespace sluice::emulator::timing {
@@ -13,18 +14,25 @@ namespace sluice::emulator::timing {
 /// lanes of a group want different dwords of a bank.
 class LdsPorts {
 public:
+  explicit LdsPorts(MemoryTraffic &traffic) : traffic(traffic) {}
+
   static uint32_t port_of(uint32_t simd) { return simd / (simds / lds_ports); }
 
   /// When a port can take an instruction on.
   uint64_t accepts(uint32_t port) const {
     return port_free[port] > lds_queue_clk ? port_free[port] - lds_queue_clk : 0;
   }
-  /// A DS instruction issued at `clk`, before it runs; answers when lgkmcnt may count it no more.
-  uint64_t access(uint32_t port, const Wave &w, const Op &op, Transfer transfer, uint64_t clk);
+  struct Result {
+    Occupation port;
+    uint64_t done; // when lgkmcnt may count it no more
+  };
+  /// A DS instruction issued at `clk`, before it runs.
+  Result access(uint32_t port, const Wave &w, const Op &op, Transfer transfer, uint64_t clk);
 
   uint64_t busy_clk = 0; // of both ports
 
 private:
+  MemoryTraffic &traffic;
   std::array<uint64_t, lds_ports> port_free{};
   uint64_t banks_free = 0;
 };

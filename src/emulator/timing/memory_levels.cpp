@@ -33,11 +33,20 @@ void CacheTags::clear() {
 
 //===--- Shared levels ----------------------------------------------------------------------------------===//
 
-SharedLevels::SharedLevels(uint32_t compute_units)
+namespace {
+
+Queue queue_of(Level level, uint32_t compute_units, const Device &device) {
+  return {compute_units * share(level, device), burst_clk_of(level, device)};
+}
+
+} // namespace
+
+SharedLevels::SharedLevels(uint32_t compute_units, const Device &device)
     : l2(l2_bytes, cache_line_bytes, l2_ways), mall(mall_bytes, cache_line_bytes, mall_ways),
-      l2_queue(compute_units * share(l2_device_terabytes)),
-      mall_queue(compute_units * share(mall_device_terabytes)),
-      hbm_queue(compute_units * share(hbm_device_terabytes)) {}
+      l2_queue(queue_of(Level::l2, compute_units, device)),
+      mall_queue(queue_of(Level::mall, compute_units, device)),
+      hbm_queue(queue_of(Level::hbm, compute_units, device)), mall_latency(latency_clk(Level::mall, device)),
+      hbm_latency(latency_clk(Level::hbm, device)) {}
 
 double SharedLevels::read(uint64_t line, double clk) {
   bool hit = false;
@@ -49,11 +58,11 @@ double SharedLevels::read(uint64_t line, double clk) {
   const double in_mall = mall_queue.serve(in_l2, cache_line_bytes);
   traffic.mall_bytes += cache_line_bytes;
   CacheTags::Line &mall_line = mall.touch(line, hit);
-  if (hit) return l2_line.ready = std::max(in_mall + mall_latency_clk, mall_line.ready);
+  if (hit) return l2_line.ready = std::max(in_mall + mall_latency, mall_line.ready);
 
   const double in_hbm = hbm_queue.serve(in_mall, cache_line_bytes);
   traffic.hbm_bytes += cache_line_bytes;
-  return mall_line.ready = l2_line.ready = in_hbm + hbm_latency_clk;
+  return mall_line.ready = l2_line.ready = in_hbm + hbm_latency;
 }
 
 double SharedLevels::write(uint64_t line, uint32_t bytes, double clk) {
@@ -121,7 +130,8 @@ uint64_t VectorMemory::accepts() const {
   return path_free > vector_queue_clk ? path_free - vector_queue_clk : 0;
 }
 
-uint64_t VectorMemory::access(const LaneAccess<uint64_t> &access, Transfer transfer, uint64_t clk) {
+VectorMemory::Result VectorMemory::access(const LaneAccess<uint64_t> &access, Transfer transfer,
+                                          uint64_t clk) {
   const uint64_t start = std::max(clk, path_free);
   const TouchedLines lines(access);
   uint64_t path_clk = 0;
@@ -146,7 +156,7 @@ uint64_t VectorMemory::access(const LaneAccess<uint64_t> &access, Transfer trans
   path_clk = std::max(path_clk, least);
   path_free = start + path_clk;
   busy_clk += path_clk;
-  return uint64_t(std::ceil(done));
+  return {{start, path_free}, uint64_t(std::ceil(done))};
 }
 
 uint64_t VectorMemory::scalar_load(uint64_t address, uint64_t clk) {

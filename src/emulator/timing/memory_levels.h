@@ -11,7 +11,8 @@
 #include <memory>
 
 #include "emulator/timing/access_addresses.h"
-#include "emulator/timing/constants.h"
+#include "emulator/timing/levels.h"
+#include "emulator/timing/observer.h"
 #include "emulator/timing/op_timing.h"
 
 namespace sluice::emulator::timing {
@@ -42,7 +43,8 @@ private:
 /// quiet may be served at once for a while.
 class Queue {
 public:
-  explicit Queue(double bytes_per_clk) : bytes_per_clk(bytes_per_clk) {}
+  Queue(double bytes_per_clk, double burst_clk)
+      : bytes_per_clk(bytes_per_clk), burst_clk(burst_clk), free(-burst_clk) {}
   /// When a request that arrives at `clk` is served.
   double serve(double clk, double bytes) {
     if (free < clk - burst_clk) free = clk - burst_clk;
@@ -53,13 +55,15 @@ public:
 
 private:
   double bytes_per_clk;
-  double free = -double(burst_clk);
+  double burst_clk;
+  double free;
 };
 
 /// What compute units share.
 class SharedLevels {
 public:
-  explicit SharedLevels(uint32_t compute_units);
+  /// Of the simulated compute units of a device.
+  SharedLevels(uint32_t compute_units, const Device &device);
 
   /// A line that an instruction issued at `clk` wants; answers when it is in the registers.
   double read(uint64_t line, double clk);
@@ -74,6 +78,8 @@ private:
   Queue l2_queue;
   Queue mall_queue;
   Queue hbm_queue;
+  const uint32_t mall_latency;
+  const uint32_t hbm_latency;
 };
 
 /// The address path and the vector cache of a compute unit, and its scalar cache.
@@ -83,8 +89,12 @@ public:
 
   /// When the path can take an instruction on.
   uint64_t accepts() const;
-  /// An instruction issued at `clk`; answers when vmcnt may count it no more.
-  uint64_t access(const LaneAccess<uint64_t> &access, Transfer transfer, uint64_t clk);
+  struct Result {
+    Occupation path;
+    uint64_t done; // when vmcnt may count it no more
+  };
+  /// An instruction issued at `clk`.
+  Result access(const LaneAccess<uint64_t> &access, Transfer transfer, uint64_t clk);
   void invalidate() { tags.clear(); }
   uint64_t scalar_load(uint64_t address, uint64_t clk);
 

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "emulator/machine/machine.h"
+#include "emulator/timing/levels.h"
 
 namespace sluice::emulator::timing {
 
@@ -49,6 +50,8 @@ enum class Stall : uint8_t {
 inline constexpr size_t stall_count = size_t(Stall::slot) + 1;
 std::string_view stall_name(Stall stall);
 
+class Observer;
+
 struct TimingOptions {
   /// Compute units of the first XCD that are simulated together, sharing its L2: each more takes as long
   /// again, and finds more of the data that neighbours read too.
@@ -56,6 +59,10 @@ struct TimingOptions {
   /// Of a compute unit; 0: all it would get. The others are extrapolated.
   uint32_t workgroups = 0;
   uint64_t instruction_budget = 0; // per wave; 0: as in Options
+  /// What the launch runs on. Its clock is the engine's: levels.h says what does not run on it.
+  Device device = {};
+  /// Told what happens on one of the simulated compute units. It costs time only where there is one.
+  Observer *observer = nullptr;
 };
 
 /// All times in clk since the launch.
@@ -74,15 +81,19 @@ struct InstructionTime {
 };
 
 struct MemoryTraffic {
-  uint64_t l1_bytes = 0; // on the path to and from the vector cache
-  uint64_t l2_bytes = 0; // beyond it
+  uint64_t lds_bytes = 0; // of lanes that took part
+  uint64_t l1_bytes = 0;  // on the path to and from the vector cache
+  uint64_t l2_bytes = 0;  // beyond it
   uint64_t mall_bytes = 0;
   uint64_t hbm_bytes = 0;
+
+  uint64_t bytes(Level level) const;
 };
 
 struct TimingResult {
   std::vector<Report> reports; // not empty: a wave could not go on, and the rest means nothing
   std::string kernel;
+  Device device;
   uint64_t workgroups = 0;                     // of the launch
   uint32_t workgroups_per_cu = 0;              // resident at once
   uint32_t waves_per_simd = 0;                 // likewise, on the fullest one
@@ -103,7 +114,11 @@ struct TimingResult {
   /// Share of the time that matrix cores are busy: of the simulated compute units, and of the device.
   double simulated_mfma_percent() const;
   double device_mfma_percent() const;
-  /// At the clock of the constants.
+  /// Share of the simulated time that all there are of a pipe were busy; of LDS, its ports.
+  double busy_percent(Pipe pipe) const;
+  /// While the simulated workgroups ran, in bytes per clk of a compute unit.
+  double bytes_per_clk(Level level) const;
+  /// At the clock of the device.
   double microseconds() const;
   double tflops() const;
 };
@@ -114,10 +129,5 @@ TimingResult time_launch(const Program &program, std::string_view kernel, std::a
                          std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
                          std::span<const std::byte> kernarg, const Memory &memory,
                          const TimingOptions &options = {});
-
-std::string to_text(const TimingResult &result);
-std::string to_json(const TimingResult &result);
-/// The instructions that were issued: how often, the clk their waves lost there and why, and the text.
-std::string listing(const Program &program, const TimingResult &result);
 
 } // namespace sluice::emulator::timing

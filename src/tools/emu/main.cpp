@@ -116,9 +116,10 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
                             "--trace", "--perturb-transcendentals", "--scramble-nans", "--no-preload",
                             "--seed", "--max-reports", "--stop-at-report"})
     timing->excludes(command->get_option(other));
-  CLI::Option *const listing =
-      command->add_flag("--timing-listing", run.timing_listing, "and where its waves lose time")
-          ->needs(timing);
+  command
+      ->add_flag("--timing-listing", run.timing_listing,
+                 "and where in the program its waves lose time; with --json, all instructions")
+      ->needs(timing);
   command
       ->add_option("--timing-compute-units", run.timing_compute_units,
                    "simulated together, sharing what they read (default 1)")
@@ -129,8 +130,38 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
                    "the most that are simulated of a compute unit (default: all it gets)")
       ->check(CLI::Range(1, 1 << 30))
       ->needs(timing);
-  command->add_flag("--json", run.json, "reports, counters and outputs as JSON; with --timing, the timing")
-      ->excludes(listing);
+  command
+      ->add_option("--clock-mhz", run.clock_mhz,
+                   "the engine's clock (default 2100, the peak); memory beyond L2 does not follow it")
+      ->check(CLI::Range(1, 10000))
+      ->needs(timing);
+  command
+      ->add_option("--device-compute-units", run.device_compute_units,
+                   "of the device, on eight XCDs (default 304)")
+      ->check(CLI::Range(8, 304))
+      ->needs(timing);
+  CLI::Option *const timeline =
+      command
+          ->add_option(
+              "--timing-timeline", run.timing_timeline,
+              "what all waves of a compute unit do in an iteration of the busiest loop: an SVG file, "
+              "or - for the terminal")
+          ->needs(timing);
+  CLI::Option *const iteration =
+      command
+          ->add_option("--timing-iteration", run.timing_iteration,
+                       "which one, counted from 0 (default: one as long as the median)")
+          ->needs(timeline);
+  command
+      ->add_option("--timing-window", run.timing_window,
+                   "BEGIN,END: these clk of the launch in place of an iteration")
+      ->needs(timeline)
+      ->excludes(iteration);
+  command
+      ->add_option("--timing-roofline", run.timing_roofline,
+                   "an SVG file: its matrix FLOPS below what the device could do")
+      ->needs(timing);
+  command->add_flag("--json", run.json, "reports, counters and outputs as JSON; with --timing, the timing");
   return command;
 }
 

@@ -1,10 +1,10 @@
 //===- run_command.cpp - sluice-emu run: one launch -----------------------------------------------------===//
 
-#include "emulator/timing/timing.h"
 #include "tools/emu/code_file.h"
 #include "tools/emu/commands.h"
 #include "tools/emu/counted.h"
 #include "tools/emu/kernel_arguments.h"
+#include "tools/emu/time_command.h"
 #include "tools/emu/trace_writer.h"
 #include "tools/output_file.h"
 #include "tools/progress.h"
@@ -285,25 +285,6 @@ void print_text(const RunOptions &options, const Run &run, const std::vector<Out
                                  counted(run.result.reports_dropped, "time")));
 }
 
-int time_kernel(const emulator::Program &program, const RunOptions &options, const Extents &grid,
-                const Extents &block, std::span<const std::byte> kernarg, const emulator::Memory &memory) {
-  const emulator::timing::TimingOptions timing{options.timing_compute_units, options.timing_workgroups,
-                                               options.budget};
-  const emulator::timing::TimingResult result = emulator::timing::time_launch(
-      program, options.kernel, grid, block, options.lds_bytes, kernarg, memory, timing);
-  if (!result.reports.empty()) {
-    for (const emulator::Report &report : result.reports)
-      fmt::print("{}\n", emulator::to_text(report));
-    return 1;
-  }
-  if (options.json)
-    fmt::print("{}\n", ordered_json::parse(emulator::timing::to_json(result)).dump(2));
-  else
-    fmt::print("{}", emulator::timing::to_text(result));
-  if (options.timing_listing) fmt::print("\n{}", emulator::timing::listing(program, result));
-  return 0;
-}
-
 } // namespace
 
 int run_command(RunOptions options) {
@@ -320,7 +301,7 @@ int run_command(RunOptions options) {
   const KernelArguments arguments = options.kernarg_file.empty()
                                         ? KernelArguments(kernel, options.arguments, memory)
                                         : KernelArguments(kernel, options.kernarg_file);
-  if (options.timing) return time_kernel(*program, options, grid, block, arguments.bytes(), memory);
+  if (options.timing) return time_kernel(*program, options, {grid, block, arguments.bytes(), memory});
   std::vector<Output> outputs = parse_outputs(options, arguments);
   const std::unique_ptr<TraceWriter> trace = make_trace(options, grid, block);
   machine.tracer = trace.get();

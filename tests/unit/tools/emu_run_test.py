@@ -58,27 +58,6 @@ class LaunchTest(EmuTest):
         self.refuses("--lds-bytes is 65473: with the kernel's own 64", "run", REGISTERS, "--kernel", "careless", "--arg",
                      "size:64", "--lds-bytes", "65473")
 
-    def test_timing(self):
-        call = ["run", KERNELS, "--kernel", "spin", "--grid", "400", "--arg", "u32:100", "--timing"]
-        text = self.succeeds(*call)
-        self.assertIn("spin: about ", text)
-        self.assertNotIn("clk lost", text)
-        timing = self.json(*call)
-        self.assertEqual((timing["kernel"], timing["workgroups"], timing["compute_units"]), ("spin", 400, 304))
-        self.assertGreater(timing["clk"], 0)
-        self.assertEqual(timing["simulated"]["workgroups"], 2)
-        timing = self.json(*call, "--timing-workgroups", "1", "--timing-compute-units", "3")
-        self.assertEqual(timing["simulated"]["workgroups"], 3)
-        self.assertRegex(self.succeeds(*call, "--timing-listing"), r"clk lost.*\n +2 .*: s_")
-
-    def test_timing_refuses_what_it_does_not_do(self):
-        call = ["run", KERNELS, "--kernel", "spin", "--arg", "u32:100", "--timing"]
-        for option in ("--check=none", "--trace", "--waves=greedy", "--completion=early", "--seed=2", "--no-preload"):
-            self.refuses(["--timing", option.split("=")[0]], *call, option)
-        self.refuses("--timing-listing", *call, "--timing-listing", "--json")
-        self.refuses("--timing", *call[:-1], "--timing-listing")
-        self.refuses("--timing-compute-units", *call, "--timing-compute-units", "39")
-
     def kinds(self, *arguments, status=1):
         result = self.json("run", REGISTERS, "--kernel", "careless", "--arg", "size:64:fill=1", *arguments, status=status)
         self.assertEqual(result["clean"], status == 0)
