@@ -214,4 +214,15 @@ TEST_CASE("simulated compute units share L2", "[timing]") {
   CHECK(two.traffic.l2_bytes > one.traffic.l2_bytes);
 }
 
+TEST_CASE("arguments begin a cache line, wherever the host's heap has room", "[timing]") {
+  const std::string source = "s_and_b32 s4, s0, " + std::to_string(emulator::timing::cache_line_bytes - 1) +
+                             "\n s_cmp_eq_u32 s4, 0\n s_cbranch_scc1 end\n s_sleep 100\n end:\n" +
+                             end_program;
+  std::vector<std::vector<std::byte>> taken;
+  for (size_t i = 1; i <= 16; ++i) {
+    taken.emplace_back(64 * (2 * i + 1));
+    CHECK(clk_of(source) < 100);
+  }
+}
+
 } // namespace sluice::test
