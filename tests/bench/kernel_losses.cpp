@@ -29,7 +29,7 @@ using namespace sluice;
 using namespace sluice::test;
 using namespace sluice::emulator::timing;
 
-// The launch of kernel_timing.cpp; where keys are hidden, with as many queries as keys.
+// 1024 keys, at least a workgroup for each compute unit; where keys are hidden, with as many queries as keys.
 constexpr uint32_t compute_units = 4, rounds = 2, keys = 1024, q_heads = 64, kv_heads = 8;
 
 struct Wanted {
@@ -53,12 +53,13 @@ class Numbers : public WorkgroupSource {
 public:
   Numbers(const AttentionCall &call, bool causal) : causal(causal), q_tiles(call.grid[1]) {}
 
-  uint64_t next(uint32_t compute_unit) override {
+  std::optional<Assignment> next(uint32_t compute_unit) override {
     const uint32_t count = given[compute_unit]++;
-    if (count == rounds) return never;
-    if (!causal) return device_xcds * (compute_unit + uint64_t(xcd_compute_units) * count);
+    if (count == rounds) return std::nullopt;
+    if (!causal)
+      return Assignment{device_xcds * (compute_unit + uint64_t(xcd_compute_units) * count), true};
     const uint32_t number = count * compute_units + compute_unit;
-    return uint64_t(q_heads) * (number % q_tiles) + number / q_tiles * device_xcds;
+    return Assignment{uint64_t(q_heads) * (number % q_tiles) + number / q_tiles * device_xcds, true};
   }
 
 private:
@@ -99,7 +100,7 @@ public:
     for (uint32_t i = 0; i < compute_units; ++i) {
       units.push_back(
           std::make_unique<ComputeUnit>(i, setup.state(), timings, shared, source, result, nullptr));
-      units.back()->fill(1); // as many as fit of kernels for head size 128
+      units.back()->add_place(); // as many as fit of kernels for head size 128
     }
     for (;;) {
       const auto first = std::min_element(units.begin(), units.end(), [](const auto &a, const auto &b) {

@@ -65,23 +65,6 @@ TEST_CASE("a compute unit gets each 304th workgroup", "[timing]") {
     CHECK(result.simulated[i].number == numbers[i]);
 }
 
-TEST_CASE("workgroups that are not simulated take as long as their nearest", "[timing]") {
-  // Workgroup n runs n / 304 + 1 times ten s_nop.
-  const std::string source = "s_mul_hi_u32 s9, s2, 0xd79436\n s_add_u32 s9, s9, 1\n loop:\n" +
-                             repeat(10, "s_nop 15\n") +
-                             "s_sub_u32 s9, s9, 1\n s_cmp_lg_u32 s9, 0\n s_cbranch_scc1 loop\n s_endpgm\n";
-  const TimedShape shape{.workgroups = 1216, .lds_bytes = 65536};
-  const TimingResult all = time_program(source, shape);
-  REQUIRE(all.simulated.size() == 4);
-  const TimingResult some = time_program(source, shape, {}, {.workgroups = 2});
-  REQUIRE(some.simulated.size() == 2);
-  const auto length = [](const emulator::timing::WorkgroupTime &time) { return time.end - time.start; };
-  CHECK(length(all.simulated[3]) > 3 * length(all.simulated[0]));
-  // Workgroups 200, 504, 808 and 1112 share a compute unit; the simulated ones are 0 and 304.
-  CHECK(some.device_clk == 4 * (start_clk + length(all.simulated[1])));
-  CHECK(some.device_clk < all.device_clk);
-}
-
 TEST_CASE("the device's TFLOPS count all its MFMAs", "[timing]") {
   const std::string mfma = "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n";
   const TimingResult result = time_program(repeat(100, mfma) + end_program, {.waves = 4, .workgroups = 304});
@@ -102,6 +85,10 @@ TEST_CASE("the same launch takes the same time", "[timing]") {
 TEST_CASE("what cannot be timed is refused", "[timing]") {
   CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_units = 0}), std::invalid_argument);
   CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_units = 39}), std::invalid_argument);
+  CHECK_THROWS_AS(time_program(end_program, {}, {}, {.compute_unit_stride = 0}), std::invalid_argument);
+  CHECK_THROWS_WITH(time_program(end_program, {}, {}, {.compute_units = 5, .compute_unit_stride = 10}),
+                    "compute_unit_stride is 10; with it 5 compute units must lie among the 38 of an XCD");
+  CHECK_NOTHROW(time_program(end_program, {}, {}, {.compute_units = 5, .compute_unit_stride = 9}));
   CHECK_THROWS_AS(time_program(end_program, {.waves = 8, .kernel = "slot"}), std::invalid_argument);
 }
 

@@ -22,16 +22,17 @@ struct TimedShape {
   uint32_t lds_bytes = 0;
   std::string_view kernel = "small"; // eight waves on a SIMD; "slot": one
   uint32_t threads = 0;              // of a workgroup, where that is no whole number of waves
+  std::array<uint32_t, 3> grid{};    // where it is no row of `workgroups`
 };
 
 inline TimingResult time_program(std::string_view source, const TimedShape &shape = {},
                                  std::array<uint64_t, 8> arguments = {}, const TimingOptions &options = {},
                                  const Memory &memory = Memory()) {
   const emulator::Program program(code_object_of(source));
-  const TimingResult result =
-      emulator::timing::time_launch(program, shape.kernel, {shape.workgroups, 1, 1},
-                                    {shape.threads ? shape.threads : 64 * shape.waves, 1, 1}, shape.lds_bytes,
-                                    std::as_bytes(std::span(arguments)), memory, options);
+  const TimingResult result = emulator::timing::time_launch(
+      program, shape.kernel, shape.grid[0] ? shape.grid : std::array{shape.workgroups, 1u, 1u},
+      {shape.threads ? shape.threads : 64 * shape.waves, 1, 1}, shape.lds_bytes,
+      std::as_bytes(std::span(arguments)), memory, options);
   if (!result.reports.empty()) throw std::runtime_error(to_text(result.reports.front()));
   return result;
 }

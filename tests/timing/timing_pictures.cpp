@@ -36,7 +36,7 @@ constexpr Problem problem{.name = "long",
                           .lse = false,
                           .values = Problem::usual,
                           .completion = emulator::CompletionOrder::late};
-constexpr emulator::timing::TimingOptions options{.compute_units = 4, .workgroups = 2};
+constexpr emulator::timing::TimingOptions options{.compute_units = 4};
 
 const ShippedKernel &kernel_named(const std::vector<ShippedKernel> &kernels, std::string_view name) {
   for (const ShippedKernel &kernel : kernels)

@@ -19,6 +19,10 @@ struct ComputeUnit::TimedWave {
   uint64_t age = 0;
   uint64_t executed = 0;
 
+  // What kept it from issuing since the SIMD's matrix core became idle.
+  std::array<uint64_t, stall_count> idle_clk{};
+  bool used_matrix_core = false;
+
   // Between two instructions: held back by the one before until `ready`, then blocked by what the next needs.
   uint64_t ready = 0;
   uint64_t held_since = 0;
@@ -37,6 +41,7 @@ struct ComputeUnit::Resident {
   Workgroup workgroup;
   std::vector<TimedWave> waves;
   WorkgroupTime time;
+  bool counts = true;
   uint32_t running = 0;    // waves that have not ended
   uint32_t at_barrier = 0; // of those
 };
@@ -59,21 +64,21 @@ ComputeUnit::~ComputeUnit() = default;
 
 //===--- Workgroups -------------------------------------------------------------------------------------===//
 
-void ComputeUnit::fill(uint32_t workgroups) {
-  for (uint32_t i = 0; i < workgroups; ++i) {
-    residents.push_back(std::make_unique<Resident>(launch));
-    start(*residents.back(), 0);
-  }
+void ComputeUnit::add_place() {
+  residents.push_back(std::make_unique<Resident>(launch));
+  start(*residents.back(), 0);
 }
 
 void ComputeUnit::start(Resident &resident, uint64_t clk) {
-  const uint64_t next = source.next(number);
-  if (next == never) return;
+  const std::optional<Assignment> assignment = source.next(number);
+  if (!assignment) return;
+  const uint64_t next = assignment->number;
   clk += workgroup_start_clk;
   resident.workgroup.start({uint32_t(next % launch.grid[0]), uint32_t(next / launch.grid[0] % launch.grid[1]),
                             uint32_t(next / launch.grid[0] / launch.grid[1])},
                            uint32_t(next));
-  resident.time = {next, number, clk, 0, 0, 0};
+  resident.time = {next, number, clk, 0, 0, 0, 0};
+  resident.counts = assignment->counts;
   resident.running = launch.waves;
   resident.at_barrier = 0;
   for (uint32_t i = 0; i < launch.waves; ++i) {
@@ -102,10 +107,14 @@ void ComputeUnit::end_wave(TimedWave &wave, uint64_t clk) {
   Simd &simd = (*units)[wave.simd];
   std::erase(simd.waves, &wave);
   Resident &resident = *wave.resident;
+  resident.time.instructions += wave.executed;
   if (--resident.running != 0) return release_barrier(resident, clk);
   resident.time.end = clk + turn_clk;
-  result.simulated_clk = std::max(result.simulated_clk, resident.time.end);
-  result.simulated.push_back(resident.time);
+  if (resident.counts) {
+    result.simulated_clk = std::max(result.simulated_clk, resident.time.end);
+    result.simulated.push_back(resident.time);
+    source.ended();
+  }
   start(resident, resident.time.end);
 }
 
@@ -185,6 +194,8 @@ void ComputeUnit::hold(TimedWave &wave, uint64_t until, Stall reason, uint32_t o
     const uint64_t clk = until - wave.held_since;
     result.instructions[wave.held_by].stall_clk[size_t(wave.held_reason)] += clk;
     result.stall_clk[size_t(wave.held_reason)] += clk;
+    const uint64_t idle_from = std::max(wave.held_since, (*units)[wave.simd].matrix_free);
+    if (until > idle_from) wave.idle_clk[size_t(wave.held_reason)] += until - idle_from;
   }
   wave.held_since = until;
   wave.held_reason = reason;
@@ -244,12 +255,38 @@ uint64_t down_to(std::vector<uint64_t> in_flight, size_t count) {
 
 } // namespace
 
+/// Says what the matrix core has waited for: what the wave that uses it again was doing meanwhile.
+void ComputeUnit::end_idle_time(Simd &simd, TimedWave &wave, const Op &op, uint64_t clk) {
+  const uint64_t idle_clk = clk - std::min(clk, simd.matrix_free);
+  const bool first = !wave.used_matrix_core;
+  wave.used_matrix_core = true;
+  if (idle_clk == 0) return;
+  if (first) {
+    const uint64_t start = wave.resident->time.start;
+    const uint64_t begin = std::max(simd.matrix_free, start - workgroup_start_clk);
+    const uint64_t starting = start > begin ? start - begin : 0;
+    result.idle.start += starting;
+    result.idle.before_first += idle_clk - starting;
+  } else {
+    std::array<uint64_t, stall_count> &lost = result.instructions[op.index].idle_clk;
+    uint64_t issuing = idle_clk;
+    for (size_t i = 0; i < stall_count; ++i) {
+      lost[i] += wave.idle_clk[i];
+      issuing -= wave.idle_clk[i];
+    }
+    result.instructions[op.index].idle_issuing_clk += issuing;
+  }
+  for (TimedWave *other : simd.waves)
+    other->idle_clk.fill(0);
+}
+
 /// What the instruction keeps busy, and when it is done. Before it runs: its registers still say where.
 Occupation ComputeUnit::occupy(Simd &simd, TimedWave &wave, const OpTiming &timing, const Op &op,
                                uint64_t clk) {
   uint64_t &busy = result.busy_clk[size_t(timing.pipe)];
   switch (timing.pipe) {
   case Pipe::matrix:
+    end_idle_time(simd, wave, op, clk);
     simd.matrix_free = clk + timing.matrix_clk;
     simd.matrix_drained = simd.matrix_free + matrix_drain_clk;
     simd.port_free = clk + timing.port_clk;

@@ -17,18 +17,11 @@
 #include "emulator/timing/memory_levels.h"
 #include "emulator/timing/observer.h"
 #include "emulator/timing/op_timing.h"
+#include "emulator/timing/workgroup_source.h"
 
 namespace sluice::emulator::timing {
 
 constexpr uint64_t never = ~uint64_t(0);
-
-/// Where the workgroups of compute units come from.
-class WorkgroupSource {
-public:
-  virtual ~WorkgroupSource() = default;
-  /// The number of the next workgroup of a compute unit, or `never`.
-  virtual uint64_t next(uint32_t compute_unit) = 0;
-};
 
 class ComputeUnit {
 public:
@@ -36,8 +29,8 @@ public:
               SharedLevels &shared, WorkgroupSource &source, TimingResult &result, Observer *observer);
   ~ComputeUnit();
 
-  /// Starts as many workgroups as fit.
-  void fill(uint32_t workgroups);
+  /// Room for one more workgroup at a time, from now on.
+  void add_place();
   /// The clk of the next turn in which something may happen; `never` when all workgroups have ended.
   uint64_t next_turn() const;
   void take_turn();
@@ -66,6 +59,7 @@ private:
   void hold(TimedWave &wave, uint64_t until, Stall reason, uint32_t op);
   WaveName name_of(const TimedWave &wave) const;
   void observe_wait(const TimedWave &wave, uint64_t until);
+  void end_idle_time(Simd &simd, TimedWave &wave, const Op &op, uint64_t clk);
 
   const uint32_t number;
   LaunchState &launch;

@@ -56,7 +56,10 @@ struct TimingOptions {
   /// Compute units of the first XCD that are simulated together, sharing its L2: each more takes as long
   /// again, and finds more of the data that neighbours read too.
   uint32_t compute_units = 1;
-  /// Of a compute unit; 0: all it would get. The others are extrapolated.
+  /// They are every so many-th of the XCD: with a stride that leads from a workgroup to another that reads
+  /// the same data, the simulated ones share as all of them would.
+  uint32_t compute_unit_stride = 1;
+  /// Of each, taken evenly from the whole grid; 0: all it would get. The others are extrapolated.
   uint32_t workgroups = 0;
   uint64_t instruction_budget = 0; // per wave; 0: as in Options
   /// What the launch runs on. Its clock is the engine's: levels.h says what does not run on it.
@@ -71,13 +74,23 @@ struct WorkgroupTime {
   uint32_t compute_unit = 0;
   uint64_t start = 0;
   uint64_t end = 0;
-  uint64_t flops = 0;      // of MFMAs
-  uint64_t matrix_clk = 0; // its MFMAs kept matrix cores busy
+  uint64_t flops = 0;        // of MFMAs
+  uint64_t matrix_clk = 0;   // its MFMAs kept matrix cores busy
+  uint64_t instructions = 0; // of its waves
 };
 
 struct InstructionTime {
   uint64_t issued = 0;
   std::array<uint64_t, stall_count> stall_clk{}; // summed over waves
+  // An MFMA, not its wave's first: how long the matrix core had been idle, by what the wave did meanwhile.
+  std::array<uint64_t, stall_count> idle_clk{};
+  uint64_t idle_issuing_clk = 0; // it issued other instructions
+};
+
+/// Time that matrix cores were idle before a wave's first MFMA.
+struct FirstIdleTime {
+  uint64_t start = 0;        // while its workgroup was starting
+  uint64_t before_first = 0; // the rest: the end of workgroups before, and its own beginning
 };
 
 struct MemoryTraffic {
@@ -103,6 +116,7 @@ struct TimingResult {
   uint64_t wave_instructions = 0;              // simulated
   std::array<uint64_t, pipe_count> busy_clk{}; // simulated; summed over SIMDs, or over ports of LDS
   std::array<uint64_t, stall_count> stall_clk{};
+  FirstIdleTime idle; // simulated; the rest of idle time is with `instructions`
   MemoryTraffic traffic;
   std::vector<WorkgroupTime> simulated;
   std::vector<InstructionTime> instructions; // by index of the program's instructions
@@ -110,6 +124,10 @@ struct TimingResult {
   uint64_t device_clk = 0; // of the whole launch, extrapolated
   double device_flops = 0; // likewise
   double device_matrix_clk = 0;
+  uint32_t device_places = 0;     // for workgroups, as many as the launch finds use for
+  double device_occupied_clk = 0; // they were taken, summed over places
+  const char *extrapolated_along =
+      ""; // the coordinate that durations follow: "x", "y", "z", "number", "none"
 
   /// Share of the time that matrix cores are busy: of the simulated compute units, and of the device.
   double simulated_mfma_percent() const;

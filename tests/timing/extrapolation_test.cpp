@@ -1,0 +1,148 @@
+//===- extrapolation_test.cpp - which workgroups are simulated, and what they say of the others ---------===//
+//
+// What is expected of a sample is what the simulation of a whole XCD finds.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <set>
+
+#include "timing/timed_kernel.h"
+
+namespace sluice::test {
+
+namespace {
+
+constexpr uint32_t xcd_compute_units = 38;
+constexpr TimingOptions whole_xcd{.compute_units = xcd_compute_units};
+
+/// `count` leaves in s9 how often the workgroup (s2, s3, s4) waits for 640 clk.
+std::string work(const std::string &count) {
+  return count + "loop:\n" + repeat(10, "s_nop 15\n") +
+         "s_sub_u32 s9, s9, 1\n s_cmp_lg_u32 s9, 0\n s_cbranch_scc1 loop\n s_endpgm\n";
+}
+
+uint64_t length(const emulator::timing::WorkgroupTime &time) {
+  return time.end - time.start;
+}
+
+std::set<uint64_t> coordinates(const TimingResult &result, uint64_t below, uint64_t extent) {
+  std::set<uint64_t> found;
+  for (const auto &time : result.simulated)
+    found.insert(time.number / below % extent);
+  return found;
+}
+
+} // namespace
+
+TEST_CASE("durations follow the coordinate that the work follows", "[timing]") {
+  struct Case {
+    std::string along, count;
+    std::array<uint32_t, 3> grid;
+    double error = 0.03;
+  };
+  const Case cases[] = {
+      {"x", "s_add_u32 s9, s2, 1\n", {63, 6, 3}},
+      {"y", "s_add_u32 s9, s3, 1\n", {16, 24, 3}},
+      {"y", "s_sub_u32 s9, 24, s3\n", {16, 24, 3}},
+      {"z", "s_add_u32 s9, s4, 1\n", {16, 3, 24}},
+      // The square: straight lines between samples are only near it.
+      {"y", "s_mul_i32 s9, s3, s3\n s_lshr_b32 s9, s9, 3\n s_add_u32 s9, s9, 1\n", {16, 24, 3}},
+      {"number", "s_lshl_b32 s9, s4, 3\n s_add_u32 s9, s9, s3\n s_add_u32 s9, s9, 1\n", {16, 8, 9}, 0.05}, // no sample stands at its end
+      {"none", "s_mov_b32 s9, 12\n", {16, 24, 3}},
+  };
+  for (const Case &c : cases) {
+    CAPTURE(c.along, c.count);
+    const TimedShape shape{.kernel = "slot", .grid = c.grid};
+    const TimingResult all = time_program(work(c.count), shape, {}, whole_xcd);
+    REQUIRE(all.simulated.size() == (all.workgroups + 7) / 8);
+    CHECK(double(all.device_clk) == Approx(double(all.simulated_clk)).epsilon(0.01));
+    for (const uint32_t compute_units : {1u, 4u}) {
+      const TimingResult some =
+          time_program(work(c.count), shape, {}, {.compute_units = compute_units, .workgroups = 8});
+      CHECK(some.simulated.size() == 8 * compute_units);
+      CHECK(some.extrapolated_along == c.along);
+      CHECK(double(some.device_clk) == Approx(double(all.simulated_clk)).epsilon(c.error));
+      CHECK(some.device_occupied_clk == Approx(all.device_occupied_clk).epsilon(c.error));
+    }
+  }
+}
+
+TEST_CASE("a sample stands evenly along each axis", "[timing]") {
+  const TimingResult result =
+      time_program(end_program, {.kernel = "slot", .grid = {10, 16, 4}}, {}, {.workgroups = 4});
+  CHECK(coordinates(result, 1, 10) == std::set<uint64_t>{0, 3, 6, 9});
+  CHECK(coordinates(result, 10, 16) == std::set<uint64_t>{0, 5, 10, 15});
+  CHECK(coordinates(result, 160, 4) == std::set<uint64_t>{0, 1, 2, 3});
+  const TimingResult middle =
+      time_program(end_program, {.kernel = "slot", .grid = {11, 17, 5}}, {}, {.workgroups = 1});
+  REQUIRE(middle.simulated.size() == 1);
+  CHECK(middle.simulated[0].number == 5 + 11 * (8 + 17 * 2));
+}
+
+TEST_CASE("a sample is never larger than the launch", "[timing]") {
+  const TimingResult result = time_program(end_program, {.kernel = "slot", .grid = {3, 2, 1}}, {},
+                                           {.compute_units = 4, .workgroups = 5});
+  CHECK(result.simulated.size() == 6);
+  CHECK(coordinates(result, 1, 6).size() == 6);
+}
+
+TEST_CASE("simulated compute units have the dispatcher's neighbours", "[timing]") {
+  const TimingResult sample = time_program(end_program, {.kernel = "slot", .grid = {64, 64, 1}}, {},
+                                           {.compute_units = 3, .compute_unit_stride = 8, .workgroups = 1});
+  REQUIRE(sample.simulated.size() == 3);
+  for (uint32_t i = 0; i < 3; ++i)
+    CHECK(sample.simulated[i].number == 31 + 64 * (31 + i));
+  const TimingResult given = time_program(end_program, {.workgroups = 400, .lds_bytes = 65536}, {},
+                                          {.compute_units = 3, .compute_unit_stride = 8});
+  std::vector<uint64_t> numbers;
+  for (const auto &time : given.simulated)
+    numbers.push_back(time.number);
+  CHECK(numbers == std::vector<uint64_t>{0, 64, 128, 304, 368});
+}
+
+TEST_CASE("a sampled workgroup has the company it would have", "[timing]") {
+  const std::string source = repeat(200, "v_exp_f32_e32 v3, v2\n") + end_program; // the port is always busy
+  const auto lengths = [&](uint32_t workgroups) {
+    const TimingResult result =
+        time_program(source, {.waves = 4, .workgroups = workgroups, .lds_bytes = 32768}, {}, {.workgroups = 3});
+    REQUIRE(result.workgroups_per_cu == 2);
+    REQUIRE(result.simulated.size() == 3);
+    return std::array{length(result.simulated[0]), length(result.simulated[1]), length(result.simulated[2])};
+  };
+  for (const uint64_t clk : lengths(304 * 8)) // which runs alone while the next one starts
+    CHECK(double(clk + 188) == Approx(2 * 200 * 16).epsilon(0.02));
+  for (const uint64_t clk : lengths(304)) // one for each compute unit
+    CHECK(double(clk) == Approx(200 * 16).epsilon(0.02));
+}
+
+TEST_CASE("a sample does not pay for the first touch of what all read", "[timing]") {
+  // A quarter of a megabyte, line by line: 850 clk each the first time, 208 later.
+  Memory memory;
+  const std::array<uint64_t, 8> arguments{reinterpret_cast<uint64_t>(memory.allocate(1 << 18))};
+  const std::string source = "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n s_movk_i32 s10, 0x800\n"
+                             "s_waitcnt lgkmcnt(0)\n loop:\n global_load_dword v4, v1, s[8:9]\n"
+                             "v_add_u32_e32 v1, 0x80, v1\n s_waitcnt vmcnt(0)\n"
+                             "s_sub_u32 s10, s10, 1\n s_cmp_lg_u32 s10, 0\n s_cbranch_scc1 loop\n s_endpgm\n";
+  const TimedShape shape{.workgroups = 304 * 20, .lds_bytes = 65536};
+  const TimingResult sample = time_program(source, shape, arguments, {.workgroups = 2}, memory);
+  REQUIRE(sample.simulated.size() == 2);
+  CHECK(double(length(sample.simulated[0])) == Approx(double(length(sample.simulated[1]))).epsilon(0.01));
+  const TimingResult all = time_program(source, shape, arguments, {}, memory);
+  CHECK(length(all.simulated[0]) > 3 * length(all.simulated[1]));
+  CHECK(double(sample.device_clk) == Approx(double(all.device_clk)).epsilon(0.15));
+}
+
+TEST_CASE("a whole XCD gives a free compute unit the next workgroup", "[timing]") {
+  // Workgroup 0 takes as long as hundred others.
+  const std::string count = "s_movk_i32 s9, 100\n s_cmp_eq_u32 s2, 0\n s_cselect_b32 s9, s9, 1\n";
+  const TimingResult result =
+      time_program(work(count), {.workgroups = 608, .lds_bytes = 65536}, {}, whole_xcd);
+  REQUIRE(result.simulated.size() == 76);
+  CHECK(std::count_if(result.simulated.begin(), result.simulated.end(),
+                      [](const auto &time) { return time.compute_unit == 0; }) == 1);
+  CHECK(result.device_clk == 188 + length(result.simulated[0]));
+}
+
+} // namespace sluice::test
