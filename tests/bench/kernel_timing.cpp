@@ -43,7 +43,7 @@ int main(int argc, char **argv) try {
   for (const ShippedKernel &kernel : read_arguments({argv + 1, argv + argc})) {
     const emulator::Program program(kernel.elf);
     AttentionRun run(kernel.entry, problem);
-    const AttentionCall call = run.call();
+    const package::AttentionLaunch call = run.call();
     const auto start = std::chrono::steady_clock::now();
     const auto result = emulator::timing::time_launch(program, call.kernel, call.grid, call.block, 0,
                                                       call.kernarg(), run.device_memory(), options);

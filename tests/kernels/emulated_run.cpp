@@ -97,33 +97,25 @@ emulator::LaunchResult AttentionRun::run(const emulator::Program &program, bool 
   return run(program, options);
 }
 
-AttentionCall AttentionRun::call() {
+package::AttentionLaunch AttentionRun::call() {
   const auto address = [](const uint16_t *tensor) { return reinterpret_cast<uint64_t>(tensor); };
-  const int64_t d = int64_t(head_dim), q_heads = problem.q_heads, kv_heads = problem.kv_heads;
-  package::AttentionKernargs args{};
-  args.q = address(q), args.k = address(k), args.v = address(v), args.o = address(o), args.lse = address(lse);
-  args.q_token_stride = args.o_token_stride = q_heads * d;
-  args.k_token_stride = args.v_token_stride = kv_heads * d;
-  args.q_head_stride = args.k_head_stride = args.v_head_stride = args.o_head_stride = d;
-  args.lse_token_stride = 1;
-  args.lse_head_stride = int64_t(q_len);
-  args.scale = float(1 / std::sqrt(double(head_dim)));
-  args.scale_log2e = args.scale * 1.4426950408889634f;
-  args.q_len = int32_t(q_len);
-  args.kv_len = int32_t(problem.kv_len);
-  args.causal_shift = problem.mask == Problem::none           ? args.kv_len
-                      : problem.mask == Problem::bottom_right ? args.kv_len - args.q_len
-                                                              : 0;
-  args.kv_head_magic = (1u << 31) / (problem.q_heads / problem.kv_heads);
-
-  const uint32_t tiles = uint32_t((q_len + kernel.name.tile_q - 1) / kernel.name.tile_q);
+  const auto q_rows = int32_t(q_len), kv_rows = int32_t(problem.kv_len);
+  const package::AttentionShape shape{.batch = 1,
+                                      .q_len = q_rows,
+                                      .kv_len = kv_rows,
+                                      .q_heads = problem.q_heads,
+                                      .kv_heads = problem.kv_heads,
+                                      .causal_shift = problem.mask == Problem::none ? kv_rows
+                                                      : problem.mask == Problem::bottom_right
+                                                          ? kv_rows - q_rows
+                                                          : 0};
   clear_output();
-  return {
-      package::format_kernel_name(kernel.name), {problem.q_heads, tiles, 1}, {kernel.threads, 1, 1}, args};
+  return package::contiguous_launch(kernel, shape,
+                                    {address(q), address(k), address(v), address(o), address(lse)});
 }
 
 emulator::LaunchResult AttentionRun::run(const emulator::Program &program, const emulator::Options &options) {
-  const AttentionCall c = call();
+  const package::AttentionLaunch c = call();
   return emulator::launch(program, c.kernel, c.grid, c.block, 0, c.kernarg(), memory, options);
 }
 

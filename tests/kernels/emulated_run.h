@@ -3,7 +3,7 @@
 #pragma once
 
 #include "emulator/machine/machine.h"
-#include "package/kernargs.h"
+#include "package/attention_launch.h"
 #include "package/manifest.h"
 
 #include <array>
@@ -37,16 +37,6 @@ struct Problem {
 /// Problems that between them take every path of the kernels; the first one alone takes most.
 std::span<const Problem> path_problems();
 
-/// What a launch is given.
-struct AttentionCall {
-  std::string kernel;
-  std::array<uint32_t, 3> grid;
-  std::array<uint32_t, 3> block;
-  package::AttentionKernargs arguments;
-
-  std::span<const std::byte> kernarg() const { return std::as_bytes(std::span(&arguments, 1)); }
-};
-
 /// A problem with its tensors in memory of its own: instances may run at the same time.
 class AttentionRun {
 public:
@@ -56,7 +46,7 @@ public:
   emulator::LaunchResult run(const emulator::Program &program, bool stop_at_report = false);
   emulator::LaunchResult run(const emulator::Program &program, const emulator::Options &options);
   /// For launches of another kind, in the problem's memory.
-  AttentionCall call();
+  package::AttentionLaunch call();
   const emulator::Memory &device_memory() const { return memory; }
   /// O and, where the problem has it, LSE, as the last run left them.
   std::vector<uint16_t> output() const;
