@@ -35,8 +35,7 @@ AttentionLaunch contiguous_launch(const KernelEntry &kernel, const AttentionShap
   args.kv_head_magic = ((1u << 31) + group - 1) / group;
 
   const uint32_t tiles = (uint32_t(shape.q_len) + kernel.name.tile_q - 1) / kernel.name.tile_q;
-  return {
-      format_kernel_name(kernel.name), {shape.q_heads, tiles, shape.batch}, {kernel.threads, 1, 1}, args};
+  return {format_kernel_name(kernel.name), {shape.q_heads, tiles, shape.batch}, {kernel.threads, 1, 1}, args};
 }
 
 } // namespace sluice::package

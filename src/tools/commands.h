@@ -8,7 +8,9 @@
 
 #include "tools/attention_call.h"
 
+#include <cstdint>
 #include <string>
+#include <vector>
 
 namespace sluice::tools {
 
@@ -41,5 +43,22 @@ struct InspectOptions {
   std::string chip = "gfx942";
 };
 int inspect_command(const InspectOptions &options);
+
+struct BenchOptions {
+  bool timing = false;
+  std::string filter = "*"; // of kernel names
+  std::vector<uint32_t> lengths = {1024, 4096, 16384};
+  std::string causal = "both";
+  uint32_t heads = 64;
+  uint32_t kv_heads = 8;
+  uint32_t batch = 0; // 0: as many as give 16384 tokens
+  uint32_t workgroups = 8;
+  uint32_t compute_units = 5;
+  std::string json_file;
+  bool markdown = false;
+  bool parts = false;
+  std::string pack_file; // empty: the library in use
+};
+int bench_command(const BenchOptions &options);
 
 } // namespace sluice::tools

@@ -1,9 +1,10 @@
 //===- emulator_bench.cpp - how fast the emulator runs --------------------------------------------------===//
 //
 //   emulator_bench [PACK]
+//   emulator_bench --timing PACK
 //
 // Loops of one kind of instruction each, and with a pack the attention kernels in it: checks off and on, on
-// one thread and on two.
+// one thread and on two. With --timing, the kernels on the timing model, which has one thread.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -11,6 +12,7 @@
 #include <cstdio>
 #include <fstream>
 
+#include "emulator/timing/timing.h"
 #include "isa/kernel_fixture.h"
 #include "kernels/emulated_run.h"
 #include "kernels/shipped_kernels.h"
@@ -66,16 +68,17 @@ std::string program_of(const Loop &loop) {
 struct Speed {
   std::array<double, 5> runs;
 
+  /// `run` answers with the wave-instructions it ran.
   template <class Run> explicit Speed(Run &&run) {
     for (double &speed : runs) {
       const auto start = std::chrono::steady_clock::now();
-      const LaunchResult result = run();
+      const uint64_t instructions = run();
       const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-      if (!result.ok()) throw std::runtime_error(all_text(result));
-      speed = double(result.counters.wave_instructions) / seconds.count() / 1e6;
+      speed = double(instructions) / seconds.count() / 1e6;
     }
     std::sort(runs.begin(), runs.end());
   }
+  void print() const { std::printf(" | %.2f (%.2f-%.2f)", runs[2], runs[0], runs[4]); }
 };
 
 Options options_of(bool checked, uint32_t threads) {
@@ -93,9 +96,29 @@ template <class Run> void print_line(const std::string &name, Run &&run) {
   std::printf("| %s", name.c_str());
   for (uint32_t threads : {1u, 2u})
     for (bool checked : {false, true}) {
-      const Speed speed([&] { return run(options_of(checked, threads)); });
-      std::printf(" | %.2f (%.2f-%.2f)", speed.runs[2], speed.runs[0], speed.runs[4]);
+      const Speed speed([&] {
+        const LaunchResult result = run(options_of(checked, threads));
+        if (!result.ok()) throw std::runtime_error(all_text(result));
+        return result.counters.wave_instructions;
+      });
+      speed.print();
     }
+  std::printf(" |\n");
+  std::fflush(stdout);
+}
+
+void print_timing_line(const ShippedKernel &kernel) {
+  const emulator::Program program(kernel.elf);
+  AttentionRun run(kernel.entry, long_problem);
+  const package::AttentionLaunch call = run.call();
+  std::printf("| %s", kernel.name.c_str());
+  const Speed speed([&] {
+    const auto result = emulator::timing::time_launch(program, call.kernel, call.grid, call.block, 0,
+                                                      call.kernarg(), run.device_memory(), {.workgroups = 4});
+    if (!result.reports.empty()) throw std::runtime_error(to_text(result.reports.front()));
+    return result.wave_instructions;
+  });
+  speed.print();
   std::printf(" |\n");
   std::fflush(stdout);
 }
@@ -107,11 +130,7 @@ std::string processor_name() {
   return "unknown processor";
 }
 
-} // namespace
-
-int main(int argc, char **argv) try {
-  std::printf("%s: millions of wave-instructions per second, median (least-most) of five runs\n\n",
-              processor_name().c_str());
+void print_emulation(const std::vector<std::string> &files) {
   std::printf("| | 1 thread, checks off | 1 thread, on | 2 threads, off | 2 threads, on |\n"
               "| --- | --- | --- | --- | --- |\n");
   for (const Loop &loop : loops) {
@@ -122,12 +141,32 @@ int main(int argc, char **argv) try {
       return kernel.run(memory, arguments, {.waves = 1, .lds_bytes = 8192, .grid = {4, 1, 1}}, options);
     });
   }
-  if (argc < 2) return 0;
-  for (const ShippedKernel &kernel : read_arguments({argv + 1, argv + argc})) {
+  if (files.empty()) return;
+  for (const ShippedKernel &kernel : read_arguments(files)) {
     const emulator::Program program(kernel.elf);
     AttentionRun run(kernel.entry, long_problem);
     print_line(kernel.name, [&](const Options &options) { return run.run(program, options); });
   }
+}
+
+void print_timing(const std::vector<std::string> &files) {
+  std::printf("| | with the timing model |\n| --- | --- |\n");
+  for (const ShippedKernel &kernel : read_arguments(files))
+    print_timing_line(kernel);
+}
+
+} // namespace
+
+int main(int argc, char **argv) try {
+  std::vector<std::string> files(argv + 1, argv + argc);
+  const bool timing = !files.empty() && files.front() == "--timing";
+  if (timing) files.erase(files.begin());
+  std::printf("%s: millions of wave-instructions per second, median (least-most) of five runs\n\n",
+              processor_name().c_str());
+  if (timing)
+    print_timing(files);
+  else
+    print_emulation(files);
   return 0;
 } catch (const std::exception &error) {
   std::fprintf(stderr, "emulator_bench: %s\n", error.what());

@@ -49,7 +49,10 @@ TEST_CASE("durations follow the coordinate that the work follows", "[timing]") {
       {"z", "s_add_u32 s9, s4, 1\n", {16, 3, 24}},
       // The square: straight lines between samples are only near it.
       {"y", "s_mul_i32 s9, s3, s3\n s_lshr_b32 s9, s9, 3\n s_add_u32 s9, s9, 1\n", {16, 24, 3}},
-      {"number", "s_lshl_b32 s9, s4, 3\n s_add_u32 s9, s9, s3\n s_add_u32 s9, s9, 1\n", {16, 8, 9}, 0.05}, // no sample stands at its end
+      {"number",
+       "s_lshl_b32 s9, s4, 3\n s_add_u32 s9, s9, s3\n s_add_u32 s9, s9, 1\n",
+       {16, 8, 9},
+       0.05}, // no sample stands at its end
       {"none", "s_mov_b32 s9, 12\n", {16, 24, 3}},
   };
   for (const Case &c : cases) {
@@ -105,8 +108,8 @@ TEST_CASE("simulated compute units have the dispatcher's neighbours", "[timing]"
 TEST_CASE("a sampled workgroup has the company it would have", "[timing]") {
   const std::string source = repeat(200, "v_exp_f32_e32 v3, v2\n") + end_program; // the port is always busy
   const auto lengths = [&](uint32_t workgroups) {
-    const TimingResult result =
-        time_program(source, {.waves = 4, .workgroups = workgroups, .lds_bytes = 32768}, {}, {.workgroups = 3});
+    const TimingResult result = time_program(
+        source, {.waves = 4, .workgroups = workgroups, .lds_bytes = 32768}, {}, {.workgroups = 3});
     REQUIRE(result.workgroups_per_cu == 2);
     REQUIRE(result.simulated.size() == 3);
     return std::array{length(result.simulated[0]), length(result.simulated[1]), length(result.simulated[2])};
@@ -121,10 +124,11 @@ TEST_CASE("a sample does not pay for the first touch of what all read", "[timing
   // A quarter of a megabyte, line by line: 850 clk each the first time, 208 later.
   Memory memory;
   const std::array<uint64_t, 8> arguments{reinterpret_cast<uint64_t>(memory.allocate(1 << 18))};
-  const std::string source = "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n s_movk_i32 s10, 0x800\n"
-                             "s_waitcnt lgkmcnt(0)\n loop:\n global_load_dword v4, v1, s[8:9]\n"
-                             "v_add_u32_e32 v1, 0x80, v1\n s_waitcnt vmcnt(0)\n"
-                             "s_sub_u32 s10, s10, 1\n s_cmp_lg_u32 s10, 0\n s_cbranch_scc1 loop\n s_endpgm\n";
+  const std::string source =
+      "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n s_movk_i32 s10, 0x800\n"
+      "s_waitcnt lgkmcnt(0)\n loop:\n global_load_dword v4, v1, s[8:9]\n"
+      "v_add_u32_e32 v1, 0x80, v1\n s_waitcnt vmcnt(0)\n"
+      "s_sub_u32 s10, s10, 1\n s_cmp_lg_u32 s10, 0\n s_cbranch_scc1 loop\n s_endpgm\n";
   const TimedShape shape{.workgroups = 304 * 20, .lds_bytes = 65536};
   const TimingResult sample = time_program(source, shape, arguments, {.workgroups = 2}, memory);
   REQUIRE(sample.simulated.size() == 2);

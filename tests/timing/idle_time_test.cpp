@@ -58,20 +58,22 @@ TEST_CASE("a wave that fills another's gap takes it away", "[timing]") {
   // The first wave waits for 256 clk between its MFMAs; the other's MFMAs stand in between.
   const TimingResult alone =
       time_program(two_waves(mfma + repeat(4, "s_nop 15\n") + mfma, ""), {.waves = 8, .kernel = "small"});
-  const TimingResult both = time_program(
-      two_waves(mfma + repeat(4, "s_nop 15\n") + mfma, repeat(15, mfma)), {.waves = 8, .kernel = "small"});
+  const TimingResult both = time_program(two_waves(mfma + repeat(4, "s_nop 15\n") + mfma, repeat(15, mfma)),
+                                         {.waves = 8, .kernel = "small"});
   CHECK(clk(idle(alone), Stall::nop) > 230);
   CHECK(all_of(idle(both)) < 40);
 }
 
 TEST_CASE("before a wave's first MFMA its workgroup starts", "[timing]") {
-  const TimingResult result = time_program(aligned + repeat(10, "v_add_f32_e32 v1, v2, v2\n") + mfma + end_program);
+  const TimingResult result =
+      time_program(aligned + repeat(10, "v_add_f32_e32 v1, v2, v2\n") + mfma + end_program);
   CHECK(result.idle.start == 188);
   CHECK(result.idle.before_first == 10 * 4);
   CHECK(all_of(idle(result)) == 0);
   // All of the SIMD's time is accounted for: the second workgroup's start and beginning, too.
-  const TimingResult two = time_program(aligned + repeat(10, "v_add_f32_e32 v1, v2, v2\n") + mfma + end_program,
-                                        {.waves = 4, .workgroups = 305, .lds_bytes = 65536});
+  const TimingResult two =
+      time_program(aligned + repeat(10, "v_add_f32_e32 v1, v2, v2\n") + mfma + end_program,
+                   {.waves = 4, .workgroups = 305, .lds_bytes = 65536});
   // The second starts while the first one's MFMAs still run.
   CHECK(double(two.idle.start) == Approx(4 * 2 * 188).margin(4 * 16));
   CHECK(double(two.idle.before_first) == Approx(4 * 2 * 10 * 4).margin(4 * 2 * 4));

@@ -20,7 +20,7 @@ C_HEADERS = {"assert.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h"
 # Prefix of an include path -> the name that the "others" column uses for it.
 OTHERS = [("mlir/", "mlir"), ("mlir-c/", "mlir"), ("llvm/", "llvm"), ("llvm-c/", "llvm"), ("lld/", "lld"),
           ("fmt/", "fmt"), ("CLI/", "cli11"), ("nlohmann/", "json"), ("zstd", "zstd"), ("sys/", "posix"),
-          ("cxxabi.h", "posix"), ("dlfcn.h", "posix"), ("elf.h", "posix"), ("fcntl.h", "posix"), ("link.h", "posix"),
+          ("cxxabi.h", "posix"), ("dlfcn.h", "posix"), ("elf.h", "posix"), ("fcntl.h", "posix"), ("fnmatch.h", "posix"), ("link.h", "posix"),
           ("poll.h", "posix"), ("pthread.h", "posix"), ("sched.h", "posix"), ("unistd.h", "posix"), ("immintrin.h", "x86")]
 INCLUDE = re.compile(r'^[ \t]*(?:#[ \t]*)?include[ \t]+(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 

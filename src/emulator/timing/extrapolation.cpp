@@ -45,8 +45,6 @@ public:
     point.count += factor;
     if (point.count == 0) points.erase(coordinate);
   }
-  size_t size() const { return points.size(); }
-
   Work at(uint64_t coordinate) const {
     const auto above = points.lower_bound(coordinate);
     if (above == points.end()) return mean(std::prev(above)->second);
@@ -98,7 +96,6 @@ const Axis &best_axis(const std::vector<WorkgroupTime> &simulated, const std::ve
   if (simulated.size() < 2) return *best;
   double least = error_of(simulated, *best) / 2;
   for (size_t i = 1; i < axes.size(); ++i) {
-    if (curve_of(simulated, axes[i]).size() < 3) continue;
     const double error = error_of(simulated, axes[i]);
     if (error >= least) continue;
     best = &axes[i];

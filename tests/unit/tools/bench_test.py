@@ -1,0 +1,143 @@
+#!/usr/bin/python3
+"""`sluice bench`: its figures against what can be counted without the model, and its refusals.
+
+usage: bench_test.py SLUICE [--whole] [unittest arguments]
+--whole: nothing but the comparison with a whole XCD, of every kernel.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SLUICE = sys.argv[1]
+WHOLE = "--whole" in sys.argv
+SMALL = ["--heads", "8", "--kv-heads", "2", "--batch", "8", "--lengths", "512"]
+KERNEL = "attn_fwd_f16_d64_q128_kv64_w4"
+
+
+def bench(*arguments):
+    return subprocess.run([SLUICE, "bench", *map(str, arguments)], capture_output=True, text=True,
+                          stdin=subprocess.DEVNULL)
+
+
+def timings(*arguments):
+    with tempfile.TemporaryDirectory() as folder:
+        file = pathlib.Path(folder) / "timings.json"
+        result = bench("--timing", "--json", file, *arguments)
+        assert (result.returncode, result.stderr) == (0, ""), result.stdout + result.stderr
+        return json.loads(file.read_text())
+
+
+def parts_sum(timing):
+    parts = timing["matrix_core_percent"]
+    return sum(value for name, value in parts.items() if name != "waiting") + sum(parts["waiting"].values())
+
+
+def executed_pairs(length, causal):
+    """Rows times keys that MFMAs are issued for: waves of 32 rows, tiles of 64 keys up to the last visible one."""
+    if not causal:
+        return length * length
+    return sum(32 * 64 * ((row + 32 + 63) // 64) for row in range(0, length, 32))
+
+
+@unittest.skipIf(WHOLE, "only the comparison with a whole XCD")
+class BenchTest(unittest.TestCase):
+    def refuses(self, text, *arguments):
+        result = bench(*arguments)
+        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
+        self.assertIn(text, result.stdout + result.stderr)
+        if result.stderr.startswith("sluice: "):
+            self.assertEqual(result.stdout, "")
+
+    def test_refusals(self):
+        self.refuses("bench needs --timing: the timing model is the only clock there is here")
+        self.refuses("--filter is 'attn_bwd*'; no kernel of ", "--timing", "--filter", "attn_bwd*")
+        self.refuses("--heads is 12 and --kv-heads 8; the heads of keys must divide", "--timing", "--heads", 12)
+        self.refuses("--causal", "--timing", "--causal", "maybe")
+        for option in ("--lengths", "--heads", "--kv-heads", "--batch", "--compute-units"):
+            self.refuses(option, "--timing", option, 0)
+        self.refuses("--compute-units", "--timing", "--compute-units", 39)
+        self.refuses("65536 sequences of 1048576 tokens, 65536 heads of queries and 8 of keys have ", "--timing",
+                     "--filter", KERNEL, "--lengths", 1048576, "--batch", 65536, "--heads", 65536)
+        self.refuses("--json: ", "--timing", "--json", "/no/such/folder/file")
+        self.refuses("none.pack: cannot be opened", "--timing", "--pack", "none.pack")
+
+    def test_figures_agree_with_what_can_be_counted(self):
+        rows = timings(*SMALL, "--filter", "*_d64_*")
+        self.assertEqual([(row["kernel"], row["causal"]) for row in rows],
+                         [(f"attn_fwd_{dtype}_d64_{tile}", causal) for dtype in ("bf16", "f16")
+                          for tile in ("q128_kv64_w4", "q256_kv64_w8") for causal in (False, True)])
+        for row in rows:
+            with self.subTest(kernel=row["kernel"], causal=row["causal"]):
+                per_pair = 4 * 8 * 8 * 64  # two products, batch, heads, head dim
+                useful = per_pair * 512 * 512 / (2 if row["causal"] else 1)
+                executed = per_pair * executed_pairs(512, row["causal"])
+                self.assertEqual(row["useful_flops"], useful)
+                self.assertAlmostEqual(row["executed_flops"] / executed, 1)
+                for mhz in (2100, 1200):
+                    self.assertAlmostEqual(row["tflops"][f"{mhz}_mhz"], useful / (row["clk"] / (mhz * 1e6)) / 1e12)
+                # A 32x32x8 MFMA is 16384 multiply-adds in 32 clk of one of 1216 matrix cores.
+                busy = 100 * executed / (2 * 8192) * 32 / (row["clk"] * 1216)
+                self.assertAlmostEqual(row["mfma_percent"]["launch"], busy)
+                parts = row["matrix_core_percent"]
+                self.assertAlmostEqual(parts_sum(row), 100)
+                self.assertAlmostEqual(parts["useful"] + parts["masked"], busy)
+                self.assertAlmostEqual(parts["masked"], busy * (1 - useful / executed))
+                for name, value in list(parts.items()) + list(parts["waiting"].items()):
+                    if name != "waiting":
+                        self.assertGreaterEqual(value, -1e-9, name)
+                self.assertAlmostEqual(sum(row["wait_percent"].values()), 100)
+                self.assertEqual(row["extrapolated_along"], "y" if row["causal"] else "none")
+
+    def test_bound_and_occupancy_are_those_of_the_machine_code(self):
+        stats = subprocess.run([SLUICE, "kernels", "--stats"], check=True, capture_output=True, text=True).stdout
+        [row] = timings(*SMALL, "--filter", KERNEL, "--causal", "off")
+        block = stats[stats.index(KERNEL):]
+        self.assertIn(f"{row['occupancy']['workgroups_per_cu']} workgroups of 256 lanes per CU, "
+                      f"{row['occupancy']['waves_per_simd']} waves per SIMD, limited by {row['occupancy']['limit']}",
+                      block.split("attn_fwd", 2)[1])
+        self.assertIn(f"matrix cores busy at most {row['bound_percent']:.1f}%", block.split("attn_fwd", 2)[1])
+
+    def test_options_choose_rows_and_problems(self):
+        rows = timings("--filter", KERNEL, "--lengths", "128,256", "--causal", "on", "--heads", 16, "--kv-heads", 16)
+        self.assertEqual([(row["length"], row["batch"], row["heads"], row["kv_heads"]) for row in rows],
+                         [(128, 128, 16, 16), (256, 64, 16, 16)])
+        [one] = timings(*SMALL, "--filter", KERNEL, "--causal", "off", "--workgroups", 3, "--compute-units", 2)
+        self.assertEqual((one["simulated"]["compute_units"], one["simulated"]["workgroups"]), (2, 6))
+
+    def test_tables(self):
+        for options in ([], ["--parts"]):
+            text = bench("--timing", *SMALL, "--filter", KERNEL, "--markdown", *options).stdout.splitlines()
+            self.assertEqual(len(text), 4)
+            self.assertEqual(len({line.count("|") for line in text}), 1)
+            plain = bench("--timing", *SMALL, "--filter", KERNEL, *options).stdout.splitlines()
+            self.assertEqual(plain[1].split()[0], KERNEL)
+            self.assertEqual([cell.strip() for cell in text[2].split("|")[1:4]], [KERNEL, "512", "no"])
+            if options:
+                cells = [float(cell.strip(" %")) for cell in text[2].split("|")[5:-1]]
+                self.assertAlmostEqual(sum(cells), 100, delta=0.6)
+
+
+class WholeXcdTest(unittest.TestCase):
+    def compare(self, *options):
+        sampled = timings(*options)
+        whole = timings(*options, "--compute-units", 38, "--workgroups", 0)
+        for a, b in zip(sampled, whole):
+            with self.subTest(kernel=a["kernel"], causal=a["causal"]):
+                print(f"{a['kernel']} {a['length']} causal {a['causal']}: {100 * (a['clk'] / b['clk'] - 1):+.1f} %, "
+                      f"{a['simulated']['workgroups']} workgroups for {b['simulated']['workgroups']}")
+                self.assertLess(abs(a["clk"] / b["clk"] - 1), 0.05)
+
+    @unittest.skipIf(WHOLE, "all of them follow")
+    def test_a_sample_is_as_good_as_a_whole_xcd(self):
+        self.compare("--lengths", 512, "--filter", "*_f16_d128_q256*")
+
+    @unittest.skipUnless(WHOLE, "the first ones do")
+    def test_all_samples_are_as_good_as_whole_xcds(self):
+        self.compare("--lengths", "1024")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0]] + [a for a in sys.argv[2:] if a != "--whole"])
