@@ -6,6 +6,7 @@
 #include <catch2/catch.hpp>
 
 #include <algorithm>
+#include <array>
 #include <set>
 
 #include "timing/timed_kernel.h"
@@ -136,6 +137,18 @@ TEST_CASE("a sample does not pay for the first touch of what all read", "[timing
   const TimingResult all = time_program(source, shape, arguments, {}, memory);
   CHECK(length(all.simulated[0]) > 3 * length(all.simulated[1]));
   CHECK(double(sample.device_clk) == Approx(double(all.device_clk)).epsilon(0.15));
+}
+
+TEST_CASE("compute units of a sample do not keep step", "[timing]") {
+  const TimingResult result =
+      time_program(repeat(100, "s_nop 15\n") + end_program, {.workgroups = 304 * 20, .lds_bytes = 65536}, {},
+                   {.compute_units = 3, .workgroups = 1});
+  REQUIRE(result.simulated.size() == 3);
+  std::array<uint64_t, 3> start{};
+  for (const auto &time : result.simulated)
+    start[time.compute_unit] = time.start;
+  for (size_t i : {1, 2})
+    CHECK(double(start[i] - start[0]) == Approx(860.0 * double(i)).margin(6));
 }
 
 TEST_CASE("a whole XCD gives a free compute unit the next workgroup", "[timing]") {

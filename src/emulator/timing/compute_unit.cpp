@@ -66,7 +66,7 @@ ComputeUnit::~ComputeUnit() = default;
 
 void ComputeUnit::add_place() {
   residents.push_back(std::make_unique<Resident>(launch));
-  start(*residents.back(), 0);
+  start(*residents.back(), source.begin(number));
 }
 
 void ComputeUnit::start(Resident &resident, uint64_t clk) {

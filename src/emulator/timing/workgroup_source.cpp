@@ -114,6 +114,9 @@ public:
       std::sort(unit.numbers.begin(), unit.numbers.end());
   }
 
+  // In step with one another they would all wait for what in a running launch one of them has fetched.
+  uint64_t begin(uint32_t compute_unit) const override { return uint64_t(compute_unit) * hbm_latency_clk; }
+
   std::optional<Assignment> next(uint32_t compute_unit) override {
     Unit &unit = compute_units[compute_unit];
     if (unit.numbers.empty()) return std::nullopt;

@@ -25,6 +25,8 @@ struct Assignment {
 class WorkgroupSource {
 public:
   virtual ~WorkgroupSource() = default;
+  /// When a compute unit gets its first ones.
+  virtual uint64_t begin(uint32_t) const { return 0; }
   /// What comes next into a place of a compute unit.
   virtual std::optional<Assignment> next(uint32_t compute_unit) = 0;
   /// A workgroup that counts has ended.
