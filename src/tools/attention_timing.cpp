@@ -36,23 +36,33 @@ void fill(void *tensor, size_t elements, bool is_bf16, uint32_t seed) {
     std::memcpy(to + n, pattern.data(), std::min(pattern.size(), elements - n) * sizeof(uint16_t));
 }
 
+/// In one block that begins where a way of the largest cache does: which lines share a set, and so the time,
+/// depends on nothing but the problem.
 class Tensors {
 public:
   Tensors(const package::KernelEntry &kernel, const TimedProblem &problem) {
     const bool is_bf16 = kernel.name.dtype == "bf16";
     const uint64_t rows = uint64_t(problem.batch) * problem.length;
-    const auto add = [&](size_t elements, uint32_t seed) {
-      void *const tensor = memory.allocate(elements * sizeof(uint16_t));
-      if (!tensor)
-        throw ToolError(fmt::format("no memory for a tensor of {} bytes", elements * sizeof(uint16_t)));
-      if (seed != 0) fill(tensor, elements, is_bf16, seed);
-      return reinterpret_cast<uint64_t>(tensor);
+    const uint64_t q_row = uint64_t(problem.q_heads) * kernel.name.head_dim_qk;
+    const uint64_t k_row = uint64_t(problem.kv_heads) * kernel.name.head_dim_qk;
+    const uint64_t v_row = uint64_t(problem.kv_heads) * kernel.name.head_dim_v;
+    const uint64_t o_row = uint64_t(problem.q_heads) * kernel.name.head_dim_v;
+    constexpr uint64_t way = mall_bytes / mall_ways;
+    const uint64_t bytes = rows * (q_row + k_row + v_row + o_row) * sizeof(uint16_t) + way;
+    void *const block = memory.allocate(bytes);
+    if (!block) throw ToolError(fmt::format("no memory for tensors of {} bytes", bytes));
+    uint64_t next = (reinterpret_cast<uint64_t>(block) + way - 1) / way * way;
+    const auto add = [&](uint64_t elements, uint32_t seed) {
+      const uint64_t tensor = next;
+      next += elements * sizeof(uint16_t);
+      if (seed != 0) fill(reinterpret_cast<void *>(tensor), elements, is_bf16, seed);
+      return tensor;
     };
-    addresses.q = add(rows * problem.q_heads * kernel.name.head_dim_qk, 1);
-    addresses.k = add(rows * problem.kv_heads * kernel.name.head_dim_qk, 2);
-    addresses.v = add(rows * problem.kv_heads * kernel.name.head_dim_v, 3);
-    addresses.o = add(rows * problem.q_heads * kernel.name.head_dim_v, 0);
-    addresses.lse = 0;
+    addresses = {.q = add(rows * q_row, 1),
+                 .k = add(rows * k_row, 2),
+                 .v = add(rows * v_row, 3),
+                 .o = add(rows * o_row, 0),
+                 .lse = 0};
   }
 
   emulator::Memory memory;
