@@ -55,6 +55,13 @@ TEST_CASE("durations follow the coordinate that the work follows", "[timing]") {
        {16, 8, 9},
        0.05}, // no sample stands at its end
       {"none", "s_mov_b32 s9, 12\n", {16, 24, 3}},
+      // Chance: up to seven more, by a product of x, y and z.
+      {"none",
+       "s_mul_i32 s9, s2, 40503\n s_mul_i32 s10, s3, 30011\n s_add_u32 s9, s9, s10\n s_mul_i32 s10, s4, "
+       "20011\n"
+       "s_add_u32 s9, s9, s10\n s_lshr_b32 s9, s9, 7\n s_and_b32 s9, s9, 7\n s_add_u32 s9, s9, 50\n",
+       {15, 24, 3},
+       0.1}, // the last to end takes longer than the mean
   };
   for (const Case &c : cases) {
     CAPTURE(c.along, c.count);
@@ -119,6 +126,16 @@ TEST_CASE("a sampled workgroup has the company it would have", "[timing]") {
     CHECK(double(clk + 188) == Approx(2 * 200 * 16).epsilon(0.02));
   for (const uint64_t clk : lengths(304)) // one for each compute unit
     CHECK(double(clk) == Approx(200 * 16).epsilon(0.02));
+}
+
+TEST_CASE("no place is empty until the last sample has ended", "[timing]") {
+  const std::string source = repeat(100, "s_nop 15\n") + end_program;
+  const TimingResult result =
+      time_program(source, {.workgroups = 304 * 8, .lds_bytes = 32768}, {}, {.workgroups = 3});
+  REQUIRE(result.simulated.size() == 3);
+  // Two came before; beside the last sample runs another, until a little before its own end.
+  CHECK(result.wave_instructions > 5 * 101 + 90);
+  CHECK(result.wave_instructions < 6 * 101);
 }
 
 TEST_CASE("a sample does not pay for the first touch of what all read", "[timing]") {

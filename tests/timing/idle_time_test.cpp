@@ -51,6 +51,11 @@ TEST_CASE("idle time goes to what the next user of the matrix core did", "[timin
   CHECK(clk(busy, Stall::pipe_busy) == 12 + 12 - 8); // the first 8 of them below the MFMA
   CHECK(all_of(busy) == 4 + 2 * 16 - 16);
 
+  const InstructionTime twice =
+      idle(time_program(aligned + mfma + "s_nop 15\n" + mfma + "s_nop 15\n" + mfma + end_program));
+  CHECK(clk(twice, Stall::nop) == 2 * (4 + 64 - 16));
+  CHECK(twice.idle_issuing_clk == 0);
+
   CHECK(all_of(idle(time_program(aligned + repeat(20, mfma) + end_program))) == 0);
 }
 
