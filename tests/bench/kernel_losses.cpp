@@ -51,13 +51,12 @@ Wanted find(const std::vector<ShippedKernel> &kernels, const std::string &argume
 /// queries: all tiles then, in place of those that come first.
 class Numbers : public WorkgroupSource {
 public:
-  Numbers(const AttentionCall &call, bool causal) : causal(causal), q_tiles(call.grid[1]) {}
+  Numbers(const package::AttentionLaunch &call, bool causal) : causal(causal), q_tiles(call.grid[1]) {}
 
   std::optional<Assignment> next(uint32_t compute_unit) override {
     const uint32_t count = given[compute_unit]++;
     if (count == rounds) return std::nullopt;
-    if (!causal)
-      return Assignment{device_xcds * (compute_unit + uint64_t(xcd_compute_units) * count), true};
+    if (!causal) return Assignment{device_xcds * (compute_unit + uint64_t(xcd_compute_units) * count), true};
     const uint32_t number = count * compute_units + compute_unit;
     return Assignment{uint64_t(q_heads) * (number % q_tiles) + number / q_tiles * device_xcds, true};
   }
@@ -117,7 +116,7 @@ private:
   const bool causal;
   emulator::Program program;
   AttentionRun run;
-  AttentionCall call;
+  package::AttentionLaunch call;
 };
 
 enum class Where { before, loop, behind };

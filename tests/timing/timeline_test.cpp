@@ -255,7 +255,7 @@ TEST_CASE("a timeline that there is not is refused", "[timing]") {
       "s_cmp_eq_u32 s2, 0\n s_cbranch_scc0 done\n s_mov_b32 s8, 6\n again:\n" + again + "done:\n" +
       end_program;
   CHECK_THROWS_WITH(timeline_of(one_workgroup_loops, {}, {.workgroups = 1000}, {}, {.workgroups = 2}),
-                    Contains("workgroup 304 does not enter the loop"));
+                    Contains("workgroup 999 does not enter the loop"));
 }
 
 TEST_CASE("reports of a launch come in place of its timeline", "[timing]") {

@@ -46,7 +46,7 @@ const ShippedKernel &kernel_named(const std::vector<ShippedKernel> &kernels, std
 
 TimedLaunch time_kernel(const ShippedKernel &kernel, const emulator::Program &program) {
   AttentionRun run(kernel.entry, problem);
-  const AttentionCall call = run.call();
+  const package::AttentionLaunch call = run.call();
   TimedLaunch launch = emulator::timing::time_launch_with_timeline(
       program, call.kernel, call.grid, call.block, 0, call.kernarg(), run.device_memory(), options, {});
   if (!launch.result.reports.empty()) throw std::runtime_error(to_text(launch.result.reports.front()));

@@ -359,12 +359,13 @@ void ComputeUnit::observe_wait(const TimedWave &wave, uint64_t until) {
 void ComputeUnit::issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uint64_t clk) {
   Wave &w = *wave.state;
   const Op &op = *w.pc;
-  const Occupation busy = occupy(simd, wave, timing, op, clk);
-  if (observer) [[unlikely]] {
+  if (observer) [[unlikely]]
     observe_wait(wave, clk);
-    observer->issued(name_of(wave), op.index, clk, timing.pipe, busy);
-  }
   hold(wave, clk, Stall::slot, op.index);
+  // What an MFMA ends, it ends for the reasons booked so far.
+  const Occupation busy = occupy(simd, wave, timing, op, clk);
+  if (observer) [[unlikely]]
+    observer->issued(name_of(wave), op.index, clk, timing.pipe, busy);
   InstructionTime &instruction = result.instructions[op.index];
   ++instruction.issued;
   ++result.wave_instructions;

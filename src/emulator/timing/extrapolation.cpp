@@ -122,7 +122,8 @@ void extrapolate(std::array<uint32_t, 3> grid, bool whole_xcd, TimingResult &res
   using Place = std::pair<double, uint32_t>; // free from, number: first a place on each compute unit
   using Places = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
   std::vector<Places> xcds(device_xcds);
-  const uint32_t places_per_xcd = used_places(result.workgroups, result.workgroups_per_cu, result.device) * result.device.compute_units_of_xcd();
+  const uint32_t places_per_xcd = used_places(result.workgroups, result.workgroups_per_cu, result.device) *
+                                  result.device.compute_units_of_xcd();
   for (Places &places : xcds)
     for (uint32_t i = 0; i < places_per_xcd; ++i)
       places.emplace(0, i);

@@ -89,7 +89,8 @@ std::vector<uint32_t> scattered(uint32_t count, double step) {
 class Sample : public WorkgroupSource {
 public:
   Sample(std::array<uint32_t, 3> grid, const TimingOptions &options, uint32_t places)
-      : places(places), compute_units(options.compute_units) {
+      : places(places), latency_clk(timing::latency_clk(Level::hbm, options.device)),
+        compute_units(options.compute_units) {
     const uint64_t workgroups = workgroups_of(grid);
     const uint32_t rounds = options.workgroups;
     const std::vector<uint32_t> x = scattered(rounds, (std::sqrt(5.0) - 1) / 2);
@@ -115,7 +116,7 @@ public:
   }
 
   // In step with one another they would all wait for what in a running launch one of them has fetched.
-  uint64_t begin(uint32_t compute_unit) const override { return uint64_t(compute_unit) * hbm_latency_clk; }
+  uint64_t begin(uint32_t compute_unit) const override { return uint64_t(compute_unit) * latency_clk; }
 
   std::optional<Assignment> next(uint32_t compute_unit) override {
     Unit &unit = compute_units[compute_unit];
@@ -131,6 +132,7 @@ private:
     size_t given = 0;
   };
   const uint32_t places;
+  const uint64_t latency_clk;
   std::vector<Unit> compute_units;
 };
 
@@ -147,8 +149,7 @@ std::unique_ptr<WorkgroupSource> make_source(std::array<uint32_t, 3> grid, const
       (options.compute_units - 1) * uint64_t(options.compute_unit_stride) >= most)
     throw std::invalid_argument("compute_unit_stride is " + std::to_string(options.compute_unit_stride) +
                                 "; with it " + std::to_string(options.compute_units) +
-                                " compute units must lie among the " + std::to_string(most) +
-                                " of an XCD");
+                                " compute units must lie among the " + std::to_string(most) + " of an XCD");
   const uint64_t workgroups = workgroups_of(grid);
   if (options.workgroups != 0) return std::make_unique<Sample>(grid, options, places);
   if (options.compute_units == most) return std::make_unique<WholeXcd>(workgroups);
