@@ -274,11 +274,14 @@ enum sluice_problem_flag {
   SLUICE_WRITE_LSE = 1 << 1, /**< Also write the logarithm of the softmax denominator. */
   SLUICE_HAS_WINDOW_LEFT = 1 << 2,  /**< window_left counts. */
   SLUICE_HAS_WINDOW_RIGHT = 1 << 3, /**< window_right counts; not together with SLUICE_CAUSAL, which is 0. */
-  SLUICE_ALIBI = 1 << 4,         /**< Subtract slope * distance from the scores; sluice_args::alibi_slopes. */
-  SLUICE_SINK_LOGITS = 1 << 5,   /**< A learned logit per query head joins the denominator. */
-  SLUICE_BOOL_MASK = 1 << 6,     /**< A bit per row and key says whether it is visible; sluice_args::mask. */
-  SLUICE_PAGE_INDEX_64 = 1 << 7, /**< The page table holds int64_t instead of int32_t. */
-  SLUICE_V_IN_K = 1 << 8 /**< V is the first head_dim_v elements of each row of K; sluice_args::v is zero. */
+  SLUICE_ALIBI = 1 << 4,       /**< Subtract slope * distance from the scores; sluice_args::alibi_slopes. */
+  SLUICE_SINK_LOGITS = 1 << 5, /**< A learned logit per query head joins the denominator. */
+  SLUICE_BOOL_MASK = 1 << 6,   /**< A bit per row and key says whether it is visible; sluice_args::mask. */
+  /** The page table holds int64_t instead of int32_t; SLUICE_MODE_PAGED only. */
+  SLUICE_PAGE_INDEX_64 = 1 << 7,
+  /** V is the first head_dim_v elements of each row of K, and sluice_args::v is zero. Then v_type is k_type
+     and head_dim_v at most head_dim_qk. */
+  SLUICE_V_IN_K = 1 << 8
 };
 
 /** Which corner of the score matrix the diagonal of the mask touches. */
@@ -287,7 +290,10 @@ enum sluice_mask_alignment {
   SLUICE_TOP_LEFT = 1      /**< Row 0 sees key 0. */
 };
 
-/** Granularity of the factors that FP8 values are multiplied with. */
+/**
+ * Granularity of the factors that FP8 values are multiplied with. Values of any type may have them.
+ * sluice_args has no place for factors per token or page yet: SLUICE_UNSUPPORTED.
+ */
 enum sluice_scale_kind {
   SLUICE_SCALE_NONE = 0,       /**< Values count as stored. */
   SLUICE_SCALE_PER_TENSOR = 1, /**< One factor. */
@@ -303,7 +309,7 @@ enum sluice_page_table_kind {
   SLUICE_PAGE_TABLE_CSR = 2    /**< Page numbers in a row, and where those of each sequence start. */
 };
 
-/** Base of the logarithm in LSE. */
+/** Base of the logarithm in LSE; without SLUICE_WRITE_LSE it means nothing. */
 enum sluice_lse_base {
   SLUICE_LSE_BASE_E = 0, /**< Natural logarithm. */
   SLUICE_LSE_BASE_2 = 1  /**< Logarithm to base 2. */
@@ -343,13 +349,14 @@ enum sluice_determinism {
  *     the mask's bit is 1                                with SLUICE_BOOL_MASK
  *
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS. So
- *   have all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows.
+ *   have all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows. Keys whose score is
+ *   -infinity have no weight, and a row that sees no other is like a row without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
  *   type of V: toward zero to F16, to nearest even to BF16. O is rounded to nearest even.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. Entries of a
- * page table behind the last one needed are never read.
+ *   page table behind the last one needed are never read.
  * - NaN or infinity in a query row stays in its row, and in a key reaches only the rows that see the
  *   key. In V at key j it reaches the rows that see j. It can also turn O of rows that do not see j into
  *   NaN, rows without a visible key included, but not their LSE: rows [32a, 32a + 32) whenever one of
@@ -367,7 +374,7 @@ typedef struct sluice_problem {
   uint32_t q_type;      /**< sluice_dtype of Q; required. */
   uint32_t k_type;      /**< sluice_dtype of K; required. */
   uint32_t v_type;      /**< sluice_dtype of V; required. */
-  uint32_t o_type;      /**< sluice_dtype of O; required. */
+  uint32_t o_type;      /**< sluice_dtype of O: F16, BF16 or F32; required. */
   int32_t q_heads;      /**< Query heads, a multiple of kv_heads; required. */
   int32_t kv_heads;     /**< KV heads; required. */
   int32_t head_dim_qk;  /**< Elements of a row of Q and K; required. */
@@ -378,9 +385,9 @@ typedef struct sluice_problem {
   int32_t max_batch;    /**< Sequences per call. */
   int32_t max_q_len;    /**< Query rows per sequence. */
   int32_t max_kv_len;   /**< Keys per sequence. */
-  int64_t max_q_tokens; /**< Query rows per call, over all sequences. */
+  int64_t max_q_tokens; /**< Rows of q per call: batch * q_len, or with q_starts q_starts[batch]. */
 
-  uint32_t mask_alignment; /**< sluice_mask_alignment of SLUICE_CAUSAL. */
+  uint32_t mask_alignment; /**< sluice_mask_alignment of SLUICE_CAUSAL, windows and SLUICE_ALIBI. */
   int32_t window_left;     /**< Keys visible before the diagonal; >= 0, needs SLUICE_HAS_WINDOW_LEFT. */
   int32_t window_right;    /**< Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT. */
   int32_t sink_tokens;     /**< First keys that window_left does not hide; 0 is none; needs the window. */
@@ -392,9 +399,10 @@ typedef struct sluice_problem {
   uint32_t k_scale_kind; /**< sluice_scale_kind of K. */
   uint32_t v_scale_kind; /**< sluice_scale_kind of V. */
 
-  int32_t page_size;        /**< Tokens per page, SLUICE_MODE_PAGED only. */
-  uint32_t page_table_kind; /**< sluice_page_table_kind, SLUICE_MODE_PAGED only. */
-  int32_t k_pack; /**< Elements per pack of an x-packed K cache, SLUICE_MODE_PAGED only; 0 is none. */
+  int32_t page_size;        /**< Tokens per page; required in SLUICE_MODE_PAGED, else 0. */
+  uint32_t page_table_kind; /**< sluice_page_table_kind; required in SLUICE_MODE_PAGED, else 0. */
+  /** Elements per pack of an x-packed K cache, SLUICE_MODE_PAGED only; divides head_dim_qk; 0 is none. */
+  int32_t k_pack;
 
   uint32_t lse_base;    /**< sluice_lse_base. */
   uint32_t determinism; /**< sluice_determinism. */
@@ -581,27 +589,36 @@ typedef struct sluice_tensor {
  * | page_table               | NULL     | NULL     | required                               |
  * | page_starts              | NULL     | NULL     | required for CSR, NULL for BLOCK       |
  *
- * Lengths are 0 or more and at most q_len and kv_len of the call, starts do not fall, page numbers are not
- * negative; a run cannot check what is in device memory, and breaking this is the caller's error.
+ * Lengths are 0 or more and at most q_len and kv_len of the call, and where starts are given too, at most
+ * what lies between the two starts. Starts are 0 or more and do not fall, page numbers are not negative, and
+ * for CSR the entries from one start to the next are enough for the keys. A run cannot check what is in
+ * device memory, and breaking this is the caller's error; sluice_reference checks it.
  *
  *     q [batch, q_len, q_heads, head_dim_qk]      k [batch, kv_len, kv_heads, head_dim_qk]
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
  *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and means nothing
  *
  * Rules, each checked:
- * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound; they are within the
- *   bounds of the plan. batch and the number of query tiles (of sluice_plan_info::tile_q rows) are at most
- *   65535; q_len + kv_len is at most 2^31 - 512.
- * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, the other strides are multiples of 8
- *   elements. stride[1] of k and v is less than 2^25. In sluice_run all of a tensor lies below
- *   address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
+ * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound, which there must be
+ *   then; they are within the bounds of the plan. batch and the number of query tiles (of
+ * sluice_plan_info::tile_q rows) are at most 65535; q_len + kv_len is at most 2^31 - 512.
+ * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
+ *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25. In sluice_run all of a
+ *   tensor lies below address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with
+ *   kv_starts.
+ * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
+ *   page_table_stride is not negative.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - bias, mask, alibi_slopes, sink_logits and the scales are given if and only if the problem says so; a
- *   dimension of bias and mask whose stride is 0 is the same for all its indices. stride[3] of bias and mask
- *   is 0 or 1.
- * - The elements of o, and of lse, do not overlap each other. That they overlap no input is the
- *   caller's to see to.
- * - scale is finite and not negative; 0 means 1 / sqrt(head_dim_qk).
+ *   dimension of bias and mask whose stride is 0 is the same for all its indices. stride[3] of bias is 0 or
+ *   1, that of mask is 1.
+ * - The elements of o, and of lse, do not overlap each other. With q_starts, where only the device knows how
+ *   many rows there are, two rows stand for all. That they overlap no input is the caller's to see to.
+ * - scale is finite and not negative (refused with SLUICE_UNSUPPORTED), and so is scale * log2(e) in F32; 0
+ *   means 1 / sqrt(head_dim_qk).
+ *
+ * q_lengths, kv_lengths outside of SLUICE_MODE_PAGED, and q_starts in it, are no part of the problem: where
+ * the plan's kernel cannot read them, sluice_run refuses them with SLUICE_UNSUPPORTED.
  */
 typedef struct sluice_args {
   uint32_t struct_size; /**< sizeof(sluice_args). */
@@ -614,7 +631,7 @@ typedef struct sluice_args {
   sluice_tensor k;      /**< Keys. */
   sluice_tensor v;      /**< Values; all zero with SLUICE_V_IN_K. */
   sluice_tensor o;      /**< Result. */
-  sluice_tensor lse;    /**< Logarithm of the softmax denominator, or all zero. */
+  sluice_tensor lse;    /**< Logarithm of the softmax denominator; data is NULL if it is not written. */
 
   const int32_t *q_starts;   /**< [batch + 1]: rows of q before each sequence's first. */
   const int32_t *kv_starts;  /**< [batch + 1]: rows of k and v before each sequence's first. */
@@ -625,8 +642,8 @@ typedef struct sluice_args {
   int64_t page_table_stride;  /**< BLOCK: entries from one sequence's to the next one's; else 0. */
   const int32_t *page_starts; /**< CSR, [batch + 1]: entries before each sequence's first. */
 
-  sluice_tensor bias;        /**< Added to the scores. */
-  sluice_tensor mask;        /**< Bytes; key j of a row is bit j % 8 of byte j / 8. Strides count bytes. */
+  sluice_tensor bias;        /**< Added to the scores; all zero without bias_type. */
+  sluice_tensor mask;        /**< Key j of a row is bit j % 8 of byte j / 8; strides count bytes. */
   const float *alibi_slopes; /**< [q_heads]. */
   const float *sink_logits;  /**< [q_heads], to base e. */
   const float *q_scale;      /**< [1] or [q_heads], by q_scale_kind. */
@@ -827,11 +844,12 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  *
  * Same structs as for a plan and a run, but all pointers are host pointers, aligned to their element;
  * strides need no multiple, stride[3] need not be 1, and there are no limits for the device's sake.
- * Inputs and O may be F16, BF16 or F32 in any mixture, head dims are any >= 1. O is rounded once, to
- * nearest even; LSE is F32. NaN or infinity in a key or value reaches exactly the rows that see the key.
+ * Computes all that sluice_problem and sluice_args describe, but for factors per token or page and a negative
+ * scale: every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P
+ * is not rounded, O once, to nearest even; LSE is F32. NaN or infinity in a key or value reaches exactly the
+ * rows that see the key. Lengths, starts and page numbers are checked like all else.
  *
- * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED for what the
- *         problem asks beyond types and head dims that sluice_problem lists as refused;
+ * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED;
  *         SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY
  */
 SLUICE_API sluice_status sluice_reference(const sluice_problem *problem, const sluice_args *args,
