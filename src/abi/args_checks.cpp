@@ -175,10 +175,9 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
       "v", args.v, {kv_outer, kv_inner, problem.kv_heads, problem.head_dim_v}, bytes_of(problem.v_type)};
   const Shape o = {
       "o", args.o, {q_outer, q_inner, problem.q_heads, problem.head_dim_v}, bytes_of(problem.o_type)};
-  const bool v_in_k = problem.flags & SLUICE_V_IN_K;
   check_tensor(q, rules, args.q_starts != nullptr);
   check_tensor(k, rules, args.kv_starts != nullptr, problem.k_pack != 0);
-  if (v_in_k) {
+  if (problem.flags & SLUICE_V_IN_K) {
     check_absent("v", args.v, "the problem's flags have SLUICE_V_IN_K");
   } else {
     check_tensor(v, rules, args.kv_starts != nullptr);
@@ -187,7 +186,7 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
   check_disjoint(o);
   if (rules.tile_q != 0) {
     check_close_rows(k);
-    if (!v_in_k) check_close_rows(v);
+    check_close_rows(v);
   }
 }
 

@@ -3,7 +3,7 @@
 #include "abi/handles.h"
 #include "abi/wall.h"
 #include "runtime/choice.h"
-#include "runtime/features.h"
+#include "runtime/kernel_features.h"
 
 #include <string>
 

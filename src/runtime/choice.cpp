@@ -2,7 +2,7 @@
 #include "runtime/choice.h"
 
 #include "runtime/dtype.h"
-#include "runtime/features.h"
+#include "runtime/kernel_features.h"
 #include "support/checked.h"
 #include "support/failure.h"
 

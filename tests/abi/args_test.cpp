@@ -264,6 +264,29 @@ TEST_CASE("with starts only the device knows how many rows there are", "[args]")
   CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
 }
 
+TEST_CASE("of pages a call uses any one, and all of it", "[args]") {
+  FakeHip hip;
+  const ContextHandle context = able_context(SLUICE_DEVICE_HIP);
+  const sluice_launch launch = good_launch();
+  Call call = paged();
+  call.args.kv_len = 1 << 30; // in as many pages as it takes: they do not follow each other
+  call.args.k.stride[1] = call.args.v.stride[1] = 1 << 20;
+  CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
+
+  call = packed();
+  call.problem.k_pack = 16;
+  call.args.k.stride[1] = 16;
+  call.args.k.stride[3] = 16 * 16;
+  constexpr uint64_t page_bytes = 16 * 2 * 128 * 2;
+  const PlanHandle plan = make_plan(context, call.problem);
+  call.args.k.data = reinterpret_cast<void *>((uint64_t{1} << 48) - page_bytes);
+  CHECK(sluice_run(plan.get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  call.args.k.data = reinterpret_cast<void *>((uint64_t{1} << 48) - page_bytes + 16);
+  Error error;
+  check_refusal(sluice_run(plan.get(), &call.args, &launch, &error), error, SLUICE_INVALID_ARGUMENT,
+                "k.stride", "beyond the address space");
+}
+
 TEST_CASE("an args struct of the first version is still a dense call", "[args]") {
   FakeHip hip;
   const ContextHandle context = able_context(SLUICE_DEVICE_HIP);

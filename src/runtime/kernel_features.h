@@ -1,4 +1,4 @@
-//===- features.h - what a kernel can do beyond plain attention -----------------------------------------===//
+//===- kernel_features.h - what a kernel can do beyond plain attention ----------------------------------===//
 //
 // The names that manifests list and what of a problem or a call needs each: the one table behind the choice
 // of a kernel and its refusals. A kernel that learns something lists the name; nothing else changes.

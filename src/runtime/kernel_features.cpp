@@ -1,5 +1,5 @@
-//===- features.cpp - what a kernel can do beyond plain attention ---------------------------------------===//
-#include "runtime/features.h"
+//===- kernel_features.cpp - what a kernel can do beyond plain attention --------------------------------===//
+#include "runtime/kernel_features.h"
 
 #include "support/failure.h"
 
