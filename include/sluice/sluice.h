@@ -600,8 +600,8 @@ typedef struct sluice_tensor {
  *
  * Rules, each checked:
  * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound, which there must be
- *   then; they are within the bounds of the plan. batch and the number of query tiles (of
- * sluice_plan_info::tile_q rows) are at most 65535; q_len + kv_len is at most 2^31 - 512.
+ *   then; they are within the bounds of the plan. batch and the number of query tiles (of tile_q rows, see
+ *   sluice_plan_info) are at most 65535; q_len + kv_len is at most 2^31 - 512.
  * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25. In sluice_run all of a
  *   tensor lies below address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with
