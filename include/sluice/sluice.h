@@ -253,8 +253,8 @@ SLUICE_API void *sluice_context_hip_symbol(const sluice_context *context, const 
 /** How sequences lie in memory. */
 enum sluice_mode {
   SLUICE_MODE_DENSE = 0,  /**< Every sequence has the same lengths: tensors [batch, token, head, dim]. */
-  SLUICE_MODE_RAGGED = 1, /**< Sequences packed one after the other. Refused by this version. */
-  SLUICE_MODE_PAGED = 2   /**< K and V in pages. Refused by this version. */
+  SLUICE_MODE_RAGGED = 1, /**< Sequences packed one after the other: tensors [token, head, dim]. */
+  SLUICE_MODE_PAGED = 2   /**< K and V in pages, [page, token in page, head, dim], found through a table. */
 };
 
 /** Element types. The FP8 encodings are different types: FNUZ is CDNA3's, the others are OCP's. */
@@ -272,10 +272,16 @@ enum sluice_dtype {
 enum sluice_problem_flag {
   SLUICE_CAUSAL = 1 << 0,    /**< Keys after the row's own position are invisible; see mask_alignment. */
   SLUICE_WRITE_LSE = 1 << 1, /**< Also write the logarithm of the softmax denominator. */
-  SLUICE_HAS_WINDOW_LEFT = 1 << 2,  /**< window_left counts. Refused by this version. */
-  SLUICE_HAS_WINDOW_RIGHT = 1 << 3, /**< window_right counts. Refused by this version. */
-  SLUICE_ALIBI = 1 << 4,            /**< Add ALiBi slopes to the scores. Refused by this version. */
-  SLUICE_SINK_LOGITS = 1 << 5 /**< A learned logit per query head joins the denominator. Refused so far. */
+  SLUICE_HAS_WINDOW_LEFT = 1 << 2,  /**< window_left counts. */
+  SLUICE_HAS_WINDOW_RIGHT = 1 << 3, /**< window_right counts; not together with SLUICE_CAUSAL, which is 0. */
+  SLUICE_ALIBI = 1 << 4,       /**< Subtract slope * distance from the scores; sluice_args::alibi_slopes. */
+  SLUICE_SINK_LOGITS = 1 << 5, /**< A learned logit per query head joins the denominator. */
+  SLUICE_BOOL_MASK = 1 << 6,   /**< A bit per row and key says whether it is visible; sluice_args::mask. */
+  /** The page table holds int64_t instead of int32_t; SLUICE_MODE_PAGED only. */
+  SLUICE_PAGE_INDEX_64 = 1 << 7,
+  /** V is the first head_dim_v elements of each row of K, and sluice_args::v is zero. Then v_type is k_type
+     and head_dim_v at most head_dim_qk. */
+  SLUICE_V_IN_K = 1 << 8
 };
 
 /** Which corner of the score matrix the diagonal of the mask touches. */
@@ -284,11 +290,14 @@ enum sluice_mask_alignment {
   SLUICE_TOP_LEFT = 1      /**< Row 0 sees key 0. */
 };
 
-/** Granularity of the factors that FP8 values are multiplied with. */
+/**
+ * Granularity of the factors that FP8 values are multiplied with. Values of any type may have them.
+ * sluice_args has no place for factors per token or page yet: SLUICE_UNSUPPORTED.
+ */
 enum sluice_scale_kind {
   SLUICE_SCALE_NONE = 0,       /**< Values count as stored. */
-  SLUICE_SCALE_PER_TENSOR = 1, /**< One factor. Refused by this version, as are the next three. */
-  SLUICE_SCALE_PER_HEAD = 2,   /**< One per head. */
+  SLUICE_SCALE_PER_TENSOR = 1, /**< One factor. */
+  SLUICE_SCALE_PER_HEAD = 2,   /**< One per head of the tensor. */
   SLUICE_SCALE_PER_TOKEN = 3,  /**< One per token and head. */
   SLUICE_SCALE_PER_PAGE = 4    /**< One per page and head. */
 };
@@ -296,45 +305,58 @@ enum sluice_scale_kind {
 /** How a paged KV cache names its pages. */
 enum sluice_page_table_kind {
   SLUICE_PAGE_TABLE_NONE = 0,  /**< No pages. */
-  SLUICE_PAGE_TABLE_BLOCK = 1, /**< [batch, pages] page numbers. Refused by this version. */
-  SLUICE_PAGE_TABLE_CSR = 2    /**< Page numbers in a row, and where each sequence starts. Refused too. */
+  SLUICE_PAGE_TABLE_BLOCK = 1, /**< [batch, pages] page numbers. */
+  SLUICE_PAGE_TABLE_CSR = 2    /**< Page numbers in a row, and where those of each sequence start. */
 };
 
-/** Base of the logarithm in LSE. */
+/** Base of the logarithm in LSE; without SLUICE_WRITE_LSE it means nothing. */
 enum sluice_lse_base {
   SLUICE_LSE_BASE_E = 0, /**< Natural logarithm. */
-  SLUICE_LSE_BASE_2 = 1  /**< Refused by this version. */
+  SLUICE_LSE_BASE_2 = 1  /**< Logarithm to base 2. */
 };
 
 /** What may influence the bits of a result. */
 enum sluice_determinism {
   /** The fastest choice. Equal calls with one plan give equal bits. */
   SLUICE_DETERMINISM_FAST = 0,
-  /** Also, a sequence's result depends neither on the batch size nor on the other sequences in the batch. */
+  /** Also, a sequence's result depends neither on the batch size, nor on the other sequences in the batch,
+     nor on the problem's bounds. Keys are split at fixed places. */
   SLUICE_DETERMINISM_BATCH_INVARIANT = 1
 };
 
 /**
  * A class of attention calls: everything that selects a kernel, nothing that changes from call to call.
  *
- * Numerical contract. With S[i][j] = scale * dot(q_i, k_j) for row i and key j of one sequence and
- * head, where query head h reads KV head h / (q_heads / kv_heads):
+ * Numerical contract. For row i and key j of one sequence, where query head h reads KV head
+ * h / (q_heads / kv_heads) and shift is kv_len - q_len of the sequence for SLUICE_BOTTOM_RIGHT, 0 for
+ * SLUICE_TOP_LEFT, the score is made in this order:
  *
- *     LSE[i]  = ln sum_j exp(S[i][j])
- *     P[i][j] = exp(S[i][j] - LSE[i])
- *     O[i]    = sum_j P[i][j] * v_j
+ *     S = scale * q_scale * k_scale * dot(q_i, k_j)
+ *     S = soft_cap * tanh(S / soft_cap)                  if soft_cap is not 0
+ *     S = S + bias[i][j]                                 if bias_type is not 0
+ *     S = S - alibi_slopes[h] * |i + shift - j|          with SLUICE_ALIBI
  *
- * where sums run over the visible keys:
+ * and with sums over the visible keys:
  *
- *     key j is visible to row i  iff  0 <= j < kv_len  and  (not SLUICE_CAUSAL or j <= i + shift)
- *     shift = kv_len - q_len for SLUICE_BOTTOM_RIGHT, 0 for SLUICE_TOP_LEFT
+ *     D[i]    = sum_j exp(S[i][j]) + (SLUICE_SINK_LOGITS ? exp(sink_logits[h]) : 0)
+ *     LSE[i]  = ln D[i]                                  log2 D[i] for SLUICE_LSE_BASE_2
+ *     O[i]    = sum_j exp(S[i][j]) / D[i] * v_scale * v_j
  *
- * - A row without a visible key has O = 0 and LSE = -infinity.
+ * Key j is visible to row i if and only if 0 <= j < kv_len, and with d = j - i - shift
+ *
+ *     d <= window_right       where it counts; SLUICE_CAUSAL is a window_right of 0
+ *     d >= -window_left or j < sink_tokens               with SLUICE_HAS_WINDOW_LEFT
+ *     the mask's bit is 1                                with SLUICE_BOOL_MASK
+ *
+ * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS. So
+ *   have all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows. Keys whose score is
+ *   -infinity have no weight, and a row that sees no other is like a row without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
  *   type of V: toward zero to F16, to nearest even to BF16. O is rounded to nearest even.
- * - Memory at and past q_len and kv_len never influences a result, whatever it holds, and is never
- *   written.
+ * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
+ *   written: rows of padding, unused slots of pages, what lies between and behind sequences. Entries of a
+ *   page table behind the last one needed are never read.
  * - NaN or infinity in a query row stays in its row, and in a key reaches only the rows that see the
  *   key. In V at key j it reaches the rows that see j. It can also turn O of rows that do not see j into
  *   NaN, rows without a visible key included, but not their LSE: rows [32a, 32a + 32) whenever one of
@@ -352,7 +374,7 @@ typedef struct sluice_problem {
   uint32_t q_type;      /**< sluice_dtype of Q; required. */
   uint32_t k_type;      /**< sluice_dtype of K; required. */
   uint32_t v_type;      /**< sluice_dtype of V; required. */
-  uint32_t o_type;      /**< sluice_dtype of O; required. */
+  uint32_t o_type;      /**< sluice_dtype of O: F16, BF16 or F32; required. */
   int32_t q_heads;      /**< Query heads, a multiple of kv_heads; required. */
   int32_t kv_heads;     /**< KV heads; required. */
   int32_t head_dim_qk;  /**< Elements of a row of Q and K; required. */
@@ -363,23 +385,24 @@ typedef struct sluice_problem {
   int32_t max_batch;    /**< Sequences per call. */
   int32_t max_q_len;    /**< Query rows per sequence. */
   int32_t max_kv_len;   /**< Keys per sequence. */
-  int64_t max_q_tokens; /**< Query rows per call, over all sequences. */
+  int64_t max_q_tokens; /**< Rows of q per call: batch * q_len, or with q_starts q_starts[batch]. */
 
-  uint32_t mask_alignment; /**< sluice_mask_alignment of SLUICE_CAUSAL. */
+  uint32_t mask_alignment; /**< sluice_mask_alignment of SLUICE_CAUSAL, windows and SLUICE_ALIBI. */
   int32_t window_left;     /**< Keys visible before the diagonal; >= 0, needs SLUICE_HAS_WINDOW_LEFT. */
   int32_t window_right;    /**< Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT. */
-  int32_t sink_tokens;     /**< First keys that a window does not hide; 0 is none. Refused so far. */
+  int32_t sink_tokens;     /**< First keys that window_left does not hide; 0 is none; needs the window. */
 
-  float soft_cap;     /**< c > 0 replaces S by c * tanh(S / c); 0 is none. Refused by this version. */
-  uint32_t bias_type; /**< sluice_dtype of a matrix added to the scores; 0 is none. Refused too. */
+  float soft_cap;     /**< c > 0 replaces S by c * tanh(S / c); 0 is none. */
+  uint32_t bias_type; /**< Type of a matrix added to the scores: F32, F16 or BF16; 0 is none. */
 
   uint32_t q_scale_kind; /**< sluice_scale_kind of Q. */
   uint32_t k_scale_kind; /**< sluice_scale_kind of K. */
   uint32_t v_scale_kind; /**< sluice_scale_kind of V. */
 
-  int32_t page_size;        /**< Tokens per page, SLUICE_MODE_PAGED only. */
-  uint32_t page_table_kind; /**< sluice_page_table_kind, SLUICE_MODE_PAGED only. */
-  int32_t k_pack; /**< Elements per pack of an x-packed K cache; 0 is none. Refused by this version. */
+  int32_t page_size;        /**< Tokens per page; required in SLUICE_MODE_PAGED, else 0. */
+  uint32_t page_table_kind; /**< sluice_page_table_kind; required in SLUICE_MODE_PAGED, else 0. */
+  /** Elements per pack of an x-packed K cache, SLUICE_MODE_PAGED only; divides head_dim_qk; 0 is none. */
+  int32_t k_pack;
 
   uint32_t lse_base;    /**< sluice_lse_base. */
   uint32_t determinism; /**< sluice_determinism. */
@@ -536,36 +559,96 @@ typedef struct sluice_tensor {
 } sluice_tensor;
 
 /**
- * One call: pointers and numbers.
+ * One call: pointers and numbers. Everything a pointer points to is in device memory (for sluice_reference
+ * in host memory), and is read when the run executes, not when it is enqueued: a captured run replays with
+ * the lengths and tables that are there then.
+ *
+ * Sequence b has q_len[b] query rows and kv_len[b] keys:
+ *
+ *     q_len[b]  = q_lengths[b] if given, else q_starts[b + 1] - q_starts[b] if given, else q_len
+ *     kv_len[b] = kv_lengths[b] if given, else kv_starts[b + 1] - kv_starts[b] if given, else kv_len
+ *
+ * Its row i, key j and head h are found at
+ *
+ *     q, o, lse   [b][i][h], or with q_starts [0][q_starts[b] + i][h]
+ *     k, v        DENSE   [b][j][h]
+ *                 RAGGED  [0][kv_starts[b] + j][h]
+ *                 PAGED   [page][j % page_size][h] with page = number j / page_size of the sequence's table:
+ *                         page_table[b * page_table_stride + n], or page_table[page_starts[b] + n] for CSR
+ *     bias, mask  [b][h of Q][i][j]
+ *
+ * and in its row element e at e * stride[3], which is 1. An x-packed K cache has element e of a row at
+ * e / k_pack * stride[3] + e % k_pack.
+ *
+ * | member                   | DENSE    | RAGGED   | PAGED                                  |
+ * | ------------------------ | -------- | -------- | -------------------------------------- |
+ * | q_starts                 | NULL     | required | may be given                           |
+ * | kv_starts                | NULL     | required | NULL                                   |
+ * | q_lengths                | may be   | may be   | may be                                 |
+ * | kv_lengths               | may be   | may be   | required                               |
+ * | page_table               | NULL     | NULL     | required                               |
+ * | page_starts              | NULL     | NULL     | required for CSR, NULL for BLOCK       |
+ *
+ * Lengths are 0 or more and at most q_len and kv_len of the call, and where starts are given too, at most
+ * what lies between the two starts. Starts are 0 or more and do not fall, page numbers are not negative, and
+ * for CSR the entries from one start to the next are enough for the keys. A run cannot check what is in
+ * device memory, and breaking this is the caller's error; sluice_reference checks it.
  *
  *     q [batch, q_len, q_heads, head_dim_qk]      k [batch, kv_len, kv_heads, head_dim_qk]
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
  *     lse [batch, q_len, q_heads], F32; stride[3] is 0 or 1 and means nothing
  *
  * Rules, each checked:
- * - batch, q_len and kv_len are at least 1 and within the bounds of the plan; batch and the number of
- *   query tiles (of sluice_plan_info::tile_q rows) are at most 65535; q_len + kv_len is at most
- *   2^31 - 512.
- * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, the other strides are multiples of 8
- *   elements. stride[1] of k and v is less than 2^25. In sluice_run all of a tensor lies below
- *   address 2^48.
+ * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound, which there must be
+ *   then; they are within the bounds of the plan. batch and the number of query tiles (of tile_q rows, see
+ *   sluice_plan_info) are at most 65535; q_len + kv_len is at most 2^31 - 512.
+ * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
+ *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25. In sluice_run all of a
+ *   tensor lies below address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with
+ *   kv_starts.
+ * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
+ *   page_table_stride is not negative.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
- * - The elements of o, and of lse, do not overlap each other. That they overlap no input is the
- *   caller's to see to.
- * - scale is finite and not negative; 0 means 1 / sqrt(head_dim_qk).
+ * - bias, mask, alibi_slopes, sink_logits and the scales are given if and only if the problem says so; a
+ *   dimension of bias and mask whose stride is 0 is the same for all its indices. stride[3] of bias is 0 or
+ *   1, that of mask is 1.
+ * - The elements of o, and of lse, do not overlap each other. With q_starts, where only the device knows how
+ *   many rows there are, two rows stand for all. That they overlap no input is the caller's to see to.
+ * - scale is finite and not negative (refused with SLUICE_UNSUPPORTED), and so is scale * log2(e) in F32; 0
+ *   means 1 / sqrt(head_dim_qk).
+ *
+ * q_lengths, kv_lengths outside of SLUICE_MODE_PAGED, and q_starts in it, are no part of the problem: where
+ * the plan's kernel cannot read them, sluice_run refuses them with SLUICE_UNSUPPORTED.
  */
 typedef struct sluice_args {
   uint32_t struct_size; /**< sizeof(sluice_args). */
   uint32_t flags;       /**< Must be 0. */
   int32_t batch;        /**< Sequences. */
-  int32_t q_len;        /**< Query rows of each sequence. */
-  int32_t kv_len;       /**< Keys of each sequence. */
+  int32_t q_len;        /**< Query rows of each sequence, or the most there are; 0 is the problem's bound. */
+  int32_t kv_len;       /**< Keys of each sequence, or the most there are; 0 is the problem's bound. */
   float scale;          /**< Factor of the scores. */
   sluice_tensor q;      /**< Queries. */
   sluice_tensor k;      /**< Keys. */
-  sluice_tensor v;      /**< Values. */
+  sluice_tensor v;      /**< Values; all zero with SLUICE_V_IN_K. */
   sluice_tensor o;      /**< Result. */
-  sluice_tensor lse;    /**< Logarithm of the softmax denominator, or all zero. */
+  sluice_tensor lse;    /**< Logarithm of the softmax denominator; data is NULL if it is not written. */
+
+  const int32_t *q_starts;   /**< [batch + 1]: rows of q before each sequence's first. */
+  const int32_t *kv_starts;  /**< [batch + 1]: rows of k and v before each sequence's first. */
+  const int32_t *q_lengths;  /**< [batch]: query rows of each sequence. */
+  const int32_t *kv_lengths; /**< [batch]: keys of each sequence. */
+
+  const void *page_table;     /**< Page numbers, int32_t or with SLUICE_PAGE_INDEX_64 int64_t. */
+  int64_t page_table_stride;  /**< BLOCK: entries from one sequence's to the next one's; else 0. */
+  const int32_t *page_starts; /**< CSR, [batch + 1]: entries before each sequence's first. */
+
+  sluice_tensor bias;        /**< Added to the scores; all zero without bias_type. */
+  sluice_tensor mask;        /**< Key j of a row is bit j % 8 of byte j / 8; strides count bytes. */
+  const float *alibi_slopes; /**< [q_heads]. */
+  const float *sink_logits;  /**< [q_heads], to base e. */
+  const float *q_scale;      /**< [1] or [q_heads], by q_scale_kind. */
+  const float *k_scale;      /**< [1] or [kv_heads], by k_scale_kind. */
+  const float *v_scale;      /**< [1] or [kv_heads], by v_scale_kind. */
 } sluice_args;
 
 /**
@@ -633,6 +716,126 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
 SLUICE_API sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args,
                                     const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
 
+/* ------------------------------------------------------------------------------ around attention --- */
+
+/** Which elements of a row of K a rotation takes together. */
+enum sluice_rotary_style {
+  SLUICE_ROTARY_HALVES = 0, /**< e and e + rotary_dim / 2, as GPT-NeoX and Llama do. */
+  SLUICE_ROTARY_PAIRS = 1   /**< 2e and 2e + 1, as GPT-J does. */
+};
+
+/**
+ * New rows of K and V on their way into a paged cache.
+ *
+ * Row t of k and v, t < tokens, goes to a slot of the cache, which is a page and a row in it:
+ *
+ * - with `slots`: page slots[t] / page_size, row slots[t] % page_size; a negative slot is skipped.
+ * - with `starts`: t is row t - starts[b] of the new rows of the sequence b with starts[b] <= t < starts[b +
+ * 1], and becomes its key kv_lengths[b] - (starts[b + 1] - starts[b]) + t - starts[b]: lengths count the new
+ *   keys. Its page comes from the table as in sluice_args. Rows from starts[batch] on are skipped.
+ *
+ *     k [0][tokens][kv_heads][head_dim_qk]        k_cache [page][row][kv_heads][head_dim_qk]
+ *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
+ *
+ * Strides as in sluice_args, k_pack included. A cache of SLUICE_E4M3FNUZ holds x / scale, rounded to nearest
+ * even and limited to +-240; NaN stays NaN. Before that, the first rotary_dim elements of a row of K are
+ * rotated: the pair (x, y) number e becomes (x cos - y sin, y cos + x sin), with cos = rotary[p *
+ * rotary_stride + e] and sin = rotary[p * rotary_stride + rotary_dim / 2 + e], in F32. The position p is
+ * positions[t], or the key's number if positions is NULL (which needs `starts`).
+ *
+ * Two rows for one slot leave one of them there. All pointers are to device memory and read when the work
+ * executes.
+ */
+typedef struct sluice_append {
+  uint32_t struct_size; /**< sizeof(sluice_append). */
+  uint32_t flags;       /**< SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then V has no rows and no cache) or 0. */
+  uint32_t source_type; /**< sluice_dtype of k and v: F16 or BF16; required. */
+  uint32_t cache_type;  /**< source_type or E4M3FNUZ; required. */
+  int32_t kv_heads;     /**< KV heads; required. */
+  int32_t head_dim_qk;  /**< Elements of a row of K; required; a multiple of 8. */
+  int32_t head_dim_v;   /**< Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8. */
+  int32_t page_size;    /**< Rows per page; required. */
+  uint32_t page_table_kind;   /**< sluice_page_table_kind; NONE with slots. */
+  int32_t k_pack;             /**< As in sluice_problem. */
+  uint32_t k_scale_kind;      /**< NONE, PER_TENSOR or PER_HEAD; NONE unless the cache is FP8. */
+  uint32_t v_scale_kind;      /**< Likewise. */
+  int32_t tokens;             /**< Rows of k and v; required. */
+  int32_t batch;              /**< Sequences; 0 with slots. */
+  int32_t rotary_dim;         /**< Elements of K that are rotated; even; 0 is none. */
+  uint32_t rotary_style;      /**< sluice_rotary_style. */
+  sluice_tensor k;            /**< New rows. */
+  sluice_tensor v;            /**< New rows. */
+  sluice_tensor k_cache;      /**< Where they go. */
+  sluice_tensor v_cache;      /**< Where they go. */
+  const int64_t *slots;       /**< [tokens], or NULL. */
+  const int32_t *starts;      /**< [batch + 1], or NULL; one of slots and starts is given. */
+  const int32_t *kv_lengths;  /**< [batch], with starts. */
+  const void *page_table;     /**< With starts. */
+  int64_t page_table_stride;  /**< BLOCK: entries from one sequence's to the next one's; else 0. */
+  const int32_t *page_starts; /**< CSR, [batch + 1]. */
+  const float *k_scale;       /**< [1] or [kv_heads]. */
+  const float *v_scale;       /**< [1] or [kv_heads]. */
+  const float *rotary;        /**< [positions][rotary_dim]: cosines, then sines. */
+  int64_t rotary_stride;      /**< Elements from one position to the next. */
+  const int32_t *positions;   /**< [tokens], nullable. */
+} sluice_append;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if append is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_append_init(sluice_append *append, size_t size) SLUICE_NOEXCEPT;
+
+/**
+ * Enqueues an append on launch->stream and returns without waiting. Needs no workspace:
+ * launch->workspace_bytes is ignored. The first call of a context for a kernel loads it, which is not legal
+ * during stream capture; behind sluice_preload with a NULL problem the rules of sluice_run hold.
+ * @return as sluice_run
+ */
+SLUICE_API sluice_status sluice_kv_append(sluice_context *context, const sluice_append *append,
+                                          const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Results of attention over parts of the keys, to be made one.
+ *
+ *     partial     [part][token][head][head_dim_v], partial_type   with partial_lse [part][token][head], F32
+ *     o           [0][token][head][head_dim_v], o_type            lse [0][token][head], F32, data may be NULL
+ *
+ *     LSE = ln (sum_p exp(partial_lse[p]) + exp(sink))       O = sum_p exp(partial_lse[p] - LSE) * partial[p]
+ *
+ * A part whose LSE is -infinity does not count, whatever its rows hold; if none counts, O = 0 and LSE =
+ * -infinity, or the sink. A NaN in a row or LSE that counts stays in its row. o may be the memory of one of
+ * the parts.
+ */
+typedef struct sluice_merge {
+  uint32_t struct_size;      /**< sizeof(sluice_merge). */
+  uint32_t flags;            /**< Must be 0. */
+  uint32_t partial_type;     /**< sluice_dtype: F32, F16 or BF16; required. */
+  uint32_t o_type;           /**< F16 or BF16, or F32; required. */
+  int32_t parts;             /**< At least 1. */
+  int32_t tokens;            /**< At least 1. */
+  int32_t heads;             /**< At least 1. */
+  int32_t head_dim_v;        /**< A multiple of 8. */
+  uint32_t lse_base;         /**< sluice_lse_base of partial_lse and lse. */
+  uint32_t reserved;         /**< Must be 0. */
+  sluice_tensor partial;     /**< Normalised results of the parts. */
+  sluice_tensor partial_lse; /**< stride[3] is 0 or 1 and means nothing. */
+  sluice_tensor o;           /**< stride[0] is 0. */
+  sluice_tensor lse;         /**< Likewise; all zero if it is not wanted. */
+  const float *sink_logits;  /**< [heads], to base e, nullable: counted once. */
+} sluice_merge;
+
+/**
+ * Zeroes the struct and sets struct_size.
+ * @return SLUICE_INVALID_ARGUMENT if merge is NULL or size too small.
+ */
+SLUICE_API sluice_status sluice_merge_init(sluice_merge *merge, size_t size) SLUICE_NOEXCEPT;
+
+/** Enqueues a merge. Rules and return values as for sluice_kv_append. */
+SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const sluice_merge *merge,
+                                             const sluice_launch *launch,
+                                             sluice_error *error) SLUICE_NOEXCEPT;
+
 /* -------------------------------------------------------------------------------------------- host --- */
 
 /**
@@ -641,11 +844,12 @@ SLUICE_API sluice_status sluice_run(const sluice_plan *plan, const sluice_args *
  *
  * Same structs as for a plan and a run, but all pointers are host pointers, aligned to their element;
  * strides need no multiple, stride[3] need not be 1, and there are no limits for the device's sake.
- * Inputs and O may be F16, BF16 or F32 in any mixture, head dims are any >= 1. O is rounded once, to
- * nearest even; LSE is F32. NaN or infinity in a key or value reaches exactly the rows that see the key.
+ * Computes all that sluice_problem and sluice_args describe, but for factors per token or page and a negative
+ * scale: every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P
+ * is not rounded, O once, to nearest even; LSE is F32. NaN or infinity in a key or value reaches exactly the
+ * rows that see the key. Lengths, starts and page numbers are checked like all else.
  *
- * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED for what the
- *         problem asks beyond types and head dims that sluice_problem lists as refused;
+ * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED;
  *         SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY
  */
 SLUICE_API sluice_status sluice_reference(const sluice_problem *problem, const sluice_args *args,

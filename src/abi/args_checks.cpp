@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
+#include "abi/tensor_checks.h"
 
 #include "support/checked.h"
 #include "support/failure.h"
@@ -11,17 +12,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
-#include <optional>
 #include <string>
 #include <string_view>
 
 namespace sluice::abi {
 namespace {
 
-using support::checked_add;
-using support::checked_multiply;
+using support::divide_up;
 using support::Failure;
 using support::Status;
 using support::text;
@@ -33,23 +31,13 @@ constexpr uint64_t device_address_end = uint64_t{1} << 48;
 // One buffer descriptor serves a tile of K or V: its 64 rows of 16-bit elements span less than 4 GiB.
 constexpr int64_t kv_row_stride_end = int64_t{1} << 25;
 
-[[noreturn]] void invalid(std::string field, std::string message) {
-  throw Failure(Status::invalid_argument, std::move(field), std::move(message));
-}
-
-struct Shape {
-  std::string_view name;
-  const sluice_tensor &tensor;
-  std::array<int64_t, 4> extent;
-  uint32_t element_bytes;
-};
-
-constexpr uint32_t bytes_of(uint32_t type) {
-  return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
-}
-
 void check_extent(std::string_view field, int32_t value, int64_t bound) {
-  if (value <= 0) invalid(std::string(field), text(field, " is ", value, "; it must be at least 1"));
+  if (value <= 0) {
+    invalid(std::string(field),
+            text(field, " is ", value, "; it must be at least 1",
+                 value < 0 || field == "batch" ? ""
+                                               : ", or 0 for the problem's bound, and the problem has none"));
+  }
   if (bound != 0 && value > bound) {
     invalid(std::string(field), text(field, " is ", value, "; the problem's max_", field, " is ", bound));
   }
@@ -59,8 +47,9 @@ void check_extents(const sluice_problem &problem, uint32_t tile_q, const sluice_
   check_extent("batch", args.batch, problem.max_batch);
   check_extent("q_len", args.q_len, problem.max_q_len);
   check_extent("kv_len", args.kv_len, problem.max_kv_len);
+  // With q_starts only the device knows how many rows there are.
   const int64_t tokens = int64_t{args.batch} * args.q_len;
-  if (problem.max_q_tokens != 0 && tokens > problem.max_q_tokens) {
+  if (args.q_starts == nullptr && problem.max_q_tokens != 0 && tokens > problem.max_q_tokens) {
     invalid("batch",
             text("batch * q_len is ", tokens, "; the problem's max_q_tokens is ", problem.max_q_tokens));
   }
@@ -68,7 +57,7 @@ void check_extents(const sluice_problem &problem, uint32_t tile_q, const sluice_
   if (uint32_t(args.batch) > max_grid_yz) {
     invalid("batch", text("batch is ", args.batch, "; it must be at most ", max_grid_yz));
   }
-  const uint32_t tiles = support::divide_up(uint32_t(args.q_len), tile_q);
+  const uint32_t tiles = divide_up(uint32_t(args.q_len), tile_q);
   if (tiles > max_grid_yz) {
     invalid("q_len", text("q_len is ", args.q_len, "; it must be at most ", uint64_t{max_grid_yz} * tile_q,
                           ", which is ", max_grid_yz, " tiles of ", tile_q, " rows"));
@@ -77,90 +66,6 @@ void check_extents(const sluice_problem &problem, uint32_t tile_q, const sluice_
     invalid("kv_len", text("kv_len is ", args.kv_len, " and q_len ", args.q_len,
                            "; their sum must be at most ", max_lengths));
   }
-}
-
-void check_pointer(const Shape &shape, uint32_t alignment) {
-  if (shape.tensor.data == nullptr) invalid(text(shape.name, ".data"), text(shape.name, ".data is NULL"));
-  const uint64_t address = reinterpret_cast<uint64_t>(shape.tensor.data);
-  if (address % alignment != 0) {
-    invalid(text(shape.name, ".data"), text(shape.name, ".data is ", support::hexadecimal(address),
-                                            "; it must be aligned to ", alignment, " bytes"));
-  }
-}
-
-[[noreturn]] void bad_stride(const Shape &shape, size_t i, std::string_view rule) {
-  invalid(text(shape.name, ".stride[", uint64_t{i}, "]"),
-          text(shape.name, ".stride[", uint64_t{i}, "] is ", shape.tensor.stride[i], "; ", rule));
-}
-
-/// Strides are not negative, and the whole tensor lies below `address_end`.
-void check_reach(const Shape &shape, uint64_t address_end) {
-  std::optional<int64_t> last = 0;
-  for (size_t i = 0; i < 4; ++i) {
-    const int64_t stride = shape.tensor.stride[i];
-    if (stride < 0) bad_stride(shape, i, "it must not be negative");
-    const std::optional<int64_t> reach = checked_multiply(stride, shape.extent[i] - 1);
-    last = reach ? checked_add(*last, *reach) : std::nullopt;
-    if (!last) bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
-  }
-  // Byte offsets are 64-bit signed, and the address behind the last byte must not wrap.
-  const auto elements = checked_add<int64_t>(*last, 1);
-  const auto bytes = elements ? checked_multiply<int64_t>(*elements, shape.element_bytes) : std::nullopt;
-  const auto end =
-      bytes ? checked_add(reinterpret_cast<uint64_t>(shape.tensor.data), uint64_t(*bytes)) : std::nullopt;
-  if (!end || *end > address_end) {
-    invalid(text(shape.name, ".stride"), text(shape.name, " would reach beyond the address space"));
-  }
-}
-
-/// Each element of an output has a place of its own: taken by rising stride, every dimension steps over all
-/// that the ones before it span.
-void check_disjoint(const Shape &shape) {
-  std::array<size_t, 4> order = {0, 1, 2, 3};
-  const auto &stride = shape.tensor.stride;
-  for (size_t i = 1; i < 4; ++i) { // insertion sort: four elements, and no allocation
-    for (size_t j = i; j > 0 && stride[order[j]] < stride[order[j - 1]]; --j)
-      std::swap(order[j], order[j - 1]);
-  }
-  int64_t span = 1;
-  for (size_t i : order) {
-    if (shape.extent[i] == 1) continue;
-    if (stride[i] < span) {
-      bad_stride(shape, i, "elements of an output would overlap");
-    }
-    span += stride[i] * (shape.extent[i] - 1);
-  }
-}
-
-void check_tensor(const Shape &shape, const TensorRules &rules) {
-  check_pointer(shape, rules.pointer_alignment != 0 ? rules.pointer_alignment : shape.element_bytes);
-  if (rules.unit_dim_stride && shape.tensor.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
-  check_reach(shape, rules.tile_q != 0 ? device_address_end : UINT64_MAX);
-  for (size_t i = 0; i < 3; ++i) {
-    if (shape.tensor.stride[i] % rules.stride_multiple != 0) {
-      bad_stride(shape, i, text("it must be a multiple of ", rules.stride_multiple));
-    }
-  }
-}
-
-void check_close_rows(const Shape &shape) {
-  if (shape.tensor.stride[1] >= kv_row_stride_end) {
-    bad_stride(shape, 1, text("it must be less than ", kv_row_stride_end));
-  }
-}
-
-void check_lse(const sluice_problem &problem, const sluice_args &args) {
-  if (!(problem.flags & SLUICE_WRITE_LSE)) {
-    if (args.lse.data != nullptr) {
-      invalid("lse.data", "lse.data is given, but the problem's flags lack SLUICE_WRITE_LSE");
-    }
-    return;
-  }
-  const Shape shape = {"lse", args.lse, {args.batch, args.q_len, problem.q_heads, 1}, sizeof(float)};
-  check_pointer(shape, sizeof(float));
-  if (args.lse.stride[3] != 0 && args.lse.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
-  check_reach(shape, UINT64_MAX);
-  check_disjoint(shape);
 }
 
 void check_scale(float scale) {
@@ -175,7 +80,186 @@ void check_scale(float scale) {
   }
 }
 
+/// The table in the header: which of the arrays that say where sequences are a mode has.
+void check_sequences(const sluice_problem &problem, const sluice_args &args) {
+  const bool ragged = problem.mode == SLUICE_MODE_RAGGED;
+  const bool paged = problem.mode == SLUICE_MODE_PAGED;
+  const bool csr = problem.page_table_kind == SLUICE_PAGE_TABLE_CSR;
+  const auto required = [](std::string_view field, const void *pointer) {
+    check_pointer(field, pointer, sizeof(int32_t));
+  };
+  const auto optional = [&](std::string_view field, const void *pointer) {
+    if (pointer != nullptr) required(field, pointer);
+  };
+  if (ragged) {
+    required("q_starts", args.q_starts);
+    required("kv_starts", args.kv_starts);
+  } else {
+    if (paged) {
+      optional("q_starts", args.q_starts);
+    } else {
+      check_absent("q_starts", args.q_starts, "the problem's mode is SLUICE_MODE_DENSE");
+    }
+    check_absent("kv_starts", args.kv_starts, "the problem's mode is not SLUICE_MODE_RAGGED");
+  }
+  optional("q_lengths", args.q_lengths);
+  if (!paged) {
+    constexpr std::string_view why = "the problem's mode is not SLUICE_MODE_PAGED";
+    optional("kv_lengths", args.kv_lengths);
+    check_absent("page_table", args.page_table, why);
+    check_absent("page_starts", args.page_starts, why);
+  } else {
+    required("kv_lengths", args.kv_lengths);
+    check_pointer("page_table", args.page_table,
+                  problem.flags & SLUICE_PAGE_INDEX_64 ? sizeof(int64_t) : sizeof(int32_t));
+    if (csr) {
+      required("page_starts", args.page_starts);
+    } else {
+      check_absent("page_starts", args.page_starts,
+                   "the problem's page_table_kind is SLUICE_PAGE_TABLE_BLOCK");
+    }
+  }
+  const bool block = paged && !csr;
+  if (args.page_table_stride < 0 || (!block && args.page_table_stride != 0)) {
+    invalid("page_table_stride", text("page_table_stride is ", args.page_table_stride,
+                                      block ? "; it must not be negative"
+                                            : "; it must be 0: there is no SLUICE_PAGE_TABLE_BLOCK"));
+  }
+}
+
+/// The first two extents of a tensor. With starts only the device knows the number of rows: two stand for
+/// all.
+std::array<int64_t, 2> rows(const int32_t *starts, int64_t batch, int64_t length) {
+  if (starts == nullptr) return {batch, length};
+  return {1, std::min<int64_t>(2, batch * length)};
+}
+
+std::array<int64_t, 2> kv_rows(const sluice_problem &problem, const sluice_args &args) {
+  if (problem.mode == SLUICE_MODE_PAGED) return {1, problem.page_size}; // of any page
+  return rows(args.kv_starts, args.batch, args.kv_len);
+}
+
+void check_tensor(const Shape &shape, const TensorRules &rules, bool has_starts, bool is_packed = false) {
+  check_pointer(shape, rules.pointer_alignment != 0 ? rules.pointer_alignment : shape.element_bytes);
+  const auto &stride = shape.tensor.stride;
+  if (rules.unit_dim_stride && !is_packed && stride[3] != 1) bad_stride(shape, 3, "it must be 1");
+  if (has_starts && stride[0] != 0) {
+    bad_stride(shape, 0, "it must be 0 where starts say where sequences begin");
+  }
+  check_reach(shape, rules.tile_q != 0 ? device_address_end : UINT64_MAX);
+  for (size_t i = 0; i < (is_packed ? 4 : 3); ++i) {
+    if (stride[i] % rules.stride_multiple != 0) {
+      bad_stride(shape, i, text("it must be a multiple of ", rules.stride_multiple));
+    }
+  }
+}
+
+void check_close_rows(const Shape &shape) {
+  if (shape.tensor.stride[1] >= kv_row_stride_end) {
+    bad_stride(shape, 1, text("it must be less than ", kv_row_stride_end));
+  }
+}
+
+void check_tensors(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+  const auto [q_outer, q_inner] = rows(args.q_starts, args.batch, args.q_len);
+  const auto [kv_outer, kv_inner] = kv_rows(problem, args);
+  const int64_t pack = problem.k_pack != 0 ? problem.k_pack : 1;
+  const Shape q = {
+      "q", args.q, {q_outer, q_inner, problem.q_heads, problem.head_dim_qk}, bytes_of(problem.q_type)};
+  const Shape k = {"k",
+                   args.k,
+                   {kv_outer, kv_inner, problem.kv_heads, problem.head_dim_qk / pack},
+                   bytes_of(problem.k_type),
+                   pack};
+  const Shape v = {
+      "v", args.v, {kv_outer, kv_inner, problem.kv_heads, problem.head_dim_v}, bytes_of(problem.v_type)};
+  const Shape o = {
+      "o", args.o, {q_outer, q_inner, problem.q_heads, problem.head_dim_v}, bytes_of(problem.o_type)};
+  check_tensor(q, rules, args.q_starts != nullptr);
+  check_tensor(k, rules, args.kv_starts != nullptr, problem.k_pack != 0);
+  if (problem.flags & SLUICE_V_IN_K) {
+    check_absent("v", args.v, "the problem's flags have SLUICE_V_IN_K");
+  } else {
+    check_tensor(v, rules, args.kv_starts != nullptr);
+  }
+  check_tensor(o, rules, args.q_starts != nullptr);
+  check_disjoint(o);
+  if (rules.tile_q != 0) {
+    check_close_rows(k);
+    check_close_rows(v);
+  }
+}
+
+void check_lse(const sluice_problem &problem, const sluice_args &args) {
+  if (!(problem.flags & SLUICE_WRITE_LSE)) {
+    check_absent("lse.data", args.lse.data, "the problem's flags lack SLUICE_WRITE_LSE");
+    return;
+  }
+  const auto [outer, inner] = rows(args.q_starts, args.batch, args.q_len);
+  const Shape shape = {"lse", args.lse, {outer, inner, problem.q_heads, 1}, sizeof(float)};
+  const TensorRules rules = {sizeof(float), 1, false, 0};
+  if (args.lse.stride[3] != 0 && args.lse.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
+  check_tensor(shape, rules, args.q_starts != nullptr);
+  check_disjoint(shape);
+}
+
+void check_bias(const sluice_problem &problem, const sluice_args &args, uint64_t address_end) {
+  const Shape shape = {
+      "bias", args.bias, {args.batch, problem.q_heads, args.q_len, args.kv_len}, bytes_of(problem.bias_type)};
+  check_pointer(shape, shape.element_bytes);
+  if (args.bias.stride[3] != 0 && args.bias.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
+  check_reach(shape, address_end);
+}
+
+void check_mask(const sluice_problem &problem, const sluice_args &args, uint64_t address_end) {
+  const Shape shape = {
+      "mask", args.mask, {args.batch, problem.q_heads, args.q_len, divide_up(args.kv_len, 8)}, 1};
+  check_pointer(shape, 1);
+  if (args.mask.stride[3] != 1) bad_stride(shape, 3, "it must be 1: the bits of a row lie together");
+  check_reach(shape, address_end);
+}
+
+void check_given(std::string_view field, const float *pointer, bool is_asked, std::string_view why_not) {
+  if (is_asked) {
+    check_pointer(field, pointer, sizeof(float));
+  } else {
+    check_absent(field, pointer, why_not);
+  }
+}
+
+void check_scores(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
+  const uint64_t address_end = rules.tile_q != 0 ? device_address_end : UINT64_MAX;
+  if (problem.bias_type != 0) {
+    check_bias(problem, args, address_end);
+  } else {
+    check_absent("bias", args.bias, "the problem's bias_type is 0");
+  }
+  if (problem.flags & SLUICE_BOOL_MASK) {
+    check_mask(problem, args, address_end);
+  } else {
+    check_absent("mask", args.mask, "the problem's flags lack SLUICE_BOOL_MASK");
+  }
+  check_given("alibi_slopes", args.alibi_slopes, problem.flags & SLUICE_ALIBI,
+              "the problem's flags lack SLUICE_ALIBI");
+  check_given("sink_logits", args.sink_logits, problem.flags & SLUICE_SINK_LOGITS,
+              "the problem's flags lack SLUICE_SINK_LOGITS");
+  check_given("q_scale", args.q_scale, problem.q_scale_kind != SLUICE_SCALE_NONE,
+              "the problem's q_scale_kind is SLUICE_SCALE_NONE");
+  check_given("k_scale", args.k_scale, problem.k_scale_kind != SLUICE_SCALE_NONE,
+              "the problem's k_scale_kind is SLUICE_SCALE_NONE");
+  check_given("v_scale", args.v_scale, problem.v_scale_kind != SLUICE_SCALE_NONE,
+              "the problem's v_scale_kind is SLUICE_SCALE_NONE");
+}
+
 } // namespace
+
+const sluice_args &with_lengths(const sluice_problem &problem, const sluice_args &args, sluice_args &copy) {
+  if (args.q_len != 0 && args.kv_len != 0) return args;
+  copy = args;
+  if (copy.q_len == 0) copy.q_len = problem.max_q_len;
+  if (copy.kv_len == 0) copy.kv_len = problem.max_kv_len;
+  return copy;
+}
 
 void check_args(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
   if (args.flags != 0) {
@@ -185,62 +269,10 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
   }
   check_extents(problem, rules.tile_q, args);
   check_scale(args.scale);
-  const Shape q = {
-      "q", args.q, {args.batch, args.q_len, problem.q_heads, problem.head_dim_qk}, bytes_of(problem.q_type)};
-  const Shape k = {"k",
-                   args.k,
-                   {args.batch, args.kv_len, problem.kv_heads, problem.head_dim_qk},
-                   bytes_of(problem.k_type)};
-  const Shape v = {
-      "v", args.v, {args.batch, args.kv_len, problem.kv_heads, problem.head_dim_v}, bytes_of(problem.v_type)};
-  const Shape o = {
-      "o", args.o, {args.batch, args.q_len, problem.q_heads, problem.head_dim_v}, bytes_of(problem.o_type)};
-  check_tensor(q, rules);
-  check_tensor(k, rules);
-  check_tensor(v, rules);
-  check_tensor(o, rules);
-  check_disjoint(o);
-  if (rules.tile_q != 0) {
-    check_close_rows(k);
-    check_close_rows(v);
-  }
+  check_sequences(problem, args);
+  check_tensors(problem, rules, args);
   check_lse(problem, args);
-}
-
-void check_launch(uint64_t workspace_bytes, uint32_t workspace_alignment, const sluice_launch &launch) {
-  if (launch.workspace_bytes < workspace_bytes) {
-    throw Failure(Status::workspace_too_small, "workspace_bytes",
-                  text("workspace_bytes is ", launch.workspace_bytes, "; the plan needs ", workspace_bytes));
-  }
-  if (launch.workspace == nullptr && launch.workspace_bytes != 0) {
-    invalid("workspace", text("workspace is NULL, but workspace_bytes is ", launch.workspace_bytes));
-  }
-  const uint64_t address = reinterpret_cast<uint64_t>(launch.workspace);
-  if (address % workspace_alignment != 0) {
-    invalid("workspace", text("workspace is ", support::hexadecimal(address), "; it must be aligned to ",
-                              workspace_alignment, " bytes"));
-  }
-  if (launch.dependency_count != 0 && launch.dependencies == nullptr) {
-    invalid("dependencies", text("dependencies is NULL, but dependency_count is ", launch.dependency_count));
-  }
-  for (uint32_t i = 0; i < launch.dependency_count; ++i) {
-    const sluice_dependency &dependency = launch.dependencies[i];
-    const auto bad = [i](std::string_view field, const auto &...message) {
-      std::string name = text("dependencies[", i, "].", field);
-      std::string sentence = text(name, message...);
-      invalid(std::move(name), std::move(sentence));
-    };
-    if (dependency.kind != SLUICE_DEPENDS_ON_EVENT && dependency.kind != SLUICE_DEPENDS_ON_STREAM) {
-      bad("kind", " is ", dependency.kind,
-          "; it is SLUICE_DEPENDS_ON_EVENT (1) or SLUICE_DEPENDS_ON_STREAM (2)");
-    }
-    if (dependency.reserved != 0) bad("reserved", " is ", dependency.reserved, "; it must be 0");
-    if (dependency.event == nullptr)
-      bad("event", " is NULL; both kinds of dependency need an event of the caller's");
-    if (dependency.kind == SLUICE_DEPENDS_ON_EVENT && dependency.stream != nullptr) {
-      bad("stream", " is given; it must be NULL for SLUICE_DEPENDS_ON_EVENT");
-    }
-  }
+  check_scores(problem, rules, args);
 }
 
 } // namespace sluice::abi

@@ -24,7 +24,11 @@ struct TensorRules {
   uint32_t tile_q;            // query rows per workgroup; 0 if there is no grid and so no limit
 };
 
-/// invalid_argument, or newer_struct for an unknown flag.
+/// The call with the problem's bounds where it leaves q_len or kv_len to them: `args`, or `copy`.
+const sluice_args &with_lengths(const sluice_problem &problem, const sluice_args &args, sluice_args &copy);
+
+/// For a call with_lengths. invalid_argument, newer_struct for an unknown flag, or unsupported for a scale
+/// that no executor of this version computes with.
 void check_args(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args);
 
 /// invalid_argument or workspace_too_small.

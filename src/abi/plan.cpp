@@ -3,6 +3,7 @@
 #include "abi/handles.h"
 #include "abi/wall.h"
 #include "runtime/choice.h"
+#include "runtime/kernel_features.h"
 
 #include <string>
 
@@ -102,13 +103,15 @@ sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const
   return abi::wall(error, [&] {
     if (plan == nullptr) null_argument("plan");
     const runtime::Plan &prepared = plan->plan;
-    sluice_args args_copy;
+    sluice_args args_copy, lengths_copy;
     sluice_launch launch_copy;
-    const sluice_args &call = abi::view(args, "args", args_copy);
+    const sluice_args &call =
+        abi::with_lengths(prepared.problem(), abi::view(args, "args", args_copy), lengths_copy);
     const sluice_launch &where = abi::view(launch, "launch", launch_copy);
     const abi::TensorRules rules = {runtime::pointer_alignment, runtime::stride_multiple, true,
                                     prepared.kernel().name.tile_q};
     abi::check_args(prepared.problem(), rules, call);
+    runtime::check_call_features(prepared.kernel(), prepared.problem(), call);
     abi::check_launch(prepared.workspace_bytes(), runtime::workspace_alignment, where);
     if (!prepared.can_run()) {
       throw Failure(

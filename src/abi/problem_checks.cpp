@@ -15,16 +15,22 @@ using support::Status;
 using support::text;
 
 constexpr uint32_t known_flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT |
-                                 SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI | SLUICE_SINK_LOGITS;
+                                 SLUICE_HAS_WINDOW_RIGHT | SLUICE_ALIBI | SLUICE_SINK_LOGITS |
+                                 SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
 
 [[noreturn]] void invalid(std::string_view field, std::string message) {
   throw Failure(Status::invalid_argument, std::string(field), std::move(message));
 }
 
-template <typename Value>
-[[noreturn]] void unsupported(std::string_view field, Value value, std::string_view nearest) {
+[[noreturn]] void unsupported(std::string_view field, uint32_t value, std::string_view nearest) {
   throw Failure(Status::unsupported, std::string(field),
                 text(field, " is ", value, "; nearest supported: ", nearest));
+}
+
+/// Of an enumeration whose later values the kernels choose between: what is nearest is theirs to say.
+[[noreturn]] void unknown(std::string_view field, uint32_t value, std::string_view last) {
+  throw Failure(Status::unsupported, std::string(field),
+                text(field, " is ", value, "; the last value that this version knows is ", last));
 }
 
 void check_type(std::string_view field, uint32_t type) {
@@ -40,25 +46,74 @@ void check_bound(std::string_view field, int64_t value) {
   if (value < 0) invalid(field, text(field, " is ", value, "; a bound is at least 1, or 0 for none"));
 }
 
-void check_window(const sluice_problem &problem, std::string_view field, int32_t width, uint32_t flag,
-                  std::string_view flag_name) {
-  if (!(problem.flags & flag)) {
-    if (width != 0) invalid(field, text(field, " is ", width, ", but flags lacks ", flag_name));
-    return;
+void check_types(const sluice_problem &problem) {
+  check_type("q_type", problem.q_type);
+  check_type("k_type", problem.k_type);
+  check_type("v_type", problem.v_type);
+  check_type("o_type", problem.o_type);
+  if (problem.o_type > SLUICE_F32) unsupported("o_type", problem.o_type, "SLUICE_F16 (1)");
+}
+
+void check_heads(const sluice_problem &problem) {
+  check_positive("q_heads", problem.q_heads);
+  check_positive("kv_heads", problem.kv_heads);
+  if (problem.q_heads % problem.kv_heads != 0) {
+    invalid("q_heads", text("q_heads is ", problem.q_heads, "; it must be a multiple of kv_heads, which is ",
+                            problem.kv_heads));
+  }
+  check_positive("head_dim_qk", problem.head_dim_qk);
+  check_positive("head_dim_v", problem.head_dim_v);
+}
+
+void check_width(const sluice_problem &problem, std::string_view field, int32_t width, uint32_t flag,
+                 std::string_view flag_name) {
+  if (!(problem.flags & flag) && width != 0) {
+    invalid(field, text(field, " is ", width, ", but flags lacks ", flag_name));
   }
   if (width < 0) invalid(field, text(field, " is ", width, "; a width is at least 0"));
-  throw Failure(Status::unsupported, "flags",
-                text("flags has ", flag_name, " (", field, " ", width, "); nearest supported: no window"));
 }
 
-void check_flag(const sluice_problem &problem, uint32_t flag, std::string_view flag_name) {
-  if (problem.flags & flag) {
-    throw Failure(Status::unsupported, "flags",
-                  text("flags has ", flag_name, "; nearest supported: without it"));
+void check_mask(const sluice_problem &problem) {
+  if (problem.mask_alignment > SLUICE_TOP_LEFT) {
+    unsupported("mask_alignment", problem.mask_alignment, "SLUICE_TOP_LEFT (1)");
+  }
+  if (problem.flags & SLUICE_CAUSAL && problem.flags & SLUICE_HAS_WINDOW_RIGHT) {
+    invalid("flags", "flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most one of them: "
+                     "SLUICE_CAUSAL is a window_right of 0");
+  }
+  check_width(problem, "window_left", problem.window_left, SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT");
+  check_width(problem, "window_right", problem.window_right, SLUICE_HAS_WINDOW_RIGHT,
+              "SLUICE_HAS_WINDOW_RIGHT");
+  if (problem.sink_tokens < 0) {
+    invalid("sink_tokens", text("sink_tokens is ", problem.sink_tokens, "; it is at least 0"));
+  }
+  if (problem.sink_tokens != 0 && !(problem.flags & SLUICE_HAS_WINDOW_LEFT)) {
+    invalid("sink_tokens",
+            text("sink_tokens is ", problem.sink_tokens, ", but flags lacks SLUICE_HAS_WINDOW_LEFT"));
   }
 }
 
-void check_pages(const sluice_problem &problem) {
+void check_scores(const sluice_problem &problem) {
+  if (!std::isfinite(problem.soft_cap) || problem.soft_cap < 0) {
+    invalid("soft_cap", text("soft_cap is ", problem.soft_cap, "; it is finite and at least 0"));
+  }
+  if (problem.bias_type > SLUICE_E5M2) unknown("bias_type", problem.bias_type, "SLUICE_F32 (3)");
+  if (problem.bias_type > SLUICE_F32) {
+    invalid("bias_type", text("bias_type is ", problem.bias_type,
+                              "; it must be SLUICE_F32 (3), SLUICE_F16 (1), SLUICE_BF16 (2), or 0 for none"));
+  }
+}
+
+void check_scale_kind(std::string_view field, uint32_t kind) {
+  if (kind <= SLUICE_SCALE_PER_HEAD) return;
+  if (kind > SLUICE_SCALE_PER_PAGE) unknown(field, kind, "SLUICE_SCALE_PER_PAGE (4)");
+  throw Failure(
+      Status::unsupported, std::string(field),
+      text(field, " is ", kind,
+           "; sluice_args has no place for factors per token or page; nearest: SLUICE_SCALE_PER_HEAD (2)"));
+}
+
+void check_no_pages(const sluice_problem &problem) {
   const auto only_paged = [](std::string_view field, int64_t value) {
     if (value != 0)
       invalid(field, text(field, " is ", value, "; it must be 0 unless mode is SLUICE_MODE_PAGED"));
@@ -66,35 +121,37 @@ void check_pages(const sluice_problem &problem) {
   only_paged("page_size", problem.page_size);
   only_paged("page_table_kind", problem.page_table_kind);
   only_paged("k_pack", problem.k_pack);
+  if (problem.flags & SLUICE_PAGE_INDEX_64) {
+    invalid("flags", text("flags has SLUICE_PAGE_INDEX_64, but mode is ", problem.mode,
+                          " and not SLUICE_MODE_PAGED (2)"));
+  }
 }
 
-void check_mask(const sluice_problem &problem) {
-  if (problem.mask_alignment > SLUICE_TOP_LEFT) {
-    unsupported("mask_alignment", problem.mask_alignment, "SLUICE_TOP_LEFT (1)");
+void check_pages(const sluice_problem &problem) {
+  check_positive("page_size", problem.page_size);
+  if (problem.page_table_kind == SLUICE_PAGE_TABLE_NONE) {
+    invalid("page_table_kind", "page_table_kind is missing; with SLUICE_MODE_PAGED it is "
+                               "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2)");
   }
-  check_window(problem, "window_left", problem.window_left, SLUICE_HAS_WINDOW_LEFT, "SLUICE_HAS_WINDOW_LEFT");
-  check_window(problem, "window_right", problem.window_right, SLUICE_HAS_WINDOW_RIGHT,
-               "SLUICE_HAS_WINDOW_RIGHT");
-  if (problem.sink_tokens < 0) {
-    invalid("sink_tokens", text("sink_tokens is ", problem.sink_tokens, "; it is at least 0"));
+  if (problem.page_table_kind > SLUICE_PAGE_TABLE_CSR) {
+    unknown("page_table_kind", problem.page_table_kind, "SLUICE_PAGE_TABLE_CSR (2)");
   }
-  if (problem.sink_tokens != 0) unsupported("sink_tokens", problem.sink_tokens, "0");
+  if (problem.k_pack < 0 || (problem.k_pack != 0 && problem.head_dim_qk % problem.k_pack != 0)) {
+    invalid("k_pack", text("k_pack is ", problem.k_pack, "; it must divide head_dim_qk, which is ",
+                           problem.head_dim_qk, ", or be 0 for none"));
+  }
 }
 
-void check_scores(const sluice_problem &problem) {
-  if (!std::isfinite(problem.soft_cap) || problem.soft_cap < 0) {
-    invalid("soft_cap", text("soft_cap is ", problem.soft_cap, "; it is finite and at least 0"));
+void check_v_in_k(const sluice_problem &problem) {
+  if (problem.v_type != problem.k_type) {
+    invalid("v_type", text("v_type is ", problem.v_type, "; with SLUICE_V_IN_K it must be k_type, which is ",
+                           problem.k_type));
   }
-  if (problem.soft_cap != 0) unsupported("soft_cap", problem.soft_cap, "0");
-  check_flag(problem, SLUICE_ALIBI, "SLUICE_ALIBI");
-  check_flag(problem, SLUICE_SINK_LOGITS, "SLUICE_SINK_LOGITS");
-  if (problem.bias_type != 0) unsupported("bias_type", problem.bias_type, "0 (no bias)");
-  const auto no_scale = [](std::string_view field, uint32_t kind) {
-    if (kind != SLUICE_SCALE_NONE) unsupported(field, kind, "SLUICE_SCALE_NONE (0)");
-  };
-  no_scale("q_scale_kind", problem.q_scale_kind);
-  no_scale("k_scale_kind", problem.k_scale_kind);
-  no_scale("v_scale_kind", problem.v_scale_kind);
+  if (problem.head_dim_v > problem.head_dim_qk) {
+    invalid("head_dim_v",
+            text("head_dim_v is ", problem.head_dim_v,
+                 "; with SLUICE_V_IN_K it must be at most head_dim_qk, which is ", problem.head_dim_qk));
+  }
 }
 
 } // namespace
@@ -105,28 +162,27 @@ void check_problem(const sluice_problem &problem) {
                   text("flags has bits ", support::hexadecimal(problem.flags & ~known_flags),
                        " that this library does not know: it is older than the caller's header"));
   }
-  if (problem.mode != SLUICE_MODE_DENSE) unsupported("mode", problem.mode, "SLUICE_MODE_DENSE (0)");
-  check_type("q_type", problem.q_type);
-  check_type("k_type", problem.k_type);
-  check_type("v_type", problem.v_type);
-  check_type("o_type", problem.o_type);
-  check_positive("q_heads", problem.q_heads);
-  check_positive("kv_heads", problem.kv_heads);
-  if (problem.q_heads % problem.kv_heads != 0) {
-    invalid("q_heads", text("q_heads is ", problem.q_heads, "; it must be a multiple of kv_heads, which is ",
-                            problem.kv_heads));
-  }
-  check_positive("head_dim_qk", problem.head_dim_qk);
-  check_positive("head_dim_v", problem.head_dim_v);
+  if (problem.mode > SLUICE_MODE_PAGED) unknown("mode", problem.mode, "SLUICE_MODE_PAGED (2)");
+  check_types(problem);
+  check_heads(problem);
   check_bound("max_batch", problem.max_batch);
   check_bound("max_q_len", problem.max_q_len);
   check_bound("max_kv_len", problem.max_kv_len);
   check_bound("max_q_tokens", problem.max_q_tokens);
   check_mask(problem);
   check_scores(problem);
-  check_pages(problem);
-  if (problem.lse_base != SLUICE_LSE_BASE_E)
-    unsupported("lse_base", problem.lse_base, "SLUICE_LSE_BASE_E (0)");
+  check_scale_kind("q_scale_kind", problem.q_scale_kind);
+  check_scale_kind("k_scale_kind", problem.k_scale_kind);
+  check_scale_kind("v_scale_kind", problem.v_scale_kind);
+  if (problem.mode == SLUICE_MODE_PAGED) {
+    check_pages(problem);
+  } else {
+    check_no_pages(problem);
+  }
+  if (problem.flags & SLUICE_V_IN_K) check_v_in_k(problem);
+  if (problem.lse_base > SLUICE_LSE_BASE_2) {
+    unknown("lse_base", problem.lse_base, "SLUICE_LSE_BASE_2 (1)");
+  }
   if (problem.determinism > SLUICE_DETERMINISM_BATCH_INVARIANT) {
     unsupported("determinism", problem.determinism, "SLUICE_DETERMINISM_BATCH_INVARIANT (1)");
   }

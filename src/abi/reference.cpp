@@ -2,6 +2,7 @@
 #include "abi/checks.h"
 #include "abi/wall.h"
 #include "reference/attention.h"
+#include "reference/contents.h"
 
 using namespace sluice;
 
@@ -9,12 +10,14 @@ extern "C" sluice_status sluice_reference(const sluice_problem *problem, const s
                                           sluice_error *error) noexcept {
   return abi::wall(error, [&] {
     sluice_problem problem_copy;
-    sluice_args args_copy;
+    sluice_args args_copy, lengths_copy;
     const sluice_problem &wanted = abi::view(problem, "problem", problem_copy);
-    const sluice_args &call = abi::view(args, "args", args_copy);
+    const sluice_args &given = abi::view(args, "args", args_copy);
     abi::check_problem(wanted);
+    const sluice_args &call = abi::with_lengths(wanted, given, lengths_copy);
     const abi::TensorRules rules = {0, 1, false, 0};
     abi::check_args(wanted, rules, call);
+    reference::check_contents(wanted, call);
     reference::attention(wanted, call);
   });
 }

@@ -38,20 +38,25 @@ SLUICE_PUBLISHED(sluice_problem, 128);
 SLUICE_PUBLISHED(sluice_support, 120);
 SLUICE_PUBLISHED(sluice_kernel_info, 376);
 SLUICE_PUBLISHED(sluice_plan_info, 360);
-SLUICE_PUBLISHED(sluice_args, 224);
+SLUICE_PUBLISHED(sluice_args, 224, 400);
 SLUICE_PUBLISHED(sluice_launch, 48);
 
 /// Larger than any version there will be: a struct_size beyond it was never set.
 inline constexpr uint32_t struct_bytes_limit = 65536;
 
+/// Whether a version of the struct, of the past or the future, can have this size.
+template <typename Struct> bool is_size(size_t size) {
+  constexpr auto &sizes = Published<Struct>::sizes;
+  if (size > sizes.back()) return size <= struct_bytes_limit;
+  return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
+}
+
 /// Throws support::Failure (invalid_argument) unless struct_size can belong to a version of the struct.
 template <typename Struct> void check_size(uint32_t struct_size, std::string_view argument) {
-  constexpr auto &sizes = Published<Struct>::sizes;
-  const bool is_published = std::find(sizes.begin(), sizes.end(), struct_size) != sizes.end();
-  if (is_published || (struct_size > sizes.back() && struct_size <= struct_bytes_limit)) return;
+  if (is_size<Struct>(struct_size)) return;
   throw support::Failure(support::Status::invalid_argument, support::text(argument, ".struct_size"),
                          support::text(argument, ".struct_size is ", struct_size, "; sizeof(",
-                                       Published<Struct>::name, ") is ", sizes.back(), " in this version"));
+                                       Published<Struct>::name, ") is ", sizeof(Struct), " in this version"));
 }
 
 /// The struct as this version knows it: `given` itself, or `copy` with zeros for what an older caller lacks.
@@ -98,9 +103,7 @@ template <typename Struct> void fill(Struct *out, Struct value) {
 }
 
 template <typename Struct> sluice_status init(Struct *given, size_t size) noexcept {
-  if (given == nullptr || size < Published<Struct>::sizes.front() || size > struct_bytes_limit) {
-    return SLUICE_INVALID_ARGUMENT;
-  }
+  if (given == nullptr || !is_size<Struct>(size)) return SLUICE_INVALID_ARGUMENT;
   std::memset(given, 0, size);
   given->struct_size = uint32_t(size);
   return SLUICE_OK;

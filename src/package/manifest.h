@@ -20,7 +20,7 @@ struct KernelEntry {
   uint32_t lds_bytes = 0;            // static LDS per workgroup
   uint32_t kernarg_bytes = 0;        // size of the kernel's argument block ...
   uint64_t kernarg_hash = 0;         // ... and attention_kernarg_hash() of its layout
-  std::vector<std::string> features; // "causal", "lse"
+  std::vector<std::string> features; // what it can do: "causal", "lse" and so on
   std::string p_rounding;            // "toward_zero" or "nearest_even"
 
   // What the pipeline decided, for people and tools: the runtime does not look at it.

@@ -1,14 +1,16 @@
 //===- attention.cpp - attention on the host, in plain loops --------------------------------------------===//
 #include "reference/attention.h"
 
-#include "support/failure.h"
-#include "support/half.h"
+#include "reference/scores.h"
+#include "reference/tensors.h"
+#include "reference/visibility.h"
 
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <string_view>
+#include <numbers>
+#include <span>
 #include <vector>
 
 namespace sluice::reference {
@@ -16,110 +18,71 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-double load(const void *data, uint32_t type, int64_t index) {
-  if (type == SLUICE_F16) return support::f16_to_float(static_cast<const uint16_t *>(data)[index]);
-  if (type == SLUICE_BF16) return support::bf16_to_float(static_cast<const uint16_t *>(data)[index]);
-  return static_cast<const float *>(data)[index];
+std::span<const double> row_of(const std::vector<double> &rows, int64_t row, int64_t dims) {
+  return std::span(rows).subspan(size_t(row * dims), size_t(dims));
 }
 
-void store(void *data, uint32_t type, int64_t index, double value) {
-  if (type == SLUICE_F16) {
-    static_cast<uint16_t *>(data)[index] = support::f16_from_double(value);
-  } else if (type == SLUICE_BF16) {
-    static_cast<uint16_t *>(data)[index] = support::bf16_from_double(value);
-  } else {
-    static_cast<float *>(data)[index] = float(value);
-  }
-}
+/// All rows of a query head of a sequence.
+void attend(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,
+            int64_t q_head) {
+  const int64_t dims_qk = problem.head_dim_qk;
+  const int64_t dims_v = problem.head_dim_v;
+  const int64_t kv_head = q_head / (problem.q_heads / problem.kv_heads);
+  const std::vector<double> q = sequence.load_q(q_head);
+  const std::vector<double> k = sequence.load_k(kv_head);
+  const std::vector<double> v = sequence.load_v(kv_head);
+  const double v_scale = factor(problem.v_scale_kind, args.v_scale, kv_head);
+  const bool has_sink = problem.flags & SLUICE_SINK_LOGITS;
+  const double sink = has_sink ? double{args.sink_logits[q_head]} : -infinity;
+  std::vector<int64_t> visible;
+  std::vector<double> scores;
+  std::vector<double> sums(static_cast<size_t>(dims_v));
 
-int64_t index_of(const sluice_tensor &tensor, int64_t batch, int64_t token, int64_t head, int64_t dim) {
-  return batch * tensor.stride[0] + token * tensor.stride[1] + head * tensor.stride[2] +
-         dim * tensor.stride[3];
-}
+  for (int64_t i = 0; i < sequence.q_len(); ++i) {
+    visible.clear();
+    scores.clear();
+    double base = sink; // the largest exponent there is
+    for (int64_t j = 0; j < sequence.kv_len(); ++j) {
+      if (!is_visible(problem, args, sequence, q_head, i, j)) continue;
+      visible.push_back(j);
+      scores.push_back(
+          score(problem, args, sequence, q_head, i, j, row_of(q, i, dims_qk), row_of(k, j, dims_qk)));
+      if (scores.back() > base) base = scores.back();
+    }
+    if (base == -infinity) base = 0; // no weight at all: exponentials are 0 relative to anything
 
-/// tokens x dims of one sequence and head, row by row.
-std::vector<double> load_rows(const sluice_tensor &tensor, uint32_t type, int64_t batch, int64_t head,
-                              int64_t tokens, int64_t dims) {
-  std::vector<double> rows;
-  rows.reserve(size_t(tokens * dims));
-  for (int64_t token = 0; token < tokens; ++token) {
-    for (int64_t dim = 0; dim < dims; ++dim) {
-      rows.push_back(load(tensor.data, type, index_of(tensor, batch, token, head, dim)));
+    double denominator = has_sink ? std::exp(sink - base) : 0;
+    sums.assign(sums.size(), 0);
+    for (size_t n = 0; n < visible.size(); ++n) {
+      const double weight = std::exp(scores[n] - base);
+      denominator += weight;
+      const std::span<const double> value = row_of(v, visible[n], dims_v);
+      for (size_t dim = 0; dim < sums.size(); ++dim)
+        sums[dim] += weight * (v_scale * value[dim]);
+    }
+
+    const Row row = sequence.q_row(i);
+    for (int64_t dim = 0; dim < dims_v; ++dim) {
+      const double sum = sums[size_t(dim)];
+      // Without any weight the sum is 0, or NaN from a value that the row sees: it is the result.
+      store(args.o.data, problem.o_type, index_of(args.o, row.outer, row.inner, q_head, dim),
+            denominator == 0 ? sum : sum / denominator);
+    }
+    if (problem.flags & SLUICE_WRITE_LSE) {
+      const double lse = denominator == 0 ? -infinity : base + std::log(denominator);
+      store(args.lse.data, SLUICE_F32, index_of(args.lse, row.outer, row.inner, q_head, 0),
+            problem.lse_base == SLUICE_LSE_BASE_2 ? lse * std::numbers::log2e : lse);
     }
   }
-  return rows;
-}
-
-/// The number of keys that row i sees: keys 0 to that number.
-int64_t visible_keys(const sluice_problem &problem, const sluice_args &args, int64_t i) {
-  if (!(problem.flags & SLUICE_CAUSAL)) return args.kv_len;
-  const int64_t shift = problem.mask_alignment == SLUICE_TOP_LEFT ? 0 : int64_t{args.kv_len} - args.q_len;
-  const int64_t visible = i + shift + 1;
-  return visible < 0 ? 0 : visible > args.kv_len ? args.kv_len : visible;
-}
-
-void check_type(std::string_view field, uint32_t type) {
-  if (type == SLUICE_F16 || type == SLUICE_BF16 || type == SLUICE_F32) return;
-  throw support::Failure(
-      support::Status::unsupported, std::string(field),
-      support::text(field, " is sluice_dtype ", type,
-                    "; the reference computes with f16, bf16 and f32; nearest supported: f16"));
 }
 
 } // namespace
 
 void attention(const sluice_problem &problem, const sluice_args &args) {
-  check_type("q_type", problem.q_type);
-  check_type("k_type", problem.k_type);
-  check_type("v_type", problem.v_type);
-  check_type("o_type", problem.o_type);
-  const int64_t dims_qk = problem.head_dim_qk;
-  const int64_t dims_v = problem.head_dim_v;
-  const double scale = args.scale != 0 ? double{args.scale} : 1 / std::sqrt(double(dims_qk));
-
-  for (int64_t batch = 0; batch < args.batch; ++batch) {
-    for (int64_t q_head = 0; q_head < problem.q_heads; ++q_head) {
-      const int64_t kv_head = q_head / (problem.q_heads / problem.kv_heads);
-      const auto q = load_rows(args.q, problem.q_type, batch, q_head, args.q_len, dims_qk);
-      const auto k = load_rows(args.k, problem.k_type, batch, kv_head, args.kv_len, dims_qk);
-      const auto v = load_rows(args.v, problem.v_type, batch, kv_head, args.kv_len, dims_v);
-      std::vector<double> weights(size_t(args.kv_len));
-      std::vector<double> row(static_cast<size_t>(dims_v));
-
-      for (int64_t i = 0; i < args.q_len; ++i) {
-        const int64_t visible = visible_keys(problem, args, i);
-        double largest = -infinity;
-        for (int64_t j = 0; j < visible; ++j) {
-          double dot = 0;
-          for (int64_t dim = 0; dim < dims_qk; ++dim)
-            dot += q[i * dims_qk + dim] * k[j * dims_qk + dim];
-          weights[j] = scale * dot;
-          if (weights[j] > largest) largest = weights[j];
-        }
-        // With no visible key, or all scores -infinity, the sum is 0 and the row is 0.
-        const double base = largest == -infinity ? 0 : largest;
-        double sum = 0;
-        for (int64_t j = 0; j < visible; ++j) {
-          weights[j] = std::exp(weights[j] - base);
-          sum += weights[j];
-        }
-        row.assign(row.size(), 0);
-        for (int64_t j = 0; j < visible; ++j) {
-          for (int64_t dim = 0; dim < dims_v; ++dim)
-            row[dim] += weights[j] * v[j * dims_v + dim];
-        }
-        for (int64_t dim = 0; dim < dims_v; ++dim) {
-          store(args.o.data, problem.o_type, index_of(args.o, batch, i, q_head, dim),
-                sum == 0 ? 0 : row[dim] / sum);
-        }
-        if (problem.flags & SLUICE_WRITE_LSE) {
-          const sluice_tensor lse = {args.lse.data,
-                                     {args.lse.stride[0], args.lse.stride[1], args.lse.stride[2], 0}};
-          store(lse.data, SLUICE_F32, index_of(lse, batch, i, q_head, 0),
-                sum == 0 ? -infinity : base + std::log(sum));
-        }
-      }
-    }
+  for (int64_t b = 0; b < args.batch; ++b) {
+    const Sequence sequence(problem, args, b);
+    for (int64_t q_head = 0; q_head < problem.q_heads; ++q_head)
+      attend(problem, args, sequence, q_head);
   }
 }
 

@@ -9,8 +9,8 @@
 
 namespace sluice::reference {
 
-/// Computes a call whose problem and arguments are legal; pointers are the host's. Throws support::Failure
-/// (unsupported) for an element type other than F16, BF16 and F32.
+/// Computes a call whose problem and arguments are legal, with q_len and kv_len given; pointers are the
+/// host's, and so what they point to must be legal too.
 void attention(const sluice_problem &problem, const sluice_args &args);
 
 } // namespace sluice::reference

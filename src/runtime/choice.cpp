@@ -2,6 +2,7 @@
 #include "runtime/choice.h"
 
 #include "runtime/dtype.h"
+#include "runtime/kernel_features.h"
 #include "support/checked.h"
 #include "support/failure.h"
 
@@ -60,12 +61,11 @@ void keep_dtype(Kernels &kernels, const sluice_problem &problem) {
   std::erase_if(kernels, [&](const auto *kernel) { return kernel->entry.name.dtype != wanted; });
 }
 
-void keep_feature(Kernels &kernels, std::string_view feature) {
-  std::erase_if(kernels, [&](const auto *kernel) {
-    const auto &features = kernel->entry.features;
-    return std::find(features.begin(), features.end(), feature) == features.end();
-  });
-  if (kernels.empty()) refuse("flags", text("no kernel of this type and head dim has the feature ", feature));
+void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {
+  std::erase_if(kernels, [&](const auto *kernel) { return !has_feature(kernel->entry, feature.name); });
+  if (kernels.empty()) {
+    refuse(feature.field, text(feature.asked(problem), "; nearest supported: ", feature.nearest));
+  }
 }
 
 /// Workgroups of a launch at the problem's bounds; 0 if a bound is missing.
@@ -84,8 +84,9 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   keep_dtype(kernels, problem);
   keep_dim(kernels, "head_dim_qk", problem.head_dim_qk, [](const auto &name) { return name.head_dim_qk; });
   keep_dim(kernels, "head_dim_v", problem.head_dim_v, [](const auto &name) { return name.head_dim_v; });
-  if (problem.flags & SLUICE_CAUSAL) keep_feature(kernels, "causal");
-  if (problem.flags & SLUICE_WRITE_LSE) keep_feature(kernels, "lse");
+  for (const Feature &feature : features()) {
+    if (feature.is_needed(problem)) keep_feature(kernels, problem, feature);
+  }
   if (problem.q_heads > max_q_heads) {
     refuse("q_heads", text("q_heads is ", problem.q_heads, "; nearest supported: ", max_q_heads));
   }

@@ -84,6 +84,13 @@ inline sluice_problem good_problem() {
   return problem;
 }
 
+/// Pages of 16 rows, found through a table with a row per sequence.
+inline void make_paged(sluice_problem &problem) {
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.page_size = 16;
+  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+}
+
 inline PlanHandle make_plan(const ContextHandle &context, const sluice_problem &problem) {
   Error error;
   sluice_plan *plan = nullptr;

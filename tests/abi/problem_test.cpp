@@ -20,15 +20,20 @@ constexpr float not_a_number = std::numeric_limits<float>::quiet_NaN();
 
 #define SLUICE_SET(field, value) [](sluice_problem &problem) { problem.field = value; }
 #define SLUICE_FLAG(flag) [](sluice_problem &problem) { problem.flags |= flag; }
+#define SLUICE_PAGED(...)                                                                                    \
+  [](sluice_problem &problem) {                                                                              \
+    make_paged(problem);                                                                                     \
+    __VA_ARGS__;                                                                                             \
+  }
 
 const Refusal refusals[] = {
-    {SLUICE_FLAG(1u << 6), SLUICE_NEWER_STRUCT, "flags", "bits 0x40 that this library does not know"},
+    {SLUICE_FLAG(1u << 9), SLUICE_NEWER_STRUCT, "flags", "bits 0x200 that this library does not know"},
     {SLUICE_FLAG(1u << 31), SLUICE_NEWER_STRUCT, "flags", "bits 0x80000000"},
     {SLUICE_SET(mode, SLUICE_MODE_RAGGED), SLUICE_UNSUPPORTED, "mode",
      "mode is 1; nearest supported: SLUICE_MODE_DENSE"},
-    {SLUICE_SET(mode, SLUICE_MODE_PAGED), SLUICE_UNSUPPORTED, "mode",
-     "mode is 2; nearest supported: SLUICE_MODE_DENSE"},
-    {SLUICE_SET(mode, 99), SLUICE_UNSUPPORTED, "mode", "mode is 99"},
+    {SLUICE_PAGED(), SLUICE_UNSUPPORTED, "mode", "mode is 2; nearest supported: SLUICE_MODE_DENSE"},
+    {SLUICE_SET(mode, 3), SLUICE_UNSUPPORTED, "mode",
+     "mode is 3; the last value that this version knows is SLUICE_MODE_PAGED (2)"},
     {SLUICE_SET(q_type, 0), SLUICE_INVALID_ARGUMENT, "q_type", "q_type is missing"},
     {SLUICE_SET(k_type, 0), SLUICE_INVALID_ARGUMENT, "k_type", "k_type is missing"},
     {SLUICE_SET(v_type, 0), SLUICE_INVALID_ARGUMENT, "v_type", "v_type is missing"},
@@ -41,6 +46,7 @@ const Refusal refusals[] = {
      "k_type is e4m3fn and q_type f16; nearest supported: f16"},
     {SLUICE_SET(v_type, SLUICE_BF16), SLUICE_UNSUPPORTED, "v_type", "v_type is bf16 and q_type f16"},
     {SLUICE_SET(o_type, SLUICE_F32), SLUICE_UNSUPPORTED, "o_type", "o_type is f32 and q_type f16"},
+    {SLUICE_SET(o_type, SLUICE_E4M3FNUZ), SLUICE_UNSUPPORTED, "o_type", "o_type is 4; nearest supported"},
     {SLUICE_SET(q_heads, 0), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is 0; it must be at least 1"},
     {SLUICE_SET(q_heads, -8), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is -8"},
     {SLUICE_SET(kv_heads, 0), SLUICE_INVALID_ARGUMENT, "kv_heads", "kv_heads is 0"},
@@ -69,31 +75,82 @@ const Refusal refusals[] = {
      "window_right is -1, but flags lacks"},
     {SLUICE_FLAG(SLUICE_HAS_WINDOW_LEFT), SLUICE_UNSUPPORTED, "flags",
      "SLUICE_HAS_WINDOW_LEFT (window_left 0); nearest supported: no window"},
-    {SLUICE_FLAG(SLUICE_HAS_WINDOW_RIGHT), SLUICE_UNSUPPORTED, "flags", "SLUICE_HAS_WINDOW_RIGHT"},
+    {[](sluice_problem &problem) {
+       problem.flags = SLUICE_HAS_WINDOW_RIGHT;
+       problem.window_right = 3;
+     },
+     SLUICE_UNSUPPORTED, "flags", "SLUICE_HAS_WINDOW_RIGHT (window_right 3); nearest supported: no window"},
+    {SLUICE_FLAG(SLUICE_HAS_WINDOW_RIGHT), SLUICE_INVALID_ARGUMENT, "flags",
+     "flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT"},
+    {[](sluice_problem &problem) {
+       problem.flags = SLUICE_HAS_WINDOW_RIGHT;
+       problem.window_right = -1;
+     },
+     SLUICE_INVALID_ARGUMENT, "window_right", "window_right is -1; a width is at least 0"},
     {[](sluice_problem &problem) {
        problem.flags |= SLUICE_HAS_WINDOW_LEFT;
        problem.window_left = -1;
      },
      SLUICE_INVALID_ARGUMENT, "window_left", "window_left is -1; a width is at least 0"},
-    {SLUICE_SET(sink_tokens, 4), SLUICE_UNSUPPORTED, "sink_tokens", "sink_tokens is 4; nearest supported: 0"},
-    {SLUICE_SET(sink_tokens, -4), SLUICE_INVALID_ARGUMENT, "sink_tokens", "sink_tokens is -4"},
+    {SLUICE_SET(sink_tokens, 4), SLUICE_INVALID_ARGUMENT, "sink_tokens",
+     "sink_tokens is 4, but flags lacks SLUICE_HAS_WINDOW_LEFT"},
+    {[](sluice_problem &problem) {
+       problem.flags |= SLUICE_HAS_WINDOW_LEFT;
+       problem.sink_tokens = -4;
+     },
+     SLUICE_INVALID_ARGUMENT, "sink_tokens", "sink_tokens is -4"},
     {SLUICE_SET(soft_cap, 30), SLUICE_UNSUPPORTED, "soft_cap", "soft_cap is 30; nearest supported: 0"},
     {SLUICE_SET(soft_cap, -1), SLUICE_INVALID_ARGUMENT, "soft_cap", "soft_cap is -1"},
     {SLUICE_SET(soft_cap, not_a_number), SLUICE_INVALID_ARGUMENT, "soft_cap", "soft_cap is nan"},
     {SLUICE_FLAG(SLUICE_ALIBI), SLUICE_UNSUPPORTED, "flags", "flags has SLUICE_ALIBI"},
     {SLUICE_FLAG(SLUICE_SINK_LOGITS), SLUICE_UNSUPPORTED, "flags", "flags has SLUICE_SINK_LOGITS"},
     {SLUICE_SET(bias_type, SLUICE_F32), SLUICE_UNSUPPORTED, "bias_type", "nearest supported: 0 (no bias)"},
+    {SLUICE_SET(bias_type, SLUICE_E4M3FN), SLUICE_INVALID_ARGUMENT, "bias_type",
+     "bias_type is 5; it must be SLUICE_F32 (3)"},
+    {SLUICE_SET(bias_type, 8), SLUICE_UNSUPPORTED, "bias_type", "bias_type is 8; the last value"},
+    {SLUICE_FLAG(SLUICE_BOOL_MASK), SLUICE_UNSUPPORTED, "flags", "flags has SLUICE_BOOL_MASK"},
     {SLUICE_SET(q_scale_kind, SLUICE_SCALE_PER_TENSOR), SLUICE_UNSUPPORTED, "q_scale_kind",
-     "SLUICE_SCALE_NONE"},
+     "q_scale_kind is 1; nearest supported: SLUICE_SCALE_NONE (0)"},
+    {SLUICE_SET(v_scale_kind, SLUICE_SCALE_PER_HEAD), SLUICE_UNSUPPORTED, "v_scale_kind",
+     "v_scale_kind is 2; nearest supported: SLUICE_SCALE_NONE (0)"},
+    {SLUICE_SET(q_scale_kind, SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED, "q_scale_kind",
+     "q_scale_kind is 3; sluice_args has no place for factors per token or page"},
     {SLUICE_SET(k_scale_kind, SLUICE_SCALE_PER_PAGE), SLUICE_UNSUPPORTED, "k_scale_kind",
-     "SLUICE_SCALE_NONE"},
-    {SLUICE_SET(v_scale_kind, 77), SLUICE_UNSUPPORTED, "v_scale_kind", "v_scale_kind is 77"},
+     "k_scale_kind is 4; sluice_args has no place"},
+    {SLUICE_SET(v_scale_kind, 5), SLUICE_UNSUPPORTED, "v_scale_kind",
+     "v_scale_kind is 5; the last value that this version knows is SLUICE_SCALE_PER_PAGE (4)"},
     {SLUICE_SET(page_size, 16), SLUICE_INVALID_ARGUMENT, "page_size",
      "it must be 0 unless mode is SLUICE_MODE_PAGED"},
     {SLUICE_SET(page_table_kind, SLUICE_PAGE_TABLE_CSR), SLUICE_INVALID_ARGUMENT, "page_table_kind",
      "must be 0"},
     {SLUICE_SET(k_pack, 8), SLUICE_INVALID_ARGUMENT, "k_pack", "k_pack is 8"},
-    {SLUICE_SET(lse_base, SLUICE_LSE_BASE_2), SLUICE_UNSUPPORTED, "lse_base", "SLUICE_LSE_BASE_E"},
+    {SLUICE_FLAG(SLUICE_PAGE_INDEX_64), SLUICE_INVALID_ARGUMENT, "flags",
+     "flags has SLUICE_PAGE_INDEX_64, but mode is 0"},
+    {SLUICE_PAGED(problem.page_size = 0), SLUICE_INVALID_ARGUMENT, "page_size", "page_size is 0"},
+    {SLUICE_PAGED(problem.page_size = -16), SLUICE_INVALID_ARGUMENT, "page_size", "page_size is -16"},
+    {SLUICE_PAGED(problem.page_table_kind = 0), SLUICE_INVALID_ARGUMENT, "page_table_kind",
+     "page_table_kind is missing"},
+    {SLUICE_PAGED(problem.page_table_kind = 3), SLUICE_UNSUPPORTED, "page_table_kind",
+     "page_table_kind is 3; the last value"},
+    {SLUICE_PAGED(problem.k_pack = -8), SLUICE_INVALID_ARGUMENT, "k_pack", "k_pack is -8"},
+    {SLUICE_PAGED(problem.k_pack = 24), SLUICE_INVALID_ARGUMENT, "k_pack",
+     "k_pack is 24; it must divide head_dim_qk, which is 128"},
+    {SLUICE_FLAG(SLUICE_V_IN_K), SLUICE_UNSUPPORTED, "flags", "flags has SLUICE_V_IN_K"},
+    {[](sluice_problem &problem) {
+       problem.flags |= SLUICE_V_IN_K;
+       problem.v_type = SLUICE_BF16;
+     },
+     SLUICE_INVALID_ARGUMENT, "v_type", "v_type is 2; with SLUICE_V_IN_K it must be k_type, which is 1"},
+    {[](sluice_problem &problem) {
+       problem.flags |= SLUICE_V_IN_K;
+       problem.head_dim_v = 136;
+     },
+     SLUICE_INVALID_ARGUMENT, "head_dim_v",
+     "head_dim_v is 136; with SLUICE_V_IN_K it must be at most head_dim_qk, which is 128"},
+    {SLUICE_SET(lse_base, SLUICE_LSE_BASE_2), SLUICE_UNSUPPORTED, "lse_base",
+     "lse_base is 1; nearest supported: SLUICE_LSE_BASE_E (0)"},
+    {SLUICE_SET(lse_base, 2), SLUICE_UNSUPPORTED, "lse_base",
+     "lse_base is 2; the last value that this version knows is SLUICE_LSE_BASE_2 (1)"},
     {SLUICE_SET(determinism, 2), SLUICE_UNSUPPORTED, "determinism", "SLUICE_DETERMINISM_BATCH_INVARIANT"},
 };
 

@@ -35,6 +35,46 @@ TEST_CASE("a run makes one HIP call, allocates nothing and takes no lock", "[run
   }
 }
 
+TEST_CASE("a call with everything there is costs no more", "[run_counts]") {
+  FakeHip hip;
+  const std::vector<std::byte> pack = test_pack(all_features());
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  const ContextHandle context = make_context(desc);
+  sluice_problem problem = good_problem();
+  make_paged(problem);
+  problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
+  problem.k_pack = 8;
+  problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_ALIBI | SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK |
+                   SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
+  problem.bias_type = SLUICE_F32;
+  problem.q_scale_kind = problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_HEAD;
+  problem.max_q_len = 5;
+  problem.max_kv_len = 7;
+  sluice_args args = good_args();
+  args.q_len = args.kv_len = 0;
+  args.v = {};
+  args.q.stride[0] = args.o.stride[0] = args.lse.stride[0] = 0;
+  args.q_starts = args.q_lengths = args.kv_lengths = args.page_starts =
+      reinterpret_cast<const int32_t *>(device_memory);
+  args.page_table = device_memory;
+  args.bias = args.mask = {device_memory, {0, 0, 8, 1}};
+  args.alibi_slopes = args.sink_logits = args.q_scale = args.k_scale = args.v_scale =
+      reinterpret_cast<const float *>(device_memory);
+  args.k.stride[3] = 8;
+  const sluice_launch launch = good_launch();
+  const PlanHandle plan = make_plan(context, problem);
+  hip.forget_calls();
+  interposed.start_counting();
+  const sluice_status status = sluice_run(plan.get(), &args, &launch, nullptr);
+  const size_t allocations = interposed.allocations, locks = interposed.locks;
+  CHECK(status == SLUICE_OK);
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+  CHECK(hip.call_count == 1);
+}
+
 TEST_CASE("dependencies and a signal cost their own HIP calls and nothing else", "[run_counts]") {
   FakeHip hip;
   const ContextHandle context = fake_context();

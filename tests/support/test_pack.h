@@ -18,6 +18,13 @@
 
 namespace sluice::test {
 
+/// All that a kernel may list.
+inline std::vector<std::string> all_features() {
+  return {"causal",        "lse",    "lse_base_2",  "ragged", "paged",  "csr",
+          "page_index_64", "k_pack", "v_in_k",      "window", "mask",   "soft_cap",
+          "bias",          "alibi",  "sink_logits", "scales", "lengths"};
+}
+
 inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head_dim, uint32_t waves) {
   package::KernelEntry entry;
   entry.name = {"attention_forward", dtype, head_dim, head_dim, 32 * waves, 64, waves};
@@ -55,12 +62,15 @@ inline void add_fake_kernel(package::PackWriter &writer, package::KernelEntry en
 }
 
 /// f16 and bf16, head dims 64 and 128, 4 and 8 waves, for gfx942.
-inline std::vector<std::byte> test_pack() {
+inline std::vector<std::byte> test_pack(const std::vector<std::string> &features = {"causal", "lse"}) {
   package::PackWriter writer("test", "22.1.8");
   for (const char *dtype : {"f16", "bf16"}) {
     for (const uint32_t head_dim : {64, 128}) {
-      for (const uint32_t waves : {4, 8})
-        add_fake_kernel(writer, kernel_entry(dtype, head_dim, waves));
+      for (const uint32_t waves : {4, 8}) {
+        package::KernelEntry entry = kernel_entry(dtype, head_dim, waves);
+        entry.features = features;
+        add_fake_kernel(writer, std::move(entry));
+      }
     }
   }
   return writer.finish();

@@ -1,63 +1,11 @@
 //===- attention_test.cpp - the host reference against closed forms -------------------------------------===//
-#include "reference/attention.h"
-
+#include "call.h"
 #include "support/half.h"
 
 #include <catch2/catch.hpp>
 
-#include <cmath>
-#include <limits>
-#include <vector>
-
 using namespace sluice;
-
-namespace {
-
-constexpr float untouched = -12345;
-constexpr float infinity = std::numeric_limits<float>::infinity();
-const float not_a_number = std::nanf("");
-
-/// A dense F32 call on contiguous [batch, token, head, dim] tensors.
-struct Call {
-  sluice_problem problem = {};
-  sluice_args args = {};
-  std::vector<float> q, k, v, o, lse;
-
-  Call(int batch, int q_len, int kv_len, int q_heads, int kv_heads, int dim_qk, int dim_v) {
-    problem.flags = SLUICE_WRITE_LSE;
-    problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
-    problem.q_heads = q_heads;
-    problem.kv_heads = kv_heads;
-    problem.head_dim_qk = dim_qk;
-    problem.head_dim_v = dim_v;
-    args.batch = batch;
-    args.q_len = q_len;
-    args.kv_len = kv_len;
-    args.scale = 1;
-    q.assign(size_t(batch) * q_len * q_heads * dim_qk, 0);
-    k.assign(size_t(batch) * kv_len * kv_heads * dim_qk, 0);
-    v.assign(size_t(batch) * kv_len * kv_heads * dim_v, 0);
-    o.assign(size_t(batch) * q_len * q_heads * dim_v, untouched);
-    lse.assign(size_t(batch) * q_heads * q_len, untouched);
-    const auto bshd = [](std::vector<float> &data, int64_t tokens, int64_t heads, int64_t dims) {
-      return sluice_tensor{data.data(), {tokens * heads * dims, heads * dims, dims, 1}};
-    };
-    args.q = bshd(q, q_len, q_heads, dim_qk);
-    args.k = bshd(k, kv_len, kv_heads, dim_qk);
-    args.v = bshd(v, kv_len, kv_heads, dim_v);
-    args.o = bshd(o, q_len, q_heads, dim_v);
-    args.lse = {lse.data(), {q_heads * q_len, 1, q_len, 0}};
-  }
-
-  void causal(uint32_t alignment) {
-    problem.flags |= SLUICE_CAUSAL;
-    problem.mask_alignment = alignment;
-  }
-
-  void run() { reference::attention(problem, args); }
-};
-
-} // namespace
+using namespace sluice::test;
 
 TEST_CASE("equal scores give the mean of the visible values and the log of their number", "[reference]") {
   Call call(1, 4, 6, 1, 1, 2, 1);

@@ -1,0 +1,36 @@
+//===- scores.cpp - the score of a row and a key --------------------------------------------------------===//
+#include "reference/scores.h"
+
+#include "reference/visibility.h"
+
+#include <cmath>
+#include <cstddef>
+
+namespace sluice::reference {
+
+double factor(uint32_t scale_kind, const float *scales, int64_t head) {
+  if (scale_kind == SLUICE_SCALE_NONE) return 1;
+  return scales[scale_kind == SLUICE_SCALE_PER_HEAD ? head : 0];
+}
+
+double score(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence, int64_t q_head,
+             int64_t i, int64_t j, std::span<const double> q, std::span<const double> k) {
+  const int64_t kv_head = q_head / (problem.q_heads / problem.kv_heads);
+  const double scale = args.scale != 0 ? double{args.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
+  double dot = 0;
+  for (size_t dim = 0; dim < q.size(); ++dim)
+    dot += q[dim] * k[dim];
+
+  double s = scale * factor(problem.q_scale_kind, args.q_scale, q_head) *
+             factor(problem.k_scale_kind, args.k_scale, kv_head) * dot;
+  if (problem.soft_cap != 0) s = problem.soft_cap * std::tanh(s / problem.soft_cap);
+  if (problem.bias_type != 0) {
+    s += load(args.bias.data, problem.bias_type, index_of(args.bias, sequence.number(), q_head, i, j));
+  }
+  if (problem.flags & SLUICE_ALIBI) {
+    s -= args.alibi_slopes[q_head] * std::fabs(double(distance(problem, sequence, i, j)));
+  }
+  return s;
+}
+
+} // namespace sluice::reference

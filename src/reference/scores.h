@@ -1,0 +1,20 @@
+//===- scores.h - the score of a row and a key ----------------------------------------------------------===//
+#pragma once
+
+#include "reference/tensors.h"
+
+#include <sluice/sluice.h>
+
+#include <cstdint>
+#include <span>
+
+namespace sluice::reference {
+
+/// The factor of what a scale kind covers: that of the head, the tensor's, or 1.
+double factor(uint32_t scale_kind, const float *scales, int64_t head);
+
+/// S[i][j] of the numerical contract; q and k are the rows of i and j.
+double score(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence, int64_t q_head,
+             int64_t i, int64_t j, std::span<const double> q, std::span<const double> k);
+
+} // namespace sluice::reference

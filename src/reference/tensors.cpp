@@ -1,0 +1,119 @@
+//===- tensors.cpp - where the rows of a sequence are, and what their elements are ----------------------===//
+#include "reference/tensors.h"
+
+#include "support/fp8.h"
+#include "support/half.h"
+
+#include <cstddef>
+
+namespace sluice::reference {
+namespace {
+
+int64_t length_of(const int32_t *lengths, const int32_t *starts, int32_t otherwise, int64_t b) {
+  if (lengths != nullptr) return lengths[b];
+  if (starts != nullptr) return int64_t{starts[b + 1]} - starts[b];
+  return otherwise;
+}
+
+/// Element(j, d) of all rows and dims.
+template <typename Element>
+std::vector<double> load_rows(int64_t rows, int64_t dims, const Element &element) {
+  std::vector<double> out;
+  out.reserve(size_t(rows * dims));
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t dim = 0; dim < dims; ++dim)
+      out.push_back(element(row, dim));
+  }
+  return out;
+}
+
+} // namespace
+
+double load(const void *data, uint32_t type, int64_t index) {
+  switch (type) {
+  case SLUICE_F16:
+    return support::f16_to_float(static_cast<const uint16_t *>(data)[index]);
+  case SLUICE_BF16:
+    return support::bf16_to_float(static_cast<const uint16_t *>(data)[index]);
+  case SLUICE_E4M3FNUZ:
+    return support::e4m3fnuz_to_float(static_cast<const uint8_t *>(data)[index]);
+  case SLUICE_E4M3FN:
+    return support::e4m3fn_to_float(static_cast<const uint8_t *>(data)[index]);
+  case SLUICE_E5M2FNUZ:
+    return support::e5m2fnuz_to_float(static_cast<const uint8_t *>(data)[index]);
+  case SLUICE_E5M2:
+    return support::e5m2_to_float(static_cast<const uint8_t *>(data)[index]);
+  default:
+    return static_cast<const float *>(data)[index];
+  }
+}
+
+void store(void *data, uint32_t type, int64_t index, double value) {
+  if (type == SLUICE_F16) {
+    static_cast<uint16_t *>(data)[index] = support::f16_from_double(value);
+  } else if (type == SLUICE_BF16) {
+    static_cast<uint16_t *>(data)[index] = support::bf16_from_double(value);
+  } else {
+    static_cast<float *>(data)[index] = float(value);
+  }
+}
+
+int64_t index_of(const sluice_tensor &tensor, int64_t a, int64_t b, int64_t c, int64_t d) {
+  return a * tensor.stride[0] + b * tensor.stride[1] + c * tensor.stride[2] + d * tensor.stride[3];
+}
+
+Sequence::Sequence(const sluice_problem &problem, const sluice_args &args, int64_t number)
+    : problem(problem), args(args), b(number),
+      q_rows(length_of(args.q_lengths, args.q_starts, args.q_len, number)),
+      keys(length_of(args.kv_lengths, args.kv_starts, args.kv_len, number)) {}
+
+Row Sequence::q_row(int64_t i) const {
+  if (args.q_starts != nullptr) return {0, args.q_starts[b] + i};
+  return {b, i};
+}
+
+int64_t Sequence::page_entry(int64_t n) const {
+  if (problem.page_table_kind == SLUICE_PAGE_TABLE_CSR) return args.page_starts[b] + n;
+  return b * args.page_table_stride + n;
+}
+
+int64_t Sequence::page(int64_t n) const {
+  const int64_t entry = page_entry(n);
+  if (problem.flags & SLUICE_PAGE_INDEX_64) return static_cast<const int64_t *>(args.page_table)[entry];
+  return static_cast<const int32_t *>(args.page_table)[entry];
+}
+
+Row Sequence::kv_row(int64_t j) const {
+  if (problem.mode == SLUICE_MODE_PAGED) return {page(j / problem.page_size), j % problem.page_size};
+  if (args.kv_starts != nullptr) return {0, args.kv_starts[b] + j};
+  return {b, j};
+}
+
+int64_t Sequence::k_index(int64_t j, int64_t head, int64_t dim) const {
+  const Row row = kv_row(j);
+  if (problem.k_pack == 0) return index_of(args.k, row.outer, row.inner, head, dim);
+  return index_of(args.k, row.outer, row.inner, head, dim / problem.k_pack) + dim % problem.k_pack;
+}
+
+std::vector<double> Sequence::load_q(int64_t head) const {
+  return load_rows(q_rows, problem.head_dim_qk, [&](int64_t i, int64_t dim) {
+    const Row row = q_row(i);
+    return load(args.q.data, problem.q_type, index_of(args.q, row.outer, row.inner, head, dim));
+  });
+}
+
+std::vector<double> Sequence::load_k(int64_t head) const {
+  return load_rows(keys, problem.head_dim_qk, [&](int64_t j, int64_t dim) {
+    return load(args.k.data, problem.k_type, k_index(j, head, dim));
+  });
+}
+
+std::vector<double> Sequence::load_v(int64_t head) const {
+  return load_rows(keys, problem.head_dim_v, [&](int64_t j, int64_t dim) {
+    if (problem.flags & SLUICE_V_IN_K) return load(args.k.data, problem.v_type, k_index(j, head, dim));
+    const Row row = kv_row(j);
+    return load(args.v.data, problem.v_type, index_of(args.v, row.outer, row.inner, head, dim));
+  });
+}
+
+} // namespace sluice::reference

@@ -1,0 +1,60 @@
+//===- tensors.h - where the rows of a sequence are, and what their elements are ------------------------===//
+//
+// The addressing rules of sluice_args: lengths, starts, page tables, packed keys, element types.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <sluice/sluice.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace sluice::reference {
+
+double load(const void *data, uint32_t type, int64_t index);
+/// Rounds once, to nearest even; `type` is F16, BF16 or F32.
+void store(void *data, uint32_t type, int64_t index, double value);
+
+/// Element [a][b][c][d].
+int64_t index_of(const sluice_tensor &tensor, int64_t a, int64_t b, int64_t c, int64_t d);
+
+/// The first two indices of a row in its tensor: batch and token, 0 and token, or page and row of the page.
+struct Row {
+  int64_t outer;
+  int64_t inner;
+};
+
+/// One sequence of a call, whose q_len and kv_len are not left to the problem.
+class Sequence {
+public:
+  Sequence(const sluice_problem &problem, const sluice_args &args, int64_t number);
+
+  int64_t number() const { return b; }
+  int64_t q_len() const { return q_rows; }
+  int64_t kv_len() const { return keys; }
+
+  /// The number of the sequence's page n, and where in page_table it stands.
+  int64_t page(int64_t n) const;
+  int64_t page_entry(int64_t n) const;
+  /// Row i of q, o and lse.
+  Row q_row(int64_t i) const;
+  /// Key j of k and v.
+  Row kv_row(int64_t j) const;
+
+  /// Head h of all rows of Q, and of all keys in K and V: one row after the other.
+  std::vector<double> load_q(int64_t head) const;
+  std::vector<double> load_k(int64_t head) const;
+  std::vector<double> load_v(int64_t head) const;
+
+private:
+  int64_t k_index(int64_t j, int64_t head, int64_t dim) const;
+
+  const sluice_problem &problem;
+  const sluice_args &args;
+  int64_t b;
+  int64_t q_rows;
+  int64_t keys;
+};
+
+} // namespace sluice::reference

@@ -1,0 +1,29 @@
+//===- visibility.cpp - which keys a row sees -----------------------------------------------------------===//
+#include "reference/visibility.h"
+
+namespace sluice::reference {
+namespace {
+
+bool mask_bit(const sluice_args &args, const Sequence &sequence, int64_t q_head, int64_t i, int64_t j) {
+  const int64_t byte = index_of(args.mask, sequence.number(), q_head, i, j / 8);
+  return static_cast<const uint8_t *>(args.mask.data)[byte] >> (j % 8) & 1;
+}
+
+} // namespace
+
+int64_t distance(const sluice_problem &problem, const Sequence &sequence, int64_t i, int64_t j) {
+  const int64_t shift = problem.mask_alignment == SLUICE_TOP_LEFT ? 0 : sequence.kv_len() - sequence.q_len();
+  return j - i - shift;
+}
+
+bool is_visible(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,
+                int64_t q_head, int64_t i, int64_t j) {
+  const int64_t d = distance(problem, sequence, i, j);
+  if (problem.flags & SLUICE_CAUSAL && d > 0) return false;
+  if (problem.flags & SLUICE_HAS_WINDOW_RIGHT && d > problem.window_right) return false;
+  if (problem.flags & SLUICE_HAS_WINDOW_LEFT && d < -int64_t{problem.window_left} && j >= problem.sink_tokens)
+    return false;
+  return !(problem.flags & SLUICE_BOOL_MASK) || mask_bit(args, sequence, q_head, i, j);
+}
+
+} // namespace sluice::reference

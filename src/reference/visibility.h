@@ -1,0 +1,19 @@
+//===- visibility.h - which keys a row sees -------------------------------------------------------------===//
+#pragma once
+
+#include "reference/tensors.h"
+
+#include <sluice/sluice.h>
+
+#include <cstdint>
+
+namespace sluice::reference {
+
+/// How far key j lies after the diagonal of row i, d = j - i - shift; ALiBi counts its magnitude.
+int64_t distance(const sluice_problem &problem, const Sequence &sequence, int64_t i, int64_t j);
+
+/// Whether row i of a query head sees key j < kv_len.
+bool is_visible(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,
+                int64_t q_head, int64_t i, int64_t j);
+
+} // namespace sluice::reference

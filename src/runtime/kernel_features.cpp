@@ -1,0 +1,113 @@
+//===- kernel_features.cpp - what a kernel can do beyond plain attention --------------------------------===//
+#include "runtime/kernel_features.h"
+
+#include "support/failure.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace sluice::runtime {
+namespace {
+
+using Problem = sluice_problem;
+using support::text;
+
+#define SLUICE_FLAG_FEATURE(name, flag)                                                                      \
+  Feature{name, "flags", [](const Problem &p) { return (p.flags & flag) != 0; },                             \
+          [](const Problem &) -> std::string { return "flags has " #flag; }, "without it"}
+#define SLUICE_FIELD_FEATURE(name, field, condition, nearest)                                                \
+  Feature {                                                                                                  \
+    name, #field, [](const Problem &p) { return condition; },                                                \
+        [](const Problem &p) { return text(#field " is ", p.field); }, nearest                               \
+  }
+
+std::string window(const Problem &p) {
+  return text("flags has ",
+              p.flags & SLUICE_HAS_WINDOW_LEFT
+                  ? text("SLUICE_HAS_WINDOW_LEFT (window_left ", p.window_left)
+                  : text("SLUICE_HAS_WINDOW_RIGHT (window_right ", p.window_right),
+              ")");
+}
+
+constexpr Feature table[] = {
+    SLUICE_FIELD_FEATURE("ragged", mode, p.mode == SLUICE_MODE_RAGGED, "SLUICE_MODE_DENSE (0)"),
+    SLUICE_FIELD_FEATURE("paged", mode, p.mode == SLUICE_MODE_PAGED, "SLUICE_MODE_DENSE (0)"),
+    SLUICE_FIELD_FEATURE("csr", page_table_kind, p.page_table_kind == SLUICE_PAGE_TABLE_CSR,
+                         "SLUICE_PAGE_TABLE_BLOCK (1)"),
+    SLUICE_FLAG_FEATURE("page_index_64", SLUICE_PAGE_INDEX_64),
+    SLUICE_FIELD_FEATURE("k_pack", k_pack, p.k_pack != 0, "0"),
+    SLUICE_FLAG_FEATURE("v_in_k", SLUICE_V_IN_K),
+    SLUICE_FLAG_FEATURE("causal", SLUICE_CAUSAL),
+    {"window", "flags",
+     [](const Problem &p) { return (p.flags & (SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT)) != 0; },
+     window, "no window"},
+    SLUICE_FLAG_FEATURE("mask", SLUICE_BOOL_MASK),
+    SLUICE_FIELD_FEATURE("soft_cap", soft_cap, p.soft_cap != 0, "0"),
+    SLUICE_FIELD_FEATURE("bias", bias_type, p.bias_type != 0, "0 (no bias)"),
+    SLUICE_FLAG_FEATURE("alibi", SLUICE_ALIBI),
+    SLUICE_FLAG_FEATURE("sink_logits", SLUICE_SINK_LOGITS),
+    SLUICE_FIELD_FEATURE("scales", q_scale_kind, p.q_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_FEATURE("scales", k_scale_kind, p.k_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FIELD_FEATURE("scales", v_scale_kind, p.v_scale_kind != 0, "SLUICE_SCALE_NONE (0)"),
+    SLUICE_FLAG_FEATURE("lse", SLUICE_WRITE_LSE),
+    SLUICE_FIELD_FEATURE("lse_base_2", lse_base,
+                         p.flags & SLUICE_WRITE_LSE && p.lse_base == SLUICE_LSE_BASE_2,
+                         "SLUICE_LSE_BASE_E (0)"),
+};
+
+#undef SLUICE_FLAG_FEATURE
+#undef SLUICE_FIELD_FEATURE
+
+/// What a call may need, where its mode or problem does not say so.
+struct CallFeature {
+  std::string_view name;
+  std::string_view field; // of sluice_args
+  bool (*is_needed)(const Problem &, const sluice_args &);
+};
+
+constexpr CallFeature call_table[] = {
+    {"ragged", "q_starts",
+     [](const Problem &p, const sluice_args &a) {
+       return a.q_starts != nullptr && p.mode == SLUICE_MODE_PAGED;
+     }},
+    {"lengths", "q_lengths", [](const Problem &, const sluice_args &a) { return a.q_lengths != nullptr; }},
+    {"lengths", "kv_lengths",
+     [](const Problem &p, const sluice_args &a) {
+       return a.kv_lengths != nullptr && p.mode != SLUICE_MODE_PAGED; // where they belong to the mode
+     }},
+};
+
+/// Length of all names, each once, with commas between.
+constexpr size_t bytes_of_all_names() {
+  size_t bytes = 0;
+  std::string_view previous;
+  for (const Feature &feature : table) {
+    if (feature.name != previous) bytes += feature.name.size() + 1;
+    previous = feature.name;
+  }
+  return bytes + std::string_view("lengths").size();
+}
+static_assert(bytes_of_all_names() < sizeof(sluice_kernel_info::features), "a kernel can list all it can do");
+
+} // namespace
+
+std::span<const Feature> features() {
+  return table;
+}
+
+bool has_feature(const package::KernelEntry &kernel, std::string_view name) {
+  return std::find(kernel.features.begin(), kernel.features.end(), name) != kernel.features.end();
+}
+
+void check_call_features(const package::KernelEntry &kernel, const sluice_problem &problem,
+                         const sluice_args &args) {
+  for (const CallFeature &feature : call_table) {
+    if (!feature.is_needed(problem, args) || has_feature(kernel, feature.name)) continue;
+    throw support::Failure(support::Status::unsupported, std::string(feature.field),
+                           text(feature.field, " is given, but ", package::format_kernel_name(kernel.name),
+                                " has not the feature ", feature.name, "; nearest supported: NULL"));
+  }
+}
+
+} // namespace sluice::runtime

@@ -1,0 +1,220 @@
+//===- sequences_test.cpp - lengths, starts and page tables ---------------------------------------------===//
+//
+// Rows of one element and scores of 0, so that O is the mean of the values and says which ones were read.
+// Everything that no row may read is NaN, everything that must not be written is watched.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "call.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+
+using namespace sluice::test;
+
+namespace {
+
+sluice_problem one_element_problem(uint32_t mode) {
+  sluice_problem problem = {};
+  problem.mode = mode;
+  problem.flags = SLUICE_WRITE_LSE;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
+  problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
+  return problem;
+}
+
+/// Keys 10, 20, 30 in pages 5, 2 of two rows for sequence 0; none for sequence 1; key 40 in page 0 for
+/// sequence 2. All other slots are NaN, and so is what is behind the last key in its page.
+struct PagedCall {
+  sluice_problem problem = one_element_problem(SLUICE_MODE_PAGED);
+  sluice_args args = {};
+  std::vector<float> q = {0, 0, 0}, o, lse, cache;
+  int32_t lengths[3] = {3, 0, 1};
+
+  PagedCall() : o(3, untouched), lse(3, untouched), cache(16, not_a_number) {
+    cache[10] = 10, cache[11] = 20, cache[4] = 30, cache[0] = 40;
+    problem.page_size = 2;
+    problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+    args.batch = 3;
+    args.q_len = 1;
+    args.kv_len = 4;
+    args.q = {q.data(), {1, 1, 1, 1}};
+    args.k = {zeros.data(), {2, 1, 1, 1}};
+    args.v = {cache.data(), {2, 1, 1, 1}};
+    args.o = {o.data(), {1, 1, 1, 1}};
+    args.lse = {lse.data(), {1, 1, 1, 0}};
+    args.kv_lengths = lengths;
+    // Keys are NaN where values are, else 0.
+    for (size_t i = 0; i < cache.size(); ++i)
+      zeros[i] = cache[i] * 0;
+  }
+
+  void check() {
+    sluice::reference::attention(problem, args);
+    CHECK(o == std::vector<float>{20, 0, 40});
+    CHECK(lse[0] == Approx(std::log(3.0)));
+    CHECK(lse[1] == -infinity);
+    CHECK(lse[2] == 0);
+  }
+
+private:
+  std::vector<float> zeros = std::vector<float>(16);
+};
+
+// Far enough to be noticed if it is read.
+constexpr int32_t nowhere = 1 << 30;
+
+} // namespace
+
+TEST_CASE("rows past a sequence's lengths are neither read nor written", "[reference][sequences]") {
+  Call call(3, 4, 5, 1, 1, 1, 1);
+  const int32_t q_lengths[] = {2, 0, 4}, kv_lengths[] = {3, 5, 0};
+  call.args.q_lengths = q_lengths;
+  call.args.kv_lengths = kv_lengths;
+  for (int b = 0; b < 3; ++b) {
+    for (int j = 0; j < 5; ++j) {
+      const bool is_key = j < kv_lengths[b];
+      call.k[size_t(5 * b + j)] = is_key ? 0 : not_a_number;
+      call.v[size_t(5 * b + j)] = is_key ? float(j + 1) : infinity;
+    }
+    for (int i = q_lengths[b]; i < 4; ++i)
+      call.q[size_t(4 * b + i)] = not_a_number;
+  }
+  call.run();
+  const float u = untouched;
+  CHECK(call.o == std::vector<float>{2, 2, u, u, u, u, u, u, 0, 0, 0, 0});
+  CHECK(call.lse[0] == Approx(std::log(3.0)));
+  CHECK(std::count(call.lse.begin(), call.lse.end(), u) == 6);
+  CHECK(std::count(call.lse.begin(), call.lse.end(), -infinity) == 4);
+}
+
+TEST_CASE("ragged sequences lie between their starts", "[reference][sequences]") {
+  sluice_problem problem = one_element_problem(SLUICE_MODE_RAGGED);
+  sluice_args args = {};
+  // A row before the first sequence and one behind the last; sequence 1 has no rows, sequence 3 no keys.
+  const int32_t q_starts[] = {1, 3, 3, 5, 6}, kv_starts[] = {2, 4, 5, 8, 8};
+  const float n = not_a_number, u = untouched;
+  std::vector<float> q = {n, 0, 0, 0, 0, 0, n}, o(7, u), lse(7, u);
+  std::vector<float> k = {n, n, 0, 0, 0, 0, 0, 0, n}, v = {n, n, 1, 2, 50, 3, 4, 5, n};
+  args.batch = 4;
+  args.q_len = 2;
+  args.kv_len = 3;
+  args.q = {q.data(), {0, 1, 1, 1}};
+  args.k = {k.data(), {0, 1, 1, 1}};
+  args.v = {v.data(), {0, 1, 1, 1}};
+  args.o = {o.data(), {0, 1, 1, 1}};
+  args.lse = {lse.data(), {0, 1, 1, 0}};
+  args.q_starts = q_starts;
+  args.kv_starts = kv_starts;
+  sluice::reference::attention(problem, args);
+  CHECK(o == std::vector<float>{u, 1.5, 1.5, 4, 4, 0, u});
+  CHECK(lse[1] == Approx(std::log(2.0)));
+  CHECK(lse[3] == Approx(std::log(3.0)));
+  CHECK(lse[5] == -infinity);
+  CHECK(lse[6] == u);
+  SECTION("each with its own diagonal") {
+    problem.flags |= SLUICE_CAUSAL;
+    sluice::reference::attention(problem, args);
+    CHECK(o == std::vector<float>{u, 1, 1.5, 3.5, 4, 0, u});
+  }
+  SECTION("lengths cut them shorter") {
+    const int32_t q_lengths[] = {1, 0, 2, 1}, kv_lengths[] = {1, 1, 2, 0};
+    args.q_lengths = q_lengths;
+    args.kv_lengths = kv_lengths;
+    v[3] = v[7] = n;
+    q[2] = n;
+    o.assign(7, u);
+    sluice::reference::attention(problem, args);
+    CHECK(o == std::vector<float>{u, 1, u, 3.5, 3.5, 0, u});
+  }
+}
+
+TEST_CASE("pages are found through either table, of either width", "[reference][sequences]") {
+  PagedCall call;
+  SECTION("a row of entries per sequence") {
+    const int32_t table[] = {5, 2, nowhere, nowhere, nowhere, nowhere, 0, nowhere, nowhere};
+    call.args.page_table = table;
+    call.args.page_table_stride = 3;
+    call.check();
+  }
+  SECTION("64-bit entries") {
+    const int64_t far = int64_t{1} << 40;
+    const int64_t table[] = {5, 2, far, far, 0, far};
+    call.problem.flags |= SLUICE_PAGE_INDEX_64;
+    call.args.page_table = table;
+    call.args.page_table_stride = 2;
+    call.check();
+  }
+  SECTION("entries in a row, with starts") {
+    const int32_t table[] = {nowhere, 5, 2, 0, nowhere}, starts[] = {1, 3, 3, 4};
+    call.problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
+    call.args.page_table = table;
+    call.args.page_starts = starts;
+    call.check();
+  }
+  SECTION("64-bit entries in a row, with starts") {
+    const int64_t table[] = {5, 2, 0};
+    const int32_t starts[] = {0, 2, 2, 3};
+    call.problem.flags |= SLUICE_PAGE_INDEX_64;
+    call.problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
+    call.args.page_table = table;
+    call.args.page_starts = starts;
+    call.check();
+  }
+  SECTION("sequences may share pages") {
+    const int32_t table[] = {5, 2};
+    call.args.page_table = table; // stride 0: one row for all
+    call.lengths[2] = 2;
+    sluice::reference::attention(call.problem, call.args);
+    CHECK(call.o == std::vector<float>{20, 0, 15});
+  }
+}
+
+TEST_CASE("queries over pages may be packed", "[reference][sequences]") {
+  PagedCall call;
+  const int32_t table[] = {5, 2, nowhere, nowhere, 0, nowhere}, q_starts[] = {0, 2, 2, 3};
+  call.args.page_table = table;
+  call.args.page_table_stride = 2;
+  call.args.q_starts = q_starts;
+  call.args.q_len = 2;
+  call.args.q.stride[0] = call.args.o.stride[0] = call.args.lse.stride[0] = 0;
+  sluice::reference::attention(call.problem, call.args);
+  CHECK(call.o == std::vector<float>{20, 20, 40});
+  call.problem.flags |= SLUICE_CAUSAL;
+  sluice::reference::attention(call.problem, call.args);
+  CHECK(call.o == std::vector<float>{15, 20, 40});
+}
+
+TEST_CASE("packed keys have their elements where packs put them", "[reference][sequences]") {
+  // One page of two rows and two heads, rows of four elements in packs of two: [head][pack][row][2]. Element
+  // e of the row of key j and head h is 100 h + 10 j + e.
+  sluice_problem problem = one_element_problem(SLUICE_MODE_PAGED);
+  problem.q_heads = problem.kv_heads = 2;
+  problem.head_dim_qk = 4;
+  problem.head_dim_v = 4;
+  problem.page_size = 2;
+  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+  problem.k_pack = 2;
+  problem.flags |= SLUICE_V_IN_K;
+  const std::vector<float> k = {0,   1,   10,  11,  2,   3,   12,  13, //
+                                100, 101, 110, 111, 102, 103, 112, 113};
+  const int32_t table = 0, length = 2;
+  sluice_args args = {};
+  args.batch = args.q_len = 1;
+  args.kv_len = 2;
+  args.scale = 1;
+  std::vector<float> q(8, 0), o(8, untouched), lse(2, untouched);
+  args.q = {q.data(), {8, 8, 4, 1}};
+  args.k = {const_cast<float *>(k.data()), {16, 2, 8, 4}};
+  args.o = {o.data(), {8, 8, 4, 1}};
+  args.lse = {lse.data(), {2, 2, 1, 0}};
+  args.page_table = &table;
+  args.kv_lengths = &length;
+  sluice::reference::attention(problem, args);
+  CHECK(o == std::vector<float>{5, 6, 7, 8, 105, 106, 107, 108});
+  // The product with element 3 of the query takes element 3 of the keys: scores 3 and 13, 103 and 113.
+  q[3] = q[7] = 1;
+  sluice::reference::attention(problem, args);
+  CHECK(lse[0] == Approx(13 + std::log1p(std::exp(-10.0))));
+  CHECK(lse[1] == Approx(113 + std::log1p(std::exp(-10.0))));
+}
