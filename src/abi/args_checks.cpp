@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
+#include "abi/tensor_checks.h"
 
 #include "support/checked.h"
 #include "support/failure.h"
@@ -20,8 +21,6 @@
 namespace sluice::abi {
 namespace {
 
-using support::checked_add;
-using support::checked_multiply;
 using support::Failure;
 using support::Status;
 using support::text;
@@ -32,17 +31,6 @@ constexpr int64_t max_lengths = (int64_t{1} << 31) - 512;
 constexpr uint64_t device_address_end = uint64_t{1} << 48;
 // One buffer descriptor serves a tile of K or V: its 64 rows of 16-bit elements span less than 4 GiB.
 constexpr int64_t kv_row_stride_end = int64_t{1} << 25;
-
-[[noreturn]] void invalid(std::string field, std::string message) {
-  throw Failure(Status::invalid_argument, std::move(field), std::move(message));
-}
-
-struct Shape {
-  std::string_view name;
-  const sluice_tensor &tensor;
-  std::array<int64_t, 4> extent;
-  uint32_t element_bytes;
-};
 
 constexpr uint32_t bytes_of(uint32_t type) {
   return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
@@ -76,59 +64,6 @@ void check_extents(const sluice_problem &problem, uint32_t tile_q, const sluice_
   if (int64_t{args.q_len} + args.kv_len > max_lengths) {
     invalid("kv_len", text("kv_len is ", args.kv_len, " and q_len ", args.q_len,
                            "; their sum must be at most ", max_lengths));
-  }
-}
-
-void check_pointer(const Shape &shape, uint32_t alignment) {
-  if (shape.tensor.data == nullptr) invalid(text(shape.name, ".data"), text(shape.name, ".data is NULL"));
-  const uint64_t address = reinterpret_cast<uint64_t>(shape.tensor.data);
-  if (address % alignment != 0) {
-    invalid(text(shape.name, ".data"), text(shape.name, ".data is ", support::hexadecimal(address),
-                                            "; it must be aligned to ", alignment, " bytes"));
-  }
-}
-
-[[noreturn]] void bad_stride(const Shape &shape, size_t i, std::string_view rule) {
-  invalid(text(shape.name, ".stride[", uint64_t{i}, "]"),
-          text(shape.name, ".stride[", uint64_t{i}, "] is ", shape.tensor.stride[i], "; ", rule));
-}
-
-/// Strides are not negative, and the whole tensor lies below `address_end`.
-void check_reach(const Shape &shape, uint64_t address_end) {
-  std::optional<int64_t> last = 0;
-  for (size_t i = 0; i < 4; ++i) {
-    const int64_t stride = shape.tensor.stride[i];
-    if (stride < 0) bad_stride(shape, i, "it must not be negative");
-    const std::optional<int64_t> reach = checked_multiply(stride, shape.extent[i] - 1);
-    last = reach ? checked_add(*last, *reach) : std::nullopt;
-    if (!last) bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
-  }
-  // Byte offsets are 64-bit signed, and the address behind the last byte must not wrap.
-  const auto elements = checked_add<int64_t>(*last, 1);
-  const auto bytes = elements ? checked_multiply<int64_t>(*elements, shape.element_bytes) : std::nullopt;
-  const auto end =
-      bytes ? checked_add(reinterpret_cast<uint64_t>(shape.tensor.data), uint64_t(*bytes)) : std::nullopt;
-  if (!end || *end > address_end) {
-    invalid(text(shape.name, ".stride"), text(shape.name, " would reach beyond the address space"));
-  }
-}
-
-/// Each element of an output has a place of its own: taken by rising stride, every dimension steps over all
-/// that the ones before it span.
-void check_disjoint(const Shape &shape) {
-  std::array<size_t, 4> order = {0, 1, 2, 3};
-  const auto &stride = shape.tensor.stride;
-  for (size_t i = 1; i < 4; ++i) { // insertion sort: four elements, and no allocation
-    for (size_t j = i; j > 0 && stride[order[j]] < stride[order[j - 1]]; --j)
-      std::swap(order[j], order[j - 1]);
-  }
-  int64_t span = 1;
-  for (size_t i : order) {
-    if (shape.extent[i] == 1) continue;
-    if (stride[i] < span) {
-      bad_stride(shape, i, "elements of an output would overlap");
-    }
-    span += stride[i] * (shape.extent[i] - 1);
   }
 }
 
@@ -220,6 +155,10 @@ void check_launch(uint64_t workspace_bytes, uint32_t workspace_alignment, const 
     invalid("workspace", text("workspace is ", support::hexadecimal(address), "; it must be aligned to ",
                               workspace_alignment, " bytes"));
   }
+  check_dependencies(launch);
+}
+
+void check_dependencies(const sluice_launch &launch) {
   if (launch.dependency_count != 0 && launch.dependencies == nullptr) {
     invalid("dependencies", text("dependencies is NULL, but dependency_count is ", launch.dependency_count));
   }

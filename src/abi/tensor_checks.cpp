@@ -1,0 +1,71 @@
+//===- tensor_checks.cpp - what a caller can get wrong in a tensor --------------------------------------===//
+#include "abi/tensor_checks.h"
+
+#include "support/checked.h"
+#include "support/failure.h"
+
+#include <optional>
+#include <utility>
+
+namespace sluice::abi {
+
+using support::checked_add;
+using support::checked_multiply;
+using support::text;
+
+void invalid(std::string field, std::string message) {
+  throw support::Failure(support::Status::invalid_argument, std::move(field), std::move(message));
+}
+
+void check_pointer(const Shape &shape, uint32_t alignment) {
+  if (shape.tensor.data == nullptr) invalid(text(shape.name, ".data"), text(shape.name, ".data is NULL"));
+  const uint64_t address = reinterpret_cast<uint64_t>(shape.tensor.data);
+  if (address % alignment != 0) {
+    invalid(text(shape.name, ".data"), text(shape.name, ".data is ", support::hexadecimal(address),
+                                            "; it must be aligned to ", alignment, " bytes"));
+  }
+}
+
+void bad_stride(const Shape &shape, size_t i, std::string_view rule) {
+  invalid(text(shape.name, ".stride[", uint64_t{i}, "]"),
+          text(shape.name, ".stride[", uint64_t{i}, "] is ", shape.tensor.stride[i], "; ", rule));
+}
+
+void check_reach(const Shape &shape, uint64_t address_end) {
+  std::optional<int64_t> last = 0;
+  for (size_t i = 0; i < 4; ++i) {
+    const int64_t stride = shape.tensor.stride[i];
+    if (stride < 0) bad_stride(shape, i, "it must not be negative");
+    const std::optional<int64_t> reach = checked_multiply(stride, shape.extent[i] - 1);
+    last = reach ? checked_add(*last, *reach) : std::nullopt;
+    if (!last) bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
+  }
+  // Byte offsets are 64-bit signed, and the address behind the last byte must not wrap.
+  const auto elements = checked_add<int64_t>(*last, 1);
+  const auto bytes = elements ? checked_multiply<int64_t>(*elements, shape.element_bytes) : std::nullopt;
+  const auto end =
+      bytes ? checked_add(reinterpret_cast<uint64_t>(shape.tensor.data), uint64_t(*bytes)) : std::nullopt;
+  if (!end || *end > address_end) {
+    invalid(text(shape.name, ".stride"), text(shape.name, " would reach beyond the address space"));
+  }
+}
+
+// Taken by rising stride, every dimension steps over all that the ones before it span.
+void check_disjoint(const Shape &shape) {
+  std::array<size_t, 4> order = {0, 1, 2, 3};
+  const auto &stride = shape.tensor.stride;
+  for (size_t i = 1; i < 4; ++i) { // insertion sort: four elements, and no allocation
+    for (size_t j = i; j > 0 && stride[order[j]] < stride[order[j - 1]]; --j)
+      std::swap(order[j], order[j - 1]);
+  }
+  int64_t span = 1;
+  for (size_t i : order) {
+    if (shape.extent[i] == 1) continue;
+    if (stride[i] < span) {
+      bad_stride(shape, i, "elements of an output would overlap");
+    }
+    span += stride[i] * (shape.extent[i] - 1);
+  }
+}
+
+} // namespace sluice::abi
