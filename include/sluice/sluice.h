@@ -454,19 +454,19 @@ SLUICE_API sluice_status sluice_workspace_size(const sluice_context *context, co
 /** One kernel of a context. */
 typedef struct sluice_kernel_info {
   uint32_t struct_size;   /**< sizeof(sluice_kernel_info). */
-  uint32_t dtype;         /**< sluice_dtype of Q, K, V and O. */
-  int32_t head_dim_qk;    /**< Elements of a row of Q and K. */
-  int32_t head_dim_v;     /**< Elements of a row of V and O. */
-  uint32_t tile_q;        /**< Query rows per workgroup. */
-  uint32_t tile_kv;       /**< Keys per loop iteration. */
+  uint32_t dtype;         /**< sluice_dtype of Q, K, V and O; around attention, of what is read. */
+  int32_t head_dim_qk;    /**< Elements of a row of Q and K; 0 around attention, where any will do. */
+  int32_t head_dim_v;     /**< Elements of a row of V and O; likewise. */
+  uint32_t tile_q;        /**< Query rows per workgroup; likewise. */
+  uint32_t tile_kv;       /**< Keys per loop iteration; likewise. */
   uint32_t waves;         /**< Waves per workgroup. */
   uint32_t threads;       /**< Lanes per workgroup. */
   uint32_t lds_bytes;     /**< LDS per workgroup. */
   uint32_t kernarg_bytes; /**< Size of the kernel's argument block. */
   char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
-  char operation[32];  /**< "attention_forward". */
+  char operation[32];  /**< "attention_forward", "kv_append" or "merge_states". */
   char features[128];  /**< What the kernel can do, separated by commas: "causal,lse". */
-  char p_rounding[16]; /**< How P is rounded to the type of V: "toward_zero" or "nearest_even". */
+  char p_rounding[16]; /**< How P is rounded to the type of V: "toward_zero" or "nearest_even"; else "". */
   char chips[64];      /**< Chips there is machine code for, separated by commas. */
 } sluice_kernel_info;
 
@@ -744,7 +744,20 @@ enum sluice_rotary_style {
  * positions[t], or the key's number if positions is NULL (which needs `starts`).
  *
  * Two rows for one slot leave one of them there. All pointers are to device memory and read when the work
- * executes.
+ * executes. Rows in front of starts[0] are skipped too.
+ *
+ * Rules, each checked:
+ * - k, v and the caches: data is 16-byte aligned; strides are multiples of 8 elements, of an x-packed cache
+ *   multiples of k_pack; but stride[3] is 1, except of an x-packed cache. stride[0] of k and v is 0. With
+ *   SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
+ * - The elements of a cache, in whatever pages, do not overlap. That they overlap no input is the caller's to
+ *   see to.
+ * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), as is usual 8, or 16 for
+ * FP8.
+ * - kv_heads * head_dim is at most 2^31 - 1, of K and of V (else SLUICE_UNSUPPORTED).
+ * - Exactly what a member's comment asks for is given: with slots neither batch, kv_lengths, page_table nor
+ *   SLUICE_PAGE_INDEX_64, page_starts for CSR only; scales if their kind is not NONE; rotary, rotary_stride
+ *   and rotary_style with rotary_dim only. Arrays are aligned to their elements.
  */
 typedef struct sluice_append {
   uint32_t struct_size; /**< sizeof(sluice_append). */
@@ -804,8 +817,15 @@ SLUICE_API sluice_status sluice_kv_append(sluice_context *context, const sluice_
  *     LSE = ln (sum_p exp(partial_lse[p]) + exp(sink))       O = sum_p exp(partial_lse[p] - LSE) * partial[p]
  *
  * A part whose LSE is -infinity does not count, whatever its rows hold; if none counts, O = 0 and LSE =
- * -infinity, or the sink. A NaN in a row or LSE that counts stays in its row. o may be the memory of one of
- * the parts.
+ * -infinity, or the sink. A NaN in a row or LSE that counts stays in its row; an LSE of +infinity is as NaN.
+ * o may be the memory of one of the parts, and lse that of its LSEs, if types and strides are theirs.
+ *
+ * Rules, each checked:
+ * - partial and o: data is 16-byte aligned, stride[3] is 1, the other strides are multiples of 8 elements.
+ *   partial_lse and lse: data is 4-byte aligned.
+ * - The elements of o, and of lse, do not overlap each other.
+ * - o_type is partial_type, or anything for F32; parts is at most 65536 and tokens * heads at most 2^31 - 1
+ *   (else SLUICE_UNSUPPORTED).
  */
 typedef struct sluice_merge {
   uint32_t struct_size;      /**< sizeof(sluice_merge). */

@@ -48,7 +48,7 @@ static LogicalResult printResources(ModuleOp module, const CodeObject &code, con
   return success();
 }
 
-LogicalResult Generator::explain(const AttentionVariant &variant, const Chip &chip, llvm::raw_ostream &out) {
+LogicalResult Generator::explain(const Variant &variant, const Chip &chip, llvm::raw_ostream &out) {
   std::string remarks;
   OwningOpRef<ModuleOp> module;
   {

@@ -26,6 +26,54 @@ package::KernelName packageName(const AttentionVariant &variant) {
           variant.tileQ(),     variant.tileKv, variant.waves};
 }
 
+package::KernelName packageName(const AroundVariant &variant) {
+  package::KernelName name;
+  name.operation = variant.operation;
+  name.dtype = variant.from;
+  name.to_dtype = variant.to;
+  return name;
+}
+
+package::KernelName packageName(const Variant &variant) {
+  return std::visit([](const auto &kind) { return packageName(kind); }, variant);
+}
+
+package::KernelEntry packageEntry(const AttentionVariant &variant) {
+  package::KernelEntry entry;
+  entry.threads = variant.threads();
+  entry.kernarg_bytes = sizeof(package::AttentionKernargs);
+  entry.kernarg_hash = package::attention_kernarg_hash();
+  entry.features = {"causal", "lse"};
+  entry.p_rounding = variant.dtype == "f16" ? "toward_zero" : "nearest_even";
+  return entry;
+}
+
+package::KernelEntry packageEntry(const AroundVariant &variant) {
+  ArrayRef<package::KernargField> fields = kernargFields(variant);
+  package::KernelEntry entry;
+  entry.threads = package::around_threads;
+  entry.kernarg_bytes = fields.back().offset + package::kernarg_bytes(fields.back().kind);
+  entry.kernarg_hash = package::kernarg_hash(fields);
+  if (variant.operation == "merge_states")
+    entry.features = {"lse", "lse_base_2", "sink_logits"};
+  else
+    entry.features = {"slots", "block", "csr", "page_index_64", "x_packed", "rotary"};
+  if (variant.to == "e4m3fnuz") entry.features.push_back("scale");
+  return entry;
+}
+
+OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant) {
+  std::string name = kernelName(variant);
+  if (const auto *around = std::get_if<AroundVariant>(&variant))
+    return buildAroundModule(context, name, *around);
+  return buildKernelModule(context, name, std::get<AttentionVariant>(variant));
+}
+
+bool isFor(const Variant &variant, const Chip &chip) {
+  const auto *around = std::get_if<AroundVariant>(&variant);
+  return !around || canBuild(*around, chip);
+}
+
 /// Remarks tell what the passes decided, which `explain` shows.
 LogicalResult printDiagnostic(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() == DiagnosticSeverity::Remark) return success();
@@ -52,7 +100,7 @@ unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
 
 } // namespace
 
-std::string kernelName(const AttentionVariant &variant) {
+std::string kernelName(const Variant &variant) {
   return package::format_kernel_name(packageName(variant));
 }
 
@@ -76,18 +124,25 @@ Generator::Generator(unsigned stages) : stages(stages) {
   });
 }
 
-OwningOpRef<ModuleOp> Generator::lower(const AttentionVariant &variant, const Chip &chip,
+OwningOpRef<ModuleOp> Generator::lower(const Variant &variant, const Chip &chip,
                                        llvm::raw_ostream *stagesOut) {
   std::string name = kernelName(variant);
-  OwningOpRef<ModuleOp> module = buildKernelModule(context, name, variant);
+  OwningOpRef<ModuleOp> module = buildModule(context, variant);
   // A row may say anything; the name's grammar and the op's verifier know what there are kernels for.
   if (package::parse_kernel_name(name) != packageName(variant)) {
     module->emitError() << "'" << name << "' is no kernel name by the grammar";
     return {};
   }
+  if (!isFor(variant, chip)) {
+    module->emitError() << chip.name << " cannot have '" << name << "': it has other 8-bit numbers";
+    return {};
+  }
   if (failed(verify(*module))) return {};
   PassManager passes(&context);
-  buildKernelPipeline(passes, {chip.name.str(), stages});
+  if (std::holds_alternative<AttentionVariant>(variant))
+    buildKernelPipeline(passes, {chip.name.str(), stages});
+  else
+    buildConversionPipeline(passes.nest<gpu::GPUModuleOp>(), {chip.name.str(), stages});
   if (stagesOut) {
     *stagesOut << "==== input ====\n" << *module << "\n";
     passes.enableIRPrinting(/*shouldPrintBeforePass=*/[](Pass *, Operation *) { return false; },
@@ -104,7 +159,7 @@ OwningOpRef<ModuleOp> Generator::lower(const AttentionVariant &variant, const Ch
   return module;
 }
 
-FailureOr<std::vector<std::string>> Generator::passNames(const AttentionVariant &variant, const Chip &chip) {
+FailureOr<std::vector<std::string>> Generator::passNames(const Variant &variant, const Chip &chip) {
   if (!lower(variant, chip)) return failure();
   return passRuns;
 }
@@ -129,10 +184,10 @@ static std::string print(ModuleOp module) {
   return text + "\n";
 }
 
-LogicalResult Generator::generate(const AttentionVariant &variant, const Chip &chip, StringRef stage,
+LogicalResult Generator::generate(const Variant &variant, const Chip &chip, StringRef stage,
                                   std::string &result) {
   if (stage == "input") {
-    result = print(*buildKernelModule(context, kernelName(variant), variant));
+    result = print(*buildModule(context, variant));
     return success();
   }
   OwningOpRef<ModuleOp> module = lower(variant, chip);
@@ -151,24 +206,20 @@ LogicalResult Generator::compileFile(StringRef path, const Chip &chip, StringRef
   return render(compile(*module, chip), stage, result);
 }
 
-LogicalResult Generator::generatePack(ArrayRef<AttentionVariant> variants, ArrayRef<const Chip *> chips,
+LogicalResult Generator::generatePack(ArrayRef<Variant> variants, ArrayRef<const Chip *> chips,
                                       std::string &result) {
   std::vector<std::vector<std::byte>> parts;
-  for (const AttentionVariant &variant : variants)
+  for (const Variant &variant : variants)
     for (const Chip *chip : chips) {
+      if (!isFor(variant, *chip)) continue;
       OwningOpRef<ModuleOp> module = lower(variant, *chip);
       if (!module) return failure();
       FailureOr<CodeObject> code = compile(*module, *chip);
       if (failed(code)) return failure();
       Decisions decisions = readDecisions(kernelsOf(*module));
-      package::KernelEntry entry;
+      package::KernelEntry entry = std::visit([](const auto &kind) { return packageEntry(kind); }, variant);
       entry.name = packageName(variant);
-      entry.threads = variant.threads();
       entry.lds_bytes = decisions.ldsBytes;
-      entry.kernarg_bytes = sizeof(package::AttentionKernargs);
-      entry.kernarg_hash = package::attention_kernarg_hash();
-      entry.features = {"causal", "lse"};
-      entry.p_rounding = variant.dtype == "f16" ? "toward_zero" : "nearest_even";
       entry.stages = decisions.stages;
       entry.copy_groups = decisions.copyGroups;
       entry.lds_bytes_without_reuse = decisions.ldsBytesWithoutReuse;
@@ -178,6 +229,8 @@ LogicalResult Generator::generatePack(ArrayRef<AttentionVariant> variants, Array
       part.add(std::move(entry), {&object, 1});
       parts.push_back(part.finish());
     }
+  // Chips that cannot have a row leave a pack without kernels.
+  if (parts.empty()) parts.push_back(package::PackWriter("sluice-kernelgen", LLVM_VERSION_STRING).finish());
   std::vector<package::PackReader> readers(parts.begin(), parts.end());
   std::vector<std::byte> bytes = package::merge_packs(readers);
   result.assign(reinterpret_cast<const char *>(bytes.data()), bytes.size());

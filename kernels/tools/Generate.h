@@ -2,9 +2,9 @@
 //-*-===//
 #pragma once
 
-#include "attention/Variants.h"
 #include "target/Codegen.h"
 #include "tools/Pipeline.h"
+#include "tools/VariantTable.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -15,7 +15,7 @@
 namespace sluice {
 
 /// The variant's name by the grammar of package/kernel_name.h; also the kernel's symbol.
-std::string kernelName(const AttentionVariant &variant);
+std::string kernelName(const Variant &variant);
 
 class Generator {
 public:
@@ -25,29 +25,29 @@ public:
   /// times has a name for each run: "canonicalize", "canonicalize:2" ... A name that no run has is an error.
   void disablePass(llvm::StringRef name) { disabledPass = name.str(); }
   /// The names, in order, of the passes that a variant goes through.
-  mlir::FailureOr<std::vector<std::string>> passNames(const AttentionVariant &variant, const Chip &chip);
+  mlir::FailureOr<std::vector<std::string>> passNames(const Variant &variant, const Chip &chip);
 
-  /// One kernel for one chip at a stage: "input" (sluice.attention), "mlir" (LLVM and ROCDL dialects), "llvm"
-  /// (optimised IR) or "elf". Diagnostics go to standard error.
-  mlir::LogicalResult generate(const AttentionVariant &variant, const Chip &chip, llvm::StringRef stage,
+  /// One kernel for one chip at a stage: "input" (sluice.attention, or a body around it), "mlir" (LLVM and
+  /// ROCDL dialects), "llvm" (optimised IR) or "elf". Diagnostics go to standard error.
+  mlir::LogicalResult generate(const Variant &variant, const Chip &chip, llvm::StringRef stage,
                                std::string &result);
 
   /// The same for a module that is already in the LLVM and ROCDL dialects; "llvm" or "elf".
   mlir::LogicalResult compileFile(llvm::StringRef path, const Chip &chip, llvm::StringRef stage,
                                   std::string &result);
 
-  /// The variants, each for all the chips, as a kernel pack. Throws support::Failure for names the pack's
-  /// grammar does not have.
-  mlir::LogicalResult generatePack(llvm::ArrayRef<AttentionVariant> variants,
-                                   llvm::ArrayRef<const Chip *> chips, std::string &result);
+  /// The variants, each for all the chips that can have it, as a kernel pack. Throws support::Failure for
+  /// names the pack's grammar does not have.
+  mlir::LogicalResult generatePack(llvm::ArrayRef<Variant> variants, llvm::ArrayRef<const Chip *> chips,
+                                   std::string &result);
 
   /// How one kernel for one chip comes about, for people: the IR after each pass that changes it, what the
   /// passes decided, the LDS map, and what the machine code takes.
-  mlir::LogicalResult explain(const AttentionVariant &variant, const Chip &chip, llvm::raw_ostream &out);
+  mlir::LogicalResult explain(const Variant &variant, const Chip &chip, llvm::raw_ostream &out);
 
 private:
   /// Runs the pipeline; the IR after each pass that changes it goes to `stagesOut`, if there is one.
-  mlir::OwningOpRef<mlir::ModuleOp> lower(const AttentionVariant &variant, const Chip &chip,
+  mlir::OwningOpRef<mlir::ModuleOp> lower(const Variant &variant, const Chip &chip,
                                           llvm::raw_ostream *stagesOut = nullptr);
   mlir::FailureOr<CodeObject> compile(mlir::ModuleOp module, const Chip &chip);
 

@@ -5,15 +5,17 @@
 function(sluice_add_kernel_pack name)
   cmake_parse_arguments(ARG "" "OUTPUT;TABLE;FIRST" "CHIPS" ${ARGN})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_TABLE})
-  file(STRINGS ${ARG_TABLE} rows REGEX "^SLUICE_ATTENTION_FORWARD")
+  file(STRINGS ${ARG_TABLE} rows REGEX "^SLUICE_[A-Z_]+\\(")
   if(ARG_FIRST)
     list(SUBLIST rows 0 ${ARG_FIRST} rows)
   endif()
   set(parts "")
   foreach(row IN LISTS rows)
-    string(REGEX REPLACE "^[^(]*\\(([^)]*)\\).*" "\\1" columns "${row}")
-    string(REGEX REPLACE "[ ,]+" "," columns "${columns}")
-    string(REPLACE "," "_" id "${columns}")
+    string(REGEX REPLACE "^([^)]*\\)).*" "\\1" row "${row}")
+    string(REGEX REPLACE " +" "" row "${row}")
+    string(REGEX MATCH "^SLUICE_([A-Z_]+)\\(([^)]*)" match "${row}")
+    string(TOLOWER "${CMAKE_MATCH_1}_${CMAKE_MATCH_2}" id)
+    string(REPLACE "," "_" id "${id}")
     foreach(chip IN LISTS ARG_CHIPS)
       set(part ${PROJECT_BINARY_DIR}/kernels/parts/${chip}/${id}.pack)
       list(APPEND parts ${part})
@@ -23,7 +25,7 @@ function(sluice_add_kernel_pack name)
         file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/kernels/parts/${chip})
         add_custom_command(
           OUTPUT ${part}
-          COMMAND sluice-kernelgen --row ${columns} --chips ${chip} --pack ${part}
+          COMMAND sluice-kernelgen --row ${row} --chips ${chip} --pack ${part}
           DEPENDS sluice-kernelgen
           COMMENT "Generating the kernel ${id} for ${chip}"
           VERBATIM)

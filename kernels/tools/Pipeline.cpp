@@ -33,7 +33,10 @@ void buildLoweringPipeline(OpPassManager &passes, const PipelineOptions &options
   OpPassManager &module = passes.nest<gpu::GPUModuleOp>();
   module.nest<gpu::GPUFuncOp>().addPass(createLowerAsyncMarks());
   module.addPass(createLowerToRocdl({options.chip}));
+  buildConversionPipeline(module, options);
+}
 
+void buildConversionPipeline(OpPassManager &module, const PipelineOptions &options) {
   module.addPass(createCanonicalizerPass());
   module.addPass(createSCFToControlFlowPass());
   // Also converts what is left of the AMDGPU dialect.

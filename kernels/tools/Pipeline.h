@@ -16,6 +16,9 @@ struct PipelineOptions {
 void buildKernelPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 void buildTilePipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 void buildLoweringPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
+/// The end of the second half, on a gpu.module: upstream's dialects to LLVM and ROCDL. All that kernels
+/// without tiles need.
+void buildConversionPipeline(mlir::OpPassManager &module, const PipelineOptions &options);
 
 /// Makes the halves known as `sluice-tile-pipeline` and `sluice-lowering-pipeline`.
 void registerKernelPipelines();

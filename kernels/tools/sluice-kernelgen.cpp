@@ -2,7 +2,8 @@
 //--------------------------------------===//
 //
 //   sluice-kernelgen --pack FILE [--chips a,b]         every row of the variant table, for every chip
-//   sluice-kernelgen --row COLUMNS --pack FILE         one row, given by its columns: f16,128,64,8
+//   sluice-kernelgen --row ROW --pack FILE             one row, as in the table; of attention the columns do:
+//                                                      f16,128,64,8
 //   sluice-kernelgen --merge --pack FILE PACK...       one pack out of several
 //   sluice-kernelgen --variant NAME --emit STAGE       one kernel, to standard output or -o FILE
 //   sluice-kernelgen --explain NAME                    how it comes about: IR, decisions, LDS, registers
@@ -35,8 +36,8 @@ cl::opt<bool> chipTableWanted("chip-table", cl::desc("Print the chip table as ma
 cl::opt<std::string> table("table",
                            cl::desc("Variant table; attention_variants.inc beside the program by default"),
                            cl::value_desc("file"), cl::cat(category));
-cl::opt<std::string> row("row", cl::desc("Columns of one row, in place of the table"),
-                         cl::value_desc("columns"), cl::cat(category));
+cl::opt<std::string> row("row", cl::desc("One row, in place of the table"), cl::value_desc("row"),
+                         cl::cat(category));
 cl::opt<std::string> pack("pack", cl::desc("Write a kernel pack of all variants"), cl::value_desc("file"),
                           cl::cat(category));
 cl::opt<bool> merge("merge", cl::desc("Make the pack from other packs instead"), cl::cat(category));
@@ -105,9 +106,11 @@ int mergeParts(const Request &request) {
   return write(request.pack, llvm::StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
 }
 
-llvm::Expected<llvm::SmallVector<AttentionVariant>> readVariants(const Request &request,
-                                                                 const char *program) {
-  if (!request.row.empty()) return parseVariants("SLUICE_ATTENTION_FORWARD(" + request.row + ")");
+llvm::Expected<llvm::SmallVector<Variant>> readVariants(const Request &request, const char *program) {
+  if (!request.row.empty()) {
+    bool isWhole = llvm::StringRef(request.row).contains('(');
+    return parseVariantTable(isWhole ? request.row : "SLUICE_ATTENTION_FORWARD(" + request.row + ")");
+  }
   std::string path = request.table;
   if (path.empty()) {
     static int anchor;
@@ -118,7 +121,7 @@ llvm::Expected<llvm::SmallVector<AttentionVariant>> readVariants(const Request &
   }
   auto file = read(path);
   if (!file) return file.takeError();
-  auto variants = parseVariants((*file)->getBuffer());
+  auto variants = parseVariantTable((*file)->getBuffer());
   if (!variants) return llvm::createStringError(path + ": " + llvm::toString(variants.takeError()));
   return variants;
 }
@@ -151,7 +154,7 @@ int run(const Request &request, const char *program) {
   auto variants = readVariants(request, program);
   if (!variants) return fail(llvm::toString(variants.takeError()));
   if (request.list) {
-    for (const AttentionVariant &known : *variants)
+    for (const Variant &known : *variants)
       llvm::outs() << kernelName(known) << "\n";
     return 0;
   }
@@ -161,8 +164,7 @@ int run(const Request &request, const char *program) {
   }
   if (targets.size() != 1) return fail("one kernel is generated for one chip; --chips names several");
   const std::string &name = request.explain.empty() ? request.variant : request.explain;
-  const auto *known =
-      llvm::find_if(*variants, [&](const AttentionVariant &v) { return kernelName(v) == name; });
+  const auto *known = llvm::find_if(*variants, [&](const Variant &v) { return kernelName(v) == name; });
   if (known == variants->end()) return fail("no variant is called '" + name + "'; --list prints the names");
   if (request.listPasses) {
     llvm::FailureOr<std::vector<std::string>> names = generator.passNames(*known, *targets[0]);
@@ -184,7 +186,7 @@ int run(const Request &request, const char *program) {
 
 int main(int argc, char **argv) try {
   cl::HideUnrelatedOptions(category);
-  cl::ParseCommandLineOptions(argc, argv, "Generates the attention kernels of libsluice\n");
+  cl::ParseCommandLineOptions(argc, argv, "Generates the kernels of libsluice\n");
   return run(Request(), argv[0]);
 } catch (const support::Failure &failure) {
   return fail(failure.message());

@@ -33,5 +33,7 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
 
 /// invalid_argument or workspace_too_small.
 void check_launch(uint64_t workspace_bytes, uint32_t workspace_alignment, const sluice_launch &launch);
+/// Of that, what is about dependencies: all there is to check where no workspace is needed.
+void check_dependencies(const sluice_launch &launch);
 
 } // namespace sluice::abi

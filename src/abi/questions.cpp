@@ -76,7 +76,7 @@ sluice_status sluice_list_kernels(const sluice_context *context, uint32_t index,
       out.head_dim_v = int32_t(entry.name.head_dim_v);
       out.tile_q = entry.name.tile_q;
       out.tile_kv = entry.name.tile_kv;
-      out.waves = entry.name.waves;
+      out.waves = entry.threads / context->context->device().wave_size;
       out.threads = entry.threads;
       out.lds_bytes = entry.lds_bytes;
       out.kernarg_bytes = entry.kernarg_bytes;

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace sluice::package {
@@ -78,11 +79,11 @@ inline constexpr std::array attention_kernarg_fields = {
 #undef SLUICE_FIELD
 };
 
-/// FNV-1a over names, kinds and offsets: any change to the layout changes it.
-constexpr uint64_t attention_kernarg_hash() {
+/// FNV-1a over names, kinds and offsets: any change to a layout changes it.
+constexpr uint64_t kernarg_hash(std::span<const KernargField> fields) {
   uint64_t hash = 0xcbf29ce484222325;
   auto mix = [&hash](uint8_t byte) { hash = (hash ^ byte) * 0x100000001b3; };
-  for (const KernargField &field : attention_kernarg_fields) {
+  for (const KernargField &field : fields) {
     for (char c : field.name)
       mix(uint8_t(c));
     mix(uint8_t(field.kind));
@@ -91,17 +92,20 @@ constexpr uint64_t attention_kernarg_hash() {
   }
   return hash;
 }
+constexpr uint64_t attention_kernarg_hash() {
+  return kernarg_hash(attention_kernarg_fields);
+}
 
 // The AMDGPU kernarg segment places each argument at its natural alignment; the struct must agree byte for
 // byte.
-constexpr bool attention_kernargs_are_packed() {
+constexpr bool kernargs_are_packed(std::span<const KernargField> fields, size_t struct_bytes) {
   uint32_t offset = 0;
-  for (const KernargField &field : attention_kernarg_fields) {
+  for (const KernargField &field : fields) {
     if (field.offset != offset) return false;
     offset += kernarg_bytes(field.kind);
   }
-  return offset == sizeof(AttentionKernargs);
+  return offset == struct_bytes;
 }
-static_assert(attention_kernargs_are_packed());
+static_assert(kernargs_are_packed(attention_kernarg_fields, sizeof(AttentionKernargs)));
 
 } // namespace sluice::package

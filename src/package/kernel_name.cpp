@@ -11,8 +11,11 @@ struct Operation {
   std::string_view full;
   std::string_view abbreviation;
 };
-constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"}};
+constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
+                                   Operation{"kv_append", "kv_append"},
+                                   Operation{"merge_states", "merge_states"}};
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
+constexpr std::array<std::string_view, 4> around_dtypes = {"bf16", "f16", "f32", "e4m3fnuz"};
 
 bool take(std::string_view &rest, std::string_view prefix) {
   if (!rest.starts_with(prefix)) return false;
@@ -35,6 +38,7 @@ std::string format_kernel_name(const KernelName &name) {
   for (const Operation &operation : operations) {
     if (operation.full == name.operation) out = operation.abbreviation;
   }
+  if (!name.is_attention()) return out + "_" + name.dtype + "_" + name.to_dtype;
   out += "_" + name.dtype + "_d" + std::to_string(name.head_dim_qk);
   if (name.head_dim_v != name.head_dim_qk) out += "v" + std::to_string(name.head_dim_v);
   return out + "_q" + std::to_string(name.tile_q) + "_kv" + std::to_string(name.tile_kv) + "_w" +
@@ -48,6 +52,16 @@ std::optional<KernelName> parse_kernel_name(std::string_view text) {
     if (name.operation.empty() && take(rest, operation.abbreviation)) name.operation = operation.full;
   }
   if (name.operation.empty() || !take(rest, "_")) return std::nullopt;
+  if (name.operation != "attention_forward") {
+    for (std::string *type : {&name.dtype, &name.to_dtype}) {
+      if (type == &name.to_dtype && !take(rest, "_")) return std::nullopt;
+      for (std::string_view dtype : around_dtypes) {
+        if (type->empty() && take(rest, dtype)) *type = dtype;
+      }
+      if (type->empty()) return std::nullopt;
+    }
+    return rest.empty() ? std::optional(name) : std::nullopt;
+  }
   for (std::string_view dtype : dtypes) {
     if (name.dtype.empty() && take(rest, dtype)) name.dtype = dtype;
   }

@@ -3,13 +3,15 @@
 // A name says everything that the choice between kernels looks at, in one fixed order, and is also the symbol
 // in the code object:
 //
-//   name      = operation "_" dtype "_" heads "_q" number "_kv" number "_w" number
-//   operation = "attn_fwd"
-//   dtype     = "f16" | "bf16"
+//   name      = "attn_fwd_" dtype "_" heads "_q" number "_kv" number "_w" number
+//             | "kv_append_" dtype "_" dtype          source, cache
+//             | "merge_states_" dtype "_" dtype       parts, O
+//   dtype     = "f16" | "bf16", around attention also "f32" | "e4m3fnuz"
 //   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
 //   number    = a positive decimal integer without leading zeros
 //
-// e.g. attn_fwd_f16_d128_q256_kv64_w8: 256 query rows per workgroup, 64 keys per iteration, 8 waves.
+// e.g. attn_fwd_f16_d128_q256_kv64_w8: 256 query rows per workgroup, 64 keys per iteration, 8 waves; and
+// kv_append_bf16_e4m3fnuz: from bf16 into a cache of e4m3fnuz.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,13 +24,17 @@
 namespace sluice::package {
 
 struct KernelName {
-  std::string operation; // "attention_forward"
-  std::string dtype;     // of Q, K, V and O
+  std::string operation; // "attention_forward", "kv_append" or "merge_states"
+  std::string dtype;     // of Q, K, V and O; around attention, of what is read
   uint32_t head_dim_qk = 0;
   uint32_t head_dim_v = 0;
   uint32_t tile_q = 0;
   uint32_t tile_kv = 0;
   uint32_t waves = 0;
+  std::string to_dtype = {}; // around attention alone, which has no numbers: of what is written
+
+  /// Whether it computes attention, so that the numbers count.
+  bool is_attention() const { return to_dtype.empty(); }
 
   bool operator==(const KernelName &) const = default;
 };

@@ -1,7 +1,7 @@
 //===- context.cpp - a device, its kernels, and the modules loaded onto it ------------------------------===//
 #include "runtime/context.h"
 
-#include "package/kernargs.h"
+#include "package/around_kernargs.h"
 #include "package/offload_bundle.h"
 #include "support/failure.h"
 #include "support/log.h"
@@ -17,19 +17,36 @@ using support::LogLevel;
 using support::Status;
 using support::text;
 
+struct KernargLayout {
+  size_t bytes;
+  uint64_t hash;
+};
+
+KernargLayout kernarg_layout(const std::string &operation) {
+  if (operation == "kv_append")
+    return {sizeof(package::AppendKernargs), package::kernarg_hash(package::append_kernarg_fields)};
+  if (operation == "merge_states")
+    return {sizeof(package::MergeKernargs), package::kernarg_hash(package::merge_kernarg_fields)};
+  return {sizeof(package::AttentionKernargs), package::attention_kernarg_hash()};
+}
+
+bool has_legal_threads(const package::KernelEntry &entry) {
+  if (!entry.name.is_attention()) return entry.threads == package::around_threads;
+  return entry.threads != 0 && entry.threads <= 1024 && entry.threads % entry.name.waves == 0;
+}
+
 /// A pack may be whole and still not be made for this library.
 void check_entry(const package::KernelEntry &entry) {
   const std::string name = package::format_kernel_name(entry.name);
-  if (entry.kernarg_bytes != sizeof(package::AttentionKernargs) ||
-      entry.kernarg_hash != package::attention_kernarg_hash()) {
+  const KernargLayout ours = kernarg_layout(entry.name.operation);
+  if (entry.kernarg_bytes != ours.bytes || entry.kernarg_hash != ours.hash) {
     throw Failure(Status::pack_corrupt, "pack",
                   text("kernel pack: ", name, " takes arguments of layout ",
                        support::hexadecimal(entry.kernarg_hash), " and ", entry.kernarg_bytes,
-                       " bytes; this library passes ",
-                       support::hexadecimal(package::attention_kernarg_hash()), " and ",
-                       sizeof(package::AttentionKernargs)));
+                       " bytes; this library passes ", support::hexadecimal(ours.hash), " and ",
+                       uint64_t{ours.bytes}));
   }
-  if (entry.threads == 0 || entry.threads > 1024 || entry.threads % entry.name.waves != 0) {
+  if (!has_legal_threads(entry)) {
     throw Failure(Status::pack_corrupt, "pack",
                   text("kernel pack: ", name, " claims workgroups of ", entry.threads, " lanes"));
   }
@@ -67,6 +84,7 @@ Context::Context(Device device, std::span<const std::byte> pack) : bound(std::mo
                   text("the device is ", bound.arch, "; the kernel pack has kernels for ",
                        chips.empty() ? "no chip" : join(chips)));
   }
+  around = AroundKernels(usable);
   // A module is found again in what is already reserved: loading the last one cannot fail after
   // hipModuleLoadData.
   loaded.reserve(usable.size());
@@ -104,6 +122,7 @@ void *Context::function(const package::PackedKernel &kernel) {
   if (error != hip_success) hip.hipModuleUnload(one.module);
   check_hip(hip, error, "hipModuleGetFunction", name);
   loaded.push_back(one);
+  around.note_loaded(kernel, one.function);
   if (support::logs(LogLevel::info)) {
     support::log(LogLevel::info, text("loaded ", name, ", ", elf.size(), " bytes"));
   }

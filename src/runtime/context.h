@@ -2,6 +2,7 @@
 #pragma once
 
 #include "package/pack_reader.h"
+#include "runtime/around_kernels.h"
 #include "runtime/device.h"
 
 #include <sluice/sluice.h>
@@ -30,6 +31,9 @@ public:
   /// The hipFunction_t of one of kernels(), loaded the first time. Throws support::Failure.
   void *function(const package::PackedKernel &kernel);
 
+  /// Those of kernels() around attention.
+  const AroundKernels &around_kernels() const { return around; }
+
   sluice_trace_fn trace = nullptr;
   void *trace_user = nullptr;
 
@@ -45,6 +49,7 @@ private:
   std::vector<const package::PackedKernel *> usable;
   std::mutex loading;
   std::vector<Loaded> loaded;
+  AroundKernels around;
 };
 
 /// "a, b, c"

@@ -14,18 +14,8 @@ namespace sluice::runtime {
 namespace {
 
 using support::divide_up;
-using support::Failure;
 using support::LogLevel;
-using support::Status;
 using support::text;
-
-bool is_capturing(const HipTable &hip, void *stream) {
-  // The default stream cannot be captured, and asking about it fails while another stream is.
-  if (stream == nullptr) return false;
-  int status = hip_capture_status_none;
-  check_hip(hip, hip.hipStreamIsCapturing(stream, &status), "hipStreamIsCapturing", "dependencies");
-  return status != hip_capture_status_none;
-}
 
 } // namespace
 
@@ -100,46 +90,13 @@ package::AttentionKernargs Plan::kernargs(const sluice_args &args) const {
   return out;
 }
 
-void Plan::wait_for_dependencies(const sluice_launch &launch) const {
-  const HipTable &hip = *shared->device().hip;
-  // First all checks, then all effects.
-  for (uint32_t i = 0; i < launch.dependency_count; ++i) {
-    const sluice_dependency &dependency = launch.dependencies[i];
-    if (dependency.kind == SLUICE_DEPENDS_ON_STREAM && is_capturing(hip, launch.stream) &&
-        !is_capturing(hip, dependency.stream)) {
-      throw Failure(Status::invalid_argument, text("dependencies[", i, "].stream"),
-                    text("dependencies[", i,
-                         "].stream is not capturing, but launch.stream is: it cannot join the capture"));
-    }
-  }
-  for (uint32_t i = 0; i < launch.dependency_count; ++i) {
-    const sluice_dependency &dependency = launch.dependencies[i];
-    if (dependency.kind == SLUICE_DEPENDS_ON_STREAM) {
-      check_hip(hip, hip.hipEventRecord(dependency.event, dependency.stream), "hipEventRecord",
-                "dependencies");
-    }
-    check_hip(hip, hip.hipStreamWaitEvent(launch.stream, dependency.event, 0), "hipStreamWaitEvent",
-              "dependencies");
-  }
-}
-
 void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
   const HipTable &hip = *shared->device().hip;
   const Grid groups = grid(args.batch, args.q_len);
   package::AttentionKernargs packed = kernargs(args);
-  size_t packed_bytes = sizeof packed;
-  void *extra[] = {reinterpret_cast<void *>(hip_launch_buffer_pointer), &packed,
-                   reinterpret_cast<void *>(hip_launch_buffer_size), &packed_bytes,
-                   reinterpret_cast<void *>(hip_launch_end)};
-  if (launch.dependency_count != 0) wait_for_dependencies(launch);
+  wait_for_dependencies(hip, launch);
   trace(SLUICE_TRACE_RUN, groups);
-  check_hip(hip,
-            hip.hipModuleLaunchKernel(function, groups[0], groups[1], groups[2], kernel().threads, 1, 1, 0,
-                                      launch.stream, nullptr, extra),
-            "hipModuleLaunchKernel");
-  if (launch.signal_event != nullptr) {
-    check_hip(hip, hip.hipEventRecord(launch.signal_event, launch.stream), "hipEventRecord", "signal_event");
-  }
+  enqueue(hip, {function, groups, kernel().threads, &packed, sizeof packed}, launch);
 }
 
 } // namespace sluice::runtime

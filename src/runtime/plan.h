@@ -8,17 +8,15 @@
 #include "package/kernargs.h"
 #include "runtime/choice.h"
 #include "runtime/context.h"
+#include "runtime/launch.h"
 
 #include <sluice/sluice.h>
 
-#include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
 
 namespace sluice::runtime {
-
-using Grid = std::array<uint32_t, 3>;
 
 class Plan {
 public:
@@ -42,7 +40,6 @@ public:
 
 private:
   package::AttentionKernargs kernargs(const sluice_args &args) const;
-  void wait_for_dependencies(const sluice_launch &launch) const;
   void trace(uint32_t event, const Grid &grid) const;
 
   std::shared_ptr<Context> shared;

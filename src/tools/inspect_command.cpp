@@ -15,14 +15,14 @@ void list(const PackFile &pack) {
   const package::Manifest &manifest = pack.reader().manifest();
   fmt::print("{}\npack {:016x} by {}, LLVM {}, {} kernels\n\n", pack.path(), pack.reader().id(),
              manifest.generator, manifest.llvm_version, manifest.kernels.size());
-  fmt::print("{:<34} {:>6} {:>6} {:>8} {:>8} {:>8}  {:<13} {:<12} {}\n", "kernel", "lanes", "LDS", "kernarg",
-             "packed", "bundle", "P rounds", "can", "chips");
+  fmt::print("{:<34} {:>6} {:>6} {:>8} {:>8} {:>8}  {:<13} {:<8} {}\n", "kernel", "lanes", "LDS", "kernarg",
+             "packed", "bundle", "P rounds", "chips", "can");
   for (const package::PackedKernel &kernel : manifest.kernels)
-    fmt::print("{:<34} {:>6} {:>6} {:>8} {:>8} {:>8}  {:<13} {:<12} {}\n",
+    fmt::print("{:<34} {:>6} {:>6} {:>8} {:>8} {:>8}  {:<13} {:<8} {}\n",
                package::format_kernel_name(kernel.entry.name), kernel.entry.threads, kernel.entry.lds_bytes,
                kernel.entry.kernarg_bytes, kernel.compressed_bytes, kernel.bundle_bytes,
-               kernel.entry.p_rounding, fmt::format("{}", fmt::join(kernel.entry.features, ",")),
-               fmt::join(kernel.entry.chips, ","));
+               kernel.entry.p_rounding, fmt::format("{}", fmt::join(kernel.entry.chips, ",")),
+               fmt::join(kernel.entry.features, ","));
 }
 
 } // namespace

@@ -12,12 +12,12 @@ namespace sluice::tools {
 namespace {
 
 void print_list(const std::vector<sluice_kernel_info> &kernels) {
-  fmt::print("{:<34} {:<18} {:>7} {:>8} {:>6} {:>6}  {:<13} {:<12} {}\n", "kernel", "operation", "rows",
-             "keys", "waves", "LDS", "P rounds", "can", "chips");
+  fmt::print("{:<34} {:<18} {:>7} {:>8} {:>6} {:>6}  {:<13} {:<8} {}\n", "kernel", "operation", "rows",
+             "keys", "waves", "LDS", "P rounds", "chips", "can");
   for (const sluice_kernel_info &kernel : kernels)
-    fmt::print("{:<34} {:<18} {:>7} {:>8} {:>6} {:>6}  {:<13} {:<12} {}\n", kernel.name, kernel.operation,
-               kernel.tile_q, kernel.tile_kv, kernel.waves, kernel.lds_bytes, kernel.p_rounding,
-               kernel.features, kernel.chips);
+    fmt::print("{:<34} {:<18} {:>7} {:>8} {:>6} {:>6}  {:<13} {:<8} {}\n", kernel.name, kernel.operation,
+               kernel.tile_q, kernel.tile_kv, kernel.waves, kernel.lds_bytes, kernel.p_rounding, kernel.chips,
+               kernel.features);
 }
 
 void print_stats(const std::vector<sluice_kernel_info> &kernels, bool markdown) {

@@ -2,8 +2,13 @@
 
 #include "tools/support_table.h"
 
+#include "package/kernel_name.h"
+
 #include <fmt/format.h>
+#include <map>
+#include <optional>
 #include <set>
+#include <string_view>
 
 namespace sluice::tools {
 
@@ -18,11 +23,15 @@ constexpr Type types[] = {{SLUICE_F16, "F16"},       {SLUICE_BF16, "BF16"},
                           {SLUICE_E4M3FN, "E4M3FN"}, {SLUICE_E5M2FNUZ, "E5M2FNUZ"},
                           {SLUICE_E5M2, "E5M2"}};
 
+bool is_attention(const sluice_kernel_info &kernel) {
+  return std::string_view(kernel.operation) == "attention_forward";
+}
+
 /// The head sizes of all kernels.
 std::set<int> head_sizes(const sluice_context *context) {
   std::set<int> sizes;
   for (const sluice_kernel_info &kernel : list_kernels(context))
-    if (kernel.head_dim_qk == kernel.head_dim_v) sizes.insert(kernel.head_dim_qk);
+    if (is_attention(kernel) && kernel.head_dim_qk == kernel.head_dim_v) sizes.insert(kernel.head_dim_qk);
   return sizes;
 }
 
@@ -64,6 +73,23 @@ bool is_supported(const sluice_context *context, const sluice_problem &problem) 
   return status == SLUICE_OK;
 }
 
+/// Operations around attention and the types they have kernels for.
+std::string around_table(const sluice_context *context) {
+  std::map<std::string, std::string> types;
+  for (const sluice_kernel_info &kernel : list_kernels(context)) {
+    if (is_attention(kernel)) continue;
+    const std::optional<package::KernelName> name = package::parse_kernel_name(kernel.name);
+    if (!name) throw ToolError(fmt::format("{} is no kernel name", kernel.name));
+    std::string &list = types[kernel.operation];
+    list += fmt::format("{}{} to {}", list.empty() ? "" : ", ", name->dtype, name->to_dtype);
+  }
+  if (types.empty()) return "";
+  std::string table = "\n| around attention | types |\n| --- | --- |\n";
+  for (const auto &[operation, list] : types)
+    table += fmt::format("| `sluice_{}` | {} |\n", operation, list);
+  return table;
+}
+
 } // namespace
 
 std::string support_table(const sluice_context *context) {
@@ -91,7 +117,7 @@ std::string support_table(const sluice_context *context) {
       }
       table += "\n";
     }
-  return table;
+  return table + around_table(context);
 }
 
 } // namespace sluice::tools

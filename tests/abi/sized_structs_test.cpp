@@ -1,5 +1,5 @@
 //===- sized_structs_test.cpp - older, newer and wrong callers ------------------------------------------===//
-#include "fixture.h"
+#include "around_fixture.h"
 
 #include <cstring>
 
@@ -102,6 +102,8 @@ TEST_CASE("the init functions zero what the caller has and stamp its size", "[si
   check_init<sluice_plan_info>(sluice_plan_info_init);
   check_init<sluice_args>(sluice_args_init);
   check_init<sluice_launch>(sluice_launch_init);
+  check_init<sluice_append>(sluice_append_init);
+  check_init<sluice_merge>(sluice_merge_init);
 }
 
 TEST_CASE("structs that the library reads follow the rules of struct_size", "[sized]") {
@@ -138,6 +140,26 @@ TEST_CASE("structs that the library reads follow the rules of struct_size", "[si
   });
   check_input(launch, "launch", [&](const sluice_launch *given, sluice_error *error) {
     return sluice_run(plan.get(), &args, given, error);
+  });
+}
+
+TEST_CASE("so do those of appends and merges", "[sized]") {
+  FakeHip hip;
+  const ContextHandle context = around_context();
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  const sluice_launch launch = good_launch();
+  check_input(append, "append", [&](const sluice_append *given, sluice_error *error) {
+    return sluice_kv_append(context.get(), given, &launch, error);
+  });
+  check_input(launch, "launch", [&](const sluice_launch *given, sluice_error *error) {
+    return sluice_kv_append(context.get(), &append, given, error);
+  });
+  check_input(merge, "merge", [&](const sluice_merge *given, sluice_error *error) {
+    return sluice_merge_states(context.get(), given, &launch, error);
+  });
+  check_input(launch, "launch", [&](const sluice_launch *given, sluice_error *error) {
+    return sluice_merge_states(context.get(), &merge, given, error);
   });
 }
 

@@ -8,6 +8,7 @@ Prints a table; --first stops at the first kernel that notices, else all kernels
 usage: passes_are_needed.py KERNELGEN OBJDUMP [--first]
 """
 import concurrent.futures
+import functools
 import hashlib
 import os
 import subprocess
@@ -28,6 +29,10 @@ class Generator:
         if result.returncode != 0:
             raise RuntimeError(result.stderr)
         return result.stdout.split()
+
+    @functools.cache
+    def passes_of(self, kernel):
+        return self.lines("--variant", kernel, "--list-passes")
 
     def code(self, kernel, disabled=None):
         """(machine code as text, None) or (None, the error)."""
@@ -55,6 +60,8 @@ def compare(intact, code, error):
 def examine(generator, name, kernels, intact, first_only):
     noticed = []
     for kernel in kernels:
+        if name not in generator.passes_of(kernel):
+            continue
         effect = compare(intact(kernel), *generator.code(kernel, name))
         if effect is not None:
             noticed.append(f"{kernel} {effect}")
@@ -68,7 +75,7 @@ def main(kernelgen, objdump, first_only):
         generator = Generator(kernelgen, objdump, folder)
         kernels = generator.lines("--list")
         passes = list(dict.fromkeys(name for kernel in (kernels[:1] if first_only else kernels)
-                                    for name in generator.lines("--variant", kernel, "--list-passes")))
+                                    for name in generator.passes_of(kernel)))
         cache = {}
 
         def intact(kernel):

@@ -10,11 +10,12 @@
 
 namespace sluice::test {
 
-std::vector<ShippedKernel> read_kernels(const std::string &pack_path) {
+static std::vector<ShippedKernel> read_kernels(const std::string &pack_path, bool attention) {
   const std::vector<std::byte> bytes = read_file(pack_path);
   const package::PackReader pack(bytes);
   std::vector<ShippedKernel> kernels;
   for (const package::PackedKernel &packed : pack.manifest().kernels) {
+    if (packed.entry.name.is_attention() != attention) continue;
     const std::vector<std::byte> bundle = pack.bundle(packed);
     for (const package::BundleEntry &entry : package::read_bundle(bundle))
       if (entry.id == package::bundle_id("gfx942"))
@@ -24,6 +25,14 @@ std::vector<ShippedKernel> read_kernels(const std::string &pack_path) {
   }
   if (kernels.empty()) throw std::runtime_error("no kernel for gfx942 in " + pack_path);
   return kernels;
+}
+
+std::vector<ShippedKernel> read_kernels(const std::string &pack_path) {
+  return read_kernels(pack_path, true);
+}
+
+std::vector<ShippedKernel> read_around_kernels(const std::string &pack_path) {
+  return read_kernels(pack_path, false);
 }
 
 ShippedKernel read_code_object(const std::string &path, const std::string &kernel) {

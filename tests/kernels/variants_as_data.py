@@ -44,7 +44,7 @@ class NewRow(InFolder):
         part, extended = self.folder / "part.pack", self.folder / "extended.pack"
         kernelgen("--row", "f16,64,64,2", "--pack", part)
         kernelgen("--merge", "--pack", extended, PACK, part)
-        listed = re.findall(r"(?m)^attn_\w+", run(BIN / "sluice", "inspect", extended))
+        listed = re.findall(r"(?m)^(?:attn|kv|merge)_\w+", run(BIN / "sluice", "inspect", extended))
         self.assertEqual(sorted(listed), sorted(before + [NEW_KERNEL]))
         # Dispatch chooses it where it is the best, and the conformance suite meets it.
         ran = run(BIN / "conformance", "--device", "emulated", "--pack", extended, "--case", "f16_d64_*_q6[45]_kv6[45]_*")
@@ -68,7 +68,7 @@ class Rebuild(InFolder):
 
     def setUp(self):
         super().setUp()
-        self.rows = [line for line in TABLE.read_text().splitlines() if line.startswith("SLUICE_")][-2:]
+        self.rows = [line for line in TABLE.read_text().splitlines() if line.startswith("SLUICE_ATTENTION")][-2:]
         self.table, self.generator = self.folder / "table.inc", self.folder / "generator"
         self.write_table()
         self.generator.write_text(f'#!/bin/sh\nexec "{BIN}/sluice-kernelgen" "$@"\n')
@@ -106,7 +106,7 @@ sluice_add_kernel_pack(pack OUTPUT ${{CMAKE_BINARY_DIR}}/all.pack TABLE "{self.t
         self.rows[1] = NEW_ROW
         self.write_table()
         generated, packed = self.would_generate("a")
-        self.assertEqual(sorted(generated), [("f16_64_64_2", "gfx942"), ("f16_64_64_2", "gfx950")])
+        self.assertEqual(sorted(generated), [("attention_forward_f16_64_64_2", chip) for chip in ("gfx942", "gfx950")])
         self.assertTrue(packed)
         self.assertNotEqual(self.build("a", 2), first)
         self.assertEqual(self.would_generate("a"), ([], False))

@@ -21,6 +21,31 @@ TEST_CASE("a name says what it stands for", "[kernel_name]") {
   CHECK(name->waves == 8);
 }
 
+TEST_CASE("names around attention are an operation and two types", "[kernel_name]") {
+  const auto name = parse_kernel_name("kv_append_bf16_e4m3fnuz");
+  REQUIRE(name);
+  CHECK(name->operation == "kv_append");
+  CHECK(name->dtype == "bf16");
+  CHECK(name->to_dtype == "e4m3fnuz");
+  CHECK(!name->is_attention());
+  CHECK(name->waves == 0);
+  CHECK(parse_kernel_name("attn_fwd_f16_d128_q256_kv64_w8")->is_attention());
+  for (const char *operation : {"kv_append", "merge_states"})
+    for (const char *from : {"f16", "bf16", "f32", "e4m3fnuz"})
+      for (const char *to : {"f16", "bf16", "f32", "e4m3fnuz"}) {
+        const std::string text = std::string(operation) + "_" + from + "_" + to;
+        const auto parsed = parse_kernel_name(text);
+        REQUIRE(parsed);
+        CHECK(format_kernel_name(*parsed) == text);
+      }
+  for (const char *bad :
+       {"kv_append", "kv_append_f16", "kv_append_f16_", "kv_append_f16_f16_", "kv_append_f16f16",
+        "merge_states_f16_f64", "merge_f16_f16", "kv_append_f16_d128_q256_kv64_w8"}) {
+    INFO(bad);
+    CHECK(!parse_kernel_name(bad));
+  }
+}
+
 TEST_CASE("a second head dim is there only if it differs", "[kernel_name]") {
   const auto name = parse_kernel_name("attn_fwd_bf16_d192v128_q128_kv32_w4");
   REQUIRE(name);
@@ -85,7 +110,8 @@ TEST_CASE("every name that parses is the one its fields make", "[kernel_name]") 
     ++accepted;
     if (format_kernel_name(*name) != text) FAIL("'" << text << "' parses as " << format_kernel_name(*name));
   };
-  for (const std::string good : {"attn_fwd_f16_d128_q256_kv64_w8", "attn_fwd_bf16_d192v128_q128_kv32_w4"}) {
+  for (const std::string good :
+       {"attn_fwd_f16_d128_q256_kv64_w8", "attn_fwd_bf16_d192v128_q128_kv32_w4", "kv_append_bf16_e4m3fnuz"}) {
     REQUIRE(parse_kernel_name(good));
     for (size_t at = 0; at < good.size(); ++at) {
       check(good.substr(0, at) + good.substr(at + 1));

@@ -1,0 +1,35 @@
+//===- Around.h - the kernels around attention as values ------------------------------------------*- C++
+//-*-===//
+#pragma once
+
+#include "package/around_kernargs.h"
+#include "target/Chips.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/IR/BuiltinOps.h"
+
+#include <string>
+
+namespace sluice {
+
+/// A row SLUICE_KV_APPEND(source, cache) or SLUICE_MERGE_STATES(partial, o) of the variant table.
+struct AroundVariant {
+  std::string operation; // "kv_append" or "merge_states"
+  std::string from, to;  // element types
+};
+
+/// Whether the chip can: 8-bit caches are written with its own conversion, and are of its own kind.
+bool canBuild(const AroundVariant &variant, const Chip &chip);
+
+/// The kernel's arguments.
+llvm::ArrayRef<package::KernargField> kernargFields(const AroundVariant &variant);
+
+/// A module with one gpu.module and in it one kernel `name` in the arith, scf, vector and LLVM dialects.
+mlir::OwningOpRef<mlir::ModuleOp> buildAroundModule(mlir::MLIRContext &context, llvm::StringRef name,
+                                                    const AroundVariant &variant);
+
+/// What is in the kernel.
+void buildAppend(mlir::gpu::GPUFuncOp kernel, const AroundVariant &variant);
+void buildMerge(mlir::gpu::GPUFuncOp kernel, const AroundVariant &variant);
+
+} // namespace sluice

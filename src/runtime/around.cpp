@@ -1,0 +1,208 @@
+//===- around.cpp - appends and merges: arguments of the kernels, and their launch ----------------------===//
+#include "runtime/around.h"
+
+#include "package/around_kernargs.h"
+#include "runtime/dtype.h"
+#include "runtime/launch.h"
+#include "support/checked.h"
+#include "support/divisor.h"
+#include "support/failure.h"
+
+#include <algorithm>
+#include <bit>
+#include <numbers>
+
+namespace sluice::runtime {
+namespace {
+
+using package::around_chunk_elements;
+using package::around_threads;
+using support::divide_up;
+using support::Divisor32;
+using support::Divisor64;
+using support::Failure;
+using support::Status;
+using support::text;
+
+constexpr uint32_t wave_lanes = 64;
+// Enough to fill the machine several times over; what is left is done by going round again.
+constexpr uint32_t workgroups_per_compute_unit = 16;
+constexpr uint32_t max_grid_y = 64;
+
+uint64_t address_of(const void *pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+/// The power of two that holds `chunks`, but at most `most`.
+uint32_t lanes_log2(uint32_t chunks, uint32_t most) {
+  return uint32_t(std::bit_width(std::min(std::bit_ceil(chunks), most)) - 1);
+}
+
+/// Workgroups for `rows`, `rows_per_group` at a time, of which the grid has `others` already.
+uint32_t row_groups(const Context &context, uint32_t rows, uint32_t rows_per_group, uint32_t others) {
+  const uint32_t enough = std::max(context.device().compute_units * workgroups_per_compute_unit / others, 1u);
+  return std::min(divide_up(rows, rows_per_group), enough);
+}
+
+/// The kernel's function, loaded the first time; behind that, one atomic read.
+void *function_of(Context &context, const AroundKernel &kernel, const sluice_launch &launch) {
+  if (void *function = kernel.function.load(std::memory_order_acquire)) return function;
+  if (is_capturing(*context.device().hip, launch.stream, "stream")) {
+    throw Failure(
+        Status::invalid_argument, "stream",
+        text("stream is capturing, but ", kernel.name,
+             " is not loaded, and loading is not legal now; call sluice_preload with a NULL problem "
+             "before"));
+  }
+  return context.function(*kernel.packed);
+}
+
+void trace(const Context &context, const AroundKernel &kernel, const Grid &grid) {
+  if (context.trace == nullptr) return;
+  sluice_trace_record record = {};
+  record.struct_size = sizeof record;
+  record.event = SLUICE_TRACE_RUN;
+  std::copy(grid.begin(), grid.end(), record.grid);
+  record.block[0] = around_threads;
+  record.block[1] = record.block[2] = 1;
+  record.lds_bytes = kernel.packed->entry.lds_bytes;
+  record.waves = around_threads / wave_lanes;
+  record.kernel = kernel.name.c_str();
+  record.reason = "there is one kernel for its types";
+  context.trace(&record, context.trace_user);
+}
+
+const AroundKernel &find(const Context &context, AroundOperation operation, std::string_view field,
+                         uint32_t from, uint32_t to) {
+  const AroundKernel &kernel = context.around_kernels().find(operation, from, to);
+  if (kernel.packed == nullptr) {
+    throw Failure(Status::unsupported, std::string(field),
+                  text(field, " is ", dtype_name(to), ": the kernel pack has no kernel for ",
+                       context.device().chip, " from ", dtype_name(from), " to ", dtype_name(to)));
+  }
+  if (!context.device().hip) {
+    throw Failure(Status::no_device, "context",
+                  text("context is the target ", context.device().arch, ", which has no device"));
+  }
+  return kernel;
+}
+
+template <typename Kernargs>
+void run(Context &context, const AroundKernel &kernel, const Grid &grid, Kernargs &kernargs,
+         const sluice_launch &launch) {
+  const HipTable &hip = *context.device().hip;
+  void *const function = function_of(context, kernel, launch);
+  wait_for_dependencies(hip, launch);
+  trace(context, kernel, grid);
+  enqueue(hip, {function, grid, around_threads, &kernargs, sizeof kernargs}, launch);
+}
+
+/// The kernarg table has K and V as k_... and v_...; what they are is the same.
+#define SLUICE_FILL_SIDE(side, source, target, factor, factor_kind, head_dim, pack)                          \
+  do {                                                                                                       \
+    const uint32_t chunks = uint32_t(head_dim) / around_chunk_elements;                                      \
+    const uint32_t packed = (pack) == 0 ? chunks : uint32_t(pack) / around_chunk_elements;                   \
+    const Divisor32 by_head(chunks), by_pack(packed);                                                        \
+    out.side##rows = address_of((source).data);                                                              \
+    out.side##cache = address_of((target).data);                                                             \
+    out.side##scale = address_of(factor);                                                                    \
+    out.side##token_stride = (source).stride[1];                                                             \
+    out.side##head_stride = (source).stride[2];                                                              \
+    out.side##cache_page_stride = (target).stride[0];                                                        \
+    out.side##cache_row_stride = (target).stride[1];                                                         \
+    out.side##cache_head_stride = (target).stride[2];                                                        \
+    out.side##cache_pack_stride = (target).stride[3];                                                        \
+    out.side##chunks = uint32_t(call.kv_heads) * chunks;                                                     \
+    out.side##head_chunks = chunks;                                                                          \
+    out.side##head_magic = by_head.magic;                                                                    \
+    out.side##head_shift = by_head.shift;                                                                    \
+    out.side##pack_chunks = packed;                                                                          \
+    out.side##pack_magic = by_pack.magic;                                                                    \
+    out.side##pack_shift = by_pack.shift;                                                                    \
+    out.side##scale_stride = (factor_kind) == SLUICE_SCALE_PER_HEAD ? 1 : 0;                                 \
+  } while (false)
+
+} // namespace
+
+void append(Context &context, const sluice_append &call, const sluice_launch &launch) {
+  const AroundKernel &kernel =
+      find(context, AroundOperation::kv_append, "cache_type", call.source_type, call.cache_type);
+  const bool has_v = !(call.flags & SLUICE_V_IN_K);
+  package::AppendKernargs out = {};
+  SLUICE_FILL_SIDE(k_, call.k, call.k_cache, call.k_scale, call.k_scale_kind, call.head_dim_qk, call.k_pack);
+  if (has_v) SLUICE_FILL_SIDE(v_, call.v, call.v_cache, call.v_scale, call.v_scale_kind, call.head_dim_v, 0);
+  const Divisor64 by_page{uint64_t(call.page_size)};
+  out.slots = address_of(call.slots);
+  out.starts = address_of(call.starts);
+  out.kv_lengths = address_of(call.kv_lengths);
+  out.page_table = address_of(call.page_table);
+  out.page_starts = address_of(call.page_starts);
+  out.rotary = address_of(call.rotary);
+  out.positions = address_of(call.positions);
+  out.page_table_stride = call.page_table_stride;
+  out.rotary_stride = call.rotary_stride;
+  out.page_magic = by_page.magic;
+  out.page_shift = by_page.shift;
+  out.page_size = uint32_t(call.page_size);
+  out.page_source =
+      uint32_t(call.page_table_kind == SLUICE_PAGE_TABLE_CSR     ? package::PageSource::csr_table
+               : call.page_table_kind == SLUICE_PAGE_TABLE_BLOCK ? package::PageSource::block_table
+                                                                 : package::PageSource::slots);
+  out.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
+  out.tokens = uint32_t(call.tokens);
+  out.batch = uint32_t(call.batch);
+  out.search_steps = uint32_t(std::bit_width(out.batch + 1));
+  out.rotary_dim = uint32_t(call.rotary_dim);
+  out.rotary_pairs = call.rotary_style == SLUICE_ROTARY_PAIRS ? 1 : 0;
+
+  const uint32_t chunks = std::max(out.k_chunks, out.v_chunks);
+  out.lanes_log2 = lanes_log2(chunks, around_threads);
+  const uint32_t lanes = 1u << out.lanes_log2, tokens_per_group = around_threads / lanes;
+  Grid grid;
+  grid[2] = has_v ? 2 : 1;
+  grid[1] = std::min(divide_up(chunks, lanes), max_grid_y);
+  grid[0] = row_groups(context, out.tokens, tokens_per_group, grid[1] * grid[2]);
+  out.token_step = grid[0] * tokens_per_group;
+  out.chunk_step = grid[1] * lanes;
+  run(context, kernel, grid, out, launch);
+}
+#undef SLUICE_FILL_SIDE
+
+void merge(Context &context, const sluice_merge &call, const sluice_launch &launch) {
+  const AroundKernel &kernel =
+      find(context, AroundOperation::merge_states, "o_type", call.partial_type, call.o_type);
+  const bool is_natural = call.lse_base == SLUICE_LSE_BASE_E;
+  package::MergeKernargs out = {};
+  out.partial = address_of(call.partial.data);
+  out.partial_lse = address_of(call.partial_lse.data);
+  out.o = address_of(call.o.data);
+  out.lse = address_of(call.lse.data);
+  out.sink_logits = address_of(call.sink_logits);
+  out.partial_part_stride = call.partial.stride[0];
+  out.partial_token_stride = call.partial.stride[1];
+  out.partial_head_stride = call.partial.stride[2];
+  out.partial_lse_part_stride = call.partial_lse.stride[0];
+  out.partial_lse_token_stride = call.partial_lse.stride[1];
+  out.partial_lse_head_stride = call.partial_lse.stride[2];
+  out.o_token_stride = call.o.stride[1];
+  out.o_head_stride = call.o.stride[2];
+  out.lse_token_stride = call.lse.stride[1];
+  out.lse_head_stride = call.lse.stride[2];
+  out.log2_per_unit = is_natural ? std::numbers::log2e_v<float> : 1;
+  out.unit_per_log2 = is_natural ? std::numbers::ln2_v<float> : 1;
+  out.unit_per_nat = is_natural ? 1 : std::numbers::log2e_v<float>;
+  const Divisor32 by_heads{uint32_t(call.heads)};
+  out.parts = uint32_t(call.parts);
+  out.rows = uint32_t(call.tokens) * uint32_t(call.heads);
+  out.heads = uint32_t(call.heads);
+  out.heads_magic = by_heads.magic;
+  out.heads_shift = by_heads.shift;
+  out.row_chunks = uint32_t(call.head_dim_v) / around_chunk_elements;
+  out.lanes_log2 = lanes_log2(out.row_chunks, wave_lanes);
+  out.groups_log2 = lanes_log2(around_threads, around_threads) - out.lanes_log2;
+  const Grid grid = {row_groups(context, out.rows, 1u << out.groups_log2, 1), 1, 1};
+  out.row_step = grid[0] << out.groups_log2;
+  run(context, kernel, grid, out, launch);
+}
+
+} // namespace sluice::runtime

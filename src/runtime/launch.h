@@ -1,0 +1,35 @@
+//===- launch.h - work onto a stream: what it waits for, the kernel, and who is told --------------------===//
+#pragma once
+
+#include "runtime/device.h"
+
+#include <sluice/sluice.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+namespace sluice::runtime {
+
+using Grid = std::array<uint32_t, 3>;
+
+/// A loaded kernel and its workgroups; `kernargs` is its argument block.
+struct Work {
+  void *function;
+  Grid grid;
+  uint32_t threads;
+  void *kernargs;
+  size_t kernarg_bytes;
+};
+
+/// Whether a stream records what is enqueued on it. Throws support::Failure (hip).
+bool is_capturing(const HipTable &hip, void *stream, const char *field);
+
+/// Lets launch.stream wait for the launch's dependencies. Throws support::Failure: hip, or invalid_argument
+/// for one that capture does not allow, before it has done anything.
+void wait_for_dependencies(const HipTable &hip, const sluice_launch &launch);
+
+/// Enqueues the kernel, and the signal behind it. Throws support::Failure (hip).
+void enqueue(const HipTable &hip, const Work &work, const sluice_launch &launch);
+
+} // namespace sluice::runtime
