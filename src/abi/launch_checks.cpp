@@ -30,6 +30,10 @@ void check_launch(uint64_t workspace_bytes, uint32_t workspace_alignment, const 
     invalid("workspace", text("workspace is ", support::hexadecimal(address), "; it must be aligned to ",
                               workspace_alignment, " bytes"));
   }
+  check_dependencies(launch);
+}
+
+void check_dependencies(const sluice_launch &launch) {
   if (launch.dependency_count != 0 && launch.dependencies == nullptr) {
     invalid("dependencies", text("dependencies is NULL, but dependency_count is ", launch.dependency_count));
   }
