@@ -360,8 +360,9 @@ TEST_CASE_METHOD(Racing, "large memory that is freed while another stream uses i
   const int use = GENERATE(0, 1, 2);
   const auto work = [&] {
     if (use == 0) return hip.hipMemsetAsync(memory, 1, bytes, second);
-    void *const to = use == 1 ? pinned : memory, *const from = use == 1 ? memory : pinned;
-    return hip.hipMemcpyAsync(to, from, 400, hipMemcpyDefault, second);
+    // Which side is the device's has to be said: an address that is nobody's any more could be the host's.
+    if (use == 1) return hip.hipMemcpyAsync(pinned, memory, 400, hipMemcpyDeviceToHost, second);
+    return hip.hipMemcpyAsync(memory, pinned, 400, hipMemcpyHostToDevice, second);
   };
   if (!free_first) CHECK(work() == hipSuccess);
   CHECK(hip.hipFreeAsync(memory, first) == hipSuccess);
