@@ -8,10 +8,10 @@ using namespace mlir;
 
 namespace sluice {
 
-SmallVector<Type> attentionParameterTypes(MLIRContext &context) {
+static SmallVector<Type> parameterTypes(MLIRContext &context, ArrayRef<package::KernargField> fields) {
   Builder builder(&context);
   SmallVector<Type> types;
-  for (const package::KernargField &field : package::attention_kernarg_fields) {
+  for (const package::KernargField &field : fields) {
     switch (field.kind) {
     case package::KernargKind::pointer:
       types.push_back(LLVM::LLVMPointerType::get(&context, 1));
@@ -30,6 +30,10 @@ SmallVector<Type> attentionParameterTypes(MLIRContext &context) {
   return types;
 }
 
+SmallVector<Type> attentionParameterTypes(MLIRContext &context) {
+  return parameterTypes(context, package::attention_kernarg_fields);
+}
+
 static unsigned fieldIndex(StringRef name) {
   for (auto [index, field] : llvm::enumerate(package::attention_kernarg_fields))
     if (field.name == std::string_view(name.data(), name.size())) return index;
@@ -44,25 +48,32 @@ uint32_t attentionParameterOffset(StringRef name) {
   return package::attention_kernarg_fields[fieldIndex(name)].offset;
 }
 
-OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name,
-                                        const AttentionVariant &variant) {
-  context.loadDialect<gpu::GPUDialect, SluiceDialect, LLVM::LLVMDialect>();
+EmptyKernel createKernel(MLIRContext &context, StringRef name, ArrayRef<package::KernargField> fields,
+                         unsigned threads) {
+  context.loadDialect<gpu::GPUDialect, LLVM::LLVMDialect>();
   OpBuilder builder(&context);
   Location loc = builder.getUnknownLoc();
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
   builder.setInsertionPointToStart(module->getBody());
   auto gpuModule = gpu::GPUModuleOp::create(builder, loc, "kernels");
   builder.setInsertionPointToStart(gpuModule.getBody());
-  auto type = builder.getFunctionType(attentionParameterTypes(context), {});
+  auto type = builder.getFunctionType(parameterTypes(context, fields), {});
   auto kernel = gpu::GPUFuncOp::create(builder, loc, name, type);
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
-  kernel.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({int32_t(variant.threads()), 1, 1}));
+  kernel.setKnownBlockSizeAttr(builder.getDenseI32ArrayAttr({int32_t(threads), 1, 1}));
+  return {std::move(module), kernel};
+}
 
-  builder.setInsertionPointToStart(&kernel.getBody().front());
+OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name,
+                                        const AttentionVariant &variant) {
+  context.loadDialect<SluiceDialect>();
+  EmptyKernel empty = createKernel(context, name, package::attention_kernarg_fields, variant.threads());
+  auto builder = OpBuilder::atBlockBegin(&empty.kernel.getBody().front());
+  Location loc = builder.getUnknownLoc();
   Type element = variant.dtype == "f16" ? Type(builder.getF16Type()) : Type(builder.getBF16Type());
   AttentionOp::create(builder, loc, element, variant.headDim, variant.tileQ(), variant.tileKv, variant.waves);
   gpu::ReturnOp::create(builder, loc);
-  return module;
+  return std::move(empty.module);
 }
 
 } // namespace sluice

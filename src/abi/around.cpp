@@ -15,6 +15,23 @@ runtime::Context &context_of(sluice_context *context) {
   return *context->context;
 }
 
+template <typename Call>
+sluice_status enqueue(sluice_context *context, const Call *given, const char *name,
+                      void (*check)(const Call &),
+                      void (*run)(runtime::Context &, const Call &, const sluice_launch &),
+                      const sluice_launch *launch, sluice_error *error) {
+  return abi::wall(error, [&] {
+    runtime::Context &shared = context_of(context);
+    Call call_copy;
+    sluice_launch launch_copy;
+    const Call &call = abi::view(given, name, call_copy);
+    const sluice_launch &where = abi::view(launch, "launch", launch_copy);
+    check(call);
+    abi::check_dependencies(where);
+    run(shared, call, where);
+  });
+}
+
 } // namespace
 
 extern "C" {
@@ -28,30 +45,12 @@ sluice_status sluice_merge_init(sluice_merge *merge, size_t size) noexcept {
 
 sluice_status sluice_kv_append(sluice_context *context, const sluice_append *append,
                                const sluice_launch *launch, sluice_error *error) noexcept {
-  return abi::wall(error, [&] {
-    runtime::Context &shared = context_of(context);
-    sluice_append append_copy;
-    sluice_launch launch_copy;
-    const sluice_append &call = abi::view(append, "append", append_copy);
-    const sluice_launch &where = abi::view(launch, "launch", launch_copy);
-    abi::check_append(call);
-    abi::check_dependencies(where);
-    runtime::append(shared, call, where);
-  });
+  return enqueue(context, append, "append", abi::check_append, runtime::append, launch, error);
 }
 
 sluice_status sluice_merge_states(sluice_context *context, const sluice_merge *merge,
                                   const sluice_launch *launch, sluice_error *error) noexcept {
-  return abi::wall(error, [&] {
-    runtime::Context &shared = context_of(context);
-    sluice_merge merge_copy;
-    sluice_launch launch_copy;
-    const sluice_merge &call = abi::view(merge, "merge", merge_copy);
-    const sluice_launch &where = abi::view(launch, "launch", launch_copy);
-    abi::check_merge(call);
-    abi::check_dependencies(where);
-    runtime::merge(shared, call, where);
-  });
+  return enqueue(context, merge, "merge", abi::check_merge, runtime::merge, launch, error);
 }
 
 } // extern "C"
