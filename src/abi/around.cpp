@@ -9,19 +9,13 @@ using namespace sluice;
 
 namespace {
 
-runtime::Context &context_of(sluice_context *context) {
-  if (context == nullptr)
-    throw support::Failure(support::Status::invalid_argument, "context", "context is NULL");
-  return *context->context;
-}
-
 template <typename Call>
 sluice_status enqueue(sluice_context *context, const Call *given, const char *name,
                       void (*check)(const Call &),
                       void (*run)(runtime::Context &, const Call &, const sluice_launch &),
                       const sluice_launch *launch, sluice_error *error) {
   return abi::wall(error, [&] {
-    runtime::Context &shared = context_of(context);
+    runtime::Context &shared = *abi::context_of(context);
     Call call_copy;
     sluice_launch launch_copy;
     const Call &call = abi::view(given, name, call_copy);

@@ -97,9 +97,8 @@ void sluice_context_destroy(sluice_context *context) noexcept {
 sluice_status sluice_context_device(const sluice_context *context, sluice_device_info *info,
                                     sluice_error *error) noexcept {
   return abi::wall(error, [&] {
-    if (context == nullptr) invalid("context", "context is NULL");
+    const runtime::Device &device = abi::context_of(context)->device();
     abi::check_output(info, "info");
-    const runtime::Device &device = context->context->device();
     sluice_device_info out = {};
     out.kind = device.kind;
     out.ordinal = device.ordinal;
@@ -124,9 +123,9 @@ void *sluice_context_hip_symbol(const sluice_context *context, const char *name)
 sluice_status sluice_set_trace(sluice_context *context, sluice_trace_fn trace, void *user,
                                sluice_error *error) noexcept {
   return abi::wall(error, [&] {
-    if (context == nullptr) invalid("context", "context is NULL");
-    context->context->trace = trace;
-    context->context->trace_user = user;
+    runtime::Context &shared = *abi::context_of(context);
+    shared.trace = trace;
+    shared.trace_user = user;
   });
 }
 

@@ -3,6 +3,7 @@
 
 #include "runtime/context.h"
 #include "runtime/plan.h"
+#include "support/failure.h"
 
 #include <sluice/sluice.h>
 
@@ -16,3 +17,14 @@ struct sluice_context {
 struct sluice_plan {
   sluice::runtime::Plan plan;
 };
+
+namespace sluice::abi {
+
+/// What a context handle stands for. Throws support::Failure (invalid_argument) for NULL.
+inline const std::shared_ptr<runtime::Context> &context_of(const sluice_context *context) {
+  if (context == nullptr)
+    throw support::Failure(support::Status::invalid_argument, "context", "context is NULL");
+  return context->context;
+}
+
+} // namespace sluice::abi

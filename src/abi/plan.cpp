@@ -38,12 +38,12 @@ sluice_status sluice_plan_create(sluice_context *context, const sluice_problem *
                                  sluice_error *error) noexcept {
   if (out != nullptr) *out = nullptr;
   return abi::wall(error, [&] {
-    if (context == nullptr) null_argument("context");
+    const std::shared_ptr<runtime::Context> &shared = abi::context_of(context);
     if (out == nullptr) null_argument("out");
     sluice_problem copy;
     const sluice_problem &wanted = abi::view(problem, "problem", copy);
     abi::check_problem(wanted);
-    *out = new sluice_plan{runtime::Plan(context->context, wanted)};
+    *out = new sluice_plan{runtime::Plan(shared, wanted)};
   });
 }
 
@@ -79,8 +79,7 @@ sluice_status sluice_plan_describe(const sluice_plan *plan, sluice_plan_info *in
 sluice_status sluice_preload(sluice_context *context, const sluice_problem *problem,
                              sluice_error *error) noexcept {
   return abi::wall(error, [&] {
-    if (context == nullptr) null_argument("context");
-    runtime::Context &shared = *context->context;
+    runtime::Context &shared = *abi::context_of(context);
     if (!shared.device().hip) {
       throw Failure(
           Status::no_device, "context",

@@ -13,11 +13,11 @@ using support::text;
 namespace {
 
 runtime::Choice choose(const sluice_context *context, const sluice_problem *problem) {
-  if (context == nullptr) throw Failure(Status::invalid_argument, "context", "context is NULL");
+  const runtime::Context &shared = *abi::context_of(context);
   sluice_problem copy;
   const sluice_problem &wanted = abi::view(problem, "problem", copy);
   abi::check_problem(wanted);
-  return runtime::choose_kernel(*context->context, wanted);
+  return runtime::choose_kernel(shared, wanted);
 }
 
 } // namespace
