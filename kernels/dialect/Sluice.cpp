@@ -124,15 +124,23 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
 }
 
 LogicalResult AsyncDmaOp::verify() {
+  if (Value limit = getColumnLimit())
+    if (std::optional<int64_t> columns = getConstantIntValue(limit);
+        columns && (*columns < 0 || *columns % columnGranule != 0))
+      return emitOpError() << "column_limit is " << *columns << "; it is a multiple of " << columnGranule
+                           << " and not negative";
   unsigned divisor = getPageDivisor();
   if (!isGather()) {
-    if (getPageRows() || getPageStride() || getPageIndex() || divisor != 1)
+    if (getPageRows() || getPageStride() || getPageMagic() || getPageShift() || getPageIndex() ||
+        divisor != 1)
       return emitOpError() << "names pages but no table to gather through";
     return success();
   }
   if (getCloseRows()) return emitOpError() << "promises close rows of a gather, whose pages lie anywhere";
   if (!getPageRows() || !getPageStride() || !getPageIndex())
     return emitOpError() << "gathers without page_rows, page_stride or page_index";
+  if (bool(getPageMagic()) != bool(getPageShift()))
+    return emitOpError() << "has one of page_magic and page_shift; both make a division";
   if (!getPageIndex()->isInteger(32) && !getPageIndex()->isInteger(64))
     return emitOpError() << "page_index is " << *getPageIndex() << "; tables hold i32 or i64";
   if (!llvm::isPowerOf2_32(divisor))

@@ -124,8 +124,9 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
   let summary = "copy consecutive rows of global memory into an LDS tile, asynchronously, by the whole workgroup";
   let description = [{
     Row r of the tile receives row `first_row + r` of the source, or zeros where `first_row + r >= row_limit`.
-    Strides count elements. All waves execute it together. Nothing may read the tile before an `async_wait` on
-    the token.
+    Of its columns, those from `column_limit` on (not negative, a multiple of 8, counted in elements) are zeros as
+    well: rows of the source may be shorter than those of the tile. Strides count elements. All waves execute it
+    together. Nothing may read the tile before an `async_wait` on the token.
 
     Row n of the source begins at `base + n * row_stride`. With a gather, the source is cut into pages of
     `page_rows` rows (at least 1) and row n lies in page `table[n / page_rows]`, which is an unsigned number:
@@ -135,14 +136,18 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
     `table` points to numbers of type `page_index`, i32 or i64. `page_divisor`, a power of two, is known to
     divide both `page_rows` and `first_row`: a wave instruction whose rows divide it stays within a page.
     `first_row` is not negative in a gather. No entry of the table is read that no row below `row_limit` needs,
-    nor any page.
+    nor any page. `page_magic` and `page_shift` replace divisions by `page_rows`, for whoever has made them on the
+    host: n / page_rows is the upper half of 2n * page_magic, shifted right by page_shift, for 0 <= n < 2^31
+    (support/divisor.h).
 
     `close_rows`, of contiguous rows only, promises that the rows of the tile span less than 4 GiB, from the first
     byte of the first to the last byte of the last, and that `row_stride` is not negative.
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
-                       Sluice_LdsTileType:$tile, Optional<LLVM_PointerInAddressSpace<1>>:$table,
-                       Optional<I32>:$page_rows, Optional<I64>:$page_stride, OptionalAttr<TypeAttr>:$page_index,
+                       Sluice_LdsTileType:$tile, Optional<I32>:$column_limit,
+                       Optional<LLVM_PointerInAddressSpace<1>>:$table, Optional<I32>:$page_rows,
+                       Optional<I64>:$page_stride, Optional<I32>:$page_magic, Optional<I32>:$page_shift,
+                       OptionalAttr<TypeAttr>:$page_index,
                        DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$page_divisor,
                        UnitAttr:$close_rows);
   let results = (outs Sluice_TokenType:$token);
@@ -150,15 +155,21 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
     // A copy of contiguous rows.
     OpBuilder<(ins "::mlir::Type":$token, "::mlir::Value":$base, "::mlir::Value":$firstRow,
                    "::mlir::Value":$rowLimit, "::mlir::Value":$rowStride, "::mlir::Value":$tile), [{
-      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, 1, false);
+      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, {}, {}, {}, 1,
+            false);
     }]>,
   ];
   let assemblyFormat = [{
-    $base `[` $first_row `]` `limit` $row_limit `stride` $row_stride
+    $base `[` $first_row `]` `limit` $row_limit (`columns` $column_limit^)? `stride` $row_stride
     (`gather` $table^ `of` $page_index `rows` $page_rows `stride` $page_stride)?
+    (`magic` $page_magic^ `shift` $page_shift)?
     `into` $tile attr-dict `:` type($tile)
   }];
-  let extraClassDeclaration = [{ bool isGather() { return bool(getTable()); } }];
+  let extraClassDeclaration = [{
+    /// What divides every column_limit.
+    static constexpr unsigned columnGranule = 8;
+    bool isGather() { return bool(getTable()); }
+  }];
   let hasVerifier = 1;
 }
 

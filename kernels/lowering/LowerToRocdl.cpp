@@ -173,20 +173,31 @@ private:
     return type.getNumElements() * type.getElementType().getIntOrFloatBitWidth() / 8;
   }
 
+  /// What memory is read and written as: LLVM has no floats of 8 bits, and takes their bytes.
+  static Type typeInMemory(Value vector) {
+    auto type = cast<VectorType>(vector.getType());
+    if (LLVM::isCompatibleType(type)) return type;
+    unsigned bits = type.getElementType().getIntOrFloatBitWidth();
+    return VectorType::get(type.getShape(), IntegerType::get(type.getContext(), bits));
+  }
+
   void lower(OpBuilder &builder, LdsReadOp read) {
     Location loc = read.getLoc();
     Value place = elementPointer(builder, loc, read.getTile(), read.getRow(), read.getColumn());
-    auto load = LLVM::LoadOp::create(builder, loc, read.getValue().getType(), place,
+    auto load = LLVM::LoadOp::create(builder, loc, typeInMemory(read.getValue()), place,
                                      /*alignment=*/bytesOf(read.getValue()));
     load.setAliasScopesAttr(scopeOf(builder, read.getTile()));
     if (ArrayAttr disjoint = disjointScopes(builder, read.getTile())) load.setNoaliasScopesAttr(disjoint);
-    read.getValue().replaceAllUsesWith(load.getResult());
+    read.getValue().replaceAllUsesWith(
+        builder.createOrFold<arith::BitcastOp>(loc, read.getValue().getType(), load.getResult()));
   }
 
   void lower(OpBuilder &builder, LdsWriteOp write) {
     Location loc = write.getLoc();
     Value place = elementPointer(builder, loc, write.getTile(), write.getRow(), write.getColumn());
-    auto store = LLVM::StoreOp::create(builder, loc, write.getValue(), place,
+    Value value =
+        builder.createOrFold<arith::BitcastOp>(loc, typeInMemory(write.getValue()), write.getValue());
+    auto store = LLVM::StoreOp::create(builder, loc, value, place,
                                        /*alignment=*/bytesOf(write.getValue()));
     store.setAliasScopesAttr(scopeOf(builder, write.getTile()));
     if (ArrayAttr disjoint = disjointScopes(builder, write.getTile())) store.setNoaliasScopesAttr(disjoint);

@@ -19,16 +19,21 @@
 // offset, which the range check covers, then steps from batch to batch. (The scalar offset would be cheaper
 // still, but whether the check includes it is told differently by different sources.)
 //
+// With a column limit the extent ends with the limit in the last row: what one row is read through has no
+// column behind it. Where a descriptor has several rows, there the next row may begin: a lane whose column is
+// at or past the limit then gets the largest offset there is, which no extent covers.
+//
 // In a gather, (page, row in page) are the two digits of a row number in base page_rows. Two divisions per
-// copy find those of the wave's first row and of the step between batches; from then on digits are added with
-// carry, all in scalar registers. The page's number comes by scalar memory: the result of a vector load would
-// be waited for with vmcnt, which completes in order and so waits for every copy in flight.
+// copy find those of the wave's first row and of the step between batches, each a multiplication if the host
+// has prepared it; from then on digits are added with carry, all in scalar registers. The page's number comes
+// by scalar memory: the result of a vector load would be waited for with vmcnt, which completes in order and
+// so waits for every copy in flight.
 //
 //   one page per instruction        a descriptor as above, with base + page * page_stride + ...
 //   several pages per instruction   gather_to_lds: 64-bit addresses; each lane picks that of its row. There
 //   is
-//                                   no range check: rows at or past the limit are read from zeros in the
-//                                   code object's constant data.
+//                                   no range check: rows and columns at or past their limit are read from
+//                                   zeros in the code object's constant data.
 //
 // Either way it is one vector-memory instruction per batch, whatever the limit is, so that marks stay exact,
 // and what reads zeros is ordered like every other copy. A row at or past the limit has no page: its table
@@ -76,8 +81,13 @@ public:
   Value mul(Value a, Value b) { return arith::MulIOp::create(*this, a, b); }
   Value divide(Value a, Value b) { return arith::DivUIOp::create(*this, a, b); }
   Value remainder(Value a, Value b) { return arith::RemUIOp::create(*this, a, b); }
+  /// floor(a * b / 2^32)
+  Value mulHigh(Value a, Value b) { return arith::MulUIExtendedOp::create(*this, a, b).getHigh(); }
+  Value shiftLeft(Value a, Value b) { return arith::ShLIOp::create(*this, a, b); }
+  Value shiftRight(Value a, Value b) { return arith::ShRUIOp::create(*this, a, b); }
   Value signExtend(Value a) { return arith::ExtSIOp::create(*this, getI64Type(), a); }
   Value zeroExtend(Value a) { return arith::ExtUIOp::create(*this, getI64Type(), a); }
+  Value less(Value a, Value b) { return arith::CmpIOp::create(*this, arith::CmpIPredicate::slt, a, b); }
   Value positive(Value a) { return arith::CmpIOp::create(*this, arith::CmpIPredicate::sgt, a, i32(0)); }
   Value select(Value condition, Value yes, Value no) {
     return arith::SelectOp::create(*this, condition, yes, no);
@@ -135,7 +145,7 @@ public:
   Row first(Value number) {
     if (!copy.isGather())
       return {number, b.advance(copy.getBase(), b.mul(b.signExtend(number), strideBytes)), {}, {}, {}};
-    Value page = b.waveUniform(b.divide(number, copy.getPageRows()));
+    Value page = pageOf(number);
     return {number, {}, page, b.sub(number, b.mul(page, copy.getPageRows())), {}};
   }
 
@@ -149,7 +159,7 @@ public:
     if (!copy.isGather()) return {count, b.mul(strideBytes, b.i64(count)), {}, {}};
     // One row is no whole page unless pages have one row, and then the carry makes it one.
     if (count == 1) return {count, {}, b.i32(0), b.i32(1)};
-    Value pages = b.waveUniform(b.divide(b.i32(count), copy.getPageRows()));
+    Value pages = pageOf(b.i32(count));
     return {count, {}, pages, b.sub(b.i32(count), b.mul(pages, copy.getPageRows()))};
   }
   Row after(const Row &row, const Step &step) {
@@ -187,6 +197,13 @@ public:
   }
 
 private:
+  /// The page of a row, as a digit: number / page_rows.
+  Value pageOf(Value number) {
+    // The backend divides in vector registers.
+    if (!copy.getPageMagic()) return b.waveUniform(b.divide(number, copy.getPageRows()));
+    return b.shiftRight(b.mulHigh(b.shiftLeft(number, b.i32(1)), copy.getPageMagic()), copy.getPageShift());
+  }
+
   CopyBuilder &b;
   AsyncDmaOp copy;
   unsigned elementBytes;
@@ -249,11 +266,22 @@ private:
     waveRow = b.mul(waveOfRows, b.i32(rowsOfWave)); // within the rows of one batch
   }
 
-  /// Bytes from the start of a row to the column this lane loads for its cell of LDS.
-  Value columnOffset(unsigned batchRow, unsigned batchColumn) {
+  /// The column of the source that this lane loads for its cell of LDS.
+  Value sourceColumn(unsigned batchRow, unsigned batchColumn) {
     Value tileRow = b.add(b.add(waveRow, laneRow), b.i32(batchRow * rowsOfBatch));
     Value cell = b.add(b.add(waveColumn, laneColumn), b.i32(batchColumn * layout.batchTile().columns));
-    return b.mul(swizzleColumn(b, b.getLoc(), tile, tileRow, cell), b.i32(tile.getElementBytes()));
+    return swizzleColumn(b, b.getLoc(), tile, tileRow, cell);
+  }
+
+  /// Bytes from the start of a row to a column.
+  Value columnOffset(Value column) { return b.mul(column, b.i32(tile.getElementBytes())); }
+
+  /// The lane's offset in a buffer of several rows, its own one `rowOffset` bytes behind the base; beyond
+  /// every extent if rows have no such column.
+  Value bufferOffset(Value column, Value rowOffset) {
+    Value offset = b.add(columnOffset(column), rowOffset);
+    if (!copy.getColumnLimit()) return offset;
+    return b.select(b.less(column, copy.getColumnLimit()), offset, b.i32(-1));
   }
 
   /// Where in the tile the wave's instruction writes, in bytes.
@@ -276,10 +304,10 @@ private:
     Value resource = descriptor(source, first, layout.batch.rows * rowsOfBatch);
     Value laneRows = b.mul(laneRow, stride);
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
-      Value batchOffset = b.add(laneRows, b.mul(stride, b.i32(batchRow * rowsOfBatch)));
+      Value rowOffset = b.add(laneRows, b.mul(stride, b.i32(batchRow * rowsOfBatch)));
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
         separateLoads();
-        Value voffset = b.add(columnOffset(batchRow, batchColumn), batchOffset);
+        Value voffset = bufferOffset(sourceColumn(batchRow, batchColumn), rowOffset);
         LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
                             layout.elementBytes);
       }
@@ -292,10 +320,12 @@ private:
     for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
       separateLoads();
       if (!resource) resource = descriptor(source, row, rowsOfWave);
-      Value voffset = columnOffset(batchRow, batchColumn);
+      Value column = sourceColumn(batchRow, batchColumn), voffset;
       if (rowsOfWave > 1) {
         Value stride = arith::TruncIOp::create(b, b.getI32Type(), source.rowStrideBytes());
-        voffset = b.add(voffset, b.mul(laneRow, stride));
+        voffset = bufferOffset(column, b.mul(laneRow, stride));
+      } else {
+        voffset = columnOffset(column);
       }
       LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
                           layout.elementBytes);
@@ -304,9 +334,13 @@ private:
 
   /// Covers at most `rows` rows from `row` on.
   Value descriptor(SourceRows &source, const SourceRows::Row &row, unsigned rows) {
-    // Extent: rowBytes for the last row below the limit, one stride for each one before it.
+    // Extent: the columns of the last row below the limit, one stride for each one before it.
     Value remaining = source.remaining(row);
     Value extent = b.i64(tile.getRowBytes());
+    if (Value limit = copy.getColumnLimit()) {
+      Value columns = arith::MinSIOp::create(b, limit, b.i32(tile.getColumns()));
+      extent = b.mul(b.signExtend(columns), b.i64(tile.getElementBytes()));
+    }
     if (rows > 1) {
       Value valid = arith::MinSIOp::create(b, remaining, b.i32(rows));
       Value rowsBefore = b.signExtend(b.sub(valid, b.i32(1)));
@@ -333,7 +367,9 @@ private:
       Value mine = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, laneRow, b.i32(n));
       ofLane = b.select(mine, pointer, ofLane);
     }
-    Value address = b.advance(ofLane, b.zeroExtend(columnOffset(batchRow, 0)));
+    Value column = sourceColumn(batchRow, 0);
+    if (Value limit = copy.getColumnLimit()) ofLane = b.select(b.less(column, limit), ofLane, zeros);
+    Value address = b.advance(ofLane, b.zeroExtend(columnOffset(column)));
     GatherToLdsOp::create(b, address, copy.getTile(), ldsOffset(batchRow, 0), layout.elementBytes);
   }
 
@@ -367,7 +403,9 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     SmallVector<NestedLayout> layouts;
     for (AsyncDmaOp copy : copies) {
       std::string reason;
-      FailureOr<NestedLayout> layout = computeNestedLayout(copy.getTile().getType(), waves, *target, reason);
+      unsigned granule = copy.getColumnLimit() ? AsyncDmaOp::columnGranule : 0;
+      FailureOr<NestedLayout> layout =
+          computeNestedLayout(copy.getTile().getType(), waves, *target, granule, reason);
       if (failed(layout)) {
         copy.emitError() << "cannot distribute " << copy.getTile().getType() << " over " << waves
                          << " waves: " << reason;

@@ -17,7 +17,7 @@ constexpr unsigned ldsBytesPerLane = 4;
 
 /// The layout with loads of `width` bytes per lane, or why there is none.
 FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned waves, unsigned waveSize,
-                                      std::string &reason) {
+                                      unsigned columnGranule, std::string &reason) {
   auto fail = [&](const llvm::Twine &why) {
     reason = why.str();
     return failure();
@@ -35,6 +35,9 @@ FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned
   if (chunk % layout.element.columns != 0)
     return fail("does not divide a swizzle chunk of " + llvm::Twine(chunk * tile.getElementBytes()) +
                 " bytes");
+  if (columnGranule % layout.element.columns != 0)
+    return fail("does not divide the " + llvm::Twine(columnGranule * tile.getElementBytes()) +
+                " bytes that a column limit counts in");
 
   unsigned pieces = rowBytes / width; // of a row
   layout.thread.columns = std::min(pieces, waveSize);
@@ -59,11 +62,11 @@ FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned
 } // namespace
 
 FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, const Chip &chip,
-                                            std::string &reason) {
+                                            unsigned columnGranule, std::string &reason) {
   reason.clear();
   for (unsigned width : llvm::reverse(chip.directToLdsBytes)) {
     std::string why;
-    FailureOr<NestedLayout> layout = layoutOfWidth(width, tile, waves, chip.waveSize, why);
+    FailureOr<NestedLayout> layout = layoutOfWidth(width, tile, waves, chip.waveSize, columnGranule, why);
     if (succeeded(layout)) {
       reason.clear();
       return layout;

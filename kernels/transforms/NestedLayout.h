@@ -54,9 +54,10 @@ struct NestedLayout {
   bool operator==(const NestedLayout &) const = default;
 };
 
-/// The layout of a copy of `tile` by `waves` waves on `chip`, with the widest loads that can do it. On
-/// failure `reason` says for each width of the chip, the widest first, which extent breaks which rule.
+/// The layout of a copy of `tile` by `waves` waves on `chip`, with the widest loads that can do it and whose
+/// lanes have no columns of two granules; a granule of 0 columns is no limit. On failure `reason` says for
+/// each width of the chip, the widest first, which extent breaks which rule.
 mlir::FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, const Chip &chip,
-                                                  std::string &reason);
+                                                  unsigned columnGranule, std::string &reason);
 
 } // namespace sluice

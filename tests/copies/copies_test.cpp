@@ -9,10 +9,13 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "copies/copy_kernel.h"
 
+#include "dialect/Swizzle.h"
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <iostream>
+#include <limits>
 #include <set>
 #include <sys/mman.h>
 
@@ -62,27 +65,40 @@ private:
   std::vector<void *> registered;
 };
 
+/// The bits of an element; not 0, nor is its last byte.
 uint16_t value(int64_t row, unsigned column) {
   return uint16_t((uint64_t(row) * 0x9e3779b97f4a7c15u + column * 0x2545f491u) >> 17) | 1;
 }
 
-void put_row(AddressSpace &space, uint64_t address, int64_t row, unsigned columns) {
-  std::vector<uint16_t> values(columns);
-  for (unsigned column = 0; column < columns; ++column)
-    values[column] = value(row, column);
-  space.put(address, values.data(), columns * 2);
+void put_row(AddressSpace &space, uint64_t address, int64_t row, unsigned columns, unsigned element_bytes) {
+  if (columns == 0) return;
+  std::vector<uint8_t> values(size_t{columns} * element_bytes);
+  for (unsigned column = 0; column < columns; ++column) {
+    const uint16_t bits = value(row, column);
+    std::memcpy(&values[size_t{column} * element_bytes], &bits, element_bytes);
+  }
+  space.put(address, values.data(), values.size());
 }
 
-/// Runs the kernel; every row below the limit must arrive as it is, every other one as zeros.
+/// The columns that rows of the source have.
+unsigned source_columns(const KernelShape &shape, const CopyArguments &arguments) {
+  return shape.column_limit ? unsigned(std::clamp(arguments.column_limit, 0, int32_t(shape.columns)))
+                            : shape.columns;
+}
+
+/// Runs the kernel; what is below the limits must arrive as it is, everything else as zeros.
 void check_copy(const CopyKernel &kernel, const CopyArguments &arguments) {
   const CopyKernel::Result result = kernel.run(arguments);
   CHECK(result.error == 0);
   CHECK(result.reports == "[]");
   unsigned wrong = 0;
-  const unsigned columns = kernel.shape.columns;
+  const unsigned columns = kernel.shape.columns, valid_columns = source_columns(kernel.shape, arguments);
+  const uint16_t mask = kernel.shape.element_bytes() == 2 ? 0xffff : 0xff;
   for (size_t n = 0; n < result.tiles.size(); ++n) {
     const int64_t row = arguments.first + int64_t(n / columns);
-    wrong += result.tiles[n] != (row < arguments.limit ? value(row, unsigned(n % columns)) : 0);
+    const unsigned column = unsigned(n % columns);
+    const bool valid = row < arguments.limit && column < valid_columns;
+    wrong += result.tiles[n] != (valid ? value(row, column) & mask : 0);
   }
   CHECK(wrong == 0);
 }
@@ -93,20 +109,29 @@ struct GatherCase {
   int64_t row_stride = 0;                        // 0: rows with a gap of 24 elements
   uint64_t first_page = 0;                       // numbers of pages begin here
   int32_t tiles = 1;
+  int32_t column_limit = 0;
 };
 
+std::string text_of(const KernelShape &shape) {
+  return std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + " of " + shape.element + " by " +
+         std::to_string(shape.waves) + " waves, " + (shape.close ? "close" : "") +
+         (shape.column_limit ? "limited" : "");
+}
+
 void check_gather(const CopyKernel &kernel, const GatherCase &c) {
-  INFO(kernel.shape.columns << " columns, divisor " << kernel.shape.divisor << ", " << kernel.shape.index
-                            << ": pages of " << c.page_rows << ", rows " << c.first << " to " << c.limit
-                            << ", page stride " << c.page_stride << ", row stride " << c.row_stride
-                            << ", pages from " << c.first_page);
+  INFO(text_of(kernel.shape) << ", divisor " << kernel.shape.divisor << ", " << kernel.shape.index
+                             << ": pages of " << c.page_rows << ", rows " << c.first << " to " << c.limit
+                             << ", page stride " << c.page_stride << ", row stride " << c.row_stride
+                             << ", pages from " << c.first_page << ", columns to " << c.column_limit);
   AddressSpace space;
+  const uint64_t element_bytes = kernel.shape.element_bytes();
   const int64_t row_stride = c.row_stride ? c.row_stride : kernel.shape.columns + 24;
   CopyArguments arguments;
+  arguments.column_limit = c.column_limit;
   // Addresses modulo 2^64, as the device computes them: page `first_page` begins at `origin`.
   uint64_t origin = space.begin() + (1 << 20);
   if (c.page_stride < 0 || row_stride < 0) origin = space.end() - (1 << 20);
-  arguments.base = origin - c.first_page * uint64_t(c.page_stride) * 2;
+  arguments.base = origin - c.first_page * uint64_t(c.page_stride) * element_bytes;
   arguments.stride = row_stride;
   arguments.page_stride = c.page_stride;
   arguments.first = c.first;
@@ -124,12 +149,12 @@ void check_gather(const CopyKernel &kernel, const GatherCase &c) {
       const unsigned entry_bytes = kernel.shape.index == "i64" ? 8 : 4;
       space.put(table + uint64_t(page) * entry_bytes, &entry, entry_bytes);
       for (int64_t row = std::max<int64_t>(page * c.page_rows, c.first);
-           row < std::min<int64_t>((page + 1) * c.page_rows, end); ++row)
-        put_row(space,
-                origin +
-                    (place * uint64_t(c.page_stride) + uint64_t(row % c.page_rows) * uint64_t(row_stride)) *
-                        2,
-                row, kernel.shape.columns);
+           row < std::min<int64_t>((page + 1) * c.page_rows, end); ++row) {
+        const uint64_t element =
+            place * uint64_t(c.page_stride) + uint64_t(row % c.page_rows) * uint64_t(row_stride);
+        put_row(space, origin + element * element_bytes, row, source_columns(kernel.shape, arguments),
+                kernel.shape.element_bytes());
+      }
     }
   check_copy(kernel, arguments);
 }
@@ -137,18 +162,22 @@ void check_gather(const CopyKernel &kernel, const GatherCase &c) {
 struct StrideCase {
   int64_t stride;
   int32_t first, limit;
+  int32_t column_limit = 0;
 };
 
 void check_contiguous(const CopyKernel &kernel, const StrideCase &c) {
-  INFO(kernel.shape.columns << " columns: stride " << c.stride << ", rows " << c.first << " to " << c.limit);
+  INFO(text_of(kernel.shape) << ": stride " << c.stride << ", rows " << c.first << " to " << c.limit
+                             << ", columns to " << c.column_limit);
   AddressSpace space;
   CopyArguments arguments;
+  arguments.column_limit = c.column_limit;
   arguments.base = c.stride < 0 ? space.end() - (1 << 20) : space.begin() + (1 << 20);
   arguments.stride = c.stride;
   arguments.first = c.first;
   arguments.limit = c.limit;
   for (int64_t row = c.first; row < std::min<int64_t>(c.limit, c.first + int64_t(kernel.shape.rows)); ++row)
-    put_row(space, arguments.base + uint64_t(row * c.stride) * 2, row, kernel.shape.columns);
+    put_row(space, arguments.base + uint64_t(row * c.stride) * kernel.shape.element_bytes(), row,
+            source_columns(kernel.shape, arguments), kernel.shape.element_bytes());
   check_copy(kernel, arguments);
 }
 
@@ -248,6 +277,97 @@ TEST_CASE("rows longer than a wave reaches", "[copies]") {
   check_gather(CopyKernel(paged), {.page_rows = 3, .first = 2, .limit = 5});
 }
 
+TEST_CASE("tiles of 16 rows", "[copies]") {
+  // Rows of the source are shorter than the tile's, follow each other with little between them, and end
+  // within the tile.
+  for (const char *element : {"f16", "i8", "f8E4M3FNUZ"})
+    for (unsigned columns : {16, 32, 64, 128, 256, 512})
+      for (unsigned waves : {1, 4}) {
+        KernelShape shape{.rows = 16, .columns = columns, .element = element, .waves = waves};
+        if (shape.rows * columns * shape.element_bytes() < waves * 256) continue; // see nested_layout_test
+        if (shape.element == "i8" && columns != 128) continue; // as the other type of one byte
+        const sluice::XorSwizzle policy =
+            sluice::XorSwizzle::forColumnReads(columns, shape.element_bytes(), 16, 32);
+        shape.swizzle = policy.isIdentity()
+                            ? ""
+                            : ", xor<" + std::to_string(policy.chunk) + ", " + std::to_string(policy.period) +
+                                  ", " + std::to_string(policy.rowsPerPhase) + ">";
+        shape.column_limit = true;
+        KernelShape close = shape, paged = shape;
+        close.close = true;
+        paged.index = "i32";
+        paged.magic = true;
+        const CopyKernel close_kernel(close), paged_kernel(paged);
+        for (int32_t column_limit : {int32_t(columns), int32_t(columns) / 2})
+          for (int32_t limit : {25, 13}) {
+            check_contiguous(close_kernel, {column_limit + 8, 9, limit, column_limit});
+            check_gather(paged_kernel, {.page_rows = 5,
+                                        .first = 9,
+                                        .limit = limit,
+                                        .row_stride = column_limit + 8,
+                                        .column_limit = column_limit});
+          }
+      }
+}
+
+TEST_CASE("columns at or past their limit are zeros", "[copies]") {
+  for (const char *element : {"f16", "f8E4M3FNUZ"})
+    for (unsigned columns : {64, 128, 256}) {
+      KernelShape shape{.columns = columns, .element = element, .column_limit = true};
+      if (shape.element_bytes() == 1) shape.swizzle = columns == 64 ? ", xor<16, 4, 2>" : ", xor<16, 8>";
+      KernelShape close = shape, paged = shape, paged_by_16 = shape;
+      close.close = true;
+      paged.index = paged_by_16.index = "i32";
+      paged_by_16.divisor = 16;
+      const CopyKernel apart_kernel(shape), close_kernel(close), paged_kernel(paged),
+          paged_by_16_kernel(paged_by_16);
+      for (int32_t column_limit : {0, 8, 40, 56, 64, 72, 120, 1 << 30}) {
+        // The next row begins where this one ends: columns past the limit exist, but are not this row's.
+        const int64_t stride = std::clamp(column_limit, 8, int32_t(columns));
+        for (int32_t limit : {0, 3, 20, 40}) {
+          check_contiguous(apart_kernel, {stride, 3, limit, column_limit});
+          check_contiguous(close_kernel, {stride, 3, limit, column_limit});
+          check_gather(paged_kernel, {.page_rows = 3,
+                                      .first = 2,
+                                      .limit = limit,
+                                      .row_stride = stride,
+                                      .column_limit = column_limit});
+          check_gather(paged_by_16_kernel, {.page_rows = 48,
+                                            .first = 16,
+                                            .limit = limit,
+                                            .row_stride = stride,
+                                            .column_limit = column_limit});
+        }
+      }
+      // Offsets of nearly 4 GiB, which wrap where they are added to anything.
+      check_contiguous(close_kernel, {(int64_t(1) << 32) / 32 / shape.element_bytes() - 64, 0, 31, 40});
+    }
+}
+
+TEST_CASE("pages are found without a division", "[copies]") {
+  for (unsigned columns : {64, 128})
+    for (unsigned divisor : {1, 16}) {
+      KernelShape shape{.columns = columns, .index = "i32", .divisor = divisor};
+      const auto in_vector_registers = [](const std::string &code) {
+        return code.find("v_rcp") != std::string::npos || code.find("v_mul_hi") != std::string::npos;
+      };
+      CHECK(in_vector_registers(CopyKernel(shape).disassembly()));
+      shape.magic = true;
+      const CopyKernel kernel(shape);
+      CHECK(!in_vector_registers(kernel.disassembly()));
+      const int32_t last = std::numeric_limits<int32_t>::max();
+      for (int32_t pages : {1, 2, 3, 7, 13, 64, 1000})
+        for (int32_t first : {0, 2, 5, 36}) {
+          const auto d = int32_t(divisor);
+          check_gather(kernel, {.page_rows = pages * d, .first = first * d, .limit = first * d + 30});
+        }
+      // Row numbers and pages as large as they get.
+      const int32_t far = last / 16 * 16 - 16;
+      check_gather(kernel, {.page_rows = 16, .first = far, .limit = last, .page_stride = 4096});
+      check_gather(kernel, {.page_rows = 1 << 24, .first = far, .limit = last, .page_stride = 4096});
+    }
+}
+
 TEST_CASE("pipelined gathers overlap, and their waits are exact", "[copies]") {
   for (unsigned columns : {64, 128})
     for (unsigned stages : {1, 2, 3, 4}) {
@@ -272,29 +392,39 @@ TEST_CASE("pipelined gathers overlap, and their waits are exact", "[copies]") {
 
 TEST_CASE("reads of a swizzled tile meet no bank conflict", "[copies]") {
   std::cout << "bank conflicts of reading a tile of 64 rows, as the emulator counts them\n"
-               "columns  reads      swizzle      conflicts\n";
+               "columns  element     reads      swizzle          conflicts\n";
   struct Row {
     unsigned columns;
     Reads reads;
     const char *name, *swizzle;
     bool free;
+    const char *element = "f16";
   };
   for (const Row &row :
        {Row{64, Reads::fragments, "K", ", xor<8, 8>", true},
         Row{128, Reads::fragments, "K", ", xor<8, 8>", true}, Row{64, Reads::columns, "V", "", true},
         Row{128, Reads::columns, "V", "", true}, Row{64, Reads::fragments, "K", "", false},
-        Row{128, Reads::fragments, "K", "", false}, Row{128, Reads::fragments, "K", ", xor<8, 4>", false}}) {
-    const CopyKernel kernel({.rows = 64, .columns = row.columns, .swizzle = row.swizzle, .reads = row.reads});
+        Row{128, Reads::fragments, "K", "", false}, Row{128, Reads::fragments, "K", ", xor<8, 4>", false},
+        Row{64, Reads::fragments, "K", ", xor<16, 4, 2>", true, "f8E4M3FNUZ"},
+        Row{128, Reads::fragments, "K", ", xor<16, 8>", true, "f8E4M3FNUZ"},
+        Row{128, Reads::columns, "V", "", true, "f8E4M3FNUZ"},
+        Row{128, Reads::fragments, "K", "", false, "f8E4M3FNUZ"}}) {
+    const CopyKernel kernel({.rows = 64,
+                             .columns = row.columns,
+                             .element = row.element,
+                             .swizzle = row.swizzle,
+                             .reads = row.reads});
     AddressSpace space;
     CopyArguments arguments;
     arguments.base = space.begin();
     arguments.stride = row.columns;
     arguments.limit = 64;
     for (int64_t n = 0; n < 64; ++n)
-      put_row(space, space.begin() + uint64_t(n) * row.columns * 2, n, row.columns);
+      put_row(space, space.begin() + uint64_t(n) * row.columns * kernel.shape.element_bytes(), n, row.columns,
+              kernel.shape.element_bytes());
     const CopyKernel::Result result = kernel.run(arguments);
-    std::printf("%7u  %-9s  %-11s  %llu\n", row.columns, row.name, *row.swizzle ? row.swizzle + 2 : "none",
-                (unsigned long long)result.bank_conflicts);
+    std::printf("%7u  %-10s  %-9s  %-15s  %llu\n", row.columns, row.element, row.name,
+                *row.swizzle ? row.swizzle + 2 : "none", (unsigned long long)result.bank_conflicts);
     std::fflush(stdout);
     CHECK(result.reports == "[]");
     CHECK((result.bank_conflicts == 0) == row.free);

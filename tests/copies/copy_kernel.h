@@ -9,9 +9,12 @@
 #pragma once
 
 #include "emulator/emulator.h"
+#include "support/divisor.h"
 #include "support/temporary_folder.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -30,41 +33,51 @@ inline void require_hip(int error, const char *what) {
 
 /// How the kernel reads a tile back. Each way reads every element once.
 enum class Reads {
-  rows,      // 8 elements a lane, lanes along the rows
-  fragments, // as attention reads K: 32 rows, 8 elements of each half of the wave
+  rows,      // up to 8 elements a lane, lanes along the rows
+  fragments, // as attention reads K: 32 rows, 16 bytes of each half of the wave
   columns,   // as attention reads V: along a row, columns / 32 elements a lane
 };
 
 struct KernelShape {
-  unsigned rows = 32, columns = 128; // of 16-bit elements
+  unsigned rows = 32, columns = 128;
+  std::string element = "f16"; // or a type of one byte
   unsigned waves = 4;
   std::string index = ""; // type of the page table's entries; empty for contiguous rows
   unsigned divisor = 1;
   std::string swizzle = ", xor<8, 8>";
   unsigned stages = 1;
   Reads reads = Reads::rows;
+  bool column_limit = false, magic = false, close = false; // the operands and the attribute of the copy
+
+  unsigned element_bytes() const { return element == "f16" ? 2 : 1; }
 };
 
 /// The kernel's parameters, as they lie in the kernarg segment.
 struct CopyArguments {
   uint64_t base = 0, table = 0, out = 0;
   int64_t stride = 0, page_stride = 0;
-  int32_t first = 0, limit = 0, page_rows = 1, tiles = 1;
+  int32_t first = 0, limit = 0, page_rows = 1, tiles = 1, column_limit = 0;
+  uint32_t page_magic = 0, page_shift = 0, padding = 0;
 };
 
 inline std::string copy_kernel_text(const KernelShape &shape) {
   const auto number = [](unsigned n) { return std::to_string(n); };
   const unsigned threads = shape.waves * 64;
   // Elements a lane reads at a time; small tiles are read in smaller pieces so that every lane has one.
-  const unsigned length = shape.reads == Reads::columns              ? shape.columns / 32
-                          : shape.rows * shape.columns < 8 * threads ? 4
-                                                                     : 8;
-  const std::string vector = "vector<" + number(length) + "xf16>";
-  std::string text = "!tile = !sluice.lds_tile<" + number(shape.rows) + "x" + number(shape.columns) + "xf16" +
-                     shape.swizzle + ">\n";
+  const unsigned length = shape.reads == Reads::columns ? shape.columns / 32
+                          : shape.reads == Reads::fragments
+                              ? 16 / shape.element_bytes()
+                              : std::min(shape.rows * shape.columns / threads, 8u);
+  // LLVM stores no floats of 8 bits.
+  const std::string stored = shape.element_bytes() == 1 ? "i8" : shape.element;
+  const std::string vector = "vector<" + number(length) + "x" + shape.element + ">",
+                    stored_vector = "vector<" + number(length) + "x" + stored + ">";
+  std::string text = "!tile = !sluice.lds_tile<" + number(shape.rows) + "x" + number(shape.columns) + "x" +
+                     shape.element + shape.swizzle + ">\n";
   text += "gpu.module @m {\n"
           "  gpu.func @copy(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %out: !llvm.ptr<1>, %stride: i64,\n"
-          "      %page_stride: i64, %first: i32, %limit: i32, %page_rows: i32, %tiles: i32) kernel\n"
+          "      %page_stride: i64, %first: i32, %limit: i32, %page_rows: i32, %tiles: i32,\n"
+          "      %column_limit: i32, %page_magic: i32, %page_shift: i32, %padding: i32) kernel\n"
           "      attributes {known_block_size = array<i32: " +
           number(threads) + ", 1, 1>} {\n";
   unsigned constants = 0;
@@ -84,11 +97,15 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
           "    scf.for %t = " +
           zero + " to %tiles step " + one + " : i32 {\n";
   const std::string done = compute("muli", "%t", rows), row_of_tile = compute("addi", "%first", done);
-  text += "    %token = sluice.async_dma %base[" + row_of_tile + "] limit %limit stride %stride";
+  text += "    %token = sluice.async_dma %base[" + row_of_tile + "] limit %limit";
+  if (shape.column_limit) text += " columns %column_limit";
+  text += " stride %stride";
   if (!shape.index.empty())
     text += " gather %table of " + shape.index + " rows %page_rows stride %page_stride";
+  if (shape.magic) text += " magic %page_magic shift %page_shift";
   text += " into %tile";
   if (shape.divisor != 1) text += " {page_divisor = " + number(shape.divisor) + " : i32}";
+  if (shape.close) text += " {close_rows}";
   text += " : !tile\n    sluice.async_wait %token\n";
   const unsigned pieces = shape.rows * shape.columns / length;
   for (unsigned piece = 0; piece < pieces; piece += threads) {
@@ -102,11 +119,11 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
     case Reads::fragments: { // n = ((block * steps) + step) * 64 + lane
       const std::string lane = compute("remui", n, constant(64)),
                         fragment = compute("divui", n, constant(64));
-      const std::string steps = constant(shape.columns / 16);
+      const std::string steps = constant(shape.columns / (2 * length));
       row = compute("addi", compute("muli", compute("divui", fragment, steps), constant(32)),
                     compute("remui", lane, constant(32)));
-      column = compute("addi", compute("muli", compute("remui", fragment, steps), constant(16)),
-                       compute("muli", compute("divui", lane, constant(32)), constant(8)));
+      column = compute("addi", compute("muli", compute("remui", fragment, steps), constant(2 * length)),
+                       compute("muli", compute("divui", lane, constant(32)), constant(length)));
       break;
     }
     case Reads::columns: { // n = ((eight * 4) + k) * 64 + lane
@@ -118,15 +135,18 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
       break;
     }
     }
-    const std::string value = "%v" + number(piece), pointer = "%p" + number(piece);
+    const std::string value = "%v" + number(piece), pointer = "%p" + number(piece),
+                      bytes = "%b" + number(piece);
     text +=
         "    " + value + " = sluice.lds_read %tile[" + row + ", " + column + "] : !tile, " + vector + "\n";
     const std::string place =
         compute("addi", compute("muli", compute("addi", done, row), constant(shape.columns)), column);
     text += "    " + pointer + " = llvm.getelementptr %out[" + place +
-            "] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, f16\n";
-    text += "    llvm.store " + value + ", " + pointer + " {alignment = " + number(length * 2) +
-            " : i64} : " + vector + ", !llvm.ptr<1>\n";
+            "] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, " + stored + "\n";
+    text += "    " + bytes + " = arith.bitcast " + value + " : " + vector + " to " + stored_vector + "\n";
+    text += "    llvm.store " + bytes + ", " + pointer +
+            " {alignment = " + number(length * shape.element_bytes()) + " : i64} : " + stored_vector +
+            ", !llvm.ptr<1>\n";
   }
   return text + "    sluice.barrier\n    }\n    gpu.return\n  }\n}\n";
 }
@@ -153,7 +173,7 @@ public:
   CopyKernel &operator=(const CopyKernel &) = delete;
 
   struct Result {
-    std::vector<uint16_t> tiles; // row after row
+    std::vector<uint16_t> tiles; // the elements' bits, row after row
     std::string reports;         // of the emulator, as JSON
     int error = 0;               // of the launch
     uint64_t bank_conflicts = 0;
@@ -161,10 +181,15 @@ public:
 
   Result run(CopyArguments arguments) const {
     Result result;
-    result.tiles.resize(size_t(arguments.tiles) * shape.rows * shape.columns, 0xaaaa);
+    const size_t element_bytes = shape.element_bytes();
+    std::vector<uint8_t> stored(size_t(arguments.tiles) * shape.rows * shape.columns * element_bytes);
     void *out = nullptr;
-    require_hip(hip<int(void **, size_t)>("hipMalloc")(&out, result.tiles.size() * 2), "hipMalloc");
+    require_hip(hip<int(void **, size_t)>("hipMalloc")(&out, stored.size()), "hipMalloc");
+    require_hip(hip<int(void *, int, size_t)>("hipMemset")(out, 0xaa, stored.size()), "hipMemset");
     arguments.out = reinterpret_cast<uint64_t>(out);
+    const support::Divisor32 by_page{uint32_t(arguments.page_rows)};
+    arguments.page_magic = by_page.magic;
+    arguments.page_shift = by_page.shift;
     size_t bytes = sizeof arguments;
     void *extra[] = {(void *)1, &arguments, (void *)2, &bytes, (void *)3};
     using Launch = int(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
@@ -176,10 +201,13 @@ public:
     if (result.error == 0) result.error = synchronised;
     sluice_emulator_configure("clear_fault", "1");
     result.bank_conflicts = conflicts() - before;
-    require_hip(hip<int(void *, const void *, size_t, int)>("hipMemcpy")(result.tiles.data(), out,
-                                                                         result.tiles.size() * 2, 2),
-                "hipMemcpy");
+    require_hip(
+        hip<int(void *, const void *, size_t, int)>("hipMemcpy")(stored.data(), out, stored.size(), 2),
+        "hipMemcpy");
     hip<int(void *)>("hipFree")(out);
+    result.tiles.resize(stored.size() / element_bytes);
+    for (size_t n = 0; n < result.tiles.size(); ++n)
+      std::memcpy(&result.tiles[n], &stored[n * element_bytes], element_bytes);
     result.reports.resize(sluice_emulator_take_reports(nullptr, 0));
     sluice_emulator_take_reports(result.reports.data(), result.reports.size());
     result.reports.pop_back();

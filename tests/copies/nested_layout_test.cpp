@@ -26,17 +26,19 @@ struct Tiles {
     return LdsTileType::get(&context, rows, columns, mlir::IntegerType::get(&context, element_bits),
                             XorSwizzleAttr::get(&context, swizzle));
   }
-  NestedLayout layout(LdsTileType tile, unsigned waves, llvm::ArrayRef<unsigned> widths) {
+  NestedLayout layout(LdsTileType tile, unsigned waves, llvm::ArrayRef<unsigned> widths,
+                      unsigned granule = 0) {
     std::string reason;
-    auto result = computeNestedLayout(tile, waves, chip_with(widths), reason);
+    auto result = computeNestedLayout(tile, waves, chip_with(widths), granule, reason);
     INFO(reason);
     REQUIRE(mlir::succeeded(result));
     CHECK(reason.empty());
     return *result;
   }
-  std::string reason(LdsTileType tile, unsigned waves, llvm::ArrayRef<unsigned> widths) {
+  std::string reason(LdsTileType tile, unsigned waves, llvm::ArrayRef<unsigned> widths,
+                     unsigned granule = 0) {
     std::string reason;
-    REQUIRE(mlir::failed(computeNestedLayout(tile, waves, chip_with(widths), reason)));
+    REQUIRE(mlir::failed(computeNestedLayout(tile, waves, chip_with(widths), granule, reason)));
     return reason;
   }
 
@@ -84,6 +86,44 @@ TEST_CASE("the levels of a layout fill as documented", "[nested_layout]") {
   // A swizzle chunk stays together: 8-byte chunks leave 4 bytes.
   CHECK(t.layout(t.tile(64, 128, 16, {4, 8}), 8, wide).elementBytes == 4);
   CHECK(NestedLayout::outer == Pair{1, 1});
+  // One byte per element: four columns a lane, and as many rows per instruction as fill it.
+  CHECK(t.layout(t.tile(64, 128, 8), 8, dword) == NestedLayout{{1, 4}, {2, 32}, {8, 1}, {4, 1}, 4});
+  CHECK(t.layout(t.tile(16, 16, 8), 1, dword) == NestedLayout{{1, 4}, {16, 4}, {1, 1}, {1, 1}, 4});
+  CHECK(t.layout(t.tile(16, 512, 8), 4, dword) == NestedLayout{{1, 4}, {1, 64}, {4, 1}, {4, 2}, 4});
+}
+
+TEST_CASE("tiles of 16 rows have a layout unless there are more waves than instructions", "[nested_layout]") {
+  Tiles t;
+  for (unsigned bits : {8, 16})
+    for (unsigned columns : {16, 32, 64, 128, 256, 512})
+      for (unsigned waves : {1, 4}) {
+        INFO("16 x " << columns << " of " << bits << " bits, " << waves << " waves");
+        const LdsTileType tile = t.tile(16, columns, bits);
+        const unsigned instructions = tile.getBytes() / 256;
+        if (instructions >= waves) {
+          const NestedLayout layout = t.layout(tile, waves, dword);
+          CHECK(layout.instructions() * waves == instructions);
+          check_cover(layout, tile, waves);
+        } else {
+          CHECK(t.reason(tile, waves, dword)
+                    .starts_with("4 bytes: 4 waves do not divide " + std::to_string(instructions) +
+                                 "x1 instructions;"));
+        }
+      }
+}
+
+TEST_CASE("a lane has the columns of one granule", "[nested_layout]") {
+  Tiles t;
+  CHECK(t.layout(t.tile(64, 128, 16), 8, wide, 8).elementBytes == 16);
+  CHECK(t.layout(t.tile(64, 96, 16), 8, wide).elementBytes == 12); // 6 columns
+  CHECK(t.reason(t.tile(64, 96, 16), 8, wide, 8)
+            .find("12 bytes: does not divide the 16 bytes that a column limit counts in;") !=
+        std::string::npos);
+  CHECK(t.layout(t.tile(64, 128, 8), 8, wide, 8).elementBytes == 4);
+  CHECK(t.layout(t.tile(64, 128, 8), 8, wide).elementBytes == 16);
+  constexpr unsigned sixteen[] = {16};
+  CHECK(t.reason(t.tile(64, 128, 8), 8, sixteen, 8) ==
+        "16 bytes: does not divide the 8 bytes that a column limit counts in");
 }
 
 TEST_CASE("every cell is moved exactly once", "[nested_layout]") {
@@ -97,7 +137,7 @@ TEST_CASE("every cell is moved exactly once", "[nested_layout]") {
           for (llvm::ArrayRef<unsigned> chip : {llvm::ArrayRef(dword), llvm::ArrayRef(wide)}) {
             const LdsTileType tile = t.tile(rows, columns, bits);
             std::string reason;
-            auto layout = computeNestedLayout(tile, waves, chip_with(chip), reason);
+            auto layout = computeNestedLayout(tile, waves, chip_with(chip), 0, reason);
             if (mlir::failed(layout)) {
               CHECK(!reason.empty());
               continue;
@@ -108,7 +148,7 @@ TEST_CASE("every cell is moved exactly once", "[nested_layout]") {
             // No wider load would have done.
             for (unsigned width : chip)
               if (width > layout->elementBytes)
-                CHECK(mlir::failed(computeNestedLayout(tile, waves, chip_with({width}), reason)));
+                CHECK(mlir::failed(computeNestedLayout(tile, waves, chip_with({width}), 0, reason)));
             widths.insert(layout->elementBytes);
             ++distributed;
           }

@@ -69,14 +69,15 @@ unsigned conflicts(unsigned banks, unsigned bytes, const std::function<unsigned(
   return extra;
 }
 
-/// What the kernels do to a tile of 64 rows of 16-bit elements: K as fragments, 16 bytes of a row per lane...
-unsigned k_read_conflicts(unsigned columns, unsigned banks, XorSwizzle swizzle) {
+/// What the kernels do to a tile of 64 rows: K as fragments, 16 bytes of a row per lane...
+unsigned k_read_conflicts(unsigned columns, unsigned banks, XorSwizzle swizzle, unsigned element_bytes = 2) {
+  const unsigned length = 16 / element_bytes;
   unsigned sum = 0;
   for (unsigned block = 0; block < 2; ++block)
-    for (unsigned step = 0; step < columns / 16; ++step)
+    for (unsigned step = 0; step < columns / (2 * length); ++step)
       sum += conflicts(banks, 16, [&](unsigned lane) {
         const unsigned row = block * 32 + lane % 32;
-        return (row * columns + swizzle.column(row, step * 16 + lane / 32 * 8)) * 2;
+        return (row * columns + swizzle.column(row, (2 * step + lane / 32) * length)) * element_bytes;
       });
   return sum;
 }
@@ -163,6 +164,8 @@ TEST_CASE("the swizzle chosen for column reads", "[swizzle]") {
   CHECK(is(XorSwizzle::forColumnReads(128, 2, 16, 64), 8, 16, 1));
   CHECK(is(XorSwizzle::forColumnReads(64, 2, 16, 64), 8, 8, 2));
   CHECK(is(XorSwizzle::forColumnReads(128, 1, 16, 32), 16, 8, 1));
+  CHECK(is(XorSwizzle::forColumnReads(64, 1, 16, 32), 16, 4, 2));
+  CHECK(is(XorSwizzle::forColumnReads(32, 1, 16, 32), 16, 2, 4));
   // A pitch that is odd in units of 16 bytes spreads the rows by itself.
   CHECK(XorSwizzle::forColumnReads(72, 2, 16, 32).isIdentity());
 }
@@ -178,6 +181,12 @@ TEST_CASE("the kernels' reads of LDS meet no bank conflict", "[swizzle]") {
       CHECK(k_read_conflicts(columns, banks, {}) > 0);
       CHECK(k_read_conflicts(columns, banks, {policy.chunk, policy.period / 2, policy.rowsPerPhase}) > 0);
       CHECK(k_read_conflicts(columns, banks, {policy.chunk, policy.period, policy.rowsPerPhase * 4}) > 0);
+    }
+  for (unsigned banks : {32u, 64u})
+    for (unsigned columns : {32u, 64u, 128u, 256u, 512u}) {
+      INFO(columns << " columns of one byte, " << banks << " banks");
+      CHECK(k_read_conflicts(columns, banks, XorSwizzle::forColumnReads(columns, 1, 16, banks), 1) == 0);
+      CHECK(k_read_conflicts(columns, banks, {}, 1) > 0);
     }
   for (unsigned banks : {32u, 64u})
     for (unsigned columns : {64u, 128u})

@@ -85,3 +85,21 @@ gpu.module @write {
     gpu.return
   }
 }
+
+// LLVM has no floats of 8 bits: memory holds their bytes.
+// CHECK-LABEL: gpu.func @floats_of_8_bits
+// CHECK-SAME:    %[[VALUE:[a-z0-9]+]]: vector<16xf8E4M3FNUZ>
+// CHECK:         %[[BYTES:.*]] = arith.bitcast %[[VALUE]] : vector<16xf8E4M3FNUZ> to vector<16xi8>
+// CHECK:         llvm.store %[[BYTES]], %{{.*}} {{.*}}alignment = 16 : i64{{.*}} : vector<16xi8>, !llvm.ptr<3>
+// CHECK:         %[[READ:.*]] = llvm.load %{{.*}} {{.*}}alignment = 16 : i64{{.*}} : !llvm.ptr<3> -> vector<16xi8>
+// CHECK:         %[[FLOATS:.*]] = arith.bitcast %[[READ]] : vector<16xi8> to vector<16xf8E4M3FNUZ>
+// CHECK:         "test.use"(%[[FLOATS]])
+gpu.module @bytes {
+  gpu.func @floats_of_8_bits(%row: i32, %column: i32, %value: vector<16xf8E4M3FNUZ>) kernel {
+    %tile = sluice.lds_alloc : !sluice.lds_tile<4x128xf8E4M3FNUZ, xor<16, 8>>
+    sluice.lds_write %value, %tile[%row, %column] : vector<16xf8E4M3FNUZ>, !sluice.lds_tile<4x128xf8E4M3FNUZ, xor<16, 8>>
+    %read = sluice.lds_read %tile[%row, %column] : !sluice.lds_tile<4x128xf8E4M3FNUZ, xor<16, 8>>, vector<16xf8E4M3FNUZ>
+    "test.use"(%read) : (vector<16xf8E4M3FNUZ>) -> ()
+    gpu.return
+  }
+}

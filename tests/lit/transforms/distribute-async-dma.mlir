@@ -2,6 +2,7 @@
 
 !row_per_wave = !sluice.lds_tile<16x128xf16, xor<8, 8>>
 !two_rows_per_wave = !sluice.lds_tile<16x64xf16>
+!bytes = !sluice.lds_tile<32x64xf8E4M3FNUZ, xor<16, 4, 2>>
 
 gpu.module @m {
   // 16 rows of 256 bytes over 8 waves: a wave instruction moves one row, each wave issues two. Rows 8 apart share
@@ -137,6 +138,112 @@ gpu.module @m {
       attributes {known_block_size = array<i32: 512, 1, 1>} {
     %tile = sluice.lds_alloc : !row_per_wave
     %token = sluice.async_dma %base[%first] limit %limit stride %stride into %tile {close_rows} : !row_per_wave
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // Rows of one instruction each: their extent ends with the column limit, and nothing else is needed.
+  // CHECK-LABEL: gpu.func @columns
+  // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64)
+  // CHECK:         %[[COUNT:.*]] = arith.minsi %[[COLUMNS]], %c128_i32
+  // CHECK:         %[[WIDE:.*]] = arith.extsi %[[COUNT]]
+  // CHECK:         %[[BYTES:.*]] = arith.muli %[[WIDE]], %c2_i64
+  // CHECK:         %[[EXTENT:.*]] = arith.select %{{.*}}, %[[BYTES]], %c0_i64
+  // CHECK:         rocdl.make.buffer.rsrc %{{.*}}, %{{.*}}, %[[EXTENT]]
+  // CHECK-NOT:     arith.select {{.*}} : i32
+  // CHECK:         gpu.return
+  gpu.func @columns(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !row_per_wave
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride into %tile : !row_per_wave
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // Two rows in one descriptor: behind the limit of the first begins the second, so the lanes there get an offset that
+  // no extent covers.
+  // CHECK-LABEL: gpu.func @columns_of_two_rows
+  // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64)
+  // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[COLUMNS]]
+  // CHECK:         %[[OFFSET:.*]] = arith.select %[[INSIDE]], %{{.*}}, %c-1_i32
+  // CHECK:         sluice.load_to_lds %{{.*}}[%[[OFFSET]]]
+  gpu.func @columns_of_two_rows(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !two_rows_per_wave
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride into %tile : !two_rows_per_wave
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // Close rows, many in one descriptor: likewise, for the whole sum.
+  // CHECK-LABEL: gpu.func @close_columns
+  // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64)
+  // CHECK:         sluice.load_to_lds
+  // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[COLUMNS]]
+  // CHECK:         %[[OFFSET:.*]] = arith.select %[[INSIDE]], %{{.*}}, %c-1_i32
+  // CHECK:         sluice.load_to_lds %{{.*}}[%[[OFFSET]]]
+  gpu.func @close_columns(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !row_per_wave
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride into %tile {close_rows} : !row_per_wave
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // Addresses of their own: zeros are where the limit sends a lane.
+  // CHECK-LABEL: gpu.func @columns_of_two_pages
+  // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i32, %{{[a-z0-9]+}}: i64)
+  // CHECK:         %[[ZEROS:.*]] = sluice.zeros 128
+  // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[COLUMNS]]
+  // CHECK:         %[[ROW:.*]] = arith.select %[[INSIDE]], %{{.*}}, %[[ZEROS]]
+  // CHECK:         %[[ADDRESS:.*]] = llvm.getelementptr %[[ROW]]
+  // CHECK:         sluice.gather_to_lds %[[ADDRESS]]
+  gpu.func @columns_of_two_pages(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32,
+                                 %stride: i64, %rows: i32, %page: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !two_rows_per_wave
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %table of i32 rows %rows stride %page into %tile : !two_rows_per_wave
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // A divisor that the host has prepared: both divisions are multiplications, and scalar as they are.
+  // CHECK-LABEL: gpu.func @magic
+  // CHECK-SAME:    %[[ROWS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64, %[[MAGIC:[a-z0-9]+]]: i32, %[[SHIFT:[a-z0-9]+]]: i32)
+  // CHECK-NOT:     arith.divui {{.*}}, %[[ROWS]]
+  // CHECK:         %[[LOW:.*]], %[[STEP:.*]] = arith.mului_extended %[[MAGIC]], %c16_i32
+  // CHECK:         arith.shrui %[[STEP]], %[[SHIFT]]
+  // CHECK:         %[[ROW:.*]] = arith.addi
+  // CHECK-NEXT:    %[[TWICE:.*]] = arith.shli %[[ROW]], %c1_i32
+  // CHECK-NEXT:    %[[LOW2:.*]], %[[HIGH:.*]] = arith.mului_extended %[[TWICE]], %[[MAGIC]]
+  // CHECK-NEXT:    %[[PAGE:.*]] = arith.shrui %[[HIGH]], %[[SHIFT]]
+  // CHECK-NEXT:    %[[BEFORE:.*]] = arith.muli %[[PAGE]], %[[ROWS]]
+  // CHECK-NEXT:    arith.subi %[[ROW]], %[[BEFORE]]
+  // CHECK-NOT:     arith.divui
+  // CHECK:         gpu.return
+  gpu.func @magic(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %rows: i32,
+                  %page: i64, %magic: i32, %shift: i32) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !row_per_wave
+    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %table of i32 rows %rows stride %page magic %magic shift %shift into %tile : !row_per_wave
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // Elements of one byte: a lane has four, and a wave four rows of 64.
+  // CHECK-LABEL: gpu.func @bytes
+  // CHECK:         %[[COLUMN:.*]] = arith.muli %{{.*}}, %c4_i32
+  // CHECK:         arith.minsi %{{.*}}, %c4_i32
+  // CHECK:         %[[PHASE:.*]] = arith.andi %{{.*}}, %c3_i32
+  // CHECK:         %[[FLIP:.*]] = arith.shli %[[PHASE]], %c4_i32
+  // CHECK:         %[[SOURCE:.*]] = arith.xori %[[COLUMN]], %[[FLIP]]
+  // CHECK:         %[[OFFSET:.*]] = arith.addi %[[SOURCE]], %{{.*}}
+  // CHECK:         sluice.load_to_lds %{{.*}}[%[[OFFSET]]] {{.*}} {bytes = 4 : i32}
+  // CHECK-NOT:     sluice.load_to_lds
+  // CHECK:         gpu.return
+  gpu.func @bytes(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !bytes
+    %token = sluice.async_dma %base[%first] limit %limit stride %stride into %tile : !bytes
     sluice.async_wait %token
     gpu.return
   }
