@@ -6,6 +6,9 @@
 // then over its parts, for the sum of exp(LSE - m) * part; parts that do not count are not read. Four parts
 // are under way at a time.
 //
+// In the parts all sequences have the same number of tokens. Tokens that a sequence does not have, and
+// sequences that are not to be merged, are not read either, nor written.
+//
 // Everything of a row is read by the wave that writes it, before it writes it: o may be one of the parts, and
 // lse one of their LSEs.
 //
@@ -42,24 +45,56 @@ public:
               b.shiftRight(thread, lanesLog2));
     b.loop(b.zeroExtend(firstRow), b.zeroExtend(b.argument("rows")), b.zeroExtend(b.argument("row_step")), {},
            [&](Value row, ValueRange) {
-             mergeRow(b.truncateInteger(row));
+             findRow(b.truncateInteger(row));
+             b.when(isWanted(), [&] { mergeRow(); });
              return SmallVector<Value>();
            });
   }
 
 private:
-  /// The first element of the row in a tensor.
-  Value rowOf(StringRef tensor, Type type) {
-    Value offset = b.add(b.mul(token, b.argument((tensor + "_token_stride").str())),
-                         b.mul(head, b.argument((tensor + "_head_stride").str())));
-    return b.advance(b.argument(tensor), type, offset);
-  }
-
-  void mergeRow(Value row) {
+  void findRow(Value row) {
     AroundEmitter::Division place =
         b.divide(row, b.argument("heads"), b.argument("heads_magic"), b.argument("heads_shift"));
-    token = b.zeroExtend(place.quotient);
+    AroundEmitter::Division ofSequence = b.divide(place.quotient, b.argument("tokens"),
+                                                  b.argument("tokens_magic"), b.argument("tokens_shift"));
     head = b.zeroExtend(place.rest);
+    token = b.zeroExtend(place.quotient);
+    sequence = b.zeroExtend(ofSequence.quotient);
+    tokenOfSequence = ofSequence.rest;
+  }
+
+  Value loadOfSequence(Value numbers, Value index) { return b.load(b.getI32Type(), numbers, index, 4); }
+
+  /// Whether the row's sequence has such a token, and is to be merged; also finds where its tokens begin.
+  Value isWanted() {
+    Value starts = b.argument("q_starts"), lengths = b.argument("q_lengths");
+    SmallVector<Value> place = b.branch(
+        b.isNull(starts), [&] { return SmallVector<Value>{b.i32(0), b.argument("tokens")}; },
+        [&] {
+          Value start = loadOfSequence(starts, sequence);
+          Value end = loadOfSequence(starts, b.add(sequence, b.i64(1)));
+          return SmallVector<Value>{start, b.sub(end, start)};
+        });
+    Value tokens = b.branch(
+        b.isNull(lengths), [&] { return SmallVector<Value>{place[1]}; },
+        [&] { return SmallVector<Value>{loadOfSequence(lengths, sequence)}; })[0];
+    outputToken = b.add(b.zeroExtend(place[0]), b.zeroExtend(tokenOfSequence));
+    return b.both(b.less(tokenOfSequence, tokens), b.isFalse(b.less(b.argument("max_tokens"), tokens)));
+  }
+
+  /// The first element of the row in a tensor of the parts, and in one of the result.
+  Value rowOf(StringRef tensor, Type type) { return advanceTo(tensor, type, token, b.i64(0)); }
+  Value outputRowOf(StringRef tensor, Type type) {
+    Value batch = b.mul(sequence, b.argument((tensor + "_batch_stride").str()));
+    return advanceTo(tensor, type, outputToken, batch);
+  }
+  Value advanceTo(StringRef tensor, Type type, Value token, Value before) {
+    Value ofToken = b.mul(token, b.argument((tensor + "_token_stride").str()));
+    Value ofHead = b.mul(head, b.argument((tensor + "_head_stride").str()));
+    return b.advance(b.argument(tensor), type, b.add(before, b.add(ofToken, ofHead)));
+  }
+
+  void mergeRow() {
     lses = rowOf("partial_lse", b.getF32Type());
     log2PerUnit = b.argument("log2_per_unit");
 
@@ -69,7 +104,7 @@ private:
     offset = b.select(none, b.f32(0), maximum);
     Value inverse = b.select(b.equalF(sum, b.f32(0)), b.f32(0), b.reciprocal(sum));
 
-    Value rows = rowOf("partial", partial), outputs = rowOf("o", result);
+    Value rows = rowOf("partial", partial), outputs = outputRowOf("o", result);
     b.loop(lane, b.argument("row_chunks"), lanes, {}, [&](Value chunk, ValueRange) {
       Value element = b.zeroExtend(b.mul(chunk, b.i32(chunkElements)));
       b.store(mergeChunk(b.advance(rows, partial, element), inverse), outputs, element, 16);
@@ -78,7 +113,7 @@ private:
     Value wanted = b.isFalse(b.isNull(b.argument("lse")));
     b.when(b.both(wanted, b.equal(lane, b.i32(0))), [&] {
       Value lse = b.fma(b.log2(sum), b.argument("unit_per_log2"), maximum);
-      b.store(lse, rowOf("lse", b.getF32Type()), b.i64(0), 4);
+      b.store(lse, outputRowOf("lse", b.getF32Type()), b.i64(0), 4);
     });
   }
 
@@ -160,8 +195,9 @@ private:
 
   AroundEmitter b;
   Type partial, result;
-  Value lanes, lane;         // of a row
-  Value token, head;         // of the row
+  Value lanes, lane; // of a row
+  Value token, head; // of the row, in the parts
+  Value sequence, tokenOfSequence, outputToken;
   Value lses;                // of the row's first part
   Value offset, log2PerUnit; // exponents are (LSE - offset) * log2PerUnit
 };

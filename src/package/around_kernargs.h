@@ -83,12 +83,20 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, rotary_pairs)
 
 // partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
+// q_starts, q_lengths      null, or of each sequence: where its tokens begin in o and lse (then their batch
+//                          strides are 0), and how many it has
 // log2_per_unit            of the exponents: log2(e) for LSE to base e, else 1
 // unit_per_log2            its inverse
 // unit_per_nat             what makes a sink's logit, to base e, one of LSE's base
-// rows                     tokens * heads; a row has row_chunks chunks and 2^lanes_log2 lanes of one wave, a
+// rows                     of all sequences, tokens * heads of each; a row has row_chunks chunks and
+// 2^lanes_log2 lanes of one wave, a
 //                          workgroup 2^groups_log2 rows at a time
 // row_step                 rows that the grid takes at a time
+// tokens                   of each sequence in the parts. How many of them are merged is q_lengths[b], else
+//                          q_starts[b + 1] - q_starts[b], else all of them
+// max_tokens               a sequence with more tokens than that is left alone
+//
+// sluice_merge has one sequence.
 //
 // Grid, in workgroups: x = rows.
 #define SLUICE_MERGE_KERNARGS(FIELD)                                                                         \
@@ -97,14 +105,18 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint64_t, pointer, o)                                                                                \
   FIELD(uint64_t, pointer, lse)                                                                              \
   FIELD(uint64_t, pointer, sink_logits)                                                                      \
+  FIELD(uint64_t, pointer, q_starts)                                                                         \
+  FIELD(uint64_t, pointer, q_lengths)                                                                        \
   FIELD(int64_t, i64, partial_part_stride)                                                                   \
   FIELD(int64_t, i64, partial_token_stride)                                                                  \
   FIELD(int64_t, i64, partial_head_stride)                                                                   \
   FIELD(int64_t, i64, partial_lse_part_stride)                                                               \
   FIELD(int64_t, i64, partial_lse_token_stride)                                                              \
   FIELD(int64_t, i64, partial_lse_head_stride)                                                               \
+  FIELD(int64_t, i64, o_batch_stride)                                                                        \
   FIELD(int64_t, i64, o_token_stride)                                                                        \
   FIELD(int64_t, i64, o_head_stride)                                                                         \
+  FIELD(int64_t, i64, lse_batch_stride)                                                                      \
   FIELD(int64_t, i64, lse_token_stride)                                                                      \
   FIELD(int64_t, i64, lse_head_stride)                                                                       \
   FIELD(float, f32, log2_per_unit)                                                                           \
@@ -115,6 +127,10 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, heads)                                                                                \
   FIELD(uint32_t, i32, heads_magic)                                                                          \
   FIELD(uint32_t, i32, heads_shift)                                                                          \
+  FIELD(uint32_t, i32, tokens)                                                                               \
+  FIELD(uint32_t, i32, tokens_magic)                                                                         \
+  FIELD(uint32_t, i32, tokens_shift)                                                                         \
+  FIELD(uint32_t, i32, max_tokens)                                                                           \
   FIELD(uint32_t, i32, row_chunks)                                                                           \
   FIELD(uint32_t, i32, row_step)                                                                             \
   FIELD(uint32_t, i32, lanes_log2)                                                                           \

@@ -88,13 +88,18 @@ const AroundKernel &find(const Context &context, AroundOperation operation, std:
 }
 
 template <typename Kernargs>
+void trace_and_enqueue(const Context &context, const AroundKernel &kernel, void *function, const Grid &grid,
+                       Kernargs &kernargs, const sluice_launch &launch) {
+  trace(context, kernel, grid);
+  enqueue(*context.device().hip, {function, grid, around_threads, &kernargs, sizeof kernargs}, launch);
+}
+
+template <typename Kernargs>
 void run(Context &context, const AroundKernel &kernel, const Grid &grid, Kernargs &kernargs,
          const sluice_launch &launch) {
-  const HipTable &hip = *context.device().hip;
   void *const function = function_of(context, kernel, launch);
-  wait_for_dependencies(hip, launch);
-  trace(context, kernel, grid);
-  enqueue(hip, {function, grid, around_threads, &kernargs, sizeof kernargs}, launch);
+  wait_for_dependencies(*context.device().hip, launch);
+  trace_and_enqueue(context, kernel, function, grid, kernargs, launch);
 }
 
 /// The kernarg table has K and V as k_... and v_...; what they are is the same.
@@ -121,6 +126,45 @@ void run(Context &context, const AroundKernel &kernel, const Grid &grid, Kernarg
     out.side##pack_shift = by_pack.shift;                                                                    \
     out.side##scale_stride = (factor_kind) == SLUICE_SCALE_PER_HEAD ? 1 : 0;                                 \
   } while (false)
+
+struct MergeExtents {
+  uint32_t parts, batch, tokens, max_tokens, heads, head_dim;
+};
+
+/// What a sluice_merge and a PartsMerge have in common, and what follows from the extents. The workgroups.
+template <typename Call>
+Grid fill_merge(const Context &context, const MergeExtents &extents, const Call &call,
+                package::MergeKernargs &out) {
+  const bool is_natural = call.lse_base == SLUICE_LSE_BASE_E;
+  out.o = address_of(call.o.data);
+  out.lse = address_of(call.lse.data);
+  out.sink_logits = address_of(call.sink_logits);
+  out.o_batch_stride = call.o.stride[0];
+  out.o_token_stride = call.o.stride[1];
+  out.o_head_stride = call.o.stride[2];
+  out.lse_batch_stride = call.lse.stride[0];
+  out.lse_token_stride = call.lse.stride[1];
+  out.lse_head_stride = call.lse.stride[2];
+  out.log2_per_unit = is_natural ? std::numbers::log2e_v<float> : 1;
+  out.unit_per_log2 = is_natural ? std::numbers::ln2_v<float> : 1;
+  out.unit_per_nat = is_natural ? 1 : std::numbers::log2e_v<float>;
+  const Divisor32 by_heads{extents.heads}, by_tokens{extents.tokens};
+  out.parts = extents.parts;
+  out.rows = extents.batch * extents.tokens * extents.heads;
+  out.heads = extents.heads;
+  out.heads_magic = by_heads.magic;
+  out.heads_shift = by_heads.shift;
+  out.tokens = extents.tokens;
+  out.tokens_magic = by_tokens.magic;
+  out.tokens_shift = by_tokens.shift;
+  out.max_tokens = extents.max_tokens;
+  out.row_chunks = extents.head_dim / around_chunk_elements;
+  out.lanes_log2 = lanes_log2(out.row_chunks, wave_lanes);
+  out.groups_log2 = lanes_log2(around_threads, around_threads) - out.lanes_log2;
+  const Grid grid = {row_groups(context, out.rows, 1u << out.groups_log2, 1), 1, 1};
+  out.row_step = grid[0] << out.groups_log2;
+  return grid;
+}
 
 } // namespace
 
@@ -171,38 +215,50 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
 void merge(Context &context, const sluice_merge &call, const sluice_launch &launch) {
   const AroundKernel &kernel =
       find(context, AroundOperation::merge_states, "o_type", call.partial_type, call.o_type);
-  const bool is_natural = call.lse_base == SLUICE_LSE_BASE_E;
   package::MergeKernargs out = {};
   out.partial = address_of(call.partial.data);
   out.partial_lse = address_of(call.partial_lse.data);
-  out.o = address_of(call.o.data);
-  out.lse = address_of(call.lse.data);
-  out.sink_logits = address_of(call.sink_logits);
   out.partial_part_stride = call.partial.stride[0];
   out.partial_token_stride = call.partial.stride[1];
   out.partial_head_stride = call.partial.stride[2];
   out.partial_lse_part_stride = call.partial_lse.stride[0];
   out.partial_lse_token_stride = call.partial_lse.stride[1];
   out.partial_lse_head_stride = call.partial_lse.stride[2];
-  out.o_token_stride = call.o.stride[1];
-  out.o_head_stride = call.o.stride[2];
-  out.lse_token_stride = call.lse.stride[1];
-  out.lse_head_stride = call.lse.stride[2];
-  out.log2_per_unit = is_natural ? std::numbers::log2e_v<float> : 1;
-  out.unit_per_log2 = is_natural ? std::numbers::ln2_v<float> : 1;
-  out.unit_per_nat = is_natural ? 1 : std::numbers::log2e_v<float>;
-  const Divisor32 by_heads{uint32_t(call.heads)};
-  out.parts = uint32_t(call.parts);
-  out.rows = uint32_t(call.tokens) * uint32_t(call.heads);
-  out.heads = uint32_t(call.heads);
-  out.heads_magic = by_heads.magic;
-  out.heads_shift = by_heads.shift;
-  out.row_chunks = uint32_t(call.head_dim_v) / around_chunk_elements;
-  out.lanes_log2 = lanes_log2(out.row_chunks, wave_lanes);
-  out.groups_log2 = lanes_log2(around_threads, around_threads) - out.lanes_log2;
-  const Grid grid = {row_groups(context, out.rows, 1u << out.groups_log2, 1), 1, 1};
-  out.row_step = grid[0] << out.groups_log2;
+  const uint32_t tokens = uint32_t(call.tokens);
+  const MergeExtents extents = {.parts = uint32_t(call.parts),
+                                .batch = 1,
+                                .tokens = tokens,
+                                .max_tokens = tokens,
+                                .heads = uint32_t(call.heads),
+                                .head_dim = uint32_t(call.head_dim_v)};
+  const Grid grid = fill_merge(context, extents, call, out);
   run(context, kernel, grid, out, launch);
+}
+
+void merge_parts(const Context &context, const AroundKernel &kernel, const PartsMerge &call,
+                 const sluice_launch &launch) {
+  package::MergeKernargs out = {};
+  const uint32_t heads = uint32_t(call.heads),
+                 tokens = uint32_t(call.batch) * uint32_t(call.rows_per_sequence);
+  out.partial = address_of(call.partial);
+  out.partial_lse = address_of(call.partial_lse);
+  out.q_starts = address_of(call.q_starts);
+  out.q_lengths = address_of(call.q_lengths);
+  out.partial_lse_head_stride = 1;
+  out.partial_lse_token_stride = heads;
+  out.partial_lse_part_stride = int64_t{tokens} * heads;
+  out.partial_head_stride = call.head_dim_v;
+  out.partial_token_stride = out.partial_lse_token_stride * call.head_dim_v;
+  out.partial_part_stride = out.partial_lse_part_stride * call.head_dim_v;
+  const MergeExtents extents = {.parts = uint32_t(call.parts),
+                                .batch = uint32_t(call.batch),
+                                .tokens = uint32_t(call.rows_per_sequence),
+                                .max_tokens = uint32_t(call.max_rows),
+                                .heads = heads,
+                                .head_dim = uint32_t(call.head_dim_v)};
+  const Grid grid = fill_merge(context, extents, call, out);
+  void *const function = kernel.function.load(std::memory_order_acquire);
+  trace_and_enqueue(context, kernel, function, grid, out, launch);
 }
 
 } // namespace sluice::runtime

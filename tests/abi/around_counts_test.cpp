@@ -2,6 +2,9 @@
 #include "around_fixture.h"
 #include "interposed.h"
 
+#include "runtime/around.h"
+
+using namespace sluice;
 using namespace sluice::test;
 
 TEST_CASE("a loaded append or merge makes one HIP call, allocates nothing and takes no lock",
@@ -33,4 +36,44 @@ TEST_CASE("a loaded append or merge makes one HIP call, allocates nothing and ta
   CHECK(locks == 0);
   CHECK(hip.count("hipModuleLaunchKernel") == 150);
   CHECK(hip.call_count == 150);
+}
+
+TEST_CASE("a merge of a plan's parts makes its HIP calls, allocates nothing and takes no lock",
+          "[run_counts]") {
+  FakeHip hip;
+  const std::vector<std::byte> pack = around_pack();
+  runtime::Context context(runtime::open_device(SLUICE_DEVICE_HIP, 0, {FakeHip::resolve, nullptr, "test"}),
+                           pack);
+  const runtime::AroundKernel &kernel =
+      context.around_kernels().find(runtime::AroundOperation::merge_states, SLUICE_F32, SLUICE_F16);
+  void *const function = context.function(*kernel.packed);
+  runtime::PartsMerge call;
+  call.lse_base = SLUICE_LSE_BASE_2;
+  call.parts = 3;
+  call.batch = 40;
+  call.rows_per_sequence = call.max_rows = 5;
+  call.heads = 7;
+  call.head_dim_v = 128;
+  // Dependencies are for the kernel before it, the signal is for this one.
+  sluice_dependency dependency = {};
+  dependency.event = FakeHip::handle(7);
+  sluice_launch launch = good_launch();
+  launch.dependencies = &dependency;
+  launch.dependency_count = 1;
+  launch.signal_event = FakeHip::handle(8);
+  hip.forget_calls();
+  interposed.start_counting();
+  for (int i = 0; i < 50; ++i)
+    runtime::merge_parts(context, kernel, call, launch);
+  const size_t allocations = interposed.allocations, locks = interposed.locks;
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+  CHECK(hip.call_count == 100);
+  CHECK(hip.count("hipModuleLaunchKernel") == 50);
+  CHECK(hip.count("hipEventRecord") == 50);
+  CHECK(hip.calls[1].event == launch.signal_event);
+  CHECK(hip.launch.function == function);
+  CHECK(hip.launch.stream == launch.stream);
+  CHECK(hip.launch.grid[0] == 88); // 1400 rows, of 16 lanes each
+  CHECK(hip.launch.block[0] == 256);
 }

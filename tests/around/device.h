@@ -94,7 +94,17 @@ inline sluice_context *device() {
   return context.get();
 }
 
-/// Runs a call to its end; the device must not have seen anything wrong.
+/// Waits for what has been enqueued; the device must not have seen anything wrong.
+inline void require_good_end() {
+  const int result = hip<int(void *)>("hipStreamSynchronize")(nullptr);
+  std::string reports(sluice_emulator_take_reports(nullptr, 0), '\0');
+  sluice_emulator_take_reports(reports.data(), reports.size());
+  INFO(reports);
+  REQUIRE(result == 0);
+  REQUIRE(std::string(reports.c_str()) == "[]");
+}
+
+/// Runs a call to its end.
 template <typename Call, typename Run> void run_on_device(const Call &call, Run run) {
   sluice_launch launch;
   sluice_launch_init(&launch, sizeof launch);
@@ -103,12 +113,7 @@ template <typename Call, typename Run> void run_on_device(const Call &call, Run 
   const sluice_status status = run(device(), &call, &launch, &error);
   INFO(error.field << ": " << error.message);
   REQUIRE(status == SLUICE_OK);
-  const int result = hip<int(void *)>("hipStreamSynchronize")(nullptr);
-  std::string reports(sluice_emulator_take_reports(nullptr, 0), '\0');
-  sluice_emulator_take_reports(reports.data(), reports.size());
-  INFO(reports);
-  REQUIRE(result == 0);
-  REQUIRE(std::string(reports.c_str()) == "[]");
+  require_good_end();
 }
 
 } // namespace sluice::test

@@ -1,48 +1,19 @@
 //===- merge_test.cpp - results of attention over parts of the keys become one
 //-----------------------------===//
 //
-// The oracle is the header's formula in double precision, one element at a time.
+// Against merge_oracle.h.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "around/device.h"
+#include "around/merge_oracle.h"
 
-#include "support/numbers.h"
-
-#include <algorithm>
-#include <cmath>
 #include <functional>
-#include <limits>
 
 using namespace sluice::test;
 
 namespace {
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
 const double nan_value = std::nan("");
-
-/// Elements of a type as bytes.
-uint32_t bytes_of(uint32_t type) {
-  return type == SLUICE_F32 ? 4 : 2;
-}
-double read(uint32_t type, const uint8_t *from) {
-  if (type == SLUICE_F32) {
-    float value;
-    std::memcpy(&value, from, sizeof value);
-    return value;
-  }
-  uint16_t bits;
-  std::memcpy(&bits, from, sizeof bits);
-  return decode(type == SLUICE_F16 ? f16_format : bf16_format, bits);
-}
-void write(uint32_t type, uint8_t *to, double value) {
-  if (type == SLUICE_F32) {
-    const auto number = float(value);
-    std::memcpy(to, &number, sizeof number);
-    return;
-  }
-  const uint16_t bits = encode(type == SLUICE_F16 ? f16_format : bf16_format, value);
-  std::memcpy(to, &bits, sizeof bits);
-}
 
 struct MergeCase {
   uint32_t partial = SLUICE_F32, o = SLUICE_F16;
@@ -88,7 +59,8 @@ void check_merge(const MergeCase &c) {
     for (int row = 0; row < rows; ++row) {
       partial_lse[lse_at(p, row)] = float(c.lse_of(p, row, numbers.between(-4, 4)));
       for (int e = 0; e < c.dim; ++e)
-        write(c.partial, &partial[partial_at(p, row, e)], c.element_of(p, row, e, numbers.between(-3, 3)));
+        write_element(c.partial, &partial[partial_at(p, row, e)],
+                      c.element_of(p, row, e, numbers.between(-3, 3)));
     }
   std::vector<float> sink_values(size_t(c.heads), 0);
   for (size_t h = 0; h < sink_values.size(); ++h)
@@ -126,53 +98,27 @@ void check_merge(const MergeCase &c) {
   const double unit = c.base == SLUICE_LSE_BASE_E ? 1 : std::log(2.0);
   int wrong = 0;
   for (int row = 0; row < rows; ++row) {
-    std::vector<double> lses; // to base e
-    double maximum = -infinity;
+    std::vector<double> lses;
     for (int p = 0; p < c.parts; ++p)
-      lses.push_back(unit * double{lse_before[lse_at(p, row)]});
-    const double sink = c.sinks ? sink_values[size_t(row % c.heads)] : -infinity;
-    for (const double value : lses)
-      if (!std::isnan(value)) maximum = std::max(maximum, value);
-    maximum = std::max(maximum, sink);
-    double denominator = maximum == -infinity ? 0 : std::exp(sink - maximum);
-    for (const double value : lses)
-      if (value != -infinity) denominator += std::exp(value - maximum);
-    const double expected_lse = denominator == 0 ? -infinity : (maximum + std::log(denominator)) / unit;
-
+      lses.push_back(double{lse_before[lse_at(p, row)]});
+    const MergedRow expected(lses, unit, c.sinks ? sink_values[size_t(row % c.heads)] : -infinity);
     if (c.lse) {
       const double found =
           c.in_place ? partial_lse[lse_at(last, row)] : lse[size_t(row % c.heads * c.tokens + row / c.heads)];
-      const bool good = std::isnan(expected_lse) ? std::isnan(found)
-                        : std::isinf(expected_lse)
-                            ? found == expected_lse
-                            : std::fabs(found - expected_lse) <= 1e-6 * (4 + std::fabs(expected_lse));
-      if (!good && ++wrong <= 5)
-        UNSCOPED_INFO("row " << row << ": LSE is " << found << " instead of " << expected_lse);
+      if (!expected.is_lse(found) && ++wrong <= 5)
+        UNSCOPED_INFO("row " << row << ": LSE is " << found << " instead of " << expected.lse());
     }
+    std::vector<double> values(lses.size());
     for (int e = 0; e < c.dim; ++e) {
-      // F32 arithmetic: its exponents are the less exact the larger they are, and what is below its smallest
-      // normal number may be 0.
-      double expected = 0, margin = c.parts * 4e-38;
-      for (int p = 0; p < c.parts; ++p) {
-        if (lses[size_t(p)] == -infinity) continue;
-        const double exponent = lses[size_t(p)] - maximum;
-        const double term =
-            std::exp(exponent) / denominator * read(c.partial, &partial_before[partial_at(p, row, e)]);
-        expected += term;
-        margin += std::fabs(term) * (1e-6 + 2e-7 * std::fabs(exponent));
-      }
+      for (int p = 0; p < c.parts; ++p)
+        values[size_t(p)] = read_element(c.partial, &partial_before[partial_at(p, row, e)]);
       const uint8_t *place = c.in_place
                                  ? &partial[partial_at(last, row, e)]
                                  : &o[size_t(row / c.heads * o_token + row % c.heads * o_head + e) * o_bytes];
-      const double found = read(c.o, place);
-      // Then one rounding: to the number itself or, near the middle, to its neighbour.
-      uint8_t low[4], high[4];
-      write(c.o, low, expected - margin);
-      write(c.o, high, expected + margin);
-      const bool good =
-          std::isnan(expected) ? std::isnan(found) : found >= read(c.o, low) && found <= read(c.o, high);
-      if (!good && ++wrong <= 5)
-        UNSCOPED_INFO("row " << row << " element " << e << ": O is " << found << " instead of " << expected);
+      const double found = read_element(c.o, place);
+      if (!expected.is_element(found, values, c.o) && ++wrong <= 5)
+        UNSCOPED_INFO("row " << row << " element " << e << ": O is " << found << " instead of "
+                             << expected.element(values));
     }
   }
   CHECK(wrong == 0);

@@ -1,0 +1,103 @@
+//===- merge_oracle.h - what a merge of one row gives, in double precision ------------------------------===//
+//
+// The header's formula, one element at a time.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "support/numbers.h"
+
+#include <sluice/sluice.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <utility>
+#include <vector>
+
+namespace sluice::test {
+
+inline constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Elements of a type as bytes.
+inline uint32_t bytes_of(uint32_t type) {
+  return type == SLUICE_F32 ? 4 : 2;
+}
+inline double read_element(uint32_t type, const uint8_t *from) {
+  if (type == SLUICE_F32) {
+    float value;
+    std::memcpy(&value, from, sizeof value);
+    return value;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return decode(type == SLUICE_F16 ? f16_format : bf16_format, bits);
+}
+inline void write_element(uint32_t type, uint8_t *to, double value) {
+  if (type == SLUICE_F32) {
+    const auto number = float(value);
+    std::memcpy(to, &number, sizeof number);
+    return;
+  }
+  const uint16_t bits = encode(type == SLUICE_F16 ? f16_format : bf16_format, value);
+  std::memcpy(to, &bits, sizeof bits);
+}
+
+class MergedRow {
+public:
+  /// The parts' LSEs, in a base whose unit is worth `unit` in base e, and a sink's logit, or -infinity.
+  MergedRow(std::vector<double> part_lses, double unit, double sink)
+      : lses(std::move(part_lses)), unit(unit), maximum(sink) {
+    for (double &value : lses) {
+      value *= unit;
+      if (!std::isnan(value)) maximum = std::max(maximum, value);
+    }
+    denominator = maximum == -infinity ? 0 : std::exp(sink - maximum);
+    for (const double value : lses)
+      if (value != -infinity) denominator += std::exp(value - maximum);
+  }
+
+  double lse() const { return denominator == 0 ? -infinity : (maximum + std::log(denominator)) / unit; }
+
+  bool is_lse(double found) const {
+    const double expected = lse();
+    if (std::isnan(expected)) return std::isnan(found);
+    if (std::isinf(expected)) return found == expected;
+    return std::fabs(found - expected) <= 1e-6 * (4 + std::fabs(expected));
+  }
+
+  /// The merge of an element that the parts have as `values`.
+  double element(const std::vector<double> &values) const { return merged(values).first; }
+
+  bool is_element(double found, const std::vector<double> &values, uint32_t type) const {
+    const auto [expected, margin] = merged(values);
+    if (std::isnan(expected)) return std::isnan(found);
+    // One rounding: to the number itself or, near the middle, to its neighbour.
+    uint8_t low[4], high[4];
+    write_element(type, low, expected - margin);
+    write_element(type, high, expected + margin);
+    return found >= read_element(type, low) && found <= read_element(type, high);
+  }
+
+private:
+  /// F32 arithmetic: its exponents are the less exact the larger they are, and what is below its smallest
+  /// normal number may be 0.
+  std::pair<double, double> merged(const std::vector<double> &values) const {
+    double sum = 0, margin = double(lses.size()) * 4e-38;
+    for (size_t part = 0; part < lses.size(); ++part) {
+      if (lses[part] == -infinity) continue;
+      const double exponent = lses[part] - maximum;
+      const double term = std::exp(exponent) / denominator * values[part];
+      sum += term;
+      margin += std::fabs(term) * (1e-6 + 2e-7 * std::fabs(exponent));
+    }
+    return {sum, margin};
+  }
+
+  std::vector<double> lses; // to base e
+  double unit, maximum, denominator = 0;
+};
+
+} // namespace sluice::test
