@@ -1,4 +1,5 @@
-//===- bound.cpp - how far a kernel's rounding may take it from the exact result -------------------------===//
+//===- bound.cpp - how far a kernel's rounding may take it from the exact result
+//-------------------------===//
 
 #include "bound.h"
 
@@ -57,7 +58,8 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
 }
 
 double RowBound::o(double o, double W, double V) const {
-  const double before_store = W * (rounding.p + of_weight) + rounding.p_absolute * V + std::fabs(o) * of_result;
+  const double before_store =
+      W * (rounding.p + of_weight) + rounding.p_absolute * V + std::fabs(o) * of_result;
   return before_store + rounding.o * (std::fabs(o) + before_store) + rounding.o_absolute;
 }
 

@@ -1,4 +1,5 @@
-//===- call.cpp - a case as the structs of the C ABI -----------------------------------------------------===//
+//===- call.cpp - a case as the structs of the C ABI
+//-----------------------------------------------------===//
 
 #include "call.h"
 
@@ -69,8 +70,7 @@ sluice_problem make_problem(const Case &c) {
     problem.k_pack = k_pack(c);
   }
   problem.lse_base = c.lse_base_2 ? SLUICE_LSE_BASE_2 : SLUICE_LSE_BASE_E;
-  problem.determinism =
-      c.batch_invariant ? SLUICE_DETERMINISM_BATCH_INVARIANT : SLUICE_DETERMINISM_FAST;
+  problem.determinism = c.batch_invariant ? SLUICE_DETERMINISM_BATCH_INVARIANT : SLUICE_DETERMINISM_FAST;
   return problem;
 }
 
@@ -106,7 +106,8 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   args.kv_starts = array(memory.kv_starts, int32, first);
   args.q_lengths = array(memory.q_lengths, int32, first);
   args.kv_lengths = array(memory.kv_lengths, int32, first);
-  args.page_table = array(memory.page_table, bytes, first * memory.page_table_stride * (c.pages.wide ? 8 : 4));
+  args.page_table =
+      array(memory.page_table, bytes, first * memory.page_table_stride * (c.pages.wide ? 8 : 4));
   args.page_table_stride = memory.page_table_stride;
   args.page_starts = array(memory.page_starts, int32, first);
   if (c.bias.type != BiasType::none) args.bias = tensor(memory.bias, bias_bytes(c));

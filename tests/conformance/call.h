@@ -1,4 +1,5 @@
-//===- call.h - a case as the structs of the C ABI -------------------------------------------------------===//
+//===- call.h - a case as the structs of the C ABI
+//-------------------------------------------------------===//
 #pragma once
 
 #include "memory.h"

@@ -1,4 +1,5 @@
-//===- case_random.h - numbers from the name of a case ---------------------------------------------------===//
+//===- case_random.h - numbers from the name of a case
+//---------------------------------------------------===//
 #pragma once
 
 #include <cstddef>

@@ -178,4 +178,7 @@ struct Shapes {
 std::vector<Case> dense_cases(const Shapes &shapes);
 std::vector<Case> feature_cases(const Shapes &shapes);
 
+/// The part of feature_cases that each shape has by itself.
+std::vector<Case> single_feature_cases(const Shapes &shapes);
+
 } // namespace sluice::test

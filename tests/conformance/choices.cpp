@@ -1,4 +1,5 @@
-//===- choices.cpp - everything a case can have, one by one ----------------------------------------------===//
+//===- choices.cpp - everything a case can have, one by one
+//----------------------------------------------===//
 
 #include "choices.h"
 

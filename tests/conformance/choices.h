@@ -1,4 +1,5 @@
-//===- choices.h - everything a case can have, one by one ------------------------------------------------===//
+//===- choices.h - everything a case can have, one by one
+//------------------------------------------------===//
 #pragma once
 
 #include "cases.h"

@@ -1,4 +1,5 @@
-//===- collector.cpp - cases, each once, of shapes that there are ----------------------------------------===//
+//===- collector.cpp - cases, each once, of shapes that there are
+//----------------------------------------===//
 
 #include "collector.h"
 
@@ -10,8 +11,8 @@ namespace sluice::test {
 void Collector::add(Case c) {
   // No kernel of this shape: one of the same type, else any.
   if (std::find(shapes.begin(), shapes.end(), Shapes::Shape{c.dtype, c.head_size}) == shapes.end()) {
-    const auto same_type = std::find_if(shapes.begin(), shapes.end(),
-                                        [&](const auto &shape) { return shape.dtype == c.dtype; });
+    const auto same_type =
+        std::find_if(shapes.begin(), shapes.end(), [&](const auto &shape) { return shape.dtype == c.dtype; });
     const Shapes::Shape shape = same_type != shapes.end() ? *same_type : shapes.front();
     c.dtype = shape.dtype;
     c.head_size = shape.head_size;

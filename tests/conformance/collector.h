@@ -1,4 +1,5 @@
-//===- collector.h - cases, each once, of shapes that there are ------------------------------------------===//
+//===- collector.h - cases, each once, of shapes that there are
+//------------------------------------------===//
 #pragma once
 
 #include "cases.h"

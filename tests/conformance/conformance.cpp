@@ -4,18 +4,16 @@
 // skipped).
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "executor.h"
+#include "runner.h"
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fnmatch.h>
 #include <fstream>
 #include <iterator>
-#include <map>
 #include <span>
 #include <string_view>
 
@@ -38,6 +36,9 @@ constexpr const char *usage = R"(usage: conformance --device emulated|hip:N|refe
 )";
 
 constexpr std::array<std::string_view, 4> parts = {"dense", "features", "sample", "rest"};
+
+// Beside those of the kernels, for sluice_reference, which computes any.
+const Shapes other_shapes = {{{Dtype::f16, {192, 128}}, {Dtype::bf16, {576, 512}}, {Dtype::f16, {80, 48}}}};
 
 struct Options {
   std::string device, pattern, part;
@@ -104,11 +105,14 @@ std::vector<Case> cases_of(const Options &options) {
   if (options.part.empty() || options.part == "dense") cases = dense_cases(shapes);
   if (options.part == "dense") return cases;
   std::vector<Case> features = feature_cases(shapes);
-  for (size_t i = 0; i < features.size(); ++i)
-    if ((options.part == "sample" && i % 2 == 1) || (options.part == "rest" && i % 2 == 0))
-      continue;
-    else
-      cases.push_back(std::move(features[i]));
+  if (options.device == "reference")
+    for (Case &c : single_feature_cases(other_shapes))
+      features.push_back(std::move(c));
+  for (size_t i = 0; i < features.size(); ++i) {
+    const bool in_sample = i % 2 == 0;
+    if (options.part == (in_sample ? "rest" : "sample")) continue;
+    cases.push_back(std::move(features[i]));
+  }
   return cases;
 }
 
@@ -120,70 +124,6 @@ std::vector<Case> chosen_cases(const Options &options) {
         (options.pattern.empty() || fnmatch(options.pattern.c_str(), c.name.c_str(), 0) == 0))
       chosen.push_back(std::move(c));
   return chosen;
-}
-
-/// What a further run must give the same bits as.
-bool is_repeatable(const Case &c, Executor &executor, const Memory &before, const Memory &after) {
-  Memory again = before;
-  executor.run(c, again);
-  return again.buffers == after.buffers;
-}
-
-/// Sequence by sequence, through plans with other bounds.
-bool is_batch_invariant(const Case &c, Executor &executor, const Memory &before, const Memory &after) {
-  Case alone = c;
-  alone.bounded = !c.bounded;
-  Memory again = before;
-  for (int b = 0; b < c.batch; ++b)
-    executor.run(alone, again, b);
-  return again.buffers == after.buffers;
-}
-
-struct Tally {
-  size_t passed = 0, failed = 0;
-  std::map<std::string, size_t> refused; // by field
-  size_t refused_in_all() const {
-    size_t count = 0;
-    for (const auto &[field, cases] : refused)
-      count += cases;
-    return count;
-  }
-};
-
-/// Prints the outcome; true if the case passed. Throws Refused.
-bool run_case(const Case &c, Executor &executor) {
-  const auto begin = std::chrono::steady_clock::now();
-  const Inputs inputs = make_inputs(c);
-  const Memory before = make_memory(c, inputs);
-  Memory memory = before;
-  std::string what_ran;
-  try {
-    what_ran = executor.run(c, memory);
-  } catch (const DeviceLost &) {
-    std::printf("FAIL %s\n", c.name.c_str());
-    throw;
-  } catch (const Refused &) {
-    throw;
-  } catch (const std::exception &error) {
-    std::printf("FAIL %s\n    %s\n", c.name.c_str(), error.what());
-    return false;
-  }
-  const auto ran = std::chrono::steady_clock::now();
-  const Comparison result =
-      compare(c, compute_expected(c, inputs), read_outputs(c, memory), executor.judge());
-  const std::string stray = find_stray_write(c, before, memory);
-  // One case in three runs again: equal calls give equal bits.
-  const bool repeatable = c.bounded || is_repeatable(c, executor, before, memory);
-  const bool invariant = !c.batch_invariant || is_batch_invariant(c, executor, before, memory);
-  const bool passed = result.wrong == 0 && stray.empty() && repeatable && invariant;
-  std::printf("%s %-64s %s  error/tolerance O %.2f LSE %.2f  %.0f ms\n", passed ? "ok  " : "FAIL",
-              c.name.c_str(), what_ran.c_str(), result.o_ratio, result.lse_ratio,
-              std::chrono::duration<double, std::milli>(ran - begin).count());
-  if (result.wrong != 0) std::printf("    %zu wrong elements:\n%s", result.wrong, result.details.c_str());
-  if (!stray.empty()) std::printf("    %s\n", stray.c_str());
-  if (!repeatable) std::puts("    a second run gave other bits");
-  if (!invariant) std::puts("    its sequences one by one gave other bits");
-  return passed;
 }
 
 int run(const Options &options) {
@@ -203,33 +143,15 @@ int run(const Options &options) {
     std::printf("%s: %s: %s\n", broken ? "FAIL" : "SKIPPED", options.device.c_str(), reason.what());
     return broken ? 1 : exit_skipped;
   }
-  Tally tally;
+  const Tally tally = run_cases(cases, *executor, options.refused_fails, stdout);
   size_t unused = 0;
-  for (const Case &c : cases) {
-    try {
-      ++(run_case(c, *executor) ? tally.passed : tally.failed);
-    } catch (const Refused &refusal) {
-      ++tally.refused[refusal.field];
-      std::printf("%s %s\n    %s\n", options.refused_fails ? "FAIL" : "refused", c.name.c_str(),
-                  refusal.what());
-    }
-    std::fflush(stdout);
-  }
   if (options.all_kernels)
     for (const std::string &kernel : executor->unused_kernels()) {
       std::printf("FAIL no case used %s\n", kernel.c_str());
       ++unused;
     }
-  const size_t refused = tally.refused_in_all();
-  std::printf("%zu of %zu cases passed on %s: %s\n", tally.passed, cases.size() - refused,
-              options.device.c_str(), executor->summary().c_str());
-  if (refused != 0) {
-    std::printf("%zu of %zu cases refused:", refused, cases.size());
-    for (const auto &[field, count] : tally.refused)
-      std::printf(" %s %zu", field.c_str(), count);
-    std::puts("");
-  }
-  return tally.failed + unused == 0 && !(options.refused_fails && refused != 0) ? 0 : 1;
+  print_tally(tally, options.device, executor->summary(), stdout);
+  return tally.is_good(options.refused_fails) && unused == 0 ? 0 : 1;
 }
 
 } // namespace

@@ -1,4 +1,5 @@
-//===- coverage_self_test.cpp - the cases cover what the suite promises ----------------------------------===//
+//===- coverage_self_test.cpp - the cases cover what the suite promises
+//----------------------------------===//
 
 #include "choices.h"
 #include "perfect.h"

@@ -1,4 +1,5 @@
-//===- edge_cases.cpp - what is known to be difficult ----------------------------------------------------===//
+//===- edge_cases.cpp - what is known to be difficult
+//----------------------------------------------------===//
 
 #include "edge_cases.h"
 

@@ -1,4 +1,5 @@
-//===- edge_cases.h - what is known to be difficult ------------------------------------------------------===//
+//===- edge_cases.h - what is known to be difficult
+//------------------------------------------------------===//
 #pragma once
 
 #include "collector.h"

@@ -1,13 +1,14 @@
-//===- feature_cases.cpp - modes, masks, score changes and caches, alone and together --------------------===//
+//===- feature_cases.cpp - modes, masks, score changes and caches, alone and together
+//--------------------===//
 //
 // Every choice alone for every shape; every pair of features without others, so that a kernel which learns
 // one or two of them has its cases; and everything together, drawn so that all pairs of choices occur. What
 // is known to be difficult has cases of its own in edge_cases.cpp.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "choices.h"
 #include "collector.h"
 #include "edge_cases.h"
-#include "choices.h"
 
 #include <array>
 
@@ -211,6 +212,13 @@ void add_everything_together(Collector &out) {
 }
 
 } // namespace
+
+std::vector<Case> single_feature_cases(const Shapes &shapes) {
+  Collector out(shapes);
+  add_modes(out);
+  add_single_features(out);
+  return std::move(out.cases);
+}
 
 std::vector<Case> feature_cases(const Shapes &shapes) {
   Collector out(shapes);

@@ -1,4 +1,5 @@
-//===- inputs.cpp - the logical tensors of a case: exact values ------------------------------------------===//
+//===- inputs.cpp - the logical tensors of a case: exact values
+//------------------------------------------===//
 
 #include "inputs.h"
 
@@ -140,8 +141,10 @@ void make_heads(const Case &c, Inputs &in) {
     Random random = random_of(c, what);
     std::vector<double> values;
     for (int h = 0; h < heads; ++h) {
-      if (scale == Scale::head || h == 0) values.push_back(float(0.5 + 1.5 * random.uniform()));
-      else values.push_back(values.front());
+      if (scale == Scale::head || h == 0)
+        values.push_back(float(0.5 + 1.5 * random.uniform()));
+      else
+        values.push_back(values.front());
     }
     if (scale == Scale::none) values.assign(size_t(heads), 1);
     return values;

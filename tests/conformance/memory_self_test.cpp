@@ -1,7 +1,8 @@
-//===- memory_self_test.cpp - ragged sequences and pages lie where the header says ------------------------===//
+//===- memory_self_test.cpp - ragged sequences and pages lie where the header says
+//------------------------===//
 //
-// Elements are found again through the structs of the C ABI alone, by the header's own rules; all else must be
-// poison, and numbers of pages that no sequence needs must lead nowhere.
+// Elements are found again through the structs of the C ABI alone, by the header's own rules; all else must
+// be poison, and numbers of pages that no sequence needs must lead nowhere.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "call.h"
@@ -25,8 +26,7 @@ struct Call {
   }
   int64_t page(int b, int j) const {
     const int64_t n = j / problem.page_size;
-    const int64_t entry =
-        args.page_starts ? args.page_starts[b] + n : b * args.page_table_stride + n;
+    const int64_t entry = args.page_starts ? args.page_starts[b] + n : b * args.page_table_stride + n;
     return problem.flags & SLUICE_PAGE_INDEX_64 ? static_cast<const int64_t *>(args.page_table)[entry]
                                                 : static_cast<const int32_t *>(args.page_table)[entry];
   }
@@ -107,7 +107,8 @@ TEST_CASE("keys and values are found by the header's rules, and nothing else is 
         }
     // What is left of the buffers of K and V.
     size_t numbers = 0;
-    for (int buffer : std::set<int>{call.memory.k.buffer, c.v_in_k ? call.memory.k.buffer : call.memory.v.buffer}) {
+    for (int buffer :
+         std::set<int>{call.memory.k.buffer, c.v_in_k ? call.memory.k.buffer : call.memory.v.buffer}) {
       const std::vector<std::byte> &bytes = call.memory.buffers[size_t(buffer)];
       for (size_t i = 0; i < bytes.size() / cache_bytes(c); ++i)
         numbers += std::isfinite(element(c, bytes.data(), int64_t(i)));
@@ -195,7 +196,8 @@ TEST_CASE("what a bias or a mask says for no row and key of a sequence is poison
           };
           CHECK(static_cast<const float *>(call.args.bias.data)[at(call.args.bias, j)] ==
                 call.in.bias.at(b, h, i, j));
-          const int bit = static_cast<const uint8_t *>(call.args.mask.data)[at(call.args.mask, j / 8)] >> j % 8 & 1;
+          const int bit =
+              static_cast<const uint8_t *>(call.args.mask.data)[at(call.args.mask, j / 8)] >> j % 8 & 1;
           CHECK(bit == call.in.bits.at(b, h, i, j));
           hidden += bit == 0;
         }

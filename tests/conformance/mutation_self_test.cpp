@@ -1,7 +1,8 @@
-//===- mutation_self_test.cpp - every small defect of a feature is noticed --------------------------------===//
+//===- mutation_self_test.cpp - every small defect of a feature is noticed
+//--------------------------------===//
 //
-// For each feature, what a kernel would give that does it slightly wrong: computed by the oracle for a case or
-// inputs which differ in that one respect, and compared as that kernel's result.
+// For each feature, what a kernel would give that does it slightly wrong: computed by the oracle for a case
+// or inputs which differ in that one respect, and compared as that kernel's result.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "perfect.h"
@@ -91,7 +92,8 @@ TEST_CASE("a change of the scores that is left out or misplaced is noticed") {
     for (size_t dim = 0; dim < 4; ++dim)
       CHECK(wrong_elements(bias, [&](Case &, Inputs &in) { in.bias.extent[dim] = 1; }) > 0);
     // Before the cap instead of behind it.
-    const Case both = with(dtype, {.pattern = Pattern::uniform, .soft_cap = 2, .bias = {.type = BiasType::f16}});
+    const Case both =
+        with(dtype, {.pattern = Pattern::uniform, .soft_cap = 2, .bias = {.type = BiasType::f16}});
     CHECK(wrong_elements(both, [](Case &c, Inputs &in) {
             c.soft_cap = 0;
             for (double &value : in.bias.values)
@@ -108,8 +110,8 @@ TEST_CASE("a change of the scores that is left out or misplaced is noticed") {
             c.alibi = false;
             std::fill(in.alibi_slopes.begin(), in.alibi_slopes.end(), 0.0);
           }) > 0);
-    CHECK(wrong_elements(alibi, [](Case &, Inputs &in) { std::swap(in.alibi_slopes[0], in.alibi_slopes[1]); }) >
-          0);
+    CHECK(wrong_elements(alibi,
+                         [](Case &, Inputs &in) { std::swap(in.alibi_slopes[0], in.alibi_slopes[1]); }) > 0);
     // Distances from the other corner.
     const Case full_alibi = with(dtype, {.alibi = true});
     CHECK(wrong_elements(full_alibi, [](Case &c, Inputs &) { c.mask = Mask::none_top_left; }) > 0);
@@ -121,14 +123,15 @@ TEST_CASE("a sink logit that is forgotten or counted twice is noticed") {
     for (bool base_2 : {false, true}) {
       const Case sinks = with(dtype, {.sink_logits = true, .lse_base_2 = base_2});
       CHECK(wrong_elements(sinks, [](Case &, Inputs &in) {
-              std::fill(in.sink_logits.begin(), in.sink_logits.end(), -std::numeric_limits<double>::infinity());
+              std::fill(in.sink_logits.begin(), in.sink_logits.end(),
+                        -std::numeric_limits<double>::infinity());
             }) > 0);
       CHECK(wrong_elements(sinks, [](Case &, Inputs &in) {
               for (double &sink : in.sink_logits)
                 sink += std::log(2.0);
             }) > 0);
-      CHECK(wrong_elements(sinks, [](Case &, Inputs &in) { std::swap(in.sink_logits[0], in.sink_logits[3]); }) >
-            0);
+      CHECK(wrong_elements(sinks,
+                           [](Case &, Inputs &in) { std::swap(in.sink_logits[0], in.sink_logits[3]); }) > 0);
     }
   // A row without a visible key is the sink alone.
   const Case nothing = named({.q_len = 4, .kv_len = 2, .mask = Mask::bottom_right, .sink_logits = true});
@@ -145,17 +148,13 @@ TEST_CASE("a sink logit that is forgotten or counted twice is noticed") {
 TEST_CASE("a factor that is left out or another head's is noticed") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (Cache cache : {Cache::same, Cache::e4m3fnuz}) {
-      const Case scaled = with(dtype, {.cache = cache,
-                                       .q_scale = Scale::head,
-                                       .k_scale = Scale::head,
-                                       .v_scale = Scale::head});
+      const Case scaled = with(
+          dtype, {.cache = cache, .q_scale = Scale::head, .k_scale = Scale::head, .v_scale = Scale::head});
       for (std::vector<double> Inputs::*factors : {&Inputs::q_scale, &Inputs::k_scale, &Inputs::v_scale}) {
-        CHECK(wrong_elements(scaled, [&](Case &, Inputs &in) {
-                (in.*factors).assign((in.*factors).size(), 1);
-              }) > 0);
-        CHECK(wrong_elements(scaled, [&](Case &, Inputs &in) {
-                std::swap((in.*factors)[0], (in.*factors)[1]);
-              }) > 0);
+        CHECK(wrong_elements(scaled,
+                             [&](Case &, Inputs &in) { (in.*factors).assign((in.*factors).size(), 1); }) > 0);
+        CHECK(wrong_elements(scaled,
+                             [&](Case &, Inputs &in) { std::swap((in.*factors)[0], (in.*factors)[1]); }) > 0);
       }
     }
 }
@@ -182,8 +181,8 @@ TEST_CASE("FP8 of another kind is noticed") {
 TEST_CASE("LSE to the other base, and one key too many or too few of a sequence, are noticed") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
     CHECK(wrong_elements(with(dtype, {}), [](Case &c, Inputs &) { c.lse_base_2 = true; }) > 0);
-    CHECK(wrong_elements(with(dtype, {.lse_base_2 = true}),
-                         [](Case &c, Inputs &) { c.lse_base_2 = false; }) > 0);
+    CHECK(wrong_elements(with(dtype, {.lse_base_2 = true}), [](Case &c, Inputs &) { c.lse_base_2 = false; }) >
+          0);
     // Of one sequence alone: its last key hidden.
     const Case ragged = with(dtype, {.batch = 3, .mode = Mode::ragged, .lengths = Lengths::mixed});
     const Sequences sequences(ragged);

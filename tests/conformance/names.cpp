@@ -74,10 +74,10 @@ std::string make_name(const Case &c) {
   const std::string head_size = c.head_size.qk == c.head_size.v
                                     ? std::to_string(c.head_size.qk)
                                     : format("%dx%d", c.head_size.qk, c.head_size.v);
-  std::string result = format("%s%s%s_d%s_b%d_h%dx%d_q%d_kv%d_%s_%s_%s", text(c.mode, modes),
-                              text(c.dtype, dtypes), text(c.cache, caches), head_size.c_str(), c.batch,
-                              c.q_heads, c.kv_heads, c.q_len, c.kv_len, text(c.mask, masks),
-                              text(c.layout, layouts), text(c.pattern, patterns));
+  std::string result =
+      format("%s%s%s_d%s_b%d_h%dx%d_q%d_kv%d_%s_%s_%s", text(c.mode, modes), text(c.dtype, dtypes),
+             text(c.cache, caches), head_size.c_str(), c.batch, c.q_heads, c.kv_heads, c.q_len, c.kv_len,
+             text(c.mask, masks), text(c.layout, layouts), text(c.pattern, patterns));
   result += text(c.lengths, lengths);
   result += text(c.rows, rows);
   result += pages_text(c.pages);

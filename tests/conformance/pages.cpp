@@ -1,4 +1,5 @@
-//===- pages.cpp - which pages hold the keys of a case ---------------------------------------------------===//
+//===- pages.cpp - which pages hold the keys of a case
+//---------------------------------------------------===//
 
 #include "pages.h"
 

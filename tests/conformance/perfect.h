@@ -1,4 +1,5 @@
-//===- perfect.h - for the suite's own tests: what a kernel without any defect would give ----------------===//
+//===- perfect.h - for the suite's own tests: what a kernel without any defect would give
+//----------------===//
 #pragma once
 
 #include "compare.h"

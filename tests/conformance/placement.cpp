@@ -1,4 +1,5 @@
-//===- placement.cpp - where the elements of a tensor lie ------------------------------------------------===//
+//===- placement.cpp - where the elements of a tensor lie
+//------------------------------------------------===//
 
 #include "placement.h"
 
@@ -25,7 +26,8 @@ Placed place(const Extents &e, Layout layout) {
   case Layout::sbhd:
     return {{.stride = {row, e.outer * row, e.d, 1}}, e.outer * e.rows * row};
   case Layout::padded: {
-    const int64_t head = e.d + 8, token = e.heads * head + 16, outer = e.rows * token + 24;
+    // Only the outermost step keeps the alignment of 16 bytes that a sequence's beginning has, even of FP8.
+    const int64_t head = e.d + 8, token = e.heads * head + 16, outer = (e.rows * token + 24 + 15) / 16 * 16;
     return {{.offset = lead_elements, .stride = {outer, token, head, 1}},
             lead_elements + e.outer * outer + 128};
   }

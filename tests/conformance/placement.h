@@ -1,4 +1,5 @@
-//===- placement.h - where the elements of a tensor lie --------------------------------------------------===//
+//===- placement.h - where the elements of a tensor lie
+//--------------------------------------------------===//
 #pragma once
 
 #include "cases.h"
@@ -8,8 +9,8 @@
 
 namespace sluice::test {
 
-/// Element [a][b][c][d] at offset + a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]; with packs,
-/// d counts them, and the elements of one lie together.
+/// Element [a][b][c][d] at offset + a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]; with
+/// packs, d counts them, and the elements of one lie together.
 struct Placement {
   int buffer = 0;
   int64_t offset = 0;

@@ -1,4 +1,5 @@
-//===- sequences.cpp - how long the sequences of a case are, and where their rows begin ------------------===//
+//===- sequences.cpp - how long the sequences of a case are, and where their rows begin
+//------------------===//
 
 #include "sequences.h"
 
@@ -18,7 +19,8 @@ Pair lengths_of(const Case &c, int b) {
   case Lengths::equal:
     return {q, kv};
   case Lengths::mixed: {
-    const Pair turns[] = {{q, kv}, {1, kv - kv / 3}, {q, 1}, {0, kv / 2}, {q / 2, 0}, {1 + q / 3, 1 + kv / 2}};
+    const Pair turns[] = {{q, kv},     {1, kv - kv / 3}, {q, 1},
+                          {0, kv / 2}, {q / 2, 0},       {1 + q / 3, 1 + kv / 2}};
     const Pair turn = turns[(b + c.batch) % 6];
     return {std::min(turn.q, q), std::min(turn.kv, kv)};
   }
@@ -48,8 +50,8 @@ Starts make_starts(const std::vector<int> &lengths, bool gaps) {
   Starts result{{gaps ? 2 : 0}, 0};
   for (size_t b = 0; b < lengths.size(); ++b)
     result.starts.push_back(result.starts.back() + lengths[b] + (gaps ? 1 + int(b % 3) : 0));
-  // With gaps, there are rows behind the last sequence; and two rows there must be, which stand for all when the
-  // call is checked.
+  // With gaps, there are rows behind the last sequence; and two rows there must be, which stand for all when
+  // the call is checked.
   result.rows = std::max(2, result.starts.back() + (gaps ? 3 : 0));
   return result;
 }
