@@ -243,3 +243,29 @@ TEST_CASE("a sequence alone is the same memory") {
     }
   }
 }
+
+TEST_CASE("tensors are aligned as the header asks of those of a device, for each sequence alone too") {
+  const std::vector<Case> cases = feature_cases({{{Dtype::f16, 64}, {Dtype::bf16, {192, 128}}}});
+  for (size_t n = 0; n < cases.size(); n += 4) {
+    const Case &c = cases[n];
+    CAPTURE(c.name);
+    const Call call(c);
+    for (int b = -1; b < c.batch; ++b) {
+      const sluice_args args =
+          b < 0 ? call.args : make_args(c, call.memory, call.bases, std::optional<int>(b));
+      auto check = [&](const sluice_tensor &tensor, const Placement &placement) {
+        if (!tensor.data) return;
+        const auto offset =
+            static_cast<const char *>(tensor.data) - static_cast<const char *>(call.bases[placement.buffer]);
+        CHECK(offset % 16 == 0);
+        for (int dim = 0; dim < 3; ++dim)
+          CHECK(tensor.stride[dim] % 8 == 0);
+        CHECK((tensor.stride[3] == 1 || (placement.pack != 0 && tensor.stride[3] % 8 == 0)));
+      };
+      check(args.q, call.memory.q);
+      check(args.k, call.memory.k);
+      check(args.v, call.memory.v);
+      check(args.o, call.memory.o);
+    }
+  }
+}

@@ -1,4 +1,5 @@
-//===- runner.cpp - cases on an executor, and what became of them ----------------------------------------===//
+//===- runner.cpp - cases on an executor, and what became of them
+//----------------------------------------===//
 
 #include "runner.h"
 

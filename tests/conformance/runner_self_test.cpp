@@ -1,4 +1,5 @@
-//===- runner_self_test.cpp - the run of a case notices what the numbers do not say ----------------------===//
+//===- runner_self_test.cpp - the run of a case notices what the numbers do not say
+//----------------------===//
 
 #include "perfect.h"
 #include "runner.h"
@@ -137,5 +138,6 @@ TEST_CASE("the tally names what was refused") {
   char text[200] = {};
   CHECK(std::fread(text, 1, sizeof text - 1, log) > 0);
   std::fclose(log);
-  CHECK(std::strcmp(text, "3 of 4 cases passed on some: thing\n6 of 10 cases refused: flags 4 mode 2\n") == 0);
+  CHECK(std::strcmp(text, "3 of 4 cases passed on some: thing\n6 of 10 cases refused: flags 4 mode 2\n") ==
+        0);
 }
