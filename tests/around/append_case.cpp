@@ -11,34 +11,6 @@
 
 namespace sluice::test {
 
-double decode_fp8(uint8_t byte) {
-  if (byte == 0x80) return std::nan("");
-  const int exponent = byte >> 3 & 15, fraction = byte & 7;
-  const double magnitude =
-      exponent == 0 ? std::ldexp(fraction, -10) : std::ldexp(8 + fraction, exponent - 11);
-  return byte & 0x80 ? -magnitude : magnitude;
-}
-
-uint8_t encode_fp8(double value) {
-  if (std::isnan(value)) return 0x80;
-  // By search among the 128 magnitudes, which rise.
-  static const std::array<double, 128> magnitudes = [] {
-    std::array<double, 128> numbers;
-    for (size_t byte = 0; byte < numbers.size(); ++byte)
-      numbers[byte] = decode_fp8(uint8_t(byte));
-    return numbers;
-  }();
-  const double magnitude = std::min(std::fabs(value), 240.0);
-  const auto above =
-      size_t(std::lower_bound(magnitudes.begin(), magnitudes.end(), magnitude) - magnitudes.begin());
-  size_t best = above;
-  if (above > 0) {
-    const double up = magnitudes[above] - magnitude, down = magnitude - magnitudes[above - 1];
-    if (down < up || (down == up && above % 2 == 1)) best = above - 1;
-  }
-  return uint8_t(best == 0 ? 0 : best | (std::signbit(value) ? 0x80 : 0));
-}
-
 namespace {
 
 const NumberFormat &format_of(uint32_t type) {

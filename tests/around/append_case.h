@@ -35,9 +35,4 @@ struct AppendCase {
 /// Runs the case and checks every byte of the caches.
 void check_append(const AppendCase &c);
 
-/// E4M3FNUZ by its definition: the number of a byte, NaN for 0x80.
-double decode_fp8(uint8_t byte);
-/// The byte nearest to a number, ties to the even one, limited to +-240.
-uint8_t encode_fp8(double value);
-
 } // namespace sluice::test

@@ -4,9 +4,10 @@
 // skipped).
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "executor.h"
+#include "runner.h"
 
-#include <chrono>
+#include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include <fstream>
 #include <iterator>
 #include <span>
+#include <string_view>
 
 namespace {
 
@@ -23,17 +25,25 @@ constexpr int exit_skipped = 77;
 
 constexpr const char *usage = R"(usage: conformance --device emulated|hip:N|reference [options]
   --case PATTERN        only cases whose name matches; * and ? are wild
+  --part PART           dense: plain dense attention; features: all else; sample: every second case of the
+                        features; rest: the others of them
   --shard I/N           every N-th case, from the I-th on (I from 0)
   --emulator KEY=VALUE  a setting of the emulator, e.g. completion=random; may be repeated
   --pack FILE           the kernels of this pack instead of the library's own
   --all-kernels         it is an error if a kernel was used by no case
+  --refused-fails       it is an error if the library refuses a case with SLUICE_UNSUPPORTED
   --list                print the names of the cases, run nothing
 )";
 
+constexpr std::array<std::string_view, 4> parts = {"dense", "features", "sample", "rest"};
+
+// Beside those of the kernels, for sluice_reference, which computes any.
+const Shapes other_shapes = {{{Dtype::f16, {192, 128}}, {Dtype::bf16, {576, 512}}, {Dtype::f16, {80, 48}}}};
+
 struct Options {
-  std::string device, pattern;
+  std::string device, pattern, part;
   std::vector<std::pair<std::string, std::string>> settings;
-  bool list = false, all_kernels = false;
+  bool list = false, all_kernels = false, refused_fails = false;
   Pack pack;
   size_t shard = 0, shards = 1;
 };
@@ -68,6 +78,12 @@ Options parse_options(int count, char **arguments) {
       options.pack = read_pack(value());
     } else if (name == "--all-kernels") {
       options.all_kernels = true;
+    } else if (name == "--refused-fails") {
+      options.refused_fails = true;
+    } else if (name == "--part") {
+      options.part = value();
+      if (std::find(parts.begin(), parts.end(), options.part) == parts.end())
+        throw std::runtime_error("--part is '" + options.part + "'; it is dense, features, sample or rest");
     } else if (name == "--list") {
       options.list = true;
     } else if (name == "--shard") {
@@ -83,51 +99,31 @@ Options parse_options(int count, char **arguments) {
   return options;
 }
 
+std::vector<Case> cases_of(const Options &options) {
+  const Shapes shapes = kernel_shapes(options.pack);
+  std::vector<Case> cases;
+  if (options.part.empty() || options.part == "dense") cases = dense_cases(shapes);
+  if (options.part == "dense") return cases;
+  std::vector<Case> features = feature_cases(shapes);
+  if (options.device == "reference")
+    for (Case &c : single_feature_cases(other_shapes))
+      features.push_back(std::move(c));
+  for (size_t i = 0; i < features.size(); ++i) {
+    const bool in_sample = i % 2 == 0;
+    if (options.part == (in_sample ? "rest" : "sample")) continue;
+    cases.push_back(std::move(features[i]));
+  }
+  return cases;
+}
+
 std::vector<Case> chosen_cases(const Options &options) {
   std::vector<Case> chosen;
   size_t index = 0;
-  for (Case &c : all_cases(kernel_shapes(options.pack)))
+  for (Case &c : cases_of(options))
     if (index++ % options.shards == options.shard &&
         (options.pattern.empty() || fnmatch(options.pattern.c_str(), c.name.c_str(), 0) == 0))
       chosen.push_back(std::move(c));
   return chosen;
-}
-
-/// Prints the outcome; true if the case passed.
-bool run_case(const Case &c, Executor &executor) {
-  const auto begin = std::chrono::steady_clock::now();
-  const Inputs inputs = make_inputs(c);
-  const Memory before = make_memory(c, inputs);
-  Memory memory = before;
-  std::string what_ran;
-  try {
-    what_ran = executor.run(c, memory);
-  } catch (const DeviceLost &) {
-    std::printf("FAIL %s\n", c.name.c_str());
-    throw;
-  } catch (const std::exception &error) {
-    std::printf("FAIL %s\n    %s\n", c.name.c_str(), error.what());
-    return false;
-  }
-  const auto ran = std::chrono::steady_clock::now();
-  const Comparison result =
-      compare(c, compute_expected(c, inputs), read_outputs(c, memory), executor.judge());
-  const std::string stray = find_stray_write(c, before, memory);
-  // One case in three runs again: equal calls give equal bits.
-  bool repeatable = true;
-  if (!c.bounded) {
-    Memory again = before;
-    executor.run(c, again);
-    repeatable = again.buffers == memory.buffers;
-  }
-  const bool passed = result.wrong == 0 && stray.empty() && repeatable;
-  std::printf("%s %-64s %s  error/tolerance O %.2f LSE %.2f  %.0f ms\n", passed ? "ok  " : "FAIL",
-              c.name.c_str(), what_ran.c_str(), result.o_ratio, result.lse_ratio,
-              std::chrono::duration<double, std::milli>(ran - begin).count());
-  if (result.wrong != 0) std::printf("    %zu wrong elements:\n%s", result.wrong, result.details.c_str());
-  if (!stray.empty()) std::printf("    %s\n", stray.c_str());
-  if (!repeatable) std::puts("    a second run gave other bits");
-  return passed;
 }
 
 int run(const Options &options) {
@@ -147,19 +143,15 @@ int run(const Options &options) {
     std::printf("%s: %s: %s\n", broken ? "FAIL" : "SKIPPED", options.device.c_str(), reason.what());
     return broken ? 1 : exit_skipped;
   }
-  size_t failed = 0, unused = 0;
-  for (const Case &c : cases) {
-    failed += !run_case(c, *executor);
-    std::fflush(stdout);
-  }
+  const Tally tally = run_cases(cases, *executor, options.refused_fails, stdout);
+  size_t unused = 0;
   if (options.all_kernels)
     for (const std::string &kernel : executor->unused_kernels()) {
       std::printf("FAIL no case used %s\n", kernel.c_str());
       ++unused;
     }
-  std::printf("%zu of %zu cases passed on %s: %s\n", cases.size() - failed, cases.size(),
-              options.device.c_str(), executor->summary().c_str());
-  return failed + unused == 0 ? 0 : 1;
+  print_tally(tally, options.device, executor->summary(), stdout);
+  return tally.is_good(options.refused_fails) && unused == 0 ? 0 : 1;
 }
 
 } // namespace

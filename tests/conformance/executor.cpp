@@ -2,8 +2,10 @@
 
 #include "executor.h"
 
+#include "call.h"
 #include "emulator/emulator.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <functional>
 #include <set>
@@ -24,44 +26,9 @@ sluice_error make_error() {
                            error.message);
 }
 
-sluice_problem make_problem(const Case &c) {
-  sluice_problem problem;
-  sluice_problem_init(&problem, sizeof problem);
-  problem.q_type = problem.k_type = problem.v_type = problem.o_type =
-      c.dtype == Dtype::f16 ? SLUICE_F16 : SLUICE_BF16;
-  problem.q_heads = c.q_heads;
-  problem.kv_heads = c.kv_heads;
-  problem.head_dim_qk = problem.head_dim_v = c.head_size;
-  if (c.mask != Mask::none) problem.flags |= SLUICE_CAUSAL;
-  if (c.mask == Mask::top_left) problem.mask_alignment = SLUICE_TOP_LEFT;
-  if (c.lse) problem.flags |= SLUICE_WRITE_LSE;
-  if (c.bounded) {
-    problem.max_batch = c.batch;
-    problem.max_q_len = c.q_len;
-    problem.max_kv_len = c.kv_len;
-    problem.max_q_tokens = int64_t(c.batch) * c.q_len;
-  }
-  return problem;
-}
-
-/// `bases` are the addresses of the buffers.
-sluice_args make_args(const Case &c, const Memory &memory, const std::vector<void *> &bases) {
-  auto tensor = [&](const Placement &p, size_t element_bytes) {
-    return sluice_tensor{.data = static_cast<char *>(bases[p.buffer]) + size_t(p.offset) * element_bytes,
-                         .stride = {p.stride[0], p.stride[1], p.stride[2], 1}};
-  };
-  sluice_args args;
-  sluice_args_init(&args, sizeof args);
-  args.batch = c.batch;
-  args.q_len = c.q_len;
-  args.kv_len = c.kv_len;
-  args.scale = float(c.scale);
-  args.q = tensor(memory.q, 2);
-  args.k = tensor(memory.k, 2);
-  args.v = tensor(memory.v, 2);
-  args.o = tensor(memory.o, 2);
-  if (c.lse) args.lse = tensor(memory.lse, 4);
-  return args;
+[[noreturn]] void fail_or_refuse(const std::string &what, sluice_status status, const sluice_error &error) {
+  if (status == SLUICE_UNSUPPORTED) throw Refused(error.field, error.message);
+  fail(what, status, error);
 }
 
 sluice_context_desc context_desc(uint32_t kind, const Pack &pack) {
@@ -97,12 +64,12 @@ class ReferenceExecutor final : public Executor {
 public:
   Judge judge() const override { return Judge::reference; }
 
-  std::string run(const Case &c, Memory &memory) override {
+  std::string run(const Case &c, Memory &memory, std::optional<int> only) override {
     std::vector<void *> bases;
     for (std::vector<std::byte> &buffer : memory.buffers)
       bases.push_back(buffer.data());
     const sluice_problem problem = make_problem(c);
-    const sluice_args args = make_args(c, memory, bases);
+    const sluice_args args = make_args(c, memory, bases, only);
     sluice_error error = make_error();
     if (const sluice_status status = sluice_reference(&problem, &args, &error))
       fail("sluice_reference", status, error);
@@ -131,13 +98,13 @@ public:
 
   Judge judge() const override { return Judge::kernel; }
 
-  std::string run(const Case &c, Memory &memory) override {
+  std::string run(const Case &c, Memory &memory, std::optional<int> only) override {
     DeviceBuffers buffers(*this, memory);
     const sluice_problem problem = make_problem(c);
     sluice_error error = make_error();
     sluice_plan *created = nullptr;
     if (const sluice_status status = sluice_plan_create(context, &problem, &created, &error))
-      fail("sluice_plan_create", status, error);
+      fail_or_refuse("sluice_plan_create", status, error);
     const std::unique_ptr<sluice_plan, void (*)(sluice_plan *)> plan(created, sluice_plan_destroy);
     sluice_plan_info info;
     sluice_plan_info_init(&info, sizeof info);
@@ -150,9 +117,9 @@ public:
       launch.workspace = buffers.add(info.workspace_bytes);
       launch.workspace_bytes = info.workspace_bytes;
     }
-    const sluice_args args = make_args(c, memory, buffers.addresses);
+    const sluice_args args = make_args(c, memory, buffers.addresses, only);
     if (const sluice_status status = sluice_run(created, &args, &launch, &error))
-      fail("sluice_run", status, error);
+      fail_or_refuse("sluice_run", status, error);
     if (const int code = symbol<int(void *)>("hipStreamSynchronize")(nullptr))
       throw DeviceLost("the run ended with " + text_of(code) + reports());
     const std::string checks = reports();
@@ -256,10 +223,12 @@ Shapes kernel_shapes(const Pack &pack) {
   const std::unique_ptr<sluice_context, void (*)(sluice_context *)> guard(context, sluice_context_destroy);
   Shapes shapes;
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
-    if (kernel.head_dim_qk != kernel.head_dim_v ||
-        (kernel.dtype != SLUICE_F16 && kernel.dtype != SLUICE_BF16))
+    if (kernel.dtype != SLUICE_F16 && kernel.dtype != SLUICE_BF16)
       throw std::runtime_error(std::string("the suite has no cases for ") + kernel.name);
-    shapes.all.push_back({kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16, kernel.head_dim_qk});
+    const Shapes::Shape shape = {kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16,
+                                 {kernel.head_dim_qk, kernel.head_dim_v}};
+    if (std::find(shapes.all.begin(), shapes.all.end(), shape) == shapes.all.end())
+      shapes.all.push_back(shape);
   }
   return shapes;
 }

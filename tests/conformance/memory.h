@@ -2,38 +2,44 @@
 //
 // The images hold the case's tensors in its layout. Every input element that belongs to no tensor is NaN or
 // infinity, so that whatever reads it shows; every output element starts as a canary, so that whatever writes
-// where it should not shows too.
+// where it should not shows too. Bits that count for nothing say "visible".
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "oracle.h"
+#include "placement.h"
 
-#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
 
 namespace sluice::test {
 
-/// Where a tensor lies: element [a][b][c][d] at offset + a * stride[0] + b * stride[1] + c * stride[2] + d.
-struct Placement {
-  int buffer = 0;
-  int64_t offset = 0;
-  std::array<int64_t, 3> stride{};
-};
-
 struct Memory {
-  /// q, k, v and o hold 16-bit elements, lse 32-bit floats; packed layouts share a buffer.
   Placement q, k, v, o, lse;
+  Placement bias, mask; // [batch][head][row][column]; the mask's column is a byte
+  int64_t page_table_stride = 0;
+  /// Numbers of buffers; -1 for none.
+  int q_starts = -1, kv_starts = -1, q_lengths = -1, kv_lengths = -1;
+  int page_table = -1, page_starts = -1;
+  int alibi_slopes = -1, sink_logits = -1, q_scale = -1, k_scale = -1, v_scale = -1;
   std::vector<std::vector<std::byte>> buffers;
 };
+
+/// Of an element of K and V.
+inline size_t cache_bytes(const Case &c) {
+  return c.cache == Cache::e4m3fnuz ? 1 : 2;
+}
+inline size_t bias_bytes(const Case &c) {
+  return c.bias.type == BiasType::f32 ? 4 : 2;
+}
 
 Memory make_memory(const Case &c, const Inputs &inputs);
 
 struct Outputs {
-  std::vector<double> o;   // [batch, q_len, q_heads, d]
-  std::vector<double> lse; // [batch, q_heads, q_len]; empty if not asked for
+  std::vector<double> o;   // [batch, q_len, q_heads, head_size.v]; 0 past the lengths
+  std::vector<double> lse; // [batch, q_heads, q_len]; likewise; empty if not asked for
 };
 
 Outputs read_outputs(const Case &c, const Memory &memory);

@@ -1,35 +1,26 @@
 //===- oracle.h - attention in double precision, and how far a kernel may be from it --------------------===//
 //
 // Shares no code with the library: not its reference, not its number formats, not its masks. Beside each
-// result it computes the bound on the kernel's rounding errors for that very row, so that a tolerance is a
-// consequence of dtype, head size, length and the row's numbers, never a guess. The derivation is in
-// docs/concepts/numerics.md.
+// result it computes the bound on the kernel's rounding errors for that very row (bound.h).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "cases.h"
-
-#include <vector>
+#include "inputs.h"
+#include "sequences.h"
 
 namespace sluice::test {
 
-/// The logical tensors of a case: exact values, densely [batch, token, head, d].
-struct Inputs {
-  std::vector<double> q, k, v;
-};
-
-Inputs make_inputs(const Case &c);
-
+/// Of every sequence q_len rows; those past its length are 0.
 struct Expected {
-  std::vector<double> o;             // [batch, q_len, q_heads, d]
-  std::vector<double> o_tolerance;   // same
-  std::vector<double> lse;           // [batch, q_heads, q_len]; -inf for a row with no visible key
+  std::vector<double> o;             // [batch, q_len, q_heads, head_size.v]
+  std::vector<double> o_tolerance;   // same; 0 for a row without weights, where nothing is rounded
+  std::vector<double> lse;           // [batch, q_heads, q_len]
   std::vector<double> lse_tolerance; // same
 };
 
-/// The number of leading keys that query row i sees.
-int visible_keys(const Case &c, int row);
+/// Whether row i of query head h sees key j, which is less than the sequence's length.
+bool is_visible(const Case &c, const Sequences &sequences, const Inputs &inputs, int b, int h, int i, int j);
 
 Expected compute_expected(const Case &c, const Inputs &inputs);
 

@@ -3,7 +3,7 @@
 // The oracle against closed forms, and the comparison against results with a known small defect each.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "compare.h"
+#include "perfect.h"
 
 #include "support/numbers.h"
 
@@ -17,22 +17,15 @@ using namespace sluice::test;
 
 namespace {
 
-Case named(Case c) {
-  c.name = make_name(c);
-  return c;
-}
-
 const Shapes shipped_shapes = {{{Dtype::f16, 128}, {Dtype::f16, 64}, {Dtype::bf16, 128}, {Dtype::bf16, 64}}};
 
-/// A perfect kernel's outputs: the expectation, rounded to the output type.
-Outputs perfect(const Case &c, const Expected &expected) {
-  const NumberFormat &format = c.dtype == Dtype::f16 ? f16_format : bf16_format;
-  Outputs out;
-  for (double o : expected.o)
-    out.o.push_back(decode(format, encode(format, o)));
-  for (double lse : expected.lse)
-    out.lse.push_back(double(float(lse)));
-  return out;
+int visible_keys(const Case &c, int row) {
+  const Sequences sequences(c);
+  const Inputs none;
+  int count = 0;
+  for (int j = 0; j < c.kv_len; ++j)
+    count += is_visible(c, sequences, none, 0, 0, row, j);
+  return count;
 }
 
 } // namespace
@@ -58,10 +51,10 @@ TEST_CASE("the oracle has the closed forms right") {
         named({.q_heads = 2, .kv_heads = 1, .q_len = 5, .kv_len = 37, .pattern = Pattern::uniform});
     const Inputs in = make_inputs(c);
     const Expected expected = compute_expected(c, in);
-    for (int column = 0; column < c.head_size; ++column) {
+    for (int column = 0; column < c.head_size.qk; ++column) {
       double sum = 0;
       for (int j = 0; j < c.kv_len; ++j)
-        sum += in.v[size_t(j) * c.head_size + column];
+        sum += in.v[size_t(j) * c.head_size.qk + column];
       CHECK(expected.o[column] == Approx(sum / c.kv_len).epsilon(1e-13));
     }
     for (double lse : expected.lse)
@@ -72,7 +65,7 @@ TEST_CASE("the oracle has the closed forms right") {
     const Inputs in = make_inputs(c);
     const Expected expected = compute_expected(c, in);
     double score = 0;
-    for (int i = 0; i < c.head_size; ++i) {
+    for (int i = 0; i < c.head_size.qk; ++i) {
       CHECK(expected.o[i] == in.v[i]);
       score += in.q[i] * in.k[i];
     }
@@ -81,13 +74,13 @@ TEST_CASE("the oracle has the closed forms right") {
   SECTION("a score far above the others takes all the weight") {
     const Case c = named({.q_len = 1, .kv_len = 3});
     Inputs in = make_inputs(c);
-    for (int i = 0; i < c.head_size; ++i) {
+    for (int i = 0; i < c.head_size.qk; ++i) {
       in.q[i] = 1;
-      in.k[c.head_size + i] = 64;
+      in.k[c.head_size.qk + i] = 64;
     }
     const Expected expected = compute_expected(c, in);
-    for (int i = 0; i < c.head_size; ++i)
-      CHECK(expected.o[i] == Approx(in.v[c.head_size + i]).epsilon(1e-12));
+    for (int i = 0; i < c.head_size.qk; ++i)
+      CHECK(expected.o[i] == Approx(in.v[c.head_size.qk + i]).epsilon(1e-12));
   }
 }
 
@@ -151,12 +144,12 @@ TEST_CASE("a kernel that treats one key wrongly is noticed at every length") {
       Inputs in = make_inputs(c);
       const Expected expected = compute_expected(c, in);
       Inputs without = in;
-      without.k.resize(without.k.size() - c.head_size);
-      without.v.resize(without.v.size() - c.head_size);
+      without.k.resize(without.k.size() - c.head_size.qk);
+      without.v.resize(without.v.size() - c.head_size.v);
       CHECK(compare(c, expected, perfect(shorter, compute_expected(shorter, without)), Judge::kernel).wrong >
             0);
       // V's last two rows exchanged: LSE is right, O is not.
-      std::swap_ranges(in.v.end() - c.head_size, in.v.end(), in.v.end() - 2 * c.head_size);
+      std::swap_ranges(in.v.end() - c.head_size.v, in.v.end(), in.v.end() - 2 * c.head_size.v);
       CHECK(compare(c, expected, perfect(c, compute_expected(c, in)), Judge::kernel).wrong > 0);
     }
 }
@@ -206,7 +199,7 @@ TEST_CASE("memory holds each layout, poisons the rest, and stray writes are foun
 }
 
 TEST_CASE("the suite covers what it promises") {
-  const std::vector<Case> cases = all_cases(shipped_shapes);
+  const std::vector<Case> cases = dense_cases(shipped_shapes);
   CHECK(cases.size() >= 1800);
   std::set<std::string> names;
   for (const Case &c : cases)
@@ -245,9 +238,9 @@ TEST_CASE("the suite covers what it promises") {
 TEST_CASE("a kernel of a new shape gets cases, and only kernels there are get any") {
   const Shapes shapes = {{{Dtype::bf16, 96}, {Dtype::f16, 128}}};
   std::set<int> lengths_of_new;
-  for (const Case &c : all_cases(shapes)) {
+  for (const Case &c : dense_cases(shapes)) {
     CHECK(std::count(shapes.all.begin(), shapes.all.end(), Shapes::Shape{c.dtype, c.head_size}) == 1);
-    if (c.head_size == 96) lengths_of_new.insert(c.kv_len);
+    if (c.head_size == HeadSizes(96)) lengths_of_new.insert(c.kv_len);
   }
   CHECK(lengths_of_new.size() >= 22);
 }

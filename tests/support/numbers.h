@@ -1,13 +1,17 @@
-//===- numbers.h - 16-bit floats for tests, written apart from src/support ------------------------------===//
+//===- numbers.h - 8- and 16-bit floats for tests, written apart from src/support
+//------------------------===//
 //
 // An oracle must not share code with what it judges: these go through exact double arithmetic and the
-// definition of the formats (f16: 11 significant bits, exponents down to 2^-24; bf16: 8, down to 2^-133).
+// definition of the formats (f16: 11 significant bits, exponents down to 2^-24; bf16: 8, down to 2^-133;
+// E4M3FNUZ: 4, down to 2^-10, no infinity and one NaN).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
 #include <limits>
 
@@ -53,6 +57,36 @@ inline uint16_t encode(const NumberFormat &format, double value) {
   const auto units = uint32_t(std::nearbyint(std::ldexp(std::fabs(value), -unit)));
   const uint32_t bits = (uint32_t(unit - format.lowest_exponent()) << format.stored_bits()) + units;
   return sign | uint16_t(std::min<uint32_t>(bits, infinity));
+}
+
+/// E4M3FNUZ by its definition: the number of a byte, NaN for 0x80.
+inline double decode_fp8(uint8_t byte) {
+  if (byte == 0x80) return std::nan("");
+  const int exponent = byte >> 3 & 15, fraction = byte & 7;
+  const double magnitude =
+      exponent == 0 ? std::ldexp(fraction, -10) : std::ldexp(8 + fraction, exponent - 11);
+  return byte & 0x80 ? -magnitude : magnitude;
+}
+
+/// The byte nearest to a number, ties to the even one, limited to +-240.
+inline uint8_t encode_fp8(double value) {
+  if (std::isnan(value)) return 0x80;
+  // By search among the 128 magnitudes, which rise.
+  static const std::array<double, 128> magnitudes = [] {
+    std::array<double, 128> numbers;
+    for (size_t byte = 0; byte < numbers.size(); ++byte)
+      numbers[byte] = decode_fp8(uint8_t(byte));
+    return numbers;
+  }();
+  const double magnitude = std::min(std::fabs(value), 240.0);
+  const auto above =
+      size_t(std::lower_bound(magnitudes.begin(), magnitudes.end(), magnitude) - magnitudes.begin());
+  size_t best = above;
+  if (above > 0) {
+    const double up = magnitudes[above] - magnitude, down = magnitude - magnitudes[above - 1];
+    if (down < up || (down == up && above % 2 == 1)) best = above - 1;
+  }
+  return uint8_t(best == 0 ? 0 : best | (std::signbit(value) ? 0x80 : 0));
 }
 
 } // namespace sluice::test

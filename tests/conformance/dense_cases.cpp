@@ -1,16 +1,12 @@
-//===- cases.cpp - what the conformance suite runs ------------------------------------------------------===//
+//===- dense_cases.cpp - plain dense attention at every length ------------------------------------------===//
 //
 // Every length with every dtype, head size and mask; every pair of lengths under every mask; every group
 // size, batch and layout together. Where a parameter is not the point of a part, its values take turns.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "cases.h"
+#include "collector.h"
 
-#include <algorithm>
 #include <array>
-#include <cstdio>
-#include <functional>
-#include <set>
 
 namespace sluice::test {
 
@@ -26,64 +22,12 @@ constexpr std::array patterns = {Pattern::normal,  Pattern::peaked,  Pattern::ri
 constexpr std::array lengths = {1,  2,   3,   15,  16,  17,  31,  32,  33,  63,  64,
                                 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000};
 
-const char *text(Dtype dtype) {
-  return dtype == Dtype::f16 ? "f16" : "bf16";
-}
-const char *text(Mask mask) {
-  constexpr const char *names[] = {"full", "causal", "topleft"};
-  return names[int(mask)];
-}
-const char *text(Layout layout) {
-  constexpr const char *names[] = {"bshd", "bhsd", "sbhd", "packed", "padded", "capacity", "broadcast"};
-  return names[int(layout)];
-}
-const char *text(Pattern pattern) {
-  constexpr const char *names[] = {"normal", "peaked", "rising", "falling", "uniform", "tiny"};
-  return names[int(pattern)];
-}
-
-class Collector {
-public:
-  explicit Collector(const Shapes &tested)
-      : shapes(tested.all), dtypes(tested.dtypes()), head_sizes(tested.head_sizes()) {}
-
-  /// The n-th type or head size, in turns.
-  Dtype dtype(int n) const { return dtypes[size_t(n) % dtypes.size()]; }
-  int head_size(int n) const { return head_sizes[size_t(n) % head_sizes.size()]; }
-
-  void add(Case c) {
-    // No kernel of this shape: one of the same type, else any.
-    if (std::find(shapes.begin(), shapes.end(), Shapes::Shape{c.dtype, c.head_size}) == shapes.end()) {
-      const auto same_type = std::find_if(shapes.begin(), shapes.end(),
-                                          [&](const auto &shape) { return shape.dtype == c.dtype; });
-      const Shapes::Shape shape = same_type != shapes.end() ? *same_type : shapes.front();
-      c.dtype = shape.dtype;
-      c.head_size = shape.head_size;
-    }
-    // What a layout or a mask cannot mean for this shape is moved to the nearest one that it can.
-    if (c.layout == Layout::packed && c.q_len != c.kv_len) c.layout = Layout::capacity;
-    if (c.layout == Layout::broadcast && c.batch == 1) c.batch = 2;
-    // The bounds of a plan choose between kernels: one case in three meets the one for any size.
-    c.bounded = cases.size() % 3 != 2;
-    c.name = make_name(c);
-    if (names.insert(c.name).second) cases.push_back(std::move(c));
-  }
-
-  const std::vector<Shapes::Shape> shapes;
-  const std::vector<Dtype> dtypes;
-  const std::vector<int> head_sizes;
-  std::vector<Case> cases;
-
-private:
-  std::set<std::string> names;
-};
-
 /// Every length, dtype, head size and mask, Q as long as KV; heads, layouts and patterns take turns.
 void add_square(Collector &out) {
   int turn = 0;
   for (int length : lengths)
     for (Dtype dtype : out.dtypes)
-      for (int head_size : out.head_sizes)
+      for (HeadSizes head_size : out.head_sizes)
         for (Mask mask : {Mask::none, Mask::bottom_right}) {
           const int heads = length <= 129 ? 2 : 1;
           out.add({.dtype = dtype,
@@ -179,7 +123,7 @@ void add_patterns(Collector &out) {
   int turn = 0;
   for (Pattern pattern : patterns)
     for (Dtype dtype : out.dtypes)
-      for (int head_size : out.head_sizes)
+      for (HeadSizes head_size : out.head_sizes)
         for (int length : {100, 300}) {
           out.add({.dtype = dtype,
                    .head_size = head_size,
@@ -230,35 +174,7 @@ void add_products(Collector &out) {
 
 } // namespace
 
-std::string make_name(const Case &c) {
-  char name[256];
-  std::snprintf(name, sizeof name, "%s_d%d_b%d_h%dx%d_q%d_kv%d_%s_%s_%s", text(c.dtype), c.head_size, c.batch,
-                c.q_heads, c.kv_heads, c.q_len, c.kv_len, text(c.mask), text(c.layout), text(c.pattern));
-  std::string result = name;
-  if (c.scale != 0) {
-    std::snprintf(name, sizeof name, "_s%g", c.scale);
-    result += name;
-  }
-  if (!c.lse) result += "_nolse";
-  if (!c.bounded) result += "_open";
-  return result;
-}
-
-std::vector<Dtype> Shapes::dtypes() const {
-  std::set<Dtype> found;
-  for (const Shape &shape : all)
-    found.insert(shape.dtype);
-  return {found.begin(), found.end()};
-}
-
-std::vector<int> Shapes::head_sizes() const {
-  std::set<int, std::greater<>> found;
-  for (const Shape &shape : all)
-    found.insert(shape.head_size);
-  return {found.begin(), found.end()};
-}
-
-std::vector<Case> all_cases(const Shapes &shapes) {
+std::vector<Case> dense_cases(const Shapes &shapes) {
   Collector out(shapes);
   add_square(out);
   add_decode(out);

@@ -1,0 +1,123 @@
+//===- call.cpp - a case as the structs of the C ABI
+//-----------------------------------------------------===//
+
+#include "call.h"
+
+namespace sluice::test {
+
+namespace {
+
+uint32_t flags_of(const Case &c) {
+  uint32_t flags = 0;
+  if (is_causal(c)) flags |= SLUICE_CAUSAL;
+  if (c.lse) flags |= SLUICE_WRITE_LSE;
+  if (c.window_left >= 0) flags |= SLUICE_HAS_WINDOW_LEFT;
+  if (c.window_right >= 0) flags |= SLUICE_HAS_WINDOW_RIGHT;
+  if (c.alibi) flags |= SLUICE_ALIBI;
+  if (c.sink_logits) flags |= SLUICE_SINK_LOGITS;
+  if (c.bits.given) flags |= SLUICE_BOOL_MASK;
+  if (c.pages.wide) flags |= SLUICE_PAGE_INDEX_64;
+  if (c.v_in_k) flags |= SLUICE_V_IN_K;
+  return flags;
+}
+
+uint32_t scale_kind(Scale scale) {
+  constexpr uint32_t kinds[] = {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD};
+  return kinds[size_t(scale)];
+}
+
+uint32_t bias_type(BiasType type) {
+  constexpr uint32_t types[] = {0, SLUICE_F16, SLUICE_BF16, SLUICE_F32};
+  return types[size_t(type)];
+}
+
+void set_bounds(const Case &c, sluice_problem &problem) {
+  const Sequences sequences(c);
+  problem.max_batch = c.batch;
+  problem.max_q_len = c.q_len;
+  problem.max_kv_len = c.kv_len;
+  problem.max_q_tokens =
+      sequences.q_starts.empty() ? int64_t{c.batch} * c.q_len : std::max(1, sequences.q_starts.back());
+}
+
+} // namespace
+
+sluice_problem make_problem(const Case &c) {
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.flags = flags_of(c);
+  constexpr uint32_t modes[] = {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED};
+  problem.mode = modes[size_t(c.mode)];
+  problem.q_type = problem.o_type = c.dtype == Dtype::f16 ? SLUICE_F16 : SLUICE_BF16;
+  problem.k_type = problem.v_type = c.cache == Cache::e4m3fnuz ? uint32_t(SLUICE_E4M3FNUZ) : problem.q_type;
+  problem.q_heads = c.q_heads;
+  problem.kv_heads = c.kv_heads;
+  problem.head_dim_qk = c.head_size.qk;
+  problem.head_dim_v = c.head_size.v;
+  if (c.bounded) set_bounds(c, problem);
+  problem.mask_alignment = is_top_left(c) ? SLUICE_TOP_LEFT : SLUICE_BOTTOM_RIGHT;
+  if (c.window_left >= 0) problem.window_left = c.window_left;
+  if (c.window_right >= 0) problem.window_right = c.window_right;
+  problem.sink_tokens = c.sink_tokens;
+  problem.soft_cap = float(c.soft_cap);
+  problem.bias_type = bias_type(c.bias.type);
+  problem.q_scale_kind = scale_kind(c.q_scale);
+  problem.k_scale_kind = scale_kind(c.k_scale);
+  problem.v_scale_kind = scale_kind(c.v_scale);
+  if (c.mode == Mode::paged) {
+    problem.page_size = c.pages.size;
+    problem.page_table_kind = c.pages.csr ? SLUICE_PAGE_TABLE_CSR : SLUICE_PAGE_TABLE_BLOCK;
+    problem.k_pack = k_pack(c);
+  }
+  problem.lse_base = c.lse_base_2 ? SLUICE_LSE_BASE_2 : SLUICE_LSE_BASE_E;
+  problem.determinism = c.batch_invariant ? SLUICE_DETERMINISM_BATCH_INVARIANT : SLUICE_DETERMINISM_FAST;
+  return problem;
+}
+
+sluice_args make_args(const Case &c, const Memory &memory, const std::vector<void *> &bases,
+                      std::optional<int> only) {
+  const int64_t first = only.value_or(0);
+  // A tensor with a step from one sequence to the next begins at the first.
+  auto tensor = [&](const Placement &p, size_t element_bytes, bool by_sequence = true) {
+    const int64_t begin = p.offset + (by_sequence ? first * p.stride[0] : 0);
+    return sluice_tensor{.data = static_cast<char *>(bases[p.buffer]) + size_t(begin) * element_bytes,
+                         .stride = {p.stride[0], p.stride[1], p.stride[2], p.stride[3]}};
+  };
+  auto array = [&]<typename Number>(int buffer, const Number *, int64_t from) -> const Number * {
+    return buffer < 0 ? nullptr : static_cast<const Number *>(bases[buffer]) + from;
+  };
+  constexpr const int32_t *int32 = nullptr;
+  constexpr const float *f32 = nullptr;
+  constexpr const char *bytes = nullptr;
+
+  sluice_args args;
+  sluice_args_init(&args, sizeof args);
+  args.batch = only ? 1 : c.batch;
+  args.q_len = c.q_len;
+  args.kv_len = c.kv_len;
+  args.scale = float(c.scale);
+  const bool keys_by_sequence = c.mode != Mode::paged;
+  args.q = tensor(memory.q, 2);
+  args.k = tensor(memory.k, cache_bytes(c), keys_by_sequence);
+  if (!c.v_in_k) args.v = tensor(memory.v, cache_bytes(c), keys_by_sequence);
+  args.o = tensor(memory.o, 2);
+  if (c.lse) args.lse = tensor(memory.lse, 4);
+  args.q_starts = array(memory.q_starts, int32, first);
+  args.kv_starts = array(memory.kv_starts, int32, first);
+  args.q_lengths = array(memory.q_lengths, int32, first);
+  args.kv_lengths = array(memory.kv_lengths, int32, first);
+  args.page_table =
+      array(memory.page_table, bytes, first * memory.page_table_stride * (c.pages.wide ? 8 : 4));
+  args.page_table_stride = memory.page_table_stride;
+  args.page_starts = array(memory.page_starts, int32, first);
+  if (c.bias.type != BiasType::none) args.bias = tensor(memory.bias, bias_bytes(c));
+  if (c.bits.given) args.mask = tensor(memory.mask, 1);
+  args.alibi_slopes = array(memory.alibi_slopes, f32, 0);
+  args.sink_logits = array(memory.sink_logits, f32, 0);
+  args.q_scale = array(memory.q_scale, f32, 0);
+  args.k_scale = array(memory.k_scale, f32, 0);
+  args.v_scale = array(memory.v_scale, f32, 0);
+  return args;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,18 @@
+//===- call.h - a case as the structs of the C ABI
+//-------------------------------------------------------===//
+#pragma once
+
+#include "memory.h"
+
+#include <optional>
+#include <sluice/sluice.h>
+
+namespace sluice::test {
+
+sluice_problem make_problem(const Case &c);
+
+/// `bases` are the addresses of the buffers. With `only`, the call is for that sequence alone.
+sluice_args make_args(const Case &c, const Memory &memory, const std::vector<void *> &bases,
+                      std::optional<int> only = {});
+
+} // namespace sluice::test

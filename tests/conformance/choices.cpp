@@ -1,0 +1,143 @@
+//===- choices.cpp - everything a case can have, one by one
+//----------------------------------------------===//
+
+#include "choices.h"
+
+namespace sluice::test {
+
+namespace {
+
+template <Layout layout> void lay_out(Case &c) {
+  c.layout = layout;
+}
+template <Lengths lengths> void vary(Case &c) {
+  c.lengths = lengths;
+  if (c.mode == Mode::dense && c.rows == Rows::bounds) c.rows = Rows::lengths;
+}
+template <Rows rows> void find_rows(Case &c) {
+  c.rows = rows;
+}
+template <int size> void page(Case &c) {
+  c.mode = Mode::paged;
+  c.pages.size = size;
+}
+template <bool Pages::*member> void set_page(Case &c) {
+  c.mode = Mode::paged;
+  if (c.pages.size == 0) c.pages.size = 16;
+  c.pages.*member = true;
+}
+template <Mask mask> void cut(Case &c) {
+  c.mask = mask;
+}
+template <int keys> void window_left(Case &c) {
+  c.window_left = keys;
+}
+template <int keys> void window_right(Case &c) {
+  c.window_right = keys;
+  if (c.mask == Mask::bottom_right) c.mask = Mask::none;
+  if (c.mask == Mask::top_left) c.mask = Mask::none_top_left;
+}
+template <int keys> void keep(Case &c) {
+  c.sink_tokens = keys;
+  if (c.window_left < 0) c.window_left = 9;
+}
+template <uint8_t shared> void set_bits(Case &c) {
+  c.bits = {.given = true, .shared = shared};
+}
+template <int tenths> void cap(Case &c) {
+  c.soft_cap = tenths / 10.0;
+}
+template <BiasType type> void add_bias(Case &c) {
+  c.bias.type = type;
+}
+template <uint8_t shared> void share_bias(Case &c) {
+  c.bias.shared = shared;
+  if (c.bias.type == BiasType::none) c.bias.type = BiasType::f32;
+}
+void make_holes(Case &c) {
+  c.bias.holes = true;
+  if (c.bias.type == BiasType::none) c.bias.type = BiasType::f16;
+}
+template <bool Case::*member> void set(Case &c) {
+  c.*member = true;
+}
+template <Scale Case::*member, Scale scale> void set_scale(Case &c) {
+  c.*member = scale;
+}
+void give_scale(Case &c) {
+  c.scale = 0.3;
+}
+void write_no_lse(Case &c) {
+  c.lse = false;
+}
+void write_lse_2(Case &c) {
+  c.lse = c.lse_base_2 = true;
+}
+template <int q_heads, int kv_heads> void group(Case &c) {
+  c.q_heads = q_heads;
+  c.kv_heads = kv_heads;
+}
+template <Pattern pattern> void fill(Case &c) {
+  c.pattern = pattern;
+}
+void fill_codes(Case &c) {
+  c.cache = Cache::e4m3fnuz;
+  c.pattern = Pattern::codes;
+}
+void use_fp8(Case &c) {
+  c.cache = Cache::e4m3fnuz;
+}
+
+} // namespace
+
+const std::vector<Feature> &features() {
+  static const std::vector<Feature> all = {
+      {"layout",
+       {lay_out<Layout::bhsd>, lay_out<Layout::sbhd>, lay_out<Layout::packed>, lay_out<Layout::padded>,
+        lay_out<Layout::capacity>, lay_out<Layout::broadcast>}},
+      {"lengths",
+       {vary<Lengths::mixed>, vary<Lengths::chunked>, vary<Lengths::decode>, vary<Lengths::serving>}},
+      {"rows", {find_rows<Rows::lengths>, find_rows<Rows::starts>, find_rows<Rows::gaps>}},
+      {"page size", {page<1>, page<3>, page<16>, page<32>, page<64>, page<128>, page<256>}},
+      {"table", {set_page<&Pages::csr>}},
+      {"entries", {set_page<&Pages::wide>}},
+      {"packs of K", {set_page<&Pages::k_pack>}},
+      {"cache", {use_fp8}},
+      {"V in K", {set<&Case::v_in_k>}},
+      {"mask", {cut<Mask::bottom_right>, cut<Mask::top_left>, cut<Mask::none_top_left>}},
+      {"window left", {window_left<0>, window_left<11>, window_left<64>, window_left<100>}},
+      {"window right", {window_right<0>, window_right<7>, window_right<65>}},
+      {"sink tokens", {keep<1>, keep<4>, keep<70>}},
+      {"bits",
+       {set_bits<0>, set_bits<share_head>, set_bits<share_batch | share_head>,
+        set_bits<share_batch | share_head | share_row>}},
+      {"soft cap", {cap<15>, cap<300>}},
+      {"bias", {add_bias<BiasType::f16>, add_bias<BiasType::bf16>, add_bias<BiasType::f32>}},
+      {"shared bias",
+       {share_bias<share_batch>, share_bias<share_head>, share_bias<share_row>, share_bias<share_column>,
+        share_bias<share_batch | share_head>, share_bias<share_batch | share_head | share_row>,
+        share_bias<share_batch | share_head | share_row | share_column>}},
+      {"holes in the bias", {make_holes}},
+      {"ALiBi", {set<&Case::alibi>}},
+      {"sink logits", {set<&Case::sink_logits>}},
+      {"factors of Q", {set_scale<&Case::q_scale, Scale::tensor>, set_scale<&Case::q_scale, Scale::head>}},
+      {"factors of K", {set_scale<&Case::k_scale, Scale::tensor>, set_scale<&Case::k_scale, Scale::head>}},
+      {"factors of V", {set_scale<&Case::v_scale, Scale::tensor>, set_scale<&Case::v_scale, Scale::head>}},
+      {"scale", {give_scale}},
+      {"LSE", {write_no_lse, write_lse_2}},
+      {"determinism", {set<&Case::batch_invariant>}},
+      {"heads", {group<1, 1>, group<4, 1>, group<4, 4>, group<6, 3>, group<8, 1>}},
+      {"pattern",
+       {fill<Pattern::peaked>, fill<Pattern::rising>, fill<Pattern::falling>, fill<Pattern::uniform>,
+        fill<Pattern::tiny>, fill_codes}},
+  };
+  return all;
+}
+
+bool has(const Case &c, Choice choice) {
+  Case chosen = c;
+  choice(chosen);
+  return chosen == c;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,41 @@
+//===- collector.cpp - cases, each once, of shapes that there are
+//----------------------------------------===//
+
+#include "collector.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace sluice::test {
+
+void Collector::add(Case c) {
+  // No kernel of this shape: one of the same type, else any.
+  if (std::find(shapes.begin(), shapes.end(), Shapes::Shape{c.dtype, c.head_size}) == shapes.end()) {
+    const auto same_type =
+        std::find_if(shapes.begin(), shapes.end(), [&](const auto &shape) { return shape.dtype == c.dtype; });
+    const Shapes::Shape shape = same_type != shapes.end() ? *same_type : shapes.front();
+    c.dtype = shape.dtype;
+    c.head_size = shape.head_size;
+  }
+  c = meaningful(std::move(c));
+  // The bounds of a plan choose between kernels: one case in three meets the one for any size.
+  c.bounded = cases.size() % 3 != 2;
+  c.name = make_name(c);
+  if (names.insert(c.name).second) cases.push_back(std::move(c));
+}
+
+std::vector<Dtype> Shapes::dtypes() const {
+  std::set<Dtype> found;
+  for (const Shape &shape : all)
+    found.insert(shape.dtype);
+  return {found.begin(), found.end()};
+}
+
+std::vector<HeadSizes> Shapes::head_sizes() const {
+  std::set<HeadSizes, std::greater<>> found;
+  for (const Shape &shape : all)
+    found.insert(shape.head_size);
+  return {found.begin(), found.end()};
+}
+
+} // namespace sluice::test

@@ -1,0 +1,138 @@
+//===- coverage_self_test.cpp - the cases cover what the suite promises
+//----------------------------------===//
+
+#include "choices.h"
+#include "perfect.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+using namespace sluice::test;
+
+namespace {
+
+const Shapes shipped_shapes = {{{Dtype::f16, 128}, {Dtype::f16, 64}, {Dtype::bf16, 128}, {Dtype::bf16, 64}}};
+
+struct Named {
+  std::string name;
+  size_t feature;
+  Choice choice;
+};
+
+std::vector<Named> all_choices() {
+  std::vector<Named> result;
+  for (size_t feature = 0; feature < features().size(); ++feature) {
+    int number = 0;
+    for (Choice choice : features()[feature].choices)
+      result.push_back({features()[feature].name + (" " + std::to_string(++number)), feature, choice});
+  }
+  return result;
+}
+
+/// Whether two choices can be together in some mode.
+bool can_meet(Choice a, Choice b) {
+  for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
+    for (int q_len : {4, 20})
+      for (const auto &[first, second] : {std::pair{a, b}, {b, a}}) {
+        Case c{.batch = 3, .q_heads = 2, .q_len = q_len, .kv_len = 20, .mode = mode};
+        first(c);
+        second(c);
+        c = meaningful(c);
+        if (has(c, a) && has(c, b)) return true;
+      }
+  return false;
+}
+
+} // namespace
+
+TEST_CASE("there are at least 900 feature cases, each name once, each of a small size") {
+  const std::vector<Case> cases = feature_cases(shipped_shapes);
+  CHECK(cases.size() >= 1100);
+  std::set<std::string> names;
+  for (const Case &c : cases) {
+    CAPTURE(c.name);
+    CHECK(c.name == make_name(c));
+    CHECK(names.insert(c.name).second);
+    CHECK(meaningful(c) == c);
+    CHECK(int64_t(c.q_len) * c.kv_len * c.q_heads * c.batch <= 100000);
+    CHECK(c.batch <= 5);
+    CHECK(std::count(shipped_shapes.all.begin(), shipped_shapes.all.end(),
+                     Shapes::Shape{c.dtype, c.head_size}) == 1);
+  }
+  for (const Case &c : dense_cases(shipped_shapes))
+    CHECK(names.insert(c.name).second);
+}
+
+TEST_CASE("every two choices that can be together are, and each is in the sample, in every mode") {
+  const std::vector<Case> cases = feature_cases(shipped_shapes);
+  const std::vector<Named> choices = all_choices();
+  std::vector<std::vector<bool>> made; // [choice][case]
+  for (const Named &choice : choices) {
+    std::vector<bool> &row = made.emplace_back();
+    for (const Case &c : cases)
+      row.push_back(has(c, choice.choice));
+  }
+  size_t pairs = 0;
+  for (size_t a = 0; a < choices.size(); ++a)
+    for (size_t b = 0; b < a; ++b) {
+      bool together = false;
+      for (size_t i = 0; i < cases.size() && !together; ++i)
+        together = made[a][i] && made[b][i];
+      pairs += together;
+      if (!together) {
+        CAPTURE(choices[a].name, choices[b].name);
+        CHECK(!can_meet(choices[a].choice, choices[b].choice));
+      }
+    }
+  CHECK(pairs > 2000);
+
+  for (size_t a = 0; a < choices.size(); ++a)
+    for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {
+      size_t sampled = 0, all = 0;
+      for (size_t i = 0; i < cases.size(); ++i) {
+        all += made[a][i] && cases[i].mode == mode;
+        sampled += made[a][i] && cases[i].mode == mode && i % 2 == 0;
+      }
+      CAPTURE(choices[a].name, int(mode));
+      CHECK((sampled > 0) == (all > 0));
+    }
+}
+
+TEST_CASE("a shape that is new gets every choice, with two head sizes as with one") {
+  const Shapes shapes = {{{Dtype::f16, 128}, {Dtype::bf16, {192, 128}}, {Dtype::f16, {576, 512}}}};
+  const std::vector<Case> cases = feature_cases(shapes);
+  for (const Shapes::Shape &shape : shapes.all)
+    for (const Named &choice : all_choices()) {
+      CAPTURE(shape.head_size.qk, choice.name);
+      CHECK(std::any_of(cases.begin(), cases.end(), [&](const Case &c) {
+        return c.dtype == shape.dtype && c.head_size == shape.head_size && has(c, choice.choice);
+      }));
+    }
+}
+
+TEST_CASE("sequences without rows, without keys, and with one of each are among the cases") {
+  const std::vector<Case> cases = feature_cases(shipped_shapes);
+  for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {
+    size_t no_rows = 0, no_keys = 0, one_row = 0, one_key = 0, longer_q = 0;
+    for (const Case &c : cases) {
+      if (c.mode != mode || c.rows == Rows::bounds) continue;
+      const Sequences sequences(c);
+      for (size_t b = 0; b < size_t(c.batch); ++b) {
+        const int q = sequences.q_lengths[b], kv = sequences.kv_lengths[b];
+        CHECK(q <= c.q_len);
+        CHECK(kv <= c.kv_len);
+        no_rows += q == 0 && kv > 0;
+        no_keys += kv == 0 && q > 0;
+        one_row += q == 1 && kv > 1;
+        one_key += kv == 1 && q > 1;
+        longer_q += q > kv && kv > 0;
+      }
+    }
+    CHECK(no_rows >= 5);
+    CHECK(no_keys >= 5);
+    CHECK(one_row >= 5);
+    CHECK(one_key >= 5);
+    CHECK(longer_q >= 5);
+  }
+}

@@ -1,0 +1,184 @@
+//===- edge_cases.cpp - what is known to be difficult
+//----------------------------------------------------===//
+
+#include "edge_cases.h"
+
+namespace sluice::test {
+
+namespace {
+
+class Edges {
+public:
+  explicit Edges(const Collector &shapes) : shapes(shapes) {}
+
+  void add(Case c) {
+    const Shapes::Shape shape = shapes.shape(turn++);
+    c.dtype = shape.dtype;
+    c.head_size = shape.head_size;
+    cases.push_back(std::move(c));
+  }
+
+  std::vector<Case> cases;
+
+private:
+  const Collector &shapes;
+  int turn = 0;
+};
+
+constexpr Pages pages_of(int size) {
+  return {.size = size};
+}
+
+/// Sequences without keys, without rows, and with one of each: of one sequence, `mixed` has one row and some
+/// of the keys; of two, all and none; of four, none and none beside others.
+void add_empty_sequences(Edges &out) {
+  for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
+    for (int batch : {1, 2, 3, 4, 5})
+      for (bool sinks : {false, true})
+        out.add({.batch = batch,
+                 .q_heads = 2,
+                 .q_len = 7,
+                 .kv_len = 5,
+                 .mask = batch % 2 ? Mask::bottom_right : Mask::none,
+                 .mode = mode,
+                 .lengths = Lengths::mixed,
+                 .rows = Rows::gaps,
+                 .pages = pages_of(4),
+                 .sink_logits = sinks,
+                 .lse_base_2 = batch > 2});
+}
+
+/// Rows that see one key, rows that see none, and rows that see the first keys and some far from them.
+void add_narrow_windows(Edges &out) {
+  for (Mask mask : {Mask::none, Mask::none_top_left})
+    for (int q_len : {30, 100}) {
+      // The diagonal alone; and with more rows than keys, rows behind or before all keys.
+      out.add({.q_len = q_len, .kv_len = 70, .mask = mask, .window_left = 0, .window_right = 0});
+      out.add({.q_len = q_len,
+               .kv_len = 70,
+               .mask = mask,
+               .window_left = 3,
+               .window_right = 0,
+               .sink_tokens = 2,
+               .sink_logits = true});
+    }
+  // Tiles between the kept keys and the window that no row sees; keys that are both.
+  for (int kept : {1, 63, 64, 65, 200, 500})
+    out.add({.q_heads = 2,
+             .q_len = 40,
+             .kv_len = 400,
+             .mask = Mask::bottom_right,
+             .window_left = 20,
+             .sink_tokens = kept});
+  // Windows wider than everything.
+  out.add({.q_len = 20, .kv_len = 90, .window_left = 1 << 30, .window_right = 0x7fffffff});
+  out.add({.q_len = 20, .kv_len = 90, .mask = Mask::top_left, .window_left = 0x7fffffff});
+  // One row far behind the last key.
+  out.add({.batch = 2, .q_len = 200, .kv_len = 20, .mask = Mask::top_left, .window_left = 5});
+}
+
+void add_masks_and_biases(Edges &out) {
+  for (int kv_len : {1, 7, 8, 9, 63, 65, 130})
+    out.add({.q_heads = 2, .q_len = 9, .kv_len = kv_len, .bits = {.given = true}});
+  // A bias that is the same for all keys: where it is -infinity, nothing is left of the row.
+  for (bool sinks : {false, true})
+    out.add({.batch = 2,
+             .q_heads = 2,
+             .q_len = 40,
+             .kv_len = 70,
+             .bias = {.type = BiasType::f32, .shared = share_column, .holes = true},
+             .sink_logits = sinks});
+  out.add({.q_heads = 2,
+           .q_len = 70,
+           .kv_len = 70,
+           .mask = Mask::bottom_right,
+           .bits = {.given = true},
+           .bias = {.type = BiasType::bf16, .holes = true},
+           .alibi = true});
+}
+
+void add_scores(Edges &out) {
+  // tanh at its ends, and where it is nearly its argument.
+  for (double cap : {0.5, 2.0, 50.0, 1000.0})
+    for (Pattern pattern : {Pattern::normal, Pattern::peaked})
+      out.add({.q_len = 20, .kv_len = 100, .pattern = pattern, .soft_cap = cap});
+  // Far keys lose all their weight, and with a slope below zero near ones do.
+  out.add({.q_heads = 8, .kv_heads = 2, .q_len = 1, .kv_len = 1500, .alibi = true});
+  out.add({.q_heads = 4, .q_len = 30, .kv_len = 200, .mask = Mask::none_top_left, .alibi = true});
+  // More of a sink than of all keys, and less.
+  for (Pattern pattern : {Pattern::uniform, Pattern::peaked, Pattern::falling})
+    out.add({.q_heads = 4, .q_len = 5, .kv_len = 90, .pattern = pattern, .sink_logits = true});
+}
+
+void add_pages(Edges &out) {
+  // Lengths around a page's end, pages around a tile's.
+  for (int size : {1, 3, 16, 48, 64, 100, 128, 256})
+    for (int kv_len : {size, size + 1, 2 * size + size / 2})
+      out.add({.batch = 2,
+               .q_heads = 2,
+               .q_len = 3,
+               .kv_len = kv_len,
+               .mask = Mask::bottom_right,
+               .mode = Mode::paged,
+               .pages = {.size = size, .csr = kv_len % 2 == 1, .wide = kv_len % 3 == 1}});
+  // A page that is longer than all keys.
+  out.add({.batch = 3,
+           .q_len = 5,
+           .kv_len = 9,
+           .mode = Mode::paged,
+           .lengths = Lengths::mixed,
+           .rows = Rows::starts,
+           .pages = pages_of(1024)});
+}
+
+/// One row for many keys and a group of query heads: what kernels split.
+void add_long_decodes(Edges &out) {
+  for (int kv_len : {1000, 1024, 3000})
+    for (Mode mode : {Mode::dense, Mode::paged})
+      for (int group : {1, 8})
+        out.add({.batch = 2,
+                 .q_heads = group,
+                 .q_len = 1,
+                 .kv_len = kv_len,
+                 .mask = Mask::bottom_right,
+                 .mode = mode,
+                 .lengths = Lengths::decode,
+                 .pages = pages_of(64),
+                 .sink_logits = group == 8,
+                 .batch_invariant = kv_len == 1000});
+}
+
+/// FP8: every number there is, and factors of every granularity.
+void add_fp8(Edges &out) {
+  for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
+    for (Scale scale : {Scale::none, Scale::tensor, Scale::head})
+      out.add({.batch = 2,
+               .q_heads = 4,
+               .kv_heads = 2,
+               .q_len = 6,
+               .kv_len = 140,
+               .mask = Mask::bottom_right,
+               .pattern = Pattern::codes,
+               .mode = mode,
+               .lengths = Lengths::chunked,
+               .pages = pages_of(32),
+               .cache = Cache::e4m3fnuz,
+               .k_scale = scale,
+               .v_scale = scale});
+}
+
+} // namespace
+
+std::vector<Case> edge_cases(const Collector &shapes) {
+  Edges out(shapes);
+  add_empty_sequences(out);
+  add_narrow_windows(out);
+  add_masks_and_biases(out);
+  add_scores(out);
+  add_pages(out);
+  add_long_decodes(out);
+  add_fp8(out);
+  return std::move(out.cases);
+}
+
+} // namespace sluice::test

@@ -1,0 +1,39 @@
+//===- inputs.h - the logical tensors of a case: exact values
+//--------------------------------------------===//
+#pragma once
+
+#include "cases.h"
+
+#include <array>
+#include <cstddef>
+
+namespace sluice::test {
+
+/// [batch][query head][row][key]; a dimension that repeats has extent 1.
+struct Matrix {
+  std::array<int, 4> extent{};
+  std::vector<double> values;
+
+  double at(int b, int h, int i, int j) const {
+    size_t index = 0;
+    const std::array<int, 4> place = {b, h, i, j};
+    for (size_t dim = 0; dim < 4; ++dim)
+      index = index * size_t(extent[dim]) + size_t(extent[dim] == 1 ? 0 : place[dim]);
+    return values[index];
+  }
+};
+
+/// Every sequence with q_len rows and kv_len keys; what is past its own lengths counts for nothing.
+struct Inputs {
+  std::vector<double> q;                         // [batch][row][query head][element]
+  std::vector<double> k, v;                      // [batch][key][KV head][element]
+  Matrix bias;                                   // only if the case has one
+  Matrix bits;                                   // likewise; 1 is visible
+  std::vector<double> alibi_slopes, sink_logits; // [query head]; 0 and -infinity if the case has none
+  std::vector<double> q_scale;                   // [query head]; 1 if the case has none
+  std::vector<double> k_scale, v_scale;          // [KV head]
+};
+
+Inputs make_inputs(const Case &c);
+
+} // namespace sluice::test

@@ -1,0 +1,62 @@
+//===- meaningful.cpp - what parts of a case can be together --------------------------------------------===//
+
+#include "cases.h"
+#include "sequences.h"
+
+#include <algorithm>
+
+namespace sluice::test {
+
+namespace {
+
+void place_sequences(Case &c) {
+  if (c.mode == Mode::paged) {
+    c.pages.size = std::max(c.pages.size, 1);
+  } else {
+    c.pages = {};
+  }
+  if (c.mode == Mode::dense && c.rows != Rows::bounds) c.rows = Rows::lengths;
+  if (c.mode == Mode::dense && c.rows == Rows::bounds) c.lengths = Lengths::equal;
+  if (c.mode == Mode::ragged)
+    c.rows = c.rows == Rows::bounds || c.rows == Rows::starts ? Rows::starts : Rows::gaps;
+  if (c.lengths == Lengths::decode) c.q_len = 1;
+}
+
+/// Q, K and V can share a buffer if they have elements of one size and rows at the same places.
+bool can_be_packed(const Case &c) {
+  if (c.v_in_k) return false;
+  if (c.mode == Mode::paged) return true;
+  if (c.cache != Cache::same || c.q_len != c.kv_len) return false;
+  const Sequences sequences(c);
+  return c.mode == Mode::dense || sequences.q_starts == sequences.kv_starts;
+}
+
+void place_tensors(Case &c) {
+  if (c.head_size.v > c.head_size.qk) c.v_in_k = false;
+  if (c.v_in_k && c.pattern == Pattern::uniform) c.pattern = Pattern::normal; // all of V would be 0
+  if (c.cache == Cache::same && c.pattern == Pattern::codes) c.pattern = Pattern::normal;
+  if (c.layout == Layout::packed && !can_be_packed(c)) c.layout = Layout::capacity;
+  // Starts do not fall: no two sequences can have the same keys.
+  if (c.layout == Layout::broadcast && c.mode == Mode::ragged) c.layout = Layout::bshd;
+  if (c.layout == Layout::broadcast && c.batch == 1) c.batch = 2;
+}
+
+void see_and_score(Case &c) {
+  if (is_causal(c)) c.window_right = -1;
+  if (c.window_left < 0) c.sink_tokens = 0;
+  if (!c.bits.given) c.bits = {};
+  c.bits.shared &= ~share_column;
+  if (c.bias.type == BiasType::none) c.bias = {};
+  if (!c.lse) c.lse_base_2 = false;
+}
+
+} // namespace
+
+Case meaningful(Case c) {
+  place_sequences(c);
+  place_tensors(c);
+  see_and_score(c);
+  return c;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,207 @@
+//===- mutation_self_test.cpp - every small defect of a feature is noticed
+//--------------------------------===//
+//
+// For each feature, what a kernel would give that does it slightly wrong: computed by the oracle for a case
+// or inputs which differ in that one respect, and compared as that kernel's result.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "perfect.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+using namespace sluice::test;
+
+namespace {
+
+/// What the comparison says about a kernel that computes what `change` makes of a case and its inputs.
+template <typename Change> size_t wrong_elements(const Case &c, Change change) {
+  const Inputs in = make_inputs(c);
+  const Expected expected = compute_expected(c, in);
+  REQUIRE(compare(c, expected, perfect(c, expected), Judge::kernel).wrong == 0);
+  REQUIRE(compare(c, expected, perfect(c, expected), Judge::reference).wrong == 0);
+  Case changed = c;
+  Inputs changed_in = in;
+  change(changed, changed_in);
+  const Outputs outputs = perfect(changed, compute_expected(changed, changed_in));
+  return compare(c, expected, outputs, Judge::kernel).wrong;
+}
+
+Case with(Dtype dtype, Case c) {
+  c.dtype = dtype;
+  c.batch = std::max(c.batch, 2);
+  c.q_heads = 4;
+  c.kv_heads = 2;
+  c.q_len = 40;
+  c.kv_len = 150;
+  return named(meaningful(std::move(c)));
+}
+
+} // namespace
+
+TEST_CASE("a window, kept keys or a diagonal that is off by one is noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    const Case window = with(dtype, {.window_left = 30, .window_right = 10, .sink_tokens = 3});
+    CHECK(wrong_elements(window, [](Case &c, Inputs &) { ++c.window_left; }) > 0);
+    CHECK(wrong_elements(window, [](Case &c, Inputs &) { --c.window_left; }) > 0);
+    CHECK(wrong_elements(window, [](Case &c, Inputs &) { ++c.window_right; }) > 0);
+    CHECK(wrong_elements(window, [](Case &c, Inputs &) { --c.window_right; }) > 0);
+    CHECK(wrong_elements(window, [](Case &c, Inputs &) { c.window_right = -1; }) > 0);
+    CHECK(wrong_elements(window, [](Case &c, Inputs &) { ++c.sink_tokens; }) > 0);
+    CHECK(wrong_elements(window, [](Case &c, Inputs &) { --c.sink_tokens; }) > 0);
+    CHECK(wrong_elements(window, [](Case &c, Inputs &) { c.sink_tokens = 0; }) > 0);
+    CHECK(wrong_elements(window, [](Case &c, Inputs &) { c.mask = Mask::none_top_left; }) > 0);
+    const Case causal = with(dtype, {.mask = Mask::bottom_right});
+    CHECK(wrong_elements(causal, [](Case &c, Inputs &) { c.mask = Mask::top_left; }) > 0);
+    CHECK(wrong_elements(causal, [](Case &c, Inputs &) {
+            c.mask = Mask::none;
+            c.window_right = 1;
+          }) > 0);
+  }
+}
+
+TEST_CASE("a bit of the mask that is read wrongly is noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    const Case bits = with(dtype, {.bits = {.given = true}});
+    CHECK(wrong_elements(bits, [](Case &c, Inputs &) { c.bits = {}; }) > 0);
+    CHECK(wrong_elements(bits, [](Case &, Inputs &in) { // the bits of a byte in the other order
+            for (size_t i = 0; i + 8 <= in.bits.values.size(); i += 8)
+              std::reverse(in.bits.values.begin() + ptrdiff_t(i), in.bits.values.begin() + ptrdiff_t(i + 8));
+          }) > 0);
+    for (size_t dim = 0; dim < 3; ++dim)
+      CHECK(wrong_elements(bits, [&](Case &, Inputs &in) { in.bits.extent[dim] = 1; }) > 0);
+    // A single key of a single row.
+    CHECK(wrong_elements(bits, [](Case &, Inputs &in) {
+            double &bit = in.bits.values[in.bits.values.size() - 7];
+            bit = 1 - bit;
+          }) > 0);
+  }
+}
+
+TEST_CASE("a change of the scores that is left out or misplaced is noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    const Case cap = with(dtype, {.soft_cap = 5});
+    CHECK(wrong_elements(cap, [](Case &c, Inputs &) { c.soft_cap = 0; }) > 0);
+    CHECK(wrong_elements(cap, [](Case &c, Inputs &) { c.soft_cap = 5.1; }) > 0);
+
+    const Case bias = with(dtype, {.bias = {.type = BiasType::f32}});
+    CHECK(wrong_elements(bias, [](Case &c, Inputs &) { c.bias = {}; }) > 0);
+    for (size_t dim = 0; dim < 4; ++dim)
+      CHECK(wrong_elements(bias, [&](Case &, Inputs &in) { in.bias.extent[dim] = 1; }) > 0);
+    // Before the cap instead of behind it.
+    const Case both =
+        with(dtype, {.pattern = Pattern::uniform, .soft_cap = 2, .bias = {.type = BiasType::f16}});
+    CHECK(wrong_elements(both, [](Case &c, Inputs &in) {
+            c.soft_cap = 0;
+            for (double &value : in.bias.values)
+              value = 2 * std::tanh(value / 2);
+          }) > 0);
+    const Case holes = with(dtype, {.bias = {.type = BiasType::bf16, .holes = true}});
+    CHECK(wrong_elements(holes, [](Case &, Inputs &in) {
+            for (double &value : in.bias.values)
+              if (std::isinf(value)) value = 0;
+          }) > 0);
+
+    const Case alibi = with(dtype, {.mask = Mask::bottom_right, .alibi = true});
+    CHECK(wrong_elements(alibi, [](Case &c, Inputs &in) {
+            c.alibi = false;
+            std::fill(in.alibi_slopes.begin(), in.alibi_slopes.end(), 0.0);
+          }) > 0);
+    CHECK(wrong_elements(alibi,
+                         [](Case &, Inputs &in) { std::swap(in.alibi_slopes[0], in.alibi_slopes[1]); }) > 0);
+    // Distances from the other corner.
+    const Case full_alibi = with(dtype, {.alibi = true});
+    CHECK(wrong_elements(full_alibi, [](Case &c, Inputs &) { c.mask = Mask::none_top_left; }) > 0);
+  }
+}
+
+TEST_CASE("a sink logit that is forgotten or counted twice is noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16})
+    for (bool base_2 : {false, true}) {
+      const Case sinks = with(dtype, {.sink_logits = true, .lse_base_2 = base_2});
+      CHECK(wrong_elements(sinks, [](Case &, Inputs &in) {
+              std::fill(in.sink_logits.begin(), in.sink_logits.end(),
+                        -std::numeric_limits<double>::infinity());
+            }) > 0);
+      CHECK(wrong_elements(sinks, [](Case &, Inputs &in) {
+              for (double &sink : in.sink_logits)
+                sink += std::log(2.0);
+            }) > 0);
+      CHECK(wrong_elements(sinks,
+                           [](Case &, Inputs &in) { std::swap(in.sink_logits[0], in.sink_logits[3]); }) > 0);
+    }
+  // A row without a visible key is the sink alone.
+  const Case nothing = named({.q_len = 4, .kv_len = 2, .mask = Mask::bottom_right, .sink_logits = true});
+  const Inputs in = make_inputs(nothing);
+  const Expected expected = compute_expected(nothing, in);
+  CHECK(expected.lse[0] == in.sink_logits[0]);
+  CHECK(expected.lse_tolerance[0] == 0);
+  CHECK(wrong_elements(nothing, [](Case &, Inputs &other) {
+          std::fill(other.sink_logits.begin(), other.sink_logits.end(),
+                    -std::numeric_limits<double>::infinity());
+        }) > 0);
+}
+
+TEST_CASE("a factor that is left out or another head's is noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16})
+    for (Cache cache : {Cache::same, Cache::e4m3fnuz}) {
+      const Case scaled = with(
+          dtype, {.cache = cache, .q_scale = Scale::head, .k_scale = Scale::head, .v_scale = Scale::head});
+      for (std::vector<double> Inputs::*factors : {&Inputs::q_scale, &Inputs::k_scale, &Inputs::v_scale}) {
+        CHECK(wrong_elements(scaled,
+                             [&](Case &, Inputs &in) { (in.*factors).assign((in.*factors).size(), 1); }) > 0);
+        CHECK(wrong_elements(scaled,
+                             [&](Case &, Inputs &in) { std::swap((in.*factors)[0], (in.*factors)[1]); }) > 0);
+      }
+    }
+}
+
+TEST_CASE("FP8 of another kind is noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16})
+    for (Pattern pattern : {Pattern::normal, Pattern::codes}) {
+      const Case fp8 = with(dtype, {.pattern = pattern, .cache = Cache::e4m3fnuz});
+      // E4M3FN has the bias 7: twice the number.
+      for (std::vector<double> Inputs::*tensor : {&Inputs::k, &Inputs::v})
+        CHECK(wrong_elements(fp8, [&](Case &, Inputs &in) {
+                for (double &value : in.*tensor)
+                  value *= 2;
+              }) > 0);
+      // The largest numbers limited to less: only one pattern has them.
+      if (pattern == Pattern::codes)
+        CHECK(wrong_elements(fp8, [](Case &, Inputs &in) {
+                for (double &value : in.v)
+                  if (std::fabs(value) >= 224) value = 224 * (value < 0 ? -1 : 1);
+              }) > 0);
+    }
+}
+
+TEST_CASE("LSE to the other base, and one key too many or too few of a sequence, are noticed") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    CHECK(wrong_elements(with(dtype, {}), [](Case &c, Inputs &) { c.lse_base_2 = true; }) > 0);
+    CHECK(wrong_elements(with(dtype, {.lse_base_2 = true}), [](Case &c, Inputs &) { c.lse_base_2 = false; }) >
+          0);
+    // Of one sequence alone: its last key hidden.
+    const Case ragged = with(dtype, {.batch = 3, .mode = Mode::ragged, .lengths = Lengths::mixed});
+    const Sequences sequences(ragged);
+    for (int b = 0; b < ragged.batch; ++b) {
+      if (sequences.kv_lengths[size_t(b)] == 0 || sequences.q_lengths[size_t(b)] == 0) continue;
+      CHECK(wrong_elements(ragged, [&](Case &c, Inputs &in) {
+              c.bits.given = true;
+              in.bits.extent = {c.batch, 1, 1, c.kv_len};
+              in.bits.values.assign(size_t(c.batch) * c.kv_len, 1);
+              in.bits.values[size_t(b) * c.kv_len + sequences.kv_lengths[size_t(b)] - 1] = 0;
+            }) > 0);
+    }
+    // Two keys exchanged, as through a wrong page: V's, and K's.
+    const Case paged = with(dtype, {.mode = Mode::paged, .pages = {.size = 1}});
+    for (std::vector<double> Inputs::*tensor : {&Inputs::k, &Inputs::v})
+      CHECK(wrong_elements(paged, [&](Case &c, Inputs &in) {
+              const ptrdiff_t token = ptrdiff_t(c.kv_heads) * c.head_size.qk;
+              const auto begin = (in.*tensor).begin();
+              std::swap_ranges(begin, begin + token, begin + 7 * token);
+            }) > 0);
+  }
+}

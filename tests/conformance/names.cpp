@@ -1,0 +1,95 @@
+//===- names.cpp - the name of a case says all of it ----------------------------------------------------===//
+//
+// Plain dense attention is type, head size, extents, mask, layout and pattern; everything else appends its
+// own part only where it is not the default.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "cases.h"
+
+#include <cstdio>
+
+namespace sluice::test {
+
+namespace {
+
+template <typename Enum, size_t count> const char *text(Enum value, const char *const (&names)[count]) {
+  return names[size_t(value)];
+}
+
+constexpr const char *modes[] = {"", "ragged_", "paged_"};
+constexpr const char *dtypes[] = {"f16", "bf16"};
+constexpr const char *caches[] = {"", "-e4m3fnuz"};
+constexpr const char *masks[] = {"full", "causal", "topleft", "fulltopleft"};
+constexpr const char *layouts[] = {"bshd", "bhsd", "sbhd", "packed", "padded", "capacity", "broadcast"};
+constexpr const char *patterns[] = {"normal", "peaked", "rising", "falling", "uniform", "tiny", "codes"};
+constexpr const char *lengths[] = {"", "_mixed", "_chunked", "_decode", "_serving"};
+constexpr const char *rows[] = {"", "_lengths", "_starts", "_gaps"};
+constexpr const char *bias_types[] = {"", "_biasf16", "_biasbf16", "_biasf32"};
+constexpr const char *scales[] = {"", "tensor", "head"};
+
+template <typename... Values> std::string format(const char *pattern, Values... values) {
+  char part[256];
+  std::snprintf(part, sizeof part, pattern, values...);
+  return part;
+}
+
+std::string shared_text(uint8_t shared) {
+  std::string result;
+  for (int bit = 0; bit < 4; ++bit)
+    if (shared >> bit & 1) result += "bhrc"[bit];
+  return result.empty() ? "" : "-" + result;
+}
+
+std::string pages_text(const Pages &pages) {
+  if (pages.size == 0) return "";
+  return format("_p%d%s%s%s", pages.size, pages.csr ? "csr" : "", pages.wide ? "wide" : "",
+                pages.k_pack ? "xpack" : "");
+}
+
+std::string visible_text(const Case &c) {
+  std::string result;
+  if (c.window_left >= 0) result += format("_left%d", c.window_left);
+  if (c.window_right >= 0) result += format("_right%d", c.window_right);
+  if (c.sink_tokens != 0) result += format("_keep%d", c.sink_tokens);
+  if (c.bits.given) result += "_bits" + shared_text(c.bits.shared);
+  return result;
+}
+
+std::string scores_text(const Case &c) {
+  std::string result;
+  if (c.soft_cap != 0) result += format("_cap%g", c.soft_cap);
+  result += text(c.bias.type, bias_types) + shared_text(c.bias.shared);
+  if (c.bias.holes) result += "_holes";
+  if (c.alibi) result += "_alibi";
+  if (c.sink_logits) result += "_sinks";
+  if (c.q_scale != Scale::none) result += format("_q%s", text(c.q_scale, scales));
+  if (c.k_scale != Scale::none) result += format("_k%s", text(c.k_scale, scales));
+  if (c.v_scale != Scale::none) result += format("_v%s", text(c.v_scale, scales));
+  return result;
+}
+
+} // namespace
+
+std::string make_name(const Case &c) {
+  const std::string head_size = c.head_size.qk == c.head_size.v
+                                    ? std::to_string(c.head_size.qk)
+                                    : format("%dx%d", c.head_size.qk, c.head_size.v);
+  std::string result =
+      format("%s%s%s_d%s_b%d_h%dx%d_q%d_kv%d_%s_%s_%s", text(c.mode, modes), text(c.dtype, dtypes),
+             text(c.cache, caches), head_size.c_str(), c.batch, c.q_heads, c.kv_heads, c.q_len, c.kv_len,
+             text(c.mask, masks), text(c.layout, layouts), text(c.pattern, patterns));
+  result += text(c.lengths, lengths);
+  result += text(c.rows, rows);
+  result += pages_text(c.pages);
+  if (c.v_in_k) result += "_vink";
+  result += visible_text(c);
+  result += scores_text(c);
+  if (c.scale != 0) result += format("_s%g", c.scale);
+  if (!c.lse) result += "_nolse";
+  if (c.lse_base_2) result += "_lse2";
+  if (c.batch_invariant) result += "_invariant";
+  if (!c.bounded) result += "_open";
+  return result;
+}
+
+} // namespace sluice::test

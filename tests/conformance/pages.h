@@ -1,0 +1,28 @@
+//===- pages.h - which pages hold the keys of a case
+//-----------------------------------------------------===//
+//
+// The pages of all sequences in one shuffled order, with further ones among them that nobody owns. Behind the
+// entries that a sequence needs, its part of the table holds numbers far out of range: an access through one
+// of them faults. The last sequence's part ends with the array, so that reading on is an error by itself.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "sequences.h"
+
+namespace sluice::test {
+
+struct PageTable {
+  PageTable(const Case &c, const Sequences &sequences);
+
+  std::vector<int64_t> entries;
+  int64_t stride = 0;       // SLUICE_PAGE_TABLE_BLOCK
+  std::vector<int> starts;  // SLUICE_PAGE_TABLE_CSR, else empty
+  int64_t pages_in_all = 0; // of the cache
+
+  int64_t page(int b, int n) const {
+    return entries[size_t(starts.empty() ? b * stride + n : starts[size_t(b)] + n)];
+  }
+};
+
+} // namespace sluice::test

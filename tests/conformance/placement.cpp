@@ -1,0 +1,80 @@
+//===- placement.cpp - where the elements of a tensor lie
+//------------------------------------------------===//
+
+#include "placement.h"
+
+namespace sluice::test {
+
+namespace {
+
+// The capacity layout has this many further tokens, more than a KV tile, and so many elements before the
+// tensor.
+constexpr int64_t spare_tokens = 70;
+constexpr int64_t lead_elements = 64;
+
+} // namespace
+
+Placed place(const Extents &e, Layout layout) {
+  const int64_t row = e.heads * e.d;
+  switch (layout) {
+  case Layout::bshd:
+  case Layout::packed: // what does not share its buffer is like this
+  case Layout::broadcast:
+    return {{.stride = {e.rows * row, row, e.d, 1}}, e.outer * e.rows * row};
+  case Layout::bhsd:
+    return {{.stride = {e.rows * row, e.d, e.rows * e.d, 1}}, e.outer * e.rows * row};
+  case Layout::sbhd:
+    return {{.stride = {row, e.outer * row, e.d, 1}}, e.outer * e.rows * row};
+  case Layout::padded: {
+    // Only the outermost step keeps the alignment of 16 bytes that a sequence's beginning has, even of FP8.
+    const int64_t head = e.d + 8, token = e.heads * head + 16, outer = (e.rows * token + 24 + 15) / 16 * 16;
+    return {{.offset = lead_elements, .stride = {outer, token, head, 1}},
+            lead_elements + e.outer * outer + 128};
+  }
+  case Layout::capacity: {
+    const int64_t outer = (e.rows + spare_tokens) * row;
+    return {{.offset = lead_elements, .stride = {outer, row, e.d, 1}}, lead_elements + e.outer * outer};
+  }
+  }
+  __builtin_unreachable();
+}
+
+PackedTogether place_together(const std::array<Extents, 3> &extents) {
+  const auto [outer, rows, heads, d] = extents.back();
+  int64_t row = 0;
+  PackedTogether result;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    result.placements[i].offset = row;
+    row += extents[i].heads * extents[i].d;
+  }
+  for (size_t i = 0; i < extents.size(); ++i)
+    result.placements[i].stride = {rows * row, row, extents[i].d, 1};
+  result.buffer_elements = outer * rows * row;
+  return result;
+}
+
+Placed place_x_packed(const Extents &e, int pack, Layout layout) {
+  const int64_t packs = e.rows * pack, head = e.d / pack * packs;
+  const int64_t page = e.heads * head + (layout == Layout::padded ? 8 * pack : 0);
+  return {{.stride = {page, pack, head, packs}, .pack = pack}, e.outer * page};
+}
+
+Placed place_lse(const Extents &e, Layout layout) {
+  if (layout == Layout::sbhd)
+    return {{.stride = {e.rows * e.heads, e.heads, 1, 1}}, e.outer * e.rows * e.heads};
+  if (layout != Layout::padded)
+    return {{.stride = {e.heads * e.rows, 1, e.rows, 1}}, e.outer * e.rows * e.heads};
+  const int64_t head = e.rows + 3, outer = e.heads * head + 5;
+  return {{.offset = 7, .stride = {outer, 1, head, 1}}, 7 + e.outer * outer + 11};
+}
+
+Placed place_matrix(const std::array<int, 4> &extent, int64_t columns) {
+  const int64_t row = columns + 3;
+  const std::array<int64_t, 4> full = {extent[1] * extent[2] * row, extent[2] * row, row, 1};
+  Placed placed{{.offset = 5}, 5 + extent[0] * full[0]};
+  for (size_t dim = 0; dim < 4; ++dim)
+    placed.placement.stride[dim] = extent[dim] == 1 ? 0 : full[dim];
+  return placed;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,55 @@
+//===- placement.h - where the elements of a tensor lie
+//--------------------------------------------------===//
+#pragma once
+
+#include "cases.h"
+#include "sequences.h"
+
+#include <array>
+
+namespace sluice::test {
+
+/// Element [a][b][c][d] at offset + a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]; with
+/// packs, d counts them, and the elements of one lie together.
+struct Placement {
+  int buffer = 0;
+  int64_t offset = 0;
+  std::array<int64_t, 4> stride{0, 0, 0, 1};
+  int pack = 0;
+
+  int64_t at(int64_t a, int64_t b, int64_t c, int64_t d) const {
+    const int64_t outer = offset + a * stride[0] + b * stride[1] + c * stride[2];
+    return pack == 0 ? outer + d * stride[3] : outer + d / pack * stride[3] + d % pack;
+  }
+};
+
+struct Extents {
+  int64_t outer, rows, heads, d;
+};
+
+/// A tensor in a buffer of its own.
+struct Placed {
+  Placement placement;
+  int64_t buffer_elements;
+};
+
+Placed place(const Extents &e, Layout layout);
+
+/// Three tensors, or with no heads of the first two, in one buffer, a row of each beside the others'.
+struct PackedTogether {
+  std::array<Placement, 3> placements;
+  int64_t buffer_elements;
+};
+PackedTogether place_together(const std::array<Extents, 3> &extents);
+
+/// [page][head][d / pack][row][pack], as vLLM's paged attention has it.
+Placed place_x_packed(const Extents &e, int pack, Layout layout);
+
+/// LSE, [outer][row][head]; its last element ends the buffer exactly, except where the layout itself leaves
+/// space behind it.
+Placed place_lse(const Extents &e, Layout layout);
+
+/// A bias or mask, [batch][head][row][column], 1 where a dimension repeats: rows apart from each other.
+Placed place_matrix(const std::array<int, 4> &extent, int64_t columns);
+
+} // namespace sluice::test

@@ -1,0 +1,82 @@
+//===- sequences.cpp - how long the sequences of a case are, and where their rows begin
+//------------------===//
+
+#include "sequences.h"
+
+#include <algorithm>
+
+namespace sluice::test {
+
+namespace {
+
+struct Pair {
+  int q, kv;
+};
+
+Pair lengths_of(const Case &c, int b) {
+  const int q = c.q_len, kv = c.kv_len;
+  switch (c.lengths) {
+  case Lengths::equal:
+    return {q, kv};
+  case Lengths::mixed: {
+    const Pair turns[] = {{q, kv},     {1, kv - kv / 3}, {q, 1},
+                          {0, kv / 2}, {q / 2, 0},       {1 + q / 3, 1 + kv / 2}};
+    const Pair turn = turns[(b + c.batch) % 6];
+    return {std::min(turn.q, q), std::min(turn.kv, kv)};
+  }
+  case Lengths::chunked: {
+    const int keys = std::max(1, kv - b * (kv / 5));
+    return {std::min(keys, std::max(1, q - b * (q / 3))), keys};
+  }
+  case Lengths::decode: {
+    const int turns[] = {kv, 1, kv / 2 + 1, kv - 1, kv / 3 + 1};
+    return {1, std::clamp(turns[b % 5], 1, kv)};
+  }
+  case Lengths::serving: {
+    const int prompt = std::min(q, kv);
+    const Pair turns[] = {{prompt, prompt}, {1, kv}, {std::max(1, prompt / 2), kv}, {1, std::max(1, kv / 2)}};
+    return turns[b % 4];
+  }
+  }
+  __builtin_unreachable();
+}
+
+struct Starts {
+  std::vector<int> starts;
+  int rows;
+};
+
+Starts make_starts(const std::vector<int> &lengths, bool gaps) {
+  Starts result{{gaps ? 2 : 0}, 0};
+  for (size_t b = 0; b < lengths.size(); ++b)
+    result.starts.push_back(result.starts.back() + lengths[b] + (gaps ? 1 + int(b % 3) : 0));
+  // With gaps, there are rows behind the last sequence; and two rows there must be, which stand for all when
+  // the call is checked.
+  result.rows = std::max(2, result.starts.back() + (gaps ? 3 : 0));
+  return result;
+}
+
+} // namespace
+
+Sequences::Sequences(const Case &c) {
+  for (int b = 0; b < c.batch; ++b) {
+    const Pair lengths = lengths_of(c, b);
+    q_lengths.push_back(c.rows == Rows::bounds ? c.q_len : lengths.q);
+    kv_lengths.push_back(lengths.kv);
+  }
+  q_rows = c.q_len;
+  kv_rows = c.kv_len;
+  const bool gaps = c.rows == Rows::gaps;
+  if (gaps || c.rows == Rows::starts) {
+    auto [starts, rows] = make_starts(q_lengths, gaps);
+    q_starts = starts;
+    q_rows = rows;
+  }
+  if (c.mode == Mode::ragged) {
+    auto [starts, rows] = make_starts(kv_lengths, gaps);
+    kv_starts = starts;
+    kv_rows = rows;
+  }
+}
+
+} // namespace sluice::test

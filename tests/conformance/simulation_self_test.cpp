@@ -1,0 +1,196 @@
+//===- simulation_self_test.cpp - a kernel's arithmetic stays within the bound ----------------------------===//
+//
+// Attention in f32 as a kernel computes it: scores to base 2, an online softmax over tiles of 64 keys, weights
+// rounded to the operand's type, keys split into parts that are merged. Its results must pass, or the suite
+// would fail kernels that do nothing wrong; and its scores are changed as carelessly as is allowed.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "perfect.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+#include <numbers>
+
+using namespace sluice::test;
+
+namespace {
+
+constexpr float infinity = std::numeric_limits<float>::infinity();
+constexpr auto log2e = float(std::numbers::log2e);
+constexpr auto ln2 = float(std::numbers::ln2);
+constexpr int tile = 64;
+
+float truncated_to_f16(float value) {
+  const double nearest = decode(f16_format, encode(f16_format, value));
+  if (nearest <= value) return float(nearest);
+  return float(decode(f16_format, uint16_t(encode(f16_format, value) - 1)));
+}
+
+class Kernel {
+public:
+  /// Parts of so many tiles.
+  Kernel(const Case &of, const Inputs &numbers, int tiles_per_part)
+      : c(of), in(numbers), sequences(c), keys_per_part(tiles_per_part * tile) {}
+
+  Outputs run() {
+    Outputs out;
+    const auto d = size_t(c.head_size.v);
+    out.o.resize(size_t(c.batch) * c.q_len * c.q_heads * d);
+    out.lse.resize(size_t(c.batch) * c.q_heads * c.q_len);
+    const NumberFormat &format = c.dtype == Dtype::f16 ? f16_format : bf16_format;
+    for (int b = 0; b < c.batch; ++b)
+      for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
+        for (int h = 0; h < c.q_heads; ++h) {
+          const State state = row(b, h, i);
+          for (size_t e = 0; e < d; ++e)
+            out.o[((size_t(b) * c.q_len + i) * c.q_heads + h) * d + e] =
+                decode(format, encode(format, state.o[e]));
+          out.lse[(size_t(b) * c.q_heads + h) * c.q_len + i] = state.lse;
+        }
+    return out;
+  }
+
+private:
+  struct State {
+    float m = -infinity, l = 0; // to base 2
+    std::vector<float> o;
+    float lse = -infinity;
+  };
+
+  /// To base 2.
+  float score(int b, int h, int i, int j) const {
+    const int d = c.head_size.qk, kv_head = h / (c.q_heads / c.kv_heads);
+    const double *const q = &in.q[((size_t(b) * c.q_len + i) * c.q_heads + h) * d];
+    const double *const k = &in.k[((size_t(b) * c.kv_len + j) * c.kv_heads + kv_head) * d];
+    float dot = 0;
+    for (int e = 0; e < d; e += 8) {
+      double group = 0;
+      for (int n = e; n < e + 8; ++n)
+        group += q[n] * k[n];
+      dot = float(dot + group);
+    }
+    const float scale = c.scale != 0 ? float(c.scale) : 1 / std::sqrt(float(d));
+    const float factor = scale * float(in.q_scale[size_t(h)]) * float(in.k_scale[size_t(kv_head)]);
+    float s = dot * (factor * log2e);
+    if (c.soft_cap != 0) {
+      const auto cap = float(c.soft_cap);
+      const float y = dot * (factor * (1 / cap));
+      const float tanh = 1 - 2 * (1 / (1 + std::exp2(2 * log2e * y)));
+      s = tanh * (cap * log2e);
+    }
+    if (c.bias.type != BiasType::none) s = std::fma(float(in.bias.at(b, h, i, j)), log2e, s);
+    if (c.alibi) {
+      const int shift = is_top_left(c) ? 0 : sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)];
+      s = s - float(in.alibi_slopes[size_t(h)]) * log2e * float(std::abs(j - i - shift));
+    }
+    return s;
+  }
+
+  void add_tile(State &state, int b, int h, int i, int begin, int end) const {
+    std::vector<int> keys;
+    std::vector<float> scores;
+    for (int j = begin; j < end; ++j)
+      if (is_visible(c, sequences, in, b, h, i, j)) {
+        keys.push_back(j);
+        scores.push_back(score(b, h, i, j));
+      }
+    if (keys.empty()) return;
+    const float m = std::max(state.m, *std::max_element(scores.begin(), scores.end()));
+    if (m == -infinity) return;
+    const float rescale = std::exp2(state.m - m);
+    state.m = m;
+    state.l *= rescale;
+    for (float &o : state.o)
+      o *= rescale;
+    const int kv_head = h / (c.q_heads / c.kv_heads);
+    for (size_t n = 0; n < keys.size(); ++n) {
+      const float p = std::exp2(scores[n] - m);
+      state.l += p;
+      const float operand =
+          c.dtype == Dtype::f16 ? truncated_to_f16(p) : float(decode(bf16_format, encode(bf16_format, p)));
+      const double *const v =
+          &in.v[((size_t(b) * c.kv_len + keys[n]) * c.kv_heads + kv_head) * c.head_size.v];
+      for (size_t e = 0; e < state.o.size(); ++e)
+        state.o[e] = float(state.o[e] + double{operand} * v[e]);
+    }
+  }
+
+  State row(int b, int h, int i) const {
+    const int keys = sequences.kv_lengths[size_t(b)];
+    const float sink = c.sink_logits ? float(in.sink_logits[size_t(h)]) : -infinity;
+    std::vector<State> parts;
+    for (int begin = 0; begin < keys; begin += keys_per_part) {
+      State part;
+      part.o.resize(size_t(c.head_size.v));
+      const int end = std::min(keys, begin + keys_per_part);
+      for (int key = begin; key < end; key += tile)
+        add_tile(part, b, h, i, key, std::min(end, key + tile));
+      if (part.m == -infinity) continue;
+      for (float &o : part.o)
+        o *= 1 / part.l;
+      part.lse = part.m + std::log2(part.l);
+      parts.push_back(std::move(part));
+    }
+    State result;
+    result.o.resize(size_t(c.head_size.v));
+    if (parts.empty()) {
+      result.lse = c.lse_base_2 ? sink * log2e : sink;
+      return result;
+    }
+    float m = sink * log2e;
+    for (const State &part : parts)
+      m = std::max(m, part.lse);
+    float sum = std::exp2(sink * log2e - m);
+    for (const State &part : parts) {
+      const float weight = std::exp2(part.lse - m);
+      sum += weight;
+      for (size_t e = 0; e < result.o.size(); ++e)
+        result.o[e] += weight * part.o[e];
+    }
+    for (float &o : result.o)
+      o *= 1 / sum * float(in.v_scale[size_t(h / (c.q_heads / c.kv_heads))]);
+    result.lse = m + std::log2(sum);
+    if (!c.lse_base_2) result.lse *= ln2;
+    return result;
+  }
+
+  const Case &c;
+  const Inputs &in;
+  const Sequences sequences;
+  const int keys_per_part;
+};
+
+Comparison simulated(const Case &c, int tiles_per_part) {
+  const Inputs in = make_inputs(c);
+  return compare(c, compute_expected(c, in), Kernel(c, in, tiles_per_part).run(), Judge::kernel);
+}
+
+} // namespace
+
+TEST_CASE("a kernel's arithmetic stays within the bound in every part of the feature cases") {
+  const Shapes shapes = {{{Dtype::f16, 64}, {Dtype::bf16, 64}}};
+  const std::vector<Case> cases = feature_cases(shapes);
+  double largest_o = 0, largest_lse = 0;
+  for (size_t i = 0; i < cases.size(); i += 3) {
+    CAPTURE(cases[i].name);
+    const Comparison result = simulated(cases[i], 1 + int(i / 3 % 3));
+    CHECK(result.wrong == 0);
+    largest_o = std::max(largest_o, result.o_ratio);
+    largest_lse = std::max(largest_lse, result.lse_ratio);
+  }
+  INFO(largest_o << " " << largest_lse);
+  // And the bound is no more than some times what really happens.
+  CHECK(largest_o > 0.3);
+  CHECK(largest_lse > 0.05);
+}
+
+TEST_CASE("a cap far above the scores makes their tanh the largest error, which the bound knows") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    const Case c = named({.dtype = dtype, .head_size = 64, .q_len = 200, .kv_len = 1, .soft_cap = 1000});
+    const Comparison result = simulated(c, 1);
+    CHECK(result.wrong == 0);
+    CHECK(result.lse_ratio > 0.05);
+  }
+}
