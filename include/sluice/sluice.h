@@ -320,7 +320,8 @@ enum sluice_determinism {
   /** The fastest choice. Equal calls with one plan give equal bits. */
   SLUICE_DETERMINISM_FAST = 0,
   /** Also, a sequence's result depends neither on the batch size, nor on the other sequences in the batch,
-     nor on the problem's bounds. Keys are split at fixed places. */
+     nor on the problem's bounds. Keys are split at fixed places, which takes workspace: max_batch and max_kv_len
+     are required. */
   SLUICE_DETERMINISM_BATCH_INVARIANT = 1
 };
 
@@ -359,12 +360,15 @@ enum sluice_determinism {
  *   page table behind the last one needed are never read.
  * - NaN or infinity in a query row stays in its row, and in a key reaches only the rows that see the
  *   key. In V at key j it reaches the rows that see j. It can also turn O of rows that do not see j into
- *   NaN, rows without a visible key included, but not their LSE: rows [32a, 32a + 32) whenever one of
- *   them sees the first key of j's tile, which is key j - j % 64.
+ *   NaN, rows without a visible key included, but not their LSE: rows that share a tile of rows with one
+ *   that sees a key of j's tile of keys. Tiles of rows are rows [32a, 32a + 32), or 16 rows of tokens and query
+ *   heads of a group together; tiles of keys are keys [64a, 64a + 64), or [16a, 16a + 16).
+ * - Factors are not negative.
  *
- * What this version computes: SLUICE_MODE_DENSE; Q, K, V and O all F16 or all BF16; head_dim_qk =
- * head_dim_v = 64 or 128; any q_heads up to 32768 that kv_heads divides; SLUICE_CAUSAL in both
- * alignments; SLUICE_WRITE_LSE; both kinds of determinism. All else is refused with SLUICE_UNSUPPORTED.
+ * What this version computes: all three modes, with tables of both kinds and pages of any size; Q, K, V and O
+ * all F16 or all BF16; head_dim_qk = head_dim_v, a multiple of 8 up to 128; any q_heads up to 32768 that kv_heads
+ * divides; everything that flags, windows, soft_cap, bias_type, scales, lse_base and determinism ask for, but for
+ * SLUICE_V_IN_K; k_pack a power of two from 8 on. All else is refused with SLUICE_UNSUPPORTED.
  * sluice_query_support answers for one problem, sluice_list_kernels lists what there is.
  */
 typedef struct sluice_problem {
@@ -603,7 +607,8 @@ typedef struct sluice_tensor {
  *   then; they are within the bounds of the plan. batch and the number of query tiles (of tile_q rows, see
  *   sluice_plan_info) are at most 65535; q_len + kv_len is at most 2^31 - 512.
  * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
- *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25. In sluice_run all of a
+ *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack stride[3]
+ *   of k less than 2^22. In sluice_run all of a
  *   tensor lies below address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with
  *   kv_starts.
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
@@ -691,8 +696,10 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
 /**
  * Enqueues one call of a plan on launch->stream and returns without waiting.
  *
- * Makes exactly one kernel launch, plus hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing as
- * far as dependencies and signal_event ask for them. It does not allocate, lock, load, log, or query or
+ * Makes one kernel launch; two where only the device knows which sequences are short enough for another
+ * kernel; and one more where keys are split over workgroups and the parts merged (the plan then needs
+ * workspace). Beside them hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing as far as dependencies and
+ * signal_event ask for them. It does not allocate, lock, load, log, or query or
  * synchronise the device, and it is legal during stream capture, the first run included. A captured run
  * keeps the lengths, strides and pointers of its call. A dependency on a stream that is not capturing
  * is refused while launch->stream is.
@@ -707,9 +714,10 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
  * @param args    copied; pointers in it are device pointers
  * @param launch  copied
  * @param error   nullable
- * @return SLUICE_OK: enqueued. Otherwise the kernel is not enqueued: SLUICE_INVALID_ARGUMENT;
+ * @return SLUICE_OK: enqueued. Otherwise nothing is enqueued: SLUICE_INVALID_ARGUMENT;
  *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_WORKSPACE_TOO_SMALL; SLUICE_NO_DEVICE for a
- *         plan of a target; SLUICE_HIP. All but the last are found before the first HIP call. If
+ *         plan of a target; SLUICE_HIP. All but the last are found before the first HIP call. If a
+ *         later launch of several fails, the ones before it are enqueued; o and lse are not complete then. If
  *         recording signal_event fails, the code is SLUICE_HIP with field "signal_event", and the run
  *         itself is enqueued.
  */

@@ -42,23 +42,11 @@ Value AroundEmitter::sideArgument(StringRef name, Value side) {
   return LLVM::LoadOp::create(*this, typeOf(k.kind), place, /*alignment=*/4);
 }
 
-Value AroundEmitter::isNull(Value pointer) {
-  return equal(LLVM::PtrToIntOp::create(*this, getI64Type(), pointer), i64(0));
-}
-
 Type AroundEmitter::elementType(StringRef name) {
   if (name == "f16") return getF16Type();
   if (name == "bf16") return getBF16Type();
   if (name == "f32") return getF32Type();
   llvm_unreachable("not a type that kernels compute with");
-}
-
-AroundEmitter::Division AroundEmitter::divide(Value dividend, Value d, Value magic, Value shift) {
-  Type type = dividend.getType();
-  Value one = type.isInteger(64) ? i64(1) : i32(1);
-  Value high = arith::MulUIExtendedOp::create(*this, shiftLeft(dividend, one), magic).getHigh();
-  Value quotient = shiftRight(high, type.isInteger(64) ? zeroExtend(shift) : shift);
-  return {quotient, sub(dividend, mul(quotient, d))};
 }
 
 SmallVector<Value> AroundEmitter::loop(Value first, Value end, Value step, ValueRange carried,

@@ -22,7 +22,6 @@ public:
   Value argument(llvm::StringRef name);
   /// Either k_<name> or v_<name>: where `side` is 1 instead of 0.
   Value sideArgument(llvm::StringRef name, Value side);
-  Value isNull(Value pointer);
 
   mlir::Type elementType(llvm::StringRef name);
   mlir::VectorType chunkOf(mlir::Type type) {
@@ -36,20 +35,7 @@ public:
     mlir::LLVM::StoreOp::create(*this, value, advance(pointer, scalarOf(value.getType()), index), alignment);
   }
 
-  /// dividend / d and dividend % d, where `divisor` holds <name>_magic and <name>_shift of d.
-  struct Division {
-    Value quotient, rest;
-  };
-  Division divide(Value dividend, Value d, Value magic, Value shift);
-
-  Value isFalse(Value condition) { return mlir::arith::XOrIOp::create(*this, condition, boolean(true)); }
-  Value boolean(bool value) { return mlir::arith::ConstantOp::create(*this, getBoolAttr(value)); }
-  Value both(Value a, Value b) { return mlir::arith::AndIOp::create(*this, a, b); }
-  Value bitOr(Value a, Value b) { return mlir::arith::OrIOp::create(*this, a, b); }
   Value shiftRightSigned(Value a, Value b) { return mlir::arith::ShRSIOp::create(*this, a, b); }
-  Value lessUnsigned(Value a, Value b) {
-    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::ult, a, b);
-  }
   Value compareF(mlir::arith::CmpFPredicate predicate, Value a, Value b) {
     return mlir::arith::CmpFOp::create(*this, predicate, a, b);
   }

@@ -30,8 +30,20 @@ Value Emitter::intrinsic(StringRef name, Type result, ValueRange arguments) {
   return LLVM::CallIntrinsicOp::create(*this, result, getStringAttr(name), arguments).getResults();
 }
 
-Value Emitter::fromOtherHalf(Value value, Value lane) {
-  Value address = shiftLeft(bitXor(lane, i32(32)), i32(2));
+Emitter::Division Emitter::divide(Value dividend, Value d, Value magic, Value shift) {
+  Type type = dividend.getType();
+  Value one = type.isInteger(64) ? i64(1) : i32(1);
+  Value high = arith::MulUIExtendedOp::create(*this, shiftLeft(dividend, one), magic).getHigh();
+  Value quotient = shiftRight(high, type.isInteger(64) ? zeroExtend(shift) : shift);
+  return {quotient, sub(dividend, mul(quotient, d))};
+}
+
+Value Emitter::isNull(Value pointer) {
+  return equal(LLVM::PtrToIntOp::create(*this, getI64Type(), pointer), i64(0));
+}
+
+Value Emitter::fromLane(Value value, Value lane, unsigned flip) {
+  Value address = shiftLeft(bitXor(lane, i32(flip)), i32(2));
   Value word = bitcast(getI32Type(), value);
   return bitcast(value.getType(), ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, word));
 }
@@ -50,6 +62,12 @@ Value Emitter::opaque(Value a) {
 
 Value Emitter::advance(Value pointer, Type type, Value count) {
   return LLVM::GEPOp::create(*this, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{count});
+}
+
+Value Emitter::loadScalar(Type type, Value pointer, Value index) {
+  auto constant = LLVM::LLVMPointerType::get(getContext(), 4);
+  Value place = LLVM::AddrSpaceCastOp::create(*this, constant, advance(pointer, type, index));
+  return LLVM::LoadOp::create(*this, type, place, /*alignment=*/type.getIntOrFloatBitWidth() / 8);
 }
 
 Value Emitter::loadKernarg(uint32_t offsetBytes, Type type) {

@@ -27,6 +27,7 @@ public:
   Value minS(Value a, Value b) { return mlir::arith::MinSIOp::create(*this, a, b); }
   Value maxS(Value a, Value b) { return mlir::arith::MaxSIOp::create(*this, a, b); }
   Value bitAnd(Value a, Value b) { return mlir::arith::AndIOp::create(*this, a, b); }
+  Value bitOr(Value a, Value b) { return mlir::arith::OrIOp::create(*this, a, b); }
   Value bitXor(Value a, Value b) { return mlir::arith::XOrIOp::create(*this, a, b); }
   Value shiftLeft(Value a, Value b) { return mlir::arith::ShLIOp::create(*this, a, b); }
   Value shiftRight(Value a, Value b) { return mlir::arith::ShRUIOp::create(*this, a, b); }
@@ -34,6 +35,14 @@ public:
   Value zeroExtend(Value a) { return mlir::arith::ExtUIOp::create(*this, getI64Type(), a); }
   Value less(Value a, Value b);
   Value equal(Value a, Value b);
+  Value lessUnsigned(Value a, Value b) {
+    return mlir::arith::CmpIOp::create(*this, mlir::arith::CmpIPredicate::ult, a, b);
+  }
+  Value boolean(bool value) { return mlir::arith::ConstantOp::create(*this, getBoolAttr(value)); }
+  Value both(Value a, Value b) { return mlir::arith::AndIOp::create(*this, a, b); }
+  Value either(Value a, Value b) { return mlir::arith::OrIOp::create(*this, a, b); }
+  Value isFalse(Value condition) { return mlir::arith::XOrIOp::create(*this, condition, boolean(true)); }
+  Value isNull(Value pointer);
   Value select(Value condition, Value a, Value b) {
     return mlir::arith::SelectOp::create(*this, condition, a, b);
   }
@@ -56,8 +65,8 @@ public:
     return intrinsic("llvm.amdgcn.perm", getI32Type(), {a, b, i32(int32_t(selector))});
   }
   Value waveUniform(Value a) { return mlir::ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
-  /// The value of lane `lane ^ 32`.
-  Value fromOtherHalf(Value value, Value lane);
+  /// The value of lane `lane ^ flip`.
+  Value fromLane(Value value, Value lane, unsigned flip);
   /// Whether the condition holds in any active lane, as a wave-uniform i1.
   Value anyLane(Value condition);
 
@@ -78,6 +87,15 @@ public:
 
   /// A kernel argument by its offset in the kernarg segment.
   Value loadKernarg(uint32_t offsetBytes, mlir::Type type);
+
+  /// A wave-uniform element of memory that does not change while the kernel runs, by scalar memory.
+  Value loadScalar(mlir::Type type, Value pointer, Value index);
+
+  /// dividend / d and dividend % d, where `magic` and `shift` are d's (support/divisor.h).
+  struct Division {
+    Value quotient, rest;
+  };
+  Division divide(Value dividend, Value d, Value magic, Value shift);
 
   /// scf.if with results, both sides given as functions that return what they yield.
   using Region = llvm::function_ref<llvm::SmallVector<Value>()>;

@@ -71,7 +71,10 @@ OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name,
   auto builder = OpBuilder::atBlockBegin(&empty.kernel.getBody().front());
   Location loc = builder.getUnknownLoc();
   Type element = variant.dtype == "f16" ? Type(builder.getF16Type()) : Type(builder.getBF16Type());
-  AttentionOp::create(builder, loc, element, variant.headDim, variant.tileQ(), variant.tileKv, variant.waves);
+  // What is converted is bytes to everything but the conversion.
+  TypeAttr stored = variant.kvDtype.empty() ? TypeAttr() : TypeAttr::get(builder.getI8Type());
+  AttentionOp::create(builder, loc, element, stored, variant.headDimQk, variant.headDimV, variant.tileQ(),
+                      variant.tileKv, variant.waves, variant.everyChange(), variant.paged, variant.vInK);
   gpu::ReturnOp::create(builder, loc);
   return std::move(empty.module);
 }

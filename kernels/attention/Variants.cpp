@@ -15,23 +15,54 @@ static llvm::Error error(const Twine &message) {
   return llvm::createStringError(message);
 }
 
+namespace {
+struct RowKind {
+  StringRef macro, columns;
+  bool hasTwoTypes, hasTwoDims; // else K and V are of the one type, and have the one head dim
+  unsigned rowsPerWave;
+  bool paged, vInK;
+};
+} // namespace
+
+static constexpr RowKind rowKinds[] = {
+    {"SLUICE_ATTENTION_FORWARD", "dtype, head_dim, tile_kv, waves", false, false, 32, false, false},
+    {"SLUICE_ATTENTION_PAGED", "dtype, head_dim, tile_kv, waves", false, false, 32, true, false},
+    {"SLUICE_ATTENTION_PACKED", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves", true, true, 16, true,
+     false},
+    {"SLUICE_ATTENTION_LATENT", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves", true, true, 16, true,
+     true},
+};
+
 static llvm::Expected<AttentionVariant> parseRow(StringRef row) {
-  StringRef columns = row;
-  if (!columns.consume_front("SLUICE_ATTENTION_FORWARD(") || !columns.consume_back(")"))
-    return error("'" + row + "' is no row SLUICE_ATTENTION_FORWARD(dtype, head_dim, tile_kv, waves)");
+  auto [macro, rest] = row.split('(');
+  const RowKind *kind = llvm::find_if(rowKinds, [&](const RowKind &k) { return k.macro == macro; });
+  if (kind == std::end(rowKinds)) kind = rowKinds;
+  StringRef columns = rest;
+  if (kind->macro != macro || !columns.consume_back(")"))
+    return error("'" + row + "' is no row " + kind->macro + "(" + kind->columns + ")");
   SmallVector<StringRef> values;
   columns.split(values, ',');
   for (StringRef &value : values)
     value = value.trim();
-  AttentionVariant variant;
-  unsigned *numbers[] = {&variant.headDim, &variant.tileKv, &variant.waves};
-  if (values.size() != 1 + std::size(numbers))
+  AttentionVariant variant{};
+  variant.rowsPerWave = kind->rowsPerWave;
+  variant.paged = kind->paged;
+  variant.vInK = kind->vInK;
+  SmallVector<std::string *> types{&variant.dtype};
+  if (kind->hasTwoTypes) types.push_back(&variant.kvDtype);
+  SmallVector<unsigned *> numbers{&variant.headDimQk};
+  if (kind->hasTwoDims) numbers.push_back(&variant.headDimV);
+  numbers.append({&variant.tileKv, &variant.waves});
+  if (values.size() != types.size() + numbers.size())
     return error("'" + row + "' has " + Twine(values.size()) + " columns instead of " +
-                 Twine(1 + std::size(numbers)));
-  variant.dtype = values[0].str();
-  for (auto [value, number] : llvm::zip_equal(llvm::drop_begin(values), numbers))
+                 Twine(types.size() + numbers.size()));
+  for (auto [value, type] : llvm::zip(values, types))
+    *type = value.str();
+  for (auto [value, number] : llvm::zip_equal(llvm::drop_begin(values, types.size()), numbers))
     if (value.getAsInteger(10, *number) || *number == 0)
       return error("'" + row + "' has '" + value + "' where a positive number belongs");
+  if (!kind->hasTwoDims) variant.headDimV = variant.headDimQk;
+  if (variant.kvDtype == variant.dtype) variant.kvDtype.clear();
   return variant;
 }
 

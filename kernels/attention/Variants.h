@@ -11,14 +11,22 @@
 namespace sluice {
 
 struct AttentionVariant {
-  std::string dtype; // "f16" or "bf16"
-  unsigned headDim;
+  std::string dtype;   // of Q, O and the arithmetic: "f16" or "bf16"
+  std::string kvDtype; // of K and V in memory: empty if they are of dtype, or "e4m3fnuz"
+  unsigned headDimQk, headDimV;
   unsigned tileKv;
   unsigned waves;
+  unsigned rowsPerWave; // 32, or 16 for tiles of tokens and query heads
+  bool paged;           // K and V lie in pages, or with 16 rows a wave may
+  bool vInK;            // V is the front of the rows of K
 
-  static constexpr unsigned rowsPerWave = 32;
   unsigned tileQ() const { return waves * rowsPerWave; }
   unsigned threads() const { return waves * 64; }
+  bool isPacked() const { return rowsPerWave == 16; }
+  /// Soft cap, bias, mask and ALiBi. Eight waves of 32 rows have no registers left for them.
+  bool everyChange() const { return isPacked() || waves < 8; }
+
+  bool operator==(const AttentionVariant &) const = default;
 };
 
 /// The rows of a table as Variants.inc is one, in order. The generator reads the table when it runs: a

@@ -103,12 +103,21 @@ void LdsTileType::print(AsmPrinter &printer) const {
 LogicalResult AttentionOp::verify() {
   if (!getElementType().isF16() && !getElementType().isBF16())
     return emitOpError() << "element type is " << getElementType() << "; kernels exist for f16 and bf16";
-  if (getHeadDim() != 64 && getHeadDim() != 128)
-    return emitOpError() << "head_dim is " << getHeadDim() << "; kernels exist for 64 and 128";
-  if (getTileQ() != getWaves() * 32)
-    return emitOpError() << "tile_q is " << getTileQ() << "; a wave computes 32 rows, so " << getWaves()
-                         << " waves need " << getWaves() * 32;
-  if (getTileKv() % 32 != 0) return emitOpError() << "tile_kv is " << getTileKv() << ", not a multiple of 32";
+  unsigned rows = getWaveRows();
+  if (getTileQ() % getWaves() != 0 || (rows != 16 && rows != 32))
+    return emitOpError() << "tile_q is " << getTileQ() << "; a wave computes 16 or 32 rows, so " << getWaves()
+                         << " waves need " << getWaves() * 16 << " or " << getWaves() * 32;
+  if (rows == 32) {
+    if (getHeadDimQk() != getHeadDimV() || (getHeadDimQk() != 64 && getHeadDimQk() != 128))
+      return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
+                           << "; kernels of 32 rows a wave exist for 64 and 128";
+    if (getKvType() || getVInK()) return emitOpError() << "has 32 rows a wave; kv_type and v_in_k need 16";
+  } else if (getHeadDimQk() % 16 != 0 || getHeadDimV() % 16 != 0) {
+    return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
+                         << "; they must be multiples of 16";
+  }
+  if (getTileKv() % rows != 0)
+    return emitOpError() << "tile_kv is " << getTileKv() << ", not a multiple of " << rows;
   if (!(*this)->getParentOfType<gpu::GPUFuncOp>()) return emitOpError() << "must be inside a gpu.func";
   return success();
 }
@@ -132,7 +141,7 @@ LogicalResult AsyncDmaOp::verify() {
   unsigned divisor = getPageDivisor();
   if (!isGather()) {
     if (getPageRows() || getPageStride() || getPageMagic() || getPageShift() || getPageIndex() ||
-        divisor != 1)
+        getWidePages() || getPackLog2() || divisor != 1)
       return emitOpError() << "names pages but no table to gather through";
     return success();
   }
@@ -141,6 +150,10 @@ LogicalResult AsyncDmaOp::verify() {
     return emitOpError() << "gathers without page_rows, page_stride or page_index";
   if (bool(getPageMagic()) != bool(getPageShift()))
     return emitOpError() << "has one of page_magic and page_shift; both make a division";
+  if (bool(getPackLog2()) != bool(getPackStride()))
+    return emitOpError() << "has one of pack_log2 and pack_stride; packs have both";
+  if (getWidePages() && !getPageIndex()->isInteger(32))
+    return emitOpError() << "page_index is " << *getPageIndex() << "; with wide_pages it is i32";
   if (!getPageIndex()->isInteger(32) && !getPageIndex()->isInteger(64))
     return emitOpError() << "page_index is " << *getPageIndex() << "; tables hold i32 or i64";
   if (!llvm::isPowerOf2_32(divisor))

@@ -79,10 +79,19 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
   let summary = "forward attention over the kernel arguments of the enclosing function";
   let description = [{
     The enclosing function has the parameters of the attention kernarg table. A workgroup of `waves` waves
-    computes `tile_q` rows of one query head, in steps of `tile_kv` keys.
+    computes `tile_q` rows in steps of `tile_kv` keys. A wave has 32 rows, which are tokens of one query head,
+    or 16, which are tokens and the query heads of a group together.
+
+    K and V have elements of `element_type`, or of `kv_type` bytes that are converted to it. `every_change`: the
+    scores can be changed by soft cap, bias, mask and ALiBi; 16 rows always can. `paged`: K and V lie in pages,
+    or, of 16 rows, may. `v_in_k`: V is the first `head_dim_v` elements of the rows of K.
   }];
-  let arguments = (ins TypeAttr:$element_type, I32Attr:$head_dim, I32Attr:$tile_q, I32Attr:$tile_kv,
-                       I32Attr:$waves);
+  let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type, I32Attr:$head_dim_qk,
+                       I32Attr:$head_dim_v, I32Attr:$tile_q, I32Attr:$tile_kv, I32Attr:$waves,
+                       UnitAttr:$every_change, UnitAttr:$paged, UnitAttr:$v_in_k);
+  let extraClassDeclaration = [{
+    unsigned getWaveRows() { return getTileQ() / getWaves(); }
+  }];
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
 }
@@ -138,7 +147,10 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
     `first_row` is not negative in a gather. No entry of the table is read that no row below `row_limit` needs,
     nor any page. `page_magic` and `page_shift` replace divisions by `page_rows`, for whoever has made them on the
     host: n / page_rows is the upper half of 2n * page_magic, shifted right by page_shift, for 0 <= n < 2^31
-    (support/divisor.h).
+    (support/divisor.h). Where `wide_pages` is given and true, the table of an i32 `page_index` holds i64.
+
+    Element c of a row lies at c from the row's start; with packs, of a gather only, at
+    `(c >> pack_log2) * pack_stride + c % 2^pack_log2`, all of them within 2 GiB of the row's start.
 
     `close_rows`, of contiguous rows only, promises that the rows of the tile span less than 4 GiB, from the first
     byte of the first to the last byte of the last, and that `row_stride` is not negative.
@@ -147,6 +159,7 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
                        Sluice_LdsTileType:$tile, Optional<I32>:$column_limit,
                        Optional<LLVM_PointerInAddressSpace<1>>:$table, Optional<I32>:$page_rows,
                        Optional<I64>:$page_stride, Optional<I32>:$page_magic, Optional<I32>:$page_shift,
+                       Optional<I1>:$wide_pages, Optional<I32>:$pack_log2, Optional<I64>:$pack_stride,
                        OptionalAttr<TypeAttr>:$page_index,
                        DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$page_divisor,
                        UnitAttr:$close_rows);
@@ -155,14 +168,14 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
     // A copy of contiguous rows.
     OpBuilder<(ins "::mlir::Type":$token, "::mlir::Value":$base, "::mlir::Value":$firstRow,
                    "::mlir::Value":$rowLimit, "::mlir::Value":$rowStride, "::mlir::Value":$tile), [{
-      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, {}, {}, {}, 1,
-            false);
+      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, {}, {}, {}, {}, {},
+            {}, 1, false);
     }]>,
   ];
   let assemblyFormat = [{
     $base `[` $first_row `]` `limit` $row_limit (`columns` $column_limit^)? `stride` $row_stride
     (`gather` $table^ `of` $page_index `rows` $page_rows `stride` $page_stride)?
-    (`magic` $page_magic^ `shift` $page_shift)?
+    (`magic` $page_magic^ `shift` $page_shift)? (`wide` $wide_pages^)? (`packs` $pack_log2^ `stride` $pack_stride)?
     `into` $tile attr-dict `:` type($tile)
   }];
   let extraClassDeclaration = [{

@@ -22,8 +22,11 @@ namespace sluice {
 namespace {
 
 package::KernelName packageName(const AttentionVariant &variant) {
-  return {"attention_forward", variant.dtype,  variant.headDim, variant.headDim,
-          variant.tileQ(),     variant.tileKv, variant.waves};
+  package::KernelName name{"attention_forward", variant.dtype,  variant.headDimQk, variant.headDimV,
+                           variant.tileQ(),     variant.tileKv, variant.waves};
+  name.kv_dtype = variant.kvDtype;
+  name.form = variant.vInK ? "latent" : variant.isPacked() ? "packed" : variant.paged ? "paged" : "";
+  return name;
 }
 
 package::KernelName packageName(const AroundVariant &variant) {
@@ -43,7 +46,10 @@ package::KernelEntry packageEntry(const AttentionVariant &variant) {
   entry.threads = variant.threads();
   entry.kernarg_bytes = sizeof(package::AttentionKernargs);
   entry.kernarg_hash = package::attention_kernarg_hash();
-  entry.features = {"causal", "lse"};
+  entry.features = {"causal", "window", "sink_logits", "scales", "lse", "lse_base_2", "lengths", "ragged"};
+  if (variant.paged) entry.features.insert(entry.features.end(), {"paged", "csr", "page_index_64", "k_pack"});
+  if (variant.everyChange()) entry.features.insert(entry.features.end(), {"mask", "soft_cap", "bias", "alibi"});
+  if (variant.vInK) entry.features.push_back("v_in_k");
   entry.p_rounding = variant.dtype == "f16" ? "toward_zero" : "nearest_even";
   return entry;
 }

@@ -173,20 +173,33 @@ public:
 
   /// Reads the table's entries of these rows; a zero for a row at or past the limit.
   void lookUp(MutableArrayRef<Row *> rows) {
-    Type index = *copy.getPageIndex();
-    unsigned bytes = index.getIntOrFloatBitWidth() / 8;
+    unsigned bytes = copy.getPageIndex()->getIntOrFloatBitWidth() / 8;
+    Value wide = copy.getWidePages();
+    Value bytesLog2 = b.i32(bytes == 4 ? 2 : 3);
+    if (wide) bytesLog2 = b.select(wide, b.i32(3), bytesLog2);
+    bytesLog2 = b.zeroExtend(bytesLog2);
     SmallVector<Value> entries;
     for (Row *row : rows) {
-      Value entry = b.advance(copy.getTable(), b.mul(b.zeroExtend(row->page), b.i64(bytes)));
-      Value none = ZerosOp::create(b, copy.getBase().getType(), bytes);
-      Value place = b.select(b.positive(remaining(*row)), entry, none);
-      // The constant address space is what makes it a scalar load.
-      auto constant = LLVM::LLVMPointerType::get(b.getContext(), 4);
-      Value scalar = LLVM::AddrSpaceCastOp::create(b, constant, place);
-      entries.push_back(LLVM::LoadOp::create(b, index, scalar, /*alignment=*/bytes));
+      Value offset = arith::ShLIOp::create(b, b.zeroExtend(row->page), bytesLog2);
+      Value entry = b.advance(copy.getTable(), offset), none = zeros(2 * bytes);
+      Value exists = b.positive(remaining(*row));
+      entries.push_back(scalarLoad(*copy.getPageIndex(), b.select(exists, entry, none)));
+      if (!wide) continue;
+      // The upper half of the number.
+      Value upper = b.select(arith::AndIOp::create(b, exists, wide), b.advance(entry, b.i64(4)), none);
+      entries.push_back(scalarLoad(*copy.getPageIndex(), upper));
     }
-    for (auto [row, entry] : llvm::zip_equal(rows, b.together(entries)))
-      row->pageIndex = bytes == 4 ? b.zeroExtend(entry) : entry;
+    SmallVector<Value> numbers = b.together(entries);
+    for (auto [n, row] : llvm::enumerate(rows)) {
+      if (bytes == 8) {
+        row->pageIndex = numbers[n];
+      } else if (!wide) {
+        row->pageIndex = b.zeroExtend(numbers[n]);
+      } else {
+        Value upper = arith::ShLIOp::create(b, b.zeroExtend(numbers[2 * n + 1]), b.i64(32));
+        row->pageIndex = arith::OrIOp::create(b, b.zeroExtend(numbers[2 * n]), upper);
+      }
+    }
   }
 
   /// The address of a row; of a gather, after `lookUp`.
@@ -197,6 +210,15 @@ public:
   }
 
 private:
+  Value zeros(unsigned bytes) { return ZerosOp::create(b, copy.getBase().getType(), bytes); }
+
+  Value scalarLoad(Type type, Value place) {
+    // The constant address space is what makes it a scalar load.
+    auto constant = LLVM::LLVMPointerType::get(b.getContext(), 4);
+    Value scalar = LLVM::AddrSpaceCastOp::create(b, constant, place);
+    return LLVM::LoadOp::create(b, type, scalar, /*alignment=*/type.getIntOrFloatBitWidth() / 8);
+  }
+
   /// The page of a row, as a digit: number / page_rows.
   Value pageOf(Value number) {
     // The backend divides in vector registers.
@@ -274,7 +296,15 @@ private:
   }
 
   /// Bytes from the start of a row to a column.
-  Value columnOffset(Value column) { return b.mul(column, b.i32(tile.getElementBytes())); }
+  Value columnOffset(Value column) {
+    if (copy.getPackLog2()) {
+      Value pack = arith::ShRUIOp::create(b, column, copy.getPackLog2());
+      Value inPack = b.sub(column, arith::ShLIOp::create(b, pack, copy.getPackLog2()));
+      Value stride = arith::TruncIOp::create(b, b.getI32Type(), copy.getPackStride());
+      column = b.add(b.mul(pack, stride), inPack);
+    }
+    return b.mul(column, b.i32(tile.getElementBytes()));
+  }
 
   /// The lane's offset in a buffer of several rows, its own one `rowOffset` bytes behind the base; beyond
   /// every extent if rows have no such column.
@@ -324,6 +354,8 @@ private:
       if (rowsOfWave > 1) {
         Value stride = arith::TruncIOp::create(b, b.getI32Type(), source.rowStrideBytes());
         voffset = bufferOffset(column, b.mul(laneRow, stride));
+      } else if (copy.getPackLog2()) {
+        voffset = bufferOffset(column, b.i32(0));
       } else {
         voffset = columnOffset(column);
       }
@@ -334,10 +366,11 @@ private:
 
   /// Covers at most `rows` rows from `row` on.
   Value descriptor(SourceRows &source, const SourceRows::Row &row, unsigned rows) {
-    // Extent: the columns of the last row below the limit, one stride for each one before it.
+    // Extent: the columns of the last row below the limit, one stride for each one before it. Packs of columns
+    // are anywhere; they keep to the column limit themselves.
     Value remaining = source.remaining(row);
-    Value extent = b.i64(tile.getRowBytes());
-    if (Value limit = copy.getColumnLimit()) {
+    Value extent = b.i64(copy.getPackLog2() ? INT32_MAX : tile.getRowBytes());
+    if (Value limit = copy.getColumnLimit(); limit && !copy.getPackLog2()) {
       Value columns = arith::MinSIOp::create(b, limit, b.i32(tile.getColumns()));
       extent = b.mul(b.signExtend(columns), b.i64(tile.getElementBytes()));
     }
@@ -357,19 +390,23 @@ private:
   void gather(SourceRows &source, ArrayRef<SourceRows::Row> rows, unsigned batchRow) {
     separateLoads();
     Value zeros = ZerosOp::create(b, copy.getBase().getType(), tile.getRowBytes());
-    Value ofLane;
+    Value column = sourceColumn(batchRow, 0), offset = b.zeroExtend(columnOffset(column));
+    // Packs go beyond the zeros, which therefore are read from their start.
+    bool packs = bool(copy.getPackLog2());
+    Value address;
     for (auto [n, row] : llvm::enumerate(rows)) {
-      Value pointer = b.select(b.positive(source.remaining(row)), source.pointer(row), zeros);
-      if (!ofLane) {
-        ofLane = pointer;
+      Value pointer = source.pointer(row);
+      if (packs) pointer = b.advance(pointer, offset);
+      pointer = b.select(b.positive(source.remaining(row)), pointer, zeros);
+      if (!address) {
+        address = pointer;
         continue;
       }
       Value mine = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, laneRow, b.i32(n));
-      ofLane = b.select(mine, pointer, ofLane);
+      address = b.select(mine, pointer, address);
     }
-    Value column = sourceColumn(batchRow, 0);
-    if (Value limit = copy.getColumnLimit()) ofLane = b.select(b.less(column, limit), ofLane, zeros);
-    Value address = b.advance(ofLane, b.zeroExtend(columnOffset(column)));
+    if (Value limit = copy.getColumnLimit()) address = b.select(b.less(column, limit), address, zeros);
+    if (!packs) address = b.advance(address, offset);
     GatherToLdsOp::create(b, address, copy.getTile(), ldsOffset(batchRow, 0), layout.elementBytes);
   }
 

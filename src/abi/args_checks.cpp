@@ -30,6 +30,8 @@ constexpr int64_t max_lengths = (int64_t{1} << 31) - 512;
 constexpr uint64_t device_address_end = uint64_t{1} << 48;
 // One buffer descriptor serves a tile of K or V: its 64 rows of 16-bit elements span less than 4 GiB.
 constexpr int64_t kv_row_stride_end = int64_t{1} << 25;
+// The packs of a row of K are reached with 31 bits from its start.
+constexpr int64_t pack_stride_end = int64_t{1} << 22;
 
 void check_extent(std::string_view field, int32_t value, int64_t bound) {
   if (value <= 0) {
@@ -43,7 +45,7 @@ void check_extent(std::string_view field, int32_t value, int64_t bound) {
   }
 }
 
-void check_extents(const sluice_problem &problem, uint32_t tile_q, const sluice_args &args) {
+void check_extents(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
   check_extent("batch", args.batch, problem.max_batch);
   check_extent("q_len", args.q_len, problem.max_q_len);
   check_extent("kv_len", args.kv_len, problem.max_kv_len);
@@ -53,14 +55,14 @@ void check_extents(const sluice_problem &problem, uint32_t tile_q, const sluice_
     invalid("batch",
             text("batch * q_len is ", tokens, "; the problem's max_q_tokens is ", problem.max_q_tokens));
   }
-  if (tile_q == 0) return;
+  if (rules.tile_q == 0) return;
   if (uint32_t(args.batch) > max_grid_yz) {
     invalid("batch", text("batch is ", args.batch, "; it must be at most ", max_grid_yz));
   }
-  const uint32_t tiles = divide_up(uint32_t(args.q_len), tile_q);
-  if (tiles > max_grid_yz) {
-    invalid("q_len", text("q_len is ", args.q_len, "; it must be at most ", uint64_t{max_grid_yz} * tile_q,
-                          ", which is ", max_grid_yz, " tiles of ", tile_q, " rows"));
+  const uint64_t most_rows = uint64_t{max_grid_yz} * rules.tile_q;
+  if (uint64_t(args.q_len) * rules.rows_per_token > most_rows) {
+    invalid("q_len", text("q_len is ", args.q_len, "; it must be at most ", most_rows / rules.rows_per_token,
+                          ", which is ", max_grid_yz, " tiles of ", rules.tile_q, " rows"));
   }
   if (int64_t{args.q_len} + args.kv_len > max_lengths) {
     invalid("kv_len", text("kv_len is ", args.kv_len, " and q_len ", args.q_len,
@@ -186,6 +188,9 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
   check_disjoint(o);
   if (rules.tile_q != 0) {
     check_close_rows(k);
+    if (problem.k_pack != 0 && args.k.stride[3] >= pack_stride_end) {
+      bad_stride(k, 3, text("it must be less than ", pack_stride_end));
+    }
     check_close_rows(v);
   }
 }
@@ -197,7 +202,7 @@ void check_lse(const sluice_problem &problem, const sluice_args &args) {
   }
   const auto [outer, inner] = rows(args.q_starts, args.batch, args.q_len);
   const Shape shape = {"lse", args.lse, {outer, inner, problem.q_heads, 1}, sizeof(float)};
-  const TensorRules rules = {sizeof(float), 1, false, 0};
+  const TensorRules rules = {sizeof(float), 1, false, 0, 1};
   if (args.lse.stride[3] != 0 && args.lse.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
   check_tensor(shape, rules, args.q_starts != nullptr);
   check_disjoint(shape);
@@ -267,7 +272,7 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
         Status::newer_struct, "flags",
         text("flags is ", support::hexadecimal(args.flags), "; this library knows no flags of a call"));
   }
-  check_extents(problem, rules.tile_q, args);
+  check_extents(problem, rules, args);
   check_scale(args.scale);
   check_sequences(problem, args);
   check_tensors(problem, rules, args);

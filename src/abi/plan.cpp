@@ -89,7 +89,8 @@ sluice_status sluice_preload(sluice_context *context, const sluice_problem *prob
       sluice_problem copy;
       const sluice_problem &wanted = abi::view(problem, "problem", copy);
       abi::check_problem(wanted);
-      shared.function(*runtime::choose_kernel(shared, wanted).kernel);
+      // A plan loads what it needs, and the context keeps it.
+      runtime::Plan(abi::context_of(context), wanted);
       return;
     }
     for (const package::PackedKernel *kernel : shared.kernels())
@@ -108,7 +109,7 @@ sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const
         abi::with_lengths(prepared.problem(), abi::view(args, "args", args_copy), lengths_copy);
     const sluice_launch &where = abi::view(launch, "launch", launch_copy);
     const abi::TensorRules rules = {runtime::pointer_alignment, runtime::stride_multiple, true,
-                                    prepared.kernel().name.tile_q};
+                                    prepared.kernel().name.tile_q, prepared.rows_per_token()};
     abi::check_args(prepared.problem(), rules, call);
     runtime::check_call_features(prepared.kernel(), prepared.problem(), call);
     abi::check_launch(prepared.workspace_bytes(), runtime::workspace_alignment, where);

@@ -42,10 +42,10 @@ sluice_status sluice_query_support(const sluice_context *context, const sluice_p
     if (support == nullptr) return;
     sluice_support out = {};
     out.workspace_alignment = runtime::workspace_alignment;
-    out.workspace_bytes = runtime::workspace_bytes(choice);
+    out.workspace_bytes = choice.workspace_bytes;
     out.pointer_alignment = runtime::pointer_alignment;
     out.stride_multiple = runtime::stride_multiple;
-    abi::copy_text(out.kernel, package::format_kernel_name(choice.kernel->entry.name));
+    abi::copy_text(out.kernel, package::format_kernel_name(choice.main().entry.name));
     abi::fill(support, out);
   });
 }
@@ -54,7 +54,7 @@ sluice_status sluice_workspace_size(const sluice_context *context, const sluice_
                                     uint64_t *bytes, sluice_error *error) noexcept {
   return abi::wall(error, [&] {
     if (bytes == nullptr) throw Failure(Status::invalid_argument, "bytes", "bytes is NULL");
-    *bytes = runtime::workspace_bytes(choose(context, problem));
+    *bytes = choose(context, problem).workspace_bytes;
   });
 }
 

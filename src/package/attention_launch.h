@@ -1,6 +1,7 @@
-//===- attention_launch.h - one launch of an attention kernel on contiguous tensors ---------------------===//
+//===- attention_launch.h - launches of attention kernels: grid, workgroup and arguments ----------------===//
 //
-// For programs that launch kernels of a pack themselves, without plans: grid, workgroup and arguments.
+// What plans and programs that launch kernels of a pack themselves have in common, and for the latter a launch
+// on contiguous tensors.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -16,13 +17,26 @@
 
 namespace sluice::package {
 
+/// Arguments that ask for nothing beyond plain attention: no mask, no windows, one part, no pages, heads of the
+/// kernel's own size.
+AttentionKernargs plain_kernargs(const KernelName &kernel);
+
+/// Sets the group, the parts or the pages of arguments, and the numbers that divide by them.
+void set_group(AttentionKernargs &args, uint32_t group);
+void set_parts(AttentionKernargs &args, uint32_t parts);
+void set_page_rows(AttentionKernargs &args, uint32_t page_rows);
+
+/// Workgroups: see kernargs.h. A dimension whose extent is 0 is 0.
+std::array<uint32_t, 3> attention_grid(const KernelName &kernel, uint32_t batch, uint32_t q_len, uint32_t q_heads,
+                                       uint32_t kv_heads, uint32_t parts);
+
 struct AttentionShape {
   uint32_t batch = 1;
   int32_t q_len = 0;
   int32_t kv_len = 0;
   uint32_t q_heads = 1;
-  uint32_t kv_heads = 1;    // divides q_heads
-  int32_t causal_shift = 0; // as the argument of that name: kv_len without a mask
+  uint32_t kv_heads = 1; // divides q_heads
+  enum Mask : uint8_t { none, bottom_right, top_left } mask = none;
 };
 
 /// Of tensors shaped and ordered as kernargs.h has them, without gaps; lse may be 0.

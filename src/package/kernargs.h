@@ -21,44 +21,112 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   return kind == KernargKind::pointer || kind == KernargKind::i64 ? 8 : 4;
 }
 
-// FIELD(C++ type, kind, name). Strides count elements. Eight-byte fields come first: no padding anywhere.
+// FIELD(C++ type, kind, name). Strides count elements. Eight-byte fields come first: no padding anywhere. A
+// "_magic" and its "_shift" divide by a constant: see support/divisor.h.
 //
-//   q [batch, q_len, q_heads, d]   k, v [batch, kv_len, kv_heads, d]   o like q   lse [batch, q_heads, q_len]
-//   lse may be null: then it is not written.
+//   q [batch, token, q_heads, d]   k, v [batch, token, kv_heads, d]   o like q   lse [batch, token, q_heads]
+//                       with page_table, the batch stride of k and v is that between pages and their token
+//                       stride that between the rows of a page
+//   lse                 null: it is not written
+//   q_starts ... page_starts   of sluice_args, each may be null; without page_table there are no pages
+//   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale   likewise
+//   o_part_stride, lse_part_stride   between the results of parts of the keys
+//   k_pack_stride       between packs of 2^k_pack_log2 elements of a row of k
 //   scale_log2e         scale * log2(e), finite, >= 0
-//   scale               natural-log factor of the scores, for LSE
-//   causal_shift        key j is visible to query row i iff j <= i + causal_shift and j < kv_len;
-//                       without a causal mask it is kv_len
-//   kv_head_magic       kv_head = (q_head * kv_head_magic) >> 31, = ceil(2^31 / (q_heads / kv_heads))
+//   cap_log2e           soft_cap * log2(e), 0 for none; two_per_cap is 2 / soft_cap
+//   lse_per_log2        ln(2), or 1 for an LSE to base 2
+//   window_left, window_right   of each row; sink_tokens first keys are visible whatever window_left is.
+//                       No window is one of kernarg_no_window
+//   group               query heads that share a KV head
+//   parts               workgroups among which the keys of a row are divided ...
+//   part_tiles          ... so many tiles each; 0: evenly, but not less than min_part_tiles
+//   min_rows, max_rows  a sequence with fewer or more query rows is left to another kernel
+//   page_rows           rows of a page
+//   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
 //
-// Grid, in workgroups: x = q_heads, y = ceil(q_len / tile_q), z = batch.
+// Grid, in workgroups: x = q_heads, y = tiles of query rows, z = batch; of kernels that pack the query heads of
+// a group into one tile x = kv_heads * parts (parts of one head together), and the rows of y are tokens * group.
+#define SLUICE_ATTENTION_SIDE_STRIDES(FIELD, side)                                                           \
+  FIELD(int64_t, i64, side##_batch_stride)                                                                   \
+  FIELD(int64_t, i64, side##_token_stride)                                                                   \
+  FIELD(int64_t, i64, side##_head_stride)
 #define SLUICE_ATTENTION_KERNARGS(FIELD)                                                                     \
   FIELD(uint64_t, pointer, q)                                                                                \
   FIELD(uint64_t, pointer, k)                                                                                \
   FIELD(uint64_t, pointer, v)                                                                                \
   FIELD(uint64_t, pointer, o)                                                                                \
   FIELD(uint64_t, pointer, lse)                                                                              \
-  FIELD(int64_t, i64, q_batch_stride)                                                                        \
-  FIELD(int64_t, i64, q_token_stride)                                                                        \
-  FIELD(int64_t, i64, q_head_stride)                                                                         \
-  FIELD(int64_t, i64, k_batch_stride)                                                                        \
-  FIELD(int64_t, i64, k_token_stride)                                                                        \
-  FIELD(int64_t, i64, k_head_stride)                                                                         \
-  FIELD(int64_t, i64, v_batch_stride)                                                                        \
-  FIELD(int64_t, i64, v_token_stride)                                                                        \
-  FIELD(int64_t, i64, v_head_stride)                                                                         \
-  FIELD(int64_t, i64, o_batch_stride)                                                                        \
-  FIELD(int64_t, i64, o_token_stride)                                                                        \
-  FIELD(int64_t, i64, o_head_stride)                                                                         \
-  FIELD(int64_t, i64, lse_batch_stride)                                                                      \
-  FIELD(int64_t, i64, lse_token_stride)                                                                      \
-  FIELD(int64_t, i64, lse_head_stride)                                                                       \
+  FIELD(uint64_t, pointer, q_starts)                                                                         \
+  FIELD(uint64_t, pointer, kv_starts)                                                                        \
+  FIELD(uint64_t, pointer, q_lengths)                                                                        \
+  FIELD(uint64_t, pointer, kv_lengths)                                                                       \
+  FIELD(uint64_t, pointer, page_table)                                                                       \
+  FIELD(uint64_t, pointer, page_starts)                                                                      \
+  FIELD(uint64_t, pointer, bias)                                                                             \
+  FIELD(uint64_t, pointer, mask)                                                                             \
+  FIELD(uint64_t, pointer, alibi_slopes)                                                                     \
+  FIELD(uint64_t, pointer, sink_logits)                                                                      \
+  FIELD(uint64_t, pointer, q_scale)                                                                          \
+  FIELD(uint64_t, pointer, k_scale)                                                                          \
+  FIELD(uint64_t, pointer, v_scale)                                                                          \
+  SLUICE_ATTENTION_SIDE_STRIDES(FIELD, q)                                                                    \
+  SLUICE_ATTENTION_SIDE_STRIDES(FIELD, k)                                                                    \
+  SLUICE_ATTENTION_SIDE_STRIDES(FIELD, v)                                                                    \
+  SLUICE_ATTENTION_SIDE_STRIDES(FIELD, o)                                                                    \
+  SLUICE_ATTENTION_SIDE_STRIDES(FIELD, lse)                                                                  \
+  FIELD(int64_t, i64, o_part_stride)                                                                         \
+  FIELD(int64_t, i64, lse_part_stride)                                                                       \
+  FIELD(int64_t, i64, page_table_stride)                                                                     \
+  FIELD(int64_t, i64, k_pack_stride)                                                                         \
+  FIELD(int64_t, i64, bias_batch_stride)                                                                     \
+  FIELD(int64_t, i64, bias_head_stride)                                                                      \
+  FIELD(int64_t, i64, bias_row_stride)                                                                       \
+  FIELD(int64_t, i64, bias_key_stride)                                                                       \
+  FIELD(int64_t, i64, mask_batch_stride)                                                                     \
+  FIELD(int64_t, i64, mask_head_stride)                                                                      \
+  FIELD(int64_t, i64, mask_row_stride)                                                                       \
   FIELD(float, f32, scale_log2e)                                                                             \
-  FIELD(float, f32, scale)                                                                                   \
+  FIELD(float, f32, cap_log2e)                                                                               \
+  FIELD(float, f32, two_per_cap)                                                                             \
+  FIELD(float, f32, lse_per_log2)                                                                            \
   FIELD(int32_t, i32, q_len)                                                                                 \
   FIELD(int32_t, i32, kv_len)                                                                                \
-  FIELD(int32_t, i32, causal_shift)                                                                          \
-  FIELD(uint32_t, i32, kv_head_magic)
+  FIELD(int32_t, i32, window_left)                                                                           \
+  FIELD(int32_t, i32, window_right)                                                                          \
+  FIELD(int32_t, i32, sink_tokens)                                                                           \
+  FIELD(int32_t, i32, min_rows)                                                                              \
+  FIELD(int32_t, i32, max_rows)                                                                              \
+  FIELD(int32_t, i32, head_dim_qk)                                                                           \
+  FIELD(int32_t, i32, head_dim_v)                                                                            \
+  FIELD(uint32_t, i32, group)                                                                                \
+  FIELD(uint32_t, i32, group_magic)                                                                          \
+  FIELD(uint32_t, i32, group_shift)                                                                          \
+  FIELD(uint32_t, i32, parts)                                                                                \
+  FIELD(uint32_t, i32, parts_magic)                                                                          \
+  FIELD(uint32_t, i32, parts_shift)                                                                          \
+  FIELD(uint32_t, i32, part_tiles)                                                                           \
+  FIELD(uint32_t, i32, min_part_tiles)                                                                       \
+  FIELD(uint32_t, i32, page_rows)                                                                            \
+  FIELD(uint32_t, i32, page_magic)                                                                           \
+  FIELD(uint32_t, i32, page_shift)                                                                           \
+  FIELD(uint32_t, i32, k_pack_log2)                                                                          \
+  FIELD(uint32_t, i32, score_flags)
+
+/// Bits of score_flags.
+enum ScoreFlag : uint32_t {
+  score_top_left = 1 << 0,     // row i is token i of the keys; else the last row is the last key
+  score_changed = 1 << 1,      // soft cap, bias, mask or ALiBi is there
+  score_bias_f16 = 1 << 2,     // type of bias; else F32
+  score_bias_bf16 = 1 << 3,    //
+  score_q_scale_heads = 1 << 4, // a factor for each head; else one
+  score_k_scale_heads = 1 << 5, //
+  score_v_scale_heads = 1 << 6, //
+  score_partial = 1 << 7, // o is F32, and it and lse are [part, batch, token, q_heads, d] without starts
+  score_page_index_64 = 1 << 8, // page_table holds 64-bit numbers
+};
+
+/// A window that hides nothing. Sums of it and lengths do not overflow where kernels build them.
+inline constexpr int32_t kernarg_no_window = INT32_MAX - 511;
 
 struct AttentionKernargs {
 #define SLUICE_FIELD(type, kind, name) type name;

@@ -15,6 +15,8 @@ constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
                                    Operation{"kv_append", "kv_append"},
                                    Operation{"merge_states", "merge_states"}};
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
+constexpr std::array<std::string_view, 1> kv_dtypes = {"e4m3fnuz"};
+constexpr std::array<std::string_view, 3> forms = {"paged", "packed", "latent"};
 constexpr std::array<std::string_view, 4> around_dtypes = {"bf16", "f16", "f32", "e4m3fnuz"};
 
 bool take(std::string_view &rest, std::string_view prefix) {
@@ -39,10 +41,10 @@ std::string format_kernel_name(const KernelName &name) {
     if (operation.full == name.operation) out = operation.abbreviation;
   }
   if (!name.is_attention()) return out + "_" + name.dtype + "_" + name.to_dtype;
-  out += "_" + name.dtype + "_d" + std::to_string(name.head_dim_qk);
+  out += "_" + name.dtype + (name.kv_dtype.empty() ? "" : "_" + name.kv_dtype) + "_d" + std::to_string(name.head_dim_qk);
   if (name.head_dim_v != name.head_dim_qk) out += "v" + std::to_string(name.head_dim_v);
   return out + "_q" + std::to_string(name.tile_q) + "_kv" + std::to_string(name.tile_kv) + "_w" +
-         std::to_string(name.waves);
+         std::to_string(name.waves) + (name.form.empty() ? "" : "_" + name.form);
 }
 
 std::optional<KernelName> parse_kernel_name(std::string_view text) {
@@ -65,6 +67,9 @@ std::optional<KernelName> parse_kernel_name(std::string_view text) {
   for (std::string_view dtype : dtypes) {
     if (name.dtype.empty() && take(rest, dtype)) name.dtype = dtype;
   }
+  for (std::string_view dtype : kv_dtypes) {
+    if (take(rest, "_" + std::string(dtype))) name.kv_dtype = dtype;
+  }
   if (name.dtype.empty() || !take(rest, "_d") || !take_number(rest, name.head_dim_qk)) return std::nullopt;
   name.head_dim_v = name.head_dim_qk;
   if (take(rest, "v") && !(take_number(rest, name.head_dim_v) && name.head_dim_v != name.head_dim_qk)) {
@@ -72,7 +77,11 @@ std::optional<KernelName> parse_kernel_name(std::string_view text) {
   }
   if (!take(rest, "_q") || !take_number(rest, name.tile_q)) return std::nullopt;
   if (!take(rest, "_kv") || !take_number(rest, name.tile_kv)) return std::nullopt;
-  if (!take(rest, "_w") || !take_number(rest, name.waves) || !rest.empty()) return std::nullopt;
+  if (!take(rest, "_w") || !take_number(rest, name.waves)) return std::nullopt;
+  for (std::string_view form : forms) {
+    if (name.form.empty() && take(rest, "_" + std::string(form))) name.form = form;
+  }
+  if (!rest.empty()) return std::nullopt;
   return name;
 }
 

@@ -3,10 +3,14 @@
 // A name says everything that the choice between kernels looks at, in one fixed order, and is also the symbol
 // in the code object:
 //
-//   name      = "attn_fwd_" dtype "_" heads "_q" number "_kv" number "_w" number
+//   name      = "attn_fwd_" dtype [ "_" kv_dtype ] "_" heads "_q" number "_kv" number "_w" number [ "_" form ]
 //             | "kv_append_" dtype "_" dtype          source, cache
 //             | "merge_states_" dtype "_" dtype       parts, O
 //   dtype     = "f16" | "bf16", around attention also "f32" | "e4m3fnuz"
+//   kv_dtype  = "e4m3fnuz"                      of K and V in memory, if it is another
+//   form      = "paged"                         K and V in pages
+//             | "packed"                        tokens and the query heads of a group in one tile; pages or not
+//             | "latent"                        likewise, and V is the front of the rows of K
 //   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
 //   number    = a positive decimal integer without leading zeros
 //
@@ -25,16 +29,20 @@ namespace sluice::package {
 
 struct KernelName {
   std::string operation; // "attention_forward", "kv_append" or "merge_states"
-  std::string dtype;     // of Q, K, V and O; around attention, of what is read
+  std::string dtype;     // of Q, K, V and O (but see kv_dtype); around attention, of what is read
   uint32_t head_dim_qk = 0;
   uint32_t head_dim_v = 0;
   uint32_t tile_q = 0;
   uint32_t tile_kv = 0;
   uint32_t waves = 0;
+  std::string kv_dtype = {}; // of K and V in memory, if it is not `dtype`
+  std::string form = {};     // "paged", "packed", "latent" or nothing
   std::string to_dtype = {}; // around attention alone, which has no numbers: of what is written
 
   /// Whether it computes attention, so that the numbers count.
   bool is_attention() const { return to_dtype.empty(); }
+  /// Whether a tile has tokens and query heads of a group.
+  bool is_packed() const { return form == "packed" || form == "latent"; }
 
   bool operator==(const KernelName &) const = default;
 };

@@ -1,12 +1,14 @@
-//===- choice.cpp - which kernel serves a problem -------------------------------------------------------===//
+//===- choice.cpp - which kernels serve a problem -------------------------------------------------------===//
 #include "runtime/choice.h"
 
 #include "runtime/dtype.h"
 #include "runtime/kernel_features.h"
+#include "runtime/split.h"
 #include "support/checked.h"
 #include "support/failure.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstdlib>
 #include <string_view>
 #include <vector>
@@ -20,45 +22,60 @@ using support::Status;
 using support::text;
 using Kernels = std::vector<const package::PackedKernel *>;
 
-// kv_head = (q_head * magic) >> 31 is exact while the product of head and ratio stays below 2^31.
-constexpr int32_t max_q_heads = 32768;
+constexpr int32_t max_q_heads = 32768; // of a grid
+// Rows of a wave of a packed kernel: a sequence whose rows and heads of a group fit them is packed.
+constexpr int32_t packed_wave_rows = 16;
 
 [[noreturn]] void refuse(std::string_view field, std::string message) {
   throw Failure(Status::unsupported, std::string(field), std::move(message));
 }
 
-/// Keeps the kernels whose number in a place is the wanted one; refuses, with the nearest number there is, if
-/// none are left.
+/// What a kernel serves of a head dim: its own, and if it is packed, which fills with zeros, less.
+bool serves(const package::KernelName &name, uint32_t dim, int32_t wanted) {
+  return int32_t(dim) == wanted || (name.is_packed() && int32_t(dim) > wanted && wanted % 8 == 0);
+}
+
+/// Keeps the kernels that serve a head dim; refuses, with the nearest number there is, if none do. Kernels of
+/// exactly this dim suffice where there are any.
 template <typename Get> void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, Get get) {
   int32_t nearest = 0;
   for (const package::PackedKernel *kernel : kernels) {
     const int32_t dim = int32_t(get(kernel->entry.name));
     if (nearest == 0 || std::abs(dim - wanted) < std::abs(nearest - wanted)) nearest = dim;
   }
-  std::erase_if(kernels, [&](const auto *kernel) { return int32_t(get(kernel->entry.name)) != wanted; });
+  std::erase_if(kernels,
+                [&](const auto *kernel) { return !serves(kernel->entry.name, get(kernel->entry.name), wanted); });
   if (kernels.empty()) refuse(field, text(field, " is ", wanted, "; nearest supported: ", nearest));
 }
 
-void keep_dtype(Kernels &kernels, const sluice_problem &problem) {
-  std::vector<std::string> types;
-  for (const package::PackedKernel *kernel : kernels) {
-    const std::string &type = kernel->entry.name.dtype;
-    if (std::find(types.begin(), types.end(), type) == types.end()) types.push_back(type);
-  }
-  const std::string_view wanted = dtype_name(problem.q_type);
-  if (std::find(types.begin(), types.end(), wanted) == types.end()) {
-    refuse("q_type", text("q_type is ", wanted, "; nearest supported: ", types.front()));
-  }
-  const auto check_equal = [&](std::string_view field, uint32_t type) {
-    if (type != problem.q_type) {
-      refuse(field, text(field, " is ", dtype_name(type), " and q_type ", wanted,
-                         "; nearest supported: ", wanted, " for all of Q, K, V and O"));
-    }
+/// Of the packed kernels, those whose head dims are the smallest.
+void keep_smallest(Kernels &kernels) {
+  uint64_t smallest = UINT64_MAX;
+  const auto size = [](const auto *kernel) {
+    return uint64_t{kernel->entry.name.head_dim_qk} + kernel->entry.name.head_dim_v;
   };
-  check_equal("k_type", problem.k_type);
-  check_equal("v_type", problem.v_type);
-  check_equal("o_type", problem.o_type);
-  std::erase_if(kernels, [&](const auto *kernel) { return kernel->entry.name.dtype != wanted; });
+  for (const package::PackedKernel *kernel : kernels)
+    smallest = std::min(smallest, size(kernel));
+  std::erase_if(kernels, [&](const auto *kernel) { return size(kernel) != smallest; });
+}
+
+/// Keeps the kernels that have the wanted type in a place; refuses, naming a type there is, if none do.
+template <typename Get> void keep_type(Kernels &kernels, std::string_view field, uint32_t wanted, Get get) {
+  std::string_view nearest = get(kernels.front()->entry.name);
+  std::erase_if(kernels, [&](const auto *kernel) { return get(kernel->entry.name) != dtype_name(wanted); });
+  if (kernels.empty())
+    refuse(field, text(field, " is ", dtype_name(wanted), "; nearest supported: ", nearest));
+}
+
+void keep_types(Kernels &kernels, const sluice_problem &problem) {
+  const auto of_queries = [](const package::KernelName &name) -> std::string_view { return name.dtype; };
+  const auto of_keys = [](const package::KernelName &name) -> std::string_view {
+    return name.kv_dtype.empty() ? name.dtype : name.kv_dtype;
+  };
+  keep_type(kernels, "q_type", problem.q_type, of_queries);
+  keep_type(kernels, "k_type", problem.k_type, of_keys);
+  keep_type(kernels, "v_type", problem.v_type, of_keys);
+  keep_type(kernels, "o_type", problem.o_type, of_queries);
 }
 
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {
@@ -76,42 +93,99 @@ uint64_t workgroups(const sluice_problem &problem, uint32_t tile_q) {
 
 } // namespace
 
+namespace {
+
+/// The kernel of the tall ones, and why.
+void choose_tall(Choice &choice, Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
+  // Highest tile first; equal heights by name.
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const auto *a, const auto *b) { return a->entry.name.tile_q > b->entry.name.tile_q; });
+  const bool batch_counts = problem.determinism != SLUICE_DETERMINISM_BATCH_INVARIANT;
+  choice.tall = kernels.front();
+  choice.reason =
+      text("the highest of ", kernels.size(), " query tiles: the bounds do not ask for a lower one");
+  for (const package::PackedKernel *kernel : kernels) {
+    const uint32_t tile_q = kernel->entry.name.tile_q;
+    const uint32_t higher_tile_q = choice.tall->entry.name.tile_q;
+    if (tile_q == higher_tile_q) continue;
+    const uint64_t groups = workgroups(problem, higher_tile_q);
+    if (problem.max_q_len != 0 && problem.max_q_len <= int32_t(tile_q)) {
+      choice.tall = kernel;
+      choice.reason = text("max_q_len ", problem.max_q_len, " fits a query tile of ", tile_q);
+    } else if (batch_counts && groups != 0 && groups < compute_units &&
+               workgroups(problem, tile_q) > groups) {
+      choice.tall = kernel;
+      choice.reason =
+          text("query tiles of ", higher_tile_q, " would make ", groups, " workgroups for ", compute_units,
+               " compute units; tiles of ", tile_q, " make ", workgroups(problem, tile_q));
+    }
+  }
+}
+
+/// The lowest packed tile that `rows` rows of every head of a group fit, or the highest there is.
+void choose_packed(Choice &choice, Kernels kernels, const sluice_problem &problem, int64_t rows) {
+  std::stable_sort(kernels.begin(), kernels.end(),
+                   [](const auto *a, const auto *b) { return a->entry.name.tile_q < b->entry.name.tile_q; });
+  const int64_t wanted = rows * (problem.q_heads / problem.kv_heads);
+  const auto fits = [&](const auto *kernel) { return kernel->entry.name.tile_q >= wanted; };
+  const auto found = std::find_if(kernels.begin(), kernels.end(), fits);
+  choice.packed = found != kernels.end() ? *found : kernels.back();
+}
+
+} // namespace
+
 Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   Kernels kernels = context.kernels();
   std::erase_if(kernels,
                 [](const auto *kernel) { return kernel->entry.name.operation != "attention_forward"; });
   if (kernels.empty()) refuse("mode", "the kernel pack has no attention kernels");
-  keep_dtype(kernels, problem);
+  keep_types(kernels, problem);
+  // A kernel for pages or for V in K can do nothing else.
+  std::erase_if(kernels, [&](const auto *kernel) {
+    const std::string &form = kernel->entry.name.form;
+    return (form == "paged" && problem.mode != SLUICE_MODE_PAGED) ||
+           (form == "latent" && !(problem.flags & SLUICE_V_IN_K));
+  });
   keep_dim(kernels, "head_dim_qk", problem.head_dim_qk, [](const auto &name) { return name.head_dim_qk; });
   keep_dim(kernels, "head_dim_v", problem.head_dim_v, [](const auto &name) { return name.head_dim_v; });
   for (const Feature &feature : features()) {
     if (feature.is_needed(problem)) keep_feature(kernels, problem, feature);
   }
+  if (problem.k_pack != 0 && (problem.k_pack % 8 != 0 || !std::has_single_bit(uint32_t(problem.k_pack)))) {
+    refuse("k_pack", text("k_pack is ", problem.k_pack, "; nearest supported: ",
+                          std::max(std::bit_floor(uint32_t(problem.k_pack)), 8u)));
+  }
   if (problem.q_heads > max_q_heads) {
     refuse("q_heads", text("q_heads is ", problem.q_heads, "; nearest supported: ", max_q_heads));
   }
 
-  // Highest tile first; equal heights by name.
-  std::stable_sort(kernels.begin(), kernels.end(),
-                   [](const auto *a, const auto *b) { return a->entry.name.tile_q > b->entry.name.tile_q; });
-  const bool batch_counts = problem.determinism != SLUICE_DETERMINISM_BATCH_INVARIANT;
-  const uint32_t compute_units = context.device().compute_units;
-  Choice choice = {kernels.front(), text("the highest of ", kernels.size(),
-                                         " query tiles: the bounds do not ask for a lower one")};
-  for (const package::PackedKernel *kernel : kernels) {
-    const uint32_t tile_q = kernel->entry.name.tile_q;
-    const uint32_t higher_tile_q = choice.kernel->entry.name.tile_q;
-    if (tile_q == higher_tile_q) continue;
-    const uint64_t groups = workgroups(problem, higher_tile_q);
-    if (problem.max_q_len != 0 && problem.max_q_len <= int32_t(tile_q)) {
-      choice = {kernel, text("max_q_len ", problem.max_q_len, " fits a query tile of ", tile_q)};
-    } else if (batch_counts && groups != 0 && groups < compute_units &&
-               workgroups(problem, tile_q) > groups) {
-      choice = {kernel, text("query tiles of ", higher_tile_q, " would make ", groups, " workgroups for ",
-                             compute_units, " compute units; tiles of ", tile_q, " make ",
-                             workgroups(problem, tile_q))};
+  Kernels tall = kernels, packed = kernels;
+  std::erase_if(tall, [](const auto *kernel) { return kernel->entry.name.is_packed(); });
+  std::erase_if(packed, [](const auto *kernel) { return !kernel->entry.name.is_packed(); });
+  keep_smallest(packed);
+  const int32_t group = problem.q_heads / problem.kv_heads;
+  const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
+  Choice choice;
+  if (!packed.empty()) {
+    choice.packed_rows = tall.empty() ? INT32_MAX : std::max(packed_wave_rows / group, 1);
+    // Where bits must not depend on the bounds, neither must the tile.
+    const int32_t rows =
+        fixed || problem.max_q_len == 0 ? choice.packed_rows : std::min(choice.packed_rows, problem.max_q_len);
+    choose_packed(choice, packed, problem, rows);
+    choice.reason = text("query tiles of ", choice.packed->entry.name.tile_q, " hold the ", group,
+                         group == 1 ? " query head" : " query heads", " of a group");
+  }
+  if (!tall.empty() && (packed.empty() || problem.max_q_len == 0 || problem.max_q_len > choice.packed_rows)) {
+    choose_tall(choice, tall, problem, context.device().compute_units);
+    if (choice.packed != nullptr) {
+      choice.reason += text("; sequences of up to ", choice.packed_rows, " rows: ",
+                            package::format_kernel_name(choice.packed->entry.name));
     }
   }
+  const AroundKernel &merging =
+      context.around_kernels().find(AroundOperation::merge_states, SLUICE_F32, problem.o_type);
+  split_keys(choice, problem, context.device().compute_units, merging.packed != nullptr);
+  if (choice.merges) choice.reason += text("; keys in ", choice.parts, choice.parts == 1 ? " part" : " parts");
   return choice;
 }
 

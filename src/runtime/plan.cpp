@@ -1,102 +1,145 @@
-//===- plan.cpp - a problem with its kernel chosen and loaded -------------------------------------------===//
+//===- plan.cpp - a problem with its kernels chosen and loaded --------------------------------------------===//
 #include "runtime/plan.h"
 
-#include "support/checked.h"
+#include "package/attention_launch.h"
+#include "runtime/around.h"
+#include "runtime/attention_arguments.h"
+#include "runtime/dtype.h"
 #include "support/failure.h"
 #include "support/log.h"
 
-#include <cmath>
-#include <cstddef>
-#include <numbers>
+#include <algorithm>
 #include <utility>
 
 namespace sluice::runtime {
-namespace {
 
-using support::divide_up;
 using support::LogLevel;
 using support::text;
 
-} // namespace
-
-uint32_t kv_head_magic(int32_t q_heads, int32_t kv_heads) {
-  return divide_up(uint32_t{1} << 31, uint32_t(q_heads / kv_heads));
-}
-
-int32_t causal_shift(const sluice_problem &problem, int32_t q_len, int32_t kv_len) {
-  if (!(problem.flags & SLUICE_CAUSAL)) return kv_len;
-  return problem.mask_alignment == SLUICE_TOP_LEFT ? 0 : kv_len - q_len;
-}
-
 Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
-    : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)),
-      name(package::format_kernel_name(choice.kernel->entry.name)),
-      kv_head_magic(runtime::kv_head_magic(problem.q_heads, problem.kv_heads)) {
-  if (shared->device().hip) function = shared->function(*choice.kernel);
-  if (support::logs(LogLevel::info)) support::log(LogLevel::info, text("plan: ", name, ": ", choice.reason));
-  trace(SLUICE_TRACE_PLAN, grid(problem.max_batch, problem.max_q_len));
+    : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)) {
+  tall = prepare(choice.tall);
+  packed = prepare(choice.packed);
+  if (choice.packed != nullptr) {
+    if (choice.tall != nullptr) tall.arguments.min_rows = choice.packed_rows + 1;
+    packed.arguments.max_rows = choice.packed_rows;
+    package::set_parts(packed.arguments, choice.parts);
+    packed.arguments.part_tiles = choice.part_tiles;
+    packed.arguments.min_part_tiles = min_part_tiles;
+  }
+  if (choice.merges) {
+    packed.arguments.score_flags |= package::score_partial;
+    merging = &shared->around_kernels().find(AroundOperation::merge_states, SLUICE_F32, wanted.o_type);
+    if (shared->device().hip) shared->function(*merging->packed);
+  }
+  if (support::logs(LogLevel::info)) {
+    support::log(LogLevel::info, text("plan: ", kernel_name(), ": ", choice.reason));
+  }
+  trace(SLUICE_TRACE_PLAN, main(), grid(problem.max_batch, problem.max_q_len));
+}
+
+Plan::Prepared Plan::prepare(const package::PackedKernel *kernel) {
+  Prepared out;
+  if (kernel == nullptr) return out;
+  out.entry = &kernel->entry;
+  out.name = package::format_kernel_name(kernel->entry.name);
+  out.arguments = problem_arguments(kernel->entry, wanted);
+  if (shared->device().hip) out.function = shared->function(*kernel);
+  return out;
+}
+
+uint32_t Plan::rows_per_token() const {
+  return kernel().name.is_packed() ? uint32_t(wanted.q_heads / wanted.kv_heads) : 1;
 }
 
 Grid Plan::grid(int32_t batch, int32_t q_len) const {
-  return {uint32_t(wanted.q_heads), divide_up(uint32_t(q_len), kernel().name.tile_q), uint32_t(batch)};
+  return package::attention_grid(kernel().name, uint32_t(batch), uint32_t(q_len), uint32_t(wanted.q_heads),
+                                 uint32_t(wanted.kv_heads), choice.parts);
 }
 
-void Plan::trace(uint32_t event, const Grid &grid) const {
+void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) const {
   if (shared->trace == nullptr) return;
   sluice_trace_record record = {};
   record.struct_size = sizeof record;
   record.event = event;
   for (size_t i = 0; i < grid.size(); ++i)
     record.grid[i] = grid[i];
-  record.block[0] = kernel().threads;
+  record.block[0] = prepared.entry->threads;
   record.block[1] = record.block[2] = 1;
-  record.lds_bytes = kernel().lds_bytes;
-  record.waves = kernel().name.waves;
+  record.lds_bytes = prepared.entry->lds_bytes;
+  record.waves = prepared.entry->name.waves;
   record.workspace_bytes = workspace_bytes();
-  record.kernel = name.c_str();
+  record.kernel = prepared.name.c_str();
   record.reason = choice.reason.c_str();
   shared->trace(&record, shared->trace_user);
 }
 
-package::AttentionKernargs Plan::kernargs(const sluice_args &args) const {
-  const double scale = args.scale != 0 ? double{args.scale} : 1 / std::sqrt(double(wanted.head_dim_qk));
-  package::AttentionKernargs out;
-  out.q = reinterpret_cast<uint64_t>(args.q.data);
-  out.k = reinterpret_cast<uint64_t>(args.k.data);
-  out.v = reinterpret_cast<uint64_t>(args.v.data);
-  out.o = reinterpret_cast<uint64_t>(args.o.data);
-  out.lse = reinterpret_cast<uint64_t>(args.lse.data);
-  out.q_batch_stride = args.q.stride[0];
-  out.q_token_stride = args.q.stride[1];
-  out.q_head_stride = args.q.stride[2];
-  out.k_batch_stride = args.k.stride[0];
-  out.k_token_stride = args.k.stride[1];
-  out.k_head_stride = args.k.stride[2];
-  out.v_batch_stride = args.v.stride[0];
-  out.v_token_stride = args.v.stride[1];
-  out.v_head_stride = args.v.stride[2];
-  out.o_batch_stride = args.o.stride[0];
-  out.o_token_stride = args.o.stride[1];
-  out.o_head_stride = args.o.stride[2];
-  out.lse_batch_stride = args.lse.stride[0];
-  out.lse_token_stride = args.lse.stride[1];
-  out.lse_head_stride = args.lse.stride[2];
-  out.scale_log2e = float(scale * std::numbers::log2e);
-  out.scale = float(scale);
-  out.q_len = args.q_len;
-  out.kv_len = args.kv_len;
-  out.causal_shift = causal_shift(wanted, args.q_len, args.kv_len);
-  out.kv_head_magic = kv_head_magic;
-  return out;
+void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
+                   const sluice_launch &launch) const {
+  const bool is_packed = prepared.entry->name.is_packed();
+  const int32_t q_len = is_packed ? std::min(args.q_len, choice.packed_rows) : args.q_len;
+  const Grid groups =
+      package::attention_grid(prepared.entry->name, uint32_t(args.batch), uint32_t(q_len),
+                              uint32_t(wanted.q_heads), uint32_t(wanted.kv_heads), choice.parts);
+  trace(SLUICE_TRACE_RUN, prepared, groups);
+  runtime::enqueue(*shared->device().hip,
+                   {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, launch);
+}
+
+void Plan::run_packed(const sluice_args &args, const sluice_launch &launch) const {
+  package::AttentionKernargs kernargs = packed.arguments;
+  fill_call(kernargs, wanted, args);
+  if (!choice.merges) return enqueue(packed, args, kernargs, launch);
+
+  const int32_t rows = std::min(args.q_len, choice.packed_rows);
+  const PartsLayout parts = parts_layout(wanted, choice.parts, args.batch, rows);
+  char *const workspace = static_cast<char *>(launch.workspace);
+  kernargs.o = reinterpret_cast<uint64_t>(workspace);
+  kernargs.o_batch_stride = parts.batch_stride;
+  kernargs.o_token_stride = parts.token_stride;
+  kernargs.o_head_stride = wanted.head_dim_v;
+  kernargs.o_part_stride = parts.part_stride;
+  kernargs.lse = kernargs.o + parts.lse_offset_bytes;
+  kernargs.lse_batch_stride = parts.lse_batch_stride;
+  kernargs.lse_token_stride = parts.lse_token_stride;
+  kernargs.lse_head_stride = 1;
+  kernargs.lse_part_stride = parts.lse_part_stride;
+  sluice_launch unsignalled = launch;
+  unsignalled.signal_event = nullptr;
+  enqueue(packed, args, kernargs, unsignalled);
+
+  PartsMerge merge;
+  merge.partial = workspace;
+  merge.partial_lse = workspace + parts.lse_offset_bytes;
+  merge.o = args.o;
+  merge.lse = args.lse;
+  merge.sink_logits = args.sink_logits;
+  merge.q_lengths = args.q_lengths;
+  merge.q_starts = args.q_starts;
+  merge.lse_base = wanted.lse_base;
+  merge.parts = int32_t(choice.parts);
+  merge.batch = args.batch;
+  merge.rows_per_sequence = rows;
+  merge.heads = wanted.q_heads;
+  merge.head_dim_v = wanted.head_dim_v;
+  merge.max_rows = choice.packed_rows;
+  merge_parts(*shared, *merging, merge, launch);
 }
 
 void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
-  const HipTable &hip = *shared->device().hip;
-  const Grid groups = grid(args.batch, args.q_len);
-  package::AttentionKernargs packed = kernargs(args);
-  wait_for_dependencies(hip, launch);
-  trace(SLUICE_TRACE_RUN, groups);
-  enqueue(hip, {function, groups, kernel().threads, &packed, sizeof packed}, launch);
+  wait_for_dependencies(*shared->device().hip, launch);
+  // Without starts and lengths on the device every sequence has q_len rows, and one kernel does them all.
+  const bool mixed = args.q_starts != nullptr || args.q_lengths != nullptr;
+  const bool has_tall = tall.entry != nullptr && args.q_len > choice.packed_rows;
+  const bool has_packed = packed.entry != nullptr && (mixed || !has_tall);
+  if (has_tall || packed.entry == nullptr) {
+    package::AttentionKernargs kernargs = tall.arguments;
+    fill_call(kernargs, wanted, args);
+    sluice_launch first = launch;
+    if (has_packed) first.signal_event = nullptr;
+    enqueue(tall, args, kernargs, first);
+  }
+  if (has_packed) run_packed(args, launch);
 }
 
 } // namespace sluice::runtime

@@ -1,6 +1,6 @@
-//===- plan.h - a problem with its kernel chosen and loaded ---------------------------------------------===//
+//===- plan.h - a problem with its kernels chosen and loaded --------------------------------------------===//
 //
-// Everything a run needs is computed here, once; run() fills the kernel's arguments and launches.
+// Everything a run needs is computed here, once; run() fills the kernels' arguments and launches.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -9,6 +9,7 @@
 #include "runtime/choice.h"
 #include "runtime/context.h"
 #include "runtime/launch.h"
+#include "runtime/split.h"
 
 #include <sluice/sluice.h>
 
@@ -20,18 +21,21 @@ namespace sluice::runtime {
 
 class Plan {
 public:
-  /// Loads the kernel unless the context is a target. Throws support::Failure.
+  /// Loads the kernels unless the context is a target. Throws support::Failure.
   Plan(std::shared_ptr<Context> context, const sluice_problem &problem);
 
   const Context &context() const { return *shared; }
   const sluice_problem &problem() const { return wanted; }
-  const package::KernelEntry &kernel() const { return choice.kernel->entry; }
-  const std::string &kernel_name() const { return name; }
+  /// The one that the plan is named after; others may work beside it.
+  const package::KernelEntry &kernel() const { return *main().entry; }
+  const std::string &kernel_name() const { return main().name; }
   const std::string &reason() const { return choice.reason; }
-  uint64_t workspace_bytes() const { return runtime::workspace_bytes(choice); }
-  bool can_run() const { return function != nullptr; }
+  uint64_t workspace_bytes() const { return choice.workspace_bytes; }
+  bool can_run() const { return shared->device().hip.has_value(); }
+  /// Rows that kernel() makes of a query row of a sequence.
+  uint32_t rows_per_token() const;
 
-  /// Workgroups for these extents; 0 in a dimension whose extent is 0.
+  /// Workgroups of kernel() for these extents; 0 in a dimension whose extent is 0.
   Grid grid(int32_t batch, int32_t q_len) const;
 
   /// Enqueues a call whose arguments have been checked. Throws support::Failure (hip, or invalid_argument for
@@ -39,21 +43,26 @@ public:
   void run(const sluice_args &args, const sluice_launch &launch) const;
 
 private:
-  package::AttentionKernargs kernargs(const sluice_args &args) const;
-  void trace(uint32_t event, const Grid &grid) const;
+  /// A kernel of the choice, with what the problem says of its arguments.
+  struct Prepared {
+    const package::KernelEntry *entry = nullptr; // null: there is none
+    std::string name;
+    void *function = nullptr;
+    package::AttentionKernargs arguments = {};
+  };
+  Prepared prepare(const package::PackedKernel *kernel);
+  void enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
+               const sluice_launch &launch) const;
+  /// The packed kernel, and what merges its parts.
+  void run_packed(const sluice_args &args, const sluice_launch &launch) const;
+  void trace(uint32_t event, const Prepared &prepared, const Grid &grid) const;
+  const Prepared &main() const { return tall.entry != nullptr ? tall : packed; }
 
   std::shared_ptr<Context> shared;
   sluice_problem wanted;
   Choice choice;
-  std::string name;
-  void *function = nullptr;
-  uint32_t kv_head_magic = 0;
+  Prepared tall, packed;
+  const AroundKernel *merging = nullptr; // null: parts are not merged
 };
-
-/// ceil(2^31 / (q_heads / kv_heads)): see package/kernargs.h.
-uint32_t kv_head_magic(int32_t q_heads, int32_t kv_heads);
-
-/// Key j is visible to row i iff j <= i + shift: see package/kernargs.h.
-int32_t causal_shift(const sluice_problem &problem, int32_t q_len, int32_t kv_len);
 
 } // namespace sluice::runtime

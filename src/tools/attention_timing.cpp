@@ -177,7 +177,8 @@ AttentionTiming time_attention(const package::KernelEntry &kernel, std::span<con
                                   .kv_len = length,
                                   .q_heads = problem.q_heads,
                                   .kv_heads = problem.kv_heads,
-                                  .causal_shift = problem.causal ? 0 : length},
+                                  .mask = problem.causal ? package::AttentionShape::bottom_right
+                                                         : package::AttentionShape::none},
                                  tensors.addresses);
   AttentionTiming timing{.kernel = kernel, .problem = problem, .result = {}, .parts = {}};
   const auto start = std::chrono::steady_clock::now();

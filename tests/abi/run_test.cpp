@@ -140,12 +140,11 @@ TEST_CASE("a run is one launch with packed arguments", "[run]") {
   CHECK(k.v == reinterpret_cast<uint64_t>(args.v.data));
   CHECK(k.o == reinterpret_cast<uint64_t>(args.o.data));
   CHECK(k.lse == reinterpret_cast<uint64_t>(args.lse.data));
-  CHECK(k.scale == 0.25f);
   CHECK(k.scale_log2e == 0.36067376f);
   CHECK(k.q_len == 5);
   CHECK(k.kv_len == 7);
-  CHECK(k.causal_shift == 2);
-  CHECK(k.kv_head_magic == (1u << 31) / 4);
+  CHECK(k.window_right == 0);
+  CHECK(k.group == 4);
 }
 
 TEST_CASE("each stride reaches its own argument", "[run]") {
@@ -198,21 +197,21 @@ TEST_CASE("mask, scale and tiles become what the kernel expects", "[run]") {
     args.lse.stride[0] = 8 * 257;
     args.lse.stride[2] = 257;
     const auto seen = launched(problem, args);
-    CHECK(seen.kernargs.causal_shift == 7 - 257);
+    CHECK(seen.kernargs.window_right == 0);
+    CHECK(seen.kernargs.score_flags == 0);
     CHECK(seen.grid[1] == 2);
   }
   SECTION("causal at the top left") {
     problem.mask_alignment = SLUICE_TOP_LEFT;
-    CHECK(launched(problem, args).kernargs.causal_shift == 0);
+    CHECK(launched(problem, args).kernargs.score_flags == sluice::package::score_top_left);
   }
   SECTION("not causal: every key is visible") {
     problem.flags = SLUICE_WRITE_LSE;
-    CHECK(launched(problem, args).kernargs.causal_shift == args.kv_len);
+    CHECK(launched(problem, args).kernargs.window_right == sluice::package::kernarg_no_window);
   }
   SECTION("scale 0 is 1 / sqrt(head_dim_qk)") {
     args.scale = 0;
     const auto seen = launched(problem, args);
-    CHECK(seen.kernargs.scale == float(1 / std::sqrt(128.0)));
     CHECK(seen.kernargs.scale_log2e == float(std::log2(std::exp(1.0)) / std::sqrt(128.0)));
   }
   SECTION("without LSE its pointer is null") {
@@ -233,7 +232,7 @@ TEST_CASE("mask, scale and tiles become what the kernel expects", "[run]") {
   }
 }
 
-TEST_CASE("kv_head_magic divides every head exactly", "[run]") {
+TEST_CASE("the group of query heads divides every head exactly", "[run]") {
   FakeHip hip;
   const ContextHandle context = fake_context();
   sluice_args args = good_args();
@@ -248,9 +247,10 @@ TEST_CASE("kv_head_magic divides every head exactly", "[run]") {
     args.q.stride[0] = args.o.stride[0] = 5 * args.q.stride[1];
     const PlanHandle plan = make_plan(context, problem);
     REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
-    const uint64_t magic = hip.launch.kernargs.kv_head_magic;
+    const sluice::package::AttentionKernargs &k = hip.launch.kernargs;
+    CHECK(k.group == uint32_t(ratio));
     for (int32_t head = 0; head < problem.q_heads; ++head) {
-      if ((uint64_t(head) * magic) >> 31 != uint64_t(head / ratio))
+      if (((2 * uint64_t(head) * k.group_magic) >> 32) >> k.group_shift != uint64_t(head / ratio))
         FAIL("ratio " << ratio << ", head " << head);
     }
   }

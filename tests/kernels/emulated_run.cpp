@@ -105,10 +105,10 @@ package::AttentionLaunch AttentionRun::call() {
                                       .kv_len = kv_rows,
                                       .q_heads = problem.q_heads,
                                       .kv_heads = problem.kv_heads,
-                                      .causal_shift = problem.mask == Problem::none ? kv_rows
-                                                      : problem.mask == Problem::bottom_right
-                                                          ? kv_rows - q_rows
-                                                          : 0};
+                                      .mask = problem.mask == Problem::none ? package::AttentionShape::none
+                                              : problem.mask == Problem::bottom_right
+                                                  ? package::AttentionShape::bottom_right
+                                                  : package::AttentionShape::top_left};
   clear_output();
   return package::contiguous_launch(kernel, shape,
                                     {address(q), address(k), address(v), address(o), address(lse)});

@@ -33,8 +33,8 @@ func.func @read_of_another_type(%t: !sluice.lds_tile<64x128xf16>, %i: i32) {
 
 gpu.module @m {
   gpu.func @head_dim() kernel {
-    // expected-error@+1 {{head_dim is 96; kernels exist for 64 and 128}}
-    sluice.attention {element_type = f16, head_dim = 96 : i32, tile_q = 256 : i32, tile_kv = 64 : i32, waves = 8 : i32}
+    // expected-error@+1 {{head dims are 96 and 96; kernels of 32 rows a wave exist for 64 and 128}}
+    sluice.attention {element_type = f16, head_dim_qk = 96 : i32, head_dim_v = 96 : i32, tile_q = 256 : i32, tile_kv = 64 : i32, waves = 8 : i32}
     gpu.return
   }
 }
@@ -43,8 +43,38 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @tile_q() kernel {
-    // expected-error@+1 {{tile_q is 100; a wave computes 32 rows, so 8 waves need 256}}
-    sluice.attention {element_type = f16, head_dim = 128 : i32, tile_q = 100 : i32, tile_kv = 64 : i32, waves = 8 : i32}
+    // expected-error@+1 {{tile_q is 100; a wave computes 16 or 32 rows, so 8 waves need 128 or 256}}
+    sluice.attention {element_type = f16, head_dim_qk = 128 : i32, head_dim_v = 128 : i32, tile_q = 100 : i32, tile_kv = 64 : i32, waves = 8 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @packed_head_dim() kernel {
+    // expected-error@+1 {{head dims are 80 and 88; they must be multiples of 16}}
+    sluice.attention {element_type = f16, head_dim_qk = 80 : i32, head_dim_v = 88 : i32, tile_q = 16 : i32, tile_kv = 16 : i32, waves = 1 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @tile_kv() kernel {
+    // expected-error@+1 {{tile_kv is 24, not a multiple of 16}}
+    sluice.attention {element_type = f16, head_dim_qk = 80 : i32, head_dim_v = 80 : i32, tile_q = 16 : i32, tile_kv = 24 : i32, waves = 1 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @converted() kernel {
+    // expected-error@+1 {{has 32 rows a wave; kv_type and v_in_k need 16}}
+    sluice.attention {element_type = f16, kv_type = i8, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 1 : i32}
     gpu.return
   }
 }

@@ -16,9 +16,26 @@ TEST_CASE("rows are read in order, comments and blank lines are not rows", "[var
   REQUIRE(bool(variants));
   REQUIRE(variants->size() == 2);
   const AttentionVariant &first = (*variants)[0], &second = (*variants)[1];
-  CHECK((first.dtype == "f16" && first.headDim == 128 && first.tileKv == 64 && first.waves == 8));
+  CHECK((first.dtype == "f16" && first.headDimQk == 128 && first.headDimV == 128 && first.tileKv == 64 && first.waves == 8));
   CHECK((first.tileQ() == 256 && first.threads() == 512));
-  CHECK((second.dtype == "bf16" && second.headDim == 64 && second.tileKv == 32 && second.waves == 4));
+  CHECK((second.dtype == "bf16" && second.headDimQk == 64 && second.tileKv == 32 && second.waves == 4));
+}
+
+TEST_CASE("each kind of row says what its kernels are like", "[variants]") {
+  auto variants = parseVariants("SLUICE_ATTENTION_FORWARD(f16, 128, 64, 8)\n"
+                                "SLUICE_ATTENTION_PAGED(bf16, 64, 64, 4)\n"
+                                "SLUICE_ATTENTION_PACKED(f16, e4m3fnuz, 192, 128, 16, 4)\n"
+                                "SLUICE_ATTENTION_LATENT(bf16, bf16, 576, 512, 16, 1)\n");
+  REQUIRE(bool(variants));
+  REQUIRE(variants->size() == 4);
+  CHECK((*variants)[0] == AttentionVariant{"f16", "", 128, 128, 64, 8, 32, false, false});
+  CHECK((*variants)[1] == AttentionVariant{"bf16", "", 64, 64, 64, 4, 32, true, false});
+  CHECK((*variants)[2] == AttentionVariant{"f16", "e4m3fnuz", 192, 128, 16, 4, 16, true, false});
+  CHECK((*variants)[3] == AttentionVariant{"bf16", "", 576, 512, 16, 1, 16, true, true});
+  CHECK((*variants)[2].tileQ() == 64);
+  CHECK(!(*variants)[0].everyChange());
+  CHECK((*variants)[1].everyChange());
+  CHECK((*variants)[2].everyChange());
 }
 
 TEST_CASE("what is no row is refused with its line", "[variants]") {

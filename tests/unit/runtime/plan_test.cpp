@@ -1,4 +1,5 @@
 //===- plan_test.cpp - what a plan computes without a device --------------------------------------------===//
+#include "runtime/attention_arguments.h"
 #include "runtime/plan.h"
 
 #include "runtime/dtype.h"
@@ -12,33 +13,65 @@
 using namespace sluice;
 using namespace sluice::runtime;
 
-TEST_CASE("the magic number divides every head by every ratio exactly", "[plan]") {
-  constexpr int32_t max_q_heads = 32768;
-  for (int32_t ratio = 1; ratio <= max_q_heads; ratio += ratio < 512 ? 1 : 97) {
-    const uint64_t magic = kv_head_magic(ratio, 1);
-    // It can only go wrong next to a multiple of the ratio.
-    for (int32_t multiple = 0; multiple < max_q_heads; multiple += ratio) {
-      const uint64_t first = uint64_t(multiple), last = uint64_t(multiple) + uint64_t(ratio) - 1;
-      if ((first * magic) >> 31 != first / uint64_t(ratio)) FAIL("ratio " << ratio << ", head " << first);
-      if ((last * magic) >> 31 != last / uint64_t(ratio)) FAIL("ratio " << ratio << ", head " << last);
-    }
-  }
-  CHECK(kv_head_magic(8, 8) == uint32_t{1} << 31);
+TEST_CASE("windows and the alignment of the mask become arguments", "[plan]") {
+  package::KernelEntry kernel;
+  kernel.name.head_dim_qk = kernel.name.head_dim_v = 128;
+  sluice_problem problem = {};
+  problem.q_heads = 12;
+  problem.kv_heads = 4;
+  problem.head_dim_qk = problem.head_dim_v = 128;
+  const package::AttentionKernargs plain = problem_arguments(kernel, problem);
+  CHECK(plain.window_left == package::kernarg_no_window);
+  CHECK(plain.window_right == package::kernarg_no_window);
+  CHECK(plain.sink_tokens == 0);
+  CHECK(plain.score_flags == 0);
+  CHECK(plain.group == 3);
+  CHECK(plain.parts == 1);
+  CHECK(plain.max_rows == INT32_MAX);
+
+  problem.flags = SLUICE_CAUSAL;
+  problem.mask_alignment = SLUICE_TOP_LEFT;
+  CHECK(problem_arguments(kernel, problem).window_right == 0);
+  CHECK(problem_arguments(kernel, problem).score_flags == package::score_top_left);
+  problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+  problem.mask_alignment = SLUICE_BOTTOM_RIGHT;
+  problem.window_left = 0;
+  problem.window_right = INT32_MAX;
+  problem.sink_tokens = 4;
+  const package::AttentionKernargs window = problem_arguments(kernel, problem);
+  CHECK(window.window_left == 0);
+  CHECK(window.window_right == package::kernarg_no_window);
+  CHECK(window.sink_tokens == 4);
+  CHECK(window.score_flags == 0);
 }
 
-TEST_CASE("the causal shift says which keys are visible", "[plan]") {
+TEST_CASE("changes of the scores become arguments", "[plan]") {
+  package::KernelEntry kernel;
   sluice_problem problem = {};
-  CHECK(causal_shift(problem, 10, 30) == 30);
-  problem.flags = SLUICE_CAUSAL;
-  for (const int32_t q_len : {1, 7, 30}) {
-    for (const int32_t kv_len : {1, 7, 30}) {
-      problem.mask_alignment = SLUICE_BOTTOM_RIGHT;
-      // The last row's last visible key is the last key.
-      CHECK(q_len - 1 + causal_shift(problem, q_len, kv_len) == kv_len - 1);
-      problem.mask_alignment = SLUICE_TOP_LEFT;
-      CHECK(causal_shift(problem, q_len, kv_len) == 0);
-    }
+  problem.q_heads = problem.kv_heads = 1;
+  const auto flags = [&] { return problem_arguments(kernel, problem).score_flags; };
+  problem.bias_type = SLUICE_F32;
+  CHECK(flags() == package::score_changed);
+  problem.bias_type = SLUICE_F16;
+  CHECK(flags() == (package::score_changed | package::score_bias_f16));
+  problem.bias_type = SLUICE_BF16;
+  CHECK(flags() == (package::score_changed | package::score_bias_bf16));
+  problem.bias_type = 0;
+  for (const uint32_t flag : {SLUICE_ALIBI, SLUICE_BOOL_MASK}) {
+    problem.flags = flag;
+    CHECK(flags() == package::score_changed);
   }
+  problem.flags = SLUICE_SINK_LOGITS;
+  problem.q_scale_kind = SLUICE_SCALE_PER_HEAD;
+  problem.k_scale_kind = SLUICE_SCALE_PER_TENSOR;
+  CHECK(flags() == package::score_q_scale_heads);
+  problem.soft_cap = 2;
+  problem.lse_base = SLUICE_LSE_BASE_2;
+  const package::AttentionKernargs args = problem_arguments(kernel, problem);
+  CHECK(args.score_flags == (package::score_changed | package::score_q_scale_heads));
+  CHECK(args.cap_log2e == 2.8853900f);
+  CHECK(args.two_per_cap == 1);
+  CHECK(args.lse_per_log2 == 1);
 }
 
 TEST_CASE("every element type has a name, and a name one type", "[dtype]") {

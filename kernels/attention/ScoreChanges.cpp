@@ -1,0 +1,137 @@
+//===- ScoreChanges.cpp - what is done to scores before the softmax
+//------------------------------------------===//
+#include "attention/ScoreChanges.h"
+
+#include <limits>
+#include <numbers>
+
+using namespace mlir;
+
+namespace sluice {
+
+/// product * scale[head], if there is a scale. Not wave-uniform where the head is not.
+Value ScoreChanges::scaleOf(StringRef name, package::ScoreFlag perHead, Value head, Value product) const {
+  Value pointer = arguments.late(name);
+  return b.branch(
+      b.isNull(pointer), [&] { return SmallVector<Value>{product}; },
+      [&] {
+        Value index = b.select(arguments.flag(perHead), head, b.i32(0));
+        Value place = b.advance(pointer, b.getF32Type(), b.zeroExtend(index));
+        return SmallVector<Value>{
+            b.mulF(product, LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4))};
+      })[0];
+}
+
+void ScoreChanges::setRow(Value rowToken, Value head, Value kvHead) {
+  token = rowToken;
+  qHead = head;
+  Value product = scaleOf("q_scale", package::score_q_scale_heads, head, arguments["scale_log2e"]);
+  product = scaleOf("k_scale", package::score_k_scale_heads, kvHead, product);
+  // A hidden score is -infinity, and 0 times that would be NaN; the smallest number makes all others 0 too.
+  scaleLog2e = b.select(b.equalF(product, b.f32(0)), b.f32(std::numeric_limits<float>::min()), product);
+  exponentFactor = scaleLog2e;
+  if (!canChange) return;
+  changed = arguments.flag(package::score_changed);
+  exponentFactor = b.select(changed, b.f32(1), scaleLog2e);
+}
+
+Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
+  Value power = b.exp2(b.mulF(score, twoPerCap));
+  Value tanh = b.fma(b.f32(-2), b.reciprocal(b.addF(power, b.f32(1))), b.f32(1));
+  return b.mulF(tanh, cap);
+}
+
+SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout,
+                                       Value laneGroup) const {
+  if (!canChange) return SmallVector<Value>(blocks);
+  auto accumulator = cast<VectorType>(blocks.front().getType());
+  Value ofLane = b.add(tileKey, b.mul(laneGroup, b.i32(4)));
+  Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));
+  using Change = llvm::function_ref<Value(Value score, Value key)>;
+  auto each = [&](ArrayRef<Value> scores, Change change) {
+    SmallVector<Value> results;
+    for (auto [index, block] : llvm::enumerate(scores)) {
+      SmallVector<Value> elements;
+      for (unsigned r = 0; r < layout.results(); ++r) {
+        Value key = b.add(ofLane, b.i32(layout.rows * index + layout.rowOf(r)));
+        elements.push_back(change(b.extract(block, r), key));
+      }
+      results.push_back(b.pack(accumulator, elements));
+    }
+    return results;
+  };
+  auto eachIf = [&](Value condition, ArrayRef<Value> scores, llvm::function_ref<SmallVector<Value>()> then) {
+    return b.branch(condition, then, [&] { return SmallVector<Value>(scores); });
+  };
+  Value row = b.minS(token, b.sub(sequence.rows, b.i32(1)));
+  auto rowOf = [&](StringRef matrix) {
+    Value offset = b.mul(b.zeroExtend(sequence.batch), arguments.late((matrix + "_batch_stride").str()));
+    offset = b.add(offset, b.mul(b.zeroExtend(qHead), arguments.late((matrix + "_head_stride").str())));
+    return b.add(offset, b.mul(b.zeroExtend(row), arguments.late((matrix + "_row_stride").str())));
+  };
+
+  auto change = [&] {
+    SmallVector<Value> scores =
+        each(blocks, [&](Value score, Value) { return b.mulF(score, scaleLog2e); });
+    Value cap = arguments.late("cap_log2e");
+    scores = eachIf(b.isFalse(b.equalF(cap, b.f32(0))), scores, [&] {
+      Value twoPerCap = arguments.late("two_per_cap");
+      return each(scores, [&](Value score, Value) { return capped(score, twoPerCap, cap); });
+    });
+    Value bias = arguments.late("bias");
+    scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
+      Value first = rowOf("bias"), keyStride = arguments.late("bias_key_stride");
+      auto add = [&](Type type) {
+        return each(scores, [&](Value score, Value key) {
+          Value place = b.add(first, b.mul(b.zeroExtend(b.minS(key, lastKey)), keyStride));
+          Value value = LLVM::LoadOp::create(b, type, b.advance(bias, type, place),
+                                             /*alignment=*/type.getIntOrFloatBitWidth() / 8);
+          if (!type.isF32()) value = arith::ExtFOp::create(b, b.getF32Type(), value);
+          return b.fma(value, b.f32(std::numbers::log2e), score);
+        });
+      };
+      return b.branch(
+          arguments.flag(package::score_bias_f16), [&] { return add(b.getF16Type()); },
+          [&] {
+            return b.branch(
+                arguments.flag(package::score_bias_bf16), [&] { return add(b.getBF16Type()); },
+                [&] { return add(b.getF32Type()); });
+          });
+    });
+    Value slopes = arguments.late("alibi_slopes");
+    scores = eachIf(b.isFalse(b.isNull(slopes)), scores, [&] {
+      Value place = b.advance(slopes, b.getF32Type(), b.zeroExtend(qHead));
+      Value slope = b.mulF(LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4),
+                           b.f32(-std::numbers::log2e));
+      Value shift = b.select(arguments.flag(package::score_top_left), b.i32(0),
+                             b.sub(sequence.keys, sequence.rows));
+      Value diagonal = b.add(row, shift);
+      return each(scores, [&](Value score, Value key) {
+        Value distance = b.maxS(b.sub(diagonal, key), b.sub(key, diagonal));
+        Value length = arith::SIToFPOp::create(b, b.getF32Type(), distance);
+        return b.fma(slope, length, score);
+      });
+    });
+    Value mask = arguments.late("mask");
+    return eachIf(b.isFalse(b.isNull(mask)), scores, [&] {
+      Value first = rowOf("mask");
+      Value hidden = b.f32(-std::numeric_limits<double>::infinity());
+      Value bits;
+      unsigned number = 0;
+      return each(scores, [&](Value score, Value key) {
+        // Four neighbouring keys from a multiple of four on share a byte.
+        if (number++ % 4 == 0) {
+          Value byte = b.shiftRight(b.minS(key, lastKey), b.i32(3));
+          Value place = b.advance(mask, b.getI8Type(), b.add(first, b.zeroExtend(byte)));
+          Value loaded = LLVM::LoadOp::create(b, b.getI8Type(), place, /*alignment=*/1);
+          bits = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
+        }
+        Value bit = b.bitAnd(b.shiftRight(bits, b.bitAnd(key, b.i32(7))), b.i32(1));
+        return b.select(b.equal(bit, b.i32(0)), hidden, score);
+      });
+    });
+  };
+  return b.branch(changed, change, [&] { return SmallVector<Value>(blocks); });
+}
+
+} // namespace sluice

@@ -1,0 +1,52 @@
+//===- ScoreChanges.h - what is done to scores before the softmax ---------------------------------*- C++
+//-*-===//
+//
+// In the order of sluice.h: scale, soft cap, bias, ALiBi, mask bits. Behind one branch, which a call without
+// any of them does not take. Changed scores are multiplied by log2(e), so that the softmax, which is to base 2,
+// takes them as they are; others it multiplies by `factor()`.
+//
+//   soft cap   c * tanh(x / c) = c * (1 - 2 / (exp2(x * log2(e) * 2 / c) + 1)): an error of some units in the
+//              last place of c
+//
+// Bias and mask are read where they are used, a lane its own row's. Keys and rows past the ends read those of
+// the last: what they give is hidden or not stored.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "attention/Arguments.h"
+#include "attention/MfmaLayout.h"
+
+namespace sluice {
+
+class ScoreChanges {
+public:
+  using Value = mlir::Value;
+
+  /// `canChange`: whether the kernel has the code for it at all.
+  ScoreChanges(Emitter &b, const Arguments &arguments, const Sequence &sequence, bool canChange)
+      : b(b), arguments(arguments), sequence(sequence), canChange(canChange) {}
+
+  /// What a lane's row is: token and query head; `kvHead` is the workgroup's. Computes factor().
+  void setRow(Value token, Value qHead, Value kvHead);
+
+  /// Takes the scores that apply() gives to exponents of two.
+  Value factor() const { return exponentFactor; }
+
+  /// `blocks`: raw scores, as Visibility::hide has them.
+  llvm::SmallVector<Value> apply(llvm::ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout,
+                                 Value laneGroup) const;
+
+private:
+  Value capped(Value score, Value twoPerCap, Value cap) const;
+  Value biasAt(Value row, Value key) const;
+  Value scaleOf(llvm::StringRef name, package::ScoreFlag perHead, Value head, Value product) const;
+
+  Emitter &b;
+  const Arguments &arguments;
+  const Sequence &sequence;
+  bool canChange;
+  Value token, qHead, scaleLog2e, changed, exponentFactor;
+};
+
+} // namespace sluice

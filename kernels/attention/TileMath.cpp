@@ -1,0 +1,200 @@
+//===- TileMath.cpp - the arithmetic of a wave on a tile of keys
+//---------------------------------------------===//
+#include "attention/TileMath.h"
+
+#include <limits>
+#include <numbers>
+
+using namespace mlir;
+
+namespace sluice {
+
+constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
+
+Value TileMath::mfma(Value a, Value bFragment, Value c) {
+  MfmaShape shape = layout.shape();
+  return amdgpu::MFMAOp::create(b, accumulator, shape.rows, shape.columns, shape.depth, /*blocks=*/1, a,
+                                bFragment, c);
+}
+
+Value TileMath::zeros() {
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(accumulator, 0.0f));
+}
+
+Value TileMath::overGroups(Value value, Value lane, llvm::function_ref<Value(Value, Value)> combine) {
+  for (unsigned flip = layout.rows; flip < 64; flip *= 2)
+    value = combine(value, b.fromLane(value, lane, flip));
+  return value;
+}
+
+Value TileMath::maximum(ArrayRef<Value> blocks, Value lane) {
+  Value result = b.extract(blocks[0], 0);
+  for (auto [index, block] : llvm::enumerate(blocks))
+    for (unsigned r = index == 0; r < layout.results(); ++r)
+      result = b.maxF(result, b.extract(block, r));
+  return overGroups(result, lane, [&](Value x, Value y) { return b.maxF(x, y); });
+}
+
+Value TileMath::centre(Values &blocks, Value reference, Value factor) {
+  constexpr double largest = 1 << 16; // errors of up to 2^-8 in an exponent
+  Value offset = b.negF(b.mulF(reference, factor));
+  Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, offset),
+                                        b.f32(largest));
+  Values results = b.branch(
+      b.anyLane(isLarge),
+      [&] {
+        Values centred;
+        for (Value block : blocks) {
+          Values elements;
+          for (unsigned r = 0; r < layout.results(); ++r)
+            elements.push_back(b.subF(b.extract(block, r), reference));
+          centred.push_back(b.pack(accumulator, elements));
+        }
+        centred.push_back(b.f32(0));
+        return centred;
+      },
+      [&] {
+        Values unchanged = blocks;
+        unchanged.push_back(offset);
+        return unchanged;
+      });
+  offset = results.pop_back_val();
+  blocks = results;
+  return offset;
+}
+
+SmallVector<Value> TileMath::exponentiate(ArrayRef<Value> blocks, Value factor, Value offset, Value &sum) {
+  // Two chains of additions: one alone would be as long as the exponentials it waits for.
+  Value sums[2] = {sum, b.f32(0)};
+  Values exponentials, fragments;
+  for (Value block : blocks) {
+    for (unsigned r = 0; r < layout.results(); ++r) {
+      Value p = b.exp2(b.fma(b.extract(block, r), factor, offset));
+      sums[r % 2] = b.addF(sums[r % 2], p);
+      exponentials.push_back(p);
+      if (r % 4 == 3) fragments.push_back(toFragment(ArrayRef<Value>(exponentials).take_back(4)));
+    }
+  }
+  sum = b.addF(sums[0], sums[1]);
+  return fragments;
+}
+
+/// Four probabilities as a B fragment.
+Value TileMath::toFragment(ArrayRef<Value> four) {
+  Value low = toPair(four[0], four[1]), high = toPair(four[2], four[3]);
+  return b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high}));
+}
+
+/// Two probabilities as 16-bit numbers in a dword: f16 toward zero, bf16 to nearest even.
+Value TileMath::toPair(Value first, Value second) {
+  auto pair = VectorType::get(2, element);
+  if (element.isF16()) return b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, pair, first, second));
+  if (chip.packedBf16Conversion) {
+    Value both = b.pack(VectorType::get(2, b.getF32Type()), {first, second});
+    return b.bitcast(b.getI32Type(), arith::TruncFOp::create(b, pair, both));
+  }
+  auto rounded = [&](Value value) {
+    Value bits = b.bitcast(b.getI32Type(), value);
+    Value odd = b.bitAnd(b.shiftRight(bits, b.i32(16)), b.i32(1));
+    return b.add(b.add(bits, odd), b.i32(0x7fff));
+  };
+  return b.permuteBytes(rounded(second), rounded(first), 0x07060302);
+}
+
+SmallVector<Value> TileMath::transpose(ArrayRef<Value> rows) {
+  unsigned columns = cast<VectorType>(rows[0].getType()).getNumElements();
+  if (columns == 1) {
+    Values elements;
+    for (Value row : rows)
+      elements.push_back(b.extract(row, 0));
+    return {b.pack(fragment, elements)};
+  }
+  auto words = VectorType::get(columns / 2, b.getI32Type());
+  Values rowWords;
+  for (Value row : rows)
+    rowWords.push_back(b.bitcast(words, row));
+  Values fragments;
+  for (unsigned column = 0; column < columns; ++column) {
+    uint32_t selector = column % 2 == 0 ? 0x05040100 : 0x07060302; // low or high halves
+    auto word = [&](unsigned k) { return b.extract(rowWords[k], column / 2); };
+    Value low = b.permuteBytes(word(1), word(0), selector);
+    Value high = b.permuteBytes(word(3), word(2), selector);
+    fragments.push_back(b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high})));
+  }
+  return fragments;
+}
+
+SmallVector<Value> TileMath::rescale(ArrayRef<Value> output, Value factor) {
+  Value anyChanged = b.anyLane(b.isFalse(b.equalF(factor, b.f32(1))));
+  return b.branch(
+      anyChanged,
+      [&] {
+        Values scaled;
+        for (Value tile : output) {
+          Values elements;
+          for (unsigned r = 0; r < layout.results(); ++r)
+            elements.push_back(b.mulF(b.extract(tile, r), factor));
+          scaled.push_back(b.pack(accumulator, elements));
+        }
+        return scaled;
+      },
+      [&] { return Values(output); });
+}
+
+Value TileMath::widen(Value bytes) {
+  unsigned count = cast<VectorType>(bytes.getType()).getNumElements();
+  auto two = VectorType::get(2, b.getF32Type());
+  Values words;
+  if (count >= 4) {
+    Value all = b.bitcast(VectorType::get(count / 4, b.getI32Type()), bytes);
+    for (unsigned n = 0; n < count / 4; ++n)
+      words.push_back(b.extract(all, n));
+  } else {
+    auto integer = IntegerType::get(b.getContext(), 8 * count);
+    words.push_back(arith::ExtUIOp::create(b, b.getI32Type(), b.bitcast(integer, bytes)));
+  }
+  Values halves;
+  for (unsigned n = 0; n < (count + 1) / 2; ++n) {
+    Value pair = ROCDL::CvtPkF32Fp8Op::create(b, two, words[n / 2], /*wordSel=*/n % 2 == 1);
+    Value first = b.extract(pair, 0), second = b.extract(pair, 1);
+    if (element.isF16()) {
+      halves.push_back(
+          b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, VectorType::get(2, element), first, second)));
+    } else {
+      Value low = b.bitcast(b.getI32Type(), first), high = b.bitcast(b.getI32Type(), second);
+      halves.push_back(b.permuteBytes(high, low, 0x07060302));
+    }
+  }
+  if (count == 1) {
+    Value narrow = arith::TruncIOp::create(b, b.getI16Type(), halves[0]);
+    return b.bitcast(VectorType::get(1, element), narrow);
+  }
+  return b.bitcast(VectorType::get(count, element),
+                   b.pack(VectorType::get(count / 2, b.getI32Type()), halves));
+}
+
+TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value hasSink,
+                                  Value sinkLogit) {
+  // No visible key: the sum is exactly 0. A NaN sum stays NaN.
+  Value empty = b.equalF(sum, b.f32(0)), none = b.f32(negativeInfinity);
+  auto inverse = [&](Value x) { return b.select(b.equalF(x, b.f32(0)), b.f32(0), b.reciprocal(x)); };
+  SmallVector<Value> result = b.branch(
+      hasSink,
+      [&] {
+        Value sink = b.mulF(LLVM::LoadOp::create(b, b.getF32Type(), sinkLogit, /*alignment=*/4),
+                            b.f32(std::numbers::log2e));
+        Value keys = b.select(empty, none, b.mulF(maximum, factor));
+        Value larger = b.maxF(keys, sink);
+        Value reference = b.select(b.equalF(larger, none), b.f32(0), larger);
+        Value weight = b.exp2(b.subF(keys, reference));
+        Value total = b.fma(sum, weight, b.exp2(b.subF(sink, reference)));
+        return SmallVector<Value>{b.mulF(weight, inverse(total)), b.addF(reference, b.log2(total))};
+      },
+      [&] {
+        Value log2 = b.select(empty, none, b.fma(maximum, factor, b.log2(sum)));
+        return SmallVector<Value>{inverse(sum), log2};
+      });
+  return {result[0], result[1]};
+}
+
+} // namespace sluice

@@ -1,0 +1,72 @@
+//===- TileMath.h - the arithmetic of a wave on a tile of keys ------------------------------------*- C++
+//-*-===//
+//
+// Scores are S^T: a lane holds those of one row, four neighbouring keys in four neighbouring registers, which
+// are, packed, the B fragment of P^T (see MfmaLayout.h). The lane groups of a wave hold the same rows and
+// different keys.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "attention/Emitter.h"
+#include "attention/MfmaLayout.h"
+
+namespace sluice {
+
+class TileMath {
+public:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+
+  TileMath(Emitter &b, mlir::Type element, MfmaLayout layout, const Chip &chip)
+      : layout(layout), fragment(mlir::VectorType::get(4, element)),
+        accumulator(mlir::VectorType::get(layout.results(), b.getF32Type())), b(b), chip(chip),
+        element(element) {}
+
+  const MfmaLayout layout;
+  const mlir::VectorType fragment, accumulator;
+
+  Value mfma(Value a, Value bFragment, Value c);
+  Value zeros();
+
+  /// Combines the values of the lane groups that share a row.
+  Value overGroups(Value value, Value lane, llvm::function_ref<Value(Value, Value)> combine);
+  /// The largest score of a row.
+  Value maximum(llvm::ArrayRef<Value> blocks, Value lane);
+
+  /// The offset that takes exponents relative to `reference`: -reference * factor. Its rounding error is one of
+  /// an exponent, so where it is so large that this would show, the scores themselves are made relative to the
+  /// reference instead, and the offset 0.
+  Value centre(Values &blocks, Value reference, Value factor);
+
+  /// exp2(score * factor + offset) of all scores as fragments of P^T; `sum` grows by this lane's.
+  Values exponentiate(llvm::ArrayRef<Value> blocks, Value factor, Value offset, Value &sum);
+
+  /// Four rows of n elements to n fragments of four keys.
+  Values transpose(llvm::ArrayRef<Value> rows);
+
+  /// The tiles of O^T, multiplied with a factor of each row where any is not 1.
+  Values rescale(llvm::ArrayRef<Value> output, Value factor);
+
+  /// E4M3FNUZ bytes as numbers of the element type, exactly.
+  Value widen(Value bytes);
+
+  /// What follows from the sums of a row when all keys are done.
+  struct Result {
+    Value weight; // takes O^T relative to the maximum to O
+    Value log2;   // of the denominator
+  };
+  /// `maximum * factor` is to base 2; `sum` of all groups. The row's sink logit, to base e, is read from
+  /// `sinkLogit` if there is one.
+  Result finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit);
+
+private:
+  Value toFragment(llvm::ArrayRef<Value> four);
+  Value toPair(Value first, Value second);
+
+  Emitter &b;
+  const Chip &chip;
+  mlir::Type element;
+};
+
+} // namespace sluice

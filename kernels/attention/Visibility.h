@@ -1,0 +1,56 @@
+//===- Visibility.h - which keys a row sees, and which tiles of keys rows need --------------------*- C++
+//-*-===//
+//
+// Row i (a token of the sequence) stands at key x = i + shift. It sees the keys j < keys with
+//
+//   max(x - window_left, 0) <= j <= x + window_right     or, instead of the first, j < sink_tokens
+//
+// Both ends grow with i, so the first and the last of some rows say which tiles those need: first the tiles of
+// the sink tokens, then, without a gap in their numbers, those of the windows.
+//
+// A window that hides nothing is kernarg_no_window: x + window and x - window are written so that they do not
+// overflow with it.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "attention/Arguments.h"
+#include "attention/MfmaLayout.h"
+
+namespace sluice {
+
+class Visibility {
+public:
+  using Value = mlir::Value;
+
+  Visibility(Emitter &b, const Arguments &arguments, const Sequence &sequence, unsigned tileKv);
+
+  /// The keys that a row sees, but for sink tokens; last < first if there are none.
+  Value firstKey(Value row) const;
+  Value lastKey(Value row) const;
+
+  /// Decides on the tiles that the rows from `first` to `last` need. Before it, there are no tiles.
+  void chooseTiles(Value first, Value last);
+  Value tileCount() const { return count; }
+  /// The first key of a tile by its number.
+  Value keyOfTile(Value tile) const;
+
+  /// Hides keys of a tile from the rows of a wave. `blocks`: scores, one row per lane, a block for every
+  /// layout.rows() keys from `tileKey` on; laneGroup = lane / layout.rows().
+  struct Rows {
+    Value first, last;        // of the wave
+    Value laneFirst, laneLast; // firstKey and lastKey of this lane's row
+    Value allFirst, allLast;  // between them, all rows of the wave see all
+  };
+  Rows rowsOf(Value first, Value last, Value laneRow) const;
+  llvm::SmallVector<Value> hide(llvm::ArrayRef<Value> blocks, Value tileKey, const Rows &rows,
+                                MfmaLayout layout, Value laneGroup) const;
+
+private:
+  Emitter &b;
+  unsigned tileKv;
+  Value shift, keys, windowLeft, windowRight, sinkTokens;
+  Value sinkTiles, gap, count;
+};
+
+} // namespace sluice

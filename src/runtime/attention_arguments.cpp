@@ -1,0 +1,99 @@
+//===- attention_arguments.cpp - problems and calls as arguments of attention kernels ---------------------===//
+#include "runtime/attention_arguments.h"
+
+#include "package/attention_launch.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+namespace sluice::runtime {
+namespace {
+
+uint64_t address_of(const void *pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+uint32_t score_flags(const sluice_problem &problem) {
+  uint32_t flags = 0;
+  const auto set = [&flags](bool condition, uint32_t bit) { flags |= condition ? bit : 0; };
+  set(problem.mask_alignment == SLUICE_TOP_LEFT, package::score_top_left);
+  set(problem.soft_cap != 0 || problem.bias_type != 0 || problem.flags & (SLUICE_ALIBI | SLUICE_BOOL_MASK),
+      package::score_changed);
+  set(problem.bias_type == SLUICE_F16, package::score_bias_f16);
+  set(problem.bias_type == SLUICE_BF16, package::score_bias_bf16);
+  set(problem.q_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_q_scale_heads);
+  set(problem.k_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_k_scale_heads);
+  set(problem.v_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_v_scale_heads);
+  set(problem.flags & SLUICE_PAGE_INDEX_64, package::score_page_index_64);
+  return flags;
+}
+
+} // namespace
+
+package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel, const sluice_problem &problem) {
+  package::AttentionKernargs out = package::plain_kernargs(kernel.name);
+  out.head_dim_qk = problem.head_dim_qk;
+  out.head_dim_v = problem.head_dim_v;
+  package::set_group(out, uint32_t(problem.q_heads / problem.kv_heads));
+  if (problem.mode == SLUICE_MODE_PAGED) package::set_page_rows(out, uint32_t(problem.page_size));
+  if (problem.k_pack != 0) out.k_pack_log2 = uint32_t(std::countr_zero(uint32_t(problem.k_pack)));
+  if (problem.flags & SLUICE_HAS_WINDOW_LEFT) {
+    out.window_left = std::min(problem.window_left, package::kernarg_no_window);
+    out.sink_tokens = std::min(problem.sink_tokens, package::kernarg_no_window);
+  }
+  if (problem.flags & SLUICE_HAS_WINDOW_RIGHT)
+    out.window_right = std::min(problem.window_right, package::kernarg_no_window);
+  if (problem.flags & SLUICE_CAUSAL) out.window_right = 0;
+  if (problem.soft_cap != 0) {
+    out.cap_log2e = float(double{problem.soft_cap} * std::numbers::log2e);
+    out.two_per_cap = float(2 / double{problem.soft_cap});
+  }
+  if (problem.lse_base == SLUICE_LSE_BASE_2) out.lse_per_log2 = 1;
+  out.score_flags = score_flags(problem);
+  return out;
+}
+
+void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, const sluice_args &call) {
+  const double scale = call.scale != 0 ? double{call.scale} : 1 / std::sqrt(double(problem.head_dim_qk));
+  out.scale_log2e = float(scale * std::numbers::log2e);
+  out.q_len = call.q_len;
+  out.kv_len = call.kv_len;
+  const sluice_tensor &v = problem.flags & SLUICE_V_IN_K ? call.k : call.v;
+#define SLUICE_FILL(side, tensor)                                                                            \
+  out.side = address_of((tensor).data);                                                                      \
+  out.side##_batch_stride = (tensor).stride[0];                                                              \
+  out.side##_token_stride = (tensor).stride[1];                                                              \
+  out.side##_head_stride = (tensor).stride[2]
+  SLUICE_FILL(q, call.q);
+  SLUICE_FILL(k, call.k);
+  SLUICE_FILL(v, v);
+  SLUICE_FILL(o, call.o);
+  SLUICE_FILL(lse, call.lse);
+#undef SLUICE_FILL
+  out.q_starts = address_of(call.q_starts);
+  out.kv_starts = address_of(call.kv_starts);
+  out.q_lengths = address_of(call.q_lengths);
+  out.kv_lengths = address_of(call.kv_lengths);
+  out.page_table = address_of(call.page_table);
+  out.page_table_stride = call.page_table_stride;
+  out.page_starts = address_of(call.page_starts);
+  out.k_pack_stride = problem.k_pack != 0 ? call.k.stride[3] : 0;
+  out.bias = address_of(call.bias.data);
+  out.bias_batch_stride = call.bias.stride[0];
+  out.bias_head_stride = call.bias.stride[1];
+  out.bias_row_stride = call.bias.stride[2];
+  out.bias_key_stride = call.bias.stride[3];
+  out.mask = address_of(call.mask.data);
+  out.mask_batch_stride = call.mask.stride[0];
+  out.mask_head_stride = call.mask.stride[1];
+  out.mask_row_stride = call.mask.stride[2];
+  out.alibi_slopes = address_of(call.alibi_slopes);
+  out.sink_logits = address_of(call.sink_logits);
+  out.q_scale = address_of(call.q_scale);
+  out.k_scale = address_of(call.k_scale);
+  out.v_scale = address_of(call.v_scale);
+}
+
+} // namespace sluice::runtime

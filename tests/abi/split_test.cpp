@@ -1,0 +1,192 @@
+//===- split_test.cpp - which kernels a plan uses, and how keys are divided ---------------------------------===//
+#include "fixture.h"
+
+using namespace sluice::test;
+using sluice::package::AttentionKernargs;
+
+namespace {
+
+sluice::package::KernelEntry packed_entry(uint32_t waves, uint32_t tile_kv) {
+  sluice::package::KernelEntry entry = kernel_entry("f16", 128, waves);
+  entry.name.tile_q = 16 * waves;
+  entry.name.tile_kv = tile_kv;
+  entry.name.form = "packed";
+  entry.features = all_features();
+  return entry;
+}
+
+/// Tall and packed kernels of f16 and head dim 128, and what merges parts.
+const std::vector<std::byte> &split_pack() {
+  static const std::vector<std::byte> pack = [] {
+    sluice::package::PackWriter writer("test", "22.1.8");
+    for (const uint32_t waves : {4, 8}) {
+      sluice::package::KernelEntry entry = kernel_entry("f16", 128, waves);
+      entry.features = all_features();
+      add_fake_kernel(writer, std::move(entry));
+    }
+    add_fake_kernel(writer, packed_entry(1, 16));
+    add_fake_kernel(writer, packed_entry(4, 16));
+    add_fake_kernel(writer, around_entry("merge_states", "f32", "f16"));
+    return writer.finish();
+  }();
+  return pack;
+}
+
+ContextHandle split_context(uint32_t kind) {
+  sluice_context_desc desc = context_desc(kind);
+  desc.pack = split_pack().data();
+  desc.pack_bytes = split_pack().size();
+  return make_context(desc);
+}
+
+sluice_problem decode_problem() {
+  sluice_problem problem = good_problem();
+  problem.max_batch = 2;
+  problem.max_q_len = 1;
+  problem.max_kv_len = 8192;
+  return problem;
+}
+
+sluice_support supported(sluice_context *context, const sluice_problem &problem) {
+  sluice_support support;
+  sluice_support_init(&support, sizeof support);
+  Error error;
+  const sluice_status status = sluice_query_support(context, &problem, &support, &error);
+  INFO(error.message);
+  REQUIRE(status == SLUICE_OK);
+  return support;
+}
+
+struct Launch {
+  std::string kernel;
+  std::array<uint32_t, 3> grid;
+};
+void remember(const sluice_trace_record *record, void *user) {
+  if (record->event != SLUICE_TRACE_RUN) return;
+  static_cast<std::vector<Launch> *>(user)->push_back(
+      {record->kernel, {record->grid[0], record->grid[1], record->grid[2]}});
+}
+
+constexpr const char *tall = "attn_fwd_f16_d128_q256_kv64_w8";
+constexpr const char *packed = "attn_fwd_f16_d128_q16_kv16_w1_packed";
+constexpr const char *merge = "merge_states_f32_f16";
+
+} // namespace
+
+TEST_CASE("few rows go to a packed kernel, and their keys to as many workgroups as the device runs", "[split]") {
+  const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
+  sluice_problem problem = decode_problem();
+  // 304 compute units run 4 workgroups each; 2 sequences of 2 KV heads are 4: 304 parts would fill them, but
+  // 512 tiles of 16 keys make no more than 32 parts of at least 16.
+  const uint64_t rows = 2 * 8, parts = 32;
+  sluice_support support = supported(context.get(), problem);
+  CHECK(support.kernel == std::string(packed));
+  CHECK(support.workspace_bytes == parts * rows * (128 + 1) * 4);
+  SECTION("enough sequences need no parts") {
+    problem.max_batch = 1000;
+    CHECK(supported(context.get(), problem).workspace_bytes == 0);
+  }
+  SECTION("some do with fewer") {
+    problem.max_batch = 64; // 128 workgroups; 1216 are ten times as many
+    CHECK(supported(context.get(), problem).workspace_bytes == 10 * 64 * 8 * (128 + 1) * 4);
+  }
+  SECTION("a ceiling makes fewer parts") {
+    problem.workspace_ceiling_bytes = 3 * rows * (128 + 1) * 4 + 5;
+    CHECK(supported(context.get(), problem).workspace_bytes == 3 * rows * (128 + 1) * 4);
+    problem.workspace_ceiling_bytes = 1;
+    CHECK(supported(context.get(), problem).workspace_bytes == 0);
+  }
+  SECTION("without bounds there is one part") {
+    for (int32_t sluice_problem::*bound : {&sluice_problem::max_batch, &sluice_problem::max_kv_len}) {
+      sluice_problem open = problem;
+      open.*bound = 0;
+      CHECK(supported(context.get(), open).workspace_bytes == 0);
+      CHECK(supported(context.get(), open).kernel == std::string(packed));
+    }
+  }
+  SECTION("four rows of four heads fill 16; more are not packed") {
+    problem.max_q_len = 4;
+    CHECK(supported(context.get(), problem).kernel == std::string(packed));
+    problem.max_q_len = 5;
+    CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q128_kv64_w4"));
+  }
+  SECTION("many heads of a group take a higher packed tile") {
+    problem.q_heads = 64;
+    CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q64_kv16_w4_packed"));
+  }
+}
+
+TEST_CASE("a batch-invariant plan splits keys at fixed places", "[split]") {
+  const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
+  sluice_problem problem = decode_problem();
+  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+  for (const int32_t batch : {1, 100}) {
+    for (const int32_t keys : {1, 2048, 2049, 100000}) {
+      problem.max_batch = batch;
+      problem.max_kv_len = keys;
+      const uint64_t parts = (uint64_t(keys) + 2047) / 2048;
+      const uint64_t bytes = parts == 1 ? 0 : parts * uint64_t(batch) * 8 * (128 + 1) * 4;
+      CHECK(supported(context.get(), problem).workspace_bytes == bytes);
+    }
+  }
+  Error error;
+  problem.workspace_ceiling_bytes = 1000;
+  check_refusal(sluice_query_support(context.get(), &problem, nullptr, &error), error, SLUICE_UNSUPPORTED,
+                "workspace_ceiling_bytes", "nearest supported is ");
+  problem.workspace_ceiling_bytes = 0;
+  for (const auto &[bound, field] : {std::pair{&sluice_problem::max_batch, "max_batch"},
+                                     std::pair{&sluice_problem::max_kv_len, "max_kv_len"}}) {
+    sluice_problem open = problem;
+    open.*bound = 0;
+    check_refusal(sluice_query_support(context.get(), &open, nullptr, &error), error, SLUICE_UNSUPPORTED, field,
+                  "fixed places");
+  }
+}
+
+TEST_CASE("a run launches the kernels that its sequences may need, and no others", "[split]") {
+  FakeHip hip;
+  const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+  std::vector<Launch> launches;
+  sluice_set_trace(context.get(), remember, &launches, nullptr);
+  std::vector<std::byte> memory(1 << 24);
+  const auto run = [&](const sluice_problem &problem, const sluice_args &args) {
+    const PlanHandle plan = make_plan(context, problem);
+    sluice_launch launch = good_launch();
+    launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+    launch.workspace_bytes = uint64_t{1} << 32;
+    launches.clear();
+    Error error;
+    const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
+    INFO(error.message);
+    REQUIRE(status == SLUICE_OK);
+    std::vector<std::string> names;
+    for (const Launch &one : launches)
+      names.push_back(one.kernel);
+    return names;
+  };
+  using Names = std::vector<std::string>;
+  sluice_problem problem = decode_problem();
+  problem.max_q_len = 0;
+  sluice_args args = good_args();
+  args.q_len = 5;
+  CHECK(run(problem, args) == Names{tall});
+  CHECK(hip.launch.kernargs.min_rows == 5);
+  CHECK(hip.launch.kernargs.max_rows == INT32_MAX);
+  args.q_len = 4;
+  CHECK(run(problem, args) == Names{packed, merge});
+  CHECK(launches[0].grid == std::array<uint32_t, 3>{2 * 32, 1, 2});
+  SECTION("rows that only the device knows") {
+    args.q_len = 300;
+    args.q.stride[0] = args.o.stride[0] = 300 * args.q.stride[1];
+    args.lse.stride[0] = 300 * 8;
+    args.lse.stride[2] = 300;
+    args.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
+    CHECK(run(problem, args) == Names{tall, packed, merge});
+    problem.max_kv_len = 0;
+    CHECK(run(problem, args) == Names{tall, packed});
+    CHECK(hip.launch.kernargs.min_rows == 0);
+    CHECK(hip.launch.kernargs.max_rows == 4);
+    CHECK(hip.launch.kernargs.parts == 1);
+    CHECK((hip.launch.kernargs.score_flags & sluice::package::score_partial) == 0);
+  }
+}

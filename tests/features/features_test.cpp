@@ -1,0 +1,55 @@
+//===- features_test.cpp - random calls on the device against the host --------------------------------------===//
+#include "features/random_call.h"
+
+#include <cstdlib>
+
+using namespace sluice::test;
+
+namespace {
+
+constexpr uint64_t calls = 90;
+
+/// Rounding P to the type of V and O to its own; V is at most 1.5 here.
+double o_tolerance(const RandomCall &call) {
+  return call.problem.q_type == SLUICE_F16 ? 4e-3 : 2e-2;
+}
+
+void check(RandomCall &call, uint64_t seed) {
+  INFO("seed " << seed << ": " << call.text());
+  call.prepare();
+  call.run();
+  call.refer();
+  const RandomCall::Difference difference = call.compare();
+  INFO(difference.where);
+  CHECK(difference.o <= o_tolerance(call));
+  CHECK(difference.lse <= 1e-4);
+}
+
+/// One seed alone, to look into it.
+uint64_t first_seed() {
+  const char *seed = std::getenv("SLUICE_TEST_SEED");
+  return seed ? std::strtoull(seed, nullptr, 10) : 0;
+}
+uint64_t end_seed() {
+  return std::getenv("SLUICE_TEST_SEED") ? first_seed() + 1 : calls;
+}
+
+} // namespace
+
+TEST_CASE("random calls give what the reference gives", "[features]") {
+  for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
+    RandomCall call(seed);
+    check(call, seed);
+  }
+}
+
+TEST_CASE("random calls of plans with bounds, which split keys, too", "[features]") {
+  for (uint64_t seed = first_seed(); seed < end_seed(); ++seed) {
+    RandomCall call(1000 + seed);
+    call.problem.max_batch = 3;
+    call.problem.max_kv_len = 4000;
+    call.problem.max_q_len = 150;
+    call.problem.determinism = uint32_t(seed % 2);
+    check(call, seed);
+  }
+}

@@ -1,0 +1,323 @@
+//===- random_call.cpp - a random call of everything the header knows -------------------------------------===//
+#include "features/random_call.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+namespace sluice::test {
+namespace {
+
+constexpr uint16_t untouched = 0x5a5a;
+constexpr float untouched_lse = -12345;
+constexpr int32_t far_page = 0x00ffffff; // behind what a table needs: reading the page is an error of the device
+
+template <typename Element> Element *pointer(std::optional<Visible<Element>> &array) {
+  return array ? array->data() : nullptr;
+}
+
+} // namespace
+
+RandomCall::RandomCall(uint64_t seed) : random(seed) {
+  sluice_problem_init(&problem, sizeof problem);
+  const auto one_in = [&](uint32_t n) { return random.below(n) == 0; };
+  problem.mode = random.below(3);
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = one_in(2) ? SLUICE_F16 : SLUICE_BF16;
+  problem.kv_heads = 1 + int32_t(random.below(2));
+  constexpr int32_t groups[] = {1, 2, 3, 5, 8, 20};
+  problem.q_heads = problem.kv_heads * groups[random.below(6)];
+  problem.head_dim_qk = problem.head_dim_v = one_in(2) ? 64 : 128;
+  if (one_in(2)) problem.flags |= SLUICE_WRITE_LSE;
+  problem.lse_base = random.below(2);
+  problem.mask_alignment = random.below(2);
+  switch (random.below(4)) {
+  case 0:
+    break;
+  case 1:
+    problem.flags |= SLUICE_CAUSAL;
+    break;
+  case 2:
+    problem.flags |= SLUICE_CAUSAL | SLUICE_HAS_WINDOW_LEFT;
+    break;
+  case 3:
+    problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+    problem.window_right = int32_t(random.below(90));
+    break;
+  }
+  if (problem.flags & SLUICE_HAS_WINDOW_LEFT) {
+    problem.window_left = int32_t(random.below(120));
+    if (one_in(2)) problem.sink_tokens = int32_t(random.below(80));
+  }
+  if (one_in(4)) problem.soft_cap = 3;
+  if (one_in(4)) problem.bias_type = SLUICE_F32;
+  if (one_in(4)) problem.flags |= SLUICE_ALIBI;
+  if (one_in(4)) problem.flags |= SLUICE_BOOL_MASK;
+  if (one_in(3)) problem.flags |= SLUICE_SINK_LOGITS;
+  if (one_in(3)) problem.q_scale_kind = 1 + random.below(2);
+  if (one_in(3)) problem.k_scale_kind = 1 + random.below(2);
+  if (one_in(3)) problem.v_scale_kind = 1 + random.below(2);
+  if (problem.mode == SLUICE_MODE_PAGED) {
+    constexpr int32_t sizes[] = {1, 3, 16, 64, 100};
+    problem.page_size = sizes[random.below(5)];
+    problem.page_table_kind = 1 + random.below(2);
+    if (one_in(2)) problem.flags |= SLUICE_PAGE_INDEX_64;
+    if (one_in(3)) problem.k_pack = one_in(2) ? 8 : 16;
+  }
+  draw_lengths();
+}
+
+void RandomCall::draw_lengths() {
+  const auto batch = int32_t(1 + random.below(3));
+  const bool decode = random.below(2) == 0;
+  q_starts_given = problem.mode == SLUICE_MODE_RAGGED || (problem.mode == SLUICE_MODE_PAGED && random.below(2));
+  q_lengths_given = random.below(3) == 0;
+  kv_lengths_given = problem.mode == SLUICE_MODE_PAGED || random.below(3) == 0;
+  const bool own_rows = q_starts_given || q_lengths_given;
+  const bool own_keys = problem.mode != SLUICE_MODE_DENSE || kv_lengths_given;
+  const auto draw = [&](bool is_short) { return int32_t(is_short ? random.below(4) : random.below(150)); };
+  for (int32_t b = 0; b < batch; ++b) {
+    q_lengths.push_back(b == 0 || own_rows ? draw(decode || (own_rows && random.below(2))) : q_lengths[0]);
+    kv_lengths.push_back(b == 0 || own_keys ? int32_t(random.below(random.below(2) ? 40 : 300)) : kv_lengths[0]);
+  }
+  if (!own_rows) std::fill(q_lengths.begin(), q_lengths.end(), std::max(q_lengths[0], 1));
+  if (!own_keys) std::fill(kv_lengths.begin(), kv_lengths.end(), std::max(kv_lengths[0], 1));
+}
+
+void RandomCall::prepare() {
+  sluice_args_init(&args, sizeof args);
+  args.batch = int32_t(q_lengths.size());
+  args.q_len = std::max(1, *std::max_element(q_lengths.begin(), q_lengths.end()));
+  args.kv_len = std::max(1, *std::max_element(kv_lengths.begin(), kv_lengths.end()));
+  args.scale = random.below(2) ? 0 : 0.2f;
+  draw_rows();
+  draw_keys();
+  draw_scores();
+}
+
+/// Q, O and LSE: with starts, sequences with gaps between them; without, room behind each of them.
+void RandomCall::draw_rows() {
+  const int32_t batch = args.batch, heads = problem.q_heads;
+  const int32_t room = args.q_len + int32_t(random.below(3));
+  std::vector<int32_t> starts = {int32_t(random.below(3))};
+  for (int32_t length : q_lengths)
+    starts.push_back(starts.back() + length + (q_lengths_given ? int32_t(random.below(3)) : 0));
+  const size_t tokens = q_starts_given ? size_t(starts.back()) + 2 : size_t(room) * size_t(batch);
+  const int64_t row_qk = int64_t{problem.head_dim_qk} * heads + 8, row_v = int64_t{problem.head_dim_v} * heads + 16;
+  q.emplace(tokens * size_t(row_qk), format().quiet_nan);
+  o.emplace(tokens * size_t(row_v), untouched);
+  for (int32_t b = 0; b < batch; ++b)
+    for (int32_t i = 0; i < q_lengths[size_t(b)]; ++i) {
+      const size_t row = q_starts_given ? size_t(starts[size_t(b)] + i) : size_t(b) * size_t(room) + size_t(i);
+      for (int64_t e = 0; e < int64_t{problem.head_dim_qk} * heads; ++e)
+        (*q)[row * size_t(row_qk) + size_t(e)] = number(2);
+    }
+  args.q = {q->data(), {q_starts_given ? 0 : room * row_qk, row_qk, problem.head_dim_qk, 1}};
+  args.o = {o->data(), {q_starts_given ? 0 : room * row_v, row_v, problem.head_dim_v, 1}};
+  if (problem.flags & SLUICE_WRITE_LSE) {
+    lse.emplace(tokens * size_t(heads), untouched_lse);
+    args.lse = {lse->data(), {q_starts_given ? 0 : int64_t{room} * heads, heads, 1, 0}};
+  }
+  if (q_starts_given) args.q_starts = q_starts.emplace(starts).data();
+  if (q_lengths_given) args.q_lengths = q_lens.emplace(q_lengths).data();
+}
+
+/// K and V, likewise, or in pages.
+void RandomCall::draw_keys() {
+  const bool paged = problem.mode == SLUICE_MODE_PAGED, ragged = problem.mode == SLUICE_MODE_RAGGED;
+  const int32_t batch = args.batch, heads = problem.kv_heads, page_size = std::max(problem.page_size, 1);
+  const int32_t room = args.kv_len + int32_t(random.below(3));
+  std::vector<int32_t> starts = {int32_t(random.below(3))};
+  for (int32_t length : kv_lengths)
+    starts.push_back(starts.back() + length + (kv_lengths_given ? int32_t(random.below(3)) : 0));
+  // Pages in random order, some of them nobody's; tables go on behind what is needed.
+  std::vector<int32_t> pages_of(kv_lengths.size());
+  int32_t pages = 2, stride = 1;
+  for (size_t b = 0; b < pages_of.size(); ++b) {
+    pages_of[b] = (kv_lengths[b] + page_size - 1) / page_size;
+    pages += pages_of[b];
+    stride = std::max(stride, pages_of[b] + 1);
+  }
+  std::vector<int32_t> order(static_cast<size_t>(pages));
+  std::iota(order.begin(), order.end(), 0);
+  for (size_t n = order.size(); n > 1; --n)
+    std::swap(order[n - 1], order[random.below(uint32_t(n))]);
+  std::vector<int32_t> block(size_t(stride) * size_t(batch), far_page), csr, csr_starts = {0};
+  size_t next = 0;
+  for (size_t b = 0; b < pages_of.size(); ++b) {
+    for (int32_t n = 0; n < pages_of[b]; ++n) {
+      block[b * size_t(stride) + size_t(n)] = order[next];
+      csr.push_back(order[next++]);
+    }
+    if (random.below(2)) csr.push_back(far_page);
+    csr_starts.push_back(int32_t(csr.size()));
+  }
+  csr.push_back(far_page);
+
+  const RowOf row_of = [&](int32_t b, int32_t key) {
+    if (paged)
+      return size_t(block[size_t(b) * size_t(stride) + size_t(key / page_size)]) * size_t(page_size) +
+             size_t(key % page_size);
+    return ragged ? size_t(starts[size_t(b)] + key) : size_t(b) * size_t(room) + size_t(key);
+  };
+  const size_t rows = paged    ? size_t(pages) * size_t(page_size)
+                      : ragged ? size_t(starts.back()) + 1
+                               : size_t(room) * size_t(batch);
+  const auto fill = [&](Halves &tensor, int32_t head_dim, int32_t pack) -> sluice_tensor {
+    if (pack != 0) return fill_packed(tensor, rows, row_of);
+    const int64_t row = int64_t{head_dim} * heads + 8;
+    tensor.emplace(rows * size_t(row), format().quiet_nan);
+    for (int32_t b = 0; b < batch; ++b)
+      for (int32_t key = 0; key < kv_lengths[size_t(b)]; ++key)
+        for (int64_t e = 0; e < int64_t{head_dim} * heads; ++e)
+          (*tensor)[row_of(b, key) * size_t(row) + size_t(e)] = number(1);
+    return {tensor->data(), {paged ? page_size * row : ragged ? 0 : room * row, row, head_dim, 1}};
+  };
+  args.k = fill(k, problem.head_dim_qk, problem.k_pack);
+  args.v = fill(v, problem.head_dim_v, 0);
+  if (ragged) args.kv_starts = kv_starts.emplace(starts).data();
+  if (kv_lengths_given) args.kv_lengths = kv_lens.emplace(kv_lengths).data();
+  if (!paged) return;
+  const bool is_csr = problem.page_table_kind == SLUICE_PAGE_TABLE_CSR;
+  const std::vector<int32_t> &entries = is_csr ? csr : block;
+  if (problem.flags & SLUICE_PAGE_INDEX_64)
+    args.page_table = wide_table.emplace(std::vector<int64_t>(entries.begin(), entries.end())).data();
+  else
+    args.page_table = table.emplace(entries).data();
+  if (is_csr)
+    args.page_starts = page_starts.emplace(csr_starts).data();
+  else
+    args.page_table_stride = stride;
+}
+
+/// [page][head][pack][row in page][element in pack]
+sluice_tensor RandomCall::fill_packed(Halves &tensor, size_t rows, const RowOf &row_of) {
+  const int64_t pack = problem.k_pack, pack_stride = pack * problem.page_size;
+  const int64_t head_stride = pack_stride * (problem.head_dim_qk / pack);
+  const int64_t page_stride = head_stride * problem.kv_heads;
+  tensor.emplace(rows / size_t(problem.page_size) * size_t(page_stride), format().quiet_nan);
+  for (int32_t b = 0; b < args.batch; ++b)
+    for (int32_t key = 0; key < kv_lengths[size_t(b)]; ++key) {
+      const auto row = int64_t(row_of(b, key));
+      for (int32_t head = 0; head < problem.kv_heads; ++head)
+        for (int32_t e = 0; e < problem.head_dim_qk; ++e)
+          (*tensor)[size_t(row / problem.page_size * page_stride + row % problem.page_size * pack +
+                           head * head_stride + e / pack * pack_stride + e % pack)] = number(1);
+    }
+  return {tensor->data(), {page_stride, pack, head_stride, pack_stride}};
+}
+
+void RandomCall::draw_scores() {
+  const auto floats = [&](std::optional<Visible<float>> &array, size_t count, double low, double high) {
+    std::vector<float> values(count);
+    for (float &value : values)
+      value = float(random.between(low, high));
+    return array.emplace(values).data();
+  };
+  const auto scale = [&](std::optional<Visible<float>> &array, uint32_t kind, int32_t heads) -> const float * {
+    if (kind == SLUICE_SCALE_NONE) return nullptr;
+    return floats(array, kind == SLUICE_SCALE_PER_HEAD ? size_t(heads) : 1, 0.5, 1.5);
+  };
+  args.q_scale = scale(q_scale, problem.q_scale_kind, problem.q_heads);
+  args.k_scale = scale(k_scale, problem.k_scale_kind, problem.kv_heads);
+  args.v_scale = scale(v_scale, problem.v_scale_kind, problem.kv_heads);
+  if (problem.flags & SLUICE_ALIBI) args.alibi_slopes = floats(alibi, size_t(problem.q_heads), 0, 0.1);
+  if (problem.flags & SLUICE_SINK_LOGITS) args.sink_logits = floats(sinks, size_t(problem.q_heads), -2, 2);
+  const int64_t rows = args.q_len, heads = problem.q_heads;
+  if (problem.bias_type != 0) {
+    const bool per_head = random.below(2) != 0;
+    const int64_t matrix = rows * args.kv_len;
+    args.bias.data = floats(bias, size_t(args.batch * (per_head ? heads : 1) * matrix), -1, 1);
+    const int64_t head_stride = per_head ? matrix : 0;
+    args.bias.stride[0] = per_head ? heads * matrix : matrix;
+    args.bias.stride[1] = head_stride;
+    args.bias.stride[2] = args.kv_len;
+    args.bias.stride[3] = 1;
+  }
+  if (problem.flags & SLUICE_BOOL_MASK) {
+    const int64_t bytes = (args.kv_len + 7) / 8;
+    std::vector<uint8_t> bits(size_t(args.batch * rows * bytes));
+    for (uint8_t &byte : bits)
+      byte = uint8_t(random.next() | random.next());
+    args.mask = {mask.emplace(bits).data(), {rows * bytes, 0, bytes, 1}};
+  }
+}
+
+void RandomCall::run() {
+  sluice_error error;
+  sluice_error_init(&error, sizeof error);
+  sluice_plan *created = nullptr;
+  const sluice_status planned = sluice_plan_create(device(), &problem, &created, &error);
+  INFO(error.field << ": " << error.message);
+  REQUIRE(planned == SLUICE_OK);
+  const std::unique_ptr<sluice_plan, void (*)(sluice_plan *)> plan(created, sluice_plan_destroy);
+  sluice_plan_info info;
+  sluice_plan_info_init(&info, sizeof info);
+  REQUIRE(sluice_plan_describe(created, &info, nullptr) == SLUICE_OK);
+  // Workspace is exactly as large as the plan says; nothing is zero in it.
+  Visible<uint8_t> workspace(info.workspace_bytes, 0xff);
+  run_on_device(args, [&](sluice_context *, const sluice_args *call, sluice_launch *launch, sluice_error *e) {
+    if (info.workspace_bytes != 0) {
+      launch->workspace = workspace.data();
+      launch->workspace_bytes = info.workspace_bytes;
+    }
+    return sluice_run(created, call, launch, e);
+  });
+}
+
+void RandomCall::refer() {
+  expected_o.assign(o->size(), untouched);
+  if (lse) expected_lse.assign(lse->size(), untouched_lse);
+  sluice_args call = args;
+  call.o.data = expected_o.data();
+  if (lse) call.lse.data = expected_lse.data();
+  sluice_error error;
+  sluice_error_init(&error, sizeof error);
+  const sluice_status status = sluice_reference(&problem, &call, &error);
+  INFO(error.field << ": " << error.message);
+  REQUIRE(status == SLUICE_OK);
+}
+
+RandomCall::Difference RandomCall::compare() const {
+  Difference worst;
+  const auto see = [&](double &most, double difference, const char *what, size_t place) {
+    if (!(difference > most)) {
+      if (!std::isnan(difference)) return;
+      difference = std::numeric_limits<double>::infinity();
+    }
+    most = difference;
+    worst.where += std::string(worst.where.empty() ? "" : " ") + what + "[" + std::to_string(place) + "]";
+    if (worst.where.size() > 200) worst.where.erase(0, 100);
+  };
+  for (size_t n = 0; n < o->size(); ++n) {
+    if (expected_o[n] == untouched || (*o)[n] == untouched) {
+      if ((*o)[n] != expected_o[n]) see(worst.o, 1e9, "o", n);
+    } else {
+      see(worst.o, std::fabs(decode(format(), (*o)[n]) - decode(format(), expected_o[n])), "o", n);
+    }
+  }
+  for (size_t n = 0; n < expected_lse.size(); ++n) {
+    if ((*lse)[n] == expected_lse[n]) continue; // infinities
+    see(worst.lse, std::fabs(double{(*lse)[n]} - expected_lse[n]), "lse", n);
+  }
+  return worst;
+}
+
+std::string RandomCall::text() const {
+  std::string out = "mode " + std::to_string(problem.mode) + " flags " + std::to_string(problem.flags) + " type " +
+                    std::to_string(problem.q_type) + " heads " + std::to_string(problem.q_heads) + "/" +
+                    std::to_string(problem.kv_heads) + " d " + std::to_string(problem.head_dim_qk) + "/" +
+                    std::to_string(problem.head_dim_v) + " windows " + std::to_string(problem.window_left) + " " +
+                    std::to_string(problem.window_right) + " sinks " + std::to_string(problem.sink_tokens) +
+                    " alignment " + std::to_string(problem.mask_alignment) + " cap " +
+                    std::to_string(problem.soft_cap) + " bias " + std::to_string(problem.bias_type) + " page " +
+                    std::to_string(problem.page_size) + " pack " + std::to_string(problem.k_pack) + " kind " + std::to_string(problem.page_table_kind) +
+                    " starts/lengths " + std::to_string(q_starts_given) + std::to_string(q_lengths_given) +
+                    std::to_string(kv_lengths_given) + " bounds " + std::to_string(problem.max_batch) + "," +
+                    std::to_string(problem.max_q_len) + "," + std::to_string(problem.max_kv_len) + ":";
+  for (size_t b = 0; b < q_lengths.size(); ++b)
+    out += " " + std::to_string(q_lengths[b]) + "x" + std::to_string(kv_lengths[b]);
+  return out;
+}
+
+} // namespace sluice::test

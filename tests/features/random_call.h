@@ -1,0 +1,70 @@
+//===- random_call.h - a random call of everything the header knows ---------------------------------------===//
+//
+// Shapes, lengths, masks and numbers are drawn; what lies outside of the sequences is NaN. The same call can be
+// made on the device and of sluice_reference, and what both leave in memory is compared, what neither may write
+// included.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "around/device.h"
+#include "support/numbers.h"
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+class RandomCall {
+public:
+  explicit RandomCall(uint64_t seed);
+
+  /// Changes to what was drawn, before prepare().
+  sluice_problem problem;
+  std::vector<int32_t> q_lengths, kv_lengths; // of each sequence
+  bool q_lengths_given = false, q_starts_given = false, kv_lengths_given = false;
+
+  /// Draws memory for the problem and lengths as they are.
+  void prepare();
+
+  /// Runs on the device, with workspace as large as the plan says.
+  void run();
+  /// The same on the host.
+  void refer();
+  /// The largest differences that both outputs show; places that may not be written must be as they were.
+  struct Difference {
+    double o = 0, lse = 0;
+    std::string where;
+  };
+  Difference compare() const;
+
+  std::string text() const;
+  std::vector<uint16_t> output() const { return o->copy(); }
+  std::vector<float> lse_output() const { return lse ? lse->copy() : std::vector<float>(); }
+
+private:
+  using Halves = std::optional<Visible<uint16_t>>;
+  const NumberFormat &format() const { return problem.q_type == SLUICE_F16 ? f16_format : bf16_format; }
+  uint16_t number(double spread) { return encode(format(), random.between(-spread, spread)); }
+  void draw_lengths();
+  void draw_rows();
+  void draw_keys();
+  void draw_scores();
+  /// Where a key of a sequence is among the rows of a cache.
+  using RowOf = std::function<size_t(int32_t sequence, int32_t key)>;
+  sluice_tensor fill_packed(Halves &tensor, size_t rows, const RowOf &row_of);
+
+  Numbers random;
+  sluice_args args;
+  Halves q, k, v, o;
+  std::optional<Visible<float>> lse, alibi, sinks, q_scale, k_scale, v_scale, bias;
+  std::optional<Visible<uint8_t>> mask;
+  std::optional<Visible<int32_t>> q_starts, kv_starts, q_lens, kv_lens, table, page_starts;
+  std::optional<Visible<int64_t>> wide_table;
+  std::vector<uint16_t> expected_o;
+  std::vector<float> expected_lse;
+};
+
+} // namespace sluice::test
