@@ -1,7 +1,7 @@
 //===- merge_parts_test.cpp - the parts of split keys become one in o and lse ---------------------------===//
 //
-// Against merge_oracle.h. Whatever is not a row of a sequence that is merged is NaN in the parts and poison in
-// the result, which must stay.
+// Against merge_oracle.h. Whatever is not a row of a sequence that is merged is NaN in the parts and poison
+// in the result, which must stay.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "around/device.h"
@@ -49,9 +49,9 @@ struct PartsCase {
 };
 
 void check_parts(const PartsCase &c) {
-  INFO("to " << c.o << ", " << c.parts << " parts of " << c.batch << " sequences of " << c.rows << ", at most "
-             << c.max_rows << ", " << c.heads << " heads of " << c.dim << ", base " << c.base << ", lse "
-             << c.lse << ", sinks " << c.sinks << ", starts " << c.starts.size() << ", lengths "
+  INFO("to " << c.o << ", " << c.parts << " parts of " << c.batch << " sequences of " << c.rows
+             << ", at most " << c.max_rows << ", " << c.heads << " heads of " << c.dim << ", base " << c.base
+             << ", lse " << c.lse << ", sinks " << c.sinks << ", starts " << c.starts.size() << ", lengths "
              << c.lengths.size() << ", seed " << c.seed);
   Numbers numbers(c.seed);
   const auto not_a_number = std::numeric_limits<float>::quiet_NaN();
@@ -79,7 +79,8 @@ void check_parts(const PartsCase &c) {
 
   // The result, with gaps between its heads and tokens and, if they are apart, its sequences.
   const bool packed = !c.starts.empty();
-  const int64_t o_head = c.dim + 8, o_token = c.heads * o_head + 16, o_batch = packed ? 0 : c.rows * o_token + 24;
+  const int64_t o_head = c.dim + 8, o_token = c.heads * o_head + 16,
+                o_batch = packed ? 0 : c.rows * o_token + 24;
   const int64_t lse_head = 2, lse_token = c.heads * 2 + 1, lse_batch = packed ? 0 : c.rows * lse_token + 3;
   const auto end_of = [&](int64_t batch, int64_t token, int64_t head, int64_t row) {
     const int64_t tokens = packed ? c.starts.back() : c.rows;
