@@ -342,7 +342,7 @@ private:
     Value sinkOfHead = b.advance(sinks, b.getF32Type(), b.zeroExtend(qHead));
     // Parts leave the sink to whoever merges them.
     Value hasSink = b.isFalse(b.either(b.isNull(sinks), partial));
-    TileMath::Result finished = math.finish(result[0], changes->factor(), sum, hasSink, sinkOfHead);
+    TileMath::Result finished = math.finish(result[0], changes->factor(), sum, hasSink, sinkOfHead, argument.late("lse_per_log2"));
     Value weight = scaleOfValues(b, argument, kvHead, finished.weight);
     Value firstRow = b.select(partial, b.i32(0), sequence.firstRow);
     Value rowExists = b.less(row, packedRows);
@@ -364,7 +364,7 @@ private:
     Value stores = b.both(b.both(rowExists, b.equal(laneGroup, b.i32(0))), b.isFalse(b.isNull(lse)));
     b.when(stores, [&] {
       Value offset = b.add(rowOffset("lse", firstRow), strideProduct(part, "lse_part_stride"));
-      LLVM::StoreOp::create(b, b.mulF(finished.log2, argument.late("lse_per_log2")),
+      LLVM::StoreOp::create(b, finished.lse,
                             b.advance(lse, b.getF32Type(), offset), /*alignment=*/4);
     });
   }

@@ -174,25 +174,28 @@ Value TileMath::widen(Value bytes) {
 }
 
 TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value hasSink,
-                                  Value sinkLogit) {
+                                  Value sinkLogit, Value lsePerLog2) {
   // No visible key: the sum is exactly 0. A NaN sum stays NaN.
   Value empty = b.equalF(sum, b.f32(0)), none = b.f32(negativeInfinity);
   auto inverse = [&](Value x) { return b.select(b.equalF(x, b.f32(0)), b.f32(0), b.reciprocal(x)); };
   SmallVector<Value> result = b.branch(
       hasSink,
       [&] {
-        Value sink = b.mulF(LLVM::LoadOp::create(b, b.getF32Type(), sinkLogit, /*alignment=*/4),
-                            b.f32(std::numbers::log2e));
+        Value logit = LLVM::LoadOp::create(b, b.getF32Type(), sinkLogit, /*alignment=*/4);
+        Value sink = b.mulF(logit, b.f32(std::numbers::log2e));
         Value keys = b.select(empty, none, b.mulF(maximum, factor));
         Value larger = b.maxF(keys, sink);
         Value reference = b.select(b.equalF(larger, none), b.f32(0), larger);
         Value weight = b.exp2(b.subF(keys, reference));
         Value total = b.fma(sum, weight, b.exp2(b.subF(sink, reference)));
-        return SmallVector<Value>{b.mulF(weight, inverse(total)), b.addF(reference, b.log2(total))};
+        // Alone it is the result, to the last bit.
+        Value alone = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
+        Value lse = b.mulF(b.addF(reference, b.log2(total)), lsePerLog2);
+        return SmallVector<Value>{b.mulF(weight, inverse(total)), b.select(empty, alone, lse)};
       },
       [&] {
         Value log2 = b.select(empty, none, b.fma(maximum, factor, b.log2(sum)));
-        return SmallVector<Value>{inverse(sum), log2};
+        return SmallVector<Value>{inverse(sum), b.mulF(log2, lsePerLog2)};
       });
   return {result[0], result[1]};
 }

@@ -54,11 +54,11 @@ public:
   /// What follows from the sums of a row when all keys are done.
   struct Result {
     Value weight; // takes O^T relative to the maximum to O
-    Value log2;   // of the denominator
+    Value lse;    // logarithm of the denominator
   };
   /// `maximum * factor` is to base 2; `sum` of all groups. The row's sink logit, to base e, is read from
-  /// `sinkLogit` if there is one.
-  Result finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit);
+  /// `sinkLogit` if there is one. `lsePerLog2` is 1 or, for an LSE to base e, ln(2).
+  Result finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit, Value lsePerLog2);
 
 private:
   Value toFragment(llvm::ArrayRef<Value> four);

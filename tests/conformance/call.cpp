@@ -40,6 +40,13 @@ void set_bounds(const Case &c, sluice_problem &problem) {
       sequences.q_starts.empty() ? int64_t{c.batch} * c.q_len : std::max(1, sequences.q_starts.back());
 }
 
+/// Bounds that a plan needs to split keys at fixed places, far from what the case has.
+void set_wide_bounds(const Case &c, sluice_problem &problem) {
+  problem.max_batch = 4 * c.batch + 3;
+  problem.max_q_len = 2 * c.q_len + 1;
+  problem.max_kv_len = c.kv_len + 5000;
+}
+
 } // namespace
 
 sluice_problem make_problem(const Case &c) {
@@ -54,7 +61,10 @@ sluice_problem make_problem(const Case &c) {
   problem.kv_heads = c.kv_heads;
   problem.head_dim_qk = c.head_size.qk;
   problem.head_dim_v = c.head_size.v;
-  if (c.bounded) set_bounds(c, problem);
+  if (c.bounded)
+    set_bounds(c, problem);
+  else if (c.batch_invariant)
+    set_wide_bounds(c, problem);
   problem.mask_alignment = is_top_left(c) ? SLUICE_TOP_LEFT : SLUICE_BOTTOM_RIGHT;
   if (c.window_left >= 0) problem.window_left = c.window_left;
   if (c.window_right >= 0) problem.window_right = c.window_right;
