@@ -202,10 +202,17 @@ private:
     return side;
   }
 
+  /// Where a column of a row of K begins, which is the first of a pack if there are packs.
+  Value packedColumn(unsigned column) {
+    Value log2 = argument["k_pack_log2"], pack = b.shiftRight(b.i32(column), log2);
+    Value inPack = b.sub(b.i32(column), b.shiftLeft(pack, log2));
+    return b.add(b.mul(b.zeroExtend(pack), argument["k_pack_stride"]), b.zeroExtend(inPack));
+  }
+
   SmallVector<Value> copy(KeyCopies &copies, const Side &side, Value headDim, Value firstKey) {
     SmallVector<Value> tokens;
     for (auto [panel, tile] : llvm::zip_equal(side.panels, side.tiles)) {
-      Value base = b.advance(side.base, stored, b.i32(panel.first));
+      Value base = b.advance(side.base, stored, side.name == "k" ? packedColumn(panel.first) : b.i64(panel.first));
       Value columns = b.maxS(b.sub(headDim, b.i32(panel.first)), b.i32(0));
       tokens.push_back(copies.copy(side.name, base, firstKey, tile, columns));
     }
@@ -281,7 +288,7 @@ private:
             sum = math.mfma(b.slice(values, part, 4), query[fragment], sum);
       }
     }
-    return blocks;
+    return math.settle(blocks);
   }
 
   SmallVector<Value> softmax(SmallVector<Value> blocks, Value maximum, Value sum) {

@@ -21,6 +21,26 @@ Value TileMath::zeros() {
   return arith::ConstantOp::create(b, DenseElementsAttr::get(accumulator, 0.0f));
 }
 
+SmallVector<Value> TileMath::settle(ArrayRef<Value> blocks) {
+  std::string constraints;
+  for (size_t n = 0; n < blocks.size(); ++n)
+    constraints += "=v,";
+  for (size_t n = 0; n < blocks.size(); ++n)
+    constraints += std::to_string(n) + (n + 1 == blocks.size() ? "" : ",");
+  SmallVector<Type> types(blocks.size(), accumulator);
+  bool isOne = blocks.size() == 1;
+  Type type = isOne ? Type(accumulator) : LLVM::LLVMStructType::getLiteral(b.getContext(), types);
+  // Eight wait states: more than the seven that a result of four passes needs.
+  auto assembly = LLVM::InlineAsmOp::create(b, type, blocks, /*asm_string=*/"s_nop 7", constraints,
+                                            /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                            LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr());
+  if (isOne) return {assembly.getRes()};
+  Values results;
+  for (size_t n = 0; n < blocks.size(); ++n)
+    results.push_back(LLVM::ExtractValueOp::create(b, assembly.getRes(), n));
+  return results;
+}
+
 Value TileMath::overGroups(Value value, Value lane, llvm::function_ref<Value(Value, Value)> combine) {
   for (unsigned flip = layout.rows; flip < 64; flip *= 2)
     value = combine(value, b.fromLane(value, lane, flip));

@@ -28,6 +28,10 @@ public:
 
   Value mfma(Value a, Value bFragment, Value c);
   Value zeros();
+  /// The same results of MFMAs, which can be read at once, on whatever way. LLVM 22 counts wait states from one
+  /// basic block to the next and takes IMPLICIT_DEF, which is no instruction, for one; so where results are
+  /// first read behind a branch, the wait stands in front of it, in assembly, which LLVM does not count.
+  Values settle(llvm::ArrayRef<Value> blocks);
 
   /// Combines the values of the lane groups that share a row.
   Value overGroups(Value value, Value lane, llvm::function_ref<Value(Value, Value)> combine);

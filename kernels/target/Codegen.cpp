@@ -39,6 +39,7 @@ void initializeBackend() {
     LLVMInitializeAMDGPUTarget();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
+    LLVMInitializeAMDGPUAsmParser(); // of inline assembly
     return true;
   }();
   (void)once;

@@ -27,7 +27,11 @@ RandomCall::RandomCall(uint64_t seed) : random(seed) {
   problem.kv_heads = 1 + int32_t(random.below(2));
   constexpr int32_t groups[] = {1, 2, 3, 5, 8, 20};
   problem.q_heads = problem.kv_heads * groups[random.below(6)];
-  problem.head_dim_qk = problem.head_dim_v = one_in(2) ? 64 : 128;
+  constexpr int32_t dims[][2] = {{64, 64}, {64, 64}, {128, 128}, {128, 128}, {32, 32}, {72, 72}, {80, 80},
+                                 {96, 96}, {112, 112}, {192, 128}, {256, 256}, {512, 512}, {136, 40}};
+  const auto &dim = dims[random.below(std::size(dims))];
+  problem.head_dim_qk = dim[0];
+  problem.head_dim_v = dim[1];
   if (one_in(2)) problem.flags |= SLUICE_WRITE_LSE;
   problem.lse_base = random.below(2);
   problem.mask_alignment = random.below(2);
@@ -62,7 +66,7 @@ RandomCall::RandomCall(uint64_t seed) : random(seed) {
     problem.page_size = sizes[random.below(5)];
     problem.page_table_kind = 1 + random.below(2);
     if (one_in(2)) problem.flags |= SLUICE_PAGE_INDEX_64;
-    if (one_in(3)) problem.k_pack = one_in(2) ? 8 : 16;
+    if (one_in(3)) problem.k_pack = problem.head_dim_qk % 16 != 0 || one_in(2) ? 8 : 16;
   }
   draw_lengths();
 }
