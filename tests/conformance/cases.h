@@ -68,6 +68,10 @@ enum class Pattern : uint8_t {
   uniform, // K = 0: O is the plain mean of the visible V
   tiny,    // Q, K and V among the smallest normal and the subnormal numbers
   codes,   // K and V hold every finite number of FP8 in turns
+  // Normal, but some rows of Q, or of K, or of V have a NaN, or of V an infinity.
+  nan_query,
+  nan_key,
+  nan_value,
 };
 
 struct Pages {

@@ -129,7 +129,8 @@ const std::vector<Feature> &features() {
       {"heads", {group<1, 1>, group<4, 1>, group<4, 4>, group<6, 3>, group<8, 1>}},
       {"pattern",
        {fill<Pattern::peaked>, fill<Pattern::rising>, fill<Pattern::falling>, fill<Pattern::uniform>,
-        fill<Pattern::tiny>, fill_codes}},
+        fill<Pattern::tiny>, fill_codes, fill<Pattern::nan_query>, fill<Pattern::nan_key>,
+        fill<Pattern::nan_value>}},
   };
   return all;
 }

@@ -21,6 +21,17 @@ double error_ratio(double got, double expected, double tolerance) {
   return error / tolerance;
 }
 
+// What is not finite has no distance: it is there or not.
+double o_error_ratio(double got, double expected, double tolerance, bool may_be_nan) {
+  if (!std::isfinite(expected)) return std::isfinite(got) ? std::numeric_limits<double>::infinity() : 0;
+  if (may_be_nan && std::isnan(got)) return 0;
+  return error_ratio(got, expected, tolerance);
+}
+double lse_error_ratio(double got, double expected, double tolerance) {
+  if (std::isnan(expected)) return std::isnan(got) ? 0 : std::numeric_limits<double>::infinity();
+  return error_ratio(got, expected, tolerance);
+}
+
 double reference_tolerance(const Case &c, double o) {
   const bool f16 = c.dtype == Dtype::f16;
   // Half a unit in the last place, and a little for two different orders of summation in double.
@@ -49,7 +60,8 @@ Comparison compare(const Case &c, const Expected &expected, const Outputs &outpu
           const double tolerance = expected.o_tolerance[i] == 0 ? 0
                                    : judge == Judge::kernel     ? expected.o_tolerance[i]
                                                                 : reference_tolerance(c, want);
-          const double ratio = error_ratio(outputs.o[i], want, tolerance);
+          const bool may_be_nan = judge == Judge::kernel && expected.o_may_be_nan[i / size_t(c.head_size.v)];
+          const double ratio = o_error_ratio(outputs.o[i], want, tolerance, may_be_nan);
           result.o_ratio = std::max(result.o_ratio, ratio);
           if (ratio > 1) note("O", b, row, h, column, outputs.o[i], want, tolerance);
         }
@@ -60,7 +72,7 @@ Comparison compare(const Case &c, const Expected &expected, const Outputs &outpu
         const double want = expected.lse[i];
         const double tolerance =
             judge == Judge::kernel ? expected.lse_tolerance[i] : std::fabs(want) * 0x1p-24 + 1e-12;
-        const double ratio = error_ratio(outputs.lse[i], want, tolerance);
+        const double ratio = lse_error_ratio(outputs.lse[i], want, tolerance);
         result.lse_ratio = std::max(result.lse_ratio, ratio);
         if (ratio > 1) note("LSE", b, row, h, 0, outputs.lse[i], want, tolerance);
       }

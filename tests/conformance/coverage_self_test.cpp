@@ -111,6 +111,33 @@ TEST_CASE("a shape that is new gets every choice, with two head sizes as with on
     }
 }
 
+TEST_CASE("a name says whatever a case has, and no two choices the same") {
+  for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {
+    const Case plain = meaningful({.batch = 3, .q_heads = 2, .q_len = 4, .kv_len = 20, .mode = mode});
+    std::vector<Case> cases = {plain};
+    for (const Named &choice : all_choices()) {
+      Case c = plain;
+      choice.choice(c);
+      cases.push_back(meaningful(c));
+    }
+    for (const Case &a : cases)
+      for (const Case &b : cases) {
+        CAPTURE(make_name(a), make_name(b));
+        CHECK((a == b) == (make_name(a) == make_name(b)));
+      }
+  }
+}
+
+TEST_CASE("where sequences decode, each has one row, whatever says so") {
+  size_t found = 0;
+  for (const Case &c : feature_cases(shipped_shapes))
+    if (c.lengths == Lengths::decode) {
+      ++found;
+      CHECK(Sequences(c).q_lengths == std::vector<int>(size_t(c.batch), 1));
+    }
+  CHECK(found > 50);
+}
+
 TEST_CASE("sequences without rows, without keys, and with one of each are among the cases") {
   const std::vector<Case> cases = feature_cases(shipped_shapes);
   for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {

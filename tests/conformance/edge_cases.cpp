@@ -167,6 +167,40 @@ void add_fp8(Edges &out) {
                .v_scale = scale});
 }
 
+/// NaN and infinity: which rows may they reach?
+void add_not_a_number(Edges &out) {
+  for (Pattern pattern : {Pattern::nan_query, Pattern::nan_key, Pattern::nan_value})
+    for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {
+      const Case c{.batch = 2,
+                   .q_heads = 2,
+                   .q_len = 100,
+                   .kv_len = 150,
+                   .pattern = pattern,
+                   .mode = mode,
+                   .lengths = Lengths::chunked,
+                   .pages = pages_of(16)};
+      out.add(c);
+      for (Mask mask : {Mask::bottom_right, Mask::top_left}) {
+        Case masked = c;
+        masked.mask = mask;
+        out.add(masked);
+        masked.window_left = 20;
+        masked.sink_tokens = 3;
+        out.add(masked);
+      }
+      Case bits = c;
+      bits.bits.given = true;
+      bits.bias = {.type = BiasType::f32, .holes = true};
+      out.add(bits);
+      Case longer_q = c;
+      longer_q.q_len = 150;
+      longer_q.kv_len = 70;
+      longer_q.mask = Mask::bottom_right;
+      longer_q.sink_logits = true;
+      out.add(longer_q);
+    }
+}
+
 } // namespace
 
 std::vector<Case> edge_cases(const Collector &shapes) {
@@ -178,6 +212,7 @@ std::vector<Case> edge_cases(const Collector &shapes) {
   add_pages(out);
   add_long_decodes(out);
   add_fp8(out);
+  add_not_a_number(out);
   return std::move(out.cases);
 }
 

@@ -91,7 +91,7 @@ bool is_plain_dense(const Case &c) {
                    .lse = c.lse,
                    .bounded = c.bounded,
                    .name = c.name};
-  return c == plain;
+  return c == plain && c.pattern < Pattern::codes;
 }
 
 void add(Collector &out, Case c) {

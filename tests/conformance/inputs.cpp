@@ -7,6 +7,7 @@
 #include "support/numbers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 namespace sluice::test {
@@ -37,6 +38,14 @@ void fill_with_codes(std::vector<double> &values, size_t first) {
     const auto code = uint8_t(first + i);
     values[i] = code == 0x80 ? 0 : decode_fp8(code);
   }
+}
+
+/// In one row of 24, one element.
+void add_not_a_number(const Case &c, size_t row, bool infinities, std::vector<double> &values) {
+  Random random = random_of(c, " not a number");
+  for (size_t at = 0; at < values.size(); at += row)
+    if (random.below(24) == 0)
+      values[at + random.below(row)] = infinities && random.below(2) ? -infinity : std::nan("");
 }
 
 void make_tensors(const Case &c, Inputs &in) {
@@ -77,6 +86,9 @@ void make_tensors(const Case &c, Inputs &in) {
   round_to_16_bits(c.dtype, in.q);
   round_cache(c, in.k);
   round_cache(c, in.v);
+  if (c.pattern == Pattern::nan_query) add_not_a_number(c, row, false, in.q);
+  if (c.pattern == Pattern::nan_key) add_not_a_number(c, row, false, in.k);
+  if (c.pattern == Pattern::nan_value) add_not_a_number(c, v_row, c.cache == Cache::same, in.v);
   if (c.v_in_k)
     for (size_t at = 0; at < in.k.size(); at += row)
       in.v.insert(in.v.end(), in.k.begin() + ptrdiff_t(at), in.k.begin() + ptrdiff_t(at + v_row));

@@ -34,6 +34,7 @@ bool can_be_packed(const Case &c) {
 void place_tensors(Case &c) {
   if (c.head_size.v > c.head_size.qk) c.v_in_k = false;
   if (c.v_in_k && c.pattern == Pattern::uniform) c.pattern = Pattern::normal; // all of V would be 0
+  if (c.v_in_k && c.pattern == Pattern::nan_value) c.pattern = Pattern::nan_key;
   if (c.cache == Cache::same && c.pattern == Pattern::codes) c.pattern = Pattern::normal;
   if (c.layout == Layout::packed && !can_be_packed(c)) c.layout = Layout::capacity;
   // Starts do not fall: no two sequences can have the same keys.

@@ -178,6 +178,62 @@ TEST_CASE("FP8 of another kind is noticed") {
     }
 }
 
+TEST_CASE("NaN is found where it must be, and nowhere else but in a tile of its rows") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    // Row i sees keys 0 to i.
+    Case c{.dtype = dtype, .batch = 1, .q_len = 40, .kv_len = 150, .mask = Mask::top_left};
+    c = named(c);
+    Inputs in = make_inputs(c);
+    const size_t d = 128;
+    in.v[35 * d + 3] = std::nan(""); // row 35 and later see key 35; rows 0 to 31 see its tile's first key too
+    in.v[70 * d] = std::nan("");     // no row sees key 64 or 70
+    c.pattern = Pattern::nan_value;
+    const Expected expected = compute_expected(c, in);
+    const Outputs good = perfect(c, expected);
+    CHECK(compare(c, expected, good, Judge::reference).wrong == 0);
+    auto wrong = [&](size_t row, size_t column, double value, Judge judge = Judge::kernel) {
+      Outputs bad = good;
+      bad.o[row * d + column] = value;
+      return compare(c, expected, bad, judge).wrong;
+    };
+    CHECK(wrong(34, 3, std::nan("")) == 0); // allowed to a kernel, not to the reference
+    CHECK(wrong(34, 3, std::nan(""), Judge::reference) == 1);
+    CHECK(wrong(34, 3, INFINITY) == 1);
+    CHECK(wrong(35, 3, 0) == 1); // it must show
+    CHECK(std::isnan(expected.o[39 * d + 3]));
+    CHECK(std::isfinite(expected.o[34 * d + 3]));
+    for (size_t i = 0; i < expected.lse.size(); ++i)
+      CHECK(std::isfinite(expected.lse[i]));
+    Outputs bad = good;
+    bad.lse[39] = std::nan("");
+    CHECK(compare(c, expected, bad, Judge::kernel).wrong == 1);
+
+    // Row 69 alone sees key 139; the first key of its tile, 128, is seen by rows from 58 on.
+    Case late{.dtype = dtype, .q_len = 70, .kv_len = 140, .mask = Mask::bottom_right};
+    late = named(late);
+    Inputs late_in = make_inputs(late);
+    late_in.v[139 * d] = std::nan("");
+    late.pattern = Pattern::nan_value;
+    const Expected of_late = compute_expected(late, late_in);
+    for (size_t row = 0; row < 70; ++row) {
+      CHECK(of_late.o_may_be_nan[row] == (row >= 32));
+      CHECK(std::isnan(of_late.o[row * d]) == (row == 69));
+    }
+
+    // A key that is NaN makes NaN of all that rows which see it have, and of no more.
+    Inputs key = make_inputs(c);
+    key.k[20 * d + 5] = std::nan("");
+    const Expected of_key = compute_expected(c, key);
+    CHECK(std::isnan(of_key.o[20 * d]));
+    CHECK(std::isnan(of_key.lse[20]));
+    CHECK(std::isfinite(of_key.o[19 * d]));
+    CHECK(std::isfinite(of_key.lse[19]));
+    Outputs without = perfect(c, of_key);
+    without.lse[20] = 0;
+    CHECK(compare(c, of_key, without, Judge::kernel).wrong == 1);
+  }
+}
+
 TEST_CASE("LSE to the other base, and one key too many or too few of a sequence, are noticed") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
     CHECK(wrong_elements(with(dtype, {}), [](Case &c, Inputs &) { c.lse_base_2 = true; }) > 0);

@@ -21,7 +21,8 @@ constexpr const char *dtypes[] = {"f16", "bf16"};
 constexpr const char *caches[] = {"", "-e4m3fnuz"};
 constexpr const char *masks[] = {"full", "causal", "topleft", "fulltopleft"};
 constexpr const char *layouts[] = {"bshd", "bhsd", "sbhd", "packed", "padded", "capacity", "broadcast"};
-constexpr const char *patterns[] = {"normal", "peaked", "rising", "falling", "uniform", "tiny", "codes"};
+constexpr const char *patterns[] = {"normal", "peaked", "rising", "falling", "uniform",
+                                    "tiny",   "codes",  "nanq",   "nank",    "nanv"};
 constexpr const char *lengths[] = {"", "_mixed", "_chunked", "_decode", "_serving"};
 constexpr const char *rows[] = {"", "_lengths", "_starts", "_gaps"};
 constexpr const char *bias_types[] = {"", "_biasf16", "_biasbf16", "_biasf32"};

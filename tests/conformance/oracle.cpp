@@ -42,6 +42,7 @@ public:
   Attention(const Case &c, const Inputs &in) : c(c), in(in), sequences(c) {
     out.o.resize(size_t(c.batch) * c.q_len * c.q_heads * c.head_size.v);
     out.o_tolerance.resize(out.o.size());
+    out.o_may_be_nan.resize(size_t(c.batch) * c.q_len * c.q_heads);
     out.lse.resize(size_t(c.batch) * c.q_heads * c.q_len);
     out.lse_tolerance.resize(out.lse.size());
     const auto v_row = size_t(c.head_size.v);
@@ -58,6 +59,7 @@ public:
           score_row(b, h, i);
           finish_row(b, h, i);
         }
+    if (c.pattern == Pattern::nan_value || c.pattern == Pattern::nan_key) find_rows_near_nan();
     return std::move(out);
   }
 
@@ -75,6 +77,7 @@ private:
     const double slope = in.alibi_slopes[size_t(h)];
     const double *const q = &in.q[((size_t(b) * c.q_len + i) * c.q_heads + h) * d];
     keys.clear();
+    weightless.clear();
     x.clear();
     row = {};
     for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
@@ -85,7 +88,10 @@ private:
       const double bias = c.bias.type != BiasType::none ? in.bias.at(b, h, i, j) : 0;
       const double alibi = slope * std::abs(distance(c, sequences, b, i, j));
       const double changed = capped + bias - alibi;
-      if (changed == -infinity) continue;
+      if (changed == -infinity) {
+        weightless.push_back(j);
+        continue;
+      }
       keys.push_back(j);
       x.push_back(changed);
       row.products = std::max(row.products, scale * absolute_dot(q, k, d));
@@ -104,6 +110,12 @@ private:
     const double sink = in.sink_logits[size_t(h)]; // -infinity where there is none
     if (keys.empty()) {
       set_lse(lse_at, sink, 0);
+      see_weightless(b, o_at);
+      return;
+    }
+    if (std::any_of(x.begin(), x.end(), [](double score) { return std::isnan(score); })) {
+      set_lse(lse_at, std::nan(""), 0);
+      std::fill_n(out.o.begin() + ptrdiff_t(o_at), c.head_size.v, std::nan(""));
       return;
     }
     if (c.sink_logits) row.score = std::max(row.score, std::fabs(sink));
@@ -131,6 +143,42 @@ private:
       out.o[o_at + e] = o;
       out.o_tolerance[o_at + e] = bound.o(o, weighted_magnitude[e] / l, magnitude[e] / l);
     }
+    see_weightless(b, o_at);
+  }
+
+  /// A key without weight is visible all the same: NaN and infinity of its V reach the row.
+  void see_weightless(int b, size_t o_at) {
+    for (int j : weightless)
+      for (size_t e = 0; e < weighted.size(); ++e)
+        if (!std::isfinite(kv_row(in.v, b, j, c.head_size.v)[e])) out.o[o_at + e] = std::nan("");
+  }
+
+  /// By the header: rows [32a, 32a + 32) if one of them sees the first key of the tile.
+  void find_rows_near_nan() {
+    for (int b = 0; b < c.batch; ++b)
+      for (int h = 0; h < c.q_heads; ++h) {
+        kv_head = h / (c.q_heads / c.kv_heads);
+        int last_tile = -1;
+        for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
+          const double *const v = kv_row(in.v, b, j, c.head_size.v);
+          const bool finite = std::all_of(v, v + c.head_size.v, [](double x) { return std::isfinite(x); });
+          if (finite || j / 64 == last_tile) continue;
+          last_tile = j / 64;
+          allow_nan(b, h, last_tile * 64);
+        }
+      }
+  }
+
+  void allow_nan(int b, int h, int key) {
+    const int rows = sequences.q_lengths[size_t(b)];
+    for (int begin = 0; begin < rows; begin += 32) {
+      const int end = std::min(rows, begin + 32);
+      bool seen = false;
+      for (int i = begin; i < end; ++i)
+        seen = seen || is_visible(c, sequences, in, b, h, i, key);
+      for (int i = begin; seen && i < end; ++i)
+        out.o_may_be_nan[(size_t(b) * c.q_len + i) * c.q_heads + h] = true;
+    }
   }
 
   /// Both to base e.
@@ -147,7 +195,8 @@ private:
   // Of the row that is computed.
   int kv_head = 0;
   std::vector<int> keys;
-  std::vector<double> x; // their scores
+  std::vector<double> x;       // their scores
+  std::vector<int> weightless; // keys whose score is -infinity
   RowMagnitudes row;
   std::vector<double> weighted, weighted_magnitude, magnitude; // per element: sums of p v, p |v|, |v|
 };

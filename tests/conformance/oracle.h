@@ -11,11 +11,12 @@
 
 namespace sluice::test {
 
-/// Of every sequence q_len rows; those past its length are 0.
+/// Of every sequence q_len rows; those past its length are 0. What is NaN or infinite must be one of both.
 struct Expected {
-  std::vector<double> o;             // [batch, q_len, q_heads, head_size.v]
-  std::vector<double> o_tolerance;   // same; 0 for a row without weights, where nothing is rounded
-  std::vector<double> lse;           // [batch, q_heads, q_len]
+  std::vector<double> o;           // [batch, q_len, q_heads, head_size.v]
+  std::vector<double> o_tolerance; // same; 0 for a row without weights, where nothing is rounded
+  std::vector<bool> o_may_be_nan; // [batch, q_len, q_heads]: also in elements that are expected to be numbers
+  std::vector<double> lse;        // [batch, q_heads, q_len]
   std::vector<double> lse_tolerance; // same
 };
 

@@ -132,6 +132,9 @@ TEST_CASE("the comparison passes what is right and notices what is not") {
     CHECK(wrong([&](Outputs &o) { o.o[0] = 1e-30; }) == 1);
     CHECK(wrong([&](Outputs &o) { o.o[0] = std::nan(""); }) == 1);
     CHECK(wrong([&](Outputs &o) { o.lse[0] = -1e38; }) == 1);
+    Outputs nearly = good;
+    nearly.o[0] = 1e-30;
+    CHECK(compare(c, expected, nearly, Judge::reference).wrong == 1);
   }
 }
 
