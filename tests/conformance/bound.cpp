@@ -1,5 +1,4 @@
-//===- bound.cpp - how far a kernel's rounding may take it from the exact result
-//-------------------------===//
+//===- bound.cpp - how far a kernel's rounding may take it from the exact result ------------------------===//
 
 #include "bound.h"
 

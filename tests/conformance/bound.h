@@ -1,5 +1,4 @@
-//===- bound.h - how far a kernel's rounding may take it from the exact result
-//---------------------------===//
+//===- bound.h - how far a kernel's rounding may take it from the exact result --------------------------===//
 //
 // Per row and from the row's own numbers, so that a tolerance is a consequence of types, head size, length
 // and those numbers, never a guess. docs/concepts/numerics.md derives it term by term.

@@ -1,5 +1,4 @@
-//===- call.cpp - a case as the structs of the C ABI
-//-----------------------------------------------------===//
+//===- call.cpp - a case as the structs of the C ABI ----------------------------------------------------===//
 
 #include "call.h"
 

@@ -1,5 +1,4 @@
-//===- call.h - a case as the structs of the C ABI
-//-------------------------------------------------------===//
+//===- call.h - a case as the structs of the C ABI ------------------------------------------------------===//
 #pragma once
 
 #include "memory.h"

@@ -1,5 +1,4 @@
-//===- case_random.h - numbers from the name of a case
-//---------------------------------------------------===//
+//===- case_random.h - numbers from the name of a case --------------------------------------------------===//
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,4 @@
-//===- choices.cpp - everything a case can have, one by one
-//----------------------------------------------===//
+//===- choices.cpp - everything a case can have, one by one ---------------------------------------------===//
 
 #include "choices.h"
 

@@ -1,5 +1,4 @@
-//===- choices.h - everything a case can have, one by one
-//------------------------------------------------===//
+//===- choices.h - everything a case can have, one by one -----------------------------------------------===//
 #pragma once
 
 #include "cases.h"

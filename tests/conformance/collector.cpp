@@ -1,5 +1,4 @@
-//===- collector.cpp - cases, each once, of shapes that there are
-//----------------------------------------===//
+//===- collector.cpp - cases, each once, of shapes that there are ---------------------------------------===//
 
 #include "collector.h"
 

@@ -1,5 +1,4 @@
-//===- collector.h - cases, each once, of shapes that there are
-//------------------------------------------===//
+//===- collector.h - cases, each once, of shapes that there are -----------------------------------------===//
 #pragma once
 
 #include "cases.h"

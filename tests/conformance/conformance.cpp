@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "runner.h"
+#include "sample.h"
 
 #include <algorithm>
 #include <array>
@@ -25,8 +26,8 @@ constexpr int exit_skipped = 77;
 
 constexpr const char *usage = R"(usage: conformance --device emulated|hip:N|reference [options]
   --case PATTERN        only cases whose name matches; * and ? are wild
-  --part PART           dense: plain dense attention; features: all else; sample: every second case of the
-                        features; rest: the others of them
+  --part PART           dense: plain dense attention; features: all else; sample: a third of the
+                        features' cases, with every choice in every mode; rest: the others of them
   --shard I/N           every N-th case, from the I-th on (I from 0)
   --emulator KEY=VALUE  a setting of the emulator, e.g. completion=random; may be repeated
   --pack FILE           the kernels of this pack instead of the library's own
@@ -105,14 +106,16 @@ std::vector<Case> cases_of(const Options &options) {
   if (options.part.empty() || options.part == "dense") cases = dense_cases(shapes);
   if (options.part == "dense") return cases;
   std::vector<Case> features = feature_cases(shapes);
-  if (options.device == "reference")
-    for (Case &c : single_feature_cases(other_shapes))
-      features.push_back(std::move(c));
-  for (size_t i = 0; i < features.size(); ++i) {
-    const bool in_sample = i % 2 == 0;
-    if (options.part == (in_sample ? "rest" : "sample")) continue;
-    cases.push_back(std::move(features[i]));
+  if (options.device == "reference") {
+    Shapes others = other_shapes;
+    std::erase_if(others.all, [&](const auto &shape) { return std::ranges::count(shapes.all, shape) != 0; });
+    if (!others.all.empty())
+      for (Case &c : single_feature_cases(others))
+        features.push_back(std::move(c));
   }
+  const std::vector<bool> in_sample = sample_of(features);
+  for (size_t i = 0; i < features.size(); ++i)
+    if (options.part != (in_sample[i] ? "rest" : "sample")) cases.push_back(std::move(features[i]));
   return cases;
 }
 

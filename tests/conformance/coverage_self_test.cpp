@@ -1,8 +1,8 @@
-//===- coverage_self_test.cpp - the cases cover what the suite promises
-//----------------------------------===//
+//===- coverage_self_test.cpp - the cases cover what the suite promises ---------------------------------===//
 
 #include "choices.h"
 #include "perfect.h"
+#include "sample.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -87,12 +87,14 @@ TEST_CASE("every two choices that can be together are, and each is in the sample
     }
   CHECK(pairs > 2000);
 
+  const std::vector<bool> in_sample = sample_of(cases);
+  CHECK(std::count(in_sample.begin(), in_sample.end(), true) >= 400);
   for (size_t a = 0; a < choices.size(); ++a)
     for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {
       size_t sampled = 0, all = 0;
       for (size_t i = 0; i < cases.size(); ++i) {
         all += made[a][i] && cases[i].mode == mode;
-        sampled += made[a][i] && cases[i].mode == mode && i % 2 == 0;
+        sampled += made[a][i] && cases[i].mode == mode && in_sample[i];
       }
       CAPTURE(choices[a].name, int(mode));
       CHECK((sampled > 0) == (all > 0));
@@ -109,6 +111,29 @@ TEST_CASE("a shape that is new gets every choice, with two head sizes as with on
         return c.dtype == shape.dtype && c.head_size == shape.head_size && has(c, choice.choice);
       }));
     }
+}
+
+TEST_CASE("of many shapes, each gets some cases in every mode, and every choice some shapes") {
+  Shapes shapes;
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16})
+    for (int head_size : {32, 64, 80, 96, 112, 128, 160, 192, 256})
+      shapes.all.push_back({dtype, head_size});
+  const std::vector<Case> cases = single_feature_cases(shapes);
+  CHECK(cases.size() < 700);
+  for (const Shapes::Shape &shape : shapes.all)
+    for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {
+      CAPTURE(int(shape.dtype), shape.head_size.qk, int(mode));
+      CHECK(std::count_if(cases.begin(), cases.end(), [&](const Case &c) {
+              return c.dtype == shape.dtype && c.head_size == shape.head_size && c.mode == mode;
+            }) >= 2);
+    }
+  for (const Named &choice : all_choices()) {
+    CAPTURE(choice.name);
+    std::set<std::pair<Dtype, HeadSizes>> found;
+    for (const Case &c : cases)
+      if (has(c, choice.choice)) found.insert({c.dtype, c.head_size});
+    CHECK(!found.empty());
+  }
 }
 
 TEST_CASE("a name says whatever a case has, and no two choices the same") {

@@ -1,5 +1,4 @@
-//===- edge_cases.cpp - what is known to be difficult
-//----------------------------------------------------===//
+//===- edge_cases.cpp - what is known to be difficult ---------------------------------------------------===//
 
 #include "edge_cases.h"
 

@@ -1,5 +1,4 @@
-//===- edge_cases.h - what is known to be difficult
-//------------------------------------------------------===//
+//===- edge_cases.h - what is known to be difficult -----------------------------------------------------===//
 #pragma once
 
 #include "collector.h"

@@ -1,16 +1,17 @@
-//===- feature_cases.cpp - modes, masks, score changes and caches, alone and together
-//--------------------===//
+//===- feature_cases.cpp - modes, masks, score changes and caches, alone and together -------------------===//
 //
-// Every choice alone for every shape; every pair of features without others, so that a kernel which learns
-// one or two of them has its cases; and everything together, drawn so that all pairs of choices occur. What
-// is known to be difficult has cases of its own in edge_cases.cpp.
+// Every choice alone, for every shape or, of many, for some; every pair of features without others, so that a
+// kernel which learns one or two of them has its cases; and everything together, drawn so that all pairs of
+// choices occur. What is known to be difficult has cases of its own in edge_cases.cpp.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "choices.h"
 #include "collector.h"
 #include "edge_cases.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 namespace sluice::test {
 
@@ -99,21 +100,28 @@ void add(Collector &out, Case c) {
   if (!is_plain_dense(c)) out.add(std::move(c));
 }
 
+/// Of many shapes, each has this part of what each has of four: one in so many.
+size_t part_of_each(const Collector &out) {
+  return std::max<size_t>(1, out.shapes.size() / 4);
+}
+
 void add_modes(Collector &out) {
   int turn = 0;
   for (Shapes::Shape shape : out.shapes)
     for (Mode mode : {Mode::ragged, Mode::paged})
-      for (size_t i = 0; i < sizes.size(); i += 2)
+      for (size_t i = 0; i < sizes.size(); i += 2 * part_of_each(out))
         add(out, base(mode, shape, turn++));
 }
 
 void add_single_features(Collector &out) {
-  int turn = 0, shape_turn = 0;
+  int turn = 0;
+  size_t shape_turn = 0;
   for (Shapes::Shape shape : out.shapes) {
-    int choice_turn = shape_turn++;
+    size_t choice_turn = shape_turn++;
     for (const Feature &feature : features())
       for (Choice choice : feature.choices) {
-        Case c = base(modes[size_t(choice_turn++) % modes.size()], shape, turn++);
+        if (choice_turn++ % part_of_each(out) != 0) continue;
+        Case c = base(modes[choice_turn / part_of_each(out) % modes.size()], shape, turn++);
         choice(c);
         add(out, std::move(c));
       }
@@ -168,6 +176,16 @@ private:
     return size_t(state >> 33) % end;
   }
 
+  /// Two choices that no case has had together, as long as there are any.
+  std::pair<size_t, size_t> unmet_pair() {
+    const size_t from = below(met.size());
+    for (size_t i = 0; i < met.size(); ++i) {
+      const size_t pair = (from + i) % met.size();
+      if (met[pair] == 0) return {pair / choices.size(), pair % choices.size()};
+    }
+    return {from / choices.size(), from % choices.size()};
+  }
+
   Case candidate() {
     const auto turn = int(below(1000));
     const Mode mode = modes[below(modes.size())];
@@ -177,6 +195,9 @@ private:
     for (const Feature &feature : features())
       if (below(5) < 2) feature.choices[below(feature.choices.size())](c);
     c.mode = mode; // choices about pages had changed it
+    const auto [first, second] = unmet_pair();
+    choices[first](c);
+    choices[second](c);
     return meaningful(limited(std::move(c)));
   }
 

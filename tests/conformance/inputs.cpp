@@ -1,5 +1,4 @@
-//===- inputs.cpp - the logical tensors of a case: exact values
-//------------------------------------------===//
+//===- inputs.cpp - the logical tensors of a case: exact values -----------------------------------------===//
 
 #include "inputs.h"
 

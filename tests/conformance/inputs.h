@@ -1,5 +1,4 @@
-//===- inputs.h - the logical tensors of a case: exact values
-//--------------------------------------------===//
+//===- inputs.h - the logical tensors of a case: exact values -------------------------------------------===//
 #pragma once
 
 #include "cases.h"

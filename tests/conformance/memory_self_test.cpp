@@ -1,5 +1,4 @@
-//===- memory_self_test.cpp - ragged sequences and pages lie where the header says
-//------------------------===//
+//===- memory_self_test.cpp - ragged sequences and pages lie where the header says ----------------------===//
 //
 // Elements are found again through the structs of the C ABI alone, by the header's own rules; all else must
 // be poison, and numbers of pages that no sequence needs must lead nowhere.

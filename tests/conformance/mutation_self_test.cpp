@@ -1,5 +1,4 @@
-//===- mutation_self_test.cpp - every small defect of a feature is noticed
-//--------------------------------===//
+//===- mutation_self_test.cpp - every small defect of a feature is noticed ------------------------------===//
 //
 // For each feature, what a kernel would give that does it slightly wrong: computed by the oracle for a case
 // or inputs which differ in that one respect, and compared as that kernel's result.
@@ -208,16 +207,33 @@ TEST_CASE("NaN is found where it must be, and nowhere else but in a tile of its 
     bad.lse[39] = std::nan("");
     CHECK(compare(c, expected, bad, Judge::kernel).wrong == 1);
 
-    // Row 69 alone sees key 139; the first key of its tile, 128, is seen by rows from 58 on.
-    Case late{.dtype = dtype, .q_len = 70, .kv_len = 140, .mask = Mask::bottom_right};
+    // Row 99 alone sees key 149, and rows from 78 on see keys of its tile, which begins with key 128: rows
+    // from 64 on share a tile of 32 with one of them.
+    Case late{.dtype = dtype, .q_len = 100, .kv_len = 150, .mask = Mask::bottom_right};
     late = named(late);
     Inputs late_in = make_inputs(late);
-    late_in.v[139 * d] = std::nan("");
+    late_in.v[149 * d] = std::nan("");
     late.pattern = Pattern::nan_value;
     const Expected of_late = compute_expected(late, late_in);
-    for (size_t row = 0; row < 70; ++row) {
-      CHECK(of_late.o_may_be_nan[row] == (row >= 32));
-      CHECK(std::isnan(of_late.o[row * d]) == (row == 69));
+    for (size_t row = 0; row < 100; ++row) {
+      CHECK(of_late.o_may_be_nan[row] == (row >= 64));
+      CHECK(std::isnan(of_late.o[row * d]) == (row == 99));
+    }
+    // The second of two heads sees no key of that tile, but has a tile of 8 tokens and 2 heads with the
+    // first.
+    late.q_heads = 2;
+    late.bits.given = true;
+    late.pattern = Pattern::normal;
+    late_in = make_inputs(named(late));
+    late.pattern = Pattern::nan_value;
+    late_in.v[149 * d] = std::nan("");
+    late_in.bits.extent = {1, 2, 1, 150};
+    late_in.bits.values.assign(2 * 150, 1);
+    std::fill(late_in.bits.values.end() - 22, late_in.bits.values.end(), 0.0);
+    const Expected of_heads = compute_expected(late, late_in);
+    for (size_t row = 0; row < 100; ++row) {
+      CHECK(of_heads.o_may_be_nan[2 * row] == (row >= 64));
+      CHECK(of_heads.o_may_be_nan[2 * row + 1] == (row >= 72));
     }
 
     // A key that is NaN makes NaN of all that rows which see it have, and of no more.

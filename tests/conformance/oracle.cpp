@@ -153,32 +153,40 @@ private:
         if (!std::isfinite(kv_row(in.v, b, j, c.head_size.v)[e])) out.o[o_at + e] = std::nan("");
   }
 
-  /// By the header: rows [32a, 32a + 32) if one of them sees the first key of the tile.
+  /// Of which rows O may be NaN although they do not see the key that has one.
   void find_rows_near_nan() {
     for (int b = 0; b < c.batch; ++b)
-      for (int h = 0; h < c.q_heads; ++h) {
-        kv_head = h / (c.q_heads / c.kv_heads);
+      for (kv_head = 0; kv_head < c.kv_heads; ++kv_head) {
         int last_tile = -1;
         for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
           const double *const v = kv_row(in.v, b, j, c.head_size.v);
           const bool finite = std::all_of(v, v + c.head_size.v, [](double x) { return std::isfinite(x); });
           if (finite || j / 64 == last_tile) continue;
           last_tile = j / 64;
-          allow_nan(b, h, last_tile * 64);
+          allow_nan(b, last_tile);
         }
       }
   }
 
-  void allow_nan(int b, int h, int key) {
-    const int rows = sequences.q_lengths[size_t(b)];
-    for (int begin = 0; begin < rows; begin += 32) {
-      const int end = std::min(rows, begin + 32);
-      bool seen = false;
-      for (int i = begin; i < end; ++i)
-        seen = seen || is_visible(c, sequences, in, b, h, i, key);
-      for (int i = begin; seen && i < end; ++i)
+  /// By the header: where a row of the same tile sees a key of the tile. A tile of rows is 32 of a query
+  /// head, or 16 of all of a group, token by token.
+  void allow_nan(int b, int tile) {
+    const int rows = sequences.q_lengths[size_t(b)], group = c.q_heads / c.kv_heads;
+    const int end = std::min(sequences.kv_lengths[size_t(b)], 64 * tile + 64);
+    std::vector<bool> of_head(size_t(group * (rows / 32 + 1))), of_group(size_t(rows * group / 16 + 1));
+    const auto for_each_row = [&](auto visit) {
+      for (int i = 0; i < rows; ++i)
+        for (int h = 0; h < group; ++h)
+          visit(i, kv_head * group + h, size_t(i / 32 * group + h), size_t((i * group + h) / 16));
+    };
+    for_each_row([&](int i, int h, size_t head_tile, size_t group_tile) {
+      for (int j = 64 * tile; j < end; ++j)
+        if (is_visible(c, sequences, in, b, h, i, j)) of_head[head_tile] = of_group[group_tile] = true;
+    });
+    for_each_row([&](int i, int h, size_t head_tile, size_t group_tile) {
+      if (of_head[head_tile] || of_group[group_tile])
         out.o_may_be_nan[(size_t(b) * c.q_len + i) * c.q_heads + h] = true;
-    }
+    });
   }
 
   /// Both to base e.

@@ -1,5 +1,4 @@
-//===- pages.cpp - which pages hold the keys of a case
-//---------------------------------------------------===//
+//===- pages.cpp - which pages hold the keys of a case --------------------------------------------------===//
 
 #include "pages.h"
 

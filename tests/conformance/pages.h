@@ -1,5 +1,4 @@
-//===- pages.h - which pages hold the keys of a case
-//-----------------------------------------------------===//
+//===- pages.h - which pages hold the keys of a case ----------------------------------------------------===//
 //
 // The pages of all sequences in one shuffled order, with further ones among them that nobody owns. Behind the
 // entries that a sequence needs, its part of the table holds numbers far out of range: an access through one

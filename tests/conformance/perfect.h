@@ -1,5 +1,4 @@
-//===- perfect.h - for the suite's own tests: what a kernel without any defect would give
-//----------------===//
+//===- perfect.h - for the suite's own tests: what a kernel without any defect would give ---------------===//
 #pragma once
 
 #include "compare.h"

@@ -1,5 +1,4 @@
-//===- placement.cpp - where the elements of a tensor lie
-//------------------------------------------------===//
+//===- placement.cpp - where the elements of a tensor lie -----------------------------------------------===//
 
 #include "placement.h"
 

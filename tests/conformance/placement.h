@@ -1,5 +1,4 @@
-//===- placement.h - where the elements of a tensor lie
-//--------------------------------------------------===//
+//===- placement.h - where the elements of a tensor lie -------------------------------------------------===//
 #pragma once
 
 #include "cases.h"

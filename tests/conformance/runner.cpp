@@ -1,5 +1,4 @@
-//===- runner.cpp - cases on an executor, and what became of them
-//----------------------------------------===//
+//===- runner.cpp - cases on an executor, and what became of them ---------------------------------------===//
 
 #include "runner.h"
 

@@ -1,5 +1,4 @@
-//===- runner.h - cases on an executor, and what became of them
-//------------------------------------------===//
+//===- runner.h - cases on an executor, and what became of them -----------------------------------------===//
 //
 // Beside the numbers of a case and the bytes around them, a run must give the same bits again (one case in
 // three), and where the plan says so, the same bits for each sequence alone.

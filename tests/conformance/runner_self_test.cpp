@@ -1,5 +1,4 @@
-//===- runner_self_test.cpp - the run of a case notices what the numbers do not say
-//----------------------===//
+//===- runner_self_test.cpp - the run of a case notices what the numbers do not say ---------------------===//
 
 #include "perfect.h"
 #include "runner.h"

@@ -1,5 +1,4 @@
-//===- sequences.cpp - how long the sequences of a case are, and where their rows begin
-//------------------===//
+//===- sequences.cpp - how long the sequences of a case are, and where their rows begin -----------------===//
 
 #include "sequences.h"
 

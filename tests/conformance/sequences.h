@@ -1,5 +1,4 @@
-//===- sequences.h - how long the sequences of a case are, and where their rows begin
-//--------------------===//
+//===- sequences.h - how long the sequences of a case are, and where their rows begin -------------------===//
 #pragma once
 
 #include "cases.h"

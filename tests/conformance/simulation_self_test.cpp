@@ -1,5 +1,4 @@
-//===- simulation_self_test.cpp - a kernel's arithmetic stays within the bound
-//----------------------------===//
+//===- simulation_self_test.cpp - a kernel's arithmetic stays within the bound --------------------------===//
 //
 // Attention in f32 as a kernel computes it: scores to base 2, an online softmax over tiles of 64 keys,
 // weights rounded to the operand's type, keys split into parts that are merged. Its results must pass, or the

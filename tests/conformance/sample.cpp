@@ -1,0 +1,32 @@
+//===- sample.cpp - some cases that stand for all -------------------------------------------------------===//
+
+#include "sample.h"
+
+#include "choices.h"
+
+#include <set>
+#include <utility>
+
+namespace sluice::test {
+
+std::vector<bool> sample_of(const std::vector<Case> &cases) {
+  std::vector<bool> chosen(cases.size());
+  std::set<std::pair<Choice, Mode>> met;
+  /// Whether the case meets something for the first time.
+  const auto meet = [&](const Case &c) {
+    bool is_first = false;
+    for (const Feature &feature : features())
+      for (Choice choice : feature.choices)
+        if (has(c, choice) && met.insert({choice, c.mode}).second) is_first = true;
+    return is_first;
+  };
+  for (size_t i = 0; i < cases.size(); i += 3) {
+    chosen[i] = true;
+    meet(cases[i]);
+  }
+  for (size_t i = 0; i < cases.size(); ++i)
+    if (!chosen[i] && meet(cases[i])) chosen[i] = true;
+  return chosen;
+}
+
+} // namespace sluice::test
