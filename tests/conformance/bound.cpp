@@ -27,13 +27,16 @@ double score_error(const Case &c, const RowMagnitudes &row) {
 
 void RowMagnitudes::count_keys(const std::vector<int> &visible) {
   keys = int(visible.size());
-  tiles = 0;
-  int last_tile = -1;
-  for (int key : visible) {
-    tiles += key / 64 != last_tile;
-    last_tile = key / 64;
-  }
-  groups = std::min(keys, 8 * tiles);
+  const auto tiles_of = [&](int size) {
+    int count = 0, last = -1;
+    for (int key : visible) {
+      count += key / size != last;
+      last = key / size;
+    }
+    return count;
+  };
+  tiles = tiles_of(16);
+  groups = std::min(keys, 8 * tiles_of(64));
 }
 
 RowBound::Roundings RowBound::roundings_of(const Case &c) {

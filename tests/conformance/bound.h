@@ -20,7 +20,7 @@ struct RowMagnitudes {
   double alibi = 0;    // L
 
   int keys = 0;   // n
-  int tiles = 0;  // t: tiles of 64 keys with one of them
+  int tiles = 0;  // t: tiles of 16 keys with one of them
   int groups = 0; // g: groups of 8 keys that the matrix cores may have added them in
 
   /// Sets the three numbers; the keys rise.
