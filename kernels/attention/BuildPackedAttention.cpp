@@ -34,7 +34,6 @@ namespace {
 constexpr MfmaLayout layout{16};
 constexpr unsigned laneColumns = 8;                        // of a row of K that a lane reads at a time ...
 constexpr unsigned stepColumns = laneColumns * 64 / 16;    // ... and all lane groups together
-constexpr unsigned halfStepColumns = stepColumns / 2;      // one MFMA
 constexpr unsigned widestPanel = 512, widestValueRead = 8; // columns
 constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
 
@@ -185,8 +184,11 @@ private:
   };
 
   Side allocate(StringRef name, unsigned headDim) {
-    // Each wave copies at least one instruction of a tile: a dword per lane.
-    unsigned narrowest = std::max(halfStepColumns, op.getWaves() * 64 * 4 / (tileKv * storedBytes()));
+    // Each wave copies at least one instruction of a tile: a dword per lane. Of shorter rows, one instruction
+    // would copy so many that finding their pages costs more than copying zeros.
+    constexpr unsigned shortestRowBytes = 64;
+    unsigned narrowest =
+        std::max(shortestRowBytes, op.getWaves() * 64 * 4 / tileKv) / storedBytes();
     Side side{name, keyBase(name), panelsOf(headDim, narrowest), {}};
     unsigned readBytes = laneColumns * storedBytes();
     for (auto [index, panel] : llvm::enumerate(side.panels)) {
@@ -424,6 +426,10 @@ private:
 } // namespace
 
 void buildPackedAttention(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip) {
+  // Q and O of a row take half of the registers that two waves of a SIMD would share.
+  constexpr unsigned mostColumns = 512;
+  if (op.getHeadDimV() >= mostColumns)
+    kernel->setAttr("sluice.waves_per_simd", OpBuilder(op).getI32IntegerAttr(1));
   PackedBuilder(kernel, op, chip).build();
 }
 

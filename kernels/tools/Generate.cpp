@@ -92,16 +92,18 @@ gpu::GPUModuleOp kernelsOf(ModuleOp module) {
 }
 
 /// Waves of each SIMD that LDS allows to be resident; two are enough to hide one another, and fewer leave
-/// each more registers.
+/// each more registers. A kernel whose rows take most of those of one wave says so (`sluice.waves_per_simd`).
 unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
   constexpr unsigned simds = 4, enough = 2;
-  unsigned waves = 1;
-  for (LLVM::LLVMFuncOp kernel : module.getOps<LLVM::LLVMFuncOp>())
+  unsigned waves = 1, most = enough;
+  for (LLVM::LLVMFuncOp kernel : module.getOps<LLVM::LLVMFuncOp>()) {
     if (auto size = kernel->getAttrOfType<DenseI32ArrayAttr>("rocdl.reqd_work_group_size"))
       waves = size.asArrayRef()[0] / chip.waveSize;
+    if (auto wanted = kernel->getAttrOfType<IntegerAttr>("sluice.waves_per_simd")) most = wanted.getInt();
+  }
   unsigned lds = staticLdsBytes(module);
   unsigned workgroups = lds == 0 ? enough : chip.ldsBytes / lds;
-  return std::clamp(workgroups * waves / simds, 1u, enough);
+  return std::clamp(workgroups * waves / simds, 1u, most);
 }
 
 } // namespace

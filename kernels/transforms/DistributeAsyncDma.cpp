@@ -67,7 +67,7 @@ constexpr int32_t letAllButScalarAndMemoryCross = 0x2 | 0x8 | 0x80 | 0x100 | 0x2
 
 // Table entries that are looked up before the loads that need them: they share a wait for scalar memory, and
 // occupy scalar registers.
-constexpr unsigned lookupsAhead = 8;
+constexpr unsigned lookupsAhead = 2;
 
 /// Short spellings for what copies compute.
 class CopyBuilder : public ImplicitLocOpBuilder {

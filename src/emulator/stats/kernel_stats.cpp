@@ -74,8 +74,47 @@ InstructionMix mix_of(std::span<const Decoded> instructions) {
   return mix;
 }
 
+/// The instructions of a loop: those from which the branch back to its head is reached without passing the head.
+/// Nothing if there is a way to the branch that does not pass the head: then it only jumps to code that stands
+/// further up, as code that the compiler has moved out of the way does.
+class LoopFinder {
+public:
+  explicit LoopFinder(std::span<const Decoded> instructions) : before(instructions.size()) {
+    std::map<uint64_t, size_t> index;
+    for (size_t i = 0; i < instructions.size(); ++i)
+      index[instructions[i].address] = i;
+    for (size_t i = 0; i < instructions.size(); ++i) {
+      const Decoded &here = instructions[i];
+      const bool is_branch = here.instruction_class == InstructionClass::branch;
+      if (is_branch)
+        if (const auto target = index.find(branch_target(here)); target != index.end())
+          before[target->second].push_back(i);
+      if (here.mnemonic != "s_branch" && here.mnemonic != "s_endpgm" && i + 1 < instructions.size())
+        before[i + 1].push_back(i);
+    }
+  }
+
+  std::vector<size_t> find(size_t head, size_t branch) const {
+    std::set<size_t> body = {head, branch};
+    std::vector<size_t> pending;
+    if (branch != head) pending.push_back(branch);
+    while (!pending.empty()) {
+      const size_t here = pending.back();
+      pending.pop_back();
+      if (here == 0) return {};
+      for (const size_t previous : before[here])
+        if (body.insert(previous).second) pending.push_back(previous);
+    }
+    return {body.begin(), body.end()};
+  }
+
+private:
+  std::vector<std::vector<size_t>> before; // from which an instruction is reached
+};
+
 std::vector<LoopStats> loops_of(std::span<const Decoded> instructions) {
   std::vector<LoopStats> loops;
+  const LoopFinder finder(instructions);
   for (size_t end = 0; end < instructions.size(); ++end) {
     const Decoded &branch = instructions[end];
     if (branch.instruction_class != InstructionClass::branch || branch_target(branch) > branch.address)
@@ -83,8 +122,10 @@ std::vector<LoopStats> loops_of(std::span<const Decoded> instructions) {
     size_t start = end + 1;
     while (start > 0 && instructions[start - 1].address >= branch_target(branch))
       --start;
-    LoopStats loop{instructions[start].address, branch.address, true,
-                   mix_of(instructions.subspan(start, end + 1 - start))};
+    std::vector<Decoded> body;
+    for (const size_t i : finder.find(start, end))
+      body.push_back(instructions[i]);
+    LoopStats loop{instructions[start].address, branch.address, true, mix_of(body)};
     if (loop.mix[InstructionClass::matrix] != 0) loops.push_back(std::move(loop));
   }
   std::sort(loops.begin(), loops.end(), [](const LoopStats &x, const LoopStats &y) {
