@@ -18,7 +18,6 @@ void Collector::add(Case c) {
   if (shape == shapes.end()) shape = shapes.begin();
   c.dtype = shape->dtype;
   c.head_size = shape->head_size;
-  if (shape->v_in_k) c.v_in_k = true;
   c = meaningful(std::move(c));
   // The bounds of a plan choose between kernels: one case in three meets the one for any size.
   c.bounded = cases.size() % 3 != 2;
