@@ -354,15 +354,17 @@ enum sluice_determinism {
  *   -infinity have no weight, and a row that sees no other is like a row without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
- *   type of V: toward zero to F16, to nearest even to BF16. O is rounded to nearest even.
+ *   type of V, or of Q where V is FP8: toward zero to F16, to nearest even to BF16. O is rounded to nearest
+ *   even.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. Entries of a
  *   page table behind the last one needed are never read.
  * - NaN or infinity in a query row stays in its row, and in a key reaches only the rows that see the
- *   key. In V at key j it reaches the rows that see j. It can also turn O of rows that do not see j into
- *   NaN, rows without a visible key included, but not their LSE: rows that share a tile of rows with one
- *   that sees a key of j's tile of keys. Tiles of rows are rows [32a, 32a + 32), or 16 rows of tokens and query
- *   heads of a group together; tiles of keys are keys [64a, 64a + 64), or [16a, 16a + 16).
+ *   key. In V at key j it reaches the rows that see j with a score above -infinity. It can also turn O of
+ *   other rows into NaN, rows without a visible key included, but not their LSE: rows that share a tile of
+ *   rows with one that sees a key of j's tile of keys, or would without SLUICE_BOOL_MASK. Tiles of rows are
+ *   rows [32a, 32a + 32), with SLUICE_HAS_WINDOW_LEFT the rows of a workgroup, or 16 rows of tokens and
+ *   query heads of a group together; tiles of keys are keys [64a, 64a + 64), or [16a, 16a + 16).
  * - Factors are not negative.
  *
  * What this version computes: all three modes, with tables of both kinds and pages of any size; Q, K, V and O

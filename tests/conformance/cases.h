@@ -169,6 +169,7 @@ struct Shapes {
   struct Shape {
     Dtype dtype;
     HeadSizes head_size;
+    bool v_in_k = false; // only with SLUICE_V_IN_K
     bool operator==(const Shape &) const = default;
   };
   std::vector<Shape> all; // at least one

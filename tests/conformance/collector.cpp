@@ -9,13 +9,15 @@ namespace sluice::test {
 
 void Collector::add(Case c) {
   // No kernel of this shape: one of the same type, else any.
-  if (std::find(shapes.begin(), shapes.end(), Shapes::Shape{c.dtype, c.head_size}) == shapes.end()) {
-    const auto same_type =
-        std::find_if(shapes.begin(), shapes.end(), [&](const auto &shape) { return shape.dtype == c.dtype; });
-    const Shapes::Shape shape = same_type != shapes.end() ? *same_type : shapes.front();
-    c.dtype = shape.dtype;
-    c.head_size = shape.head_size;
-  }
+  const auto same_type = [&](const Shapes::Shape &shape) { return shape.dtype == c.dtype; };
+  const auto same = [&](const Shapes::Shape &shape) {
+    return same_type(shape) && shape.head_size == c.head_size;
+  };
+  auto shape = std::find_if(shapes.begin(), shapes.end(), same);
+  if (shape == shapes.end()) shape = std::find_if(shapes.begin(), shapes.end(), same_type);
+  if (shape == shapes.end()) shape = shapes.begin();
+  c.dtype = shape->dtype;
+  c.head_size = shape->head_size;
   c = meaningful(std::move(c));
   // The bounds of a plan choose between kernels: one case in three meets the one for any size.
   c.bounded = cases.size() % 3 != 2;

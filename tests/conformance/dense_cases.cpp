@@ -175,7 +175,10 @@ void add_products(Collector &out) {
 } // namespace
 
 std::vector<Case> dense_cases(const Shapes &shapes) {
-  Collector out(shapes);
+  Shapes plain = shapes;
+  std::erase_if(plain.all, [](const Shapes::Shape &shape) { return shape.v_in_k; });
+  if (plain.all.empty()) return {};
+  Collector out(plain);
   add_square(out);
   add_decode(out);
   add_rectangular(out);

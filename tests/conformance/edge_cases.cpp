@@ -14,6 +14,7 @@ public:
     const Shapes::Shape shape = shapes.shape(turn++);
     c.dtype = shape.dtype;
     c.head_size = shape.head_size;
+    c.v_in_k = shape.v_in_k;
     cases.push_back(std::move(c));
   }
 

@@ -60,6 +60,16 @@ std::vector<sluice_kernel_info> list_kernels(const sluice_context *context) {
   return kernels;
 }
 
+/// Whether a shape's kernels do nothing but SLUICE_V_IN_K.
+bool needs_v_in_k(const sluice_context *context, const Shapes::Shape &shape) {
+  const auto is_supported = [&](bool v_in_k) {
+    const sluice_problem problem =
+        make_problem({.dtype = shape.dtype, .head_size = shape.head_size, .v_in_k = v_in_k});
+    return sluice_query_support(context, &problem, nullptr, nullptr) == SLUICE_OK;
+  };
+  return !is_supported(false) && is_supported(true);
+}
+
 class ReferenceExecutor final : public Executor {
 public:
   Judge judge() const override { return Judge::reference; }
@@ -225,8 +235,9 @@ Shapes kernel_shapes(const Pack &pack) {
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
     if (kernel.dtype != SLUICE_F16 && kernel.dtype != SLUICE_BF16)
       throw std::runtime_error(std::string("the suite has no cases for ") + kernel.name);
-    const Shapes::Shape shape = {kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16,
-                                 {kernel.head_dim_qk, kernel.head_dim_v}};
+    Shapes::Shape shape = {kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16,
+                           {kernel.head_dim_qk, kernel.head_dim_v}};
+    shape.v_in_k = needs_v_in_k(context, shape);
     if (std::find(shapes.all.begin(), shapes.all.end(), shape) == shapes.all.end())
       shapes.all.push_back(shape);
   }

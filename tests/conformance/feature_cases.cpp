@@ -54,7 +54,8 @@ Case base(Mode mode, Shapes::Shape shape, int turn) {
          .kv_heads = 1,
          .q_len = size.q,
          .kv_len = size.kv,
-         .mode = mode};
+         .mode = mode,
+         .v_in_k = shape.v_in_k};
   if (mode != Mode::dense) c.batch = 3;
   if (mode == Mode::ragged) c.lengths = Lengths::mixed;
   if (mode == Mode::paged) {

@@ -219,22 +219,45 @@ TEST_CASE("NaN is found where it must be, and nowhere else but in a tile of its 
       CHECK(of_late.o_may_be_nan[row] == (row >= 64));
       CHECK(std::isnan(of_late.o[row * d]) == (row == 99));
     }
-    // The second of two heads sees no key of that tile, but has a tile of 8 tokens and 2 heads with the
-    // first.
-    late.q_heads = 2;
+    // Bits that hide the tile change nothing of that.
     late.bits.given = true;
-    late.pattern = Pattern::normal;
-    late_in = make_inputs(named(late));
-    late.pattern = Pattern::nan_value;
-    late_in.v[149 * d] = std::nan("");
-    late_in.bits.extent = {1, 2, 1, 150};
-    late_in.bits.values.assign(2 * 150, 1);
+    late_in.bits.extent = {1, 1, 1, 150};
+    late_in.bits.values.assign(150, 1);
     std::fill(late_in.bits.values.end() - 22, late_in.bits.values.end(), 0.0);
-    const Expected of_heads = compute_expected(late, late_in);
+    const Expected of_bits = compute_expected(late, late_in);
     for (size_t row = 0; row < 100; ++row) {
-      CHECK(of_heads.o_may_be_nan[2 * row] == (row >= 64));
-      CHECK(of_heads.o_may_be_nan[2 * row + 1] == (row >= 72));
+      CHECK(of_bits.o_may_be_nan[row] == (row >= 64));
+      CHECK(std::isfinite(of_bits.o[row * d]));
     }
+
+    // With a window the rows of a workgroup are one tile.
+    late.bits = {};
+    late.window_left = 5;
+    const Expected of_window = compute_expected(late, late_in);
+    for (size_t row = 0; row < 100; ++row)
+      CHECK(of_window.o_may_be_nan[row]);
+
+    // A key whose score is -infinity: the reference lets its V show, kernels need not.
+    Case hole{.dtype = dtype, .q_len = 2, .kv_len = 3};
+    hole.bias = {.type = BiasType::f32};
+    hole = named(hole);
+    Inputs hole_in = make_inputs(hole);
+    hole.pattern = Pattern::nan_value;
+    for (double &value : hole_in.v)
+      value = 1;
+    hole_in.v[d] = std::nan("");
+    hole_in.bias.values = {0, -INFINITY, 0, 0, -INFINITY, 0};
+    const Expected of_hole = compute_expected(hole, hole_in);
+    const Outputs ones = perfect(hole, of_hole);
+    Outputs nans = ones;
+    for (size_t row : {0, 1}) {
+      CHECK(ones.o[row * d] == 1);
+      nans.o[row * d] = std::nan("");
+    }
+    CHECK(compare(hole, of_hole, ones, Judge::kernel).wrong == 0);
+    CHECK(compare(hole, of_hole, nans, Judge::kernel).wrong == 0);
+    CHECK(compare(hole, of_hole, nans, Judge::reference).wrong == 0);
+    CHECK(compare(hole, of_hole, ones, Judge::reference).wrong == 2);
 
     // A key that is NaN makes NaN of all that rows which see it have, and of no more.
     Inputs key = make_inputs(c);

@@ -43,6 +43,7 @@ public:
     out.o.resize(size_t(c.batch) * c.q_len * c.q_heads * c.head_size.v);
     out.o_tolerance.resize(out.o.size());
     out.o_may_be_nan.resize(size_t(c.batch) * c.q_len * c.q_heads);
+    out.o_is_nan.resize(out.o.size());
     out.lse.resize(size_t(c.batch) * c.q_heads * c.q_len);
     out.lse_tolerance.resize(out.lse.size());
     const auto v_row = size_t(c.head_size.v);
@@ -146,11 +147,11 @@ private:
     see_weightless(b, o_at);
   }
 
-  /// A key without weight is visible all the same: NaN and infinity of its V reach the row.
+  /// A key without weight is visible all the same: the reference lets NaN and infinity of its V show.
   void see_weightless(int b, size_t o_at) {
     for (int j : weightless)
       for (size_t e = 0; e < weighted.size(); ++e)
-        if (!std::isfinite(kv_row(in.v, b, j, c.head_size.v)[e])) out.o[o_at + e] = std::nan("");
+        if (!std::isfinite(kv_row(in.v, b, j, c.head_size.v)[e])) out.o_is_nan[o_at + e] = true;
   }
 
   /// Of which rows O may be NaN although they do not see the key that has one.
@@ -168,25 +169,24 @@ private:
       }
   }
 
-  /// By the header: where a row of the same tile sees a key of the tile. A tile of rows is 32 of a query
-  /// head, or 16 of all of a group, token by token.
+  /// By the header: where a row of the same tile sees a key of the tile, the mask's bits aside. A tile of
+  /// rows is 32 of a query head, or 16 of all of a group, token by token; as the bits are the only thing that
+  /// differs between heads, and 32 tokens of a group are whole tiles of 16, that is 32 rows of every head.
+  /// With a window on the left it is the rows of a workgroup, of which no kernel has more than 256.
   void allow_nan(int b, int tile) {
+    const int tile_rows = c.window_left >= 0 ? 256 : 32;
     const int rows = sequences.q_lengths[size_t(b)], group = c.q_heads / c.kv_heads;
-    const int end = std::min(sequences.kv_lengths[size_t(b)], 64 * tile + 64);
-    std::vector<bool> of_head(size_t(group * (rows / 32 + 1))), of_group(size_t(rows * group / 16 + 1));
-    const auto for_each_row = [&](auto visit) {
-      for (int i = 0; i < rows; ++i)
-        for (int h = 0; h < group; ++h)
-          visit(i, kv_head * group + h, size_t(i / 32 * group + h), size_t((i * group + h) / 16));
-    };
-    for_each_row([&](int i, int h, size_t head_tile, size_t group_tile) {
-      for (int j = 64 * tile; j < end; ++j)
-        if (is_visible(c, sequences, in, b, h, i, j)) of_head[head_tile] = of_group[group_tile] = true;
-    });
-    for_each_row([&](int i, int h, size_t head_tile, size_t group_tile) {
-      if (of_head[head_tile] || of_group[group_tile])
-        out.o_may_be_nan[(size_t(b) * c.q_len + i) * c.q_heads + h] = true;
-    });
+    const int keys_end = std::min(sequences.kv_lengths[size_t(b)], 64 * tile + 64);
+    for (int begin = 0; begin < rows; begin += tile_rows) {
+      const int end = std::min(rows, begin + tile_rows);
+      bool seen = false;
+      for (int i = begin; i < end; ++i)
+        for (int j = 64 * tile; j < keys_end; ++j)
+          seen = seen || is_in_place(c, sequences, b, i, j);
+      for (int i = begin; seen && i < end; ++i)
+        for (int h = kv_head * group; h < (kv_head + 1) * group; ++h)
+          out.o_may_be_nan[(size_t(b) * c.q_len + i) * c.q_heads + h] = true;
+    }
   }
 
   /// Both to base e.
@@ -211,12 +211,16 @@ private:
 
 } // namespace
 
-bool is_visible(const Case &c, const Sequences &sequences, const Inputs &in, int b, int h, int i, int j) {
+bool is_in_place(const Case &c, const Sequences &sequences, int b, int i, int j) {
   const int d = distance(c, sequences, b, i, j);
   if (is_causal(c) && d > 0) return false;
   if (c.window_right >= 0 && d > c.window_right) return false;
   if (c.window_left >= 0 && d < -c.window_left && j >= c.sink_tokens) return false;
-  return !c.bits.given || in.bits.at(b, h, i, j) != 0;
+  return true;
+}
+
+bool is_visible(const Case &c, const Sequences &sequences, const Inputs &in, int b, int h, int i, int j) {
+  return is_in_place(c, sequences, b, i, j) && (!c.bits.given || in.bits.at(b, h, i, j) != 0);
 }
 
 Expected compute_expected(const Case &c, const Inputs &inputs) {
