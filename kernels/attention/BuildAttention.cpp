@@ -277,13 +277,13 @@ private:
     return keys->hide(changes->apply(blocks, firstKey, layout, half), firstKey, rows, layout, half);
   }
 
-  /// Completes `state`, whose scores are new, with the maximum and what follows from it; see TileMath::centre. If there are no
+  /// Completes `state`, whose scores are new, with the maximum and what follows from it. If there are no
   /// scores because the wave is done, the maximum stays.
   void includeScores(RowState &state, Value maximumBefore, Value any) {
     Value tileMaximum = math.maximum(state.scores, lane);
     state.maximum = b.select(any, b.maxF(maximumBefore, tileMaximum), maximumBefore);
     Value reference = b.select(b.equalF(state.maximum, b.f32(negativeInfinity)), b.f32(0), state.maximum);
-    state.offset = math.centre(state.scores, reference, changes->factor());
+    state.offset = b.negF(b.mulF(reference, changes->factor()));
     // From the difference: exactly 1 where the maximum stays, however the offset was rounded.
     state.factor = b.exp2(b.mulF(b.subF(maximumBefore, reference), changes->factor()));
   }

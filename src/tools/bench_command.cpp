@@ -33,8 +33,10 @@ std::vector<TimedProblem> problems_of(const BenchOptions &options) {
 
 std::vector<const package::PackedKernel *> kernels_of(const BenchOptions &options, const PackFile &pack) {
   std::vector<const package::PackedKernel *> kernels;
+  // What is timed is prefill of contiguous tensors: kernels for pages and for few rows are for other work.
   for (const package::PackedKernel &kernel : pack.reader().manifest().kernels)
-    if (fnmatch(options.filter.c_str(), package::format_kernel_name(kernel.entry.name).c_str(), 0) == 0)
+    if (kernel.entry.name.is_attention() && kernel.entry.name.form.empty() &&
+        fnmatch(options.filter.c_str(), package::format_kernel_name(kernel.entry.name).c_str(), 0) == 0)
       kernels.push_back(&kernel);
   if (kernels.empty())
     throw ToolError(

@@ -74,42 +74,57 @@ InstructionMix mix_of(std::span<const Decoded> instructions) {
   return mix;
 }
 
-/// The instructions of a loop: those from which the branch back to its head is reached without passing the head.
-/// Nothing if there is a way to the branch that does not pass the head: then it only jumps to code that stands
-/// further up, as code that the compiler has moved out of the way does.
+/// The instructions of a loop that a branch back closes: those that are reached from its target and from which the
+/// branch is reached. None if the branch is not reached itself: then it only jumps to code that stands further up,
+/// as code that the compiler has moved out of the way does.
 class LoopFinder {
 public:
-  explicit LoopFinder(std::span<const Decoded> instructions) : before(instructions.size()) {
+  explicit LoopFinder(std::span<const Decoded> instructions)
+      : before(instructions.size()), behind(instructions.size()) {
     std::map<uint64_t, size_t> index;
     for (size_t i = 0; i < instructions.size(); ++i)
       index[instructions[i].address] = i;
+    const auto add = [this](size_t from, size_t to) {
+      behind[from].push_back(to);
+      before[to].push_back(from);
+    };
     for (size_t i = 0; i < instructions.size(); ++i) {
       const Decoded &here = instructions[i];
-      const bool is_branch = here.instruction_class == InstructionClass::branch;
-      if (is_branch)
-        if (const auto target = index.find(branch_target(here)); target != index.end())
-          before[target->second].push_back(i);
+      if (here.instruction_class == InstructionClass::branch)
+        if (const auto target = index.find(branch_target(here)); target != index.end()) add(i, target->second);
       if (here.mnemonic != "s_branch" && here.mnemonic != "s_endpgm" && i + 1 < instructions.size())
-        before[i + 1].push_back(i);
+        add(i, i + 1);
     }
   }
 
-  std::vector<size_t> find(size_t head, size_t branch) const {
-    std::set<size_t> body = {head, branch};
-    std::vector<size_t> pending;
-    if (branch != head) pending.push_back(branch);
-    while (!pending.empty()) {
-      const size_t here = pending.back();
-      pending.pop_back();
-      if (here == 0) return {};
-      for (const size_t previous : before[here])
-        if (body.insert(previous).second) pending.push_back(previous);
-    }
-    return {body.begin(), body.end()};
+  std::vector<size_t> find(size_t target, size_t branch) const {
+    const std::vector<bool> reached = reach(target, behind), reaching = reach(branch, before);
+    std::vector<size_t> body;
+    for (size_t i = 0; reached[branch] && i < reached.size(); ++i)
+      if (reached[i] && reaching[i]) body.push_back(i);
+    return body;
   }
 
 private:
-  std::vector<std::vector<size_t>> before; // from which an instruction is reached
+  using Edges = std::vector<std::vector<size_t>>;
+
+  static std::vector<bool> reach(size_t start, const Edges &edges) {
+    std::vector<bool> reached(edges.size());
+    std::vector<size_t> pending = {start};
+    reached[start] = true;
+    while (!pending.empty()) {
+      const size_t here = pending.back();
+      pending.pop_back();
+      for (const size_t next : edges[here]) {
+        if (reached[next]) continue;
+        reached[next] = true;
+        pending.push_back(next);
+      }
+    }
+    return reached;
+  }
+
+  Edges before, behind; // instructions from which one is reached, and that it reaches
 };
 
 std::vector<LoopStats> loops_of(std::span<const Decoded> instructions) {
