@@ -1,12 +1,14 @@
 //===- main.cpp - generates text with jargon-lm, all attention on the device ----------------------------===//
 //
 // First the check: the logits after the prompt and the greedy bytes must be those that expected.json stores,
-// which a float32 implementation of the same model computed. Then sampled text, as it appears, and what ran.
-// Ends with a status other than 0 when anything differs.
+// which a float32 implementation of the same model computed. Then sampled text, as it appears. Then several
+// prompts at once by the server, whose texts must be those that each gets alone with a dense cache. Then what
+// ran. Ends with a status other than 0 when anything differs that may not.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention.h"
 #include "model.h"
+#include "yardstick.h"
 
 #include <algorithm>
 #include <chrono>
@@ -24,11 +26,14 @@ namespace {
 using namespace jargon;
 
 constexpr float logit_tolerance = 2e-2f;
+constexpr float fp8_logit_tolerance = 1.0f;
 
 struct Options {
   std::string device = "emulated";
   std::string model = "docs/examples/jargon_lm/model";
   std::string prompt = "A hacker is ";
+  CacheType cache = CacheType::f16;
+  bool graph = true;
   int bytes = 600;
   float temperature = 0.7f;
   unsigned seed = 942;
@@ -37,7 +42,17 @@ struct Options {
 constexpr std::string_view usage =
     R"(usage: jargon_lm [--device emulated|hip:N] [--model FOLDER] [--prompt TEXT]
                  [--bytes N] [--temperature T] [--seed N]
+                 [--cache f16|fp8] [--graph on|off]     (of the texts served at once)
 )";
+
+/// Whether an option's value is the second of the two it can have.
+bool choice(const std::string &name, const std::string &value, std::string_view first,
+            std::string_view second) {
+  if (value != first && value != second)
+    throw std::runtime_error(name + " is '" + value + "'; it is '" + std::string(first) + "' or '" +
+                             std::string(second) + "'");
+  return value == second;
+}
 
 Options parse_options(int count, char **arguments) {
   Options options;
@@ -57,6 +72,10 @@ Options parse_options(int count, char **arguments) {
       options.temperature = std::stof(value);
     else if (name == "--seed")
       options.seed = unsigned(std::stoul(value));
+    else if (name == "--cache")
+      options.cache = choice(name, value, "f16", "fp8") ? CacheType::fp8 : CacheType::f16;
+    else if (name == "--graph")
+      options.graph = choice(name, value, "off", "on");
     else
       throw std::runtime_error("there is no option " + name);
   }
@@ -73,10 +92,6 @@ void show(uint8_t byte) {
 
 std::span<const uint8_t> bytes_of(const std::string &text) {
   return {reinterpret_cast<const uint8_t *>(text.data()), text.size()};
-}
-
-uint8_t most_likely(const std::vector<float> &logits) {
-  return uint8_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
 /// One byte with probability softmax(logits / temperature).
@@ -148,6 +163,61 @@ void write_sampled(const Model &model, Attention &attention, const Options &opti
   std::putchar('\n');
 }
 
+// More prompts than places in the batch, of different length and with different ends.
+const Request served_requests[] = {
+    {"A hacker is ", 40},
+    {"The first computer bug was ", 56},
+    {"foo: ", 24},
+    {"In the early days of Unix, everyone who had a terminal ", 48},
+    {"Real programmers ", 32},
+    {"A", 44},
+};
+
+/// Whether the texts are those of the dense cache; with FP8, whether the logits are close to its.
+bool serve(Device &device, const Model &model, Attention &attention, const Options &options) {
+  ServerOptions server_options{.cache = options.cache, .graph = options.graph};
+  if (options.cache == CacheType::fp8)
+    server_options.scales = measured_scales(model, attention, served_requests[3].prompt);
+  Server server(device, model, server_options);
+  const std::vector<Completion> completions = server.serve(served_requests);
+
+  size_t bytes = 0, equal = 0, same_texts = 0;
+  float largest = 0;
+  for (size_t i = 0; i < completions.size(); ++i) {
+    std::printf("%zu| %s", i + 1, served_requests[i].prompt.c_str());
+    for (uint8_t byte : completions[i].bytes)
+      show(byte == '\n' ? ' ' : byte);
+    const Difference difference =
+        compare(completions[i], dense_completion(model, attention, served_requests[i]));
+    if (difference.same_text())
+      std::printf("\n");
+    else
+      std::printf("\n   from byte %zu on not what the dense cache gives\n", difference.equal_bytes + 1);
+    bytes += difference.bytes;
+    equal += difference.equal_bytes;
+    same_texts += difference.same_text();
+    largest = std::max(largest, difference.largest_logits);
+  }
+  const bool exact = options.cache == CacheType::f16;
+  const float allowed = exact ? logit_tolerance : fp8_logit_tolerance;
+  const bool passed = largest <= allowed && (equal == bytes || !exact);
+  const ServerCounts &counts = server.counts();
+  std::printf(
+      "\n%zu of %zu greedy bytes, %zu of %zu texts as with a dense cache; largest difference of logits "
+      "%.5f, allowed %.2f: %s\n",
+      equal, bytes, same_texts, completions.size(), double(largest), double(allowed),
+      passed ? "ok" : "WRONG");
+  std::printf(
+      "%d steps of up to %d texts; %d of them launches of a graph that was captured %s; %d pages handed out, "
+      "of a pool of %d\n",
+      counts.steps, counts.most_at_once, counts.graph_launches,
+      counts.captures == 0   ? "never"
+      : counts.captures == 1 ? "once"
+                             : "more than once",
+      counts.pages_handed_out, server_options.pages);
+  return passed;
+}
+
 void report(const Device &device, double seconds) {
   std::printf("\n== what ran on %s\n", device.description().c_str());
   for (const auto &[kernel, runs] : device.kernel_runs())
@@ -182,9 +252,15 @@ int run(const Options &options) {
     attention.clear();
     write_sampled(model, attention, options);
   }
+  bool served = false;
+  if (check.passed()) {
+    std::printf("\n== %zu prompts served at once, with a paged %s cache\n", std::size(served_requests),
+                options.cache == CacheType::fp8 ? "FP8" : "F16");
+    served = serve(device, model, attention, options);
+  }
   report(device, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
   std::printf("largest logit difference %23.5f\n", double(check.logit_difference));
-  return check.passed() ? 0 : 1;
+  return check.passed() && served ? 0 : 1;
 }
 
 } // namespace
