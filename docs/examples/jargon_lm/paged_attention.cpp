@@ -22,9 +22,10 @@ size_t row_elements(const PagedShape &shape, int heads) {
 
 PagedAttention::PagedAttention(Device &device, const PagedShape &shape, const CacheScales &scales)
     : starts(device, shape.max_batch + 1), lengths(device, shape.max_batch),
-      table(device, size_t(shape.max_batch) * shape.table_width()), q(device, row_elements(shape, shape.q_heads)),
-      k(device, row_elements(shape, shape.kv_heads)), v(device, row_elements(shape, shape.kv_heads)),
-      o(device, row_elements(shape, shape.q_heads)), device(device), shape(shape) {
+      table(device, size_t(shape.max_batch) * shape.table_width()),
+      q(device, row_elements(shape, shape.q_heads)), k(device, row_elements(shape, shape.kv_heads)),
+      v(device, row_elements(shape, shape.kv_heads)), o(device, row_elements(shape, shape.q_heads)),
+      device(device), shape(shape) {
   make_plan();
   for (int layer = 0; layer < shape.layers; ++layer) {
     k_pool.emplace_back(device, cache_bytes());
@@ -96,8 +97,8 @@ void PagedAttention::enqueue_layer(Stream &stream, int layer, int rows, int long
   stream.download(o, q_size);
 }
 
-// Row t of k and v is row t - starts[b] of its sequence b, and the lengths count the new rows: from that the kernel
-// knows the position, and from the table the page.
+// Row t of k and v is row t - starts[b] of its sequence b, and the lengths count the new rows: from that the
+// kernel knows the position, and from the table the page.
 void PagedAttention::append(Stream &stream, int layer, int rows) {
   sluice_append append;
   sluice_append_init(&append, sizeof append);

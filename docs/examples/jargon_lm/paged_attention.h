@@ -1,9 +1,10 @@
 //===- paged_attention.h - attention of many sequences at once, with a paged KV cache -------------------===//
 //
-// The part of the server that calls Sluice. K and V of all sequences lie in one pool of pages per layer; a table
-// on the device says which pages a sequence has. A step has some new rows of each sequence, packed one after
-// the other: many of a prompt, one of a text that is being continued, none of a place in the batch that is empty.
-// One plan serves them all, because its bounds hold for every step and the lengths are on the device.
+// The part of the server that calls Sluice. K and V of all sequences lie in one pool of pages per layer; a
+// table on the device says which pages a sequence has. A step has some new rows of each sequence, packed one
+// after the other: many of a prompt, one of a text that is being continued, none of a place in the batch that
+// is empty. One plan serves them all, because its bounds hold for every step and the lengths are on the
+// device.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -41,8 +42,8 @@ struct PagedShape {
 
 class PagedAttention {
 public:
-  /// `scales` are given for FP8 only. Throws std::runtime_error, with the reason, if the library has no kernel for
-  /// this.
+  /// `scales` are given for FP8 only. Throws std::runtime_error, with the reason, if the library has no
+  /// kernel for this.
   PagedAttention(Device &device, const PagedShape &shape, const CacheScales &scales);
 
   // The step. A server writes the host's side before it runs.
@@ -56,8 +57,8 @@ public:
   /// Enqueues that starts, lengths and table go to the device.
   void enqueue_step(Stream &stream);
 
-  /// Enqueues one layer: q, k and v go to the device, K and V of them into the cache, and o comes back. There are at
-  /// most `rows` rows, at most `longest` of a sequence; how many there really are is in `starts`.
+  /// Enqueues one layer: q, k and v go to the device, K and V of them into the cache, and o comes back. There
+  /// are at most `rows` rows, at most `longest` of a sequence; how many there really are is in `starts`.
   void enqueue_layer(Stream &stream, int layer, int rows, int longest);
 
 private:

@@ -30,20 +30,18 @@ void to_halves(std::span<const float> values, std::span<Half> halves) {
 } // namespace
 
 Server::Server(Device &device, const Model &model, const ServerOptions &options)
-    : model(model), options(options), attention(device, shape_of(model.configuration(), options), options.scales),
-      stream(device), places(options.max_batch), free_pages(options.pages) {
+    : model(model), options(options),
+      attention(device, shape_of(model.configuration(), options), options.scales), stream(device),
+      places(options.max_batch), free_pages(options.pages) {
   for (int layer = 0; layer < model.configuration().num_layers; ++layer)
     tasks.push_back({this, layer});
   std::iota(free_pages.rbegin(), free_pages.rend(), 0);
-  // Kernels cannot be loaded while a stream is captured.
-  sluice_error error = make_error();
-  jargon::check(sluice_preload(device.handle(), nullptr, &error), error);
 }
 
 void Server::check(const Request &request) const {
   const auto refuse = [](const char *what, int value, const char *rule, int limit) {
-    throw std::runtime_error(std::string("a request with ") + what + " " + std::to_string(value) + ": " + rule +
-                             " " + std::to_string(limit));
+    throw std::runtime_error(std::string("a request with ") + what + " " + std::to_string(value) + ": " +
+                             rule + " " + std::to_string(limit));
   };
   const int prompt = int(request.prompt.size()), length = prompt + request.bytes;
   if (prompt < 1) refuse("a prompt of length", prompt, "it has at least", 1);
@@ -65,7 +63,8 @@ std::vector<Completion> Server::serve(std::span<const Request> requests) {
 
   for (admit(waiting); std::ranges::any_of(places, &Place::completion); admit(waiting)) {
     prepare_step();
-    if (longest == 1 && options.graph) {
+    // The first step loads the kernel that appends, which is not legal in a capture.
+    if (longest == 1 && options.graph && counted.steps > 0) {
       if (!decode) {
         decode = stream.capture([&] { enqueue_step(options.max_batch, 1); });
         ++counted.captures;
@@ -82,7 +81,8 @@ std::vector<Completion> Server::serve(std::span<const Request> requests) {
   return completions;
 }
 
-// Nobody is admitted whose text could run out of pages before it is complete: a text that has begun is finished.
+// Nobody is admitted whose text could run out of pages before it is complete: a text that has begun is
+// finished.
 void Server::admit(std::deque<std::pair<const Request *, Completion *>> &waiting) {
   for (Place &place : places) {
     if (place.completion || waiting.empty()) continue;
@@ -97,8 +97,8 @@ void Server::admit(std::deque<std::pair<const Request *, Completion *>> &waiting
   }
 }
 
-// Gives everyone the pages that the pending bytes need, and writes the step's numbers where the device gets them from.
-// An empty place has no rows and no keys.
+// Gives everyone the pages that the pending bytes need, and writes the step's numbers where the device gets
+// them from. An empty place has no rows and no keys.
 void Server::prepare_step() {
   bytes.clear();
   positions.clear();
@@ -127,7 +127,8 @@ void Server::prepare_step() {
   x = model.embedded(bytes);
 }
 
-// The same lines for a step that runs now and for one that is captured: nothing here looks at the step's bytes.
+// The same lines for a step that runs now and for one that is captured: nothing here looks at the step's
+// bytes.
 void Server::enqueue_step(int max_rows, int longest) {
   attention.enqueue_step(stream);
   for (HostTask &task : tasks) {

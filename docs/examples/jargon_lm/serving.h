@@ -1,11 +1,11 @@
 //===- serving.h - continues many texts at once ---------------------------------------------------------===//
 //
-// A server has a batch of a few places and a pool of pages. Requests wait until a place is empty and there are pages
-// enough. Each step runs the model once for everyone in the batch: a prompt as a whole for who is new, one byte for
-// who is not. A text that is complete leaves the batch, and its pages go to the next one.
+// A server has a batch of a few places and a pool of pages. Requests wait until a place is empty and there
+// are pages enough. Each step runs the model once for everyone in the batch: a prompt as a whole for who is
+// new, one byte for who is not. A text that is complete leaves the batch, and its pages go to the next one.
 //
-// Steps in which all have one byte are the same work again and again, on other numbers: they are captured as a
-// graph, once, and launched from then on. The host's part of the model is in the graph too.
+// Steps in which all have one byte are the same work again and again, on other numbers: they are captured as
+// a graph, once, and launched from then on. The host's part of the model is in the graph too.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -43,7 +43,7 @@ struct Completion {
 };
 
 struct ServerCounts {
-  int steps = 0;         // with a prompt or without
+  int steps = 0;          // with a prompt or without
   int graph_launches = 0; // steps that a graph was launched for
   int captures = 0;
   int most_at_once = 0;     // sequences in a step
@@ -56,8 +56,8 @@ public:
   Server(const Server &) = delete; // the graph holds its address
   Server &operator=(const Server &) = delete;
 
-  /// Serves all requests; completions are in their order. Throws std::runtime_error for a request that can never be
-  /// served, before any is.
+  /// Serves all requests; completions are in their order. Throws std::runtime_error for a request that can
+  /// never be served, before any is.
   std::vector<Completion> serve(std::span<const Request> requests);
 
   const ServerCounts &counts() const { return counted; }

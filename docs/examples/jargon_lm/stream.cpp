@@ -48,8 +48,8 @@ std::unique_ptr<Graph> Stream::capture(const std::function<void()> &enqueue) {
   }
   device.call<int(void *, void **)>("hipStreamEndCapture", stream, &graph);
   void *executable = nullptr;
-  device.call<int(void **, void *, void *, char *, size_t)>("hipGraphInstantiate", &executable, graph, nullptr,
-                                                            nullptr, size_t{0});
+  device.call<int(void **, void *, void *, char *, size_t)>("hipGraphInstantiate", &executable, graph,
+                                                            nullptr, nullptr, size_t{0});
   device.call<int(void *)>("hipGraphDestroy", graph);
   return std::make_unique<Graph>(device, executable);
 }

@@ -67,8 +67,8 @@ public:
   template <typename T> void download(const Mirror<T> &array, size_t count) {
     copy(array.host().first(count).data(), array.on_device(), count * sizeof(T), false);
   }
-  /// Calls function(user) on the host, behind all that is on the stream. It must call nothing of HIP and throw
-  /// nothing.
+  /// Calls function(user) on the host, behind all that is on the stream. It must call nothing of HIP and
+  /// throw nothing.
   void run_on_host(void (*function)(void *), void *user);
   void launch(const Graph &graph);
 

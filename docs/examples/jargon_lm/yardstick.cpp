@@ -61,7 +61,8 @@ Difference compare(const Completion &served, const Completion &yardstick) {
     for (size_t j = 0; j < yardstick.logits[i].size(); ++j) {
       const float distance = std::fabs(served.logits[i][j] - yardstick.logits[i][j]);
       // No comparison notices a NaN.
-      difference.largest_logits = std::max(difference.largest_logits, std::isnan(distance) ? INFINITY : distance);
+      difference.largest_logits =
+          std::max(difference.largest_logits, std::isnan(distance) ? INFINITY : distance);
     }
     if (served.bytes[i] != yardstick.bytes[i]) break;
     ++difference.equal_bytes;

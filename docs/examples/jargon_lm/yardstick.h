@@ -1,7 +1,7 @@
 //===- yardstick.h - what served texts are compared with ------------------------------------------------===//
 //
-// One text at a time with the dense cache (attention.h): its continuations, the range of its K and V, and how far
-// a completion of the server is from it.
+// One text at a time with the dense cache (attention.h): its continuations, the range of its K and V, and how
+// far a completion of the server is from it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -17,9 +17,9 @@ Completion dense_completion(const Model &model, Attention &attention, const Requ
 CacheScales measured_scales(const Model &model, Attention &attention, const std::string &text);
 
 struct Difference {
-  size_t equal_bytes = 0;    // before the first that differs
-  size_t bytes = 0;          // of the yardstick
-  float largest_logits = 0;  // difference of logits that follow equal bytes; others say nothing
+  size_t equal_bytes = 0;   // before the first that differs
+  size_t bytes = 0;         // of the yardstick
+  float largest_logits = 0; // difference of logits that follow equal bytes; others say nothing
   bool same_text() const { return equal_bytes == bytes; }
 };
 
