@@ -126,10 +126,10 @@ TEST_CASE_METHOD(Served, "a paged cache gives the texts of a dense one", "[servi
 }
 
 TEST_CASE_METHOD(Served, "a text does not depend on who else is served", "[serving]") {
-  Server server(device, model, {});
+  // So many keys that a plan without batch invariance would divide them into parts, by the bounds.
+  Server server(device, model, {.max_length = 1024});
   const std::vector<Completion> together = server.serve(requests);
   CHECK(server.counts().most_at_once == 4);
-  // A server with other bounds, too.
   Server single(device, model, {.max_batch = 1, .max_prompt = 48, .max_length = 80, .pages = 5});
   std::vector<Completion> alone;
   for (const Request &request : requests)
@@ -206,6 +206,16 @@ TEST_CASE_METHOD(Served, "what can never be served is refused before anything is
   CHECK_THROWS_WITH(serve({"a", 32}), Contains("pages of 3") && Contains("has 2"));
   CHECK(server.counts().steps == 0);
   CHECK_NOTHROW(serve({"a", 31}));
+}
+
+TEST_CASE_METHOD(Served, "a server's options are checked", "[serving]") {
+  const auto make = [&](const ServerOptions &options) { Server(device, model, options); };
+  CHECK_THROWS_WITH(make({.max_batch = 0}), "max_batch is 0; it is at least 1");
+  CHECK_THROWS_WITH(make({.max_prompt = 0}), "max_prompt is 0; it is at least 1");
+  CHECK_THROWS_WITH(make({.max_length = -1}), "max_length is -1; it is at least 1");
+  CHECK_THROWS_WITH(make({.page_size = 0}), "page_size is 0; it is at least 1");
+  CHECK_THROWS_WITH(make({.pages = 0}), "pages is 0; it is at least 1");
+  CHECK_THROWS_WITH(make({.max_length = 1025}), "max_length is 1025; the model has 1024 positions");
 }
 
 TEST_CASE_METHOD(Served, "a cache that the library cannot serve is refused with the reason", "[serving]") {

@@ -42,7 +42,8 @@ struct Options {
 constexpr std::string_view usage =
     R"(usage: jargon_lm [--device emulated|hip:N] [--model FOLDER] [--prompt TEXT]
                  [--bytes N] [--temperature T] [--seed N]
-                 [--cache f16|fp8] [--graph on|off]     for the texts served at once
+                 [--cache f16|fp8] [--graph on|off]     for the texts served at once;
+                                                        without --cache once with each
 )";
 
 /// Whether an option's value is the second of the two it can have.
@@ -220,15 +221,17 @@ bool serve(Device &device, const Model &model, const ServerOptions &options,
 
 bool serve_all(Device &device, const Model &model, Attention &attention, const Options &options) {
   std::vector<Completion> expected;
-  for (const Request &request : served_requests)
+  std::string longest;
+  for (const Request &request : served_requests) {
     expected.push_back(dense_completion(model, attention, request));
+    if (request.prompt.size() > longest.size()) longest = request.prompt;
+  }
   bool passed = true;
   for (CacheType cache : options.caches) {
     std::printf("\n== %zu prompts served at once, with a paged %s cache\n", served_requests.size(),
                 cache == CacheType::fp8 ? "FP8" : "F16");
     ServerOptions server_options{.cache = cache, .graph = options.graph};
-    if (cache == CacheType::fp8)
-      server_options.scales = measured_scales(model, attention, served_requests[3].prompt);
+    if (cache == CacheType::fp8) server_options.scales = measured_scales(model, attention, longest);
     passed = serve(device, model, server_options, expected) && passed;
   }
   return passed;
@@ -237,14 +240,14 @@ bool serve_all(Device &device, const Model &model, Attention &attention, const O
 void report(const Device &device, double seconds) {
   std::printf("\n== what ran on %s\n", device.description().c_str());
   for (const auto &[kernel, runs] : device.kernel_runs())
-    std::printf("kernel %-34s %8llu runs\n", kernel.c_str(), static_cast<unsigned long long>(runs));
-  std::printf("       a run that is in a graph counts once, as it is captured\n");
+    std::printf("kernel %-46s %6llu runs\n", kernel.c_str(), static_cast<unsigned long long>(runs));
+  std::printf("a run that is captured counts once, however often its graph is launched\n");
   if (const std::optional<EmulatorCounters> counters = device.counters())
-    std::printf("gfx942 instructions executed %19llu (by whole waves, of which %llu MFMA)\nwaves %42llu\n",
+    std::printf("gfx942 instructions executed %31llu (by whole waves, of which %llu MFMA)\nwaves %54llu\n",
                 static_cast<unsigned long long>(counters->wave_instructions),
                 static_cast<unsigned long long>(counters->mfma_instructions),
                 static_cast<unsigned long long>(counters->waves));
-  std::printf("seconds %40.1f\n", seconds);
+  std::printf("seconds %52.1f\n", seconds);
 }
 
 int run(const Options &options) {
@@ -271,7 +274,7 @@ int run(const Options &options) {
   }
   const bool served = check.passed() && serve_all(device, model, attention, options);
   report(device, std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count());
-  std::printf("largest logit difference %23.5f\n", double(check.logit_difference));
+  std::printf("largest logit difference %35.5f\n", double(check.logit_difference));
   return check.passed() && served ? 0 : 1;
 }
 

@@ -10,7 +10,19 @@ namespace jargon {
 
 namespace {
 
+/// Throws std::runtime_error for options that no server can have.
 PagedShape shape_of(const Config &model, const ServerOptions &options) {
+  const std::pair<const char *, int> counts[] = {{"max_batch", options.max_batch},
+                                                 {"max_prompt", options.max_prompt},
+                                                 {"max_length", options.max_length},
+                                                 {"page_size", options.page_size},
+                                                 {"pages", options.pages}};
+  for (const auto &[name, count] : counts)
+    if (count < 1)
+      throw std::runtime_error(std::string(name) + " is " + std::to_string(count) + "; it is at least 1");
+  if (options.max_length > model.max_positions)
+    throw std::runtime_error("max_length is " + std::to_string(options.max_length) + "; the model has " +
+                             std::to_string(model.max_positions) + " positions");
   return {.layers = model.num_layers,
           .q_heads = model.num_heads,
           .kv_heads = model.num_kv_heads,

@@ -26,7 +26,7 @@ struct ServerOptions {
   int max_prompt = 64;  // bytes
   int max_length = 256; // bytes of prompt and continuation
   int page_size = 16;
-  int pages = 24;
+  int pages = 20;
   CacheType cache = CacheType::f16;
   CacheScales scales = {}; // of an FP8 cache
   bool graph = true;
