@@ -126,13 +126,16 @@ TEST_CASE_METHOD(Served, "a paged cache gives the texts of a dense one", "[servi
 }
 
 TEST_CASE_METHOD(Served, "a text does not depend on who else is served", "[serving]") {
-  // So many keys that a plan without batch invariance would divide them into parts, by the bounds.
-  Server server(device, model, {.max_length = 1024});
-  const std::vector<Completion> together = server.serve(requests);
+  // A plan that may look at its bounds divides the keys of the last text among workgroups where the batch is
+  // one, but not where the batch alone has four workgroups for each of 304 compute units.
+  const std::vector<Request> several = {
+      {"A hacker is ", 6}, {"foo: ", 3}, {"A", 5}, {std::string(270, 'x'), 4}};
+  Server server(device, model, {.max_batch = 608, .max_prompt = 270, .max_length = 288, .pages = 64});
+  const std::vector<Completion> together = server.serve(several);
   CHECK(server.counts().most_at_once == 4);
-  Server single(device, model, {.max_batch = 1, .max_prompt = 48, .max_length = 80, .pages = 5});
+  Server single(device, model, {.max_batch = 1, .max_prompt = 270, .max_length = 288, .pages = 18});
   std::vector<Completion> alone;
-  for (const Request &request : requests)
+  for (const Request &request : several)
     alone.push_back(single.serve({&request, 1}).front());
   CHECK(single.counts().most_at_once == 1);
   check_identical(together, alone);
