@@ -51,18 +51,18 @@ Server::Server(Device &device, const Model &model, const ServerOptions &options)
 }
 
 void Server::check(const Request &request) const {
-  const auto refuse = [](const char *what, int value, const char *rule, int limit) {
+  const auto refuse = [](const char *what, int64_t value, const char *rule, int limit) {
     throw std::runtime_error(std::string("a request with ") + what + " " + std::to_string(value) + ": " +
                              rule + " " + std::to_string(limit));
   };
-  const int prompt = int(request.prompt.size()), length = prompt + request.bytes;
+  const int64_t prompt = int64_t(request.prompt.size()), length = prompt + request.bytes;
   if (prompt < 1) refuse("a prompt of length", prompt, "it has at least", 1);
   if (prompt > options.max_prompt) refuse("a prompt of length", prompt, "it has at most", options.max_prompt);
   if (request.bytes < 1) refuse("bytes", request.bytes, "there is at least", 1);
   if (length > options.max_length)
     refuse("prompt and continuation of length", length, "they have at most", options.max_length);
-  if (pages_of(length) > options.pages)
-    refuse("a need of pages of", pages_of(length), "the pool has", options.pages);
+  if (pages_of(int(length)) > options.pages)
+    refuse("a need of pages of", pages_of(int(length)), "the pool has", options.pages);
 }
 
 std::vector<Completion> Server::serve(std::span<const Request> requests) {
@@ -141,7 +141,7 @@ void Server::prepare_step() {
 
 // The same lines for a step that runs now and for one that is captured: nothing here looks at the step's
 // bytes.
-void Server::enqueue_step(int max_rows, int longest) {
+void Server::enqueue_step(int rows, int rows_each) {
   attention.enqueue_step(stream);
   for (HostTask &task : tasks) {
     stream.run_on_host(
@@ -150,7 +150,7 @@ void Server::enqueue_step(int max_rows, int longest) {
           task.server->project(task.layer);
         },
         &task);
-    attention.enqueue_layer(stream, task.layer, max_rows, longest);
+    attention.enqueue_layer(stream, task.layer, rows, rows_each);
     stream.run_on_host(
         [](void *user) {
           const HostTask &task = *static_cast<HostTask *>(user);

@@ -81,7 +81,8 @@ private:
   int pages_of(int length) const { return (length + options.page_size - 1) / options.page_size; }
   void admit(std::deque<std::pair<const Request *, Completion *>> &waiting);
   void prepare_step();
-  void enqueue_step(int max_rows, int longest);
+  /// There are at most `rows` rows, and `rows_each` of one place.
+  void enqueue_step(int rows, int rows_each);
   void project(int layer);
   void complete(int layer);
   void take_results();
