@@ -14,6 +14,7 @@
 #include <climits>
 #include <cmath>
 #include <numeric>
+#include <stdexcept>
 
 using namespace jargon;
 using Catch::Matchers::Contains;
@@ -156,6 +157,13 @@ TEST_CASE_METHOD(Served, "a graph, captured once, gives what calls one by one gi
   // It serves the next texts as well.
   check_identical(with.serve(requests), completions);
   CHECK(with.counts().captures == 1);
+}
+
+TEST_CASE_METHOD(Served, "a capture that fails leaves its stream of use", "[serving]") {
+  Stream stream(device);
+  CHECK_THROWS_WITH(stream.capture([] { throw std::runtime_error("no such layer"); }), "no such layer");
+  // A stream that is still being captured refuses to be waited for.
+  CHECK_NOTHROW(stream.synchronise());
 }
 
 TEST_CASE_METHOD(Served, "a prompt of one byte may come first", "[serving]") {
