@@ -41,18 +41,17 @@ Device::Device(const std::string &name) {
   sluice_context *created = nullptr;
   check(sluice_context_create(&desc, &created, &error), error);
   context.reset(created);
-  if (desc.kind == SLUICE_DEVICE_HIP)
-    check_hip(symbol<int(int)>("hipSetDevice")(desc.device_ordinal), "hipSetDevice");
+  if (desc.kind == SLUICE_DEVICE_HIP) call<int(int)>("hipSetDevice", desc.device_ordinal);
   const auto count = [](const sluice_trace_record *record, void *user) {
     if (record->event == SLUICE_TRACE_RUN) ++static_cast<Device *>(user)->runs[record->kernel];
   };
   check(sluice_set_trace(handle(), count, this, &error), error);
 }
 
-template <typename Function> Function *Device::symbol(const char *name) const {
+void *Device::find(const char *name) const {
   void *const found = sluice_context_hip_symbol(handle(), name);
   if (!found) throw std::runtime_error(std::string("the HIP runtime has no ") + name);
-  return reinterpret_cast<Function *>(found);
+  return found;
 }
 
 void Device::check_hip(int code, const char *what) const {
@@ -63,7 +62,7 @@ void Device::check_hip(int code, const char *what) const {
 
 void *Device::allocate(size_t bytes) {
   void *memory = nullptr;
-  check_hip(symbol<int(void **, size_t)>("hipMalloc")(&memory, bytes), "hipMalloc");
+  call<int(void **, size_t)>("hipMalloc", &memory, bytes);
   return memory;
 }
 
@@ -72,17 +71,15 @@ void Device::release(void *memory) {
 }
 
 void Device::upload(void *to, const void *from, size_t bytes) {
-  check_hip(symbol<int(void *, const void *, size_t, int)>("hipMemcpy")(to, from, bytes, host_to_device),
-            "hipMemcpy");
+  call<int(void *, const void *, size_t, int)>("hipMemcpy", to, from, bytes, host_to_device);
 }
 
 void Device::download(void *to, const void *from, size_t bytes) {
-  check_hip(symbol<int(void *, const void *, size_t, int)>("hipMemcpy")(to, from, bytes, device_to_host),
-            "hipMemcpy");
+  call<int(void *, const void *, size_t, int)>("hipMemcpy", to, from, bytes, device_to_host);
 }
 
 void Device::synchronise() {
-  check_hip(symbol<int(void *)>("hipStreamSynchronize")(nullptr), "hipStreamSynchronize");
+  call<int(void *)>("hipStreamSynchronize", nullptr);
 }
 
 std::optional<EmulatorCounters> Device::counters() const {

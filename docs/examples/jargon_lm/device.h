@@ -56,8 +56,23 @@ public:
   /// Kernel name -> how often it ran.
   const std::map<std::string, uint64_t> &kernel_runs() const { return runs; }
 
+  /// Calls a function of the HIP runtime; `Function` is its type. Throws std::runtime_error if the runtime
+  /// has no such function, or with HIP's text if it returns an error.
+  template <typename Function, typename... Arguments>
+  void call(const char *name, Arguments... arguments) const {
+    check_hip(symbol<Function>(name)(arguments...), name);
+  }
+  /// The same for destructors, which have nobody to tell.
+  template <typename Function, typename... Arguments>
+  void call_quietly(const char *name, Arguments... arguments) const noexcept {
+    static_cast<void>(symbol<Function>(name)(arguments...));
+  }
+
 private:
-  template <typename Function> Function *symbol(const char *name) const;
+  void *find(const char *name) const;
+  template <typename Function> Function *symbol(const char *name) const {
+    return reinterpret_cast<Function *>(find(name));
+  }
   void check_hip(int code, const char *what) const;
 
   std::unique_ptr<sluice_context, Destroy> context;

@@ -5,9 +5,11 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <stdexcept>
 
 namespace jargon {
@@ -91,13 +93,11 @@ std::vector<float> Model::normalised(std::span<const float> x, const Matrix &wei
 }
 
 // Half-split rotary positions: feature i turns with feature i + head_dim / 2.
-void Model::rotate(std::vector<float> &heads, int head_count, int first_position) const {
+void Model::rotate(std::vector<float> &heads, int head_count, std::span<const int32_t> positions) const {
   const int half = config.head_dim / 2;
-  const size_t rows = heads.size() / (size_t(head_count) * config.head_dim);
-  for (size_t row = 0; row < rows; ++row)
+  for (size_t row = 0; row < positions.size(); ++row)
     for (int i = 0; i < half; ++i) {
-      const float angle =
-          float(first_position + int(row)) * std::pow(config.rope_base, -float(i) / float(half));
+      const float angle = float(positions[row]) * std::pow(config.rope_base, -float(i) / float(half));
       const float cosine = std::cos(angle), sine = std::sin(angle);
       for (int head = 0; head < head_count; ++head) {
         float *const x = &heads[(row * head_count + head) * config.head_dim];
@@ -108,42 +108,58 @@ void Model::rotate(std::vector<float> &heads, int head_count, int first_position
     }
 }
 
-void Model::attend(const Layer &layer, int index, int rows, std::vector<float> &x,
-                   Attention &attention) const {
-  const std::vector<float> input = normalised(x, layer.attn_norm);
-  std::vector<float> q = multiply(input, layer.q, config.hidden_size);
-  std::vector<float> k = multiply(input, layer.k, config.hidden_size);
-  const std::vector<float> v = multiply(input, layer.v, config.hidden_size);
-  rotate(q, config.num_heads, attention.length());
-  rotate(k, config.num_kv_heads, attention.length());
-  const std::vector<float> heads = attention.run(index, rows, q, k, v);
-  add(x, multiply(heads, layer.o, config.num_heads * config.head_dim));
+std::vector<float> Model::embedded(std::span<const uint8_t> bytes) const {
+  const size_t hidden = config.hidden_size;
+  std::vector<float> x;
+  x.reserve(bytes.size() * hidden);
+  for (uint8_t byte : bytes)
+    x.insert(x.end(), &embed[byte * hidden], &embed[byte * hidden] + hidden);
+  return x;
 }
 
-void Model::feed_forward(const Layer &layer, std::vector<float> &x) const {
-  const std::vector<float> input = normalised(x, layer.mlp_norm);
-  std::vector<float> gate = multiply(input, layer.gate, config.hidden_size);
-  const std::vector<float> up = multiply(input, layer.up, config.hidden_size);
+Projections Model::project(int layer, std::span<const float> x, std::span<const int32_t> positions) const {
+  const Layer &weights = layers[layer];
+  const std::vector<float> input = normalised(x, weights.attn_norm);
+  Projections made{.q = multiply(input, weights.q, config.hidden_size),
+                   .k = multiply(input, weights.k, config.hidden_size),
+                   .v = multiply(input, weights.v, config.hidden_size)};
+  rotate(made.q, config.num_heads, positions);
+  rotate(made.k, config.num_kv_heads, positions);
+  return made;
+}
+
+void Model::complete(int layer, std::span<const float> heads, std::vector<float> &x) const {
+  const Layer &weights = layers[layer];
+  add(x, multiply(heads, weights.o, config.num_heads * config.head_dim));
+  const std::vector<float> input = normalised(x, weights.mlp_norm);
+  std::vector<float> gate = multiply(input, weights.gate, config.hidden_size);
+  const std::vector<float> up = multiply(input, weights.up, config.hidden_size);
   for (size_t i = 0; i < gate.size(); ++i)
     gate[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
-  add(x, multiply(gate, layer.down, config.mlp_size));
+  add(x, multiply(gate, weights.down, config.mlp_size));
+}
+
+std::vector<float> Model::logits(std::span<const float> row) const {
+  return multiply(normalised(row, norm), embed, config.hidden_size);
 }
 
 std::vector<float> Model::forward(std::span<const uint8_t> bytes, Attention &attention) const {
   const int rows = int(bytes.size());
   if (rows == 0 || attention.length() + rows > config.max_positions)
     throw std::runtime_error("the text would leave positions 1 to " + std::to_string(config.max_positions));
-  const size_t hidden = config.hidden_size;
-  std::vector<float> x;
-  for (uint8_t byte : bytes)
-    x.insert(x.end(), &embed[byte * hidden], &embed[byte * hidden] + hidden);
-  for (size_t i = 0; i < layers.size(); ++i) {
-    attend(layers[i], int(i), rows, x, attention);
-    feed_forward(layers[i], x);
+  std::vector<int32_t> positions(bytes.size());
+  std::iota(positions.begin(), positions.end(), attention.length());
+  std::vector<float> x = embedded(bytes);
+  for (int layer = 0; layer < config.num_layers; ++layer) {
+    const Projections made = project(layer, x, positions);
+    complete(layer, attention.run(layer, rows, made.q, made.k, made.v), x);
   }
   attention.advance(rows);
-  const std::span<const float> last = std::span<const float>(x).last(hidden);
-  return multiply(normalised(last, norm), embed, config.hidden_size);
+  return logits(std::span<const float>(x).last(config.hidden_size));
+}
+
+uint8_t most_likely(const std::vector<float> &logits) {
+  return uint8_t(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
 } // namespace jargon

@@ -1,7 +1,9 @@
 //===- model.h - the decoder: everything but attention --------------------------------------------------===//
 //
 // A byte-level decoder of the usual modern shape. Embedding, norms, projections, rotary positions and the MLP
-// run here, on the host, in float; attention is the one thing handed to the device (attention.h).
+// run here, on the host, in float; attention is the one thing handed to the device. The steps between two
+// attentions are functions of their own and know nothing of caches: rows are positions of any sequences. One
+// text with a dense cache (attention.h) is Model::forward; many texts with a paged one are serving.h.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -31,13 +33,29 @@ struct Config {
 
 Config load_config(const std::string &path);
 
+/// What attention of a layer is computed from: [row, heads, head_dim], Q and K rotated to their positions.
+struct Projections {
+  std::vector<float> q, k, v;
+};
+
 class Model {
 public:
   /// Throws std::runtime_error when a tensor is missing or its shape does not follow from the configuration.
   Model(const Config &config, const Tensors &tensors);
 
+  const Config &configuration() const { return config; }
+
   /// Appends `bytes` at positions [attention.length(), ...) and returns the logits of the last of them.
   std::vector<float> forward(std::span<const uint8_t> bytes, Attention &attention) const;
+
+  // The same in steps. Rows of x are activations, [row, hidden_size]. For each layer: project, attention of
+  // what that gives, complete.
+  std::vector<float> embedded(std::span<const uint8_t> bytes) const;
+  Projections project(int layer, std::span<const float> x, std::span<const int32_t> positions) const;
+  /// `heads` is the result of attention, [row, num_heads, head_dim].
+  void complete(int layer, std::span<const float> heads, std::vector<float> &x) const;
+  /// Of one row of x behind the last layer.
+  std::vector<float> logits(std::span<const float> row) const;
 
 private:
   using Matrix = std::vector<float>; // [out, in], row-major
@@ -47,14 +65,15 @@ private:
     Matrix mlp_norm, gate, up, down;
   };
 
-  void rotate(std::vector<float> &heads, int head_count, int first_position) const;
-  void attend(const Layer &layer, int index, int rows, std::vector<float> &x, Attention &attention) const;
-  void feed_forward(const Layer &layer, std::vector<float> &x) const;
+  void rotate(std::vector<float> &heads, int head_count, std::span<const int32_t> positions) const;
   std::vector<float> normalised(std::span<const float> x, const Matrix &weight) const;
 
   Config config;
   Matrix embed, norm;
   std::vector<Layer> layers;
 };
+
+/// The byte with the largest logit.
+uint8_t most_likely(const std::vector<float> &logits);
 
 } // namespace jargon
