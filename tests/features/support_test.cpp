@@ -188,6 +188,20 @@ template <typename Visit> void for_each_value(Visit visit) {
       visit(d, place);
 }
 
+template <typename Visit> void for_each_pair(Visit visit) {
+  uint64_t number = 0;
+  for_each_value([&](size_t d, size_t place) {
+    const Point first = Point().with(d, place);
+    for_each_value([&](size_t other, size_t other_place) {
+      // Head sizes are what most pairs would be about: every fifth of them.
+      if (other <= d || (problem_space()[d].name == "head size" && place % 5 != 0 && place <= 80)) return;
+      const Point point = first.with(other, other_place);
+      INFO(point.text());
+      visit(point, number++);
+    });
+  });
+}
+
 /// Drawn problems until `wanted` of them have run.
 void run_sample(uint64_t seed, int wanted) {
   Numbers numbers(seed);
@@ -227,16 +241,7 @@ TEST_CASE("every value alone: one answer, and what is supported runs", "[support
 }
 
 TEST_CASE("every two values together have one answer", "[support]") {
-  for_each_value([&](size_t d, size_t place) {
-    const Point first = Point().with(d, place);
-    for_each_value([&](size_t other, size_t other_place) {
-      // Head sizes with each other and with all else are what most pairs are about: every fifth of them.
-      if (other <= d || (problem_space()[d].name == "head size" && place % 5 != 0 && place <= 80)) return;
-      const Point point = first.with(other, other_place);
-      INFO(point.text());
-      check_answers(point.problem());
-    });
-  });
+  for_each_pair([](const Point &point, uint64_t) { check_answers(point.problem()); });
 }
 
 TEST_CASE("head sizes of K and of V, alone and in one row", "[support]") {
@@ -267,7 +272,13 @@ TEST_CASE("drawn problems that are supported run", "[support]") {
   run_sample(1, 600);
 }
 
-TEST_CASE("many more drawn problems that are supported run", "[.][more]") {
+TEST_CASE("every two values together run where they are supported, and many more drawn problems",
+          "[.][more]") {
+  for_each_pair([](const Point &point, uint64_t number) {
+    const sluice_problem problem = point.problem();
+    const Answer answer = asked(device(), problem);
+    if (answer.status == SLUICE_OK && is_small(problem, answer)) check_run(problem, number);
+  });
   for (uint64_t seed = 2; seed < 12; ++seed)
     run_sample(seed, 1500);
 }
