@@ -179,8 +179,9 @@ void RandomCall::draw_rows() {
     for (int32_t i = 0; i < q_lengths[size_t(b)]; ++i) {
       const size_t row =
           q_starts_given ? size_t(starts[size_t(b)] + i) : size_t(b) * size_t(room) + size_t(i);
+      const double spread = random.below(8) == 0 ? 0 : 2; // with scores that are exactly 0
       for (int64_t e = 0; e < int64_t{problem.head_dim_qk} * heads; ++e)
-        q->set(row * size_t(row_qk) + size_t(e), number(2));
+        q->set(row * size_t(row_qk) + size_t(e), number(spread));
     }
   args.q = {q->data(), {q_starts_given ? 0 : room * row_qk, row_qk, problem.head_dim_qk, 1}};
   args.o = {o->data(), {q_starts_given ? 0 : room * row_v, row_v, problem.head_dim_v, 1}};

@@ -135,7 +135,7 @@ void check_advice(sluice_problem problem, Answer answer) {
     const bool is_value = answer.message.find("nearest supported") != std::string::npos;
     if (is_value && changed.status != SLUICE_OK && changed.field == answer.field && answer.field != "flags")
       FAIL("what is called supported is refused:" << way << "\n  " << changed.text());
-    if (refusals == 0) check_nearest(problem, answer, *next);
+    check_nearest(problem, answer, *next);
     problem = *next;
     answer = changed;
   }
@@ -176,7 +176,7 @@ void check_run(const sluice_problem &problem, uint64_t seed) {
   const RandomCall::Difference difference = call.compare();
   INFO(difference.where);
   // Rounding P and O, and what the kernels' tanh may move a score by; V is at most 1.5.
-  const double moved = 0x1p-20 * double{problem.soft_cap};
+  const double moved = std::min(0x1p-20 * double{problem.soft_cap}, 0x1p-4);
   CHECK(difference.o <= (problem.q_type == SLUICE_F16 ? 4e-3 : 2e-2) + 3 * moved);
   CHECK(difference.lse <= 1e-4 + 1.5 * moved);
 }
@@ -257,6 +257,29 @@ TEST_CASE("head sizes of K and of V, alone and in one row", "[support]") {
         require_same(answer, planned(target(), problem), "sluice_plan_create for a target");
         if (answer.status != SLUICE_OK) check_advice(problem, answer);
       }
+}
+
+TEST_CASE("what decides on workspace has one answer in all combinations", "[support]") {
+  const auto dimension = [](std::string_view name) {
+    const auto &space = problem_space();
+    const auto found =
+        std::find_if(space.begin(), space.end(), [&](const auto &d) { return d.name == name; });
+    REQUIRE(found != space.end());
+    return size_t(found - space.begin());
+  };
+  std::vector<Point> points = {Point(), Point().with(dimension("head size"), 512 / 8)};
+  for (const char *name : {"heads", "bounds", "ceiling", "determinism", "sink logits"}) {
+    const size_t d = dimension(name);
+    std::vector<Point> more;
+    for (const Point &point : points)
+      for (size_t place = 0; place < problem_space()[d].values.size(); ++place)
+        more.push_back(point.with(d, place));
+    points = more;
+  }
+  for (const Point &point : points) {
+    INFO(point.text());
+    check_answers(point.problem());
+  }
 }
 
 TEST_CASE("values of all dimensions at once have one answer", "[support]") {
