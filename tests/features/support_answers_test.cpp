@@ -1,4 +1,5 @@
-//===- support_test.cpp - what the library says it supports is so
+//===- support_answers_test.cpp - what the library says it supports is so
+//------------------------------------===//
 //------------------------------------------===//
 //
 // A question has one answer, from whichever function and context. Yes means that a plan is made, and that
@@ -23,8 +24,8 @@ constexpr int32_t most_heads = 64, most_page_rows = 4096;
 constexpr uint64_t most_workspace = 64 << 20;
 // A refusal names one field at a time; no problem here is wrong in more.
 constexpr int most_refusals = 24;
-// Numbers between what was asked for and what is nearest that are tried.
-constexpr int64_t most_tried = 700;
+// Numbers that are tried between what was asked for and what is nearest, from both ends.
+constexpr int64_t most_tried = 60;
 
 sluice_context *target() {
   static const std::unique_ptr<sluice_context, DestroyContext> context = [] {
