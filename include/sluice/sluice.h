@@ -367,11 +367,13 @@ enum sluice_determinism {
  *   query heads of a group together; tiles of keys are keys [64a, 64a + 64), or [16a, 16a + 16).
  * - Factors are not negative.
  *
- * What this version computes: all three modes, with tables of both kinds and pages of any size; Q, K, V and O
- * all F16 or all BF16; head_dim_qk = head_dim_v, a multiple of 8 up to 128; any q_heads up to 32768 that kv_heads
- * divides; everything that flags, windows, soft_cap, bias_type, scales, lse_base and determinism ask for, but for
- * SLUICE_V_IN_K; k_pack a power of two from 8 on. All else is refused with SLUICE_UNSUPPORTED.
- * sluice_query_support answers for one problem, sluice_list_kernels lists what there is.
+ * What this version computes: all three modes, with tables of both kinds and pages of any size; Q and O both
+ * F16 or both BF16, K and V of that type or both E4M3FNUZ; head dims that are multiples of 8 up to 512,
+ * different ones for K and V too, and with SLUICE_V_IN_K head_dim_qk up to 576; any q_heads up to 32768 that
+ * kv_heads divides; everything that flags, windows, bias_type, scales, lse_base and determinism ask for;
+ * k_pack a power of two from 8 on; soft_cap from 1e-30 to 65536. All else is refused with SLUICE_UNSUPPORTED.
+ * `docs/reference/features.md` is what the library itself says of all this. sluice_query_support answers for
+ * one problem, sluice_list_kernels lists what there is.
  */
 typedef struct sluice_problem {
   uint32_t struct_size; /**< sizeof(sluice_problem). */

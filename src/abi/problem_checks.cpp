@@ -35,7 +35,7 @@ constexpr uint32_t known_flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_W
 
 void check_type(std::string_view field, uint32_t type) {
   if (type == 0) invalid(field, text(field, " is missing; it is a sluice_dtype"));
-  if (type > SLUICE_E5M2) unsupported(field, type, "SLUICE_F16 (1)");
+  if (type > SLUICE_E5M2) unknown(field, type, "SLUICE_E5M2 (7)");
 }
 
 void check_positive(std::string_view field, int32_t value) {
@@ -51,7 +51,10 @@ void check_types(const sluice_problem &problem) {
   check_type("k_type", problem.k_type);
   check_type("v_type", problem.v_type);
   check_type("o_type", problem.o_type);
-  if (problem.o_type > SLUICE_F32) unsupported("o_type", problem.o_type, "SLUICE_F16 (1)");
+  if (problem.o_type > SLUICE_F32) {
+    unsupported("o_type", problem.o_type,
+                problem.q_type == SLUICE_BF16 ? "SLUICE_BF16 (2)" : "SLUICE_F16 (1)");
+  }
 }
 
 void check_heads(const sluice_problem &problem) {
@@ -107,10 +110,10 @@ void check_scores(const sluice_problem &problem) {
 void check_scale_kind(std::string_view field, uint32_t kind) {
   if (kind <= SLUICE_SCALE_PER_HEAD) return;
   if (kind > SLUICE_SCALE_PER_PAGE) unknown(field, kind, "SLUICE_SCALE_PER_PAGE (4)");
-  throw Failure(
-      Status::unsupported, std::string(field),
-      text(field, " is ", kind,
-           "; sluice_args has no place for factors per token or page; nearest: SLUICE_SCALE_PER_HEAD (2)"));
+  throw Failure(Status::unsupported, std::string(field),
+                text(field, " is ", kind,
+                     "; sluice_args has no place for factors per token or page; nearest supported: "
+                     "SLUICE_SCALE_PER_HEAD (2)"));
 }
 
 void check_no_pages(const sluice_problem &problem) {

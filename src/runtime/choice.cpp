@@ -23,6 +23,9 @@ using support::text;
 using Kernels = std::vector<const package::PackedKernel *>;
 
 constexpr int32_t max_q_heads = 32768; // of a grid
+// Kernels multiply with 2 / soft_cap, which must be finite, and know tanh with an error below 2^-20, which
+// moves a score by less than 2^-4.
+constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
 // Rows of a wave of a packed kernel: a sequence whose rows and heads of a group fit them is packed.
 constexpr int32_t packed_wave_rows = 16;
 
@@ -35,16 +38,22 @@ bool serves(const package::KernelName &name, uint32_t dim, int32_t wanted) {
   return int32_t(dim) == wanted || (name.is_packed() && int32_t(dim) > wanted && wanted % 8 == 0);
 }
 
-/// Keeps the kernels that serve a head dim; refuses, with the nearest number there is, if none do. Kernels of
-/// exactly this dim suffice where there are any.
+/// The head dim that a kernel serves and that is nearest to the wanted one.
+int32_t nearest_served(const package::KernelName &name, uint32_t dim, int32_t wanted) {
+  if (!name.is_packed() || int32_t(dim) <= wanted) return int32_t(dim);
+  return std::clamp((wanted + 4) / 8 * 8, 8, int32_t(dim));
+}
+
+/// Keeps the kernels that serve a head dim; refuses, with the nearest number there is, if none do.
 template <typename Get> void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, Get get) {
   int32_t nearest = 0;
   for (const package::PackedKernel *kernel : kernels) {
-    const int32_t dim = int32_t(get(kernel->entry.name));
+    const int32_t dim = nearest_served(kernel->entry.name, get(kernel->entry.name), wanted);
     if (nearest == 0 || std::abs(dim - wanted) < std::abs(nearest - wanted)) nearest = dim;
   }
-  std::erase_if(kernels,
-                [&](const auto *kernel) { return !serves(kernel->entry.name, get(kernel->entry.name), wanted); });
+  std::erase_if(kernels, [&](const auto *kernel) {
+    return !serves(kernel->entry.name, get(kernel->entry.name), wanted);
+  });
   if (kernels.empty()) refuse(field, text(field, " is ", wanted, "; nearest supported: ", nearest));
 }
 
@@ -85,10 +94,40 @@ void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature
   }
 }
 
+/// The nearest number of elements per pack: a power of two from 8 on that divides the row.
+int32_t nearest_k_pack(const sluice_problem &problem) {
+  const auto wanted = uint32_t(problem.k_pack);
+  const uint32_t below = std::bit_floor(wanted), above = std::bit_ceil(wanted);
+  const uint32_t largest =
+      1u << std::countr_zero(uint32_t(problem.head_dim_qk)); // 8 or more: kernels serve no others
+  return int32_t(std::clamp(wanted - below <= above - wanted ? below : above, 8u, largest));
+}
+
+/// What the kernels' arithmetic and grids leave out of fields that no feature stands for.
+void check_numbers(const sluice_problem &problem) {
+  if (problem.k_pack != 0 && (problem.k_pack % 8 != 0 || !std::has_single_bit(uint32_t(problem.k_pack)))) {
+    refuse("k_pack", text("k_pack is ", problem.k_pack, "; nearest supported: ", nearest_k_pack(problem)));
+  }
+  if (problem.soft_cap != 0 && problem.soft_cap < min_soft_cap) {
+    refuse("soft_cap", text("soft_cap is ", problem.soft_cap, "; nearest supported: ", min_soft_cap));
+  }
+  if (problem.soft_cap > max_soft_cap) {
+    refuse("soft_cap", text("soft_cap is ", problem.soft_cap, "; nearest supported: ", max_soft_cap));
+  }
+  if (problem.kv_heads > max_q_heads) {
+    refuse("kv_heads", text("kv_heads is ", problem.kv_heads, "; nearest supported: ", max_q_heads));
+  }
+  if (problem.q_heads > max_q_heads) {
+    refuse("q_heads", text("q_heads is ", problem.q_heads,
+                           "; nearest supported: ", max_q_heads / problem.kv_heads * problem.kv_heads));
+  }
+}
+
 /// Workgroups of a launch at the problem's bounds; 0 if a bound is missing.
 uint64_t workgroups(const sluice_problem &problem, uint32_t tile_q) {
-  return uint64_t(problem.max_batch) * uint64_t(problem.q_heads) *
-         divide_up(uint64_t(problem.max_q_len), uint64_t{tile_q});
+  const uint64_t of_sequence =
+      uint64_t(problem.q_heads) * divide_up(uint64_t(problem.max_q_len), uint64_t{tile_q});
+  return support::checked_multiply(uint64_t(problem.max_batch), of_sequence).value_or(UINT64_MAX);
 }
 
 } // namespace
@@ -151,13 +190,7 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   for (const Feature &feature : features()) {
     if (feature.is_needed(problem)) keep_feature(kernels, problem, feature);
   }
-  if (problem.k_pack != 0 && (problem.k_pack % 8 != 0 || !std::has_single_bit(uint32_t(problem.k_pack)))) {
-    refuse("k_pack", text("k_pack is ", problem.k_pack, "; nearest supported: ",
-                          std::max(std::bit_floor(uint32_t(problem.k_pack)), 8u)));
-  }
-  if (problem.q_heads > max_q_heads) {
-    refuse("q_heads", text("q_heads is ", problem.q_heads, "; nearest supported: ", max_q_heads));
-  }
+  check_numbers(problem);
 
   Kernels tall = kernels, packed = kernels;
   std::erase_if(tall, [](const auto *kernel) { return kernel->entry.name.is_packed(); });
@@ -169,8 +202,8 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   if (!packed.empty()) {
     choice.packed_rows = tall.empty() ? INT32_MAX : std::max(packed_wave_rows / group, 1);
     // Where bits must not depend on the bounds, neither must the tile.
-    const int32_t rows =
-        fixed || problem.max_q_len == 0 ? choice.packed_rows : std::min(choice.packed_rows, problem.max_q_len);
+    const int32_t rows = fixed || problem.max_q_len == 0 ? choice.packed_rows
+                                                         : std::min(choice.packed_rows, problem.max_q_len);
     choose_packed(choice, packed, problem, rows);
     choice.reason = text("query tiles of ", choice.packed->entry.name.tile_q, " hold the ", group,
                          group == 1 ? " query head" : " query heads", " of a group");
@@ -178,14 +211,15 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   if (!tall.empty() && (packed.empty() || problem.max_q_len == 0 || problem.max_q_len > choice.packed_rows)) {
     choose_tall(choice, tall, problem, context.device().compute_units);
     if (choice.packed != nullptr) {
-      choice.reason += text("; sequences of up to ", choice.packed_rows, " rows: ",
-                            package::format_kernel_name(choice.packed->entry.name));
+      choice.reason += text("; sequences of up to ", choice.packed_rows,
+                            " rows: ", package::format_kernel_name(choice.packed->entry.name));
     }
   }
   const AroundKernel &merging =
       context.around_kernels().find(AroundOperation::merge_states, SLUICE_F32, problem.o_type);
   split_keys(choice, problem, context.device().compute_units, merging.packed != nullptr);
-  if (choice.merges) choice.reason += text("; keys in ", choice.parts, choice.parts == 1 ? " part" : " parts");
+  if (choice.merges)
+    choice.reason += text("; keys in ", choice.parts, choice.parts == 1 ? " part" : " parts");
   return choice;
 }
 

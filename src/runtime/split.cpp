@@ -1,4 +1,5 @@
-//===- split.cpp - dividing the keys of a row among workgroups, and the workspace that takes --------------===//
+//===- split.cpp - dividing the keys of a row among workgroups, and the workspace that takes
+//--------------===//
 #include "runtime/split.h"
 
 #include "runtime/choice.h"
@@ -17,8 +18,8 @@ using support::text;
 
 // A workgroup of one wave and 16 KiB of LDS leaves room for three more on its compute unit: one per SIMD.
 constexpr uint64_t workgroups_per_compute_unit = 4;
-// Keys of a part at a fixed place: long enough that merging costs little, short enough that 128 Ki keys of one
-// sequence still occupy 64 workgroups per KV head.
+// Keys of a part at a fixed place: long enough that merging costs little, short enough that 128 Ki keys of
+// one sequence still occupy 64 workgroups per KV head.
 constexpr uint32_t fixed_part_keys = 2048;
 // What the merging kernel takes.
 constexpr uint64_t max_parts = 65536;
@@ -30,8 +31,9 @@ int32_t rows_of(const Choice &choice, int32_t q_len) {
 void check_bound(const char *field, int64_t bound) {
   if (bound != 0) return;
   throw Failure(Status::unsupported, field,
-                text(field, " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at "
-                            "fixed places, and the parts need workspace; nearest supported: 1 or more"));
+                text(field,
+                     " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at "
+                     "fixed places, and the parts need workspace; nearest supported: 1 or more"));
 }
 
 } // namespace
@@ -62,13 +64,19 @@ void split_keys(Choice &choice, const sluice_problem &problem, uint32_t compute_
     return;
   }
   // Rows of a merge are counted in 31 bits.
-  const uint64_t merged_rows = uint64_t(problem.max_batch) * uint64_t(rows) * uint64_t(problem.q_heads);
-  if (merged_rows > INT32_MAX) {
+  const int64_t rows_of_sequence = rows * problem.q_heads;
+  if (rows_of_sequence > INT32_MAX / problem.max_batch) {
     if (!fixed) return;
+    if (rows_of_sequence > INT32_MAX) {
+      throw Failure(Status::unsupported, "max_q_len",
+                    text("max_q_len is ", problem.max_q_len, " with ", problem.q_heads,
+                         " heads; with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ",
+                         INT32_MAX / problem.q_heads));
+    }
     throw Failure(Status::unsupported, "max_batch",
                   text("max_batch is ", problem.max_batch, " with ", rows, " rows of ", problem.q_heads,
                        " heads; with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ",
-                       INT32_MAX / (rows * problem.q_heads)));
+                       INT32_MAX / rows_of_sequence));
   }
   const uint64_t tiles = divide_up(uint64_t(problem.max_kv_len), uint64_t{name.tile_kv});
   uint64_t parts = 1;
@@ -92,14 +100,15 @@ void split_keys(Choice &choice, const sluice_problem &problem, uint32_t compute_
     return parts_layout(problem, uint32_t(count), problem.max_batch, int32_t(rows)).bytes;
   };
   const uint64_t ceiling = problem.workspace_ceiling_bytes;
-  // A sink logit joins the denominator in the merge or not at all: it always does where bits must not depend on
-  // whether there is one.
+  // A sink logit joins the denominator in the merge or not at all: it always does where bits must not depend
+  // on whether there is one.
   const bool merges = parts > 1 || (fixed && problem.flags & SLUICE_SINK_LOGITS);
   if (ceiling != 0 && merges && bytes_of(parts) > ceiling) {
     if (fixed) {
       throw Failure(Status::unsupported, "workspace_ceiling_bytes",
                     text("workspace_ceiling_bytes is ", ceiling,
-                         "; with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ", bytes_of(parts)));
+                         "; with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ",
+                         bytes_of(parts)));
     }
     parts = std::max<uint64_t>(ceiling / bytes_of(1), 1);
   }

@@ -23,6 +23,11 @@ struct KernelsOptions {
 };
 int kernels_command(const KernelsOptions &options);
 
+struct FeaturesOptions {
+  std::string device = "gfx942:304";
+};
+int features_command(const FeaturesOptions &options);
+
 struct RunOptions {
   CallOptions call;
   std::string o_file, lse_file;

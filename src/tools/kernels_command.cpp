@@ -3,7 +3,7 @@
 #include "tools/commands.h"
 #include "tools/kernel_stats.h"
 #include "tools/pack_file.h"
-#include "tools/support_table.h"
+#include "tools/support_tables.h"
 
 #include <fmt/format.h>
 
@@ -43,7 +43,7 @@ void print_stats(const std::vector<sluice_kernel_info> &kernels, bool markdown) 
 int kernels_command(const KernelsOptions &options) {
   const ContextHandle context = make_context(options.device);
   if (options.markdown && !options.stats) {
-    fmt::print("{}", support_table(context.get()));
+    fmt::print("{}", support_summary(context.get()));
     return 0;
   }
   const std::vector<sluice_kernel_info> kernels = list_kernels(context.get());

@@ -89,6 +89,13 @@ int main(int count, char **arguments) {
                     "what is supported, as the table of the README; with --stats, the figures as a table");
   command->callback([&] { status = kernels_command(kernels); });
 
+  FeaturesOptions features;
+  command = app.add_subcommand("features",
+                               "what can be asked for, as tables in markdown: the library's own answers");
+  command->add_option("--device", features.device,
+                      "a target such as gfx942:304 (default), emulated or hip:N");
+  command->callback([&] { status = features_command(features); });
+
   RunOptions run;
   command = app.add_subcommand("run", "attention on .npy files");
   add_call_options(command, run.call);

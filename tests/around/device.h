@@ -63,6 +63,7 @@ public:
   }
 
   Element *data() { return first; }
+  const Element *data() const { return first; }
   size_t size() const { return count; }
   Element &operator[](size_t i) { return first[i]; }
   const Element &operator[](size_t i) const { return first[i]; }

@@ -25,7 +25,7 @@ using namespace sluice::test;
 constexpr int exit_skipped = 77;
 
 constexpr const char *usage = R"(usage: conformance --device emulated|hip:N|reference [options]
-  --case PATTERN        only cases whose name matches; * and ? are wild
+  --case PATTERN        only cases whose name matches; *, ? and [a-z] are wild
   --part PART           dense: plain dense attention; features: all else; sample: a third of the
                         features' cases, with every choice in every mode; rest: the others of them
   --shard I/N           every N-th case, from the I-th on (I from 0)

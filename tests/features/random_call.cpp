@@ -1,4 +1,5 @@
-//===- random_call.cpp - a random call of everything the header knows -------------------------------------===//
+//===- random_call.cpp - a random call of everything the header knows
+//-------------------------------------===//
 #include "features/random_call.h"
 
 #include <algorithm>
@@ -9,15 +10,61 @@
 namespace sluice::test {
 namespace {
 
-constexpr uint16_t untouched = 0x5a5a;
+constexpr uint8_t untouched = 0x5a; // every byte
 constexpr float untouched_lse = -12345;
-constexpr int32_t far_page = 0x00ffffff; // behind what a table needs: reading the page is an error of the device
+constexpr int32_t far_page =
+    0x00ffffff; // behind what a table needs: reading the page is an error of the device
 
-template <typename Element> Element *pointer(std::optional<Visible<Element>> &array) {
-  return array ? array->data() : nullptr;
+const NumberFormat &format_of(uint32_t type) {
+  return type == SLUICE_F16 ? f16_format : bf16_format;
 }
 
 } // namespace
+
+Elements::Elements(uint32_t element_type, size_t count)
+    : type(element_type), memory(count * element_bytes()) {}
+
+bool Elements::knows(uint32_t type) {
+  return type == SLUICE_F16 || type == SLUICE_BF16 || type == SLUICE_F32 || type == SLUICE_E4M3FNUZ;
+}
+
+size_t Elements::element_bytes() const {
+  return type == SLUICE_F32 ? 4 : type == SLUICE_E4M3FNUZ ? 1 : 2;
+}
+
+void Elements::set(size_t place, double value) {
+  uint8_t *const at = memory.data() + place * element_bytes();
+  if (type == SLUICE_F32) {
+    const auto single = float(value);
+    std::memcpy(at, &single, sizeof single);
+  } else if (type == SLUICE_E4M3FNUZ) {
+    *at = encode_fp8(value);
+  } else {
+    const uint16_t bits = encode(format_of(type), value);
+    std::memcpy(at, &bits, sizeof bits);
+  }
+}
+
+double Elements::number(uint32_t type, const uint8_t *bytes, size_t place) {
+  if (type == SLUICE_E4M3FNUZ) return decode_fp8(bytes[place]);
+  if (type == SLUICE_F32) {
+    float single;
+    std::memcpy(&single, bytes + place * sizeof single, sizeof single);
+    return single;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, bytes + place * sizeof bits, sizeof bits);
+  return decode(format_of(type), bits);
+}
+
+void Elements::fill_with_nan() {
+  for (size_t place = 0; place < count(); ++place)
+    set(place, std::numeric_limits<double>::quiet_NaN());
+}
+
+void Elements::fill_with_bytes(uint8_t byte) {
+  std::fill_n(memory.data(), memory.size(), byte);
+}
 
 RandomCall::RandomCall(uint64_t seed) : random(seed) {
   sluice_problem_init(&problem, sizeof problem);
@@ -27,7 +74,7 @@ RandomCall::RandomCall(uint64_t seed) : random(seed) {
   problem.kv_heads = 1 + int32_t(random.below(2));
   constexpr int32_t groups[] = {1, 2, 3, 5, 8, 20};
   problem.q_heads = problem.kv_heads * groups[random.below(6)];
-  constexpr int32_t dims[][2] = {{64, 64}, {64, 64}, {128, 128}, {128, 128}, {32, 32}, {72, 72}, {80, 80},
+  constexpr int32_t dims[][2] = {{64, 64}, {64, 64},   {128, 128}, {128, 128}, {32, 32},   {72, 72}, {80, 80},
                                  {96, 96}, {112, 112}, {192, 128}, {256, 256}, {512, 512}, {136, 40}};
   const auto &dim = dims[random.below(std::size(dims))];
   problem.head_dim_qk = dim[0];
@@ -54,7 +101,7 @@ RandomCall::RandomCall(uint64_t seed) : random(seed) {
     if (one_in(2)) problem.sink_tokens = int32_t(random.below(80));
   }
   if (one_in(4)) problem.soft_cap = 3;
-  if (one_in(4)) problem.bias_type = SLUICE_F32;
+  if (one_in(4)) problem.bias_type = 1 + random.below(3);
   if (one_in(4)) problem.flags |= SLUICE_ALIBI;
   if (one_in(4)) problem.flags |= SLUICE_BOOL_MASK;
   if (one_in(3)) problem.flags |= SLUICE_SINK_LOGITS;
@@ -68,21 +115,38 @@ RandomCall::RandomCall(uint64_t seed) : random(seed) {
     if (one_in(2)) problem.flags |= SLUICE_PAGE_INDEX_64;
     if (one_in(3)) problem.k_pack = problem.head_dim_qk % 16 != 0 || one_in(2) ? 8 : 16;
   }
-  draw_lengths();
+  if (one_in(4)) problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
+  if (one_in(8)) problem.flags |= SLUICE_V_IN_K;
+  draw_lengths({});
 }
 
-void RandomCall::draw_lengths() {
-  const auto batch = int32_t(1 + random.below(3));
+RandomCall::RandomCall(uint64_t seed, const sluice_problem &given, const Largest &largest)
+    : problem(given), random(seed) {
+  const auto within = [](uint32_t wanted, int32_t bound) {
+    return bound == 0 ? wanted : std::min(wanted, uint32_t(bound));
+  };
+  draw_lengths({within(largest.batch, problem.max_batch), within(largest.q_len, problem.max_q_len),
+                within(largest.kv_len, problem.max_kv_len)});
+}
+
+void RandomCall::draw_lengths(const Largest &largest) {
+  const auto batch = int32_t(1 + random.below(largest.batch));
   const bool decode = random.below(2) == 0;
-  q_starts_given = problem.mode == SLUICE_MODE_RAGGED || (problem.mode == SLUICE_MODE_PAGED && random.below(2));
+  q_starts_given =
+      problem.mode == SLUICE_MODE_RAGGED || (problem.mode == SLUICE_MODE_PAGED && random.below(2));
   q_lengths_given = random.below(3) == 0;
   kv_lengths_given = problem.mode == SLUICE_MODE_PAGED || random.below(3) == 0;
   const bool own_rows = q_starts_given || q_lengths_given;
   const bool own_keys = problem.mode != SLUICE_MODE_DENSE || kv_lengths_given;
-  const auto draw = [&](bool is_short) { return int32_t(is_short ? random.below(4) : random.below(150)); };
+  const auto draw = [&](bool is_short) {
+    return int32_t(random.below(is_short ? std::min(largest.q_len + 1, 4u) : largest.q_len + 1));
+  };
+  const auto draw_keys = [&] {
+    return int32_t(random.below(random.below(2) ? std::min(largest.kv_len + 1, 40u) : largest.kv_len + 1));
+  };
   for (int32_t b = 0; b < batch; ++b) {
     q_lengths.push_back(b == 0 || own_rows ? draw(decode || (own_rows && random.below(2))) : q_lengths[0]);
-    kv_lengths.push_back(b == 0 || own_keys ? int32_t(random.below(random.below(2) ? 40 : 300)) : kv_lengths[0]);
+    kv_lengths.push_back(b == 0 || own_keys ? draw_keys() : kv_lengths[0]);
   }
   if (!own_rows) std::fill(q_lengths.begin(), q_lengths.end(), std::max(q_lengths[0], 1));
   if (!own_keys) std::fill(kv_lengths.begin(), kv_lengths.end(), std::max(kv_lengths[0], 1));
@@ -107,14 +171,17 @@ void RandomCall::draw_rows() {
   for (int32_t length : q_lengths)
     starts.push_back(starts.back() + length + (q_lengths_given ? int32_t(random.below(3)) : 0));
   const size_t tokens = q_starts_given ? size_t(starts.back()) + 2 : size_t(room) * size_t(batch);
-  const int64_t row_qk = int64_t{problem.head_dim_qk} * heads + 8, row_v = int64_t{problem.head_dim_v} * heads + 16;
-  q.emplace(tokens * size_t(row_qk), format().quiet_nan);
-  o.emplace(tokens * size_t(row_v), untouched);
+  const int64_t row_qk = int64_t{problem.head_dim_qk} * heads + 8,
+                row_v = int64_t{problem.head_dim_v} * heads + 16;
+  q.emplace(problem.q_type, tokens * size_t(row_qk)).fill_with_nan();
+  o.emplace(problem.o_type, tokens * size_t(row_v)).fill_with_bytes(untouched);
   for (int32_t b = 0; b < batch; ++b)
     for (int32_t i = 0; i < q_lengths[size_t(b)]; ++i) {
-      const size_t row = q_starts_given ? size_t(starts[size_t(b)] + i) : size_t(b) * size_t(room) + size_t(i);
+      const size_t row =
+          q_starts_given ? size_t(starts[size_t(b)] + i) : size_t(b) * size_t(room) + size_t(i);
+      const double spread = random.below(8) == 0 ? 0 : 2; // with scores that are exactly 0
       for (int64_t e = 0; e < int64_t{problem.head_dim_qk} * heads; ++e)
-        (*q)[row * size_t(row_qk) + size_t(e)] = number(2);
+        q->set(row * size_t(row_qk) + size_t(e), number(spread));
     }
   args.q = {q->data(), {q_starts_given ? 0 : room * row_qk, row_qk, problem.head_dim_qk, 1}};
   args.o = {o->data(), {q_starts_given ? 0 : room * row_v, row_v, problem.head_dim_v, 1}};
@@ -146,7 +213,7 @@ void RandomCall::draw_keys() {
   std::iota(order.begin(), order.end(), 0);
   for (size_t n = order.size(); n > 1; --n)
     std::swap(order[n - 1], order[random.below(uint32_t(n))]);
-  std::vector<int32_t> block(size_t(stride) * size_t(batch), far_page), csr, csr_starts = {0};
+  std::vector<int32_t> block(size_t(stride) * size_t(batch), far_page), csr, csr_starts = { 0 };
   size_t next = 0;
   for (size_t b = 0; b < pages_of.size(); ++b) {
     for (int32_t n = 0; n < pages_of[b]; ++n) {
@@ -167,18 +234,19 @@ void RandomCall::draw_keys() {
   const size_t rows = paged    ? size_t(pages) * size_t(page_size)
                       : ragged ? size_t(starts.back()) + 1
                                : size_t(room) * size_t(batch);
-  const auto fill = [&](Halves &tensor, int32_t head_dim, int32_t pack) -> sluice_tensor {
+  const auto fill = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim,
+                        int32_t pack) -> sluice_tensor {
     if (pack != 0) return fill_packed(tensor, rows, row_of);
-    const int64_t row = int64_t{head_dim} * heads + 8;
-    tensor.emplace(rows * size_t(row), format().quiet_nan);
+    const int64_t row = int64_t{head_dim} * heads + 16;
+    tensor.emplace(type, rows * size_t(row)).fill_with_nan();
     for (int32_t b = 0; b < batch; ++b)
       for (int32_t key = 0; key < kv_lengths[size_t(b)]; ++key)
         for (int64_t e = 0; e < int64_t{head_dim} * heads; ++e)
-          (*tensor)[row_of(b, key) * size_t(row) + size_t(e)] = number(1);
+          tensor->set(row_of(b, key) * size_t(row) + size_t(e), number(1));
     return {tensor->data(), {paged ? page_size * row : ragged ? 0 : room * row, row, head_dim, 1}};
   };
-  args.k = fill(k, problem.head_dim_qk, problem.k_pack);
-  args.v = fill(v, problem.head_dim_v, 0);
+  args.k = fill(k, problem.k_type, problem.head_dim_qk, problem.k_pack);
+  if (!(problem.flags & SLUICE_V_IN_K)) args.v = fill(v, problem.v_type, problem.head_dim_v, 0);
   if (ragged) args.kv_starts = kv_starts.emplace(starts).data();
   if (kv_lengths_given) args.kv_lengths = kv_lens.emplace(kv_lengths).data();
   if (!paged) return;
@@ -195,18 +263,19 @@ void RandomCall::draw_keys() {
 }
 
 /// [page][head][pack][row in page][element in pack]
-sluice_tensor RandomCall::fill_packed(Halves &tensor, size_t rows, const RowOf &row_of) {
+sluice_tensor RandomCall::fill_packed(std::optional<Elements> &tensor, size_t rows, const RowOf &row_of) {
   const int64_t pack = problem.k_pack, pack_stride = pack * problem.page_size;
   const int64_t head_stride = pack_stride * (problem.head_dim_qk / pack);
   const int64_t page_stride = head_stride * problem.kv_heads;
-  tensor.emplace(rows / size_t(problem.page_size) * size_t(page_stride), format().quiet_nan);
+  tensor.emplace(problem.k_type, rows / size_t(problem.page_size) * size_t(page_stride)).fill_with_nan();
   for (int32_t b = 0; b < args.batch; ++b)
     for (int32_t key = 0; key < kv_lengths[size_t(b)]; ++key) {
       const auto row = int64_t(row_of(b, key));
       for (int32_t head = 0; head < problem.kv_heads; ++head)
         for (int32_t e = 0; e < problem.head_dim_qk; ++e)
-          (*tensor)[size_t(row / problem.page_size * page_stride + row % problem.page_size * pack +
-                           head * head_stride + e / pack * pack_stride + e % pack)] = number(1);
+          tensor->set(size_t(row / problem.page_size * page_stride + row % problem.page_size * pack +
+                             head * head_stride + e / pack * pack_stride + e % pack),
+                      number(1));
     }
   return {tensor->data(), {page_stride, pack, head_stride, pack_stride}};
 }
@@ -218,7 +287,8 @@ void RandomCall::draw_scores() {
       value = float(random.between(low, high));
     return array.emplace(values).data();
   };
-  const auto scale = [&](std::optional<Visible<float>> &array, uint32_t kind, int32_t heads) -> const float * {
+  const auto scale = [&](std::optional<Visible<float>> &array, uint32_t kind,
+                         int32_t heads) -> const float * {
     if (kind == SLUICE_SCALE_NONE) return nullptr;
     return floats(array, kind == SLUICE_SCALE_PER_HEAD ? size_t(heads) : 1, 0.5, 1.5);
   };
@@ -231,7 +301,10 @@ void RandomCall::draw_scores() {
   if (problem.bias_type != 0) {
     const bool per_head = random.below(2) != 0;
     const int64_t matrix = rows * args.kv_len;
-    args.bias.data = floats(bias, size_t(args.batch * (per_head ? heads : 1) * matrix), -1, 1);
+    bias.emplace(problem.bias_type, size_t(args.batch * (per_head ? heads : 1) * matrix));
+    for (size_t n = 0; n < bias->count(); ++n)
+      bias->set(n, number(1));
+    args.bias.data = bias->data();
     const int64_t head_stride = per_head ? matrix : 0;
     args.bias.stride[0] = per_head ? heads * matrix : matrix;
     args.bias.stride[1] = head_stride;
@@ -270,7 +343,7 @@ void RandomCall::run() {
 }
 
 void RandomCall::refer() {
-  expected_o.assign(o->size(), untouched);
+  expected_o.assign(o->count() * o->element_bytes(), untouched);
   if (lse) expected_lse.assign(lse->size(), untouched_lse);
   sluice_args call = args;
   call.o.data = expected_o.data();
@@ -293,11 +366,17 @@ RandomCall::Difference RandomCall::compare() const {
     worst.where += std::string(worst.where.empty() ? "" : " ") + what + "[" + std::to_string(place) + "]";
     if (worst.where.size() > 200) worst.where.erase(0, 100);
   };
-  for (size_t n = 0; n < o->size(); ++n) {
-    if (expected_o[n] == untouched || (*o)[n] == untouched) {
-      if ((*o)[n] != expected_o[n]) see(worst.o, 1e9, "o", n);
+  const std::vector<uint8_t> got_o = o->copy();
+  const size_t bytes = o->element_bytes();
+  const auto is_untouched = [&](const std::vector<uint8_t> &of, size_t n) {
+    return std::all_of(&of[n * bytes], &of[n * bytes] + bytes,
+                       [](uint8_t byte) { return byte == untouched; });
+  };
+  for (size_t n = 0; n < o->count(); ++n) {
+    if (is_untouched(expected_o, n) || is_untouched(got_o, n)) {
+      if (is_untouched(expected_o, n) != is_untouched(got_o, n)) see(worst.o, 1e9, "o", n);
     } else {
-      see(worst.o, std::fabs(decode(format(), (*o)[n]) - decode(format(), expected_o[n])), "o", n);
+      see(worst.o, std::fabs(o->get(n) - Elements::number(problem.o_type, expected_o.data(), n)), "o", n);
     }
   }
   for (size_t n = 0; n < expected_lse.size(); ++n) {
@@ -308,15 +387,18 @@ RandomCall::Difference RandomCall::compare() const {
 }
 
 std::string RandomCall::text() const {
-  std::string out = "mode " + std::to_string(problem.mode) + " flags " + std::to_string(problem.flags) + " type " +
-                    std::to_string(problem.q_type) + " heads " + std::to_string(problem.q_heads) + "/" +
-                    std::to_string(problem.kv_heads) + " d " + std::to_string(problem.head_dim_qk) + "/" +
-                    std::to_string(problem.head_dim_v) + " windows " + std::to_string(problem.window_left) + " " +
+  std::string out = "mode " + std::to_string(problem.mode) + " flags " + std::to_string(problem.flags) +
+                    " types " + std::to_string(problem.q_type) + "," + std::to_string(problem.k_type) + "," +
+                    std::to_string(problem.v_type) + "," + std::to_string(problem.o_type) + " heads " +
+                    std::to_string(problem.q_heads) + "/" + std::to_string(problem.kv_heads) + " d " +
+                    std::to_string(problem.head_dim_qk) + "/" + std::to_string(problem.head_dim_v) +
+                    " windows " + std::to_string(problem.window_left) + " " +
                     std::to_string(problem.window_right) + " sinks " + std::to_string(problem.sink_tokens) +
                     " alignment " + std::to_string(problem.mask_alignment) + " cap " +
-                    std::to_string(problem.soft_cap) + " bias " + std::to_string(problem.bias_type) + " page " +
-                    std::to_string(problem.page_size) + " pack " + std::to_string(problem.k_pack) + " kind " + std::to_string(problem.page_table_kind) +
-                    " starts/lengths " + std::to_string(q_starts_given) + std::to_string(q_lengths_given) +
+                    std::to_string(problem.soft_cap) + " bias " + std::to_string(problem.bias_type) +
+                    " page " + std::to_string(problem.page_size) + " pack " + std::to_string(problem.k_pack) +
+                    " kind " + std::to_string(problem.page_table_kind) + " starts/lengths " +
+                    std::to_string(q_starts_given) + std::to_string(q_lengths_given) +
                     std::to_string(kv_lengths_given) + " bounds " + std::to_string(problem.max_batch) + "," +
                     std::to_string(problem.max_q_len) + "," + std::to_string(problem.max_kv_len) + ":";
   for (size_t b = 0; b < q_lengths.size(); ++b)

@@ -1,8 +1,9 @@
-//===- random_call.h - a random call of everything the header knows ---------------------------------------===//
+//===- random_call.h - a random call of everything the header knows
+//---------------------------------------===//
 //
-// Shapes, lengths, masks and numbers are drawn; what lies outside of the sequences is NaN. The same call can be
-// made on the device and of sluice_reference, and what both leave in memory is compared, what neither may write
-// included.
+// Shapes, lengths, masks and numbers are drawn; what lies outside of the sequences is NaN. The same call can
+// be made on the device and of sluice_reference, and what both leave in memory is compared, what neither may
+// write included.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -17,9 +18,39 @@
 
 namespace sluice::test {
 
+/// Numbers of a type that tests can write and read, in memory that the device sees.
+class Elements {
+public:
+  Elements(uint32_t type, size_t count);
+
+  static bool knows(uint32_t type);
+  void set(size_t place, double value);
+  double get(size_t place) const { return number(type, memory.data(), place); }
+  /// That of any memory.
+  static double number(uint32_t type, const uint8_t *bytes, size_t place);
+
+  void fill_with_nan();
+  void fill_with_bytes(uint8_t byte);
+  uint8_t *data() { return memory.data(); }
+  std::vector<uint8_t> copy() const { return memory.copy(); }
+  size_t count() const { return memory.size() / element_bytes(); }
+  size_t element_bytes() const;
+
+private:
+  uint32_t type;
+  Visible<uint8_t> memory;
+};
+
+/// What lengths are drawn up to, where the problem has no lower bounds.
+struct Largest {
+  uint32_t batch = 3, q_len = 149, kv_len = 299;
+};
+
 class RandomCall {
 public:
   explicit RandomCall(uint64_t seed);
+  /// Of a given problem.
+  RandomCall(uint64_t seed, const sluice_problem &problem, const Largest &largest);
 
   /// Changes to what was drawn, before prepare().
   sluice_problem problem;
@@ -41,29 +72,27 @@ public:
   Difference compare() const;
 
   std::string text() const;
-  std::vector<uint16_t> output() const { return o->copy(); }
+  std::vector<uint8_t> output() const { return o->copy(); }
   std::vector<float> lse_output() const { return lse ? lse->copy() : std::vector<float>(); }
 
 private:
-  using Halves = std::optional<Visible<uint16_t>>;
-  const NumberFormat &format() const { return problem.q_type == SLUICE_F16 ? f16_format : bf16_format; }
-  uint16_t number(double spread) { return encode(format(), random.between(-spread, spread)); }
-  void draw_lengths();
+  double number(double spread) { return random.between(-spread, spread); }
+  void draw_lengths(const Largest &largest);
   void draw_rows();
   void draw_keys();
   void draw_scores();
   /// Where a key of a sequence is among the rows of a cache.
   using RowOf = std::function<size_t(int32_t sequence, int32_t key)>;
-  sluice_tensor fill_packed(Halves &tensor, size_t rows, const RowOf &row_of);
+  sluice_tensor fill_packed(std::optional<Elements> &tensor, size_t rows, const RowOf &row_of);
 
   Numbers random;
   sluice_args args;
-  Halves q, k, v, o;
-  std::optional<Visible<float>> lse, alibi, sinks, q_scale, k_scale, v_scale, bias;
+  std::optional<Elements> q, k, v, o, bias;
+  std::optional<Visible<float>> lse, alibi, sinks, q_scale, k_scale, v_scale;
   std::optional<Visible<uint8_t>> mask;
   std::optional<Visible<int32_t>> q_starts, kv_starts, q_lens, kv_lens, table, page_starts;
   std::optional<Visible<int64_t>> wide_table;
-  std::vector<uint16_t> expected_o;
+  std::vector<uint8_t> expected_o;
   std::vector<float> expected_lse;
 };
 

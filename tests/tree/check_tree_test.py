@@ -4,6 +4,7 @@ import pathlib
 import tempfile
 import unittest
 
+import check_features
 import check_readme
 import check_tree
 
@@ -101,6 +102,27 @@ class ReadmeTest(unittest.TestCase):
         for missing in ("```c", "support table: begin"):
             with self.assertRaises(ValueError):
                 check_readme.expected_readme(self.README.replace(missing, "gone"), "x\n", "y\n")
+
+
+class FeaturesTest(unittest.TestCase):
+    PAGE = ("Run by `some_test`.\n\n| feature | supported | tested by |\n| --- | --- | --- |\n"
+            "| LSE | by | yes | `*_lse*` |\n| factors | by | no |  |\n\n| other | table |\n")
+
+    def problems(self, page, cases=("f16_lse",), tests=("some_test",)):
+        return check_features.problems(page, cases, tests)
+
+    def test_what_is_there_is_no_problem(self):
+        self.assertEqual(self.problems(self.PAGE), [])
+
+    def test_what_is_missing_is(self):
+        self.assertIn("no case of the suite is like '*_lse*'", self.problems(self.PAGE, cases=("f16",))[0])
+        self.assertIn("no test is called 'some_test'", self.problems(self.PAGE, tests=())[0])
+        self.assertIn("'LSE' is supported, but no cases", self.problems(self.PAGE.replace("`*_lse*`", ""))[0])
+
+    def test_empty_pages_prove_nothing(self):
+        self.assertIn("names no tests", self.problems(self.PAGE.replace("`some_test`", "nobody"))[0])
+        bare = "Run by `some_test`.\n\n| feature | tested by |\n| --- | --- |\n\n"
+        self.assertIn("no rows", self.problems(bare)[0])
 
 
 if __name__ == "__main__":

@@ -75,6 +75,12 @@ class CommandLineTest(unittest.TestCase):
         self.refuses("--device is 'hip:x'", "kernels", "--device", "hip:x")
         self.refuses("gfx1100", "kernels", "--device", "gfx1100:96")
 
+    def test_features(self):
+        text = self.succeeds("features")
+        self.assertEqual(text, self.succeeds("features", "--device", "gfx942:38"))
+        self.assertIn("| feature | asked for by | supported |", text)
+        self.refuses("gfx1100", "features", "--device", "gfx1100:96")
+
     def test_inspect_lists_and_extracts(self):
         self.assertEqual(len(self.succeeds("inspect").splitlines()), 4 + ATTENTION_KERNELS + AROUND_KERNELS)
         elf, bundle = self.folder / "a.co", self.folder / "a.hipfb"

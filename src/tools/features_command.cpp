@@ -1,0 +1,16 @@
+//===- features_command.cpp - sluice features: what the library can be asked for
+//-------------------------===//
+
+#include "tools/commands.h"
+#include "tools/support_tables.h"
+
+#include <fmt/format.h>
+
+namespace sluice::tools {
+
+int features_command(const FeaturesOptions &options) {
+  fmt::print("{}", feature_tables(make_context(options.device).get()));
+  return 0;
+}
+
+} // namespace sluice::tools

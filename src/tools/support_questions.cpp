@@ -1,0 +1,180 @@
+//===- support_questions.cpp - what a context supports, asked one question at a time
+//----------------------===//
+#include "tools/support_questions.h"
+
+#include <set>
+#include <string_view>
+
+namespace sluice::tools {
+
+namespace {
+
+void make_paged(sluice_problem &problem) {
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.page_size = 16;
+  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+}
+
+constexpr Question list[] = {
+    {"LSE", "`SLUICE_WRITE_LSE`", "lse", [](sluice_problem &p) { p.flags |= SLUICE_WRITE_LSE; }, "*_full_*"},
+    {"LSE to base 2", "`lse_base`", "lse_base_2",
+     [](sluice_problem &p) {
+       p.flags |= SLUICE_WRITE_LSE;
+       p.lse_base = SLUICE_LSE_BASE_2;
+     },
+     "*_lse2*"},
+    {"grouped heads", "`kv_heads`", "", [](sluice_problem &p) { p.kv_heads = 1; }, "*_h8x2_*"},
+    {"ragged", "`mode`", "ragged", [](sluice_problem &p) { p.mode = SLUICE_MODE_RAGGED; }, "ragged_*"},
+    {"lengths of sequences", "`q_lengths`, `kv_lengths`", "lengths", nullptr, "*_lengths*"},
+    {"paged", "`mode`", "paged", make_paged, "paged_*"},
+    {"pages of any size", "`page_size`", "paged",
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.page_size = 3;
+     },
+     "paged_*_p3[!0-9]*"},
+    {"page table in CSR", "`page_table_kind`", "csr",
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.page_table_kind = SLUICE_PAGE_TABLE_CSR;
+     },
+     "paged_*csr*"},
+    {"64-bit page numbers", "`SLUICE_PAGE_INDEX_64`", "page_index_64",
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.flags |= SLUICE_PAGE_INDEX_64;
+     },
+     "paged_*wide*"},
+    {"x-packed K", "`k_pack`", "k_pack",
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.k_pack = 8;
+     },
+     "paged_*xpack*"},
+    {"V in K", "`SLUICE_V_IN_K`", "v_in_k", [](sluice_problem &p) { p.flags |= SLUICE_V_IN_K; }, "*_vink*"},
+    {"causal, bottom-right", "`SLUICE_CAUSAL`", "causal", [](sluice_problem &p) { p.flags |= SLUICE_CAUSAL; },
+     "*_causal_*"},
+    {"causal, top-left", "`mask_alignment`", "causal",
+     [](sluice_problem &p) {
+       p.flags |= SLUICE_CAUSAL;
+       p.mask_alignment = SLUICE_TOP_LEFT;
+     },
+     "*_topleft_*"},
+    {"window to the left", "`window_left`", "window",
+     [](sluice_problem &p) {
+       p.flags |= SLUICE_HAS_WINDOW_LEFT;
+       p.window_left = 128;
+     },
+     "*_left*"},
+    {"window to the right", "`window_right`", "window",
+     [](sluice_problem &p) {
+       p.flags |= SLUICE_HAS_WINDOW_RIGHT;
+       p.window_right = 128;
+     },
+     "*_right*"},
+    {"first keys always visible", "`sink_tokens`", "window",
+     [](sluice_problem &p) {
+       p.flags |= SLUICE_HAS_WINDOW_LEFT;
+       p.window_left = 128;
+       p.sink_tokens = 4;
+     },
+     "*_keep*"},
+    {"mask of bits", "`SLUICE_BOOL_MASK`", "mask", [](sluice_problem &p) { p.flags |= SLUICE_BOOL_MASK; },
+     "*_bits*"},
+    {"soft cap", "`soft_cap`", "soft_cap", [](sluice_problem &p) { p.soft_cap = 30; }, "*_cap[0-9]*"},
+    {"bias of F32", "`bias_type`", "bias", [](sluice_problem &p) { p.bias_type = SLUICE_F32; }, "*_biasf32*"},
+    {"bias of F16", "`bias_type`", "bias", [](sluice_problem &p) { p.bias_type = SLUICE_F16; }, "*_biasf16*"},
+    {"bias of BF16", "`bias_type`", "bias", [](sluice_problem &p) { p.bias_type = SLUICE_BF16; },
+     "*_biasbf16*"},
+    {"ALiBi", "`SLUICE_ALIBI`", "alibi", [](sluice_problem &p) { p.flags |= SLUICE_ALIBI; }, "*_alibi*"},
+    {"sink logits", "`SLUICE_SINK_LOGITS`", "sink_logits",
+     [](sluice_problem &p) { p.flags |= SLUICE_SINK_LOGITS; }, "*_sinks*"},
+    {"factor of Q", "`q_scale_kind`", "scales",
+     [](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_qtensor*"},
+    {"factor of K", "`k_scale_kind`", "scales",
+     [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_ktensor*"},
+    {"factor of V", "`v_scale_kind`", "scales",
+     [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_vtensor*"},
+    {"factors of Q per head", "`q_scale_kind`", "scales",
+     [](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_qhead*"},
+    {"factors of K per head", "`k_scale_kind`", "scales",
+     [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_khead*"},
+    {"factors of V per head", "`v_scale_kind`", "scales",
+     [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_vhead*"},
+    {"factors per token", "`k_scale_kind`", "",
+     [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }, ""},
+    {"factors per page", "`k_scale_kind`", "",
+     [](sluice_problem &p) {
+       make_paged(p);
+       p.k_scale_kind = SLUICE_SCALE_PER_PAGE;
+     },
+     ""},
+    {"batch-invariant", "`determinism`", "",
+     [](sluice_problem &p) {
+       p.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+       p.max_batch = 64;
+       p.max_q_len = 4096;
+       p.max_kv_len = 65536;
+     },
+     "*_invariant*"},
+};
+
+} // namespace
+
+std::span<const Question> questions() {
+  return list;
+}
+
+const char *type_name(uint32_t type) {
+  constexpr const char *names[] = {"", "F16", "BF16", "F32", "E4M3FNUZ", "E4M3FN", "E5M2FNUZ", "E5M2"};
+  return names[type];
+}
+
+sluice_problem plain_problem(const Types &types, const HeadSizes &sizes) {
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.q_type = problem.o_type = types.q;
+  problem.k_type = problem.v_type = types.kv;
+  problem.q_heads = problem.kv_heads = 8;
+  problem.head_dim_qk = sizes.qk;
+  problem.head_dim_v = sizes.v;
+  if (sizes.v_in_k) problem.flags |= SLUICE_V_IN_K;
+  return problem;
+}
+
+SupportAnswer ask(const sluice_context *context, const sluice_problem &problem) {
+  sluice_error error = make_error();
+  sluice_support support;
+  sluice_support_init(&support, sizeof support);
+  const sluice_status status = sluice_query_support(context, &problem, &support, &error);
+  if (status == SLUICE_UNSUPPORTED) return {false, "", error.message};
+  check(status, error);
+  return {true, support.kernel, ""};
+}
+
+bool is_attention(const sluice_kernel_info &kernel) {
+  return std::string_view(kernel.operation) == "attention_forward";
+}
+
+std::vector<HeadSizes> kernel_head_sizes(const sluice_context *context) {
+  std::set<HeadSizes> sizes;
+  for (const sluice_kernel_info &kernel : list_kernels(context)) {
+    const bool v_in_k = std::string_view(kernel.name).ends_with("_latent");
+    if (is_attention(kernel)) sizes.insert({kernel.head_dim_qk, kernel.head_dim_v, v_in_k});
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
+std::vector<Types> supported_types(const sluice_context *context, const std::vector<HeadSizes> &sizes) {
+  std::vector<Types> out;
+  for (uint32_t q = SLUICE_F16; q <= SLUICE_F32; ++q) // what O can be
+    for (uint32_t kv = SLUICE_F16; kv <= SLUICE_E5M2; ++kv)
+      for (const HeadSizes &size : sizes)
+        if (ask(context, plain_problem({q, kv}, size)).supported) {
+          out.push_back({q, kv});
+          break;
+        }
+  return out;
+}
+
+} // namespace sluice::tools

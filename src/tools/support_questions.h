@@ -1,0 +1,57 @@
+//===- support_questions.h - what a context supports, asked one question at a time
+//------------------------===//
+//
+// The features that the tables of the README and of docs/reference/features.md are about, and how a problem
+// asks for each. The answers are sluice_query_support's alone, so that no table can say what the library does
+// not.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "tools/context.h"
+
+#include <span>
+#include <string>
+#include <vector>
+
+namespace sluice::tools {
+
+struct Question {
+  const char *name;
+  const char *asked_by;          // members of sluice_problem or sluice_args
+  const char *kernel_feature;    // sluice_kernel_info::features, or "" if kernels list none for it
+  void (*ask)(sluice_problem &); // null for what only a call asks for: all kernels must list it then
+  const char *cases;             // of the conformance suite, as `conformance --case` takes them
+};
+std::span<const Question> questions();
+
+/// Types of a problem: of Q and O, and of K and V.
+struct Types {
+  uint32_t q = 0, kv = 0;
+};
+const char *type_name(uint32_t type);
+
+struct HeadSizes {
+  int32_t qk = 0, v = 0;
+  bool v_in_k = false;
+  auto operator<=>(const HeadSizes &) const = default;
+};
+
+/// 8 query heads, and 8 of K and V: no feature at all.
+sluice_problem plain_problem(const Types &types, const HeadSizes &sizes);
+
+struct SupportAnswer {
+  bool supported = false;
+  std::string kernel, refusal;
+};
+/// Throws ToolError where the question itself is wrong.
+SupportAnswer ask(const sluice_context *context, const sluice_problem &problem);
+
+/// Those that kernels of the context have in their names.
+std::vector<HeadSizes> kernel_head_sizes(const sluice_context *context);
+/// Those with which any of these sizes is supported.
+std::vector<Types> supported_types(const sluice_context *context, const std::vector<HeadSizes> &sizes);
+
+bool is_attention(const sluice_kernel_info &kernel);
+
+} // namespace sluice::tools

@@ -1,0 +1,246 @@
+//===- support_tables.cpp - what a context supports, as tables of pages
+//-----------------------------------===//
+#include "tools/support_tables.h"
+
+#include "package/kernel_name.h"
+#include "tools/support_questions.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <map>
+#include <optional>
+#include <set>
+#include <string_view>
+
+namespace sluice::tools {
+
+namespace {
+
+// No kernel comes near.
+constexpr int32_t largest_head_size = 1024;
+
+std::string text(const HeadSizes &sizes) {
+  return (sizes.qk == sizes.v ? fmt::format("{}", sizes.qk) : fmt::format("{}/{}", sizes.qk, sizes.v)) +
+         (sizes.v_in_k ? " (V in K)" : "");
+}
+
+package::KernelName parsed(const std::string &kernel) {
+  const std::optional<package::KernelName> name = package::parse_kernel_name(kernel);
+  if (!name) throw ToolError(fmt::format("{} is no kernel name", kernel));
+  return *name;
+}
+
+std::string code(const std::string &words) {
+  return words.empty() ? "" : fmt::format("`{}`", words);
+}
+
+/// Up to which all multiples of 8 are supported, for K and V together; 0 if none is.
+HeadSizes largest_sizes(const sluice_context *context, const Types &types, bool v_in_k) {
+  const auto supported = [&](int32_t qk, int32_t v) {
+    return ask(context, plain_problem(types, {qk, v, v_in_k})).supported;
+  };
+  HeadSizes largest = {0, 0, v_in_k};
+  while (largest.qk < largest_head_size && supported(largest.qk + 8, 8))
+    largest.qk += 8;
+  const auto with_all_of_k = [&](int32_t v) {
+    for (int32_t qk = v_in_k ? v : 8; qk <= largest.qk; qk += 8)
+      if (!supported(qk, v)) return false;
+    return true;
+  };
+  while (largest.v < largest.qk && with_all_of_k(largest.v + 8))
+    largest.v += 8;
+  return largest;
+}
+
+/// A row per types: head sizes that kernels have, and up to which others are filled up with zeros.
+std::string types_table(const sluice_context *context) {
+  const std::vector<HeadSizes> sizes = kernel_head_sizes(context);
+  std::string table = "| Q, O | K, V | head sizes (K/V) of kernels | others, as multiples of 8 |\n"
+                      "| --- | --- | --- | --- |\n";
+  for (const Types &types : supported_types(context, sizes)) {
+    std::vector<std::string> own, others;
+    for (const HeadSizes &size : sizes) {
+      const SupportAnswer answer = ask(context, plain_problem(types, size));
+      if (answer.supported && int32_t(parsed(answer.kernel).head_dim_qk) == size.qk)
+        own.push_back(text(size));
+    }
+    for (bool v_in_k : {false, true}) {
+      const HeadSizes largest = largest_sizes(context, types, v_in_k);
+      if (largest.v != 0) others.push_back("up to " + text(largest));
+    }
+    table +=
+        fmt::format("| {} | {} | {} | {} |\n", type_name(types.q), type_name(types.kv), fmt::join(own, ", "),
+                    others.empty() ? "none" : fmt::format("{}", fmt::join(others, ", ")));
+  }
+  return table;
+}
+
+/// What kernel serves which head sizes, for K and V of the same.
+std::string head_sizes_of(const sluice_context *context, const Types &types) {
+  struct Range {
+    int32_t first, last, served_by;
+  };
+  std::vector<Range> ranges;
+  for (int32_t size = 8; size <= largest_head_size; size += 8) {
+    const SupportAnswer answer = ask(context, plain_problem(types, {size, size}));
+    if (!answer.supported) continue;
+    const auto served_by = int32_t(parsed(answer.kernel).head_dim_qk);
+    if (!ranges.empty() && ranges.back().served_by == served_by && served_by != size &&
+        ranges.back().last == size - 8)
+      ranges.back().last = size;
+    else
+      ranges.push_back({size, size, served_by});
+  }
+  std::string rows;
+  for (const Range &range : ranges) {
+    const std::string asked = range.first == range.last ? fmt::format("{}", range.first)
+                                                        : fmt::format("{} to {}", range.first, range.last);
+    rows += range.first == range.served_by
+                ? fmt::format("| {} | exact |\n", asked)
+                : fmt::format("| {} | filled up to {} |\n", asked, range.served_by);
+  }
+  return rows;
+}
+
+std::string head_size_tables(const sluice_context *context) {
+  std::map<std::string, std::string> types_of_rows;
+  for (const Types &types : supported_types(context, kernel_head_sizes(context))) {
+    std::string &names = types_of_rows[head_sizes_of(context, types)];
+    names += fmt::format("{}{} with {}", names.empty() ? "" : ", ", type_name(types.q), type_name(types.kv));
+  }
+  std::string tables;
+  for (const auto &[rows, types] : types_of_rows)
+    if (!rows.empty())
+      tables += fmt::format("\n{}:\n\n| head size | kernel |\n| --- | --- |\n{}", types, rows);
+  return tables;
+}
+
+/// The answers of all types and head sizes that kernels have.
+struct Answers {
+  int asked = 0, supported = 0;
+  SupportAnswer first; // of a supported one, or else the refusal
+
+  std::string words() const {
+    if (asked == supported) return "yes";
+    return supported == 0 ? "no" : fmt::format("{} of {}", supported, asked);
+  }
+};
+
+Answers answers_to(const sluice_context *context, const Question &question) {
+  Answers out;
+  const std::vector<HeadSizes> sizes = kernel_head_sizes(context);
+  for (const Types &types : supported_types(context, sizes))
+    for (const HeadSizes &size : sizes) {
+      sluice_problem problem = plain_problem(types, size);
+      if (!ask(context, problem).supported) continue;
+      question.ask(problem);
+      const SupportAnswer answer = ask(context, problem);
+      ++out.asked;
+      if (out.asked == 1 || (answer.supported && out.supported == 0)) out.first = answer;
+      out.supported += answer.supported;
+    }
+  return out;
+}
+
+/// How many kernels list a feature.
+Answers listed_by_kernels(const sluice_context *context, std::string_view feature) {
+  Answers out;
+  for (const sluice_kernel_info &kernel : list_kernels(context)) {
+    if (!is_attention(kernel)) continue;
+    ++out.asked;
+    out.supported +=
+        fmt::format(",{},", kernel.features).find(fmt::format(",{},", feature)) != std::string::npos;
+  }
+  return out;
+}
+
+Answers answers_of(const sluice_context *context, const Question &question) {
+  return question.ask != nullptr ? answers_to(context, question)
+                                 : listed_by_kernels(context, question.kernel_feature);
+}
+
+/// Features with the same answer share a row.
+std::string short_feature_table(const sluice_context *context) {
+  std::vector<std::pair<std::string, std::string>> rows;
+  for (const Question &question : questions()) {
+    const std::string words = answers_of(context, question).words();
+    const auto found =
+        std::find_if(rows.begin(), rows.end(), [&](const auto &row) { return row.first == words; });
+    if (found == rows.end())
+      rows.emplace_back(words, question.name);
+    else
+      found->second += fmt::format("; {}", question.name);
+  }
+  std::string table = "| of these types and head sizes | with |\n| --- | --- |\n";
+  for (const auto &[words, names] : rows)
+    table += fmt::format("| {} | {} |\n", words == "yes" ? "all" : words == "no" ? "none" : words, names);
+  return table;
+}
+
+std::string long_feature_table(const sluice_context *context) {
+  std::string table =
+      "| feature | asked for by | supported | first kernel that serves it, or the refusal | kernels "
+      "that list it | tested by |\n| --- | --- | --- | --- | --- | --- |\n";
+  for (const Question &question : questions()) {
+    const Answers answers = answers_of(context, question);
+    const std::string_view feature = question.kernel_feature;
+    std::string listed;
+    if (!feature.empty()) {
+      const Answers kernels = listed_by_kernels(context, feature);
+      listed = fmt::format("`{}`: {} of {}", feature, kernels.supported, kernels.asked);
+    }
+    table +=
+        fmt::format("| {} | {} | {} | {} | {} | {} |\n", question.name, question.asked_by, answers.words(),
+                    code(answers.first.kernel) + answers.first.refusal, listed, code(question.cases));
+  }
+  return table;
+}
+
+/// Operations around attention and the types they have kernels for.
+std::string around_table(const sluice_context *context) {
+  std::map<std::string, std::string> types;
+  for (const sluice_kernel_info &kernel : list_kernels(context)) {
+    if (is_attention(kernel)) continue;
+    const package::KernelName name = parsed(kernel.name);
+    std::string &list = types[kernel.operation];
+    list += fmt::format("{}{} to {}", list.empty() ? "" : ", ", name.dtype, name.to_dtype);
+  }
+  if (types.empty()) return "";
+  std::string table = "\n| around attention | types |\n| --- | --- |\n";
+  for (const auto &[operation, list] : types)
+    table += fmt::format("| `sluice_{}` | {} |\n", operation, list);
+  return table;
+}
+
+/// What kernels list, a question asks for.
+void check_complete(const sluice_context *context) {
+  std::set<std::string_view> known;
+  for (const Question &question : questions())
+    known.insert(question.kernel_feature);
+  for (const sluice_kernel_info &kernel : list_kernels(context)) {
+    if (!is_attention(kernel)) continue;
+    std::string_view rest = kernel.features;
+    while (!rest.empty()) {
+      const std::string_view feature = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(rest.size(), feature.size() + 1));
+      if (!known.contains(feature))
+        throw ToolError(
+            fmt::format("{} has the feature {}, which no row of the table asks for", kernel.name, feature));
+    }
+  }
+}
+
+} // namespace
+
+std::string support_summary(const sluice_context *context) {
+  return types_table(context) + "\n" + short_feature_table(context) + around_table(context);
+}
+
+std::string feature_tables(const sluice_context *context) {
+  check_complete(context);
+  return long_feature_table(context) + "\n" + types_table(context) + head_size_tables(context) +
+         around_table(context);
+}
+
+} // namespace sluice::tools

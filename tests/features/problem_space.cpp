@@ -1,0 +1,263 @@
+//===- problem_space.cpp - everything that a problem can ask for, a value at a time
+//-----------------------===//
+#include "features/problem_space.h"
+
+#include <limits>
+
+namespace sluice::test {
+namespace {
+
+using P = sluice_problem;
+using Values = std::vector<ProblemValue>;
+
+constexpr int32_t largest = std::numeric_limits<int32_t>::max();
+
+void nothing(P &, int32_t) {}
+
+#define SLUICE_SETTER(member) [](P &p, int32_t n) { p.member = static_cast<decltype(p.member)>(n); }
+
+/// The plain value, and numbers for one field.
+Values numbers(void (*set)(P &, int32_t), std::initializer_list<int32_t> wanted) {
+  Values out = {{"-", nothing}};
+  for (int32_t number : wanted)
+    out.push_back({std::to_string(number), set, number});
+  return out;
+}
+
+Values flag(int32_t bit) {
+  return {{"-", nothing}, {"on", [](P &p, int32_t n) { p.flags |= uint32_t(n); }, bit}};
+}
+
+/// Multiples of 8 up to more than any kernel has, and what is no such multiple.
+Values head_sizes() {
+  Values out = {{"-", nothing}};
+  const auto both = [](P &p, int32_t n) { p.head_dim_qk = p.head_dim_v = n; };
+  for (int32_t size = 8; size <= 640; size += 8)
+    out.push_back({std::to_string(size), both, size});
+  for (int32_t size : {1, 4, 68, 100, 301, 516, 1000, 0, -64, largest})
+    out.push_back({std::to_string(size), both, size});
+  return out;
+}
+
+Values windows() {
+  const auto left = [](P &p, int32_t n) {
+    p.flags |= SLUICE_HAS_WINDOW_LEFT;
+    p.window_left = n;
+  };
+  const auto right = [](P &p, int32_t n) {
+    p.flags |= SLUICE_HAS_WINDOW_RIGHT;
+    p.window_right = n;
+  };
+  const auto both = [](P &p, int32_t n) {
+    p.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+    p.window_left = n;
+    p.window_right = n / 2;
+  };
+  const auto causal_left = [](P &p, int32_t n) {
+    p.flags |= SLUICE_CAUSAL | SLUICE_HAS_WINDOW_LEFT;
+    p.window_left = n;
+  };
+  return {{"-", nothing},
+          {"causal", [](P &p, int32_t) { p.flags |= SLUICE_CAUSAL; }},
+          {"left 20", left, 20},
+          {"left of all", left, largest},
+          {"left -1", left, -1},
+          {"right 7", right, 7},
+          {"right of all", right, largest},
+          {"right -1", right, -1},
+          {"both 0", both, 0},
+          {"both 30", both, 30},
+          {"causal left 30", causal_left, 30},
+          {"causal right", [](P &p, int32_t) { p.flags |= SLUICE_CAUSAL | SLUICE_HAS_WINDOW_RIGHT; }},
+          {"width alone", SLUICE_SETTER(window_left), 9}};
+}
+
+Values heads() {
+  const auto one_kv_head = [](P &p, int32_t n) {
+    p.q_heads = n;
+    p.kv_heads = 1;
+  };
+  const auto five_kv_heads = [](P &p, int32_t n) {
+    p.q_heads = n;
+    p.kv_heads = 5;
+  };
+  const auto equal = [](P &p, int32_t n) { p.q_heads = p.kv_heads = n; };
+  return {{"-", nothing},
+          {"8/1", one_kv_head, 8},
+          {"3/1", one_kv_head, 3},
+          {"20/1", one_kv_head, 20},
+          {"10/5", five_kv_heads, 10},
+          {"4/4", equal, 4},
+          {"32768/1", one_kv_head, 32768},
+          {"40000/5", five_kv_heads, 40000},
+          {"12/5", five_kv_heads, 12},
+          {"65536/65536", equal, 65536},
+          {"0/0", equal, 0}};
+}
+
+Values bounds() {
+  const auto all = [](P &p, int32_t n) { p.max_batch = p.max_q_len = p.max_kv_len = n; };
+  const auto prefill = [](P &p, int32_t n) {
+    p.max_batch = 2;
+    p.max_q_len = 40;
+    p.max_kv_len = n;
+  };
+  const auto decode = [](P &p, int32_t n) {
+    p.max_batch = 3;
+    p.max_q_len = 1;
+    p.max_kv_len = n;
+  };
+  return {{"-", nothing},
+          {"prefill", prefill, 300},
+          {"decode", decode, 4000},
+          {"decode of many keys", decode, largest},
+          {"keys alone", SLUICE_SETTER(max_kv_len), 5000},
+          {"batch alone", SLUICE_SETTER(max_batch), 2},
+          {"no rows",
+           [](P &p, int32_t) {
+             p.max_batch = 2;
+             p.max_kv_len = 100;
+           }},
+          {"tokens", [](P &p, int32_t) { p.max_q_tokens = int64_t{1} << 40; }},
+          {"2^30 of all", all, 1 << 30},
+          {"most of all", all, largest},
+          {"most of the batch", SLUICE_SETTER(max_batch), largest},
+          {"-1 of all", all, -1}};
+}
+
+/// 0 would do nothing: 8 is 0.
+constexpr int32_t missing = 8;
+constexpr uint32_t type_of(int32_t n) {
+  return n == missing ? 0 : uint32_t(n);
+}
+
+Values types_of_all() {
+  Values out = numbers([](P &p, int32_t n) { p.q_type = p.k_type = p.v_type = p.o_type = type_of(n); },
+                       {2, 3, 4, 5, 6, 7, missing});
+  out.push_back({"9", [](P &p, int32_t n) { p.q_type = uint32_t(n); }, 9});
+  return out;
+}
+
+Values types_of_cache() {
+  Values out =
+      numbers([](P &p, int32_t n) { p.k_type = p.v_type = type_of(n); }, {1, 2, 3, 4, 5, 6, 7, missing});
+  for (int32_t type : {1, 4, 6}) {
+    out.push_back({"K " + std::to_string(type), SLUICE_SETTER(k_type), type});
+    out.push_back({"V " + std::to_string(type), SLUICE_SETTER(v_type), type});
+  }
+  out.push_back({"V 9", SLUICE_SETTER(v_type), 9});
+  return out;
+}
+
+Values modes() {
+  const auto paged = [](P &p, int32_t n) {
+    p.mode = SLUICE_MODE_PAGED;
+    p.page_size = 16;
+    p.page_table_kind = uint32_t(n);
+  };
+  Values out = numbers(SLUICE_SETTER(mode), {1, 3});
+  out.push_back({"paged", paged, SLUICE_PAGE_TABLE_BLOCK});
+  out.push_back({"paged, CSR", paged, SLUICE_PAGE_TABLE_CSR});
+  out.push_back({"paged, no table", paged, SLUICE_PAGE_TABLE_NONE});
+  out.push_back({"paged, table 3", paged, 3});
+  out.push_back({"a table alone", SLUICE_SETTER(page_table_kind), SLUICE_PAGE_TABLE_CSR});
+  return out;
+}
+
+Values soft_caps() {
+  return {{"-", nothing},
+          {"3", SLUICE_SETTER(soft_cap), 3},
+          {"65536", SLUICE_SETTER(soft_cap), 65536},
+          {"100000", SLUICE_SETTER(soft_cap), 100000},
+          {"-3", SLUICE_SETTER(soft_cap), -3},
+          {"1e-29", [](P &p, int32_t) { p.soft_cap = 1e-29f; }},
+          {"1e-40", [](P &p, int32_t) { p.soft_cap = 1e-40f; }},
+          {"1e38", [](P &p, int32_t) { p.soft_cap = 1e38f; }},
+          {"NaN", [](P &p, int32_t) { p.soft_cap = std::numeric_limits<float>::quiet_NaN(); }}};
+}
+
+Values lse() {
+  Values out = flag(SLUICE_WRITE_LSE);
+  out.push_back({"base 2", [](P &p, int32_t) {
+                   p.flags |= SLUICE_WRITE_LSE;
+                   p.lse_base = SLUICE_LSE_BASE_2;
+                 }});
+  out.push_back({"base 2 of none", SLUICE_SETTER(lse_base), SLUICE_LSE_BASE_2});
+  out.push_back({"base 7", SLUICE_SETTER(lse_base), 7});
+  return out;
+}
+
+} // namespace
+
+const std::vector<ProblemDimension> &problem_space() {
+  static const std::vector<ProblemDimension> space = {
+      {"types", types_of_all()},
+      {"cache", types_of_cache()},
+      {"O", numbers([](P &p, int32_t n) { p.o_type = type_of(n); }, {1, 2, 3, 4, 7, missing, 9})},
+      {"heads", heads()},
+      {"head size", head_sizes()},
+      {"V's", numbers(SLUICE_SETTER(head_dim_v), {8, 40, 64, 128, 192, 256, 512, 520, 20, 0})},
+      {"mode", modes()},
+      {"page size", numbers(SLUICE_SETTER(page_size), {1, 3, 64, 100, largest, -1})},
+      {"index 64", flag(SLUICE_PAGE_INDEX_64)},
+      {"pack", numbers(SLUICE_SETTER(k_pack), {8, 16, 4, 12, 24, 32, 64, -8})},
+      {"V in K", flag(SLUICE_V_IN_K)},
+      {"window", windows()},
+      {"sinks", numbers(SLUICE_SETTER(sink_tokens), {4, largest, -1})},
+      {"alignment", numbers(SLUICE_SETTER(mask_alignment), {1, 2})},
+      {"mask", flag(SLUICE_BOOL_MASK)},
+      {"cap", soft_caps()},
+      {"bias", numbers(SLUICE_SETTER(bias_type), {1, 2, 3, 4, 8})},
+      {"alibi", flag(SLUICE_ALIBI)},
+      {"sink logits", flag(SLUICE_SINK_LOGITS)},
+      {"Q scale", numbers(SLUICE_SETTER(q_scale_kind), {1, 2, 3, 4, 5})},
+      {"K scale", numbers(SLUICE_SETTER(k_scale_kind), {1, 2, 3, 4, 5})},
+      {"V scale", numbers(SLUICE_SETTER(v_scale_kind), {1, 2, 3, 4, 5})},
+      {"LSE", lse()},
+      {"determinism", numbers(SLUICE_SETTER(determinism), {1, 2})},
+      {"bounds", bounds()},
+      {"ceiling", numbers(SLUICE_SETTER(workspace_ceiling_bytes), {1, 1 << 20})},
+      {"unknown flag", flag(1 << 20)}};
+  return space;
+}
+
+#undef SLUICE_SETTER
+
+Point Point::random(Numbers &numbers) {
+  // Half of the values are the first ones, so that what is asked for is often enough supported.
+  Point point;
+  for (size_t d = 0; d < point.places.size(); ++d)
+    if (numbers.below(2)) point.places[d] = numbers.below(uint32_t(problem_space()[d].values.size()));
+  return point;
+}
+
+Point Point::with(size_t dimension, size_t place) const {
+  Point changed = *this;
+  changed.places.at(dimension) = place;
+  return changed;
+}
+
+sluice_problem Point::problem() const {
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_heads = 2;
+  problem.kv_heads = 1;
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  for (size_t d = 0; d < places.size(); ++d) {
+    const ProblemValue &value = problem_space()[d].values.at(places[d]);
+    value.set(problem, value.argument);
+  }
+  return problem;
+}
+
+std::string Point::text() const {
+  std::string text;
+  for (size_t d = 0; d < places.size(); ++d) {
+    const ProblemDimension &dimension = problem_space()[d];
+    if (places[d] != 0) text += dimension.name + " " + dimension.values.at(places[d]).name + "; ";
+  }
+  return text.empty() ? "plain" : text;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,48 @@
+//===- problem_space.h - everything that a problem can ask for, a value at a time
+//-------------------------===//
+//
+// A dimension is a field of sluice_problem, or fields that go together, with values that are usual, at the
+// ends of what is legal, and illegal. The first value of each changes nothing, and so does a problem made of
+// first values say what a plain one does. What is supported stands nowhere here: the library is asked.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "around/device.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sluice::test {
+
+struct ProblemValue {
+  std::string name;
+  void (*set)(sluice_problem &, int32_t argument);
+  int32_t argument = 0;
+};
+
+struct ProblemDimension {
+  std::string name;
+  std::vector<ProblemValue> values;
+};
+
+/// In the order in which they are set: later ones may look at fields of earlier ones.
+const std::vector<ProblemDimension> &problem_space();
+
+/// A value of each dimension, by its place.
+class Point {
+public:
+  Point() : places(problem_space().size()) {}
+  static Point random(Numbers &numbers);
+
+  Point with(size_t dimension, size_t place) const;
+  sluice_problem problem() const;
+  /// The values that are not the first ones.
+  std::string text() const;
+
+private:
+  std::vector<size_t> places;
+};
+
+} // namespace sluice::test

@@ -1,0 +1,308 @@
+//===- support_answers_test.cpp - what the library says it supports is so
+//------------------------------------===//
+//------------------------------------------===//
+//
+// A question has one answer, from whichever function and context. Yes means that a plan is made, and that
+// calls of it give what the reference gives. No names a field, and the value that is called the nearest
+// supported one is.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "features/problem_space.h"
+#include "features/random_call.h"
+#include "features/refusal.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+using namespace sluice::test;
+
+namespace {
+
+/// Of the sanity of a run: what takes longer or more memory says nothing more.
+constexpr int32_t most_heads = 64, most_page_rows = 4096;
+constexpr uint64_t most_workspace = 64 << 20;
+// A refusal names one field at a time; no problem here is wrong in more.
+constexpr int most_refusals = 24;
+// Numbers that are tried between what was asked for and what is nearest, from both ends.
+constexpr int64_t most_tried = 60;
+
+sluice_context *target() {
+  static const std::unique_ptr<sluice_context, DestroyContext> context = [] {
+    sluice_context_desc desc;
+    sluice_context_desc_init(&desc, sizeof desc);
+    desc.kind = SLUICE_DEVICE_TARGET;
+    desc.target = "gfx942:304";
+    sluice_context *created = nullptr;
+    REQUIRE(sluice_context_create(&desc, &created, nullptr) == SLUICE_OK);
+    return std::unique_ptr<sluice_context, DestroyContext>(created);
+  }();
+  return context.get();
+}
+
+struct Answer {
+  sluice_status status = SLUICE_OK;
+  std::string field, message, kernel;
+  uint64_t workspace_bytes = 0;
+  uint32_t workspace_alignment = 0;
+  sluice_error error;
+
+  Answer() { sluice_error_init(&error, sizeof error); }
+  Answer &because(sluice_status returned) {
+    status = returned;
+    if (status == SLUICE_OK) return *this;
+    field = error.field;
+    message = error.message;
+    return *this;
+  }
+  bool operator==(const Answer &other) const {
+    return status == other.status && field == other.field && message == other.message &&
+           kernel == other.kernel && workspace_bytes == other.workspace_bytes &&
+           workspace_alignment == other.workspace_alignment;
+  }
+  std::string text() const {
+    return std::string(sluice_status_name(status)) + " " + field + ": " + message + kernel + " workspace " +
+           std::to_string(workspace_bytes);
+  }
+};
+
+Answer asked(const sluice_context *context, const sluice_problem &problem) {
+  Answer answer;
+  sluice_support support;
+  sluice_support_init(&support, sizeof support);
+  answer.because(sluice_query_support(context, &problem, &support, &answer.error));
+  answer.kernel = support.kernel;
+  answer.workspace_bytes = support.workspace_bytes;
+  answer.workspace_alignment = support.workspace_alignment;
+  return answer;
+}
+
+Answer planned(sluice_context *context, const sluice_problem &problem) {
+  Answer answer;
+  sluice_plan *created = nullptr;
+  answer.because(sluice_plan_create(context, &problem, &created, &answer.error));
+  const std::unique_ptr<sluice_plan, void (*)(sluice_plan *)> plan(created, sluice_plan_destroy);
+  if (answer.status != SLUICE_OK) return answer;
+  sluice_plan_info info;
+  sluice_plan_info_init(&info, sizeof info);
+  REQUIRE(sluice_plan_describe(created, &info, nullptr) == SLUICE_OK);
+  answer.kernel = info.kernel;
+  answer.workspace_bytes = info.workspace_bytes;
+  answer.workspace_alignment = info.workspace_alignment;
+  return answer;
+}
+
+/// Compares quickly; says what differs only where something does.
+void require_same(const Answer &answer, const Answer &other, const char *of) {
+  if (answer == other) return;
+  FAIL("sluice_query_support says " << answer.text() << "; " << of << " says " << other.text());
+}
+
+/// What is nearest is supported, and nothing that is nearer.
+void check_nearest(const sluice_problem &problem, const Answer &refused, const sluice_problem &nearest) {
+  const std::optional<NumberField> field = number_field(refused.field.c_str());
+  if (refused.status != SLUICE_UNSUPPORTED || !field) return;
+  const int64_t wanted = field->get(problem), named = field->get(nearest), step = wanted < named ? 1 : -1;
+  // As far on the other side, too, where that is a number of its kind.
+  const int64_t distance = std::abs(wanted - named);
+  const auto must_be_refused = [&](int64_t value) {
+    sluice_problem nearer = problem;
+    field->set(nearer, value);
+    const Answer answer = asked(target(), nearer);
+    // That it breaks a rule of the header with another field is no support either.
+    if (answer.status == SLUICE_OK || (answer.status == SLUICE_UNSUPPORTED && answer.field != refused.field))
+      FAIL(refused.text() << " but " << value << " is nearer, and has the answer " << answer.text());
+  };
+  for (int64_t away = 1; away < std::min(distance, most_tried); ++away) {
+    must_be_refused(named - step * away);
+    if (wanted - step * (distance - away) > 0) must_be_refused(wanted - step * (distance - away));
+  }
+}
+
+/// Follows what refusals say to a supported problem; none may lead back to itself.
+void check_advice(sluice_problem problem, Answer answer) {
+  std::string way;
+  for (int refusals = 0; answer.status != SLUICE_OK; ++refusals) {
+    way += "\n  " + answer.text();
+    if (refusals == most_refusals) FAIL("the advice of refusals leads nowhere:" << way);
+    if (answer.field.empty() || answer.message.find(answer.field) == std::string::npos)
+      FAIL("the refusal does not name its field:" << way);
+    const std::optional<sluice_problem> next = advised(problem, answer.error);
+    if (!next) FAIL("no advice that can be followed:" << way);
+    const Answer changed = asked(target(), *next);
+    // Of one rule for the type of a field there may follow another; the same value must not be the advice
+    // again.
+    if (changed == answer) FAIL("the advice changes nothing:" << way);
+    const bool is_value = answer.message.find("nearest supported") != std::string::npos;
+    if (is_value && changed.status != SLUICE_OK && changed.field == answer.field && answer.field != "flags")
+      FAIL("what is called supported is refused:" << way << "\n  " << changed.text());
+    check_nearest(problem, answer, *next);
+    problem = *next;
+    answer = changed;
+  }
+}
+
+/// Every answer to the same question.
+Answer check_answers(const sluice_problem &problem) {
+  const Answer answer = asked(device(), problem);
+  require_same(answer, planned(device(), problem), "sluice_plan_create");
+  require_same(answer, planned(target(), problem), "sluice_plan_create for a target");
+  require_same(answer, asked(target(), problem), "a target");
+  Answer bytes;
+  bytes.because(sluice_workspace_size(target(), &problem, &bytes.workspace_bytes, &bytes.error));
+  bytes.kernel = answer.kernel;
+  bytes.workspace_alignment = answer.workspace_alignment;
+  require_same(answer, bytes, "sluice_workspace_size");
+  if (answer.status != SLUICE_OK) check_advice(problem, answer);
+  return answer;
+}
+
+bool is_small(const sluice_problem &problem, const Answer &answer) {
+  return problem.q_heads <= most_heads && problem.page_size <= most_page_rows &&
+         answer.workspace_bytes <= most_workspace;
+}
+
+/// Calls of a supported problem give what the reference gives.
+void check_run(const sluice_problem &problem, uint64_t seed) {
+  // A wide row makes as much work as several narrow ones; some calls have more tiles than others.
+  const bool wide = problem.head_dim_qk > 128 || problem.q_heads > 8;
+  const Largest sizes[] = {{2, 5, 40}, {2, 20, 100}, {3, 70, 300}};
+  RandomCall call(seed, problem, sizes[(wide ? 0 : 1) + (seed % 8 == 0 ? 1 : 0)]);
+  for (uint32_t type : {problem.q_type, problem.k_type, problem.v_type, problem.o_type})
+    REQUIRE(Elements::knows(type));
+  INFO("seed " << seed << ": " << call.text());
+  call.prepare();
+  call.run();
+  call.refer();
+  const RandomCall::Difference difference = call.compare();
+  INFO(difference.where);
+  // Rounding P and O, and what the kernels' tanh may move a score by; V is at most 1.5.
+  const double moved = std::min(0x1p-20 * double{problem.soft_cap}, 0x1p-4);
+  CHECK(difference.o <= (problem.q_type == SLUICE_F16 ? 4e-3 : 2e-2) + 3 * moved);
+  CHECK(difference.lse <= 1e-4 + 1.5 * moved);
+}
+
+/// The places of a dimension that are not the first.
+template <typename Visit> void for_each_value(Visit visit) {
+  for (size_t d = 0; d < problem_space().size(); ++d)
+    for (size_t place = 1; place < problem_space()[d].values.size(); ++place)
+      visit(d, place);
+}
+
+template <typename Visit> void for_each_pair(Visit visit) {
+  uint64_t number = 0;
+  for_each_value([&](size_t d, size_t place) {
+    const Point first = Point().with(d, place);
+    for_each_value([&](size_t other, size_t other_place) {
+      // Head sizes are what most pairs would be about: every fifth of them.
+      if (other <= d || (problem_space()[d].name == "head size" && place % 5 != 0 && place <= 80)) return;
+      const Point point = first.with(other, other_place);
+      INFO(point.text());
+      visit(point, number++);
+    });
+  });
+}
+
+/// Drawn problems until `wanted` of them have run.
+void run_sample(uint64_t seed, int wanted) {
+  Numbers numbers(seed);
+  for (int runs = 0; runs < wanted;) {
+    // Values of a few dimensions, so that most are supported and several kinds of work meet.
+    Point point;
+    const uint32_t changes = 2 + numbers.below(6);
+    for (uint32_t n = 0; n < changes; ++n) {
+      const size_t d = numbers.below(uint32_t(problem_space().size()));
+      point = point.with(d, numbers.below(uint32_t(problem_space()[d].values.size())));
+    }
+    INFO(point.text());
+    const sluice_problem problem = point.problem();
+    const Answer answer = check_answers(problem);
+    if (answer.status != SLUICE_OK || !is_small(problem, answer)) continue;
+    check_run(problem, numbers.next());
+    ++runs;
+  }
+}
+
+} // namespace
+
+TEST_CASE("every value alone: one answer, and what is supported runs", "[support]") {
+  int supported = 0, refused = 0;
+  for_each_value([&](size_t d, size_t place) {
+    const Point point = Point().with(d, place);
+    INFO(point.text());
+    const sluice_problem problem = point.problem();
+    const Answer answer = check_answers(problem);
+    ++(answer.status == SLUICE_OK ? supported : refused);
+    // Every third head size: they are many, and others come with every seed of the samples.
+    const bool skipped = problem_space()[d].name == "head size" && place % 3 != 1;
+    if (answer.status == SLUICE_OK && is_small(problem, answer) && !skipped) check_run(problem, place);
+  });
+  CHECK(supported > 50);
+  CHECK(refused > 30);
+}
+
+TEST_CASE("every two values together have one answer", "[support]") {
+  for_each_pair([](const Point &point, uint64_t) { check_answers(point.problem()); });
+}
+
+TEST_CASE("head sizes of K and of V, alone and in one row", "[support]") {
+  for (int32_t qk = 8; qk <= 640; qk += 8)
+    for (int32_t v = 8; v <= 640; v += 24)
+      for (uint32_t flags : {0u, uint32_t(SLUICE_V_IN_K)}) {
+        sluice_problem problem = Point().problem();
+        problem.head_dim_qk = qk;
+        problem.head_dim_v = v;
+        problem.flags = flags;
+        INFO("head_dim_qk " << qk << " head_dim_v " << v << " flags " << flags);
+        const Answer answer = asked(device(), problem);
+        require_same(answer, planned(target(), problem), "sluice_plan_create for a target");
+        if (answer.status != SLUICE_OK) check_advice(problem, answer);
+      }
+}
+
+TEST_CASE("what decides on workspace has one answer in all combinations", "[support]") {
+  const auto dimension = [](std::string_view name) {
+    const auto &space = problem_space();
+    const auto found =
+        std::find_if(space.begin(), space.end(), [&](const auto &d) { return d.name == name; });
+    REQUIRE(found != space.end());
+    return size_t(found - space.begin());
+  };
+  std::vector<Point> points = {Point(), Point().with(dimension("head size"), 512 / 8)};
+  for (const char *name : {"heads", "bounds", "ceiling", "determinism", "sink logits"}) {
+    const size_t d = dimension(name);
+    std::vector<Point> more;
+    for (const Point &point : points)
+      for (size_t place = 0; place < problem_space()[d].values.size(); ++place)
+        more.push_back(point.with(d, place));
+    points = more;
+  }
+  for (const Point &point : points) {
+    INFO(point.text());
+    check_answers(point.problem());
+  }
+}
+
+TEST_CASE("values of all dimensions at once have one answer", "[support]") {
+  Numbers numbers(7);
+  for (int n = 0; n < 3000; ++n) {
+    const Point point = Point::random(numbers);
+    INFO(point.text());
+    check_answers(point.problem());
+  }
+}
+
+TEST_CASE("drawn problems that are supported run", "[support]") {
+  run_sample(1, 600);
+}
+
+TEST_CASE("every two values together run where they are supported, and many more drawn problems",
+          "[.][more]") {
+  for_each_pair([](const Point &point, uint64_t number) {
+    const sluice_problem problem = point.problem();
+    const Answer answer = asked(device(), problem);
+    if (answer.status == SLUICE_OK && is_small(problem, answer)) check_run(problem, number);
+  });
+  for (uint64_t seed = 2; seed < 12; ++seed)
+    run_sample(seed, 1500);
+}

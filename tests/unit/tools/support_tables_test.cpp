@@ -1,0 +1,89 @@
+//===- support_tables_test.cpp - the tables of what is supported follow the pack
+//--------------------------===//
+
+#include "support/test_pack.h"
+#include "tools/support_questions.h"
+#include "tools/support_tables.h"
+
+#include <catch2/catch.hpp>
+
+using namespace sluice;
+using namespace sluice::tools;
+using Catch::Contains;
+
+namespace {
+
+/// A context of kernels that do not run; the pack must outlive it.
+ContextHandle context_of(const std::vector<std::byte> &pack) {
+  static const std::string device = "gfx942:304"; // which the description points into
+  sluice_context_desc desc = describe_device(device);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  sluice_error error = make_error();
+  sluice_context *created = nullptr;
+  check(sluice_context_create(&desc, &created, &error), error);
+  return ContextHandle(created);
+}
+
+package::KernelEntry packed_kernel(const std::string &dtype, uint32_t head_dim, const std::string &kv_dtype) {
+  package::KernelEntry entry = test::kernel_entry(dtype, head_dim, 1);
+  entry.name.kv_dtype = kv_dtype;
+  entry.name.form = "packed";
+  entry.features = test::all_features();
+  return entry;
+}
+
+std::vector<std::byte> finished(const std::vector<package::KernelEntry> &kernels) {
+  package::PackWriter writer("test", "22.1.8");
+  for (const package::KernelEntry &kernel : kernels)
+    test::add_fake_kernel(writer, kernel);
+  return writer.finish();
+}
+
+} // namespace
+
+TEST_CASE("kernels bring their types and head sizes, and features which they list") {
+  const std::vector<std::byte> pack =
+      finished({test::kernel_entry("bf16", 40, 4), test::kernel_entry("f16", 64, 4)});
+  const ContextHandle context = context_of(pack);
+  const std::string summary = support_summary(context.get());
+  CHECK_THAT(summary, Contains("| F16 | F16 | 64 | none |") && Contains("| BF16 | BF16 | 40 | none |"));
+  CHECK_THAT(summary, Contains("| all | LSE; grouped heads; causal, bottom-right;"));
+  CHECK_THAT(summary, Contains("| none | LSE to base 2; ragged;"));
+  const std::string tables = feature_tables(context.get());
+  CHECK_THAT(tables,
+             Contains("| causal, top-left | `mask_alignment` | yes | `attn_fwd_f16_d64_q128_kv64_w4` | "
+                      "`causal`: 2 of 2 |"));
+  CHECK_THAT(tables,
+             Contains("| ALiBi | `SLUICE_ALIBI` | no | flags has SLUICE_ALIBI; nearest supported: without "
+                      "it | `alibi`: 0 of 2 |"));
+  CHECK_THAT(tables, Contains("F16 with F16:\n\n| head size | kernel |\n| --- | --- |\n| 64 | exact |\n"));
+}
+
+TEST_CASE("packed kernels bring head sizes that are filled up, and caches of another type") {
+  const std::vector<std::byte> pack = finished(
+      {packed_kernel("f16", 32, ""), packed_kernel("f16", 48, ""), packed_kernel("bf16", 64, "e4m3fnuz")});
+  const ContextHandle context = context_of(pack);
+  const std::string tables = feature_tables(context.get());
+  CHECK_THAT(tables, Contains("| F16 | F16 | 32, 48 | up to 48, up to 48 (V in K) |"));
+  CHECK_THAT(tables, Contains("| BF16 | E4M3FNUZ | 64 | up to 64, up to 64 (V in K) |"));
+  CHECK_THAT(
+      tables,
+      Contains("| 8 to 24 | filled up to 32 |\n| 32 | exact |\n| 40 | filled up to 48 |\n| 48 | exact |"));
+  CHECK_THAT(tables, Contains("| factors per token | `k_scale_kind` | no |"));
+}
+
+TEST_CASE("a feature of some types only is counted") {
+  package::KernelEntry more = test::kernel_entry("bf16", 64, 4);
+  more.features.push_back("alibi");
+  const std::vector<std::byte> pack = finished({test::kernel_entry("f16", 64, 4), more});
+  CHECK_THAT(support_summary(context_of(pack).get()), Contains("| 1 of 2 | ALiBi |"));
+}
+
+TEST_CASE("a feature that no question asks for is an error") {
+  package::KernelEntry more = test::kernel_entry("f16", 64, 4);
+  more.features.push_back("surprise");
+  const std::vector<std::byte> pack = finished({more});
+  const ContextHandle context = context_of(pack);
+  CHECK_THROWS_WITH(feature_tables(context.get()), Contains("has the feature surprise, which no row"));
+}
