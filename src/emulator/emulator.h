@@ -75,6 +75,21 @@ typedef struct sluice_emulator_counters_t {
  * Writes the first `size` bytes of the struct, which grows at its end: pass the size you were built with. */
 SLUICE_EMULATOR_API int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size);
 
+/* How many MFMAs of one kind launches that have ended executed, counted as mfma_instructions are; `mnemonic`
+ * as the assembler prints it, e.g. "v_mfma_f32_32x32x8_f16". SLUICE_EMULATOR_UNKNOWN_KEY for one that there
+ * is not. */
+SLUICE_EMULATOR_API int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count);
+
+/* Counts what kernels enqueued from now on touch of the memory at [start, start + bytes): loads[i] grows by
+ * one each time that a lane, or a scalar instruction, loads of its dword number i, and stores[i] likewise; an
+ * atomic counts as both. Lanes out of a buffer's range, and those that a check refuses, touch nothing. Both
+ * multiples of 4; either array may be NULL; the arrays are the caller's until sluice_emulator_unwatch.
+ * SLUICE_EMULATOR_BAD_VALUE where a watched range overlaps. */
+SLUICE_EMULATOR_API int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads,
+                                              uint32_t *stores);
+/* Ends that, once all streams are idle. SLUICE_EMULATOR_BAD_VALUE where no watched range starts. */
+SLUICE_EMULATOR_API int sluice_emulator_unwatch(const void *start);
+
 /* Text functions return the size their whole text needs, the final zero included, and write it only if `size`
  * bytes hold it (else an empty string): call with 0 first, or with a buffer that is large enough. */
 

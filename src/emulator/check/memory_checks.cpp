@@ -14,8 +14,21 @@ bool overlaps(uint32_t a, uint32_t a_bytes, uint32_t b, uint32_t b_bytes) {
 
 } // namespace
 
+void WaveChecks::watch(const Op &op, const uint64_t *addresses, uint64_t lanes, uint32_t bytes, bool write) {
+  if (launch.watch == nullptr) return;
+  const bool combines = launch.ops->infos[op.index].atomic == AtomicKind::combine;
+  launch.watch->enter(addresses, lanes, bytes, !write || combines, write);
+}
+
 uint64_t WaveChecks::check_global(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec,
                                   uint32_t bytes, bool write) {
+  const uint64_t allowed = allowed_lanes(w, op, addresses, exec, bytes, write);
+  watch(op, addresses, allowed, bytes, write);
+  return allowed;
+}
+
+uint64_t WaveChecks::allowed_lanes(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec,
+                                   uint32_t bytes, bool write) {
   if ((!checks.global_bounds && !checks.uninitialised && !launch.shadow) || exec == 0) return exec;
   const uint64_t first = addresses[low_lane(exec)];
   uint64_t low = first;
@@ -209,6 +222,12 @@ void WaveChecks::meet(std::span<WaveChecks *const> waves) {
 //===--- Scalar memory ----------------------------------------------------------------------------------===//
 
 bool WaveChecks::check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write) {
+  const bool allowed = is_allowed(w, op, address, bytes, write);
+  if (allowed) watch(op, &address, 1, bytes, write);
+  return allowed;
+}
+
+bool WaveChecks::is_allowed(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write) {
   if (!checks.global_bounds && !checks.uninitialised && !launch.shadow) return true;
   const MemoryBlock *&hint = last_block[op.index];
   if (!hint || !hint->contains(address, bytes)) hint = launch.memory->find(address, bytes);

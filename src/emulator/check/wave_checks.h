@@ -20,6 +20,7 @@
 #include "emulator/check/global_shadow.h"
 #include "emulator/check/hazards.h"
 #include "emulator/check/lds_shadow.h"
+#include "emulator/check/memory_watch.h"
 #include "emulator/check/op_info.h"
 #include "emulator/check/report_sink.h"
 #include "emulator/exec/wave.h"
@@ -44,6 +45,7 @@ struct LaunchChecks {
   uint32_t sgpr_limit;
   GlobalShadow *shadow;     // null: accesses of different workgroups are not compared
   ReleasedAtomics *atomics; // beside it
+  const MemoryWatch *watch; // nullable
 };
 
 class WaveChecks {
@@ -152,6 +154,10 @@ private:
     return operand < first_sgpr ? origins[operand] : scalar_origins[operand - first_sgpr];
   }
   Origin inherited(const Op &op, uint16_t source);
+  uint64_t allowed_lanes(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
+                         bool write);
+  bool is_allowed(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write);
+  void watch(const Op &op, const uint64_t *addresses, uint64_t lanes, uint32_t bytes, bool write);
   void take_undefined(const Op &op, const OpInfo &info);
   void enter_contents(Wave &w, const Op &op, const MemoryBlock &block, uint32_t lane, uint64_t address,
                       uint32_t bytes, const GlobalAccess &access);

@@ -36,7 +36,7 @@ Step run_mfma(Wave &w, const Op &op) {
     c = w.row(op.src[2]);
   }
   mfma(shape, d, w.row(op.src[0]), w.row(op.src[1]), c, constant, options);
-  ++w.mfma_executed;
+  ++w.mfma_executed[op.mfma.shape];
   return Step::next;
 }
 

@@ -81,7 +81,8 @@ struct MfmaInstruction {
   std::string_view mnemonic;
   MfmaShape shape;
 };
-std::span<const MfmaInstruction> mfma_instructions();
+inline constexpr size_t mfma_instruction_count = 46;
+std::span<const MfmaInstruction, mfma_instruction_count> mfma_instructions();
 
 /// The modifier fields of the encoding.
 struct MfmaModifiers {

@@ -122,7 +122,7 @@ MfmaElement input_element(const MfmaShape &shape, uint32_t run, uint32_t lane, u
 
 } // namespace
 
-std::span<const MfmaInstruction> mfma_instructions() {
+std::span<const MfmaInstruction, mfma_instruction_count> mfma_instructions() {
   return instruction_table;
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "emulator/exec/mfma.h"
 #include "emulator/exec/op.h"
 
 namespace sluice::emulator {
@@ -100,7 +101,7 @@ struct alignas(64) Wave {
   uint32_t scratch_bytes;
   uint32_t id;       // in its workgroup
   uint64_t executed; // instructions, brought up to date when the wave stops running
-  uint64_t mfma_executed;
+  std::array<uint64_t, mfma_instruction_count> mfma_executed; // in the order of mfma_instructions()
   uint64_t buffer_lanes_out_of_range;
   uint64_t time_reads; // by s_memtime
   const CodeMap *code;

@@ -132,7 +132,11 @@ Configured Device::configure(std::string_view key, std::string_view value) {
     if (key == "defaults") Scheduler::get().set_shuffled(std::nullopt);
     if (key == "reset_counters") Scheduler::get().reset_closed_busy();
     const std::lock_guard lock(mutex);
-    if (key == "defaults") current_options = Options();
+    if (key == "defaults") {
+      Options fresh;
+      fresh.watch = std::move(current_options.watch);
+      current_options = std::move(fresh);
+    }
     if (key == "reset_counters") {
       total = Counters();
       workgroups_ended = 0;
@@ -145,6 +149,27 @@ Configured Device::configure(std::string_view key, std::string_view value) {
   bool known = false;
   if (configure_option(current_options, key, value, known)) return Configured::ok;
   return known ? Configured::bad_value : Configured::unknown_key;
+}
+
+bool Device::watch(MemoryWatch::Range range) {
+  const std::lock_guard lock(mutex);
+  std::vector<MemoryWatch::Range> ranges;
+  if (current_options.watch) ranges = current_options.watch->ranges();
+  for (const MemoryWatch::Range &other : ranges)
+    if (range.start < other.end && other.start < range.end) return false;
+  ranges.push_back(range);
+  current_options.watch = std::make_shared<const MemoryWatch>(std::move(ranges));
+  return true;
+}
+
+bool Device::unwatch(uint64_t start) {
+  const std::lock_guard lock(mutex);
+  if (!current_options.watch) return false;
+  std::vector<MemoryWatch::Range> ranges = current_options.watch->ranges();
+  if (std::erase_if(ranges, [&](const MemoryWatch::Range &range) { return range.start == start; }) == 0)
+    return false;
+  current_options.watch = ranges.empty() ? nullptr : std::make_shared<const MemoryWatch>(std::move(ranges));
+  return true;
 }
 
 void Device::add_result(const LaunchResult &result) {

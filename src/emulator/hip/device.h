@@ -44,6 +44,11 @@ public:
   Options options();
   Configured configure(std::string_view key, std::string_view value);
 
+  /// Launches enqueued from now on count their accesses of a range. False if one is watched that overlaps it.
+  bool watch(MemoryWatch::Range range);
+  /// False if no watched range starts there.
+  bool unwatch(uint64_t start);
+
   void add_result(const LaunchResult &result);
   /// One that says the same as an earlier one is counted there.
   void add_report(Report report);

@@ -39,6 +39,9 @@ const std::map<std::string_view, void *> &symbols() {
       {"sluice_emulator_symbol", address_of(&sluice_emulator_symbol)},
       {"sluice_emulator_configure", address_of(&sluice_emulator_configure)},
       {"sluice_emulator_counters", address_of(&sluice_emulator_counters)},
+      {"sluice_emulator_mfma_count", address_of(&sluice_emulator_mfma_count)},
+      {"sluice_emulator_watch", address_of(&sluice_emulator_watch)},
+      {"sluice_emulator_unwatch", address_of(&sluice_emulator_unwatch)},
       {"sluice_emulator_take_reports", address_of(&sluice_emulator_take_reports)},
       {"sluice_emulator_kernel_stats", address_of(&sluice_emulator_kernel_stats)},
       {"sluice_emulator_disassemble", address_of(&sluice_emulator_disassemble)},
@@ -151,6 +154,36 @@ int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size) {
                                           counters.buffer_lanes_out_of_range};
   std::memcpy(out, &all, size);
   return SLUICE_EMULATOR_OK;
+}
+
+int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count) {
+  if (mnemonic == nullptr || count == nullptr) return SLUICE_EMULATOR_BAD_VALUE;
+  const auto kinds = mfma_instructions();
+  for (size_t kind = 0; kind < kinds.size(); ++kind) {
+    if (kinds[kind].mnemonic != mnemonic) continue;
+    *count = Device::get().counters().mfma_by_kind[kind];
+    return SLUICE_EMULATOR_OK;
+  }
+  return SLUICE_EMULATOR_UNKNOWN_KEY;
+}
+
+int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads, uint32_t *stores) {
+  const auto first = reinterpret_cast<uint64_t>(start);
+  if (first % 4 != 0 || bytes % 4 != 0 || bytes == 0 || first > UINT64_MAX - bytes)
+    return SLUICE_EMULATOR_BAD_VALUE;
+  try {
+    if (Device::get().watch({first, first + bytes, loads, stores})) return SLUICE_EMULATOR_OK;
+  } catch (...) { // no memory for the range
+  }
+  return SLUICE_EMULATOR_BAD_VALUE;
+}
+
+int sluice_emulator_unwatch(const void *start) {
+  try {
+    if (Device::get().unwatch(reinterpret_cast<uint64_t>(start))) return SLUICE_EMULATOR_OK;
+  } catch (...) { // no memory for the ranges that are left
+  }
+  return SLUICE_EMULATOR_BAD_VALUE;
 }
 
 size_t sluice_emulator_take_reports(char *buffer, size_t size) {

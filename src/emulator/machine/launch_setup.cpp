@@ -71,7 +71,7 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
   launch.lds_bytes = shape.lds_bytes;
   launch.scratch_bytes = shape.scratch_bytes;
   launch.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early ||
-                  options.tracer != nullptr;
+                  options.tracer != nullptr || options.watch != nullptr;
   launch.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : default_budget;
   launch.code = program.code_map();
   const bool preload = options.preload_kernargs && code.descriptor.preload_length() != 0;
@@ -92,7 +92,8 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
                    info.acc_vgprs,
                    info.sgprs,
                    shadows ? &shadow : nullptr,
-                   shadows ? &atomics : nullptr};
+                   shadows ? &atomics : nullptr,
+                   options.watch.get()};
 }
 
 std::vector<Report> LaunchSetup::reports() {

@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/check/memory_watch.h"
+#include "emulator/exec/mfma.h"
 #include "emulator/machine/memory.h"
 #include "emulator/machine/trace.h"
 
@@ -92,6 +94,7 @@ struct Options {
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
   bool list_memory_uses = false;                     // in the result
   Tracer *tracer = nullptr;                          // nullable: is told of each instruction
+  std::shared_ptr<const MemoryWatch> watch;          // nullable: counts accesses of memory
   bool cooperative = false; // all workgroups run side by side and may use global wave sync
 };
 
@@ -160,7 +163,8 @@ struct Counters {
   uint64_t waves = 0;
   uint64_t workgroups = 0;
   uint64_t mfma_instructions = 0;
-  uint64_t lds_bank_conflicts = 0;        // extra LDS cycles, counted per conflict group
+  std::array<uint64_t, mfma_instruction_count> mfma_by_kind{}; // in the order of mfma_instructions()
+  uint64_t lds_bank_conflicts = 0;                             // extra LDS cycles, counted per conflict group
   uint64_t buffer_lanes_out_of_range = 0; // of buffer accesses, wholly or in part; a scalar one counts 1
   uint64_t launches = 0;
 

@@ -126,7 +126,8 @@ void Workgroup::start_wave(uint32_t id) {
   if (launch.strict && w.scratch)
     std::memset(w.scratch, fresh_byte, size_t(launch.scratch_bytes) * wave_lanes);
   w.id = id;
-  w.executed = w.mfma_executed = w.buffer_lanes_out_of_range = w.time_reads = 0;
+  w.executed = w.buffer_lanes_out_of_range = w.time_reads = 0;
+  w.mfma_executed.fill(0);
   w.code = &launch.code;
   w.fault = Fault::none;
   w.vgpr_limit = launch.checks.vgpr_limit;
@@ -228,7 +229,10 @@ void Workgroup::end_wave(Slot &slot) {
   }
   slot.state = WaveState::ended;
   counters.wave_instructions += slot.wave.executed;
-  counters.mfma_instructions += slot.wave.mfma_executed;
+  for (size_t kind = 0; kind < counters.mfma_by_kind.size(); ++kind) {
+    counters.mfma_by_kind[kind] += slot.wave.mfma_executed[kind];
+    counters.mfma_instructions += slot.wave.mfma_executed[kind];
+  }
   counters.buffer_lanes_out_of_range += slot.wave.buffer_lanes_out_of_range;
 }
 

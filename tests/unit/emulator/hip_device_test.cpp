@@ -19,7 +19,8 @@ TEST_CASE("every function is found by its name, and nothing else is", "[hip]") {
   CHECK(hip.hipGetErrorString != nullptr);
   for (const char *name :
        {"sluice_emulator_symbol", "sluice_emulator_configure", "sluice_emulator_counters",
-        "sluice_emulator_take_reports", "sluice_emulator_kernel_stats", "sluice_emulator_disassemble"})
+        "sluice_emulator_take_reports", "sluice_emulator_kernel_stats", "sluice_emulator_disassemble",
+        "sluice_emulator_mfma_count", "sluice_emulator_watch", "sluice_emulator_unwatch"})
     CHECK(sluice_emulator_symbol(name) != nullptr);
 #define SLUICE_CHECK(result, name, parameters) CHECK(sluice_emulator_symbol(#name) != nullptr);
   SLUICE_HIP_REGISTRATION_FUNCTIONS(SLUICE_CHECK)
