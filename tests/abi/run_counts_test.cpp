@@ -1,6 +1,6 @@
 //===- run_counts_test.cpp - what one run costs in allocations, locks and HIP calls ---------------------===//
-#include "fixture.h"
 #include "interposed.h"
+#include "split_fixture.h"
 
 using namespace sluice::test;
 
@@ -95,4 +95,66 @@ TEST_CASE("dependencies and a signal cost their own HIP calls and nothing else",
   CHECK(allocations == 0);
   CHECK(locks == 0);
   CHECK(hip.call_count == 6);
+}
+
+TEST_CASE("tall, packed and merged runs cost their launches and nothing else", "[run_counts]") {
+  FakeHip hip;
+  const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+  sluice_problem problem = decode_problem();
+  problem.max_q_len = 0;
+  sluice_problem unsplit = problem;
+  unsplit.max_kv_len = 0;
+  const PlanHandle merging = make_plan(context, problem), plain = make_plan(context, unsplit);
+  sluice_launch launch = good_launch();
+  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  launch.workspace_bytes = uint64_t{1} << 32;
+  // Up to 4 rows of 4 heads are packed.
+  sluice_args few = good_args(), many = good_args(), mixed = good_args();
+  few.q_len = 4;
+  many.q_len = mixed.q_len = 5;
+  mixed.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
+  struct Cost {
+    const PlanHandle &plan;
+    const sluice_args &args;
+    size_t launches;
+  };
+  for (const Cost &cost : {Cost{plain, few, 1}, Cost{plain, many, 1}, Cost{plain, mixed, 2},
+                           Cost{merging, few, 2}, Cost{merging, many, 1}, Cost{merging, mixed, 3}}) {
+    hip.forget_calls();
+    interposed.start_counting();
+    const sluice_status status = sluice_run(cost.plan.get(), &cost.args, &launch, nullptr);
+    const size_t allocations = interposed.allocations, locks = interposed.locks;
+    CHECK(status == SLUICE_OK);
+    CHECK(allocations == 0);
+    CHECK(locks == 0);
+    CHECK(hip.count("hipModuleLaunchKernel") == cost.launches);
+    CHECK(hip.call_count == cost.launches);
+  }
+}
+
+TEST_CASE("behind a preload a plan makes no HIP call, and its first run launches only", "[run_counts]") {
+  for (const bool everything : {false, true}) {
+    FakeHip hip;
+    const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+    sluice_problem problem = decode_problem();
+    problem.max_q_len = 0;
+    REQUIRE(sluice_preload(context.get(), everything ? nullptr : &problem, nullptr) == SLUICE_OK);
+    REQUIRE(hip.call_count > 0);
+    hip.forget_calls();
+    const PlanHandle plan = make_plan(context, problem);
+    CHECK(hip.call_count == 0);
+    sluice_launch launch = good_launch();
+    launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+    launch.workspace_bytes = uint64_t{1} << 32;
+    sluice_args mixed = good_args();
+    mixed.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
+    interposed.start_counting();
+    const sluice_status status = sluice_run(plan.get(), &mixed, &launch, nullptr);
+    const size_t allocations = interposed.allocations, locks = interposed.locks;
+    CHECK(status == SLUICE_OK);
+    CHECK(allocations == 0);
+    CHECK(locks == 0);
+    CHECK(hip.count("hipModuleLaunchKernel") == 3);
+    CHECK(hip.call_count == 3);
+  }
 }

@@ -1,51 +1,11 @@
-//===- split_test.cpp - which kernels a plan uses, and how keys are divided ---------------------------------===//
-#include "fixture.h"
+//===- split_test.cpp - which kernels a plan uses, and how keys are divided
+//---------------------------------===//
+#include "split_fixture.h"
 
 using namespace sluice::test;
 using sluice::package::AttentionKernargs;
 
 namespace {
-
-sluice::package::KernelEntry packed_entry(uint32_t waves, uint32_t tile_kv) {
-  sluice::package::KernelEntry entry = kernel_entry("f16", 128, waves);
-  entry.name.tile_q = 16 * waves;
-  entry.name.tile_kv = tile_kv;
-  entry.name.form = "packed";
-  entry.features = all_features();
-  return entry;
-}
-
-/// Tall and packed kernels of f16 and head dim 128, and what merges parts.
-const std::vector<std::byte> &split_pack() {
-  static const std::vector<std::byte> pack = [] {
-    sluice::package::PackWriter writer("test", "22.1.8");
-    for (const uint32_t waves : {4, 8}) {
-      sluice::package::KernelEntry entry = kernel_entry("f16", 128, waves);
-      entry.features = all_features();
-      add_fake_kernel(writer, std::move(entry));
-    }
-    add_fake_kernel(writer, packed_entry(1, 16));
-    add_fake_kernel(writer, packed_entry(4, 16));
-    add_fake_kernel(writer, around_entry("merge_states", "f32", "f16"));
-    return writer.finish();
-  }();
-  return pack;
-}
-
-ContextHandle split_context(uint32_t kind) {
-  sluice_context_desc desc = context_desc(kind);
-  desc.pack = split_pack().data();
-  desc.pack_bytes = split_pack().size();
-  return make_context(desc);
-}
-
-sluice_problem decode_problem() {
-  sluice_problem problem = good_problem();
-  problem.max_batch = 2;
-  problem.max_q_len = 1;
-  problem.max_kv_len = 8192;
-  return problem;
-}
 
 sluice_support supported(sluice_context *context, const sluice_problem &problem) {
   sluice_support support;
@@ -73,7 +33,8 @@ constexpr const char *merge = "merge_states_f32_f16";
 
 } // namespace
 
-TEST_CASE("few rows go to a packed kernel, and their keys to as many workgroups as the device runs", "[split]") {
+TEST_CASE("few rows go to a packed kernel, and their keys to as many workgroups as the device runs",
+          "[split]") {
   const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
   sluice_problem problem = decode_problem();
   // 304 compute units run 4 workgroups each; 2 sequences of 2 KV heads are 4: 304 parts would fill them, but
@@ -138,8 +99,8 @@ TEST_CASE("a batch-invariant plan splits keys at fixed places", "[split]") {
                                      std::pair{&sluice_problem::max_kv_len, "max_kv_len"}}) {
     sluice_problem open = problem;
     open.*bound = 0;
-    check_refusal(sluice_query_support(context.get(), &open, nullptr, &error), error, SLUICE_UNSUPPORTED, field,
-                  "fixed places");
+    check_refusal(sluice_query_support(context.get(), &open, nullptr, &error), error, SLUICE_UNSUPPORTED,
+                  field, "fixed places");
   }
 }
 

@@ -1,0 +1,49 @@
+//===- split_fixture.h - what the tests of tall, packed and split runs share --------------------------===//
+#pragma once
+
+#include "fixture.h"
+
+namespace sluice::test {
+
+inline package::KernelEntry packed_entry(uint32_t waves, uint32_t tile_kv) {
+  package::KernelEntry entry = kernel_entry("f16", 128, waves);
+  entry.name.tile_q = 16 * waves;
+  entry.name.tile_kv = tile_kv;
+  entry.name.form = "packed";
+  entry.features = all_features();
+  return entry;
+}
+
+/// Tall and packed kernels of f16 and head dim 128, and what merges parts.
+inline const std::vector<std::byte> &split_pack() {
+  static const std::vector<std::byte> pack = [] {
+    package::PackWriter writer("test", "22.1.8");
+    for (const uint32_t waves : {4, 8}) {
+      package::KernelEntry entry = kernel_entry("f16", 128, waves);
+      entry.features = all_features();
+      add_fake_kernel(writer, std::move(entry));
+    }
+    add_fake_kernel(writer, packed_entry(1, 16));
+    add_fake_kernel(writer, packed_entry(4, 16));
+    add_fake_kernel(writer, around_entry("merge_states", "f32", "f16"));
+    return writer.finish();
+  }();
+  return pack;
+}
+
+inline ContextHandle split_context(uint32_t kind) {
+  sluice_context_desc desc = context_desc(kind);
+  desc.pack = split_pack().data();
+  desc.pack_bytes = split_pack().size();
+  return make_context(desc);
+}
+
+inline sluice_problem decode_problem() {
+  sluice_problem problem = good_problem();
+  problem.max_batch = 2;
+  problem.max_q_len = 1;
+  problem.max_kv_len = 8192;
+  return problem;
+}
+
+} // namespace sluice::test
