@@ -1,0 +1,79 @@
+//===- batch.h - a batch of sequences whose numbers depend on nothing but the sequence ----------------===//
+//
+// The same sequence can be put at another place, among others, or into another mode, and its results be
+// compared bit by bit. Lengths are on the device. What is behind the sequences is NaN.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "around/device.h"
+
+#include <optional>
+#include <vector>
+
+namespace sluice::test {
+
+struct DestroyPlan {
+  void operator()(sluice_plan *plan) const { sluice_plan_destroy(plan); }
+};
+using PlanHandle = std::unique_ptr<sluice_plan, DestroyPlan>;
+
+/// A plan of the emulated device.
+PlanHandle plan_of(const sluice_problem &problem);
+sluice_plan_info describe(const PlanHandle &plan);
+
+struct ProblemShape {
+  uint32_t mode = SLUICE_MODE_DENSE;
+  int32_t group = 1, kv_heads = 1, head_dim = 128;
+  uint32_t type = SLUICE_F16;
+  uint32_t flags = SLUICE_CAUSAL;
+};
+/// With LSE. Pages have 16 rows, found through a block table.
+sluice_problem problem_of(const ProblemShape &shape);
+
+struct Sequence {
+  int32_t rows, keys;
+  uint64_t seed = 1; // of its numbers
+};
+
+class Batch {
+public:
+  /// `q_len` and `kv_len` are those of the call, 0 for the longest sequence's.
+  Batch(const sluice_problem &problem, std::vector<Sequence> sequences, int32_t q_len = 0,
+        int32_t kv_len = 0);
+
+  /// To its end, with workspace as large as the plan asks for.
+  void run(const PlanHandle &plan);
+  /// With a plan of its own.
+  void run() { run(plan_of(problem)); }
+
+  /// Of a sequence, row by row.
+  std::vector<uint16_t> output(size_t sequence) const;
+  std::vector<float> lse_of(size_t sequence) const;
+  /// Whether all rows of all sequences are what sluice_reference computes, but for rounding.
+  void compare_with_reference();
+
+  /// Bytes of a row of one head of K or V, and where it is among those of the tensor.
+  size_t row_bytes(bool of_k) const;
+  size_t row_place(bool of_k, size_t sequence, int32_t key, int32_t head) const;
+
+  const sluice_problem problem;
+  const std::vector<Sequence> sequences;
+  sluice_args args;
+  std::optional<Visible<uint16_t>> q, o;
+  std::optional<Visible<float>> lse;
+  std::optional<Visible<uint8_t>> k, v;
+  std::optional<Visible<int32_t>> q_lengths, kv_lengths, q_starts, kv_starts, table;
+
+private:
+  size_t key_row(size_t sequence, int32_t key) const;
+  size_t row_of(size_t sequence, int32_t row) const;
+  void draw_queries();
+  void place_keys();
+  void draw_keys(std::optional<Visible<uint8_t>> &tensor, bool of_k);
+  uint16_t number(Numbers &numbers) const;
+
+  size_t key_rows = 0;
+};
+
+} // namespace sluice::test

@@ -1,0 +1,162 @@
+//===- graph_test.cpp - one captured run for all lengths within its bounds ----------------------------===//
+#include "bounds/batch.h"
+
+#include <algorithm>
+
+using namespace sluice::test;
+
+namespace {
+
+struct DestroyStream {
+  void operator()(void *stream) const { hip<int(void *)>("hipStreamDestroy")(stream); }
+};
+struct DestroyGraph {
+  void operator()(void *graph) const { hip<int(void *)>("hipGraphDestroy")(graph); }
+};
+struct DestroyGraphExec {
+  void operator()(void *graph) const { hip<int(void *)>("hipGraphExecDestroy")(graph); }
+};
+
+constexpr int capture_global = 0; // hipStreamCaptureModeGlobal: what could make a capture wait is refused
+
+struct Captured {
+  std::unique_ptr<void, DestroyGraph> graph;
+  std::unique_ptr<void, DestroyGraphExec> executable;
+  size_t nodes = 0;
+};
+
+/// What `work` enqueues on a stream.
+template <typename Work> Captured capture(void *stream, Work work) {
+  REQUIRE(hip<int(void *, int)>("hipStreamBeginCapture")(stream, capture_global) == 0);
+  work();
+  void *graph = nullptr, *executable = nullptr;
+  REQUIRE(hip<int(void *, void **)>("hipStreamEndCapture")(stream, &graph) == 0);
+  Captured captured;
+  captured.graph.reset(graph);
+  REQUIRE(hip<int(void *, void *, size_t *)>("hipGraphGetNodes")(graph, nullptr, &captured.nodes) == 0);
+  REQUIRE(hip<int(void **, void *, void *, char *, size_t)>("hipGraphInstantiate")(&executable, graph,
+                                                                                   nullptr, nullptr, 0) == 0);
+  captured.executable.reset(executable);
+  return captured;
+}
+
+template <typename Element>
+void copy_into(std::optional<Visible<Element>> &to, const std::optional<Visible<Element>> &from) {
+  REQUIRE(to.has_value() == from.has_value());
+  if (!to) return;
+  REQUIRE(to->size() >= from->size());
+  std::memcpy(to->data(), &(*from)[0], from->size() * sizeof(Element));
+}
+
+template <typename Element>
+void check_front(const Visible<Element> &whole, const Visible<Element> &front, Element rest) {
+  CHECK(std::equal(&front[0], &front[0] + front.size(), &whole[0]));
+  CHECK(
+      std::all_of(&whole[0] + front.size(), &whole[0] + whole.size(), [&](Element e) { return e == rest; }));
+}
+
+const std::vector<std::vector<Sequence>> length_sets = {
+    {{1, 2000, 1}, {3, 50, 2}, {60, 90, 3}, {0, 7, 4}},          // mixed
+    {{1, 700, 5}, {1, 1, 6}, {1, 2000, 7}, {1, 1030, 8}},        // decode
+    {{100, 100, 9}, {33, 600, 10}, {100, 101, 11}, {70, 3, 12}}, // prefill
+    {{0, 0, 13}, {0, 0, 14}, {1, 0, 15}, {0, 2, 16}},            // next to nothing
+    {{100, 2000, 17}, {1, 2000, 18}, {4, 2000, 19}, {5, 2000, 20}},
+};
+
+sluice_problem bounded(uint32_t mode, uint32_t determinism) {
+  sluice_problem problem = problem_of({.mode = mode, .group = 4, .head_dim = 64});
+  problem.max_batch = 4;
+  problem.max_q_len = 100;
+  problem.max_kv_len = 2000;
+  problem.determinism = determinism;
+  return problem;
+}
+
+} // namespace
+
+TEST_CASE("a captured run replays with all lengths within its bounds", "[bounds]") {
+  void *created = nullptr;
+  REQUIRE(hip<int(void **)>("hipStreamCreate")(&created) == 0);
+  const std::unique_ptr<void, DestroyStream> stream(created);
+  for (const uint32_t mode : {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED})
+    for (const uint32_t determinism : {SLUICE_DETERMINISM_FAST, SLUICE_DETERMINISM_BATCH_INVARIANT}) {
+      if (determinism != SLUICE_DETERMINISM_FAST && mode != SLUICE_MODE_PAGED) continue;
+      const sluice_problem problem = bounded(mode, determinism);
+      const PlanHandle plan = plan_of(problem);
+      // Memory for the longest lengths; what is in it when the run is captured does not matter.
+      Batch captured(problem, {{100, 2000}, {100, 2000}, {100, 2000}, {100, 2000}});
+      Visible<uint8_t> workspace(describe(plan).workspace_bytes, 0xff);
+      const Captured graph = capture(stream.get(), [&] {
+        sluice_launch launch;
+        sluice_launch_init(&launch, sizeof launch);
+        launch.stream = stream.get();
+        launch.workspace = workspace.data();
+        launch.workspace_bytes = workspace.size();
+        sluice_error error;
+        sluice_error_init(&error, sizeof error);
+        const sluice_status status = sluice_run(plan.get(), &captured.args, &launch, &error);
+        INFO(error.message);
+        REQUIRE(status == SLUICE_OK);
+      });
+      // Tiles of rows of one head, packed tiles, and the merge of their parts.
+      const bool merges = workspace.size() != 0;
+      CHECK(graph.nodes == (merges ? 3 : 2));
+      for (size_t set = 0; set < length_sets.size(); ++set) {
+        INFO("mode " << mode << ", determinism " << determinism << ", set " << set);
+        Batch eager(problem, length_sets[set], 100, 2000);
+        for (auto member :
+             {&Batch::q_lengths, &Batch::kv_lengths, &Batch::q_starts, &Batch::kv_starts, &Batch::table})
+          copy_into(captured.*member, eager.*member);
+        copy_into(captured.q, eager.q);
+        copy_into(captured.k, eager.k);
+        copy_into(captured.v, eager.v);
+        std::fill_n(captured.o->data(), captured.o->size(), uint16_t{0x5a5a});
+        std::fill_n(captured.lse->data(), captured.lse->size(), -12345.0f);
+        REQUIRE(hip<int(void *, void *)>("hipGraphLaunch")(graph.executable.get(), stream.get()) == 0);
+        REQUIRE(hip<int(void *)>("hipStreamSynchronize")(stream.get()) == 0);
+        require_good_end();
+        eager.run(plan);
+        eager.compare_with_reference();
+        check_front(*captured.o, *eager.o, uint16_t{0x5a5a});
+        check_front(*captured.lse, *eager.lse, -12345.0f);
+      }
+    }
+}
+
+TEST_CASE("behind a preload the first plan and run may be made while a stream captures", "[bounds]") {
+  sluice_context_desc desc;
+  sluice_context_desc_init(&desc, sizeof desc);
+  desc.kind = SLUICE_DEVICE_EMULATED;
+  void *created = nullptr;
+  REQUIRE(hip<int(void **)>("hipStreamCreate")(&created) == 0);
+  const std::unique_ptr<void, DestroyStream> stream(created);
+  for (const bool everything : {false, true}) {
+    sluice_context *made = nullptr;
+    REQUIRE(sluice_context_create(&desc, &made, nullptr) == SLUICE_OK);
+    const std::unique_ptr<sluice_context, DestroyContext> context(made);
+    const sluice_problem problem = bounded(SLUICE_MODE_PAGED, SLUICE_DETERMINISM_FAST);
+    REQUIRE(sluice_preload(context.get(), everything ? nullptr : &problem, nullptr) == SLUICE_OK);
+    uint64_t bytes = 0;
+    REQUIRE(sluice_workspace_size(context.get(), &problem, &bytes, nullptr) == SLUICE_OK);
+    REQUIRE(bytes != 0);
+    Visible<uint8_t> workspace(bytes, 0xff);
+    Batch batch(problem, length_sets[0]);
+    PlanHandle plan;
+    const Captured graph = capture(stream.get(), [&] {
+      sluice_plan *first = nullptr;
+      REQUIRE(sluice_plan_create(context.get(), &problem, &first, nullptr) == SLUICE_OK);
+      plan.reset(first);
+      sluice_launch launch;
+      sluice_launch_init(&launch, sizeof launch);
+      launch.stream = stream.get();
+      launch.workspace = workspace.data();
+      launch.workspace_bytes = bytes;
+      REQUIRE(sluice_run(first, &batch.args, &launch, nullptr) == SLUICE_OK);
+    });
+    CHECK(graph.nodes == 3);
+    REQUIRE(hip<int(void *, void *)>("hipGraphLaunch")(graph.executable.get(), stream.get()) == 0);
+    REQUIRE(hip<int(void *)>("hipStreamSynchronize")(stream.get()) == 0);
+    require_good_end();
+    batch.compare_with_reference();
+  }
+}

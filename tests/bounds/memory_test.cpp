@@ -1,0 +1,142 @@
+//===- memory_test.cpp - workspace: how much plans ask for, and that runs touch no more ---------------===//
+#include "bounds/batch.h"
+#include "bounds/figures.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+using namespace sluice::test;
+
+namespace {
+
+/// Zeros that take memory once they are written.
+template <typename Element> class SparseArray {
+public:
+  explicit SparseArray(size_t count)
+      : count(count), memory(mmap(nullptr, count * sizeof(Element), PROT_READ | PROT_WRITE,
+                                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0)) {
+    if (memory == MAP_FAILED) throw std::runtime_error("no address space");
+  }
+  SparseArray(const SparseArray &) = delete;
+  SparseArray &operator=(const SparseArray &) = delete;
+  ~SparseArray() { munmap(memory, count * sizeof(Element)); }
+  Element *data() { return static_cast<Element *>(memory); }
+  size_t size() const { return count; }
+
+private:
+  const size_t count;
+  void *const memory;
+};
+
+/// Decode of Llama-3-70B's shape: 64 query heads on 8 KV heads of 128.
+sluice_problem decode_problem(int32_t batch, int32_t keys, uint32_t determinism, int32_t kv_heads = 8) {
+  sluice_problem problem = problem_of({.mode = SLUICE_MODE_PAGED, .group = 8, .kv_heads = kv_heads});
+  problem.max_batch = batch;
+  problem.max_q_len = 1;
+  problem.max_kv_len = keys;
+  problem.determinism = determinism;
+  return problem;
+}
+
+uint64_t workspace_of(const sluice_context *context, const sluice_problem &problem) {
+  uint64_t bytes = 0;
+  sluice_error error;
+  sluice_error_init(&error, sizeof error);
+  const sluice_status status = sluice_workspace_size(context, &problem, &bytes, &error);
+  INFO(error.message);
+  REQUIRE(status == SLUICE_OK);
+  return bytes;
+}
+
+struct Touched {
+  uint64_t stored = 0;   // bytes
+  uint64_t end = 0;      // of what was stored or loaded
+  uint64_t unstored = 0; // bytes loaded that were not stored
+};
+
+/// Runs with workspace of exactly `bytes`, of which the device sees no byte more.
+Touched run_and_watch(Batch &batch, const PlanHandle &plan, uint64_t bytes) {
+  SparseArray<uint32_t> workspace(bytes / 4), loads(bytes / 4), stores(bytes / 4);
+  REQUIRE(hip<int(void *, size_t, unsigned)>("hipHostRegister")(workspace.data(), bytes, 0) == 0);
+  REQUIRE(sluice_emulator_watch(workspace.data(), bytes, loads.data(), stores.data()) == SLUICE_EMULATOR_OK);
+  run_on_device(batch.args,
+                [&](sluice_context *, const sluice_args *call, sluice_launch *launch, sluice_error *error) {
+                  launch->workspace = workspace.data();
+                  launch->workspace_bytes = bytes;
+                  return sluice_run(plan.get(), call, launch, error);
+                });
+  REQUIRE(sluice_emulator_unwatch(workspace.data()) == SLUICE_EMULATOR_OK);
+  REQUIRE(hip<int(void *)>("hipHostUnregister")(workspace.data()) == 0);
+  Touched touched;
+  for (size_t i = 0; i < stores.size(); ++i) {
+    const bool stored = stores.data()[i] != 0, loaded = loads.data()[i] != 0;
+    if (stored) touched.stored += 4;
+    if (stored || loaded) touched.end = 4 * (i + 1);
+    if (loaded && !stored) touched.unstored += 4;
+  }
+  return touched;
+}
+
+constexpr uint32_t determinisms[] = {SLUICE_DETERMINISM_FAST, SLUICE_DETERMINISM_BATCH_INVARIANT};
+
+} // namespace
+
+TEST_CASE("workspace of decode is what the page says", "[bounds]") {
+  sluice_context_desc desc;
+  sluice_context_desc_init(&desc, sizeof desc);
+  desc.kind = SLUICE_DEVICE_TARGET;
+  desc.target = "gfx942:304";
+  sluice_context *created = nullptr;
+  REQUIRE(sluice_context_create(&desc, &created, nullptr) == SLUICE_OK);
+  const std::unique_ptr<sluice_context, DestroyContext> context(created);
+  for (const auto &[batch, keys] :
+       {std::pair{1, 131072}, {3, 5000}, {8, 131072}, {64, 131072}, {256, 131072}}) {
+    uint64_t bytes[2];
+    for (const uint32_t determinism : determinisms)
+      bytes[determinism] = workspace_of(context.get(), decode_problem(batch, keys, determinism));
+    // A part is O and LSE in F32 of each query head; there is one for each 2,048 keys of each sequence.
+    const uint64_t part = 64 * (128 + 1) * 4, parts = (uint64_t(keys) + 2047) / 2048;
+    CHECK(bytes[SLUICE_DETERMINISM_BATCH_INVARIANT] == part * parts * uint64_t(batch));
+    // 8 KV heads of each sequence fill four workgroups on each of 304 compute units with so many parts.
+    CHECK(bytes[SLUICE_DETERMINISM_FAST] <= part * (304 * 4 / 8 + uint64_t(batch)));
+    check_page(table_row(
+        {std::to_string(batch), std::to_string(keys), std::to_string(bytes[0]), std::to_string(bytes[1])}));
+  }
+}
+
+TEST_CASE("a run at the bounds touches all of its workspace", "[bounds]") {
+  for (const uint32_t determinism : determinisms) {
+    INFO("determinism " << determinism);
+    const sluice_problem problem = decode_problem(3, 5000, determinism, 2);
+    const PlanHandle plan = plan_of(problem);
+    const uint64_t bytes = workspace_of(device(), problem);
+    CHECK(describe(plan).workspace_bytes == bytes);
+    Batch batch(problem, {{1, 5000, 1}, {1, 5000, 2}, {1, 5000, 3}});
+    const Touched touched = run_and_watch(batch, plan, bytes);
+    CHECK(touched.end == bytes);
+    CHECK(touched.stored == bytes);
+    CHECK(touched.unstored == 0);
+    batch.compare_with_reference();
+  }
+}
+
+TEST_CASE("a plan for 256 sequences of 131072 keys runs short ones within its workspace", "[.long]") {
+  std::vector<Sequence> sequences;
+  for (int32_t b = 0; b < 256; ++b)
+    sequences.push_back({1, b % 37, uint64_t(b)});
+  for (const uint32_t determinism : determinisms) {
+    INFO("determinism " << determinism);
+    const sluice_problem problem = decode_problem(256, 131072, determinism);
+    const PlanHandle plan = plan_of(problem);
+    Batch batch(problem, sequences, 1, 131072);
+    if (describe(plan).workspace_bytes == 0) {
+      batch.run(plan);
+    } else {
+      const Touched touched = run_and_watch(batch, plan, describe(plan).workspace_bytes);
+      CHECK(touched.stored > 0);
+      CHECK(touched.unstored == 0);
+    }
+    batch.compare_with_reference();
+  }
+}

@@ -1,0 +1,128 @@
+//===- work_test.cpp - matrix instructions that calls execute -----------------------------------------===//
+//
+// Tall kernels have one shape of MFMA and packed ones another, so that counts by shape tell whose work it
+// was.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "bounds/batch.h"
+#include "bounds/figures.h"
+
+#include <algorithm>
+
+using namespace sluice::test;
+
+namespace {
+
+struct Work {
+  uint64_t tall, packed, all; // MFMAs
+};
+
+uint64_t executed(const char *mnemonic) {
+  uint64_t count = 0;
+  REQUIRE(sluice_emulator_mfma_count(mnemonic, &count) == SLUICE_EMULATOR_OK);
+  return count;
+}
+
+/// What a run to its end executes.
+Work work_of(Batch &batch, const PlanHandle &plan) {
+  REQUIRE(sluice_emulator_configure("reset_counters", "1") == SLUICE_EMULATOR_OK);
+  batch.run(plan);
+  sluice_emulator_counters_t counters;
+  REQUIRE(sluice_emulator_counters(&counters, sizeof counters) == SLUICE_EMULATOR_OK);
+  const bool f16 = batch.problem.q_type == SLUICE_F16;
+  return {executed(f16 ? "v_mfma_f32_32x32x8_f16" : "v_mfma_f32_32x32x8_bf16"),
+          executed(f16 ? "v_mfma_f32_16x16x16_f16" : "v_mfma_f32_16x16x16_bf16"), counters.mfma_instructions};
+}
+Work work_of(Batch &batch) {
+  return work_of(batch, plan_of(batch.problem));
+}
+
+/// Rows up to which a sequence is packed, from the header: 16 rows of tokens and the query heads of a group.
+int32_t packed_rows(int32_t group) {
+  return std::max(16 / group, 1);
+}
+
+/// What the definition of the tiles makes of causal sequences: for each KV head and each 16 rows of tokens
+/// and heads, each tile of 16 keys that the last of these rows sees takes one MFMA for every 16 columns of K
+/// and of V.
+uint64_t expected_packed(const Batch &batch) {
+  const int32_t group = batch.problem.q_heads / batch.problem.kv_heads;
+  uint64_t tiles = 0;
+  for (const Sequence &sequence : batch.sequences) {
+    if (sequence.rows > packed_rows(group)) continue;
+    for (int32_t first = 0; first < sequence.rows * group; first += 16) {
+      const int32_t last_token = std::min((first + 15) / group, sequence.rows - 1);
+      const int32_t seen = std::max(sequence.keys - sequence.rows + last_token + 1, 0);
+      tiles += uint64_t(seen + 15) / 16;
+    }
+  }
+  return tiles * uint64_t(batch.problem.kv_heads) *
+         uint64_t(batch.problem.head_dim_qk + batch.problem.head_dim_v) / 16;
+}
+
+constexpr uint32_t modes[] = {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED};
+constexpr int32_t groups[] = {1, 4, 8, 32};
+
+sluice_problem bounded(sluice_problem problem) {
+  problem.max_batch = 16;
+  problem.max_q_len = 100;
+  problem.max_kv_len = 700;
+  return problem;
+}
+
+} // namespace
+
+TEST_CASE("one token never runs in a tile of more than 16 rows", "[bounds]") {
+  for (const uint32_t mode : modes)
+    for (const int32_t group : groups)
+      for (const bool has_bounds : {false, true}) {
+        INFO("mode " << mode << ", group " << group << (has_bounds ? ", bounds" : ""));
+        sluice_problem problem =
+            problem_of({.mode = mode, .group = group, .head_dim = group == 4 ? 64 : 128});
+        if (has_bounds) problem = bounded(problem);
+        // The call allows for more rows, as a prefill beside these would need.
+        Batch batch(problem, {{1, 300}, {1, 1, 2}, {1, 17, 3}, {0, 5, 4}, {1, 0, 5}, {1, 640, 6}}, 70);
+        const Work work = work_of(batch);
+        CHECK(work.tall == 0);
+        CHECK(work.packed == expected_packed(batch));
+        CHECK(work.all == work.packed);
+      }
+}
+
+TEST_CASE("of a mixed batch each sequence runs in its own kind of tile", "[bounds]") {
+  for (const uint32_t mode : modes)
+    for (const int32_t group : groups) {
+      INFO("mode " << mode << ", group " << group);
+      const int32_t few = packed_rows(group);
+      const sluice_problem problem = bounded(problem_of({.mode = mode, .group = group}));
+      const std::vector<Sequence> prefill = {{few + 1, 90, 7}, {70, 130, 8}};
+      std::vector<Sequence> mixed = {{1, 300, 1}, {few, 100, 2}};
+      mixed.insert(mixed.end(), prefill.begin(), prefill.end());
+      mixed.push_back({few, 33, 3});
+      Batch alone(problem, prefill), together(problem, mixed);
+      const Work tall = work_of(alone), all = work_of(together);
+      CHECK(tall.packed == 0);
+      CHECK(tall.tall > 0);
+      CHECK(all.tall == tall.tall);
+      CHECK(all.packed == expected_packed(together));
+      CHECK(all.all == all.tall + all.packed);
+      together.compare_with_reference();
+    }
+}
+
+TEST_CASE("causal attention executes at most 1.3 times the ideal work at 1024 tokens", "[bounds]") {
+  for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
+    for (const int32_t dim : {64, 128}) {
+      INFO("type " << type << ", head dim " << dim);
+      Batch batch(problem_of({.head_dim = dim, .type = type}), {{1024, 1024}});
+      const Work work = work_of(batch);
+      CHECK(work.packed == 0);
+      CHECK(work.all == work.tall);
+      // Two operations in each of 32 * 32 * 8; two products of every visible pair over the head dim.
+      const double operations = double(work.tall) * 2 * 32 * 32 * 8, ideal = 1024.0 * 1025 / 2 * dim * 2 * 2;
+      CHECK(operations <= 1.3 * ideal);
+      CHECK(operations >= ideal);
+      check_page(table_row({type == SLUICE_F16 ? "F16" : "BF16", std::to_string(dim),
+                            std::to_string(work.tall), decimal(operations / ideal, 3)}));
+    }
+}
