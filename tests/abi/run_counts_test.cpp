@@ -156,5 +156,6 @@ TEST_CASE("behind a preload a plan makes no HIP call, and its first run launches
     CHECK(locks == 0);
     CHECK(hip.count("hipModuleLaunchKernel") == 3);
     CHECK(hip.call_count == 3);
+    CHECK(hip.launch.function != nullptr); // the merge's
   }
 }

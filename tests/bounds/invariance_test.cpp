@@ -32,8 +32,10 @@ TEST_CASE("batch-invariant results do not depend on the rest of the batch", "[bo
   const std::vector<Sequence> others = {{1, 2049, 21}, {40, 2300, 22}, {0, 7, 23}, {2, 16, 24}};
   for (const uint32_t mode : {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED})
     for (const int32_t group : {1, 8}) {
-      const sluice_problem problem = problem_of(
-          {.mode = mode, .group = group, .head_dim = 64, .type = group == 1 ? SLUICE_F16 : SLUICE_BF16});
+      const sluice_problem problem = problem_of({.mode = mode,
+                                                 .group = group,
+                                                 .head_dim = group == 1 ? 64 : 128,
+                                                 .type = group == 1 ? SLUICE_F16 : SLUICE_BF16});
       // All of them, in order, at bounds that just hold them.
       Batch together(invariant(problem, 5, 150, 2500), watched);
       together.run();

@@ -100,9 +100,9 @@ TEST_CASE("accesses of many waves at once are all counted", "[hip]") {
   // They store the same bytes, which is a race of its own.
   REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
   REQUIRE(sluice_emulator_watch(w.memory, dwords * 4, w.loads.data(), nullptr) == SLUICE_EMULATOR_OK);
-  w.launch(500);
-  CHECK(w.loads[256] == 500 * 64);
-  CHECK(w.loads[575] == 500);
+  w.launch(8000);
+  CHECK(w.loads[256] == 8000 * 64);
+  CHECK(w.loads[575] == 8000);
 }
 
 TEST_CASE("ranges that cannot be watched are refused", "[hip]") {
