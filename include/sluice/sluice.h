@@ -320,8 +320,8 @@ enum sluice_determinism {
   /** The fastest choice. Equal calls with one plan give equal bits. */
   SLUICE_DETERMINISM_FAST = 0,
   /** Also, a sequence's result depends neither on the batch size, nor on the other sequences in the batch,
-     nor on the problem's bounds. Keys are split at fixed places, which takes workspace: max_batch and max_kv_len
-     are required. */
+     nor on the problem's bounds. Keys are split at fixed places, which takes workspace: max_batch and
+     max_kv_len are required. */
   SLUICE_DETERMINISM_BATCH_INVARIANT = 1
 };
 
@@ -611,10 +611,9 @@ typedef struct sluice_tensor {
  *   then; they are within the bounds of the plan. batch and the number of query tiles (of tile_q rows, see
  *   sluice_plan_info) are at most 65535; q_len + kv_len is at most 2^31 - 512.
  * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
- *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack stride[3]
- *   of k less than 2^22. In sluice_run all of a
- *   tensor lies below address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with
- *   kv_starts.
+ *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
+ * stride[3] of k less than 2^22. In sluice_run all of a tensor lies below address 2^48. stride[0] is 0 for q,
+ * o and lse with q_starts, and for k and v with kv_starts.
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
  *   page_table_stride is not negative.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
@@ -702,11 +701,11 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
  *
  * Makes one kernel launch; two where only the device knows which sequences are short enough for another
  * kernel; and one more where keys are split over workgroups and the parts merged (the plan then needs
- * workspace). Beside them hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing as far as dependencies and
- * signal_event ask for them. It does not allocate, lock, load, log, or query or
- * synchronise the device, and it is legal during stream capture, the first run included. A captured run
- * keeps the lengths, strides and pointers of its call. A dependency on a stream that is not capturing
- * is refused while launch->stream is.
+ * workspace). Beside them hipStreamWaitEvent, hipEventRecord and hipStreamIsCapturing as far as dependencies
+ * and signal_event ask for them. It does not allocate, lock, load, log, or query or synchronise the device,
+ * and it is legal during stream capture, the first run included. A captured run keeps the lengths, strides
+ * and pointers of its call. A dependency on a stream that is not capturing is refused while launch->stream
+ * is.
  *
  * Device       the calling thread's current device must be the context's; the run does not look
  * Ordering     behind what is on the stream and behind the dependencies

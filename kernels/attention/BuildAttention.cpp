@@ -114,8 +114,9 @@ private:
     Value endOfTiles = b.add(keys->keyOfTile(b.sub(tiles, b.i32(1))), b.i32(tileKv));
     keyLimit = b.minS(sequence.keys, endOfTiles);
 
-    kvHead = b.divide(qHead, argument.late("group"), argument.late("group_magic"), argument.late("group_shift"))
-                 .quotient;
+    kvHead =
+        b.divide(qHead, argument.late("group"), argument.late("group_magic"), argument.late("group_shift"))
+            .quotient;
     changes.emplace(b, argument, sequence, op.getEveryChange());
     changes->setRow(row, qHead, kvHead);
   }
@@ -318,17 +319,15 @@ private:
     Value sum = math.overGroups(result[1], lane, [&](Value x, Value y) { return b.addF(x, y); });
     Value sinks = argument.late("sink_logits");
     Value sinkOfHead = b.advance(sinks, b.getF32Type(), b.zeroExtend(qHead));
-    TileMath::Result finished =
-        math.finish(result[0], changes->factor(), sum, b.isFalse(b.isNull(sinks)),
-                    sinkOfHead, argument.late("lse_per_log2"));
+    TileMath::Result finished = math.finish(result[0], changes->factor(), sum, b.isFalse(b.isNull(sinks)),
+                                            sinkOfHead, argument.late("lse_per_log2"));
     storeOutput(result.drop_front(2), scaleOfValues(b, argument, kvHead, finished.weight));
     Value lseBase = argument.late("lse");
     Value rowExists = b.both(b.less(row, sequence.rows), b.equal(half, b.i32(0)));
     b.when(b.both(b.isFalse(b.isNull(lseBase)), rowExists), [&] {
       Value offset = b.mul(b.signExtend(row), argument.late("lse_token_stride"));
       Value base = headBase("lse", qHead, sequence.firstRow, b.getF32Type(), &Arguments::late);
-      LLVM::StoreOp::create(b, finished.lse,
-                            b.advance(base, b.getF32Type(), offset), /*alignment=*/4);
+      LLVM::StoreOp::create(b, finished.lse, b.advance(base, b.getF32Type(), offset), /*alignment=*/4);
     });
   }
 

@@ -6,14 +6,15 @@
 // tile, and the keys are read once for all of them (grouped-query attention, Ainslie et al. 2023, arXiv
 // 2305.13245). As in BuildAttention.cpp the scores are S^T, with v_mfma_f32_16x16x16.
 //
-// The keys of a row can be divided among the workgroups of `parts` (split-KV: Dao et al. 2023, "Flash-Decoding"):
-// each part computes O and LSE over its keys, in F32 to memory that the caller gives, and another kernel merges
-// them. Parts take whole tiles in order; which ones follows from the sequence alone where part_tiles is set.
+// The keys of a row can be divided among the workgroups of `parts` (split-KV: Dao et al. 2023,
+// "Flash-Decoding"): each part computes O and LSE over its keys, in F32 to memory that the caller gives, and
+// another kernel merges them. Parts take whole tiles in order; which ones follows from the sequence alone
+// where part_tiles is set.
 //
-// Few rows mean few operations per byte of K and V: memory is what takes the time, and the loop is plain. Head
-// dims are divided into panels of a power of two columns, each a tile in LDS with a copy of its own; columns past
-// the tensor's head dim are zeros. K and V may be bytes, which are converted when they are read from LDS. Where V
-// is the front of the rows of K, one tile serves both.
+// Few rows mean few operations per byte of K and V: memory is what takes the time, and the loop is plain.
+// Head dims are divided into panels of a power of two columns, each a tile in LDS with a copy of its own;
+// columns past the tensor's head dim are zeros. K and V may be bytes, which are converted when they are read
+// from LDS. Where V is the front of the rows of K, one tile serves both.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Builders.h"
@@ -107,7 +108,9 @@ private:
     token = tokenOf(safeRow);
     qHead = b.add(b.mul(kvHead, argument["group"]), b.sub(safeRow, b.mul(token, argument["group"])));
 
-    auto lastOf = [&](Value first, unsigned count) { return b.minS(b.add(first, b.i32(count - 1)), lastRow); };
+    auto lastOf = [&](Value first, unsigned count) {
+      return b.minS(b.add(first, b.i32(count - 1)), lastRow);
+    };
     keys.emplace(b, argument, sequence, tileKv);
     keys->chooseTiles(tokenOf(groupRow), tokenOf(lastOf(groupRow, op.getTileQ())));
     Value firstWaveToken = tokenOf(b.minS(waveRow, lastRow));
@@ -122,7 +125,8 @@ private:
   void choosePart() {
     Value tiles = keys->tileCount(), parts = argument["parts"];
     Value rounded = b.add(tiles, b.sub(parts, b.i32(1)));
-    Value even = b.divide(rounded, parts, argument.late("parts_magic"), argument.late("parts_shift")).quotient;
+    Value even =
+        b.divide(rounded, parts, argument.late("parts_magic"), argument.late("parts_shift")).quotient;
     Value fixed = argument.late("part_tiles");
     Value each = b.select(b.equal(fixed, b.i32(0)), b.maxS(even, argument.late("min_part_tiles")), fixed);
     firstTile = b.minS(b.mul(part, each), tiles);
@@ -132,7 +136,9 @@ private:
     keyLimit = b.select(b.less(firstTile, endTile), b.minS(sequence.keys, endOfTiles), b.i32(0));
   }
 
-  Value strideProduct(Value count, StringRef stride) { return b.mul(b.zeroExtend(count), argument.late(stride)); }
+  Value strideProduct(Value count, StringRef stride) {
+    return b.mul(b.zeroExtend(count), argument.late(stride));
+  }
 
   /// Row 0 of the KV head: of the sequence, or with pages of page 0.
   Value keyBase(StringRef side) {
@@ -187,14 +193,14 @@ private:
     // Each wave copies at least one instruction of a tile: a dword per lane. Of shorter rows, one instruction
     // would copy so many that finding their pages costs more than copying zeros.
     constexpr unsigned shortestRowBytes = 64;
-    unsigned narrowest =
-        std::max(shortestRowBytes, op.getWaves() * 64 * 4 / tileKv) / storedBytes();
+    unsigned narrowest = std::max(shortestRowBytes, op.getWaves() * 64 * 4 / tileKv) / storedBytes();
     Side side{name, keyBase(name), panelsOf(headDim, narrowest), {}};
     unsigned readBytes = laneColumns * storedBytes();
     for (auto [index, panel] : llvm::enumerate(side.panels)) {
       XorSwizzle swizzle;
       if (name == "k")
-        swizzle = XorSwizzle::forColumnReads(panel.columns, storedBytes(), readBytes, chip.ldsBanks(readBytes));
+        swizzle =
+            XorSwizzle::forColumnReads(panel.columns, storedBytes(), readBytes, chip.ldsBanks(readBytes));
       auto type = LdsTileType::get(b.getContext(), tileKv, panel.columns, stored,
                                    XorSwizzleAttr::get(b.getContext(), swizzle));
       auto alloc = LdsAllocOp::create(b, type);
@@ -214,7 +220,8 @@ private:
   SmallVector<Value> copy(KeyCopies &copies, const Side &side, Value headDim, Value firstKey) {
     SmallVector<Value> tokens;
     for (auto [panel, tile] : llvm::zip_equal(side.panels, side.tiles)) {
-      Value base = b.advance(side.base, stored, side.name == "k" ? packedColumn(panel.first) : b.i64(panel.first));
+      Value base =
+          b.advance(side.base, stored, side.name == "k" ? packedColumn(panel.first) : b.i64(panel.first));
       Value columns = b.maxS(b.sub(headDim, b.i32(panel.first)), b.i32(0));
       tokens.push_back(copies.copy(side.name, base, firstKey, tile, columns));
     }
@@ -310,8 +317,8 @@ private:
     unsigned panel, first, columns; // the first column of lane 0 in the panel; columns of each lane
     unsigned headColumn;            // the first column of lane 0 in the head
   };
-  /// One for `columns` tiles of O^T: lane i's column number m is column i of tile m, with its place in the head
-  /// at headColumn + columns * i + m.
+  /// One for `columns` tiles of O^T: lane i's column number m is column i of tile m, with its place in the
+  /// head at headColumn + columns * i + m.
   SmallVector<ValueRead> valueReads() const {
     SmallVector<ValueRead> reads;
     for (auto [index, panel] : llvm::enumerate(valuePanels))
@@ -351,7 +358,8 @@ private:
     Value sinkOfHead = b.advance(sinks, b.getF32Type(), b.zeroExtend(qHead));
     // Parts leave the sink to whoever merges them.
     Value hasSink = b.isFalse(b.either(b.isNull(sinks), partial));
-    TileMath::Result finished = math.finish(result[0], changes->factor(), sum, hasSink, sinkOfHead, argument.late("lse_per_log2"));
+    TileMath::Result finished =
+        math.finish(result[0], changes->factor(), sum, hasSink, sinkOfHead, argument.late("lse_per_log2"));
     Value weight = scaleOfValues(b, argument, kvHead, finished.weight);
     Value firstRow = b.select(partial, b.i32(0), sequence.firstRow);
     Value rowExists = b.less(row, packedRows);
@@ -373,13 +381,12 @@ private:
     Value stores = b.both(b.both(rowExists, b.equal(laneGroup, b.i32(0))), b.isFalse(b.isNull(lse)));
     b.when(stores, [&] {
       Value offset = b.add(rowOffset("lse", firstRow), strideProduct(part, "lse_part_stride"));
-      LLVM::StoreOp::create(b, finished.lse,
-                            b.advance(lse, b.getF32Type(), offset), /*alignment=*/4);
+      LLVM::StoreOp::create(b, finished.lse, b.advance(lse, b.getF32Type(), offset), /*alignment=*/4);
     });
   }
 
-  /// A lane holds, of each read of V, 4 * columns neighbouring columns from 4 * columns * laneGroup on: register
-  /// r of tile m is column columns * r + m of them.
+  /// A lane holds, of each read of V, 4 * columns neighbouring columns from 4 * columns * laneGroup on:
+  /// register r of tile m is column columns * r + m of them.
   void storeRow(ArrayRef<Value> output, Value weight, Value base, Type type, Value limit) {
     unsigned tile = 0;
     for (const ValueRead &part : valueReads()) {
@@ -390,11 +397,10 @@ private:
       tile += part.columns;
       unsigned atATime = std::min<unsigned>(16 * 8 / type.getIntOrFloatBitWidth(), elements.size());
       for (unsigned first = 0; first < elements.size(); first += atATime) {
-        Value chunk = b.pack(VectorType::get(atATime, b.getF32Type()),
-                             ArrayRef<Value>(elements).slice(first, atATime));
+        Value chunk =
+            b.pack(VectorType::get(atATime, b.getF32Type()), ArrayRef<Value>(elements).slice(first, atATime));
         if (!type.isF32()) chunk = arith::TruncFOp::create(b, VectorType::get(atATime, type), chunk);
-        Value column =
-            b.add(b.i32(part.headColumn + first), b.mul(laneGroup, b.i32(4 * part.columns)));
+        Value column = b.add(b.i32(part.headColumn + first), b.mul(laneGroup, b.i32(4 * part.columns)));
         b.when(b.less(column, limit), [&] {
           LLVM::StoreOp::create(b, chunk, b.advance(base, type, column),
                                 /*alignment=*/atATime * type.getIntOrFloatBitWidth() / 8);

@@ -15,8 +15,9 @@ public:
   /// Rows at or past `keyLimit` become zeros, and are not read.
   KeyCopies(Emitter &b, const Arguments &arguments, const Sequence &sequence, AttentionOp op, Value keyLimit);
 
-  /// The token of a copy of the tile's rows from `firstKey` on. `side` is "k" or "v", `base` row 0 of the head:
-  /// of the sequence, or with pages of page 0. Columns at or past `columnLimit`, if given, become zeros.
+  /// The token of a copy of the tile's rows from `firstKey` on. `side` is "k" or "v", `base` row 0 of the
+  /// head: of the sequence, or with pages of page 0. Columns at or past `columnLimit`, if given, become
+  /// zeros.
   Value copy(llvm::StringRef side, Value base, Value firstKey, Value tile, Value columnLimit = {});
 
 private:

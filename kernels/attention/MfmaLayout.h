@@ -1,4 +1,5 @@
-//===- MfmaLayout.h - which lane and register holds what of an MFMA -----------------------------*- C++ -*-===//
+//===- MfmaLayout.h - which lane and register holds what of an MFMA -----------------------------*- C++
+//-*-===//
 //
 // Of the shapes R x R x D with f32 results that attention uses, on waves of 64 lanes:
 //
@@ -6,8 +7,8 @@
 //   32 8    D[i = 4 * G * (r / 4) + 4 * (lane / R) + r % 4][j = lane % R]  in register r
 //   16 16   with G = 64 / R lane groups
 //
-// (CDNA3 ISA, "Matrix Arithmetic Instructions": layouts of 32x32x8 and 16x16x16.) Four consecutive D registers
-// are thus, packed, the B fragment of 4 * G rows.
+// (CDNA3 ISA, "Matrix Arithmetic Instructions": layouts of 32x32x8 and 16x16x16.) Four consecutive D
+// registers are thus, packed, the B fragment of 4 * G rows.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -71,8 +71,7 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
   };
 
   auto change = [&] {
-    SmallVector<Value> scores =
-        each(blocks, [&](Value score, Value) { return b.mulF(score, scaleLog2e); });
+    SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scaleLog2e); });
     Value cap = arguments.late("cap_log2e");
     scores = eachIf(b.isFalse(b.equalF(cap, b.f32(0))), scores, [&] {
       Value twoPerCap = arguments.late("two_per_cap");
@@ -103,8 +102,8 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
       Value place = b.advance(slopes, b.getF32Type(), b.zeroExtend(qHead));
       Value slope = b.mulF(LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4),
                            b.f32(-std::numbers::log2e));
-      Value shift = b.select(arguments.flag(package::score_top_left), b.i32(0),
-                             b.sub(sequence.keys, sequence.rows));
+      Value shift =
+          b.select(arguments.flag(package::score_top_left), b.i32(0), b.sub(sequence.keys, sequence.rows));
       Value diagonal = b.add(row, shift);
       return each(scores, [&](Value score, Value key) {
         Value distance = b.maxS(b.sub(diagonal, key), b.sub(key, diagonal));

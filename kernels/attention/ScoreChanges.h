@@ -2,8 +2,8 @@
 //-*-===//
 //
 // In the order of sluice.h: scale, soft cap, bias, ALiBi, mask bits. Behind one branch, which a call without
-// any of them does not take. Changed scores are multiplied by log2(e), so that the softmax, which is to base 2,
-// takes them as they are; others it multiplies by `factor()`.
+// any of them does not take. Changed scores are multiplied by log2(e), so that the softmax, which is to base
+// 2, takes them as they are; others it multiplies by `factor()`.
 //
 //   soft cap   c * tanh(x / c) = c * (1 - 2 / (exp2(x * log2(e) * 2 / c) + 1)): an error of some units in the
 //              last place of c

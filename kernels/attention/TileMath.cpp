@@ -58,8 +58,8 @@ Value TileMath::maximum(ArrayRef<Value> blocks, Value lane) {
 Value TileMath::centre(Values &blocks, Value reference, Value factor) {
   constexpr double largest = 1 << 16; // errors of up to 2^-8 in an exponent
   Value offset = b.negF(b.mulF(reference, factor));
-  Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, offset),
-                                        b.f32(largest));
+  Value isLarge =
+      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, offset), b.f32(largest));
   Values results = b.branch(
       b.anyLane(isLarge),
       [&] {
@@ -193,8 +193,8 @@ Value TileMath::widen(Value bytes) {
                    b.pack(VectorType::get(count / 2, b.getI32Type()), halves));
 }
 
-TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value hasSink,
-                                  Value sinkLogit, Value lsePerLog2) {
+TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit,
+                                  Value lsePerLog2) {
   // No visible key: the sum is exactly 0. A NaN sum stays NaN.
   Value empty = b.equalF(sum, b.f32(0)), none = b.f32(negativeInfinity);
   auto inverse = [&](Value x) { return b.select(b.equalF(x, b.f32(0)), b.f32(0), b.reciprocal(x)); };

@@ -28,9 +28,9 @@ public:
 
   Value mfma(Value a, Value bFragment, Value c);
   Value zeros();
-  /// The same results of MFMAs, which can be read at once, on whatever way. LLVM 22 counts wait states from one
-  /// basic block to the next and takes IMPLICIT_DEF, which is no instruction, for one; so where results are
-  /// first read behind a branch, the wait stands in front of it, in assembly, which LLVM does not count.
+  /// The same results of MFMAs, which can be read at once, on whatever way. LLVM 22 counts wait states from
+  /// one basic block to the next and takes IMPLICIT_DEF, which is no instruction, for one; so where results
+  /// are first read behind a branch, the wait stands in front of it, in assembly, which LLVM does not count.
   Values settle(llvm::ArrayRef<Value> blocks);
 
   /// Combines the values of the lane groups that share a row.
@@ -38,9 +38,9 @@ public:
   /// The largest score of a row.
   Value maximum(llvm::ArrayRef<Value> blocks, Value lane);
 
-  /// The offset that takes exponents relative to `reference`: -reference * factor. Its rounding error is one of
-  /// an exponent, so where it is so large that this would show, the scores themselves are made relative to the
-  /// reference instead, and the offset 0.
+  /// The offset that takes exponents relative to `reference`: -reference * factor. Its rounding error is one
+  /// of an exponent, so where it is so large that this would show, the scores themselves are made relative to
+  /// the reference instead, and the offset 0.
   Value centre(Values &blocks, Value reference, Value factor);
 
   /// exp2(score * factor + offset) of all scores as fragments of P^T; `sum` grows by this lane's.

@@ -27,10 +27,10 @@ struct RowKind {
 static constexpr RowKind rowKinds[] = {
     {"SLUICE_ATTENTION_FORWARD", "dtype, head_dim, tile_kv, waves", false, false, 32, false, false},
     {"SLUICE_ATTENTION_PAGED", "dtype, head_dim, tile_kv, waves", false, false, 32, true, false},
-    {"SLUICE_ATTENTION_PACKED", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves", true, true, 16, true,
-     false},
-    {"SLUICE_ATTENTION_LATENT", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves", true, true, 16, true,
-     true},
+    {"SLUICE_ATTENTION_PACKED", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves", true, true, 16,
+     true, false},
+    {"SLUICE_ATTENTION_LATENT", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves", true, true, 16,
+     true, true},
 };
 
 static llvm::Expected<AttentionVariant> parseRow(StringRef row) {

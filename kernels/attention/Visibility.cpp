@@ -72,9 +72,8 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
       b.less(tileKey, rows.allFirst),
       [&] {
         Value limit = b.sub(rows.laneFirst, ofLane), sinks = b.sub(sinkTokens, ofLane);
-        return each(behind, [&](Value key) {
-          return b.both(b.less(key, limit), b.isFalse(b.less(key, sinks)));
-        });
+        return each(behind,
+                    [&](Value key) { return b.both(b.less(key, limit), b.isFalse(b.less(key, sinks))); });
       },
       [&] { return behind; });
 }

@@ -5,8 +5,8 @@
 //
 //   max(x - window_left, 0) <= j <= x + window_right     or, instead of the first, j < sink_tokens
 //
-// Both ends grow with i, so the first and the last of some rows say which tiles those need: first the tiles of
-// the sink tokens, then, without a gap in their numbers, those of the windows.
+// Both ends grow with i, so the first and the last of some rows say which tiles those need: first the tiles
+// of the sink tokens, then, without a gap in their numbers, those of the windows.
 //
 // A window that hides nothing is kernarg_no_window: x + window and x - window are written so that they do not
 // overflow with it.
@@ -38,9 +38,9 @@ public:
   /// Hides keys of a tile from the rows of a wave. `blocks`: scores, one row per lane, a block for every
   /// layout.rows() keys from `tileKey` on; laneGroup = lane / layout.rows().
   struct Rows {
-    Value first, last;        // of the wave
+    Value first, last;         // of the wave
     Value laneFirst, laneLast; // firstKey and lastKey of this lane's row
-    Value allFirst, allLast;  // between them, all rows of the wave see all
+    Value allFirst, allLast;   // between them, all rows of the wave see all
   };
   Rows rowsOf(Value first, Value last, Value laneRow) const;
   llvm::SmallVector<Value> hide(llvm::ArrayRef<Value> blocks, Value tileKey, const Rows &rows,

@@ -366,8 +366,8 @@ private:
 
   /// Covers at most `rows` rows from `row` on.
   Value descriptor(SourceRows &source, const SourceRows::Row &row, unsigned rows) {
-    // Extent: the columns of the last row below the limit, one stride for each one before it. Packs of columns
-    // are anywhere; they keep to the column limit themselves.
+    // Extent: the columns of the last row below the limit, one stride for each one before it. Packs of
+    // columns are anywhere; they keep to the column limit themselves.
     Value remaining = source.remaining(row);
     Value extent = b.i64(copy.getPackLog2() ? INT32_MAX : tile.getRowBytes());
     if (Value limit = copy.getColumnLimit(); limit && !copy.getPackLog2()) {

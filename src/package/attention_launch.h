@@ -1,7 +1,7 @@
 //===- attention_launch.h - launches of attention kernels: grid, workgroup and arguments ----------------===//
 //
-// What plans and programs that launch kernels of a pack themselves have in common, and for the latter a launch
-// on contiguous tensors.
+// What plans and programs that launch kernels of a pack themselves have in common, and for the latter a
+// launch on contiguous tensors.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -17,8 +17,8 @@
 
 namespace sluice::package {
 
-/// Arguments that ask for nothing beyond plain attention: no mask, no windows, one part, no pages, heads of the
-/// kernel's own size.
+/// Arguments that ask for nothing beyond plain attention: no mask, no windows, one part, no pages, heads of
+/// the kernel's own size.
 AttentionKernargs plain_kernargs(const KernelName &kernel);
 
 /// Sets the group, the parts or the pages of arguments, and the numbers that divide by them.
@@ -27,8 +27,8 @@ void set_parts(AttentionKernargs &args, uint32_t parts);
 void set_page_rows(AttentionKernargs &args, uint32_t page_rows);
 
 /// Workgroups: see kernargs.h. A dimension whose extent is 0 is 0.
-std::array<uint32_t, 3> attention_grid(const KernelName &kernel, uint32_t batch, uint32_t q_len, uint32_t q_heads,
-                                       uint32_t kv_heads, uint32_t parts);
+std::array<uint32_t, 3> attention_grid(const KernelName &kernel, uint32_t batch, uint32_t q_len,
+                                       uint32_t q_heads, uint32_t kv_heads, uint32_t parts);
 
 struct AttentionShape {
   uint32_t batch = 1;

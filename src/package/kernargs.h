@@ -44,8 +44,9 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   page_rows           rows of a page
 //   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
 //
-// Grid, in workgroups: x = q_heads, y = tiles of query rows, z = batch; of kernels that pack the query heads of
-// a group into one tile x = kv_heads * parts (parts of one head together), and the rows of y are tokens * group.
+// Grid, in workgroups: x = q_heads, y = tiles of query rows, z = batch; of kernels that pack the query heads
+// of a group into one tile x = kv_heads * parts (parts of one head together), and the rows of y are tokens *
+// group.
 #define SLUICE_ATTENTION_SIDE_STRIDES(FIELD, side)                                                           \
   FIELD(int64_t, i64, side##_batch_stride)                                                                   \
   FIELD(int64_t, i64, side##_token_stride)                                                                   \
@@ -114,10 +115,10 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 
 /// Bits of score_flags.
 enum ScoreFlag : uint32_t {
-  score_top_left = 1 << 0,     // row i is token i of the keys; else the last row is the last key
-  score_changed = 1 << 1,      // soft cap, bias, mask or ALiBi is there
-  score_bias_f16 = 1 << 2,     // type of bias; else F32
-  score_bias_bf16 = 1 << 3,    //
+  score_top_left = 1 << 0,      // row i is token i of the keys; else the last row is the last key
+  score_changed = 1 << 1,       // soft cap, bias, mask or ALiBi is there
+  score_bias_f16 = 1 << 2,      // type of bias; else F32
+  score_bias_bf16 = 1 << 3,     //
   score_q_scale_heads = 1 << 4, // a factor for each head; else one
   score_k_scale_heads = 1 << 5, //
   score_v_scale_heads = 1 << 6, //

@@ -41,7 +41,8 @@ std::string format_kernel_name(const KernelName &name) {
     if (operation.full == name.operation) out = operation.abbreviation;
   }
   if (!name.is_attention()) return out + "_" + name.dtype + "_" + name.to_dtype;
-  out += "_" + name.dtype + (name.kv_dtype.empty() ? "" : "_" + name.kv_dtype) + "_d" + std::to_string(name.head_dim_qk);
+  out += "_" + name.dtype + (name.kv_dtype.empty() ? "" : "_" + name.kv_dtype) + "_d" +
+         std::to_string(name.head_dim_qk);
   if (name.head_dim_v != name.head_dim_qk) out += "v" + std::to_string(name.head_dim_v);
   return out + "_q" + std::to_string(name.tile_q) + "_kv" + std::to_string(name.tile_kv) + "_w" +
          std::to_string(name.waves) + (name.form.empty() ? "" : "_" + name.form);

@@ -3,14 +3,15 @@
 // A name says everything that the choice between kernels looks at, in one fixed order, and is also the symbol
 // in the code object:
 //
-//   name      = "attn_fwd_" dtype [ "_" kv_dtype ] "_" heads "_q" number "_kv" number "_w" number [ "_" form ]
+//   name      = "attn_fwd_" dtype [ "_" kv_dtype ] "_" heads "_q" number "_kv" number "_w" number [ "_" form
+//   ]
 //             | "kv_append_" dtype "_" dtype          source, cache
 //             | "merge_states_" dtype "_" dtype       parts, O
 //   dtype     = "f16" | "bf16", around attention also "f32" | "e4m3fnuz"
 //   kv_dtype  = "e4m3fnuz"                      of K and V in memory, if it is another
 //   form      = "paged"                         K and V in pages
-//             | "packed"                        tokens and the query heads of a group in one tile; pages or not
-//             | "latent"                        likewise, and V is the front of the rows of K
+//             | "packed"                        tokens and the query heads of a group in one tile; pages or
+//             not | "latent"                        likewise, and V is the front of the rows of K
 //   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
 //   number    = a positive decimal integer without leading zeros
 //

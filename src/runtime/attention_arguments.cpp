@@ -1,4 +1,5 @@
-//===- attention_arguments.cpp - problems and calls as arguments of attention kernels ---------------------===//
+//===- attention_arguments.cpp - problems and calls as arguments of attention kernels
+//---------------------===//
 #include "runtime/attention_arguments.h"
 
 #include "package/attention_launch.h"
@@ -32,7 +33,8 @@ uint32_t score_flags(const sluice_problem &problem) {
 
 } // namespace
 
-package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel, const sluice_problem &problem) {
+package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
+                                             const sluice_problem &problem) {
   package::AttentionKernargs out = package::plain_kernargs(kernel.name);
   out.head_dim_qk = problem.head_dim_qk;
   out.head_dim_v = problem.head_dim_v;

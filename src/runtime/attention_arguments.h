@@ -1,4 +1,5 @@
-//===- attention_arguments.h - problems and calls as arguments of attention kernels -----------------------===//
+//===- attention_arguments.h - problems and calls as arguments of attention kernels
+//-----------------------===//
 #pragma once
 
 #include "package/kernargs.h"
@@ -9,7 +10,8 @@
 namespace sluice::runtime {
 
 /// What a problem alone decides of the arguments of a kernel that serves it.
-package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel, const sluice_problem &problem);
+package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
+                                             const sluice_problem &problem);
 
 /// Fills in a call whose arguments have been checked. `args` came from problem_arguments.
 void fill_call(package::AttentionKernargs &args, const sluice_problem &problem, const sluice_args &call);

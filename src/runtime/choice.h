@@ -10,8 +10,8 @@
 
 namespace sluice::runtime {
 
-/// The kernels of a plan. A sequence of at most `packed_rows` query rows is `packed`'s, whatever else is in the
-/// batch; a longer one is `tall`'s. One of the two may be missing: then no call has sequences for it.
+/// The kernels of a plan. A sequence of at most `packed_rows` query rows is `packed`'s, whatever else is in
+/// the batch; a longer one is `tall`'s. One of the two may be missing: then no call has sequences for it.
 struct Choice {
   const package::PackedKernel *tall = nullptr;   // tiles of tokens of one query head
   const package::PackedKernel *packed = nullptr; // tiles of tokens and the query heads of a group
@@ -37,15 +37,16 @@ inline constexpr uint32_t min_part_tiles = 16;
 /// Chooses among the context's kernels for a problem whose fields are legal. Looks at the problem and the
 /// number of compute units only, so that equal problems get equal kernels.
 ///
-/// Several tile heights exist per type and head dim. Of tall kernels the highest is the most efficient per row
-/// and the choice, unless
+/// Several tile heights exist per type and head dim. Of tall kernels the highest is the most efficient per
+/// row and the choice, unless
 /// - max_q_len fits a lower tile: the rest of a higher one would compute nothing; or
 /// - at the problem's bounds there are fewer workgroups than compute units: lower tiles occupy more of them.
 ///   This looks at the batch size, so SLUICE_DETERMINISM_BATCH_INVARIANT leaves it out.
 /// Of packed kernels it is the lowest that the rows of a group fill.
 ///
-/// Where a packed kernel would have fewer workgroups than the device can run at once, the keys of each row are
-/// divided. For SLUICE_DETERMINISM_BATCH_INVARIANT they always are, at places that depend on nothing else.
+/// Where a packed kernel would have fewer workgroups than the device can run at once, the keys of each row
+/// are divided. For SLUICE_DETERMINISM_BATCH_INVARIANT they always are, at places that depend on nothing
+/// else.
 ///
 /// Throws support::Failure (unsupported) naming the field and the nearest supported value.
 Choice choose_kernel(const Context &context, const sluice_problem &problem);

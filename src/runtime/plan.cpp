@@ -1,4 +1,5 @@
-//===- plan.cpp - a problem with its kernels chosen and loaded --------------------------------------------===//
+//===- plan.cpp - a problem with its kernels chosen and loaded
+//--------------------------------------------===//
 #include "runtime/plan.h"
 
 #include "package/attention_launch.h"

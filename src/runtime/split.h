@@ -1,4 +1,5 @@
-//===- split.h - dividing the keys of a row among workgroups, and the workspace that takes ----------------===//
+//===- split.h - dividing the keys of a row among workgroups, and the workspace that takes
+//----------------===//
 #pragma once
 
 #include <sluice/sluice.h>

@@ -170,16 +170,15 @@ AttentionTiming time_attention(const package::KernelEntry &kernel, std::span<con
   const emulator::Program program(std::vector<std::byte>(elf.begin(), elf.end()));
   const Tensors tensors(kernel, problem);
   const auto length = int32_t(problem.length);
-  const package::AttentionLaunch launch =
-      package::contiguous_launch(kernel,
-                                 {.batch = problem.batch,
-                                  .q_len = length,
-                                  .kv_len = length,
-                                  .q_heads = problem.q_heads,
-                                  .kv_heads = problem.kv_heads,
-                                  .mask = problem.causal ? package::AttentionShape::bottom_right
-                                                         : package::AttentionShape::none},
-                                 tensors.addresses);
+  const package::AttentionLaunch launch = package::contiguous_launch(
+      kernel,
+      {.batch = problem.batch,
+       .q_len = length,
+       .kv_len = length,
+       .q_heads = problem.q_heads,
+       .kv_heads = problem.kv_heads,
+       .mask = problem.causal ? package::AttentionShape::bottom_right : package::AttentionShape::none},
+      tensors.addresses);
   AttentionTiming timing{.kernel = kernel, .problem = problem, .result = {}, .parts = {}};
   const auto start = std::chrono::steady_clock::now();
   timing.result = time_launch(program, launch.kernel, launch.grid, launch.block, 0, launch.kernarg(),

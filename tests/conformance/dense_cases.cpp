@@ -23,8 +23,8 @@ constexpr std::array patterns = {Pattern::normal,  Pattern::peaked,  Pattern::ri
 constexpr std::array lengths = {1,  2,   3,   15,  16,  17,  31,  32,  33,  63,  64,
                                 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000};
 
-/// Every length, dtype and mask, with three head sizes at a time, Q as long as KV; head sizes, heads, layouts and
-/// patterns take turns.
+/// Every length, dtype and mask, with three head sizes at a time, Q as long as KV; head sizes, heads, layouts
+/// and patterns take turns.
 void add_square(Collector &out) {
   constexpr size_t sizes_at_a_time = 3;
   const size_t sizes = std::min(out.head_sizes.size(), sizes_at_a_time);

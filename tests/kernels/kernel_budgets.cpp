@@ -62,8 +62,8 @@ void check_any(const ShippedKernel &kernel, const json &stats, Verdict &verdict)
   verdict.require(hazards == 0, "wait states on every path through the code", hazards);
 }
 
-/// What those keep to that neither look up pages nor need more registers than two waves of a SIMD share: elsewhere
-/// scalar registers are spilled to lanes of vector registers.
+/// What those keep to that neither look up pages nor need more registers than two waves of a SIMD share:
+/// elsewhere scalar registers are spilled to lanes of vector registers.
 void check_plain(const json &stats, Verdict &verdict) {
   verdict.require(stats["sgpr_spills"] == 0, "no SGPR spills", stats["sgpr_spills"]);
   verdict.require(stats["scratch_bytes"] == 0, "no scratch", stats["scratch_bytes"]);

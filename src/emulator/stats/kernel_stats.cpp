@@ -74,9 +74,9 @@ InstructionMix mix_of(std::span<const Decoded> instructions) {
   return mix;
 }
 
-/// The instructions of a loop that a branch back closes: those that are reached from its target and from which the
-/// branch is reached. None if the branch is not reached itself: then it only jumps to code that stands further up,
-/// as code that the compiler has moved out of the way does.
+/// The instructions of a loop that a branch back closes: those that are reached from its target and from
+/// which the branch is reached. None if the branch is not reached itself: then it only jumps to code that
+/// stands further up, as code that the compiler has moved out of the way does.
 class LoopFinder {
 public:
   explicit LoopFinder(std::span<const Decoded> instructions)
@@ -91,7 +91,8 @@ public:
     for (size_t i = 0; i < instructions.size(); ++i) {
       const Decoded &here = instructions[i];
       if (here.instruction_class == InstructionClass::branch)
-        if (const auto target = index.find(branch_target(here)); target != index.end()) add(i, target->second);
+        if (const auto target = index.find(branch_target(here)); target != index.end())
+          add(i, target->second);
       if (here.mnemonic != "s_branch" && here.mnemonic != "s_endpgm" && i + 1 < instructions.size())
         add(i, i + 1);
     }

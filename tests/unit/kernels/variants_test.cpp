@@ -16,7 +16,8 @@ TEST_CASE("rows are read in order, comments and blank lines are not rows", "[var
   REQUIRE(bool(variants));
   REQUIRE(variants->size() == 2);
   const AttentionVariant &first = (*variants)[0], &second = (*variants)[1];
-  CHECK((first.dtype == "f16" && first.headDimQk == 128 && first.headDimV == 128 && first.tileKv == 64 && first.waves == 8));
+  CHECK((first.dtype == "f16" && first.headDimQk == 128 && first.headDimV == 128 && first.tileKv == 64 &&
+         first.waves == 8));
   CHECK((first.tileQ() == 256 && first.threads() == 512));
   CHECK((second.dtype == "bf16" && second.headDimQk == 64 && second.tileKv == 32 && second.waves == 4));
 }
