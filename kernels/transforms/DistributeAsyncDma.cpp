@@ -181,7 +181,7 @@ public:
     SmallVector<Value> entries;
     for (Row *row : rows) {
       Value offset = arith::ShLIOp::create(b, b.zeroExtend(row->page), bytesLog2);
-      Value entry = b.advance(copy.getTable(), offset), none = zeros(2 * bytes);
+      Value entry = b.advance(copy.getTable(), offset), none = zeros(bytes);
       Value exists = b.positive(remaining(*row));
       entries.push_back(scalarLoad(*copy.getPageIndex(), b.select(exists, entry, none)));
       if (!wide) continue;

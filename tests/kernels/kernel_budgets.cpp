@@ -112,7 +112,8 @@ bool keeps_budgets(const ShippedKernel &kernel) {
 
 int main(int argc, char **argv) try {
   int failures = 0;
-  const std::vector<ShippedKernel> kernels = read_arguments({argv + 1, argv + argc});
+  const std::vector<ShippedKernel> kernels =
+      argc == 2 ? read_all_attention_kernels(argv[1]) : read_arguments({argv + 1, argv + argc});
   for (const ShippedKernel &kernel : kernels)
     failures += !keeps_budgets(kernel);
   std::vector<ShippedKernel> around;

@@ -10,12 +10,13 @@
 
 namespace sluice::test {
 
-static std::vector<ShippedKernel> read_kernels(const std::string &pack_path, bool attention) {
+template <typename Wanted>
+static std::vector<ShippedKernel> read_kernels(const std::string &pack_path, Wanted is_wanted) {
   const std::vector<std::byte> bytes = read_file(pack_path);
   const package::PackReader pack(bytes);
   std::vector<ShippedKernel> kernels;
   for (const package::PackedKernel &packed : pack.manifest().kernels) {
-    if (packed.entry.name.is_attention() != attention) continue;
+    if (!is_wanted(packed.entry.name)) continue;
     const std::vector<std::byte> bundle = pack.bundle(packed);
     for (const package::BundleEntry &entry : package::read_bundle(bundle))
       if (entry.id == package::bundle_id("gfx942"))
@@ -28,11 +29,16 @@ static std::vector<ShippedKernel> read_kernels(const std::string &pack_path, boo
 }
 
 std::vector<ShippedKernel> read_kernels(const std::string &pack_path) {
-  return read_kernels(pack_path, true);
+  return read_kernels(pack_path,
+                      [](const package::KernelName &name) { return name.is_attention() && name.form.empty(); });
+}
+
+std::vector<ShippedKernel> read_all_attention_kernels(const std::string &pack_path) {
+  return read_kernels(pack_path, [](const package::KernelName &name) { return name.is_attention(); });
 }
 
 std::vector<ShippedKernel> read_around_kernels(const std::string &pack_path) {
-  return read_kernels(pack_path, false);
+  return read_kernels(pack_path, [](const package::KernelName &name) { return !name.is_attention(); });
 }
 
 ShippedKernel read_code_object(const std::string &path, const std::string &kernel) {

@@ -17,8 +17,10 @@ struct ShippedKernel {
   std::vector<std::byte> elf; // for gfx942
 };
 
-/// Those that compute attention.
+/// Those that compute attention on contiguous tensors, with tiles of rows of one head.
 std::vector<ShippedKernel> read_kernels(const std::string &pack_path);
+/// All that compute attention.
+std::vector<ShippedKernel> read_all_attention_kernels(const std::string &pack_path);
 /// The others.
 std::vector<ShippedKernel> read_around_kernels(const std::string &pack_path);
 /// A code object on its own, with what the kernel's name says of it.

@@ -71,7 +71,7 @@ func.func @no_table(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @half_a_gather(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
   // expected-error@+1 {{gathers without page_rows, page_stride or page_index}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %p) {page_divisor = 1 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, !llvm.ptr<1>) -> !sluice.token
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %p) {page_divisor = 1 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, !llvm.ptr<1>) -> !sluice.token
   return
 }
 
@@ -113,7 +113,7 @@ func.func @magic_without_table(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile)
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @magic_without_shift(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
   // expected-error@+1 {{has one of page_magic and page_shift; both make a division}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %p, %n, %s, %n) {page_index = i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, !llvm.ptr<1>, i32, i64, i32) -> !sluice.token
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %p, %n, %s, %n) {page_index = i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, !llvm.ptr<1>, i32, i64, i32) -> !sluice.token
   return
 }
 
@@ -124,5 +124,32 @@ func.func @negative_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
   %limit = arith.constant -8 : i32
   // expected-error@+1 {{column_limit is -8; it is a multiple of 8 and not negative}}
   %token = sluice.async_dma %p[%n] limit %n columns %limit stride %s into %tile : !tile
+  return
+}
+
+// -----
+
+!tile = !sluice.lds_tile<16x128xf16>
+func.func @pack_without_stride(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
+  // expected-error@+1 {{has one of pack_log2 and pack_stride; packs have both}}
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %p, %n, %s, %n) {page_index = i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, !llvm.ptr<1>, i32, i64, i32) -> !sluice.token
+  return
+}
+
+// -----
+
+!tile = !sluice.lds_tile<16x128xf16>
+func.func @wide_pages_of_i64(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile, %wide: i1) {
+  // expected-error@+1 {{page_index is i64; with wide_pages it is i32}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s gather %p of i64 rows %n stride %s wide %wide into %tile : !tile
+  return
+}
+
+// -----
+
+!tile = !sluice.lds_tile<16x128xf16>
+func.func @packs_of_contiguous_rows(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
+  // expected-error@+1 {{names pages but no table to gather through}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s packs %n stride %s into %tile : !tile
   return
 }
