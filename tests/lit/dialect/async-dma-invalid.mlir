@@ -140,7 +140,7 @@ func.func @pack_without_stride(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile)
 
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @wide_pages_of_i64(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile, %wide: i1) {
-  // expected-error@+1 {{page_index is i64; with wide_pages it is i32}}
+  // expected-error@+1 {{page_index is 'i64'; with wide_pages it is i32}}
   %token = sluice.async_dma %p[%n] limit %n stride %s gather %p of i64 rows %n stride %s wide %wide into %tile : !tile
   return
 }
