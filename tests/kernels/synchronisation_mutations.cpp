@@ -55,7 +55,7 @@ struct Mutant {
   uint32_t word; // what replaces it
   Proof redundant;
 
-  enum Verdict : uint8_t { reported, is_redundant, survived, contradicted } verdict = survived;
+  enum Verdict : uint8_t { reported, is_redundant, not_reached, survived, contradicted } verdict = survived;
   std::string detail = {};
 };
 
@@ -133,9 +133,10 @@ public:
         return;
       }
     }
-    mutant.verdict = mutant.redundant.holds ? Mutant::is_redundant : Mutant::survived;
+    mutant.verdict = mutant.redundant.holds          ? Mutant::is_redundant
+                     : reaches(code, instruction) ? Mutant::survived
+                                                  : Mutant::not_reached;
     mutant.detail = mutant.redundant.why;
-    if (!mutant.redundant.holds && !reaches(code, instruction)) mutant.detail += "; no problem comes here";
   }
 
 private:
@@ -151,7 +152,7 @@ private:
 
 struct Tally {
   std::string kernel;
-  size_t waits = 0, barriers = 0, mutants = 0, verdicts[4] = {};
+  size_t waits = 0, barriers = 0, mutants = 0, verdicts[5] = {};
   std::vector<std::string> redundant; // table rows: what, and why
   bool sound = false;                 // the kernel as it is
 
@@ -220,6 +221,9 @@ Tally examine(const ShippedKernel &kernel, bool barriers_only, const Arguments &
       if (!goes) tally.redundant.push_back(where + " | " + mutant.what + " | " + mutant.detail);
       break;
     }
+    case Mutant::not_reached:
+      if (arguments.list) std::printf("not reached %s %s, %s\n", name, where.c_str(), mutant.what.c_str());
+      break;
     case Mutant::survived:
     case Mutant::contradicted:
       std::printf("%s %s %s, %s: %s\n", mutant.verdict == Mutant::survived ? "SURVIVED" : "CONTRADICTED",
@@ -268,12 +272,12 @@ int main(int argc, char **argv) try {
   for (const Tally &tally : tallies)
     for (const std::string &row : tally.redundant)
       std::printf("| %s | %s |\n", tally.kernel.c_str(), row.c_str());
-  std::printf("\n| kernel | waits | barriers | mutants | reported | redundant | survivors |\n"
-              "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n");
+  std::printf("\n| kernel | waits | barriers | mutants | reported | redundant | not reached | survivors |\n"
+              "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n");
   for (const Tally &tally : tallies)
-    std::printf("| %s | %zu | %zu | %zu | %zu | %zu | %zu |\n", tally.kernel.c_str(), tally.waits,
+    std::printf("| %s | %zu | %zu | %zu | %zu | %zu | %zu | %zu |\n", tally.kernel.c_str(), tally.waits,
                 tally.barriers, tally.mutants, tally.verdicts[Mutant::reported],
-                tally.verdicts[Mutant::is_redundant],
+                tally.verdicts[Mutant::is_redundant], tally.verdicts[Mutant::not_reached],
                 tally.verdicts[Mutant::survived] + tally.verdicts[Mutant::contradicted]);
   const bool passed = !tallies.empty() && std::all_of(tallies.begin(), tallies.end(),
                                                       [](const Tally &tally) { return tally.passed(); });

@@ -74,9 +74,10 @@ InstructionMix mix_of(std::span<const Decoded> instructions) {
   return mix;
 }
 
-/// The instructions of a loop that a branch back closes: those that are reached from its target and from
-/// which the branch is reached. None if the branch is not reached itself: then it only jumps to code that
-/// stands further up, as code that the compiler has moved out of the way does.
+/// The instructions of a loop that a branch back closes: those from which the branch is reached without passing
+/// its target. Where the loop is entered elsewhere, those that are reached from the target and reach the branch.
+/// None if the branch is not reached from its target: then it only jumps to code that stands further up, as code
+/// that the compiler has moved out of the way does.
 class LoopFinder {
 public:
   explicit LoopFinder(std::span<const Decoded> instructions)
@@ -99,9 +100,12 @@ public:
   }
 
   std::vector<size_t> find(size_t target, size_t branch) const {
-    const std::vector<bool> reached = reach(target, behind), reaching = reach(branch, before);
+    const std::vector<bool> reached = reach(target, behind);
+    if (!reached[branch]) return {};
+    std::vector<bool> reaching = reach(branch, before, target);
+    if (reaching[0] && target != 0) reaching = reach(branch, before);
     std::vector<size_t> body;
-    for (size_t i = 0; reached[branch] && i < reached.size(); ++i)
+    for (size_t i = 0; i < reached.size(); ++i)
       if (reached[i] && reaching[i]) body.push_back(i);
     return body;
   }
@@ -109,13 +113,15 @@ public:
 private:
   using Edges = std::vector<std::vector<size_t>>;
 
-  static std::vector<bool> reach(size_t start, const Edges &edges) {
+  /// What is reached from `start` without going on from `end`.
+  static std::vector<bool> reach(size_t start, const Edges &edges, size_t end = SIZE_MAX) {
     std::vector<bool> reached(edges.size());
     std::vector<size_t> pending = {start};
     reached[start] = true;
     while (!pending.empty()) {
       const size_t here = pending.back();
       pending.pop_back();
+      if (here == end) continue;
       for (const size_t next : edges[here]) {
         if (reached[next]) continue;
         reached[next] = true;
