@@ -89,8 +89,7 @@ sluice_status sluice_preload(sluice_context *context, const sluice_problem *prob
       sluice_problem copy;
       const sluice_problem &wanted = abi::view(problem, "problem", copy);
       abi::check_problem(wanted);
-      // A plan loads what it needs, and the context keeps it.
-      runtime::Plan(abi::context_of(context), wanted);
+      runtime::load_kernels(shared, runtime::choose_kernel(shared, wanted));
       return;
     }
     for (const package::PackedKernel *kernel : shared.kernels())

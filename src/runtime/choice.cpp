@@ -130,10 +130,6 @@ uint64_t workgroups(const sluice_problem &problem, uint32_t tile_q) {
   return support::checked_multiply(uint64_t(problem.max_batch), of_sequence).value_or(UINT64_MAX);
 }
 
-} // namespace
-
-namespace {
-
 /// The kernel of the tall ones, and why.
 void choose_tall(Choice &choice, Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
   // Highest tile first; equal heights by name.
@@ -218,9 +214,16 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   const AroundKernel &merging =
       context.around_kernels().find(AroundOperation::merge_states, SLUICE_F32, problem.o_type);
   split_keys(choice, problem, context.device().compute_units, merging.packed != nullptr);
+  if (choice.merges) choice.merging = &merging;
   if (choice.merges)
     choice.reason += text("; keys in ", choice.parts, choice.parts == 1 ? " part" : " parts");
   return choice;
+}
+
+void load_kernels(Context &context, const Choice &choice) {
+  if (choice.tall != nullptr) context.function(*choice.tall);
+  if (choice.packed != nullptr) context.function(*choice.packed);
+  if (choice.merging != nullptr) context.function(*choice.merging->packed);
 }
 
 } // namespace sluice::runtime

@@ -18,7 +18,8 @@ struct Choice {
   int32_t packed_rows = 0;
   uint32_t parts = 1;      // workgroups of `packed` among which the keys of a row are divided ...
   uint32_t part_tiles = 0; // ... so many tiles each, or 0: evenly
-  bool merges = false;     // parts go to workspace, and another kernel makes one result of them
+  bool merges = false;     // parts go to workspace, and another kernel makes one result of them:
+  const AroundKernel *merging = nullptr; // this one
   uint64_t workspace_bytes = 0;
   std::string reason; // why these, in a sentence
 
@@ -50,5 +51,8 @@ inline constexpr uint32_t min_part_tiles = 16;
 ///
 /// Throws support::Failure (unsupported) naming the field and the nearest supported value.
 Choice choose_kernel(const Context &context, const sluice_problem &problem);
+
+/// Loads all that a choice names, unless it is loaded. Throws support::Failure.
+void load_kernels(Context &context, const Choice &choice);
 
 } // namespace sluice::runtime

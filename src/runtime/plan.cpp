@@ -28,11 +28,8 @@ Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
     packed.arguments.part_tiles = choice.part_tiles;
     packed.arguments.min_part_tiles = min_part_tiles;
   }
-  if (choice.merges) {
-    packed.arguments.score_flags |= package::score_partial;
-    merging = &shared->around_kernels().find(AroundOperation::merge_states, SLUICE_F32, wanted.o_type);
-    if (shared->device().hip) shared->function(*merging->packed);
-  }
+  if (choice.merges) packed.arguments.score_flags |= package::score_partial;
+  if (shared->device().hip) load_kernels(*shared, choice);
   if (support::logs(LogLevel::info)) {
     support::log(LogLevel::info, text("plan: ", kernel_name(), ": ", choice.reason));
   }
@@ -124,7 +121,7 @@ void Plan::run_packed(const sluice_args &args, const sluice_launch &launch) cons
   merge.heads = wanted.q_heads;
   merge.head_dim_v = wanted.head_dim_v;
   merge.max_rows = choice.packed_rows;
-  merge_parts(*shared, *merging, merge, launch);
+  merge_parts(*shared, *choice.merging, merge, launch);
 }
 
 void Plan::run(const sluice_args &args, const sluice_launch &launch) const {

@@ -62,7 +62,6 @@ private:
   sluice_problem wanted;
   Choice choice;
   Prepared tall, packed;
-  const AroundKernel *merging = nullptr; // null: parts are not merged
 };
 
 } // namespace sluice::runtime

@@ -29,8 +29,8 @@ static std::vector<ShippedKernel> read_kernels(const std::string &pack_path, Wan
 }
 
 std::vector<ShippedKernel> read_kernels(const std::string &pack_path) {
-  return read_kernels(pack_path,
-                      [](const package::KernelName &name) { return name.is_attention() && name.form.empty(); });
+  return read_kernels(
+      pack_path, [](const package::KernelName &name) { return name.is_attention() && name.form.empty(); });
 }
 
 std::vector<ShippedKernel> read_all_attention_kernels(const std::string &pack_path) {

@@ -133,7 +133,7 @@ public:
         return;
       }
     }
-    mutant.verdict = mutant.redundant.holds          ? Mutant::is_redundant
+    mutant.verdict = mutant.redundant.holds       ? Mutant::is_redundant
                      : reaches(code, instruction) ? Mutant::survived
                                                   : Mutant::not_reached;
     mutant.detail = mutant.redundant.why;

@@ -74,10 +74,10 @@ InstructionMix mix_of(std::span<const Decoded> instructions) {
   return mix;
 }
 
-/// The instructions of a loop that a branch back closes: those from which the branch is reached without passing
-/// its target. Where the loop is entered elsewhere, those that are reached from the target and reach the branch.
-/// None if the branch is not reached from its target: then it only jumps to code that stands further up, as code
-/// that the compiler has moved out of the way does.
+/// The instructions of a loop that a branch back closes: those from which the branch is reached without
+/// passing its target. Where the loop is entered elsewhere, those that are reached from the target and reach
+/// the branch. None if the branch is not reached from its target: then it only jumps to code that stands
+/// further up, as code that the compiler has moved out of the way does.
 class LoopFinder {
 public:
   explicit LoopFinder(std::span<const Decoded> instructions)
