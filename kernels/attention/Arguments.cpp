@@ -13,6 +13,18 @@ Value Arguments::elementOr(StringRef array, Type type, Value index, Value otherw
       [&] { return SmallVector<Value>{b.loadScalar(type, pointer, b.zeroExtend(index))}; })[0];
 }
 
+Value Arguments::scaled(Value value, StringRef factor, package::ScoreFlag perHead, Value head) const {
+  Value pointer = late(factor);
+  return b.branch(
+      b.isNull(pointer), [&] { return SmallVector<Value>{value}; },
+      [&] {
+        Value index = b.select(flag(perHead), head, b.i32(0));
+        Value place = b.advance(pointer, b.getF32Type(), b.zeroExtend(index));
+        return SmallVector<Value>{
+            b.mulF(value, LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4))};
+      })[0];
+}
+
 Sequence readSequence(Emitter &b, const Arguments &arguments, Value batch) {
   auto extent = [&](StringRef starts, StringRef lengths, StringRef length) -> std::pair<Value, Value> {
     Value pointer = arguments.late(starts);

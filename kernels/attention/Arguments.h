@@ -26,6 +26,9 @@ public:
     return b.isFalse(b.equal(b.bitAnd(late("score_flags"), b.i32(int32_t(bit))), b.i32(0)));
   }
 
+  /// value * factor[head], or factor[0] where `perHead` is not set; `value` if there is no such factor.
+  Value scaled(Value value, llvm::StringRef factor, package::ScoreFlag perHead, Value head) const;
+
   /// An element of an array that may be missing: `otherwise` then. All wave-uniform.
   Value elementOr(llvm::StringRef array, mlir::Type type, Value index, Value otherwise) const;
 

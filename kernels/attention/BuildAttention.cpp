@@ -321,7 +321,8 @@ private:
     Value sinkOfHead = b.advance(sinks, b.getF32Type(), b.zeroExtend(qHead));
     TileMath::Result finished = math.finish(result[0], changes->factor(), sum, b.isFalse(b.isNull(sinks)),
                                             sinkOfHead, argument.late("lse_per_log2"));
-    storeOutput(result.drop_front(2), scaleOfValues(b, argument, kvHead, finished.weight));
+    storeOutput(result.drop_front(2),
+                argument.scaled(finished.weight, "v_scale", package::score_v_scale_heads, kvHead));
     Value lseBase = argument.late("lse");
     Value rowExists = b.both(b.less(row, sequence.rows), b.equal(half, b.i32(0)));
     b.when(b.both(b.isFalse(b.isNull(lseBase)), rowExists), [&] {

@@ -360,7 +360,7 @@ private:
     Value hasSink = b.isFalse(b.either(b.isNull(sinks), partial));
     TileMath::Result finished =
         math.finish(result[0], changes->factor(), sum, hasSink, sinkOfHead, argument.late("lse_per_log2"));
-    Value weight = scaleOfValues(b, argument, kvHead, finished.weight);
+    Value weight = argument.scaled(finished.weight, "v_scale", package::score_v_scale_heads, kvHead);
     Value firstRow = b.select(partial, b.i32(0), sequence.firstRow);
     Value rowExists = b.less(row, packedRows);
     // A part without keys has no weight in the merge, whatever its row of O is.

@@ -54,16 +54,4 @@ Value KeyCopies::copy(StringRef side, Value base, Value firstKey, Value tile, Va
   return copied;
 }
 
-Value scaleOfValues(Emitter &b, const Arguments &arguments, Value kvHead, Value weight) {
-  Value scales = arguments.late("v_scale");
-  return b.branch(
-      b.isNull(scales), [&] { return SmallVector<Value>{weight}; },
-      [&] {
-        Value index = b.select(arguments.flag(package::score_v_scale_heads), kvHead, b.i32(0));
-        Value place = b.advance(scales, b.getF32Type(), b.zeroExtend(index));
-        return SmallVector<Value>{
-            b.mulF(weight, LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4))};
-      })[0];
-}
-
 } // namespace sluice

@@ -27,9 +27,6 @@ private:
   Value keyLimit, table, widePages;
 };
 
-/// weight * v_scale of the head, if there is one.
-mlir::Value scaleOfValues(Emitter &b, const Arguments &arguments, mlir::Value kvHead, mlir::Value weight);
-
 /// Expands a sluice.attention of 16 rows a wave.
 void buildPackedAttention(mlir::gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip);
 

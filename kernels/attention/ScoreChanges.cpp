@@ -9,24 +9,11 @@ using namespace mlir;
 
 namespace sluice {
 
-/// product * scale[head], if there is a scale. Not wave-uniform where the head is not.
-Value ScoreChanges::scaleOf(StringRef name, package::ScoreFlag perHead, Value head, Value product) const {
-  Value pointer = arguments.late(name);
-  return b.branch(
-      b.isNull(pointer), [&] { return SmallVector<Value>{product}; },
-      [&] {
-        Value index = b.select(arguments.flag(perHead), head, b.i32(0));
-        Value place = b.advance(pointer, b.getF32Type(), b.zeroExtend(index));
-        return SmallVector<Value>{
-            b.mulF(product, LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4))};
-      })[0];
-}
-
 void ScoreChanges::setRow(Value rowToken, Value head, Value kvHead) {
   token = rowToken;
   qHead = head;
-  Value product = scaleOf("q_scale", package::score_q_scale_heads, head, arguments["scale_log2e"]);
-  product = scaleOf("k_scale", package::score_k_scale_heads, kvHead, product);
+  Value product = arguments.scaled(arguments["scale_log2e"], "q_scale", package::score_q_scale_heads, head);
+  product = arguments.scaled(product, "k_scale", package::score_k_scale_heads, kvHead);
   // A hidden score is -infinity, and 0 times that would be NaN; the smallest number makes all others 0 too.
   scaleLog2e = b.select(b.equalF(product, b.f32(0)), b.f32(std::numeric_limits<float>::min()), product);
   exponentFactor = scaleLog2e;

@@ -39,8 +39,6 @@ public:
 
 private:
   Value capped(Value score, Value twoPerCap, Value cap) const;
-  Value biasAt(Value row, Value key) const;
-  Value scaleOf(llvm::StringRef name, package::ScoreFlag perHead, Value head, Value product) const;
 
   Emitter &b;
   const Arguments &arguments;

@@ -42,7 +42,7 @@ Value Visibility::keyOfTile(Value tile) const {
 }
 
 Visibility::Rows Visibility::rowsOf(Value first, Value last, Value laneRow) const {
-  return {first, last, firstKey(laneRow), lastKey(laneRow), firstKey(last), lastKey(first)};
+  return {firstKey(laneRow), lastKey(laneRow), firstKey(last), lastKey(first)};
 }
 
 SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const Rows &rows,

@@ -38,7 +38,6 @@ public:
   /// Hides keys of a tile from the rows of a wave. `blocks`: scores, one row per lane, a block for every
   /// layout.rows() keys from `tileKey` on; laneGroup = lane / layout.rows().
   struct Rows {
-    Value first, last;         // of the wave
     Value laneFirst, laneLast; // firstKey and lastKey of this lane's row
     Value allFirst, allLast;   // between them, all rows of the wave see all
   };
