@@ -184,7 +184,9 @@ void Reader::take_lane_control(uint32_t sources) {
   if (form("_sdwa")) {
     f.is_sdwa = true;
     auto select = [&](const char *which) { return uint8_t(index_of(sdwa_selects, value(which).value())); };
-    if (f.format != Format::vopc) {
+    const bool fp8 = name.ends_with("_f32_fp8") || name.ends_with("_f32_bf8");
+    if (fp8) f.sdwa_dst = 6; // always the whole dword, which the text leaves out
+    if (f.format != Format::vopc && !fp8) {
       f.sdwa_dst = select("dst_sel");
       f.sdwa_unused = uint8_t(index_of(sdwa_unused, value("dst_unused").value()));
     }
