@@ -51,7 +51,7 @@ def check_code(kernel, chip, file):
     require(flags & 0xff == machine, kernel, chip, f"its ELF flags are {flags:#x}, the machine should be {machine:#x}")
     notes = output(f"{LLVM_BIN}/llvm-readelf", "--notes", file)
     figures = {name: int(value) for name, value in re.findall(r"\.(\w+): +(\d+)", notes)}
-    for name in ("vgpr_spill_count", "sgpr_spill_count", "private_segment_fixed_size", "agpr_count"):
+    for name in ("vgpr_spill_count", "sgpr_spill_count", "private_segment_fixed_size"):
         require(figures[name] == 0, kernel, chip, f"{name} is {figures[name]}")
     require(figures["group_segment_fixed_size"] <= lds, kernel, chip,
             f"LDS is {figures['group_segment_fixed_size']} of {lds}")
