@@ -49,12 +49,12 @@ extern "C" {
 #endif
 
 /**
- * ABI generation: SONAME `libsluice.so.0`, symbol version node `SLUICE_0`. Within a generation nothing
- * is removed.
+ * ABI generation: SONAME `libsluice.so.1`, symbol version node `SLUICE_1`. Within a generation nothing
+ * is removed and nothing changes its meaning: `docs/concepts/abi.md`.
  */
-#define SLUICE_ABI_MAJOR 0
+#define SLUICE_ABI_MAJOR 1
 /** Counts additions to the ABI within its generation. */
-#define SLUICE_ABI_MINOR 1
+#define SLUICE_ABI_MINOR 0
 
 /* ------------------------------------------------------------------------------------------ status --- */
 
@@ -106,7 +106,7 @@ SLUICE_API const char *sluice_status_name(sluice_status status) SLUICE_NOEXCEPT;
 /** SLUICE_ABI_MAJOR << 16 | SLUICE_ABI_MINOR of the library at run time. */
 SLUICE_API uint32_t sluice_abi_version(void) SLUICE_NOEXCEPT;
 
-/** The release, e.g. "0.1.0". Static storage. */
+/** The release, e.g. "1.0.0". Static storage. */
 SLUICE_API const char *sluice_version(void) SLUICE_NOEXCEPT;
 
 /** Where the library and its kernels come from. */
@@ -195,7 +195,7 @@ SLUICE_API sluice_status sluice_context_desc_init(sluice_context_desc *desc, siz
  * already loaded; else from libamdhip64.so.7, .6 or .5, whichever the system finds first. There is
  * never a second HIP runtime, and no path is assumed. The HIP runtime is initialised (hipInit); the
  * calling thread's current device is unchanged.
- * EMULATED: opens libsluice_emulator.so.0 by name, else from the folder of libsluice.so.
+ * EMULATED: opens libsluice_emulator.so.1 by name, else from the folder of libsluice.so.
  * TARGET: touches no device and no library.
  *
  * @param desc   what the context stands for

@@ -19,7 +19,7 @@ using support::text;
 // Some packagers put a hash between name and suffix: libamdhip64-0a1b2c3d.so.6.
 constexpr std::string_view hip_file_prefix = "libamdhip64";
 constexpr std::array hip_sonames = {"libamdhip64.so.7", "libamdhip64.so.6", "libamdhip64.so.5"};
-constexpr const char *emulator_soname = "libsluice_emulator.so.0";
+constexpr const char *emulator_soname = "libsluice_emulator.so.1";
 
 std::string_view file_name(std::string_view path) {
   return path.substr(path.rfind('/') + 1);

@@ -22,7 +22,7 @@ struct HipSource {
 /// soname. Throws support::Failure (no_device) if there is none.
 HipSource find_hip();
 
-/// libsluice_emulator.so.0 by soname, else beside this library. Throws support::Failure (no_device) naming
+/// libsluice_emulator.so.1 by soname, else beside this library. Throws support::Failure (no_device) naming
 /// the file.
 HipSource find_emulator();
 

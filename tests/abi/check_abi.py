@@ -62,7 +62,7 @@ def symbols(folder, library):
     output = subprocess.run(["nm", "--dynamic", "--defined-only", "--with-symbol-versions", library], check=True,
                             capture_output=True, text=True).stdout
     exported = sorted(line.split()[2] for line in output.splitlines() if line.split()[1] != "A")
-    wanted = [f"{name}@@SLUICE_0" for name in declared]
+    wanted = [f"{name}@@SLUICE_1" for name in declared]
     if exported != wanted:
         sys.exit("the header and the library disagree:\n" + "\n".join(difflib.unified_diff(
             wanted, exported, "declared in sluice.h", f"exported by {library}", lineterm="")))

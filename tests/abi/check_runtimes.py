@@ -72,17 +72,17 @@ def check_no_gpu(program):
 
 
 def check_emulator(program, library, folder):
-    soname = "libsluice_emulator.so.0"
+    soname = "libsluice_emulator.so.1"
     with tempfile.TemporaryDirectory() as work:
         alone, beside, wrong = (pathlib.Path(work) / name for name in ("alone", "beside", "wrong"))
         for place in (alone, beside, wrong):
             place.mkdir()
-            shutil.copy(library, place / "libsluice.so.0")
+            shutil.copy(library, place / "libsluice.so.1")
             shutil.copy(program, place / "probe")
         shutil.copy(pathlib.Path(folder) / "emulator" / soname, beside)
         shutil.copy(pathlib.Path(folder) / "7/libamdhip64.so.7", wrong / soname)
         # Beside libsluice.so, to which only the preload leads.
-        status, _, message, runtime = probe([beside / "probe", "emulated"], [], beside / "libsluice.so.0")
+        status, _, message, runtime = probe([beside / "probe", "emulated"], [], beside / "libsluice.so.1")
         expect("beside the library", (status, message, runtime), ("SLUICE_OK", "", [soname]))
         # By soname.
         status, _, message, runtime = probe([alone / "probe", "emulated"], [alone, pathlib.Path(folder) / "emulator"])

@@ -54,11 +54,14 @@ private:
 /// Next to this program's own folder, in the build tree as where it is installed.
 std::string library_folder() {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::filesystem::path folder = self.parent_path().parent_path() / "lib" / "sluice-hip";
-  if (!std::filesystem::exists(folder / "libamdhip64.so.7"))
-    throw ToolError(fmt::format("{} has no libamdhip64.so.7: the emulator's HIP libraries are not built",
-                                folder.string()));
-  return folder.string();
+  const std::filesystem::path prefix = self.parent_path().parent_path();
+  std::filesystem::path folder;
+  for (const char *libraries : {SLUICE_LIBRARY_FOLDERS}) {
+    folder = prefix / libraries / "sluice-hip";
+    if (std::filesystem::exists(folder / "libamdhip64.so.7")) return folder.string();
+  }
+  throw ToolError(
+      fmt::format("{} has no libamdhip64.so.7: the emulator's HIP libraries are not there", folder.string()));
 }
 
 void check_list(const std::string &text) {

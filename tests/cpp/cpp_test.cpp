@@ -1,0 +1,226 @@
+//===- cpp_test.cpp - the C++ header on the emulated device ----------------------------------------------===//
+#include <sluice/sluice.hpp>
+
+#include <catch2/catch.hpp>
+
+#include <cstring>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+namespace {
+
+using sluice::TensorView;
+
+static_assert(!std::is_copy_constructible_v<sluice::Context> && !std::is_copy_assignable_v<sluice::Context>);
+static_assert(!std::is_copy_constructible_v<sluice::Plan> && !std::is_copy_assignable_v<sluice::Plan>);
+static_assert(std::is_nothrow_move_constructible_v<sluice::Context> &&
+              std::is_nothrow_move_assignable_v<sluice::Plan>);
+static_assert(sizeof(sluice::Plan) == sizeof(void *) && sizeof(sluice::Context) == sizeof(void *));
+static_assert(sizeof(sluice::Args) == sizeof(sluice_args) && sizeof(sluice::Problem) == sizeof(sluice_problem));
+
+sluice::Context emulated() {
+  return sluice::Context::create(sluice::ContextDesc(SLUICE_DEVICE_EMULATED)).value();
+}
+
+/// Memory of a context's device, with the same bytes on the host.
+class Buffer {
+public:
+  Buffer(const sluice::Context &context, size_t elements) : context(context), host(elements) {
+    REQUIRE(context.hip<int(void **, size_t)>("hipMalloc")(&device, bytes()) == 0);
+  }
+  Buffer(const Buffer &) = delete;
+  ~Buffer() { context.hip<int(void *)>("hipFree")(device); }
+
+  void upload() { copy(device, host.data(), 1); }
+  void download() { copy(host.data(), device, 2); }
+
+  const sluice::Context &context;
+  std::vector<uint16_t> host;
+  void *device = nullptr;
+
+private:
+  size_t bytes() const { return 2 * host.size(); }
+  void copy(void *to, const void *from, int kind) {
+    REQUIRE(context.hip<int(void *, const void *, size_t, int)>("hipMemcpy")(to, from, bytes(), kind) == 0);
+  }
+};
+
+/// 0x3400 to 0x3bff: 0.25 to just below 1 in binary16.
+void fill(std::vector<uint16_t> &numbers, uint32_t seed) {
+  for (uint16_t &number : numbers)
+    number = uint16_t(0x3400 + ((seed = seed * 1664525 + 1013904223) >> 21 & 0x7ff));
+}
+
+double number(uint16_t half) { // a normal or zero, not negative
+  return half == 0 ? 0 : double((half & 0x3ff) | 0x400) / 1024 * std::exp2(int(half >> 10) - 15);
+}
+
+} // namespace
+
+TEST_CASE("A dense call through views gives what the reference gives", "[cpp]") {
+  const sluice::Context context = emulated();
+  constexpr int64_t batch = 2, rows = 5, keys = 19, q_heads = 4, kv_heads = 2, dim = 64;
+  Buffer q(context, batch * rows * q_heads * dim), k(context, batch * keys * kv_heads * dim),
+      v(context, batch * keys * kv_heads * dim), o(context, batch * rows * q_heads * dim);
+  fill(q.host, 1), fill(k.host, 2), fill(v.host, 3);
+  for (Buffer *buffer : {&q, &k, &v, &o})
+    buffer->upload();
+
+  // Q and O with their heads first, K and V with their tokens first.
+  auto views = [&](auto memory) {
+    return std::array<TensorView, 4>{
+        TensorView::bhsd(memory(q), SLUICE_F16, batch, rows, q_heads, dim),
+        TensorView::bshd(memory(k), SLUICE_F16, batch, keys, kv_heads, dim),
+        TensorView::bshd(memory(v), SLUICE_F16, batch, keys, kv_heads, dim),
+        TensorView::bhsd(memory(o), SLUICE_F16, batch, rows, q_heads, dim),
+    };
+  };
+  const auto device = views([](Buffer &buffer) { return buffer.device; });
+  sluice::Problem problem = sluice::dense_problem(device[0], device[1], device[2], device[3]);
+  problem.flags = SLUICE_CAUSAL;
+  CHECK(problem.q_heads == q_heads);
+  CHECK(problem.kv_heads == kv_heads);
+  CHECK(problem.head_dim_v == dim);
+
+  const sluice::Plan plan = context.plan(problem).value();
+  CHECK(plan.describe().value().kernel == context.support(problem).value().kernel + std::string());
+  auto args = sluice::dense_args(device[0], device[1], device[2], device[3]);
+  REQUIRE(args);
+  plan.run(*args, sluice::Launch()).value();
+  REQUIRE(context.hip<int(void *)>("hipStreamSynchronize")(nullptr) == 0);
+  o.download();
+
+  std::vector<uint16_t> from_device = o.host;
+  const auto host = views([](Buffer &buffer) -> void * { return buffer.host.data(); });
+  sluice::reference(problem, *sluice::dense_args(host[0], host[1], host[2], host[3])).value();
+  size_t wrong = 0;
+  for (size_t i = 0; i < from_device.size(); ++i) // P is rounded to 11 bits, O once
+    wrong += std::abs(number(from_device[i]) - number(o.host[i])) > 0x1p-10;
+  CHECK(wrong == 0);
+  CHECK(number(o.host[0]) > 0.2); // an O of zeros would agree with zeros
+}
+
+TEST_CASE("A failed call says why, as a value and as an exception", "[cpp]") {
+  const sluice::Context context = emulated();
+  sluice::Problem problem;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_heads = 3;
+  problem.kv_heads = 2;
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  auto plan = context.plan(problem);
+  REQUIRE_FALSE(plan);
+  CHECK(plan.error().code() == SLUICE_INVALID_ARGUMENT);
+  CHECK(plan.error().code_name() == std::string("SLUICE_INVALID_ARGUMENT"));
+  CHECK(plan.error().field() == "q_heads");
+  CHECK(plan.error().message().find("3") != std::string_view::npos);
+  CHECK(plan.error().hip_code() == 0);
+  try {
+    std::move(plan).value();
+    FAIL("no exception");
+  } catch (const sluice::Exception &exception) {
+    CHECK(exception.error().field() == "q_heads");
+    CHECK(exception.what() == std::string(exception.error().message()));
+  }
+  CHECK_THROWS_AS(context.support(problem).value(), sluice::Exception);
+  CHECK_THROWS_AS(context.workspace_size(problem).value(), sluice::Exception);
+  CHECK_THROWS_AS(context.preload(problem).value(), sluice::Exception);
+  CHECK(context.kernel(0xffffffff).error().field() == "index");
+
+  auto nowhere = sluice::Context::create(sluice::ContextDesc("gfx1:1"));
+  REQUIRE_FALSE(nowhere);
+  CHECK(nowhere.error().code() == SLUICE_WRONG_ARCH);
+}
+
+TEST_CASE("Nothing has failed yet in a new error", "[cpp]") {
+  const sluice::Error error;
+  CHECK(error.code() == SLUICE_OK);
+  CHECK(error.field().empty());
+  CHECK(error.message().empty());
+  CHECK(error.hip_code() == 0);
+}
+
+TEST_CASE("Owners move and let go", "[cpp]") {
+  sluice::Context first = emulated();
+  sluice_context *handle = first.c();
+  sluice::Context second = std::move(first);
+  CHECK(second.c() == handle);
+  CHECK(first.c() == nullptr);
+  second = emulated(); // what it held before is released: the sanitizers say so
+  CHECK(second.c() != nullptr);
+  second = std::move(second);
+  sluice_context_destroy(second.let_go());
+  CHECK(second.c() == nullptr);
+}
+
+TEST_CASE("A plan outlives its context", "[cpp]") {
+  sluice::Problem problem;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_BF16;
+  problem.q_heads = problem.kv_heads = 1;
+  problem.head_dim_qk = problem.head_dim_v = 128;
+  const sluice::Plan plan = sluice::Context::create(sluice::ContextDesc("gfx942:304")).value().plan(problem).value();
+  CHECK(plan.describe().value().tile_q > 0);
+  CHECK(plan.run(sluice::Args(), sluice::Launch()).error().field() == "batch");
+}
+
+TEST_CASE("Views know where their elements are", "[cpp]") {
+  float memory[2 * 3 * 4 * 8];
+  const TensorView bshd = TensorView::bshd(memory, SLUICE_F32, 2, 3, 4, 8);
+  const TensorView bhsd = TensorView::bhsd(memory, SLUICE_F32, 2, 3, 4, 8);
+  CHECK(bshd.stride == std::array<int64_t, 4>{96, 32, 8, 1});
+  CHECK(bhsd.stride == std::array<int64_t, 4>{96, 8, 24, 1});
+  const TensorView head = bshd.slice(2, 3, 1).slice(1, 1, 2);
+  CHECK(head.data == memory + 3 * 8 + 32);
+  CHECK(head.extent == std::array<int64_t, 4>{2, 2, 1, 8});
+  const sluice_tensor c = head;
+  CHECK(c.data == head.data);
+  CHECK(std::equal(c.stride, c.stride + 4, head.stride.begin()));
+  CHECK(TensorView::packed(memory, SLUICE_F32, 5, 4, 8).stride == std::array<int64_t, 4>{0, 32, 8, 1});
+  CHECK(TensorView::pages_nhd(memory, SLUICE_F32, 2, 3, 4, 8).stride == bshd.stride);
+  CHECK(TensorView::pages_hnd(memory, SLUICE_F32, 2, 3, 4, 8).stride == bhsd.stride);
+  CHECK(TensorView::lse(memory, 2, 3, 4).stride == std::array<int64_t, 4>{12, 4, 1, 0});
+  CHECK(TensorView::bshd(memory, SLUICE_E5M2, 1, 2, 1, 8).slice(1, 1, 1).data == reinterpret_cast<char *>(memory) + 8);
+}
+
+TEST_CASE("Tensors that do not fit together are refused by name", "[cpp]") {
+  char memory[16];
+  auto view = [&](int64_t batch, int64_t tokens, int64_t heads, int64_t dim) {
+    return TensorView::bshd(memory, SLUICE_F16, batch, tokens, heads, dim);
+  };
+  const TensorView q = view(2, 3, 4, 64), k = view(2, 7, 2, 64), v = view(2, 7, 2, 32), o = view(2, 3, 4, 32);
+  CHECK(sluice::dense_args(q, k, v, o));
+  auto field = [](const sluice::Result<sluice::Args> &result) {
+    CHECK(result.error().code() == SLUICE_INVALID_ARGUMENT);
+    return std::string(result.error().field());
+  };
+  CHECK(field(sluice::dense_args(q, view(1, 7, 2, 64), v, o)) == "k.extent[0]");
+  CHECK(field(sluice::dense_args(q, k, view(1, 7, 2, 32), o)) == "v.extent[0]");
+  CHECK(field(sluice::dense_args(q, k, v, view(1, 3, 4, 32))) == "o.extent[0]");
+  CHECK(field(sluice::dense_args(q, k, view(2, 6, 2, 32), o)) == "v.extent[1]");
+  CHECK(field(sluice::dense_args(q, k, v, view(2, 2, 4, 32))) == "o.extent[1]");
+  CHECK(field(sluice::dense_args(q, k, view(2, 7, 1, 32), o)) == "v.extent[2]");
+  CHECK(field(sluice::dense_args(q, k, v, view(2, 3, 2, 32))) == "o.extent[2]");
+  CHECK(field(sluice::dense_args(q, view(2, 7, 2, 32), v, o)) == "k.extent[3]");
+  CHECK(field(sluice::dense_args(q, k, v, view(2, 3, 4, 64))) == "o.extent[3]");
+  const TensorView none = view(2, 0, 4, 64);
+  CHECK(field(sluice::dense_args(none, k, v, view(2, 0, 4, 32))) == "q.extent[1]");
+  const TensorView many = view(2, int64_t(1) << 31, 2, 64);
+  CHECK(field(sluice::dense_args(q, many, view(2, int64_t(1) << 31, 2, 32), o)) == "k.extent[1]");
+}
+
+TEST_CASE("Kernels, devices and builds describe themselves", "[cpp]") {
+  const sluice::Context context = emulated();
+  CHECK(context.device().value().chip == std::string("gfx942"));
+  const uint32_t count = context.kernel_count().value();
+  CHECK(count == sluice::build_info().value().kernel_count);
+  CHECK(context.kernel(count - 1).value().name[0] != '\0');
+  CHECK(context.hip<int()>("hipNoSuchFunction") == nullptr);
+  int plans = 0;
+  context.set_trace([](const sluice_trace_record *, void *user) { ++*static_cast<int *>(user); }, &plans).value();
+  sluice::Problem problem;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_heads = problem.kv_heads = 1;
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  context.plan(problem).value();
+  CHECK(plans == 1);
+}
