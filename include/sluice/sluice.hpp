@@ -147,7 +147,8 @@ private:
   sluice_status status;
 };
 
-/* ---------------------------------------------------------------------------------------- sized structs --- */
+/* ---------------------------------------------------------------------------------------- sized structs ---
+ */
 
 /** A struct of the C ABI, zeroed, with its size set: as sluice_*_init leaves it. */
 template <class T> struct Sized : T {
@@ -193,10 +194,12 @@ struct ContextDesc : Sized<sluice_context_desc> {
 
 /** Bytes of an element; 0 for a number that is no sluice_dtype. */
 constexpr uint32_t element_bytes(uint32_t dtype) noexcept {
-  return dtype == SLUICE_F32                                                                          ? 4
-         : dtype == SLUICE_F16 || dtype == SLUICE_BF16                                                ? 2
-         : dtype == SLUICE_E4M3FNUZ || dtype == SLUICE_E4M3FN || dtype == SLUICE_E5M2FNUZ || dtype == SLUICE_E5M2 ? 1
-                                                                                                      : 0;
+  return dtype == SLUICE_F32                           ? 4
+         : dtype == SLUICE_F16 || dtype == SLUICE_BF16 ? 2
+         : dtype == SLUICE_E4M3FNUZ || dtype == SLUICE_E4M3FN || dtype == SLUICE_E5M2FNUZ ||
+                 dtype == SLUICE_E5M2
+             ? 1
+             : 0;
 }
 
 /**
@@ -338,8 +341,12 @@ private:
   }
   T *handle = nullptr;
 };
-inline void release_plan(sluice_plan *plan) noexcept { sluice_plan_destroy(plan); }
-inline void release_context(sluice_context *context) noexcept { sluice_context_destroy(context); }
+inline void release_plan(sluice_plan *plan) noexcept {
+  sluice_plan_destroy(plan);
+}
+inline void release_context(sluice_context *context) noexcept {
+  sluice_context_destroy(context);
+}
 } // namespace detail
 
 /**
@@ -419,7 +426,8 @@ public:
   }
   /** As sluice_merge_states. */
   Result<void> merge_states(const sluice_merge &merge, const sluice_launch &launch) const noexcept {
-    return Result<void>([&](sluice_error *error) { return sluice_merge_states(c(), &merge, &launch, error); });
+    return Result<void>(
+        [&](sluice_error *error) { return sluice_merge_states(c(), &merge, &launch, error); });
   }
   /** As sluice_context_device. */
   Result<DeviceInfo> device() const noexcept {
@@ -443,8 +451,8 @@ public:
     return info;
   }
   /**
-   * As sluice_context_hip_symbol: `context.hip<int(void **, size_t)>("hipMalloc")`, a pointer to a function of
-   * that type, or nullptr.
+   * As sluice_context_hip_symbol: `context.hip<int(void **, size_t)>("hipMalloc")`, a pointer to a function
+   * of that type, or nullptr.
    */
   template <class Function> Function *hip(const char *name) const noexcept {
     return reinterpret_cast<Function *>(sluice_context_hip_symbol(c(), name));

@@ -1,4 +1,5 @@
-//===- cpp_test.cpp - the C++ header on the emulated device ----------------------------------------------===//
+//===- cpp_test.cpp - the C++ header on the emulated device
+//----------------------------------------------===//
 #include <sluice/sluice.hpp>
 
 #include <catch2/catch.hpp>
@@ -17,7 +18,8 @@ static_assert(!std::is_copy_constructible_v<sluice::Plan> && !std::is_copy_assig
 static_assert(std::is_nothrow_move_constructible_v<sluice::Context> &&
               std::is_nothrow_move_assignable_v<sluice::Plan>);
 static_assert(sizeof(sluice::Plan) == sizeof(void *) && sizeof(sluice::Context) == sizeof(void *));
-static_assert(sizeof(sluice::Args) == sizeof(sluice_args) && sizeof(sluice::Problem) == sizeof(sluice_problem));
+static_assert(sizeof(sluice::Args) == sizeof(sluice_args) &&
+              sizeof(sluice::Problem) == sizeof(sluice_problem));
 
 sluice::Context emulated() {
   return sluice::Context::create(sluice::ContextDesc(SLUICE_DEVICE_EMULATED)).value();
@@ -158,7 +160,8 @@ TEST_CASE("A plan outlives its context", "[cpp]") {
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_BF16;
   problem.q_heads = problem.kv_heads = 1;
   problem.head_dim_qk = problem.head_dim_v = 128;
-  const sluice::Plan plan = sluice::Context::create(sluice::ContextDesc("gfx942:304")).value().plan(problem).value();
+  const sluice::Plan plan =
+      sluice::Context::create(sluice::ContextDesc("gfx942:304")).value().plan(problem).value();
   CHECK(plan.describe().value().tile_q > 0);
   CHECK(plan.run(sluice::Args(), sluice::Launch()).error().field() == "batch");
 }
@@ -179,7 +182,8 @@ TEST_CASE("Views know where their elements are", "[cpp]") {
   CHECK(TensorView::pages_nhd(memory, SLUICE_F32, 2, 3, 4, 8).stride == bshd.stride);
   CHECK(TensorView::pages_hnd(memory, SLUICE_F32, 2, 3, 4, 8).stride == bhsd.stride);
   CHECK(TensorView::lse(memory, 2, 3, 4).stride == std::array<int64_t, 4>{12, 4, 1, 0});
-  CHECK(TensorView::bshd(memory, SLUICE_E5M2, 1, 2, 1, 8).slice(1, 1, 1).data == reinterpret_cast<char *>(memory) + 8);
+  CHECK(TensorView::bshd(memory, SLUICE_E5M2, 1, 2, 1, 8).slice(1, 1, 1).data ==
+        reinterpret_cast<char *>(memory) + 8);
 }
 
 TEST_CASE("Tensors that do not fit together are refused by name", "[cpp]") {
@@ -216,7 +220,8 @@ TEST_CASE("Kernels, devices and builds describe themselves", "[cpp]") {
   CHECK(context.kernel(count - 1).value().name[0] != '\0');
   CHECK(context.hip<int()>("hipNoSuchFunction") == nullptr);
   int plans = 0;
-  context.set_trace([](const sluice_trace_record *, void *user) { ++*static_cast<int *>(user); }, &plans).value();
+  context.set_trace([](const sluice_trace_record *, void *user) { ++*static_cast<int *>(user); }, &plans)
+      .value();
   sluice::Problem problem;
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
   problem.q_heads = problem.kv_heads = 1;

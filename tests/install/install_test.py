@@ -83,7 +83,28 @@ def pkg_config(installation):
     installation.expect_result(program)
 
 
-CASES = {case.__name__: case for case in (find_package, fetch_content, pkg_config)}
+def debian(installation):
+    """The C program with what the Debian packages bring, unpacked somewhere."""
+    folder, root = installation.work / "packages", installation.work / "debian root"
+    run("cpack", "--config", installation.build / "CPackConfig.cmake", "-G", "DEB", "-B", folder)
+    owners = {}
+    for package in sorted(folder.glob("*.deb")):
+        name = run("dpkg-deb", "--field", package, "Package").strip()
+        for line in run("dpkg-deb", "--contents", package).splitlines():
+            path = line.split(maxsplit=5)[5].split(" -> ")[0]
+            if not path.endswith("/"):
+                owners.setdefault(path, []).append(name)
+        run("dpkg-deb", "--extract", package, root)
+    if set(sum(owners.values(), [])) != {"libsluice1", "libsluice-dev", "sluice-emulator", "sluice-tools"}:
+        sys.exit(f"the packages are {sorted(set(sum(owners.values(), [])))}")
+    shared = {path: names for path, names in owners.items() if len(names) > 1}
+    if shared:
+        sys.exit(f"in more than one package: {shared}")
+    installation.prefix = root / "usr"
+    pkg_config(installation)
+
+
+CASES = {case.__name__: case for case in (find_package, fetch_content, pkg_config, debian)}
 
 
 def main():

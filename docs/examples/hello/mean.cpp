@@ -50,8 +50,8 @@ int main() try {
   constexpr uint16_t numbers[] = {0x0000, 0x3c00, 0x4000, 0x4200};
   for (size_t i = 0; i < rows.size(); ++i)
     rows[i] = numbers[i / head_size];
-  Buffer q_memory(context, std::vector<uint16_t>(head_size)), k_memory(context, zeros), v_memory(context, rows),
-      o_memory(context, std::vector<uint16_t>(head_size));
+  Buffer q_memory(context, std::vector<uint16_t>(head_size)), k_memory(context, zeros),
+      v_memory(context, rows), o_memory(context, std::vector<uint16_t>(head_size));
 
   using sluice::TensorView;
   const auto q = TensorView::bshd(q_memory.data(), SLUICE_F16, 1, 1, 1, head_size);
