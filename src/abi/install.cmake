@@ -22,7 +22,7 @@ add_custom_command(
   OUTPUT ${archive}
   COMMAND ${CMAKE_LINKER} -r --force-group-allocation -o ${joined} $<TARGET_OBJECTS:sluice>
           --whole-archive ${part_files} --no-whole-archive
-  COMMAND ${CMAKE_OBJCOPY} --keep-global-symbols=${names} ${joined} ${one}
+  COMMAND ${CMAKE_OBJCOPY} --strip-debug --keep-global-symbols=${names} ${joined} ${one}
   COMMAND ${CMAKE_COMMAND} -E rm -f ${archive}
   COMMAND ${CMAKE_AR} qcs ${archive} ${one}
   DEPENDS sluice ${parts} $<TARGET_OBJECTS:sluice> ${names}

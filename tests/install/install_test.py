@@ -19,6 +19,9 @@ class Installation:
         shutil.rmtree(work, ignore_errors=True)
         first = work / "installed"
         run("cmake", "--install", build, "--prefix", first, "--strip")
+        for library in ("lib/libsluice.so", "lib/libsluice.a"):
+            if ".debug_" in run("readelf", "--section-headers", "--wide", first / library):
+                sys.exit(f"{library} is installed with debug information")
         # Whatever remembers where it was installed is found out now.
         self.prefix = work / "moved here"
         first.rename(self.prefix)
