@@ -26,6 +26,8 @@ TEST_CASE("status codes have their names", "[library]") {
 TEST_CASE("the library says its version", "[library]") {
   CHECK(sluice_abi_version() == (SLUICE_ABI_MAJOR << 16 | SLUICE_ABI_MINOR));
   CHECK(std::string(sluice_version()) == SLUICE_EXPECTED_VERSION);
+  CHECK_THAT(sluice_version(), Catch::StartsWith(std::to_string(SLUICE_ABI_MAJOR) + "." +
+                                                 std::to_string(SLUICE_ABI_MINOR) + "."));
 }
 
 TEST_CASE("the build describes itself and the embedded pack", "[library]") {

@@ -1,5 +1,5 @@
 /* sluice.h of release 1.0, without its comments: what a program that is not compiled again was compiled with.
- * Never changed once released; tests/abi/frozen/README.md says how it was made. */
+ * Never changed once released: docs/concepts/abi.md. */
 #ifndef SLUICE_SLUICE_H
 #define SLUICE_SLUICE_H
 #include <stddef.h>

@@ -1,0 +1,54 @@
+#!/usr/bin/python3
+"""What an installation weighs, and how long a program that loads it waits for its first result, as tables.
+
+usage: first_result.py BUILD FIRST_RESULT
+
+Installs the library and the emulator of the build folder, stripped, into a temporary folder, and runs first_result
+there once to have all files in memory, and 11 times for the figures.
+"""
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+
+RUNS = 11
+
+
+def output(*command):
+    return subprocess.run([str(part) for part in command], check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def processor():
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    return next((line.partition(": ")[2] for line in lines if line.startswith("model name")), "unknown processor")
+
+
+def main():
+    if len(sys.argv) != 3:
+        sys.exit(__doc__)
+    build, program = sys.argv[1:]
+    with tempfile.TemporaryDirectory() as prefix:
+        for component in ("runtime", "emulator"):
+            output("cmake", "--install", build, "--prefix", prefix, "--component", component, "--strip")
+        folder = pathlib.Path(prefix) / "lib"
+        library, emulator = folder / "libsluice.so.1", folder / "libsluice_emulator.so.1"
+        symbols = [line for line in output("nm", "--dynamic", "--defined-only", library).splitlines() if " T " in line]
+        print("| installed | |\n| --- | --- |")
+        print(f"| `libsluice.so.1`, with its kernels | {library.stat().st_size} bytes |")
+        print(f"| its symbols | {len(symbols)} |")
+        print(f"| `libsluice_emulator.so.1` | {emulator.stat().st_size} bytes |\n")
+        times = {}
+        for run in range(RUNS + 1):
+            for line in output(program, library).splitlines():
+                step, time = line.split("\t")
+                if run > 0:
+                    times.setdefault(step, []).append(float(time) / 1000)
+    print("| step | ms, median (least-most) |\n| --- | --- |")
+    for step, values in times.items():
+        print(f"| {step} | {statistics.median(values):.2f} ({min(values):.2f}-{max(values):.2f}) |")
+    print(f"\n{RUNS} runs on {processor()}, load {pathlib.Path('/proc/loadavg').read_text().split()[0]}")
+
+
+if __name__ == "__main__":
+    main()
