@@ -17,9 +17,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 HEADER, SIZES, MAP = "include/sluice/sluice.h", "src/abi/sized.h", "src/abi/sluice.map"
 PUBLISH = (SIZES, r"(\(sluice_problem, [^)]*\b(\d+))\)", lambda match: f"{match[1]}, {int(match[2]) + 8})")
 APPEND = (HEADER, r"\n\} sluice_problem;", "\n  int64_t appended;\n} sluice_problem;")
-# A function in a version node of its own, an enumerator at the end, and the number that says so.
+MINOR = (HEADER, r"(#define SLUICE_ABI_MINOR) \d+", r"\1 7")
+# A function in the version node of that minor, and an enumerator behind the last one.
 FUNCTION = [
-    (HEADER, r"(#define SLUICE_ABI_MINOR) \d+", r"\1 7"),
     (HEADER, r"\n(SLUICE_API uint32_t sluice_abi_version)", r"\nSLUICE_API int sluice_appended(void) SLUICE_NOEXCEPT;\n\1"),
     (HEADER, r"(SLUICE_TRACE_RUN = 2)\b", r"\1, SLUICE_TRACE_APPENDED = 3"),
     (MAP, r"\Z", "SLUICE_1.7 {\n  global:\n    sluice_appended;\n} SLUICE_1;\n"),
@@ -82,15 +82,15 @@ def main():
         PUBLISH, (HEADER, r"\n  int64_t max_q_tokens;", "\n  int64_t inserted;\n  int64_t max_q_tokens;")])
     for check in ("diff", "layout", "since"):
         middle.expect(check, False, "breaks of the ABI", "sluice_problem", "inserted")
-    end = Change(*given, "a member, a function and an enumerator at the end", [PUBLISH, APPEND, *FUNCTION])
+    end = Change(*given, "a member, a function and an enumerator at the end", [PUBLISH, APPEND, MINOR, *FUNCTION])
     end.expect("diff", True, "with additions")
     end.expect("since", True, "nothing of sluice_1_0.h is lost")
     end.expect("layout", False, "additions that nobody wrote down", "appended", "SLUICE_TRACE_APPENDED")
     end.expect("symbols", False, "additions that nobody wrote down", "sluice_appended@@SLUICE_1.7")
     hidden = Change(*given, "one at the end, and another's type", [
-        PUBLISH, APPEND, (HEADER, r"\n  float soft_cap;", "\n  uint32_t soft_cap;"),
-        (HEADER, r"(#define SLUICE_ABI_MINOR) \d+", r"\1 0")])
+        PUBLISH, APPEND, *FUNCTION, (HEADER, r"\n  float soft_cap;", "\n  uint32_t soft_cap;"), MINOR[:2] + (r"\1 0",)])
     hidden.expect("diff", False, "breaks of the ABI", "sluice_problem", "soft_cap")
+    hidden.expect("symbols", False, "sluice_appended@@SLUICE_1.7 has none of the version nodes", "['SLUICE_1']")
     hidden.expect("since", False, "SLUICE_ABI_MINOR is 0, not above 0")
     failures = middle.failures + end.failures + hidden.failures
     sys.exit("\n".join(failures) if failures else 0)
