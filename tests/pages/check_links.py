@@ -5,7 +5,7 @@ usage: check_links.py ROOT
 Of every .md file that is part of the tree:
 - links and pictures lead to files of the tree, and to headings of theirs;
 - \\ref names a page's identifier;
-- a path of the tree in backticks exists, and so does a test or test file that goes by its name, `..._test`;
+- a path of the tree in backticks exists, and so does what is called a test: `..._test`, or the names behind "test";
 - a page of docs/ is in the index, docs/README.md, or is one of an example's.
 Addresses of the web are not looked at.
 """
@@ -21,6 +21,8 @@ FENCE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
 CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"(?:\.ci|bindings|docs|include|kernels|src|tests)/[\w./-]*\w")
 TEST = re.compile(r"[a-z]\w*_test")
+TESTS = re.compile(r"\btests?\s+((?:`[a-z_0-9]+`(?:,?\s+(?:and\s+)?)?)+)")
+REGISTERED = re.compile(r"(?:add_test\(\s*NAME|sluice_add_unit_test\()\s*([\w${}]+)")
 
 
 def pages_of(root):
@@ -38,6 +40,18 @@ def anchors_of(text):
     return anchors
 
 
+def tests_of(root):
+    """A function that says whether a name is a test's, as the build files register it, or a test file's."""
+    files = "".join(path.read_text(encoding="utf-8") for path in root.rglob("CMakeLists.txt")
+                    if path.relative_to(root).parts[0] != "build")
+    stems = {path.stem for path in (root / "tests").rglob("*_test.*")}
+    # Names with variables in them stand for several, unless there is nothing else.
+    patterns = [re.sub(r"\$\{[^}]*\}", r"\\w+", name) for name in REGISTERED.findall(files)
+                if re.sub(r"\$\{[^}]*\}", "", name)]
+    registered = re.compile("|".join(patterns) or "(?!)")
+    return lambda name: name in stems or registered.fullmatch(name) is not None
+
+
 def line_of(text, match):
     return text[:match.start()].count("\n") + 1
 
@@ -45,8 +59,7 @@ def line_of(text, match):
 def check(root):
     pages = {path: path.read_text(encoding="utf-8") for path in pages_of(root)}
     identifiers = {name for text in pages.values() for name in IDENTIFIER.findall(text)}
-    names = "".join(path.read_text(encoding="utf-8") for path in sorted((root / "tests").rglob("CMakeLists.txt")))
-    tests = set(TEST.findall(names)) | {path.stem for path in (root / "tests").rglob("*_test.*")}
+    is_test = tests_of(root)
     problems, links = [], 0
     for path, whole in pages.items():
         text = FENCE.sub(lambda block: "\n" * block[0].count("\n"), whole)
@@ -72,8 +85,12 @@ def check(root):
                 # Pages of kernels/ and src/ name files from there.
                 if not (path.parent / match[1]).exists():
                     wrong(match, f"there is no {match[1]}")
-            elif TEST.fullmatch(match[1]) and match[1] not in tests:
+            elif TEST.fullmatch(match[1]) and not is_test(match[1]):
                 wrong(match, f"no test is called {match[1]}")
+        for match in TESTS.finditer(text):
+            for name in CODE.findall(match[1]):
+                if not is_test(name):
+                    wrong(match, f"no test is called {name}")
     index = pages.get(root / "docs/README.md", "")
     for path in pages:
         name = path.relative_to(root).as_posix()

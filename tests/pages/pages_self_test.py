@@ -8,6 +8,7 @@ import unittest
 
 import check_blocks
 import check_commands
+import check_html
 import check_links
 
 
@@ -56,7 +57,7 @@ class BlocksTest(unittest.TestCase):
 class LinksTest(unittest.TestCase):
     def problems(self, page, **files):
         tree = {"docs/README.md": "# Index\n\n`docs/page.md`\n", "docs/page.md": page, "src/half.h": "",
-                "tests/CMakeLists.txt": "add_test(NAME half_test COMMAND half_test)\n",
+                "tests/CMakeLists.txt": "sluice_add_unit_test(half_test\n)\nadd_test(NAME run_${kind} COMMAND x)\nadd_test(NAME ${x} COMMAND x)",
                 "docs/other.md": "# Other {#other}\n\n## A part, of it\n\n" + "[x](README.md)\n" * 10}
         tree["docs/README.md"] += "[other](other.md)\n"
         tree.update({name.replace("__", "/") + ".md": text for name, text in files.items()})
@@ -74,7 +75,7 @@ class LinksTest(unittest.TestCase):
 
     def test_what_is_there_is_no_problem(self):
         self.assertEqual(self.problems("[a](other.md) [b](other.md#a-part-of-it) [c](#here) [d](other.md#other) `src/half.h` "
-                                       "`half_test` \\ref other [web](https://example.org/none)\n\n# Here\n"), [])
+                                       "`half_test`, the tests `run_far` and `half_test` \\ref other [web](https://example.org/none)\n\n# Here\n"), [])
 
     def test_what_is_not_is_found(self):
         self.expect_one("[a](none.md)\n", "docs/page.md:1: the link leads nowhere: none.md")
@@ -84,6 +85,8 @@ class LinksTest(unittest.TestCase):
         self.expect_one("\\ref nobody\n", "no page is called 'nobody'")
         self.expect_one("`src/none.h`\n", "there is no src/none.h")
         self.expect_one("`none_test`\n", "no test is called none_test")
+        self.expect_one("the test `walk_far`\n", "no test is called walk_far")
+        self.expect_one("tests `run_far`,\n`half_test` and `walk`\n", "no test is called walk")
 
     def test_code_is_not_looked_at(self):
         self.assertEqual(self.problems("```\n[a](none.md) `src/none.h`\n```\n"), [])
@@ -94,6 +97,28 @@ class LinksTest(unittest.TestCase):
 
     def test_pages_without_links_prove_nothing(self):
         self.expect_one("", "would prove little", docs__other="# Other\n")
+
+
+class HtmlTest(unittest.TestCase):
+    PAGE = '<a href="other.html#there">x</a> <a href="#here" id="here">x</a>' + '<img src="../p.svg"/>' * 5
+
+    def problems(self, page=PAGE):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder) / "html"
+            root.mkdir()
+            (root.parent / "p.svg").write_text("")
+            (root / "page.html").write_text(page)
+            (root / "other.html").write_text('<a id="there"/>')
+            return check_html.problems(root)
+
+    def test_what_is_there_is_no_problem(self):
+        self.assertEqual(self.problems(), [])
+
+    def test_what_is_not_is_found(self):
+        self.assertEqual(self.problems(self.PAGE + '<img src="p.svg"/>'), ["page.html: there is no p.svg"])
+        self.assertEqual(self.problems(self.PAGE.replace("#there", "#their")), ["page.html: other.html has no place 'their'"])
+        self.assertEqual(self.problems(self.PAGE.replace("#here", "#hear")), ["page.html: page.html has no place 'hear'"])
+        self.assertEqual(len(self.problems("no picture")), 1)
 
 
 class CommandsTest(unittest.TestCase):

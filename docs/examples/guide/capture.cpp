@@ -1,7 +1,9 @@
 // One captured graph serves decode steps of all lengths up to the plan's bounds.
 #include "device.h"
 
+#include <chrono>
 #include <cstdio>
+#include <thread>
 
 namespace {
 
@@ -10,6 +12,11 @@ using guide::hip;
 using sluice::TensorView;
 
 constexpr int64_t batch = 2, capacity = 256, q_heads = 8, kv_heads = 2, dim = 128;
+
+/// Work of another stream that a run which does not wait for it would overtake.
+void take_a_while(void *) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+}
 
 /// What the reference says of these lengths.
 std::vector<uint16_t> expected(const sluice_problem &problem, const sluice_args &args, Array<uint16_t> &q,
@@ -93,6 +100,7 @@ int main() try {
   hip<void **, unsigned>(context, "hipStreamCreateWithFlags", &other, 1u);
   hip<void **, unsigned>(context, "hipEventCreateWithFlags", &event, 2u); // hipEventDisableTiming
   hip<void **, unsigned>(context, "hipEventCreateWithFlags", &done, 2u);
+  hip<void *, void (*)(void *), void *>(context, "hipLaunchHostFunc", other, &take_a_while, nullptr);
   hip<void *, int, size_t, void *>(context, "hipMemsetAsync", v.device(), 0, v.host.size() * 2, other);
   sluice_dependency behind = {};
   behind.kind = SLUICE_DEPENDS_ON_STREAM; // all that is on the other stream by now
