@@ -73,7 +73,7 @@ def layouts():
             picture.box(x, y + 12, width, 40, COLOURS[sequence * 2 + h])
             picture.text(x + width / 2, y + 29, f"token {t if name != 'packed' else t - 4 * sequence}", "middle", 11)
             picture.text(x + width / 2, y + 44, f"head {h}", "middle", 11)
-        for index, label in ((1, "token"), (2, "head"), (0, "batch")):
+        for index, label in ((1, "token"), (2, "head"), (0, "sequence")):
             if stride[index]:
                 depth = {1: 66, 2: 82, 0: 98}[index]
                 picture.span(left, left + width * stride[index] // DIM, y + depth,
@@ -102,7 +102,7 @@ def pages():
                          colour=DARK if used else GREY)
         picture.text(280, 74 + 30 * b, f"kv_lengths[{b}] = {LENGTHS[b]}", colour=GREY, size=11)
     picture.text(420, 30, "CSR", weight="bold", size=14)
-    picture.text(420, 46, "page_table in a row; page_starts: where each sequence's entries begin",
+    picture.text(420, 46, "page_table in a row; page_starts: where sequences begin in it",
                  colour=GREY, size=11)
     starts, place = [0], 0
     for b, table in enumerate(TABLES):
@@ -117,8 +117,8 @@ def pages():
     picture.text(420, 136, f"page_starts = {{{', '.join(map(str, starts))}}}", colour=GREY, size=11)
 
     picture.text(30, 186, "The pool", weight="bold", size=14)
-    picture.text(100, 186, "k.stride[0] elements from one page to the next; rows that hold a key are filled", colour=GREY,
-                 size=11)
+    picture.text(110, 186, "k.stride[0] elements from one page to the next; rows that hold a key are filled; below: "
+                 "sequence, keys", colour=GREY, size=11)
     owner = {page: (b, n) for b, table in enumerate(TABLES) for n, page in enumerate(table)}
     for page in range(PAGES):
         x = 30 + 66 * page

@@ -11,7 +11,7 @@ import xml.etree.ElementTree as ElementTree
 
 SVG = "{http://www.w3.org/2000/svg}"
 # Of a letter of a sans-serif font, in sizes; wider than most.
-LETTER_WIDTH = 0.56
+LETTER_WIDTH = 0.6
 
 
 def luminance(colour):
