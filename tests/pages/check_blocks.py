@@ -9,7 +9,7 @@ the whole file, a region of it:
 
 Lines between "// <questions>" and "// </questions>" of that file are the region; regions may contain others. The one
 exception is a file of a session: a block under a line that ends with "`NAME`:", in a page with blocks of "console" that
-tests/unit/tools runs. --fix writes what should be there.
+tests/unit/tools runs. Regions of docs/examples that no page shows are wrong, too. --fix writes what should be there.
 """
 import argparse
 import pathlib
@@ -63,6 +63,15 @@ def check_page(root, page, text, sessions):
     return problems, BLOCK.sub(replaced, text)
 
 
+def unshown(root, texts):
+    """Regions of the examples that no page shows, as what is wrong."""
+    shown = {(source["path"], source["region"]) for text in texts for source in SOURCE.finditer(text)}
+    return [f"no page shows the region '{name}' of {path.relative_to(root)}"
+            for path in sorted((root / "docs/examples").rglob("*")) if path.suffix in (".c", ".cpp", ".h")
+            for name in re.findall(r"^\s*// <([\w-]+)>$", path.read_text(encoding="utf-8"), re.MULTILINE)
+            if (path.relative_to(root).as_posix(), name) not in shown]
+
+
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
     parser.add_argument("--fix", action="store_true")
@@ -70,15 +79,17 @@ def main():
     options = parser.parse_args()
     root = options.root
     sessions = (root / "tests/unit/tools/CMakeLists.txt").read_text(encoding="utf-8")
-    problems, blocks = [], 0
+    problems, texts = [], []
     for path in [root / "README.md", *sorted((root / "docs").rglob("*.md"))]:
         text = path.read_text(encoding="utf-8")
         found, wanted = check_page(root, path.relative_to(root), text, sessions)
-        blocks += len(SOURCE.findall(text))
+        texts.append(text)
         if options.fix and wanted != text:
             path.write_text(wanted, encoding="utf-8")
             found = [problem for problem in found if "--fix writes it" not in problem]
         problems += found
+    problems += unshown(root, texts)
+    blocks = sum(len(SOURCE.findall(text)) for text in texts)
     if blocks < 5:
         problems.append(f"{blocks} blocks with a file: the check would prove little")
     if problems:

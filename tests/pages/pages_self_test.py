@@ -46,6 +46,15 @@ class BlocksTest(unittest.TestCase):
         self.expect_one(self.PAGE.replace(": one", ": three"), "has 0 regions 'three'")
         self.expect_one(self.PAGE, "has 2 regions 'one'", source=self.SOURCE * 2)
 
+    def test_regions_are_shown(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "docs/examples").mkdir(parents=True)
+            (root / "docs/examples/x.cpp").write_text(self.SOURCE)
+            shown = "<!-- docs/examples/x.cpp: one -->\n"
+            self.assertEqual(check_blocks.unshown(root, [shown]), ["no page shows the region 'two' of docs/examples/x.cpp"])
+            self.assertEqual(check_blocks.unshown(root, [shown, shown.replace("one", "two")]), [])
+
     def test_sessions_are_run_elsewhere(self):
         session = "The file `x.c`:\n\n```c\nint b;\n```\n\n```console\n$ true\n```\n"
         self.assertEqual(self.check(session, sessions="docs/page.md")[0], [])

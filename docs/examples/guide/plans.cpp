@@ -47,9 +47,7 @@ int main() try {
   // </two>
   show(context, "prompts", prompts);
   show(context, "decode", decode);
-  // <invariant>
   decode.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
-  // </invariant>
   show(context, "decode, batch-invariant", decode);
   // <ceiling>
   decode.determinism = SLUICE_DETERMINISM_FAST;
