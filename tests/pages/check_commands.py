@@ -19,6 +19,11 @@ NOT_OURS = re.compile(r"\s(?:\./\S+|--)\s.*")
 WITH_SUBCOMMANDS = {"sluice", "sluice-emu", "./dev"}
 
 
+def printed(*command):
+    done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    return done.stdout + done.stderr
+
+
 class Programs:
     def __init__(self, paths):
         self.paths = paths
@@ -28,9 +33,11 @@ class Programs:
         """What --help prints, or what is printed instead: a program that does not know --help shows how it is used."""
         key = name, subcommand
         if key not in self.texts:
-            command = [self.paths[name], *([subcommand] if subcommand else []), "--help"]
-            done = subprocess.run(command, capture_output=True, text=True, stdin=subprocess.DEVNULL)
-            self.texts[key] = done.stdout + done.stderr
+            command = [self.paths[name], *([subcommand] if subcommand else [])]
+            self.texts[key] = printed(*command, "--help")
+            # LLVM's way to keep options of developers out of the way.
+            if "--help-hidden" in self.texts[key]:
+                self.texts[key] = printed(*command, "--help-hidden")
         return self.texts[key]
 
 

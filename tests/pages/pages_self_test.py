@@ -159,6 +159,12 @@ class CommandsTest(unittest.TestCase):
     def test_help_is_asked_of_the_program(self):
         programs = check_commands.Programs({"echo": "/bin/echo"})
         self.assertEqual(programs.help("echo", "x").strip(), "x --help")
+        with tempfile.TemporaryDirectory() as folder:
+            program = pathlib.Path(folder) / "program"
+            program.write_text("#!/bin/sh\necho $1 --help-hidden\n")
+            program.chmod(0o755)
+            programs = check_commands.Programs({"program": program})
+            self.assertEqual(programs.help("program").strip(), "--help-hidden --help-hidden")
 
 
 class MaskCellsTest(unittest.TestCase):
