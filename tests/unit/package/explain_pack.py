@@ -1,12 +1,14 @@
 #!/usr/bin/python3
 """Reads a kernel pack as docs/formats/pack.md describes it, and knows nothing else of it.
 
-usage: explain_pack.py PACK                  a table of all bytes of the header and the manifest
-       explain_pack.py --check PACK          nothing but what is wrong
-       explain_pack.py --from PROGRAM        the table of the pack that PROGRAM FILE writes
-Fails unless every byte is accounted for and every checksum is right.
+usage: explain_pack.py PAGE PACK                  a table of all bytes of the header and the manifest
+       explain_pack.py --check PAGE PACK          nothing but what is wrong
+       explain_pack.py --from PAGE PROGRAM        the table of the pack that PROGRAM FILE writes
+PAGE is the description, whose grammar of names is used as it stands there. Fails unless every byte is accounted for,
+every checksum is right and every name follows the grammar.
 """
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -52,6 +54,31 @@ def xxh64(data):
     return value
 
 
+def grammar_of(page):
+    """The page's rules for `name` as one regular expression."""
+    block = re.search(r"^```\n(name .*?)^```$", page, re.DOTALL | re.MULTILINE)
+    if not block:
+        raise ValueError("the page has no grammar of names")
+    rules = {}
+    for line in block[1].splitlines():
+        line = line.split("#")[0].rstrip()
+        rule = re.match(r"(\w+)\s*= (.*)", line)
+        if rule:
+            last, rules[rule[1]] = rule[1], rule[2]
+        else:
+            rules[last] += line
+    number = "[1-9][0-9]*"
+
+    def expanded(rule):
+        parts = []
+        for text, name, sign in re.findall(r'"([^"]*)"|(\w+)|([\[\]|])', rules[rule]):
+            parts.append({"[": "(?:", "]": ")?", "|": "|"}[sign] if sign else
+                         re.escape(text) if text else number if name == "number" else expanded(name))
+        return f"(?:{''.join(parts)})"
+
+    return re.compile(expanded("name"))
+
+
 class Reader:
     """Takes fields from front to back and remembers what they were."""
 
@@ -81,7 +108,7 @@ class Reader:
         return [self.string(f"{name} {i}") for i in range(self.number(16, f"{name}: elements"))]
 
 
-def read(data):
+def read(data, grammar):
     """The rows of header and manifest. ValueError if a rule of the page does not hold."""
     def must(holds, what):
         if not holds:
@@ -102,6 +129,8 @@ def read(data):
     previous, code = "", 48 + manifest_bytes
     for _ in range(kernels):
         name = reader.string("name")
+        must(grammar.fullmatch(name) and all(int(n) < 1 << 32 for n in re.findall("[0-9]+", name)),
+             f"{name} is no name by the grammar")
         must(name > previous, "names are out of order")
         previous = name
         for field in ("threads", "`lds_bytes`", "`kernarg_bytes`"):
@@ -126,21 +155,22 @@ def read(data):
 
 
 def main():
-    arguments = sys.argv[1:]
-    if arguments[:1] == ["--from"] and len(arguments) == 2:
+    option, rest = sys.argv[1:-2], sys.argv[-2:]
+    if len(sys.argv) < 3 or option not in ([], ["--check"], ["--from"]):
+        sys.exit(__doc__)
+    page, pack = rest
+    if option == ["--from"]:
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "small.pack"
-            subprocess.run([arguments[1], file], check=True)
+            subprocess.run([pack, file], check=True)
             data = file.read_bytes()
-    elif len(arguments) in (1, 2) and arguments[0] != "--from":
-        data = pathlib.Path(arguments[-1]).read_bytes()
     else:
-        sys.exit(__doc__)
+        data = pathlib.Path(pack).read_bytes()
     try:
-        rows = read(data)
+        rows = read(data, grammar_of(pathlib.Path(page).read_text(encoding="utf-8")))
     except ValueError as error:
         sys.exit(str(error))
-    if arguments[0] == "--check":
+    if option == ["--check"]:
         return
     print("| offset | bytes | field | value |\n| --- | --- | --- | --- |")
     for offset, raw, name, value in rows:
