@@ -35,7 +35,7 @@ int main(int argc, char **argv) try {
     return 2;
   }
   const ShippedKernel intact = read_code_object(argv[2], argv[1]);
-  AttentionRun run(intact.entry, path_problems()[0]);
+  AttentionRun run(intact.entry, path_problems(intact.entry.name)[0]);
   bool passed = run.run(emulator::Program(intact.elf)).ok();
   if (!passed) std::printf("FAILED %s: the intact kernel is reported\n", argv[1]);
   for (int n = 3; n < argc; ++n) {
