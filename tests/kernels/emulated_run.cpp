@@ -7,7 +7,6 @@
 #include "support/half.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <iterator>
@@ -21,13 +20,13 @@ namespace {
 
 constexpr uint32_t score_changes = Problem::soft_cap | Problem::alibi | Problem::mask_bits |
                                    Problem::bias_f32 | Problem::bias_f16 | Problem::bias_bf16;
-constexpr uint32_t of_pages = Problem::pages | Problem::wide_pages | Problem::packs;
+constexpr uint32_t of_pages = Problem::pages | Problem::wide_pages;
 constexpr uint32_t part_count = 2, page_rows = 24, unowned_pages = 1;
 
 bool serves(const package::KernelName &kernel, const Problem &problem) {
   const bool packed = kernel.is_packed(), paged = packed || kernel.form == "paged";
   const uint32_t refused = (packed || kernel.waves < 8 ? 0 : score_changes) | (paged ? 0 : of_pages) |
-                           (packed ? 0 : Problem::parts | Problem::short_heads);
+                           (packed ? 0u : Problem::parts);
   return (problem.extras & refused) == 0;
 }
 
@@ -57,19 +56,18 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        CompletionOrder::late},
       {"one key, one query", 0, 1, 1, 1, 1, P::none, true, P::usual, CompletionOrder::late},
       {"no key", 0, 40, 0, 1, 1, P::none, true, P::usual, CompletionOrder::random},
-      {"lengths, windows, factors and sinks", 0, 70, 4 * 64 + 9, 2, 1, P::none, true, P::usual,
-       CompletionOrder::late, P::lengths | P::windows | P::factors | P::sinks},
+      {"lengths, factors and sinks", 0, 70, 4 * 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::lengths | P::factors | P::sinks},
       {"soft cap, ALiBi, mask, bias of F32", 0, 40, 2 * 64 + 17, 2, 1, P::none, true, P::usual,
        CompletionOrder::late, P::soft_cap | P::alibi | P::mask_bits | P::bias_f32},
       {"bias of F16", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::usual, CompletionOrder::late, P::bias_f16},
       {"bias of BF16", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::usual, CompletionOrder::late,
        P::bias_bf16},
       {"pages", 0, 70, 3 * 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late, P::pages},
-      {"pages by 64-bit numbers, packs of K", 0, 33, 2 * 64 + 9, 2, 2, P::bottom_right, true, P::usual,
-       CompletionOrder::late, P::wide_pages | P::packs | P::lengths},
+      {"pages by 64-bit numbers", 0, 33, 2 * 64 + 9, 2, 2, P::bottom_right, true, P::usual,
+       CompletionOrder::late, P::wide_pages | P::lengths},
       {"two parts", 0, 5, 2 * 64 + 9, 4, 1, P::none, true, P::usual, CompletionOrder::late,
        P::parts | P::factors | P::sinks},
-      {"short heads", 0, 5, 64 + 9, 4, 2, P::none, true, P::usual, CompletionOrder::late, P::short_heads},
   };
   std::vector<Problem> served;
   std::copy_if(std::begin(problems), std::end(problems), std::back_inserter(served),
@@ -168,11 +166,6 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
     args.q_lengths = place<int32_t>({rows - 1});
     args.kv_lengths = place<int32_t>({keys - 1});
   }
-  if (has(Problem::windows)) {
-    args.window_left = 100;
-    args.window_right = 3;
-    args.sink_tokens = 5;
-  }
   if (has(Problem::factors)) {
     args.q_scale = place(std::vector<float>(q_heads, 0.5f));
     args.k_scale = place(std::vector<float>(kv_heads, 1.5f));
@@ -213,10 +206,6 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
     args.o_part_stride = int64_t(q_len * q_heads * d_v);
     args.lse_part_stride = int64_t(q_len * q_heads);
   }
-  if (has(Problem::short_heads)) {
-    args.head_dim_qk = int32_t(d_qk) - 8;
-    args.head_dim_v = int32_t(d_v) - 8;
-  }
 }
 
 /// The sequence has its pages from the last one of memory down.
@@ -224,14 +213,6 @@ void AttentionRun::place_pages(package::AttentionKernargs &args) {
   package::set_page_rows(args, page_rows);
   args.k_batch_stride = args.k_token_stride * page_rows;
   args.v_batch_stride = args.v_token_stride * page_rows;
-  if (has(Problem::packs)) {
-    // [page][head][d / pack][row][pack], of 16 bytes
-    const uint32_t pack = k.type == "e4m3fnuz" ? 16 : 8;
-    args.k_pack_log2 = uint32_t(std::countr_zero(pack));
-    args.k_token_stride = pack;
-    args.k_pack_stride = int64_t{pack} * page_rows;
-    args.k_head_stride = int64_t(d_qk) * page_rows;
-  }
   std::vector<int64_t> numbers(unowned_pages, 0);
   for (size_t page = 0; page < page_count; ++page)
     numbers.push_back(int64_t(page_count + unowned_pages - 1 - page));
