@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Places an LDS tile of a kernel wrongly, and expects the emulator to report a race.
+"""Places an LDS tile of a kernel wrongly, and expects the emulator to notice.
 
 The kernel is taken apart where its tiles have become offsets into one array; waits, barriers and alias scopes stay
 as they are. For each two places of tiles, the tiles of the higher one move onto the lower one; and the tiles
