@@ -106,14 +106,14 @@ impl View {
 #[derive(Clone, Copy, Debug)]
 pub struct Tensor<'a, M: Memory> {
     pub(crate) view: View,
-    memory: PhantomData<(&'a (), fn() -> M)>,
+    memory: PhantomData<(&'a (), M)>,
 }
 
 /// A tensor that is written.
 #[derive(Debug)]
 pub struct TensorMut<'a, M: Memory> {
     pub(crate) view: View,
-    memory: PhantomData<(&'a mut (), fn() -> M)>,
+    memory: PhantomData<(&'a mut (), M)>,
 }
 
 impl<'a, M: Memory> Tensor<'a, M> {
@@ -186,7 +186,7 @@ impl<'a> TensorMut<'a, Device> {
 pub struct Array<'a, T: Plain, M: Memory> {
     data: *const T,
     len: usize,
-    memory: PhantomData<(&'a T, fn() -> M)>,
+    memory: PhantomData<(&'a T, M)>,
 }
 
 // SAFETY: as for View.
