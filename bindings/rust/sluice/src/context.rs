@@ -3,14 +3,15 @@
 use crate::element::Dtype;
 use crate::error::{call, init, Error, Result};
 use crate::launch::Launch;
+use crate::library::contain;
 use crate::plan::Plan;
 use crate::problem::Problem;
 use crate::trace::{trampoline, TraceFn, TraceRecord};
 use crate::{text, Append, Merge};
 use sluice_sys as sys;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fmt;
-use std::os::raw::c_void;
+use std::os::raw::{c_char, c_void};
 use std::ptr::{self, NonNull};
 use std::sync::Arc;
 
@@ -23,8 +24,9 @@ pub struct Context {
 /// What plans need too.
 pub(crate) struct Shared {
     raw: NonNull<sys::sluice_context>,
-    // Both are used by the context until it is destroyed, at addresses that stay.
-    _trace: Option<Box<TraceFn>>,
+    // All are used by the context until it is destroyed, at addresses that stay.
+    _trace: Option<Arc<TraceFn>>,
+    _resolver: Option<Arc<ResolverFn>>,
     _pack: Option<Arc<[u8]>>,
 }
 
@@ -45,6 +47,16 @@ impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.debug_tuple("Shared").field(&self.raw).finish()
     }
+}
+
+type ResolverFn = Box<dyn Fn(&CStr) -> *mut c_void + Send + Sync>;
+
+/// # Safety
+/// As the library calls it: a string, and the `user` that was given with this function, a `ResolverFn`.
+unsafe extern "C" fn resolve(name: *const c_char, user: *mut c_void) -> *mut c_void {
+    // SAFETY: as the caller says.
+    let find = || unsafe { (*(user as *const ResolverFn))(CStr::from_ptr(name)) };
+    contain(find).unwrap_or(ptr::null_mut())
 }
 
 /// What a context stands for.
@@ -143,11 +155,12 @@ pub struct ContextBuilder {
     target: Option<String>,
     pack: Option<Arc<[u8]>>,
     trace: Option<TraceFn>,
+    resolver: Option<ResolverFn>,
 }
 
 impl ContextBuilder {
     fn new(kind: u32, ordinal: u16, target: Option<String>) -> Self {
-        ContextBuilder { kind, ordinal: ordinal.into(), target, pack: None, trace: None }
+        ContextBuilder { kind, ordinal: ordinal.into(), target, pack: None, trace: None, resolver: None }
     }
 
     /// A kernel pack to use instead of the embedded one.
@@ -160,6 +173,19 @@ impl ContextBuilder {
     /// library, and its panics end in it.
     pub fn trace(mut self, trace: impl Fn(&TraceRecord) + Send + Sync + 'static) -> Self {
         self.trace = Some(Box::new(trace));
+        self
+    }
+
+    /// Takes every HIP entry point from this function, which returns NULL for a name that it does not know. Of a GPU only.
+    ///
+    /// # Safety
+    /// What it returns are functions with the types and the meaning that HIP gives their names, for as long as the context
+    /// and its plans live.
+    pub unsafe fn hip_resolver(
+        mut self,
+        resolver: impl Fn(&CStr) -> *mut c_void + Send + Sync + 'static,
+    ) -> Self {
+        self.resolver = Some(Box::new(resolver));
         self
     }
 
@@ -180,13 +206,18 @@ impl ContextBuilder {
             desc.pack = pack.as_ptr().cast();
             desc.pack_bytes = pack.len() as u64;
         }
+        let resolver = self.resolver.map(Arc::new);
+        if let Some(resolver) = &resolver {
+            desc.hip_resolver = Some(resolve);
+            desc.hip_resolver_user = Arc::as_ptr(resolver) as *mut c_void;
+        }
         let mut raw = ptr::null_mut();
-        // SAFETY: what the description points to lives until the call returns, and the pack as long as the context.
+        // SAFETY: what the description points to lives until the call returns, pack and resolver as long as the context.
         call(|error| unsafe { sys::sluice_context_create(&desc, &mut raw, error) })?;
-        let trace = self.trace.map(Box::new);
-        let user = trace.as_ref().map(|trace| &**trace as *const TraceFn as *mut c_void);
+        let trace = self.trace.map(Arc::new);
+        let user = trace.as_ref().map(|trace| Arc::as_ptr(trace) as *mut c_void);
         let raw = NonNull::new(raw).expect("a context that was made");
-        let shared = Shared { raw, _trace: trace, _pack: self.pack };
+        let shared = Shared { raw, _trace: trace, _resolver: resolver, _pack: self.pack };
         if let Some(user) = user {
             // SAFETY: nobody else has the context yet, and the function lives as long as it.
             call(|error| unsafe { sys::sluice_set_trace(raw.as_ptr(), Some(trampoline), user, error) })?;

@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::os::raw::{c_char, c_void};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The release, e.g. "0.1.0".
 pub fn version() -> &'static str {
@@ -76,13 +76,13 @@ type LogFn = Box<dyn Fn(LogLevel, &str) + Send + Sync>;
 
 /// The function that the library has, at an address that stays. Locked while it is exchanged, so that what the
 /// library gets and what is kept are the same one.
-static LOG: Mutex<Option<Box<LogFn>>> = Mutex::new(None);
+static LOG: Mutex<Option<Arc<LogFn>>> = Mutex::new(None);
 
 /// Sets the process's log function and the most verbose level that it gets. It may be called on any thread that
 /// calls the library, must not call the library itself, and its panics end in it.
 pub fn set_log(max_level: LogLevel, log: impl Fn(LogLevel, &str) + Send + Sync + 'static) {
-    let function: Box<LogFn> = Box::new(Box::new(log));
-    let user = &*function as *const LogFn as *mut c_void;
+    let function: Arc<LogFn> = Arc::new(Box::new(log));
+    let user = Arc::as_ptr(&function) as *mut c_void;
     let mut kept = LOG.lock().unwrap_or_else(PoisonError::into_inner);
     // SAFETY: `user` is what the trampoline takes, and lives until another call has taken its place: once that
     // returns, the library does not use it any more.
@@ -118,10 +118,8 @@ unsafe extern "C" fn log_trampoline(level: u32, message: *const c_char, user: *m
     });
 }
 
-/// Calls what C must not see panic. The panic has been reported by its hook; the payload is not dropped, since that
-/// could panic again.
-pub(crate) fn contain(function: impl FnOnce()) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(function)) {
-        std::mem::forget(payload);
-    }
+/// Calls what C must not see panic; None if it did. The panic has been reported by its hook; the payload is not
+/// dropped, since that could panic again.
+pub(crate) fn contain<T>(function: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(function)).map_err(std::mem::forget).ok()
 }

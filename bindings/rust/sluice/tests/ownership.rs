@@ -5,7 +5,7 @@ mod common;
 use common::{emulator, Random};
 use sluice::hip::{Buffer, Event, Hip, Stream};
 use sluice::{
-    Args, Array, Context, Dependency, Determinism, Device, Dtype, Host, Launch, Layout, Plan, Problem,
+    Args, Array, Code, Context, Dependency, Determinism, Device, Dtype, Host, Launch, Layout, Plan, Problem,
     RawEvent, RawStream, Result, Tensor, TensorMut, Workspace, F16,
 };
 use std::sync::Arc;
@@ -67,6 +67,40 @@ fn children_outlive_the_name_of_their_parent() -> Result<()> {
     let mut back = vec![F16::default(); rows.len()];
     buffer.download(&mut back)?;
     assert_eq!(back, rows);
+    Ok(())
+}
+
+/// A GPU whose HIP is the emulator's.
+#[test]
+fn functions_may_come_from_the_caller() -> Result<()> {
+    let emulator = emulator();
+    let kept = Arc::new(());
+    let (functions, held) = (emulator.clone(), kept.clone());
+    // SAFETY: they are HIP's functions, and the closure keeps the library that has them.
+    let builder_with_functions = unsafe {
+        Context::hip(0).hip_resolver(move |name| {
+            let _ = &held;
+            functions.hip_symbol(name.to_str().unwrap()).map_or(std::ptr::null_mut(), |found| found.as_ptr())
+        })
+    };
+    let context = builder_with_functions.build()?;
+    assert_eq!(context.device().runtime, "caller");
+    let plan = context.plan(&builder().build()?)?;
+    let rows = Random(1).vector::<F16>(ROWS * DIM);
+    let result = run(&plan, &Hip::new(&context)?, &rows)?;
+    assert_eq!(result, run(&emulator.plan(&builder().build()?)?, &Hip::new(&emulator)?, &rows)?);
+    drop(context);
+    assert_eq!(Arc::strong_count(&kept), 2, "the plan keeps the function");
+    drop(plan);
+    assert_eq!(Arc::strong_count(&kept), 1);
+
+    // SAFETY: it returns nothing.
+    let error = unsafe {
+        Context::hip(0).hip_resolver(|name| panic!("this panic of a test must not leave: {name:?}"))
+    }
+    .build()
+    .unwrap_err();
+    assert_eq!(error.code, Code::NoDevice);
     Ok(())
 }
 
