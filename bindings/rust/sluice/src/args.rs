@@ -118,7 +118,7 @@ pub struct Args<'a, M: Memory> {
     pub page_table: Option<PageTable<'a, M>>,
     /// Added to the scores, \[batch, q_heads, q_len, kv_len\].
     pub bias: Option<Tensor<'a, M>>,
-    /// Bytes, \[batch, q_heads, q_len, kv_len / 8\]: key j is bit j % 8 of byte j / 8.
+    /// Bytes, \[batch, q_heads, q_len, kv_len / 8 rounded up\]: key j is bit j % 8 of byte j / 8.
     pub mask: Option<Tensor<'a, M>>,
     /// \[q_heads\].
     pub alibi_slopes: Option<Array<'a, f32, M>>,
