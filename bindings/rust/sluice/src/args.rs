@@ -267,3 +267,124 @@ pub fn reference(problem: &Problem, args: &mut Args<Host>) -> Result<()> {
     // with the problem and its contents with the extents.
     call(|error| unsafe { sys::sluice_reference(problem.raw(), &raw, error) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{E4m3Fnuz, F16};
+    use crate::layout::Layout;
+    use crate::problem::{LseBase, PageTableKind, ScaleKind};
+    use crate::tensor::Device;
+
+    fn array<T: crate::Plain>(address: usize, len: usize) -> Option<Array<'static, T, Device>> {
+        // SAFETY: nobody looks there.
+        Some(unsafe { Array::from_raw(address as *const T, len) })
+    }
+
+    fn tensor<T: crate::Element>(address: usize, shape: [usize; 4]) -> Tensor<'static, Device> {
+        // SAFETY: likewise.
+        unsafe { Tensor::from_raw(address as *const T, Layout::contiguous(shape)) }.unwrap()
+    }
+
+    fn tensor_mut<T: crate::Element>(address: usize, shape: [usize; 4]) -> TensorMut<'static, Device> {
+        // SAFETY: likewise.
+        unsafe { TensorMut::from_raw(address as *mut T, Layout::contiguous(shape)) }.unwrap()
+    }
+
+    #[test]
+    fn every_field_arrives() {
+        let problem = Problem::builder(Dtype::F16, 4, 2, 64)
+            .kv_type(Dtype::E4m3Fnuz)
+            .head_dims(64, 32)
+            .paged(16, PageTableKind::Block)
+            .page_index_64()
+            .bias(Dtype::F32)
+            .write_lse(LseBase::E)
+            .build()
+            .unwrap();
+        let v = Some(tensor::<E4m3Fnuz>(3, [9, 16, 2, 32]));
+        let o = tensor_mut::<F16>(4, [3, 5, 4, 32]);
+        let mut args =
+            Args::new(3, tensor::<F16>(1, [3, 5, 4, 64]), tensor::<E4m3Fnuz>(2, [9, 16, 2, 64]), v, o);
+        (args.q_len, args.kv_len, args.scale) = (5, 20, 0.5);
+        args.lse = Some(tensor_mut::<f32>(5, [3, 5, 4, 1]));
+        args.kv_starts = array(6, 4);
+        args.q_lengths = array(7, 3);
+        args.kv_lengths = array(8, 3);
+        let pages = PageNumbers::I64(array(9, 6).unwrap());
+        args.page_table = Some(PageTable::Block { pages, stride: 2 });
+        args.bias = Some(tensor::<f32>(10, [3, 4, 5, 20]));
+        args.mask = Some(tensor::<u8>(11, [3, 4, 5, 3]));
+        args.alibi_slopes = array(12, 4);
+        args.sink_logits = array(13, 4);
+        args.q_scale = array(14, 1);
+        args.k_scale = array(15, 1);
+        args.v_scale = array(16, 1);
+        // Without `..`: a field that the header gets needs a number here.
+        let sys::sluice_args {
+            struct_size,
+            flags,
+            batch,
+            q_len,
+            kv_len,
+            scale,
+            q,
+            k,
+            v,
+            o,
+            lse,
+            q_starts,
+            kv_starts,
+            q_lengths,
+            kv_lengths,
+            page_table,
+            page_table_stride,
+            page_starts,
+            bias,
+            mask,
+            alibi_slopes,
+            sink_logits,
+            q_scale,
+            k_scale,
+            v_scale,
+        } = args.to_raw(&problem).unwrap();
+        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_args>(), 0));
+        assert_eq!((batch, q_len, kv_len, scale), (3, 5, 20, 0.5));
+        assert_eq!([q, k, v, o, lse, bias, mask].map(|t| t.data as usize), [1, 2, 3, 4, 5, 10, 11]);
+        assert_eq!((q.stride, v.stride), ([1280, 256, 64, 1], [1024, 64, 32, 1]));
+        assert_eq!([q_starts, kv_starts, q_lengths, kv_lengths].map(|a| a as usize), [0, 6, 7, 8]);
+        assert_eq!((page_table as usize, page_table_stride, page_starts as usize), (9, 2, 0));
+        assert_eq!(
+            [alibi_slopes, sink_logits, q_scale, k_scale, v_scale].map(|a| a as usize),
+            [12, 13, 14, 15, 16]
+        );
+
+        let pages = PageNumbers::I64(array(9, 6).unwrap());
+        args.page_table = Some(PageTable::Csr { pages, starts: array(17, 4).unwrap() });
+        args.q = tensor::<F16>(1, [1, 15, 4, 64]);
+        args.o = tensor_mut::<F16>(4, [1, 15, 4, 32]);
+        args.lse = None;
+        args.q_starts = array(18, 4);
+        let raw = args.to_raw(&problem).unwrap();
+        assert_eq!((raw.page_starts as usize, raw.page_table_stride, raw.q_starts as usize), (17, 0, 18));
+    }
+
+    #[test]
+    fn factors_per_head_are_counted_by_the_heads_of_their_tensor() {
+        let builder = Problem::builder(Dtype::F16, 4, 2, 64);
+        let builder =
+            builder.q_scale(ScaleKind::PerHead).k_scale(ScaleKind::PerHead).v_scale(ScaleKind::PerHead);
+        let problem = builder.build().unwrap();
+        let refused = |q: usize, k: usize, v: usize| {
+            let (rows, keys) = (tensor::<F16>(16, [1, 1, 4, 64]), tensor::<F16>(16, [1, 1, 2, 64]));
+            let mut args = Args::new(1, rows, keys, Some(keys), tensor_mut::<F16>(16, [1, 1, 4, 64]));
+            (args.q_len, args.kv_len) = (1, 1);
+            (args.q_scale, args.k_scale, args.v_scale) = (array(16, q), array(16, k), array(16, v));
+            args.to_raw(&problem).map(drop).map_err(|error| error.field)
+        };
+        assert_eq!(refused(4, 2, 2), Ok(()));
+        assert_eq!(refused(3, 2, 2), Err("q_scale".into()));
+        assert_eq!(refused(4, 1, 2), Err("k_scale".into()));
+        assert_eq!(refused(4, 2, 1), Err("v_scale".into()));
+    }
+}

@@ -200,3 +200,136 @@ impl<'a> Merge<'a> {
         Ok(raw)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{E4m3Fnuz, Element, Plain, F16};
+    use crate::layout::Layout;
+    use crate::PageNumbers;
+
+    fn array<T: Plain>(address: usize, len: usize) -> Array<'static, T, Device> {
+        // SAFETY: nobody looks there.
+        unsafe { Array::from_raw(address as *const T, len) }
+    }
+
+    fn tensor<T: Element>(address: usize, layout: Layout) -> Tensor<'static, Device> {
+        // SAFETY: likewise.
+        unsafe { Tensor::from_raw(address as *const T, layout) }.unwrap()
+    }
+
+    fn tensor_mut<T: Element>(address: usize, layout: Layout) -> TensorMut<'static, Device> {
+        // SAFETY: likewise.
+        unsafe { TensorMut::from_raw(address as *mut T, layout) }.unwrap()
+    }
+
+    #[test]
+    fn every_field_of_an_append_arrives() {
+        let mut append = Append {
+            k: tensor::<F16>(1, Layout::rows([7, 2, 64])),
+            v: Some(tensor::<F16>(2, Layout::rows([7, 2, 32]))),
+            k_cache: tensor_mut::<E4m3Fnuz>(
+                3,
+                Layout::strided([9, 16, 2, 64], [2048, 16, 1024, 256]).packed(16),
+            ),
+            v_cache: Some(tensor_mut::<E4m3Fnuz>(4, Layout::contiguous([9, 16, 2, 32]))),
+            place: Place::Sequences {
+                batch: 3,
+                starts: array(5, 4),
+                kv_lengths: array(6, 3),
+                page_table: PageTable::Csr { pages: PageNumbers::I64(array(7, 5)), starts: array(8, 4) },
+            },
+            k_scale: Some(AppendScale::PerTensor(array(9, 1))),
+            v_scale: Some(AppendScale::PerHead(array(10, 2))),
+            rotary: Some(Rotary {
+                dim: 24,
+                style: RotaryStyle::Pairs,
+                table: array(11, 240),
+                stride: 30,
+                positions: Some(array(12, 7)),
+            }),
+        };
+        // Without `..`: a field that the header gets needs a number here.
+        let sys::sluice_append {
+            struct_size,
+            flags,
+            source_type,
+            cache_type,
+            kv_heads,
+            head_dim_qk,
+            head_dim_v,
+            page_size,
+            page_table_kind,
+            k_pack,
+            k_scale_kind,
+            v_scale_kind,
+            tokens,
+            batch,
+            rotary_dim,
+            rotary_style,
+            k,
+            v,
+            k_cache,
+            v_cache,
+            slots,
+            starts,
+            kv_lengths,
+            page_table,
+            page_table_stride,
+            page_starts,
+            k_scale,
+            v_scale,
+            rotary,
+            rotary_stride,
+            positions,
+        } = append.to_raw().unwrap();
+        assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_append>());
+        assert_eq!((flags, source_type, cache_type), (sys::SLUICE_PAGE_INDEX_64, 1, 4));
+        assert_eq!((kv_heads, head_dim_qk, head_dim_v, page_size, k_pack), (2, 64, 32, 16, 16));
+        assert_eq!((page_table_kind, k_scale_kind, v_scale_kind), (2, 1, 2));
+        assert_eq!((tokens, batch, rotary_dim, rotary_style, rotary_stride), (7, 3, 24, 1, 30));
+        assert_eq!([k, v, k_cache, v_cache].map(|t| t.data as usize), [1, 2, 3, 4]);
+        assert_eq!((slots as usize, page_table as usize, page_table_stride), (0, 7, 0));
+        assert_eq!([starts, kv_lengths, page_starts, positions].map(|a| a as usize), [5, 6, 8, 12]);
+        assert_eq!([k_scale, v_scale, rotary].map(|a| a as usize), [9, 10, 11]);
+
+        append.place = Place::Slots(array(13, 7));
+        (append.v, append.v_cache) = (None, None);
+        let raw = append.to_raw().unwrap();
+        assert_eq!((raw.flags, raw.slots as usize, raw.head_dim_v), (sys::SLUICE_V_IN_K, 13, 0));
+    }
+
+    #[test]
+    fn every_field_of_a_merge_arrives() {
+        let merge = Merge {
+            partial: tensor::<f32>(1, Layout::contiguous([3, 5, 2, 64])),
+            partial_lse: tensor::<f32>(2, Layout::contiguous([3, 5, 2, 1])),
+            o: tensor_mut::<F16>(3, Layout::rows([5, 2, 64])),
+            lse: Some(tensor_mut::<f32>(4, Layout::rows([5, 2, 1]))),
+            lse_base: LseBase::Two,
+            sink_logits: Some(array(5, 2)),
+        };
+        let sys::sluice_merge {
+            struct_size,
+            flags,
+            partial_type,
+            o_type,
+            parts,
+            tokens,
+            heads,
+            head_dim_v,
+            lse_base,
+            reserved,
+            partial,
+            partial_lse,
+            o,
+            lse,
+            sink_logits,
+        } = merge.to_raw().unwrap();
+        assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_merge>());
+        assert_eq!((flags, reserved, partial_type, o_type, lse_base), (0, 0, 3, 1, 1));
+        assert_eq!((parts, tokens, heads, head_dim_v), (3, 5, 2, 64));
+        assert_eq!([partial, partial_lse, o, lse].map(|t| t.data as usize), [1, 2, 3, 4]);
+        assert_eq!(sink_logits as usize, 5);
+    }
+}

@@ -116,3 +116,45 @@ impl Launch<'_> {
         Ok(raw)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handle(address: usize) -> *mut c_void {
+        address as *mut c_void
+    }
+
+    #[test]
+    fn every_field_arrives() {
+        let dependencies = [
+            Dependency::on_event(RawEvent(handle(16))),
+            Dependency::on_stream(RawStream(handle(32)), RawEvent(handle(48))),
+        ];
+        // SAFETY: nobody looks there.
+        let workspace = unsafe { Workspace::from_raw(handle(64), 80) };
+        let launch = Launch {
+            stream: RawStream(handle(96)),
+            workspace: Some(&workspace),
+            dependencies: &dependencies,
+            signal_event: Some(RawEvent(handle(112))),
+        };
+        // Without `..`: a field that the header gets needs a number here.
+        let sys::sluice_launch {
+            struct_size,
+            dependency_count,
+            stream,
+            workspace,
+            workspace_bytes,
+            dependencies: listed,
+            signal_event,
+        } = launch.to_raw().unwrap();
+        assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_launch>());
+        assert_eq!((stream, workspace, workspace_bytes), (handle(96), handle(64), 80));
+        assert_eq!((signal_event, dependency_count), (handle(112), 2));
+        assert_eq!(listed.cast(), dependencies.as_ptr());
+        let [event, behind] = dependencies.map(|dependency| dependency.0);
+        assert_eq!((event.kind, event.event, event.stream), (1, handle(16), handle(0)));
+        assert_eq!((behind.kind, behind.event, behind.stream), (2, handle(48), handle(32)));
+    }
+}
