@@ -62,6 +62,7 @@ func (a *Append) check() error {
 	}
 	k, v := rows("k", a.HeadDimQK, "head_dim_qk"), rows("v", a.HeadDimV, "head_dim_v")
 	kCache, vCache := cache("k_cache", a.HeadDimQK, "head_dim_qk"), cache("v_cache", a.HeadDimV, "head_dim_v")
+	kCache.pack = a.KPack
 	return checkTensors(tensorNeed{&a.K, &k}, tensorNeed{&a.V, &v}, tensorNeed{&a.KCache, &kCache},
 		tensorNeed{&a.VCache, &vCache})
 }

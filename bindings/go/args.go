@@ -101,7 +101,7 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 		bias: ofScores("bias", p.BiasType, atLeast(kvLen, "keys")),
 		mask: ofScores("mask", MaskBits, atLeast((kvLen+7)/8, "bytes of 8 keys")),
 	}
-	made.k.pack = int64(p.KPack)
+	made.k.pack = p.KPack
 	return made
 }
 

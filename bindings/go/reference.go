@@ -43,7 +43,7 @@ func (t *HostTensor) check(n *need) error {
 		return invalid(n.field+".type", "%s.type is %v, which has %d bytes, but the slice's elements have %d", n.field,
 			t.Type, t.Type.Size(), t.size)
 	}
-	count, err := t.elements(n.field, maximum(n.pack, 1))
+	count, err := t.elements(n.field)
 	if err != nil {
 		return err
 	}

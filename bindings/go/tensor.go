@@ -53,11 +53,12 @@ type DevicePointer uintptr
 func put(field unsafe.Pointer, address DevicePointer) { *(*uintptr)(field) = uintptr(address) }
 
 // View says how the elements of a tensor lie: [a][b][c][d] is at a * Stride[0] + b * Stride[1] + c * Stride[2] + d *
-// Stride[3] elements from the first one.
+// Stride[3] elements from the first one, and with Pack at ... + d / Pack * Stride[3] + d % Pack.
 type View struct {
 	Type   DType
 	Shape  [4]int64
 	Stride [4]int64 // In elements, each >= 0; an input may repeat itself with stride 0.
+	Pack   int64    // Elements per pack of an x-packed K cache; 0 is none.
 }
 
 // Contiguous is the view of elements without gaps, the last index running fastest.
@@ -73,7 +74,7 @@ func Contiguous(dtype DType, shape [4]int64) View {
 
 // Permuted is the view whose index i is the index order[i] of this one: BHSD data as BSHD with {0, 2, 1, 3}.
 func (v View) Permuted(order [4]int) View {
-	permuted := View{Type: v.Type}
+	permuted := View{Type: v.Type, Pack: v.Pack}
 	for i, from := range order {
 		permuted.Shape[i], permuted.Stride[i] = v.Shape[from], v.Stride[from]
 	}
@@ -82,10 +83,10 @@ func (v View) Permuted(order [4]int) View {
 
 // Elements is how many elements memory must have, from the first one to the last that the view reaches. Errors name the
 // shape or stride that makes no sense.
-func (v View) Elements() (int64, error) { return v.elements("view", 1) }
+func (v View) Elements() (int64, error) { return v.elements("view") }
 
-// elements counts runs of `pack` elements that lie one after the other where the last index goes in steps of them.
-func (v View) elements(field string, pack int64) (int64, error) {
+func (v View) elements(field string) (int64, error) {
+	pack := maximum(v.Pack, 1)
 	last := pack - 1
 	for i, extent := range v.Shape {
 		if extent < 1 {
@@ -149,12 +150,15 @@ type need struct {
 	dtype   DType
 	extents [4]extent
 	repeats bool  // An index whose stride is 0 stands for all.
-	pack    int64 // Of elements one after the other; 0 is none.
+	pack    int32 // Of the problem.
 }
 
 func (n *need) check(v *View) error {
 	if v.Type != n.dtype {
 		return invalid(n.field+".type", "%s.type is %v; the call says %v", n.field, v.Type, n.dtype)
+	}
+	if v.Pack != int64(n.pack) {
+		return invalid(n.field+".pack", "%s.pack is %d; the call says %d", n.field, v.Pack, n.pack)
 	}
 	for i, wanted := range n.extents {
 		has := v.Shape[i]

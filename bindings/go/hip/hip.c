@@ -15,6 +15,10 @@ static int leave(const go_hip *hip, int previous, int code) {
   return code;
 }
 
+int go_hip_current_device(const go_hip *hip, int *ordinal) {
+  return hip->get_device(ordinal);
+}
+
 int go_hip_malloc(const go_hip *hip, uintptr_t *memory, size_t bytes) {
   void *made = NULL;
   const int previous = enter(hip);

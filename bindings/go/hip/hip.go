@@ -91,6 +91,13 @@ func (r *Runtime) check(call string, code C.int) error {
 	return &Error{Call: call, Code: int(code), Text: text}
 }
 
+// CurrentDevice is the device that is current on the thread of this goroutine (hipGetDevice), whatever the context's is.
+func (r *Runtime) CurrentDevice() (int, error) {
+	var ordinal C.int
+	err := r.check("hipGetDevice", C.go_hip_current_device(&r.functions, &ordinal))
+	return int(ordinal), err
+}
+
 // MemoryInfo is how much of the device's memory is free, and how much there is (hipMemGetInfo).
 func (r *Runtime) MemoryInfo() (free, total uint64, err error) {
 	var freeBytes, totalBytes C.size_t

@@ -28,6 +28,7 @@ typedef struct go_hip {
   const char *(*get_error_string)(int);
 } go_hip;
 
+int go_hip_current_device(const go_hip *hip, int *ordinal);
 int go_hip_malloc(const go_hip *hip, uintptr_t *memory, size_t bytes);
 int go_hip_free(const go_hip *hip, uintptr_t memory);
 int go_hip_upload(const go_hip *hip, uintptr_t to, const uint8_t *from, size_t bytes);
