@@ -1,4 +1,5 @@
-/*===- calls.c - the calls of the C ABI that cgo cannot make by itself ------------------------------------===*/
+/*===- calls.c - the calls of the C ABI that cgo cannot make by itself
+ * ------------------------------------===*/
 #include "calls.h"
 
 #include <stddef.h>
@@ -26,8 +27,8 @@ void sluice_go_find_device(sluice_go_device *device, const sluice_context *conte
   device->ordinal = ordinal;
 }
 
-/* Returns the device that was current, or the wanted one if nothing was changed. What fails here fails again, and with
-   a message, in the call that follows. */
+/* Returns the device that was current, or the wanted one if nothing was changed. What fails here fails again,
+   and with a message, in the call that follows. */
 static int enter(const sluice_go_device *device) {
   int current = device->ordinal;
   if (device->get && device->set && device->get(&current) == 0 && current != device->ordinal)
@@ -76,8 +77,7 @@ sluice_status sluice_go_kv_append(const sluice_go_device *device, sluice_context
                                   const void *launch, const void *dependencies, sluice_error *error) {
   const sluice_launch where = launch_of(launch, dependencies);
   const int previous = enter(device);
-  const sluice_status status =
-      sluice_kv_append(context, (const sluice_append *)append, &where, error);
+  const sluice_status status = sluice_kv_append(context, (const sluice_append *)append, &where, error);
   leave(device, previous);
   return status;
 }

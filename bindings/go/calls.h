@@ -1,10 +1,10 @@
 /*===- calls.h - the calls of the C ABI that cgo cannot make by itself --------------------------------===
  *
- * Three things stand between Go and a call. Structs with device addresses are made in memory that Go's garbage
- * collector does not look into, as an address that is wrong must be the library's to refuse and not the collector's to
- * stumble over: such memory arrives as `const void *`. Memory of Go must not hold pointers to memory of Go when C
- * sees it: such pointers arrive as arguments of their own and are put into the struct here. And HIP's current
- * device belongs to a thread, while a goroutine may be on any.
+ * Three things stand between Go and a call. Structs with device addresses are made in memory that Go's
+ * garbage collector does not look into, as an address that is wrong must be the library's to refuse and not
+ * the collector's to stumble over: such memory arrives as `const void *`. Memory of Go must not hold pointers
+ * to memory of Go when C sees it: such pointers arrive as arguments of their own and are put into the struct
+ * here. And HIP's current device belongs to a thread, while a goroutine may be on any.
  *
  * A pointer that stands for a Go value is a number (cgo.Handle), and 0 is none.
  *===------------------------------------------------------------------------------------------------===*/

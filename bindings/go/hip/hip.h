@@ -1,7 +1,7 @@
 /*===- hip.h - calls of HIP functions that were found by name -------------------------------------------===
  *
- * Each call makes the device of its context current on the thread that it happens to be on, and then restores what was.
- * Addresses of the device, streams and events are numbers.
+ * Each call makes the device of its context current on the thread that it happens to be on, and then restores
+ * what was. Addresses of the device, streams and events are numbers.
  *===------------------------------------------------------------------------------------------------===*/
 #ifndef SLUICE_GO_HIP_H
 #define SLUICE_GO_HIP_H
