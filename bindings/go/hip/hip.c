@@ -1,5 +1,4 @@
-/*===- hip.c - calls of HIP functions that were found by name
- * ---------------------------------------------===*/
+/*===- hip.c - calls of HIP functions that were found by name --------------------------------------===*/
 #include "hip.h"
 
 enum { host_to_device = 1, device_to_host = 2, non_blocking = 1, disable_timing = 2 };
