@@ -245,9 +245,22 @@ func TestFieldsOfReference(t *testing.T) {
 		}},
 		{&dense, "kv_lengths[0]", "5", func(a *sluice.HostArgs) { a.KVLengths = []int32{5} }},
 		{&ragged, "q_starts", "1", func(a *sluice.HostArgs) { a.QStarts, a.KVStarts = []int32{0}, []int32{0, 4} }},
-		{&ragged, "q_starts[1]", "5", func(a *sluice.HostArgs) { a.QStarts, a.KVStarts = []int32{0, 5}, []int32{0, 4} }},
+		{&ragged, "q_starts[1]", "rows of q", func(a *sluice.HostArgs) { a.QLen, a.QStarts, a.KVStarts = 8, []int32{0, 5}, []int32{0, 4} }},
+		{&ragged, "q_starts[1]", "rows of o", func(a *sluice.HostArgs) {
+			a.QLen, a.QStarts, a.KVStarts = 8, []int32{0, 5}, []int32{0, 4}
+			repeat(&a.Q)
+		}},
+		{&ragged, "q_starts[1]", "rows of lse", func(a *sluice.HostArgs) {
+			a.QLen, a.QStarts, a.KVStarts = 8, []int32{0, 5}, []int32{0, 4}
+			repeat(&a.Q)
+			a.O = sluice.OnHost(make([]uint16, 8*2*128), sluice.Contiguous(sluice.F16, [4]int64{1, 8, 2, 128}))
+		}},
 		{&ragged, "kv_starts", "1", func(a *sluice.HostArgs) { a.QStarts, a.KVStarts = []int32{0, 4}, []int32{0} }},
-		{&ragged, "kv_starts[1]", "5", func(a *sluice.HostArgs) { a.QStarts, a.KVStarts = []int32{0, 4}, []int32{0, 5} }},
+		{&ragged, "kv_starts[1]", "rows of k", func(a *sluice.HostArgs) { a.KVLen, a.QStarts, a.KVStarts = 8, []int32{0, 4}, []int32{0, 5} }},
+		{&ragged, "kv_starts[1]", "rows of v", func(a *sluice.HostArgs) {
+			a.KVLen, a.QStarts, a.KVStarts = 8, []int32{0, 4}, []int32{0, 5}
+			repeat(&a.K)
+		}},
 		{&ragged, "kv_starts", "", func(a *sluice.HostArgs) { a.QStarts = []int32{0, 4} }},
 		{&scaled, "alibi_slopes", "1", func(a *sluice.HostArgs) { a.AlibiSlopes, a.SinkLogits, a.QScale, a.KScale = two[:1], two, two, two }},
 		{&scaled, "sink_logits", "1", func(a *sluice.HostArgs) { a.AlibiSlopes, a.SinkLogits, a.QScale, a.KScale = two, two[:1], two, two }},
@@ -274,6 +287,9 @@ func TestFieldsOfReference(t *testing.T) {
 	refused(t, sluice.Reference(nil, &right), invalid, "problem", "nil")
 	refused(t, sluice.Reference(&dense, nil), invalid, "args", "nil")
 }
+
+// repeat makes eight rows of one.
+func repeat(tensor *sluice.HostTensor) { tensor.Shape[1], tensor.Stride[1] = 8, 0 }
 
 func TestErrorsOfThisPackage(t *testing.T) {
 	err := error(&sluice.Error{Code: sluice.HIP, HIPCode: 719, Message: "it failed"})
