@@ -73,14 +73,14 @@ func (n *callNumbers) needs(p *Problem) callNeeds {
 	batch, qLen, kvLen := int64(n.batch), bounded(n.qLen, p.MaxQLen), bounded(n.kvLen, p.MaxKVLen)
 	rows := [2]extent{atLeast(batch, "batch"), atLeast(qLen, "rows of each sequence")}
 	if n.packedQ {
-		rows = [2]extent{exactly(1, "batches of rows that starts divide"), atLeast(0, "rows")}
+		rows = [2]extent{exactly(1, "batch of packed rows"), atLeast(0, "rows")}
 	}
 	keys := [2]extent{atLeast(batch, "batch"), atLeast(kvLen, "keys of each sequence")}
 	switch {
 	case p.Mode == ModePaged:
 		keys = [2]extent{atLeast(0, "pages"), exactly(p.PageSize, "page_size")}
 	case n.packedKV:
-		keys = [2]extent{exactly(1, "batches of keys that starts divide"), atLeast(0, "keys")}
+		keys = [2]extent{exactly(1, "batch of packed keys"), atLeast(0, "keys")}
 	}
 	ofRows := func(field string, dtype DType, dim extent) need {
 		return need{field: field, dtype: dtype, extents: [4]extent{rows[0], rows[1], exactly(p.QHeads, "q_heads"), dim}}
