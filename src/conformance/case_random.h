@@ -1,8 +1,11 @@
 //===- case_random.h - numbers from the name of a case --------------------------------------------------===//
 #pragma once
 
+#include "cases.h"
+
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace sluice::test {
@@ -32,5 +35,10 @@ public:
 private:
   uint64_t state = 0xcbf29ce484222325;
 };
+
+/// A stream of its own for each kind of number, so that one feature leaves the numbers of others as they are.
+inline Random random_of(const Case &c, std::string_view what = "") {
+  return Random(c.name + std::string(what) + (c.seed == 0 ? "" : " seed " + std::to_string(c.seed)));
+}
 
 } // namespace sluice::test

@@ -1,7 +1,7 @@
 //===- cases.h - what the conformance suite runs --------------------------------------------------------===//
 //
 // A case is a problem, a memory layout and a pattern of numbers. Its name says all of it, the numbers follow
-// from the name alone, and `--case NAME` runs it again by itself.
+// from the name and the seed of the run alone, and `--case NAME` runs it again by itself.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -143,6 +143,7 @@ struct Case {
   bool batch_invariant = false;
 
   std::string name = {}; // by make_name
+  uint64_t seed = 0;     // of the run; the same case has other numbers with another seed
 
   bool operator==(const Case &) const = default;
 };

@@ -73,6 +73,7 @@ bool needs_v_in_k(const sluice_context *context, const Shapes::Shape &shape) {
 class ReferenceExecutor final : public Executor {
 public:
   Judge judge() const override { return Judge::reference; }
+  void describe(About &about) const override { about.device_name = "sluice_reference on the host"; }
 
   std::string run(const Case &c, Memory &memory, std::optional<int> only) override {
     std::vector<void *> bases;
@@ -102,11 +103,25 @@ public:
     if (!emulated) check(symbol<int(int)>("hipSetDevice")(desc.device_ordinal), "hipSetDevice");
     for (const auto &[key, value] : settings)
       if (symbol<int(const char *, const char *)>("sluice_emulator_configure")(key.c_str(), value.c_str()))
-        throw std::runtime_error("the emulator does not take the setting " + key + "=" + value);
+        throw UsageError("--emulator is '" + key + "=" + value + "'; the emulator has no such setting");
   }
   ~DeviceExecutor() override { sluice_context_destroy(context); }
 
   Judge judge() const override { return Judge::kernel; }
+
+  void describe(About &about) const override {
+    sluice_device_info info;
+    sluice_device_info_init(&info, sizeof info);
+    sluice_error error = make_error();
+    if (const sluice_status status = sluice_context_device(context, &info, &error))
+      fail("sluice_context_device", status, error);
+    about.chip = info.chip;
+    about.arch = info.arch;
+    about.device_name = info.name;
+    about.runtime = info.runtime;
+    about.runtime_version = info.hip_runtime_version;
+    about.compute_units = info.compute_units;
+  }
 
   std::string run(const Case &c, Memory &memory, std::optional<int> only) override {
     DeviceBuffers buffers(*this, memory);
@@ -246,12 +261,12 @@ Shapes kernel_shapes(const Pack &pack) {
 
 std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings,
                                         const Pack &pack) {
-  if (!settings.empty() && name != "emulated") throw std::runtime_error("--emulator needs --device emulated");
+  if (!settings.empty() && name != "emulated") throw UsageError("--emulator needs --device emulated");
   if (name == "reference") return std::make_unique<ReferenceExecutor>();
-  const bool hip = name.starts_with("hip:") && name.size() > 4 &&
+  const bool hip = name.starts_with("hip:") && name.size() > 4 && name.size() < 10 &&
                    name.find_first_not_of("0123456789", 4) == std::string::npos;
   if (name != "emulated" && !hip)
-    throw std::runtime_error("--device is '" + name + "'; it is 'emulated', 'hip:N' or 'reference'");
+    throw UsageError("--device is '" + name + "'; it is 'emulated', 'hip:N' or 'reference'");
   return std::make_unique<DeviceExecutor>(name, settings, pack);
 }
 

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "compare.h"
+#include "report.h"
 
 #include <cstdint>
 #include <memory>
@@ -20,6 +21,12 @@ namespace sluice::test {
 
 /// The executor is not to be had on this machine; the message says why.
 class NotHere : public std::runtime_error {
+public:
+  using std::runtime_error::runtime_error;
+};
+
+/// A name or a setting that is none.
+class UsageError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
@@ -42,6 +49,8 @@ class Executor {
 public:
   virtual ~Executor() = default;
   virtual Judge judge() const = 0;
+  /// Fills in what it knows of the device.
+  virtual void describe(About &about) const = 0;
   /// Runs the case, or one of its sequences alone, on `memory` and brings every buffer back into it. Returns
   /// what ran.
   virtual std::string run(const Case &c, Memory &memory, std::optional<int> only = {}) = 0;
@@ -60,7 +69,7 @@ using Pack = std::vector<std::byte>;
 /// The shapes of the pack's attention kernels, each once.
 Shapes kernel_shapes(const Pack &pack);
 
-/// `name` as above. Throws NotHere, or std::runtime_error for a name or a setting that is none.
+/// `name` as above. Throws NotHere or UsageError.
 std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings,
                                         const Pack &pack);
 

@@ -3,7 +3,7 @@
 #include "inputs.h"
 
 #include "case_random.h"
-#include "support/numbers.h"
+#include "conformance/numbers.h"
 
 #include <algorithm>
 #include <cmath>
@@ -27,11 +27,6 @@ void round_cache(const Case &c, std::vector<double> &values) {
     value = decode_fp8(encode_fp8(value));
 }
 
-/// A stream of its own for each kind of number, so that one feature leaves the numbers of others as they are.
-Random random_of(const Case &c, const char *what) {
-  return Random(c.name + what);
-}
-
 void fill_with_codes(std::vector<double> &values, size_t first) {
   for (size_t i = 0; i < values.size(); ++i) {
     const auto code = uint8_t(first + i);
@@ -48,7 +43,7 @@ void add_not_a_number(const Case &c, size_t row, bool infinities, std::vector<do
 }
 
 void make_tensors(const Case &c, Inputs &in) {
-  Random random(c.name);
+  Random random = random_of(c);
   auto fill = [&](size_t count, double deviation) {
     std::vector<double> values(count);
     for (double &value : values)

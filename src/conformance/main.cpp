@@ -1,104 +1,36 @@
-//===- conformance.cpp - runs the suite on one executor -------------------------------------------------===//
+//===- main.cpp - runs the conformance suite on one executor --------------------------------------------===//
 //
-// Exit status: 0 all passed, 1 something is wrong, 2 usage, 77 the executor is not on this machine (CTest:
-// skipped).
+// Exit status: 0 nothing failed, 1 something did, 2 the command line is wrong, 3 the device is not there.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "options.h"
 #include "runner.h"
 #include "sample.h"
 
+#include "tools/output_file.h"
+#include "tools/tool_error.h"
+
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
+#include <ctime>
+#include <fmt/format.h>
 #include <fnmatch.h>
-#include <fstream>
-#include <iterator>
+#include <optional>
+#include <sluice/sluice.h>
 #include <span>
-#include <string_view>
 
 namespace {
 
 using namespace sluice::test;
+using sluice::tools::OutputFile;
 
-constexpr int exit_skipped = 77;
-
-constexpr const char *usage = R"(usage: conformance --device emulated|hip:N|reference [options]
-  --case PATTERN        only cases whose name matches; *, ? and [a-z] are wild
-  --part PART           dense: plain dense attention; features: all else; sample: a third of the
-                        features' cases, with every choice in every mode; rest: the others of them
-  --shard I/N           every N-th case, from the I-th on (I from 0)
-  --emulator KEY=VALUE  a setting of the emulator, e.g. completion=random; may be repeated
-  --pack FILE           the kernels of this pack instead of the library's own
-  --all-kernels         it is an error if a kernel was used by no case
-  --refused-fails       it is an error if the library refuses a case with SLUICE_UNSUPPORTED
-  --list                print the names of the cases, run nothing
-)";
-
-constexpr std::array<std::string_view, 4> parts = {"dense", "features", "sample", "rest"};
+enum ExitStatus { exit_passed, exit_failed, exit_usage, exit_no_device };
 
 // Beside those of the kernels, for sluice_reference, which computes any.
 const Shapes other_shapes = {{{Dtype::f16, {192, 128}}, {Dtype::bf16, {576, 512}}, {Dtype::f16, {80, 48}}}};
-
-struct Options {
-  std::string device, pattern, part;
-  std::vector<std::pair<std::string, std::string>> settings;
-  bool list = false, all_kernels = false, refused_fails = false;
-  Pack pack;
-  size_t shard = 0, shards = 1;
-};
-
-Pack read_pack(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (text.empty()) throw std::runtime_error("cannot read " + path);
-  const auto bytes = std::as_bytes(std::span(text));
-  return {bytes.begin(), bytes.end()};
-}
-
-Options parse_options(int count, char **arguments) {
-  Options options;
-  for (int i = 1; i < count; ++i) {
-    const std::string name = arguments[i];
-    auto value = [&]() -> std::string {
-      if (++i == count) throw std::runtime_error(name + " needs a value");
-      return arguments[i];
-    };
-    if (name == "--device") {
-      options.device = value();
-    } else if (name == "--case") {
-      options.pattern = value();
-    } else if (name == "--emulator") {
-      const std::string text = value();
-      const size_t equal = text.find('=');
-      if (equal == std::string::npos)
-        throw std::runtime_error("--emulator is '" + text + "'; it is KEY=VALUE");
-      options.settings.emplace_back(text.substr(0, equal), text.substr(equal + 1));
-    } else if (name == "--pack") {
-      options.pack = read_pack(value());
-    } else if (name == "--all-kernels") {
-      options.all_kernels = true;
-    } else if (name == "--refused-fails") {
-      options.refused_fails = true;
-    } else if (name == "--part") {
-      options.part = value();
-      if (std::find(parts.begin(), parts.end(), options.part) == parts.end())
-        throw std::runtime_error("--part is '" + options.part + "'; it is dense, features, sample or rest");
-    } else if (name == "--list") {
-      options.list = true;
-    } else if (name == "--shard") {
-      const std::string text = value();
-      if (std::sscanf(text.c_str(), "%zu/%zu", &options.shard, &options.shards) != 2 ||
-          options.shard >= options.shards)
-        throw std::runtime_error("--shard is '" + text + "'; it is I/N with I < N");
-    } else {
-      throw std::runtime_error("there is no option " + name);
-    }
-  }
-  if (options.device.empty() && !options.list) throw std::runtime_error("--device is missing");
-  return options;
-}
 
 std::vector<Case> cases_of(const Options &options) {
   const Shapes shapes = kernel_shapes(options.pack);
@@ -123,59 +55,156 @@ std::vector<Case> cases_of(const Options &options) {
   return cases;
 }
 
+bool matches(const Case &c, const std::string &pattern) {
+  return fnmatch(pattern.c_str(), c.name.c_str(), 0) == 0;
+}
+
 std::vector<Case> chosen_cases(const Options &options) {
+  std::vector<Case> cases = cases_of(options);
+  for (const std::string &pattern : options.patterns)
+    if (std::ranges::none_of(cases, [&](const Case &c) { return matches(c, pattern); }))
+      throw UsageError("--filter is '" + pattern + "'; no case" +
+                       (options.part.empty() ? "" : " of the part " + options.part) + " has such a name");
   std::vector<Case> chosen;
   size_t index = 0;
-  for (Case &c : cases_of(options))
-    if (index++ % options.shards == options.shard &&
-        (options.pattern.empty() || fnmatch(options.pattern.c_str(), c.name.c_str(), 0) == 0))
-      chosen.push_back(std::move(c));
+  for (Case &c : cases) {
+    if (index++ % options.shards != options.shard) continue;
+    if (!options.patterns.empty() &&
+        std::ranges::none_of(options.patterns, [&](const auto &pattern) { return matches(c, pattern); }))
+      continue;
+    c.seed = options.seed;
+    chosen.push_back(std::move(c));
+  }
+  if (chosen.empty())
+    throw UsageError(fmt::format("--shard is '{}/{}'; no case is in it", options.shard, options.shards));
   return chosen;
 }
 
-int run(const Options &options) {
+/// As its format has it (docs/formats/pack.md): the checksum of its manifest.
+std::string id_of(const Pack &pack) {
+  constexpr size_t place = 32;
+  uint64_t checksum = 0;
+  if (pack.size() < place + sizeof checksum) return "";
+  std::memcpy(&checksum, pack.data() + place, sizeof checksum);
+  return fmt::format("{:#x}", checksum);
+}
+
+About about_of(const Options &options, const std::string &command) {
+  // Of a library without kernels of its own it says nothing.
+  sluice_build build;
+  sluice_build_init(&build, sizeof build);
+  sluice_build_info(&build, nullptr);
+  About about;
+  about.command = command;
+  about.version = sluice_version();
+  about.git_commit = build.git_commit;
+  about.pack_id = options.pack.empty() ? build.pack_id : id_of(options.pack);
+  about.device = options.device;
+  about.seed = options.seed;
+  return about;
+}
+
+std::string now() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[sizeof "2025-01-31T12:00:00"] = {};
+  std::strftime(text, sizeof text, "%FT%T", &utc);
+  return text;
+}
+
+/// The files that a run writes; until the end there is nothing at their names but what was there before.
+class ReportFiles {
+public:
+  explicit ReportFiles(const Options &options) {
+    if (!options.junit.empty()) junit.emplace("--junit", options.junit);
+    if (!options.json.empty()) json.emplace("--json", options.json);
+    if (junit && json) OutputFile::refuse_same(*junit, *json);
+  }
+  void publish(const Report &report) {
+    if (junit) write(*junit, junit_text(report));
+    if (json) write(*json, json_text(report));
+    if (junit) junit->publish();
+    if (json) json->publish();
+  }
+
+private:
+  static void write(OutputFile &file, const std::string &text) {
+    file.write({std::as_bytes(std::span(text))});
+  }
+  std::optional<OutputFile> junit, json;
+};
+
+/// What the executor finds wrong beside the cases, as cases of their own.
+void add_closing_results(const Options &options, Executor &executor, Report &report) {
+  const auto add = [&](const std::string &name, const std::string &reason) {
+    std::printf("FAIL %s\n", reason.c_str());
+    report.results.push_back({.name = name, .outcome = Outcome::failed, .reason = reason});
+    report.results.back().reproduce = report.about.command;
+  };
+  if (options.all_kernels)
+    for (const std::string &kernel : executor.unused_kernels())
+      add(kernel, "no case used " + kernel);
+  try {
+    report.summary = executor.summary();
+  } catch (const std::exception &error) {
+    add("the executor", error.what());
+  }
+}
+
+int run(const Options &options, const std::vector<std::string> &words) {
   const std::vector<Case> cases = chosen_cases(options);
-  if (cases.empty()) throw std::runtime_error("no case matches");
   if (options.list) {
     for (const Case &c : cases)
       std::puts(c.name.c_str());
-    return 0;
+    return exit_passed;
   }
-  std::unique_ptr<Executor> executor;
+  Report report;
+  report.started = now();
+  report.about = about_of(options, shell_line(words));
+  ReportFiles files(options);
+  const auto begin = std::chrono::steady_clock::now();
+  int status = exit_no_device;
   try {
-    executor = make_executor(options.device, options.settings, options.pack);
+    const std::unique_ptr<Executor> executor = make_executor(options.device, options.settings, options.pack);
+    executor->describe(report.about);
+    std::printf("%s\n", heading(report.about, cases.size()).c_str());
+    report.results = run_cases(cases, *executor, options.refused_fails, stdout);
+    for (Result &result : report.results)
+      result.reproduce = command_of(words.front(), options, result.name);
+    add_closing_results(options, *executor, report);
+    status = report.count(Outcome::failed) == 0 ? exit_passed : exit_failed;
   } catch (const NotHere &reason) {
-    // The emulator comes with the library; without it there is nothing to skip, something is broken.
-    const bool broken = options.device == "emulated";
-    std::printf("%s: %s: %s\n", broken ? "FAIL" : "SKIPPED", options.device.c_str(), reason.what());
-    return broken ? 1 : exit_skipped;
+    std::printf("SKIPPED: %s is not here: %s\n", options.device.c_str(), reason.what());
+    for (const Case &c : cases)
+      report.results.push_back({.name = c.name, .outcome = Outcome::skipped, .reason = reason.what()});
   }
-  const Tally tally = run_cases(cases, *executor, options.refused_fails, stdout);
-  size_t unused = 0;
-  if (options.all_kernels)
-    for (const std::string &kernel : executor->unused_kernels()) {
-      std::printf("FAIL no case used %s\n", kernel.c_str());
-      ++unused;
-    }
-  print_tally(tally, options.device, executor->summary(), stdout);
-  return tally.is_good(options.refused_fails) && unused == 0 ? 0 : 1;
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  print_summary(report, stdout);
+  std::fflush(stdout);
+  files.publish(report);
+  return status;
+}
+
+int complain(const std::exception &error, ExitStatus status) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "sluice-conformance: %s\n", error.what());
+  return status;
 }
 
 } // namespace
 
 int main(int count, char **arguments) {
-  Options options;
   try {
-    options = parse_options(count, arguments);
+    const Options options = parse_options(count, arguments);
+    if (options.help) return std::fputs(usage, stdout), exit_passed;
+    return run(options, {arguments, arguments + count});
+  } catch (const UsageError &error) {
+    std::fprintf(stderr, "%s", count < 2 ? usage : "");
+    return complain(error, exit_usage);
+  } catch (const sluice::tools::ToolError &error) {
+    return complain(error, exit_usage);
   } catch (const std::exception &error) {
-    std::fprintf(stderr, "conformance: %s\n%s", error.what(), usage);
-    return 2;
-  }
-  try {
-    return run(options);
-  } catch (const std::exception &error) {
-    std::fflush(stdout);
-    std::fprintf(stderr, "conformance: %s\n", error.what());
-    return 1;
+    return complain(error, exit_failed);
   }
 }

@@ -2,8 +2,8 @@
 
 #include "memory.h"
 
+#include "conformance/numbers.h"
 #include "pages.h"
-#include "support/numbers.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,5 +1,4 @@
-//===- numbers.h - 8- and 16-bit floats for tests, written apart from src/support
-//------------------------===//
+//===- numbers.h - 8- and 16-bit floats for oracles, written apart from src/support ---------------------===//
 //
 // An oracle must not share code with what it judges: these go through exact double arithmetic and the
 // definition of the formats (f16: 11 significant bits, exponents down to 2^-24; bf16: 8, down to 2^-133;

@@ -31,7 +31,7 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
   const int most = *std::max_element(needed.begin(), needed.end());
   const bool shared = c.layout == Layout::broadcast;
   pages_in_all = (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) + unowned_pages;
-  const std::vector<int64_t> numbers = shuffled(pages_in_all, Random(c.name + " pages"));
+  const std::vector<int64_t> numbers = shuffled(pages_in_all, random_of(c, " pages"));
 
   // Where the entries of each sequence are.
   std::vector<size_t> places;

@@ -2,6 +2,7 @@
 
 #include "runner.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace sluice::test {
@@ -33,71 +34,86 @@ template <typename Check> bool passes(Check check) {
   }
 }
 
-/// Prints the outcome; true if the case passed.
-bool run_case(const Case &c, Executor &executor, std::FILE *log) {
-  const auto begin = std::chrono::steady_clock::now();
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+void add_line(std::string &text, const std::string &line) {
+  text += (text.empty() ? "" : "\n") + line;
+}
+
+/// Fills in what became of the case. Throws what the executor throws.
+void run_case(const Case &c, Executor &executor, Result &result) {
   const Inputs inputs = make_inputs(c);
   const Memory before = make_memory(c, inputs);
   Memory memory = before;
-  const std::string what_ran = executor.run(c, memory);
-  const auto ran = std::chrono::steady_clock::now();
-  const Comparison result =
+  result.kernel = executor.run(c, memory);
+  const Comparison compared =
       compare(c, compute_expected(c, inputs), read_outputs(c, memory), executor.judge());
+  result.o_ratio = compared.o_ratio;
+  result.lse_ratio = compared.lse_ratio;
+  if (compared.wrong != 0) {
+    add_line(result.reason, std::to_string(compared.wrong) + " wrong elements:");
+    add_line(result.reason, compared.details.substr(0, compared.details.find_last_not_of('\n') + 1));
+  }
   const std::string stray = find_stray_write(c, before, memory);
-  const bool repeatable = c.bounded || passes([&] { return is_repeatable(c, executor, before, memory); });
-  const bool invariant =
-      !c.batch_invariant || passes([&] { return is_batch_invariant(c, executor, before, memory); });
-  const bool passed = result.wrong == 0 && stray.empty() && repeatable && invariant;
-  std::fprintf(log, "%s %-64s %s  error/tolerance O %.2f LSE %.2f  %.0f ms\n", passed ? "ok  " : "FAIL",
-               c.name.c_str(), what_ran.c_str(), result.o_ratio, result.lse_ratio,
-               std::chrono::duration<double, std::milli>(ran - begin).count());
-  if (result.wrong != 0)
-    std::fprintf(log, "    %zu wrong elements:\n%s", result.wrong, result.details.c_str());
-  if (!stray.empty()) std::fprintf(log, "    %s\n", stray.c_str());
-  if (!repeatable) std::fputs("    a second run gave other bits\n", log);
-  if (!invariant) std::fputs("    its sequences one by one gave other bits\n", log);
-  return passed;
+  if (!stray.empty()) add_line(result.reason, stray);
+  if (!c.bounded && !passes([&] { return is_repeatable(c, executor, before, memory); }))
+    add_line(result.reason, "a second run gave other bits");
+  if (c.batch_invariant && !passes([&] { return is_batch_invariant(c, executor, before, memory); }))
+    add_line(result.reason, "its sequences one by one gave other bits");
+  result.outcome = result.reason.empty() ? Outcome::passed : Outcome::failed;
+}
+
+void print(const Result &result, std::FILE *log) {
+  const char *const word = result.outcome == Outcome::passed    ? "ok  "
+                           : result.outcome == Outcome::refused ? "refused"
+                                                                : "FAIL";
+  std::fprintf(log, "%s %-64s", word, result.name.c_str());
+  if (!result.kernel.empty())
+    std::fprintf(log, " %s  error/tolerance O %.2f LSE %.2f  %.0f ms", result.kernel.c_str(), result.o_ratio,
+                 result.lse_ratio, result.seconds * 1000);
+  std::fputs("\n", log);
+  for (size_t begin = 0; begin < result.reason.size();) {
+    const size_t end = std::min(result.reason.find('\n', begin), result.reason.size());
+    std::fprintf(log, "    %s\n", result.reason.substr(begin, end - begin).c_str());
+    begin = end + 1;
+  }
+  std::fflush(log);
 }
 
 } // namespace
 
-size_t Tally::refused_in_all() const {
-  size_t count = 0;
-  for (const auto &[field, cases] : refused)
-    count += cases;
-  return count;
-}
-
-Tally run_cases(const std::vector<Case> &cases, Executor &executor, bool refused_fails, std::FILE *log) {
-  Tally tally;
+std::vector<Result> run_cases(const std::vector<Case> &cases, Executor &executor, bool refused_fails,
+                              std::FILE *log) {
+  std::vector<Result> results;
+  std::string lost_by;
   for (const Case &c : cases) {
-    try {
-      ++(run_case(c, executor, log) ? tally.passed : tally.failed);
-    } catch (const DeviceLost &) {
-      std::fprintf(log, "FAIL %s\n", c.name.c_str());
-      throw;
-    } catch (const Refused &refusal) {
-      ++tally.refused[refusal.field];
-      std::fprintf(log, "%s %s\n    %s\n", refused_fails ? "FAIL" : "refused", c.name.c_str(),
-                   refusal.what());
-    } catch (const std::exception &error) {
-      ++tally.failed;
-      std::fprintf(log, "FAIL %s\n    %s\n", c.name.c_str(), error.what());
+    Result &result = results.emplace_back(Result{.name = c.name});
+    if (!lost_by.empty()) {
+      result.outcome = Outcome::skipped;
+      result.reason = "the device was lost in " + lost_by;
+      continue;
     }
-    std::fflush(log);
+    const auto begin = std::chrono::steady_clock::now();
+    try {
+      run_case(c, executor, result);
+    } catch (const Refused &refusal) {
+      result.outcome = refused_fails ? Outcome::failed : Outcome::refused;
+      result.reason = refusal.what();
+      result.refused_field = refusal.field;
+    } catch (const DeviceLost &error) {
+      result.outcome = Outcome::failed;
+      add_line(result.reason, error.what());
+      lost_by = c.name;
+    } catch (const std::exception &error) {
+      result.outcome = Outcome::failed;
+      add_line(result.reason, error.what());
+    }
+    result.seconds = seconds_since(begin);
+    print(result, log);
   }
-  return tally;
-}
-
-void print_tally(const Tally &tally, const std::string &device, const std::string &summary, std::FILE *log) {
-  std::fprintf(log, "%zu of %zu cases passed on %s: %s\n", tally.passed, tally.passed + tally.failed,
-               device.c_str(), summary.c_str());
-  const size_t refused = tally.refused_in_all();
-  if (refused == 0) return;
-  std::fprintf(log, "%zu of %zu cases refused:", refused, tally.passed + tally.failed + refused);
-  for (const auto &[field, count] : tally.refused)
-    std::fprintf(log, " %s %zu", field.c_str(), count);
-  std::fputs("\n", log);
+  return results;
 }
 
 } // namespace sluice::test
