@@ -95,7 +95,7 @@ class Reports(InFolder):
         self.assertEqual(list(self.folder.glob(".*")), [])
 
     def test_a_wrong_kernel_is_a_failure_in_all_three(self):
-        pack = self.folder / "it's wrong.pack"
+        pack = self.folder / "it's <wrong> & more.pack"
         subprocess.run([WRONG_KERNELS, "undivided", PACK, pack], check=True)
         text, suite, data = self.report("--device", "emulated", "--pack", pack, "--seed", "7", *SMALL, status=1)
         self.assertGreater(data["counts"]["failed"], 1)
