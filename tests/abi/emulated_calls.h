@@ -45,11 +45,15 @@ inline sluice_emulator_counters_t emulator_counters() {
 /// Device memory, on the device that is current when it is made.
 class DeviceBytes {
 public:
-  explicit DeviceBytes(size_t bytes) : count(bytes) { hip_call<void **, size_t>("hipMalloc", &memory, bytes); }
-  template <typename T> explicit DeviceBytes(const std::vector<T> &values) : DeviceBytes(values.size() * sizeof(T)) {
+  explicit DeviceBytes(size_t bytes) : count(bytes) {
+    hip_call<void **, size_t>("hipMalloc", &memory, bytes);
+  }
+  template <typename T>
+  explicit DeviceBytes(const std::vector<T> &values) : DeviceBytes(values.size() * sizeof(T)) {
     hip_call<void *, const void *, size_t, int>("hipMemcpy", memory, values.data(), count, 1);
   }
-  DeviceBytes(DeviceBytes &&other) noexcept : memory(std::exchange(other.memory, nullptr)), count(other.count) {}
+  DeviceBytes(DeviceBytes &&other) noexcept
+      : memory(std::exchange(other.memory, nullptr)), count(other.count) {}
   DeviceBytes &operator=(DeviceBytes &&) = delete;
   ~DeviceBytes() {
     if (memory != nullptr) hip_call("hipFree", memory);

@@ -184,7 +184,8 @@ TEST_CASE("plans of one context end on other threads than it, the last of them w
     sluice_context *context = make_context();
     std::vector<sluice_plan *> plans(thread_count);
     std::atomic<int> wrong = 0;
-    on_threads(thread_count, [&](int thread) { plans[size_t(thread)] = make_plan(context, CallKind::dense); });
+    on_threads(thread_count,
+               [&](int thread) { plans[size_t(thread)] = make_plan(context, CallKind::dense); });
     on_threads(thread_count + 1, [&](int thread) {
       if (thread == thread_count) return sluice_context_destroy(context);
       // Another thread's.

@@ -127,8 +127,8 @@ void fork_after() {
              desc.kind = SLUICE_DEVICE_EMULATED;
              sluice_context *fresh = nullptr;
              expect_hip_failure(sluice_context_create(&desc, &fresh, &error), error, "sluice_context_create");
-             const auto wait =
-                 reinterpret_cast<int (*)(void *)>(sluice_context_hip_symbol(context, "hipStreamSynchronize"));
+             const auto wait = reinterpret_cast<int (*)(void *)>(
+                 sluice_context_hip_symbol(context, "hipStreamSynchronize"));
              expect(wait(stream.get()) == not_initialized, "hipStreamSynchronize");
              sluice_emulator_counters_t counters;
              expect(sluice_emulator_counters(&counters, sizeof counters) == SLUICE_EMULATOR_BAD_VALUE,

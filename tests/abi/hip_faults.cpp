@@ -1,7 +1,7 @@
 //===- hip_faults.cpp - every HIP call of every function fails once -------------------------------------===//
 //
-// usage: abi_hip_faults    prints as a table what comes of it; the complaints of a check go to stderr and make
-// the program fail
+// usage: abi_hip_faults    prints as a table what comes of it; the complaints of a check go to stderr and
+// make the program fail
 //
 // The library runs on the emulator through a table in which the call of each number fails in turn, with one
 // error after another. What is checked every time, whatever the outcome: status, error struct and message
