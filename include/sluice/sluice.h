@@ -354,8 +354,8 @@ enum sluice_determinism {
  *   -infinity have no weight, and a row that sees no other is like a row without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
- *   type of V, or of Q where V is FP8: toward zero to F16, to nearest even to BF16. O is rounded to nearest
- *   even.
+ *   type of Q: toward zero to F16, to nearest even to BF16, and to E4M3FNUZ 2^7 P to nearest even, so that P
+ * has 4 significant bits down to 2^-14 and no weight at 2^-18 and below. O is rounded to nearest even.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. Entries of a
  *   page table behind the last one needed are never read.
@@ -368,10 +368,11 @@ enum sluice_determinism {
  * - Factors are not negative.
  *
  * What this version computes: all three modes, with tables of both kinds and pages of any size; Q and O both
- * F16 or both BF16, K and V of that type or both E4M3FNUZ; head dims that are multiples of 8 up to 512,
- * different ones for K and V too, and with SLUICE_V_IN_K head_dim_qk up to 576; any q_heads up to 32768 that
- * kv_heads divides; everything that flags, windows, bias_type, scales, lse_base and determinism ask for;
- * k_pack a power of two from 8 on; soft_cap from 1e-30 to 65536. All else is refused with SLUICE_UNSUPPORTED.
+ * F16 or both BF16, K and V of that type or both E4M3FNUZ, or Q, K and V E4M3FNUZ and O F16 or BF16; head
+ * dims that are multiples of 8 up to 512, with Q of E4M3FNUZ up to 256, different ones for K and V too, and
+ * with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads
+ * divides; everything that flags, windows, bias_type, scales, lse_base and determinism ask for; k_pack a
+ * power of two from 8 on; soft_cap from 1e-30 to 65536. All else is refused with SLUICE_UNSUPPORTED.
  * `docs/reference/features.md` is what the library itself says of all this. sluice_query_support answers for
  * one problem, sluice_list_kernels lists what there is.
  */
@@ -462,7 +463,7 @@ SLUICE_API sluice_status sluice_workspace_size(const sluice_context *context, co
 /** One kernel of a context. */
 typedef struct sluice_kernel_info {
   uint32_t struct_size;   /**< sizeof(sluice_kernel_info). */
-  uint32_t dtype;         /**< sluice_dtype of Q, K, V and O; around attention, of what is read. */
+  uint32_t dtype;         /**< sluice_dtype of Q; around attention, of what is read. */
   int32_t head_dim_qk;    /**< Elements of a row of Q and K; 0 around attention, where any will do. */
   int32_t head_dim_v;     /**< Elements of a row of V and O; likewise. */
   uint32_t tile_q;        /**< Query rows per workgroup; likewise. */
@@ -474,7 +475,7 @@ typedef struct sluice_kernel_info {
   char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
   char operation[32];  /**< "attention_forward", "kv_append" or "merge_states". */
   char features[128];  /**< What the kernel can do, separated by commas: "causal,lse". */
-  char p_rounding[16]; /**< How P is rounded to the type of V: "toward_zero" or "nearest_even"; else "". */
+  char p_rounding[16]; /**< How P is rounded to the type of Q: "toward_zero" or "nearest_even"; else "". */
   char chips[64];      /**< Chips there is machine code for, separated by commas. */
 } sluice_kernel_info;
 

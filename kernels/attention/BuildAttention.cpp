@@ -387,10 +387,11 @@ struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
         op.emitError() << "the function's parameters are not the attention kernarg table";
         return signalPassFailure();
       }
-      MfmaShape shape = MfmaLayout{op.getWaveRows()}.shape();
-      if (!target->hasMfma(shape)) {
+      unsigned bytes = op.getElementType().getIntOrFloatBitWidth() / 8;
+      MfmaShape shape = MfmaLayout{op.getWaveRows(), bytes}.shape();
+      if (!target->hasMfma(shape, bytes) || (bytes == 1 && target->fp8 != Fp8Flavour::Fnuz)) {
         op.emitError() << target->name << " has no MFMA of " << shape.rows << "x" << shape.columns << "x"
-                       << shape.depth;
+                       << shape.depth << " for " << op.getElementType();
         return signalPassFailure();
       }
       if (op.getWaveRows() == waveRows)

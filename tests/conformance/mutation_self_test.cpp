@@ -146,7 +146,7 @@ TEST_CASE("a sink logit that is forgotten or counted twice is noticed") {
 
 TEST_CASE("a factor that is left out or another head's is noticed") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16})
-    for (Cache cache : {Cache::same, Cache::e4m3fnuz}) {
+    for (Cache cache : {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q}) {
       const Case scaled = with(
           dtype, {.cache = cache, .q_scale = Scale::head, .k_scale = Scale::head, .v_scale = Scale::head});
       for (std::vector<double> Inputs::*factors : {&Inputs::q_scale, &Inputs::k_scale, &Inputs::v_scale}) {
@@ -160,8 +160,10 @@ TEST_CASE("a factor that is left out or another head's is noticed") {
 
 TEST_CASE("FP8 of another kind is noticed") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16})
-    for (Pattern pattern : {Pattern::normal, Pattern::codes}) {
-      const Case fp8 = with(dtype, {.pattern = pattern, .cache = Cache::e4m3fnuz});
+    for (const auto &[pattern, cache] :
+         {std::pair{Pattern::normal, Cache::e4m3fnuz}, std::pair{Pattern::codes, Cache::e4m3fnuz},
+          std::pair{Pattern::normal, Cache::e4m3fnuz_as_q}}) {
+      const Case fp8 = with(dtype, {.pattern = pattern, .cache = cache});
       // E4M3FN has the bias 7: twice the number.
       for (std::vector<double> Inputs::*tensor : {&Inputs::k, &Inputs::v})
         CHECK(wrong_elements(fp8, [&](Case &, Inputs &in) {

@@ -31,6 +31,14 @@ double absolute_dot(const double *a, const double *b, int count) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
+/// What the matrix cores align an FP8 number by: all subnormal ones are aligned as 2^-7 is.
+std::vector<double> as_aligned(const double *row, int count) {
+  std::vector<double> magnitudes(row, row + count);
+  for (double &x : magnitudes)
+    if (x != 0) x = std::max(std::fabs(x), 0x1p-7);
+  return magnitudes;
+}
+
 /// How many keys the key is behind the row's own place.
 int distance(const Case &c, const Sequences &sequences, int b, int i, int j) {
   const int shift = is_top_left(c) ? 0 : sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)];
@@ -95,7 +103,9 @@ private:
       }
       keys.push_back(j);
       x.push_back(changed);
-      row.products = std::max(row.products, scale * absolute_dot(q, k, d));
+      const double products = has_fp8_queries(c) ? dot(as_aligned(q, d).data(), as_aligned(k, d).data(), d)
+                                                 : absolute_dot(q, k, d);
+      row.products = std::max(row.products, scale * products);
       row.raw = std::max(row.raw, std::fabs(raw));
       row.score = std::max({row.score, std::fabs(raw), std::fabs(changed)});
       row.terms = std::max(row.terms, std::fabs(capped) + std::fabs(bias) + std::fabs(alibi));
