@@ -147,8 +147,13 @@ TEST_CASE("a sink logit that is forgotten or counted twice is noticed") {
 TEST_CASE("a factor that is left out or another head's is noticed") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (Cache cache : {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q}) {
-      const Case scaled = with(
-          dtype, {.cache = cache, .q_scale = Scale::head, .k_scale = Scale::head, .v_scale = Scale::head});
+      // O of few keys is not small beside its terms, of which P of FP8 leaves four bits.
+      const Pattern pattern = cache == Cache::e4m3fnuz_as_q ? Pattern::peaked : Pattern::normal;
+      const Case scaled = with(dtype, {.pattern = pattern,
+                                       .cache = cache,
+                                       .q_scale = Scale::head,
+                                       .k_scale = Scale::head,
+                                       .v_scale = Scale::head});
       for (std::vector<double> Inputs::*factors : {&Inputs::q_scale, &Inputs::k_scale, &Inputs::v_scale}) {
         CHECK(wrong_elements(scaled,
                              [&](Case &, Inputs &in) { (in.*factors).assign((in.*factors).size(), 1); }) > 0);

@@ -82,13 +82,14 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
       kv_capacity(has(of_pages) ? (page_count + unowned_pages) * page_rows : problem.kv_len) {
   const std::string_view type = kernel.name.dtype;
   const std::string_view kv_type = kernel.name.kv_dtype.empty() ? type : kernel.name.kv_dtype;
+  const std::string_view o_type = kernel.name.o_dtype.empty() ? type : kernel.name.o_dtype;
   const size_t q_rows = q_len * problem.q_heads, kv_rows = kv_capacity * problem.kv_heads;
   const size_t results = has(Problem::parts) ? part_count : 1, o_words = has(Problem::parts) ? 2 : 1;
   q = allocate(q_rows * d_qk, type);
-  o = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * d_v * o_words, type).data),
+  o = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * d_v * o_words, o_type).data),
        results * q_rows * d_v * o_words};
   if (problem.lse)
-    lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, type).data), results * q_rows * 2};
+    lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, o_type).data), results * q_rows * 2};
   k = allocate(kv_rows * d_qk, kv_type);
   v = kernel.name.form == "latent" ? k : allocate(kv_rows * d_v, kv_type);
   q.fill(1, problem.values == Problem::growing ? 0 : 2);
