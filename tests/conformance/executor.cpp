@@ -243,6 +243,7 @@ Shapes kernel_shapes(const Pack &pack) {
     if (std::find(shapes.all.begin(), shapes.all.end(), shape) == shapes.all.end())
       shapes.all.push_back(shape);
   }
+  if (shapes.all.empty()) throw std::runtime_error("the pack has no kernel for F16 or BF16 queries");
   return shapes;
 }
 
