@@ -18,6 +18,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Builders.h"
+#include "attention/NonFinite.h"
 #include "attention/ScoreChanges.h"
 #include "attention/TileMath.h"
 #include "attention/Visibility.h"
@@ -60,7 +61,7 @@ public:
   PackedBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
       : op(op), chip(chip), b(op.getLoc(), op), argument(kernel, b), element(op.getElementType()),
         stored(op.getKvType() ? *op.getKvType() : element), dimQk(op.getHeadDimQk()), dimV(op.getHeadDimV()),
-        tileKv(op.getTileKv()), math(b, element, layout, chip) {}
+        tileKv(op.getTileKv()), math(b, element, layout, chip), nonFinite(b, math, element) {}
 
   void build() {
     locateGroup();
@@ -267,7 +268,10 @@ private:
       AsyncWaitOp::create(b, token);
     SmallVector<Value> carried = b.branch(
         active,
-        [&] { return accumulate(v, math.rescale(output, first[2]), ArrayRef<Value>(first).drop_front(3)); },
+        [&] {
+          return accumulateTile(v, math.rescale(output, first[2]), ArrayRef<Value>(first).drop_front(3),
+                                tileKey);
+        },
         [&] { return output; });
     BarrierOp::create(b);
     SmallVector<Value> next{first[0], first[1]};
@@ -351,6 +355,57 @@ private:
     return sums;
   }
 
+  /// Infinity and NaN of V in tiles with hidden keys on a detour, as in BuildAttention.cpp.
+  SmallVector<Value> accumulateTile(const Side &v, ArrayRef<Value> output, ArrayRef<Value> probabilities,
+                                    Value tileKey) {
+    auto stay = [&] {
+      SmallVector<Value> values(output);
+      values.push_back(b.i32(0));
+      return values;
+    };
+    auto detour = [&] {
+      SmallVector<Value> values = accumulateNonFinite(v, output, probabilities, tileKey);
+      values.push_back(b.i32(1));
+      return values;
+    };
+    SmallVector<Value> sums =
+        b.branch(b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
+                 [&] { return b.branch(hasNonFinite(v), detour, stay); }, stay);
+    Value isDone = b.equal(b.opaqueScalar(sums.pop_back_val()), b.i32(1));
+    return b.branch(
+        b.isFalse(isDone), [&] { return accumulate(v, sums, probabilities); }, [&] { return sums; });
+  }
+
+  Value hasNonFinite(const Side &v) {
+    Value any = b.boolean(false);
+    for (auto [panel, tile] : llvm::zip_equal(v.panels, v.tiles)) {
+      if (panel.first >= dimV) continue;
+      Value isIn = nonFinite.isIn(
+          {tileKv, panel.columns}, lane,
+          [&](unsigned columns, Value key, Value column) { return read(tile, columns, key, column); });
+      any = b.either(any, isIn);
+    }
+    return any;
+  }
+
+  SmallVector<Value> accumulateNonFinite(const Side &v, ArrayRef<Value> output,
+                                         ArrayRef<Value> probabilities, Value tileKey) {
+    SmallVector<Value> level(tileKv / layout.rows, math.zeros());
+    SmallVector<Value> changed = changes->apply(level, tileKey, layout, laneGroup);
+    SmallVector<Value> visible =
+        nonFinite.visible(keys->hide(changed, tileKey, rows, layout, laneGroup));
+    SmallVector<Value> sums;
+    for (const ValueRead &part : valueReads()) {
+      Value column = b.add(b.i32(part.first), b.mul(laneRow, b.i32(part.columns)));
+      sums.append(nonFinite.accumulate(
+          output.slice(sums.size(), part.columns), probabilities, visible, column,
+          b.mul(laneGroup, b.i32(4)), [&](unsigned columns, Value key, Value place) {
+            return read(v.tiles[part.panel], columns, key, place);
+          }));
+    }
+    return sums;
+  }
+
   void store(ArrayRef<Value> result) {
     Value sum = math.overGroups(result[1], lane, [&](Value x, Value y) { return b.addF(x, y); });
     Value partial = argument.flag(package::score_partial);
@@ -416,6 +471,7 @@ private:
   Type element, stored; // of Q, O and the arithmetic; of K and V in memory
   unsigned dimQk, dimV, tileKv;
   TileMath math;
+  NonFinite nonFinite;
 
   Sequence sequence;
   Value kvHead, part, packedRows, groupRow, hasRows;
