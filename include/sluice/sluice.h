@@ -877,7 +877,8 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  * Computes all that sluice_problem and sluice_args describe, but for factors per token or page and a negative
  * scale: every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P
  * is not rounded, O once, to nearest even; LSE is F32. NaN or infinity in a value reaches exactly the rows
- * that see the key, whatever its score, and in a key only those. Lengths, starts and page numbers are checked like all else.
+ * that see the key, whatever its score, and in a key only those. Lengths, starts and page numbers are checked
+ * like all else.
  *
  * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED;
  *         SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY

@@ -246,8 +246,11 @@ private:
           return accumulateTile(next, probabilities, state.maximum, firstKey, nextActive).flatten();
         },
         [&] {
+          // The wave is done: its scores would only take registers.
           RowState unchanged = state;
           unchanged.sum = next.sum;
+          unchanged.offset = unchanged.factor = b.undef(b.getF32Type());
+          unchanged.scores.assign(blocks, b.undef(math.accumulator));
           return unchanged.flatten();
         });
     BarrierOp::create(b);
@@ -299,15 +302,15 @@ private:
     SmallVector<Value> scores = b.branch(
         b.anyLane(isLarge),
         [&] {
-          Value reference = finiteMaximum(state.maximum);
+          Value centre = b.select(isLarge, finiteMaximum(state.maximum), b.f32(0));
           SmallVector<Value> centred;
           for (Value block : state.scores) {
             SmallVector<Value> elements;
             for (unsigned r = 0; r < layout.results(); ++r)
-              elements.push_back(b.subF(b.extract(block, r), reference));
+              elements.push_back(b.subF(b.extract(block, r), centre));
             centred.push_back(b.pack(math.accumulator, elements));
           }
-          centred.push_back(b.f32(0));
+          centred.push_back(b.select(isLarge, b.f32(0), state.offset));
           return centred;
         },
         [&] {
@@ -356,8 +359,8 @@ private:
   RowState accumulateTile(const RowState &state, ArrayRef<Value> probabilities, Value maximumBefore,
                           Value tileKey, Value any) {
     // LLVM makes a way of its own for each side of a branch, one after the other, on which the registers of
-    // what the later one needs are taken. So the rare way stands first, as a detour which changes O^T, and the
-    // usual one asks whether it was gone, in a form that LLVM cannot trace.
+    // what the later one needs are taken. So the rare way stands first, as a detour which changes O^T, and
+    // the usual one asks whether it was gone, in a form that LLVM cannot trace.
     auto stay = [&] {
       SmallVector<Value> values(state.output);
       values.append(3, b.undef(b.getF32Type()));
@@ -372,9 +375,9 @@ private:
       values.append({finished.maximum, finished.offset, finished.factor, b.i32(1)});
       return values;
     };
-    SmallVector<Value> rare =
-        b.branch(b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
-                 [&] { return b.branch(hasNonFinite(), detour, stay); }, stay);
+    SmallVector<Value> rare = b.branch(
+        b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
+        [&] { return b.branch(hasNonFinite(), detour, stay); }, stay);
     Value isDone = b.equal(b.opaqueScalar(rare.pop_back_val()), b.i32(1));
     RowState result = state;
     result.factor = rare.pop_back_val();

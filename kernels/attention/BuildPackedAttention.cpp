@@ -368,9 +368,9 @@ private:
       values.push_back(b.i32(1));
       return values;
     };
-    SmallVector<Value> sums =
-        b.branch(b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
-                 [&] { return b.branch(hasNonFinite(v), detour, stay); }, stay);
+    SmallVector<Value> sums = b.branch(
+        b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
+        [&] { return b.branch(hasNonFinite(v), detour, stay); }, stay);
     Value isDone = b.equal(b.opaqueScalar(sums.pop_back_val()), b.i32(1));
     return b.branch(
         b.isFalse(isDone), [&] { return accumulate(v, sums, probabilities); }, [&] { return sums; });
@@ -380,28 +380,28 @@ private:
     Value any = b.boolean(false);
     for (auto [panel, tile] : llvm::zip_equal(v.panels, v.tiles)) {
       if (panel.first >= dimV) continue;
-      Value isIn = nonFinite.isIn(
-          {tileKv, panel.columns}, lane,
-          [&](unsigned columns, Value key, Value column) { return read(tile, columns, key, column); });
+      Value isIn =
+          nonFinite.isIn({tileKv, panel.columns}, lane, [&](unsigned columns, Value key, Value column) {
+            return read(tile, columns, key, column);
+          });
       any = b.either(any, isIn);
     }
     return any;
   }
 
-  SmallVector<Value> accumulateNonFinite(const Side &v, ArrayRef<Value> output,
-                                         ArrayRef<Value> probabilities, Value tileKey) {
+  SmallVector<Value> accumulateNonFinite(const Side &v, ArrayRef<Value> output, ArrayRef<Value> probabilities,
+                                         Value tileKey) {
     SmallVector<Value> level(tileKv / layout.rows, math.zeros());
     SmallVector<Value> changed = changes->apply(level, tileKey, layout, laneGroup);
-    SmallVector<Value> visible =
-        nonFinite.visible(keys->hide(changed, tileKey, rows, layout, laneGroup));
+    SmallVector<Value> visible = nonFinite.visible(keys->hide(changed, tileKey, rows, layout, laneGroup));
     SmallVector<Value> sums;
     for (const ValueRead &part : valueReads()) {
       Value column = b.add(b.i32(part.first), b.mul(laneRow, b.i32(part.columns)));
-      sums.append(nonFinite.accumulate(
-          output.slice(sums.size(), part.columns), probabilities, visible, column,
-          b.mul(laneGroup, b.i32(4)), [&](unsigned columns, Value key, Value place) {
-            return read(v.tiles[part.panel], columns, key, place);
-          }));
+      sums.append(nonFinite.accumulate(output.slice(sums.size(), part.columns), probabilities, visible,
+                                       column, b.mul(laneGroup, b.i32(4)),
+                                       [&](unsigned columns, Value key, Value place) {
+                                         return read(v.tiles[part.panel], columns, key, place);
+                                       }));
     }
     return sums;
   }

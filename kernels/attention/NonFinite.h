@@ -13,8 +13,8 @@
 //             NaN        129      whole numbers, exact in the types that they have.
 //             finite     0
 //
-// and O^T then gets the infinities of which C tells. With the weights themselves a key whose weight underflows
-// would be lost, and without the codes NaN and infinity would look alike.
+// and O^T then gets the infinities of which C tells. With the weights themselves a key whose weight
+// underflows would be lost, and without the codes NaN and infinity would look alike.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

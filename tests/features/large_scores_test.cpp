@@ -65,8 +65,7 @@ Errors errors_of(const Batch &batch, const Call &call) {
   };
   for (int32_t row = 0; row < call.rows; ++row)
     for (int32_t head = 0; head < problem.q_heads; ++head) {
-      const int32_t end =
-          problem.flags & SLUICE_CAUSAL ? row + call.keys - call.rows + 1 : call.keys;
+      const int32_t end = problem.flags & SLUICE_CAUSAL ? row + call.keys - call.rows + 1 : call.keys;
       double largest = 0, sum = 0;
       for (int32_t key = 0; key < end; ++key)
         largest = std::max(largest, eighths(key));
@@ -75,7 +74,8 @@ Errors errors_of(const Batch &batch, const Call &call) {
         const double weight = std::exp((eighths(key) - largest) * scale);
         sum += weight;
         std::vector<uint16_t> values(columns);
-        std::memcpy(values.data(), batch.v->data() + batch.row_place(false, 0, key, head / group), 2 * columns);
+        std::memcpy(values.data(), batch.v->data() + batch.row_place(false, 0, key, head / group),
+                    2 * columns);
         for (size_t e = 0; e < columns; ++e)
           expected[e] += weight * decode(format, values[e]);
       }

@@ -1,8 +1,8 @@
 //===- non_finite_test.cpp - infinity and NaN stay with the rows that see their key -------------------===//
 //
-// Every KV head has one such element at a key of its own, so that one call has them at every offset of a tile.
-// Rows that do not see the key have the bits of a call without it, and so do all other elements of O. Which
-// rows see it is said here once more, by the header's words.
+// Every KV head has one such element at a key of its own, so that one call has them at every offset of a
+// tile. Rows that do not see the key have the bits of a call without it, and so do all other elements of O.
+// Which rows see it is said here once more, by the header's words.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
@@ -26,6 +26,7 @@ struct Call {
   uint32_t alignment = SLUICE_BOTTOM_RIGHT;
   int32_t window_left = -1, sink_tokens = 0;
   Hiding hiding = Hiding::none;
+  bool in_parts = false;
 };
 
 bool hides(const Call &call, int32_t row, int32_t key) {
@@ -49,6 +50,11 @@ sluice_problem problem_of_call(const Call &call) {
     problem.flags |= SLUICE_HAS_WINDOW_LEFT;
     problem.window_left = call.window_left;
     problem.sink_tokens = call.sink_tokens;
+  }
+  if (call.in_parts) {
+    problem.max_batch = 1;
+    problem.max_q_len = call.rows;
+    problem.max_kv_len = call.keys;
   }
   if (call.hiding == Hiding::bits) problem.flags |= SLUICE_BOOL_MASK;
   if (call.hiding == Hiding::bias) problem.bias_type = SLUICE_F32;
@@ -90,7 +96,9 @@ private:
 uint16_t bits_of(uint32_t type, Special special) {
   if (type == SLUICE_E4M3FNUZ) return 0x80;
   const uint16_t infinity = type == SLUICE_F16 ? 0x7c00 : 0x7f80;
-  return special == Special::nan ? infinity | 1 << 6 : special == Special::plus ? infinity : infinity | 0x8000;
+  return special == Special::nan    ? infinity | 1 << 6
+         : special == Special::plus ? infinity
+                                    : infinity | 0x8000;
 }
 
 Special special_of(uint16_t bits, uint32_t type) {
@@ -112,8 +120,7 @@ void place(Batch &batch, const Call &call, bool in_k, Special special) {
   const int32_t columns = in_k ? batch.problem.head_dim_qk : batch.problem.head_dim_v;
   for (int32_t head = 0; head < batch.problem.kv_heads; ++head) {
     if (call.first_key + head >= call.keys) continue;
-    uint8_t *row = (in_k ? batch.k : batch.v)->data() +
-                   batch.row_place(in_k, 0, call.first_key + head, head);
+    uint8_t *row = (in_k ? batch.k : batch.v)->data() + batch.row_place(in_k, 0, call.first_key + head, head);
     std::memcpy(row + size_t(column_of(head, columns)) * element, &bits, element);
   }
 }
@@ -168,6 +175,7 @@ void check(const Call &call) {
   INFO(describe(plan).kernel << ", keys from " << call.first_key << " of " << call.keys << ", " << call.rows
                              << " rows");
   REQUIRE(std::string(describe(plan).kernel).find(call.kernel) != std::string::npos);
+  REQUIRE((describe(plan).workspace_bytes != 0) == call.in_parts);
   Run clean(call);
   clean.batch.run(plan);
   for (const bool in_k : {false, true})
@@ -186,7 +194,8 @@ void check(const Call &call) {
 
 ProblemShape shape(uint32_t type, int32_t head_dim, int32_t kv_heads, int32_t group = 1,
                    uint32_t flags = SLUICE_CAUSAL, uint32_t mode = SLUICE_MODE_DENSE) {
-  return {.mode = mode, .group = group, .kv_heads = kv_heads, .head_dim = head_dim, .type = type, .flags = flags};
+  return {
+      .mode = mode, .group = group, .kv_heads = kv_heads, .head_dim = head_dim, .type = type, .flags = flags};
 }
 
 } // namespace
@@ -279,5 +288,6 @@ TEST_CASE("in parts of the keys", "[non-finite]") {
          .shape = shape(SLUICE_F16, 128, 16, 8),
          .rows = 2,
          .keys = 2500,
-         .first_key = 2484});
+         .first_key = 2484,
+         .in_parts = true});
 }

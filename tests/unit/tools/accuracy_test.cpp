@@ -153,7 +153,7 @@ TEST_CASE("what is not finite in V loosens nothing but its own column in the row
   CallInputs inputs = equal_weights(70, 200);
   inputs.v.elements<uint16_t>()[35 * 4 + 2] = f16_infinity;
   inputs.v.elements<uint16_t>()[66 * 4 + 1] = f16_nan;
-  inputs.v.elements<uint16_t>()[140 * 4 + 3] = f16_nan;     // no row sees it
+  inputs.v.elements<uint16_t>()[140 * 4 + 3] = f16_nan; // no row sees it
   const Reference reference = compute_reference(causal("top-left"), inputs);
   for (size_t i = 0; i < 70; ++i)
     for (size_t e = 0; e < 4; ++e) {
