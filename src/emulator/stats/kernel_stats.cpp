@@ -243,7 +243,7 @@ std::optional<LoopWay> way_around(std::span<const Decoded> instructions,
   const uint64_t head = loops.front().first;
   std::set<uint64_t> inner;
   for (const LoopStats &loop : loops)
-    if (loop.first != head) inner.insert(loop.first);
+    if (loop.innermost && loop.first != head) inner.insert(loop.first);
   const std::optional<LoopWay> beside = WayFinder(instructions, head, std::move(inner)).find();
   if (beside && !beside->mix.mfma.empty()) return beside;
   return WayFinder(instructions, head, {}).find();
