@@ -236,6 +236,30 @@ private:
   std::map<uint64_t, Block> blocks;
 };
 
+/// Whether control can come from an instruction back to it without `avoided`: code that the compiler has
+/// moved makes branches backwards without being a loop of its own.
+bool returns_without(std::span<const Decoded> instructions, uint64_t start, uint64_t avoided) {
+  std::map<uint64_t, const Decoded *> at;
+  for (const Decoded &instruction : instructions)
+    at[instruction.address] = &instruction;
+  std::set<uint64_t> seen = {avoided};
+  std::vector<uint64_t> pending = {start};
+  while (!pending.empty()) {
+    const auto found = at.find(pending.back());
+    pending.pop_back();
+    if (found == at.end() || found->second->mnemonic == "s_endpgm") continue;
+    const Decoded &here = *found->second;
+    std::vector<uint64_t> successors;
+    if (here.instruction_class == InstructionClass::branch) successors.push_back(branch_target(here));
+    if (here.mnemonic != "s_branch") successors.push_back(here.address + here.bytes);
+    for (const uint64_t successor : successors) {
+      if (successor == start) return true;
+      if (seen.insert(successor).second) pending.push_back(successor);
+    }
+  }
+  return false;
+}
+
 /// The way around the first loop, beside loops inside of it if that is possible: a detour with a loop of its
 /// own may have more MFMAs than what it stands in for.
 std::optional<LoopWay> way_around(std::span<const Decoded> instructions,
@@ -243,7 +267,8 @@ std::optional<LoopWay> way_around(std::span<const Decoded> instructions,
   const uint64_t head = loops.front().first;
   std::set<uint64_t> inner;
   for (const LoopStats &loop : loops)
-    if (loop.innermost && loop.first != head) inner.insert(loop.first);
+    if (loop.innermost && loop.first != head && returns_without(instructions, loop.first, head))
+      inner.insert(loop.first);
   const std::optional<LoopWay> beside = WayFinder(instructions, head, std::move(inner)).find();
   if (beside && !beside->mix.mfma.empty()) return beside;
   return WayFinder(instructions, head, {}).find();
