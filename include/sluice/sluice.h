@@ -348,10 +348,12 @@ enum sluice_determinism {
  *     d <= window_right       where it counts; SLUICE_CAUSAL is a window_right of 0
  *     d >= -window_left or j < sink_tokens               with SLUICE_HAS_WINDOW_LEFT
  *     the mask's bit is 1                                with SLUICE_BOOL_MASK
+ *     bias[i][j] * log2(e) in F32 is not -infinity       with a bias
  *
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS. So
  *   have all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows. Keys whose score is
- *   -infinity have no weight, and a row that sees no other is like a row without a visible key.
+ *   -infinity, as infinity in K can make it, have no weight, and a row that sees no other is like a row
+ *   without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
  *   type of Q: toward zero to F16, to nearest even to BF16, and to E4M3FNUZ 2^7 P to nearest even, so that P
@@ -359,12 +361,9 @@ enum sluice_determinism {
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. Entries of a
  *   page table behind the last one needed are never read.
- * - NaN or infinity in a query row stays in its row, and in a key reaches only the rows that see the
- *   key. In V at key j it reaches the rows that see j with a score above -infinity. It can also turn O of
- *   other rows into NaN, rows without a visible key included, but not their LSE: rows that share a tile of
- *   rows with one that sees a key of j's tile of keys, or would without SLUICE_BOOL_MASK. Tiles of rows are
- *   rows [32a, 32a + 32), with SLUICE_HAS_WINDOW_LEFT the rows of a workgroup, or 16 rows of tokens and
- *   query heads of a group together; tiles of keys are keys [64a, 64a + 64), or [16a, 16a + 16).
+ * - NaN or infinity in a query row stays in its row, and in K or V at key j reaches only the rows that see j.
+ *   In V it reaches all of them whose score is above -infinity, as NaN or infinity in the same element of O,
+ *   and may reach the others. LSE knows nothing of V.
  * - Factors are not negative.
  *
  * What this version computes: all three modes, with tables of both kinds and pages of any size; Q and O both
@@ -878,8 +877,9 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  * strides need no multiple, stride[3] need not be 1, and there are no limits for the device's sake.
  * Computes all that sluice_problem and sluice_args describe, but for factors per token or page and a negative
  * scale: every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P
- * is not rounded, O once, to nearest even; LSE is F32. NaN or infinity in a key or value reaches exactly the
- * rows that see the key. Lengths, starts and page numbers are checked like all else.
+ * is not rounded, O once, to nearest even; LSE is F32. NaN or infinity in a value reaches exactly the rows
+ * that see the key, whatever its score, and in a key only those. Lengths, starts and page numbers are checked
+ * like all else.
  *
  * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED;
  *         SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY

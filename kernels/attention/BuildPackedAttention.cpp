@@ -19,6 +19,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Builders.h"
+#include "attention/NonFinite.h"
 #include "attention/ScoreChanges.h"
 #include "attention/TileMath.h"
 #include "attention/Visibility.h"
@@ -62,7 +63,7 @@ public:
         result(op.getOType().value_or(element)), queries(inMemory(element)),
         stored(op.getKvType() ? *op.getKvType() : queries), dimQk(op.getHeadDimQk()), dimV(op.getHeadDimV()),
         tileKv(op.getTileKv()), layout{16, element.getIntOrFloatBitWidth() / 8},
-        math(b, element, layout, chip) {}
+        math(b, element, layout, chip), nonFinite(b, math, element) {}
 
   void build() {
     locateGroup();
@@ -280,7 +281,10 @@ private:
       AsyncWaitOp::create(b, token);
     SmallVector<Value> carried = b.branch(
         active,
-        [&] { return accumulate(v, math.rescale(output, first[2]), ArrayRef<Value>(first).drop_front(3)); },
+        [&] {
+          return accumulateTile(v, math.rescale(output, first[2]), ArrayRef<Value>(first).drop_front(3),
+                                tileKey);
+        },
         [&] { return output; });
     BarrierOp::create(b);
     SmallVector<Value> next{first[0], first[1]};
@@ -365,6 +369,57 @@ private:
     return sums;
   }
 
+  /// Infinity and NaN of V in tiles with hidden keys on a detour, as in BuildAttention.cpp.
+  SmallVector<Value> accumulateTile(const Side &v, ArrayRef<Value> output, ArrayRef<Value> probabilities,
+                                    Value tileKey) {
+    auto stay = [&] {
+      SmallVector<Value> values(output);
+      values.push_back(b.i32(0));
+      return values;
+    };
+    auto detour = [&] {
+      SmallVector<Value> values = accumulateNonFinite(v, output, probabilities, tileKey);
+      values.push_back(b.i32(1));
+      return values;
+    };
+    SmallVector<Value> sums = b.branch(
+        b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
+        [&] { return b.branch(hasNonFinite(v), detour, stay); }, stay);
+    Value isDone = b.equal(b.opaqueScalar(sums.pop_back_val()), b.i32(1));
+    return b.branch(
+        b.isFalse(isDone), [&] { return accumulate(v, sums, probabilities); }, [&] { return sums; });
+  }
+
+  Value hasNonFinite(const Side &v) {
+    Value any = b.boolean(false);
+    for (auto [panel, tile] : llvm::zip_equal(v.panels, v.tiles)) {
+      if (panel.first >= dimV) continue;
+      Value isIn =
+          nonFinite.isIn({tileKv, panel.columns}, lane, [&](unsigned columns, Value key, Value column) {
+            return read(tile, columns, key, column);
+          });
+      any = b.either(any, isIn);
+    }
+    return any;
+  }
+
+  SmallVector<Value> accumulateNonFinite(const Side &v, ArrayRef<Value> output, ArrayRef<Value> probabilities,
+                                         Value tileKey) {
+    SmallVector<Value> level(tileKv / layout.rows, math.zeros());
+    SmallVector<Value> changed = changes->apply(level, tileKey, layout, laneGroup);
+    SmallVector<Value> visible = nonFinite.visible(keys->hide(changed, tileKey, rows, layout, laneGroup));
+    SmallVector<Value> sums;
+    for (const ValueRead &part : valueReads()) {
+      Value column = b.add(b.i32(part.first), b.mul(laneRow, b.i32(part.columns)));
+      sums.append(nonFinite.accumulate(output.slice(sums.size(), part.columns), probabilities, visible,
+                                       column, b.mul(laneGroup, b.i32(4)),
+                                       [&](unsigned columns, Value key, Value place) {
+                                         return read(v.tiles[part.panel], columns, key, place);
+                                       }));
+    }
+    return sums;
+  }
+
   void store(ArrayRef<Value> sums) {
     Value sum = math.overGroups(sums[1], lane, [&](Value x, Value y) { return b.addF(x, y); });
     Value partial = argument.flag(package::score_partial);
@@ -432,6 +487,7 @@ private:
   unsigned dimQk, dimV, tileKv;
   const MfmaLayout layout;
   TileMath math;
+  NonFinite nonFinite;
 
   Sequence sequence;
   Value kvHead, part, packedRows, groupRow, hasRows;

@@ -37,8 +37,21 @@ static SmallVector<Value> transposeFour(Emitter &b, ArrayRef<Value> rows) {
   return columns;
 }
 
+static SmallVector<Value> transposeColumn(Emitter &b, ArrayRef<Value> rows) {
+  auto word = [&](ArrayRef<Value> four) {
+    Value bytes = b.i32(0);
+    for (auto [index, row] : llvm::enumerate(four)) {
+      Value byte = arith::ExtUIOp::create(b, b.getI32Type(), b.extract(row, 0));
+      bytes = b.bitOr(bytes, b.shiftLeft(byte, b.i32(8 * index)));
+    }
+    return bytes;
+  };
+  return {operand(b, word(rows.take_front(4)), word(rows.drop_front(4)))};
+}
+
 SmallVector<Value> transpose(Emitter &b, ArrayRef<Value> rows) {
-  unsigned words = cast<VectorType>(rows[0].getType()).getNumElements() / 4;
+  unsigned columns = cast<VectorType>(rows[0].getType()).getNumElements(), words = columns / 4;
+  if (columns == 1) return transposeColumn(b, rows);
   SmallVector<Value> rowWords;
   for (Value row : rows)
     rowWords.push_back(b.bitcast(VectorType::get(words, b.getI32Type()), row));
@@ -53,6 +66,19 @@ SmallVector<Value> transpose(Emitter &b, ArrayRef<Value> rows) {
       operands.push_back(operand(b, low, high));
   }
   return operands;
+}
+
+Value nans(Emitter &b, Value operand) {
+  // A byte is NaN if nothing is left of it without NaN's bit, and adding to the lower bits carries into that
+  // bit if anything is: the sums stay within their bytes.
+  auto all = [&](uint32_t byte) -> Value {
+    auto type = cast<ShapedType>(operand.getType());
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::APInt(32, byte * 0x01010101u)));
+  };
+  Value rest = b.bitXor(operand, all(nan)), lower = all(nan - 1);
+  Value carried = b.add(b.bitAnd(rest, lower), lower);
+  Value isOther = b.bitOr(b.bitOr(carried, rest), lower);
+  return b.bitXor(isOther, all(0xff));
 }
 
 } // namespace sluice::fp8

@@ -69,14 +69,16 @@ Value TileMath::centre(Values &blocks, Value reference, Value factor) {
   Values results = b.branch(
       b.anyLane(isLarge),
       [&] {
+        // Each row by itself: what it computes does not depend on the other rows of the wave.
+        Value centre = b.select(isLarge, reference, b.f32(0));
         Values centred;
         for (Value block : blocks) {
           Values elements;
           for (unsigned r = 0; r < layout.results(); ++r)
-            elements.push_back(b.subF(b.extract(block, r), reference));
+            elements.push_back(b.subF(b.extract(block, r), centre));
           centred.push_back(b.pack(accumulator, elements));
         }
-        centred.push_back(b.f32(0));
+        centred.push_back(b.select(isLarge, b.f32(0), offset));
         return centred;
       },
       [&] {

@@ -79,7 +79,9 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant) 
 
 bool isFor(const Variant &variant, const Chip &chip) {
   if (const auto *around = std::get_if<AroundVariant>(&variant)) return canBuild(*around, chip);
-  return std::get<AttentionVariant>(variant).dtype != "e4m3fnuz" || chip.fp8 == Fp8Flavour::Fnuz;
+  const auto &attention = std::get<AttentionVariant>(variant);
+  bool usesFp8 = attention.dtype == "e4m3fnuz" || attention.kvDtype == "e4m3fnuz";
+  return !usesFp8 || chip.fp8 == Fp8Flavour::Fnuz;
 }
 
 /// Remarks tell what the passes decided, which `explain` shows.

@@ -54,8 +54,6 @@ void see_and_score(Case &c) {
   c.bits.shared &= ~share_column;
   if (c.bias.type == BiasType::none) c.bias = {};
   if (!c.lse) c.lse_base_2 = false;
-  // Which rows NaN reaches beside those that see it depends on their tiles, and those on the plan's bounds.
-  if (c.pattern > Pattern::codes) c.batch_invariant = false;
 }
 
 } // namespace

@@ -163,7 +163,9 @@ std::vector<LoopStats> loops_of(std::span<const Decoded> instructions) {
 /// loop inside the loop, is not followed.
 class WayFinder {
 public:
-  WayFinder(std::span<const Decoded> instructions, uint64_t head) : instructions(instructions), head(head) {
+  /// Blocks that begin at `closed` are not entered.
+  WayFinder(std::span<const Decoded> instructions, uint64_t head, std::set<uint64_t> closed)
+      : instructions(instructions), head(head), closed(std::move(closed)) {
     for (size_t i = 0; i < instructions.size(); ++i) {
       index[instructions[i].address] = i;
       if (instructions[i].instruction_class == InstructionClass::branch)
@@ -195,7 +197,7 @@ private:
     const auto [known, is_new] = blocks.try_emplace(address);
     Block &block = known->second; // stays put: std::map
     const auto start = index.find(address);
-    if (!is_new || start == index.end()) return block;
+    if (!is_new || start == index.end() || closed.contains(address)) return block;
     block.start = start->second;
     uint32_t matrix = 0;
     std::vector<uint64_t> successors;
@@ -228,10 +230,49 @@ private:
 
   std::span<const Decoded> instructions;
   uint64_t head;
+  std::set<uint64_t> closed;
   std::map<uint64_t, size_t> index;
   std::set<uint64_t> targets; // of branches: blocks begin there
   std::map<uint64_t, Block> blocks;
 };
+
+/// Whether control can come from an instruction back to it without `avoided`: code that the compiler has
+/// moved makes branches backwards without being a loop of its own.
+bool returns_without(std::span<const Decoded> instructions, uint64_t start, uint64_t avoided) {
+  std::map<uint64_t, const Decoded *> at;
+  for (const Decoded &instruction : instructions)
+    at[instruction.address] = &instruction;
+  std::set<uint64_t> seen = {avoided};
+  std::vector<uint64_t> pending = {start};
+  while (!pending.empty()) {
+    const auto found = at.find(pending.back());
+    pending.pop_back();
+    if (found == at.end() || found->second->mnemonic == "s_endpgm") continue;
+    const Decoded &here = *found->second;
+    std::vector<uint64_t> successors;
+    if (here.instruction_class == InstructionClass::branch) successors.push_back(branch_target(here));
+    if (here.mnemonic != "s_branch") successors.push_back(here.address + here.bytes);
+    for (const uint64_t successor : successors) {
+      if (successor == start) return true;
+      if (seen.insert(successor).second) pending.push_back(successor);
+    }
+  }
+  return false;
+}
+
+/// The way around the first loop, beside loops inside of it if that is possible: a detour with a loop of its
+/// own may have more MFMAs than what it stands in for.
+std::optional<LoopWay> way_around(std::span<const Decoded> instructions,
+                                  const std::vector<LoopStats> &loops) {
+  const uint64_t head = loops.front().first;
+  std::set<uint64_t> inner;
+  for (const LoopStats &loop : loops)
+    if (loop.innermost && loop.first != head && returns_without(instructions, loop.first, head))
+      inner.insert(loop.first);
+  const std::optional<LoopWay> beside = WayFinder(instructions, head, std::move(inner)).find();
+  if (beside && !beside->mix.mfma.empty()) return beside;
+  return WayFinder(instructions, head, {}).find();
+}
 
 // ---- JSON ------------------------------------------------------------------------------------------------
 
@@ -281,7 +322,7 @@ KernelStats kernel_stats(std::span<const std::byte> elf, std::string_view name) 
   const std::vector<Decoded> instructions = decode(code.first(kernel->code_bytes), kernel->entry_address);
   stats.mix = mix_of(instructions);
   stats.loops = loops_of(instructions);
-  if (!stats.loops.empty()) stats.way = WayFinder(instructions, stats.loops.front().first).find();
+  if (!stats.loops.empty()) stats.way = way_around(instructions, stats.loops);
   return stats;
 }
 
