@@ -67,12 +67,16 @@ Value NonFinite::isIn(Extent extent, Value lane, Read read) const {
 
 SmallVector<Value> NonFinite::visible(ArrayRef<Value> blocks) const {
   Value hidden = b.f32(-floatInfinity);
-  Values sees, fragments;
+  Values scores, fragments;
   for (Value block : blocks)
     for (unsigned r = 0; r < math.layout.results(); ++r)
-      sees.push_back(b.isFalse(b.equalF(b.extract(block, r), hidden)));
-  for (ArrayRef<Value> left = sees; !left.empty(); left = left.drop_front(math.layout.elements()))
-    fragments.push_back(ones(left.take_front(math.layout.elements())));
+      scores.push_back(b.extract(block, r));
+  for (ArrayRef<Value> left = scores; !left.empty(); left = left.drop_front(math.layout.elements())) {
+    Values sees;
+    for (Value score : left.take_front(math.layout.elements()))
+      sees.push_back(b.isFalse(b.equalF(score, hidden)));
+    fragments.push_back(ones(sees));
+  }
   return fragments;
 }
 
