@@ -293,34 +293,10 @@ private:
     state.factor = b.exp2(b.mulF(b.subF(maximumBefore, reference), changes->factor()));
   }
 
-  /// `state` with scores relative to the maximum where the rounding error of an offset would show, as in
-  /// TileMath::centre: the offset is there already, and the branch is all that others pay.
+  /// `state` with scores relative to the maximum where the rounding error of an offset would show.
   RowState centre(const RowState &state) {
-    constexpr double largest = 1 << 16; // errors of up to 2^-8 in an exponent
-    Value size = math::AbsFOp::create(b, state.offset);
-    Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, size, b.f32(largest));
-    SmallVector<Value> scores = b.branch(
-        b.anyLane(isLarge),
-        [&] {
-          Value centre = b.select(isLarge, finiteMaximum(state.maximum), b.f32(0));
-          SmallVector<Value> centred;
-          for (Value block : state.scores) {
-            SmallVector<Value> elements;
-            for (unsigned r = 0; r < layout.results(); ++r)
-              elements.push_back(b.subF(b.extract(block, r), centre));
-            centred.push_back(b.pack(math.accumulator, elements));
-          }
-          centred.push_back(b.select(isLarge, b.f32(0), state.offset));
-          return centred;
-        },
-        [&] {
-          SmallVector<Value> unchanged = state.scores;
-          unchanged.push_back(state.offset);
-          return unchanged;
-        });
     RowState result = state;
-    result.offset = scores.pop_back_val();
-    result.scores = scores;
+    result.offset = math.centre(result.scores, state.offset, [&] { return finiteMaximum(state.maximum); });
     return result;
   }
 

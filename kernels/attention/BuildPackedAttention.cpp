@@ -322,7 +322,8 @@ private:
     Value larger = b.maxF(maximum, math.maximum(blocks, lane));
     Value reference = b.select(b.equalF(larger, b.f32(negativeInfinity)), b.f32(0), larger);
     Value factor = b.exp2(b.mulF(b.subF(maximum, reference), changes->factor()));
-    Value offset = math.centre(blocks, reference, changes->factor());
+    Value offset = b.negF(b.mulF(reference, changes->factor()));
+    offset = math.centre(blocks, offset, [&] { return reference; });
     Value total = b.mulF(sum, factor);
     SmallVector<Value> fragments = math.exponentiate(blocks, changes->factor(), offset, total);
     SmallVector<Value> results{larger, total, factor};

@@ -61,16 +61,15 @@ Value TileMath::maximum(ArrayRef<Value> blocks, Value lane) {
   return overGroups(result, lane, [&](Value x, Value y) { return b.maxF(x, y); });
 }
 
-Value TileMath::centre(Values &blocks, Value reference, Value factor) {
+Value TileMath::centre(Values &blocks, Value offset, llvm::function_ref<Value()> reference) {
   constexpr double largest = 1 << 16; // errors of up to 2^-8 in an exponent
-  Value offset = b.negF(b.mulF(reference, factor));
   Value isLarge =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, offset), b.f32(largest));
   Values results = b.branch(
       b.anyLane(isLarge),
       [&] {
         // Each row by itself: what it computes does not depend on the other rows of the wave.
-        Value centre = b.select(isLarge, reference, b.f32(0));
+        Value centre = b.select(isLarge, reference(), b.f32(0));
         Values centred;
         for (Value block : blocks) {
           Values elements;

@@ -41,10 +41,10 @@ public:
   /// The largest score of a row.
   Value maximum(llvm::ArrayRef<Value> blocks, Value lane);
 
-  /// The offset that takes exponents relative to `reference`: -reference * factor. Its rounding error is one
-  /// of an exponent, so where it is so large that this would show, the scores themselves are made relative to
-  /// the reference instead, and the offset 0.
-  Value centre(Values &blocks, Value reference, Value factor);
+  /// `offset`, -reference * factor, takes exponents relative to the reference. Its rounding error is one of
+  /// an exponent, so rows where it is so large that this would show have their scores made relative to the
+  /// reference instead, and get the offset 0. Returns the offset to use.
+  Value centre(Values &blocks, Value offset, llvm::function_ref<Value()> reference);
 
   /// exp2(score * factor + offset) of all scores as fragments of P^T; `sum` grows by this lane's.
   Values exponentiate(llvm::ArrayRef<Value> blocks, Value factor, Value offset, Value &sum);

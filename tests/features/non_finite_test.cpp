@@ -23,6 +23,7 @@ struct Call {
   int32_t first_key; // of head 0; head h has its at first_key + h
   int32_t head_dim_v = 0;
   uint32_t k_type = 0;
+  bool fp8_queries = false;
   uint32_t alignment = SLUICE_BOTTOM_RIGHT;
   int32_t window_left = -1, sink_tokens = 0;
   Hiding hiding = Hiding::none;
@@ -45,6 +46,7 @@ sluice_problem problem_of_call(const Call &call) {
   sluice_problem problem = problem_of(call.shape);
   if (call.head_dim_v != 0) problem.head_dim_v = call.head_dim_v;
   if (call.k_type != 0) problem.k_type = problem.v_type = call.k_type;
+  if (call.fp8_queries) problem.q_type = SLUICE_E4M3FNUZ;
   problem.mask_alignment = call.alignment;
   if (call.window_left >= 0) {
     problem.flags |= SLUICE_HAS_WINDOW_LEFT;
@@ -277,6 +279,21 @@ TEST_CASE("at every offset of a diagonal tile, 16 rows a wave", "[non-finite]") 
                .window_left = 9,
                .sink_tokens = 2});
       }
+}
+
+TEST_CASE("at every offset of a diagonal tile, with FP8 queries", "[non-finite]") {
+  for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
+    for (const int32_t head_dim : {48, 128, 192, 256})
+      for (const Hiding hiding : {Hiding::none, type == SLUICE_F16 ? Hiding::bits : Hiding::bias})
+        check({.kernel = "e4m3fnuz_to",
+               .shape = shape(type, head_dim, 32, 1, SLUICE_CAUSAL,
+                              head_dim == 128 ? SLUICE_MODE_PAGED : SLUICE_MODE_DENSE),
+               .rows = 40,
+               .keys = 69,
+               .first_key = 32,
+               .k_type = SLUICE_E4M3FNUZ,
+               .fp8_queries = true,
+               .hiding = hiding});
 }
 
 TEST_CASE("in the widest heads", "[non-finite]") {
