@@ -121,7 +121,42 @@ def conformance(installation):
     print(f"{program.name}: {told['counts']['passed']} cases passed on {told['device']['name']}")
 
 
-CASES = {case.__name__: case for case in (find_package, fetch_content, pkg_config, debian, conformance)}
+def rust(installation):
+    """A crate that depends on the safe binding, which finds the library in the prefix."""
+    crate = installation.work / "crate"
+    (crate / "src").mkdir(parents=True)
+    bindings = installation.source / "bindings/rust"
+    shutil.copy(bindings / "sluice/examples/hello.rs", crate / "src/main.rs")
+    (crate / "Cargo.toml").write_text('[package]\nname = "consumer"\nversion = "0.1.0"\nedition = "2021"\n'
+                                      f'[dependencies]\nsluice = {{ path = "{bindings}/sluice" }}\n')
+    run(toolchain("cargo"), "build", "--offline", cwd=crate,
+        env=installation.environment(CARGO_TARGET_DIR=str(crate / "target"), SLUICE_DIR=str(installation.prefix)))
+    installation.expect_result(crate / "target/debug/consumer")
+
+
+def go(installation):
+    """A module that requires the Go package, which finds the library with pkg-config."""
+    module = installation.work / "module"
+    module.mkdir()
+    bindings = installation.source / "bindings/go"
+    shutil.copy(bindings / "examples/hello/main.go", module)
+    (module / "go.mod").write_text("module consumer\n\ngo 1.19\n\nrequire sluice.dev/sluice v0.0.0\n\n"
+                                   f"replace sluice.dev/sluice => {bindings}\n")
+    run(toolchain("go"), "build", "-buildvcs=false", "-o", "consumer", ".", cwd=module,
+        env=installation.environment(GOENV="off", GOPROXY="off", GOFLAGS="-mod=mod", GOCACHE=str(module / "cache"),
+                                     GOPATH=str(module / "path"), CGO_ENABLED="1"))
+    installation.expect_result(module / "consumer")
+
+
+def toolchain(program):
+    """Debian's, which is the oldest that must do, else the one of the PATH."""
+    found = shutil.which(program, path="/usr/bin") or shutil.which(program)
+    if not found:
+        sys.exit(f"there is no {program}: ./dev test installs it")
+    return found
+
+
+CASES = {case.__name__: case for case in (find_package, fetch_content, pkg_config, debian, conformance, rust, go)}
 
 
 def main():
