@@ -136,6 +136,8 @@ def rust(installation):
 
 def go(installation):
     """A module that requires the Go package, which finds the library with pkg-config."""
+    # Go 1.19 divides what pkg-config says of libraries at every space, escaped or not.
+    installation.prefix = installation.prefix.rename(installation.work / "moved")
     module = installation.work / "module"
     module.mkdir()
     bindings = installation.source / "bindings/go"
