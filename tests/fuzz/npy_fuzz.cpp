@@ -52,7 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   size_t bytes = npy_type_bytes(array.type);
   for (int64_t extent : array.shape) {
     require(extent >= 0, "a negative extent");
-    bytes *= size_t(extent);
+    require(!__builtin_mul_overflow(bytes, size_t(extent), &bytes), "a shape beyond 64 bits");
   }
   require(bytes == array.bytes.size() && bytes <= size, "an array has other bytes than its shape says");
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <optional>
 #include <random>
 #include <stdexcept>
@@ -133,8 +134,25 @@ std::optional<Pack> take_apart(std::span<const uint8_t> bytes) {
   }
 }
 
-Bytes put_together(const Pack &pack) {
-  Writer manifest, out;
+/// A pack of these parts, with a header that fits them.
+Bytes seal(uint32_t version, uint32_t kernels, const Bytes &manifest, const Bytes &codes) {
+  Writer out;
+  for (char c : {'S', 'L', 'U', 'I', 'C', 'E', 'P', 'K'})
+    out.number(c);
+  out.number(version);
+  out.number(kernels);
+  out.number(uint64_t{header_bytes + manifest.size() + codes.size()});
+  out.number(uint64_t{manifest.size()});
+  out.number(checksum(manifest));
+  out.number(checksum(out.out));
+  out.out.insert(out.out.end(), manifest.begin(), manifest.end());
+  out.out.insert(out.out.end(), codes.begin(), codes.end());
+  return out.out;
+}
+
+/// What the manifest says is left to `change`: it may end anywhere, and name what is not there.
+Bytes put_together(const Pack &pack, const std::function<void(Bytes &)> &change) {
+  Writer manifest;
   manifest.string(pack.generator);
   manifest.string(pack.llvm_version);
   Bytes codes;
@@ -155,22 +173,16 @@ Bytes put_together(const Pack &pack) {
     manifest.number(checksum(kernel.code));
     codes.insert(codes.end(), kernel.code.begin(), kernel.code.end());
   }
-  for (char c : {'S', 'L', 'U', 'I', 'C', 'E', 'P', 'K'})
-    out.number(c);
-  out.number(pack.version);
-  out.number(uint32_t(pack.kernels.size()));
-  out.number(uint64_t{header_bytes + manifest.out.size() + codes.size()});
-  out.number(uint64_t{manifest.out.size()});
-  out.number(checksum(manifest.out));
-  out.number(checksum(out.out));
-  out.out.insert(out.out.end(), manifest.out.begin(), manifest.out.end());
-  out.out.insert(out.out.end(), codes.begin(), codes.end());
-  return out.out;
+  change(manifest.out);
+  return seal(pack.version, uint32_t(pack.kernels.size()), manifest.out, codes);
 }
 
 class Mutator {
 public:
   Mutator(unsigned seed, Mutate other) : random(seed), mutate(other) {}
+
+  /// As any bytes.
+  void change(Bytes &manifest) { change_bytes(manifest, manifest.size() + 16); }
 
   void change(Pack &pack) {
     if (pack.kernels.empty() || below(40) == 0) return change_text(pack.generator);
@@ -296,11 +308,15 @@ private:
 } // namespace
 
 size_t mutate_pack(std::span<uint8_t> bytes, size_t most, unsigned seed, Mutate mutate) {
-  // One time in sixteen as any bytes, with the checksums as they come.
+  // One time in sixteen as any bytes, with the checksums as they come; as often the manifest alone is.
   std::optional<Pack> pack = seed % 16 == 0 ? std::nullopt : take_apart(bytes);
   if (!pack) return mutate(bytes.data(), bytes.size(), most);
-  Mutator(seed / 16, mutate).change(*pack);
-  const Bytes changed = put_together(*pack);
+  Mutator mutator(seed / 16, mutate);
+  const bool is_raw = seed % 16 == 1;
+  if (!is_raw) mutator.change(*pack);
+  const Bytes changed = put_together(*pack, [&](Bytes &manifest) {
+    if (is_raw) mutator.change(manifest);
+  });
   if (changed.size() > most) return mutate(bytes.data(), bytes.size(), most);
   std::ranges::copy(changed, bytes.data());
   return changed.size();
