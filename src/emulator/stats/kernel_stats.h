@@ -1,7 +1,8 @@
 //===- kernel_stats.h - static figures of a kernel, from its machine code -------------------------------===//
 //
 // Registers, memory and occupancy as the code object declares them, and the instruction mix of the kernel, of
-// each loop with MFMAs, and of the usual way around the one with the most MFMAs, counted in the code that runs.
+// each loop with MFMAs, and of the usual way around the one with the most MFMAs, counted in the code that
+// runs.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
