@@ -5,7 +5,6 @@ import tempfile
 import unittest
 
 import check_features
-import check_readme
 import check_tree
 
 RULES = """# page
@@ -88,20 +87,6 @@ class TreeTest(unittest.TestCase):
     def test_missing_table_is_an_error(self):
         with self.assertRaises(ValueError):
             check_tree.read_rules("no table")
-
-
-class ReadmeTest(unittest.TestCase):
-    README = ("# x\n```c\nold\n```\n<!-- support table: begin (sluice kernels --markdown) -->\nold\n"
-              "<!-- support table: end -->\n")
-
-    def test_both_parts_are_replaced(self):
-        self.assertEqual(check_readme.expected_readme(self.README, "int main;\n", "| a |\n"),
-                         self.README.replace("```c\nold", "```c\nint main;").replace("-->\nold", "-->\n| a |"))
-
-    def test_missing_places_are_errors(self):
-        for missing in ("```c", "support table: begin"):
-            with self.assertRaises(ValueError):
-                check_readme.expected_readme(self.README.replace(missing, "gone"), "x\n", "y\n")
 
 
 class FeaturesTest(unittest.TestCase):

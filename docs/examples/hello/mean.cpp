@@ -44,7 +44,9 @@ private:
 } // namespace
 
 int main() try {
+  // <context>
   const auto context = sluice::Context::create(sluice::ContextDesc(SLUICE_DEVICE_EMULATED)).value();
+  // </context>
   const std::vector<uint16_t> zeros(keys * head_size);
   std::vector<uint16_t> rows(keys * head_size); // row j of V holds the number j
   constexpr uint16_t numbers[] = {0x0000, 0x3c00, 0x4000, 0x4200};
@@ -53,6 +55,7 @@ int main() try {
   Buffer q_memory(context, std::vector<uint16_t>(head_size)), k_memory(context, zeros),
       v_memory(context, rows), o_memory(context, std::vector<uint16_t>(head_size));
 
+  // <call>
   using sluice::TensorView;
   const auto q = TensorView::bshd(q_memory.data(), SLUICE_F16, 1, 1, 1, head_size);
   const auto k = TensorView::bshd(k_memory.data(), SLUICE_F16, 1, keys, 1, head_size);
@@ -60,6 +63,7 @@ int main() try {
   const auto o = TensorView::bshd(o_memory.data(), SLUICE_F16, 1, 1, 1, head_size);
   const auto plan = context.plan(sluice::dense_problem(q, k, v, o)).value();
   plan.run(sluice::dense_args(q, k, v, o).value(), sluice::Launch()).value();
+  // </call>
   std::printf("the mean of 0, 1, 2, 3 is 0x%04x in binary16\n", o_memory.download()[0]);
 } catch (const std::exception &error) {
   std::fprintf(stderr, "%s\n", error.what());

@@ -1,0 +1,216 @@
+// The conversions of docs/howto/port_an_engine.md, each against what the other library's documents say. Needs
+// no device: what a mask shows and where a layout puts elements is asked of sluice_reference.
+#include "device.h"
+
+#include <cstdio>
+#include <functional>
+
+namespace {
+
+// <flash_attention>
+/// causal and window_size of flash_attn_func and its kin, where -1 is no bound.
+void set_flash_attention_mask(sluice_problem &problem, bool causal, int left, int right) {
+  if (left >= 0) {
+    problem.flags |= SLUICE_HAS_WINDOW_LEFT;
+    problem.window_left = left;
+  }
+  if (causal) {
+    problem.flags |= SLUICE_CAUSAL; // whatever `right` is
+  } else if (right >= 0) {
+    problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
+    problem.window_right = right;
+  }
+}
+// </flash_attention>
+
+// <flashinfer>
+/// kv_lengths of a sequence with the pages [first, last) of the CSR table.
+int32_t flashinfer_length(int32_t first, int32_t last, int32_t last_page_len, int32_t page_size) {
+  return last == first ? 0 : (last - first - 1) * page_size + last_page_len;
+}
+// </flashinfer>
+
+// <vllm>
+/// A key cache [blocks, heads, head_size / x, block_size, x]; sluice_problem::k_pack is x.
+sluice_tensor vllm_key_cache(void *data, int64_t heads, int64_t head_size, int64_t block_size, int64_t x) {
+  return {data, {heads * head_size * block_size, x, head_size * block_size, block_size * x}};
+}
+// </vllm>
+
+// <aotriton>
+constexpr int32_t top_left_aligned = -2147483647, bottom_right_aligned = -2147483646; // WindowValue
+
+/// window_left and window_right of attn_fwd_params with CausalType::WindowedAttention, which count from the
+/// diagonal through row 0 and key 0. False for what has no equivalent.
+bool set_aotriton_mask(sluice_problem &problem, int32_t left, int32_t right) {
+  const bool left_is_number =
+      left != top_left_aligned && left != bottom_right_aligned; // else it hides nothing
+  if (right == bottom_right_aligned) {
+    problem.flags |= SLUICE_CAUSAL;
+    problem.mask_alignment = SLUICE_BOTTOM_RIGHT;
+    return !left_is_number; // the two would count from different diagonals
+  }
+  problem.mask_alignment = SLUICE_TOP_LEFT;
+  if (left_is_number) {
+    problem.flags |= SLUICE_HAS_WINDOW_LEFT;
+    problem.window_left = left;
+  }
+  if (right == top_left_aligned) {
+    problem.flags |= SLUICE_CAUSAL;
+  } else {
+    problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
+    problem.window_right = right;
+  }
+  return (!left_is_number || left >= 0) && (right == top_left_aligned || right >= 0);
+}
+// </aotriton>
+
+// <ggml>
+/// A tensor with ne = [element, token, head, sequence]: nb counts bytes, from the inside to the outside.
+sluice_tensor ggml_tensor_view(void *data, const size_t nb[4], size_t type_size) {
+  const auto elements = [&](int i) { return int64_t(nb[i] / type_size); };
+  return {data, {elements(3), elements(1), elements(2), elements(0)}};
+}
+
+/// alibi_slopes for max_bias > 0.
+std::vector<float> ggml_slopes(int heads, float max_bias) {
+  int power = 1; // the largest power of two that is at most `heads`
+  while (2 * power <= heads)
+    power *= 2;
+  std::vector<float> slopes(heads);
+  for (int h = 0; h < heads; ++h)
+    slopes[h] = h < power ? std::exp2(-max_bias / power * (h + 1))
+                          : std::exp2(-max_bias / 2 / power * (2 * (h - power) + 1));
+  return slopes;
+}
+// </ggml>
+
+void check(bool holds, const char *what) {
+  if (!holds) throw std::runtime_error(std::string("wrong: ") + what);
+}
+
+/// Whether row i sees key j: scores are equal, and row j of V is 1 in element j alone.
+std::vector<std::vector<bool>> visible(sluice_problem problem, int rows, int keys) {
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
+  problem.q_heads = problem.kv_heads = 1;
+  problem.head_dim_qk = 1;
+  problem.head_dim_v = keys;
+  std::vector<float> q(rows), k(keys), v(keys * keys), o(rows * keys);
+  for (int j = 0; j < keys; ++j)
+    v[j * keys + j] = 1;
+  sluice::Args args;
+  args.batch = 1;
+  args.q_len = rows;
+  args.kv_len = keys;
+  args.q = {q.data(), {rows, 1, 1, 1}};
+  args.k = {k.data(), {keys, 1, 1, 1}};
+  args.v = {v.data(), {keys * keys, keys, keys, 1}};
+  args.o = {o.data(), {rows * keys, keys, keys, 1}};
+  sluice::reference(problem, args).value();
+  std::vector<std::vector<bool>> cells(rows, std::vector<bool>(keys));
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < keys; ++j)
+      cells[i][j] = o[i * keys + j] > 0;
+  return cells;
+}
+
+bool agrees(const sluice_problem &problem, int rows, int keys,
+            const std::function<bool(int, int)> &expected) {
+  const auto cells = visible(problem, rows, keys);
+  for (int i = 0; i < rows; ++i)
+    for (int j = 0; j < keys; ++j)
+      if (cells[i][j] != expected(i, j)) return false;
+  return true;
+}
+
+void check_flash_attention() {
+  // The two matrices of its documents.
+  sluice::Problem causal;
+  set_flash_attention_mask(causal, true, -1, -1);
+  const char *wide[] = {"11110", "11111"}, *high[] = {"00", "00", "00", "10", "11"};
+  check(agrees(causal, 2, 5, [&](int i, int j) { return wide[i][j] == '1'; }), "causal, 2 rows and 5 keys");
+  check(agrees(causal, 5, 2, [&](int i, int j) { return high[i][j] == '1'; }), "causal, 5 rows and 2 keys");
+  // "between [i + seqlen_k - seqlen_q - window_size[0], i + seqlen_k - seqlen_q + window_size[1]] inclusive"
+  for (const bool is_causal : {false, true})
+    for (int left = -1; left < 4; ++left)
+      for (int right = -1; right < 4; ++right) {
+        sluice::Problem problem;
+        set_flash_attention_mask(problem, is_causal, left, right);
+        const int last = is_causal ? 0 : right;
+        check(agrees(problem, 6, 9,
+                     [&](int i, int j) {
+                       const int diagonal = i + 9 - 6;
+                       return (left < 0 || j >= diagonal - left) && (last < 0 || j <= diagonal + last);
+                     }),
+              "a window of FlashAttention");
+      }
+}
+
+void check_flashinfer() {
+  // The example in its documents, with pages of 16.
+  const int32_t starts[] = {0, 17, 29, 44, 48, 66, 100, 128}, last[] = {1, 7, 14, 4, 3, 1, 16};
+  const int32_t expected[] = {257, 183, 238, 52, 275, 529, 448};
+  for (int b = 0; b < 7; ++b)
+    check(flashinfer_length(starts[b], starts[b + 1], last[b], 16) == expected[b], "a length of FlashInfer");
+  check(flashinfer_length(3, 3, 0, 16) == 0, "a sequence without pages");
+}
+
+void check_vllm() {
+  constexpr int64_t blocks = 3, heads = 2, size = 64, rows = 16, x = 8;
+  const sluice_tensor cache = vllm_key_cache(nullptr, heads, size, rows, x);
+  int64_t index = 0; // of the elements in the order of [blocks, heads, head_size / x, block_size, x]
+  for (int64_t block = 0; block < blocks; ++block)
+    for (int64_t head = 0; head < heads; ++head)
+      for (int64_t chunk = 0; chunk < size / x; ++chunk)
+        for (int64_t row = 0; row < rows; ++row)
+          for (int64_t e = 0; e < x; ++e)
+            check(block * cache.stride[0] + row * cache.stride[1] + head * cache.stride[2] +
+                          chunk * cache.stride[3] + e ==
+                      index++,
+                  "the place of an element of a key cache");
+}
+
+void check_aotriton() {
+  // Its kernels take a left value that is no number as seqlen_q, and a right one as 0 or seqlen_k - seqlen_q.
+  const int rows = 4, keys = 7;
+  for (const int32_t left : {top_left_aligned, bottom_right_aligned, 0, 1, 3})
+    for (const int32_t right : {top_left_aligned, bottom_right_aligned, 0, 2}) {
+      sluice::Problem problem;
+      const bool has_equivalent = set_aotriton_mask(problem, left, right);
+      check(has_equivalent == !(left >= 0 && right == bottom_right_aligned), "a window without equivalent");
+      if (!has_equivalent) continue;
+      const int before = left < 0 ? rows : left;
+      const int behind = right == top_left_aligned ? 0 : right == bottom_right_aligned ? keys - rows : right;
+      check(agrees(problem, rows, keys, [&](int i, int j) { return i - before <= j && j <= i + behind; }),
+            "a window of aotriton");
+    }
+  sluice::Problem problem;
+  check(!set_aotriton_mask(problem, -1, 0), "a negative window");
+}
+
+void check_ggml() {
+  // [128, 5, 8, 2] of F16 without gaps, and the slopes of the ALiBi paper for 8 heads.
+  const size_t nb[4] = {2, 256, 1280, 10240};
+  const sluice_tensor q = ggml_tensor_view(nullptr, nb, 2);
+  check(q.stride[0] == 8 * 5 * 128 && q.stride[1] == 128 && q.stride[2] == 5 * 128 && q.stride[3] == 1,
+        "the strides of a tensor of ggml");
+  const std::vector<float> slopes = ggml_slopes(8, 8);
+  for (int h = 0; h < 8; ++h)
+    check(slopes[h] == std::exp2(-float(h + 1)), "a slope of 8 heads");
+  const std::vector<float> more = ggml_slopes(12, 8);
+  check(more[7] == slopes[7] && more[8] == std::exp2(-0.5f) && more[11] == std::exp2(-3.5f), "12 heads");
+}
+
+} // namespace
+
+int main() try {
+  check_flash_attention();
+  check_flashinfer();
+  check_vllm();
+  check_aotriton();
+  check_ggml();
+  std::printf("FlashAttention, FlashInfer, vLLM, aotriton, ggml: as their masks and layouts say\n");
+} catch (const std::exception &failed) {
+  std::fprintf(stderr, "%s\n", failed.what());
+  return 1;
+}
