@@ -2,116 +2,260 @@
 //----------------------------===//
 #include "emulated_run.h"
 
+#include "support/checked.h"
+#include "support/fp8.h"
 #include "support/half.h"
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <iterator>
 #include <new>
 
 namespace sluice::test {
 
 using emulator::CompletionOrder;
 
-std::span<const Problem> path_problems() {
+namespace {
+
+constexpr uint32_t score_changes = Problem::soft_cap | Problem::alibi | Problem::mask_bits |
+                                   Problem::bias_f32 | Problem::bias_f16 | Problem::bias_bf16;
+constexpr uint32_t of_pages = Problem::pages | Problem::wide_pages;
+constexpr uint32_t part_count = 2, page_rows = 24, unowned_pages = 1;
+
+bool serves(const package::KernelName &kernel, const Problem &problem) {
+  const bool packed = kernel.is_packed(), paged = packed || kernel.form == "paged";
+  const uint32_t refused = (packed || kernel.waves < 8 ? 0 : score_changes) | (paged ? 0 : of_pages) |
+                           (packed ? 0u : Problem::parts);
+  return (problem.extras & refused) == 0;
+}
+
+uint8_t e4m3fnuz_from_float(float number) {
+  const float magnitude = std::min(std::abs(number), support::e4m3fnuz_to_float(0x7f));
+  uint8_t bits = 0;
+  while (support::e4m3fnuz_to_float(bits) < magnitude)
+    ++bits;
+  return bits != 0 && number < 0 ? bits | 0x80 : bits;
+}
+
+} // namespace
+
+std::vector<Problem> path_problems(const package::KernelName &kernel) {
+  using P = Problem;
   static constexpr Problem problems[] = {
-      {"several tiles and a tail", 0, 70, 4 * 64 + 17, 1, 1, Problem::none, true, Problem::usual,
-       CompletionOrder::late},
-      {"causal, grouped heads, two workgroups", 1, 19, 3 * 64 + 5, 2, 1, Problem::bottom_right, true,
-       Problem::growing, CompletionOrder::random},
-      {"causal from the top, whole tiles", 1, 0, 4 * 64, 1, 1, Problem::top_left, false, Problem::usual,
+      {"several tiles and a tail", 0, 70, 4 * 64 + 17, 1, 1, P::none, true, P::usual, CompletionOrder::late},
+      {"causal, grouped heads, two workgroups", 1, 19, 3 * 64 + 5, 2, 1, P::bottom_right, true, P::growing,
        CompletionOrder::random},
-      {"whole tiles, whose maximum stays", 1, 0, 6 * 64, 1, 1, Problem::none, true, Problem::zero_keys,
-       CompletionOrder::late},
-      {"odd tiles, whose maximum grows", 0, 64, 7 * 64, 1, 1, Problem::none, false, Problem::growing,
+      {"causal from the top, whole tiles", 1, 0, 4 * 64, 1, 1, P::top_left, false, P::usual,
        CompletionOrder::random},
-      {"two tiles, V infinite", 0, 33, 2 * 64 - 1, 1, 1, Problem::bottom_right, true, Problem::infinite,
+      {"whole tiles, whose maximum stays", 1, 0, 6 * 64, 1, 1, P::none, true, P::zero_keys,
        CompletionOrder::late},
-      {"one key, one query", 0, 1, 1, 1, 1, Problem::none, true, Problem::usual, CompletionOrder::late},
-      {"no key", 0, 40, 0, 1, 1, Problem::none, true, Problem::usual, CompletionOrder::random},
+      {"odd tiles, whose maximum grows", 0, 64, 7 * 64, 1, 1, P::none, false, P::growing,
+       CompletionOrder::random},
+      {"two tiles, V infinite", 0, 33, 2 * 64 - 1, 1, 1, P::bottom_right, true, P::infinite,
+       CompletionOrder::late},
+      {"one key, one query", 0, 1, 1, 1, 1, P::none, true, P::usual, CompletionOrder::late},
+      {"no key", 0, 40, 0, 1, 1, P::none, true, P::usual, CompletionOrder::random},
+      {"lengths, factors and sinks", 0, 70, 4 * 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::lengths | P::factors | P::sinks},
+      {"soft cap, ALiBi, mask, bias of F32", 0, 40, 2 * 64 + 17, 2, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::soft_cap | P::alibi | P::mask_bits | P::bias_f32},
+      {"bias of F16", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::usual, CompletionOrder::late, P::bias_f16},
+      {"bias of BF16", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::usual, CompletionOrder::late,
+       P::bias_bf16},
+      {"pages", 0, 70, 3 * 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late, P::pages},
+      {"pages by 64-bit numbers", 0, 33, 2 * 64 + 9, 2, 2, P::bottom_right, true, P::usual,
+       CompletionOrder::late, P::wide_pages | P::lengths},
+      {"two parts", 0, 5, 2 * 64 + 9, 4, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::parts | P::factors | P::sinks},
   };
-  return problems;
+  std::vector<Problem> served;
+  std::copy_if(std::begin(problems), std::end(problems), std::back_inserter(served),
+               [&](const Problem &problem) { return serves(kernel, problem); });
+  return served;
 }
 
 AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &problem)
-    : kernel(kernel), problem(problem), head_dim(kernel.name.head_dim_qk),
-      q_len(size_t(problem.q_tiles) * kernel.name.tile_q + problem.q_rest) {
-  const size_t q_rows = q_len * problem.q_heads, kv_rows = size_t(problem.kv_len) * problem.kv_heads;
-  q = allocate(q_rows * head_dim);
-  o = allocate(q_rows * head_dim);
-  lse = problem.lse ? allocate(q_rows * 2) : nullptr;
-  // A tensor without a row still has an address.
-  k = allocate(std::max<size_t>(kv_rows, 1) * head_dim);
-  v = allocate(std::max<size_t>(kv_rows, 1) * head_dim);
-  fill(q, q_rows * head_dim, 1, problem.values == Problem::growing ? 0 : 2);
-  fill(k, kv_rows * head_dim, 2, problem.values == Problem::zero_keys ? 0 : 2);
-  fill(v, kv_rows * head_dim, 3, 2);
+    : kernel(kernel), problem(problem), d_qk(kernel.name.head_dim_qk), d_v(kernel.name.head_dim_v),
+      q_len(size_t(problem.q_tiles) * kernel.name.tile_q + problem.q_rest),
+      page_count(has(of_pages) ? support::divide_up(size_t{problem.kv_len}, size_t{page_rows}) : 0),
+      kv_capacity(has(of_pages) ? (page_count + unowned_pages) * page_rows : problem.kv_len) {
+  const std::string_view type = kernel.name.dtype;
+  const std::string_view kv_type = kernel.name.kv_dtype.empty() ? type : kernel.name.kv_dtype;
+  const size_t q_rows = q_len * problem.q_heads, kv_rows = kv_capacity * problem.kv_heads;
+  const size_t results = has(Problem::parts) ? part_count : 1, o_words = has(Problem::parts) ? 2 : 1;
+  q = allocate(q_rows * d_qk, type);
+  o = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * d_v * o_words, type).data),
+       results * q_rows * d_v * o_words};
+  if (problem.lse)
+    lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, type).data), results * q_rows * 2};
+  k = allocate(kv_rows * d_qk, kv_type);
+  v = kernel.name.form == "latent" ? k : allocate(kv_rows * d_v, kv_type);
+  q.fill(1, problem.values == Problem::growing ? 0 : 2);
+  v.fill(3, 2);
+  k.fill(2, problem.values == Problem::zero_keys ? 0 : 2);
   shape_values();
+  launch = plain_launch();
+  if (kernel.name.form == "latent") {
+    launch.arguments.v_token_stride = launch.arguments.k_token_stride;
+    launch.arguments.v_head_stride = launch.arguments.k_head_stride;
+  }
+  place_extras(launch.arguments);
+  if (has(of_pages)) place_pages(launch.arguments);
 }
 
-uint16_t *AttentionRun::allocate(size_t elements) {
-  void *block = memory.allocate(elements * sizeof(uint16_t));
+/// A tensor without an element still has an address.
+AttentionRun::Tensor AttentionRun::allocate(size_t elements, std::string_view type) {
+  const size_t element_bytes = type == "e4m3fnuz" ? 1 : 2;
+  void *block = memory.allocate(std::max<size_t>(elements, 8) * element_bytes);
   if (!block) throw std::bad_alloc();
-  return static_cast<uint16_t *>(block);
+  return {static_cast<std::byte *>(block), elements, type};
+}
+
+template <typename Element> uint64_t AttentionRun::place(const std::vector<Element> &array) {
+  void *block = memory.allocate(array.size() * sizeof(Element));
+  if (!block) throw std::bad_alloc();
+  std::memcpy(block, array.data(), array.size() * sizeof(Element));
+  return reinterpret_cast<uint64_t>(block);
+}
+
+void AttentionRun::Tensor::set(size_t index, float number) const {
+  if (type == "e4m3fnuz") {
+    data[index] = std::byte{e4m3fnuz_from_float(number)};
+    return;
+  }
+  const uint16_t bits = type == "bf16" ? support::bf16_from_float(number) : support::f16_from_float(number);
+  std::memcpy(data + index * sizeof bits, &bits, sizeof bits);
 }
 
 /// Numbers between -spread and spread.
-void AttentionRun::fill(uint16_t *tensor, size_t elements, uint32_t seed, float spread) {
+void AttentionRun::Tensor::fill(uint32_t seed, float spread) const {
   for (size_t n = 0; n < elements; ++n) {
     const uint32_t random = (uint32_t(n) * 2654435761u + seed * 0x9e3779b9u) >> 16;
-    const float number = (float(random) / 32768 - 1) * spread;
-    tensor[n] =
-        kernel.name.dtype == "bf16" ? support::bf16_from_float(number) : support::f16_from_float(number);
+    set(n, (float(random) / 32768 - 1) * spread);
   }
 }
 
 void AttentionRun::shape_values() {
-  const bool is_bf16 = kernel.name.dtype == "bf16";
-  const auto number = [&](float value) {
-    return is_bf16 ? support::bf16_from_float(value) : support::f16_from_float(value);
-  };
   if (problem.values == Problem::growing) {
     // The score of a key is its number, by way of the first component.
     for (size_t row = 0; row < q_len * problem.q_heads; ++row)
-      q[row * head_dim] = number(std::sqrt(float(head_dim)));
+      q.set(row * d_qk, std::sqrt(float(d_qk)));
     for (size_t row = 0; row < size_t(problem.kv_len) * problem.kv_heads; ++row)
-      k[row * head_dim] = number(float(row / problem.kv_heads));
+      k.set(row * d_qk, float(row / problem.kv_heads));
   }
   if (problem.values == Problem::level) {
-    std::fill_n(q, q_len * problem.q_heads * head_dim, number(300));
-    const size_t elements = size_t(problem.kv_len) * problem.kv_heads * head_dim;
-    std::fill_n(k, elements, number(300));
-    std::fill_n(v, elements / 2, number(1));
-    std::fill_n(v + elements / 2, elements - elements / 2, number(-1));
+    for (const Tensor &tensor : {q, k})
+      for (size_t n = 0; n < tensor.elements; ++n)
+        tensor.set(n, 300);
+    for (size_t n = 0; n < v.elements; ++n)
+      v.set(n, n < v.elements / 2 ? 1 : -1);
   }
+  const size_t v_row = kernel.name.form == "latent" ? d_qk : d_v;
   if (problem.values == Problem::infinite)
-    for (size_t column = 0; column < head_dim; ++column)
-      v[(size_t(problem.kv_len) * problem.kv_heads - 1) * head_dim + column] = number(INFINITY);
+    for (size_t column = 0; column < d_v; ++column)
+      v.set((size_t(problem.kv_len) * problem.kv_heads - 1) * v_row + column, INFINITY);
 }
 
-emulator::LaunchResult AttentionRun::run(const emulator::Program &program, bool stop_at_report) {
+void AttentionRun::place_extras(package::AttentionKernargs &args) {
+  const auto q_heads = problem.q_heads, kv_heads = problem.kv_heads;
+  if (has(Problem::lengths)) {
+    const auto rows = int32_t(q_len), keys = int32_t(problem.kv_len);
+    args.q_starts = place<int32_t>({0, rows});
+    args.kv_starts = place<int32_t>({0, keys});
+    args.q_lengths = place<int32_t>({rows - 1});
+    args.kv_lengths = place<int32_t>({keys - 1});
+  }
+  if (has(Problem::factors)) {
+    args.q_scale = place(std::vector<float>(q_heads, 0.5f));
+    args.k_scale = place(std::vector<float>(kv_heads, 1.5f));
+    args.v_scale = place(std::vector<float>(kv_heads, 3));
+    args.score_flags |=
+        package::score_q_scale_heads | package::score_k_scale_heads | package::score_v_scale_heads;
+  }
+  if (has(Problem::sinks)) args.sink_logits = place(std::vector<float>(q_heads, 1));
+  if (has(score_changes)) args.score_flags |= package::score_changed;
+  if (has(Problem::soft_cap)) {
+    args.cap_log2e = 40;
+    args.two_per_cap = 2 / 28.0f;
+  }
+  if (has(Problem::alibi)) args.alibi_slopes = place(std::vector<float>(q_heads, 0.125f));
+  if (has(Problem::mask_bits)) {
+    args.mask_row_stride = support::divide_up(int64_t{problem.kv_len}, int64_t{8});
+    args.mask_head_stride = args.mask_row_stride * int64_t(q_len);
+    args.mask = place(std::vector<uint8_t>(size_t(args.mask_head_stride) * q_heads, 0xb7));
+  }
+  if (has(Problem::bias_f32 | Problem::bias_f16 | Problem::bias_bf16)) {
+    args.bias_key_stride = 1;
+    args.bias_row_stride = int64_t(problem.kv_len);
+    args.bias_head_stride = args.bias_row_stride * int64_t(q_len);
+    const size_t elements = size_t(args.bias_head_stride) * q_heads;
+    if (has(Problem::bias_f32)) {
+      args.bias = place(std::vector<float>(elements, 0.25f));
+    } else {
+      const Tensor bias = allocate(elements, has(Problem::bias_f16) ? "f16" : "bf16");
+      bias.fill(4, 1);
+      args.bias = reinterpret_cast<uint64_t>(bias.data);
+      args.score_flags |= has(Problem::bias_f16) ? package::score_bias_f16 : package::score_bias_bf16;
+    }
+  }
+  if (has(Problem::parts)) {
+    package::set_parts(args, part_count);
+    args.score_flags |= package::score_partial;
+    launch.grid[0] = problem.kv_heads * part_count;
+    args.o_part_stride = int64_t(q_len * q_heads * d_v);
+    args.lse_part_stride = int64_t(q_len * q_heads);
+  }
+}
+
+/// The sequence has its pages from the last one of memory down.
+void AttentionRun::place_pages(package::AttentionKernargs &args) {
+  package::set_page_rows(args, page_rows);
+  args.k_batch_stride = args.k_token_stride * page_rows;
+  args.v_batch_stride = args.v_token_stride * page_rows;
+  std::vector<int64_t> numbers(unowned_pages, 0);
+  for (size_t page = 0; page < page_count; ++page)
+    numbers.push_back(int64_t(page_count + unowned_pages - 1 - page));
+  if (has(Problem::wide_pages)) {
+    args.page_table = place(numbers);
+    args.page_starts = place<int32_t>({unowned_pages, int32_t(numbers.size())});
+    args.score_flags |= package::score_page_index_64;
+  } else {
+    args.page_table = place(std::vector<int32_t>(numbers.begin() + unowned_pages, numbers.end()));
+    args.page_table_stride = int64_t(page_count);
+  }
+}
+
+emulator::LaunchResult AttentionRun::run(const emulator::Program &program, bool stop_at_report,
+                                         emulator::Tracer *tracer) {
   emulator::Options options;
   options.completion = problem.completion;
   options.threads = 1;
   options.stop_at_report = stop_at_report;
   options.count_bank_conflicts = !stop_at_report;
+  options.tracer = tracer;
   return run(program, options);
 }
 
-package::AttentionLaunch AttentionRun::call() {
-  const auto address = [](const uint16_t *tensor) { return reinterpret_cast<uint64_t>(tensor); };
-  const auto q_rows = int32_t(q_len), kv_rows = int32_t(problem.kv_len);
+package::AttentionLaunch AttentionRun::plain_launch() const {
+  const auto address = [](const void *tensor) { return reinterpret_cast<uint64_t>(tensor); };
   const package::AttentionShape shape{.batch = 1,
-                                      .q_len = q_rows,
-                                      .kv_len = kv_rows,
+                                      .q_len = int32_t(q_len),
+                                      .kv_len = int32_t(problem.kv_len),
                                       .q_heads = problem.q_heads,
                                       .kv_heads = problem.kv_heads,
                                       .mask = problem.mask == Problem::none ? package::AttentionShape::none
                                               : problem.mask == Problem::bottom_right
                                                   ? package::AttentionShape::bottom_right
                                                   : package::AttentionShape::top_left};
+  return package::contiguous_launch(
+      kernel, shape,
+      {address(q.data), address(k.data), address(v.data), address(o.data()), address(lse.data())});
+}
+
+package::AttentionLaunch AttentionRun::call() {
   clear_output();
-  return package::contiguous_launch(kernel, shape,
-                                    {address(q), address(k), address(v), address(o), address(lse)});
+  return launch;
 }
 
 emulator::LaunchResult AttentionRun::run(const emulator::Program &program, const emulator::Options &options) {
@@ -121,15 +265,13 @@ emulator::LaunchResult AttentionRun::run(const emulator::Program &program, const
 
 /// What a run does not write must not look as if it had.
 void AttentionRun::clear_output() {
-  const size_t rows = q_len * problem.q_heads;
-  std::fill_n(o, rows * head_dim, uint16_t(0xa5a5));
-  if (lse) std::fill_n(lse, rows * 2, uint16_t(0xa5a5));
+  std::ranges::fill(o, uint16_t(0xa5a5));
+  std::ranges::fill(lse, uint16_t(0xa5a5));
 }
 
 std::vector<uint16_t> AttentionRun::output() const {
-  const size_t rows = q_len * problem.q_heads;
-  std::vector<uint16_t> result(o, o + rows * head_dim);
-  if (lse) result.insert(result.end(), lse, lse + rows * 2);
+  std::vector<uint16_t> result(o.begin(), o.end());
+  result.insert(result.end(), lse.begin(), lse.end());
   return result;
 }
 

@@ -6,7 +6,7 @@
 #include "package/attention_launch.h"
 #include "package/manifest.h"
 
-#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -32,10 +32,27 @@ struct Problem {
     level,     // all scores are the same large number, and V adds up to zero
   } values;
   emulator::CompletionOrder completion;
+  /// What else there is, as bits.
+  enum Extra : uint32_t {
+    lengths = 1 << 0,     // of the sequence, and where it starts, in device memory
+    factors = 1 << 1,     // of Q, K and V, for each head
+    sinks = 1 << 2,       // a logit for each head
+    soft_cap = 1 << 3,    // from here on what changes scores
+    alibi = 1 << 4,       //
+    mask_bits = 1 << 5,   //
+    bias_f32 = 1 << 6,    //
+    bias_f16 = 1 << 7,    //
+    bias_bf16 = 1 << 8,   //
+    pages = 1 << 9,       // of K and V, with 32-bit numbers
+    wide_pages = 1 << 10, // with 64-bit numbers, found by where the sequence's begin
+    parts = 1 << 11,      // of the keys, with a result for each
+  };
+  uint32_t extras = 0;
 };
 
-/// Problems that between them take every path of the kernels; the first one alone takes most.
-std::span<const Problem> path_problems();
+/// Problems that between them take every path of a kernel; the first one alone takes most of those that
+/// plain attention takes.
+std::vector<Problem> path_problems(const package::KernelName &kernel);
 
 /// A problem with its tensors in memory of its own: instances may run at the same time.
 class AttentionRun {
@@ -43,7 +60,8 @@ public:
   AttentionRun(const package::KernelEntry &kernel, const Problem &problem);
 
   /// On one thread, with every check.
-  emulator::LaunchResult run(const emulator::Program &program, bool stop_at_report = false);
+  emulator::LaunchResult run(const emulator::Program &program, bool stop_at_report = false,
+                             emulator::Tracer *tracer = nullptr);
   emulator::LaunchResult run(const emulator::Program &program, const emulator::Options &options);
   /// For launches of another kind, in the problem's memory.
   package::AttentionLaunch call();
@@ -52,16 +70,33 @@ public:
   std::vector<uint16_t> output() const;
 
 private:
-  uint16_t *allocate(size_t elements);
-  void fill(uint16_t *tensor, size_t elements, uint32_t seed, float spread);
+  /// Elements of Q, O and the arithmetic, or of K and V in memory.
+  struct Tensor {
+    std::byte *data;
+    size_t elements;
+    std::string_view type;
+
+    void set(size_t index, float number) const;
+    void fill(uint32_t seed, float spread) const;
+  };
+
+  bool has(uint32_t extras) const { return (problem.extras & extras) != 0; }
+  Tensor allocate(size_t elements, std::string_view type);
+  /// The address of an array in device memory that lives as long as the run.
+  template <typename Element> uint64_t place(const std::vector<Element> &array);
   void shape_values();
+  package::AttentionLaunch plain_launch() const;
+  void place_extras(package::AttentionKernargs &args);
+  void place_pages(package::AttentionKernargs &args);
   void clear_output();
 
   const package::KernelEntry kernel;
   const Problem problem;
-  const size_t head_dim, q_len;
+  const size_t d_qk, d_v, q_len, page_count, kv_capacity; // kv_capacity: rows of K and V that memory holds
   emulator::Memory memory;
-  uint16_t *q, *k, *v, *o, *lse; // lse holds two per number, and is null where there is none
+  Tensor q, k, v;
+  std::span<uint16_t> o, lse; // F32 takes two; lse is empty where there is none
+  package::AttentionLaunch launch;
 };
 
 } // namespace sluice::test

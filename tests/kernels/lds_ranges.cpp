@@ -8,10 +8,12 @@
 #include <array>
 #include <bit>
 #include <charconv>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace sluice::test {
 namespace {
@@ -76,7 +78,9 @@ Interval bit_or(Interval a, Interval b) {
 
 struct State {
   std::array<Interval, 640> registers; // by operand number
-  bool all_lanes = true;               // EXEC is as it was at the start
+  // Scalars that were put aside in one lane of a vector register, by register and lane.
+  std::map<std::pair<uint16_t, uint64_t>, Interval> lanes;
+  bool all_lanes = true; // EXEC is as it was at the start
   bool reached = false;
 };
 
@@ -121,6 +125,17 @@ Interval value_of(std::string_view operand, const State &state) {
   return where ? state.registers[*where] : Interval{};
 }
 
+/// The register and the lane that v_writelane writes or v_readlane reads, if the lane is a constant.
+std::optional<std::pair<uint16_t, uint64_t>> lane_of(const Instruction &instruction) {
+  const std::vector<std::string_view> operands = operands_of(instruction);
+  const bool writes = instruction.is("v_writelane_b32");
+  if (operands.size() != 3 || !(writes || instruction.is("v_readlane_b32"))) return std::nullopt;
+  const auto where = register_number(operands[writes ? 0 : 1]);
+  const auto lane = number(operands[2]);
+  if (!where || !lane) return std::nullopt;
+  return std::pair(*where, *lane);
+}
+
 /// The result of an instruction with one 32-bit destination; any number for what is not known.
 Interval result_of(const Instruction &instruction, const State &state) {
   const std::vector<std::string_view> operands = operands_of(instruction);
@@ -146,6 +161,11 @@ Interval result_of(const Instruction &instruction, const State &state) {
   if (is(2, {"s_mul_i32", "v_mul_lo_u32"})) return multiply(in[0], in[1]);
   if (is(2, {"v_mul_u32_u24"}) && std::max(in[0].high, in[1].high) < 1 << 24) return multiply(in[0], in[1]);
   if (is(2, {"v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32"})) return add({0, 32, 0}, in[1]);
+  if (is(2, {"v_readlane_b32"})) {
+    const auto lane = lane_of(instruction);
+    const auto known = lane ? state.lanes.find(*lane) : state.lanes.end();
+    return known != state.lanes.end() ? known->second : in[0];
+  }
   if (is(3, {"v_bfe_u32"}) && in[2].high < 32) return {0, (uint64_t(1) << in[2].high) - 1};
   if (is(3, {"v_lshl_add_u32"})) return add(shift_left(in[0], in[1]), in[2]);
   if (is(3, {"v_lshl_or_b32"})) return bit_or(shift_left(in[0], in[1]), in[2]);
@@ -159,9 +179,16 @@ Interval result_of(const Instruction &instruction, const State &state) {
 
 void step(const Instruction &instruction, State &state) {
   const auto operands = operands_of(instruction);
+  if (const auto lane = lane_of(instruction); lane && instruction.is("v_writelane_b32")) {
+    const Interval value = value_of(operands[1], state);
+    state.lanes[*lane] = value;
+    state.registers[lane->first] = state.registers[lane->first].joined(value);
+    return;
+  }
   const auto target = operands.empty() ? std::nullopt : register_number(operands[0]);
   for (const emulator::RegisterRange &range : instruction.writes)
     for (uint16_t n = range.first; n < range.first + range.count && n < state.registers.size(); ++n) {
+      std::erase_if(state.lanes, [&](const auto &lane) { return lane.first.first == n; });
       const Interval result = target == n ? result_of(instruction, state) : Interval{};
       if (n >= first_sgpr + sgpr_exec && n < first_sgpr + sgpr_exec + 2) state.all_lanes = false;
       // A lane that does not take part keeps what it had.
@@ -180,7 +207,9 @@ uint64_t modifier(const Instruction &instruction, std::string_view name, uint64_
 
 LdsRange touched_by(const Instruction &instruction, const State &state) {
   constexpr uint64_t lanes = 64;
-  if (instruction.is("buffer_load_dword")) {
+  const bool is_global_copy =
+      instruction.is("global_load_lds_dword") && instruction.text.find(" offset:") == std::string::npos;
+  if (instruction.is("buffer_load_dword") || is_global_copy) {
     const Interval base = state.registers[first_sgpr + sgpr_m0];
     const uint64_t offset = modifier(instruction, "offset", 0);
     return {base.low + offset, base.high + offset + lanes * 4};
@@ -250,6 +279,14 @@ std::vector<LdsRange> lds_ranges(const MachineCode &code, uint32_t threads) {
         const Interval joined = known.registers[n].joined(state.registers[n]);
         if (joined == known.registers[n]) continue;
         known.registers[n] = give_up ? Interval{} : joined;
+        changed = true;
+      }
+      changed |= std::erase_if(known.lanes,
+                               [&](const auto &lane) { return !state.lanes.contains(lane.first); }) != 0;
+      for (auto &[lane, value] : known.lanes) {
+        const Interval joined = value.joined(state.lanes.at(lane));
+        if (joined == value) continue;
+        value = give_up ? Interval{} : joined;
         changed = true;
       }
       if (changed) pending.insert(successor);

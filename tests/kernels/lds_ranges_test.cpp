@@ -13,9 +13,8 @@ LdsRange range_of(const std::string &setup, const std::string &access) {
   const MachineCode code = assembled(setup + access + "\ns_endpgm\n");
   const std::vector<LdsRange> ranges = lds_ranges(code, 256);
   for (size_t index = 0; index < code.instructions().size(); ++index)
-    if (code.instructions()[index].starts_with("ds_") ||
-        code.instructions()[index].starts_with("buffer_load"))
-      return ranges[index];
+    for (std::string_view prefix : {"ds_", "buffer_load", "global_load_lds"})
+      if (code.instructions()[index].starts_with(prefix)) return ranges[index];
   throw std::runtime_error("no access in " + access);
 }
 
@@ -50,6 +49,27 @@ TEST_CASE("a copy goes where M0 points, one dword a lane", "[kernels]") {
   check_range("v_lshrrev_b32 v2, 6, v0\nv_readfirstlane_b32 s5, v2\ns_lshl_b32 s5, s5, 11\n"
               "s_addk_i32 s5, 0x100\ns_add_i32 m0, s5, 0x8000\n",
               "buffer_load_dword v1, s[8:11], 0 offen offset:16 lds", 0x8110, 0x8110 + 3 * 2048 + 256);
+}
+
+TEST_CASE("a copy by addresses goes where M0 points too", "[kernels]") {
+  check_range("s_mov_b32 m0, 0x400\n", "global_load_lds_dword v[2:3], off", 0x400, 0x500);
+  check_unknown("s_mov_b32 m0, 0x400\n", "global_load_lds_dword v[2:3], off offset:-16");
+}
+
+TEST_CASE("scalars that are put aside in lanes of a vector register", "[kernels]") {
+  const std::string aside = "s_movk_i32 s4, 0x400\nv_writelane_b32 v9, s4, 3\n"
+                            "s_movk_i32 s4, 0x800\nv_writelane_b32 v9, s4, 5\n",
+                    back = "v_readlane_b32 s5, v9, 3\ns_mov_b32 m0, s5\n",
+                    copy = "buffer_load_dword v1, s[8:11], 0 offen lds";
+  check_range(aside + back, copy, 0x400, 0x500);
+  // Another lane, a lane by a register's number, and all lanes written since.
+  check_unknown(aside + "v_readlane_b32 s5, v9, 4\ns_mov_b32 m0, s5\n", copy);
+  check_unknown(aside + "v_readlane_b32 s5, v9, s4\ns_mov_b32 m0, s5\n", copy);
+  check_range(aside + "v_mov_b32 v9, 64\n" + back, copy, 64, 320);
+  // On one path only, kept on one path only, or another number on each.
+  check_unknown("s_movk_i32 s4, 0x400\ns_cbranch_scc0 2\nv_writelane_b32 v9, s4, 3\n" + back, copy);
+  check_unknown(aside + "s_cbranch_scc0 1\nv_mov_b32 v9, 64\n" + back, copy);
+  check_range(aside + "s_cbranch_scc0 2\nv_writelane_b32 v9, s4, 3\n" + back, copy, 0x400, 0x900);
 }
 
 TEST_CASE("bits of addresses", "[kernels]") {

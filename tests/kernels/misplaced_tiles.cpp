@@ -5,7 +5,8 @@
 //
 // All are the same kernel; in a BROKEN.co two tiles that are in use at the same time share bytes of LDS. The
 // intact one must run without a report, and each broken one must be reported as a race on LDS by the first
-// problem.
+// problem. With one wave, whose copies complete each other in order once they fill the counter, there may be
+// none; the results must then be others.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"
@@ -35,12 +36,17 @@ int main(int argc, char **argv) try {
     return 2;
   }
   const ShippedKernel intact = read_code_object(argv[2], argv[1]);
-  AttentionRun run(intact.entry, path_problems()[0]);
+  AttentionRun run(intact.entry, path_problems(intact.entry.name)[0]);
   bool passed = run.run(emulator::Program(intact.elf)).ok();
+  const std::vector<uint16_t> expected = run.output();
   if (!passed) std::printf("FAILED %s: the intact kernel is reported\n", argv[1]);
   for (int n = 3; n < argc; ++n) {
     const emulator::LaunchResult result = run.run(emulator::Program(read_file(argv[n])), true);
     const emulator::Report *race = race_in(result);
+    if (!race && intact.entry.name.waves == 1 && run.output() != expected) {
+      std::printf("%s: no race, but other results\n", argv[n]);
+      continue;
+    }
     if (!race) {
       std::printf("FAILED %s: no race is reported\n", argv[n]);
       passed = false;

@@ -3,9 +3,10 @@
 
 Without a pass, generation must fail or the machine code must differ, for at least one shipped kernel; a pass that
 changes nothing for any of them has no place in the pipeline. The passes and the kernels come from the generator.
-Prints a table; --first stops at the first kernel that notices, else all kernels are generated without each pass.
+Prints a table; --first stops at the first kernel that notices, else the kernels, all if none is named, are generated
+without each pass.
 
-usage: passes_are_needed.py KERNELGEN OBJDUMP [--first]
+usage: passes_are_needed.py KERNELGEN OBJDUMP [--first | KERNEL...]
 """
 import concurrent.futures
 import functools
@@ -70,10 +71,10 @@ def examine(generator, name, kernels, intact, first_only):
     return name, noticed
 
 
-def main(kernelgen, objdump, first_only):
+def main(kernelgen, objdump, first_only, kernels):
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor(2) as pool:
         generator = Generator(kernelgen, objdump, folder)
-        kernels = generator.lines("--list")
+        kernels = kernels or generator.lines("--list")
         passes = list(dict.fromkeys(name for kernel in (kernels[:1] if first_only else kernels)
                                     for name in generator.passes_of(kernel)))
         cache = {}
@@ -98,6 +99,7 @@ def main(kernelgen, objdump, first_only):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) not in (3, 4) or sys.argv[3:] not in ([], ["--first"]):
+    first_only = sys.argv[3:] == ["--first"]
+    if len(sys.argv) < 3 or (not first_only and any(name.startswith("-") for name in sys.argv[3:])):
         sys.exit(__doc__)
-    sys.exit(main(sys.argv[1], sys.argv[2], len(sys.argv) == 4))
+    sys.exit(main(sys.argv[1], sys.argv[2], first_only, [] if first_only else sys.argv[3:]))

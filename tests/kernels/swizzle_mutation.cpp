@@ -23,7 +23,7 @@ int main(int argc, char **argv) try {
     return 2;
   }
   const ShippedKernel kernel = read_code_object(argv[2], argv[1]);
-  AttentionRun run(kernel.entry, path_problems()[0]);
+  AttentionRun run(kernel.entry, path_problems(kernel.entry.name)[0]);
   const emulator::LaunchResult intact = run.run(emulator::Program(kernel.elf));
   const std::vector<uint16_t> expected = run.output();
   const emulator::LaunchResult broken = run.run(emulator::Program(read_file(argv[3])));

@@ -4,19 +4,23 @@
 //   synchronisation_mutations (PACK | CODE-OBJECT KERNEL-NAME) [--kernel NAME] [--quick] [--threads N]
 //   [--list]
 //
-// For every kernel of the pack: the kernel as it is runs all problems without a report, and on no path does
+// For every kernel on contiguous tensors with tiles of one head's rows in the pack, and some of the other
+// forms: the kernel as it is runs all problems without a report, and on no path does
 // it touch a register that is still to be written. Then, one at a time in the machine code, every barrier is
 // removed, and every s_waitcnt, whoever inserted it, is weakened by one and removed, each of its counters by
 // itself. Of each mutant
 //
 //   the emulator reports the missing synchronisation in one of the problems,       "reported"
 //   or the proofs of wait_proofs.h show that something else synchronises already;  "redundant"
-//   it then runs all problems without a report and with the same output.
+//   it then runs the problems without a report and with the same output.
 //
-// A mutant that neither happens to is a survivor, and the test fails; so it does when proof and emulator
-// contradict each other. --quick runs redundant mutants on the first problem only, and takes the barriers and
-// the waits with a barrier behind them from all kernels but the first of each head size. --list prints the
-// mutants that were reported as well.
+// A problem in which the kernel does not come by a wait says nothing about it, and is left out. A mutant that
+// neither happens to is a survivor, or not reached if no problem comes by; the test fails then, and when
+// proof and emulator contradict each other.
+//
+// --quick leaves out the kernels of other forms, runs redundant mutants on the shortest problem only, and
+// takes the barriers and the waits with a barrier behind them from all kernels but the first of each head
+// size. --list prints the mutants that were reported as well.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"
@@ -25,6 +29,7 @@
 #include "wait_proofs.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
@@ -41,9 +46,20 @@ using emulator::ReportKind;
 
 namespace {
 
+/// Of the kernels for pages and for few rows, one of each kind of code: in pages, with and without what
+/// changes scores; with one wave and several, of one type and converted; V in the rows of K.
+constexpr std::array<std::string_view, 6> of_other_forms = {
+    "attn_fwd_f16_d64_q256_kv64_w8_paged",
+    "attn_fwd_bf16_d128_q128_kv64_w4_paged",
+    "attn_fwd_f16_d128_q16_kv16_w1_packed",
+    "attn_fwd_f16_d128_q64_kv16_w4_packed",
+    "attn_fwd_bf16_e4m3fnuz_d128_q64_kv16_w4_packed",
+    "attn_fwd_f16_d576v512_q16_kv16_w1_latent",
+};
+
 struct Arguments {
   std::vector<std::string> files; // a pack, or a code object and the name of its kernel
-  std::string kernel;             // of the pack; all if empty
+  std::string kernel;             // of the pack
   bool quick = false, list = false;
   unsigned threads = 2;
 };
@@ -95,59 +111,76 @@ bool is_of_synchronisation(ReportKind kind) {
          kind == ReportKind::lds_uninitialised || kind == ReportKind::lds_copy_at_end;
 }
 
+/// What the kernel as it is does with one problem.
+struct Original : emulator::Tracer {
+  std::set<uint64_t> executed_at; // addresses
+  uint64_t instructions = 0;
+  std::vector<uint16_t> output;
+
+  bool follows(std::array<uint32_t, 3>, uint32_t) const override { return true; }
+  void executed(const emulator::TracedInstruction &instruction) override {
+    executed_at.insert(instruction.pc);
+    ++instructions;
+  }
+};
+
 /// What one thread needs to run the problems.
 class Bench {
 public:
-  explicit Bench(const package::KernelEntry &kernel) {
-    for (const Problem &problem : path_problems())
+  explicit Bench(const package::KernelEntry &kernel) : problems(path_problems(kernel.name)) {
+    for (const Problem &problem : problems)
       runs.push_back(std::make_unique<AttentionRun>(kernel, problem));
   }
 
-  /// Runs the kernel as it is; says what is wrong with it, or nothing.
-  std::string run_original(std::span<const std::byte> elf) {
+  /// By problem. Throws std::runtime_error with what is wrong with the kernel as it is.
+  std::vector<Original> run_original(std::span<const std::byte> elf) {
     const emulator::Program program(elf);
-    for (const auto &run : runs) {
-      const LaunchResult result = run->run(program);
-      if (!result.ok()) return emulator::to_text(result.reports[0]);
-      expected.push_back(run->output());
+    std::vector<Original> originals(runs.size());
+    for (size_t n = 0; n < runs.size(); ++n) {
+      const LaunchResult result = runs[n]->run(program, false, &originals[n]);
+      if (!result.ok())
+        throw std::runtime_error(std::string("problem \"") + problems[n].name +
+                                 "\": " + emulator::to_text(result.reports[0]));
+      originals[n].output = runs[n]->output();
     }
-    return {};
+    return originals;
   }
 
-  void judge(const MachineCode &code, Mutant &mutant, size_t problems_if_redundant) {
+  void judge(const MachineCode &code, std::span<const Original> originals, Mutant &mutant,
+             size_t most_if_redundant) {
     const Instruction &instruction = code.instructions()[mutant.index];
+    // Elsewhere the mutant is the original. The shortest is first: it is likely to be enough.
+    std::vector<size_t> reaching;
+    for (size_t n = 0; n < runs.size(); ++n)
+      if (originals[n].executed_at.contains(instruction.pc)) reaching.push_back(n);
+    std::ranges::sort(reaching, {}, [&](size_t n) { return originals[n].instructions; });
+    if (mutant.redundant.holds && reaching.size() > most_if_redundant) reaching.resize(most_if_redundant);
+
     const emulator::Program program(code.with_word(instruction, mutant.word));
-    const size_t count = mutant.redundant.holds ? problems_if_redundant : runs.size();
-    for (size_t n = 0; n < count; ++n) {
+    for (size_t n : reaching) {
       const LaunchResult result = runs[n]->run(program, true);
       for (const emulator::Report &report : result.reports)
         if (is_of_synchronisation(report.kind)) {
           mutant.verdict = mutant.redundant.holds ? Mutant::contradicted : Mutant::reported;
           mutant.detail =
-              std::string(report_kind_name(report.kind)) + " in problem \"" + path_problems()[n].name + "\"";
+              std::string(report_kind_name(report.kind)) + " in problem \"" + problems[n].name + "\"";
           return;
         }
-      if (mutant.redundant.holds && (!result.ok() || runs[n]->output() != expected[n])) {
+      if (mutant.redundant.holds && (!result.ok() || runs[n]->output() != originals[n].output)) {
         mutant.verdict = Mutant::contradicted;
-        mutant.detail = std::string("it changes what problem \"") + path_problems()[n].name + "\" does";
+        mutant.detail = std::string("it changes what problem \"") + problems[n].name + "\" does";
         return;
       }
     }
-    mutant.verdict = mutant.redundant.holds       ? Mutant::is_redundant
-                     : reaches(code, instruction) ? Mutant::survived
-                                                  : Mutant::not_reached;
+    mutant.verdict = mutant.redundant.holds ? Mutant::is_redundant
+                     : reaching.empty()     ? Mutant::not_reached
+                                            : Mutant::survived;
     mutant.detail = mutant.redundant.why;
   }
 
 private:
-  bool reaches(const MachineCode &code, const Instruction &instruction) {
-    const emulator::Program program(code.with_word(instruction, s_trap_2));
-    return std::any_of(runs.begin(), runs.end(),
-                       [&](const auto &run) { return !run->run(program, true).ok(); });
-  }
-
+  const std::vector<Problem> problems;
   std::vector<std::unique_ptr<AttentionRun>> runs; // by problem
-  std::vector<std::vector<uint16_t>> expected;     // their outputs
 };
 
 struct Tally {
@@ -157,19 +190,18 @@ struct Tally {
   bool sound = false;                 // the kernel as it is
 
   bool passed() const {
-    return sound && verdicts[Mutant::reported] > 0 && verdicts[Mutant::survived] == 0 &&
-           verdicts[Mutant::contradicted] == 0;
+    return sound && verdicts[Mutant::reported] > 0 && verdicts[Mutant::not_reached] == 0 &&
+           verdicts[Mutant::survived] == 0 && verdicts[Mutant::contradicted] == 0;
   }
 };
 
-void judge_all(const ShippedKernel &kernel, const MachineCode &code, std::vector<Mutant> &mutants,
-               const Arguments &arguments) {
+void judge_all(const ShippedKernel &kernel, const MachineCode &code, std::span<const Original> originals,
+               std::vector<Mutant> &mutants, const Arguments &arguments) {
   std::atomic<size_t> next = 0;
   const auto work = [&] {
     Bench bench(kernel.entry);
-    bench.run_original(kernel.elf);
     for (size_t n = next++; n < mutants.size(); n = next++)
-      bench.judge(code, mutants[n], arguments.quick ? 1 : path_problems().size());
+      bench.judge(code, originals, mutants[n], arguments.quick ? 1 : originals.size());
   };
   std::vector<std::jthread> others;
   for (unsigned n = 1; n < arguments.threads; ++n)
@@ -181,9 +213,11 @@ Tally examine(const ShippedKernel &kernel, bool barriers_only, const Arguments &
   const char *name = kernel.name.c_str();
   Tally tally;
   tally.kernel = kernel.name;
-  const std::string complaint = Bench(kernel.entry).run_original(kernel.elf);
-  if (!complaint.empty()) {
-    std::printf("FAILED %s: the kernel itself is reported: %s\n", name, complaint.c_str());
+  std::vector<Original> originals;
+  try {
+    originals = Bench(kernel.entry).run_original(kernel.elf);
+  } catch (const std::runtime_error &complaint) {
+    std::printf("FAILED %s: the kernel itself is reported: %s\n", name, complaint.what());
     return tally;
   }
   const MachineCode code(kernel.elf, kernel.name);
@@ -202,7 +236,7 @@ Tally examine(const ShippedKernel &kernel, bool barriers_only, const Arguments &
   std::vector<Mutant> mutants = mutants_of(code, proofs);
   if (barriers_only)
     std::erase_if(mutants, [&](const Mutant &mutant) { return !is_followed_by_barrier(code, mutant); });
-  judge_all(kernel, code, mutants, arguments);
+  judge_all(kernel, code, originals, mutants, arguments);
   tally.mutants = mutants.size();
   for (size_t n = 0; n < mutants.size(); ++n) {
     const Mutant &mutant = mutants[n];
@@ -222,7 +256,7 @@ Tally examine(const ShippedKernel &kernel, bool barriers_only, const Arguments &
       break;
     }
     case Mutant::not_reached:
-      if (arguments.list) std::printf("not reached %s %s, %s\n", name, where.c_str(), mutant.what.c_str());
+      std::printf("NOT REACHED %s %s, %s\n", name, where.c_str(), mutant.what.c_str());
       break;
     case Mutant::survived:
     case Mutant::contradicted:
@@ -257,14 +291,24 @@ Arguments parse(int argc, char **argv) {
   return arguments;
 }
 
+std::vector<ShippedKernel> kernels_of(const Arguments &arguments) {
+  if (arguments.files.size() != 1) return read_arguments(arguments.files);
+  std::vector<ShippedKernel> kernels = read_all_attention_kernels(arguments.files[0]);
+  std::erase_if(kernels, [&](const ShippedKernel &kernel) {
+    if (!arguments.kernel.empty()) return kernel.name != arguments.kernel;
+    if (kernel.entry.name.form.empty()) return false;
+    return arguments.quick || std::ranges::find(of_other_forms, kernel.name) == of_other_forms.end();
+  });
+  return kernels;
+}
+
 } // namespace
 
 int main(int argc, char **argv) try {
   const Arguments arguments = parse(argc, argv);
   std::vector<Tally> tallies;
   std::set<uint32_t> head_dims;
-  for (const ShippedKernel &kernel : read_arguments(arguments.files)) {
-    if (!arguments.kernel.empty() && kernel.name != arguments.kernel) continue;
+  for (const ShippedKernel &kernel : kernels_of(arguments)) {
     const bool first_of_its_size = head_dims.insert(kernel.entry.name.head_dim_qk).second;
     tallies.push_back(examine(kernel, arguments.quick && !first_of_its_size, arguments));
   }

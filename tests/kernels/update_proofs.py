@@ -1,5 +1,6 @@
 #!/usr/bin/python3
-"""Runs the tools behind docs/concepts/proofs.md on all kernels and writes their tables between its markers.
+"""Runs the tools behind docs/concepts/proofs.md and writes their tables between its markers: of the kernels that
+synchronisation_mutations takes.
 
 usage: update_proofs.py BUILD-FOLDER
 """
@@ -24,13 +25,16 @@ def main(build):
     page = tests.parent.parent / "docs" / "concepts" / "proofs.md"
     pack = build / "kernels" / "sluice.pack"
     mutations = output_of(build / "bin" / "synchronisation_mutations", pack)
+    mutants = table(mutations, "| kernel | waits |")
+    kernels = re.findall(r"^\| (attn_\w+)", mutants, re.MULTILINE)
     tables = {
-        "mutants": table(mutations, "| kernel | waits |"),
+        "mutants": mutants,
         "redundant": table(mutations, "| kernel | redundant"),
         "loops": table(output_of(build / "bin" / "loop_waits", pack), "| kernel | loop at |"),
         "passes": table(output_of(tests / "passes_are_needed.py", build / "bin" / "sluice-kernelgen",
-                                  "llvm-objdump-22"), "| pass left out |"),
-        "overlaps": table(output_of(tests / "misplaced_tiles.py", build / "bin"), "| kernel | wrong placements |"),
+                                  "llvm-objdump-22", *kernels), "| pass left out |"),
+        "overlaps": table(output_of(tests / "misplaced_tiles.py", build / "bin", *kernels),
+                          "| kernel | wrong placements |"),
     }
     text = page.read_text(encoding="utf-8")
     for name, rows in tables.items():

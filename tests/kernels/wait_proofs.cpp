@@ -20,10 +20,11 @@ struct WaitProofs::Search {
   Question question;
   std::vector<State> before; // by instruction
   std::vector<bool> reached;
-  std::string objection;       // who cares about a late operation
-  bool any_late = false;       // the weaker wait leaves something in flight at all
-  std::set<size_t> completed;  // late operations ...
-  std::set<size_t> completing; // ... and the waits that complete them
+  std::string objection;         // who cares about a late operation
+  bool any_late = false;         // the weaker wait leaves something in flight at all
+  bool counter_was_full = false; // and completed a late operation
+  std::set<size_t> completed;    // late operations ...
+  std::set<size_t> completing;   // ... and the waits that complete them
 };
 
 namespace {
@@ -165,14 +166,19 @@ void WaitProofs::step(size_t index, State &state, Search &search) const {
   const uint64_t countable = fewer_than(no_wait(counter));
   for (size_t n = 0; n < operations.size() && operations[issued].in_order; ++n) {
     if (operations[n].counter != counter || !operations[n].in_order) continue;
+    const uint64_t late = state[n].late << 1;
     state[n].usual = state[n].usual << 1 & countable;
-    state[n].late = state[n].late << 1 & countable;
+    state[n].late = late & countable;
+    if (late == state[n].late) continue;
+    search.completed.insert(operations[n].instruction);
+    search.counter_was_full = true;
+    state[n].hidden = state[n].hidden || state[n].crossed;
   }
   (search.question.everything_late ? state[issued].late : state[issued].usual) |= 1;
 }
 
 WaitProofs::Search WaitProofs::search(const Question &question) const {
-  Search search{question, {}, {}, {}, false, {}, {}};
+  Search search{question, {}, {}, {}, false, false, {}, {}};
   search.before.assign(code.instructions().size(), {});
   search.reached.assign(code.instructions().size(), false);
   search.before[0].resize(operations.size());
@@ -261,13 +267,15 @@ Proof WaitProofs::may_weaken(size_t index, Counter counter, unsigned weaker) con
   size_t of_registers = 0;
   for (size_t operation : found.completed)
     of_registers += !at(operation).writes.empty();
-  if (found.completing.empty()) return {true, "nothing uses what is in flight"};
+  if (found.completed.empty()) return {true, "nothing uses what is in flight"};
+  std::string completing = places({found.completing.begin(), found.completing.end()});
+  if (found.counter_was_full) completing += completing.empty() ? "the counter is full" : " or a full counter";
   const auto counted = [](size_t count, const char *what) {
     return count == 0 ? "" : ", " + std::to_string(count) + what;
   };
   return {true, "nothing needs what is in flight" + counted(of_registers, " loads into registers") +
                     counted(found.completed.size() - of_registers, " accesses of LDS or memory") +
-                    ", before " + places({found.completing.begin(), found.completing.end()})};
+                    ", before " + completing};
 }
 
 /// Whether two accesses of different waves must be in order.

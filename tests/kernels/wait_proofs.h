@@ -10,8 +10,9 @@
 // any order, so that only a wait for 0 completes one.
 //
 // A weaker wait is followed like this. Operations that the wait as it stands completes and the weaker one
-// does not are *late*. They are tracked until a later wait completes them. If no instruction on any path
-// cares about a late operation, the kernel with the weaker wait does what the kernel does. Who cares:
+// does not are *late*. They are tracked until a later wait completes them, or as many younger operations as
+// the counter holds. If no instruction on any path cares about a late operation, the kernel with the weaker
+// wait does what the kernel does. Who cares:
 //
 //   a load, a read of LDS, a permutation   who reads or writes a register it will write
 //   a copy into LDS                        who touches its bytes of LDS; a store; the end of the wave

@@ -123,6 +123,20 @@ TEST_CASE("other waves count on a copy behind the barrier until the next one", "
   CHECK(may_remove_vm(program("", barrier + read_low + end)));
 }
 
+TEST_CASE("a full counter completes the oldest copy, for its own wave", "[kernels]") {
+  std::string loads;
+  for (int n = 0; n < 63; ++n)
+    loads += "global_load_dword v20, v[30:31], off\n";
+  const std::string fewer = loads.substr(0, loads.size() / 63 * 62);
+  const auto program = [](const std::string &between) {
+    return addresses + copy_low + wait_copy + between + read_low + wait_copy + wait_lds + end;
+  };
+  CHECK(may_remove_vm(program(loads)));
+  CHECK_FALSE(may_remove_vm(program(fewer)));
+  CHECK_FALSE(may_remove_vm(program(barrier + loads)));
+  CHECK(may_remove_vm(program(loads + barrier)));
+}
+
 TEST_CASE("a read is waited for before another wave may overwrite", "[kernels]") {
   const auto program = [](const std::string &rest) {
     return addresses + read_low + wait_lds + rest + wait_lds + end;

@@ -1,0 +1,191 @@
+//! Finds `libsluice.so`: `SLUICE_DIR`, else pkg-config, else a build from source. README.md has the details.
+//! `tests/find.rs` includes this file and tries each way and each failure.
+
+use std::env;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What the build needs to know of the library that it links.
+#[derive(Debug, PartialEq)]
+pub struct Library {
+    /// The folder of `libsluice.so`.
+    pub lib_dir: PathBuf,
+    /// The folder of `sluice/sluice.h`, where the library comes with one.
+    pub include_dir: Option<PathBuf>,
+    /// The project that it was built from here, whose changes build it again.
+    pub source: Option<PathBuf>,
+}
+
+/// The variables that change the answer.
+pub const VARIABLES: [&str; 8] = [
+    "SLUICE_DIR",
+    "SLUICE_BUILD_FROM_SOURCE",
+    "SLUICE_BUILD_KERNELS",
+    "SLUICE_BUILD_EMULATOR",
+    "SLUICE_KERNEL_PACK",
+    "PKG_CONFIG",
+    "PKG_CONFIG_PATH",
+    "CMAKE",
+];
+
+type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The library, or what was tried and what to do. `source` is the folder that would be the project in a checkout.
+pub fn find(variable: Variables, source: &Path, out: &Path) -> Result<Library, String> {
+    if let Some(folder) = variable("SLUICE_DIR") {
+        return in_folder(Path::new(&folder));
+    }
+    let mut tried = String::from("libsluice.so was not found:\n  SLUICE_DIR is not set\n");
+    match from_pkg_config(variable) {
+        Ok(library) => return Ok(library),
+        Err(reason) => writeln!(tried, "  pkg-config: {reason}").unwrap(),
+    }
+    match variable("SLUICE_BUILD_FROM_SOURCE").as_deref() {
+        Some("1") => return from_source(variable, source, out),
+        Some(value) => writeln!(tried, "  SLUICE_BUILD_FROM_SOURCE is '{value}'; only 1 builds it").unwrap(),
+        None => writeln!(tried, "  SLUICE_BUILD_FROM_SOURCE is not set").unwrap(),
+    }
+    tried += "Set SLUICE_DIR to the prefix it is installed in or to a folder it was built in (build/dev), or set\n\
+              PKG_CONFIG_PATH to the folder of sluice.pc, or in a checkout set SLUICE_BUILD_FROM_SOURCE=1.";
+    Err(tried)
+}
+
+/// A prefix (`lib*/` and `include/`), or a folder that CMake built in, whose header is in its source.
+fn in_folder(folder: &Path) -> Result<Library, String> {
+    let mut candidates = vec![folder.join("lib")];
+    let entries =
+        fs::read_dir(folder).map_err(|error| format!("SLUICE_DIR is '{}': {error}", folder.display()))?;
+    candidates.extend(entries.flatten().map(|entry| entry.path()).filter(|path| {
+        path.file_name().map_or(false, |name| name.to_string_lossy().starts_with("lib")) && path.is_dir()
+    }));
+    candidates[1..].sort();
+    // Debian keeps libraries one folder deeper, by architecture.
+    let deeper = fs::read_dir(folder.join("lib")).into_iter().flatten().flatten().map(|entry| entry.path());
+    candidates.extend(deeper.filter(|path| path.is_dir()));
+    let lib_dir = candidates.into_iter().find(|path| path.join("libsluice.so").is_file()).ok_or_else(|| {
+        format!(
+            "SLUICE_DIR is '{0}', but there is no libsluice.so in {0}/lib* or {0}/lib/*; it must be a prefix or \
+             a build folder",
+            folder.display()
+        )
+    })?;
+    let source = fs::read_to_string(folder.join("CMakeCache.txt")).ok().and_then(|cache| {
+        cache.lines().find_map(|line| line.strip_prefix("CMAKE_HOME_DIRECTORY:INTERNAL=")).map(PathBuf::from)
+    });
+    let headers = source.unwrap_or_else(|| folder.to_path_buf()).join("include");
+    Ok(Library { lib_dir: absolute(&lib_dir), include_dir: with_header(headers), source: None })
+}
+
+fn with_header(folder: PathBuf) -> Option<PathBuf> {
+    folder.join("sluice/sluice.h").is_file().then(|| absolute(&folder))
+}
+
+fn absolute(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
+}
+
+fn from_pkg_config(variable: Variables) -> Result<Library, String> {
+    let program = variable("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
+    let ask = |what: &str| {
+        let mut command = Command::new(&program);
+        if let Some(path) = variable("PKG_CONFIG_PATH") {
+            command.env("PKG_CONFIG_PATH", path);
+        }
+        let output =
+            command.args([what, "sluice"]).output().map_err(|error| format!("'{program}': {error}"))?;
+        if !output.status.success() {
+            return Err(format!("'{program} {what} sluice' failed: it knows no package 'sluice'"));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+    };
+    let lib_dir = PathBuf::from(ask("--variable=libdir")?);
+    if !lib_dir.join("libsluice.so").is_file() {
+        return Err(format!(
+            "package 'sluice' has libdir '{}', where there is no libsluice.so",
+            lib_dir.display()
+        ));
+    }
+    let include_dir = with_header(PathBuf::from(ask("--variable=includedir")?));
+    Ok(Library { lib_dir, include_dir, source: None })
+}
+
+fn from_source(variable: Variables, source: &Path, out: &Path) -> Result<Library, String> {
+    let header = source.join("include/sluice/sluice.h");
+    if !header.is_file() || !source.join("CMakeLists.txt").is_file() {
+        return Err(format!(
+            "SLUICE_BUILD_FROM_SOURCE is 1, but '{}' is no checkout of Sluice",
+            source.display()
+        ));
+    }
+    let build = out.join("sluice-build");
+    let program = variable("CMAKE").unwrap_or_else(|| "cmake".into());
+    let mut configure = Command::new(&program);
+    configure.arg("-S").arg(source).arg("-B").arg(&build).arg("-DCMAKE_BUILD_TYPE=Release");
+    for option in ["TESTS", "EXAMPLES", "DOCS", "TOOLS"] {
+        configure.arg(format!("-DSLUICE_BUILD_{option}=OFF"));
+    }
+    for name in ["SLUICE_BUILD_KERNELS", "SLUICE_BUILD_EMULATOR", "SLUICE_KERNEL_PACK"] {
+        if let Some(value) = variable(name) {
+            configure.arg(format!("-D{name}={value}"));
+        }
+    }
+    run(&mut configure)?;
+    run(Command::new(&program).arg("--build").arg(&build).arg("--parallel"))?;
+    let lib_dir = build.join("lib");
+    if !lib_dir.join("libsluice.so").is_file() {
+        return Err(format!("the build from source left no libsluice.so in '{}'", lib_dir.display()));
+    }
+    let include_dir = with_header(source.join("include"));
+    Ok(Library { lib_dir, include_dir, source: Some(source.to_path_buf()) })
+}
+
+fn run(command: &mut Command) -> Result<(), String> {
+    let output = command.output().map_err(|error| format!("{command:?}: {error}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let text = [output.stdout, output.stderr].concat();
+    Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&text)))
+}
+
+/// What cargo is told. The library's folder goes to the crates that link this one as `DEP_SLUICE_LIB_DIR`: an
+/// rpath does not travel by itself.
+pub fn instructions(library: &Library) -> String {
+    let lib_dir = library.lib_dir.display();
+    let mut text = String::new();
+    for name in VARIABLES {
+        writeln!(text, "cargo:rerun-if-env-changed={name}").unwrap();
+    }
+    writeln!(text, "cargo:rerun-if-changed=build.rs").unwrap();
+    writeln!(text, "cargo:rerun-if-changed={lib_dir}/libsluice.so").unwrap();
+    if let Some(source) = &library.source {
+        for folder in ["include", "src", "kernels"] {
+            writeln!(text, "cargo:rerun-if-changed={}", source.join(folder).display()).unwrap();
+        }
+    }
+    writeln!(text, "cargo:rustc-link-lib=dylib=sluice").unwrap();
+    writeln!(text, "cargo:rustc-link-search=native={lib_dir}").unwrap();
+    writeln!(text, "cargo:rustc-link-arg=-Wl,-rpath,{lib_dir}").unwrap();
+    writeln!(text, "cargo:lib_dir={lib_dir}").unwrap();
+    if let Some(include_dir) = &library.include_dir {
+        writeln!(text, "cargo:rustc-env=SLUICE_SYS_INCLUDE_DIR={}", include_dir.display()).unwrap();
+        writeln!(text, "cargo:include_dir={}", include_dir.display()).unwrap();
+    }
+    text
+}
+
+#[allow(dead_code)] // where a test includes this file
+fn main() {
+    let folder = |name| PathBuf::from(env::var_os(name).expect("cargo sets it"));
+    let variable = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
+    let source = absolute(&folder("CARGO_MANIFEST_DIR").join("../../.."));
+    match find(&variable, &source, &folder("OUT_DIR")) {
+        Ok(library) => print!("{}", instructions(&library)),
+        Err(message) => {
+            eprintln!("{message}");
+            std::process::exit(1);
+        }
+    }
+}

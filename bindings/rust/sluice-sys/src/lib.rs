@@ -1,0 +1,822 @@
+//! `include/sluice/sluice.h`, and nothing else: the structs, constants and functions of `libsluice.so`
+//! under
+//! their C names. The header is the documentation; what stands here is the first sentence of each. The
+//! crate
+//! `sluice` makes a safe interface of it.
+//!
+//! `tests/layout.rs` compares every struct, field, constant and function with the header.
+#![allow(non_camel_case_types)]
+
+use core::marker::{PhantomData, PhantomPinned};
+use std::os::raw::{c_char, c_void};
+
+/// ABI generation: SONAME `libsluice.so.0`, symbol version node `SLUICE_0`.
+pub const SLUICE_ABI_MAJOR: u32 = 0;
+/// Counts additions to the ABI within its generation.
+pub const SLUICE_ABI_MINOR: u32 = 1;
+/// Result of a call: one of the SLUICE_* codes below.
+pub type sluice_status = i32;
+
+// sluice_status_code: Status codes, each with what the caller can do about it.
+/// Done, or for sluice_run: enqueued.
+pub const SLUICE_OK: sluice_status = 0;
+/// An argument breaks a documented rule: fix the call.
+pub const SLUICE_INVALID_ARGUMENT: sluice_status = 1;
+/// Legal, but this library cannot compute it: use another path.
+pub const SLUICE_UNSUPPORTED: sluice_status = 2;
+/// A field or flag this library does not know is set: upgrade.
+pub const SLUICE_NEWER_STRUCT: sluice_status = 3;
+/// No such device, HIP runtime or emulator here.
+pub const SLUICE_NO_DEVICE: sluice_status = 4;
+/// The device is there, but the library holds no kernels for it.
+pub const SLUICE_WRONG_ARCH: sluice_status = 5;
+/// A HIP call failed; sluice_error::hip_code has its code.
+pub const SLUICE_HIP: sluice_status = 6;
+/// The kernel pack is truncated or altered: reinstall.
+pub const SLUICE_PACK_CORRUPT: sluice_status = 7;
+/// Give at least sluice_workspace_size bytes.
+pub const SLUICE_WORKSPACE_TOO_SMALL: sluice_status = 8;
+/// Host memory ran out.
+pub const SLUICE_OUT_OF_MEMORY: sluice_status = 9;
+/// A defect of the library: report it with the message.
+pub const SLUICE_INTERNAL: sluice_status = 10;
+
+/// Where a call says what was wrong.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_error {
+    /// sizeof(sluice_error).
+    pub struct_size: u32,
+    /// What the call returned.
+    pub code: sluice_status,
+    /// The hipError_t behind SLUICE_HIP or SLUICE_NO_DEVICE; otherwise 0.
+    pub hip_code: i32,
+    /// The argument or field at fault, e.g. "k.stride\[1\]"; empty if none is.
+    pub field: [c_char; 52],
+    /// One sentence: the field, its value, the rule or the nearest supported value.
+    pub message: [c_char; 448],
+}
+
+/// Where the library and its kernels come from.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_build {
+    /// sizeof(sluice_build).
+    pub struct_size: u32,
+    /// Kernels in the embedded pack.
+    pub kernel_count: u32,
+    /// As sluice_version.
+    pub version: [c_char; 32],
+    /// Source revision, with "-dirty" if it had local changes; "unknown" outside git.
+    pub git_commit: [c_char; 48],
+    /// The C++ compiler that built the library.
+    pub compiler: [c_char; 64],
+    /// The LLVM that generated the kernels.
+    pub llvm_version: [c_char; 32],
+    /// Checksum of the pack's manifest in hexadecimal: equal ids, equal kernels.
+    pub pack_id: [c_char; 32],
+    /// The chips there are kernels for, separated by commas.
+    pub chips: [c_char; 64],
+}
+
+// sluice_log_level: Severity of a log message.
+/// Something failed in a way that a status cannot say (a destroy, for example).
+pub const SLUICE_LOG_ERROR: u32 = 1;
+/// Worth knowing.
+pub const SLUICE_LOG_WARNING: u32 = 2;
+/// What was found and chosen, when contexts and plans are made.
+pub const SLUICE_LOG_INFO: u32 = 3;
+/// Every step of that.
+pub const SLUICE_LOG_DEBUG: u32 = 4;
+
+/// Receives a log line, without a line end.
+pub type sluice_log_fn = Option<unsafe extern "C" fn(level: u32, message: *const c_char, user: *mut c_void)>;
+
+/// A device, or a named target without one, and the kernels for it.
+#[repr(C)]
+pub struct sluice_context {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+// sluice_device_kind: What a context stands for.
+/// A GPU, through the HIP runtime of the process.
+pub const SLUICE_DEVICE_HIP: u32 = 1;
+/// The bundled gfx942 emulator: same machine code, same calls.
+pub const SLUICE_DEVICE_EMULATED: u32 = 2;
+/// A chip by name: answers questions and makes plans, but cannot run.
+pub const SLUICE_DEVICE_TARGET: u32 = 3;
+
+/// Returns the HIP entry point of that name, or NULL.
+pub type sluice_hip_resolver =
+    Option<unsafe extern "C" fn(name: *const c_char, user: *mut c_void) -> *mut c_void>;
+
+/// What sluice_context_create needs to know.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_context_desc {
+    /// sizeof(sluice_context_desc).
+    pub struct_size: u32,
+    /// sluice_device_kind; required.
+    pub kind: u32,
+    /// HIP and EMULATED: as for hipSetDevice.
+    pub device_ordinal: i32,
+    /// Must be 0.
+    pub flags: u32,
+    /// TARGET: chip and compute units, "gfx942:304"; otherwise NULL.
+    pub target: *const c_char,
+    /// HIP only, nullable: take every HIP entry point from here.
+    pub hip_resolver: sluice_hip_resolver,
+    /// Passed to hip_resolver.
+    pub hip_resolver_user: *mut c_void,
+    /// Nullable: a kernel pack to use instead of the embedded one.
+    pub pack: *const c_void,
+    /// Size of `pack`; its memory must outlive the context and its plans.
+    pub pack_bytes: u64,
+}
+
+/// What a context is bound to.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_device_info {
+    /// sizeof(sluice_device_info).
+    pub struct_size: u32,
+    /// sluice_device_kind.
+    pub kind: u32,
+    /// Device ordinal; -1 for a target.
+    pub ordinal: i32,
+    /// Compute units.
+    pub compute_units: u32,
+    /// Lanes of a wave.
+    pub wave_size: u32,
+    /// LDS a workgroup can have.
+    pub lds_bytes: u32,
+    /// hipRuntimeGetVersion; 0 for a target or if the runtime does not say.
+    pub hip_runtime_version: i32,
+    /// 0.
+    pub reserved: u32,
+    /// Processor without features: "gfx942".
+    pub chip: [c_char; 32],
+    /// As the runtime reports it: "gfx942:sramecc+:xnack-".
+    pub arch: [c_char; 64],
+    /// Marketing name, if the runtime has one.
+    pub name: [c_char; 128],
+    /// Where HIP comes from: a file name, "caller" or "none".
+    pub runtime: [c_char; 160],
+}
+
+// sluice_mode: How sequences lie in memory.
+/// Every sequence has the same lengths: tensors \[batch, token, head, dim\].
+pub const SLUICE_MODE_DENSE: u32 = 0;
+/// Sequences packed one after the other: tensors \[token, head, dim\].
+pub const SLUICE_MODE_RAGGED: u32 = 1;
+/// K and V in pages, \[page, token in page, head, dim\], found through a table.
+pub const SLUICE_MODE_PAGED: u32 = 2;
+
+// sluice_dtype: Element types.
+/// IEEE binary16.
+pub const SLUICE_F16: u32 = 1;
+/// bfloat16.
+pub const SLUICE_BF16: u32 = 2;
+/// IEEE binary32.
+pub const SLUICE_F32: u32 = 3;
+/// FP8, bias 8, maximum 240, one NaN, no infinity.
+pub const SLUICE_E4M3FNUZ: u32 = 4;
+/// OCP FP8, bias 7, maximum 448.
+pub const SLUICE_E4M3FN: u32 = 5;
+/// FP8, bias 16, maximum 57344, one NaN, no infinity.
+pub const SLUICE_E5M2FNUZ: u32 = 6;
+/// OCP FP8, bias 15, maximum 57344, with infinities.
+pub const SLUICE_E5M2: u32 = 7;
+
+// sluice_problem_flag: Bits of sluice_problem::flags.
+/// Keys after the row's own position are invisible; see mask_alignment.
+pub const SLUICE_CAUSAL: u32 = 1 << 0;
+/// Also write the logarithm of the softmax denominator.
+pub const SLUICE_WRITE_LSE: u32 = 1 << 1;
+/// window_left counts.
+pub const SLUICE_HAS_WINDOW_LEFT: u32 = 1 << 2;
+/// window_right counts; not together with SLUICE_CAUSAL, which is 0.
+pub const SLUICE_HAS_WINDOW_RIGHT: u32 = 1 << 3;
+/// Subtract slope * distance from the scores; sluice_args::alibi_slopes.
+pub const SLUICE_ALIBI: u32 = 1 << 4;
+/// A learned logit per query head joins the denominator.
+pub const SLUICE_SINK_LOGITS: u32 = 1 << 5;
+/// A bit per row and key says whether it is visible; sluice_args::mask.
+pub const SLUICE_BOOL_MASK: u32 = 1 << 6;
+/// The page table holds int64_t instead of int32_t; SLUICE_MODE_PAGED only.
+pub const SLUICE_PAGE_INDEX_64: u32 = 1 << 7;
+/// V is the first head_dim_v elements of each row of K, and sluice_args::v is zero.
+pub const SLUICE_V_IN_K: u32 = 1 << 8;
+
+// sluice_mask_alignment: Which corner of the score matrix the diagonal of the mask touches.
+/// The last row sees the last key: rows are the newest tokens.
+pub const SLUICE_BOTTOM_RIGHT: u32 = 0;
+/// Row 0 sees key 0.
+pub const SLUICE_TOP_LEFT: u32 = 1;
+
+// sluice_scale_kind: Granularity of the factors that FP8 values are multiplied with.
+/// Values count as stored.
+pub const SLUICE_SCALE_NONE: u32 = 0;
+/// One factor.
+pub const SLUICE_SCALE_PER_TENSOR: u32 = 1;
+/// One per head of the tensor.
+pub const SLUICE_SCALE_PER_HEAD: u32 = 2;
+/// One per token and head.
+pub const SLUICE_SCALE_PER_TOKEN: u32 = 3;
+/// One per page and head.
+pub const SLUICE_SCALE_PER_PAGE: u32 = 4;
+
+// sluice_page_table_kind: How a paged KV cache names its pages.
+/// No pages.
+pub const SLUICE_PAGE_TABLE_NONE: u32 = 0;
+/// \[batch, pages\] page numbers.
+pub const SLUICE_PAGE_TABLE_BLOCK: u32 = 1;
+/// Page numbers in a row, and where those of each sequence start.
+pub const SLUICE_PAGE_TABLE_CSR: u32 = 2;
+
+// sluice_lse_base: Base of the logarithm in LSE; without SLUICE_WRITE_LSE it means nothing.
+/// Natural logarithm.
+pub const SLUICE_LSE_BASE_E: u32 = 0;
+/// Logarithm to base 2.
+pub const SLUICE_LSE_BASE_2: u32 = 1;
+
+// sluice_determinism: What may influence the bits of a result.
+/// The fastest choice.
+pub const SLUICE_DETERMINISM_FAST: u32 = 0;
+/// Also, a sequence's result depends neither on the batch size, nor on the other sequences in the batch,
+/// nor on the problem's bounds.
+pub const SLUICE_DETERMINISM_BATCH_INVARIANT: u32 = 1;
+
+/// A class of attention calls: everything that selects a kernel, nothing that changes from call to call.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_problem {
+    /// sizeof(sluice_problem).
+    pub struct_size: u32,
+    /// sluice_problem_flag bits.
+    pub flags: u32,
+    /// sluice_mode.
+    pub mode: u32,
+    /// sluice_dtype of Q; required.
+    pub q_type: u32,
+    /// sluice_dtype of K; required.
+    pub k_type: u32,
+    /// sluice_dtype of V; required.
+    pub v_type: u32,
+    /// sluice_dtype of O: F16, BF16 or F32; required.
+    pub o_type: u32,
+    /// Query heads, a multiple of kv_heads; required.
+    pub q_heads: i32,
+    /// KV heads; required.
+    pub kv_heads: i32,
+    /// Elements of a row of Q and K; required.
+    pub head_dim_qk: i32,
+    /// Elements of a row of V and O; required.
+    pub head_dim_v: i32,
+    /// Sequences per call.
+    pub max_batch: i32,
+    /// Query rows per sequence.
+    pub max_q_len: i32,
+    /// Keys per sequence.
+    pub max_kv_len: i32,
+    /// Rows of q per call: batch * q_len, or with q_starts q_starts\[batch\].
+    pub max_q_tokens: i64,
+    /// sluice_mask_alignment of SLUICE_CAUSAL, windows and SLUICE_ALIBI.
+    pub mask_alignment: u32,
+    /// Keys visible before the diagonal; >= 0, needs SLUICE_HAS_WINDOW_LEFT.
+    pub window_left: i32,
+    /// Keys visible after the diagonal; >= 0, needs SLUICE_HAS_WINDOW_RIGHT.
+    pub window_right: i32,
+    /// First keys that window_left does not hide; 0 is none; needs the window.
+    pub sink_tokens: i32,
+    /// c > 0 replaces S by c * tanh(S / c); 0 is none.
+    pub soft_cap: f32,
+    /// Type of a matrix added to the scores: F32, F16 or BF16; 0 is none.
+    pub bias_type: u32,
+    /// sluice_scale_kind of Q.
+    pub q_scale_kind: u32,
+    /// sluice_scale_kind of K.
+    pub k_scale_kind: u32,
+    /// sluice_scale_kind of V.
+    pub v_scale_kind: u32,
+    /// Tokens per page; required in SLUICE_MODE_PAGED, else 0.
+    pub page_size: i32,
+    /// sluice_page_table_kind; required in SLUICE_MODE_PAGED, else 0.
+    pub page_table_kind: u32,
+    /// Elements per pack of an x-packed K cache, SLUICE_MODE_PAGED only; divides head_dim_qk; 0 is none.
+    pub k_pack: i32,
+    /// sluice_lse_base.
+    pub lse_base: u32,
+    /// sluice_determinism.
+    pub determinism: u32,
+    /// Choose no kernel that needs more; 0 is no ceiling.
+    pub workspace_ceiling_bytes: u64,
+}
+
+/// What sluice_query_support found.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_support {
+    /// sizeof(sluice_support).
+    pub struct_size: u32,
+    /// Bytes sluice_launch::workspace must be aligned to.
+    pub workspace_alignment: u32,
+    /// Device memory a run needs; 0 is none.
+    pub workspace_bytes: u64,
+    /// Bytes that q, k, v and o must be aligned to.
+    pub pointer_alignment: u32,
+    /// Elements that the strides of q, k, v and o must be multiples of.
+    pub stride_multiple: u32,
+    /// Name of the kernel that a plan would use.
+    pub kernel: [c_char; 96],
+}
+
+/// One kernel of a context.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_kernel_info {
+    /// sizeof(sluice_kernel_info).
+    pub struct_size: u32,
+    /// sluice_dtype of Q, K, V and O; around attention, of what is read.
+    pub dtype: u32,
+    /// Elements of a row of Q and K; 0 around attention, where any will do.
+    pub head_dim_qk: i32,
+    /// Elements of a row of V and O; likewise.
+    pub head_dim_v: i32,
+    /// Query rows per workgroup; likewise.
+    pub tile_q: u32,
+    /// Keys per loop iteration; likewise.
+    pub tile_kv: u32,
+    /// Waves per workgroup.
+    pub waves: u32,
+    /// Lanes per workgroup.
+    pub threads: u32,
+    /// LDS per workgroup.
+    pub lds_bytes: u32,
+    /// Size of the kernel's argument block.
+    pub kernarg_bytes: u32,
+    /// E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves.
+    pub name: [c_char; 96],
+    /// "attention_forward", "kv_append" or "merge_states".
+    pub operation: [c_char; 32],
+    /// What the kernel can do, separated by commas: "causal,lse".
+    pub features: [c_char; 128],
+    /// How P is rounded to the type of V: "toward_zero" or "nearest_even"; else "".
+    pub p_rounding: [c_char; 16],
+    /// Chips there is machine code for, separated by commas.
+    pub chips: [c_char; 64],
+}
+
+/// A problem with its kernel chosen and loaded.
+#[repr(C)]
+pub struct sluice_plan {
+    _data: [u8; 0],
+    _marker: PhantomData<(*mut u8, PhantomPinned)>,
+}
+
+/// What a plan does.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_plan_info {
+    /// sizeof(sluice_plan_info).
+    pub struct_size: u32,
+    /// Query rows per workgroup.
+    pub tile_q: u32,
+    /// Keys per loop iteration.
+    pub tile_kv: u32,
+    /// Waves per workgroup.
+    pub waves: u32,
+    /// LDS per workgroup.
+    pub lds_bytes: u32,
+    /// Bytes sluice_launch::workspace must be aligned to.
+    pub workspace_alignment: u32,
+    /// Device memory a run needs; 0 is none.
+    pub workspace_bytes: u64,
+    /// Workgroups at the problem's bounds; 0 where a bound is missing.
+    pub max_grid: [u32; 3],
+    /// Lanes per workgroup.
+    pub block: [u32; 3],
+    /// Name of the kernel.
+    pub kernel: [c_char; 96],
+    /// Why this kernel, in a sentence.
+    pub reason: [c_char; 208],
+}
+
+/// A tensor in memory: element \[a\]\[b\]\[c\]\[d\] is at data + a * stride\[0\] + b * stride\[1\] + c *
+/// stride\[2\] + d * stride\[3\] elements.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_tensor {
+    /// Element \[0\]\[0\]\[0\]\[0\].
+    pub data: *mut c_void,
+    /// In elements, each >= 0; an input may repeat itself with stride 0.
+    pub stride: [i64; 4],
+}
+
+/// One call: pointers and numbers.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_args {
+    /// sizeof(sluice_args).
+    pub struct_size: u32,
+    /// Must be 0.
+    pub flags: u32,
+    /// Sequences.
+    pub batch: i32,
+    /// Query rows of each sequence, or the most there are; 0 is the problem's bound.
+    pub q_len: i32,
+    /// Keys of each sequence, or the most there are; 0 is the problem's bound.
+    pub kv_len: i32,
+    /// Factor of the scores.
+    pub scale: f32,
+    /// Queries.
+    pub q: sluice_tensor,
+    /// Keys.
+    pub k: sluice_tensor,
+    /// Values; all zero with SLUICE_V_IN_K.
+    pub v: sluice_tensor,
+    /// Result.
+    pub o: sluice_tensor,
+    /// Logarithm of the softmax denominator; data is NULL if it is not written.
+    pub lse: sluice_tensor,
+    /// \[batch + 1\]: rows of q before each sequence's first.
+    pub q_starts: *const i32,
+    /// \[batch + 1\]: rows of k and v before each sequence's first.
+    pub kv_starts: *const i32,
+    /// \[batch\]: query rows of each sequence.
+    pub q_lengths: *const i32,
+    /// \[batch\]: keys of each sequence.
+    pub kv_lengths: *const i32,
+    /// Page numbers, int32_t or with SLUICE_PAGE_INDEX_64 int64_t.
+    pub page_table: *const c_void,
+    /// BLOCK: entries from one sequence's to the next one's; else 0.
+    pub page_table_stride: i64,
+    /// CSR, \[batch + 1\]: entries before each sequence's first.
+    pub page_starts: *const i32,
+    /// Added to the scores; all zero without bias_type.
+    pub bias: sluice_tensor,
+    /// Key j of a row is bit j % 8 of byte j / 8; strides count bytes.
+    pub mask: sluice_tensor,
+    /// \[q_heads\].
+    pub alibi_slopes: *const f32,
+    /// \[q_heads\], to base e.
+    pub sink_logits: *const f32,
+    /// \[1\] or \[q_heads\], by q_scale_kind.
+    pub q_scale: *const f32,
+    /// \[1\] or \[kv_heads\], by k_scale_kind.
+    pub k_scale: *const f32,
+    /// \[1\] or \[kv_heads\], by v_scale_kind.
+    pub v_scale: *const f32,
+}
+
+// sluice_dependency_kind: What a dependency is.
+/// Wait for `event`, which the caller has recorded.
+pub const SLUICE_DEPENDS_ON_EVENT: u32 = 1;
+/// Record `event` on `stream` now and wait for it: for all work there.
+pub const SLUICE_DEPENDS_ON_STREAM: u32 = 2;
+
+/// Something that must complete before a run starts.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_dependency {
+    /// sluice_dependency_kind.
+    pub kind: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// hipEvent_t of the caller; required for both kinds: the library creates no events.
+    pub event: *mut c_void,
+    /// hipStream_t for SLUICE_DEPENDS_ON_STREAM, NULL being the default stream; else NULL.
+    pub stream: *mut c_void,
+}
+
+/// Where and when a run happens.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_launch {
+    /// sizeof(sluice_launch).
+    pub struct_size: u32,
+    /// Elements of `dependencies`.
+    pub dependency_count: u32,
+    /// hipStream_t of the context's device; NULL is the default stream.
+    pub stream: *mut c_void,
+    /// Device memory, aligned and sized as the plan says; contents are free.
+    pub workspace: *mut c_void,
+    /// Size of `workspace`.
+    pub workspace_bytes: u64,
+    /// What the run waits for; NULL if there is nothing.
+    pub dependencies: *const sluice_dependency,
+    /// Nullable hipEvent_t, recorded on `stream` behind the run.
+    pub signal_event: *mut c_void,
+}
+
+// sluice_rotary_style: Which elements of a row of K a rotation takes together.
+/// e and e + rotary_dim / 2, as GPT-NeoX and Llama do.
+pub const SLUICE_ROTARY_HALVES: u32 = 0;
+/// 2e and 2e + 1, as GPT-J does.
+pub const SLUICE_ROTARY_PAIRS: u32 = 1;
+
+/// New rows of K and V on their way into a paged cache.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_append {
+    /// sizeof(sluice_append).
+    pub struct_size: u32,
+    /// SLUICE_PAGE_INDEX_64, SLUICE_V_IN_K (then V has no rows and no cache) or 0.
+    pub flags: u32,
+    /// sluice_dtype of k and v: F16 or BF16; required.
+    pub source_type: u32,
+    /// source_type or E4M3FNUZ; required.
+    pub cache_type: u32,
+    /// KV heads; required.
+    pub kv_heads: i32,
+    /// Elements of a row of K; required; a multiple of 8.
+    pub head_dim_qk: i32,
+    /// Elements of a row of V; required without SLUICE_V_IN_K; a multiple of 8.
+    pub head_dim_v: i32,
+    /// Rows per page; required.
+    pub page_size: i32,
+    /// sluice_page_table_kind; NONE with slots.
+    pub page_table_kind: u32,
+    /// As in sluice_problem.
+    pub k_pack: i32,
+    /// NONE, PER_TENSOR or PER_HEAD; NONE unless the cache is FP8.
+    pub k_scale_kind: u32,
+    /// Likewise.
+    pub v_scale_kind: u32,
+    /// Rows of k and v; required.
+    pub tokens: i32,
+    /// Sequences; 0 with slots.
+    pub batch: i32,
+    /// Elements of K that are rotated; even; 0 is none.
+    pub rotary_dim: i32,
+    /// sluice_rotary_style.
+    pub rotary_style: u32,
+    /// New rows.
+    pub k: sluice_tensor,
+    /// New rows.
+    pub v: sluice_tensor,
+    /// Where they go.
+    pub k_cache: sluice_tensor,
+    /// Where they go.
+    pub v_cache: sluice_tensor,
+    /// \[tokens\], or NULL.
+    pub slots: *const i64,
+    /// \[batch + 1\], or NULL; one of slots and starts is given.
+    pub starts: *const i32,
+    /// \[batch\], with starts.
+    pub kv_lengths: *const i32,
+    /// With starts.
+    pub page_table: *const c_void,
+    /// BLOCK: entries from one sequence's to the next one's; else 0.
+    pub page_table_stride: i64,
+    /// CSR, \[batch + 1\].
+    pub page_starts: *const i32,
+    /// \[1\] or \[kv_heads\].
+    pub k_scale: *const f32,
+    /// \[1\] or \[kv_heads\].
+    pub v_scale: *const f32,
+    /// \[positions\]\[rotary_dim\]: cosines, then sines.
+    pub rotary: *const f32,
+    /// Elements from one position to the next.
+    pub rotary_stride: i64,
+    /// \[tokens\], nullable.
+    pub positions: *const i32,
+}
+
+/// Results of attention over parts of the keys, to be made one.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_merge {
+    /// sizeof(sluice_merge).
+    pub struct_size: u32,
+    /// Must be 0.
+    pub flags: u32,
+    /// sluice_dtype: F32, F16 or BF16; required.
+    pub partial_type: u32,
+    /// F16 or BF16, or F32; required.
+    pub o_type: u32,
+    /// At least 1.
+    pub parts: i32,
+    /// At least 1.
+    pub tokens: i32,
+    /// At least 1.
+    pub heads: i32,
+    /// A multiple of 8.
+    pub head_dim_v: i32,
+    /// sluice_lse_base of partial_lse and lse.
+    pub lse_base: u32,
+    /// Must be 0.
+    pub reserved: u32,
+    /// Normalised results of the parts.
+    pub partial: sluice_tensor,
+    /// stride\[3\] is 0 or 1 and means nothing.
+    pub partial_lse: sluice_tensor,
+    /// stride\[0\] is 0.
+    pub o: sluice_tensor,
+    /// Likewise; all zero if it is not wanted.
+    pub lse: sluice_tensor,
+    /// \[heads\], to base e, nullable: counted once.
+    pub sink_logits: *const f32,
+}
+
+// sluice_trace_event: When a trace record is made.
+/// A plan was made.
+pub const SLUICE_TRACE_PLAN: u32 = 1;
+/// A run is about to be launched.
+pub const SLUICE_TRACE_RUN: u32 = 2;
+
+/// What the library chose and does.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct sluice_trace_record {
+    /// Size of the record that the library wrote.
+    pub struct_size: u32,
+    /// sluice_trace_event.
+    pub event: u32,
+    /// Workgroups: of this run, or at the bounds of the plan (0 where there is none).
+    pub grid: [u32; 3],
+    /// Lanes per workgroup.
+    pub block: [u32; 3],
+    /// LDS per workgroup.
+    pub lds_bytes: u32,
+    /// Waves per workgroup.
+    pub waves: u32,
+    /// Device memory that a run needs.
+    pub workspace_bytes: u64,
+    /// Name of the kernel.
+    pub kernel: *const c_char,
+    /// Why it was chosen.
+    pub reason: *const c_char,
+}
+
+/// Receives a record, on the thread that makes the plan or the run.
+pub type sluice_trace_fn =
+    Option<unsafe extern "C" fn(record: *const sluice_trace_record, user: *mut c_void)>;
+
+extern "C" {
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_error_init(error: *mut sluice_error, size: usize) -> sluice_status;
+
+    /// "SLUICE_OK" and so on; "unknown status" for a value that is none.
+    pub fn sluice_status_name(status: sluice_status) -> *const c_char;
+
+    /// SLUICE_ABI_MAJOR \<\< 16 | SLUICE_ABI_MINOR of the library at run time.
+    pub fn sluice_abi_version() -> u32;
+
+    /// The release, e.g. "0.1.0".
+    pub fn sluice_version() -> *const c_char;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_build_init(build: *mut sluice_build, size: usize) -> sluice_status;
+
+    /// Fills `build`.
+    pub fn sluice_build_info(build: *mut sluice_build, error: *mut sluice_error) -> sluice_status;
+
+    /// Sets the process's log function and the most verbose level it gets; NULL switches the log off, as at
+    /// start.
+    pub fn sluice_set_log(log: sluice_log_fn, user: *mut c_void, max_level: u32);
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_context_desc_init(desc: *mut sluice_context_desc, size: usize) -> sluice_status;
+
+    /// Makes a context.
+    pub fn sluice_context_create(
+        desc: *const sluice_context_desc,
+        out: *mut *mut sluice_context,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Releases a context; NULL is allowed.
+    pub fn sluice_context_destroy(context: *mut sluice_context);
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_device_info_init(info: *mut sluice_device_info, size: usize) -> sluice_status;
+
+    /// Fills `info`.
+    pub fn sluice_context_device(
+        context: *const sluice_context,
+        info: *mut sluice_device_info,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// The HIP entry point of that name in the runtime the context is bound to, real or emulated: what an
+    /// engine needs to allocate, copy and synchronise on the same runtime without linking HIP.
+    pub fn sluice_context_hip_symbol(context: *const sluice_context, name: *const c_char) -> *mut c_void;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_problem_init(problem: *mut sluice_problem, size: usize) -> sluice_status;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_support_init(support: *mut sluice_support, size: usize) -> sluice_status;
+
+    /// Says whether a plan for this problem can be made, and what it needs.
+    pub fn sluice_query_support(
+        context: *const sluice_context,
+        problem: *const sluice_problem,
+        support: *mut sluice_support,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// The workspace_bytes of sluice_query_support alone.
+    pub fn sluice_workspace_size(
+        context: *const sluice_context,
+        problem: *const sluice_problem,
+        bytes: *mut u64,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_kernel_info_init(info: *mut sluice_kernel_info, size: usize) -> sluice_status;
+
+    /// The kernels of a context's chip, by index, in the order of their names.
+    pub fn sluice_list_kernels(
+        context: *const sluice_context,
+        index: u32,
+        info: *mut sluice_kernel_info,
+        count: *mut u32,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Chooses the kernel for a problem and loads it onto the context's device, so that sluice_run has
+    /// nothing left to do but launch.
+    pub fn sluice_plan_create(
+        context: *mut sluice_context,
+        problem: *const sluice_problem,
+        out: *mut *mut sluice_plan,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Releases a plan; NULL is allowed.
+    pub fn sluice_plan_destroy(plan: *mut sluice_plan);
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_plan_info_init(info: *mut sluice_plan_info, size: usize) -> sluice_status;
+
+    /// Fills `info`.
+    pub fn sluice_plan_describe(
+        plan: *const sluice_plan,
+        info: *mut sluice_plan_info,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Loads the kernel for a problem, or with a NULL problem every kernel of the context, and keeps it
+    /// loaded while the context or one of its plans lives.
+    pub fn sluice_preload(
+        context: *mut sluice_context,
+        problem: *const sluice_problem,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_args_init(args: *mut sluice_args, size: usize) -> sluice_status;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_launch_init(launch: *mut sluice_launch, size: usize) -> sluice_status;
+
+    /// Enqueues one call of a plan on launch->stream and returns without waiting.
+    pub fn sluice_run(
+        plan: *const sluice_plan,
+        args: *const sluice_args,
+        launch: *const sluice_launch,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_append_init(append: *mut sluice_append, size: usize) -> sluice_status;
+
+    /// Enqueues an append on launch->stream and returns without waiting.
+    pub fn sluice_kv_append(
+        context: *mut sluice_context,
+        append: *const sluice_append,
+        launch: *const sluice_launch,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Zeroes the struct and sets struct_size.
+    pub fn sluice_merge_init(merge: *mut sluice_merge, size: usize) -> sluice_status;
+
+    /// Enqueues a merge.
+    pub fn sluice_merge_states(
+        context: *mut sluice_context,
+        merge: *const sluice_merge,
+        launch: *const sluice_launch,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Computes a call on the host with plain loops in double precision: the yardstick for results, never
+    /// chosen silently.
+    pub fn sluice_reference(
+        problem: *const sluice_problem,
+        args: *const sluice_args,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+
+    /// Sets the function that sees every plan and run of a context; NULL switches tracing off, as at start.
+    pub fn sluice_set_trace(
+        context: *mut sluice_context,
+        trace: sluice_trace_fn,
+        user: *mut c_void,
+        error: *mut sluice_error,
+    ) -> sluice_status;
+}

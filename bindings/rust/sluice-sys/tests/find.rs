@@ -1,0 +1,167 @@
+//! The ways in which the build script finds the library, and what it says when it does not.
+
+#[path = "../build.rs"]
+mod build;
+
+use build::{find, instructions, Library};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// An empty folder of this test.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("find").join(name);
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder).unwrap();
+    folder.canonicalize().unwrap()
+}
+
+fn write(path: PathBuf, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+fn program(path: &Path, text: &str) -> String {
+    write(path.into(), &format!("#!/bin/sh\n{text}"));
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+/// `find` where only these variables are set.
+fn find_with(variables: &[(&str, &str)], source: &Path, out: &Path) -> Result<Library, String> {
+    let variable =
+        |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.to_string());
+    find(&variable, source, out)
+}
+
+fn find_in(prefix: &Path) -> Result<Library, String> {
+    let none = Path::new("/nowhere");
+    find_with(&[("SLUICE_DIR", prefix.to_str().unwrap()), ("PKG_CONFIG", "/nowhere/pkg-config")], none, none)
+}
+
+const NO_PKG_CONFIG: (&str, &str) = ("PKG_CONFIG", "/nowhere/pkg-config");
+
+#[test]
+fn a_prefix_in_any_of_its_folders() {
+    for place in ["lib", "lib64", "lib/x86_64-linux-gnu"] {
+        let prefix = folder(&format!("prefix-{}", place.replace('/', "-")));
+        write(prefix.join(place).join("libsluice.so"), "");
+        write(prefix.join("include/sluice/sluice.h"), "");
+        let expected =
+            Library { lib_dir: prefix.join(place), include_dir: Some(prefix.join("include")), source: None };
+        assert_eq!(find_in(&prefix), Ok(expected), "{place}");
+    }
+}
+
+#[test]
+fn a_build_folder_has_its_header_in_its_source() {
+    let (source, build) = (folder("build-source"), folder("build-folder"));
+    write(source.join("include/sluice/sluice.h"), "");
+    write(build.join("lib/libsluice.so"), "");
+    let home = format!("A:B=C\nCMAKE_HOME_DIRECTORY:INTERNAL={}\n", source.display());
+    write(build.join("CMakeCache.txt"), &home);
+    let found = find_in(&build).unwrap();
+    assert_eq!((found.lib_dir, found.include_dir), (build.join("lib"), Some(source.join("include"))));
+}
+
+#[test]
+fn a_folder_that_is_named_is_the_only_one_looked_at() {
+    let prefix = folder("empty-prefix");
+    let message = find_in(&prefix).unwrap_err();
+    assert!(message.contains(&format!("SLUICE_DIR is '{}'", prefix.display())), "{message}");
+    assert!(message.contains("must be a prefix or a build folder"), "{message}");
+    assert!(find_in(Path::new("/nowhere/at/all")).unwrap_err().contains("SLUICE_DIR is '/nowhere/at/all'"));
+}
+
+#[test]
+fn pkg_config_comes_next() {
+    let prefix = folder("pkg-config");
+    write(prefix.join("libs/libsluice.so"), "");
+    write(prefix.join("headers/sluice/sluice.h"), "");
+    let answers = format!(
+        "[ \"$PKG_CONFIG_PATH\" = /its/path ] || exit 1\n\
+         case $1 in --variable=libdir) echo {0}/libs;; --variable=includedir) echo {0}/headers;; *) exit 1;; esac\n\
+         [ $2 = sluice ]",
+        prefix.display()
+    );
+    let pkg_config = program(&prefix.join("pkg-config"), &answers);
+    let variables =
+        [("PKG_CONFIG", &*pkg_config), ("PKG_CONFIG_PATH", "/its/path"), ("SLUICE_BUILD_FROM_SOURCE", "1")];
+    let found = find_with(&variables, Path::new("/nowhere"), Path::new("/nowhere")).unwrap();
+    assert_eq!((found.lib_dir, found.include_dir), (prefix.join("libs"), Some(prefix.join("headers"))));
+
+    fs::remove_file(prefix.join("libs/libsluice.so")).unwrap();
+    let message = find_with(&variables[..2], Path::new("/nowhere"), Path::new("/nowhere")).unwrap_err();
+    assert!(message.contains("where there is no libsluice.so"), "{message}");
+}
+
+#[test]
+fn a_build_from_source_comes_last_and_passes_options_on() {
+    let (source, out) = (folder("source"), folder("source-out"));
+    write(source.join("include/sluice/sluice.h"), "");
+    write(source.join("CMakeLists.txt"), "");
+    // Leaves its arguments, and at --build the library.
+    let cmake = program(
+        &out.join("cmake"),
+        &format!(
+            "echo \"$@\" >> {0}/arguments\n[ \"$1\" != --build ] || {{ mkdir $2/lib && : > $2/lib/libsluice.so; }}\n\
+             [ \"$1\" = --build ] || mkdir -p $4",
+            out.display()
+        ),
+    );
+    let variables = [
+        NO_PKG_CONFIG,
+        ("CMAKE", &*cmake),
+        ("SLUICE_BUILD_FROM_SOURCE", "1"),
+        ("SLUICE_BUILD_KERNELS", "OFF"),
+        ("SLUICE_KERNEL_PACK", "/a/pack"),
+    ];
+    let found = find_with(&variables, &source, &out).unwrap();
+    assert_eq!(found.lib_dir, out.join("sluice-build/lib"));
+    assert_eq!(found.include_dir, Some(source.join("include")));
+    let arguments = fs::read_to_string(out.join("arguments")).unwrap();
+    assert!(arguments.contains(&format!("-S {} -B {}/sluice-build", source.display(), out.display())));
+    assert!(arguments.contains("-DSLUICE_BUILD_TESTS=OFF") && !arguments.contains("SLUICE_BUILD_EMULATOR"));
+    assert!(arguments.contains("-DSLUICE_BUILD_KERNELS=OFF -DSLUICE_KERNEL_PACK=/a/pack"), "{arguments}");
+    assert!(instructions(&found).contains(&format!("cargo:rerun-if-changed={}/src\n", source.display())));
+
+    let failing = program(&out.join("failing"), "echo the reason; exit 3");
+    let variables = [NO_PKG_CONFIG, ("CMAKE", &*failing), ("SLUICE_BUILD_FROM_SOURCE", "1")];
+    let message = find_with(&variables, &source, &out).unwrap_err();
+    assert!(message.contains("failing") && message.contains("the reason"), "{message}");
+    let message = find_with(&variables, Path::new("/nowhere"), &out).unwrap_err();
+    assert!(message.contains("'/nowhere' is no checkout"), "{message}");
+}
+
+#[test]
+fn what_was_tried_is_said() {
+    let nowhere = Path::new("/nowhere");
+    let message = find_with(&[NO_PKG_CONFIG], nowhere, nowhere).unwrap_err();
+    for part in [
+        "SLUICE_DIR is not set",
+        "pkg-config: '/nowhere/pkg-config'",
+        "SLUICE_BUILD_FROM_SOURCE is not set",
+        "Set SLUICE_DIR to",
+    ] {
+        assert!(message.contains(part), "'{part}' is missing in: {message}");
+    }
+    let message =
+        find_with(&[NO_PKG_CONFIG, ("SLUICE_BUILD_FROM_SOURCE", "yes")], nowhere, nowhere).unwrap_err();
+    assert!(message.contains("SLUICE_BUILD_FROM_SOURCE is 'yes'; only 1 builds it"), "{message}");
+}
+
+#[test]
+fn programs_get_an_rpath_and_dependents_the_folder() {
+    let library = Library { lib_dir: "/a/lib".into(), include_dir: Some("/a/include".into()), source: None };
+    let text = instructions(&library);
+    for line in [
+        "cargo:rustc-link-lib=dylib=sluice",
+        "cargo:rustc-link-search=native=/a/lib",
+        "cargo:rustc-link-arg=-Wl,-rpath,/a/lib",
+        "cargo:lib_dir=/a/lib",
+        "cargo:include_dir=/a/include",
+        "cargo:rerun-if-env-changed=SLUICE_DIR",
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is missing in:\n{text}");
+    }
+}

@@ -1,0 +1,153 @@
+//! The part of the engine that calls Sluice: a paged cache per layer, to which a step appends the new rows of K and
+//! V, and whose new queries then see everything up to themselves. One plan serves prompts, another single bytes.
+
+use sluice::hip::{Buffer, Hip, Stream};
+use sluice::{
+    Append, Args, Array, Context, Device, Dtype, Launch, Layout, PageNumbers, PageTable, PageTableKind,
+    Place, Plan, Problem, Result, F16,
+};
+
+const PAGE_SIZE: usize = 16;
+
+pub struct Shape {
+    pub layers: usize,
+    pub q_heads: usize,
+    pub kv_heads: usize,
+    pub head_dim: usize,
+    pub max_positions: usize,
+}
+
+pub struct Attention {
+    context: Context,
+    stream: Stream,
+    shape: Shape,
+    prompt_plan: Plan,
+    token_plan: Plan,
+    workspace: Buffer<u8>,
+    /// By layer, \[page, PAGE_SIZE, kv_heads, head_dim\].
+    k_pool: Vec<Buffer<F16>>,
+    v_pool: Vec<Buffer<F16>>,
+    q: Buffer<F16>,
+    k: Buffer<F16>,
+    v: Buffer<F16>,
+    o: Buffer<F16>,
+    /// Which page has which positions, 0 and the new rows, and how many keys there are: read by the device.
+    table: Buffer<i32>,
+    starts: Buffer<i32>,
+    lengths: Buffer<i32>,
+    positions: usize,
+    rows: usize,
+}
+
+fn to_halves(values: &[f32]) -> Vec<F16> {
+    values.iter().map(|value| F16::from_f32(*value)).collect()
+}
+
+impl Attention {
+    pub fn new(context: &Context, shape: Shape) -> Result<Attention> {
+        let hip = Hip::new(context)?;
+        let pages = (shape.max_positions + PAGE_SIZE - 1) / PAGE_SIZE;
+        let plan = |max_rows| {
+            let builder = Problem::builder(Dtype::F16, shape.q_heads, shape.kv_heads, shape.head_dim);
+            // The last new row sees the whole cache.
+            let builder = builder.paged(PAGE_SIZE, PageTableKind::Block).causal();
+            let problem = builder.max_batch(1).max_q_len(max_rows).max_kv_len(shape.max_positions).build()?;
+            context.plan(&problem)
+        };
+        let (prompt_plan, token_plan) = (plan(shape.max_positions)?, plan(1)?);
+        let workspace = prompt_plan.info().workspace_bytes.max(token_plan.info().workspace_bytes) as usize;
+        let (q_row, kv_row) = (shape.q_heads * shape.head_dim, shape.kv_heads * shape.head_dim);
+        let pool =
+            || (0..shape.layers).map(|_| hip.zeroed(pages * PAGE_SIZE * kv_row)).collect::<Result<Vec<_>>>();
+        // The pages of the text in an order that is none, as they are in a server after a while.
+        let table: Vec<i32> = (0..pages as i32).rev().collect();
+        Ok(Attention {
+            context: context.clone(),
+            stream: hip.stream()?,
+            prompt_plan,
+            token_plan,
+            workspace: hip.zeroed(workspace.max(1))?,
+            k_pool: pool()?,
+            v_pool: pool()?,
+            q: hip.zeroed(shape.max_positions * q_row)?,
+            k: hip.zeroed(shape.max_positions * kv_row)?,
+            v: hip.zeroed(shape.max_positions * kv_row)?,
+            o: hip.zeroed(shape.max_positions * q_row)?,
+            table: hip.buffer(&table)?,
+            starts: hip.zeroed(2)?,
+            lengths: hip.zeroed(1)?,
+            shape,
+            positions: 0,
+            rows: 0,
+        })
+    }
+
+    /// Positions in the cache; the next row has this position.
+    pub fn length(&self) -> usize {
+        self.positions
+    }
+
+    /// What kernels the plans for prompts and for bytes have.
+    pub fn kernels(&self) -> [String; 2] {
+        [self.prompt_plan.info().kernel, self.token_plan.info().kernel]
+    }
+
+    /// To be called before the layers of a step, each of which has this many new rows.
+    pub fn begin_step(&mut self, rows: usize) -> Result<()> {
+        self.rows = rows;
+        self.positions += rows;
+        self.starts.upload(&[0, rows as i32])?;
+        self.lengths.upload(&[self.positions as i32])
+    }
+
+    /// Appends the rows of K and V to the layer's cache and returns attention of the queries. All are
+    /// \[rows, heads, head_dim\]; the device gets and gives them as 16-bit floats.
+    pub fn run(&mut self, layer: usize, q: &[f32], k: &[f32], v: &[f32]) -> Result<Vec<f32>> {
+        self.q.upload(&to_halves(q))?;
+        self.k.upload(&to_halves(k))?;
+        self.v.upload(&to_halves(v))?;
+        let Shape { q_heads, kv_heads, head_dim, .. } = self.shape;
+        let pages = self.table.len();
+        let q_rows = Layout::rows([self.rows, q_heads, head_dim]);
+        let kv_rows = Layout::rows([self.rows, kv_heads, head_dim]);
+        let cache = Layout::contiguous([pages, PAGE_SIZE, kv_heads, head_dim]);
+        let table: PageTable<Device> =
+            PageTable::Block { pages: PageNumbers::I32(self.table.array()), stride: pages };
+        let (starts, kv_lengths): (Array<_, Device>, _) = (self.starts.array(), self.lengths.array());
+        let stream = self.stream.raw();
+
+        let append = Append {
+            k: self.k.tensor(kv_rows)?,
+            v: Some(self.v.tensor(kv_rows)?),
+            k_cache: self.k_pool[layer].tensor_mut(cache)?,
+            v_cache: Some(self.v_pool[layer].tensor_mut(cache)?),
+            place: Place::Sequences { batch: 1, starts, kv_lengths, page_table: table },
+            k_scale: None,
+            v_scale: None,
+            rotary: None, // the model has rotated K
+        };
+        // SAFETY: all buffers are this object's, which waits for the stream below; the table names its pages.
+        unsafe { self.context.kv_append(&append, &Launch { stream, ..Launch::default() }) }?;
+
+        let workspace = self.workspace.workspace();
+        let mut args = Args::new(
+            1,
+            self.q.tensor(q_rows)?,
+            self.k_pool[layer].tensor(cache)?,
+            Some(self.v_pool[layer].tensor(cache)?),
+            self.o.tensor_mut(q_rows)?,
+        );
+        args.q_len = self.rows;
+        args.q_starts = Some(starts);
+        args.kv_lengths = Some(kv_lengths);
+        args.page_table = Some(table);
+        let plan = if self.rows == 1 { &self.token_plan } else { &self.prompt_plan };
+        // SAFETY: likewise; the lengths are those of the cache.
+        unsafe { plan.run(&args, &Launch { stream, workspace: Some(&workspace), ..Launch::default() }) }?;
+        self.stream.synchronize()?;
+
+        let mut o = vec![F16::default(); q.len()];
+        self.o.download(&mut o)?;
+        Ok(o.into_iter().map(F16::to_f32).collect())
+    }
+}

@@ -1,0 +1,390 @@
+//! One call.
+
+use crate::contents;
+use crate::element::Dtype;
+use crate::error::{call, init, int, Error, Result};
+use crate::problem::Problem;
+use crate::tensor::{optional, Array, Extent, Host, Memory, Tensor, TensorMut};
+use sluice_sys as sys;
+use std::os::raw::c_void;
+use Extent::{AtLeast, Exactly};
+
+/// Numbers of pages, in one of two widths.
+#[derive(Clone, Copy, Debug)]
+pub enum PageNumbers<'a, M: Memory> {
+    /// The usual ones.
+    I32(Array<'a, i32, M>),
+    /// With [`ProblemBuilder::page_index_64`](crate::ProblemBuilder::page_index_64).
+    I64(Array<'a, i64, M>),
+}
+
+/// Which pages a sequence has.
+#[derive(Clone, Copy, Debug)]
+pub enum PageTable<'a, M: Memory> {
+    /// \[batch, pages\].
+    Block {
+        /// Of all sequences.
+        pages: PageNumbers<'a, M>,
+        /// Entries from one sequence's to the next one's.
+        stride: usize,
+    },
+    /// One after the other.
+    Csr {
+        /// Of all sequences.
+        pages: PageNumbers<'a, M>,
+        /// \[batch + 1\]: entries before each sequence's first.
+        starts: Array<'a, i32, M>,
+    },
+}
+
+impl<M: Memory> PageNumbers<'_, M> {
+    pub(crate) fn raw(&self) -> *const c_void {
+        match self {
+            PageNumbers::I32(numbers) => numbers.raw().cast(),
+            PageNumbers::I64(numbers) => numbers.raw().cast(),
+        }
+    }
+
+    pub(crate) fn are_64(&self) -> bool {
+        matches!(self, PageNumbers::I64(_))
+    }
+}
+
+/// What three structs of the header have in common: table, stride and starts.
+pub(crate) struct RawTable {
+    pub(crate) pages: *const c_void,
+    pub(crate) stride: i64,
+    pub(crate) starts: *const i32,
+}
+
+impl<'a, M: Memory> PageTable<'a, M> {
+    /// Page numbers of all sequences.
+    pub fn pages(&self) -> &PageNumbers<'a, M> {
+        match self {
+            PageTable::Block { pages, .. } | PageTable::Csr { pages, .. } => pages,
+        }
+    }
+
+    pub(crate) fn checked(&self, batch: usize) -> Result<RawTable> {
+        let pages = self.pages().raw();
+        match self {
+            PageTable::Block { stride, .. } => {
+                let stride = i64::try_from(*stride).map_err(|_| {
+                    let message = format!("page_table_stride is {stride}; it must be at most {}", i64::MAX);
+                    Error::invalid("page_table_stride", message)
+                })?;
+                Ok(RawTable { pages, stride, starts: std::ptr::null() })
+            }
+            PageTable::Csr { starts, .. } => Ok(RawTable {
+                pages,
+                stride: 0,
+                starts: starts.checked("page_starts", batch.saturating_add(1))?,
+            }),
+        }
+    }
+}
+
+/// One call of a [`Plan`](crate::Plan), or of [`reference()`]: what is in the header's `sluice_args`. Extents and types
+/// of all that is named are checked against the problem when the call is made.
+#[derive(Debug)]
+pub struct Args<'a, M: Memory> {
+    /// Sequences.
+    pub batch: usize,
+    /// Query rows of each sequence, or the most there are; 0 is the problem's bound.
+    pub q_len: usize,
+    /// Keys of each sequence, or the most there are; 0 is the problem's bound.
+    pub kv_len: usize,
+    /// Factor of the scores; 0 means 1 / sqrt(head_dim_qk).
+    pub scale: f32,
+    /// Queries, \[batch, q_len, q_heads, head_dim_qk\]; with `q_starts` \[1, rows, q_heads, head_dim_qk\].
+    pub q: Tensor<'a, M>,
+    /// Keys, \[batch, kv_len, kv_heads, head_dim_qk\]; ragged \[1, rows, ...\]; paged \[page, page_size, ...\].
+    pub k: Tensor<'a, M>,
+    /// Values, likewise; None if V is in K.
+    pub v: Option<Tensor<'a, M>>,
+    /// Result, with rows as in `q`.
+    pub o: TensorMut<'a, M>,
+    /// Logarithm of the softmax denominator, \[batch, q_len, q_heads, 1\] in F32, with rows as in `q`.
+    pub lse: Option<TensorMut<'a, M>>,
+    /// \[batch + 1\]: rows of q before each sequence's first.
+    pub q_starts: Option<Array<'a, i32, M>>,
+    /// \[batch + 1\]: rows of k and v before each sequence's first.
+    pub kv_starts: Option<Array<'a, i32, M>>,
+    /// \[batch\]: query rows of each sequence.
+    pub q_lengths: Option<Array<'a, i32, M>>,
+    /// \[batch\]: keys of each sequence.
+    pub kv_lengths: Option<Array<'a, i32, M>>,
+    /// Which pages a sequence has.
+    pub page_table: Option<PageTable<'a, M>>,
+    /// Added to the scores, \[batch, q_heads, q_len, kv_len\].
+    pub bias: Option<Tensor<'a, M>>,
+    /// Bytes, \[batch, q_heads, q_len, kv_len / 8 rounded up\]: key j is bit j % 8 of byte j / 8.
+    pub mask: Option<Tensor<'a, M>>,
+    /// \[q_heads\].
+    pub alibi_slopes: Option<Array<'a, f32, M>>,
+    /// \[q_heads\], to base e.
+    pub sink_logits: Option<Array<'a, f32, M>>,
+    /// \[1\] or \[q_heads\].
+    pub q_scale: Option<Array<'a, f32, M>>,
+    /// \[1\] or \[kv_heads\].
+    pub k_scale: Option<Array<'a, f32, M>>,
+    /// \[1\] or \[kv_heads\].
+    pub v_scale: Option<Array<'a, f32, M>>,
+}
+
+impl<'a, M: Memory> Args<'a, M> {
+    /// The least that a call has: as many rows and keys as the problem's bounds, nothing optional.
+    pub fn new(
+        batch: usize,
+        q: Tensor<'a, M>,
+        k: Tensor<'a, M>,
+        v: Option<Tensor<'a, M>>,
+        o: TensorMut<'a, M>,
+    ) -> Self {
+        Args {
+            batch,
+            q_len: 0,
+            kv_len: 0,
+            scale: 0.0,
+            q,
+            k,
+            v,
+            o,
+            lse: None,
+            q_starts: None,
+            kv_starts: None,
+            q_lengths: None,
+            kv_lengths: None,
+            page_table: None,
+            bias: None,
+            mask: None,
+            alibi_slopes: None,
+            sink_logits: None,
+            q_scale: None,
+            k_scale: None,
+            v_scale: None,
+        }
+    }
+
+    /// Checks types, extents and counts, so that the library, which has pointers only, stays within them.
+    pub(crate) fn to_raw(&self, problem: &Problem) -> Result<sys::sluice_args> {
+        let p = problem.raw();
+        let batch = self.batch;
+        let [q_heads, kv_heads, dim_qk, dim_v] =
+            [p.q_heads, p.kv_heads, p.head_dim_qk, p.head_dim_v].map(|value| value as usize);
+        let or_bound = |value: usize, bound: i32| if value == 0 { bound as usize } else { value };
+        let (q_len, kv_len) = (or_bound(self.q_len, p.max_q_len), or_bound(self.kv_len, p.max_kv_len));
+
+        let mut raw: sys::sluice_args = init(sys::sluice_args_init);
+        raw.batch = int("batch", batch)?;
+        raw.q_len = int("q_len", self.q_len)?;
+        raw.kv_len = int("kv_len", self.kv_len)?;
+        raw.scale = self.scale;
+
+        let rows = |heads, dim| match self.q_starts {
+            None => [AtLeast(batch), AtLeast(q_len), Exactly(heads), dim],
+            Some(_) => [Exactly(1), AtLeast(1), Exactly(heads), dim],
+        };
+        let keys = |dim| match p.mode {
+            sys::SLUICE_MODE_RAGGED => [Exactly(1), AtLeast(1), Exactly(kv_heads), Exactly(dim)],
+            sys::SLUICE_MODE_PAGED => {
+                [AtLeast(1), Exactly(p.page_size as usize), Exactly(kv_heads), Exactly(dim)]
+            }
+            _ => [AtLeast(batch), AtLeast(kv_len), Exactly(kv_heads), Exactly(dim)],
+        };
+        raw.q = self.q.view.checked("q", Dtype::from_raw(p.q_type), 0, rows(q_heads, Exactly(dim_qk)))?;
+        raw.k = self.k.view.checked("k", Dtype::from_raw(p.k_type), p.k_pack as usize, keys(dim_qk))?;
+        raw.o = self.o.view.checked("o", Dtype::from_raw(p.o_type), 0, rows(q_heads, Exactly(dim_v)))?;
+        if let Some(v) = &self.v {
+            // Where there may be none, the library says so.
+            raw.v = match problem.has(sys::SLUICE_V_IN_K) {
+                true => v.view.raw(),
+                false => v.view.checked("v", Dtype::from_raw(p.v_type), 0, keys(dim_v))?,
+            };
+        }
+        if let Some(lse) = &self.lse {
+            raw.lse = lse.view.checked("lse", Some(Dtype::F32), 0, rows(q_heads, AtLeast(1)))?;
+        }
+        let scores = |keys| [AtLeast(batch), AtLeast(q_heads), AtLeast(q_len), AtLeast(keys)];
+        if let Some(bias) = &self.bias {
+            raw.bias = match Dtype::from_raw(p.bias_type) {
+                None => bias.view.raw(), // likewise
+                dtype => bias.view.checked("bias", dtype, 0, scores(kv_len))?,
+            };
+        }
+        if let Some(mask) = &self.mask {
+            raw.mask = mask.view.checked("mask", None, 0, scores(kv_len.saturating_add(7) / 8))?;
+        }
+
+        let starts = batch.saturating_add(1);
+        raw.q_starts = optional(&self.q_starts, "q_starts", starts)?;
+        raw.kv_starts = optional(&self.kv_starts, "kv_starts", starts)?;
+        raw.q_lengths = optional(&self.q_lengths, "q_lengths", batch)?;
+        raw.kv_lengths = optional(&self.kv_lengths, "kv_lengths", batch)?;
+        if let Some(table) = &self.page_table {
+            if table.pages().are_64() != problem.has(sys::SLUICE_PAGE_INDEX_64) {
+                let (is, wanted) = if table.pages().are_64() { ("i64", "i32") } else { ("i32", "i64") };
+                let message = format!("page_table holds {is}; the problem says {wanted}");
+                return Err(Error::invalid("page_table", message));
+            }
+            let table = table.checked(batch)?;
+            (raw.page_table, raw.page_table_stride, raw.page_starts) =
+                (table.pages, table.stride, table.starts);
+        }
+        let factors = |kind: u32, heads: usize| if kind == sys::SLUICE_SCALE_PER_HEAD { heads } else { 1 };
+        raw.alibi_slopes = optional(&self.alibi_slopes, "alibi_slopes", q_heads)?;
+        raw.sink_logits = optional(&self.sink_logits, "sink_logits", q_heads)?;
+        raw.q_scale = optional(&self.q_scale, "q_scale", factors(p.q_scale_kind, q_heads))?;
+        raw.k_scale = optional(&self.k_scale, "k_scale", factors(p.k_scale_kind, kv_heads))?;
+        raw.v_scale = optional(&self.v_scale, "v_scale", factors(p.v_scale_kind, kv_heads))?;
+        contents::check(self, p.mode, p.page_size as usize)?;
+        Ok(raw)
+    }
+}
+
+/// Computes a call on the host with plain loops in double precision: the yardstick for results.
+///
+/// Beside types and extents, what starts and page tables hold is checked: it must stay within the memory of K, V, Q
+/// and O. `docs/concepts/numerics.md` says how far a kernel may be from this.
+///
+/// ```
+/// use sluice::{reference, Args, Dtype, Layout, Problem, Tensor, TensorMut};
+/// let problem = Problem::builder(Dtype::F32, 1, 1, 2).build()?;
+/// let (q, k, v) = ([0.0f32; 2], [0.0f32; 4], [1.0f32, 2.0, 3.0, 4.0]);
+/// let mut o = [0.0f32; 2];
+/// let (row, rows) = (Layout::contiguous([1, 1, 1, 2]), Layout::contiguous([1, 2, 1, 2]));
+/// let output = TensorMut::new(&mut o, row)?;
+/// let mut args =
+///     Args::new(1, Tensor::new(&q, row)?, Tensor::new(&k, rows)?, Some(Tensor::new(&v, rows)?), output);
+/// (args.q_len, args.kv_len) = (1, 2);
+/// reference(&problem, &mut args)?;
+/// assert_eq!(o, [2.0, 3.0]);
+/// # Ok::<(), sluice::Error>(())
+/// ```
+pub fn reference(problem: &Problem, args: &mut Args<Host>) -> Result<()> {
+    let raw = args.to_raw(problem)?;
+    // SAFETY: all memory is borrowed until the call returns, what is written mutably; to_raw has compared its extents
+    // with the problem and its contents with the extents.
+    call(|error| unsafe { sys::sluice_reference(problem.raw(), &raw, error) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{E4m3Fnuz, F16};
+    use crate::layout::Layout;
+    use crate::problem::{LseBase, PageTableKind, ScaleKind};
+    use crate::tensor::Device;
+
+    fn array<T: crate::Plain>(address: usize, len: usize) -> Option<Array<'static, T, Device>> {
+        // SAFETY: nobody looks there.
+        Some(unsafe { Array::from_raw(address as *const T, len) })
+    }
+
+    fn tensor<T: crate::Element>(address: usize, shape: [usize; 4]) -> Tensor<'static, Device> {
+        // SAFETY: likewise.
+        unsafe { Tensor::from_raw(address as *const T, Layout::contiguous(shape)) }.unwrap()
+    }
+
+    fn tensor_mut<T: crate::Element>(address: usize, shape: [usize; 4]) -> TensorMut<'static, Device> {
+        // SAFETY: likewise.
+        unsafe { TensorMut::from_raw(address as *mut T, Layout::contiguous(shape)) }.unwrap()
+    }
+
+    #[test]
+    fn every_field_arrives() {
+        let problem = Problem::builder(Dtype::F16, 4, 2, 64)
+            .kv_type(Dtype::E4m3Fnuz)
+            .head_dims(64, 32)
+            .paged(16, PageTableKind::Block)
+            .page_index_64()
+            .bias(Dtype::F32)
+            .write_lse(LseBase::E)
+            .build()
+            .unwrap();
+        let v = Some(tensor::<E4m3Fnuz>(3, [9, 16, 2, 32]));
+        let o = tensor_mut::<F16>(4, [3, 5, 4, 32]);
+        let mut args =
+            Args::new(3, tensor::<F16>(1, [3, 5, 4, 64]), tensor::<E4m3Fnuz>(2, [9, 16, 2, 64]), v, o);
+        (args.q_len, args.kv_len, args.scale) = (5, 20, 0.5);
+        args.lse = Some(tensor_mut::<f32>(5, [3, 5, 4, 1]));
+        args.kv_starts = array(6, 4);
+        args.q_lengths = array(7, 3);
+        args.kv_lengths = array(8, 3);
+        let pages = PageNumbers::I64(array(9, 6).unwrap());
+        args.page_table = Some(PageTable::Block { pages, stride: 2 });
+        args.bias = Some(tensor::<f32>(10, [3, 4, 5, 20]));
+        args.mask = Some(tensor::<u8>(11, [3, 4, 5, 3]));
+        args.alibi_slopes = array(12, 4);
+        args.sink_logits = array(13, 4);
+        args.q_scale = array(14, 1);
+        args.k_scale = array(15, 1);
+        args.v_scale = array(16, 1);
+        // Without `..`: a field that the header gets needs a number here.
+        let sys::sluice_args {
+            struct_size,
+            flags,
+            batch,
+            q_len,
+            kv_len,
+            scale,
+            q,
+            k,
+            v,
+            o,
+            lse,
+            q_starts,
+            kv_starts,
+            q_lengths,
+            kv_lengths,
+            page_table,
+            page_table_stride,
+            page_starts,
+            bias,
+            mask,
+            alibi_slopes,
+            sink_logits,
+            q_scale,
+            k_scale,
+            v_scale,
+        } = args.to_raw(&problem).unwrap();
+        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_args>(), 0));
+        assert_eq!((batch, q_len, kv_len, scale), (3, 5, 20, 0.5));
+        assert_eq!([q, k, v, o, lse, bias, mask].map(|t| t.data as usize), [1, 2, 3, 4, 5, 10, 11]);
+        assert_eq!((q.stride, v.stride), ([1280, 256, 64, 1], [1024, 64, 32, 1]));
+        assert_eq!([q_starts, kv_starts, q_lengths, kv_lengths].map(|a| a as usize), [0, 6, 7, 8]);
+        assert_eq!((page_table as usize, page_table_stride, page_starts as usize), (9, 2, 0));
+        assert_eq!(
+            [alibi_slopes, sink_logits, q_scale, k_scale, v_scale].map(|a| a as usize),
+            [12, 13, 14, 15, 16]
+        );
+
+        let pages = PageNumbers::I64(array(9, 6).unwrap());
+        args.page_table = Some(PageTable::Csr { pages, starts: array(17, 4).unwrap() });
+        args.q = tensor::<F16>(1, [1, 15, 4, 64]);
+        args.o = tensor_mut::<F16>(4, [1, 15, 4, 32]);
+        args.lse = None;
+        args.q_starts = array(18, 4);
+        let raw = args.to_raw(&problem).unwrap();
+        assert_eq!((raw.page_starts as usize, raw.page_table_stride, raw.q_starts as usize), (17, 0, 18));
+    }
+
+    #[test]
+    fn factors_per_head_are_counted_by_the_heads_of_their_tensor() {
+        let builder = Problem::builder(Dtype::F16, 4, 2, 64);
+        let builder =
+            builder.q_scale(ScaleKind::PerHead).k_scale(ScaleKind::PerHead).v_scale(ScaleKind::PerHead);
+        let problem = builder.build().unwrap();
+        let refused = |q: usize, k: usize, v: usize| {
+            let (rows, keys) = (tensor::<F16>(16, [1, 1, 4, 64]), tensor::<F16>(16, [1, 1, 2, 64]));
+            let mut args = Args::new(1, rows, keys, Some(keys), tensor_mut::<F16>(16, [1, 1, 4, 64]));
+            (args.q_len, args.kv_len) = (1, 1);
+            (args.q_scale, args.k_scale, args.v_scale) = (array(16, q), array(16, k), array(16, v));
+            args.to_raw(&problem).map(drop).map_err(|error| error.field)
+        };
+        assert_eq!(refused(4, 2, 2), Ok(()));
+        assert_eq!(refused(3, 2, 2), Err("q_scale".into()));
+        assert_eq!(refused(4, 1, 2), Err("k_scale".into()));
+        assert_eq!(refused(4, 2, 1), Err("v_scale".into()));
+    }
+}

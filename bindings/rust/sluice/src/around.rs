@@ -1,0 +1,335 @@
+//! New rows into a paged cache, and results of several parts into one.
+
+use crate::args::{PageTable, RawTable};
+use crate::element::Dtype;
+use crate::error::{init, int, Error, Result};
+use crate::problem::LseBase;
+use crate::tensor::{optional, Array, Device, Extent, Tensor, TensorMut, View};
+use sluice_sys as sys;
+use Extent::{AtLeast, Exactly};
+
+/// Where new rows go.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'a> {
+    /// \[tokens\]: page * page_size + row of the page; a negative slot is skipped.
+    Slots(Array<'a, i64, Device>),
+    /// To the end of sequences, as attention finds it.
+    Sequences {
+        /// Sequences.
+        batch: usize,
+        /// \[batch + 1\]: new rows before each sequence's first.
+        starts: Array<'a, i32, Device>,
+        /// \[batch\]: keys of each sequence, the new ones included.
+        kv_lengths: Array<'a, i32, Device>,
+        /// Which pages a sequence has.
+        page_table: PageTable<'a, Device>,
+    },
+}
+
+/// What values of an FP8 cache are divided by.
+#[derive(Clone, Copy, Debug)]
+pub enum AppendScale<'a> {
+    /// One factor.
+    PerTensor(Array<'a, f32, Device>),
+    /// \[kv_heads\].
+    PerHead(Array<'a, f32, Device>),
+}
+
+/// Which elements of a row of K a rotation takes together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum RotaryStyle {
+    /// e and e + dim / 2, as GPT-NeoX and Llama do.
+    Halves = sys::SLUICE_ROTARY_HALVES,
+    /// 2e and 2e + 1, as GPT-J does.
+    Pairs = sys::SLUICE_ROTARY_PAIRS,
+}
+
+/// How K is rotated before it goes into the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Rotary<'a> {
+    /// Elements of a row that are rotated; even.
+    pub dim: usize,
+    /// Which of them belong together.
+    pub style: RotaryStyle,
+    /// \[positions\]\[dim\]: cosines, then sines.
+    pub table: Array<'a, f32, Device>,
+    /// Elements from one position to the next.
+    pub stride: usize,
+    /// \[tokens\]; None for the key's number.
+    pub positions: Option<Array<'a, i32, Device>>,
+}
+
+/// New rows of K and V on their way into a paged cache; the header's `sluice_append`. Types, heads, dims, pages and the
+/// number of rows are those of the tensors.
+#[derive(Debug)]
+pub struct Append<'a> {
+    /// New rows, \[1, tokens, kv_heads, head_dim_qk\].
+    pub k: Tensor<'a, Device>,
+    /// New rows, \[1, tokens, kv_heads, head_dim_v\]; None if V is in K.
+    pub v: Option<Tensor<'a, Device>>,
+    /// Where they go, \[page, page_size, kv_heads, head_dim_qk\].
+    pub k_cache: TensorMut<'a, Device>,
+    /// Where they go, \[page, page_size, kv_heads, head_dim_v\].
+    pub v_cache: Option<TensorMut<'a, Device>>,
+    /// Which slots they go to.
+    pub place: Place<'a>,
+    /// Of an FP8 cache.
+    pub k_scale: Option<AppendScale<'a>>,
+    /// Of an FP8 cache.
+    pub v_scale: Option<AppendScale<'a>>,
+    /// None leaves K as it is.
+    pub rotary: Option<Rotary<'a>>,
+}
+
+/// The type of a tensor of numbers.
+fn number(view: &View, name: &str) -> Result<Dtype> {
+    view.dtype.ok_or_else(|| {
+        Error::invalid(format!("{name}.dtype"), format!("{name} holds bytes, and not numbers"))
+    })
+}
+
+impl<'a> Append<'a> {
+    pub(crate) fn to_raw(&self) -> Result<sys::sluice_append> {
+        let [_, tokens, heads, dim_qk] = self.k.layout().shape();
+        let [_, page_size, _, _] = self.k_cache.layout().shape();
+        let pack = self.k_cache.layout().pack();
+        let (source, cache) = (number(&self.k.view, "k")?, number(&self.k_cache.view, "k_cache")?);
+        let new = |dim| [Exactly(1), Exactly(tokens), Exactly(heads), Exactly(dim)];
+        let kept = |dim| [AtLeast(1), Exactly(page_size), Exactly(heads), Exactly(dim)];
+
+        let mut raw: sys::sluice_append = init(sys::sluice_append_init);
+        (raw.source_type, raw.cache_type) = (source as u32, cache as u32);
+        raw.kv_heads = int("kv_heads", heads)?;
+        raw.head_dim_qk = int("head_dim_qk", dim_qk)?;
+        raw.page_size = int("page_size", page_size)?;
+        raw.k_pack = int("k_pack", pack)?;
+        raw.tokens = int("tokens", tokens)?;
+        raw.k = self.k.view.checked("k", Some(source), 0, new(dim_qk))?;
+        raw.k_cache = self.k_cache.view.checked("k_cache", Some(cache), pack, kept(dim_qk))?;
+        match (&self.v, &self.v_cache) {
+            (Some(v), Some(v_cache)) => {
+                let dim_v = v.layout().shape()[3];
+                raw.head_dim_v = int("head_dim_v", dim_v)?;
+                raw.v = v.view.checked("v", Some(source), 0, new(dim_v))?;
+                raw.v_cache = v_cache.view.checked("v_cache", Some(cache), 0, kept(dim_v))?;
+            }
+            (None, None) => raw.flags |= sys::SLUICE_V_IN_K,
+            (v, _) => {
+                let (given, missing) = if v.is_some() { ("v", "v_cache") } else { ("v_cache", "v") };
+                let message = format!("{missing} is missing; {given} is there, and they come together");
+                return Err(Error::invalid(missing, message));
+            }
+        }
+        match &self.place {
+            Place::Slots(slots) => raw.slots = slots.checked("slots", tokens)?,
+            Place::Sequences { batch, starts, kv_lengths, page_table } => {
+                raw.batch = int("batch", *batch)?;
+                raw.starts = starts.checked("starts", batch.saturating_add(1))?;
+                raw.kv_lengths = kv_lengths.checked("kv_lengths", *batch)?;
+                let RawTable { pages, stride, starts } = page_table.checked(*batch)?;
+                (raw.page_table, raw.page_table_stride, raw.page_starts) = (pages, stride, starts);
+                raw.page_table_kind = match page_table {
+                    PageTable::Block { .. } => sys::SLUICE_PAGE_TABLE_BLOCK,
+                    PageTable::Csr { .. } => sys::SLUICE_PAGE_TABLE_CSR,
+                };
+                if page_table.pages().are_64() {
+                    raw.flags |= sys::SLUICE_PAGE_INDEX_64;
+                }
+            }
+        }
+        (raw.k_scale_kind, raw.k_scale) = scale(&self.k_scale, "k_scale", heads)?;
+        (raw.v_scale_kind, raw.v_scale) = scale(&self.v_scale, "v_scale", heads)?;
+        if let Some(rotary) = &self.rotary {
+            raw.rotary_dim = int("rotary_dim", rotary.dim)?;
+            raw.rotary_style = rotary.style as u32;
+            raw.rotary = rotary.table.checked("rotary", rotary.dim)?;
+            raw.rotary_stride = int("rotary_stride", rotary.stride)?.into();
+            raw.positions = optional(&rotary.positions, "positions", tokens)?;
+        }
+        Ok(raw)
+    }
+}
+
+fn scale(scale: &Option<AppendScale>, name: &str, heads: usize) -> Result<(u32, *const f32)> {
+    Ok(match scale {
+        None => (sys::SLUICE_SCALE_NONE, std::ptr::null()),
+        Some(AppendScale::PerTensor(factor)) => (sys::SLUICE_SCALE_PER_TENSOR, factor.checked(name, 1)?),
+        Some(AppendScale::PerHead(factors)) => (sys::SLUICE_SCALE_PER_HEAD, factors.checked(name, heads)?),
+    })
+}
+
+/// Results of attention over parts of the keys, to be made one; the header's `sluice_merge`. Types and extents are those
+/// of the tensors.
+#[derive(Debug)]
+pub struct Merge<'a> {
+    /// Normalised results of the parts, \[part, token, head, head_dim_v\].
+    pub partial: Tensor<'a, Device>,
+    /// \[part, token, head, 1\] in F32.
+    pub partial_lse: Tensor<'a, Device>,
+    /// \[1, token, head, head_dim_v\].
+    pub o: TensorMut<'a, Device>,
+    /// \[1, token, head, 1\] in F32.
+    pub lse: Option<TensorMut<'a, Device>>,
+    /// Of `partial_lse` and `lse`.
+    pub lse_base: LseBase,
+    /// \[heads\], to base e: counted once.
+    pub sink_logits: Option<Array<'a, f32, Device>>,
+}
+
+impl<'a> Merge<'a> {
+    pub(crate) fn to_raw(&self) -> Result<sys::sluice_merge> {
+        let [parts, tokens, heads, dim] = self.partial.layout().shape();
+        let (partial, o) = (number(&self.partial.view, "partial")?, number(&self.o.view, "o")?);
+        let extents = |parts, dim| [Exactly(parts), Exactly(tokens), Exactly(heads), dim];
+        let mut raw: sys::sluice_merge = init(sys::sluice_merge_init);
+        (raw.partial_type, raw.o_type) = (partial as u32, o as u32);
+        raw.parts = int("parts", parts)?;
+        raw.tokens = int("tokens", tokens)?;
+        raw.heads = int("heads", heads)?;
+        raw.head_dim_v = int("head_dim_v", dim)?;
+        raw.lse_base = self.lse_base as u32;
+        raw.partial = self.partial.view.checked("partial", Some(partial), 0, extents(parts, Exactly(dim)))?;
+        let f32 = Some(Dtype::F32);
+        raw.partial_lse = self.partial_lse.view.checked("partial_lse", f32, 0, extents(parts, AtLeast(1)))?;
+        raw.o = self.o.view.checked("o", Some(o), 0, extents(1, Exactly(dim)))?;
+        if let Some(lse) = &self.lse {
+            raw.lse = lse.view.checked("lse", f32, 0, extents(1, AtLeast(1)))?;
+        }
+        raw.sink_logits = optional(&self.sink_logits, "sink_logits", heads)?;
+        Ok(raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::{E4m3Fnuz, Element, Plain, F16};
+    use crate::layout::Layout;
+    use crate::PageNumbers;
+
+    fn array<T: Plain>(address: usize, len: usize) -> Array<'static, T, Device> {
+        // SAFETY: nobody looks there.
+        unsafe { Array::from_raw(address as *const T, len) }
+    }
+
+    fn tensor<T: Element>(address: usize, layout: Layout) -> Tensor<'static, Device> {
+        // SAFETY: likewise.
+        unsafe { Tensor::from_raw(address as *const T, layout) }.unwrap()
+    }
+
+    fn tensor_mut<T: Element>(address: usize, layout: Layout) -> TensorMut<'static, Device> {
+        // SAFETY: likewise.
+        unsafe { TensorMut::from_raw(address as *mut T, layout) }.unwrap()
+    }
+
+    #[test]
+    fn every_field_of_an_append_arrives() {
+        let mut append = Append {
+            k: tensor::<F16>(1, Layout::rows([7, 2, 64])),
+            v: Some(tensor::<F16>(2, Layout::rows([7, 2, 32]))),
+            k_cache: tensor_mut::<E4m3Fnuz>(
+                3,
+                Layout::strided([9, 16, 2, 64], [2048, 16, 1024, 256]).packed(16),
+            ),
+            v_cache: Some(tensor_mut::<E4m3Fnuz>(4, Layout::contiguous([9, 16, 2, 32]))),
+            place: Place::Sequences {
+                batch: 3,
+                starts: array(5, 4),
+                kv_lengths: array(6, 3),
+                page_table: PageTable::Csr { pages: PageNumbers::I64(array(7, 5)), starts: array(8, 4) },
+            },
+            k_scale: Some(AppendScale::PerTensor(array(9, 1))),
+            v_scale: Some(AppendScale::PerHead(array(10, 2))),
+            rotary: Some(Rotary {
+                dim: 24,
+                style: RotaryStyle::Pairs,
+                table: array(11, 240),
+                stride: 30,
+                positions: Some(array(12, 7)),
+            }),
+        };
+        // Without `..`: a field that the header gets needs a number here.
+        let sys::sluice_append {
+            struct_size,
+            flags,
+            source_type,
+            cache_type,
+            kv_heads,
+            head_dim_qk,
+            head_dim_v,
+            page_size,
+            page_table_kind,
+            k_pack,
+            k_scale_kind,
+            v_scale_kind,
+            tokens,
+            batch,
+            rotary_dim,
+            rotary_style,
+            k,
+            v,
+            k_cache,
+            v_cache,
+            slots,
+            starts,
+            kv_lengths,
+            page_table,
+            page_table_stride,
+            page_starts,
+            k_scale,
+            v_scale,
+            rotary,
+            rotary_stride,
+            positions,
+        } = append.to_raw().unwrap();
+        assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_append>());
+        assert_eq!((flags, source_type, cache_type), (sys::SLUICE_PAGE_INDEX_64, 1, 4));
+        assert_eq!((kv_heads, head_dim_qk, head_dim_v, page_size, k_pack), (2, 64, 32, 16, 16));
+        assert_eq!((page_table_kind, k_scale_kind, v_scale_kind), (2, 1, 2));
+        assert_eq!((tokens, batch, rotary_dim, rotary_style, rotary_stride), (7, 3, 24, 1, 30));
+        assert_eq!([k, v, k_cache, v_cache].map(|t| t.data as usize), [1, 2, 3, 4]);
+        assert_eq!((slots as usize, page_table as usize, page_table_stride), (0, 7, 0));
+        assert_eq!([starts, kv_lengths, page_starts, positions].map(|a| a as usize), [5, 6, 8, 12]);
+        assert_eq!([k_scale, v_scale, rotary].map(|a| a as usize), [9, 10, 11]);
+
+        append.place = Place::Slots(array(13, 7));
+        (append.v, append.v_cache) = (None, None);
+        let raw = append.to_raw().unwrap();
+        assert_eq!((raw.flags, raw.slots as usize, raw.head_dim_v), (sys::SLUICE_V_IN_K, 13, 0));
+    }
+
+    #[test]
+    fn every_field_of_a_merge_arrives() {
+        let merge = Merge {
+            partial: tensor::<f32>(1, Layout::contiguous([3, 5, 2, 64])),
+            partial_lse: tensor::<f32>(2, Layout::contiguous([3, 5, 2, 1])),
+            o: tensor_mut::<F16>(3, Layout::rows([5, 2, 64])),
+            lse: Some(tensor_mut::<f32>(4, Layout::rows([5, 2, 1]))),
+            lse_base: LseBase::Two,
+            sink_logits: Some(array(5, 2)),
+        };
+        let sys::sluice_merge {
+            struct_size,
+            flags,
+            partial_type,
+            o_type,
+            parts,
+            tokens,
+            heads,
+            head_dim_v,
+            lse_base,
+            reserved,
+            partial,
+            partial_lse,
+            o,
+            lse,
+            sink_logits,
+        } = merge.to_raw().unwrap();
+        assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_merge>());
+        assert_eq!((flags, reserved, partial_type, o_type, lse_base), (0, 0, 3, 1, 1));
+        assert_eq!((parts, tokens, heads, head_dim_v), (3, 5, 2, 64));
+        assert_eq!([partial, partial_lse, o, lse].map(|t| t.data as usize), [1, 2, 3, 4]);
+        assert_eq!(sink_logits as usize, 5);
+    }
+}

@@ -1,0 +1,387 @@
+//! Devices, named targets, and what they answer.
+
+use crate::element::Dtype;
+use crate::error::{call, init, Error, Result};
+use crate::launch::Launch;
+use crate::library::contain;
+use crate::plan::Plan;
+use crate::problem::Problem;
+use crate::trace::{trampoline, TraceFn, TraceRecord};
+use crate::{text, Append, Merge};
+use sluice_sys as sys;
+use std::ffi::{CStr, CString};
+use std::fmt;
+use std::os::raw::{c_char, c_void};
+use std::ptr::{self, NonNull};
+use std::sync::Arc;
+
+/// A device, or a named target without one, and the kernels for it. A counted reference: a clone is the same context.
+#[derive(Clone, Debug)]
+pub struct Context {
+    shared: Arc<Shared>,
+}
+
+/// What plans need too.
+pub(crate) struct Shared {
+    raw: NonNull<sys::sluice_context>,
+    // All are used by the context until it is destroyed, at addresses that stay.
+    _trace: Option<Arc<TraceFn>>,
+    _resolver: Option<Arc<ResolverFn>>,
+    _pack: Option<Arc<[u8]>>,
+}
+
+// SAFETY: the header: contexts are immutable once made, and may be shared by any number of threads; sluice_set_trace
+// is excepted, and called before anybody shares. What the trace function holds is Send and Sync by its type.
+unsafe impl Send for Shared {}
+// SAFETY: likewise.
+unsafe impl Sync for Shared {}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // SAFETY: made by sluice_context_create and destroyed here only; nobody uses it, as users hold a reference.
+        unsafe { sys::sluice_context_destroy(self.raw.as_ptr()) }
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_tuple("Shared").field(&self.raw).finish()
+    }
+}
+
+type ResolverFn = Box<dyn Fn(&CStr) -> *mut c_void + Send + Sync>;
+
+/// # Safety
+/// As the library calls it: a string, and the `user` that was given with this function, a `ResolverFn`.
+unsafe extern "C" fn resolve(name: *const c_char, user: *mut c_void) -> *mut c_void {
+    // SAFETY: as the caller says.
+    let find = || unsafe { (*(user as *const ResolverFn))(CStr::from_ptr(name)) };
+    contain(find).unwrap_or(ptr::null_mut())
+}
+
+/// What a context stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeviceKind {
+    /// A GPU, through the HIP runtime of the process.
+    Hip,
+    /// The bundled emulator: same machine code, same calls.
+    Emulated,
+    /// A chip by name: answers questions and makes plans, but cannot run.
+    Target,
+}
+
+/// What a context is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceInfo {
+    /// What it stands for.
+    pub kind: DeviceKind,
+    /// Device ordinal; None for a target.
+    pub ordinal: Option<usize>,
+    /// Compute units.
+    pub compute_units: u32,
+    /// Lanes of a wave.
+    pub wave_size: u32,
+    /// LDS that a workgroup can have.
+    pub lds_bytes: u32,
+    /// hipRuntimeGetVersion; 0 for a target or if the runtime does not say.
+    pub hip_runtime_version: i32,
+    /// Processor without features: "gfx942".
+    pub chip: String,
+    /// As the runtime reports it: "gfx942:sramecc+:xnack-".
+    pub arch: String,
+    /// Marketing name, if the runtime has one.
+    pub name: String,
+    /// Where HIP comes from: a file name, "caller" or "none".
+    pub runtime: String,
+}
+
+/// What a problem needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Support {
+    /// Bytes that the workspace must be aligned to.
+    pub workspace_alignment: u32,
+    /// Device memory that a run needs; 0 is none.
+    pub workspace_bytes: u64,
+    /// Bytes that Q, K, V and O must be aligned to.
+    pub pointer_alignment: u32,
+    /// Elements that the strides of Q, K, V and O must be multiples of.
+    pub stride_multiple: u32,
+    /// Name of the kernel that a plan would use.
+    pub kernel: String,
+}
+
+/// One kernel of a context.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct KernelInfo {
+    /// Type of Q, K, V and O; around attention, of what is read. None for one that this crate does not know.
+    pub dtype: Option<Dtype>,
+    /// Elements of a row of Q and K; 0 around attention, where any will do.
+    pub head_dim_qk: usize,
+    /// Elements of a row of V and O; likewise.
+    pub head_dim_v: usize,
+    /// Query rows per workgroup; likewise.
+    pub tile_q: u32,
+    /// Keys per loop iteration; likewise.
+    pub tile_kv: u32,
+    /// Waves per workgroup.
+    pub waves: u32,
+    /// Lanes per workgroup.
+    pub threads: u32,
+    /// LDS per workgroup.
+    pub lds_bytes: u32,
+    /// Size of the kernel's argument block.
+    pub kernarg_bytes: u32,
+    /// Operation, type, head dim, tiles, waves.
+    pub name: String,
+    /// "attention_forward", "kv_append" or "merge_states".
+    pub operation: String,
+    /// What the kernel can do, separated by commas.
+    pub features: String,
+    /// How P is rounded to the type of V: "toward_zero" or "nearest_even"; else "".
+    pub p_rounding: String,
+    /// Chips that there is machine code for, separated by commas.
+    pub chips: String,
+}
+
+/// Says what a [`Context`] stands for.
+#[must_use]
+pub struct ContextBuilder {
+    kind: u32,
+    ordinal: i32,
+    target: Option<String>,
+    pack: Option<Arc<[u8]>>,
+    trace: Option<TraceFn>,
+    resolver: Option<ResolverFn>,
+}
+
+impl ContextBuilder {
+    fn new(kind: u32, ordinal: u16, target: Option<String>) -> Self {
+        ContextBuilder { kind, ordinal: ordinal.into(), target, pack: None, trace: None, resolver: None }
+    }
+
+    /// A kernel pack to use instead of the embedded one.
+    pub fn pack(mut self, pack: impl Into<Arc<[u8]>>) -> Self {
+        self.pack = Some(pack.into());
+        self
+    }
+
+    /// A function that sees every plan and run of the context, on the thread that makes it. It must not call the
+    /// library, and its panics end in it.
+    pub fn trace(mut self, trace: impl Fn(&TraceRecord) + Send + Sync + 'static) -> Self {
+        self.trace = Some(Box::new(trace));
+        self
+    }
+
+    /// Takes every HIP entry point from this function, which returns NULL for a name that it does not know. Of a GPU only.
+    ///
+    /// # Safety
+    /// What it returns are functions with the types and the meaning that HIP gives their names, for as long as the context
+    /// and its plans live.
+    pub unsafe fn hip_resolver(
+        mut self,
+        resolver: impl Fn(&CStr) -> *mut c_void + Send + Sync + 'static,
+    ) -> Self {
+        self.resolver = Some(Box::new(resolver));
+        self
+    }
+
+    /// Makes the context.
+    pub fn build(self) -> Result<Context> {
+        let target = self.target.map(CString::new).transpose().map_err(|error| {
+            let at = error.nul_position();
+            Error::invalid(
+                "target",
+                format!("target has a zero byte at {at}; it is a name like \"gfx942:304\""),
+            )
+        })?;
+        let mut desc: sys::sluice_context_desc = init(sys::sluice_context_desc_init);
+        desc.kind = self.kind;
+        desc.device_ordinal = self.ordinal;
+        desc.target = target.as_ref().map_or(ptr::null(), |target| target.as_ptr());
+        if let Some(pack) = &self.pack {
+            desc.pack = pack.as_ptr().cast();
+            desc.pack_bytes = pack.len() as u64;
+        }
+        let resolver = self.resolver.map(Arc::new);
+        if let Some(resolver) = &resolver {
+            desc.hip_resolver = Some(resolve);
+            desc.hip_resolver_user = Arc::as_ptr(resolver) as *mut c_void;
+        }
+        let mut raw = ptr::null_mut();
+        // SAFETY: what the description points to lives until the call returns, pack and resolver as long as the context.
+        call(|error| unsafe { sys::sluice_context_create(&desc, &mut raw, error) })?;
+        let trace = self.trace.map(Arc::new);
+        let user = trace.as_ref().map(|trace| Arc::as_ptr(trace) as *mut c_void);
+        let raw = NonNull::new(raw).expect("a context that was made");
+        let shared = Shared { raw, _trace: trace, _resolver: resolver, _pack: self.pack };
+        if let Some(user) = user {
+            // SAFETY: nobody else has the context yet, and the function lives as long as it.
+            call(|error| unsafe { sys::sluice_set_trace(raw.as_ptr(), Some(trampoline), user, error) })?;
+        }
+        Ok(Context { shared: Arc::new(shared) })
+    }
+}
+
+impl Context {
+    /// A GPU, through the HIP runtime of the process.
+    pub fn hip(ordinal: u16) -> ContextBuilder {
+        ContextBuilder::new(sys::SLUICE_DEVICE_HIP, ordinal, None)
+    }
+
+    /// The bundled gfx942 emulator.
+    pub fn emulated() -> ContextBuilder {
+        ContextBuilder::new(sys::SLUICE_DEVICE_EMULATED, 0, None)
+    }
+
+    /// A chip and its compute units by name, "gfx942:304". Touches no device.
+    ///
+    /// ```
+    /// use sluice::{Context, Dtype, Problem};
+    /// let context = Context::target("gfx942:304").build()?;
+    /// let problem = Problem::builder(Dtype::F16, 8, 2, 128).causal().build()?;
+    /// println!("{}", context.query_support(&problem)?.kernel);
+    /// # Ok::<(), sluice::Error>(())
+    /// ```
+    pub fn target(name: impl Into<String>) -> ContextBuilder {
+        ContextBuilder::new(sys::SLUICE_DEVICE_TARGET, 0, Some(name.into()))
+    }
+
+    pub(crate) fn raw(&self) -> *mut sys::sluice_context {
+        self.shared.raw.as_ptr()
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        self.shared.clone()
+    }
+
+    /// What the context is bound to.
+    pub fn device(&self) -> DeviceInfo {
+        let mut raw: sys::sluice_device_info = init(sys::sluice_device_info_init);
+        // SAFETY: a context and structs made by their init functions.
+        call(|error| unsafe { sys::sluice_context_device(self.raw(), &mut raw, error) })
+            .expect("a context can be described");
+        DeviceInfo {
+            kind: match raw.kind {
+                sys::SLUICE_DEVICE_HIP => DeviceKind::Hip,
+                sys::SLUICE_DEVICE_EMULATED => DeviceKind::Emulated,
+                _ => DeviceKind::Target,
+            },
+            ordinal: usize::try_from(raw.ordinal).ok(),
+            compute_units: raw.compute_units,
+            wave_size: raw.wave_size,
+            lds_bytes: raw.lds_bytes,
+            hip_runtime_version: raw.hip_runtime_version,
+            chip: text::of_array(&raw.chip),
+            arch: text::of_array(&raw.arch),
+            name: text::of_array(&raw.name),
+            runtime: text::of_array(&raw.runtime),
+        }
+    }
+
+    /// The HIP entry point of that name in the runtime that the context is bound to, real or emulated; None if there
+    /// is none, and for a target. The module [`hip`](crate::hip) wraps a few of them.
+    pub fn hip_symbol(&self, name: &str) -> Option<NonNull<c_void>> {
+        let name = CString::new(name).ok()?;
+        // SAFETY: a context and a string.
+        NonNull::new(unsafe { sys::sluice_context_hip_symbol(self.raw(), name.as_ptr()) })
+    }
+
+    /// Whether a plan for this problem can be made, and what it needs. Touches no device.
+    pub fn query_support(&self, problem: &Problem) -> Result<Support> {
+        let mut raw: sys::sluice_support = init(sys::sluice_support_init);
+        // SAFETY: a context and structs made by their init functions.
+        call(|error| unsafe { sys::sluice_query_support(self.raw(), problem.raw(), &mut raw, error) })?;
+        Ok(Support {
+            workspace_alignment: raw.workspace_alignment,
+            workspace_bytes: raw.workspace_bytes,
+            pointer_alignment: raw.pointer_alignment,
+            stride_multiple: raw.stride_multiple,
+            kernel: text::of_array(&raw.kernel),
+        })
+    }
+
+    /// Device memory that a run needs; 0 is none.
+    pub fn workspace_size(&self, problem: &Problem) -> Result<u64> {
+        let mut bytes = 0;
+        // SAFETY: a context, a struct made by its init function and a number.
+        call(|error| unsafe { sys::sluice_workspace_size(self.raw(), problem.raw(), &mut bytes, error) })?;
+        Ok(bytes)
+    }
+
+    /// The kernels of the context's chip, in the order of their names.
+    pub fn list_kernels(&self) -> Result<Vec<KernelInfo>> {
+        let mut count = 0;
+        // SAFETY: a context and a number; info may be NULL.
+        call(|error| unsafe { sys::sluice_list_kernels(self.raw(), 0, ptr::null_mut(), &mut count, error) })?;
+        (0..count).map(|index| self.kernel(index)).collect()
+    }
+
+    fn kernel(&self, index: u32) -> Result<KernelInfo> {
+        let mut raw: sys::sluice_kernel_info = init(sys::sluice_kernel_info_init);
+        // SAFETY: a context and a struct made by its init function; count may be NULL.
+        call(|error| unsafe {
+            sys::sluice_list_kernels(self.raw(), index, &mut raw, ptr::null_mut(), error)
+        })?;
+        Ok(KernelInfo {
+            dtype: Dtype::from_raw(raw.dtype),
+            head_dim_qk: raw.head_dim_qk as usize,
+            head_dim_v: raw.head_dim_v as usize,
+            tile_q: raw.tile_q,
+            tile_kv: raw.tile_kv,
+            waves: raw.waves,
+            threads: raw.threads,
+            lds_bytes: raw.lds_bytes,
+            kernarg_bytes: raw.kernarg_bytes,
+            name: text::of_array(&raw.name),
+            operation: text::of_array(&raw.operation),
+            features: text::of_array(&raw.features),
+            p_rounding: text::of_array(&raw.p_rounding),
+            chips: text::of_array(&raw.chips),
+        })
+    }
+
+    /// Chooses the kernel for a problem and loads it. The plan holds on to what it needs of the context.
+    pub fn plan(&self, problem: &Problem) -> Result<Plan> {
+        Plan::new(self, problem)
+    }
+
+    /// Loads the kernel for a problem, so that plans made later load nothing.
+    pub fn preload(&self, problem: &Problem) -> Result<()> {
+        // SAFETY: a context and a struct made by its init function.
+        call(|error| unsafe { sys::sluice_preload(self.raw(), problem.raw(), error) })
+    }
+
+    /// Loads every kernel of the context.
+    pub fn preload_all(&self) -> Result<()> {
+        // SAFETY: a context; a NULL problem stands for all.
+        call(|error| unsafe { sys::sluice_preload(self.raw(), ptr::null(), error) })
+    }
+
+    /// Enqueues an append of new rows to a paged cache and returns without waiting.
+    ///
+    /// # Safety
+    /// Until the work has completed, what `append` and `launch` name must stay, nobody else may write it, and nobody
+    /// read the cache; handles are of live objects, and the calling thread's current device is the context's. Slots,
+    /// starts, lengths, positions and page numbers in device memory keep to the rules of the header's `sluice_append`
+    /// when the work executes: no slot or page beyond the cache, no position beyond the table of the rotation.
+    pub unsafe fn kv_append(&self, append: &Append, launch: &Launch) -> Result<()> {
+        let (append, launch) = (append.to_raw()?, launch.to_raw()?);
+        // SAFETY: structs that were filled in by their rules; for what they point to, as the caller says.
+        call(|error| unsafe { sys::sluice_kv_append(self.raw(), &append, &launch, error) })
+    }
+
+    /// Enqueues a merge of results over parts of the keys and returns without waiting.
+    ///
+    /// # Safety
+    /// Until the work has completed, what `merge` and `launch` name must stay, nobody else may write it, and nobody
+    /// read what it writes; handles are of live objects, and the calling thread's current device is the context's.
+    pub unsafe fn merge_states(&self, merge: &Merge, launch: &Launch) -> Result<()> {
+        let (merge, launch) = (merge.to_raw()?, launch.to_raw()?);
+        // SAFETY: structs that were filled in by their rules; for what they point to, as the caller says.
+        call(|error| unsafe { sys::sluice_merge_states(self.raw(), &merge, &launch, error) })
+    }
+}

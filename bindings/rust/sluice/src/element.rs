@@ -1,0 +1,234 @@
+//! Types of elements.
+
+use sluice_sys as sys;
+
+/// Element types; the header's `sluice_dtype`. The FP8 encodings are different types: FNUZ is CDNA3's, the others
+/// are OCP's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Dtype {
+    /// IEEE binary16.
+    F16 = sys::SLUICE_F16,
+    /// bfloat16.
+    Bf16 = sys::SLUICE_BF16,
+    /// IEEE binary32.
+    F32 = sys::SLUICE_F32,
+    /// FP8, bias 8, maximum 240, one NaN, no infinity.
+    E4m3Fnuz = sys::SLUICE_E4M3FNUZ,
+    /// OCP FP8, bias 7, maximum 448.
+    E4m3Fn = sys::SLUICE_E4M3FN,
+    /// FP8, bias 16, maximum 57344, one NaN, no infinity.
+    E5m2Fnuz = sys::SLUICE_E5M2FNUZ,
+    /// OCP FP8, bias 15, maximum 57344, with infinities.
+    E5m2 = sys::SLUICE_E5M2,
+}
+
+impl Dtype {
+    const ALL: [Dtype; 7] =
+        [Dtype::F16, Dtype::Bf16, Dtype::F32, Dtype::E4m3Fnuz, Dtype::E4m3Fn, Dtype::E5m2Fnuz, Dtype::E5m2];
+
+    /// Of a number of the header; None for one that this crate does not know.
+    pub(crate) fn from_raw(raw: u32) -> Option<Dtype> {
+        Dtype::ALL.into_iter().find(|dtype| *dtype as u32 == raw)
+    }
+
+    /// Bytes of an element.
+    pub fn bytes(self) -> usize {
+        match self {
+            Dtype::F32 => 4,
+            Dtype::F16 | Dtype::Bf16 => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// What can be copied to and from a device as it is.
+///
+/// # Safety
+/// The type has no padding, and every pattern of bits is a value of it.
+pub unsafe trait Plain: Copy + Send + Sync + 'static {}
+
+/// An element of a tensor.
+pub trait Element: Plain {
+    /// None for the bytes of a mask.
+    const DTYPE: Option<Dtype>;
+}
+
+macro_rules! plain {
+    ($($type:ty)*) => { $(
+        // SAFETY: numbers.
+        unsafe impl Plain for $type {}
+    )* };
+}
+plain!(u8 i32 i64 u64 f32);
+
+impl Element for f32 {
+    const DTYPE: Option<Dtype> = Some(Dtype::F32);
+}
+
+impl Element for u8 {
+    const DTYPE: Option<Dtype> = None;
+}
+
+macro_rules! encoded {
+    ($($name:ident: $bits:ty, $text:literal;)*) => { $(
+        #[doc = $text]
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        #[repr(transparent)]
+        pub struct $name(
+            /// The bits.
+            pub $bits,
+        );
+
+        // SAFETY: transparent over a number.
+        unsafe impl Plain for $name {}
+
+        impl Element for $name {
+            const DTYPE: Option<Dtype> = Some(Dtype::$name);
+        }
+    )* };
+}
+
+encoded! {
+    F16: u16, "An IEEE binary16, by its bits.";
+    Bf16: u16, "A bfloat16, by its bits.";
+    E4m3Fnuz: u8, "An FP8 number of CDNA3, by its bits; see [`Dtype::E4m3Fnuz`].";
+    E4m3Fn: u8, "An FP8 number of OCP, by its bits; see [`Dtype::E4m3Fn`].";
+    E5m2Fnuz: u8, "An FP8 number of CDNA3, by its bits; see [`Dtype::E5m2Fnuz`].";
+    E5m2: u8, "An FP8 number of OCP, by its bits; see [`Dtype::E5m2`].";
+}
+
+impl F16 {
+    /// Rounds to nearest, ties to even; what is too large becomes infinity.
+    pub fn from_f32(value: f32) -> F16 {
+        let bits = value.to_bits();
+        let sign = (bits >> 16) as u16 & 0x8000;
+        let magnitude = bits & 0x7fff_ffff;
+        if magnitude > 0x7f80_0000 {
+            return F16(sign | 0x7e00);
+        }
+        if magnitude >= 0x477f_f000 {
+            return F16(sign | 0x7c00); // from 65520 on
+        }
+        let exponent = (magnitude >> 23) as i32 - 127;
+        if exponent >= -14 {
+            // The carry of a fraction that rounds up goes into the exponent, as it should.
+            let rebased = magnitude - (112 << 23);
+            return F16(sign | rounded(rebased, 13) as u16);
+        }
+        // Subnormal: units of 2^-24.
+        let fraction = magnitude & 0x7f_ffff | 0x80_0000;
+        let shift = (-exponent - 1) as u32;
+        F16(sign | if shift > 24 { 0 } else { rounded(fraction, shift) as u16 })
+    }
+
+    /// Exactly.
+    pub fn to_f32(self) -> f32 {
+        let sign = u32::from(self.0 & 0x8000) << 16;
+        let exponent = u32::from(self.0 >> 10 & 0x1f);
+        let fraction = u32::from(self.0 & 0x3ff);
+        match exponent {
+            0x1f => f32::from_bits(sign | 0x7f80_0000 | fraction << 13),
+            0 => f32::from_bits(sign | (fraction as f32 / 16_777_216.0).to_bits()),
+            _ => f32::from_bits(sign | (exponent + 112) << 23 | fraction << 13),
+        }
+    }
+}
+
+impl Bf16 {
+    /// Rounds to nearest, ties to even.
+    pub fn from_f32(value: f32) -> Bf16 {
+        if value.is_nan() {
+            return Bf16((value.to_bits() >> 16) as u16 | 0x40);
+        }
+        Bf16(rounded(value.to_bits(), 16) as u16)
+    }
+
+    /// Exactly.
+    pub fn to_f32(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+}
+
+/// `bits` without the lowest `drop` of them, to nearest, ties to even.
+fn rounded(bits: u32, drop: u32) -> u32 {
+    let half = 1u64 << (drop - 1);
+    let kept = u64::from(bits) >> drop;
+    ((u64::from(bits) + half - 1 + (kept & 1)) >> drop) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dtypes_have_the_numbers_of_the_header() {
+        for (i, dtype) in Dtype::ALL.into_iter().enumerate() {
+            assert_eq!((dtype as usize, Dtype::from_raw(i as u32 + 1)), (i + 1, Some(dtype)));
+        }
+        assert_eq!(Dtype::from_raw(8), None);
+        assert_eq!(std::mem::size_of::<F16>(), Dtype::F16.bytes());
+        assert_eq!(std::mem::size_of::<E5m2>(), Dtype::E5m2.bytes());
+        assert_eq!(std::mem::size_of::<f32>(), Dtype::F32.bytes());
+    }
+
+    /// The value by its definition.
+    fn decoded(bits: u16, exponent_bits: i32, fraction_bits: i32) -> f64 {
+        let fraction = f64::from(bits & ((1 << fraction_bits) - 1)) * 2f64.powi(-fraction_bits);
+        let exponent = i32::from(bits >> fraction_bits & ((1 << exponent_bits) - 1));
+        let bias = (1 << (exponent_bits - 1)) - 1;
+        let magnitude = if exponent == (1 << exponent_bits) - 1 {
+            if fraction == 0.0 {
+                f64::INFINITY
+            } else {
+                f64::NAN
+            }
+        } else if exponent == 0 {
+            fraction * 2f64.powi(1 - bias)
+        } else {
+            (1.0 + fraction) * 2f64.powi(exponent - bias)
+        };
+        if bits >> 15 == 1 {
+            -magnitude
+        } else {
+            magnitude
+        }
+    }
+
+    #[test]
+    fn all_numbers_of_16_bits_are_decoded_and_encoded() {
+        for bits in 0..=u16::MAX {
+            for (value, back, wanted) in [
+                (F16(bits).to_f32(), F16::from_f32(F16(bits).to_f32()).0, decoded(bits, 5, 10)),
+                (Bf16(bits).to_f32(), Bf16::from_f32(Bf16(bits).to_f32()).0, decoded(bits, 8, 7)),
+            ] {
+                if wanted.is_nan() {
+                    assert!(value.is_nan() && back & 0x7fff > 0x7c00, "{bits:#x}");
+                } else {
+                    assert_eq!((f64::from(value).to_bits(), back), (wanted.to_bits(), bits));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_lies_between_goes_to_the_nearer_and_ties_to_even() {
+        for low in (0..0x7bff).chain(0x8000..0xfbff) {
+            let (a, b) = (F16(low).to_f32(), F16(low + 1).to_f32());
+            let middle = (a + b) / 2.0; // exact: one bit more
+            assert_eq!(F16::from_f32(middle).0, low + (low & 1), "{low:#x}");
+            assert_eq!(F16::from_f32((a + 3.0 * b) / 4.0).0, low + 1);
+            assert_eq!(F16::from_f32((3.0 * a + b) / 4.0).0, low);
+        }
+        for low in (0..0x7f7f).step_by(7).chain(0x8000..0xff7f) {
+            let middle = f32::from_bits(u32::from(low) << 16 | 0x8000);
+            assert_eq!(Bf16::from_f32(middle).0, low + (low & 1));
+            assert_eq!(Bf16::from_f32(f32::from_bits(middle.to_bits() + 1)).0, low + 1);
+            assert_eq!(Bf16::from_f32(f32::from_bits(middle.to_bits() - 1)).0, low);
+        }
+        assert_eq!(F16::from_f32(65519.996).0, 0x7bff);
+        assert_eq!(F16::from_f32(-65520.0).0, 0xfc00);
+        assert_eq!(F16::from_f32(f32::from_bits(1)).0, 0);
+        assert_eq!(Bf16::from_f32(f32::MAX).0, 0x7f80);
+    }
+}

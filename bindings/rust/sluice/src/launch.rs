@@ -1,0 +1,160 @@
+//! Where and when work happens.
+
+use crate::error::{init, int, Result};
+use sluice_sys as sys;
+use std::cell::Cell;
+use std::marker::PhantomData;
+use std::os::raw::c_void;
+use std::ptr;
+
+/// A `hipStream_t` of whoever made it. Anybody may hold a handle; it is used by `unsafe` calls only, whose callers
+/// see to it that the stream is still there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct RawStream(pub *mut c_void);
+
+impl RawStream {
+    /// The null stream.
+    pub const DEFAULT: RawStream = RawStream(ptr::null_mut());
+}
+
+impl Default for RawStream {
+    fn default() -> Self {
+        RawStream::DEFAULT
+    }
+}
+
+/// A `hipEvent_t` of whoever made it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(transparent)]
+pub struct RawEvent(pub *mut c_void);
+
+// SAFETY: handles, which HIP takes on any thread.
+unsafe impl Send for RawStream {}
+// SAFETY: likewise.
+unsafe impl Sync for RawStream {}
+// SAFETY: likewise.
+unsafe impl Send for RawEvent {}
+// SAFETY: likewise.
+unsafe impl Sync for RawEvent {}
+
+/// Something that must complete before a run starts.
+#[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
+pub struct Dependency(sys::sluice_dependency);
+
+impl Dependency {
+    /// Wait for an event that has been recorded.
+    pub fn on_event(event: RawEvent) -> Dependency {
+        Dependency(sys::sluice_dependency {
+            kind: sys::SLUICE_DEPENDS_ON_EVENT,
+            reserved: 0,
+            event: event.0,
+            stream: ptr::null_mut(),
+        })
+    }
+
+    /// Record `event` on `stream` when the call is made and wait for it: for all work there.
+    pub fn on_stream(stream: RawStream, event: RawEvent) -> Dependency {
+        Dependency(sys::sluice_dependency {
+            kind: sys::SLUICE_DEPENDS_ON_STREAM,
+            reserved: 0,
+            event: event.0,
+            stream: stream.0,
+        })
+    }
+}
+
+/// Device memory that a run may do with as it likes. Two runs at once need two: it can go to another thread, but
+/// threads cannot share it.
+#[derive(Debug)]
+pub struct Workspace<'a> {
+    data: *mut c_void,
+    bytes: usize,
+    memory: PhantomData<(&'a mut (), Cell<()>)>,
+}
+
+// SAFETY: an address that one thread at a time has, and whoever has it enqueues by an unsafe call.
+unsafe impl Send for Workspace<'_> {}
+
+impl<'a> Workspace<'a> {
+    /// Of memory that another allocator gave. [`hip::Buffer::workspace`](crate::hip::Buffer::workspace) is safe.
+    ///
+    /// # Safety
+    /// `data` points to `bytes` bytes of the device, for as long as `'a`.
+    pub unsafe fn from_raw(data: *mut c_void, bytes: usize) -> Workspace<'a> {
+        Workspace { data, bytes, memory: PhantomData }
+    }
+}
+
+/// Where and when a run happens. The default is the null stream, without workspace and dependencies.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Launch<'a> {
+    /// A stream of the context's device.
+    pub stream: RawStream,
+    /// For plans that need it.
+    pub workspace: Option<&'a Workspace<'a>>,
+    /// What the run waits for.
+    pub dependencies: &'a [Dependency],
+    /// Recorded behind the run.
+    pub signal_event: Option<RawEvent>,
+}
+
+impl Launch<'_> {
+    pub(crate) fn to_raw(self) -> Result<sys::sluice_launch> {
+        let mut raw: sys::sluice_launch = init(sys::sluice_launch_init);
+        raw.stream = self.stream.0;
+        raw.dependency_count = int("dependencies", self.dependencies.len())? as u32;
+        if !self.dependencies.is_empty() {
+            raw.dependencies = self.dependencies.as_ptr().cast();
+        }
+        if let Some(workspace) = self.workspace {
+            raw.workspace = workspace.data;
+            raw.workspace_bytes = workspace.bytes as u64;
+        }
+        raw.signal_event = self.signal_event.map_or(ptr::null_mut(), |event| event.0);
+        Ok(raw)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn handle(address: usize) -> *mut c_void {
+        address as *mut c_void
+    }
+
+    #[test]
+    fn every_field_arrives() {
+        let dependencies = [
+            Dependency::on_event(RawEvent(handle(16))),
+            Dependency::on_stream(RawStream(handle(32)), RawEvent(handle(48))),
+        ];
+        // SAFETY: nobody looks there.
+        let workspace = unsafe { Workspace::from_raw(handle(64), 80) };
+        let launch = Launch {
+            stream: RawStream(handle(96)),
+            workspace: Some(&workspace),
+            dependencies: &dependencies,
+            signal_event: Some(RawEvent(handle(112))),
+        };
+        // Without `..`: a field that the header gets needs a number here.
+        let sys::sluice_launch {
+            struct_size,
+            dependency_count,
+            stream,
+            workspace,
+            workspace_bytes,
+            dependencies: listed,
+            signal_event,
+        } = launch.to_raw().unwrap();
+        assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_launch>());
+        assert_eq!((stream, workspace, workspace_bytes), (handle(96), handle(64), 80));
+        assert_eq!((signal_event, dependency_count), (handle(112), 2));
+        assert_eq!(listed.cast(), dependencies.as_ptr());
+        let [event, behind] = dependencies.map(|dependency| dependency.0);
+        assert_eq!((event.kind, event.event, event.stream), (1, handle(16), handle(0)));
+        assert_eq!((behind.kind, behind.event, behind.stream), (2, handle(48), handle(32)));
+    }
+}

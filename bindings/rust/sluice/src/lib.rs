@@ -1,0 +1,100 @@
+//! Attention for AMD Instinct GPUs (gfx942), or for the emulator that runs the same machine code without one: a
+//! safe interface to `libsluice.so`. The header `include/sluice/sluice.h` has the numerical contract and every
+//! rule of a call; what is here says how Rust sees it.
+//!
+//! A [`Context`] is a device and the kernels for it. It makes a [`Plan`] of a [`Problem`], and the plan runs
+//! [`Args`]. `bindings/rust/README.md` has a complete program.
+//!
+//! # Who keeps what alive
+//!
+//! A [`Context`] is a counted reference, and a [`Plan`], a [`hip::Buffer`] or a [`hip::Stream`] holds one too: what
+//! they need goes with the last of them, in whatever order they are dropped. Lifetimes would say the same, but an
+//! engine keeps contexts, plans and buffers in one struct, and a struct cannot borrow from itself.
+//!
+//! What a call works on is borrowed instead: views of memory ([`Tensor`], [`TensorMut`], [`Array`], [`Workspace`])
+//! cannot outlive it.
+//!
+//! ```compile_fail,E0597
+//! use sluice::{Host, Layout, Tensor, F16};
+//! let view: Tensor<Host> = {
+//!     let rows = vec![F16::default(); 8];
+//!     Tensor::new(&rows, Layout::rows([1, 1, 8]))? // `rows` does not live long enough
+//! };
+//! let _ = view.layout();
+//! # Ok::<(), sluice::Error>(())
+//! ```
+//!
+//! A plan is gone when it is dropped:
+//!
+//! ```compile_fail,E0382
+//! # fn f(plan: sluice::Plan) {
+//! drop(plan);
+//! plan.info(); // borrow of moved value
+//! # }
+//! ```
+//!
+//! and a buffer cannot go while a view of it is in use:
+//!
+//! ```compile_fail,E0505
+//! # fn f(mut buffer: sluice::hip::Buffer<sluice::F16>) -> Result<(), sluice::Error> {
+//! let view = buffer.tensor(sluice::Layout::rows([1, 1, 8]))?;
+//! drop(buffer); // cannot move out of `buffer`
+//! let _ = view.layout();
+//! # Ok(()) }
+//! ```
+//!
+//! # Threads
+//!
+//! Contexts and plans are immutable once made and any number of threads may use them at once, so they are `Send`
+//! and `Sync`. The one function that would break this, `sluice_set_trace`, is called while a context is made and by
+//! nobody else: [`ContextBuilder::trace`]. Runs of one plan at once need different workspaces, so a [`Workspace`]
+//! may go to another thread, but two cannot use it:
+//!
+//! ```compile_fail,E0277
+//! # fn f(plan: &sluice::Plan, args: &sluice::Args<sluice::Device>, workspace: sluice::Workspace) {
+//! std::thread::scope(|scope| {
+//!     for _ in 0..2 {
+//!         scope.spawn(|| {
+//!             let launch = sluice::Launch { workspace: Some(&workspace), ..Default::default() };
+//!             unsafe { plan.run(args, &launch) } // `Cell<()>` cannot be shared between threads safely
+//!         });
+//!     }
+//! });
+//! # }
+//! ```
+//!
+//! # What is `unsafe`
+//!
+//! Whatever enqueues work on device memory ([`Plan::run`], [`Context::kv_append`], [`Context::merge_states`]) or
+//! makes a view of it from a bare pointer: nobody but the caller knows what the device does with the memory, and
+//! when. Everything else is safe, [`reference()`] included.
+#![deny(missing_docs, unsafe_op_in_unsafe_fn)]
+
+mod args;
+mod around;
+mod contents;
+mod context;
+mod element;
+mod error;
+pub mod hip;
+mod launch;
+mod layout;
+mod library;
+mod plan;
+mod problem;
+mod tensor;
+mod text;
+mod trace;
+
+pub use args::{reference, Args, PageNumbers, PageTable};
+pub use around::{Append, AppendScale, Merge, Place, Rotary, RotaryStyle};
+pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
+pub use element::{Bf16, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, F16};
+pub use error::{Code, Error, Result};
+pub use launch::{Dependency, Launch, RawEvent, RawStream, Workspace};
+pub use layout::Layout;
+pub use library::{abi_version, build_info, clear_log, set_log, version, BuildInfo, LogLevel};
+pub use plan::{Plan, PlanInfo};
+pub use problem::{Determinism, LseBase, MaskAlignment, PageTableKind, Problem, ProblemBuilder, ScaleKind};
+pub use tensor::{Array, Device, Host, Memory, Tensor, TensorMut};
+pub use trace::{TraceEvent, TraceRecord};

@@ -1,0 +1,125 @@
+//! What is known without a device, and the log.
+
+use crate::error::{call, init, Result};
+use crate::text;
+use sluice_sys as sys;
+use std::ffi::CStr;
+use std::os::raw::{c_char, c_void};
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::ptr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The release, e.g. "0.1.0".
+pub fn version() -> &'static str {
+    // SAFETY: a string that is never freed.
+    unsafe { text::of_static(sys::sluice_version()) }
+}
+
+/// Generation of the ABI, and the count of additions within it.
+pub fn abi_version() -> (u32, u32) {
+    // SAFETY: takes and touches nothing.
+    let version = unsafe { sys::sluice_abi_version() };
+    (version >> 16, version & 0xffff)
+}
+
+/// Where the library and its kernels come from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BuildInfo {
+    /// Kernels in the embedded pack.
+    pub kernel_count: u32,
+    /// As [`version`].
+    pub version: String,
+    /// Source revision, with "-dirty" if it had local changes; "unknown" outside git.
+    pub git_commit: String,
+    /// The C++ compiler that built the library.
+    pub compiler: String,
+    /// The LLVM that generated the kernels.
+    pub llvm_version: String,
+    /// Checksum of the pack's manifest in hexadecimal: equal ids, equal kernels.
+    pub pack_id: String,
+    /// The chips there are kernels for, separated by commas.
+    pub chips: String,
+}
+
+/// Where the library and its kernels come from.
+pub fn build_info() -> Result<BuildInfo> {
+    let mut raw: sys::sluice_build = init(sys::sluice_build_init);
+    // SAFETY: both pointers are to structs made by their init functions.
+    call(|error| unsafe { sys::sluice_build_info(&mut raw, error) })?;
+    Ok(BuildInfo {
+        kernel_count: raw.kernel_count,
+        version: text::of_array(&raw.version),
+        git_commit: text::of_array(&raw.git_commit),
+        compiler: text::of_array(&raw.compiler),
+        llvm_version: text::of_array(&raw.llvm_version),
+        pack_id: text::of_array(&raw.pack_id),
+        chips: text::of_array(&raw.chips),
+    })
+}
+
+/// Severity of a log message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u32)]
+pub enum LogLevel {
+    /// Something failed in a way that a status cannot say.
+    Error = sys::SLUICE_LOG_ERROR,
+    /// Worth knowing.
+    Warning = sys::SLUICE_LOG_WARNING,
+    /// What was found and chosen, when contexts and plans are made.
+    Info = sys::SLUICE_LOG_INFO,
+    /// Every step of that.
+    Debug = sys::SLUICE_LOG_DEBUG,
+}
+
+type LogFn = Box<dyn Fn(LogLevel, &str) + Send + Sync>;
+
+/// The function that the library has, at an address that stays. Locked while it is exchanged, so that what the
+/// library gets and what is kept are the same one.
+static LOG: Mutex<Option<Arc<LogFn>>> = Mutex::new(None);
+
+/// Sets the process's log function and the most verbose level that it gets. It may be called on any thread that
+/// calls the library, must not call the library itself, and its panics end in it.
+pub fn set_log(max_level: LogLevel, log: impl Fn(LogLevel, &str) + Send + Sync + 'static) {
+    let function: Arc<LogFn> = Arc::new(Box::new(log));
+    let user = Arc::as_ptr(&function) as *mut c_void;
+    let mut kept = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: `user` is what the trampoline takes, and lives until another call has taken its place: once that
+    // returns, the library does not use it any more.
+    unsafe { sys::sluice_set_log(Some(log_trampoline), user, max_level as u32) };
+    let previous = kept.replace(function);
+    drop(kept);
+    drop(previous);
+}
+
+/// Switches the log off, as at start. The function is dropped.
+pub fn clear_log() {
+    let mut kept = LOG.lock().unwrap_or_else(PoisonError::into_inner);
+    // SAFETY: no function and nothing for it.
+    unsafe { sys::sluice_set_log(None, ptr::null_mut(), 0) };
+    let previous = kept.take();
+    drop(kept);
+    drop(previous);
+}
+
+/// # Safety
+/// As the library calls it: a string, and the `user` of [`set_log`].
+unsafe extern "C" fn log_trampoline(level: u32, message: *const c_char, user: *mut c_void) {
+    contain(|| {
+        // SAFETY: as the caller says.
+        let (log, message) = unsafe { (&*(user as *const LogFn), CStr::from_ptr(message)) };
+        let level = match level {
+            sys::SLUICE_LOG_ERROR => LogLevel::Error,
+            sys::SLUICE_LOG_WARNING => LogLevel::Warning,
+            sys::SLUICE_LOG_INFO => LogLevel::Info,
+            _ => LogLevel::Debug,
+        };
+        log(level, &message.to_string_lossy());
+    });
+}
+
+/// Calls what C must not see panic; None if it did. The panic has been reported by its hook; the payload is not
+/// dropped, since that could panic again.
+pub(crate) fn contain<T>(function: impl FnOnce() -> T) -> Option<T> {
+    catch_unwind(AssertUnwindSafe(function)).map_err(std::mem::forget).ok()
+}

@@ -1,0 +1,369 @@
+//! Classes of attention calls.
+
+use crate::element::Dtype;
+use crate::error::{init, int, Error, Result};
+use sluice_sys as sys;
+
+/// Which corner of the score matrix the diagonal of the mask touches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum MaskAlignment {
+    /// The last row sees the last key: rows are the newest tokens. The default.
+    BottomRight = sys::SLUICE_BOTTOM_RIGHT,
+    /// Row 0 sees key 0.
+    TopLeft = sys::SLUICE_TOP_LEFT,
+}
+
+/// Granularity of the factors that values are multiplied with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum ScaleKind {
+    /// Values count as stored. The default.
+    None = sys::SLUICE_SCALE_NONE,
+    /// One factor.
+    PerTensor = sys::SLUICE_SCALE_PER_TENSOR,
+    /// One per head of the tensor.
+    PerHead = sys::SLUICE_SCALE_PER_HEAD,
+    /// One per token and head.
+    PerToken = sys::SLUICE_SCALE_PER_TOKEN,
+    /// One per page and head.
+    PerPage = sys::SLUICE_SCALE_PER_PAGE,
+}
+
+/// How a paged KV cache names its pages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum PageTableKind {
+    /// \[batch, pages\] page numbers.
+    Block = sys::SLUICE_PAGE_TABLE_BLOCK,
+    /// Page numbers in a row, and where those of each sequence start.
+    Csr = sys::SLUICE_PAGE_TABLE_CSR,
+}
+
+/// Base of the logarithm in LSE.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum LseBase {
+    /// Natural logarithm.
+    E = sys::SLUICE_LSE_BASE_E,
+    /// Logarithm to base 2.
+    Two = sys::SLUICE_LSE_BASE_2,
+}
+
+/// What may influence the bits of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u32)]
+pub enum Determinism {
+    /// The fastest choice. Equal calls with one plan give equal bits. The default.
+    Fast = sys::SLUICE_DETERMINISM_FAST,
+    /// A sequence's result does not depend on what else is in the batch either.
+    BatchInvariant = sys::SLUICE_DETERMINISM_BATCH_INVARIANT,
+}
+
+/// A class of attention calls: everything that selects a kernel, nothing that changes from call to call. The header's
+/// `sluice_problem`, with its numerical contract.
+#[derive(Clone, Copy, Debug)]
+pub struct Problem {
+    raw: sys::sluice_problem,
+}
+
+impl Problem {
+    /// Dense attention, not causal, without bounds: Q, K, V and O of one type, K and V with rows of one size. Whether
+    /// a library computes what a builder describes, [`Context::query_support`](crate::Context::query_support) says.
+    ///
+    /// ```
+    /// use sluice::{Dtype, LseBase, Problem};
+    /// let problem = Problem::builder(Dtype::F16, 8, 2, 128).causal().write_lse(LseBase::E).max_kv_len(4096).build()?;
+    /// # Ok::<(), sluice::Error>(())
+    /// ```
+    pub fn builder(dtype: Dtype, q_heads: usize, kv_heads: usize, head_dim: usize) -> ProblemBuilder {
+        let mut raw: sys::sluice_problem = init(sys::sluice_problem_init);
+        let number = dtype as u32;
+        (raw.q_type, raw.k_type, raw.v_type, raw.o_type) = (number, number, number, number);
+        ProblemBuilder { raw, error: None }
+            .int("q_heads", q_heads, |raw, value| raw.q_heads = value)
+            .int("kv_heads", kv_heads, |raw, value| raw.kv_heads = value)
+            .head_dims(head_dim, head_dim)
+    }
+
+    /// The struct of the header.
+    pub fn raw(&self) -> &sys::sluice_problem {
+        &self.raw
+    }
+
+    pub(crate) fn has(&self, flag: u32) -> bool {
+        self.raw.flags & flag != 0
+    }
+}
+
+/// Describes a [`Problem`].
+#[derive(Clone, Debug)]
+#[must_use]
+pub struct ProblemBuilder {
+    raw: sys::sluice_problem,
+    error: Option<Error>,
+}
+
+impl ProblemBuilder {
+    fn int(mut self, field: &str, value: usize, set: impl FnOnce(&mut sys::sluice_problem, i32)) -> Self {
+        match int(field, value) {
+            Ok(value) => set(&mut self.raw, value),
+            Err(error) => self.error = self.error.or(Some(error)),
+        }
+        self
+    }
+
+    fn set(mut self, set: impl FnOnce(&mut sys::sluice_problem)) -> Self {
+        set(&mut self.raw);
+        self
+    }
+
+    fn flag(self, flag: u32) -> Self {
+        self.set(|raw| raw.flags |= flag)
+    }
+
+    /// K and V of another type than Q and O: a cache in FP8.
+    pub fn kv_type(self, dtype: Dtype) -> Self {
+        self.set(|raw| (raw.k_type, raw.v_type) = (dtype as u32, dtype as u32))
+    }
+
+    /// V of another type than K.
+    pub fn v_type(self, dtype: Dtype) -> Self {
+        self.set(|raw| raw.v_type = dtype as u32)
+    }
+
+    /// O of another type than Q.
+    pub fn o_type(self, dtype: Dtype) -> Self {
+        self.set(|raw| raw.o_type = dtype as u32)
+    }
+
+    /// Elements of a row of Q and K, and of V and O.
+    pub fn head_dims(self, qk: usize, v: usize) -> Self {
+        self.int("head_dim_qk", qk, |raw, value| raw.head_dim_qk = value).int(
+            "head_dim_v",
+            v,
+            |raw, value| raw.head_dim_v = value,
+        )
+    }
+
+    /// Sequences packed one after the other.
+    pub fn ragged(self) -> Self {
+        self.set(|raw| raw.mode = sys::SLUICE_MODE_RAGGED)
+    }
+
+    /// K and V in pages of so many tokens.
+    pub fn paged(self, page_size: usize, table: PageTableKind) -> Self {
+        self.int("page_size", page_size, |raw, value| raw.page_size = value).set(|raw| {
+            raw.mode = sys::SLUICE_MODE_PAGED;
+            raw.page_table_kind = table as u32;
+        })
+    }
+
+    /// The page table holds `i64`.
+    pub fn page_index_64(self) -> Self {
+        self.flag(sys::SLUICE_PAGE_INDEX_64)
+    }
+
+    /// Elements per pack of an x-packed K cache.
+    pub fn k_pack(self, elements: usize) -> Self {
+        self.int("k_pack", elements, |raw, value| raw.k_pack = value)
+    }
+
+    /// V is the beginning of each row of K.
+    pub fn v_in_k(self) -> Self {
+        self.flag(sys::SLUICE_V_IN_K)
+    }
+
+    /// At most so many sequences per call.
+    pub fn max_batch(self, sequences: usize) -> Self {
+        self.int("max_batch", sequences, |raw, value| raw.max_batch = value)
+    }
+
+    /// At most so many query rows per sequence.
+    pub fn max_q_len(self, rows: usize) -> Self {
+        self.int("max_q_len", rows, |raw, value| raw.max_q_len = value)
+    }
+
+    /// At most so many keys per sequence.
+    pub fn max_kv_len(self, keys: usize) -> Self {
+        self.int("max_kv_len", keys, |raw, value| raw.max_kv_len = value)
+    }
+
+    /// At most so many rows of Q per call.
+    pub fn max_q_tokens(self, rows: u32) -> Self {
+        self.set(|raw| raw.max_q_tokens = rows.into())
+    }
+
+    /// Keys after the row's own position are invisible.
+    pub fn causal(self) -> Self {
+        self.flag(sys::SLUICE_CAUSAL)
+    }
+
+    /// So many keys before the diagonal are visible.
+    pub fn window_left(self, keys: usize) -> Self {
+        self.flag(sys::SLUICE_HAS_WINDOW_LEFT).int("window_left", keys, |raw, value| raw.window_left = value)
+    }
+
+    /// So many keys after the diagonal are visible.
+    pub fn window_right(self, keys: usize) -> Self {
+        self.flag(sys::SLUICE_HAS_WINDOW_RIGHT)
+            .int("window_right", keys, |raw, value| raw.window_right = value)
+    }
+
+    /// So many first keys are not hidden by the window to the left.
+    pub fn sink_tokens(self, keys: usize) -> Self {
+        self.int("sink_tokens", keys, |raw, value| raw.sink_tokens = value)
+    }
+
+    /// Where the diagonal is.
+    pub fn mask_alignment(self, alignment: MaskAlignment) -> Self {
+        self.set(|raw| raw.mask_alignment = alignment as u32)
+    }
+
+    /// A bit per row and key says whether it is visible.
+    pub fn bool_mask(self) -> Self {
+        self.flag(sys::SLUICE_BOOL_MASK)
+    }
+
+    /// slope * distance is subtracted from the scores.
+    pub fn alibi(self) -> Self {
+        self.flag(sys::SLUICE_ALIBI)
+    }
+
+    /// A learned logit per query head joins the denominator.
+    pub fn sink_logits(self) -> Self {
+        self.flag(sys::SLUICE_SINK_LOGITS)
+    }
+
+    /// A matrix of this type is added to the scores.
+    pub fn bias(self, dtype: Dtype) -> Self {
+        self.set(|raw| raw.bias_type = dtype as u32)
+    }
+
+    /// c replaces S by c * tanh(S / c).
+    pub fn soft_cap(self, cap: f32) -> Self {
+        self.set(|raw| raw.soft_cap = cap)
+    }
+
+    /// Factors of Q.
+    pub fn q_scale(self, kind: ScaleKind) -> Self {
+        self.set(|raw| raw.q_scale_kind = kind as u32)
+    }
+
+    /// Factors of K.
+    pub fn k_scale(self, kind: ScaleKind) -> Self {
+        self.set(|raw| raw.k_scale_kind = kind as u32)
+    }
+
+    /// Factors of V.
+    pub fn v_scale(self, kind: ScaleKind) -> Self {
+        self.set(|raw| raw.v_scale_kind = kind as u32)
+    }
+
+    /// Also write the logarithm of the softmax denominator.
+    pub fn write_lse(self, base: LseBase) -> Self {
+        self.flag(sys::SLUICE_WRITE_LSE).set(|raw| raw.lse_base = base as u32)
+    }
+
+    /// What may influence the bits of a result.
+    pub fn determinism(self, determinism: Determinism) -> Self {
+        self.set(|raw| raw.determinism = determinism as u32)
+    }
+
+    /// Choose no kernel that needs a larger workspace.
+    pub fn workspace_ceiling_bytes(self, bytes: u64) -> Self {
+        self.set(|raw| raw.workspace_ceiling_bytes = bytes)
+    }
+
+    /// The problem, unless a number does not fit into the header's type.
+    pub fn build(self) -> Result<Problem> {
+        self.error.map_or(Ok(Problem { raw: self.raw }), Err)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_field_can_be_set() {
+        let problem = Problem::builder(Dtype::F16, 8, 2, 128)
+            .kv_type(Dtype::E4m3Fnuz)
+            .v_type(Dtype::E5m2)
+            .o_type(Dtype::Bf16)
+            .head_dims(192, 136)
+            .paged(16, PageTableKind::Csr)
+            .page_index_64()
+            .k_pack(24)
+            .v_in_k()
+            .max_batch(31)
+            .max_q_len(32)
+            .max_kv_len(33)
+            .max_q_tokens(34)
+            .causal()
+            .window_left(41)
+            .window_right(42)
+            .sink_tokens(43)
+            .mask_alignment(MaskAlignment::TopLeft)
+            .bool_mask()
+            .alibi()
+            .sink_logits()
+            .bias(Dtype::F32)
+            .soft_cap(5.0)
+            .q_scale(ScaleKind::PerTensor)
+            .k_scale(ScaleKind::PerHead)
+            .v_scale(ScaleKind::PerToken)
+            .write_lse(LseBase::Two)
+            .determinism(Determinism::BatchInvariant)
+            .workspace_ceiling_bytes(61)
+            .build()
+            .unwrap();
+        // Without `..`: a field that the header gets needs a number here.
+        let sys::sluice_problem {
+            struct_size,
+            flags,
+            mode,
+            q_type,
+            k_type,
+            v_type,
+            o_type,
+            q_heads,
+            kv_heads,
+            head_dim_qk,
+            head_dim_v,
+            max_batch,
+            max_q_len,
+            max_kv_len,
+            max_q_tokens,
+            mask_alignment,
+            window_left,
+            window_right,
+            sink_tokens,
+            soft_cap,
+            bias_type,
+            q_scale_kind,
+            k_scale_kind,
+            v_scale_kind,
+            page_size,
+            page_table_kind,
+            k_pack,
+            lse_base,
+            determinism,
+            workspace_ceiling_bytes,
+        } = problem.raw;
+        assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_problem>(), 0x1ff));
+        assert_eq!((mode, page_table_kind, page_size, k_pack), (2, 2, 16, 24));
+        assert_eq!((q_type, k_type, v_type, o_type), (1, 4, 7, 2));
+        assert_eq!((q_heads, kv_heads, head_dim_qk, head_dim_v), (8, 2, 192, 136));
+        assert_eq!((max_batch, max_q_len, max_kv_len, max_q_tokens), (31, 32, 33, 34));
+        assert_eq!((mask_alignment, window_left, window_right, sink_tokens), (1, 41, 42, 43));
+        assert_eq!((soft_cap, bias_type, q_scale_kind, k_scale_kind, v_scale_kind), (5.0, 3, 1, 2, 3));
+        assert_eq!((lse_base, determinism, workspace_ceiling_bytes), (1, 1, 61));
+    }
+
+    #[test]
+    fn the_first_number_that_does_not_fit_is_named() {
+        let error = Problem::builder(Dtype::F16, 1 << 31, 1, 1 << 40).build().unwrap_err();
+        assert_eq!(error.field, "q_heads");
+    }
+}

@@ -1,0 +1,250 @@
+//! Views of memory that calls work on.
+
+use crate::element::{Dtype, Element, Plain};
+use crate::error::{Error, Result};
+use crate::layout::Layout;
+use sluice_sys as sys;
+use std::marker::PhantomData;
+use std::os::raw::c_void;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// Where memory is: [`Host`] or [`Device`].
+pub trait Memory: sealed::Sealed + Copy + std::fmt::Debug + 'static {
+    /// The elements of an array, where they can be read.
+    #[doc(hidden)]
+    fn contents<'a, T: Plain>(array: &Array<'a, T, Self>) -> Option<&'a [T]>
+    where
+        Self: Sized;
+}
+
+/// Memory of the host, which [`reference`](crate::reference()) works on.
+#[derive(Clone, Copy, Debug)]
+pub enum Host {}
+
+/// Memory of a device, real or emulated.
+#[derive(Clone, Copy, Debug)]
+pub enum Device {}
+
+impl sealed::Sealed for Host {}
+impl sealed::Sealed for Device {}
+
+impl Memory for Host {
+    fn contents<'a, T: Plain>(array: &Array<'a, T, Host>) -> Option<&'a [T]> {
+        // SAFETY: an array of the host is made of a slice with that lifetime.
+        Some(unsafe { std::slice::from_raw_parts(array.data, array.len) })
+    }
+}
+
+impl Memory for Device {
+    fn contents<'a, T: Plain>(_: &Array<'a, T, Device>) -> Option<&'a [T]> {
+        None
+    }
+}
+
+/// What there is to know of a tensor, whatever may be done with it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct View {
+    data: *mut c_void,
+    pub(crate) dtype: Option<Dtype>,
+    pub(crate) layout: Layout,
+}
+
+// SAFETY: an address. Who reads or writes what is there has a contract of its own: a borrow on the host, the
+// Safety section of the call on a device.
+unsafe impl Send for View {}
+// SAFETY: likewise.
+unsafe impl Sync for View {}
+
+/// What is asked of an extent.
+#[derive(Clone, Copy)]
+pub(crate) enum Extent {
+    Exactly(usize),
+    AtLeast(usize),
+}
+
+impl View {
+    /// The tensor for a call that needs this type and these extents.
+    pub(crate) fn checked(
+        &self,
+        name: &str,
+        dtype: Option<Dtype>,
+        pack: usize,
+        extents: [Extent; 4],
+    ) -> Result<sys::sluice_tensor> {
+        let say = |dtype: Option<Dtype>| dtype.map_or("bytes".into(), |dtype| format!("{dtype:?}"));
+        if self.dtype != dtype {
+            let message = format!("{name} holds {}; the call needs {}", say(self.dtype), say(dtype));
+            return Err(Error::invalid(format!("{name}.dtype"), message));
+        }
+        if self.layout.pack() != pack {
+            let message = format!("{name}.pack is {}; the call needs {pack}", self.layout.pack());
+            return Err(Error::invalid(format!("{name}.pack"), message));
+        }
+        for (i, (extent, is)) in extents.into_iter().zip(self.layout.shape()).enumerate() {
+            let (fits, rule) = match extent {
+                Extent::Exactly(wanted) => (is == wanted, format!("be {wanted}")),
+                Extent::AtLeast(wanted) => (is >= wanted, format!("be at least {wanted}")),
+            };
+            if !fits {
+                let field = format!("{name}.shape[{i}]");
+                let message = format!("{field} is {is}; for this call it must {rule}");
+                return Err(Error::invalid(field, message));
+            }
+        }
+        Ok(self.raw())
+    }
+
+    pub(crate) fn raw(&self) -> sys::sluice_tensor {
+        sys::sluice_tensor { data: self.data, stride: self.layout.stride() }
+    }
+}
+
+/// A tensor that is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Tensor<'a, M: Memory> {
+    pub(crate) view: View,
+    memory: PhantomData<(&'a (), M)>,
+}
+
+/// A tensor that is written.
+#[derive(Debug)]
+pub struct TensorMut<'a, M: Memory> {
+    pub(crate) view: View,
+    memory: PhantomData<(&'a mut (), M)>,
+}
+
+impl<'a, M: Memory> Tensor<'a, M> {
+    /// Extents and strides.
+    pub fn layout(&self) -> Layout {
+        self.view.layout
+    }
+
+    /// Type of the elements; None for the bytes of a mask.
+    pub fn dtype(&self) -> Option<Dtype> {
+        self.view.dtype
+    }
+}
+
+impl<'a, M: Memory> TensorMut<'a, M> {
+    /// Extents and strides.
+    pub fn layout(&self) -> Layout {
+        self.view.layout
+    }
+
+    /// Type of the elements.
+    pub fn dtype(&self) -> Option<Dtype> {
+        self.view.dtype
+    }
+}
+
+impl<'a> Tensor<'a, Host> {
+    /// Of elements on the host, which there must be as many of as the layout reaches.
+    pub fn new<T: Element>(elements: &'a [T], layout: Layout) -> Result<Self> {
+        layout.check_fits(elements.len())?;
+        let data = elements.as_ptr() as *mut c_void;
+        Ok(Tensor { view: View { data, dtype: T::DTYPE, layout }, memory: PhantomData })
+    }
+}
+
+impl<'a> TensorMut<'a, Host> {
+    /// Of elements on the host, which there must be as many of as the layout reaches.
+    pub fn new<T: Element>(elements: &'a mut [T], layout: Layout) -> Result<Self> {
+        layout.check_fits(elements.len())?;
+        let data = elements.as_mut_ptr().cast();
+        Ok(TensorMut { view: View { data, dtype: T::DTYPE, layout }, memory: PhantomData })
+    }
+}
+
+impl<'a> Tensor<'a, Device> {
+    /// Of memory that another allocator gave. [`hip::Buffer::tensor`](crate::hip::Buffer::tensor) is safe.
+    ///
+    /// # Safety
+    /// `data` points to memory of the device that holds what the layout reaches, for as long as `'a`.
+    pub unsafe fn from_raw<T: Element>(data: *const T, layout: Layout) -> Result<Self> {
+        layout.reach()?;
+        let view = View { data: data as *mut c_void, dtype: T::DTYPE, layout };
+        Ok(Tensor { view, memory: PhantomData })
+    }
+}
+
+impl<'a> TensorMut<'a, Device> {
+    /// Of memory that another allocator gave. [`hip::Buffer::tensor_mut`](crate::hip::Buffer::tensor_mut) is safe.
+    ///
+    /// # Safety
+    /// `data` points to memory of the device that holds what the layout reaches, for as long as `'a`.
+    pub unsafe fn from_raw<T: Element>(data: *mut T, layout: Layout) -> Result<Self> {
+        layout.reach()?;
+        Ok(TensorMut { view: View { data: data.cast(), dtype: T::DTYPE, layout }, memory: PhantomData })
+    }
+}
+
+/// Numbers that are read, one after the other: lengths, starts, page numbers, factors.
+#[derive(Clone, Copy, Debug)]
+pub struct Array<'a, T: Plain, M: Memory> {
+    data: *const T,
+    len: usize,
+    memory: PhantomData<(&'a T, M)>,
+}
+
+// SAFETY: as for View.
+unsafe impl<T: Plain, M: Memory> Send for Array<'_, T, M> {}
+// SAFETY: likewise.
+unsafe impl<T: Plain, M: Memory> Sync for Array<'_, T, M> {}
+
+impl<'a, T: Plain> Array<'a, T, Host> {
+    /// Of numbers on the host.
+    pub fn new(numbers: &'a [T]) -> Self {
+        Array { data: numbers.as_ptr(), len: numbers.len(), memory: PhantomData }
+    }
+}
+
+impl<'a, T: Plain> Array<'a, T, Device> {
+    /// Of memory that another allocator gave. [`hip::Buffer::array`](crate::hip::Buffer::array) is safe.
+    ///
+    /// # Safety
+    /// `data` points to memory of the device that holds `len` numbers, for as long as `'a`.
+    pub unsafe fn from_raw(data: *const T, len: usize) -> Self {
+        Array { data, len, memory: PhantomData }
+    }
+}
+
+impl<'a, T: Plain, M: Memory> Array<'a, T, M> {
+    /// How many numbers there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) fn contents(&self) -> Option<&'a [T]> {
+        M::contents(self)
+    }
+
+    pub(crate) fn raw(&self) -> *const T {
+        self.data
+    }
+
+    /// The address, for a call that reads `needed` numbers.
+    pub(crate) fn checked(&self, name: &str, needed: usize) -> Result<*const T> {
+        if self.len < needed {
+            let message = format!("{name} has {} elements; this call needs {needed}", self.len);
+            return Err(Error::invalid(name, message));
+        }
+        Ok(self.data)
+    }
+}
+
+/// The address of an array that may be left out.
+pub(crate) fn optional<T: Plain, M: Memory>(
+    array: &Option<Array<T, M>>,
+    name: &str,
+    needed: usize,
+) -> Result<*const T> {
+    array.as_ref().map_or(Ok(std::ptr::null()), |array| array.checked(name, needed))
+}

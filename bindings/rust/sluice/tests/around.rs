@@ -1,0 +1,188 @@
+//! Appends and merges on the emulated device.
+
+mod common;
+
+use common::{emulator, Number, Random, TensorViews};
+use sluice::hip::{Buffer, Hip};
+use sluice::{
+    reference, Append, AppendScale, Args, Dtype, E4m3Fnuz, Element, Launch, Layout, LseBase, Merge,
+    PageNumbers, PageTable, Place, Problem, Result, Rotary, RotaryStyle, F16,
+};
+
+const TOKENS: usize = 6;
+const HEADS: usize = 2;
+const DIM: usize = 64;
+const PAGES: usize = 5;
+const PAGE_SIZE: usize = 16;
+
+fn new_rows() -> Layout {
+    Layout::rows([TOKENS, HEADS, DIM])
+}
+
+fn cache_layout() -> Layout {
+    Layout::contiguous([PAGES, PAGE_SIZE, HEADS, DIM])
+}
+
+/// Row `slot` of a cache.
+fn row<T>(cache: &[T], slot: usize) -> &[T] {
+    &cache[slot * HEADS * DIM..(slot + 1) * HEADS * DIM]
+}
+
+fn downloaded<T: Element + Default>(buffer: &Buffer<T>) -> Result<Vec<T>> {
+    let mut elements = vec![T::default(); buffer.len()];
+    buffer.download(&mut elements)?;
+    Ok(elements)
+}
+
+#[test]
+fn rows_go_to_their_slots() -> Result<()> {
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    let mut random = Random(1);
+    let (k, v): (Vec<F16>, Vec<F16>) =
+        (random.vector(TOKENS * HEADS * DIM), random.vector(TOKENS * HEADS * DIM));
+    let slots = [17i64, 3, -1, 79, 40, 41];
+    let (k_rows, v_rows, slot_numbers) = (hip.buffer(&k)?, hip.buffer(&v)?, hip.buffer(&slots)?);
+    let mut k_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
+    let mut v_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
+    let append = Append {
+        k: k_rows.tensor(new_rows())?,
+        v: Some(v_rows.tensor(new_rows())?),
+        k_cache: k_cache.tensor_mut(cache_layout())?,
+        v_cache: Some(v_cache.tensor_mut(cache_layout())?),
+        place: Place::Slots(slot_numbers.array()),
+        k_scale: None,
+        v_scale: None,
+        rotary: None,
+    };
+    // SAFETY: all buffers stay until the device has been waited for; slots are below 80.
+    unsafe { context.kv_append(&append, &Launch::default()) }?;
+    hip.synchronize()?;
+    for (cache, rows) in [(downloaded(&k_cache)?, &k), (downloaded(&v_cache)?, &v)] {
+        let mut expected = vec![F16::default(); cache.len()];
+        for (t, slot) in slots.iter().enumerate().filter(|(_, slot)| **slot >= 0) {
+            let at = *slot as usize * HEADS * DIM;
+            expected[at..at + HEADS * DIM].copy_from_slice(row(rows, t));
+        }
+        assert_eq!(cache, expected);
+    }
+    Ok(())
+}
+
+/// New rows of two sequences, K rotated and both into FP8, to where the table says.
+#[test]
+fn rows_go_to_the_end_of_their_sequences_rotated_and_in_fp8() -> Result<()> {
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    // Exact in FP8 with these factors, so that there is one right answer.
+    let factors = [0.5f32, 2.0];
+    let number = |i: usize| F16::from_f32((i % 13) as f32 * factors[i / DIM % HEADS]);
+    let rows: Vec<F16> = (0..TOKENS * HEADS * DIM).map(number).collect();
+    let source = hip.buffer(&rows)?;
+    let mut k_cache = hip.zeroed::<E4m3Fnuz>(PAGES * PAGE_SIZE * HEADS * DIM)?;
+    let mut v_cache = hip.zeroed::<E4m3Fnuz>(PAGES * PAGE_SIZE * HEADS * DIM)?;
+    // Two of the first sequence, which has 18 keys then; four of the second, which has 4.
+    let (starts, lengths) = (hip.buffer(&[0i32, 2, 6])?, hip.buffer(&[18i32, 4])?);
+    let table = hip.buffer(&[4i32, 2, 1, 0])?;
+    let k_factors = hip.buffer(&factors)?;
+    let v_factor = hip.buffer(&[0.5f32])?;
+    // Quarter turns: position p has cosine and sine of p * 90 degrees for all pairs.
+    let turns: Vec<f32> = (0..18)
+        .flat_map(|p| [[1., 0., -1., 0.][p % 4]; 4].into_iter().chain([[0., 1., 0., -1.][p % 4]; 4]))
+        .collect();
+    let turns = hip.buffer(&turns)?;
+    let append = Append {
+        k: source.tensor(new_rows())?,
+        v: Some(source.tensor(new_rows())?),
+        k_cache: k_cache.tensor_mut(cache_layout())?,
+        v_cache: Some(v_cache.tensor_mut(cache_layout())?),
+        place: Place::Sequences {
+            batch: 2,
+            starts: starts.array(),
+            kv_lengths: lengths.array(),
+            page_table: PageTable::Block { pages: PageNumbers::I32(table.array()), stride: 2 },
+        },
+        k_scale: Some(AppendScale::PerHead(k_factors.array())),
+        v_scale: Some(AppendScale::PerTensor(v_factor.array())),
+        rotary: Some(Rotary {
+            dim: 8,
+            style: RotaryStyle::Halves,
+            table: turns.array(),
+            stride: 8,
+            positions: None,
+        }),
+    };
+    // SAFETY: all buffers stay until the device has been waited for; pages are below 5 and positions below 18.
+    unsafe { context.kv_append(&append, &Launch::default()) }?;
+    hip.synchronize()?;
+    let (k_cache, v_cache) = (downloaded(&k_cache)?, downloaded(&v_cache)?);
+    let slots = [(16, 2 * 16), (17, 2 * 16 + 1), (0, 16), (1, 17), (2, 18), (3, 19)];
+    for (t, (position, slot)) in slots.into_iter().enumerate() {
+        for i in 0..HEADS * DIM {
+            let is = |cache: &[E4m3Fnuz]| row(cache, slot)[i].decode();
+            let at = |i: usize| row(&rows, t)[i].to_f32();
+            assert_eq!(is(&v_cache), at(i) / 0.5, "V of token {t}, element {i}");
+            let (cosine, sine) = ([1., 0., -1., 0.][position % 4], [0., 1., 0., -1.][position % 4]);
+            let rotated = match i % DIM {
+                0..=3 => at(i) * cosine - at(i + 4) * sine,
+                4..=7 => at(i) * cosine + at(i - 4) * sine,
+                _ => at(i),
+            };
+            assert_eq!(is(&k_cache), rotated / factors[i / DIM], "K of token {t}, element {i}");
+        }
+    }
+    Ok(())
+}
+
+/// Attention over two halves of the keys, merged, is attention over all of them.
+#[test]
+fn two_parts_become_one() -> Result<()> {
+    const ROWS: usize = 5;
+    const KEYS: usize = 24;
+    let problem = Problem::builder(Dtype::F32, HEADS, HEADS, DIM).write_lse(LseBase::E).build()?;
+    let mut random = Random(2);
+    let q: Vec<f32> = random.vector(ROWS * HEADS * DIM);
+    let k: Vec<f32> = random.vector(KEYS * HEADS * DIM);
+    let v: Vec<f32> = random.vector(KEYS * HEADS * DIM);
+    let attend = |keys: std::ops::Range<usize>| -> Result<(Vec<f32>, Vec<f32>)> {
+        let part = keys.start * HEADS * DIM..keys.end * HEADS * DIM;
+        let (mut o, mut lse) = (vec![0f32; q.len()], vec![0f32; ROWS * HEADS]);
+        let (k, v) = (k[part.clone()].to_vec(), v[part].to_vec());
+        let keys_layout = Layout::rows([keys.len(), HEADS, DIM]);
+        let rows = Layout::rows([ROWS, HEADS, DIM]);
+        let mut args = Args::new(
+            1,
+            q.tensor(rows)?,
+            k.tensor(keys_layout)?,
+            Some(v.tensor(keys_layout)?),
+            o.tensor_mut(rows)?,
+        );
+        (args.q_len, args.kv_len) = (ROWS, keys.len());
+        args.lse = Some(lse.tensor_mut(Layout::rows([ROWS, HEADS, 1]))?);
+        reference(&problem, &mut args)?;
+        Ok((o, lse))
+    };
+    let (first, second, whole) = (attend(0..7)?, attend(7..KEYS)?, attend(0..KEYS)?);
+
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    let partial = hip.buffer(&[first.0, second.0].concat())?;
+    let partial_lse = hip.buffer(&[first.1, second.1].concat())?;
+    let mut o = hip.zeroed::<f32>(whole.0.len())?;
+    let mut lse = hip.zeroed::<f32>(whole.1.len())?;
+    let merge = Merge {
+        partial: partial.tensor(Layout::contiguous([2, ROWS, HEADS, DIM]))?,
+        partial_lse: partial_lse.tensor(Layout::contiguous([2, ROWS, HEADS, 1]))?,
+        o: o.tensor_mut(Layout::rows([ROWS, HEADS, DIM]))?,
+        lse: Some(lse.tensor_mut(Layout::rows([ROWS, HEADS, 1]))?),
+        lse_base: LseBase::E,
+        sink_logits: None,
+    };
+    // SAFETY: all buffers stay until the device has been waited for.
+    unsafe { context.merge_states(&merge, &Launch::default()) }?;
+    hip.synchronize()?;
+    // A few dozen roundings of F32, of numbers around 1 and LSEs around 3.
+    let close = |is: &[f32], wanted: &[f32]| is.iter().zip(wanted).all(|(a, b)| (a - b).abs() <= 1e-5);
+    assert!(close(&downloaded(&o)?, &whole.0) && close(&downloaded(&lse)?, &whole.1));
+    Ok(())
+}

@@ -1,0 +1,187 @@
+//! What outlives what, and threads.
+
+mod common;
+
+use common::{emulator, Random};
+use sluice::hip::{Buffer, Event, Hip, Stream};
+use sluice::{
+    Args, Array, Code, Context, Dependency, Determinism, Device, Dtype, Host, Launch, Layout, Plan, Problem,
+    RawEvent, RawStream, Result, Tensor, TensorMut, Workspace, F16,
+};
+use std::sync::Arc;
+
+const ROWS: usize = 40;
+const DIM: usize = 64;
+
+fn layout() -> Layout {
+    Layout::contiguous([1, ROWS, 1, DIM])
+}
+
+fn builder() -> sluice::ProblemBuilder {
+    Problem::builder(Dtype::F16, 1, 1, DIM).causal()
+}
+
+/// One run of a plan with `rows` as Q, K and V, on a stream and with memory of its own.
+fn run(plan: &Plan, hip: &Hip, rows: &[F16]) -> Result<Vec<F16>> {
+    hip.bind_thread()?;
+    let (input, stream) = (hip.buffer(rows)?, hip.stream()?);
+    let mut o = hip.zeroed::<F16>(rows.len())?;
+    let mut scratch = hip.zeroed::<u8>(plan.info().workspace_bytes.max(1) as usize)?;
+    let workspace = scratch.workspace();
+    let rows = input.tensor(layout())?;
+    let mut args = Args::new(1, rows, rows, Some(rows), o.tensor_mut(layout())?);
+    (args.q_len, args.kv_len) = (ROWS, ROWS);
+    let launch = Launch { stream: stream.raw(), workspace: Some(&workspace), ..Launch::default() };
+    // SAFETY: all memory stays until the stream has been waited for.
+    unsafe { plan.run(&args, &launch) }?;
+    stream.synchronize()?;
+    let mut result = vec![F16::default(); o.len()];
+    o.download(&mut result)?;
+    Ok(result)
+}
+
+#[test]
+fn what_the_header_lets_threads_share_they_may() {
+    fn both<T: Send + Sync>() {}
+    fn send<T: Send>() {}
+    both::<Context>();
+    both::<Plan>();
+    both::<Problem>();
+    both::<sluice::Error>();
+    both::<(Hip, Buffer<F16>, Stream, Event, RawStream, RawEvent)>();
+    both::<(Tensor<Device>, TensorMut<Device>, Array<i32, Device>, Args<Device>, Args<Host>)>();
+    send::<Workspace>(); // that it is not Sync, a doctest of the crate shows
+}
+
+#[test]
+fn children_outlive_the_name_of_their_parent() -> Result<()> {
+    let rows = Random(1).vector::<F16>(ROWS * DIM);
+    let context = emulator();
+    let plan = context.plan(&builder().build()?)?;
+    let hip = Hip::new(&context)?;
+    let first = run(&plan, &hip, &rows)?;
+    drop(context);
+    assert_eq!(run(&plan, &hip, &rows)?, first);
+    let buffer = hip.buffer(&rows)?;
+    drop((plan, hip));
+    let mut back = vec![F16::default(); rows.len()];
+    buffer.download(&mut back)?;
+    assert_eq!(back, rows);
+    Ok(())
+}
+
+/// A GPU whose HIP is the emulator's.
+#[test]
+fn functions_may_come_from_the_caller() -> Result<()> {
+    let emulator = emulator();
+    let kept = Arc::new(());
+    let (functions, held) = (emulator.clone(), kept.clone());
+    // SAFETY: they are HIP's functions, and the closure keeps the library that has them.
+    let builder_with_functions = unsafe {
+        Context::hip(0).hip_resolver(move |name| {
+            let _ = &held;
+            functions.hip_symbol(name.to_str().unwrap()).map_or(std::ptr::null_mut(), |found| found.as_ptr())
+        })
+    };
+    let context = builder_with_functions.build()?;
+    assert_eq!(context.device().runtime, "caller");
+    let plan = context.plan(&builder().build()?)?;
+    let rows = Random(1).vector::<F16>(ROWS * DIM);
+    let result = run(&plan, &Hip::new(&context)?, &rows)?;
+    assert_eq!(result, run(&emulator.plan(&builder().build()?)?, &Hip::new(&emulator)?, &rows)?);
+    drop(context);
+    assert_eq!(Arc::strong_count(&kept), 2, "the plan keeps the function");
+    drop(plan);
+    assert_eq!(Arc::strong_count(&kept), 1);
+
+    // SAFETY: it returns nothing.
+    let error = unsafe {
+        Context::hip(0).hip_resolver(|name| panic!("this panic of a test must not leave: {name:?}"))
+    }
+    .build()
+    .unwrap_err();
+    assert_eq!(error.code, Code::NoDevice);
+    Ok(())
+}
+
+#[test]
+fn a_pack_is_kept_as_long_as_it_is_used() -> Result<()> {
+    // Of a build folder; an installed library has its pack inside.
+    let pack: Arc<[u8]> = match std::env::var_os("SLUICE_KERNEL_PACK") {
+        Some(path) => std::fs::read(path).expect("SLUICE_KERNEL_PACK is a file").into(),
+        None => return Ok(()),
+    };
+    let context = Context::target("gfx942:304").pack(pack.clone()).build()?;
+    let plan = context.plan(&builder().build()?)?;
+    drop(context);
+    assert_eq!(Arc::strong_count(&pack), 2);
+    assert!(!plan.info().kernel.is_empty());
+    drop(plan);
+    assert_eq!(Arc::strong_count(&pack), 1);
+    Ok(())
+}
+
+#[test]
+fn threads_share_a_plan() -> Result<()> {
+    let context = emulator();
+    // Needs a workspace.
+    let builder =
+        builder().determinism(Determinism::BatchInvariant).max_batch(1).max_q_len(ROWS).max_kv_len(4096);
+    let plan = context.plan(&builder.build()?)?;
+    assert!(plan.info().workspace_bytes > 0);
+    let hip = Hip::new(&context)?;
+    let rows: Vec<Vec<F16>> = (0..3).map(|seed| Random(seed).vector(ROWS * DIM)).collect();
+    let alone = rows.iter().map(|rows| run(&plan, &hip, rows)).collect::<Result<Vec<_>>>()?;
+    let together: Vec<Result<Vec<F16>>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = rows.iter().map(|rows| scope.spawn(|| run(&plan, &hip, rows))).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+    });
+    assert_eq!(together.into_iter().collect::<Result<Vec<_>>>()?, alone);
+    assert!(alone[0] != alone[1] && alone[1] != alone[2]);
+    Ok(())
+}
+
+/// The second of two runs reads what the first writes, on another stream.
+#[test]
+fn a_run_waits_for_what_it_depends_on() -> Result<()> {
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    let plan = context.plan(&builder().build()?)?;
+    let rows = Random(4).vector::<F16>(ROWS * DIM);
+    let expected = run(&plan, &hip, &run(&plan, &hip, &rows)?)?;
+
+    let (first, second) = (hip.stream()?, hip.stream()?);
+    for by_stream in [false, true] {
+        let (recorded, done) = (hip.event()?, hip.event()?);
+        let input = hip.buffer(&rows)?;
+        let (mut middle, mut o) = (hip.zeroed::<F16>(rows.len())?, hip.zeroed::<F16>(rows.len())?);
+        let view = input.tensor(layout())?;
+        let mut args = Args::new(1, view, view, Some(view), middle.tensor_mut(layout())?);
+        (args.q_len, args.kv_len) = (ROWS, ROWS);
+        let signal_event = if by_stream { None } else { Some(recorded.raw()) };
+        let launch = Launch { stream: first.raw(), signal_event, ..Launch::default() };
+        // SAFETY: all memory, streams and events stay until `done` has been waited for.
+        unsafe { plan.run(&args, &launch) }?;
+
+        let view = middle.tensor(layout())?;
+        let mut args = Args::new(1, view, view, Some(view), o.tensor_mut(layout())?);
+        (args.q_len, args.kv_len) = (ROWS, ROWS);
+        let dependencies = [match by_stream {
+            true => Dependency::on_stream(first.raw(), recorded.raw()),
+            false => Dependency::on_event(recorded.raw()),
+        }];
+        let launch = Launch {
+            stream: second.raw(),
+            workspace: None,
+            dependencies: &dependencies,
+            signal_event: Some(done.raw()),
+        };
+        // SAFETY: likewise.
+        unsafe { plan.run(&args, &launch) }?;
+        done.synchronize()?;
+        let mut result = vec![F16::default(); o.len()];
+        o.download(&mut result)?;
+        assert_eq!(result, expected);
+    }
+    Ok(())
+}

@@ -1,0 +1,371 @@
+//! What is refused, by the library or on the way there, and that its field arrives by name.
+
+mod common;
+
+use common::{emulator, target, TensorViews, Views};
+use sluice::hip::{Buffer, Hip};
+use sluice::{
+    reference, Append, Args, Array, Bf16, Code, Determinism, Device, Dtype, Error, Host, Launch, Layout,
+    LseBase, Merge, PageNumbers, PageTable, PageTableKind, Place, Problem, ProblemBuilder, Result, ScaleKind,
+    F16,
+};
+
+fn check(result: Result<()>, code: Code, field: &str, part: &str) {
+    let error: Error = result.expect_err(field);
+    assert_eq!((error.code, error.field.as_str()), (code, field), "{error}");
+    assert!(error.message.contains(part), "'{part}' is missing in: {error}");
+}
+
+fn base() -> ProblemBuilder {
+    Problem::builder(Dtype::F16, 4, 2, 64)
+}
+
+#[test]
+fn problems() {
+    let context = target();
+    let refused = |builder: ProblemBuilder, code, field, part| {
+        let problem = builder.build().unwrap();
+        check(context.query_support(&problem).map(drop), code, field, part);
+        check(context.plan(&problem).map(drop), code, field, part);
+        check(context.workspace_size(&problem).map(drop), code, field, part);
+    };
+    use Code::{InvalidArgument, Unsupported};
+    refused(Problem::builder(Dtype::F16, 3, 2, 64), InvalidArgument, "q_heads", "3");
+    refused(Problem::builder(Dtype::F16, 4, 0, 64), InvalidArgument, "kv_heads", "kv_heads");
+    refused(base().head_dims(65, 64), Unsupported, "head_dim_qk", "65");
+    refused(base().head_dims(64, 1024), Unsupported, "head_dim_v", "1024");
+    refused(base().kv_type(Dtype::E5m2), Unsupported, "k_type", "k_type");
+    refused(base().o_type(Dtype::F32), Unsupported, "o_type", "o_type");
+    refused(base().paged(0, PageTableKind::Block), InvalidArgument, "page_size", "page_size");
+    refused(base().sink_tokens(4), InvalidArgument, "sink_tokens", "4");
+    refused(base().soft_cap(-1.0), InvalidArgument, "soft_cap", "-1");
+    refused(base().k_scale(ScaleKind::PerToken), Unsupported, "k_scale_kind", "k_scale_kind");
+    refused(base().determinism(Determinism::BatchInvariant), Unsupported, "max_batch", "max_batch");
+    let error = base().max_kv_len(1 << 31).build().map(drop);
+    check(error, InvalidArgument, "max_kv_len", "2147483648");
+}
+
+struct Memory {
+    q: Buffer<F16>,
+    kv: Buffer<F16>,
+    o: Buffer<F16>,
+    lse: Buffer<f32>,
+    small: Buffer<i32>,
+    factors: Buffer<f32>,
+    bytes: Buffer<u8>,
+}
+
+fn rows() -> Layout {
+    Layout::contiguous([2, 8, 4, 64])
+}
+
+fn keys() -> Layout {
+    Layout::contiguous([2, 8, 2, 64])
+}
+
+impl Memory {
+    fn new(hip: &Hip) -> Memory {
+        Memory {
+            q: hip.zeroed(1 << 13).unwrap(),
+            kv: hip.zeroed(1 << 13).unwrap(),
+            o: hip.zeroed(1 << 13).unwrap(),
+            lse: hip.zeroed(1 << 10).unwrap(),
+            small: hip.zeroed(2).unwrap(),
+            factors: hip.zeroed(1).unwrap(),
+            bytes: hip.zeroed(1 << 12).unwrap(),
+        }
+    }
+
+    /// Two sequences with 8 rows and keys, of `base`.
+    fn args(&mut self) -> (Args<'_, Device>, Others<'_>) {
+        let kv = self.kv.tensor(keys()).unwrap();
+        let others =
+            Others { small: &self.small, factors: &self.factors, bytes: &self.bytes, lse: &mut self.lse };
+        let (q, o) = (self.q.tensor(rows()).unwrap(), self.o.tensor_mut(rows()).unwrap());
+        let mut args = Args::new(2, q, kv, Some(kv), o);
+        (args.q_len, args.kv_len) = (8, 8);
+        (args, others)
+    }
+}
+
+/// What is left of the memory when arguments have been made of it.
+struct Others<'a> {
+    small: &'a Buffer<i32>,
+    factors: &'a Buffer<f32>,
+    bytes: &'a Buffer<u8>,
+    lse: &'a mut Buffer<f32>,
+}
+
+/// What the arguments, changed by `change`, are refused with.
+fn refused(
+    builder: ProblemBuilder,
+    code: Code,
+    field: &str,
+    part: &str,
+    change: impl for<'a> FnOnce(&mut Args<'a, Device>, Others<'a>),
+) {
+    let context = emulator();
+    let mut memory = Memory::new(&Hip::new(&context).unwrap());
+    let plan = context.plan(&builder.build().unwrap()).unwrap();
+    let (mut args, others) = memory.args();
+    change(&mut args, others);
+    // SAFETY: it is refused, and enqueues nothing.
+    check(unsafe { plan.run(&args, &Launch::default()) }, code, field, part);
+}
+
+#[test]
+fn arguments_that_the_types_or_extents_rule_out() {
+    let is = |field: &str, part: &str, change: &dyn for<'a> Fn(&mut Args<'a, Device>, Others<'a>)| {
+        refused(base(), Code::InvalidArgument, field, part, |args, others| change(args, others));
+    };
+    is("batch", "2147483648", &|args, _| args.batch = 1 << 31);
+    is("q.shape[0]", "is 2; for this call it must be at least 3", &|args, _| args.batch = 3);
+    is("q.shape[1]", "must be at least 9", &|args, _| args.q_len = 9);
+    is("k.shape[1]", "must be at least 9", &|args, _| args.kv_len = 9);
+    is("q.shape[2]", "must be 4", &|args, _| args.q = args.k);
+    is("k.shape[2]", "must be 2", &|args, _| args.k = args.q);
+    is("v.shape[2]", "must be 2", &|args, _| args.v = Some(args.q));
+    is("q_starts", "has 2 elements; this call needs 3", &|args, o| {
+        args.q_starts = Some(o.small.array());
+        args.q = nowhere(Layout::rows([16, 4, 64]));
+        // SAFETY: as in `nowhere`.
+        args.o = unsafe { sluice::TensorMut::from_raw(256 as *mut F16, Layout::rows([16, 4, 64])) }.unwrap();
+    });
+    is("q.shape[0]", "must be 1", &|args, o| args.q_starts = Some(o.small.array()));
+    is("kv_starts", "needs 3", &|args, o| args.kv_starts = Some(o.small.array()));
+    is("alibi_slopes", "needs 4", &|args, o| args.alibi_slopes = Some(o.factors.array()));
+    is("sink_logits", "needs 4", &|args, o| args.sink_logits = Some(o.factors.array()));
+    is("lse.shape[2]", "must be 4", &|args, o| {
+        args.lse = Some(o.lse.tensor_mut(Layout::contiguous([2, 8, 2, 1])).unwrap())
+    });
+    is("mask.shape[3]", "is 1", &|args, o| {
+        args.mask = Some(o.bytes.tensor(Layout::contiguous([2, 4, 8, 1])).unwrap());
+        args.kv_len = 9;
+        args.k = nowhere(Layout::contiguous([2, 9, 2, 64]));
+        args.v = Some(args.k);
+    });
+    let biased = base().bias(Dtype::Bf16);
+    refused(biased, Code::InvalidArgument, "bias.dtype", "holds bytes; the call needs Bf16", |args, o| {
+        args.bias = Some(o.bytes.tensor(Layout::contiguous([2, 4, 8, 8])).unwrap())
+    });
+    let per_head = base().k_scale(ScaleKind::PerHead);
+    refused(per_head, Code::InvalidArgument, "k_scale", "has 1 elements; this call needs 2", |args, o| {
+        args.k_scale = Some(o.factors.array())
+    });
+    let bf16 = Problem::builder(Dtype::Bf16, 4, 2, 64);
+    refused(bf16, Code::InvalidArgument, "q.dtype", "q holds F16; the call needs Bf16", |_, _| {});
+    let paged = base().paged(16, PageTableKind::Block);
+    refused(paged, Code::InvalidArgument, "k.shape[1]", "is 8; for this call it must be 16", |_, _| {});
+    let paged = base().paged(8, PageTableKind::Block).page_index_64();
+    refused(paged, Code::InvalidArgument, "page_table", "holds i32; the problem says i64", |args, o| {
+        args.page_table = Some(PageTable::Block { pages: PageNumbers::I32(o.small.array()), stride: 1 });
+    });
+    let packed = base().paged(8, PageTableKind::Block).k_pack(8);
+    refused(packed, Code::InvalidArgument, "k.pack", "k.pack is 0; the call needs 8", |_, _| {});
+}
+
+/// A view of no memory.
+fn nowhere(layout: Layout) -> sluice::Tensor<'static, Device> {
+    // SAFETY: the arguments are refused, and nobody looks there.
+    unsafe { sluice::Tensor::from_raw(256 as *const F16, layout) }.unwrap()
+}
+
+#[test]
+fn arguments_that_the_library_rules_out() {
+    use Code::InvalidArgument;
+    refused(base(), InvalidArgument, "batch", "at least 1", |args, _| args.batch = 0);
+    refused(base(), InvalidArgument, "q_len", "q_len", |args, _| args.q_len = 0);
+    refused(base().max_kv_len(4), InvalidArgument, "kv_len", "8", |_, _| {});
+    refused(base(), Code::Unsupported, "scale", "-1", |args, _| args.scale = -1.0);
+    refused(base(), InvalidArgument, "k.stride[1]", "multiple", |args, _| {
+        args.k = nowhere(Layout::strided([2, 8, 2, 64], [1096, 137, 64, 1]))
+    });
+    refused(base(), InvalidArgument, "v.data", "v.data", |args, _| args.v = None);
+    refused(base().write_lse(LseBase::E), InvalidArgument, "lse.data", "lse", |_, _| {});
+    refused(base().sink_logits(), InvalidArgument, "sink_logits", "sink_logits", |_, _| {});
+    refused(base(), InvalidArgument, "q_scale", "q_scale", |args, o| args.q_scale = Some(o.factors.array()));
+    let split = base().determinism(Determinism::BatchInvariant).max_batch(2).max_q_len(8).max_kv_len(8192);
+    refused(split, Code::WorkspaceTooSmall, "workspace_bytes", "workspace", |_, _| {});
+}
+
+#[test]
+fn appends_and_merges() -> Result<()> {
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    let rows = hip.zeroed::<F16>(4 * 2 * 64)?;
+    let other_rows = hip.zeroed::<Bf16>(4 * 2 * 64)?;
+    let slots = hip.zeroed::<i64>(3)?;
+    let mut caches = [hip.zeroed::<F16>(2 * 16 * 2 * 64)?, hip.zeroed::<F16>(2 * 16 * 2 * 64)?];
+    let refused = |caches: &mut [Buffer<F16>; 2], code, field, part, change: &dyn Fn(&mut Append)| {
+        let (new, kept) = (Layout::rows([4, 2, 64]), Layout::contiguous([2, 16, 2, 64]));
+        let [k_cache, v_cache] = caches;
+        let mut append = Append {
+            k: rows.tensor(new).unwrap(),
+            v: Some(rows.tensor(new).unwrap()),
+            k_cache: k_cache.tensor_mut(kept).unwrap(),
+            v_cache: Some(v_cache.tensor_mut(kept).unwrap()),
+            place: Place::Slots(slots.array()),
+            k_scale: None,
+            v_scale: None,
+            rotary: None,
+        };
+        change(&mut append);
+        // SAFETY: it is refused, and enqueues nothing.
+        check(unsafe { context.kv_append(&append, &Launch::default()) }, code, field, part);
+    };
+    use Code::InvalidArgument;
+    refused(&mut caches, InvalidArgument, "slots", "has 3 elements; this call needs 4", &|_| {});
+    refused(&mut caches, InvalidArgument, "v_cache", "they come together", &|append| append.v_cache = None);
+    refused(&mut caches, InvalidArgument, "v", "v is missing; v_cache is there", &|append| append.v = None);
+    let bf16 = other_rows.tensor(Layout::rows([4, 2, 64]))?;
+    refused(&mut caches, InvalidArgument, "v.dtype", "v holds Bf16", &|append| {
+        // SAFETY: the memory lives as long as this test.
+        append.v = unsafe { sluice::Tensor::from_raw(other_rows.as_ptr(), bf16.layout()) }.ok()
+    });
+    let fewer = rows.tensor(Layout::rows([3, 2, 64]))?;
+    refused(&mut caches, InvalidArgument, "v.shape[1]", "is 3", &|append| {
+        // SAFETY: likewise.
+        append.v = unsafe { sluice::Tensor::from_raw(rows.as_ptr(), fewer.layout()) }.ok()
+    });
+    refused(&mut caches, InvalidArgument, "k.stride[0]", "k.stride[0]", &|append| {
+        // SAFETY: likewise.
+        append.k =
+            unsafe { sluice::Tensor::from_raw(rows.as_ptr(), Layout::contiguous([1, 3, 2, 64])) }.unwrap();
+        append.v = Some(append.k);
+    });
+
+    let partial = hip.zeroed::<f32>(2 * 3 * 2 * 64)?;
+    let lse = hip.zeroed::<f32>(12)?;
+    let mut o = hip.zeroed::<F16>(3 * 2 * 64)?;
+    let mut refused = |field, part, parts: usize, o_heads| {
+        let merge = Merge {
+            partial: partial.tensor(Layout::contiguous([2, 3, 2, 64])).unwrap(),
+            partial_lse: lse.tensor(Layout::contiguous([parts, 3, 2, 1])).unwrap(),
+            o: o.tensor_mut(Layout::rows([3, o_heads, 64])).unwrap(),
+            lse: None,
+            lse_base: LseBase::E,
+            sink_logits: None,
+        };
+        // SAFETY: it is refused, and enqueues nothing.
+        check(unsafe { context.merge_states(&merge, &Launch::default()) }, InvalidArgument, field, part);
+    };
+    refused("partial_lse.shape[0]", "must be 2", 1, 2);
+    refused("o.shape[2]", "must be 2", 2, 1);
+    Ok(())
+}
+
+/// The reference runs in this process: nothing that it is told may lead it out of what it was given.
+#[test]
+fn contents_that_lead_out_of_the_memory() {
+    fn run(problem: &Problem, change: impl for<'a> FnOnce(&mut Args<'a, Host>)) -> Result<()> {
+        let elements = vec![0.0f32; 4 * 16 * 8];
+        let (mut o, mut lse) = (vec![0.0f32; 4 * 8], vec![0.0f32; 4]);
+        let rows = Layout::rows([4, 1, 8]);
+        let kv = match problem.raw().mode {
+            2 => elements.tensor(Layout::contiguous([4, 16, 1, 8])).unwrap(),
+            _ => elements.tensor(Layout::rows([64, 1, 8])).unwrap(),
+        };
+        let q = elements.tensor(rows).unwrap();
+        let mut args = Args::new(2, q, kv, Some(kv), o.tensor_mut(rows).unwrap());
+        args.lse = Some(lse.tensor_mut(Layout::rows([4, 1, 1])).unwrap());
+        (args.q_len, args.kv_len) = (4, 40);
+        change(&mut args);
+        reference(problem, &mut args)
+    }
+    const GOOD: [i32; 3] = [0, 1, 4];
+    const PAGES: [i32; 6] = [0, 1, 3, 2, 2, 2];
+    const KEYS: [i32; 2] = [40, 33];
+    let base = || Problem::builder(Dtype::F32, 1, 1, 8).write_lse(LseBase::E);
+    let ragged = base().ragged().build().unwrap();
+    let with_starts = |q: &'static [i32], kv: &'static [i32]| {
+        run(&ragged, |args| {
+            args.q_starts = Some(Array::new(q));
+            args.kv_starts = Some(Array::new(kv));
+        })
+    };
+    assert_eq!(with_starts(&GOOD, &[0, 40, 64]), Ok(()));
+    use Code::InvalidArgument;
+    check(
+        with_starts(&[0, 1, 5], &[0, 40, 64]),
+        InvalidArgument,
+        "q_starts[2]",
+        "is 5; the tensors have 4 rows",
+    );
+    check(
+        with_starts(&GOOD, &[0, 40, 65]),
+        InvalidArgument,
+        "kv_starts[2]",
+        "is 65; the tensors have 64 rows",
+    );
+    check(with_starts(&GOOD, &[0, 40, 39]), InvalidArgument, "kv_starts[2]", "fall");
+    check(with_starts(&[-1, 1, 4], &[0, 40, 64]), InvalidArgument, "q_starts[0]", "-1");
+
+    let block = base().paged(16, PageTableKind::Block).build().unwrap();
+    let with_table = |pages: &'static [i32], stride| {
+        run(&block, |args| {
+            args.q_starts = Some(Array::new(&GOOD));
+            args.kv_lengths = Some(Array::new(&KEYS));
+            args.page_table = Some(PageTable::Block { pages: PageNumbers::I32(Array::new(pages)), stride });
+        })
+    };
+    assert_eq!(with_table(&PAGES, 3), Ok(()));
+    check(with_table(&PAGES, 4), InvalidArgument, "page_table", "has 6 entries; this call needs 7");
+    check(
+        with_table(&[0, 1, 3, 2, 4, 2], 3),
+        InvalidArgument,
+        "page_table[4]",
+        "is 4; the cache has 4 pages",
+    );
+    check(with_table(&[0, 1, 3, 2, -4, 2], 3), InvalidArgument, "page_table[4]", "-4");
+
+    let csr = base().paged(16, PageTableKind::Csr).page_index_64().build().unwrap();
+    let with_csr = |pages: &'static [i64], starts: &'static [i32]| {
+        run(&csr, |args| {
+            args.q_starts = Some(Array::new(&GOOD));
+            args.kv_lengths = Some(Array::new(&KEYS));
+            let pages = PageNumbers::I64(Array::new(pages));
+            args.page_table = Some(PageTable::Csr { pages, starts: Array::new(starts) });
+        })
+    };
+    assert_eq!(with_csr(&[0, 1, 3, 2, 2, 2], &[0, 3, 6]), Ok(()));
+    check(
+        with_csr(&[0, 1, 3, 2, 2], &[0, 3, 6]),
+        InvalidArgument,
+        "page_table",
+        "has 5 entries; this call needs 6",
+    );
+    check(with_csr(&[0, 1, 3, 2, 2, 9], &[0, 3, 6]), InvalidArgument, "page_table[5]", "is 9");
+    check(with_csr(&[0, 1, 3, 2, 2, 2], &[0, 3]), InvalidArgument, "page_starts", "needs 3");
+    check(with_csr(&[0, 1, 3, 2, 2, 2], &[0, 3, 5]), InvalidArgument, "page_starts[2]", "needs 3 pages");
+
+    let short = run(&block, |args| {
+        args.q_starts = Some(Array::new(&GOOD));
+        args.kv_lengths = Some(Array::new(&KEYS[..1]));
+    });
+    check(short, InvalidArgument, "kv_lengths", "has 1 elements; this call needs 2");
+}
+
+#[test]
+fn buffers() -> Result<()> {
+    let hip = Hip::new(&emulator())?;
+    check(hip.zeroed::<f32>(0).map(drop), Code::InvalidArgument, "len", "len is 0");
+    check(hip.zeroed::<f32>(usize::MAX / 2).map(drop), Code::InvalidArgument, "len", "a buffer of this type");
+    let error = hip.zeroed::<u8>(1 << 50).map(drop).unwrap_err();
+    assert_eq!((error.code, error.field.as_str(), error.hip_code), (Code::Hip, "hipMalloc", 2));
+    let mut buffer = hip.buffer(&[1.0f32, 2.0, 3.0])?;
+    check(buffer.upload(&[0.0; 4]), Code::InvalidArgument, "len", "len is 4; the buffer has 3 elements");
+    check(buffer.download(&mut [0.0; 4]), Code::InvalidArgument, "len", "len is 4");
+    check(
+        buffer.tensor(Layout::rows([1, 1, 4])).map(drop),
+        Code::InvalidArgument,
+        "shape",
+        "the memory has 3",
+    );
+    check(buffer.tensor_mut(Layout::rows([2, 1, 2])).map(drop), Code::InvalidArgument, "shape", "needs 4");
+    buffer.upload(&[5.0])?;
+    let mut back = [0.0f32; 3];
+    buffer.download(&mut back)?;
+    assert_eq!((back, buffer.len(), buffer.array().len()), ([5.0, 2.0, 3.0], 3, 3));
+    assert!(!buffer.is_empty() && !buffer.array().is_empty() && vec![1i32].array().len() == 1);
+    Ok(())
+}

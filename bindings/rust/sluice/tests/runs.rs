@@ -1,0 +1,419 @@
+//! Calls on the emulated device against the reference on the host: each kind of problem once. How far they may be
+//! apart is the bound of docs/concepts/numerics.md, with the largest numbers of the whole call for those of a row.
+
+mod common;
+
+use common::{emulator, Number, Random, TensorViews, Views};
+use sluice::hip::Hip;
+use sluice::{
+    reference, Args, Bf16, Determinism, Dtype, E4m3Fnuz, Host, Launch, Layout, LseBase, MaskAlignment,
+    PageNumbers, PageTable, PageTableKind, Problem, ProblemBuilder, Result, ScaleKind, F16,
+};
+use sluice_sys as sys;
+
+/// Everything that a call may name, on the host.
+struct Case<T, C> {
+    problem: Problem,
+    batch: usize,
+    q_len: usize,
+    kv_len: usize,
+    q: (Vec<T>, Layout),
+    k: (Vec<C>, Layout),
+    v: (Vec<C>, Layout),
+    o_layout: Layout,
+    lse_layout: Layout,
+    q_starts: Option<Vec<i32>>,
+    kv_starts: Option<Vec<i32>>,
+    q_lengths: Option<Vec<i32>>,
+    kv_lengths: Option<Vec<i32>>,
+    pages_32: Option<Vec<i32>>,
+    pages_64: Option<Vec<i64>>,
+    page_starts: Option<Vec<i32>>,
+    bias: Option<(Vec<f32>, Layout)>,
+    mask: Option<(Vec<u8>, Layout)>,
+    alibi_slopes: Option<Vec<f32>>,
+    sink_logits: Option<Vec<f32>>,
+    k_scale: Option<Vec<f32>>,
+    v_scale: Option<Vec<f32>>,
+}
+
+/// The arguments of a case whose memory is `$m`: vectors, or what `upload` makes of them.
+macro_rules! args {
+    ($case:expr, $m:expr, $v:expr, $o:expr, $lse:expr) => {{
+        let case = $case;
+        let mut args = Args::new(
+            case.batch,
+            $m.q.tensor(case.q.1)?,
+            $m.k.tensor(case.k.1)?,
+            Some($v.tensor(case.v.1)?),
+            $o.tensor_mut(case.o_layout)?,
+        );
+        (args.q_len, args.kv_len) = (case.q_len, case.kv_len);
+        args.lse = Some($lse.tensor_mut(case.lse_layout)?);
+        args.q_starts = $m.q_starts.as_ref().map(|a| a.array());
+        args.kv_starts = $m.kv_starts.as_ref().map(|a| a.array());
+        args.q_lengths = $m.q_lengths.as_ref().map(|a| a.array());
+        args.kv_lengths = $m.kv_lengths.as_ref().map(|a| a.array());
+        let pages = match (&$m.pages_32, &$m.pages_64) {
+            (Some(pages), _) => Some(PageNumbers::I32(pages.array())),
+            (_, Some(pages)) => Some(PageNumbers::I64(pages.array())),
+            _ => None,
+        };
+        args.page_table = pages.map(|pages| match &$m.page_starts {
+            Some(starts) => PageTable::Csr { pages, starts: starts.array() },
+            None => PageTable::Block { pages, stride: PAGES_EACH },
+        });
+        if let (Some(bias), Some((_, layout))) = (&$m.bias, &case.bias) {
+            args.bias = Some(bias.tensor(*layout)?);
+        }
+        if let (Some(mask), Some((_, layout))) = (&$m.mask, &case.mask) {
+            args.mask = Some(mask.tensor(*layout)?);
+        }
+        args.alibi_slopes = $m.alibi_slopes.as_ref().map(|a| a.array());
+        args.sink_logits = $m.sink_logits.as_ref().map(|a| a.array());
+        args.k_scale = $m.k_scale.as_ref().map(|a| a.array());
+        args.v_scale = $m.v_scale.as_ref().map(|a| a.array());
+        args
+    }};
+}
+
+/// The memory of a case, copied by `$copy`.
+macro_rules! memory {
+    ($case:expr, $copy:expr) => {{
+        struct Memory<Q, K, I, L, F, B> {
+            q: Q,
+            k: K,
+            q_starts: Option<I>,
+            kv_starts: Option<I>,
+            q_lengths: Option<I>,
+            kv_lengths: Option<I>,
+            pages_32: Option<I>,
+            pages_64: Option<L>,
+            page_starts: Option<I>,
+            bias: Option<F>,
+            mask: Option<B>,
+            alibi_slopes: Option<F>,
+            sink_logits: Option<F>,
+            k_scale: Option<F>,
+            v_scale: Option<F>,
+        }
+        let case = $case;
+        macro_rules! copied {
+            ($value:expr) => {
+                match &$value {
+                    Some(value) => Some($copy(value)?),
+                    None => None,
+                }
+            };
+        }
+        Memory {
+            q: $copy(&case.q.0)?,
+            k: $copy(&case.k.0)?,
+            q_starts: copied!(case.q_starts),
+            kv_starts: copied!(case.kv_starts),
+            q_lengths: copied!(case.q_lengths),
+            kv_lengths: copied!(case.kv_lengths),
+            pages_32: copied!(case.pages_32),
+            pages_64: copied!(case.pages_64),
+            page_starts: copied!(case.page_starts),
+            bias: copied!(case.bias.as_ref().map(|(bias, _)| bias)),
+            mask: copied!(case.mask.as_ref().map(|(mask, _)| mask)),
+            alibi_slopes: copied!(case.alibi_slopes),
+            sink_logits: copied!(case.sink_logits),
+            k_scale: copied!(case.k_scale),
+            v_scale: copied!(case.v_scale),
+        }
+    }};
+}
+
+const BATCH: usize = 2;
+const Q_LEN: usize = 37;
+const KV_LEN: usize = 83;
+const Q_HEADS: usize = 4;
+const KV_HEADS: usize = 2;
+const PAGE_SIZE: usize = 16;
+const PAGES_EACH: usize = (KV_LEN + PAGE_SIZE - 1) / PAGE_SIZE;
+
+impl<T: Number, C: Number> Case<T, C> {
+    /// Dense, with numbers from -1 to 1 and LSE.
+    fn new(dim: usize, describe: impl FnOnce(ProblemBuilder) -> ProblemBuilder) -> Case<T, C> {
+        let (t, c) = (T::DTYPE.unwrap(), C::DTYPE.unwrap());
+        let builder = Problem::builder(t, Q_HEADS, KV_HEADS, dim).kv_type(c).write_lse(LseBase::E);
+        let random = &mut Random(942);
+        let (q_layout, kv_layout) = (
+            Layout::contiguous([BATCH, Q_LEN, Q_HEADS, dim]),
+            Layout::contiguous([BATCH, KV_LEN, KV_HEADS, dim]),
+        );
+        Case {
+            problem: describe(builder).build().unwrap(),
+            batch: BATCH,
+            q_len: Q_LEN,
+            kv_len: KV_LEN,
+            q: (random.vector(BATCH * Q_LEN * Q_HEADS * dim), q_layout),
+            k: (random.vector(BATCH * KV_LEN * KV_HEADS * dim), kv_layout),
+            v: (random.vector(BATCH * KV_LEN * KV_HEADS * dim), kv_layout),
+            o_layout: q_layout,
+            lse_layout: Layout::contiguous([BATCH, Q_LEN, Q_HEADS, 1]),
+            q_starts: None,
+            kv_starts: None,
+            q_lengths: None,
+            kv_lengths: None,
+            pages_32: None,
+            pages_64: None,
+            page_starts: None,
+            bias: None,
+            mask: None,
+            alibi_slopes: None,
+            sink_logits: None,
+            k_scale: None,
+            v_scale: None,
+        }
+    }
+
+    /// A pool of pages in an order of its own, with one page more than are used.
+    fn paged(dim: usize, describe: impl FnOnce(ProblemBuilder) -> ProblemBuilder) -> Case<T, C> {
+        let mut case = Case::new(dim, describe);
+        let pages = BATCH * PAGES_EACH + 1;
+        let layout = Layout::contiguous([pages, PAGE_SIZE, KV_HEADS, dim]);
+        let random = &mut Random(7);
+        case.k = (random.vector(pages * PAGE_SIZE * KV_HEADS * dim), layout);
+        case.v = (random.vector(pages * PAGE_SIZE * KV_HEADS * dim), layout);
+        case.kv_lengths = Some(vec![KV_LEN as i32, KV_LEN as i32 - 40]);
+        case.pages_32 = Some((0..BATCH * PAGES_EACH).map(|i| ((i * 5 + 3) % pages) as i32).collect());
+        case
+    }
+
+    fn host(&self, v: &Vec<C>) -> Result<(Vec<T>, Vec<f32>)> {
+        fn copy<E: Clone>(elements: &[E]) -> Result<Vec<E>> {
+            Ok(elements.to_vec())
+        }
+        let memory = memory!(self, copy);
+        let mut o = vec![T::default(); self.q.0.len()];
+        let mut lse = vec![0.0f32; self.q.0.len() / self.q.1.shape()[3]];
+        let mut args: Args<Host> = args!(self, memory, v, o, lse);
+        reference(&self.problem, &mut args)?;
+        Ok((o, lse))
+    }
+
+    fn device(&self) -> Result<(Vec<T>, Vec<f32>)> {
+        let context = emulator();
+        let hip = Hip::new(&context)?;
+        let memory = memory!(self, |elements| hip.buffer(elements));
+        let v = hip.buffer(&self.v.0)?;
+        let mut o = hip.zeroed::<T>(self.q.0.len())?;
+        let mut lse = hip.zeroed::<f32>(self.q.0.len() / self.q.1.shape()[3])?;
+        let plan = context.plan(&self.problem)?;
+        let bytes = plan.info().workspace_bytes as usize;
+        let mut scratch = hip.zeroed::<u8>(bytes.max(1))?;
+        let workspace = scratch.workspace();
+        let stream = hip.stream()?;
+        let args = args!(self, memory, v, o, lse);
+        let launch = Launch { stream: stream.raw(), workspace: Some(&workspace), ..Launch::default() };
+        // SAFETY: everything stays until the stream has been waited for, and lengths and tables are in order: the
+        // reference has checked them.
+        unsafe { plan.run(&args, &launch) }?;
+        stream.synchronize()?;
+        let (mut o_rows, mut lse_rows) = (vec![T::default(); o.len()], vec![0.0; lse.len()]);
+        o.download(&mut o_rows)?;
+        lse.download(&mut lse_rows)?;
+        Ok((o_rows, lse_rows))
+    }
+
+    /// What the numerics page says of this call.
+    fn limits(&self) -> Limits {
+        fn max_of(numbers: impl Iterator<Item = f32>) -> f64 {
+            numbers.fold(0f64, |a, b| a.max(f64::from(b.abs())))
+        }
+        let largest = |numbers: Option<&Vec<f32>>| max_of(numbers.into_iter().flatten().copied());
+        let p = self.problem.raw();
+        let u = 2f64.powi(-24);
+        let (d, n) = (f64::from(p.head_dim_qk), self.kv_len as f64 + 1.0); // a sink logit is one more
+        let (t, g) = ((n / 16.0).ceil() + 2.0, n);
+        let q = max_of(self.q.0.iter().map(|x| x.decode()));
+        let k = max_of(self.k.0.iter().map(|x| x.decode()));
+        let v = max_of(self.v.0.iter().map(|x| x.decode())) * largest(self.v_scale.as_ref()).max(1.0);
+        let a = q * k * d.sqrt() * largest(self.k_scale.as_ref()).max(1.0);
+        let (cap, b) = (f64::from(p.soft_cap), largest(self.bias.as_ref().map(|(bias, _)| bias)));
+        let l = largest(self.alibi_slopes.as_ref()) * n;
+        let z = a + b + l;
+        let x = z + largest(self.sink_logits.as_ref());
+        let mut changes = 2.0 * a + 2.0 * b + 3.0 * l + 2.0 * z;
+        if cap != 0.0 {
+            changes += 2.0 * a + 12.0 * cap;
+        }
+        let score = u * (a * (8.0 + 3.0 * d / 8.0) + 10.0 * x + changes);
+        let weight = score + u * (2.0 + t * (3.0 + 4.0 * x));
+        let sum = weight + u * n;
+        let merge = u * (11.0 * (x + n.ln()) + 10.0 + 2.0 * t);
+        let (p, a, r, s) = match T::DTYPE {
+            Some(Dtype::F16) => (2f64.powi(-10), 2f64.powi(-24), 2f64.powi(-11), 2f64.powi(-25)),
+            _ => (2f64.powi(-8), 2f64.powi(-126), 2f64.powi(-8), 2f64.powi(-134)),
+        };
+        Limits {
+            per_magnitude: (1.0 + r) * (p + weight + u * (8.0 + 3.0 * g) + merge + 5.0 * u),
+            constant: a * n * v,
+            per_o: sum + 3.0 * u,
+            r,
+            s,
+            lse: sum + merge + u * (4.0 * x + 4.0 * (1.0 + n.ln())),
+            base: if self.problem.raw().lse_base == sys::SLUICE_LSE_BASE_2 {
+                std::f64::consts::LOG2_E
+            } else {
+                1.0
+            },
+        }
+    }
+
+    /// The largest part of the bound that an error takes, of O and of LSE.
+    fn worst(&self, o: &[T], lse: &[f32], expected: &(Vec<T>, Vec<f32>), magnitudes: &[T]) -> (f64, f64) {
+        let (dim, limits) = (self.o_layout.shape()[3], self.limits());
+        let (mut worst, mut worst_lse) = (0f64, 0f64);
+        let ratio = |is: f32, wanted: f32, bound: f64| match is == wanted {
+            true => 0.0,
+            false => {
+                let ratio = f64::from((is - wanted).abs()) / bound;
+                if ratio.is_nan() {
+                    f64::INFINITY
+                } else {
+                    ratio
+                }
+            }
+        };
+        for i in 0..o.len() {
+            let (wanted, lse_wanted) = (expected.0[i].decode(), expected.1[i / dim]);
+            let bound = limits.of_o(wanted, magnitudes[i].decode());
+            worst = worst.max(ratio(o[i].decode(), wanted, bound));
+            worst_lse = worst_lse.max(ratio(lse[i / dim], lse_wanted, limits.of_lse(lse_wanted)));
+        }
+        (worst, worst_lse)
+    }
+
+    /// The device agrees with the reference, and would not if keys had each other's values or rows each other's LSE.
+    fn check(&self) -> Result<()> {
+        let expected = self.host(&self.v.0)?;
+        let magnitudes: Vec<C> = self.v.0.iter().map(|x| C::encode(x.decode().abs())).collect();
+        let magnitudes = self.host(&magnitudes)?.0;
+        let (o, lse) = self.device()?;
+        let (worst, worst_lse) = self.worst(&o, &lse, &expected, &magnitudes);
+        assert!(
+            worst <= 1.0 && worst_lse <= 1.0,
+            "O at {worst:.3} and LSE at {worst_lse:.3} of their bounds"
+        );
+
+        let mut moved = self.v.0.clone();
+        moved.rotate_left(self.v.1.shape()[3]);
+        let mut wrong = self.host(&moved)?;
+        wrong.1.rotate_left(1);
+        let (worst, worst_lse) = self.worst(&wrong.0, &wrong.1, &expected, &magnitudes);
+        assert!(worst > 1.0 && worst_lse > 1.0, "the bounds see nothing: {worst:.3}, {worst_lse:.3}");
+        Ok(())
+    }
+}
+
+/// The bound as a function of what a row has.
+struct Limits {
+    per_magnitude: f64,
+    constant: f64,
+    per_o: f64,
+    r: f64,
+    s: f64,
+    lse: f64,
+    base: f64,
+}
+
+impl Limits {
+    /// `magnitude` is W: the result for |V|. The reference is rounded to the type of O too.
+    fn of_o(&self, o: f32, magnitude: f32) -> f64 {
+        let o = f64::from(o.abs());
+        let e = self.per_magnitude * f64::from(magnitude) + self.constant + self.per_o * o;
+        e + 2.0 * (self.r * (o + e) + self.s)
+    }
+
+    /// The reference is rounded to F32 too; to base 2 there is one product more.
+    fn of_lse(&self, lse: f32) -> f64 {
+        self.base * self.lse + 4.0 * 2f64.powi(-24) * f64::from(lse.abs())
+    }
+}
+
+#[test]
+fn dense_causal() -> Result<()> {
+    Case::<F16, F16>::new(128, |p| p.causal()).check()
+}
+
+#[test]
+fn dense_of_bf16_with_another_head_size_and_lengths() -> Result<()> {
+    let mut case = Case::<Bf16, Bf16>::new(64, |p| p);
+    case.q_lengths = Some(vec![Q_LEN as i32, 5]);
+    case.kv_lengths = Some(vec![50, KV_LEN as i32]);
+    case.check()
+}
+
+#[test]
+fn windows_soft_cap_sinks_and_base_2() -> Result<()> {
+    let mut case = Case::<F16, F16>::new(128, |p| {
+        let p = p.causal().window_left(20).sink_tokens(3).soft_cap(30.0).sink_logits();
+        p.write_lse(LseBase::Two)
+    });
+    case.sink_logits = Some(vec![0.5, -1.0, 2.0, 0.0]);
+    case.check()
+}
+
+#[test]
+fn bias_and_slopes() -> Result<()> {
+    let mut case =
+        Case::<F16, F16>::new(128, |p| p.bias(Dtype::F32).alibi().mask_alignment(MaskAlignment::TopLeft));
+    // One matrix for all sequences and heads.
+    let layout = Layout::strided([BATCH, Q_HEADS, Q_LEN, KV_LEN], [0, 0, KV_LEN as i64, 1]);
+    case.bias = Some((Random(3).vector(Q_LEN * KV_LEN), layout));
+    case.alibi_slopes = Some(vec![0.5, 0.25, 0.125, 0.0625]);
+    case.check()
+}
+
+#[test]
+fn a_mask_of_bits() -> Result<()> {
+    let mut case = Case::<F16, F16>::new(80, |p| p.bool_mask());
+    let bytes = (KV_LEN + 7) / 8;
+    let layout = Layout::contiguous([BATCH, Q_HEADS, Q_LEN, bytes]);
+    let mut random = Random(5);
+    case.mask = Some(((0..BATCH * Q_HEADS * Q_LEN * bytes).map(|_| random.next() as u8).collect(), layout));
+    case.check()
+}
+
+#[test]
+fn ragged() -> Result<()> {
+    let mut case = Case::<F16, F16>::new(128, |p| p.ragged().causal());
+    case.q.1 = Layout::rows([BATCH * Q_LEN, Q_HEADS, 128]);
+    case.o_layout = case.q.1;
+    case.lse_layout = Layout::rows([BATCH * Q_LEN, Q_HEADS, 1]);
+    (case.k.1, case.v.1) =
+        (Layout::rows([BATCH * KV_LEN, KV_HEADS, 128]), Layout::rows([BATCH * KV_LEN, KV_HEADS, 128]));
+    case.q_starts = Some(vec![0, 30, 30 + Q_LEN as i32]);
+    case.kv_starts = Some(vec![0, 60, 60 + KV_LEN as i32]);
+    case.check()
+}
+
+#[test]
+fn paged_with_an_fp8_cache() -> Result<()> {
+    let mut case = Case::<F16, E4m3Fnuz>::paged(128, |p| {
+        p.paged(PAGE_SIZE, PageTableKind::Block)
+            .causal()
+            .k_scale(ScaleKind::PerHead)
+            .v_scale(ScaleKind::PerTensor)
+    });
+    case.k_scale = Some(vec![0.5, 1.5]);
+    case.v_scale = Some(vec![0.75]);
+    case.check()
+}
+
+#[test]
+fn paged_batch_invariant_with_a_table_in_csr_of_64_bits() -> Result<()> {
+    let mut case = Case::<F16, F16>::paged(128, |p| {
+        let p = p.paged(PAGE_SIZE, PageTableKind::Csr).page_index_64().causal();
+        p.determinism(Determinism::BatchInvariant).max_batch(BATCH).max_q_len(Q_LEN).max_kv_len(4096)
+    });
+    case.pages_64 = case.pages_32.take().map(|pages| pages.into_iter().map(i64::from).collect());
+    case.page_starts = Some(vec![0, PAGES_EACH as i32, 2 * PAGES_EACH as i32]);
+    assert!(case.problem.raw().flags & sys::SLUICE_PAGE_INDEX_64 != 0);
+    assert!(emulator().workspace_size(&case.problem)? > 0, "this case is about a workspace");
+    case.check()
+}
