@@ -13,7 +13,7 @@ import sys
 
 ROOT_ENTRIES = {"CMakeLists.txt", "CMakePresets.json", "LICENSE", "README.md", "bindings", "build", "dev", "docs",
                 "include", "kernels", "src", "tests"}
-SOURCE_SUFFIXES = {".c", ".cpp", ".h", ".hpp", ".inc", ".td"}
+SOURCE_SUFFIXES = {".c", ".cpp", ".go", ".h", ".hpp", ".inc", ".td"}
 C_HEADERS = {"assert.h", "ctype.h", "errno.h", "fenv.h", "float.h", "inttypes.h", "limits.h", "locale.h", "math.h",
              "setjmp.h", "signal.h", "stdalign.h", "stdarg.h", "stdatomic.h", "stdbool.h", "stddef.h", "stdint.h",
              "stdio.h", "stdlib.h", "string.h", "time.h"}
@@ -22,6 +22,8 @@ OTHERS = [("mlir/", "mlir"), ("mlir-c/", "mlir"), ("llvm/", "llvm"), ("llvm-c/",
           ("fmt/", "fmt"), ("CLI/", "cli11"), ("nlohmann/", "json"), ("zstd", "zstd"), ("sys/", "posix"),
           ("cxxabi.h", "posix"), ("dlfcn.h", "posix"), ("elf.h", "posix"), ("fcntl.h", "posix"), ("fnmatch.h", "posix"), ("link.h", "posix"),
           ("poll.h", "posix"), ("pthread.h", "posix"), ("sched.h", "posix"), ("unistd.h", "posix"), ("immintrin.h", "x86")]
+# In Go, C is written in comments. An "include" without a "#" is TableGen's.
+GO_INCLUDE = re.compile(r'^[ \t]*(?://)?[ \t]*#[ \t]*include[ \t]+(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 INCLUDE = re.compile(r'^[ \t]*(?:#[ \t]*)?include[ \t]+(?:<([^>]+)>|"([^"]+)")', re.MULTILINE)
 
 
@@ -68,7 +70,7 @@ def target_of(root, file, spelled, quoted):
 
 def check_includes(root, rules):
     problems = []
-    files = [p for base in ("include", "src", "kernels") for p in sorted((root / base).rglob("*"))
+    files = [p for base in ("include", "src", "kernels", "bindings") for p in sorted((root / base).rglob("*"))
              if p.suffix in SOURCE_SUFFIXES and p.is_file()]
     if not files:
         problems.append(f"{root}: no source files found: the check would prove nothing")
@@ -80,7 +82,7 @@ def check_includes(root, rules):
             continue
         ours, others = rules[folder]
         text = path.read_text(encoding="utf-8")
-        for match in INCLUDE.finditer(text):
+        for match in (GO_INCLUDE if file.suffix == ".go" else INCLUDE).finditer(text):
             spelled, quoted = match.group(1) or match.group(2), match.group(2) is not None
             kind, name = target_of(root, file, spelled, quoted)
             where = f"{file}:{text.count(chr(10), 0, match.start()) + 1}"

@@ -15,6 +15,7 @@ RULES = """# page
 | `src/support` | numbers | | |
 | `src/runtime` | plans | `include/sluice` `src/support` | `posix` |
 | `kernels/dialect` | dialect | | `mlir` `llvm` |
+| `bindings/go` | Go | `include/sluice` | |
 <!-- folder rules: end -->
 """
 CLEAN = {
@@ -25,6 +26,7 @@ CLEAN = {
                             "#include <dlfcn.h>\n#include <vector>\n",
     "src/runtime/plan.h": '#include "runtime/plan.cpp"\n',
     "kernels/dialect/Ops.td": 'include "mlir/IR/OpBase.td"\n',
+    "bindings/go/sluice.go": "package sluice\n\n// #include <sluice/sluice.h>\n// #include <stdlib.h>\nimport \"C\"\n",
     "kernels/dialect/Ops.cpp": '#include "dialect/Ops.h.inc"\n#include "llvm/ADT/STLExtras.h"\n',
 }
 
@@ -67,6 +69,11 @@ class TreeTest(unittest.TestCase):
 
     def test_generated_table_of_another_folder(self):
         self.expect_one({"src/support/half.cpp": '#include "dialect/Ops.h.inc"\n'}, "may not include kernels/dialect")
+
+    def test_go_includes_in_comments(self):
+        for spelled in ('// #include "support/half.h"', '#include "support/half.h"', '//   #  include "support/half.h"'):
+            self.expect_one({"bindings/go/hip/hip.go": f'package hip\n{spelled}\nimport "C"\n'},
+                            "bindings/go/hip/hip.go:2: bindings/go may not include src/support")
 
     def test_unknown_header(self):
         self.expect_one({"src/support/half.cpp": "#include <boost/any.hpp>\n"}, "belongs to no group")

@@ -1,0 +1,124 @@
+package sluice
+
+// #include "calls.h"
+import "C"
+
+import "unsafe"
+
+// RotaryStyle is which elements of a row of K a rotation takes together.
+type RotaryStyle uint32
+
+// The styles.
+const (
+	RotaryHalves RotaryStyle = C.SLUICE_ROTARY_HALVES // e and e + RotaryDim / 2, as GPT-NeoX and Llama do.
+	RotaryPairs  RotaryStyle = C.SLUICE_ROTARY_PAIRS  // 2e and 2e + 1, as GPT-J does.
+)
+
+// Append is new rows of K and V on their way into a paged cache: by Slots, or by Starts, KVLengths and a page table.
+// What goes where, and which member is for which, is said at sluice_append in the header. Shapes are [1, token, head,
+// dim] of new rows and [page, row in page, head, dim] of caches.
+type Append struct {
+	Flags           ProblemFlags // PageIndex64, VInK (then V has no rows and no cache) or 0.
+	SourceType      DType        // Of K and V: F16 or BF16; required.
+	CacheType       DType        // SourceType or E4M3FNUZ; required.
+	KVHeads         int32        // Required.
+	HeadDimQK       int32        // Elements of a row of K; required; a multiple of 8.
+	HeadDimV        int32        // Elements of a row of V; required without VInK; a multiple of 8.
+	PageSize        int32        // Rows per page; required.
+	PageTableKind   PageTableKind
+	KPack           int32         // As in Problem.
+	KScaleKind      ScaleKind     // ScaleNone, ScalePerTensor or ScalePerHead; ScaleNone unless the cache is FP8.
+	VScaleKind      ScaleKind     // Likewise.
+	Tokens          int32         // Rows of K and V; required.
+	Batch           int32         // Sequences; 0 with Slots.
+	RotaryDim       int32         // Elements of K that are rotated; even; 0 is none.
+	RotaryStyle     RotaryStyle   // With RotaryDim.
+	K               Tensor        // New rows.
+	V               Tensor        // New rows.
+	KCache          Tensor        // Where they go.
+	VCache          Tensor        // Where they go.
+	Slots           DevicePointer // int64 [tokens], or 0.
+	Starts          DevicePointer // int32 [batch + 1], or 0; one of Slots and Starts is given.
+	KVLengths       DevicePointer // int32 [batch], with Starts: lengths count the new keys.
+	PageTable       DevicePointer // With Starts.
+	PageTableStride int64         // PageTableBlock: entries from one sequence's to the next one's; else 0.
+	PageStarts      DevicePointer // PageTableCSR: int32 [batch + 1].
+	KScale          DevicePointer // float32 [1] or [KVHeads].
+	VScale          DevicePointer // float32 [1] or [KVHeads].
+	Rotary          DevicePointer // float32 [positions][RotaryDim]: cosines, then sines.
+	RotaryStride    int64         // Elements from one position to the next.
+	Positions       DevicePointer // int32 [tokens], or 0.
+}
+
+// check compares types and shapes; all else the library does.
+func (a *Append) check() error {
+	rows := func(field string, dim int32, what string) need {
+		return need{field: field, dtype: a.SourceType, extents: [4]extent{exactly(1, "batch of rows"),
+			atLeast(int64(a.Tokens), "tokens"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
+	}
+	cache := func(field string, dim int32, what string) need {
+		return need{field: field, dtype: a.CacheType, extents: [4]extent{atLeast(0, "pages"),
+			exactly(a.PageSize, "page_size"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
+	}
+	k, v := rows("k", a.HeadDimQK, "head_dim_qk"), rows("v", a.HeadDimV, "head_dim_v")
+	kCache, vCache := cache("k_cache", a.HeadDimQK, "head_dim_qk"), cache("v_cache", a.HeadDimV, "head_dim_v")
+	kCache.pack = a.KPack
+	return checkTensors(tensorNeed{&a.K, &k}, tensorNeed{&a.V, &v}, tensorNeed{&a.KCache, &kCache},
+		tensorNeed{&a.VCache, &vCache})
+}
+
+func (a *Append) c() *C.sluice_append {
+	made := (*C.sluice_append)(unsafe.Pointer(new([C.sizeof_sluice_append / 8]uint64)))
+	made.struct_size = C.sizeof_sluice_append
+	made.flags = C.uint32_t(a.Flags)
+	made.source_type = C.uint32_t(a.SourceType)
+	made.cache_type = C.uint32_t(a.CacheType)
+	made.kv_heads = C.int32_t(a.KVHeads)
+	made.head_dim_qk = C.int32_t(a.HeadDimQK)
+	made.head_dim_v = C.int32_t(a.HeadDimV)
+	made.page_size = C.int32_t(a.PageSize)
+	made.page_table_kind = C.uint32_t(a.PageTableKind)
+	made.k_pack = C.int32_t(a.KPack)
+	made.k_scale_kind = C.uint32_t(a.KScaleKind)
+	made.v_scale_kind = C.uint32_t(a.VScaleKind)
+	made.tokens = C.int32_t(a.Tokens)
+	made.batch = C.int32_t(a.Batch)
+	made.rotary_dim = C.int32_t(a.RotaryDim)
+	made.rotary_style = C.uint32_t(a.RotaryStyle)
+	a.K.putRows(&made.k)
+	a.V.putRows(&made.v)
+	a.KCache.put(&made.k_cache)
+	a.VCache.put(&made.v_cache)
+	put(unsafe.Pointer(&made.slots), a.Slots)
+	put(unsafe.Pointer(&made.starts), a.Starts)
+	put(unsafe.Pointer(&made.kv_lengths), a.KVLengths)
+	put(unsafe.Pointer(&made.page_table), a.PageTable)
+	made.page_table_stride = C.int64_t(a.PageTableStride)
+	put(unsafe.Pointer(&made.page_starts), a.PageStarts)
+	put(unsafe.Pointer(&made.k_scale), a.KScale)
+	put(unsafe.Pointer(&made.v_scale), a.VScale)
+	put(unsafe.Pointer(&made.rotary), a.Rotary)
+	made.rotary_stride = C.int64_t(a.RotaryStride)
+	put(unsafe.Pointer(&made.positions), a.Positions)
+	return made
+}
+
+// KVAppend enqueues an append and returns without waiting; a nil launch is the default stream. It needs no workspace.
+// The first call of a context for a kernel loads it, which is not legal during stream capture; behind a Preload of nil
+// the rules of Plan.Run hold.
+func (c *Context) KVAppend(rows *Append, launch *Launch) error {
+	release, err := c.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if rows == nil {
+		return invalid("append", "append is nil; it says which rows go where")
+	}
+	if err := rows.check(); err != nil {
+		return err
+	}
+	failure := newError()
+	return result(C.sluice_go_kv_append(&c.state.device, c.state.handle, unsafe.Pointer(rows.c()),
+		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)
+}

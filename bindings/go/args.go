@@ -1,0 +1,173 @@
+package sluice
+
+// #include <sluice/sluice.h>
+import "C"
+
+import "unsafe"
+
+// Args is one call: pointers and numbers. Everything a pointer points to is in device memory, and is read when the run
+// executes, not when it is enqueued. What is where, and which member a mode needs, is said at sluice_args in the header.
+// Shapes are [batch, row, head, dim] (with starts [1, row, head, dim]), of a paged K and V [page, row in page, head,
+// dim], of LSE [batch, row, head, 1], of a bias [batch, head of Q, row, key] and of a mask the same with bytes of 8 keys.
+// Tensors may be longer than the call, but for heads and dims.
+type Args struct {
+	Batch int32   // Sequences.
+	QLen  int32   // Query rows of each sequence, or the most there are; 0 is the problem's bound.
+	KVLen int32   // Keys of each sequence, or the most there are; 0 is the problem's bound.
+	Scale float32 // Factor of the scores; 0 means 1 / sqrt(HeadDimQK).
+	Q     Tensor  // Queries.
+	K     Tensor  // Keys.
+	V     Tensor  // Values; zero with VInK.
+	O     Tensor  // Result.
+	LSE   Tensor  // Logarithm of the softmax denominator, F32; zero if it is not written.
+
+	QStarts   DevicePointer // int32 [batch + 1]: rows of Q before each sequence's first.
+	KVStarts  DevicePointer // int32 [batch + 1]: rows of K and V before each sequence's first.
+	QLengths  DevicePointer // int32 [batch]: query rows of each sequence.
+	KVLengths DevicePointer // int32 [batch]: keys of each sequence.
+
+	PageTable       DevicePointer // Page numbers, int32 or with PageIndex64 int64.
+	PageTableStride int64         // PageTableBlock: entries from one sequence's to the next one's; else 0.
+	PageStarts      DevicePointer // PageTableCSR: int32 [batch + 1], entries before each sequence's first.
+
+	Bias        Tensor        // Added to the scores; zero without BiasType.
+	Mask        Tensor        // Of MaskBits: key j of a row is bit j % 8 of byte j / 8.
+	AlibiSlopes DevicePointer // float32 [QHeads].
+	SinkLogits  DevicePointer // float32 [QHeads], to base e.
+	QScale      DevicePointer // float32 [1] or [QHeads], by QScaleKind.
+	KScale      DevicePointer // float32 [1] or [KVHeads], by KScaleKind.
+	VScale      DevicePointer // float32 [1] or [KVHeads], by VScaleKind.
+}
+
+// callNumbers is what Args and HostArgs have in common: the numbers of a call.
+type callNumbers struct {
+	batch, qLen, kvLen int32
+	scale              float32
+	pageTableStride    int64
+	packedQ, packedKV  bool // There are starts.
+}
+
+func (n *callNumbers) c() *C.sluice_args {
+	made := (*C.sluice_args)(unsafe.Pointer(new([C.sizeof_sluice_args / 8]uint64)))
+	made.struct_size = C.sizeof_sluice_args
+	made.batch = C.int32_t(n.batch)
+	made.q_len = C.int32_t(n.qLen)
+	made.kv_len = C.int32_t(n.kvLen)
+	made.scale = C.float(n.scale)
+	made.page_table_stride = C.int64_t(n.pageTableStride)
+	return made
+}
+
+// bounded is the number, or the problem's where it is 0.
+func bounded(number, bound int32) int64 {
+	if number == 0 {
+		return int64(bound)
+	}
+	return int64(number)
+}
+
+// callNeeds is what the tensors of a call must be like.
+type callNeeds struct{ q, k, v, o, lse, bias, mask need }
+
+func (n *callNumbers) needs(p *Problem) callNeeds {
+	batch, qLen, kvLen := int64(n.batch), bounded(n.qLen, p.MaxQLen), bounded(n.kvLen, p.MaxKVLen)
+	rows := [2]extent{atLeast(batch, "batch"), atLeast(qLen, "rows of each sequence")}
+	if n.packedQ {
+		rows = [2]extent{exactly(1, "batch of packed rows"), atLeast(0, "rows")}
+	}
+	keys := [2]extent{atLeast(batch, "batch"), atLeast(kvLen, "keys of each sequence")}
+	switch {
+	case p.Mode == ModePaged:
+		keys = [2]extent{atLeast(0, "pages"), exactly(p.PageSize, "page_size")}
+	case n.packedKV:
+		keys = [2]extent{exactly(1, "batch of packed keys"), atLeast(0, "keys")}
+	}
+	ofRows := func(field string, dtype DType, dim extent) need {
+		return need{field: field, dtype: dtype, extents: [4]extent{rows[0], rows[1], exactly(p.QHeads, "q_heads"), dim}}
+	}
+	ofKeys := func(field string, dtype DType, dim extent) need {
+		return need{field: field, dtype: dtype, extents: [4]extent{keys[0], keys[1], exactly(p.KVHeads, "kv_heads"), dim}}
+	}
+	ofScores := func(field string, dtype DType, last extent) need {
+		return need{field: field, dtype: dtype, repeats: true,
+			extents: [4]extent{atLeast(batch, "batch"), atLeast(int64(p.QHeads), "q_heads"), atLeast(qLen, "rows"), last}}
+	}
+	made := callNeeds{
+		q:    ofRows("q", p.QType, exactly(p.HeadDimQK, "head_dim_qk")),
+		k:    ofKeys("k", p.KType, exactly(p.HeadDimQK, "head_dim_qk")),
+		v:    ofKeys("v", p.VType, exactly(p.HeadDimV, "head_dim_v")),
+		o:    ofRows("o", p.OType, exactly(p.HeadDimV, "head_dim_v")),
+		lse:  ofRows("lse", F32, exactly(1, "value of a row and head")),
+		bias: ofScores("bias", p.BiasType, atLeast(kvLen, "keys")),
+		mask: ofScores("mask", MaskBits, atLeast((kvLen+7)/8, "bytes of 8 keys")),
+	}
+	made.k.pack = p.KPack
+	return made
+}
+
+// putting is how tensors of rows and of keys are put into a struct.
+func (n *callNumbers) putting() (ofRows, ofKeys func(*Tensor, *C.sluice_tensor)) {
+	ofRows, ofKeys = (*Tensor).put, (*Tensor).put
+	if n.packedQ {
+		ofRows = (*Tensor).putRows
+	}
+	if n.packedKV {
+		ofKeys = (*Tensor).putRows
+	}
+	return ofRows, ofKeys
+}
+
+func (a *Args) numbers() *callNumbers {
+	return &callNumbers{batch: a.Batch, qLen: a.QLen, kvLen: a.KVLen, scale: a.Scale,
+		pageTableStride: a.PageTableStride, packedQ: a.QStarts != 0, packedKV: a.KVStarts != 0}
+}
+
+// check compares types and shapes with the problem and the call; all else the library does. What is not there is the
+// library's to miss.
+func (a *Args) check(p *Problem) error {
+	needs := a.numbers().needs(p)
+	return checkTensors(
+		tensorNeed{&a.Q, &needs.q}, tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.O, &needs.o},
+		tensorNeed{&a.LSE, &needs.lse}, tensorNeed{&a.Bias, &needs.bias}, tensorNeed{&a.Mask, &needs.mask})
+}
+
+type tensorNeed struct {
+	tensor *Tensor
+	need   *need
+}
+
+func checkTensors(pairs ...tensorNeed) error {
+	for _, pair := range pairs {
+		if pair.tensor.present() {
+			if err := pair.need.check(&pair.tensor.View); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (a *Args) c() *C.sluice_args {
+	numbers := a.numbers()
+	made := numbers.c()
+	ofRows, ofKeys := numbers.putting()
+	ofRows(&a.Q, &made.q)
+	ofKeys(&a.K, &made.k)
+	ofKeys(&a.V, &made.v)
+	ofRows(&a.O, &made.o)
+	ofRows(&a.LSE, &made.lse)
+	a.Bias.put(&made.bias)
+	a.Mask.put(&made.mask)
+	put(unsafe.Pointer(&made.q_starts), a.QStarts)
+	put(unsafe.Pointer(&made.kv_starts), a.KVStarts)
+	put(unsafe.Pointer(&made.q_lengths), a.QLengths)
+	put(unsafe.Pointer(&made.kv_lengths), a.KVLengths)
+	put(unsafe.Pointer(&made.page_table), a.PageTable)
+	put(unsafe.Pointer(&made.page_starts), a.PageStarts)
+	put(unsafe.Pointer(&made.alibi_slopes), a.AlibiSlopes)
+	put(unsafe.Pointer(&made.sink_logits), a.SinkLogits)
+	put(unsafe.Pointer(&made.q_scale), a.QScale)
+	put(unsafe.Pointer(&made.k_scale), a.KScale)
+	put(unsafe.Pointer(&made.v_scale), a.VScale)
+	return made
+}

@@ -1,0 +1,121 @@
+/*===- calls.c - the calls of the C ABI that cgo cannot make by itself -----------------------------===*/
+#include "calls.h"
+
+#include <stddef.h>
+
+/* Exported by callbacks.go. */
+void sluiceGoLog(uintptr_t log, uint32_t level, char *message);
+void sluiceGoTrace(uintptr_t trace, sluice_trace_record *record);
+void *sluiceGoResolve(uintptr_t resolver, char *name);
+
+static void log_line(uint32_t level, const char *message, void *user) {
+  sluiceGoLog((uintptr_t)user, level, (char *)message);
+}
+
+static void trace_record(const sluice_trace_record *record, void *user) {
+  sluiceGoTrace((uintptr_t)user, (sluice_trace_record *)record);
+}
+
+static void *resolve(const char *name, void *user) {
+  return sluiceGoResolve((uintptr_t)user, (char *)name);
+}
+
+void sluice_go_find_device(sluice_go_device *device, const sluice_context *context, int ordinal) {
+  device->get = (int (*)(int *))sluice_context_hip_symbol(context, "hipGetDevice");
+  device->set = (int (*)(int))sluice_context_hip_symbol(context, "hipSetDevice");
+  device->ordinal = ordinal;
+}
+
+/* Returns the device that was current, or the wanted one if nothing was changed. What fails here fails again,
+   and with a message, in the call that follows. */
+static int enter(const sluice_go_device *device) {
+  int current = device->ordinal;
+  if (device->get && device->set && device->get(&current) == 0 && current != device->ordinal)
+    device->set(device->ordinal);
+  return current;
+}
+
+static void leave(const sluice_go_device *device, int previous) {
+  if (previous != device->ordinal) device->set(previous);
+}
+
+static sluice_launch launch_of(const void *launch, const void *dependencies) {
+  sluice_launch made = *(const sluice_launch *)launch;
+  made.dependencies = (const sluice_dependency *)dependencies;
+  return made;
+}
+
+sluice_status sluice_go_context_create(const void *desc, uintptr_t resolver, sluice_context **out,
+                                       sluice_error *error) {
+  sluice_context_desc made = *(const sluice_context_desc *)desc;
+  if (resolver) {
+    made.hip_resolver = resolve;
+    made.hip_resolver_user = (void *)resolver;
+  }
+  return sluice_context_create(&made, out, error);
+}
+
+void sluice_go_set_log(uintptr_t log, uint32_t max_level) {
+  sluice_set_log(log ? log_line : NULL, (void *)log, max_level);
+}
+
+sluice_status sluice_go_set_trace(sluice_context *context, uintptr_t trace, sluice_error *error) {
+  return sluice_set_trace(context, trace ? trace_record : NULL, (void *)trace, error);
+}
+
+sluice_status sluice_go_run(const sluice_go_device *device, const sluice_plan *plan, const void *args,
+                            const void *launch, const void *dependencies, sluice_error *error) {
+  const sluice_launch where = launch_of(launch, dependencies);
+  const int previous = enter(device);
+  const sluice_status status = sluice_run(plan, (const sluice_args *)args, &where, error);
+  leave(device, previous);
+  return status;
+}
+
+sluice_status sluice_go_kv_append(const sluice_go_device *device, sluice_context *context, const void *append,
+                                  const void *launch, const void *dependencies, sluice_error *error) {
+  const sluice_launch where = launch_of(launch, dependencies);
+  const int previous = enter(device);
+  const sluice_status status = sluice_kv_append(context, (const sluice_append *)append, &where, error);
+  leave(device, previous);
+  return status;
+}
+
+sluice_status sluice_go_merge_states(const sluice_go_device *device, sluice_context *context,
+                                     const void *merge, const void *launch, const void *dependencies,
+                                     sluice_error *error) {
+  const sluice_launch where = launch_of(launch, dependencies);
+  const int previous = enter(device);
+  const sluice_status status = sluice_merge_states(context, (const sluice_merge *)merge, &where, error);
+  leave(device, previous);
+  return status;
+}
+
+sluice_status sluice_go_reference(const sluice_problem *problem, const void *args, uint8_t *q, uint8_t *k,
+                                  uint8_t *v, uint8_t *o, uint8_t *lse, uint8_t *bias, uint8_t *mask,
+                                  const int32_t *q_starts, const int32_t *kv_starts, const int32_t *q_lengths,
+                                  const int32_t *kv_lengths, const uint8_t *page_table,
+                                  const int32_t *page_starts, const float *alibi_slopes,
+                                  const float *sink_logits, const float *q_scale, const float *k_scale,
+                                  const float *v_scale, sluice_error *error) {
+  sluice_args made = *(const sluice_args *)args;
+  made.q.data = q;
+  made.k.data = k;
+  made.v.data = v;
+  made.o.data = o;
+  made.lse.data = lse;
+  made.bias.data = bias;
+  made.mask.data = mask;
+  made.q_starts = q_starts;
+  made.kv_starts = kv_starts;
+  made.q_lengths = q_lengths;
+  made.kv_lengths = kv_lengths;
+  made.page_table = page_table;
+  made.page_starts = page_starts;
+  made.alibi_slopes = alibi_slopes;
+  made.sink_logits = sink_logits;
+  made.q_scale = q_scale;
+  made.k_scale = k_scale;
+  made.v_scale = v_scale;
+  return sluice_reference(problem, &made, error);
+}

@@ -1,0 +1,50 @@
+/*===- calls.h - the calls of the C ABI that cgo cannot make by itself --------------------------------===
+ *
+ * Three things stand between Go and a call. Structs with device addresses are made in memory that Go's
+ * garbage collector does not look into, as an address that is wrong must be the library's to refuse and not
+ * the collector's to stumble over: such memory arrives as `const void *`. Memory of Go must not hold pointers
+ * to memory of Go when C sees it: such pointers arrive as arguments of their own and are put into the struct
+ * here. And HIP's current device belongs to a thread, while a goroutine may be on any.
+ *
+ * A pointer that stands for a Go value is a number (cgo.Handle), and 0 is none.
+ *===------------------------------------------------------------------------------------------------===*/
+#ifndef SLUICE_GO_CALLS_H
+#define SLUICE_GO_CALLS_H
+
+#include <sluice/sluice.h>
+#include <stdint.h>
+
+/* How to make a context's device the current one. */
+typedef struct sluice_go_device {
+  int (*get)(int *ordinal); /* hipGetDevice; NULL of a target, which has nothing to switch. */
+  int (*set)(int ordinal);  /* hipSetDevice */
+  int ordinal;
+} sluice_go_device;
+
+/* Fills `device` for a context. */
+void sluice_go_find_device(sluice_go_device *device, const sluice_context *context, int ordinal);
+
+sluice_status sluice_go_context_create(const void *desc, uintptr_t resolver, sluice_context **out,
+                                       sluice_error *error);
+
+void sluice_go_set_log(uintptr_t log, uint32_t max_level);
+sluice_status sluice_go_set_trace(sluice_context *context, uintptr_t trace, sluice_error *error);
+
+sluice_status sluice_go_run(const sluice_go_device *device, const sluice_plan *plan, const void *args,
+                            const void *launch, const void *dependencies, sluice_error *error);
+sluice_status sluice_go_kv_append(const sluice_go_device *device, sluice_context *context, const void *append,
+                                  const void *launch, const void *dependencies, sluice_error *error);
+sluice_status sluice_go_merge_states(const sluice_go_device *device, sluice_context *context,
+                                     const void *merge, const void *launch, const void *dependencies,
+                                     sluice_error *error);
+
+/* `args` has no pointers yet; those that follow become its members of the same names. */
+sluice_status sluice_go_reference(const sluice_problem *problem, const void *args, uint8_t *q, uint8_t *k,
+                                  uint8_t *v, uint8_t *o, uint8_t *lse, uint8_t *bias, uint8_t *mask,
+                                  const int32_t *q_starts, const int32_t *kv_starts, const int32_t *q_lengths,
+                                  const int32_t *kv_lengths, const uint8_t *page_table,
+                                  const int32_t *page_starts, const float *alibi_slopes,
+                                  const float *sink_logits, const float *q_scale, const float *k_scale,
+                                  const float *v_scale, sluice_error *error);
+
+#endif

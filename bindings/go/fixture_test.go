@@ -1,0 +1,118 @@
+package sluice_test
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"sluice.dev/sluice"
+	"sluice.dev/sluice/hip"
+)
+
+// TestMain fails the run if something is left behind: handles of the library, or streams, events and memory of the
+// emulated device.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if left := leaks(); left != "" {
+		fmt.Println("left behind:", left)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func leaks() string {
+	// A test that drops a handle for the finalizer has waited for it.
+	if handles := sluice.Handles(); handles.Contexts != 0 || handles.Plans != 0 {
+		return fmt.Sprintf("%+v", handles)
+	}
+	if live := hip.Live(); live != (hip.Counts{}) {
+		return fmt.Sprintf("%+v", live)
+	}
+	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated})
+	if err != nil {
+		return err.Error()
+	}
+	defer context.Close()
+	device, err := hip.Open(context)
+	if err != nil {
+		return err.Error()
+	}
+	// Refused while the library has a module loaded for a plan that nobody else knows of.
+	if err := device.ConfigureEmulator("devices", "1"); err != nil {
+		return err.Error()
+	}
+	free, total, err := device.MemoryInfo()
+	if counters, ok := device.EmulatorCounters(); err != nil || !ok || counters.LiveStreams != 0 ||
+		counters.LiveEvents != 0 || free != total {
+		return fmt.Sprintf("%d bytes of the device, %+v, %v", total-free, counters, err)
+	}
+	return ""
+}
+
+func check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// emulated is a context with its runtime, for one test.
+func emulated(t testing.TB) (*sluice.Context, *hip.Runtime) {
+	t.Helper()
+	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated})
+	check(t, err)
+	t.Cleanup(func() { check(t, context.Close()) })
+	device, err := hip.Open(context)
+	check(t, err)
+	return context, device
+}
+
+func target(t testing.TB) *sluice.Context {
+	t.Helper()
+	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304"})
+	check(t, err)
+	t.Cleanup(func() { check(t, context.Close()) })
+	return context
+}
+
+// onDevice is a copy of values, for one test; no values are none.
+func onDevice[T hip.Element](t testing.TB, device *hip.Runtime, values []T) *hip.Memory {
+	t.Helper()
+	if len(values) == 0 {
+		return nil
+	}
+	memory, err := hip.NewMemory(device, values)
+	check(t, err)
+	t.Cleanup(func() { check(t, memory.Free()) })
+	return memory
+}
+
+// pointerTo is onDevice's address, 0 for no values.
+func pointerTo[T hip.Element](t testing.TB, device *hip.Runtime, values []T) sluice.DevicePointer {
+	t.Helper()
+	if len(values) == 0 {
+		return 0
+	}
+	return onDevice(t, device, values).Pointer()
+}
+
+// simple is a problem that is supported.
+func simple() sluice.Problem {
+	return sluice.Problem{QType: sluice.F16, KType: sluice.F16, VType: sluice.F16, OType: sluice.F16,
+		QHeads: 2, KVHeads: 1, HeadDimQK: 128, HeadDimV: 128}
+}
+
+// eventually waits for what a finalizer does.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for i := 0; i < 200; i++ {
+		runtime.GC()
+		if done() {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%s did not happen", what)
+}

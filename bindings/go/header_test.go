@@ -1,0 +1,448 @@
+package sluice
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"unsafe"
+)
+
+// The header is read as text and compared with this package: each function, struct field and constant must be there
+// under its name, or have a reason not to be.
+
+const headerPath = "../../include/sluice/sluice.h"
+
+var unreachableFunctions = map[string]string{
+	// The sources give structs their size from the header itself, and Go zeroes them.
+	`^sluice_\w+_init$`: "structs are made by Go",
+}
+
+var absentFields = map[string]string{
+	"struct_size":                           "set from the header's sizeof",
+	"reserved":                              "must be 0",
+	"sluice_context_desc.flags":             "must be 0",
+	"sluice_args.flags":                     "must be 0",
+	"sluice_merge.flags":                    "must be 0",
+	"sluice_context_desc.target":            "put by NewContext: TestTargets",
+	"sluice_context_desc.pack_bytes":        "the length of Pack",
+	"sluice_context_desc.hip_resolver":      "put by calls.c: TestResolver",
+	"sluice_context_desc.hip_resolver_user": "the number of HIPResolver",
+	"sluice_launch.dependency_count":        "the length of Dependencies",
+	"sluice_launch.dependencies":            "put by calls.c: TestDependencies",
+}
+
+// Members of Go structs without a field of that name.
+var otherMembers = map[string]string{
+	"ContextDesc.Target":      "put by NewContext: TestTargets",
+	"ContextDesc.HIPResolver": "put by calls.c: TestResolver",
+	"Launch.Dependencies":     "put by calls.c: TestDependencies",
+	"Tensor.View":             "its strides are Stride; Type and Shape are checked by this package",
+	"Error.closed":            "tells ErrClosed",
+}
+
+func readHeader(t *testing.T) string {
+	bytes, err := os.ReadFile(headerPath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(string(bytes), "")
+}
+
+// goName is a name of the header in Go's spelling.
+func goName(name string) string {
+	upper := map[string]bool{"hip": true, "lse": true, "kv": true, "qk": true, "lds": true, "llvm": true, "id": true,
+		"csr": true, "abi": true, "ok": true}
+	mixed := map[string]string{"dtype": "DType"}
+	made := ""
+	for _, word := range strings.Split(strings.ToLower(name), "_") {
+		switch {
+		case mixed[word] != "":
+			made += mixed[word]
+		case upper[word] || regexp.MustCompile(`[0-9]`).MatchString(word):
+			made += strings.ToUpper(word)
+		default:
+			made += strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
+	return made
+}
+
+func parsePackage(t *testing.T) []*ast.File {
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []*ast.File
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, file)
+	}
+	return files
+}
+
+// ofC is x of C.x, or "".
+func ofC(node ast.Node) string {
+	if selector, ok := node.(*ast.SelectorExpr); ok {
+		if from, ok := selector.X.(*ast.Ident); ok && from.Name == "C" {
+			return selector.Sel.Name
+		}
+	}
+	return ""
+}
+
+func TestEveryConstantIsThere(t *testing.T) {
+	found := map[string]string{}
+	for _, file := range parsePackage(t) {
+		ast.Inspect(file, func(node ast.Node) bool {
+			if spec, ok := node.(*ast.ValueSpec); ok && len(spec.Values) == 1 && spec.Names[0].IsExported() {
+				if name := ofC(spec.Values[0]); name != "" {
+					found[name] = spec.Names[0].Name
+				}
+			}
+			return true
+		})
+	}
+	header := readHeader(t)
+	wanted := regexp.MustCompile(`\b(SLUICE_\w+) = |#define (SLUICE_ABI_\w+) `).FindAllStringSubmatch(header, -1)
+	if len(wanted) < 50 {
+		t.Fatalf("found only %d constants in the header", len(wanted))
+	}
+	for _, match := range wanted {
+		name := match[1] + match[2]
+		if want := goName(strings.TrimPrefix(name, "SLUICE_")); found[name] != want {
+			t.Errorf("%s is the exported constant %q; it should be %q", name, found[name], want)
+		}
+		delete(found, name)
+	}
+	for name := range found {
+		t.Errorf("%s is no constant that this test finds in the header", name)
+	}
+}
+
+// What exported functions and methods reach, by the names that occur in bodies.
+func reachable(t *testing.T) map[string]bool {
+	mentions := map[string][]string{}
+	var queue []string
+	for _, file := range parsePackage(t) {
+		for _, declaration := range file.Decls {
+			function, ok := declaration.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			name := function.Name.Name
+			if function.Name.IsExported() {
+				queue = append(queue, name)
+			}
+			ast.Inspect(function.Body, func(node ast.Node) bool {
+				if ofC := ofC(node); ofC != "" {
+					mentions[name] = append(mentions[name], ofC)
+					return false
+				}
+				if ident, ok := node.(*ast.Ident); ok {
+					mentions[name] = append(mentions[name], ident.Name)
+				}
+				return true
+			})
+		}
+	}
+	source, err := os.ReadFile("calls.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := regexp.MustCompile(`(?s)\b(\w+)\([^;{}]*\) \{\n(.*?)\n\}`).FindAllStringSubmatch(string(source), -1)
+	if len(bodies) < 8 {
+		t.Fatalf("found only %d functions in calls.c", len(bodies))
+	}
+	for _, body := range bodies {
+		mentions[body[1]] = append(mentions[body[1]], regexp.MustCompile(`\w+`).FindAllString(body[2], -1)...)
+	}
+	reached := map[string]bool{}
+	for len(queue) > 0 {
+		name := queue[0]
+		queue = queue[1:]
+		if !reached[name] {
+			reached[name] = true
+			queue = append(queue, mentions[name]...)
+		}
+	}
+	return reached
+}
+
+func TestEveryFunctionIsReachable(t *testing.T) {
+	reached := reachable(t)
+	header := readHeader(t)
+	functions := regexp.MustCompile(`SLUICE_API [^;(]*?\b(sluice_\w+)\(`).FindAllStringSubmatch(header, -1)
+	if len(functions) != strings.Count(header, "SLUICE_API ")-strings.Count(header, "#define SLUICE_API ") {
+		t.Fatalf("found only %d functions in the header", len(functions))
+	}
+	used := map[string]bool{}
+	for _, match := range functions {
+		name, excused := match[1], false
+		for pattern := range unreachableFunctions {
+			if regexp.MustCompile(pattern).MatchString(name) {
+				excused, used[pattern] = true, true
+			}
+		}
+		if excused == reached[name] {
+			t.Errorf("%s: reachable is %v, excused is %v", name, reached[name], excused)
+		}
+	}
+	if len(used) != len(unreachableFunctions) {
+		t.Error("an excuse is of no function")
+	}
+}
+
+type field struct{ name, goName string }
+
+// structs are the fields of each struct of the header, in its order.
+func structs(t *testing.T) map[string][]string {
+	found := map[string][]string{}
+	for _, match := range regexp.MustCompile(`(?s)typedef struct \w+ \{(.*?)\} (\w+);`).FindAllStringSubmatch(readHeader(t), -1) {
+		for _, line := range strings.Split(match[1], ";") {
+			if line = strings.TrimSpace(line); line != "" {
+				name := regexp.MustCompile(`(\w+)(\[\w+\])*$`).FindStringSubmatch(line)[1]
+				found[match[2]] = append(found[match[2]], name)
+			}
+		}
+	}
+	return found
+}
+
+// bytesOf is the memory behind a pointer.
+func bytesOf(pointer reflect.Value) []byte {
+	return unsafe.Slice((*byte)(pointer.UnsafePointer()), pointer.Type().Elem().Size())
+}
+
+// inputs make a struct of the header from one of Go.
+var inputs = map[string]struct {
+	of   any
+	make func(from any) any
+}{
+	"sluice_problem":      {Problem{}, func(from any) any { return from.(*Problem).c() }},
+	"sluice_args":         {Args{}, func(from any) any { return from.(*Args).c() }},
+	"sluice_launch":       {Launch{}, func(from any) any { return from.(*Launch).c() }},
+	"sluice_append":       {Append{}, func(from any) any { return from.(*Append).c() }},
+	"sluice_merge":        {Merge{}, func(from any) any { return from.(*Merge).c() }},
+	"sluice_context_desc": {ContextDesc{}, func(from any) any { return from.(*ContextDesc).c(&contextState{}) }},
+	"sluice_dependency":   {Dependency{}, func(from any) any { return into((*Dependency).put, from) }},
+	"sluice_tensor":       {Tensor{}, func(from any) any { return into((*Tensor).put, from) }},
+}
+
+// outputs make a struct of Go from one of the header.
+var outputs = map[string]any{
+	"sluice_error":        goError,
+	"sluice_build":        goBuild,
+	"sluice_device_info":  goDeviceInfo,
+	"sluice_support":      goSupport,
+	"sluice_kernel_info":  goKernelInfo,
+	"sluice_plan_info":    goPlanInfo,
+	"sluice_trace_record": goTraceRecord,
+}
+
+// into calls a method that puts `from` into a struct of the header, which is new.
+func into(method, from any) any {
+	to := reflect.New(reflect.TypeOf(method).In(1).Elem())
+	reflect.ValueOf(method).Call([]reflect.Value{reflect.ValueOf(from), to})
+	return to.Interface()
+}
+
+// fieldsOf are the fields of a struct that Go knows, each with its member's name in Go. It fails where cgo's idea of
+// the struct is not that of the header's text.
+func fieldsOf(t *testing.T, name string, header []string, of reflect.Type, members reflect.Type) []field {
+	var fields []field
+	for i, at := 0, 0; i < of.NumField(); i++ {
+		if of.Field(i).Name == "_" {
+			continue
+		}
+		if at >= len(header) || header[at] != of.Field(i).Name {
+			t.Fatalf("%s: the header's text does not have a field %s there", name, of.Field(i).Name)
+		}
+		at++
+	}
+	known := map[string]bool{}
+	for _, c := range header {
+		_, everywhere := absentFields[c]
+		_, here := absentFields[name+"."+c]
+		if everywhere || here {
+			continue
+		}
+		member := goName(c)
+		if _, ok := members.FieldByName(member); !ok {
+			t.Errorf("%s.%s: %s has no member %s", name, c, members.Name(), member)
+			continue
+		}
+		known[member] = true
+		fields = append(fields, field{c, member})
+	}
+	for i := 0; i < members.NumField(); i++ {
+		member := members.Field(i).Name
+		if _, excused := otherMembers[members.Name()+"."+member]; !excused && !known[member] {
+			t.Errorf("%s.%s is of no field of %s", members.Name(), member, name)
+		}
+	}
+	return fields
+}
+
+// set makes a member something that is not zero.
+func set(t *testing.T, member reflect.Value) {
+	switch value := member.Addr().Interface().(type) {
+	case *Tensor:
+		value.Data = 0x1000
+		return
+	case *[]byte:
+		*value = []byte{1}
+		return
+	}
+	switch member.Kind() {
+	case reflect.Int32, reflect.Int64:
+		member.SetInt(1)
+	case reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		member.SetUint(1)
+	case reflect.Float32:
+		member.SetFloat(1)
+	case reflect.Array:
+		for i := 0; i < member.Len(); i++ {
+			member.Index(i).SetInt(int64(i) + 1)
+		}
+	default:
+		t.Fatalf("the test cannot set a %v", member.Type())
+	}
+}
+
+func TestEveryFieldGoesIn(t *testing.T) {
+	header := structs(t)
+	for name, input := range inputs {
+		members := reflect.TypeOf(input.of)
+		none := reflect.ValueOf(input.make(reflect.New(members).Interface()))
+		for _, field := range fieldsOf(t, name, header[name], none.Type().Elem(), members) {
+			from := reflect.New(members)
+			set(t, from.Elem().FieldByName(field.goName))
+			made := reflect.ValueOf(input.make(from.Interface()))
+			c, _ := made.Type().Elem().FieldByName(field.name)
+			inside := 0
+			for i, b := range bytesOf(made) {
+				if b == bytesOf(none)[i] {
+					continue
+				}
+				// The length of a pack is the one number that comes with something else.
+				if uintptr(i) < c.Offset || uintptr(i) >= c.Offset+c.Type.Size() {
+					if field.name != "pack" {
+						t.Errorf("%s.%s changes byte %d of %s", members.Name(), field.goName, i, name)
+					}
+				} else {
+					inside++
+				}
+			}
+			if inside == 0 {
+				t.Errorf("%s.%s does not get into %s.%s", members.Name(), field.goName, name, field.name)
+			}
+			if c.Type.Kind() == reflect.Array {
+				for i := 0; i < c.Type.Len(); i++ {
+					if got := bytesOf(made)[c.Offset+uintptr(i)*c.Type.Elem().Size()]; got != byte(i+1) {
+						t.Errorf("%s.%s: element %d gets into %s as %d, not %d", members.Name(), field.goName, i, name, got, i+1)
+					}
+				}
+			}
+		}
+	}
+}
+
+// fill makes a field of C something that is not zero: text is "x", a number is 1, those of an array count up.
+func fill(pointer unsafe.Pointer, of reflect.Type) {
+	switch of.Kind() {
+	case reflect.Array:
+		if of.Elem().Size() == 1 {
+			*(*byte)(pointer) = 'x'
+			return
+		}
+		for i := 0; i < of.Len(); i++ {
+			*(*byte)(unsafe.Add(pointer, uintptr(i)*of.Elem().Size())) = byte(i + 1)
+		}
+	case reflect.Pointer:
+		text := []byte("x\x00")
+		*(*unsafe.Pointer)(pointer) = unsafe.Pointer(&text[0])
+	default:
+		*(*byte)(pointer) = 1
+	}
+}
+
+func TestEveryFieldComesOut(t *testing.T) {
+	header := structs(t)
+	for name, output := range outputs {
+		convert := reflect.ValueOf(output)
+		takes := convert.Type().In(0)
+		call := func(from reflect.Value) reflect.Value {
+			return reflect.Indirect(convert.Call([]reflect.Value{from})[0])
+		}
+		members := call(reflect.New(takes.Elem())).Type()
+		for _, field := range fieldsOf(t, name, header[name], takes.Elem(), members) {
+			from := reflect.New(takes.Elem())
+			c, _ := takes.Elem().FieldByName(field.name)
+			fill(unsafe.Add(from.UnsafePointer(), c.Offset), c.Type)
+			made := call(from)
+			for i := 0; i < members.NumField(); i++ {
+				if has := !made.Field(i).IsZero(); has != (members.Field(i).Name == field.goName) {
+					t.Errorf("%s.%s: filled, %s.%s is filled: %v", name, field.name, members.Name(), members.Field(i).Name, has)
+				}
+			}
+			if array := made.FieldByName(field.goName); array.Kind() == reflect.Array {
+				for i := 0; i < array.Len(); i++ {
+					if got := array.Index(i).Uint(); got != uint64(i)+1 {
+						t.Errorf("%s.%s: element %d comes out as %d, not %d", name, field.name, i, got, i+1)
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestEveryStructIsKnown(t *testing.T) {
+	header := structs(t)
+	if len(header) < 10 {
+		t.Fatalf("found only %d structs in the header", len(header))
+	}
+	for name := range header {
+		_, in := inputs[name]
+		_, out := outputs[name]
+		if !in && !out {
+			t.Errorf("%s is of no type of Go", name)
+		}
+	}
+	for excuse := range absentFields {
+		name, member, found := strings.Cut(excuse, ".")
+		if found && !contains(header[name], member) {
+			t.Errorf("there is an excuse for %s, which the header does not have", excuse)
+		}
+	}
+	// HostArgs is Args in slices.
+	device, host := reflect.TypeOf(Args{}), reflect.TypeOf(HostArgs{})
+	for i := 0; i < device.NumField(); i++ {
+		if _, ok := host.FieldByName(device.Field(i).Name); !ok {
+			t.Errorf("HostArgs has no %s", device.Field(i).Name)
+		}
+	}
+	if host.NumField() != device.NumField()+1 { // PageTable64
+		t.Errorf("HostArgs has %d members, Args %d", host.NumField(), device.NumField())
+	}
+}
+
+func contains(list []string, wanted string) bool {
+	for _, has := range list {
+		if has == wanted {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,121 @@
+// Package hip is the little of HIP that calls of sluice need: device memory, streams and events, through the runtime that
+// a context is bound to, a GPU's or the emulator's. Nothing is linked; functions are found by name.
+//
+// A program that has device memory by other means needs none of this: sluice.DevicePointer, sluice.Stream and
+// sluice.Event are HIP's own addresses and handles.
+//
+// Everything may be called in any goroutine. The context's device is current while a call lasts.
+package hip
+
+// #include "hip.h"
+import "C"
+
+import (
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"sluice.dev/sluice"
+)
+
+// Runtime is the HIP runtime of a context, with its device. It need not be closed, and outlives the context.
+type Runtime struct {
+	functions C.go_hip
+	configure unsafe.Pointer // of the emulator, else nil
+	counters  unsafe.Pointer // likewise
+}
+
+// Error is a HIP function that did not return 0.
+type Error struct {
+	Call string // E.g. "hipMalloc".
+	Code int    // hipError_t.
+	Text string // hipGetErrorString of it.
+}
+
+// Error is the three in a sentence.
+func (e *Error) Error() string { return fmt.Sprintf("%s: %s (%d)", e.Call, e.Text, e.Code) }
+
+// Open finds the functions of a context's runtime. A target has none.
+func Open(context *sluice.Context) (*Runtime, error) {
+	device, err := context.Device()
+	if err != nil {
+		return nil, err
+	}
+	r := &Runtime{}
+	r.functions.ordinal = C.int(device.Ordinal)
+	for _, function := range []struct {
+		name string
+		slot unsafe.Pointer
+	}{
+		{"hipGetDevice", unsafe.Pointer(&r.functions.get_device)},
+		{"hipSetDevice", unsafe.Pointer(&r.functions.set_device)},
+		{"hipMalloc", unsafe.Pointer(&r.functions.malloc)},
+		{"hipFree", unsafe.Pointer(&r.functions.free)},
+		{"hipMemcpy", unsafe.Pointer(&r.functions.memcpy)},
+		{"hipMemset", unsafe.Pointer(&r.functions.memset)},
+		{"hipMemGetInfo", unsafe.Pointer(&r.functions.mem_get_info)},
+		{"hipStreamCreateWithFlags", unsafe.Pointer(&r.functions.stream_create)},
+		{"hipStreamDestroy", unsafe.Pointer(&r.functions.stream_destroy)},
+		{"hipStreamSynchronize", unsafe.Pointer(&r.functions.stream_synchronize)},
+		{"hipEventCreateWithFlags", unsafe.Pointer(&r.functions.event_create)},
+		{"hipEventDestroy", unsafe.Pointer(&r.functions.event_destroy)},
+		{"hipEventRecord", unsafe.Pointer(&r.functions.event_record)},
+		{"hipEventSynchronize", unsafe.Pointer(&r.functions.event_synchronize)},
+		{"hipGetErrorString", unsafe.Pointer(&r.functions.get_error_string)},
+	} {
+		found, err := context.HIPSymbol(function.name)
+		if err != nil {
+			return nil, err
+		}
+		if found == nil {
+			return nil, &sluice.Error{Code: sluice.NoDevice, Field: function.name,
+				Message: fmt.Sprintf("the HIP runtime of the context (%s) has no %s", device.Runtime, function.name)}
+		}
+		*(*unsafe.Pointer)(function.slot) = found
+	}
+	if r.configure, err = context.HIPSymbol("sluice_emulator_configure"); err != nil {
+		return nil, err
+	}
+	r.counters, err = context.HIPSymbol("sluice_emulator_counters")
+	return r, err
+}
+
+func (r *Runtime) check(call string, code C.int) error {
+	if code == 0 {
+		return nil
+	}
+	text := "unknown error"
+	if characters := C.go_hip_error_string(&r.functions, code); characters != nil {
+		text = C.GoString(characters)
+	}
+	return &Error{Call: call, Code: int(code), Text: text}
+}
+
+// CurrentDevice is the device that is current on the thread of this goroutine (hipGetDevice), whatever the context's is.
+func (r *Runtime) CurrentDevice() (int, error) {
+	var ordinal C.int
+	err := r.check("hipGetDevice", C.go_hip_current_device(&r.functions, &ordinal))
+	return int(ordinal), err
+}
+
+// MemoryInfo is how much of the device's memory is free, and how much there is (hipMemGetInfo).
+func (r *Runtime) MemoryInfo() (free, total uint64, err error) {
+	var freeBytes, totalBytes C.size_t
+	err = r.check("hipMemGetInfo", C.go_hip_mem_get_info(&r.functions, &freeBytes, &totalBytes))
+	return uint64(freeBytes), uint64(totalBytes), err
+}
+
+// Synchronize waits for all work of a stream (hipStreamSynchronize). Faults of kernels show here.
+func (r *Runtime) Synchronize(stream sluice.Stream) error {
+	return r.check("hipStreamSynchronize", C.go_hip_stream_synchronize(&r.functions, C.uintptr_t(stream)))
+}
+
+// Counts is what this package made and nobody has closed.
+type Counts struct{ Memories, Streams, Events int64 }
+
+var live Counts
+
+// Live counts that, for tests of leaks.
+func Live() Counts {
+	return Counts{atomic.LoadInt64(&live.Memories), atomic.LoadInt64(&live.Streams), atomic.LoadInt64(&live.Events)}
+}

@@ -1,0 +1,159 @@
+package hip
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"sluice.dev/sluice"
+)
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if handles := sluice.Handles(); Live() != (Counts{}) || handles.Contexts != 0 {
+		fmt.Printf("left behind: %+v, %+v\n", Live(), handles)
+		status = 1
+	}
+	os.Exit(status)
+}
+
+func open(t *testing.T) (*sluice.Context, *Runtime) {
+	t.Helper()
+	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated})
+	check(t, err)
+	t.Cleanup(func() { check(t, context.Close()) })
+	r, err := Open(context)
+	check(t, err)
+	return context, r
+}
+
+func check(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func refused(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if err == nil || !strings.Contains(err.Error(), part) {
+			t.Errorf("the error is %v; it should say %q", err, part)
+		}
+	}
+}
+
+func TestMemory(t *testing.T) {
+	context, r := open(t)
+	free, total, err := r.MemoryInfo()
+	check(t, err)
+	if free != total {
+		t.Errorf("%d of %d bytes are free", free, total)
+	}
+	memory, err := NewMemory(r, []int32{1, 2, 3, 4})
+	check(t, err)
+	if now, _, err := r.MemoryInfo(); err != nil || now >= free || Live().Memories != 1 {
+		t.Errorf("%d bytes are free, %v; %+v", now, err, Live())
+	}
+	check(t, Upload(memory, 8, []int32{7}))
+	values := make([]int32, 3)
+	check(t, Download(values, memory, 4))
+	if values[0] != 2 || values[1] != 7 || values[2] != 4 {
+		t.Errorf("%v", values)
+	}
+	refused(t, Upload(memory, 12, []int32{1, 2}), "values has 8 bytes from offset 12 on", "has 16")
+	refused(t, Download(values, memory, -4), "offset -4")
+	refused(t, Download(values, memory, 17), "offset 17")
+	check(t, Upload(memory, 16, []int32{}))
+	tensor, err := memory.Tensor(4, sluice.Contiguous(sluice.F32, [4]int64{1, 1, 1, 3}))
+	check(t, err)
+	if tensor.Data != memory.Pointer()+4 || memory.Bytes() != 16 {
+		t.Errorf("%+v of %d", tensor, memory.Pointer())
+	}
+	_, err = memory.Tensor(4, sluice.Contiguous(sluice.F32, [4]int64{1, 1, 1, 4}))
+	refused(t, err, "view has 16 bytes from offset 4 on")
+	_, err = memory.Tensor(0, sluice.View{Shape: [4]int64{1, 1, 1, 1}, Type: 99})
+	refused(t, err, "view.type is DType(99)")
+	_, err = memory.Tensor(0, sluice.View{})
+	refused(t, err, "view.shape[0] is 0")
+	check(t, memory.Fill(1))
+	check(t, Download(values, memory, 0))
+	if values[2] != 0x01010101 {
+		t.Errorf("%v", values)
+	}
+
+	check(t, memory.Free())
+	check(t, memory.Free())
+	if memory.Pointer() != 0 {
+		t.Error("free memory has an address")
+	}
+	refused(t, Upload(memory, 0, values), "memory is free")
+	refused(t, memory.Fill(0), "memory is free")
+	_, err = r.Malloc(0)
+	refused(t, err, "bytes is 0")
+	_, err = r.Malloc(1 << 60)
+	var failure *Error
+	if !errors.As(err, &failure) || failure.Call != "hipMalloc" || failure.Code != 2 || failure.Text == "" {
+		t.Errorf("%v", err)
+	}
+
+	// A runtime outlives its context.
+	check(t, context.Close())
+	memory, err = r.Malloc(16)
+	check(t, err)
+	check(t, memory.Free())
+}
+
+func TestStreamsAndEvents(t *testing.T) {
+	_, r := open(t)
+	stream, err := r.NewStream()
+	check(t, err)
+	event, err := r.NewEvent()
+	check(t, err)
+	counters, ok := r.EmulatorCounters()
+	if !ok || counters.LiveStreams != 1 || counters.LiveEvents != 1 || Live().Streams != 1 || Live().Events != 1 {
+		t.Errorf("%+v, %+v", counters, Live())
+	}
+	check(t, event.Record(stream.Handle()))
+	check(t, event.Synchronize())
+	check(t, stream.Synchronize())
+	for i := 0; i < 2; i++ {
+		check(t, event.Close())
+		check(t, stream.Close())
+	}
+	refused(t, event.Record(0), "event is closed")
+	refused(t, event.Synchronize(), "event is closed")
+	refused(t, stream.Synchronize(), "stream is closed")
+	if counters, _ = r.EmulatorCounters(); counters.LiveStreams != 0 || counters.LiveEvents != 0 {
+		t.Errorf("%+v", counters)
+	}
+}
+
+// What a kernel does wrong comes out where somebody waits.
+func TestFaults(t *testing.T) {
+	context, r := open(t)
+	plan, err := context.NewPlan(&sluice.Problem{QType: sluice.F16, KType: sluice.F16, VType: sluice.F16, OType: sluice.F16,
+		QHeads: 1, KVHeads: 1, HeadDimQK: 128, HeadDimV: 128})
+	check(t, err)
+	defer plan.Close()
+	memory, err := r.Malloc(256)
+	check(t, err)
+	defer memory.Free()
+	check(t, memory.Fill(0))
+	tensor, err := memory.Tensor(0, sluice.Contiguous(sluice.F16, [4]int64{1, 1, 1, 128}))
+	check(t, err)
+	nowhere := tensor
+	nowhere.Data += 1 << 30
+	check(t, plan.Run(&sluice.Args{Batch: 1, QLen: 1, KVLen: 1, Q: tensor, K: tensor, V: tensor, O: nowhere}, nil))
+	err = r.Synchronize(0)
+	var failure *Error
+	if !errors.As(err, &failure) || failure.Call != "hipStreamSynchronize" || failure.Code != 700 {
+		t.Errorf("%v", err)
+	}
+	check(t, r.ConfigureEmulator("clear_fault", "1"))
+	check(t, r.Synchronize(0))
+	refused(t, r.ConfigureEmulator("colour", "blue"), `no setting "colour"`)
+	refused(t, r.ConfigureEmulator("devices", "99"), `devices cannot be "99"`)
+}

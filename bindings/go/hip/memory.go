@@ -1,0 +1,141 @@
+package hip
+
+// #include "hip.h"
+import "C"
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"sluice.dev/sluice"
+)
+
+// Memory is memory of the device (hipMalloc). Free it: nothing else does.
+type Memory struct {
+	runtime *Runtime
+	bytes   int64
+
+	mutex   sync.Mutex
+	pointer sluice.DevicePointer // 0 once it is free
+}
+
+// Malloc allocates at least one byte.
+func (r *Runtime) Malloc(bytes int64) (*Memory, error) {
+	if bytes < 1 {
+		return nil, fmt.Errorf("hip: bytes is %d; memory has at least one", bytes)
+	}
+	var pointer C.uintptr_t
+	if err := r.check("hipMalloc", C.go_hip_malloc(&r.functions, &pointer, C.size_t(bytes))); err != nil {
+		return nil, err
+	}
+	atomic.AddInt64(&live.Memories, 1)
+	return &Memory{runtime: r, bytes: bytes, pointer: sluice.DevicePointer(pointer)}, nil
+}
+
+// Free releases the memory, when work on it has completed; further calls do nothing.
+func (m *Memory) Free() error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.pointer == 0 {
+		return nil
+	}
+	pointer := m.pointer
+	m.pointer = 0
+	atomic.AddInt64(&live.Memories, -1)
+	return m.runtime.check("hipFree", C.go_hip_free(&m.runtime.functions, C.uintptr_t(pointer)))
+}
+
+// Bytes is the memory's size.
+func (m *Memory) Bytes() int64 { return m.bytes }
+
+// Pointer is its first byte's address; 0 once the memory is free.
+func (m *Memory) Pointer() sluice.DevicePointer {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.pointer
+}
+
+// Tensor is the tensor that `view` describes, its first element `offset` bytes into the memory. It must lie within.
+func (m *Memory) Tensor(offset int64, view sluice.View) (sluice.Tensor, error) {
+	elements, err := view.Elements()
+	if err != nil {
+		return sluice.Tensor{}, err
+	}
+	if view.Type.Size() == 0 {
+		return sluice.Tensor{}, fmt.Errorf("hip: view.type is %v, which is no type", view.Type)
+	}
+	pointer, err := m.at("view", offset, elements*view.Type.Size())
+	return sluice.Tensor{Data: pointer, View: view}, err
+}
+
+// at is the address of bytes that must lie within the memory. They are those of the argument `name`.
+func (m *Memory) at(name string, offset, bytes int64) (sluice.DevicePointer, error) {
+	pointer := m.Pointer()
+	if pointer == 0 {
+		return 0, fmt.Errorf("hip: the memory is free: it can no longer be used")
+	}
+	if offset < 0 || offset > m.bytes || bytes > m.bytes-offset {
+		return 0, fmt.Errorf("hip: %s has %d bytes from offset %d on; the memory has %d", name, bytes, offset, m.bytes)
+	}
+	return pointer + sluice.DevicePointer(offset), nil
+}
+
+// Element is what can be copied as it is.
+type Element interface {
+	~uint8 | ~int8 | ~uint16 | ~int16 | ~uint32 | ~int32 | ~uint64 | ~int64 | ~float32 | ~float64
+}
+
+func bytesOf[T Element](values []T) (*C.uint8_t, int64) {
+	if len(values) == 0 {
+		return nil, 0
+	}
+	return (*C.uint8_t)(unsafe.Pointer(&values[0])), int64(len(values)) * int64(unsafe.Sizeof(values[0]))
+}
+
+// Upload copies values to the memory, from byte `offset` on, behind all that is on blocking streams, and waits for that.
+func Upload[T Element](to *Memory, offset int64, values []T) error {
+	from, bytes := bytesOf(values)
+	pointer, err := to.at("values", offset, bytes)
+	if err != nil || bytes == 0 {
+		return err
+	}
+	return to.runtime.check("hipMemcpy",
+		C.go_hip_upload(&to.runtime.functions, C.uintptr_t(pointer), from, C.size_t(bytes)))
+}
+
+// Download copies from the memory likewise.
+func Download[T Element](values []T, from *Memory, offset int64) error {
+	to, bytes := bytesOf(values)
+	pointer, err := from.at("values", offset, bytes)
+	if err != nil || bytes == 0 {
+		return err
+	}
+	return from.runtime.check("hipMemcpy",
+		C.go_hip_download(&from.runtime.functions, to, C.uintptr_t(pointer), C.size_t(bytes)))
+}
+
+// NewMemory allocates memory for values and uploads them.
+func NewMemory[T Element](r *Runtime, values []T) (*Memory, error) {
+	_, bytes := bytesOf(values)
+	memory, err := r.Malloc(bytes)
+	if err != nil {
+		return nil, err
+	}
+	if err := Upload(memory, 0, values); err != nil {
+		memory.Free()
+		return nil, err
+	}
+	return memory, nil
+}
+
+// Fill sets every byte of the memory.
+func (m *Memory) Fill(value uint8) error {
+	pointer, err := m.at("memory", 0, m.bytes)
+	if err != nil {
+		return err
+	}
+	return m.runtime.check("hipMemset",
+		C.go_hip_memset(&m.runtime.functions, C.uintptr_t(pointer), C.int(value), C.size_t(m.bytes)))
+}

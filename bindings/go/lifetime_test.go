@@ -1,0 +1,182 @@
+package sluice_test
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"testing"
+
+	"sluice.dev/sluice"
+	"sluice.dev/sluice/hip"
+)
+
+// afterClose expects ErrClosed that names what is closed.
+func afterClose(t *testing.T, call string, err error, field string) {
+	t.Helper()
+	var failure *sluice.Error
+	if !errors.Is(err, sluice.ErrClosed) || !errors.As(err, &failure) || failure.Code != sluice.InvalidArgument ||
+		failure.Field != field {
+		t.Errorf("%s: expected ErrClosed of %s, got %v", call, field, err)
+	}
+}
+
+func useClosedContext(t *testing.T, context *sluice.Context, field string) {
+	t.Helper()
+	problem := simple()
+	_, err := context.Device()
+	afterClose(t, "Device", err, field)
+	_, err = context.HIPSymbol("hipMalloc")
+	afterClose(t, "HIPSymbol", err, field)
+	_, err = context.QuerySupport(&problem)
+	afterClose(t, "QuerySupport", err, field)
+	_, err = context.WorkspaceSize(&problem)
+	afterClose(t, "WorkspaceSize", err, field)
+	_, err = context.KernelCount()
+	afterClose(t, "KernelCount", err, field)
+	_, err = context.Kernel(0)
+	afterClose(t, "Kernel", err, field)
+	_, err = context.Kernels()
+	afterClose(t, "Kernels", err, field)
+	_, err = context.NewPlan(&problem)
+	afterClose(t, "NewPlan", err, field)
+	afterClose(t, "Preload", context.Preload(nil), field)
+	afterClose(t, "KVAppend", context.KVAppend(&sluice.Append{}, nil), field)
+	afterClose(t, "MergeStates", context.MergeStates(&sluice.Merge{}, nil), field)
+	afterClose(t, "SetTrace", context.SetTrace(nil), field)
+	_, err = hip.Open(context)
+	afterClose(t, "hip.Open", err, field)
+}
+
+func TestUseAfterClose(t *testing.T) {
+	context := target(t)
+	problem := simple()
+	plan, err := context.NewPlan(&problem)
+	check(t, err)
+	for i := 0; i < 2; i++ {
+		check(t, plan.Close())
+		check(t, context.Close())
+	}
+	useClosedContext(t, context, "context")
+	_, err = plan.Describe()
+	afterClose(t, "Describe", err, "plan")
+	afterClose(t, "Run", plan.Run(&sluice.Args{}, nil), "plan")
+
+	// What nobody made is as good as closed.
+	useClosedContext(t, nil, "handle")
+	useClosedContext(t, &sluice.Context{}, "handle")
+	for _, none := range []*sluice.Plan{nil, {}} {
+		_, err = none.Describe()
+		afterClose(t, "Describe", err, "handle")
+		check(t, none.Close())
+	}
+	check(t, (*sluice.Context)(nil).Close())
+	check(t, (&sluice.Context{}).Close())
+}
+
+func TestPlansKeepTheirContext(t *testing.T) {
+	before := sluice.Handles()
+	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated})
+	check(t, err)
+	device, err := hip.Open(context)
+	check(t, err)
+	traced := 0
+	check(t, context.SetTrace(func(record *sluice.TraceRecord) { traced++ }))
+	problem := simple()
+	first, err := context.NewPlan(&problem)
+	check(t, err)
+	second, err := context.NewPlan(&problem)
+	check(t, err)
+	_, _, args := rightRun(t)
+	check(t, context.Close())
+	now := sluice.Handles()
+	if now.Contexts != before.Contexts+2 || now.Plans != before.Plans+3 { // one of each is rightRun's
+		t.Errorf("%+v after %+v: the closed context is gone, with plans left", now, before)
+	}
+	check(t, first.Close())
+	traced = 0
+	check(t, second.Run(&args, nil))
+	check(t, device.Synchronize(0))
+	if traced != 1 {
+		t.Errorf("%d records of a run behind the context's Close", traced)
+	}
+	check(t, second.Close())
+	if now = sluice.Handles(); now.Contexts != before.Contexts+1 || now.Plans != before.Plans+1 {
+		t.Errorf("%+v after %+v: something is left", now, before)
+	}
+}
+
+// A pack that the caller gave is copied: the slice can be used for other things at once.
+func TestPacksAreCopied(t *testing.T) {
+	path := os.Getenv("SLUICE_GO_TEST_PACK")
+	if path == "" {
+		t.Skip("SLUICE_GO_TEST_PACK names no kernel pack")
+	}
+	pack, err := os.ReadFile(path)
+	check(t, err)
+	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated, Pack: pack})
+	check(t, err)
+	for i := range pack {
+		pack[i] = 0xff
+	}
+	problem := simple()
+	plan, err := context.NewPlan(&problem)
+	check(t, err)
+	check(t, context.Close())
+	_, err = plan.Describe()
+	check(t, err)
+	check(t, plan.Close())
+}
+
+func TestForgottenHandlesAreCountedAndClosed(t *testing.T) {
+	before := sluice.Handles()
+	func() {
+		context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304"})
+		check(t, err)
+		problem := simple()
+		_, err = context.NewPlan(&problem)
+		check(t, err)
+	}()
+	eventually(t, "the finalizer of a context and its plan", func() bool {
+		now := sluice.Handles()
+		return now.Contexts == before.Contexts && now.Plans == before.Plans && now.Finalized == before.Finalized+2
+	})
+	// Closed in time, there is nothing left for a finalizer to do.
+	before = sluice.Handles()
+	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304"})
+	check(t, err)
+	check(t, context.Close())
+	if now := sluice.Handles(); now != before {
+		t.Errorf("%+v, not %+v", now, before)
+	}
+}
+
+// Closing while others call: each call is complete or refused.
+func TestCloseBesideCalls(t *testing.T) {
+	for round := 0; round < 20; round++ {
+		context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304"})
+		check(t, err)
+		var users sync.WaitGroup
+		for i := 0; i < 4; i++ {
+			users.Add(1)
+			go func() {
+				defer users.Done()
+				problem := simple()
+				for {
+					plan, err := context.NewPlan(&problem)
+					if err != nil {
+						if !errors.Is(err, sluice.ErrClosed) {
+							t.Error(err)
+						}
+						return
+					}
+					if _, err := plan.Describe(); err != nil {
+						t.Error(err)
+					}
+					plan.Close()
+				}
+			}()
+		}
+		context.Close()
+		users.Wait()
+	}
+}

@@ -1,0 +1,6 @@
+//go:build !sluice_env
+
+package sluice
+
+// #cgo pkg-config: sluice
+import "C"

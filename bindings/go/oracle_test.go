@@ -1,0 +1,179 @@
+package sluice_test
+
+import (
+	"math"
+
+	"sluice.dev/sluice"
+)
+
+// An attention of its own, in double precision, from sequences that know nothing of layouts; with it the error that a
+// kernel and the library's reference may have. The formulas are those of docs/concepts/numerics.md.
+
+// sequence is one of a batch: rows of q, rows of k and v, all [row][head][element], and what changes its scores.
+type sequence struct {
+	qLen, kvLen int
+	q, k, v     []float64
+	bias        func(head, i, j int) float64
+	masked      func(i, j int) bool // The mask hides it.
+}
+
+// factors are what a call multiplies with, and other numbers per head.
+type factors struct {
+	q, k, v       []float64 // By head; nil is 1.
+	slopes, sinks []float64
+}
+
+func (f factors) of(list []float64, head int) float64 {
+	if len(list) == 0 {
+		return 1
+	}
+	return list[head%len(list)]
+}
+
+// bounded is a value with the largest error of the library's reference and of a kernel.
+type bounded struct{ value, reference, kernel float64 }
+
+type row struct {
+	o   []bounded
+	lse bounded
+}
+
+const u = 1.0 / (1 << 24)
+
+// attend is row i of a query head.
+func attend(p *sluice.Problem, s *sequence, f factors, head, i int) row {
+	dk, dv := int(p.HeadDimQK), int(p.HeadDimV)
+	kvHead := head / int(p.QHeads/p.KVHeads)
+	scale := f.of(f.q, head) * f.of(f.k, kvHead) / math.Sqrt(float64(dk))
+	shift := 0
+	if p.MaskAlignment == sluice.BottomRight {
+		shift = s.kvLen - s.qLen
+	}
+	var scores []float64
+	var keys []int
+	var largestProducts, largestRaw, largest, largestBias, largestSlope, largestChanged float64
+	tiles16, tiles64 := map[int]bool{}, map[int]bool{}
+	for j := 0; j < s.kvLen; j++ {
+		d := j - i - shift
+		switch {
+		case p.Flags&sluice.Causal != 0 && d > 0,
+			p.Flags&sluice.HasWindowRight != 0 && d > int(p.WindowRight),
+			p.Flags&sluice.HasWindowLeft != 0 && d < -int(p.WindowLeft) && j >= int(p.SinkTokens),
+			p.Flags&sluice.BoolMask != 0 && s.masked(i, j):
+			continue
+		}
+		dot, products := 0.0, 0.0
+		for e := 0; e < dk; e++ {
+			product := s.q[(i*int(p.QHeads)+head)*dk+e] * s.k[(j*int(p.KVHeads)+kvHead)*dk+e]
+			dot += product
+			products += math.Abs(product)
+		}
+		x := scale * dot
+		largestProducts = math.Max(largestProducts, scale*products)
+		largestRaw = math.Max(largestRaw, math.Abs(x))
+		changed := 0.0
+		if p.SoftCap != 0 {
+			x = float64(p.SoftCap) * math.Tanh(x/float64(p.SoftCap))
+		}
+		changed += math.Abs(x)
+		if p.BiasType != 0 {
+			bias := s.bias(head, i, j)
+			x += bias
+			changed += math.Abs(bias)
+			largestBias = math.Max(largestBias, math.Abs(bias))
+		}
+		if p.Flags&sluice.Alibi != 0 {
+			slope := f.slopes[head] * math.Abs(float64(i+shift-j))
+			x -= slope
+			changed += math.Abs(slope)
+			largestSlope = math.Max(largestSlope, math.Abs(slope))
+		}
+		largestChanged = math.Max(largestChanged, changed)
+		largest = math.Max(largest, math.Abs(x))
+		scores, keys = append(scores, x), append(keys, j)
+		tiles16[j/16], tiles64[j/64] = true, true
+	}
+
+	sinks := p.Flags&sluice.SinkLogits != 0
+	all := scores
+	if sinks {
+		all = append(append([]float64{}, scores...), f.sinks[head])
+		largest = math.Max(largest, math.Abs(f.sinks[head]))
+	}
+	result := row{o: make([]bounded, dv)}
+	base := 1.0
+	if p.LSEBase == sluice.LSEBase2 {
+		base = math.Log2E
+	}
+	if len(keys) == 0 { // exact
+		result.lse.value = math.Inf(-1)
+		if sinks {
+			result.lse.value = f.sinks[head] * base
+			result.lse.reference = u * math.Abs(result.lse.value)
+			result.lse.kernel = 2 * u * math.Abs(result.lse.value)
+		}
+		return result
+	}
+	m, l := math.Inf(-1), 0.0
+	for _, x := range all {
+		m = math.Max(m, x)
+	}
+	for _, x := range all {
+		l += math.Exp(x - m)
+	}
+	lse := m + math.Log(l)
+
+	X := math.Max(largest, largestRaw)
+	n, t := float64(len(all)), float64(len(tiles16))
+	if sinks {
+		t++
+	}
+	g := math.Min(float64(len(keys)), float64(8*len(tiles64)))
+	changes := 0.0
+	for _, given := range [][]float64{f.q, f.k} {
+		if given != nil {
+			changes += 2 * largestRaw
+		}
+	}
+	if p.SoftCap != 0 {
+		changes += 2*largestRaw + 12*float64(p.SoftCap)
+	}
+	if p.BiasType != 0 {
+		changes += 2*largestBias + largestChanged
+	}
+	if p.Flags&sluice.Alibi != 0 {
+		changes += 3*largestSlope + largestChanged
+	}
+	weight := u*(largestProducts*(8+3*float64(dk)/8)+10*X+changes) + u*(2+t*(3+4*X))
+	sum, merge := weight+u*n, 0.0
+	if t > 1 {
+		merge = u * (11*(X+math.Log(n)) + 10 + 2*t)
+	}
+	result.lse = bounded{lse * base, 2 * u * math.Abs(lse*base),
+		base*(sum+merge+u*(4*X+4*(1+math.Log(l))+math.Abs(lse))) + 2*u*math.Abs(lse*base)}
+
+	// Of P and O in the type of Q.
+	pRound, pSmall, oRound, oSmall := math.Ldexp(1, -10), math.Ldexp(1, -24), math.Ldexp(1, -11), math.Ldexp(1, -25)
+	if p.QType == sluice.BF16 {
+		pRound, pSmall, oRound, oSmall = math.Ldexp(1, -8), math.Ldexp(1, -126), math.Ldexp(1, -8), math.Ldexp(1, -134)
+	}
+	vFactor := f.of(f.v, kvHead)
+	for e := 0; e < dv; e++ {
+		o, W, size := 0.0, 0.0, 0.0
+		for at, j := range keys {
+			v := vFactor
+			if p.Flags&sluice.VInK != 0 {
+				v *= s.k[(j*int(p.KVHeads)+kvHead)*dk+e]
+			} else {
+				v *= s.v[(j*int(p.KVHeads)+kvHead)*dv+e]
+			}
+			part := math.Exp(scores[at]-m) / l
+			o += part * v
+			W += part * math.Abs(v)
+			size += math.Abs(v)
+		}
+		kernel := W*(pRound+weight+u*(8+3*g)+merge) + pSmall*size/l + math.Abs(o)*(sum+5*u)
+		result.o[e] = bounded{o, oRound*math.Abs(o)*(1+1e-9) + oSmall + 1e-12*W, kernel + oRound*(math.Abs(o)+kernel) + oSmall}
+	}
+	return result
+}

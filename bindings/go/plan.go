@@ -1,0 +1,146 @@
+package sluice
+
+// #include "calls.h"
+import "C"
+
+import (
+	"runtime"
+	"unsafe"
+)
+
+// Plan is a problem with its kernel chosen and loaded. Its methods may be called in any number of goroutines at once;
+// runs at the same time need workspaces of their own, if the plan needs one at all.
+type Plan struct {
+	object  *object
+	handle  *C.sluice_plan
+	context *contextState
+	problem Problem
+}
+
+// NewPlan chooses the kernel for a problem and loads it onto the context's device, so that Plan.Run has nothing left
+// to do but launch. It enqueues nothing. Close the plan; the context may be closed before. Not for use during stream
+// capture. Errors: as of QuerySupport; HIP, PackCorrupt, OutOfMemory.
+func (c *Context) NewPlan(problem *Problem) (*Plan, error) {
+	release, err := c.use()
+	if err != nil {
+		return nil, err
+	}
+	plan := &Plan{context: c.state}
+	failure := newError()
+	if err := result(C.sluice_plan_create(c.state.handle, problem.c(), &plan.handle, failure), failure); err != nil {
+		release()
+		return nil, err
+	}
+	plan.problem = *problem
+	handle := plan.handle
+	// The plan goes on using the context until it is gone itself.
+	plan.object = newObject("plan", &handles.plans, func() {
+		C.sluice_plan_destroy(handle)
+		release()
+	})
+	runtime.SetFinalizer(plan, func(p *Plan) { p.object.finalize() })
+	return plan, nil
+}
+
+// Close releases the plan; further calls do nothing. The work it enqueued must have completed. The error is always nil.
+func (p *Plan) Close() error {
+	if p != nil {
+		p.object.close()
+	}
+	return nil
+}
+
+func (p *Plan) use() (func(), error) {
+	if p == nil {
+		return nil, (*object)(nil).use()
+	}
+	if err := p.object.use(); err != nil {
+		return nil, err
+	}
+	return p.object.release, nil
+}
+
+// Problem is what the plan was made for.
+func (p *Plan) Problem() Problem { return p.problem }
+
+// PlanInfo is what a plan does.
+type PlanInfo struct {
+	TileQ              uint32    // Query rows per workgroup.
+	TileKV             uint32    // Keys per loop iteration.
+	Waves              uint32    // Waves per workgroup.
+	LDSBytes           uint32    // LDS per workgroup.
+	WorkspaceAlignment uint32    // Bytes Launch.Workspace must be aligned to.
+	WorkspaceBytes     uint64    // Device memory a run needs; 0 is none.
+	MaxGrid            [3]uint32 // Workgroups at the problem's bounds; 0 where a bound is missing.
+	Block              [3]uint32 // Lanes per workgroup.
+	Kernel             string    // Name of the kernel.
+	Reason             string    // Why this kernel, in a sentence.
+}
+
+// Describe says what the plan does.
+func (p *Plan) Describe() (PlanInfo, error) {
+	release, err := p.use()
+	if err != nil {
+		return PlanInfo{}, err
+	}
+	defer release()
+	info := C.sluice_plan_info{struct_size: C.sizeof_sluice_plan_info}
+	failure := newError()
+	if err := result(C.sluice_plan_describe(p.handle, &info, failure), failure); err != nil {
+		return PlanInfo{}, err
+	}
+	return goPlanInfo(&info), nil
+}
+
+func goPlanInfo(from *C.sluice_plan_info) PlanInfo {
+	info := PlanInfo{
+		TileQ:              uint32(from.tile_q),
+		TileKV:             uint32(from.tile_kv),
+		Waves:              uint32(from.waves),
+		LDSBytes:           uint32(from.lds_bytes),
+		WorkspaceAlignment: uint32(from.workspace_alignment),
+		WorkspaceBytes:     uint64(from.workspace_bytes),
+		Kernel:             text(from.kernel[:]),
+		Reason:             text(from.reason[:]),
+	}
+	for i := range info.MaxGrid {
+		info.MaxGrid[i], info.Block[i] = uint32(from.max_grid[i]), uint32(from.block[i])
+	}
+	return info
+}
+
+// Preload loads the kernel for a problem, or with nil every kernel of the context, and keeps it loaded while the
+// context or one of its plans lives. Plans made later then load nothing. A target has nothing to load onto: NoDevice.
+func (c *Context) Preload(problem *Problem) error {
+	release, err := c.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	failure := newError()
+	return result(C.sluice_preload(c.state.handle, problem.c(), failure), failure)
+}
+
+// Run enqueues one call of the plan and returns without waiting; a nil launch is the default stream without
+// workspace. It is legal during stream capture. What arguments point to is read when the work executes, and must stay
+// until then; faults of the device appear where the caller synchronises. Beyond what the library checks, types and
+// shapes of tensors are compared with the problem and the call.
+//
+// An error means that nothing was enqueued: InvalidArgument, Unsupported, NewerStruct, WorkspaceTooSmall, NoDevice for
+// a plan of a target, HIP. The exceptions are those of sluice_run.
+func (p *Plan) Run(args *Args, launch *Launch) error {
+	release, err := p.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	if args == nil {
+		return invalid("args", "args is nil; a run needs tensors and lengths")
+	}
+	if err := args.check(&p.problem); err != nil {
+		return err
+	}
+	failure := newError()
+	return result(C.sluice_go_run(&p.context.device, p.handle, unsafe.Pointer(args.c()), unsafe.Pointer(launch.c()),
+		launch.dependencies(), failure), failure)
+}

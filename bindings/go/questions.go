@@ -1,0 +1,134 @@
+package sluice
+
+// #include <sluice/sluice.h>
+import "C"
+
+// Support is what QuerySupport found.
+type Support struct {
+	WorkspaceAlignment uint32 // Bytes Launch.Workspace must be aligned to.
+	WorkspaceBytes     uint64 // Device memory a run needs; 0 is none.
+	PointerAlignment   uint32 // Bytes that Q, K, V and O must be aligned to.
+	StrideMultiple     uint32 // Elements that the strides of Q, K, V and O must be multiples of.
+	Kernel             string // Name of the kernel that a plan would use.
+}
+
+// QuerySupport says whether a plan for this problem can be made, and what it needs. It touches no device. An error
+// names the field, the value asked for and the nearest supported value: InvalidArgument, Unsupported, NewerStruct.
+func (c *Context) QuerySupport(problem *Problem) (Support, error) {
+	release, err := c.use()
+	if err != nil {
+		return Support{}, err
+	}
+	defer release()
+	support := C.sluice_support{struct_size: C.sizeof_sluice_support}
+	failure := newError()
+	status := C.sluice_query_support(c.state.handle, problem.c(), &support, failure)
+	if err := result(status, failure); err != nil {
+		return Support{}, err
+	}
+	return goSupport(&support), nil
+}
+
+func goSupport(from *C.sluice_support) Support {
+	return Support{
+		WorkspaceAlignment: uint32(from.workspace_alignment),
+		WorkspaceBytes:     uint64(from.workspace_bytes),
+		PointerAlignment:   uint32(from.pointer_alignment),
+		StrideMultiple:     uint32(from.stride_multiple),
+		Kernel:             text(from.kernel[:]),
+	}
+}
+
+// WorkspaceSize is the WorkspaceBytes of QuerySupport alone.
+func (c *Context) WorkspaceSize(problem *Problem) (uint64, error) {
+	release, err := c.use()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	var bytes C.uint64_t
+	failure := newError()
+	err = result(C.sluice_workspace_size(c.state.handle, problem.c(), &bytes, failure), failure)
+	return uint64(bytes), err
+}
+
+// KernelInfo is one kernel of a context.
+type KernelInfo struct {
+	DType        DType  // Of Q, K, V and O; around attention, of what is read.
+	HeadDimQK    int32  // Elements of a row of Q and K; 0 around attention, where any will do.
+	HeadDimV     int32  // Elements of a row of V and O; likewise.
+	TileQ        uint32 // Query rows per workgroup; likewise.
+	TileKV       uint32 // Keys per loop iteration; likewise.
+	Waves        uint32 // Waves per workgroup.
+	Threads      uint32 // Lanes per workgroup.
+	LDSBytes     uint32 // LDS per workgroup.
+	KernargBytes uint32 // Size of the kernel's argument block.
+	Name         string // E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves.
+	Operation    string // "attention_forward", "kv_append" or "merge_states".
+	Features     string // What the kernel can do, separated by commas: "causal,lse".
+	PRounding    string // How P is rounded to the type of V: "toward_zero" or "nearest_even"; else "".
+	Chips        string // Chips there is machine code for, separated by commas.
+}
+
+// KernelCount is how many kernels there are for the context's chip.
+func (c *Context) KernelCount() (uint32, error) {
+	release, err := c.use()
+	if err != nil {
+		return 0, err
+	}
+	defer release()
+	var count C.uint32_t
+	failure := newError()
+	err = result(C.sluice_list_kernels(c.state.handle, 0, nil, &count, failure), failure)
+	return uint32(count), err
+}
+
+// Kernel is the kernel number `index`, in the order of their names.
+func (c *Context) Kernel(index uint32) (KernelInfo, error) {
+	release, err := c.use()
+	if err != nil {
+		return KernelInfo{}, err
+	}
+	defer release()
+	info := C.sluice_kernel_info{struct_size: C.sizeof_sluice_kernel_info}
+	failure := newError()
+	status := C.sluice_list_kernels(c.state.handle, C.uint32_t(index), &info, nil, failure)
+	if err := result(status, failure); err != nil {
+		return KernelInfo{}, err
+	}
+	return goKernelInfo(&info), nil
+}
+
+// Kernels are all of them.
+func (c *Context) Kernels() ([]KernelInfo, error) {
+	count, err := c.KernelCount()
+	if err != nil {
+		return nil, err
+	}
+	kernels := make([]KernelInfo, count)
+	for i := range kernels {
+		if kernels[i], err = c.Kernel(uint32(i)); err != nil {
+			return nil, err
+		}
+	}
+	return kernels, nil
+}
+
+func goKernelInfo(from *C.sluice_kernel_info) KernelInfo {
+	return KernelInfo{
+		DType:        DType(from.dtype),
+		HeadDimQK:    int32(from.head_dim_qk),
+		HeadDimV:     int32(from.head_dim_v),
+		TileQ:        uint32(from.tile_q),
+		TileKV:       uint32(from.tile_kv),
+		Waves:        uint32(from.waves),
+		Threads:      uint32(from.threads),
+		LDSBytes:     uint32(from.lds_bytes),
+		KernargBytes: uint32(from.kernarg_bytes),
+		Name:         text(from.name[:]),
+		Operation:    text(from.operation[:]),
+		Features:     text(from.features[:]),
+		PRounding:    text(from.p_rounding[:]),
+		Chips:        text(from.chips[:]),
+	}
+}

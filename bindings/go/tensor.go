@@ -1,0 +1,184 @@
+package sluice
+
+// #include <sluice/sluice.h>
+import "C"
+
+import (
+	"fmt"
+	"math"
+	"unsafe"
+)
+
+// DType is an element type. The FP8 encodings are different types: FNUZ is CDNA3's, the others are OCP's.
+type DType uint32
+
+// The types.
+const (
+	F16      DType = C.SLUICE_F16      // IEEE binary16.
+	BF16     DType = C.SLUICE_BF16     // bfloat16.
+	F32      DType = C.SLUICE_F32      // IEEE binary32.
+	E4M3FNUZ DType = C.SLUICE_E4M3FNUZ // FP8, bias 8, maximum 240, one NaN, no infinity.
+	E4M3FN   DType = C.SLUICE_E4M3FN   // OCP FP8, bias 7, maximum 448.
+	E5M2FNUZ DType = C.SLUICE_E5M2FNUZ // FP8, bias 16, maximum 57344, one NaN, no infinity.
+	E5M2     DType = C.SLUICE_E5M2     // OCP FP8, bias 15, maximum 57344, with infinities.
+)
+
+// MaskBits is the Type of a mask: bytes of eight keys each.
+const MaskBits DType = 0
+
+var dtypes = map[DType]struct {
+	name string
+	size int64
+}{
+	MaskBits: {"bits", 1}, F16: {"F16", 2}, BF16: {"BF16", 2}, F32: {"F32", 4},
+	E4M3FNUZ: {"E4M3FNUZ", 1}, E4M3FN: {"E4M3FN", 1}, E5M2FNUZ: {"E5M2FNUZ", 1}, E5M2: {"E5M2", 1},
+}
+
+// Size is the bytes of an element; 0 of an unknown type.
+func (d DType) Size() int64 { return dtypes[d].size }
+
+// String is the type's name.
+func (d DType) String() string {
+	if known, ok := dtypes[d]; ok {
+		return known.name
+	}
+	return fmt.Sprintf("DType(%d)", uint32(d))
+}
+
+// DevicePointer is an address in the memory of a device. To Go it is a number: it keeps nothing alive.
+type DevicePointer uintptr
+
+// put writes an address into a struct for C. It goes around the type of the field, since the collector takes
+// what is written to a pointer for the address of something.
+func put(field unsafe.Pointer, address DevicePointer) { *(*uintptr)(field) = uintptr(address) }
+
+// View says how the elements of a tensor lie: [a][b][c][d] is at a * Stride[0] + b * Stride[1] + c * Stride[2] + d *
+// Stride[3] elements from the first one, and with Pack at ... + d / Pack * Stride[3] + d % Pack.
+type View struct {
+	Type   DType
+	Shape  [4]int64
+	Stride [4]int64 // In elements, each >= 0; an input may repeat itself with stride 0.
+	Pack   int64    // Elements per pack of an x-packed K cache; 0 is none.
+}
+
+// Contiguous is the view of elements without gaps, the last index running fastest.
+func Contiguous(dtype DType, shape [4]int64) View {
+	view := View{Type: dtype, Shape: shape}
+	stride := int64(1)
+	for i := 3; i >= 0; i-- {
+		view.Stride[i] = stride
+		stride = elements(maximum(shape[i], 0), stride)
+	}
+	return view
+}
+
+// Permuted is the view whose index i is the index order[i] of this one: BHSD data as BSHD with {0, 2, 1, 3}.
+func (v View) Permuted(order [4]int) View {
+	permuted := View{Type: v.Type, Pack: v.Pack}
+	for i, from := range order {
+		permuted.Shape[i], permuted.Stride[i] = v.Shape[from], v.Stride[from]
+	}
+	return permuted
+}
+
+// Elements is how many elements memory must have, from the first one to the last that the view reaches. Errors name the
+// shape or stride that makes no sense.
+func (v View) Elements() (int64, error) { return v.elements("view") }
+
+func (v View) elements(field string) (int64, error) {
+	pack := maximum(v.Pack, 1)
+	last := pack - 1
+	for i, extent := range v.Shape {
+		if extent < 1 {
+			return 0, invalid(index(field+".shape", i), "%s is %d; extents are at least 1", index(field+".shape", i), extent)
+		}
+		if v.Stride[i] < 0 {
+			return 0, invalid(index(field+".stride", i), "%s is %d; strides are not negative", index(field+".stride", i),
+				v.Stride[i])
+		}
+		steps := extent - 1
+		if i == 3 {
+			steps = (extent - 1) / pack
+		}
+		way := elements(steps, v.Stride[i])
+		if way < 0 || last > math.MaxInt64/8-way {
+			return 0, invalid(index(field+".stride", i), "%s is %d, and of %d elements the last is beyond all memory",
+				index(field+".stride", i), v.Stride[i], extent)
+		}
+		last += way
+	}
+	return last + 1, nil
+}
+
+func index(name string, i int) string { return fmt.Sprintf("%s[%d]", name, i) }
+
+// Tensor is a tensor in the memory of a device. One that a call does not have is all zero.
+type Tensor struct {
+	Data DevicePointer // Element [0][0][0][0].
+	View
+}
+
+func (t *Tensor) put(to *C.sluice_tensor) {
+	put(unsafe.Pointer(&to.data), t.Data)
+	for i, stride := range t.Stride {
+		to.stride[i] = C.int64_t(stride)
+	}
+}
+
+// putRows is put for a tensor of which a call has one batch: the first stride is never multiplied by anything but 0, and
+// the library wants it to be 0.
+func (t *Tensor) putRows(to *C.sluice_tensor) {
+	t.put(to)
+	to.stride[0] = 0
+}
+
+func (t *Tensor) present() bool { return t.Data != 0 }
+
+// extent is what a call asks of one index of a tensor.
+type extent struct {
+	count int64  // How many it reads or writes.
+	exact bool   // The tensor has as many; else it may have more.
+	what  string // That there are as many of.
+}
+
+func exactly(count int32, what string) extent { return extent{int64(count), true, what} }
+func atLeast(count int64, what string) extent { return extent{count, false, what} }
+
+// need is what a call asks of a tensor.
+type need struct {
+	field   string
+	dtype   DType
+	extents [4]extent
+	repeats bool  // An index whose stride is 0 stands for all.
+	pack    int32 // Of the problem.
+}
+
+func (n *need) check(v *View) error {
+	if v.Type != n.dtype {
+		return invalid(n.field+".type", "%s.type is %v; the call says %v", n.field, v.Type, n.dtype)
+	}
+	if v.Pack != int64(n.pack) {
+		return invalid(n.field+".pack", "%s.pack is %d; the call says %d", n.field, v.Pack, n.pack)
+	}
+	for i, wanted := range n.extents {
+		has := v.Shape[i]
+		if n.repeats && v.Stride[i] == 0 && has >= 1 {
+			continue
+		}
+		field := index(n.field+".shape", i)
+		if wanted.exact && has != wanted.count {
+			return invalid(field, "%s is %d; it must be %d, the %s", field, has, wanted.count, wanted.what)
+		}
+		if has < wanted.count || has < 1 {
+			return invalid(field, "%s is %d; it must be at least %d, the %s", field, has, maximum(wanted.count, 1), wanted.what)
+		}
+	}
+	return nil
+}
+
+func maximum(a, b int64) int64 {
+	if a > b {
+		return a
+	}
+	return b
+}

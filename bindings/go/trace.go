@@ -1,0 +1,73 @@
+package sluice
+
+// #include "calls.h"
+import "C"
+
+import "runtime/cgo"
+
+// TraceEvent is when a trace record is made.
+type TraceEvent uint32
+
+// The events.
+const (
+	TracePlan TraceEvent = C.SLUICE_TRACE_PLAN // A plan was made.
+	TraceRun  TraceEvent = C.SLUICE_TRACE_RUN  // A run is about to be launched.
+)
+
+// TraceRecord is what the library chose and does.
+type TraceRecord struct {
+	Event          TraceEvent
+	Grid           [3]uint32 // Workgroups: of this run, or at the bounds of the plan (0 where there is none).
+	Block          [3]uint32 // Lanes per workgroup.
+	LDSBytes       uint32    // LDS per workgroup.
+	Waves          uint32    // Waves per workgroup.
+	WorkspaceBytes uint64    // Device memory that a run needs.
+	Kernel         string    // Name of the kernel.
+	Reason         string    // Why it was chosen.
+}
+
+// TraceFunc receives a record, in the goroutine that makes the plan or the run. It must not use the context or its
+// plans. A panic in it ends the program.
+type TraceFunc func(record *TraceRecord)
+
+// SetTrace sets the function that sees every plan and run of the context, also behind the context's Close; nil
+// switches tracing off, as at start. A run without it pays nothing for it. Not while another goroutine uses the
+// context or one of its plans.
+func (c *Context) SetTrace(trace TraceFunc) error {
+	release, err := c.use()
+	if err != nil {
+		return err
+	}
+	defer release()
+	var next cgo.Handle
+	if trace != nil {
+		next = cgo.NewHandle(trace)
+	}
+	failure := newError()
+	status := C.sluice_go_set_trace(c.state.handle, C.uintptr_t(next), failure)
+	unused := c.state.trace
+	if err = result(status, failure); err != nil {
+		unused = next
+	} else {
+		c.state.trace = next
+	}
+	if unused != 0 {
+		unused.Delete()
+	}
+	return err
+}
+
+func goTraceRecord(from *C.sluice_trace_record) TraceRecord {
+	record := TraceRecord{
+		Event:          TraceEvent(from.event),
+		LDSBytes:       uint32(from.lds_bytes),
+		Waves:          uint32(from.waves),
+		WorkspaceBytes: uint64(from.workspace_bytes),
+		Kernel:         C.GoString(from.kernel),
+		Reason:         C.GoString(from.reason),
+	}
+	for i := range record.Grid {
+		record.Grid[i], record.Block[i] = uint32(from.grid[i]), uint32(from.block[i])
+	}
+	return record
+}
