@@ -81,8 +81,8 @@ enum sluice_status_code {
  * fails.
  *
  * Set struct_size (sluice_error_init does) before the first use; the struct can then be used for any
- * number of calls. A struct_size smaller than this version's makes the call itself fail with
- * SLUICE_INVALID_ARGUMENT and leaves the struct untouched.
+ * number of calls. A struct_size smaller than this version's, or beyond any (65536), makes the call itself
+ * fail with SLUICE_INVALID_ARGUMENT and leaves the struct untouched.
  */
 typedef struct sluice_error {
   uint32_t struct_size; /**< sizeof(sluice_error). */

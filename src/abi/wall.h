@@ -23,9 +23,7 @@ inline sluice_status report(sluice_error *error, support::Status status, std::st
 
 /// Runs the body of an entry point; what it throws becomes a status and, if the caller wants it, an error.
 template <typename Body> sluice_status wall(sluice_error *error, Body &&body) noexcept {
-  if (error != nullptr && error->struct_size < Published<sluice_error>::sizes.front()) {
-    return SLUICE_INVALID_ARGUMENT;
-  }
+  if (error != nullptr && !is_size<sluice_error>(error->struct_size)) return SLUICE_INVALID_ARGUMENT;
   try {
     body();
     return SLUICE_OK;

@@ -3,6 +3,7 @@
 
 #include "package/around_kernargs.h"
 #include "package/offload_bundle.h"
+#include "runtime/split.h"
 #include "support/failure.h"
 #include "support/log.h"
 
@@ -35,6 +36,14 @@ bool has_legal_threads(const package::KernelEntry &entry) {
   return entry.threads != 0 && entry.threads <= 1024 && entry.threads % entry.name.waves == 0;
 }
 
+/// What the arithmetic of choices and grids takes for granted; no kernel is near these limits.
+bool has_legal_tiles(const package::KernelName &name) {
+  constexpr uint32_t max_head_dim = 4096, max_tile_q = 4096;
+  const auto is_head_dim = [](uint32_t dim) { return dim % 8 == 0 && dim <= max_head_dim; };
+  return !name.is_attention() || (is_head_dim(name.head_dim_qk) && is_head_dim(name.head_dim_v) &&
+                                  name.tile_q <= max_tile_q && fixed_part_keys % name.tile_kv == 0);
+}
+
 /// A pack may be whole and still not be made for this library.
 void check_entry(const package::KernelEntry &entry) {
   const std::string name = package::format_kernel_name(entry.name);
@@ -45,6 +54,14 @@ void check_entry(const package::KernelEntry &entry) {
                        support::hexadecimal(entry.kernarg_hash), " and ", entry.kernarg_bytes,
                        " bytes; this library passes ", support::hexadecimal(ours.hash), " and ",
                        uint64_t{ours.bytes}));
+  }
+  if (!has_legal_tiles(entry.name)) {
+    throw Failure(
+        Status::pack_corrupt, "pack",
+        text("kernel pack: ", name,
+             " claims sizes that no kernel has; head dims are multiples of 8 up to 4096, query tiles "
+             "have up to 4096 rows, and the keys of a tile divide ",
+             fixed_part_keys));
   }
   if (!has_legal_threads(entry)) {
     throw Failure(Status::pack_corrupt, "pack",

@@ -18,9 +18,6 @@ using support::text;
 
 // A workgroup of one wave and 16 KiB of LDS leaves room for three more on its compute unit: one per SIMD.
 constexpr uint64_t workgroups_per_compute_unit = 4;
-// Keys of a part at a fixed place: long enough that merging costs little, short enough that 128 Ki keys of
-// one sequence still occupy 64 workgroups per KV head.
-constexpr uint32_t fixed_part_keys = 2048;
 // What the merging kernel takes.
 constexpr uint64_t max_parts = 65536;
 

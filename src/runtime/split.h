@@ -10,6 +10,10 @@ namespace sluice::runtime {
 
 struct Choice;
 
+/// Keys of a part at a fixed place: long enough that merging costs little, short enough that 128 Ki keys of
+/// one sequence still occupy 64 workgroups per KV head. Tiles of keys divide it.
+inline constexpr uint32_t fixed_part_keys = 2048;
+
 /// Where the parts of a call are in workspace: O as F32 [part][batch][row][q_heads][head_dim_v], then LSE
 /// [part][batch][row][q_heads], with `rows` rows of each sequence. Strides count elements.
 struct PartsLayout {

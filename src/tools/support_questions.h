@@ -21,7 +21,7 @@ struct Question {
   const char *asked_by;          // members of sluice_problem or sluice_args
   const char *kernel_feature;    // sluice_kernel_info::features, or "" if kernels list none for it
   void (*ask)(sluice_problem &); // null for what only a call asks for: all kernels must list it then
-  const char *cases;             // of the conformance suite, as `conformance --case` takes them
+  const char *cases;             // of the conformance suite, as `sluice-conformance --case` takes them
 };
 std::span<const Question> questions();
 

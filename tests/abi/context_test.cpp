@@ -222,6 +222,11 @@ TEST_CASE("a pack made for another argument layout is PACK_CORRUPT", "[context]"
   check([](auto &entry) { entry.kernarg_bytes += 8; }, "takes arguments of layout");
   check([](auto &entry) { entry.threads = 0; }, "claims workgroups of 0 lanes");
   check([](auto &entry) { entry.threads = 2048; }, "claims workgroups of 2048 lanes");
+  check([](auto &entry) { entry.name.head_dim_qk = 4104; }, "claims sizes that no kernel has");
+  check([](auto &entry) { entry.name.head_dim_v = 100; }, "claims sizes that no kernel has");
+  check([](auto &entry) { entry.name.tile_q = 8192; }, "claims sizes that no kernel has");
+  check([](auto &entry) { entry.name.tile_kv = 4096; }, "the keys of a tile divide 2048");
+  check([](auto &entry) { entry.name.tile_kv = 48; }, "the keys of a tile divide 2048");
 }
 
 TEST_CASE("only the kernels of the device's chip count", "[context]") {

@@ -193,7 +193,7 @@ TEST_CASE("structs that the library fills follow the rules of struct_size", "[si
       false);
 }
 
-TEST_CASE("an error is optional, may be newer, and must not be too small", "[sized]") {
+TEST_CASE("an error is optional, may be newer, and must have a size that a version can have", "[sized]") {
   const ContextHandle context = target_context();
   sluice_problem problem = good_problem();
   problem.q_heads = 7;
@@ -208,9 +208,9 @@ TEST_CASE("an error is optional, may be newer, and must not be too small", "[siz
   CHECK(std::string(newer.known.field) == "q_heads");
   CHECK(newer.appended == 0xeeeeeeeeeeeeeeee);
 
-  // Too small: the call is refused, good or not, and nothing is written.
+  // Too small, or beyond any version: the call is refused, good or not, and nothing is written.
   problem = good_problem();
-  for (const uint32_t size : {0u, uint32_t(sizeof(sluice_error)) - 1}) {
+  for (const uint32_t size : {0u, uint32_t(sizeof(sluice_error)) - 1, 65537u, 0xeeeeeeeeu}) {
     std::memset(&newer, 0xee, sizeof newer);
     newer.known.struct_size = size;
     CHECK(sluice_query_support(context.get(), &problem, nullptr, &newer.known) == SLUICE_INVALID_ARGUMENT);

@@ -2,7 +2,7 @@
 //---------------------------------------===//
 #include "around/append_case.h"
 
-#include "support/numbers.h"
+#include "conformance/numbers.h"
 
 #include <cmath>
 #include <cstdlib>

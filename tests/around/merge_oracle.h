@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "support/numbers.h"
+#include "conformance/numbers.h"
 
 #include <sluice/sluice.h>
 

@@ -1,7 +1,7 @@
 //===- batch.cpp - a batch of sequences whose numbers depend on nothing but the sequence --------------===//
 #include "bounds/batch.h"
 
-#include "support/numbers.h"
+#include "conformance/numbers.h"
 
 #include <algorithm>
 #include <cmath>

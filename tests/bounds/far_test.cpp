@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "bounds/batch.h"
 
-#include "support/numbers.h"
+#include "conformance/numbers.h"
 
 #include <sys/mman.h>
 

@@ -3,7 +3,7 @@
 
 #include "compare.h"
 
-#include "support/numbers.h"
+#include "conformance/numbers.h"
 
 namespace sluice::test {
 

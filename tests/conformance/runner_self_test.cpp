@@ -4,7 +4,6 @@
 #include "runner.h"
 
 #include <catch2/catch.hpp>
-#include <cstring>
 #include <functional>
 
 using namespace sluice::test;
@@ -19,6 +18,7 @@ public:
   explicit Defective(Defect of_runs) : defect(std::move(of_runs)) {}
 
   Judge judge() const override { return Judge::kernel; }
+  void describe(About &) const override {}
   std::string summary() const override { return ""; }
   std::string run(const Case &c, Memory &memory, std::optional<int> only) override {
     const Expected expected = compute_expected(c, make_inputs(c));
@@ -57,12 +57,17 @@ Case some_case() {
                            .batch_invariant = true}));
 }
 
-Tally tally_of(Defective::Defect defect, const Case &c = some_case()) {
+std::vector<Result> results_of(const std::vector<Case> &cases, Defective::Defect defect,
+                               bool refused_fails = false) {
   Defective executor(std::move(defect));
   std::FILE *const log = std::tmpfile();
-  const Tally tally = run_cases({c}, executor, false, log);
+  std::vector<Result> results = run_cases(cases, executor, refused_fails, log);
   std::fclose(log);
-  return tally;
+  return results;
+}
+
+Outcome outcome_of(Defective::Defect defect, const Case &c = some_case()) {
+  return results_of({c}, std::move(defect)).at(0).outcome;
 }
 
 /// The last bit of an element of O, which the first sequence writes.
@@ -73,77 +78,84 @@ void flip(Memory &memory) {
 } // namespace
 
 TEST_CASE("a case passes if all that is asked of it holds") {
-  const Tally good = tally_of([](auto...) {});
-  CHECK(good.passed == 1);
-  CHECK(good.is_good(true));
+  CHECK(outcome_of([](auto...) {}) == Outcome::passed);
   // One bit is within the tolerance, and so it passes if it is always there.
-  CHECK(tally_of([](int, auto only, const Case &, Memory &memory) {
+  CHECK(outcome_of([](int, auto only, const Case &, Memory &memory) {
           if (only.value_or(0) == 0) flip(memory);
-        }).passed == 1);
+        }) == Outcome::passed);
 }
 
 TEST_CASE("other bits the second time, or for a sequence alone, are noticed") {
-  CHECK(tally_of([](int, auto only, const Case &, Memory &memory) {
+  CHECK(outcome_of([](int, auto only, const Case &, Memory &memory) {
           if (only == 0) flip(memory);
-        }).failed == 1);
+        }) == Outcome::failed);
   Case fast = some_case();
   fast.batch_invariant = false;
-  CHECK(tally_of(
+  CHECK(outcome_of(
             [](int n, auto, const Case &, Memory &memory) {
               if (n == 1) flip(memory);
             },
-            fast)
-            .failed == 1);
+            fast) == Outcome::failed);
   // Not asked for, not looked at.
-  CHECK(tally_of([](int, auto only, const Case &, Memory &) { CHECK(!only); }, fast).passed == 1);
+  CHECK(outcome_of([](int, auto only, const Case &, Memory &) { CHECK(!only); }, fast) == Outcome::passed);
   Case bounded = fast;
   bounded.bounded = true;
-  CHECK(tally_of([](int n, auto, const Case &, Memory &) { CHECK(n == 0); }, bounded).passed == 1);
+  CHECK(outcome_of([](int n, auto, const Case &, Memory &) { CHECK(n == 0); }, bounded) == Outcome::passed);
 }
 
 TEST_CASE("each sequence alone has a plan with other bounds") {
-  CHECK(tally_of([](int, auto only, const Case &c, Memory &) {
-          CHECK(c.bounded == only.has_value());
-        }).passed == 1);
+  CHECK(outcome_of([](int, auto only, const Case &c, Memory &) { CHECK(c.bounded == only.has_value()); }) ==
+        Outcome::passed);
 }
 
 TEST_CASE("a write into an input is noticed") {
   Case once = some_case();
   once.bounded = true;
   once.batch_invariant = false;
-  CHECK(tally_of([](int, auto, const Case &,
-                    Memory &memory) { memory.buffers[size_t(memory.kv_starts)][1] ^= std::byte(1); },
-                 once)
-            .failed == 1);
+  CHECK(outcome_of([](int, auto, const Case &,
+                      Memory &memory) { memory.buffers[size_t(memory.kv_starts)][1] ^= std::byte(1); },
+                   once) == Outcome::failed);
 }
 
-TEST_CASE("a refusal is counted by its field, and fails only where it is asked to") {
+TEST_CASE("a refusal has its field, and fails only where it is asked to") {
   const auto refuse = [](auto...) { throw Refused("bias_type", "not yet"); };
-  const Tally refused = tally_of(refuse);
-  CHECK(refused.passed + refused.failed == 0);
-  CHECK(refused.refused == std::map<std::string, size_t>{{"bias_type", 1}});
-  CHECK(refused.is_good(false));
-  CHECK(!refused.is_good(true));
+  for (const bool fails : {false, true}) {
+    const Result refused = results_of({some_case()}, refuse, fails).at(0);
+    CHECK(refused.outcome == (fails ? Outcome::failed : Outcome::refused));
+    CHECK(refused.refused_field == "bias_type");
+    CHECK(refused.reason == "not yet");
+  }
   // Not if the call itself was done.
-  const Tally late = tally_of([](int n, auto, const Case &, Memory &) {
-    if (n > 0) throw Refused("max_batch", "not then");
+  const Result late = results_of({some_case()}, [](int n, auto, const Case &, Memory &) {
+                        if (n > 0) throw Refused("max_batch", "not then");
+                      }).at(0);
+  CHECK(late.outcome == Outcome::failed);
+  CHECK(late.refused_field.empty());
+}
+
+TEST_CASE("an error fails its case; what follows the loss of the device is skipped") {
+  const std::vector<Case> three(3, some_case());
+  const auto fail = [](auto...) { throw std::runtime_error("no"); };
+  for (const Result &result : results_of(three, fail)) {
+    CHECK(result.outcome == Outcome::failed);
+    CHECK(result.reason == "no");
+  }
+  const std::vector<Result> lost = results_of(three, [n = 0](auto...) mutable {
+    if (++n == 5) throw DeviceLost("gone");
   });
-  CHECK(late.failed == 1);
-  CHECK(late.refused.empty());
+  CHECK(lost.at(0).outcome == Outcome::passed);
+  CHECK(lost.at(1).outcome == Outcome::failed);
+  CHECK(lost.at(1).reason == "gone");
+  CHECK(lost.at(2).outcome == Outcome::skipped);
+  CHECK(lost.at(2).reason == "the device was lost in " + some_case().name);
 }
 
-TEST_CASE("an error fails its case, and a lost device ends the run") {
-  CHECK(tally_of([](auto...) { throw std::runtime_error("no"); }).failed == 1);
-  CHECK_THROWS_AS(tally_of([](auto...) { throw DeviceLost("gone"); }), DeviceLost);
-}
-
-TEST_CASE("the tally names what was refused") {
-  std::FILE *const log = std::tmpfile();
-  print_tally({.passed = 3, .failed = 1, .refused = {{"mode", 2}, {"flags", 4}}}, "some", "thing", log);
-  std::rewind(log);
-  char text[200] = {};
-  CHECK(std::fread(text, 1, sizeof text - 1, log) > 0);
-  std::fclose(log);
-  CHECK(std::strcmp(text, "3 of 4 cases passed on some: thing\n6 of 10 cases refused: flags 4 mode 2\n") ==
-        0);
+TEST_CASE("with another seed, a case has other numbers and the same shape") {
+  Case one = some_case(), other = one;
+  other.seed = 1;
+  const Inputs a = make_inputs(one), b = make_inputs(other);
+  CHECK(a.q.size() == b.q.size());
+  CHECK(a.q != b.q);
+  CHECK(a.v != b.v);
+  CHECK(make_inputs(other).q == b.q);
 }

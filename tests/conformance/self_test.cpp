@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "perfect.h"
 
-#include "support/numbers.h"
+#include "conformance/numbers.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -9,7 +9,7 @@
 #pragma once
 
 #include "around/device.h"
-#include "support/numbers.h"
+#include "conformance/numbers.h"
 
 #include <functional>
 #include <optional>

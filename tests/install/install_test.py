@@ -4,6 +4,7 @@
 usage: install_test.py SOURCE BUILD WORK [CASE...]
 Each case is a language or a way to find the library; without one, all are run. WORK is emptied first.
 """
+import json
 import os
 import pathlib
 import shutil
@@ -107,7 +108,20 @@ def debian(installation):
     pkg_config(installation)
 
 
-CASES = {case.__name__: case for case in (find_package, fetch_content, pkg_config, debian)}
+def conformance(installation):
+    """The conformance kit on the emulator, with what the prefix alone holds."""
+    program, report = installation.prefix / "bin/sluice-conformance", installation.work / "report.json"
+    run(program, "--device", "emulated", "--part", "dense", "--filter", "f16_*_q17_kv17_causal_*", "--json", report,
+        env={"PATH": "/usr/bin:/bin"})
+    told = json.loads(report.read_text())
+    if told["counts"]["passed"] == 0 or told["counts"]["passed"] != len(told["cases"]):
+        sys.exit(f"{program} reports {told['counts']}")
+    if told["device"]["chip"] != "gfx942" or not told["library"]["pack_id"]:
+        sys.exit(f"{program} reports {told['device']} and {told['library']}")
+    print(f"{program.name}: {told['counts']['passed']} cases passed on {told['device']['name']}")
+
+
+CASES = {case.__name__: case for case in (find_package, fetch_content, pkg_config, debian, conformance)}
 
 
 def main():

@@ -2,7 +2,7 @@
 """A row of the variant table is all that a kernel needs, and a changed row makes one kernel again.
 
 usage: variants_as_data.py BIN TABLE KERNEL_PACK_CMAKE PACK
-BIN holds sluice-kernelgen, sluice and conformance; PACK is the pack of TABLE for gfx942.
+BIN holds sluice-kernelgen, sluice and sluice-conformance; PACK is the pack of TABLE for gfx942.
 """
 import os
 import pathlib
@@ -47,18 +47,18 @@ class NewRow(InFolder):
         listed = re.findall(r"(?m)^(?:attn|kv|merge)_\w+", run(BIN / "sluice", "inspect", extended))
         self.assertEqual(sorted(listed), sorted(before + [NEW_KERNEL]))
         # Dispatch chooses it where it is the best, and the conformance suite meets it.
-        ran = run(BIN / "conformance", "--device", "emulated", "--pack", extended, "--case", "f16_d64_*_q6[45]_kv6[45]_*")
+        ran = run(BIN / "sluice-conformance", "--device", "emulated", "--pack", extended, "--case", "f16_d64_*_q6[45]_kv6[45]_*")
         self.assertIn(f" {NEW_KERNEL} ", ran)
 
     def test_a_kernel_that_no_case_uses_is_noticed(self):
-        ran = run(BIN / "conformance", "--device", "emulated", "--pack", PACK, "--all-kernels", "--case",
+        ran = run(BIN / "sluice-conformance", "--device", "emulated", "--pack", PACK, "--all-kernels", "--case",
                   "f16_d64_*_q17_kv17_*", status=1)
         self.assertIn("FAIL no case used attn_fwd_bf16_", ran)
 
     def test_a_pack_without_the_chip_says_what_it_has(self):
         part = self.folder / "part.pack"
         kernelgen("--row", "f16,64,64,4", "--chips", "gfx90a,gfx950", "--pack", part)
-        ran = run(BIN / "conformance", "--device", "emulated", "--pack", part, status=1)
+        ran = run(BIN / "sluice-conformance", "--device", "emulated", "--pack", part, status=1)
         self.assertIn("SLUICE_WRONG_ARCH", ran)
         self.assertIn("the kernel pack has kernels for gfx90a,gfx950", ran)
 

@@ -183,10 +183,24 @@ TEST_CASE("what is consistent but wrong is refused too", "[pack]") {
     });
   };
   CHECK_THAT(refusal(with_last_kernel(0, ~uint64_t{0})), Catch::Contains("is outside the pack"));
-  CHECK_THAT(refusal(with_last_kernel(1, 1)), Catch::Contains("zstd"));
+  CHECK_THAT(refusal(with_last_kernel(1, 1)), Catch::Contains("bytes instead of 1"));
   CHECK_THAT(refusal(with_last_kernel(1, 1 << 20)), Catch::Contains("instead of 1048576"));
   CHECK_THAT(refusal(with_last_kernel(1, ~uint64_t{0})),
              Catch::Contains("claims 18446744073709551615 bytes"));
+  // No frame of zstd, and its checksum right.
+  PackHeader header;
+  std::memcpy(&header, pack.data(), sizeof header);
+  uint64_t code_bytes;
+  std::memcpy(&code_bytes, pack.data() + sizeof header + header.manifest_bytes - 24, sizeof code_bytes);
+  std::vector<std::byte> damaged = pack;
+  const std::span damaged_code = std::span(damaged).last(code_bytes);
+  damaged_code[0] ^= std::byte{1};
+  const uint64_t damaged_checksum = support::xxh64(damaged_code);
+  CHECK_THAT(refusal(with_manifest(damaged,
+                                   [&](std::span<std::byte> manifest) {
+                                     std::memcpy(manifest.data() + manifest.size() - 8, &damaged_checksum, 8);
+                                   })),
+             Catch::Contains("zstd"));
   // Code one byte shorter, and its checksum right: the byte behind it belongs to nothing.
   CHECK_THAT(refusal(with_manifest(pack,
                                    [&](std::span<std::byte> manifest) {

@@ -1,0 +1,44 @@
+//===- case_random.h - numbers from the name of a case --------------------------------------------------===//
+#pragma once
+
+#include "cases.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sluice::test {
+
+/// splitmix64 from an FNV-1a hash, the same on every machine.
+class Random {
+public:
+  explicit Random(std::string_view name) {
+    for (char c : name)
+      state = (state ^ uint8_t(c)) * 0x100000001b3;
+  }
+  double uniform() {
+    uint64_t z = state += 0x9e3779b97f4a7c15;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
+    z = (z ^ z >> 27) * 0x94d049bb133111eb;
+    return double((z ^ z >> 31) >> 11) * 0x1p-53;
+  }
+  /// Sum of twelve uniform numbers: normal enough, and exact arithmetic everywhere, unlike log and cos.
+  double normal() {
+    double sum = -6;
+    for (int i = 0; i < 12; ++i)
+      sum += uniform();
+    return sum;
+  }
+  size_t below(size_t end) { return size_t(uniform() * double(end)); }
+
+private:
+  uint64_t state = 0xcbf29ce484222325;
+};
+
+/// A stream of its own for each kind of number, so that one feature leaves the numbers of others as they are.
+inline Random random_of(const Case &c, std::string_view what = "") {
+  return Random(c.name + std::string(what) + (c.seed == 0 ? "" : " seed " + std::to_string(c.seed)));
+}
+
+} // namespace sluice::test

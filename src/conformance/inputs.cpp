@@ -1,0 +1,174 @@
+//===- inputs.cpp - the logical tensors of a case: exact values -----------------------------------------===//
+
+#include "inputs.h"
+
+#include "case_random.h"
+#include "conformance/numbers.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace sluice::test {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+void round_to_16_bits(Dtype dtype, std::vector<double> &values) {
+  const NumberFormat &format = dtype == Dtype::f16 ? f16_format : bf16_format;
+  for (double &value : values)
+    value = decode(format, encode(format, value));
+}
+
+void round_cache(const Case &c, std::vector<double> &values) {
+  if (c.cache == Cache::same) return round_to_16_bits(c.dtype, values);
+  for (double &value : values)
+    value = decode_fp8(encode_fp8(value));
+}
+
+void fill_with_codes(std::vector<double> &values, size_t first) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto code = uint8_t(first + i);
+    values[i] = code == 0x80 ? 0 : decode_fp8(code);
+  }
+}
+
+/// In one row of 24, one element.
+void add_not_a_number(const Case &c, size_t row, bool infinities, std::vector<double> &values) {
+  Random random = random_of(c, " not a number");
+  for (size_t at = 0; at < values.size(); at += row)
+    if (random.below(24) == 0)
+      values[at + random.below(row)] = infinities && random.below(2) ? -infinity : std::nan("");
+}
+
+void make_tensors(const Case &c, Inputs &in) {
+  Random random = random_of(c);
+  auto fill = [&](size_t count, double deviation) {
+    std::vector<double> values(count);
+    for (double &value : values)
+      value = deviation * random.normal();
+    return values;
+  };
+  const size_t kv_batches = c.layout == Layout::broadcast ? 1 : size_t(c.batch);
+  const auto row = size_t(c.head_size.qk), v_row = size_t(c.head_size.v);
+  const double tiny = 0x1p-14, tiny_in_cache = c.cache == Cache::same ? tiny : 0x1p-8;
+  const double q_deviation = c.pattern == Pattern::peaked  ? 4
+                             : c.pattern == Pattern::tiny  ? tiny
+                             : c.pattern == Pattern::codes ? 0x1p-5
+                                                           : 1;
+  const double k_deviation = c.pattern == Pattern::tiny ? tiny_in_cache : q_deviation;
+  const double v_deviation = c.pattern == Pattern::tiny ? tiny_in_cache : 1;
+  in.q = fill(size_t(c.batch) * c.q_len * c.q_heads * row, q_deviation);
+  in.k = fill(kv_batches * c.kv_len * c.kv_heads * row, k_deviation);
+  if (!c.v_in_k) in.v = fill(kv_batches * c.kv_len * c.kv_heads * v_row, v_deviation);
+  if (c.pattern == Pattern::uniform) std::fill(in.k.begin(), in.k.end(), 0.0);
+  if (c.pattern == Pattern::codes) {
+    fill_with_codes(in.k, 0);
+    fill_with_codes(in.v, 77);
+  }
+  if (c.pattern == Pattern::rising || c.pattern == Pattern::falling) {
+    // A common direction, along which every query is positive, carries a score that is linear in the key.
+    for (size_t i = 0; i < in.q.size(); i += row)
+      in.q[i] = 4;
+    const size_t token = row * c.kv_heads;
+    for (size_t i = 0; i < in.k.size(); i += row) {
+      const double place = double(i / token % c.kv_len) / c.kv_len;
+      in.k[i] = 64 * (c.pattern == Pattern::rising ? place : 1 - place);
+    }
+  }
+  round_to_16_bits(c.dtype, in.q);
+  round_cache(c, in.k);
+  round_cache(c, in.v);
+  if (c.pattern == Pattern::nan_query) add_not_a_number(c, row, false, in.q);
+  if (c.pattern == Pattern::nan_key) add_not_a_number(c, row, false, in.k);
+  if (c.pattern == Pattern::nan_value) add_not_a_number(c, v_row, c.cache == Cache::same, in.v);
+  if (c.v_in_k)
+    for (size_t at = 0; at < in.k.size(); at += row)
+      in.v.insert(in.v.end(), in.k.begin() + ptrdiff_t(at), in.k.begin() + ptrdiff_t(at + v_row));
+  if (c.layout == Layout::broadcast)
+    for (std::vector<double> *values : {&in.k, &in.v}) {
+      const std::vector<double> once = *values;
+      for (int batch = 1; batch < c.batch; ++batch)
+        values->insert(values->end(), once.begin(), once.end());
+    }
+}
+
+Matrix make_matrix(const Case &c, uint8_t shared) {
+  Matrix matrix;
+  matrix.extent = {shared & share_batch ? 1 : c.batch, shared & share_head ? 1 : c.q_heads,
+                   shared & share_row ? 1 : c.q_len, shared & share_column ? 1 : c.kv_len};
+  size_t count = 1;
+  for (int extent : matrix.extent)
+    count *= size_t(extent);
+  matrix.values.resize(count);
+  return matrix;
+}
+
+void make_bias(const Case &c, Inputs &in) {
+  if (c.bias.type == BiasType::none) return;
+  in.bias = make_matrix(c, c.bias.shared);
+  Random random = random_of(c, " bias");
+  for (double &value : in.bias.values) {
+    value = 2 * random.normal();
+    if (c.bias.holes && random.uniform() < 0.2) value = -infinity;
+  }
+  if (c.bias.type == BiasType::f32) {
+    for (double &value : in.bias.values)
+      value = float(value);
+  } else {
+    round_to_16_bits(c.bias.type == BiasType::f16 ? Dtype::f16 : Dtype::bf16, in.bias.values);
+  }
+}
+
+/// Two keys in three; no key for one row in eight; and nothing at all of some runs of 32 keys.
+void make_bits(const Case &c, Inputs &in) {
+  if (!c.bits.given) return;
+  in.bits = make_matrix(c, c.bits.shared);
+  Random random = random_of(c, " bits");
+  const auto keys = size_t(in.bits.extent[3]);
+  bool row_hidden = false, run_hidden = false;
+  for (size_t i = 0; i < in.bits.values.size(); ++i) {
+    if (i % keys == 0) row_hidden = random.below(8) == 0;
+    if (i % keys % 32 == 0) run_hidden = random.below(4) == 0;
+    in.bits.values[i] = !row_hidden && !run_hidden && random.below(3) != 0;
+  }
+}
+
+void make_heads(const Case &c, Inputs &in) {
+  Random slopes = random_of(c, " slopes"), sinks = random_of(c, " sinks");
+  for (int h = 0; h < c.q_heads; ++h) {
+    // As ALiBi has them, one of each four the other way round, and never quite a power of two.
+    const double slope = float((h % 4 == 3 ? -0.02 : 1.0 / double(2 << h % 8)) * (1 + slopes.uniform() / 4));
+    in.alibi_slopes.push_back(c.alibi ? slope : 0);
+    in.sink_logits.push_back(c.sink_logits ? float(3 * sinks.normal()) : -infinity);
+  }
+  auto factors = [&](Scale scale, int heads, const char *what) {
+    Random random = random_of(c, what);
+    std::vector<double> values;
+    for (int h = 0; h < heads; ++h) {
+      if (scale == Scale::head || h == 0)
+        values.push_back(float(0.5 + 1.5 * random.uniform()));
+      else
+        values.push_back(values.front());
+    }
+    if (scale == Scale::none) values.assign(size_t(heads), 1);
+    return values;
+  };
+  in.q_scale = factors(c.q_scale, c.q_heads, " q_scale");
+  in.k_scale = factors(c.k_scale, c.kv_heads, " k_scale");
+  in.v_scale = factors(c.v_scale, c.kv_heads, " v_scale");
+}
+
+} // namespace
+
+Inputs make_inputs(const Case &c) {
+  Inputs in;
+  make_tensors(c, in);
+  make_bias(c, in);
+  make_bits(c, in);
+  make_heads(c, in);
+  return in;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,210 @@
+//===- main.cpp - runs the conformance suite on one executor --------------------------------------------===//
+//
+// Exit status: 0 nothing failed, 1 something did, 2 the command line is wrong, 3 the device is not there.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "options.h"
+#include "runner.h"
+#include "sample.h"
+
+#include "tools/output_file.h"
+#include "tools/tool_error.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <fmt/format.h>
+#include <fnmatch.h>
+#include <optional>
+#include <sluice/sluice.h>
+#include <span>
+
+namespace {
+
+using namespace sluice::test;
+using sluice::tools::OutputFile;
+
+enum ExitStatus { exit_passed, exit_failed, exit_usage, exit_no_device };
+
+// Beside those of the kernels, for sluice_reference, which computes any.
+const Shapes other_shapes = {{{Dtype::f16, {192, 128}}, {Dtype::bf16, {576, 512}}, {Dtype::f16, {80, 48}}}};
+
+std::vector<Case> cases_of(const Options &options) {
+  const Shapes shapes = kernel_shapes(options.pack);
+  std::vector<Case> cases;
+  if (options.part.empty() || options.part == "dense") cases = dense_cases(shapes);
+  if (options.part == "dense") return cases;
+  std::vector<Case> features = feature_cases(shapes);
+  if (options.device == "reference") {
+    Shapes others = other_shapes;
+    std::erase_if(others.all, [&](const auto &shape) {
+      return std::ranges::any_of(shapes.all, [&](const auto &other) {
+        return other.dtype == shape.dtype && other.head_size == shape.head_size;
+      });
+    });
+    if (!others.all.empty())
+      for (Case &c : single_feature_cases(others))
+        features.push_back(std::move(c));
+  }
+  const std::vector<bool> in_sample = sample_of(features);
+  for (size_t i = 0; i < features.size(); ++i)
+    if (options.part != (in_sample[i] ? "rest" : "sample")) cases.push_back(std::move(features[i]));
+  return cases;
+}
+
+bool matches(const Case &c, const std::string &pattern) {
+  return fnmatch(pattern.c_str(), c.name.c_str(), 0) == 0;
+}
+
+std::vector<Case> chosen_cases(const Options &options) {
+  std::vector<Case> cases = cases_of(options);
+  for (const std::string &pattern : options.patterns)
+    if (std::ranges::none_of(cases, [&](const Case &c) { return matches(c, pattern); }))
+      throw UsageError("--filter is '" + pattern + "'; no case" +
+                       (options.part.empty() ? "" : " of the part " + options.part) + " has such a name");
+  std::vector<Case> chosen;
+  size_t index = 0;
+  for (Case &c : cases) {
+    if (index++ % options.shards != options.shard) continue;
+    if (!options.patterns.empty() &&
+        std::ranges::none_of(options.patterns, [&](const auto &pattern) { return matches(c, pattern); }))
+      continue;
+    c.seed = options.seed;
+    chosen.push_back(std::move(c));
+  }
+  if (chosen.empty())
+    throw UsageError(fmt::format("--shard is '{}/{}'; no case is in it", options.shard, options.shards));
+  return chosen;
+}
+
+/// As its format has it (docs/formats/pack.md): the checksum of its manifest.
+std::string id_of(const Pack &pack) {
+  constexpr size_t place = 32;
+  uint64_t checksum = 0;
+  if (pack.size() < place + sizeof checksum) return "";
+  std::memcpy(&checksum, pack.data() + place, sizeof checksum);
+  return fmt::format("{:#x}", checksum);
+}
+
+About about_of(const Options &options, const std::string &command) {
+  // Of a library without kernels of its own it says nothing.
+  sluice_build build;
+  sluice_build_init(&build, sizeof build);
+  sluice_build_info(&build, nullptr);
+  About about;
+  about.command = command;
+  about.version = sluice_version();
+  about.git_commit = build.git_commit;
+  about.pack_id = options.pack.empty() ? build.pack_id : id_of(options.pack);
+  about.device = options.device;
+  about.seed = options.seed;
+  return about;
+}
+
+std::string now() {
+  const std::time_t seconds = std::time(nullptr);
+  std::tm utc{};
+  gmtime_r(&seconds, &utc);
+  char text[sizeof "2025-01-31T12:00:00"] = {};
+  std::strftime(text, sizeof text, "%FT%T", &utc);
+  return text;
+}
+
+/// The files that a run writes; until the end there is nothing at their names but what was there before.
+class ReportFiles {
+public:
+  explicit ReportFiles(const Options &options) {
+    if (!options.junit.empty()) junit.emplace("--junit", options.junit);
+    if (!options.json.empty()) json.emplace("--json", options.json);
+    if (junit && json) OutputFile::refuse_same(*junit, *json);
+  }
+  void publish(const Report &report) {
+    if (junit) write(*junit, junit_text(report));
+    if (json) write(*json, json_text(report));
+    if (junit) junit->publish();
+    if (json) json->publish();
+  }
+
+private:
+  static void write(OutputFile &file, const std::string &text) {
+    file.write({std::as_bytes(std::span(text))});
+  }
+  std::optional<OutputFile> junit, json;
+};
+
+/// What the executor finds wrong beside the cases, as cases of their own.
+void add_closing_results(const Options &options, Executor &executor, Report &report) {
+  const auto add = [&](const std::string &name, const std::string &reason) {
+    std::printf("FAIL %s\n", reason.c_str());
+    report.results.push_back({.name = name, .outcome = Outcome::failed, .reason = reason});
+    report.results.back().reproduce = report.about.command;
+  };
+  if (options.all_kernels)
+    for (const std::string &kernel : executor.unused_kernels())
+      add(kernel, "no case used " + kernel);
+  try {
+    report.summary = executor.summary();
+  } catch (const std::exception &error) {
+    add("the executor", error.what());
+  }
+}
+
+int run(const Options &options, const std::vector<std::string> &words) {
+  const std::vector<Case> cases = chosen_cases(options);
+  if (options.list) {
+    for (const Case &c : cases)
+      std::puts(c.name.c_str());
+    return exit_passed;
+  }
+  Report report;
+  report.started = now();
+  report.about = about_of(options, shell_line(words));
+  ReportFiles files(options);
+  const auto begin = std::chrono::steady_clock::now();
+  int status = exit_no_device;
+  try {
+    const std::unique_ptr<Executor> executor = make_executor(options.device, options.settings, options.pack);
+    executor->describe(report.about);
+    std::printf("%s\n", heading(report.about, cases.size()).c_str());
+    report.results = run_cases(cases, *executor, options.refused_fails, stdout);
+    for (Result &result : report.results)
+      result.reproduce = command_of(words.front(), options, result.name);
+    add_closing_results(options, *executor, report);
+    status = report.count(Outcome::failed) == 0 ? exit_passed : exit_failed;
+  } catch (const NotHere &reason) {
+    std::printf("SKIPPED: %s is not here: %s\n", options.device.c_str(), reason.what());
+    for (const Case &c : cases)
+      report.results.push_back({.name = c.name, .outcome = Outcome::skipped, .reason = reason.what()});
+  }
+  report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+  print_summary(report, stdout);
+  std::fflush(stdout);
+  files.publish(report);
+  return status;
+}
+
+int complain(const std::exception &error, ExitStatus status) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "sluice-conformance: %s\n", error.what());
+  return status;
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  try {
+    const Options options = parse_options(count, arguments);
+    if (options.help) return std::fputs(usage, stdout), exit_passed;
+    return run(options, {arguments, arguments + count});
+  } catch (const UsageError &error) {
+    std::fprintf(stderr, "%s", count < 2 ? usage : "");
+    return complain(error, exit_usage);
+  } catch (const sluice::tools::ToolError &error) {
+    return complain(error, exit_usage);
+  } catch (const std::exception &error) {
+    return complain(error, exit_failed);
+  }
+}

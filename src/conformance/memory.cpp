@@ -1,0 +1,297 @@
+//===- memory.cpp - a case's tensors in memory, poisoned and guarded ------------------------------------===//
+
+#include "memory.h"
+
+#include "conformance/numbers.h"
+#include "pages.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace sluice::test {
+
+namespace {
+
+constexpr uint8_t canary = 0xa5;
+
+enum class Element : uint8_t { f16, bf16, f32, fp8 };
+
+size_t bytes_of(Element element) {
+  return element == Element::f32 ? 4 : element == Element::fp8 ? 1 : 2;
+}
+
+Element element_of(Dtype dtype) {
+  return dtype == Dtype::f16 ? Element::f16 : Element::bf16;
+}
+
+void store(std::vector<std::byte> &buffer, Element element, int64_t index, double value) {
+  std::byte *const to = &buffer[size_t(index) * bytes_of(element)];
+  switch (element) {
+  case Element::f16:
+  case Element::bf16: {
+    const uint16_t bits = encode(element == Element::f16 ? f16_format : bf16_format, value);
+    std::memcpy(to, &bits, sizeof bits);
+    return;
+  }
+  case Element::f32: {
+    const auto number = float(value);
+    std::memcpy(to, &number, sizeof number);
+    return;
+  }
+  case Element::fp8:
+    *to = std::byte(encode_fp8(value));
+    return;
+  }
+}
+
+class Builder {
+public:
+  Builder(const Case &c, const Inputs &in) : c(c), in(in), sequences(c) {}
+
+  Memory build() {
+    place_tensors();
+    store_tensors();
+    add_sequences();
+    add_matrices();
+    add_heads();
+    return std::move(memory);
+  }
+
+private:
+  int add_input(int64_t count, Element element) {
+    std::vector<std::byte> &buffer = memory.buffers.emplace_back(size_t(count) * bytes_of(element));
+    for (int64_t i = 0; i < count; ++i)
+      store(buffer, element, i,
+            element != Element::fp8 && i % 2 ? std::numeric_limits<double>::infinity() : std::nan(""));
+    return last_buffer();
+  }
+  int add_output(int64_t count, size_t element_bytes) {
+    memory.buffers.emplace_back(size_t(count) * element_bytes, std::byte(canary));
+    return last_buffer();
+  }
+  template <typename Number, typename Values> int add_array(const Values &values) {
+    std::vector<std::byte> &buffer = memory.buffers.emplace_back(values.size() * sizeof(Number));
+    for (size_t i = 0; i < values.size(); ++i) {
+      const auto number = Number(values[i]);
+      std::memcpy(&buffer[i * sizeof number], &number, sizeof number);
+    }
+    return last_buffer();
+  }
+  int last_buffer() const { return int(memory.buffers.size()) - 1; }
+
+  void place_tensors() {
+    const int64_t outer = sequences.q_starts.empty() ? c.batch : 1;
+    const Extents q{outer, sequences.q_rows, c.q_heads, c.head_size.qk};
+    Extents o = q;
+    o.d = c.head_size.v;
+    Extents k{sequences.kv_starts.empty() ? c.batch : 1, sequences.kv_rows, c.kv_heads, c.head_size.qk};
+    if (c.mode == Mode::paged) {
+      pages.emplace_back(c, sequences);
+      k.outer = pages[0].pages_in_all;
+      k.rows = c.pages.size;
+    } else if (c.layout == Layout::broadcast) {
+      k.outer = 1;
+    }
+    Extents v = k;
+    v.d = c.head_size.v;
+
+    const bool packed = c.layout == Layout::packed;
+    if (packed && c.mode != Mode::paged) {
+      place_in_one_buffer({&memory.q, &memory.k, &memory.v}, {q, k, v});
+    } else {
+      take(memory.q, place(q, c.layout), element_of(c.dtype));
+      place_keys_and_values(k, v);
+    }
+    const Placed placed_o = place(o, c.layout), lse = place_lse(q, c.layout);
+    memory.o = placed_o.placement;
+    memory.o.buffer = add_output(placed_o.buffer_elements, 2);
+    memory.lse = lse.placement;
+    memory.lse.buffer = add_output(lse.buffer_elements, 4);
+    // A tensor that all share, or whose sequences have starts, has no step from one to the next.
+    if (c.mode != Mode::paged && (c.layout == Layout::broadcast || !sequences.kv_starts.empty()))
+      memory.k.stride[0] = memory.v.stride[0] = 0;
+    if (!sequences.q_starts.empty()) memory.q.stride[0] = memory.o.stride[0] = memory.lse.stride[0] = 0;
+  }
+
+  void place_keys_and_values(const Extents &k, const Extents &v) {
+    const Element element = c.cache == Cache::e4m3fnuz ? Element::fp8 : element_of(c.dtype);
+    const bool packed = c.layout == Layout::packed;
+    if (packed && k_pack(c) == 0) {
+      Extents none = k;
+      none.heads = 0;
+      Placement unused;
+      place_in_one_buffer({&unused, &memory.k, &memory.v}, {none, k, v});
+      return;
+    }
+    take(memory.k, k_pack(c) != 0 ? place_x_packed(k, k_pack(c), c.layout) : place(k, c.layout), element);
+    if (!c.v_in_k) take(memory.v, place(v, c.layout), element);
+  }
+
+  void take(Placement &target, const Placed &placed, Element element) {
+    target = placed.placement;
+    target.buffer = add_input(placed.buffer_elements, element);
+  }
+
+  void place_in_one_buffer(const std::array<Placement *, 3> &targets, const std::array<Extents, 3> &extents) {
+    const PackedTogether placed = place_together(extents);
+    const int buffer =
+        add_input(placed.buffer_elements, c.cache == Cache::e4m3fnuz ? Element::fp8 : element_of(c.dtype));
+    for (size_t i = 0; i < targets.size(); ++i) {
+      *targets[i] = placed.placements[i];
+      targets[i]->buffer = buffer;
+    }
+  }
+
+  void store_tensors() {
+    const Element cache = c.cache == Cache::e4m3fnuz ? Element::fp8 : element_of(c.dtype);
+    for (int b = 0; b < c.batch; ++b) {
+      for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
+        store_row(memory.q, element_of(c.dtype), sequences.q_row(b, i), in.q, (int64_t(b) * c.q_len + i),
+                  c.q_heads, c.head_size.qk);
+      for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
+        const std::array<int64_t, 2> row =
+            pages.empty() ? sequences.kv_row(b, j)
+                          : std::array<int64_t, 2>{pages[0].page(b, j / c.pages.size), j % c.pages.size};
+        const int64_t token = int64_t(b) * c.kv_len + j;
+        store_row(memory.k, cache, row, in.k, token, c.kv_heads, c.head_size.qk);
+        if (!c.v_in_k) store_row(memory.v, cache, row, in.v, token, c.kv_heads, c.head_size.v);
+      }
+    }
+  }
+
+  void store_row(const Placement &p, Element element, const std::array<int64_t, 2> &row,
+                 const std::vector<double> &values, int64_t token, int heads, int d) {
+    for (int h = 0; h < heads; ++h)
+      for (int e = 0; e < d; ++e)
+        store(memory.buffers[size_t(p.buffer)], element, p.at(row[0], row[1], h, e),
+              values[size_t((token * heads + h) * d + e)]);
+  }
+
+  void add_sequences() {
+    if (!sequences.q_starts.empty()) memory.q_starts = add_array<int32_t>(sequences.q_starts);
+    if (!sequences.kv_starts.empty()) memory.kv_starts = add_array<int32_t>(sequences.kv_starts);
+    const bool lengths = c.rows == Rows::lengths || c.rows == Rows::gaps;
+    if (lengths) memory.q_lengths = add_array<int32_t>(sequences.q_lengths);
+    if (lengths || c.mode == Mode::paged) memory.kv_lengths = add_array<int32_t>(sequences.kv_lengths);
+    if (pages.empty()) return;
+    const PageTable &table = pages[0];
+    memory.page_table = c.pages.wide ? add_array<int64_t>(table.entries) : add_array<int32_t>(table.entries);
+    memory.page_table_stride = table.stride;
+    if (!table.starts.empty()) memory.page_starts = add_array<int32_t>(table.starts);
+  }
+
+  /// Only what some row and key of a sequence asks for; all else is poison.
+  template <typename Visit> void for_each_used(Visit visit) const {
+    for (int b = 0; b < c.batch; ++b)
+      for (int h = 0; h < c.q_heads; ++h)
+        for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
+          for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j)
+            visit(b, h, i, j);
+  }
+
+  void add_matrices() {
+    if (c.bias.type != BiasType::none) {
+      const Element element = c.bias.type == BiasType::f16    ? Element::f16
+                              : c.bias.type == BiasType::bf16 ? Element::bf16
+                                                              : Element::f32;
+      take(memory.bias, place_matrix(in.bias.extent, in.bias.extent[3]), element);
+      for_each_used([&](int b, int h, int i, int j) {
+        store(memory.buffers.back(), element, memory.bias.at(b, h, i, j), in.bias.at(b, h, i, j));
+      });
+    }
+    if (c.bits.given) {
+      const Placed placed = place_matrix(in.bits.extent, (c.kv_len + 7) / 8);
+      memory.mask = placed.placement;
+      memory.mask.stride[3] = 1;
+      memory.buffers.emplace_back(size_t(placed.buffer_elements), std::byte(0xff));
+      memory.mask.buffer = last_buffer();
+      for_each_used([&](int b, int h, int i, int j) {
+        if (in.bits.at(b, h, i, j) == 0)
+          memory.buffers.back()[size_t(memory.mask.at(b, h, i, j / 8))] &= ~std::byte(1 << j % 8);
+      });
+    }
+  }
+
+  void add_heads() {
+    if (c.alibi) memory.alibi_slopes = add_array<float>(in.alibi_slopes);
+    if (c.sink_logits) memory.sink_logits = add_array<float>(in.sink_logits);
+    auto add_scale = [&](Scale scale, const std::vector<double> &values) {
+      if (scale == Scale::none) return -1;
+      return scale == Scale::head ? add_array<float>(values) : add_array<float>(std::array{values.front()});
+    };
+    memory.q_scale = add_scale(c.q_scale, in.q_scale);
+    memory.k_scale = add_scale(c.k_scale, in.k_scale);
+    memory.v_scale = add_scale(c.v_scale, in.v_scale);
+  }
+
+  const Case &c;
+  const Inputs &in;
+  const Sequences sequences;
+  std::vector<PageTable> pages; // one or none
+  Memory memory;
+};
+
+/// The rows of all sequences that there are.
+template <typename Visit> void for_each_row(const Case &c, Visit visit) {
+  const Sequences sequences(c);
+  for (int b = 0; b < c.batch; ++b)
+    for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
+      for (int h = 0; h < c.q_heads; ++h)
+        visit(sequences.q_row(b, i), b, i, h);
+}
+
+} // namespace
+
+Memory make_memory(const Case &c, const Inputs &inputs) {
+  return Builder(c, inputs).build();
+}
+
+Outputs read_outputs(const Case &c, const Memory &memory) {
+  Outputs out;
+  const size_t d = size_t(c.head_size.v);
+  out.o.resize(size_t(c.batch) * c.q_len * c.q_heads * d);
+  if (c.lse) out.lse.resize(size_t(c.batch) * c.q_heads * c.q_len);
+  const NumberFormat &format = c.dtype == Dtype::f16 ? f16_format : bf16_format;
+  const auto *const o = reinterpret_cast<const uint16_t *>(memory.buffers[memory.o.buffer].data());
+  const auto *const lse = reinterpret_cast<const float *>(memory.buffers[memory.lse.buffer].data());
+  for_each_row(c, [&](const std::array<int64_t, 2> &row, int b, int i, int h) {
+    double *const to = &out.o[((size_t(b) * c.q_len + i) * c.q_heads + h) * d];
+    for (size_t e = 0; e < d; ++e)
+      to[e] = decode(format, o[memory.o.at(row[0], row[1], h, int64_t(e))]);
+    if (c.lse) out.lse[(size_t(b) * c.q_heads + h) * c.q_len + i] = lse[memory.lse.at(row[0], row[1], h, 0)];
+  });
+  return out;
+}
+
+std::string find_stray_write(const Case &c, const Memory &before, const Memory &after) {
+  // The bytes that may differ.
+  std::vector<std::vector<bool>> allowed;
+  for (const std::vector<std::byte> &buffer : before.buffers)
+    allowed.emplace_back(buffer.size(), false);
+  for_each_row(c, [&](const std::array<int64_t, 2> &row, int, int, int h) {
+    const int64_t o = before.o.at(row[0], row[1], h, 0) * 2;
+    for (int64_t i = 0; i < 2 * c.head_size.v; ++i)
+      allowed[before.o.buffer][o + i] = true;
+    const int64_t lse = before.lse.at(row[0], row[1], h, 0) * 4;
+    if (c.lse)
+      for (int i = 0; i < 4; ++i)
+        allowed[before.lse.buffer][lse + i] = true;
+  });
+  for (size_t buffer = 0; buffer < before.buffers.size(); ++buffer)
+    for (size_t i = 0; i < before.buffers[buffer].size(); ++i)
+      if (!allowed[buffer][i] && before.buffers[buffer][i] != after.buffers[buffer][i]) {
+        const bool is_o = int(buffer) == before.o.buffer, is_lse = int(buffer) == before.lse.buffer;
+        return "byte " + std::to_string(i) + " of " + std::to_string(before.buffers[buffer].size()) + " of " +
+               (is_o     ? "O's"
+                : is_lse ? "LSE's"
+                         : "an input's") +
+               " buffer was overwritten, which is no element of " +
+               (is_o     ? "O"
+                : is_lse ? "LSE"
+                         : "an output");
+      }
+  return "";
+}
+
+} // namespace sluice::test

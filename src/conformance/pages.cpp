@@ -1,0 +1,65 @@
+//===- pages.cpp - which pages hold the keys of a case --------------------------------------------------===//
+
+#include "pages.h"
+
+#include "case_random.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace sluice::test {
+
+namespace {
+
+constexpr int unowned_pages = 3;
+
+std::vector<int64_t> shuffled(int64_t count, Random random) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (size_t i = numbers.size(); i > 1; --i)
+    std::swap(numbers[i - 1], numbers[random.below(i)]);
+  return numbers;
+}
+
+} // namespace
+
+PageTable::PageTable(const Case &c, const Sequences &sequences) {
+  std::vector<int> needed;
+  for (int keys : sequences.kv_lengths)
+    needed.push_back((keys + c.pages.size - 1) / c.pages.size);
+  const int most = *std::max_element(needed.begin(), needed.end());
+  const bool shared = c.layout == Layout::broadcast;
+  pages_in_all = (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) + unowned_pages;
+  const std::vector<int64_t> numbers = shuffled(pages_in_all, random_of(c, " pages"));
+
+  // Where the entries of each sequence are.
+  std::vector<size_t> places;
+  size_t end = 0;
+  if (c.pages.csr) {
+    starts.push_back(1);
+    for (int b = 0; b < c.batch; ++b) {
+      places.push_back(size_t(starts.back()));
+      end = places.back() + size_t(needed[size_t(b)]);
+      starts.push_back(int(end) + (b + 1 < c.batch ? b % 2 : 0));
+    }
+  } else {
+    stride = most + 2;
+    for (int b = 0; b < c.batch; ++b)
+      places.push_back(size_t(b * stride));
+    end = places.back() + size_t(needed.back());
+  }
+
+  const int64_t nowhere = c.pages.wide ? int64_t{0x7fff'ffff'0000} : 0x7fff'0000;
+  entries.resize(std::max<size_t>(1, end));
+  for (size_t i = 0; i < entries.size(); ++i)
+    entries[i] = nowhere - int64_t(i);
+  size_t next = 0;
+  for (size_t b = 0; b < needed.size(); ++b) {
+    if (shared) next = 0;
+    for (int n = 0; n < needed[b]; ++n)
+      entries[places[b] + size_t(n)] = numbers[next++];
+  }
+}
+
+} // namespace sluice::test

@@ -1,0 +1,79 @@
+//===- wrong_kernels.cpp - a kernel pack that is whole, and not what it should be -----------------------===//
+//
+//   usage: wrong_kernels WHAT PACK OUT
+//
+// `undivided`: in every attention kernel, each v_rcp_f32 becomes a v_mov_b32, and rows are not divided by the
+// sum of their weights. `plain`: kernels list no feature but lse.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "package/offload_bundle.h"
+#include "package/pack_reader.h"
+#include "package/pack_writer.h"
+#include "support/bytes.h"
+#include "support/files.h"
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace sluice;
+
+namespace {
+
+/// Whole dwords that read as v_rcp_f32_e32; returns how many there were.
+size_t leave_out_divisions(std::vector<std::byte> &code) {
+  constexpr uint32_t opcode_mask = 0xfe01fe00, vop1 = 0x3fu << 25, rcp = 0x22u << 9, mov = 0x01u << 9;
+  size_t found = 0;
+  for (size_t at = 0; at + 4 <= code.size(); at += 4) {
+    uint32_t word = support::load_little<uint32_t>(&code[at]);
+    if ((word & opcode_mask) != (vop1 | rcp)) continue;
+    word = (word & ~opcode_mask) | vop1 | mov;
+    std::memcpy(&code[at], &word, sizeof word);
+    ++found;
+  }
+  return found;
+}
+
+void write_wrong_pack(const std::string &what, const std::string &from, const std::string &to) {
+  const std::vector<std::byte> bytes = test::read_file(from);
+  const package::PackReader pack(bytes);
+  package::PackWriter writer("wrong_kernels", pack.manifest().llvm_version);
+  for (const package::PackedKernel &kernel : pack.manifest().kernels) {
+    const std::vector<std::byte> bundle = pack.bundle(kernel);
+    std::vector<std::vector<std::byte>> codes;
+    std::vector<package::CodeObject> objects;
+    codes.reserve(kernel.entry.chips.size());
+    for (const package::BundleEntry &entry : package::read_bundle(bundle))
+      for (const std::string &chip : kernel.entry.chips) {
+        if (entry.id != package::bundle_id(chip)) continue;
+        codes.emplace_back(entry.code.begin(), entry.code.end());
+        if (what == "undivided" && kernel.entry.name.is_attention() && leave_out_divisions(codes.back()) == 0)
+          throw std::runtime_error(package::format_kernel_name(kernel.entry.name) + " has no v_rcp_f32");
+        objects.push_back({chip, codes.back()});
+      }
+    package::KernelEntry entry = kernel.entry;
+    if (what == "plain" && entry.name.is_attention()) entry.features = {"lse"};
+    writer.add(std::move(entry), objects);
+  }
+  const std::vector<std::byte> out = writer.finish();
+  std::FILE *const file = std::fopen(to.c_str(), "wb");
+  if (!file || std::fwrite(out.data(), 1, out.size(), file) != out.size() || std::fclose(file) != 0)
+    throw std::runtime_error("cannot write " + to);
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+  const std::string what = count == 4 ? arguments[1] : "";
+  if (what != "undivided" && what != "plain")
+    return std::fputs("usage: wrong_kernels undivided|plain PACK OUT\n", stderr), 2;
+  try {
+    write_wrong_pack(what, arguments[2], arguments[3]);
+  } catch (const std::exception &error) {
+    return std::fprintf(stderr, "wrong_kernels: %s\n", error.what()), 1;
+  }
+}

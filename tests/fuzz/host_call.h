@@ -1,0 +1,12 @@
+//===- host_call.h - calls of sluice_reference on memory that is as large as they say -------------------===//
+#pragma once
+
+#include "caller.h"
+
+namespace sluice::fuzz {
+
+/// Makes a call of small tensors, damages it, and gives each of its pointers exactly the memory that sluice.h
+/// lets the call touch; the address sanitizer sees what goes beyond.
+void try_reference(FuzzedDataProvider &bytes);
+
+} // namespace sluice::fuzz

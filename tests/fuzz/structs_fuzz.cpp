@@ -1,0 +1,324 @@
+//===- structs_fuzz.cpp - any bytes as the structs of the C ABI -----------------------------------------===//
+//
+// Problems, calls, appends, merges, launches and descriptions of contexts, damaged and of every struct_size,
+// on a target, which needs no device. Support, workspace, plan and run must agree about each problem.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "caller.h"
+#include "host_call.h"
+
+#include <vector>
+
+using namespace sluice::fuzz;
+
+namespace {
+
+struct Destroy {
+  void operator()(sluice_context *context) const { sluice_context_destroy(context); }
+  void operator()(sluice_plan *plan) const { sluice_plan_destroy(plan); }
+};
+
+sluice_context *target() {
+  static sluice_context *const context = [] {
+    sluice_context_desc desc;
+    sluice_context_desc_init(&desc, sizeof desc);
+    desc.kind = SLUICE_DEVICE_TARGET;
+    desc.target = "gfx942:304";
+    sluice_context *made = nullptr;
+    require(sluice_context_create(&desc, &made, nullptr) == SLUICE_OK, "there are no kernels for gfx942");
+    return made;
+  }();
+  return context;
+}
+
+/// Of device memory, which nothing here may follow.
+template <typename Pointer> void point(FuzzedDataProvider &bytes, Pointer &pointer, bool wanted = true) {
+  if (wanted) pointer = reinterpret_cast<Pointer>(uint64_t{bytes.ConsumeIntegral<uint16_t>()} * 4096);
+}
+
+void some_tensor(FuzzedDataProvider &bytes, sluice_tensor &tensor, int64_t tokens, int64_t heads,
+                 int64_t dims) {
+  point(bytes, tensor.data);
+  const int64_t strides[4] = {tokens * heads * dims, heads * dims, dims, 1};
+  std::copy(strides, strides + 4, tensor.stride);
+}
+
+/// One that has a kernel, unless the features drawn exclude each other.
+sluice_problem some_problem(FuzzedDataProvider &bytes) {
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  const auto pick = [&](int32_t least, int32_t most) { return bytes.ConsumeIntegralInRange(least, most); };
+  problem.flags =
+      bytes.ConsumeIntegralInRange<uint32_t>(0, 2 * SLUICE_V_IN_K - 1) & bytes.ConsumeIntegral<uint32_t>();
+  problem.mode = uint32_t(pick(0, 2));
+  problem.q_type = problem.o_type = uint32_t(pick(1, 2));
+  problem.k_type = problem.v_type = bytes.ConsumeBool() ? problem.q_type : uint32_t(SLUICE_E4M3FNUZ);
+  problem.kv_heads = pick(1, 16);
+  problem.q_heads = problem.kv_heads * pick(1, 32);
+  problem.head_dim_qk = 8 * pick(1, 72);
+  problem.head_dim_v = bytes.ConsumeBool() ? problem.head_dim_qk : 8 * pick(1, 64);
+  if (bytes.ConsumeBool()) {
+    problem.max_batch = pick(0, 300);
+    problem.max_q_len = pick(0, 20000);
+    problem.max_kv_len = pick(0, 200000);
+  }
+  problem.mask_alignment = uint32_t(pick(0, 1));
+  if (problem.flags & SLUICE_CAUSAL) problem.flags &= ~uint32_t(SLUICE_HAS_WINDOW_RIGHT);
+  if (problem.flags & SLUICE_HAS_WINDOW_LEFT) problem.window_left = pick(0, 5000);
+  if (problem.flags & SLUICE_HAS_WINDOW_RIGHT) problem.window_right = pick(0, 5000);
+  problem.lse_base = uint32_t(pick(0, 1));
+  problem.determinism = uint32_t(pick(0, 1));
+  problem.bias_type = bytes.ConsumeBool() ? uint32_t(pick(0, 3)) : 0;
+  problem.k_scale_kind = uint32_t(pick(0, 2));
+  if (problem.mode == SLUICE_MODE_PAGED) {
+    problem.page_size = 1 << pick(0, 8);
+    problem.page_table_kind = uint32_t(pick(1, 2));
+  } else {
+    problem.flags &= ~uint32_t(SLUICE_PAGE_INDEX_64);
+  }
+  return problem;
+}
+
+sluice_args some_args(FuzzedDataProvider &bytes, const sluice_problem &problem) {
+  sluice_args args;
+  sluice_args_init(&args, sizeof args);
+  args.batch = bytes.ConsumeIntegralInRange(1, 8);
+  args.q_len = bytes.ConsumeIntegralInRange(0, 100);
+  args.kv_len = bytes.ConsumeIntegralInRange(0, 1000);
+  const bool ragged = problem.mode == SLUICE_MODE_RAGGED, paged = problem.mode == SLUICE_MODE_PAGED;
+  some_tensor(bytes, args.q, args.q_len, problem.q_heads, problem.head_dim_qk);
+  some_tensor(bytes, args.o, args.q_len, problem.q_heads, problem.head_dim_v);
+  some_tensor(bytes, args.k, paged ? problem.page_size : args.kv_len, problem.kv_heads, problem.head_dim_qk);
+  if (!(problem.flags & SLUICE_V_IN_K))
+    some_tensor(bytes, args.v, paged ? problem.page_size : args.kv_len, problem.kv_heads, problem.head_dim_v);
+  if (problem.flags & SLUICE_WRITE_LSE) some_tensor(bytes, args.lse, args.q_len, problem.q_heads, 1);
+  if (ragged)
+    args.q.stride[0] = args.k.stride[0] = args.v.stride[0] = args.o.stride[0] = args.lse.stride[0] = 0;
+  if (problem.bias_type != 0) some_tensor(bytes, args.bias, problem.q_heads, args.q_len, args.kv_len);
+  if (problem.flags & SLUICE_BOOL_MASK) some_tensor(bytes, args.mask, problem.q_heads, args.q_len, 64);
+  point(bytes, args.q_starts, ragged);
+  point(bytes, args.kv_starts, ragged);
+  point(bytes, args.kv_lengths, paged);
+  point(bytes, args.page_table, paged);
+  point(bytes, args.page_starts, paged && problem.page_table_kind == SLUICE_PAGE_TABLE_CSR);
+  point(bytes, args.alibi_slopes, problem.flags & SLUICE_ALIBI);
+  point(bytes, args.sink_logits, problem.flags & SLUICE_SINK_LOGITS);
+  point(bytes, args.k_scale, problem.k_scale_kind != 0);
+  return args;
+}
+
+/// With dependencies that are really there: of all pointers these alone are the host's.
+struct Launch {
+  explicit Launch(FuzzedDataProvider &bytes) {
+    sluice_launch_init(&value, sizeof value);
+    value.workspace_bytes = uint64_t{bytes.ConsumeIntegral<uint32_t>()}
+                            << bytes.ConsumeIntegralInRange(0, 31);
+    point(bytes, value.workspace);
+    damage(bytes, value);
+    dependencies.resize(bytes.ConsumeIntegralInRange<size_t>(0, 3));
+    for (sluice_dependency &dependency : dependencies) {
+      dependency.kind = bytes.ConsumeIntegralInRange<uint32_t>(0, 3);
+      dependency.reserved = bytes.ConsumeIntegralInRange<uint32_t>(0, 7) / 7;
+      point(bytes, dependency.event);
+      point(bytes, dependency.stream, dependency.kind == SLUICE_DEPENDS_ON_STREAM);
+    }
+    const bool is_null = dependencies.empty() && bytes.ConsumeBool();
+    value.dependencies = is_null ? nullptr : dependencies.data();
+    if (!is_null || bytes.ConsumeBool()) value.dependency_count = uint32_t(dependencies.size());
+  }
+  sluice_launch value;
+  std::vector<sluice_dependency> dependencies;
+};
+
+void try_run(FuzzedDataProvider &bytes, const sluice_plan *plan, const sluice_problem &problem) {
+  sluice_args args = some_args(bytes, problem);
+  damage(bytes, args);
+  Launch launch(bytes);
+  Given<sluice_args> given_args(bytes, args);
+  Given<sluice_launch> given_launch(bytes, launch.value);
+  // In an older caller's struct the pointer may be cut off: there is none, or all of it is there.
+  const Answer answer = ask("sluice_run", [&](sluice_error *error) {
+    return sluice_run(plan, given_args.get(), given_launch.get(), error);
+  });
+  require(answer.status != SLUICE_OK, "sluice_run ran on a target");
+}
+
+void try_problem(FuzzedDataProvider &bytes) {
+  sluice_problem problem = some_problem(bytes);
+  damage(bytes, problem);
+  Given<sluice_problem> given(bytes, problem);
+  sluice_support support[2];
+  for (sluice_support &one : support)
+    sluice_support_init(&one, sizeof one);
+  int asked = 0;
+  const Answer answer = ask("sluice_query_support", [&](sluice_error *error) {
+    return sluice_query_support(target(), given.get(), &support[asked++ % 2], error);
+  });
+  require(std::memcmp(&support[0], &support[1], sizeof support[0]) == 0,
+          "sluice_support: other bytes the second time");
+
+  uint64_t workspace = 0;
+  const Answer size = ask("sluice_workspace_size", [&](sluice_error *error) {
+    return sluice_workspace_size(target(), given.get(), &workspace, error);
+  });
+  require(std::memcmp(&size, &answer, sizeof answer) == 0,
+          "sluice_workspace_size: another answer than support's");
+  require(workspace == support[0].workspace_bytes, "sluice_workspace_size: another size than support's");
+
+  sluice_plan *made[3] = {};
+  int plans = 0;
+  const Answer plan = ask("sluice_plan_create", [&](sluice_error *error) {
+    return sluice_plan_create(target(), given.get(), &made[plans++], error);
+  });
+  const std::unique_ptr<sluice_plan, Destroy> guards[] = {std::unique_ptr<sluice_plan, Destroy>(made[0]),
+                                                          std::unique_ptr<sluice_plan, Destroy>(made[1]),
+                                                          std::unique_ptr<sluice_plan, Destroy>(made[2])};
+  require(std::memcmp(&plan, &answer, sizeof answer) == 0,
+          "sluice_plan_create: another answer than support's");
+  for (const sluice_plan *one : made)
+    require((one != nullptr) == (plan.status == SLUICE_OK), "sluice_plan_create: a plan without success");
+  if (plan.status != SLUICE_OK) return;
+
+  sluice_plan_info info;
+  sluice_plan_info_init(&info, sizeof info);
+  require(sluice_plan_describe(made[0], &info, nullptr) == SLUICE_OK, "a plan cannot be described");
+  require(info.workspace_bytes == workspace && std::strcmp(info.kernel, support[0].kernel) == 0,
+          "the plan is another one than support's");
+  require(problem.workspace_ceiling_bytes == 0 || workspace <= problem.workspace_ceiling_bytes,
+          "the workspace is beyond the ceiling");
+  try_run(bytes, made[0], problem);
+}
+
+void try_append(FuzzedDataProvider &bytes) {
+  const auto pick = [&](int32_t least, int32_t most) { return bytes.ConsumeIntegralInRange(least, most); };
+  sluice_append append;
+  sluice_append_init(&append, sizeof append);
+  append.source_type = uint32_t(pick(1, 2));
+  append.cache_type = bytes.ConsumeBool() ? append.source_type : uint32_t(SLUICE_E4M3FNUZ);
+  append.kv_heads = pick(1, 64);
+  append.head_dim_qk = append.head_dim_v = 8 * pick(1, 72);
+  append.page_size = 1 << pick(0, 8);
+  append.tokens = pick(1, 5000);
+  some_tensor(bytes, append.k, 0, append.kv_heads, append.head_dim_qk);
+  some_tensor(bytes, append.v, 0, append.kv_heads, append.head_dim_v);
+  some_tensor(bytes, append.k_cache, append.page_size, append.kv_heads, append.head_dim_qk);
+  some_tensor(bytes, append.v_cache, append.page_size, append.kv_heads, append.head_dim_v);
+  const bool slots = bytes.ConsumeBool();
+  if (!slots) append.batch = pick(1, 100), append.page_table_kind = uint32_t(pick(1, 2));
+  point(bytes, append.slots, slots);
+  point(bytes, append.starts, !slots);
+  point(bytes, append.kv_lengths, !slots);
+  point(bytes, append.page_table, !slots);
+  point(bytes, append.page_starts, append.page_table_kind == SLUICE_PAGE_TABLE_CSR);
+  damage(bytes, append);
+  Launch launch(bytes);
+  Given<sluice_append> given(bytes, append);
+  Given<sluice_launch> given_launch(bytes, launch.value);
+  const Answer answer = ask("sluice_kv_append", [&](sluice_error *error) {
+    return sluice_kv_append(target(), given.get(), given_launch.get(), error);
+  });
+  require(answer.status != SLUICE_OK, "sluice_kv_append ran on a target");
+}
+
+void try_merge(FuzzedDataProvider &bytes) {
+  const auto pick = [&](int32_t least, int32_t most) { return bytes.ConsumeIntegralInRange(least, most); };
+  sluice_merge merge;
+  sluice_merge_init(&merge, sizeof merge);
+  merge.partial_type = uint32_t(pick(1, 3));
+  merge.o_type = merge.partial_type == SLUICE_F32 ? uint32_t(pick(1, 3)) : merge.partial_type;
+  merge.parts = pick(1, 100);
+  merge.tokens = pick(1, 5000);
+  merge.heads = pick(1, 128);
+  merge.head_dim_v = 8 * pick(1, 72);
+  some_tensor(bytes, merge.partial, merge.tokens, merge.heads, merge.head_dim_v);
+  some_tensor(bytes, merge.partial_lse, merge.tokens, merge.heads, 1);
+  some_tensor(bytes, merge.o, 0, merge.heads, merge.head_dim_v);
+  if (bytes.ConsumeBool()) some_tensor(bytes, merge.lse, 0, merge.heads, 1);
+  damage(bytes, merge);
+  Launch launch(bytes);
+  Given<sluice_merge> given(bytes, merge);
+  Given<sluice_launch> given_launch(bytes, launch.value);
+  const Answer answer = ask("sluice_merge_states", [&](sluice_error *error) {
+    return sluice_merge_states(target(), given.get(), given_launch.get(), error);
+  });
+  require(answer.status != SLUICE_OK, "sluice_merge_states ran on a target");
+}
+
+void *no_symbol(const char *, void *) {
+  return nullptr;
+}
+
+void try_context(FuzzedDataProvider &bytes) {
+  sluice_context_desc desc;
+  sluice_context_desc_init(&desc, sizeof desc);
+  desc.kind = SLUICE_DEVICE_TARGET;
+  damage(bytes, desc);
+  // No library is looked for: whatever HIP this machine may have is none of ours.
+  if (desc.kind == SLUICE_DEVICE_EMULATED) desc.kind = SLUICE_DEVICE_TARGET;
+  if (desc.kind == SLUICE_DEVICE_HIP || desc.hip_resolver != nullptr) desc.hip_resolver = no_symbol;
+  std::string name = bytes.ConsumeBool() ? "gfx942:" + bytes.ConsumeRandomLengthString(12)
+                                         : bytes.ConsumeRandomLengthString(40);
+  desc.target = bytes.ConsumeIntegralInRange(0, 7) == 0 ? nullptr : name.c_str();
+  const std::vector<uint8_t> pack = bytes.ConsumeBytes<uint8_t>(bytes.ConsumeIntegralInRange<size_t>(0, 200));
+  if (pack.empty()) {
+    desc.pack = nullptr;
+  } else {
+    desc.pack = pack.data();
+    desc.pack_bytes = bytes.ConsumeIntegralInRange<size_t>(0, pack.size());
+  }
+  Given<sluice_context_desc> given(bytes, desc);
+  ask("sluice_context_create", [&](sluice_error *error) {
+    sluice_context *context = nullptr;
+    const sluice_status status = sluice_context_create(given.get(), &context, error);
+    const std::unique_ptr<sluice_context, Destroy> guard(context);
+    require((context != nullptr) == (status == SLUICE_OK),
+            "sluice_context_create: a context without success");
+    return status;
+  });
+}
+
+/// Structs that the library fills, and its errors, of every size too.
+void try_outputs(FuzzedDataProvider &bytes) {
+  Given<sluice_error> error(bytes, sluice_error{});
+  Given<sluice_support> support(bytes, sluice_support{});
+  Given<sluice_kernel_info> kernel(bytes, sluice_kernel_info{});
+  Given<sluice_device_info> device(bytes, sluice_device_info{});
+  Given<sluice_build> build(bytes, sluice_build{});
+  sluice_problem problem = some_problem(bytes);
+  const uint32_t index = some_word(bytes);
+  sluice_query_support(target(), &problem, support.get(), error.get());
+  sluice_list_kernels(target(), index, kernel.get(), nullptr, error.get());
+  sluice_context_device(target(), device.get(), error.get());
+  sluice_build_info(build.get(), error.get());
+  ask("sluice_list_kernels",
+      [&](sluice_error *told) { return sluice_list_kernels(target(), index, kernel.get(), nullptr, told); });
+  ask("sluice_build_info", [&](sluice_error *told) { return sluice_build_info(build.get(), told); });
+}
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  FuzzedDataProvider bytes(data, size);
+  switch (bytes.ConsumeIntegralInRange(0, 7)) {
+  case 0:
+    try_context(bytes);
+    break;
+  case 1:
+    try_outputs(bytes);
+    break;
+  case 2:
+    try_append(bytes);
+    break;
+  case 3:
+    try_merge(bytes);
+    break;
+  case 4:
+  case 5:
+    try_reference(bytes);
+    break;
+  default:
+    try_problem(bytes);
+    break;
+  }
+  return 0;
+}
