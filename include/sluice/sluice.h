@@ -20,7 +20,10 @@
  * - Pointers to memory are the caller's; the library keeps none after a call returns unless the
  *   function says so.
  * - Contexts and plans are immutable once made (sluice_set_trace excepted) and may be shared by any
- *   number of threads. Destroying an object while another thread uses it is the caller's error.
+ *   number of threads. Destroying an object while another thread uses it is the caller's error; it may be
+ *   destroyed on any thread, and contexts and their plans on different ones at the same time.
+ * - A forked process has no device if the one it comes from had used it; `docs/concepts/ownership.md` has
+ *   the rules for fork, and for unloading the library with dlclose.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *===------------------------------------------------------------------------------------------------===*/
@@ -68,7 +71,7 @@ enum sluice_status_code {
   SLUICE_UNSUPPORTED = 2,         /**< Legal, but this library cannot compute it: use another path. */
   SLUICE_NEWER_STRUCT = 3,        /**< A field or flag this library does not know is set: upgrade. */
   SLUICE_NO_DEVICE = 4,           /**< No such device, HIP runtime or emulator here. */
-  SLUICE_WRONG_ARCH = 5,          /**< The device is there, but the library holds no kernels for it. */
+  SLUICE_WRONG_ARCH = 5,          /**< The device is there, but no kernels for it, or so HIP says. */
   SLUICE_HIP = 6,                 /**< A HIP call failed; sluice_error::hip_code has its code. */
   SLUICE_PACK_CORRUPT = 7,        /**< The kernel pack is truncated or altered: reinstall. */
   SLUICE_WORKSPACE_TOO_SMALL = 8, /**< Give at least sluice_workspace_size bytes. */
@@ -87,7 +90,7 @@ enum sluice_status_code {
 typedef struct sluice_error {
   uint32_t struct_size; /**< sizeof(sluice_error). */
   sluice_status code;   /**< What the call returned. */
-  int32_t hip_code;     /**< The hipError_t behind SLUICE_HIP or SLUICE_NO_DEVICE; otherwise 0. */
+  int32_t hip_code;     /**< The hipError_t if a HIP call failed, whatever the code; otherwise 0. */
   char field[52];       /**< The argument or field at fault, e.g. "k.stride[1]"; empty if none is. */
   char message[448];    /**< One sentence: the field, its value, the rule or the nearest supported value. */
 } sluice_error;
@@ -512,7 +515,7 @@ typedef struct sluice_plan sluice_plan;
  * @param problem  what the calls will look like
  * @param out      receives the plan; NULL on failure. The caller's: sluice_plan_destroy.
  * @param error    nullable
- * @return as sluice_query_support; SLUICE_HIP; SLUICE_PACK_CORRUPT; SLUICE_OUT_OF_MEMORY
+ * @return as sluice_query_support; SLUICE_HIP; SLUICE_WRONG_ARCH; SLUICE_PACK_CORRUPT; SLUICE_OUT_OF_MEMORY
  */
 SLUICE_API sluice_status sluice_plan_create(sluice_context *context, const sluice_problem *problem,
                                             sluice_plan **out, sluice_error *error) SLUICE_NOEXCEPT;
@@ -719,7 +722,8 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
  * @param error   nullable
  * @return SLUICE_OK: enqueued. Otherwise nothing is enqueued: SLUICE_INVALID_ARGUMENT;
  *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_WORKSPACE_TOO_SMALL; SLUICE_NO_DEVICE for a
- *         plan of a target; SLUICE_HIP. All but the last are found before the first HIP call. If a
+ *         plan of a target; SLUICE_HIP, or SLUICE_WRONG_ARCH where HIP's code is hipErrorNoBinaryForGpu.
+ *         All but the last two are found before the first HIP call. If a
  *         later launch of several fails, the ones before it are enqueued; o and lse are not complete then. If
  *         recording signal_event fails, the code is SLUICE_HIP with field "signal_event", and the run
  *         itself is enqueued.

@@ -8,6 +8,7 @@
 #include "support/log.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 namespace sluice::runtime {
@@ -113,14 +114,12 @@ Context::Context(Device device, std::span<const std::byte> pack) : bound(std::mo
 
 Context::~Context() {
   if (loaded.empty()) return;
-  try {
-    const CurrentDevice current(bound);
-    for (const Loaded &one : loaded) {
-      check_hip(*bound.hip, bound.hip->hipModuleUnload(one.module), "hipModuleUnload");
-    }
-  } catch (const std::exception &failure) {
-    support::log(LogLevel::error, text("context: ", failure.what()));
-  }
+  // What one of HIP's calls fails at is no reason to keep the modules behind it: each gets its call.
+  std::optional<CurrentDevice> current;
+  report_failure("context", [&] { current.emplace(bound); });
+  for (const Loaded &one : loaded)
+    report_failure("context",
+                   [&] { check_hip(*bound.hip, bound.hip->hipModuleUnload(one.module), "hipModuleUnload"); });
 }
 
 void *Context::function(const package::PackedKernel &kernel) {

@@ -23,15 +23,19 @@ constexpr size_t arch_bytes = 256;
 
 std::string read_arch(const HipTable &hip, int ordinal, std::string_view origin) {
   const bool is_r0600 = hip.hipGetDevicePropertiesR0600 != nullptr;
-  const auto get = is_r0600                                     ? hip.hipGetDevicePropertiesR0600
-                   : hip.hipGetDevicePropertiesR0000 != nullptr ? hip.hipGetDevicePropertiesR0000
-                                                                : hip.hipGetDeviceProperties;
+  const bool is_r0000 = !is_r0600 && hip.hipGetDevicePropertiesR0000 != nullptr;
+  const auto get = is_r0600   ? hip.hipGetDevicePropertiesR0600
+                   : is_r0000 ? hip.hipGetDevicePropertiesR0000
+                              : hip.hipGetDeviceProperties;
   if (get == nullptr) {
     throw Failure(Status::no_device, "hipGetDeviceProperties",
                   text("the HIP runtime ", origin, " has no entry point hipGetDeviceProperties"));
   }
   alignas(16) char properties[properties_bytes] = {};
-  check_hip(hip, get(properties, ordinal), "hipGetDeviceProperties");
+  check_hip(hip, get(properties, ordinal),
+            is_r0600   ? "hipGetDevicePropertiesR0600"
+            : is_r0000 ? "hipGetDevicePropertiesR0000"
+                       : "hipGetDeviceProperties");
   const char *arch = properties + (is_r0600 ? arch_offset_r0600 : arch_offset_r0000);
   return {arch, strnlen(arch, arch_bytes)};
 }
@@ -119,7 +123,11 @@ CurrentDevice::CurrentDevice(const Device &device) : hip(*device.hip) {
 }
 
 CurrentDevice::~CurrentDevice() {
-  if (changed) hip.hipSetDevice(previous);
+  // What was done on the device is done, so a failure here is none of the call.
+  if (changed) {
+    report_failure("the thread's own device is not current again",
+                   [&] { check_hip(hip, hip.hipSetDevice(previous), "hipSetDevice"); });
+  }
 }
 
 } // namespace sluice::runtime

@@ -3,10 +3,13 @@
 
 #include "runtime/hip_table.h"
 #include "runtime/library.h"
+#include "support/failure.h"
+#include "support/log.h"
 
 #include <sluice/sluice.h>
 
 #include <cstdint>
+#include <new>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -33,6 +36,19 @@ Device open_device(uint32_t kind, int32_t ordinal, const HipSource &source);
 /// A chip by name and its number of compute units, "gfx942:304". Throws support::Failure: invalid_argument,
 /// or wrong_arch for a chip that the library does not know.
 Device named_target(std::string_view target);
+
+/// Runs a part of a destructor: a failure has no way out but the log, and none without memory for its
+/// sentence.
+template <typename Part> void report_failure(std::string_view what, Part &&part) noexcept {
+  try {
+    try {
+      part();
+    } catch (const support::Failure &failure) {
+      support::log(support::LogLevel::error, support::text(what, ": ", failure.message()));
+    }
+  } catch (const std::bad_alloc &) {
+  }
+}
 
 /// Makes a device current for a scope, and puts the thread's own back.
 class CurrentDevice {

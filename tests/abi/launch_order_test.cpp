@@ -160,7 +160,7 @@ struct Order {
 
 TEST_CASE("a diamond of runs is right in every order of its streams, and wrong without a dependency",
           "[launch_order]") {
-  FaultyHip::start(std::nullopt);
+  FaultyHip::start({});
   const ContextHandle context = make_context(emulator_desc());
   const PlanHandle plan = make_plan(context, diamond_problem());
   for (const Without without :
@@ -184,7 +184,7 @@ TEST_CASE("a diamond of runs is right in every order of its streams, and wrong w
 }
 
 TEST_CASE("a run creates and destroys no stream and no event", "[launch_order]") {
-  FaultyHip::start(std::nullopt);
+  FaultyHip::start({});
   sluice_emulator_configure("reset_counters", "1");
   const sluice_emulator_counters_t before = counters();
   {
@@ -218,7 +218,7 @@ TEST_CASE("whichever HIP call of a diamond fails, the status says so and nothing
       Error error;
       sluice_status status = SLUICE_INTERNAL;
       int succeeded = 0;
-      FaultyHip::start(failing);
+      FaultyHip::start({.at = failing});
       const sluice_context_desc desc = emulator_desc();
       sluice_context *made_context = nullptr;
       sluice_plan *made_plan = nullptr;

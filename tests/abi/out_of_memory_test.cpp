@@ -1,6 +1,7 @@
 //===- out_of_memory_test.cpp - every allocation fails once, and nothing is leaked ----------------------===//
-#include "fixture.h"
+#include "around_fixture.h"
 #include "interposed.h"
+#include "split_fixture.h"
 
 #include <functional>
 
@@ -9,25 +10,52 @@ using namespace sluice::test;
 namespace {
 
 /// Calls with every allocation failing in turn, until none is left to fail; each time the status must be
-/// SLUICE_OUT_OF_MEMORY and nothing be left allocated. Returns how many failed. `undo` follows a success.
-size_t fail_each_allocation(const std::function<sluice_status(sluice_error *)> &call,
-                            const std::function<void()> &undo) {
+/// SLUICE_OUT_OF_MEMORY and nothing be left allocated. The call with enough memory ends in `last`. Returns
+/// how many failed. `undo` follows a success.
+size_t fail_each_allocation(
+    const std::function<sluice_status(sluice_error *)> &call, const std::function<void()> &undo = [] {},
+    sluice_status last = SLUICE_OK) {
   for (size_t failing = 0;; ++failing) {
     Error error;
     const int64_t blocks_before = interposed.blocks;
     interposed.start_counting();
     interposed.first_failing = failing;
     const sluice_status status = call(&error);
+    const bool had_enough = interposed.first_failing == SIZE_MAX || interposed.allocations <= failing;
     interposed.first_failing = SIZE_MAX;
     if (status == SLUICE_OK) undo();
     const int64_t blocks_left = interposed.blocks - blocks_before;
     INFO("allocation " << failing << ": " << sluice_status_name(status) << ": " << error.message);
     REQUIRE(blocks_left == 0);
-    if (status == SLUICE_OK) return failing;
+    if (had_enough && status == last) return failing;
     REQUIRE(status == SLUICE_OUT_OF_MEMORY);
     REQUIRE(error.code == SLUICE_OUT_OF_MEMORY);
     REQUIRE(std::string(error.message) == "host memory ran out");
   }
+}
+
+/// The same for a call that changes its context, with a fresh one each time.
+size_t fail_in_context(const sluice_context_desc &desc,
+                       const std::function<sluice_status(sluice_context *, sluice_error *)> &call) {
+  return fail_each_allocation([&](sluice_error *error) {
+    const size_t failing = interposed.first_failing;
+    interposed.first_failing = SIZE_MAX;
+    sluice_context *fresh = nullptr;
+    if (sluice_context_create(&desc, &fresh, nullptr) != SLUICE_OK) std::abort();
+    interposed.start_counting();
+    interposed.first_failing = failing;
+    const sluice_status status = call(fresh, error);
+    interposed.first_failing = SIZE_MAX;
+    sluice_context_destroy(fresh);
+    return status;
+  });
+}
+
+sluice_context_desc desc_of(const std::vector<std::byte> &pack) {
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  return desc;
 }
 
 } // namespace
@@ -49,28 +77,151 @@ TEST_CASE("a context that runs out of memory leaves nothing behind", "[out_of_me
 TEST_CASE("a plan that runs out of memory leaves nothing behind", "[out_of_memory]") {
   FakeHip hip;
   hip.keeps_function_names = false;
-  const sluice_problem problem = good_problem();
-  ContextHandle context;
-  sluice_plan *plan = nullptr;
-  // A fresh context for each attempt: a kernel that is loaded stays loaded.
-  const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-  const size_t failed = fail_each_allocation(
-      [&](sluice_error *error) {
-        const size_t failing = interposed.first_failing;
-        interposed.first_failing = SIZE_MAX;
-        sluice_context *fresh = nullptr;
-        if (sluice_context_create(&desc, &fresh, nullptr) != SLUICE_OK) std::abort();
-        interposed.start_counting();
-        interposed.first_failing = failing;
-        const sluice_status status = sluice_plan_create(fresh, &problem, &plan, error);
-        interposed.first_failing = SIZE_MAX;
-        if ((plan != nullptr) != (status == SLUICE_OK)) std::abort();
-        sluice_context_destroy(fresh);
-        return status;
-      },
-      [&] { sluice_plan_destroy(plan); });
-  CHECK(failed > 5);
+  // One with a kernel, and one with kernels of both forms and a merge.
+  for (const bool is_split : {false, true}) {
+    const sluice_problem problem = is_split ? decode_problem() : good_problem();
+    const auto make = [&](sluice_context *context, sluice_error *error) {
+      sluice_plan *plan = nullptr;
+      const sluice_status status = sluice_plan_create(context, &problem, &plan, error);
+      if ((plan != nullptr) != (status == SLUICE_OK)) std::abort();
+      sluice_plan_destroy(plan);
+      return status;
+    };
+    CHECK(fail_in_context(desc_of(is_split ? split_pack() : shared_test_pack()), make) > 5);
+    CHECK(hip.loaded_modules == 0);
+  }
+}
+
+TEST_CASE("loading kernels in advance, or with their first call, can run out of memory", "[out_of_memory]") {
+  FakeHip hip;
+  hip.keeps_function_names = false;
+  const sluice_problem problem = decode_problem();
+  const sluice_launch launch = good_launch();
+  const auto preload = [](const sluice_problem *wanted) {
+    return [wanted](sluice_context *context, sluice_error *error) {
+      return sluice_preload(context, wanted, error);
+    };
+  };
+  CHECK(fail_in_context(desc_of(split_pack()), preload(&problem)) > 5);
+  CHECK(fail_in_context(desc_of(split_pack()), preload(nullptr)) > 5);
+  static const std::vector<std::byte> pack = around_pack();
+  const sluice_append append = good_append();
+  CHECK(fail_in_context(desc_of(pack), [&](sluice_context *context, sluice_error *error) {
+          return sluice_kv_append(context, &append, &launch, error);
+        }) > 2);
+  const sluice_merge merge = good_merge();
+  CHECK(fail_in_context(desc_of(pack), [&](sluice_context *context, sluice_error *error) {
+          return sluice_merge_states(context, &merge, &launch, error);
+        }) > 2);
   CHECK(hip.loaded_modules == 0);
+}
+
+TEST_CASE("a question that runs out of memory has no answer and no effect", "[out_of_memory]") {
+  const ContextHandle context = target_context();
+  const PlanHandle plan = make_plan(context, good_problem());
+  const sluice_problem good = good_problem();
+  sluice_problem bad = good;
+  bad.o_type = SLUICE_E5M2;
+  sluice_support support;
+  sluice_support_init(&support, sizeof support);
+  CHECK(fail_each_allocation([&](sluice_error *error) {
+          return sluice_query_support(context.get(), &good, &support, error);
+        }) > 0);
+  uint64_t bytes = 0;
+  CHECK(fail_each_allocation([&](sluice_error *error) {
+          return sluice_workspace_size(context.get(), &good, &bytes, error);
+        }) > 0);
+  CHECK(fail_each_allocation(
+            [&](sluice_error *error) { return sluice_query_support(context.get(), &bad, &support, error); },
+            [] {}, SLUICE_UNSUPPORTED) > 0);
+  sluice_kernel_info kernel;
+  sluice_kernel_info_init(&kernel, sizeof kernel);
+  CHECK(fail_each_allocation([&](sluice_error *error) {
+          return sluice_list_kernels(context.get(), 0, &kernel, nullptr, error);
+        }) > 0);
+  CHECK(fail_each_allocation(
+            [&](sluice_error *error) {
+              return sluice_list_kernels(context.get(), 1000, &kernel, nullptr, error);
+            },
+            [] {}, SLUICE_INVALID_ARGUMENT) > 0);
+  sluice_build build;
+  sluice_build_init(&build, sizeof build);
+#if SLUICE_HAS_KERNELS
+  const sluice_status build_status = SLUICE_OK;
+#else
+  const sluice_status build_status = SLUICE_PACK_CORRUPT;
+#endif
+  CHECK(fail_each_allocation([&](sluice_error *error) { return sluice_build_info(&build, error); }, [] {},
+                             build_status) > 0);
+}
+
+TEST_CASE("what is known already needs no memory", "[out_of_memory]") {
+  FakeHip hip;
+  const ContextHandle context = around_context(), attention = fake_context();
+  const PlanHandle plan = make_plan(attention, good_problem());
+  const sluice_launch launch = good_launch();
+  const sluice_args args = good_args();
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+  const auto needs_none = [](auto &&call) {
+    interposed.start_counting();
+    interposed.first_failing = 0;
+    const sluice_status status = call();
+    interposed.first_failing = SIZE_MAX;
+    CHECK(status == SLUICE_OK);
+  };
+  sluice_device_info device;
+  sluice_device_info_init(&device, sizeof device);
+  needs_none([&] { return sluice_context_device(context.get(), &device, nullptr); });
+  sluice_plan_info info;
+  sluice_plan_info_init(&info, sizeof info);
+  needs_none([&] { return sluice_plan_describe(plan.get(), &info, nullptr); });
+  needs_none([&] { return sluice_run(plan.get(), &args, &launch, nullptr); });
+  needs_none([&] { return sluice_kv_append(context.get(), &append, &launch, nullptr); });
+  needs_none([&] { return sluice_merge_states(context.get(), &merge, &launch, nullptr); });
+  needs_none([&] { return sluice_set_trace(context.get(), nullptr, nullptr, nullptr); });
+}
+
+TEST_CASE("the host reference that runs out of memory leaves nothing behind", "[out_of_memory]") {
+  float q[2] = {1, 2}, k[2] = {0, 1}, v[2] = {10, 20}, o[2] = {-1, -1};
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
+  problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
+  sluice_args args;
+  sluice_args_init(&args, sizeof args);
+  args.batch = 1;
+  args.q_len = args.kv_len = 2;
+  args.q = {q, {2, 1, 1, 1}};
+  args.k = {k, {2, 1, 1, 1}};
+  args.v = {v, {2, 1, 1, 1}};
+  args.o = {o, {2, 1, 1, 1}};
+  CHECK(fail_each_allocation([&](sluice_error *error) { return sluice_reference(&problem, &args, error); }) >
+        0);
+}
+
+TEST_CASE("destroying without memory unloads all modules, whatever HIP says", "[out_of_memory]") {
+  for (const char *failing : {"", "hipGetDevice", "hipSetDevice", "hipModuleUnload"}) {
+    FakeHip hip;
+    hip.device_count = 2;
+    sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+    desc.device_ordinal = 1;
+    ContextHandle context = make_context(desc);
+    REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+    REQUIRE(hip.loaded_modules == 8);
+    static int lines;
+    lines = 0;
+    sluice_set_log([](uint32_t, const char *, void *) { ++lines; }, nullptr, SLUICE_LOG_ERROR);
+    if (*failing != '\0') hip.failing = {{failing, 719}};
+    interposed.start_counting();
+    interposed.first_failing = 0;
+    context.reset();
+    interposed.first_failing = SIZE_MAX;
+    sluice_set_log(nullptr, nullptr, 0);
+    CHECK(hip.loaded_modules == 0);
+    CHECK(lines == 0);
+  }
 }
 
 TEST_CASE("refusing a run needs no memory to spare", "[out_of_memory]") {

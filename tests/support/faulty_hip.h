@@ -1,8 +1,9 @@
 //===- faulty_hip.h - the emulator's HIP table with a failure where a test wants one --------------------===//
 //
-// Stands between the library and the emulator: counts the calls of the required entry points and lets one of
-// them fail. A call that fails is not made, but one that releases something is: a failure to release in HIP
-// says nothing about what was released. One table per process, as HIP functions have no user pointer.
+// Stands between the library and the emulator: counts the calls of the library's table and lets one of them
+// fail, or that one and all behind it. A call that fails is not made, but one that releases something is: a
+// failure to release in HIP says nothing about what was released. One table per process, as HIP functions
+// have no user pointer.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,28 +15,44 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sluice::test {
 
+struct HipFault {
+  std::optional<size_t> at = std::nullopt; // the number of the call that fails
+  int error = 999;
+  bool sticks = false;       // all calls behind it fail likewise
+  bool optional_too = false; // calls of the table's optional entry points count and fail as others do
+};
+
 class FaultyHip {
 public:
-  static constexpr int error = 999; // hipErrorUnknown
+  static constexpr int error = 999; // what a fault has unless another one is wanted: hipErrorUnknown
 
-  /// Counts from 0 again; the call of number `failing` fails.
-  static void start(std::optional<size_t> failing) {
-    calls = 0;
-    fails_at = failing;
+  /// Counts from 0 again.
+  static void start(const HipFault &wanted) {
+    fault = wanted;
+    made.clear();
     failed.clear();
   }
-  static size_t call_count() { return calls; }
-  /// The entry point that failed since the start, or nothing.
+  static size_t call_count() { return made.size(); }
+  /// The entry points called since the start, in order.
+  static const std::vector<const char *> &calls() { return made; }
+  /// The entry point that failed first since the start, or nothing.
   static const std::string &failed_call() { return failed; }
+  /// Modules that were loaded and not unloaded, since the process began.
+  static size_t live_modules() { return modules; }
 
   /// A sluice_hip_resolver.
   static void *resolve(const char *name, void *) {
 #define SLUICE_ENTRY(entry, parameters)                                                                      \
-  if (std::string_view(name) == #entry) return Entry<int parameters, entry##_name>::bind();
+  if (std::string_view(name) == #entry) return Entry<int parameters, entry##_name, false>::bind();
     SLUICE_HIP_REQUIRED(SLUICE_ENTRY)
+#undef SLUICE_ENTRY
+#define SLUICE_ENTRY(entry, parameters)                                                                      \
+  if (std::string_view(name) == #entry) return Entry<int parameters, entry##_name, true>::bind();
+    SLUICE_HIP_OPTIONAL(SLUICE_ENTRY)
 #undef SLUICE_ENTRY
     return sluice_emulator_symbol(name);
   }
@@ -43,26 +60,43 @@ public:
 private:
 #define SLUICE_ENTRY(entry, parameters) static constexpr char entry##_name[] = #entry;
   SLUICE_HIP_REQUIRED(SLUICE_ENTRY)
+  SLUICE_HIP_OPTIONAL(SLUICE_ENTRY)
 #undef SLUICE_ENTRY
 
-  template <typename Function, const char *name> struct Entry;
-  template <typename... Parameters, const char *name> struct Entry<int(Parameters...), name> {
+  /// Counts a call; whether it fails.
+  static bool fails(const char *name, bool is_optional) {
+    if (is_optional && !fault.optional_too) return false;
+    const size_t number = made.size();
+    made.push_back(name);
+    if (!fault.at || (fault.sticks ? number < *fault.at : number != *fault.at)) return false;
+    if (failed.empty()) failed = name;
+    return true;
+  }
+
+  template <typename Function, const char *name, bool is_optional> struct Entry;
+  template <typename... Parameters, const char *name, bool is_optional>
+  struct Entry<int(Parameters...), name, is_optional> {
+    static constexpr bool unloads = std::string_view(name) == "hipModuleUnload";
     static inline int (*emulated)(Parameters...);
     static void *bind() {
       emulated = reinterpret_cast<int (*)(Parameters...)>(sluice_emulator_symbol(name));
-      return reinterpret_cast<void *>(&call);
+      return emulated == nullptr ? nullptr : reinterpret_cast<void *>(&call);
     }
     static int call(Parameters... parameters) {
-      if (calls++ != fails_at) return emulated(parameters...);
-      failed = name;
-      if (failed == "hipModuleUnload") emulated(parameters...);
-      return error;
+      const bool is_failing = fails(name, is_optional);
+      const int result = is_failing && !unloads ? fault.error : emulated(parameters...);
+      if (result == 0) {
+        modules += std::string_view(name) == "hipModuleLoadData";
+        modules -= unloads;
+      }
+      return is_failing ? fault.error : result;
     }
   };
 
-  static inline size_t calls = 0;
-  static inline std::optional<size_t> fails_at;
+  static inline HipFault fault;
+  static inline std::vector<const char *> made;
   static inline std::string failed;
+  static inline size_t modules = 0;
 };
 
 } // namespace sluice::test

@@ -19,7 +19,7 @@ parser.add_argument("name")
 parser.add_argument("command", nargs=argparse.REMAINDER)
 options = parser.parse_args()
 
-table = subprocess.run(options.command, check=True, capture_output=True, text=True).stdout
+table = subprocess.run(options.command, check=True, stdout=subprocess.PIPE, text=True).stdout
 text = options.page.read_text(encoding="utf-8")
 name = re.escape(options.name)
 place = re.compile(rf"(<!-- {name}: begin [^\n]*-->\n)(.*?)(<!-- {name}: end -->)", re.S)

@@ -5,8 +5,11 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/hip/error.h"
 
+#include <atomic>
 #include <new>
 #include <system_error>
+
+#include <pthread.h>
 
 #include "emulator/hip/functions.h"
 
@@ -16,7 +19,18 @@ namespace {
 
 thread_local hipError_t thread_error = hipSuccess;
 
+std::atomic<bool> orphaned = false;
+
 } // namespace
+
+void orphan_forks() {
+  static const int registered = pthread_atfork(nullptr, nullptr, [] { orphaned = true; });
+  require(registered == 0, hipErrorOutOfMemory);
+}
+
+bool is_orphaned() {
+  return orphaned.load(std::memory_order_relaxed);
+}
 
 const char *Failure::what() const noexcept {
   return hipGetErrorString(code);

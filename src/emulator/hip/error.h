@@ -34,8 +34,15 @@ hipError_t remember(hipError_t error);
 hipError_t last_error();
 hipError_t take_last_error();
 
+/// From now on, a process forked from this one is orphaned: the threads that streams have here are not there,
+/// and their locks may be held for ever.
+void orphan_forks();
+/// In an orphaned process no state of the device may be touched, not even to wait for a lock.
+bool is_orphaned();
+
 /// Runs `body`, which returns nothing or a hipError_t.
 template <typename Body> hipError_t call(Body &&body) {
+  if (is_orphaned()) return remember(hipErrorNotInitialized);
   try {
     if constexpr (std::is_void_v<decltype(body())>) {
       body();

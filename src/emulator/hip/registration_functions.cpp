@@ -61,6 +61,7 @@ void **__hipRegisterFatBinary(const void *wrapper) {
 }
 
 void __hipUnregisterFatBinary(void **binary) {
+  if (is_orphaned()) return;
   Registry::get().remove(binary_of(binary));
 }
 

@@ -72,6 +72,7 @@ uint64_t Scheduler::append(const std::shared_ptr<Stream> &stream, std::function<
                            std::vector<Ticket> after) {
   add_null_stream_rule(stream, after);
   if (!stream->has_worker && !shuffle) {
+    orphan_forks();
     std::thread([this, stream] { serve(stream); }).detach();
     stream->has_worker = true;
   }

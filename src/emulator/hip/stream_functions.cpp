@@ -28,6 +28,7 @@ using EventHandles = Handles<hipEvent_t, Event>;
 class ThreadStream {
 public:
   ~ThreadStream() {
+    if (is_orphaned()) return;
     for (const std::shared_ptr<Stream> &stream : streams)
       if (stream) Scheduler::get().close(stream);
   }

@@ -124,7 +124,7 @@ void *sluice_emulator_symbol(const char *name) {
 
 int sluice_emulator_configure(const char *key, const char *value) {
   if (key == nullptr) return SLUICE_EMULATOR_UNKNOWN_KEY;
-  if (value == nullptr) return SLUICE_EMULATOR_BAD_VALUE;
+  if (value == nullptr || is_orphaned()) return SLUICE_EMULATOR_BAD_VALUE;
   try {
     switch (Device::get().configure(key, value)) {
     case Configured::ok:
@@ -140,7 +140,7 @@ int sluice_emulator_configure(const char *key, const char *value) {
 }
 
 int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size) {
-  if (out == nullptr || size > sizeof *out) return SLUICE_EMULATOR_BAD_VALUE;
+  if (out == nullptr || size > sizeof *out || is_orphaned()) return SLUICE_EMULATOR_BAD_VALUE;
   const Counters counters = Device::get().counters();
   const sluice_emulator_counters_t all = {counters.wave_instructions,
                                           counters.waves,
@@ -157,7 +157,7 @@ int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size) {
 }
 
 int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count) {
-  if (mnemonic == nullptr || count == nullptr) return SLUICE_EMULATOR_BAD_VALUE;
+  if (mnemonic == nullptr || count == nullptr || is_orphaned()) return SLUICE_EMULATOR_BAD_VALUE;
   const auto kinds = mfma_instructions();
   for (size_t kind = 0; kind < kinds.size(); ++kind) {
     if (kinds[kind].mnemonic != mnemonic) continue;
@@ -169,7 +169,7 @@ int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count) {
 
 int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads, uint32_t *stores) {
   const auto first = reinterpret_cast<uint64_t>(start);
-  if (first % 4 != 0 || bytes % 4 != 0 || bytes == 0 || first > UINT64_MAX - bytes)
+  if (first % 4 != 0 || bytes % 4 != 0 || bytes == 0 || first > UINT64_MAX - bytes || is_orphaned())
     return SLUICE_EMULATOR_BAD_VALUE;
   try {
     if (Device::get().watch({first, first + bytes, loads, stores})) return SLUICE_EMULATOR_OK;
@@ -179,6 +179,7 @@ int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads, uint
 }
 
 int sluice_emulator_unwatch(const void *start) {
+  if (is_orphaned()) return SLUICE_EMULATOR_BAD_VALUE;
   try {
     if (Device::get().unwatch(reinterpret_cast<uint64_t>(start))) return SLUICE_EMULATOR_OK;
   } catch (...) { // no memory for the ranges that are left
@@ -189,6 +190,7 @@ int sluice_emulator_unwatch(const void *start) {
 size_t sluice_emulator_take_reports(char *buffer, size_t size) {
   size_t needed = 0;
   try {
+    if (is_orphaned()) return write_text("[]", buffer, size), sizeof "[]";
     Device::get().take_reports([&](const std::string &text) {
       needed = text.size() + 1;
       return write_text(text, buffer, size);

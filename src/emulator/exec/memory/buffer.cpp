@@ -26,13 +26,13 @@ template <bool strict> Step run_load(Wave &w, const Op &op) {
   if (!r.swizzle) {
     place_buffer<strict>(w, op, r, {0, m.bytes, false, Access::load}, places);
     rows = begin_load<strict>(w, op, places, operation);
-    read_places(rows, places, m.bytes, m.sign_extend);
+    read_places(rows, places, m.bytes, m.sign_extend, m.sc1);
   } else {
     // The first part may not overwrite the address that the second still needs.
     uint32_t *loaded = w.temporary(0);
     for_each_part(r, m.bytes, Access::load, [&](const BufferPart &part) {
       place_buffer<strict>(w, op, r, part, places);
-      read_places(loaded + part.first / 4 * wave_lanes, places, part.bytes, m.sign_extend);
+      read_places(loaded + part.first / 4 * wave_lanes, places, part.bytes, m.sign_extend, m.sc1);
     });
     if constexpr (strict) w.checks->spread_undefined(m.dwords);
     rows = begin_load<strict>(w, op, places, operation);
@@ -49,7 +49,7 @@ template <bool strict> Step run_store(Wave &w, const Op &op) {
   Places places;
   for_each_part(r, m.bytes, Access::store, [&](const BufferPart &part) {
     place_buffer<strict>(w, op, r, part, places);
-    write_places(rows + part.first / 4 * wave_lanes, places, part.bytes, stored_shift(m));
+    write_places(rows + part.first / 4 * wave_lanes, places, part.bytes, stored_shift(m), m.sc1);
   });
   return count_store<strict>(w, op, places);
 }
@@ -67,7 +67,7 @@ template <bool strict> Step run_copy(Wave &w, const Op &op) {
   uint32_t *values = w.temporary(0);
   Places places;
   place_buffer<strict>(w, op, r, {0, m.bytes, false, Access::load}, places);
-  read_places(values, places, m.bytes, m.sign_extend);
+  read_places(values, places, m.bytes, m.sign_extend, m.sc1);
   return copy_to_lds<strict>(w, op, places.lanes, values);
 }
 

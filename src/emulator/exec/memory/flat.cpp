@@ -98,7 +98,7 @@ template <bool strict> Step run_load(Wave &w, const Op &op) {
   place<strict>(w, op, Access::load, places);
   AsyncOperation *operation = nullptr;
   uint32_t *rows = begin_load<strict>(w, op, places, operation);
-  read_places(rows, places, op.memory.bytes, op.memory.sign_extend);
+  read_places(rows, places, op.memory.bytes, op.memory.sign_extend, op.memory.sc1);
   if (op.memory.half != HalfSelect::none) place_half(rows, places.lanes, op.memory.half);
   return end_load<strict>(w, operation);
 }
@@ -106,7 +106,7 @@ template <bool strict> Step run_load(Wave &w, const Op &op) {
 template <bool strict> Step run_store(Wave &w, const Op &op) {
   Places places;
   place<strict>(w, op, Access::store, places);
-  write_places(w.row(op.src[1]), places, op.memory.bytes, stored_shift(op.memory));
+  write_places(w.row(op.src[1]), places, op.memory.bytes, stored_shift(op.memory), op.memory.sc1);
   return count_store<strict>(w, op, places);
 }
 
@@ -120,7 +120,7 @@ template <bool strict> Step run_copy(Wave &w, const Op &op) {
   Places places;
   place<strict>(w, op, Access::load, places);
   uint32_t *values = w.temporary(0);
-  read_places(values, places, op.memory.bytes, op.memory.sign_extend);
+  read_places(values, places, op.memory.bytes, op.memory.sign_extend, op.memory.sc1);
   return copy_to_lds<strict>(w, op, places.lanes, values);
 }
 

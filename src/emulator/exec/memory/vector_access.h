@@ -3,7 +3,8 @@
 // An instruction first finds where each lane's data is: a host pointer to memory, LDS or scratch, or nowhere
 // (flat.cpp, buffer_address.h). Then it loads, stores, combines or copies to LDS, which does not depend on
 // the kind of address. read_places, write_places and combine are the only functions that touch memory for
-// vector instructions.
+// vector instructions. Workgroups run on threads of the host, so an access by which one of them may learn
+// what another did is atomic here as well: with sc1, each of its dwords is.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -30,7 +31,12 @@ struct Places {
 
 //===--- Bytes ------------------------------------------------------------------------------------------===//
 
-inline void read_places(uint32_t *rows, const Places &places, uint32_t bytes, bool sign_extend) {
+/// What read_places and write_places do with sc1.
+void read_shared_places(uint32_t *rows, const Places &places, uint32_t bytes, bool sign_extend);
+void write_shared_places(const uint32_t *rows, const Places &places, uint32_t bytes, uint32_t shift);
+
+inline void read_places(uint32_t *rows, const Places &places, uint32_t bytes, bool sign_extend, bool sc1) {
+  if (sc1) return read_shared_places(rows, places, bytes, sign_extend);
   gather(rows, places.lanes, places.allowed, bytes, sign_extend,
          [&](uint32_t lane) { return places.pointer[lane]; });
   for (uint64_t lanes = places.cut; lanes != 0; lanes &= lanes - 1) {
@@ -41,7 +47,9 @@ inline void read_places(uint32_t *rows, const Places &places, uint32_t bytes, bo
 }
 
 /// `shift`: bits of the first row that are left out below.
-inline void write_places(const uint32_t *rows, const Places &places, uint32_t bytes, uint32_t shift) {
+inline void write_places(const uint32_t *rows, const Places &places, uint32_t bytes, uint32_t shift,
+                         bool sc1) {
+  if (sc1) return write_shared_places(rows, places, bytes, shift);
   scatter(rows, places.allowed, bytes, shift, [&](uint32_t lane) { return places.pointer[lane]; });
   for (uint64_t lanes = places.cut; lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = low_lane(lanes);

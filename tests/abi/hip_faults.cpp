@@ -1,0 +1,474 @@
+//===- hip_faults.cpp - every HIP call of every function fails once -------------------------------------===//
+//
+// usage: abi_hip_faults    prints as a table what comes of it; the complaints of a check go to stderr and
+// make the program fail
+//
+// The library runs on the emulator through a table in which the call of each number fails in turn, with one
+// error after another. What is checked every time, whatever the outcome: status, error struct and message
+// agree and name the call; nothing was asked of HIP behind a failure, but what releases; the same call
+// succeeds when HIP does again and computes what it should; and in the end nothing is left that the library
+// made.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulated_calls.h"
+#include "support/faulty_hip.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+using namespace sluice::test;
+
+namespace {
+
+constexpr int context_device = 1; // beside the device of the thread, so that there is one to make current
+constexpr int no_binary_for_gpu = 209, no_device = 100;
+constexpr int invalid_value = 1, out_of_memory = 2;
+constexpr int sticky_error = 719; // hipErrorLaunchFailure
+
+int complaints = 0;
+std::string situation;
+
+void expect(bool condition, const std::string &what) {
+  if (condition) return;
+  ++complaints;
+  std::fprintf(stderr, "%s: %s\n", situation.c_str(), what.c_str());
+}
+
+struct Error : sluice_error {
+  Error() { sluice_error_init(this, sizeof(sluice_error)); }
+};
+
+std::vector<std::string> log_lines;
+
+sluice_context *make_context() {
+  sluice_context_desc desc;
+  sluice_context_desc_init(&desc, sizeof desc);
+  desc.kind = SLUICE_DEVICE_HIP;
+  desc.device_ordinal = context_device;
+  desc.hip_resolver = FaultyHip::resolve;
+  sluice_context *context = nullptr;
+  require_ok(sluice_context_create(&desc, &context, nullptr), "sluice_context_create");
+  return context;
+}
+
+/// What a function is called on, fresh for each fault. `act` is the call, and may be made again; `wait` lets
+/// what it has enqueued run.
+class Subject {
+public:
+  Subject() = default;
+  Subject(const Subject &) = delete;
+  Subject &operator=(const Subject &) = delete;
+  virtual ~Subject() { set_device(0); }
+  virtual sluice_status act(sluice_error *error) = 0;
+  /// The result of all that was enqueued, as bytes; nothing where there is none.
+  virtual std::vector<unsigned char> result() { return {}; }
+};
+
+struct ContextDeleter {
+  void operator()(sluice_context *context) const {
+    set_device(0);
+    sluice_context_destroy(context);
+  }
+};
+struct PlanDeleter {
+  void operator()(sluice_plan *plan) const {
+    set_device(0);
+    sluice_plan_destroy(plan);
+  }
+};
+using ContextHandle = std::unique_ptr<sluice_context, ContextDeleter>;
+using PlanHandle = std::unique_ptr<sluice_plan, PlanDeleter>;
+
+struct CreateContext : Subject {
+  ContextHandle context;
+  sluice_status act(sluice_error *error) override {
+    context.reset();
+    sluice_context_desc desc;
+    sluice_context_desc_init(&desc, sizeof desc);
+    desc.kind = SLUICE_DEVICE_HIP;
+    desc.device_ordinal = context_device;
+    desc.hip_resolver = FaultyHip::resolve;
+    auto *made = reinterpret_cast<sluice_context *>(1);
+    const sluice_status status = sluice_context_create(&desc, &made, error);
+    expect((made != nullptr) == (status == SLUICE_OK), "out is not as the status says");
+    context.reset(made);
+    return status;
+  }
+};
+
+/// Of a plan with up to three kernels.
+struct CreatePlan : Subject {
+  ContextHandle context{make_context()};
+  PlanHandle plan;
+  sluice_status act(sluice_error *error) override {
+    plan.reset();
+    const sluice_problem problem = call_problem(CallKind::split);
+    auto *made = reinterpret_cast<sluice_plan *>(1);
+    const sluice_status status = sluice_plan_create(context.get(), &problem, &made, error);
+    expect((made != nullptr) == (status == SLUICE_OK), "out is not as the status says");
+    plan.reset(made);
+    return status;
+  }
+};
+
+struct Preload : Subject {
+  ContextHandle context{make_context()};
+  sluice_status act(sluice_error *error) override {
+    const sluice_problem problem = call_problem(CallKind::split);
+    return sluice_preload(context.get(), &problem, error);
+  }
+};
+
+/// With a dependency of each kind and a signal.
+struct Enqueues : Subject {
+  ContextHandle context{make_context()};
+  std::unique_ptr<DeviceStream> stream, other;
+  std::unique_ptr<DeviceEvent> recorded, free_event, signal;
+  sluice_dependency dependencies[2] = {};
+
+  void make_streams() {
+    set_device(context_device);
+    stream = std::make_unique<DeviceStream>();
+    other = std::make_unique<DeviceStream>();
+    recorded = std::make_unique<DeviceEvent>();
+    free_event = std::make_unique<DeviceEvent>();
+    signal = std::make_unique<DeviceEvent>();
+    hip_call("hipEventRecord", recorded->get(), other->get());
+    dependencies[0] = {SLUICE_DEPENDS_ON_EVENT, 0, recorded->get(), nullptr};
+    dependencies[1] = {SLUICE_DEPENDS_ON_STREAM, 0, free_event->get(), other->get()};
+  }
+  void add_order(sluice_launch &launch) const {
+    launch.dependencies = dependencies;
+    launch.dependency_count = 2;
+    launch.signal_event = signal->get();
+  }
+};
+
+template <CallKind kind> struct Run : Enqueues {
+  PlanHandle plan;
+  std::unique_ptr<DeviceCall> call;
+  Run() {
+    const sluice_problem problem = call_problem(kind);
+    sluice_plan *made = nullptr;
+    require_ok(sluice_plan_create(context.get(), &problem, &made, nullptr), "sluice_plan_create");
+    plan.reset(made);
+    sluice_plan_info info;
+    sluice_plan_info_init(&info, sizeof info);
+    require_ok(sluice_plan_describe(made, &info, nullptr), "sluice_plan_describe");
+    require_ok((info.workspace_bytes != 0) != (kind == CallKind::split), "splitting as this test means it");
+    make_streams();
+    call = std::make_unique<DeviceCall>(kind, 7, info.workspace_bytes);
+  }
+  sluice_status act(sluice_error *error) override {
+    sluice_launch launch = call->launch(stream->get());
+    add_order(launch);
+    return sluice_run(plan.get(), &call->args, &launch, error);
+  }
+  std::vector<unsigned char> result() override {
+    stream->wait();
+    return call->result();
+  }
+};
+
+constexpr int around_rows = 4, around_row = call_heads * call_dim;
+
+/// The first append or merge of a context, which loads its kernel.
+struct Append : Enqueues {
+  std::unique_ptr<DeviceBytes> rows, slots, cache;
+  Append() {
+    make_streams();
+    rows = std::make_unique<DeviceBytes>(halves(around_rows * around_row, 3));
+    slots = std::make_unique<DeviceBytes>(std::vector<int64_t>{5, 0, 2, 7});
+    cache = std::make_unique<DeviceBytes>(halves(call_page * around_row, 4));
+  }
+  sluice_status act(sluice_error *error) override {
+    sluice_append append;
+    sluice_append_init(&append, sizeof append);
+    append.flags = SLUICE_V_IN_K;
+    append.source_type = append.cache_type = SLUICE_F16;
+    append.kv_heads = call_heads;
+    append.head_dim_qk = call_dim;
+    append.page_size = call_page;
+    append.tokens = around_rows;
+    append.k = {rows->get(), {0, around_row, call_dim, 1}};
+    append.k_cache = {cache->get(), {call_page * around_row, around_row, call_dim, 1}};
+    append.slots = static_cast<const int64_t *>(slots->get());
+    sluice_launch launch;
+    sluice_launch_init(&launch, sizeof launch);
+    launch.stream = stream->get();
+    add_order(launch);
+    return sluice_kv_append(context.get(), &append, &launch, error);
+  }
+  std::vector<unsigned char> result() override {
+    stream->wait();
+    return cache->read();
+  }
+};
+
+struct Merge : Enqueues {
+  std::unique_ptr<DeviceBytes> partial, lse, o;
+  Merge() {
+    make_streams();
+    partial = std::make_unique<DeviceBytes>(halves(2 * around_rows * around_row, 5));
+    lse = std::make_unique<DeviceBytes>(std::vector<float>(size_t{2} * around_rows * call_heads, 0.5f));
+    o = std::make_unique<DeviceBytes>(halves(around_rows * around_row, 6));
+  }
+  sluice_status act(sluice_error *error) override {
+    sluice_merge merge;
+    sluice_merge_init(&merge, sizeof merge);
+    merge.partial_type = merge.o_type = SLUICE_F16;
+    merge.parts = 2;
+    merge.tokens = around_rows;
+    merge.heads = call_heads;
+    merge.head_dim_v = call_dim;
+    merge.partial = {partial->get(), {around_rows * around_row, around_row, call_dim, 1}};
+    merge.partial_lse = {lse->get(), {around_rows * call_heads, call_heads, 1, 0}};
+    merge.o = {o->get(), {0, around_row, call_dim, 1}};
+    sluice_launch launch;
+    sluice_launch_init(&launch, sizeof launch);
+    launch.stream = stream->get();
+    add_order(launch);
+    return sluice_merge_states(context.get(), &merge, &launch, error);
+  }
+  std::vector<unsigned char> result() override {
+    stream->wait();
+    return o->read();
+  }
+};
+
+/// The last of a context with three modules.
+struct Destroy : Subject {
+  ContextHandle context{make_context()};
+  PlanHandle plan;
+  Destroy() {
+    const sluice_problem problem = call_problem(CallKind::split);
+    sluice_plan *made = nullptr;
+    require_ok(sluice_plan_create(context.get(), &problem, &made, nullptr), "sluice_plan_create");
+    plan.reset(made);
+    context.reset();
+  }
+  sluice_status act(sluice_error *) override {
+    plan.reset();
+    return SLUICE_OK;
+  }
+};
+
+struct Function {
+  const char *name;
+  std::unique_ptr<Subject> (*make)();
+};
+template <typename Kind> std::unique_ptr<Subject> make_subject() {
+  return std::make_unique<Kind>();
+}
+const Function functions[] = {
+    {"sluice_context_create", make_subject<CreateContext>},
+    {"sluice_preload", make_subject<Preload>},
+    {"sluice_plan_create", make_subject<CreatePlan>},
+    {"sluice_run, one launch", make_subject<Run<CallKind::dense>>},
+    {"sluice_run, paged", make_subject<Run<CallKind::paged>>},
+    {"sluice_run, three launches", make_subject<Run<CallKind::split>>},
+    {"sluice_kv_append, the first", make_subject<Append>},
+    {"sluice_merge_states, the first", make_subject<Merge>},
+    {"sluice_plan_destroy, the last", make_subject<Destroy>},
+};
+
+/// What there is that somebody might have left.
+struct Live {
+  size_t modules = FaultyHip::live_modules();
+  uint64_t streams = emulator_counters().live_streams, events = emulator_counters().live_events;
+  size_t free_bytes = 0;
+  Live() {
+    size_t total = 0;
+    hip_call<size_t *, size_t *>("hipMemGetInfo", &free_bytes, &total);
+  }
+  bool operator==(const Live &) const = default;
+};
+
+struct Outcome {
+  sluice_status status = SLUICE_OK;
+  std::string field;
+  bool is_logged = false;
+  uint64_t launches = 0;
+  bool operator==(const Outcome &) const = default;
+};
+
+/// Checks the error of a call that failed for HIP.
+void check_error(sluice_status status, const Error &error, const std::string &call, int code) {
+  std::string name = reinterpret_cast<const char *(*)(int)>(sluice_emulator_symbol("hipGetErrorName"))(code);
+  expect(error.code == status, "error.code is not the status");
+  expect(error.hip_code == code, "error.hip_code is " + std::to_string(error.hip_code));
+  const std::string message = error.message;
+  expect(message.find(call) != message.npos, "the message names no " + call + ": " + message);
+  expect(message.find(std::to_string(code)) != message.npos, "the message has no code: " + message);
+  if (status != SLUICE_NO_DEVICE)
+    expect(message.find(name) != message.npos, "the message has no " + name + ": " + message);
+}
+
+/// What the library may still ask for behind a failure: to put things back.
+bool puts_back(const std::string &call) {
+  return call == "hipModuleUnload" || call == "hipSetDevice";
+}
+
+/// `forgiven`: the call's failure alone fails nothing.
+Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, bool forgiven,
+                   const std::vector<unsigned char> &good_result) {
+  const Live before;
+  Outcome outcome;
+  {
+    FaultyHip::start({});
+    const std::unique_ptr<Subject> subject = function.make();
+    const uint64_t launches_before = emulator_counters().launches;
+    log_lines.clear();
+    Error error;
+    FaultyHip::start({.at = at, .error = code, .sticks = sticks, .optional_too = true});
+    outcome.status = subject->act(&error);
+    const std::string failed = FaultyHip::failed_call();
+    const std::vector<const char *> calls = FaultyHip::calls();
+    // A failure that is forgiven and stays is noticed at the next call.
+    const size_t noticed = sticks && forgiven ? calls.size() : at;
+    if (outcome.status != SLUICE_OK) {
+      check_error(outcome.status, error, noticed == at ? failed : "hip", code);
+      for (size_t i = noticed + 1; i < calls.size(); ++i)
+        expect(puts_back(calls[i]), std::string("behind the failure comes ") + calls[i]);
+      outcome.field = std::string(error.field).starts_with("attn_") ||
+                              std::string(error.field).starts_with("kv_append_") ||
+                              std::string(error.field).starts_with("merge_states_")
+                          ? "the kernel's name"
+                          : error.field;
+    }
+    outcome.is_logged = !log_lines.empty();
+    if (outcome.is_logged && !sticks)
+      expect(log_lines.size() == 1 && log_lines[0].find(failed) != std::string::npos,
+             "the log names no " + failed + ": " + log_lines[0]);
+    if (sticks) {
+      // As dead as its device: whatever needs HIP fails, and says so.
+      Error again;
+      const sluice_status status = subject->act(&again);
+      const bool needs_hip = FaultyHip::call_count() > calls.size();
+      if (needs_hip && outcome.status != SLUICE_OK) expect(status != SLUICE_OK, "a dead device computes");
+    }
+    FaultyHip::start({});
+    const std::vector<unsigned char> result = subject->result();
+    outcome.launches = emulator_counters().launches - launches_before;
+    // A failure to set a device back leaves the thread on the other one.
+    set_device(dynamic_cast<Enqueues *>(subject.get()) != nullptr ? context_device : 0);
+    Error again;
+    expect(subject->act(&again) == SLUICE_OK, std::string("not usable afterwards: ") + again.message);
+    expect(subject->result() == good_result, "another result afterwards");
+  }
+  set_device(0);
+  expect(Live() == before, "something is left: " + std::to_string(FaultyHip::live_modules()) + " modules");
+  return outcome;
+}
+
+/// One HIP call, and what its failures come to.
+struct Row {
+  std::string call, any, no_binary, no_device;
+  bool operator==(const Row &) const = default;
+};
+
+std::vector<Row> rows_of(const Function &function) {
+  situation = function.name;
+  FaultyHip::start({});
+  std::unique_ptr<Subject> subject = function.make();
+  const bool enqueues = dynamic_cast<Enqueues *>(subject.get()) != nullptr;
+  const uint64_t launches_before = emulator_counters().launches;
+  FaultyHip::start({.optional_too = true});
+  require_ok(subject->act(nullptr), function.name);
+  const std::vector<const char *> calls = FaultyHip::calls();
+  const std::vector<unsigned char> good_result = subject->result();
+  const uint64_t launches = emulator_counters().launches - launches_before;
+  subject.reset();
+
+  std::vector<Row> rows;
+  for (size_t at = 0; at < calls.size(); ++at) {
+    const auto try_error = [&](int code, bool sticks = false, bool forgiven = false) {
+      situation = std::string(function.name) + ", call " + std::to_string(at) + " " + calls[at] + ", error " +
+                  std::to_string(code) + (sticks ? " from then on" : "");
+      return outcome_of(function, at, code, sticks, forgiven, good_result);
+    };
+    const Outcome any = try_error(FaultyHip::error);
+    expect(try_error(invalid_value) == any, "another outcome than with error 999");
+    expect(try_error(out_of_memory) == any, "another outcome than with error 999");
+    const bool forgiven = any.status == SLUICE_OK;
+    const Outcome sticky = try_error(sticky_error, true, forgiven);
+    if (!forgiven)
+      expect(sticky.status == any.status && sticky.field == any.field, "another outcome if the error sticks");
+    Outcome no_binary = try_error(no_binary_for_gpu), missing = try_error(no_device);
+    Row row = {calls[at], sluice_status_name(any.status), sluice_status_name(no_binary.status),
+               sluice_status_name(missing.status)};
+    if (!any.field.empty()) row.any += ", " + any.field;
+    if (any.is_logged) row.any += ", logged";
+    if (enqueues)
+      row.any += ", " + std::to_string(any.launches) + " of " + std::to_string(launches) + " launches made";
+    if (missing.status == SLUICE_NO_DEVICE) {
+      row.no_device += ", " + missing.field;
+      missing.field = any.field;
+    }
+    no_binary.status = missing.status = any.status;
+    expect(no_binary == any && missing == any, "one code makes another difference than its status");
+    if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
+  }
+  expect(!rows.empty(), "makes no HIP call");
+  return rows;
+}
+
+void print_table() {
+  std::printf("| of the library | HIP call that fails | comes to | with hipErrorNoBinaryForGpu | with "
+              "hipErrorNoDevice |\n| --- | --- | --- | --- | --- |\n");
+  std::vector<std::pair<std::string, std::vector<Row>>> groups; // of functions in which the same happens
+  for (const Function &function : functions) {
+    std::vector<Row> rows = rows_of(function);
+    if (!groups.empty() && groups.back().second == rows)
+      groups.back().first += std::string("; ") + function.name;
+    else
+      groups.emplace_back(function.name, std::move(rows));
+  }
+  for (const auto &[names, rows] : groups)
+    for (const Row &row : rows)
+      std::printf("| %s | %s | %s | %s | %s |\n", &row == rows.data() ? names.c_str() : "", row.call.c_str(),
+                  row.any.c_str(), row.no_binary.c_str(), row.no_device.c_str());
+}
+
+/// Each entry point of the table missing in turn.
+std::string missing_entry;
+void *resolve_without(const char *name, void *) {
+  return name == missing_entry ? nullptr : FaultyHip::resolve(name, nullptr);
+}
+
+void check_missing(const char *name, bool is_required) {
+  situation = std::string("without ") + name;
+  missing_entry = name;
+  FaultyHip::start({});
+  sluice_context_desc desc;
+  sluice_context_desc_init(&desc, sizeof desc);
+  desc.kind = SLUICE_DEVICE_HIP;
+  desc.hip_resolver = resolve_without;
+  Error error;
+  sluice_context *context = nullptr;
+  const sluice_status status = sluice_context_create(&desc, &context, &error);
+  expect(status == (is_required ? SLUICE_NO_DEVICE : SLUICE_OK), sluice_status_name(status));
+  if (is_required) expect(std::string(error.field) == name, std::string("the field is ") + error.field);
+  sluice_context_destroy(context);
+}
+
+} // namespace
+
+int main() {
+  require_ok(sluice_emulator_configure("devices", "2"), "the second device");
+  sluice_set_log([](uint32_t, const char *line, void *) { log_lines.push_back(line); }, nullptr,
+                 SLUICE_LOG_ERROR);
+  print_table();
+#define SLUICE_ENTRY(entry, parameters) check_missing(#entry, true);
+  SLUICE_HIP_REQUIRED(SLUICE_ENTRY)
+#undef SLUICE_ENTRY
+#define SLUICE_ENTRY(entry, parameters) check_missing(#entry, false);
+  SLUICE_HIP_OPTIONAL(SLUICE_ENTRY)
+#undef SLUICE_ENTRY
+  sluice_set_log(nullptr, nullptr, 0);
+  if (complaints != 0) std::fprintf(stderr, "%d complaints\n", complaints);
+  return complaints != 0;
+}
