@@ -351,30 +351,30 @@ enum sluice_determinism {
  *     d <= window_right       where it counts; SLUICE_CAUSAL is a window_right of 0
  *     d >= -window_left or j < sink_tokens               with SLUICE_HAS_WINDOW_LEFT
  *     the mask's bit is 1                                with SLUICE_BOOL_MASK
+ *     bias[i][j] * log2(e) in F32 is not -infinity       with a bias
  *
  * - A row without a visible key has O = 0 and LSE = -infinity, or the sink logit with SLUICE_SINK_LOGITS. So
  *   have all rows of a sequence with kv_len 0. A sequence with q_len 0 has no rows. Keys whose score is
- *   -infinity have no weight, and a row that sees no other is like a row without a visible key.
+ *   -infinity, as infinity in K can make it, have no weight, and a row that sees no other is like a row
+ *   without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
- *   type of V, or of Q where V is FP8: toward zero to F16, to nearest even to BF16. O is rounded to nearest
- *   even.
+ *   type of Q: toward zero to F16, to nearest even to BF16, and to E4M3FNUZ 2^7 P to nearest even, so that P
+ * has 4 significant bits down to 2^-14 and no weight at 2^-18 and below. O is rounded to nearest even.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. Entries of a
  *   page table behind the last one needed are never read.
- * - NaN or infinity in a query row stays in its row, and in a key reaches only the rows that see the
- *   key. In V at key j it reaches the rows that see j with a score above -infinity. It can also turn O of
- *   other rows into NaN, rows without a visible key included, but not their LSE: rows that share a tile of
- *   rows with one that sees a key of j's tile of keys, or would without SLUICE_BOOL_MASK. Tiles of rows are
- *   rows [32a, 32a + 32), with SLUICE_HAS_WINDOW_LEFT the rows of a workgroup, or 16 rows of tokens and
- *   query heads of a group together; tiles of keys are keys [64a, 64a + 64), or [16a, 16a + 16).
+ * - NaN or infinity in a query row stays in its row, and in K or V at key j reaches only the rows that see j.
+ *   In V it reaches all of them whose score is above -infinity, as NaN or infinity in the same element of O,
+ *   and may reach the others. LSE knows nothing of V.
  * - Factors are not negative.
  *
  * What this version computes: all three modes, with tables of both kinds and pages of any size; Q and O both
- * F16 or both BF16, K and V of that type or both E4M3FNUZ; head dims that are multiples of 8 up to 512,
- * different ones for K and V too, and with SLUICE_V_IN_K head_dim_qk up to 576; any q_heads up to 32768 that
- * kv_heads divides; everything that flags, windows, bias_type, scales, lse_base and determinism ask for;
- * k_pack a power of two from 8 on; soft_cap from 1e-30 to 65536. All else is refused with SLUICE_UNSUPPORTED.
+ * F16 or both BF16, K and V of that type or both E4M3FNUZ, or Q, K and V E4M3FNUZ and O F16 or BF16; head
+ * dims that are multiples of 8 up to 512, with Q of E4M3FNUZ up to 256, different ones for K and V too, and
+ * with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads
+ * divides; everything that flags, windows, bias_type, scales, lse_base and determinism ask for; k_pack a
+ * power of two from 8 on; soft_cap from 1e-30 to 65536. All else is refused with SLUICE_UNSUPPORTED.
  * `docs/reference/features.md` is what the library itself says of all this. sluice_query_support answers for
  * one problem, sluice_list_kernels lists what there is.
  */
@@ -465,7 +465,7 @@ SLUICE_API sluice_status sluice_workspace_size(const sluice_context *context, co
 /** One kernel of a context. */
 typedef struct sluice_kernel_info {
   uint32_t struct_size;   /**< sizeof(sluice_kernel_info). */
-  uint32_t dtype;         /**< sluice_dtype of Q, K, V and O; around attention, of what is read. */
+  uint32_t dtype;         /**< sluice_dtype of Q; around attention, of what is read. */
   int32_t head_dim_qk;    /**< Elements of a row of Q and K; 0 around attention, where any will do. */
   int32_t head_dim_v;     /**< Elements of a row of V and O; likewise. */
   uint32_t tile_q;        /**< Query rows per workgroup; likewise. */
@@ -477,7 +477,7 @@ typedef struct sluice_kernel_info {
   char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
   char operation[32];  /**< "attention_forward", "kv_append" or "merge_states". */
   char features[128];  /**< What the kernel can do, separated by commas: "causal,lse". */
-  char p_rounding[16]; /**< How P is rounded to the type of V: "toward_zero" or "nearest_even"; else "". */
+  char p_rounding[16]; /**< How P is rounded to the type of Q: "toward_zero" or "nearest_even"; else "". */
   char chips[64];      /**< Chips there is machine code for, separated by commas. */
 } sluice_kernel_info;
 
@@ -881,8 +881,9 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  * strides need no multiple, stride[3] need not be 1, and there are no limits for the device's sake.
  * Computes all that sluice_problem and sluice_args describe, but for factors per token or page and a negative
  * scale: every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P
- * is not rounded, O once, to nearest even; LSE is F32. NaN or infinity in a key or value reaches exactly the
- * rows that see the key. Lengths, starts and page numbers are checked like all else.
+ * is not rounded, O once, to nearest even; LSE is F32. NaN or infinity in a value reaches exactly the rows
+ * that see the key, whatever its score, and in a key only those. Lengths, starts and page numbers are checked
+ * like all else.
  *
  * @return SLUICE_OK: o (and lse) are written; SLUICE_INVALID_ARGUMENT; SLUICE_UNSUPPORTED;
  *         SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY

@@ -31,6 +31,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Arguments.h"
 #include "attention/Builders.h"
+#include "attention/NonFinite.h"
 #include "attention/ScoreChanges.h"
 #include "attention/TileMath.h"
 #include "attention/Visibility.h"
@@ -56,7 +57,7 @@ public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
       : op(op), chip(chip), b(op.getLoc(), op), argument(kernel, b), element(op.getElementType()),
         headDim(op.getHeadDimQk()), tileKv(op.getTileKv()), columnsPerLane(headDim / waveRows),
-        math(b, element, layout, chip), chunk(VectorType::get(8, element)) {}
+        math(b, element, layout, chip), nonFinite(b, math, element), chunk(VectorType::get(8, element)) {}
 
   void build() {
     locateGroup();
@@ -210,17 +211,18 @@ private:
     SmallVector<Value> first = b.branch(
         active,
         [&] {
+          RowState centred = centre(state);
           return b.branch(
               nextActive,
               [&] {
                 SmallVector<Value> nextScores = scores(kTile);
-                return exponentiate(state, nextScores);
+                return exponentiate(centred, nextScores);
               },
               [&] {
                 // The last tile of the wave. An offset that looks different keeps the code generator from
                 // sharing the exponents of both sides in front of the branch, where no MFMA hides them.
-                RowState last = state;
-                last.offset = b.opaque(state.offset);
+                RowState last = centred;
+                last.offset = b.opaque(centred.offset);
                 return exponentiate(last, SmallVector<Value>(blocks, b.undef(math.accumulator)));
               });
         },
@@ -240,13 +242,15 @@ private:
         active,
         [&] {
           next.scores = finishScores(nextScores, nextKey);
-          next.output = accumulate(math.rescale(state.output, state.factor), probabilities);
-          includeScores(next, state.maximum, nextActive);
-          return next.flatten();
+          next.output = math.rescale(state.output, state.factor);
+          return accumulateTile(next, probabilities, state.maximum, firstKey, nextActive).flatten();
         },
         [&] {
+          // The wave is done: its scores would only take registers.
           RowState unchanged = state;
           unchanged.sum = next.sum;
+          unchanged.offset = unchanged.factor = b.undef(b.getF32Type());
+          unchanged.scores.assign(blocks, b.undef(math.accumulator));
           return unchanged.flatten();
         });
     BarrierOp::create(b);
@@ -283,10 +287,22 @@ private:
   void includeScores(RowState &state, Value maximumBefore, Value any) {
     Value tileMaximum = math.maximum(state.scores, lane);
     state.maximum = b.select(any, b.maxF(maximumBefore, tileMaximum), maximumBefore);
-    Value reference = b.select(b.equalF(state.maximum, b.f32(negativeInfinity)), b.f32(0), state.maximum);
+    Value reference = finiteMaximum(state.maximum);
     state.offset = b.negF(b.mulF(reference, changes->factor()));
     // From the difference: exactly 1 where the maximum stays, however the offset was rounded.
     state.factor = b.exp2(b.mulF(b.subF(maximumBefore, reference), changes->factor()));
+  }
+
+  /// `state` with scores relative to the maximum where the rounding error of an offset would show.
+  RowState centre(const RowState &state) {
+    RowState result = state;
+    result.offset = math.centre(result.scores, state.offset, [&] { return finiteMaximum(state.maximum); });
+    return result;
+  }
+
+  /// What scores are taken relative to: 0 while no key is visible.
+  Value finiteMaximum(Value maximum) {
+    return b.select(b.equalF(maximum, b.f32(negativeInfinity)), b.f32(0), maximum);
   }
 
   /// The sum with this tile, `nextScores` as they are, and the fragments of P^T.
@@ -313,6 +329,66 @@ private:
         sum = math.mfma(a, p, sum);
     }
     return sums;
+  }
+
+  /// O^T of `state` with the tile of V, and what follows from the next scores.
+  RowState accumulateTile(const RowState &state, ArrayRef<Value> probabilities, Value maximumBefore,
+                          Value tileKey, Value any) {
+    // LLVM makes a way of its own for each side of a branch, one after the other, on which the registers of
+    // what the later one needs are taken. So the rare way stands first, as a detour which changes O^T, and
+    // the usual one asks whether it was gone, in a form that LLVM cannot trace.
+    auto stay = [&] {
+      SmallVector<Value> values(state.output);
+      values.append(3, b.undef(b.getF32Type()));
+      values.push_back(b.i32(0));
+      return values;
+    };
+    auto detour = [&] {
+      RowState finished = state;
+      finished.output = accumulateNonFinite(state.output, probabilities, tileKey);
+      includeScores(finished, maximumBefore, any);
+      SmallVector<Value> values(finished.output);
+      values.append({finished.maximum, finished.offset, finished.factor, b.i32(1)});
+      return values;
+    };
+    SmallVector<Value> rare = b.branch(
+        b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
+        [&] { return b.branch(hasNonFinite(), detour, stay); }, stay);
+    Value isDone = b.equal(b.opaqueScalar(rare.pop_back_val()), b.i32(1));
+    RowState result = state;
+    result.factor = rare.pop_back_val();
+    result.offset = rare.pop_back_val();
+    result.maximum = rare.pop_back_val();
+    result.output = rare;
+    return unflatten(b.branch(
+        b.isFalse(isDone),
+        [&] {
+          RowState usual = result;
+          usual.output = accumulate(result.output, probabilities);
+          includeScores(usual, maximumBefore, any);
+          return usual.flatten();
+        },
+        [&] { return result.flatten(); }));
+  }
+
+  Value readValues(unsigned columns, Value key, Value column) {
+    return LdsReadOp::create(b, VectorType::get(columns, element), vTile, key, column);
+  }
+
+  Value hasNonFinite() {
+    return nonFinite.isIn({tileKv, headDim}, lane, [&](unsigned columns, Value key, Value column) {
+      return readValues(columns, key, column);
+    });
+  }
+
+  SmallVector<Value> accumulateNonFinite(ArrayRef<Value> output, ArrayRef<Value> probabilities,
+                                         Value tileKey) {
+    SmallVector<Value> level(tileKv / layout.rows, math.zeros());
+    SmallVector<Value> visible = nonFinite.visible(finishScores(level, tileKey));
+    Value column = b.mul(keyRow, b.i32(columnsPerLane));
+    return nonFinite.accumulate(
+        output, probabilities, visible, column, b.mul(half, b.i32(4)),
+        [&](unsigned columns, Value key, Value place) { return readValues(columns, key, place); });
   }
 
   void store(ArrayRef<Value> result) {
@@ -360,6 +436,7 @@ private:
   Type element;
   unsigned headDim, tileKv, columnsPerLane;
   TileMath math;
+  NonFinite nonFinite;
   VectorType chunk;
 
   Sequence sequence;
@@ -387,10 +464,11 @@ struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
         op.emitError() << "the function's parameters are not the attention kernarg table";
         return signalPassFailure();
       }
-      MfmaShape shape = MfmaLayout{op.getWaveRows()}.shape();
-      if (!target->hasMfma(shape)) {
+      unsigned bytes = op.getElementType().getIntOrFloatBitWidth() / 8;
+      MfmaShape shape = MfmaLayout{op.getWaveRows(), bytes}.shape();
+      if (!target->hasMfma(shape, bytes) || (bytes == 1 && target->fp8 != Fp8Flavour::Fnuz)) {
         op.emitError() << target->name << " has no MFMA of " << shape.rows << "x" << shape.columns << "x"
-                       << shape.depth;
+                       << shape.depth << " for " << op.getElementType();
         return signalPassFailure();
       }
       if (op.getWaveRows() == waveRows)

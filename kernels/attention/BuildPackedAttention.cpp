@@ -4,7 +4,8 @@
 // Expands sluice.attention of 16 rows a wave. The rows of a tile are the tokens of a sequence and the query
 // heads that share a KV head together, heads first: a token of a model with 8 heads to a KV head fills half a
 // tile, and the keys are read once for all of them (grouped-query attention, Ainslie et al. 2023, arXiv
-// 2305.13245). As in BuildAttention.cpp the scores are S^T, with v_mfma_f32_16x16x16.
+// 2305.13245). As in BuildAttention.cpp the scores are S^T, with v_mfma_f32_16x16x16, or where Q, K and V are
+// FP8 v_mfma_f32_16x16x32.
 //
 // The keys of a row can be divided among the workgroups of `parts` (split-KV: Dao et al. 2023,
 // "Flash-Decoding"): each part computes O and LSE over its keys, in F32 to memory that the caller gives, and
@@ -18,6 +19,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Builders.h"
+#include "attention/NonFinite.h"
 #include "attention/ScoreChanges.h"
 #include "attention/TileMath.h"
 #include "attention/Visibility.h"
@@ -32,7 +34,6 @@ using namespace mlir;
 namespace sluice {
 namespace {
 
-constexpr MfmaLayout layout{16};
 constexpr unsigned laneColumns = 8;                        // of a row of K that a lane reads at a time ...
 constexpr unsigned stepColumns = laneColumns * 64 / 16;    // ... and all lane groups together
 constexpr unsigned widestPanel = 512, widestValueRead = 8; // columns
@@ -59,21 +60,26 @@ class PackedBuilder {
 public:
   PackedBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
       : op(op), chip(chip), b(op.getLoc(), op), argument(kernel, b), element(op.getElementType()),
-        stored(op.getKvType() ? *op.getKvType() : element), dimQk(op.getHeadDimQk()), dimV(op.getHeadDimV()),
-        tileKv(op.getTileKv()), math(b, element, layout, chip) {}
+        result(op.getOType().value_or(element)), queries(inMemory(element)),
+        stored(op.getKvType() ? *op.getKvType() : queries), dimQk(op.getHeadDimQk()), dimV(op.getHeadDimV()),
+        tileKv(op.getTileKv()), layout{16, element.getIntOrFloatBitWidth() / 8},
+        math(b, element, layout, chip), nonFinite(b, math, element) {}
 
   void build() {
     locateGroup();
     b.when(hasRows, [&] {
       locateRow();
       choosePart();
-      SmallVector<Value> result = iterateOverKeys();
-      store(result);
+      store(iterateOverKeys());
     });
   }
 
 private:
-  bool converts() const { return stored != element; }
+  bool converts() const { return stored != queries; }
+  /// FP8 is bytes to everything but the products.
+  Type inMemory(Type type) const {
+    return type.getIntOrFloatBitWidth() == 8 ? IntegerType::get(type.getContext(), 8) : type;
+  }
   unsigned storedBytes() const { return stored.getIntOrFloatBitWidth() / 8; }
 
   void locateGroup() {
@@ -163,22 +169,30 @@ private:
 
   /// Q^T as B fragments, in the order of the columns of K.
   void loadQuery() {
-    Value base = b.advance(argument.late("q"), element, rowOffset("q", sequence.firstRow));
+    Value base = b.advance(argument.late("q"), queries, rowOffset("q", sequence.firstRow));
     Value limit = argument.late("head_dim_qk");
     for (unsigned first = 0; first < dimQk; first += stepColumns) {
       unsigned columns = dimQk - first < stepColumns ? laneColumns / 2 : laneColumns;
-      auto type = VectorType::get(columns, element);
+      auto type = columns == layout.elements() ? math.fragment : VectorType::get(columns, element);
       Value column = b.add(b.i32(first), b.mul(laneGroup, b.i32(columns)));
       Value loaded = b.branch(
           b.less(column, limit),
           [&] {
-            return SmallVector<Value>{LLVM::LoadOp::create(b, type, b.advance(base, element, column),
-                                                           /*alignment=*/2 * columns)};
+            return SmallVector<Value>{LLVM::LoadOp::create(b, type, b.advance(base, queries, column),
+                                                           /*alignment=*/layout.elementBytes * columns)};
           },
           [&] { return SmallVector<Value>{arith::ConstantOp::create(b, b.getZeroAttr(type))}; })[0];
-      for (unsigned part = 0; part < columns; part += 4)
-        query.push_back(b.slice(loaded, part, 4));
+      llvm::append_range(query, fragmentsOf(loaded, columns));
     }
+  }
+
+  /// Of a row of Q or K, as memory has it.
+  SmallVector<Value> fragmentsOf(Value read, unsigned columns) {
+    if (columns == layout.elements()) return {b.bitcast(math.fragment, read)};
+    SmallVector<Value> fragments;
+    for (unsigned part = 0; part < columns; part += layout.elements())
+      fragments.push_back(b.slice(read, part, layout.elements()));
+    return fragments;
   }
 
   /// A tile for each panel of K or V.
@@ -267,7 +281,10 @@ private:
       AsyncWaitOp::create(b, token);
     SmallVector<Value> carried = b.branch(
         active,
-        [&] { return accumulate(v, math.rescale(output, first[2]), ArrayRef<Value>(first).drop_front(3)); },
+        [&] {
+          return accumulateTile(v, math.rescale(output, first[2]), ArrayRef<Value>(first).drop_front(3),
+                                tileKey);
+        },
         [&] { return output; });
     BarrierOp::create(b);
     SmallVector<Value> next{first[0], first[1]};
@@ -289,12 +306,13 @@ private:
       for (unsigned first = 0; first < panel.columns && panel.first + first < dimQk; first += stepColumns) {
         unsigned columns = dimQk - panel.first - first < stepColumns ? laneColumns / 2 : laneColumns;
         Value column = b.add(b.i32(first), b.mul(laneGroup, b.i32(columns)));
-        SmallVector<Value> keysRead;
+        SmallVector<SmallVector<Value>> keysRead;
         for (unsigned block = 0; block < blocks.size(); ++block)
-          keysRead.push_back(read(tile, columns, b.add(b.i32(layout.rows * block), laneRow), column));
-        for (unsigned part = 0; part < columns; part += 4, ++fragment)
-          for (auto [sum, values] : llvm::zip_equal(blocks, keysRead))
-            sum = math.mfma(b.slice(values, part, 4), query[fragment], sum);
+          keysRead.push_back(
+              fragmentsOf(read(tile, columns, b.add(b.i32(layout.rows * block), laneRow), column), columns));
+        for (unsigned part = 0; part < columns / layout.elements(); ++part, ++fragment)
+          for (auto [sum, fragments] : llvm::zip_equal(blocks, keysRead))
+            sum = math.mfma(fragments[part], query[fragment], sum);
       }
     }
     return math.settle(blocks);
@@ -304,7 +322,8 @@ private:
     Value larger = b.maxF(maximum, math.maximum(blocks, lane));
     Value reference = b.select(b.equalF(larger, b.f32(negativeInfinity)), b.f32(0), larger);
     Value factor = b.exp2(b.mulF(b.subF(maximum, reference), changes->factor()));
-    Value offset = math.centre(blocks, reference, changes->factor());
+    Value offset = b.negF(b.mulF(reference, changes->factor()));
+    offset = math.centre(blocks, offset, [&] { return reference; });
     Value total = b.mulF(sum, factor);
     SmallVector<Value> fragments = math.exponentiate(blocks, changes->factor(), offset, total);
     SmallVector<Value> results{larger, total, factor};
@@ -337,12 +356,12 @@ private:
       unsigned tileOfOutput = 0;
       for (const ValueRead &part : valueReads()) {
         Value column = b.add(b.i32(part.first), b.mul(laneRow, b.i32(part.columns)));
-        SmallVector<Value> four;
-        for (unsigned k = 0; k < 4; ++k) {
-          Value key = b.add(b.i32(block * layout.depth() + k), b.mul(laneGroup, b.i32(4)));
-          four.push_back(read(v.tiles[part.panel], part.columns, key, column));
+        SmallVector<Value> rowsRead; // of V, in the order of the keys of p
+        for (unsigned k = 0; k < layout.elements(); ++k) {
+          Value key = b.add(b.i32(layout.rowOf(block * layout.elements() + k)), b.mul(laneGroup, b.i32(4)));
+          rowsRead.push_back(read(v.tiles[part.panel], part.columns, key, column));
         }
-        for (Value a : math.transpose(four)) {
+        for (Value a : math.transpose(rowsRead)) {
           sums[tileOfOutput] = math.mfma(a, p, sums[tileOfOutput]);
           ++tileOfOutput;
         }
@@ -351,15 +370,66 @@ private:
     return sums;
   }
 
-  void store(ArrayRef<Value> result) {
-    Value sum = math.overGroups(result[1], lane, [&](Value x, Value y) { return b.addF(x, y); });
+  /// Infinity and NaN of V in tiles with hidden keys on a detour, as in BuildAttention.cpp.
+  SmallVector<Value> accumulateTile(const Side &v, ArrayRef<Value> output, ArrayRef<Value> probabilities,
+                                    Value tileKey) {
+    auto stay = [&] {
+      SmallVector<Value> values(output);
+      values.push_back(b.i32(0));
+      return values;
+    };
+    auto detour = [&] {
+      SmallVector<Value> values = accumulateNonFinite(v, output, probabilities, tileKey);
+      values.push_back(b.i32(1));
+      return values;
+    };
+    SmallVector<Value> sums = b.branch(
+        b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
+        [&] { return b.branch(hasNonFinite(v), detour, stay); }, stay);
+    Value isDone = b.equal(b.opaqueScalar(sums.pop_back_val()), b.i32(1));
+    return b.branch(
+        b.isFalse(isDone), [&] { return accumulate(v, sums, probabilities); }, [&] { return sums; });
+  }
+
+  Value hasNonFinite(const Side &v) {
+    Value any = b.boolean(false);
+    for (auto [panel, tile] : llvm::zip_equal(v.panels, v.tiles)) {
+      if (panel.first >= dimV) continue;
+      Value isIn =
+          nonFinite.isIn({tileKv, panel.columns}, lane, [&](unsigned columns, Value key, Value column) {
+            return read(tile, columns, key, column);
+          });
+      any = b.either(any, isIn);
+    }
+    return any;
+  }
+
+  SmallVector<Value> accumulateNonFinite(const Side &v, ArrayRef<Value> output, ArrayRef<Value> probabilities,
+                                         Value tileKey) {
+    SmallVector<Value> level(tileKv / layout.rows, math.zeros());
+    SmallVector<Value> changed = changes->apply(level, tileKey, layout, laneGroup);
+    SmallVector<Value> visible = nonFinite.visible(keys->hide(changed, tileKey, rows, layout, laneGroup));
+    SmallVector<Value> sums;
+    for (const ValueRead &part : valueReads()) {
+      Value column = b.add(b.i32(part.first), b.mul(laneRow, b.i32(part.columns)));
+      sums.append(nonFinite.accumulate(output.slice(sums.size(), part.columns), probabilities, visible,
+                                       column, b.mul(laneGroup, b.i32(4)),
+                                       [&](unsigned columns, Value key, Value place) {
+                                         return read(v.tiles[part.panel], columns, key, place);
+                                       }));
+    }
+    return sums;
+  }
+
+  void store(ArrayRef<Value> sums) {
+    Value sum = math.overGroups(sums[1], lane, [&](Value x, Value y) { return b.addF(x, y); });
     Value partial = argument.flag(package::score_partial);
     Value sinks = argument.late("sink_logits");
     Value sinkOfHead = b.advance(sinks, b.getF32Type(), b.zeroExtend(qHead));
     // Parts leave the sink to whoever merges them.
     Value hasSink = b.isFalse(b.either(b.isNull(sinks), partial));
     TileMath::Result finished =
-        math.finish(result[0], changes->factor(), sum, hasSink, sinkOfHead, argument.late("lse_per_log2"));
+        math.finish(sums[0], changes->factor(), sum, hasSink, sinkOfHead, argument.late("lse_per_log2"));
     Value weight = argument.scaled(finished.weight, "v_scale", package::score_v_scale_heads, kvHead);
     Value firstRow = b.select(partial, b.i32(0), sequence.firstRow);
     Value rowExists = b.less(row, packedRows);
@@ -371,11 +441,11 @@ private:
       Value limit = argument.late("head_dim_v");
       auto storeAs = [&](Type type) {
         return [&, type] {
-          storeRow(result.drop_front(2), weight, b.advance(argument.late("o"), type, offset), type, limit);
+          storeRow(sums.drop_front(2), weight, b.advance(argument.late("o"), type, offset), type, limit);
           return SmallVector<Value>();
         };
       };
-      b.branch(partial, storeAs(b.getF32Type()), storeAs(element));
+      b.branch(partial, storeAs(b.getF32Type()), storeAs(result));
     });
     Value lse = argument.late("lse");
     Value stores = b.both(b.both(rowExists, b.equal(laneGroup, b.i32(0))), b.isFalse(b.isNull(lse)));
@@ -413,9 +483,12 @@ private:
   const Chip &chip;
   Emitter b;
   Arguments argument;
-  Type element, stored; // of Q, O and the arithmetic; of K and V in memory
+  Type element, result; // of Q and the arithmetic; of O
+  Type queries, stored; // of Q, and of K and V, in memory
   unsigned dimQk, dimV, tileKv;
+  const MfmaLayout layout;
   TileMath math;
+  NonFinite nonFinite;
 
   Sequence sequence;
   Value kvHead, part, packedRows, groupRow, hasRows;

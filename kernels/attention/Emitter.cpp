@@ -53,11 +53,19 @@ Value Emitter::anyLane(Value condition) {
   return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, mask, i64(0));
 }
 
-Value Emitter::opaque(Value a) {
-  return LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"", /*constraints=*/"=v,0",
+Value Emitter::emptyAssembly(Value a, StringRef constraints) {
+  return LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"", constraints,
                                    /*has_side_effects=*/false, /*is_align_stack=*/false,
                                    LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
       .getRes();
+}
+
+Value Emitter::opaque(Value a) {
+  return emptyAssembly(a, "=v,0");
+}
+
+Value Emitter::opaqueScalar(Value a) {
+  return emptyAssembly(a, "=s,0");
 }
 
 Value Emitter::advance(Value pointer, Type type, Value count) {

@@ -72,6 +72,8 @@ public:
 
   /// The same value, which the compiler cannot recognise as such. No instruction.
   Value opaque(Value a);
+  /// Likewise, of a wave-uniform i32.
+  Value opaqueScalar(Value a);
 
   Value bitcast(mlir::Type type, Value a) { return mlir::LLVM::BitcastOp::create(*this, type, a); }
   Value extract(Value vector, int64_t index) { return mlir::vector::ExtractOp::create(*this, vector, index); }
@@ -103,6 +105,7 @@ public:
   void when(Value condition, llvm::function_ref<void()> then);
 
 private:
+  Value emptyAssembly(Value a, llvm::StringRef constraints);
   Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange arguments);
 };
 

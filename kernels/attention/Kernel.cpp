@@ -70,11 +70,17 @@ OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name,
   EmptyKernel empty = createKernel(context, name, package::attention_kernarg_fields, variant.threads());
   auto builder = OpBuilder::atBlockBegin(&empty.kernel.getBody().front());
   Location loc = builder.getUnknownLoc();
-  Type element = variant.dtype == "f16" ? Type(builder.getF16Type()) : Type(builder.getBF16Type());
+  auto typeOf = [&](StringRef name) -> Type {
+    if (name == "e4m3fnuz") return Float8E4M3FNUZType::get(&context);
+    return name == "f16" ? Type(builder.getF16Type()) : Type(builder.getBF16Type());
+  };
+  Type element = typeOf(variant.dtype);
   // What is converted is bytes to everything but the conversion.
   TypeAttr stored = variant.kvDtype.empty() ? TypeAttr() : TypeAttr::get(builder.getI8Type());
-  AttentionOp::create(builder, loc, element, stored, variant.headDimQk, variant.headDimV, variant.tileQ(),
-                      variant.tileKv, variant.waves, variant.everyChange(), variant.paged, variant.vInK);
+  TypeAttr result = variant.oDtype.empty() ? TypeAttr() : TypeAttr::get(typeOf(variant.oDtype));
+  AttentionOp::create(builder, loc, element, stored, result, variant.headDimQk, variant.headDimV,
+                      variant.tileQ(), variant.tileKv, variant.waves, variant.everyChange(), variant.paged,
+                      variant.vInK);
   gpu::ReturnOp::create(builder, loc);
   return std::move(empty.module);
 }

@@ -1,14 +1,17 @@
 //===- MfmaLayout.h - which lane and register holds what of an MFMA -----------------------------*- C++
 //-*-===//
 //
-// Of the shapes R x R x D with f32 results that attention uses, on waves of 64 lanes:
+// Of the shapes R x R x D with f32 results that attention uses, on waves of 64 lanes with E elements of A and
+// of B each, which are 8 bytes: 4 of f16 and bf16, 8 of FP8.
 //
-//   R  D    A[i = lane % R][k = 4 * (lane / R) + 0..3]      B[k = 4 * (lane / R) + 0..3][j = lane % R]
-//   32 8    D[i = 4 * G * (r / 4) + 4 * (lane / R) + r % 4][j = lane % R]  in register r
-//   16 16   with G = 64 / R lane groups
+//   R  E  D    A[i = lane % R][k = E * (lane / R) + 0..E-1]     B[k = E * (lane / R) + 0..E-1][j = lane % R]
+//   32 4  8    D[i = 4 * G * (r / 4) + 4 * (lane / R) + r % 4][j = lane % R]  in register r
+//   16 4  16   with G = 64 / R lane groups
+//   16 8  32
 //
-// (CDNA3 ISA, "Matrix Arithmetic Instructions": layouts of 32x32x8 and 16x16x16.) Four consecutive D
-// registers are thus, packed, the B fragment of 4 * G rows.
+// (CDNA3 ISA, "Matrix Arithmetic Instructions": layouts of 32x32x8, 16x16x16 and 16x16x32.) E consecutive D
+// registers are thus, packed, the B fragment of E * G rows. With E = 8 the contraction has them in another
+// order than D: element k of a lane is row rowOf(k) + 4 * (lane / R), and A has to be in the same order.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,15 +21,19 @@
 namespace sluice {
 
 struct MfmaLayout {
-  unsigned rows; // 32 or 16
+  static constexpr unsigned operandBytes = 8; // of A and of B in a lane
+
+  unsigned rows;             // 32 or 16
+  unsigned elementBytes = 2; // of A and B
 
   unsigned groups() const { return 64 / rows; }
-  unsigned depth() const { return 4 * groups(); }
+  unsigned elements() const { return operandBytes / elementBytes; } // of A and of B in a lane
+  unsigned depth() const { return elements() * groups(); }
   unsigned results() const { return rows * rows / 64; } // registers of D
   MfmaShape shape() const { return {rows, rows, depth()}; }
 
   /// Row i of D in register r, but for 4 * (lane / rows).
-  unsigned rowOf(unsigned r) const { return depth() * (r / 4) + r % 4; }
+  unsigned rowOf(unsigned r) const { return 4 * groups() * (r / 4) + r % 4; }
 };
 
 } // namespace sluice

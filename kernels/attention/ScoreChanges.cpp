@@ -67,13 +67,16 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     Value bias = arguments.late("bias");
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
       Value first = rowOf("bias"), keyStride = arguments.late("bias_key_stride");
+      Value none = b.f32(-std::numeric_limits<double>::infinity());
       auto add = [&](Type type) {
         return each(scores, [&](Value score, Value key) {
           Value place = b.add(first, b.mul(b.zeroExtend(b.minS(key, lastKey)), keyStride));
           Value value = LLVM::LoadOp::create(b, type, b.advance(bias, type, place),
                                              /*alignment=*/type.getIntOrFloatBitWidth() / 8);
           if (!type.isF32()) value = arith::ExtFOp::create(b, b.getF32Type(), value);
-          return b.fma(value, b.f32(std::numbers::log2e), score);
+          // A bias of -infinity hides, NaN as well.
+          Value hides = b.equalF(b.mulF(value, b.f32(std::numbers::log2e)), none);
+          return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
         });
       };
       return b.branch(

@@ -33,6 +33,9 @@ public:
   /// Takes the scores that apply() gives to exponents of two.
   Value factor() const { return exponentFactor; }
 
+  /// Whether apply() may change anything, which a bias or a mask's bits do by hiding keys; wave-uniform.
+  Value mayHide() const { return canChange ? changed : b.boolean(false); }
+
   /// `blocks`: raw scores, as Visibility::hide has them.
   llvm::SmallVector<Value> apply(llvm::ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout,
                                  Value laneGroup) const;

@@ -1,6 +1,7 @@
 //===- TileMath.cpp - the arithmetic of a wave on a tile of keys
 //---------------------------------------------===//
 #include "attention/TileMath.h"
+#include "attention/Fp8Math.h"
 
 #include <limits>
 #include <numbers>
@@ -13,6 +14,11 @@ constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
 
 Value TileMath::mfma(Value a, Value bFragment, Value c) {
   MfmaShape shape = layout.shape();
+  if (isFp8()) {
+    auto bytes = VectorType::get(layout.elements(), element);
+    a = vector::BitCastOp::create(b, bytes, a);
+    bFragment = vector::BitCastOp::create(b, bytes, bFragment);
+  }
   return amdgpu::MFMAOp::create(b, accumulator, shape.rows, shape.columns, shape.depth, /*blocks=*/1, a,
                                 bFragment, c);
 }
@@ -55,22 +61,23 @@ Value TileMath::maximum(ArrayRef<Value> blocks, Value lane) {
   return overGroups(result, lane, [&](Value x, Value y) { return b.maxF(x, y); });
 }
 
-Value TileMath::centre(Values &blocks, Value reference, Value factor) {
+Value TileMath::centre(Values &blocks, Value offset, llvm::function_ref<Value()> reference) {
   constexpr double largest = 1 << 16; // errors of up to 2^-8 in an exponent
-  Value offset = b.negF(b.mulF(reference, factor));
   Value isLarge =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, offset), b.f32(largest));
   Values results = b.branch(
       b.anyLane(isLarge),
       [&] {
+        // Each row by itself: what it computes does not depend on the other rows of the wave.
+        Value centre = b.select(isLarge, reference(), b.f32(0));
         Values centred;
         for (Value block : blocks) {
           Values elements;
           for (unsigned r = 0; r < layout.results(); ++r)
-            elements.push_back(b.subF(b.extract(block, r), reference));
+            elements.push_back(b.subF(b.extract(block, r), centre));
           centred.push_back(b.pack(accumulator, elements));
         }
-        centred.push_back(b.f32(0));
+        centred.push_back(b.select(isLarge, b.f32(0), offset));
         return centred;
       },
       [&] {
@@ -92,16 +99,18 @@ SmallVector<Value> TileMath::exponentiate(ArrayRef<Value> blocks, Value factor, 
       Value p = b.exp2(b.fma(b.extract(block, r), factor, offset));
       sums[r % 2] = b.addF(sums[r % 2], p);
       exponentials.push_back(p);
-      if (r % 4 == 3) fragments.push_back(toFragment(ArrayRef<Value>(exponentials).take_back(4)));
+      if (exponentials.size() % layout.elements() == 0)
+        fragments.push_back(toFragment(ArrayRef<Value>(exponentials).take_back(layout.elements())));
     }
   }
   sum = b.addF(sums[0], sums[1]);
   return fragments;
 }
 
-/// Four probabilities as a B fragment.
-Value TileMath::toFragment(ArrayRef<Value> four) {
-  Value low = toPair(four[0], four[1]), high = toPair(four[2], four[3]);
+/// Probabilities as a B fragment, of FP8 times fp8::factorOfP.
+Value TileMath::toFragment(ArrayRef<Value> probabilities) {
+  if (isFp8()) return fp8::fromProbabilities(b, probabilities);
+  Value low = toPair(probabilities[0], probabilities[1]), high = toPair(probabilities[2], probabilities[3]);
   return b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high}));
 }
 
@@ -122,6 +131,7 @@ Value TileMath::toPair(Value first, Value second) {
 }
 
 SmallVector<Value> TileMath::transpose(ArrayRef<Value> rows) {
+  if (isFp8()) return fp8::transpose(b, rows);
   unsigned columns = cast<VectorType>(rows[0].getType()).getNumElements();
   if (columns == 1) {
     Values elements;
@@ -217,7 +227,8 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
         Value log2 = b.select(empty, none, b.fma(maximum, factor, b.log2(sum)));
         return SmallVector<Value>{inverse(sum), b.mulF(log2, lsePerLog2)};
       });
-  return {result[0], result[1]};
+  Value weight = isFp8() ? b.mulF(result[0], b.f32(1 / fp8::factorOfP)) : result[0];
+  return {weight, result[1]};
 }
 
 } // namespace sluice

@@ -2,8 +2,10 @@
 //-*-===//
 //
 // Scores are S^T: a lane holds those of one row, four neighbouring keys in four neighbouring registers, which
-// are, packed, the B fragment of P^T (see MfmaLayout.h). The lane groups of a wave hold the same rows and
-// different keys.
+// are, packed, the B fragment of P^T (see MfmaLayout.h), or of FP8 half of one. The lane groups of a wave
+// hold the same rows and different keys.
+//
+// A fragment is a vector of elements, or of FP8 two dwords with the bytes, which LLVM keeps as they are.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -19,7 +21,8 @@ public:
   using Values = llvm::SmallVector<Value>;
 
   TileMath(Emitter &b, mlir::Type element, MfmaLayout layout, const Chip &chip)
-      : layout(layout), fragment(mlir::VectorType::get(4, element)),
+      : layout(layout), fragment(layout.elementBytes == 1 ? mlir::VectorType::get(2, b.getI32Type())
+                                                          : mlir::VectorType::get(4, element)),
         accumulator(mlir::VectorType::get(layout.results(), b.getF32Type())), b(b), chip(chip),
         element(element) {}
 
@@ -38,15 +41,15 @@ public:
   /// The largest score of a row.
   Value maximum(llvm::ArrayRef<Value> blocks, Value lane);
 
-  /// The offset that takes exponents relative to `reference`: -reference * factor. Its rounding error is one
-  /// of an exponent, so where it is so large that this would show, the scores themselves are made relative to
-  /// the reference instead, and the offset 0.
-  Value centre(Values &blocks, Value reference, Value factor);
+  /// `offset`, -reference * factor, takes exponents relative to the reference. Its rounding error is one of
+  /// an exponent, so rows where it is so large that this would show have their scores made relative to the
+  /// reference instead, and get the offset 0. Returns the offset to use.
+  Value centre(Values &blocks, Value offset, llvm::function_ref<Value()> reference);
 
   /// exp2(score * factor + offset) of all scores as fragments of P^T; `sum` grows by this lane's.
   Values exponentiate(llvm::ArrayRef<Value> blocks, Value factor, Value offset, Value &sum);
 
-  /// Four rows of n elements to n fragments of four keys.
+  /// As many rows of n elements as a fragment has keys to n fragments.
   Values transpose(llvm::ArrayRef<Value> rows);
 
   /// The tiles of O^T, multiplied with a factor of each row where any is not 1.
@@ -65,7 +68,8 @@ public:
   Result finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit, Value lsePerLog2);
 
 private:
-  Value toFragment(llvm::ArrayRef<Value> four);
+  bool isFp8() const { return layout.elementBytes == 1; }
+  Value toFragment(llvm::ArrayRef<Value> probabilities);
   Value toPair(Value first, Value second);
 
   Emitter &b;

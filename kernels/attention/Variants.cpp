@@ -18,19 +18,24 @@ static llvm::Error error(const Twine &message) {
 namespace {
 struct RowKind {
   StringRef macro, columns;
-  bool hasTwoTypes, hasTwoDims; // else K and V are of the one type, and have the one head dim
+  std::string AttentionVariant::*secondType; // else Q, K, V and O are of the one type
+  bool hasTwoDims;                           // else K and V have the one head dim
   unsigned rowsPerWave;
   bool paged, vInK;
 };
 } // namespace
 
 static constexpr RowKind rowKinds[] = {
-    {"SLUICE_ATTENTION_FORWARD", "dtype, head_dim, tile_kv, waves", false, false, 32, false, false},
-    {"SLUICE_ATTENTION_PAGED", "dtype, head_dim, tile_kv, waves", false, false, 32, true, false},
-    {"SLUICE_ATTENTION_PACKED", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves", true, true, 16,
-     true, false},
-    {"SLUICE_ATTENTION_LATENT", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves", true, true, 16,
-     true, true},
+    {"SLUICE_ATTENTION_FORWARD", "dtype, head_dim, tile_kv, waves", nullptr, false, 32, false, false},
+    {"SLUICE_ATTENTION_PAGED", "dtype, head_dim, tile_kv, waves", nullptr, false, 32, true, false},
+    {"SLUICE_ATTENTION_PACKED", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves",
+     &AttentionVariant::kvDtype, true, 16, true, false},
+    {"SLUICE_ATTENTION_LATENT", "dtype, kv_dtype, head_dim_qk, head_dim_v, tile_kv, waves",
+     &AttentionVariant::kvDtype, true, 16, true, true},
+    {"SLUICE_ATTENTION_PACKED_TO", "dtype, o_dtype, head_dim_qk, head_dim_v, tile_kv, waves",
+     &AttentionVariant::oDtype, true, 16, true, false},
+    {"SLUICE_ATTENTION_LATENT_TO", "dtype, o_dtype, head_dim_qk, head_dim_v, tile_kv, waves",
+     &AttentionVariant::oDtype, true, 16, true, true},
 };
 
 static llvm::Expected<AttentionVariant> parseRow(StringRef row) {
@@ -49,7 +54,7 @@ static llvm::Expected<AttentionVariant> parseRow(StringRef row) {
   variant.paged = kind->paged;
   variant.vInK = kind->vInK;
   SmallVector<std::string *> types{&variant.dtype};
-  if (kind->hasTwoTypes) types.push_back(&variant.kvDtype);
+  if (kind->secondType) types.push_back(&(variant.*kind->secondType));
   SmallVector<unsigned *> numbers{&variant.headDimQk};
   if (kind->hasTwoDims) numbers.push_back(&variant.headDimV);
   numbers.append({&variant.tileKv, &variant.waves});
@@ -62,7 +67,8 @@ static llvm::Expected<AttentionVariant> parseRow(StringRef row) {
     if (value.getAsInteger(10, *number) || *number == 0)
       return error("'" + row + "' has '" + value + "' where a positive number belongs");
   if (!kind->hasTwoDims) variant.headDimV = variant.headDimQk;
-  if (variant.kvDtype == variant.dtype) variant.kvDtype.clear();
+  for (std::string *other : {&variant.kvDtype, &variant.oDtype})
+    if (*other == variant.dtype) other->clear();
   return variant;
 }
 

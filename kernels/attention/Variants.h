@@ -11,14 +11,15 @@
 namespace sluice {
 
 struct AttentionVariant {
-  std::string dtype;   // of Q, O and the arithmetic: "f16" or "bf16"
+  std::string dtype;   // of Q and the arithmetic: "f16", "bf16" or "e4m3fnuz"
   std::string kvDtype; // of K and V in memory: empty if they are of dtype, or "e4m3fnuz"
   unsigned headDimQk, headDimV;
   unsigned tileKv;
   unsigned waves;
-  unsigned rowsPerWave; // 32, or 16 for tiles of tokens and query heads
-  bool paged;           // K and V lie in pages, or with 16 rows a wave may
-  bool vInK;            // V is the front of the rows of K
+  unsigned rowsPerWave;    // 32, or 16 for tiles of tokens and query heads
+  bool paged;              // K and V lie in pages, or with 16 rows a wave may
+  bool vInK;               // V is the front of the rows of K
+  std::string oDtype = {}; // of O: empty if it is of dtype; of "e4m3fnuz" it is "f16" or "bf16"
 
   unsigned tileQ() const { return waves * rowsPerWave; }
   unsigned threads() const { return waves * 64; }

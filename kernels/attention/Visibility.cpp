@@ -45,6 +45,18 @@ Visibility::Rows Visibility::rowsOf(Value first, Value last, Value laneRow) cons
   return {firstKey(laneRow), lastKey(laneRow), firstKey(last), lastKey(first)};
 }
 
+Value Visibility::hidesBehind(Value tileKey, const Rows &rows) const {
+  return b.less(rows.allLast, b.add(tileKey, b.i32(tileKv - 1)));
+}
+
+Value Visibility::hidesBefore(Value tileKey, const Rows &rows) const {
+  return b.less(tileKey, rows.allFirst);
+}
+
+Value Visibility::mayHide(Value tileKey, const Rows &rows) const {
+  return b.either(hidesBehind(tileKey, rows), hidesBefore(tileKey, rows));
+}
+
 SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const Rows &rows,
                                     MfmaLayout layout, Value laneGroup) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
@@ -62,14 +74,14 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
     return masked;
   };
   SmallVector<Value> behind = b.branch(
-      b.less(rows.allLast, b.add(tileKey, b.i32(tileKv - 1))),
+      hidesBehind(tileKey, rows),
       [&] {
         Value limit = b.sub(rows.laneLast, ofLane);
         return each(blocks, [&](Value key) { return b.less(limit, key); });
       },
       [&] { return SmallVector<Value>(blocks); });
   return b.branch(
-      b.less(tileKey, rows.allFirst),
+      hidesBefore(tileKey, rows),
       [&] {
         Value limit = b.sub(rows.laneFirst, ofLane), sinks = b.sub(sinkTokens, ofLane);
         return each(behind,

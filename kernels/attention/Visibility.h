@@ -44,8 +44,13 @@ public:
   Rows rowsOf(Value first, Value last, Value laneRow) const;
   llvm::SmallVector<Value> hide(llvm::ArrayRef<Value> blocks, Value tileKey, const Rows &rows,
                                 MfmaLayout layout, Value laneGroup) const;
+  /// Whether there may be keys of the tile that some row of the wave does not see; wave-uniform.
+  Value mayHide(Value tileKey, const Rows &rows) const;
 
 private:
+  Value hidesBehind(Value tileKey, const Rows &rows) const;
+  Value hidesBefore(Value tileKey, const Rows &rows) const;
+
   Emitter &b;
   unsigned tileKv;
   Value shift, keys, windowLeft, windowRight, sinkTokens;

@@ -101,8 +101,13 @@ void LdsTileType::print(AsmPrinter &printer) const {
 }
 
 LogicalResult AttentionOp::verify() {
-  if (!getElementType().isF16() && !getElementType().isBF16())
-    return emitOpError() << "element type is " << getElementType() << "; kernels exist for f16 and bf16";
+  bool isFp8 = isa<Float8E4M3FNUZType>(getElementType());
+  if (!getElementType().isF16() && !getElementType().isBF16() && !isFp8)
+    return emitOpError() << "element type is " << getElementType()
+                         << "; kernels exist for f16, bf16 and f8E4M3FNUZ";
+  if (isFp8 != getOType().has_value() || (isFp8 && !getOType()->isF16() && !getOType()->isBF16()))
+    return emitOpError() << "o_type is " << getOTypeAttr() << " with elements of " << getElementType()
+                         << "; of f8E4M3FNUZ it is f16 or bf16, else there is none";
   unsigned rows = getWaveRows();
   if (getTileQ() % getWaves() != 0 || (rows != 16 && rows != 32))
     return emitOpError() << "tile_q is " << getTileQ() << "; a wave computes 16 or 32 rows, so " << getWaves()
@@ -111,13 +116,18 @@ LogicalResult AttentionOp::verify() {
     if (getHeadDimQk() != getHeadDimV() || (getHeadDimQk() != 64 && getHeadDimQk() != 128))
       return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
                            << "; kernels of 32 rows a wave exist for 64 and 128";
-    if (getKvType() || getVInK()) return emitOpError() << "has 32 rows a wave; kv_type and v_in_k need 16";
-  } else if (getHeadDimQk() % 16 != 0 || getHeadDimV() % 16 != 0) {
+    if (getKvType() || getVInK() || isFp8)
+      return emitOpError() << "has 32 rows a wave; kv_type, v_in_k and f8E4M3FNUZ need 16";
+  } else if (unsigned columns = isFp8 ? 64 : 16;
+             getHeadDimQk() % columns != 0 || getHeadDimV() % columns != 0) {
     return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
-                         << "; they must be multiples of 16";
+                         << "; they must be multiples of " << columns;
   }
-  if (getTileKv() % rows != 0)
-    return emitOpError() << "tile_kv is " << getTileKv() << ", not a multiple of " << rows;
+  // P of a step fills whole operands of the second product.
+  unsigned keys = isFp8 ? 2 * rows : rows;
+  if (getTileKv() % keys != 0)
+    return emitOpError() << "tile_kv is " << getTileKv() << ", not a multiple of " << keys;
+  if (isFp8 && getKvType()) return emitOpError() << "has elements of f8E4M3FNUZ; kv_type is for wider ones";
   if (!(*this)->getParentOfType<gpu::GPUFuncOp>()) return emitOpError() << "must be inside a gpu.func";
   return success();
 }

@@ -82,12 +82,13 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
     computes `tile_q` rows in steps of `tile_kv` keys. A wave has 32 rows, which are tokens of one query head,
     or 16, which are tokens and the query heads of a group together.
 
-    K and V have elements of `element_type`, or of `kv_type` bytes that are converted to it. `every_change`: the
+    Q, K and V have elements of `element_type`, in which products are computed; or K and V of `kv_type` bytes that
+    are converted to it. O has them too, or elements of `o_type`, which f8E4M3FNUZ needs. `every_change`: the
     scores can be changed by soft cap, bias, mask and ALiBi; 16 rows always can. `paged`: K and V lie in pages,
     or, of 16 rows, may. `v_in_k`: V is the first `head_dim_v` elements of the rows of K.
   }];
-  let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type, I32Attr:$head_dim_qk,
-                       I32Attr:$head_dim_v, I32Attr:$tile_q, I32Attr:$tile_kv, I32Attr:$waves,
+  let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type,
+                       OptionalAttr<TypeAttr>:$o_type, I32Attr:$head_dim_qk, I32Attr:$head_dim_v, I32Attr:$tile_q, I32Attr:$tile_kv, I32Attr:$waves,
                        UnitAttr:$every_change, UnitAttr:$paged, UnitAttr:$v_in_k);
   let extraClassDeclaration = [{
     unsigned getWaveRows() { return getTileQ() / getWaves(); }

@@ -27,6 +27,7 @@ static constexpr LdsReadBanks banks64[] = {{4, 32}, {8, 64}, {12, 32}, {16, 64}}
 
 static constexpr MfmaShape fourPerLane[] = {{16, 16, 16}, {32, 32, 8}};
 static constexpr MfmaShape upToEightPerLane[] = {{16, 16, 16}, {16, 16, 32}, {32, 32, 8}, {32, 32, 16}};
+static constexpr MfmaShape eightBytesPerLane[] = {{16, 16, 32}, {32, 32, 16}};
 
 static const Chip chips[] = {
     {.name = "gfx90a",
@@ -48,6 +49,7 @@ static const Chip chips[] = {
      .directToLdsBytes = upToDword,
      .ldsReadBanks = banks32,
      .mfmaShapes = fourPerLane,
+     .fp8MfmaShapes = eightBytesPerLane,
      .fp8 = Fp8Flavour::Fnuz,
      .transposingLdsReads = false,
      .packedBf16Conversion = false},
@@ -59,13 +61,14 @@ static const Chip chips[] = {
      .directToLdsBytes = upToFourDwords,
      .ldsReadBanks = banks64,
      .mfmaShapes = upToEightPerLane,
+     .fp8MfmaShapes = eightBytesPerLane,
      .fp8 = Fp8Flavour::Ocp,
      .transposingLdsReads = true,
      .packedBf16Conversion = true},
 };
 
-bool Chip::hasMfma(MfmaShape shape) const {
-  return llvm::is_contained(mfmaShapes, shape);
+bool Chip::hasMfma(MfmaShape shape, unsigned elementBytes) const {
+  return llvm::is_contained(elementBytes == 1 ? fp8MfmaShapes : mfmaShapes, shape);
 }
 
 unsigned Chip::ldsBanks(unsigned accessBytes) const {
@@ -110,11 +113,14 @@ std::string chipTable() {
   });
   row("bytes a direct-to-LDS load moves for a lane",
       [&](const Chip &chip) { llvm::interleaveComma(chip.directToLdsBytes, out); });
-  row("MFMA, f16 and bf16", [&](const Chip &chip) {
-    llvm::interleaveComma(chip.mfmaShapes, out, [&](const MfmaShape &shape) {
+  auto shapes = [&](llvm::ArrayRef<MfmaShape> of) {
+    if (of.empty()) out << "none";
+    llvm::interleaveComma(of, out, [&](const MfmaShape &shape) {
       out << shape.rows << "x" << shape.columns << "x" << shape.depth;
     });
-  });
+  };
+  row("MFMA, f16 and bf16", [&](const Chip &chip) { shapes(chip.mfmaShapes); });
+  row("MFMA, E4M3", [&](const Chip &chip) { shapes(chip.fp8MfmaShapes); });
   row("FP8", [&](const Chip &chip) {
     out << (chip.fp8 == Fp8Flavour::None ? "none" : chip.fp8 == Fp8Flavour::Fnuz ? "FNUZ" : "OCP");
   });

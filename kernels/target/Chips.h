@@ -11,8 +11,8 @@
 
 namespace sluice {
 
-/// One block of rows x columns f32 results, contracted over `depth` elements of f16 or bf16; both types have
-/// the same shapes on every chip of the table.
+/// One block of rows x columns f32 results, contracted over `depth` elements. f16 and bf16 have the same
+/// shapes on every chip of the table.
 struct MfmaShape {
   unsigned rows, columns, depth;
   bool operator==(const MfmaShape &other) const {
@@ -36,12 +36,14 @@ struct Chip {
   unsigned vgprs;                            // per lane and SIMD, ArchVGPR and AccVGPR together
   llvm::ArrayRef<unsigned> directToLdsBytes; // per lane and instruction, ascending
   llvm::ArrayRef<LdsReadBanks> ldsReadBanks = {};
-  llvm::ArrayRef<MfmaShape> mfmaShapes = {};
+  llvm::ArrayRef<MfmaShape> mfmaShapes = {};    // of f16 and bf16
+  llvm::ArrayRef<MfmaShape> fp8MfmaShapes = {}; // of E4M3, in the chip's flavour
   Fp8Flavour fp8 = Fp8Flavour::None;
   bool transposingLdsReads = false;  // ds_read_b64_tr_b16 and its like
   bool packedBf16Conversion = false; // v_cvt_pk_bf16_f32
 
-  bool hasMfma(MfmaShape shape) const;
+  /// Of elements of so many bytes: 2 for f16 and bf16, 1 for E4M3.
+  bool hasMfma(MfmaShape shape, unsigned elementBytes) const;
   /// Banks for reads of `accessBytes` per lane; 0 for a width that is none.
   unsigned ldsBanks(unsigned accessBytes) const;
 };

@@ -25,6 +25,7 @@ package::KernelName packageName(const AttentionVariant &variant) {
   package::KernelName name{"attention_forward", variant.dtype,  variant.headDimQk, variant.headDimV,
                            variant.tileQ(),     variant.tileKv, variant.waves};
   name.kv_dtype = variant.kvDtype;
+  name.o_dtype = variant.oDtype;
   name.form = variant.vInK ? "latent" : variant.isPacked() ? "packed" : variant.paged ? "paged" : "";
   return name;
 }
@@ -77,8 +78,10 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant) 
 }
 
 bool isFor(const Variant &variant, const Chip &chip) {
-  const auto *around = std::get_if<AroundVariant>(&variant);
-  return !around || canBuild(*around, chip);
+  if (const auto *around = std::get_if<AroundVariant>(&variant)) return canBuild(*around, chip);
+  const auto &attention = std::get<AttentionVariant>(variant);
+  bool usesFp8 = attention.dtype == "e4m3fnuz" || attention.kvDtype == "e4m3fnuz";
+  return !usesFp8 || chip.fp8 == Fp8Flavour::Fnuz;
 }
 
 /// Remarks tell what the passes decided, which `explain` shows.

@@ -13,10 +13,17 @@ namespace {
 // Unit roundoff of f32, as the docs page writes it.
 constexpr double u = 0x1p-24;
 
+/// Errors of a sum of so many products in the matrix cores, whose groups can have `groups` sums, as a part of
+/// the sum of their magnitudes, in u.
+double sum_error(const Case &c, double groups) {
+  return (has_fp8_queries(c) ? 10 : 8) + 3 * groups;
+}
+
 /// The page's `score`: absolute error of a score, and so relative error of a weight.
 double score_error(const Case &c, const RowMagnitudes &row) {
   const int factors = (c.q_scale != Scale::none) + (c.k_scale != Scale::none);
-  double error = row.products * (8 + 3.0 * c.head_size.qk / 8) + 10 * row.score + 2 * factors * row.raw;
+  double error = row.products * sum_error(c, c.head_size.qk / (has_fp8_queries(c) ? 16.0 : 8.0)) +
+                 10 * row.score + 2 * factors * row.raw;
   if (c.soft_cap != 0) error += 2 * row.raw + 12 * c.soft_cap;
   if (c.bias.type != BiasType::none) error += 2 * row.bias + row.terms;
   if (c.alibi) error += 3 * row.alibi + row.terms;
@@ -41,10 +48,17 @@ void RowMagnitudes::count_keys(const std::vector<int> &visible) {
 
 RowBound::Roundings RowBound::roundings_of(const Case &c) {
   // f16 weights are truncated toward zero (11 significant bits); bf16 weights are rounded to nearest (8
-  // bits). Values of FP8 become the type of Q, exactly, and so do the weights.
-  if (c.dtype == Dtype::f16)
-    return {.p = 0x1p-10, .p_absolute = 0x1p-24, .o = 0x1p-11, .o_absolute = 0x1p-25};
-  return {.p = 0x1p-8, .p_absolute = 0x1p-126, .o = 0x1p-8, .o_absolute = 0x1p-134};
+  // bits). Values of FP8 become the type of Q, exactly, and so do the weights; unless Q is FP8 too.
+  Roundings roundings =
+      c.dtype == Dtype::f16
+          ? Roundings{.p = 0x1p-10, .p_absolute = 0x1p-24, .o = 0x1p-11, .o_absolute = 0x1p-25}
+          : Roundings{.p = 0x1p-8, .p_absolute = 0x1p-126, .o = 0x1p-8, .o_absolute = 0x1p-134};
+  // 2^7 P, of 4 significant bits; subnormal FP8 numbers are multiples of 2^-10.
+  if (has_fp8_queries(c)) {
+    roundings.p = 0x1p-4;
+    roundings.p_absolute = 0x1p-18;
+  }
+  return roundings;
 }
 
 RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse)
@@ -54,7 +68,9 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
   const double sum = weight + u * n;
   // Keys of several tiles may have been split into parts, whose results were stored and merged.
   const double merge = row.tiles > 1 ? u * (11 * (X + std::log(n)) + 10 + 2 * t) : 0;
-  of_weight = weight + u * (8 + 3.0 * row.groups) + merge;
+  // Subnormal FP8 numbers, P's and V's, are aligned as if they were up to 8 times as large.
+  const double subnormals = has_fp8_queries(c) ? 64 : 1;
+  of_weight = weight + u * subnormals * sum_error(c, row.groups) + merge;
   of_result = sum + u * (c.v_scale != Scale::none ? 5 : 3);
   of_lse = sum + merge + u * (4 * X + 4 * (1 + std::log(l)) + std::fabs(lse));
 }

@@ -54,8 +54,9 @@ sluice_problem make_problem(const Case &c) {
   problem.flags = flags_of(c);
   constexpr uint32_t modes[] = {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED};
   problem.mode = modes[size_t(c.mode)];
-  problem.q_type = problem.o_type = c.dtype == Dtype::f16 ? SLUICE_F16 : SLUICE_BF16;
-  problem.k_type = problem.v_type = c.cache == Cache::e4m3fnuz ? uint32_t(SLUICE_E4M3FNUZ) : problem.q_type;
+  problem.o_type = c.dtype == Dtype::f16 ? SLUICE_F16 : SLUICE_BF16;
+  problem.q_type = has_fp8_queries(c) ? uint32_t(SLUICE_E4M3FNUZ) : problem.o_type;
+  problem.k_type = problem.v_type = has_fp8_cache(c) ? uint32_t(SLUICE_E4M3FNUZ) : problem.o_type;
   problem.q_heads = c.q_heads;
   problem.kv_heads = c.kv_heads;
   problem.head_dim_qk = c.head_size.qk;
@@ -106,7 +107,7 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   args.kv_len = c.kv_len;
   args.scale = float(c.scale);
   const bool keys_by_sequence = c.mode != Mode::paged;
-  args.q = tensor(memory.q, 2);
+  args.q = tensor(memory.q, query_bytes(c));
   args.k = tensor(memory.k, cache_bytes(c), keys_by_sequence);
   if (!c.v_in_k) args.v = tensor(memory.v, cache_bytes(c), keys_by_sequence);
   args.o = tensor(memory.o, 2);

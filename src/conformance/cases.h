@@ -14,10 +14,11 @@
 
 namespace sluice::test {
 
+/// Of O, and of Q, K and V unless they are FP8.
 enum class Dtype : uint8_t { f16, bf16 };
 
-/// What K and V are stored as.
-enum class Cache : uint8_t { same, e4m3fnuz }; // as Q, or FP8
+/// What K and V are stored as: as Q, FP8, or FP8 as Q is too.
+enum class Cache : uint8_t { same, e4m3fnuz, e4m3fnuz_as_q };
 
 struct HeadSizes {
   constexpr HeadSizes(int both) : qk(both), v(both) {}
@@ -155,9 +156,16 @@ inline bool is_top_left(const Case &c) {
   return c.mask == Mask::top_left || c.mask == Mask::none_top_left;
 }
 
+inline bool has_fp8_cache(const Case &c) {
+  return c.cache != Cache::same;
+}
+inline bool has_fp8_queries(const Case &c) {
+  return c.cache == Cache::e4m3fnuz_as_q;
+}
+
 /// Elements of a pack of an x-packed K cache; 0 without.
 inline int k_pack(const Case &c) {
-  return !c.pages.k_pack ? 0 : c.cache == Cache::e4m3fnuz ? 16 : 8;
+  return !c.pages.k_pack ? 0 : has_fp8_cache(c) ? 16 : 8;
 }
 
 std::string make_name(const Case &c);

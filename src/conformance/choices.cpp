@@ -80,11 +80,11 @@ template <Pattern pattern> void fill(Case &c) {
   c.pattern = pattern;
 }
 void fill_codes(Case &c) {
-  c.cache = Cache::e4m3fnuz;
+  if (!has_fp8_cache(c)) c.cache = Cache::e4m3fnuz;
   c.pattern = Pattern::codes;
 }
-void use_fp8(Case &c) {
-  c.cache = Cache::e4m3fnuz;
+template <Cache cache> void store_as(Case &c) {
+  c.cache = cache;
 }
 
 } // namespace
@@ -101,7 +101,7 @@ const std::vector<Feature> &features() {
       {"table", {set_page<&Pages::csr>}},
       {"entries", {set_page<&Pages::wide>}},
       {"packs of K", {set_page<&Pages::k_pack>}},
-      {"cache", {use_fp8}},
+      {"cache", {store_as<Cache::e4m3fnuz>, store_as<Cache::e4m3fnuz_as_q>}},
       {"V in K", {set<&Case::v_in_k>}},
       {"mask", {cut<Mask::bottom_right>, cut<Mask::top_left>, cut<Mask::none_top_left>}},
       {"window left", {window_left<0>, window_left<11>, window_left<64>, window_left<100>}},

@@ -149,7 +149,7 @@ void add_long_decodes(Edges &out) {
 }
 
 /// FP8: every number there is, and factors of every granularity.
-void add_fp8(Edges &out) {
+void add_fp8(Edges &out, Cache cache) {
   for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
     for (Scale scale : {Scale::none, Scale::tensor, Scale::head})
       out.add({.batch = 2,
@@ -162,9 +162,40 @@ void add_fp8(Edges &out) {
                .mode = mode,
                .lengths = Lengths::chunked,
                .pages = pages_of(32),
-               .cache = Cache::e4m3fnuz,
+               .cache = cache,
+               .q_scale = cache == Cache::e4m3fnuz_as_q ? scale : Scale::none,
                .k_scale = scale,
                .v_scale = scale});
+}
+
+/// FP8 queries: keys that end at every fourth place of two tiles of 32, as many rows as fill part of a tile,
+/// one or several, and parts of a row that are merged.
+void add_fp8_queries(Edges &out) {
+  const Case fp8{.batch = 2, .q_heads = 4, .kv_heads = 2, .cache = Cache::e4m3fnuz_as_q};
+  int turn = 0;
+  for (int kv_len = 1; kv_len <= 65; kv_len += 4, ++turn) {
+    Case c = fp8;
+    c.q_len = 1 + turn * 5 % 37;
+    c.kv_len = kv_len;
+    c.mask = turn % 2 ? Mask::bottom_right : Mask::none;
+    out.add(c);
+  }
+  for (Pattern pattern :
+       {Pattern::peaked, Pattern::rising, Pattern::falling, Pattern::uniform, Pattern::tiny})
+    for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged}) {
+      Case c = fp8;
+      c.mode = mode;
+      c.pages = pages_of(16);
+      c.pattern = pattern;
+      c.q_len = 20;
+      c.kv_len = 100;
+      out.add(c);
+      c.q_heads = 16;
+      c.q_len = 1;
+      c.kv_len = 700;
+      c.batch_invariant = pattern == Pattern::rising;
+      out.add(c);
+    }
 }
 
 /// NaN and infinity: which rows may they reach?
@@ -211,7 +242,9 @@ std::vector<Case> edge_cases(const Collector &shapes) {
   add_scores(out);
   add_pages(out);
   add_long_decodes(out);
-  add_fp8(out);
+  add_fp8(out, Cache::e4m3fnuz);
+  add_fp8(out, Cache::e4m3fnuz_as_q);
+  add_fp8_queries(out);
   add_not_a_number(out);
   return std::move(out.cases);
 }

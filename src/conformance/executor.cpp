@@ -248,6 +248,8 @@ Shapes kernel_shapes(const Pack &pack) {
   const std::unique_ptr<sluice_context, void (*)(sluice_context *)> guard(context, sluice_context_destroy);
   Shapes shapes;
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
+    // Of Q, K and V of FP8 are cases of the types of O, whose kernels have at least the same head sizes.
+    if (kernel.dtype == SLUICE_E4M3FNUZ) continue;
     if (kernel.dtype != SLUICE_F16 && kernel.dtype != SLUICE_BF16)
       throw std::runtime_error(std::string("the suite has no cases for ") + kernel.name);
     Shapes::Shape shape = {kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16,
@@ -256,6 +258,7 @@ Shapes kernel_shapes(const Pack &pack) {
     if (std::find(shapes.all.begin(), shapes.all.end(), shape) == shapes.all.end())
       shapes.all.push_back(shape);
   }
+  if (shapes.all.empty()) throw std::runtime_error("the pack has no kernel for F16 or BF16 queries");
   return shapes;
 }
 

@@ -21,8 +21,8 @@ void round_to_16_bits(Dtype dtype, std::vector<double> &values) {
     value = decode(format, encode(format, value));
 }
 
-void round_cache(const Case &c, std::vector<double> &values) {
-  if (c.cache == Cache::same) return round_to_16_bits(c.dtype, values);
+void round_to_type(const Case &c, bool fp8, std::vector<double> &values) {
+  if (!fp8) return round_to_16_bits(c.dtype, values);
   for (double &value : values)
     value = decode_fp8(encode_fp8(value));
 }
@@ -52,9 +52,10 @@ void make_tensors(const Case &c, Inputs &in) {
   };
   const size_t kv_batches = c.layout == Layout::broadcast ? 1 : size_t(c.batch);
   const auto row = size_t(c.head_size.qk), v_row = size_t(c.head_size.v);
-  const double tiny = 0x1p-14, tiny_in_cache = c.cache == Cache::same ? tiny : 0x1p-8;
+  const double tiny = 0x1p-14, tiny_fp8 = 0x1p-8;
+  const double tiny_in_cache = has_fp8_cache(c) ? tiny_fp8 : tiny;
   const double q_deviation = c.pattern == Pattern::peaked  ? 4
-                             : c.pattern == Pattern::tiny  ? tiny
+                             : c.pattern == Pattern::tiny  ? has_fp8_queries(c) ? tiny_fp8 : tiny
                              : c.pattern == Pattern::codes ? 0x1p-5
                                                            : 1;
   const double k_deviation = c.pattern == Pattern::tiny ? tiny_in_cache : q_deviation;
@@ -77,12 +78,12 @@ void make_tensors(const Case &c, Inputs &in) {
       in.k[i] = 64 * (c.pattern == Pattern::rising ? place : 1 - place);
     }
   }
-  round_to_16_bits(c.dtype, in.q);
-  round_cache(c, in.k);
-  round_cache(c, in.v);
+  round_to_type(c, has_fp8_queries(c), in.q);
+  round_to_type(c, has_fp8_cache(c), in.k);
+  round_to_type(c, has_fp8_cache(c), in.v);
   if (c.pattern == Pattern::nan_query) add_not_a_number(c, row, false, in.q);
   if (c.pattern == Pattern::nan_key) add_not_a_number(c, row, false, in.k);
-  if (c.pattern == Pattern::nan_value) add_not_a_number(c, v_row, c.cache == Cache::same, in.v);
+  if (c.pattern == Pattern::nan_value) add_not_a_number(c, v_row, !has_fp8_cache(c), in.v);
   if (c.v_in_k)
     for (size_t at = 0; at < in.k.size(); at += row)
       in.v.insert(in.v.end(), in.k.begin() + ptrdiff_t(at), in.k.begin() + ptrdiff_t(at + v_row));

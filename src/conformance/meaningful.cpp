@@ -22,20 +22,25 @@ void place_sequences(Case &c) {
   if (c.lengths == Lengths::decode) c.q_len = 1;
 }
 
+// There are kernels for FP8 queries up to this head size, and beyond it where V is in K.
+constexpr int largest_fp8_head = 256;
+
 /// Q, K and V can share a buffer if they have elements of one size and rows at the same places.
 bool can_be_packed(const Case &c) {
   if (c.v_in_k) return false;
   if (c.mode == Mode::paged) return true;
-  if (c.cache != Cache::same || c.q_len != c.kv_len) return false;
+  if (c.cache == Cache::e4m3fnuz || c.q_len != c.kv_len) return false;
   const Sequences sequences(c);
   return c.mode == Mode::dense || sequences.q_starts == sequences.kv_starts;
 }
 
 void place_tensors(Case &c) {
   if (c.head_size.v > c.head_size.qk) c.v_in_k = false;
+  if (has_fp8_queries(c) && !c.v_in_k && std::max(c.head_size.qk, c.head_size.v) > largest_fp8_head)
+    c.cache = Cache::e4m3fnuz;
   if (c.v_in_k && c.pattern == Pattern::uniform) c.pattern = Pattern::normal; // all of V would be 0
   if (c.v_in_k && c.pattern == Pattern::nan_value) c.pattern = Pattern::nan_key;
-  if (c.cache == Cache::same && c.pattern == Pattern::codes) c.pattern = Pattern::normal;
+  if (!has_fp8_cache(c) && c.pattern == Pattern::codes) c.pattern = Pattern::normal;
   if (c.layout == Layout::packed && !can_be_packed(c)) c.layout = Layout::capacity;
   // Starts do not fall: no two sequences can have the same keys.
   if (c.layout == Layout::broadcast && c.mode == Mode::ragged) c.layout = Layout::bshd;
@@ -49,8 +54,6 @@ void see_and_score(Case &c) {
   c.bits.shared &= ~share_column;
   if (c.bias.type == BiasType::none) c.bias = {};
   if (!c.lse) c.lse_base_2 = false;
-  // Which rows NaN reaches beside those that see it depends on their tiles, and those on the plan's bounds.
-  if (c.pattern > Pattern::codes) c.batch_invariant = false;
 }
 
 } // namespace

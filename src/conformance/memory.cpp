@@ -24,6 +24,12 @@ size_t bytes_of(Element element) {
 Element element_of(Dtype dtype) {
   return dtype == Dtype::f16 ? Element::f16 : Element::bf16;
 }
+Element query_element(const Case &c) {
+  return has_fp8_queries(c) ? Element::fp8 : element_of(c.dtype);
+}
+Element cache_element(const Case &c) {
+  return has_fp8_cache(c) ? Element::fp8 : element_of(c.dtype);
+}
 
 void store(std::vector<std::byte> &buffer, Element element, int64_t index, double value) {
   std::byte *const to = &buffer[size_t(index) * bytes_of(element)];
@@ -100,7 +106,7 @@ private:
     if (packed && c.mode != Mode::paged) {
       place_in_one_buffer({&memory.q, &memory.k, &memory.v}, {q, k, v});
     } else {
-      take(memory.q, place(q, c.layout), element_of(c.dtype));
+      take(memory.q, place(q, c.layout), query_element(c));
       place_keys_and_values(k, v);
     }
     const Placed placed_o = place(o, c.layout), lse = place_lse(q, c.layout);
@@ -115,7 +121,7 @@ private:
   }
 
   void place_keys_and_values(const Extents &k, const Extents &v) {
-    const Element element = c.cache == Cache::e4m3fnuz ? Element::fp8 : element_of(c.dtype);
+    const Element element = cache_element(c);
     const bool packed = c.layout == Layout::packed;
     if (packed && k_pack(c) == 0) {
       Extents none = k;
@@ -135,8 +141,7 @@ private:
 
   void place_in_one_buffer(const std::array<Placement *, 3> &targets, const std::array<Extents, 3> &extents) {
     const PackedTogether placed = place_together(extents);
-    const int buffer =
-        add_input(placed.buffer_elements, c.cache == Cache::e4m3fnuz ? Element::fp8 : element_of(c.dtype));
+    const int buffer = add_input(placed.buffer_elements, cache_element(c));
     for (size_t i = 0; i < targets.size(); ++i) {
       *targets[i] = placed.placements[i];
       targets[i]->buffer = buffer;
@@ -144,10 +149,10 @@ private:
   }
 
   void store_tensors() {
-    const Element cache = c.cache == Cache::e4m3fnuz ? Element::fp8 : element_of(c.dtype);
+    const Element cache = cache_element(c);
     for (int b = 0; b < c.batch; ++b) {
       for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
-        store_row(memory.q, element_of(c.dtype), sequences.q_row(b, i), in.q, (int64_t(b) * c.q_len + i),
+        store_row(memory.q, query_element(c), sequences.q_row(b, i), in.q, (int64_t(b) * c.q_len + i),
                   c.q_heads, c.head_size.qk);
       for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
         const std::array<int64_t, 2> row =

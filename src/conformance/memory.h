@@ -29,7 +29,10 @@ struct Memory {
 
 /// Of an element of K and V.
 inline size_t cache_bytes(const Case &c) {
-  return c.cache == Cache::e4m3fnuz ? 1 : 2;
+  return has_fp8_cache(c) ? 1 : 2;
+}
+inline size_t query_bytes(const Case &c) {
+  return has_fp8_queries(c) ? 1 : 2;
 }
 inline size_t bias_bytes(const Case &c) {
   return c.bias.type == BiasType::f32 ? 4 : 2;

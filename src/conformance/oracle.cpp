@@ -31,6 +31,14 @@ double absolute_dot(const double *a, const double *b, int count) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
+/// What the matrix cores align an FP8 number by: all subnormal ones are aligned as 2^-7 is.
+std::vector<double> as_aligned(const double *row, int count) {
+  std::vector<double> magnitudes(row, row + count);
+  for (double &x : magnitudes)
+    if (x != 0) x = std::max(std::fabs(x), 0x1p-7);
+  return magnitudes;
+}
+
 /// How many keys the key is behind the row's own place.
 int distance(const Case &c, const Sequences &sequences, int b, int i, int j) {
   const int shift = is_top_left(c) ? 0 : sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)];
@@ -42,8 +50,7 @@ public:
   Attention(const Case &c, const Inputs &in) : c(c), in(in), sequences(c) {
     out.o.resize(size_t(c.batch) * c.q_len * c.q_heads * c.head_size.v);
     out.o_tolerance.resize(out.o.size());
-    out.o_may_be_nan.resize(size_t(c.batch) * c.q_len * c.q_heads);
-    out.o_is_nan.resize(out.o.size());
+    out.o_of_weightless.resize(out.o.size());
     out.lse.resize(size_t(c.batch) * c.q_heads * c.q_len);
     out.lse_tolerance.resize(out.lse.size());
     const auto v_row = size_t(c.head_size.v);
@@ -60,7 +67,6 @@ public:
           score_row(b, h, i);
           finish_row(b, h, i);
         }
-    if (c.pattern == Pattern::nan_value || c.pattern == Pattern::nan_key) find_rows_near_nan();
     return std::move(out);
   }
 
@@ -95,7 +101,9 @@ private:
       }
       keys.push_back(j);
       x.push_back(changed);
-      row.products = std::max(row.products, scale * absolute_dot(q, k, d));
+      const double products = has_fp8_queries(c) ? dot(as_aligned(q, d).data(), as_aligned(k, d).data(), d)
+                                                 : absolute_dot(q, k, d);
+      row.products = std::max(row.products, scale * products);
       row.raw = std::max(row.raw, std::fabs(raw));
       row.score = std::max({row.score, std::fabs(raw), std::fabs(changed)});
       row.terms = std::max(row.terms, std::fabs(capped) + std::fabs(bias) + std::fabs(alibi));
@@ -147,46 +155,11 @@ private:
     see_weightless(b, o_at);
   }
 
-  /// A key without weight is visible all the same: the reference lets NaN and infinity of its V show.
+  /// A key without weight is visible all the same: NaN and infinity of its V can show.
   void see_weightless(int b, size_t o_at) {
     for (int j : weightless)
       for (size_t e = 0; e < weighted.size(); ++e)
-        if (!std::isfinite(kv_row(in.v, b, j, c.head_size.v)[e])) out.o_is_nan[o_at + e] = true;
-  }
-
-  /// Of which rows O may be NaN although they do not see the key that has one.
-  void find_rows_near_nan() {
-    for (int b = 0; b < c.batch; ++b)
-      for (kv_head = 0; kv_head < c.kv_heads; ++kv_head) {
-        int last_tile = -1;
-        for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
-          const double *const v = kv_row(in.v, b, j, c.head_size.v);
-          const bool finite = std::all_of(v, v + c.head_size.v, [](double x) { return std::isfinite(x); });
-          if (finite || j / 64 == last_tile) continue;
-          last_tile = j / 64;
-          allow_nan(b, last_tile);
-        }
-      }
-  }
-
-  /// By the header: where a row of the same tile sees a key of the tile, the mask's bits aside. A tile of
-  /// rows is 32 of a query head, or 16 of all of a group, token by token; as the bits are the only thing that
-  /// differs between heads, and 32 tokens of a group are whole tiles of 16, that is 32 rows of every head.
-  /// With a window on the left it is the rows of a workgroup, of which no kernel has more than 256.
-  void allow_nan(int b, int tile) {
-    const int tile_rows = c.window_left >= 0 ? 256 : 32;
-    const int rows = sequences.q_lengths[size_t(b)], group = c.q_heads / c.kv_heads;
-    const int keys_end = std::min(sequences.kv_lengths[size_t(b)], 64 * tile + 64);
-    for (int begin = 0; begin < rows; begin += tile_rows) {
-      const int end = std::min(rows, begin + tile_rows);
-      bool seen = false;
-      for (int i = begin; i < end; ++i)
-        for (int j = 64 * tile; j < keys_end; ++j)
-          seen = seen || is_in_place(c, sequences, b, i, j);
-      for (int i = begin; seen && i < end; ++i)
-        for (int h = kv_head * group; h < (kv_head + 1) * group; ++h)
-          out.o_may_be_nan[(size_t(b) * c.q_len + i) * c.q_heads + h] = true;
-    }
+        if (!std::isfinite(kv_row(in.v, b, j, c.head_size.v)[e])) out.o_of_weightless[o_at + e] = true;
   }
 
   /// Both to base e.
@@ -220,6 +193,7 @@ bool is_in_place(const Case &c, const Sequences &sequences, int b, int i, int j)
 }
 
 bool is_visible(const Case &c, const Sequences &sequences, const Inputs &in, int b, int h, int i, int j) {
+  if (c.bias.type != BiasType::none && in.bias.at(b, h, i, j) == -infinity) return false;
   return is_in_place(c, sequences, b, i, j) && (!c.bits.given || in.bits.at(b, h, i, j) != 0);
 }
 

@@ -15,14 +15,14 @@ namespace sluice::test {
 struct Expected {
   std::vector<double> o;             // [batch, q_len, q_heads, head_size.v]
   std::vector<double> o_tolerance;   // same; 0 for a row without weights, where nothing is rounded
-  std::vector<bool> o_may_be_nan;    // [batch, q_len, q_heads]: of a kernel, where numbers are expected
-  std::vector<bool> o_is_nan;        // as o: of sluice_reference, where a number is expected
+  std::vector<bool> o_of_weightless; // as o: V of a visible key with a score of -infinity is not finite
+                                     // there, which sluice_reference shows and a kernel may
   std::vector<double> lse;           // [batch, q_heads, q_len]
   std::vector<double> lse_tolerance; // same
 };
 
 /// Whether row i of query head h sees key j, which is less than the sequence's length; by its place alone,
-/// and with the mask's bits.
+/// and with the mask's bits and a bias of -infinity.
 bool is_in_place(const Case &c, const Sequences &sequences, int b, int i, int j);
 bool is_visible(const Case &c, const Sequences &sequences, const Inputs &inputs, int b, int h, int i, int j);
 

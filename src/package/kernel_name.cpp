@@ -15,7 +15,7 @@ constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
                                    Operation{"kv_append", "kv_append"},
                                    Operation{"merge_states", "merge_states"}};
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
-constexpr std::array<std::string_view, 1> kv_dtypes = {"e4m3fnuz"};
+constexpr std::string_view fp8 = "e4m3fnuz";
 constexpr std::array<std::string_view, 3> forms = {"paged", "packed", "latent"};
 constexpr std::array<std::string_view, 4> around_dtypes = {"bf16", "f16", "f32", "e4m3fnuz"};
 
@@ -41,8 +41,8 @@ std::string format_kernel_name(const KernelName &name) {
     if (operation.full == name.operation) out = operation.abbreviation;
   }
   if (!name.is_attention()) return out + "_" + name.dtype + "_" + name.to_dtype;
-  out += "_" + name.dtype + (name.kv_dtype.empty() ? "" : "_" + name.kv_dtype) + "_d" +
-         std::to_string(name.head_dim_qk);
+  out += "_" + name.dtype + (name.kv_dtype.empty() ? "" : "_" + name.kv_dtype) +
+         (name.o_dtype.empty() ? "" : "_to_" + name.o_dtype) + "_d" + std::to_string(name.head_dim_qk);
   if (name.head_dim_v != name.head_dim_qk) out += "v" + std::to_string(name.head_dim_v);
   return out + "_q" + std::to_string(name.tile_q) + "_kv" + std::to_string(name.tile_kv) + "_w" +
          std::to_string(name.waves) + (name.form.empty() ? "" : "_" + name.form);
@@ -65,13 +65,18 @@ std::optional<KernelName> parse_kernel_name(std::string_view text) {
     }
     return rest.empty() ? std::optional(name) : std::nullopt;
   }
+  const bool is_fp8 = take(rest, std::string(fp8) + "_to_");
+  std::string &wide = is_fp8 ? name.o_dtype : name.dtype;
   for (std::string_view dtype : dtypes) {
-    if (name.dtype.empty() && take(rest, dtype)) name.dtype = dtype;
+    if (wide.empty() && take(rest, dtype)) wide = dtype;
   }
-  for (std::string_view dtype : kv_dtypes) {
-    if (take(rest, "_" + std::string(dtype))) name.kv_dtype = dtype;
+  if (wide.empty()) return std::nullopt;
+  if (is_fp8) {
+    name.dtype = fp8;
+  } else if (take(rest, "_" + std::string(fp8))) {
+    name.kv_dtype = fp8;
   }
-  if (name.dtype.empty() || !take(rest, "_d") || !take_number(rest, name.head_dim_qk)) return std::nullopt;
+  if (!take(rest, "_d") || !take_number(rest, name.head_dim_qk)) return std::nullopt;
   name.head_dim_v = name.head_dim_qk;
   if (take(rest, "v") && !(take_number(rest, name.head_dim_v) && name.head_dim_v != name.head_dim_qk)) {
     return std::nullopt;

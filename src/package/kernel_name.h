@@ -3,19 +3,21 @@
 // A name says everything that the choice between kernels looks at, in one fixed order, and is also the symbol
 // in the code object:
 //
-//   name      = "attn_fwd_" dtype [ "_" kv_dtype ] "_" heads "_q" number "_kv" number "_w" number [ "_" form
-//   ]
+//   name      = "attn_fwd_" types "_" heads "_q" number "_kv" number "_w" number [ "_" form ]
 //             | "kv_append_" dtype "_" dtype          source, cache
 //             | "merge_states_" dtype "_" dtype       parts, O
-//   dtype     = "f16" | "bf16", around attention also "f32" | "e4m3fnuz"
-//   kv_dtype  = "e4m3fnuz"                      of K and V in memory, if it is another
+//   types     = wide [ "_e4m3fnuz" ]            of Q and O; of K and V in memory, if it is another
+//             | "e4m3fnuz_to_" wide             of Q, K and V; of O
+//   wide      = "f16" | "bf16"
+//   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz"
 //   form      = "paged"                         K and V in pages
 //             | "packed"                        tokens and the query heads of a group in one tile; pages or
 //             not | "latent"                        likewise, and V is the front of the rows of K
 //   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
 //   number    = a positive decimal integer without leading zeros
 //
-// e.g. attn_fwd_f16_d128_q256_kv64_w8: 256 query rows per workgroup, 64 keys per iteration, 8 waves; and
+// e.g. attn_fwd_f16_d128_q256_kv64_w8: 256 query rows per workgroup, 64 keys per iteration, 8 waves;
+// attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w1_packed: Q, K and V of e4m3fnuz, O of bf16; and
 // kv_append_bf16_e4m3fnuz: from bf16 into a cache of e4m3fnuz.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -30,13 +32,14 @@ namespace sluice::package {
 
 struct KernelName {
   std::string operation; // "attention_forward", "kv_append" or "merge_states"
-  std::string dtype;     // of Q, K, V and O (but see kv_dtype); around attention, of what is read
+  std::string dtype;     // of Q, K, V and O (but see kv_dtype, o_dtype); around attention, of what is read
   uint32_t head_dim_qk = 0;
   uint32_t head_dim_v = 0;
   uint32_t tile_q = 0;
   uint32_t tile_kv = 0;
   uint32_t waves = 0;
   std::string kv_dtype = {}; // of K and V in memory, if it is not `dtype`
+  std::string o_dtype = {};  // of O, if it is not `dtype`
   std::string form = {};     // "paged", "packed", "latent" or nothing
   std::string to_dtype = {}; // around attention alone, which has no numbers: of what is written
 

@@ -81,10 +81,13 @@ void keep_types(Kernels &kernels, const sluice_problem &problem) {
   const auto of_keys = [](const package::KernelName &name) -> std::string_view {
     return name.kv_dtype.empty() ? name.dtype : name.kv_dtype;
   };
+  const auto of_results = [](const package::KernelName &name) -> std::string_view {
+    return name.o_dtype.empty() ? name.dtype : name.o_dtype;
+  };
   keep_type(kernels, "q_type", problem.q_type, of_queries);
   keep_type(kernels, "k_type", problem.k_type, of_keys);
   keep_type(kernels, "v_type", problem.v_type, of_keys);
-  keep_type(kernels, "o_type", problem.o_type, of_queries);
+  keep_type(kernels, "o_type", problem.o_type, of_results);
 }
 
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {

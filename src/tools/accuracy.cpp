@@ -141,17 +141,15 @@ private:
     }
   }
 
-  /// The header's rule: V at key j reaches the rows that see j, and through a weight of 0, as NaN, rows
-  /// [32a, 32a + 32) whenever one of them sees the first key of j's tile.
+  /// The header's rule: V at key j reaches the rows that see j. A weight that is rounded to 0 makes NaN of
+  /// infinity.
   void mark_reach_of_v(int64_t b, int64_t h) {
     for (int64_t j = 0; j < inputs.kv_len(); ++j) {
       const float *const v_row = kv_row(v, b, h, j, inputs.head_dim_v());
       for (size_t e = 0; e < columns.size(); ++e) {
         if (std::isfinite(v_row[e])) continue;
-        for (int64_t i = 0; i < inputs.q_len(); ++i) {
-          const int64_t last_of_group = std::min(i / 32 * 32 + 31, inputs.q_len() - 1);
-          if (visible_keys(last_of_group) > j - j % tile_kv) out.o_limits[o_at(b, h, i) + e] |= may_be_nan;
-        }
+        for (int64_t i = 0; i < inputs.q_len(); ++i)
+          if (visible_keys(i) > j) out.o_limits[o_at(b, h, i) + e] |= may_be_nan;
       }
     }
   }

@@ -16,7 +16,7 @@ namespace sluice::tools {
 
 /// What limits the judgement of an element; combined by |.
 enum Limit : uint8_t {
-  may_be_nan = 1, // a NaN or an infinity in V may reach it, as the header says: NaN is right, too
+  may_be_nan = 1, // a NaN or an infinity in V reaches it: where infinity is expected, NaN is right, too
   unbounded = 2,  // its tolerance exceeds anything the row could hold: being within it says nothing
 };
 

@@ -133,8 +133,9 @@ const char *type_name(uint32_t type) {
 sluice_problem plain_problem(const Types &types, const HeadSizes &sizes) {
   sluice_problem problem;
   sluice_problem_init(&problem, sizeof problem);
-  problem.q_type = problem.o_type = types.q;
+  problem.q_type = types.q;
   problem.k_type = problem.v_type = types.kv;
+  problem.o_type = types.o;
   problem.q_heads = problem.kv_heads = 8;
   problem.head_dim_qk = sizes.qk;
   problem.head_dim_v = sizes.v;
@@ -167,13 +168,14 @@ std::vector<HeadSizes> kernel_head_sizes(const sluice_context *context) {
 
 std::vector<Types> supported_types(const sluice_context *context, const std::vector<HeadSizes> &sizes) {
   std::vector<Types> out;
-  for (uint32_t q = SLUICE_F16; q <= SLUICE_F32; ++q) // what O can be
+  for (uint32_t q = SLUICE_F16; q <= SLUICE_E5M2; ++q)
     for (uint32_t kv = SLUICE_F16; kv <= SLUICE_E5M2; ++kv)
-      for (const HeadSizes &size : sizes)
-        if (ask(context, plain_problem({q, kv}, size)).supported) {
-          out.push_back({q, kv});
-          break;
-        }
+      for (uint32_t o = SLUICE_F16; o <= SLUICE_F32; ++o) // what O can be
+        for (const HeadSizes &size : sizes)
+          if (ask(context, plain_problem({q, kv, o}, size)).supported) {
+            out.push_back({q, kv, o});
+            break;
+          }
   return out;
 }
 

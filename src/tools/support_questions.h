@@ -25,9 +25,9 @@ struct Question {
 };
 std::span<const Question> questions();
 
-/// Types of a problem: of Q and O, and of K and V.
+/// Types of a problem: of Q, of K and V, and of O.
 struct Types {
-  uint32_t q = 0, kv = 0;
+  uint32_t q = 0, kv = 0, o = 0;
 };
 const char *type_name(uint32_t type);
 

@@ -56,8 +56,8 @@ HeadSizes largest_sizes(const sluice_context *context, const Types &types, bool 
 /// A row per types: head sizes that kernels have, and up to which others are filled up with zeros.
 std::string types_table(const sluice_context *context) {
   const std::vector<HeadSizes> sizes = kernel_head_sizes(context);
-  std::string table = "| Q, O | K, V | head sizes (K/V) of kernels | others, as multiples of 8 |\n"
-                      "| --- | --- | --- | --- |\n";
+  std::string table = "| Q | K, V | O | head sizes (K/V) of kernels | others, as multiples of 8 |\n"
+                      "| --- | --- | --- | --- | --- |\n";
   for (const Types &types : supported_types(context, sizes)) {
     std::vector<std::string> own, others;
     for (const HeadSizes &size : sizes) {
@@ -69,9 +69,9 @@ std::string types_table(const sluice_context *context) {
       const HeadSizes largest = largest_sizes(context, types, v_in_k);
       if (largest.v != 0) others.push_back("up to " + text(largest));
     }
-    table +=
-        fmt::format("| {} | {} | {} | {} |\n", type_name(types.q), type_name(types.kv), fmt::join(own, ", "),
-                    others.empty() ? "none" : fmt::format("{}", fmt::join(others, ", ")));
+    table += fmt::format("| {} | {} | {} | {} | {} |\n", type_name(types.q), type_name(types.kv),
+                         type_name(types.o), fmt::join(own, ", "),
+                         others.empty() ? "none" : fmt::format("{}", fmt::join(others, ", ")));
   }
   return table;
 }
@@ -107,7 +107,9 @@ std::string head_size_tables(const sluice_context *context) {
   std::map<std::string, std::string> types_of_rows;
   for (const Types &types : supported_types(context, kernel_head_sizes(context))) {
     std::string &names = types_of_rows[head_sizes_of(context, types)];
-    names += fmt::format("{}{} with {}", names.empty() ? "" : ", ", type_name(types.q), type_name(types.kv));
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", type_name(types.q));
+    if (types.kv != types.q || types.o == types.q) names += fmt::format(" with {}", type_name(types.kv));
+    if (types.o != types.q) names += fmt::format(" to {}", type_name(types.o));
   }
   std::string tables;
   for (const auto &[rows, types] : types_of_rows)

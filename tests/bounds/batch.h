@@ -60,7 +60,7 @@ public:
   const sluice_problem problem;
   const std::vector<Sequence> sequences;
   sluice_args args;
-  std::optional<Visible<uint16_t>> q, o;
+  std::optional<Visible<uint16_t>> q, o; // of FP8 two elements each
   std::optional<Visible<float>> lse;
   std::optional<Visible<uint8_t>> k, v;
   std::optional<Visible<int32_t>> q_lengths, kv_lengths, q_starts, kv_starts, table;

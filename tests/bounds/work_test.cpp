@@ -30,6 +30,8 @@ Work work_of(Batch &batch, const PlanHandle &plan) {
   sluice_emulator_counters_t counters;
   REQUIRE(sluice_emulator_counters(&counters, sizeof counters) == SLUICE_EMULATOR_OK);
   const bool f16 = batch.problem.q_type == SLUICE_F16;
+  if (batch.problem.q_type == SLUICE_E4M3FNUZ)
+    return {0, executed("v_mfma_f32_16x16x32_fp8_fp8"), counters.mfma_instructions};
   return {executed(f16 ? "v_mfma_f32_32x32x8_f16" : "v_mfma_f32_32x32x8_bf16"),
           executed(f16 ? "v_mfma_f32_16x16x16_f16" : "v_mfma_f32_16x16x16_bf16"), counters.mfma_instructions};
 }
@@ -44,16 +46,17 @@ int32_t packed_rows(int32_t group) {
 
 /// What the definition of the tiles makes of causal sequences: for each KV head and each 16 rows of tokens
 /// and heads, each tile of 16 keys that the last of these rows sees takes one MFMA for every 16 columns of K
-/// and of V.
+/// and of V; and so does each of 32 where all are FP8.
 uint64_t expected_packed(const Batch &batch) {
+  const int32_t tile_kv = batch.problem.q_type == SLUICE_E4M3FNUZ ? 32 : 16;
   const int32_t group = batch.problem.q_heads / batch.problem.kv_heads;
   uint64_t tiles = 0;
   for (const Sequence &sequence : batch.sequences) {
-    if (sequence.rows > packed_rows(group)) continue;
+    if (sequence.rows > packed_rows(group) && tile_kv == 16) continue; // of FP8 there are no tall kernels
     for (int32_t first = 0; first < sequence.rows * group; first += 16) {
       const int32_t last_token = std::min((first + 15) / group, sequence.rows - 1);
       const int32_t seen = std::max(sequence.keys - sequence.rows + last_token + 1, 0);
-      tiles += uint64_t(seen + 15) / 16;
+      tiles += uint64_t(seen + tile_kv - 1) / uint64_t(tile_kv);
     }
   }
   return tiles * uint64_t(batch.problem.kv_heads) *
@@ -107,6 +110,21 @@ TEST_CASE("of a mixed batch each sequence runs in its own kind of tile", "[bound
       CHECK(all.packed == expected_packed(together));
       CHECK(all.all == all.tall + all.packed);
       together.compare_with_reference();
+    }
+}
+
+TEST_CASE("where Q, K and V are FP8, so is every product", "[bounds]") {
+  for (const uint32_t mode : modes)
+    for (const int32_t group : groups) {
+      INFO("mode " << mode << ", group " << group);
+      sluice_problem problem = problem_of(
+          {.mode = mode, .group = group, .head_dim = group == 4 ? 64 : 128, .type = SLUICE_E4M3FNUZ});
+      problem.o_type = group == 1 ? SLUICE_BF16 : SLUICE_F16;
+      Batch batch(problem, {{1, 300, 1}, {70, 130, 2}, {5, 33, 3}, {1, 32, 4}, {0, 9, 5}, {2, 0, 6}});
+      const Work work = work_of(batch);
+      CHECK(work.packed == expected_packed(batch));
+      CHECK(work.all == work.packed);
+      batch.compare_with_reference();
     }
 }
 

@@ -135,6 +135,12 @@ Values types_of_all() {
   Values out = numbers([](P &p, int32_t n) { p.q_type = p.k_type = p.v_type = p.o_type = type_of(n); },
                        {2, 3, 4, 5, 6, 7, missing});
   out.push_back({"9", [](P &p, int32_t n) { p.q_type = uint32_t(n); }, 9});
+  const auto all_but_o = [](P &p, int32_t n) {
+    p.q_type = p.k_type = p.v_type = SLUICE_E4M3FNUZ;
+    p.o_type = uint32_t(n);
+  };
+  for (int32_t type : {1, 2, 3})
+    out.push_back({"4 to " + std::to_string(type), all_but_o, type});
   return out;
 }
 

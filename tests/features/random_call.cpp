@@ -115,8 +115,10 @@ RandomCall::RandomCall(uint64_t seed) : random(seed) {
     if (one_in(2)) problem.flags |= SLUICE_PAGE_INDEX_64;
     if (one_in(3)) problem.k_pack = problem.head_dim_qk % 16 != 0 || one_in(2) ? 8 : 16;
   }
-  if (one_in(4)) problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
+  if (one_in(3)) problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
   if (one_in(8)) problem.flags |= SLUICE_V_IN_K;
+  const bool has_fp8_kernel = problem.head_dim_qk <= 256 || problem.flags & SLUICE_V_IN_K;
+  if (problem.k_type == SLUICE_E4M3FNUZ && has_fp8_kernel && one_in(2)) problem.q_type = SLUICE_E4M3FNUZ;
   draw_lengths({});
 }
 

@@ -178,7 +178,8 @@ void check_run(const sluice_problem &problem, uint64_t seed) {
   INFO(difference.where);
   // Rounding P and O, and what the kernels' tanh may move a score by; V is at most 1.5.
   const double moved = std::min(0x1p-20 * double{problem.soft_cap}, 0x1p-4);
-  CHECK(difference.o <= (problem.q_type == SLUICE_F16 ? 4e-3 : 2e-2) + 3 * moved);
+  const double of_p = problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
+  CHECK(difference.o <= of_p + (problem.o_type == SLUICE_F16 ? 4e-3 : 2e-2) + 3 * moved);
   CHECK(difference.lse <= 1e-4 + 1.5 * moved);
 }
 
@@ -289,6 +290,37 @@ TEST_CASE("values of all dimensions at once have one answer", "[support]") {
     const Point point = Point::random(numbers);
     INFO(point.text());
     check_answers(point.problem());
+  }
+}
+
+TEST_CASE("FP8 of Q goes with FP8 of K and V and a wider O", "[support]") {
+  struct Row {
+    uint32_t q, k, v, o;
+    const char *message; // empty: supported
+  };
+  const Row rows[] = {
+      {SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F16, ""},
+      {SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16, ""},
+      {SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F32,
+       "o_type is f32; nearest supported: bf16"},
+      {SLUICE_E4M3FNUZ, SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_F16,
+       "k_type is f16; nearest supported: e4m3fnuz"},
+      {SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16, SLUICE_BF16,
+       "v_type is bf16; nearest supported: e4m3fnuz"},
+      {SLUICE_E4M3FN, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F16,
+       "q_type is e4m3fn; nearest supported: bf16"},
+      {SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16, "o_type is bf16; nearest supported: f16"},
+  };
+  for (const Row &row : rows) {
+    INFO(row.q << " " << row.k << " " << row.v << " to " << row.o);
+    sluice_problem problem = Point().problem();
+    problem.q_type = row.q;
+    problem.k_type = row.k;
+    problem.v_type = row.v;
+    problem.o_type = row.o;
+    const Answer answer = asked(device(), problem);
+    CHECK(answer.status == (*row.message ? SLUICE_UNSUPPORTED : SLUICE_OK));
+    CHECK(answer.message == row.message);
   }
 }
 

@@ -51,8 +51,13 @@ def check_code(kernel, chip, file):
     require(flags & 0xff == machine, kernel, chip, f"its ELF flags are {flags:#x}, the machine should be {machine:#x}")
     notes = output(f"{LLVM_BIN}/llvm-readelf", "--notes", file)
     figures = {name: int(value) for name, value in re.findall(r"\.(\w+): +(\d+)", notes)}
-    for name in ("vgpr_spill_count", "sgpr_spill_count", "private_segment_fixed_size"):
-        require(figures[name] == 0, kernel, chip, f"{name} is {figures[name]}")
+    # Those of four waves read masks and biases as well, on their detour for V that is not finite once more: what that
+    # takes too much lies in scratch, beside the usual way.
+    few = 8 if kernel.endswith("_w4") else 0
+    for name in ("vgpr_spill_count", "sgpr_spill_count"):
+        require(figures[name] <= few, kernel, chip, f"{name} is {figures[name]}, more than {few}")
+    require(figures["private_segment_fixed_size"] <= 4 * few, kernel, chip,
+            f"private_segment_fixed_size is {figures['private_segment_fixed_size']}")
     require(figures["group_segment_fixed_size"] <= lds, kernel, chip,
             f"LDS is {figures['group_segment_fixed_size']} of {lds}")
     code = output(f"{LLVM_BIN}/llvm-objdump", "-d", file)

@@ -52,17 +52,20 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        CompletionOrder::late},
       {"odd tiles, whose maximum grows", 0, 64, 7 * 64, 1, 1, P::none, false, P::growing,
        CompletionOrder::random},
-      {"two tiles, V infinite", 0, 33, 2 * 64 - 1, 1, 1, P::bottom_right, true, P::infinite,
-       CompletionOrder::late},
+      {"two tiles and a window, V infinite", 0, 33, 2 * 64 - 1, 1, 1, P::bottom_right, true, P::infinite,
+       CompletionOrder::late, P::window},
       {"one key, one query", 0, 1, 1, 1, 1, P::none, true, P::usual, CompletionOrder::late},
       {"no key", 0, 40, 0, 1, 1, P::none, true, P::usual, CompletionOrder::random},
       {"lengths, factors and sinks", 0, 70, 4 * 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late,
        P::lengths | P::factors | P::sinks},
-      {"soft cap, ALiBi, mask, bias of F32", 0, 40, 2 * 64 + 17, 2, 1, P::none, true, P::usual,
+      {"soft cap, ALiBi, mask, bias of F32", 0, 40, 2 * 64 + 17, 2, 1, P::none, true, P::infinite,
        CompletionOrder::late, P::soft_cap | P::alibi | P::mask_bits | P::bias_f32},
-      {"bias of F16", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::usual, CompletionOrder::late, P::bias_f16},
-      {"bias of BF16", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::usual, CompletionOrder::late,
+      {"bias of F16", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::infinite, CompletionOrder::late,
+       P::bias_f16},
+      {"bias of BF16", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::infinite, CompletionOrder::late,
        P::bias_bf16},
+      {"mask alone, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::infinite, CompletionOrder::late,
+       P::mask_bits},
       {"pages", 0, 70, 3 * 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late, P::pages},
       {"pages by 64-bit numbers", 0, 33, 2 * 64 + 9, 2, 2, P::bottom_right, true, P::usual,
        CompletionOrder::late, P::wide_pages | P::lengths},
@@ -82,13 +85,14 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
       kv_capacity(has(of_pages) ? (page_count + unowned_pages) * page_rows : problem.kv_len) {
   const std::string_view type = kernel.name.dtype;
   const std::string_view kv_type = kernel.name.kv_dtype.empty() ? type : kernel.name.kv_dtype;
+  const std::string_view o_type = kernel.name.o_dtype.empty() ? type : kernel.name.o_dtype;
   const size_t q_rows = q_len * problem.q_heads, kv_rows = kv_capacity * problem.kv_heads;
   const size_t results = has(Problem::parts) ? part_count : 1, o_words = has(Problem::parts) ? 2 : 1;
   q = allocate(q_rows * d_qk, type);
-  o = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * d_v * o_words, type).data),
+  o = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * d_v * o_words, o_type).data),
        results * q_rows * d_v * o_words};
   if (problem.lse)
-    lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, type).data), results * q_rows * 2};
+    lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, o_type).data), results * q_rows * 2};
   k = allocate(kv_rows * d_qk, kv_type);
   v = kernel.name.form == "latent" ? k : allocate(kv_rows * d_v, kv_type);
   q.fill(1, problem.values == Problem::growing ? 0 : 2);
@@ -153,8 +157,9 @@ void AttentionRun::shape_values() {
   }
   const size_t v_row = kernel.name.form == "latent" ? d_qk : d_v;
   if (problem.values == Problem::infinite)
-    for (size_t column = 0; column < d_v; ++column)
-      v.set((size_t(problem.kv_len) * problem.kv_heads - 1) * v_row + column, INFINITY);
+    for (size_t after = 1; after <= problem.kv_len; after += 64)
+      for (size_t column = 0; column < d_v; ++column)
+        v.set((size_t(problem.kv_len) - after) * problem.kv_heads * v_row + column, INFINITY);
 }
 
 void AttentionRun::place_extras(package::AttentionKernargs &args) {
@@ -172,6 +177,10 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
     args.v_scale = place(std::vector<float>(kv_heads, 3));
     args.score_flags |=
         package::score_q_scale_heads | package::score_k_scale_heads | package::score_v_scale_heads;
+  }
+  if (has(Problem::window)) {
+    args.window_left = 50;
+    args.sink_tokens = 5;
   }
   if (has(Problem::sinks)) args.sink_logits = place(std::vector<float>(q_heads, 1));
   if (has(score_changes)) args.score_flags |= package::score_changed;

@@ -28,7 +28,7 @@ struct Problem {
     usual,     // between -2 and 2
     growing,   // scores grow with the key: the maximum changes all the time
     zero_keys, // it never changes
-    infinite,  // one row of V is
+    infinite,  // a row of V is, in every tile of 64 keys
     level,     // all scores are the same large number, and V adds up to zero
   } values;
   emulator::CompletionOrder completion;
@@ -46,6 +46,7 @@ struct Problem {
     pages = 1 << 9,       // of K and V, with 32-bit numbers
     wide_pages = 1 << 10, // with 64-bit numbers, found by where the sequence's begin
     parts = 1 << 11,      // of the keys, with a result for each
+    window = 1 << 12,     // of keys, and first keys beside it
   };
   uint32_t extras = 0;
 };

@@ -159,78 +159,152 @@ std::vector<LoopStats> loops_of(std::span<const Decoded> instructions) {
   return loops;
 }
 
-/// Finds the way by depth-first search over basic blocks. A branch back into the way itself, which would be a
-/// loop inside the loop, is not followed.
+/// Finds the usual way around the loop with the most MFMAs: over the basic blocks that lead from where it is
+/// entered back there, with the most MFMAs, and of as many with the fewest instructions. Beside loops inside
+/// of it if that is possible: a detour with a loop of its own may have more MFMAs than what it stands in for.
+/// Where the compiler puts blocks says nothing: a branch backwards may be a way out of line that joins the
+/// others.
 class WayFinder {
 public:
-  WayFinder(std::span<const Decoded> instructions, uint64_t head) : instructions(instructions), head(head) {
+  explicit WayFinder(std::span<const Decoded> instructions) : instructions(instructions) {
     for (size_t i = 0; i < instructions.size(); ++i) {
       index[instructions[i].address] = i;
       if (instructions[i].instruction_class == InstructionClass::branch)
         targets.insert(branch_target(instructions[i]));
     }
+    std::vector<uint64_t> pending = {instructions.front().address};
+    while (!pending.empty()) {
+      const uint64_t address = pending.back();
+      pending.pop_back();
+      if (!index.contains(address) || blocks.contains(address)) continue;
+      const Block &block = blocks[address] = read(address);
+      pending.insert(pending.end(), block.successors.begin(), block.successors.end());
+    }
   }
 
   std::optional<LoopWay> find() {
-    if (!visit(head).found) return std::nullopt;
-    LoopWay way{head, {}};
-    uint64_t block = head;
-    do {
-      const Block &here = blocks.at(block);
-      way.mix.add(mix_of(instructions.subspan(here.start, here.length)));
-      block = here.next;
-    } while (block != head);
-    return way;
+    if (!find_head()) return std::nullopt;
+    for (const auto &[address, block] : blocks)
+      if (address != head && reached_from(address, head).contains(address)) closed.insert(address);
+    if (std::optional<LoopWay> beside = find_open()) return beside;
+    closed.clear();
+    return find_open();
   }
 
 private:
   struct Block {
-    bool found = false; // a way from here to the head
-    uint32_t matrix = 0, total = 0;
     size_t start = 0, length = 0;
+    uint32_t matrix = 0;
+    std::vector<uint64_t> successors;
+  };
+  /// From a block to the head.
+  struct Rest {
+    bool found = false;
+    uint32_t matrix = 0, total = 0;
     uint64_t next = 0;
   };
 
-  const Block &visit(uint64_t address) {
-    const auto [known, is_new] = blocks.try_emplace(address);
-    Block &block = known->second; // stays put: std::map
-    const auto start = index.find(address);
-    if (!is_new || start == index.end()) return block;
-    block.start = start->second;
-    uint32_t matrix = 0;
-    std::vector<uint64_t> successors;
-    for (size_t i = block.start; i < instructions.size() && successors.empty(); ++i) {
+  Block read(uint64_t address) const {
+    Block block;
+    block.start = index.at(address);
+    for (size_t i = block.start; i < instructions.size() && block.successors.empty(); ++i) {
       const Decoded &here = instructions[i];
       ++block.length;
-      matrix += here.instruction_class == InstructionClass::matrix;
-      if (here.mnemonic == "s_endpgm") return block;
+      block.matrix += here.instruction_class == InstructionClass::matrix;
+      if (here.mnemonic == "s_endpgm") break;
       const uint64_t next = here.address + here.bytes;
-      if (here.instruction_class == InstructionClass::branch) successors = {branch_target(here)};
+      if (here.instruction_class == InstructionClass::branch) block.successors = {branch_target(here)};
       if (here.instruction_class == InstructionClass::branch ? here.mnemonic != "s_branch"
                                                              : targets.contains(next))
-        successors.push_back(next);
-    }
-    for (const uint64_t successor : successors) {
-      const Block end{true};
-      const Block &rest = successor == head ? end : visit(successor);
-      if (!rest.found) continue;
-      const uint32_t matrix_here = matrix + rest.matrix, total_here = uint32_t(block.length) + rest.total;
-      if (block.found &&
-          (matrix_here < block.matrix || (matrix_here == block.matrix && total_here >= block.total)))
-        continue;
-      block.found = true;
-      block.matrix = matrix_here;
-      block.total = total_here;
-      block.next = successor;
+        block.successors.push_back(next);
     }
     return block;
   }
 
+  /// The blocks that control can come to from a block, itself only if it is on a loop, without `avoided`.
+  std::set<uint64_t> reached_from(uint64_t address, std::optional<uint64_t> avoided) const {
+    std::set<uint64_t> seen;
+    std::vector<uint64_t> pending = {address};
+    while (!pending.empty()) {
+      const auto block = blocks.find(pending.back());
+      pending.pop_back();
+      if (block == blocks.end()) continue;
+      for (const uint64_t successor : block->second.successors)
+        if (successor != avoided && seen.insert(successor).second) pending.push_back(successor);
+    }
+    return seen;
+  }
+
+  /// The loop is the blocks that reach each other with the most MFMAs; its head the one entered from outside.
+  bool find_head() {
+    std::map<uint64_t, std::set<uint64_t>> reached;
+    for (const auto &[address, block] : blocks)
+      reached[address] = reached_from(address, std::nullopt);
+    uint32_t most = 0;
+    std::set<uint64_t> done;
+    for (const auto &[address, after] : reached) {
+      if (done.contains(address) || !after.contains(address)) continue;
+      std::set<uint64_t> loop;
+      uint32_t matrix = 0;
+      for (const uint64_t other : after) {
+        const auto back = reached.find(other);
+        if (back == reached.end() || !back->second.contains(address)) continue;
+        loop.insert(other);
+        matrix += blocks.at(other).matrix;
+      }
+      done.insert(loop.begin(), loop.end());
+      if (matrix <= most) continue;
+      most = matrix;
+      head = entry_of(loop);
+    }
+    return most > 0;
+  }
+
+  uint64_t entry_of(const std::set<uint64_t> &loop) const {
+    for (const auto &[address, block] : blocks)
+      if (!loop.contains(address))
+        for (const uint64_t successor : block.successors)
+          if (loop.contains(successor)) return successor;
+    return *loop.begin();
+  }
+
+  /// Beside the closed blocks; of what is a loop nonetheless, no branch back into the way itself is followed.
+  std::optional<LoopWay> find_open() {
+    rests.clear();
+    if (visit(head); !rests.at(head).found || rests.at(head).matrix == 0) return std::nullopt;
+    LoopWay way{head, {}};
+    uint64_t address = head;
+    do {
+      const Block &block = blocks.at(address);
+      way.mix.add(mix_of(instructions.subspan(block.start, block.length)));
+      address = rests.at(address).next;
+    } while (address != head);
+    return way;
+  }
+
+  Rest visit(uint64_t address) {
+    const auto block = blocks.find(address);
+    const auto [known, is_new] = rests.try_emplace(address);
+    Rest &best = known->second; // stays put: std::map
+    if (!is_new || block == blocks.end() || closed.contains(address)) return best;
+    for (const uint64_t successor : block->second.successors) {
+      const Rest rest = successor == head ? Rest{true} : visit(successor);
+      if (!rest.found) continue;
+      const uint32_t matrix = block->second.matrix + rest.matrix;
+      const uint32_t total = uint32_t(block->second.length) + rest.total;
+      if (!best.found || matrix > best.matrix || (matrix == best.matrix && total < best.total))
+        best = {true, matrix, total, successor};
+    }
+    return best;
+  }
+
   std::span<const Decoded> instructions;
-  uint64_t head;
+  uint64_t head = 0;
   std::map<uint64_t, size_t> index;
   std::set<uint64_t> targets; // of branches: blocks begin there
   std::map<uint64_t, Block> blocks;
+  std::set<uint64_t> closed;
+  std::map<uint64_t, Rest> rests;
 };
 
 // ---- JSON ------------------------------------------------------------------------------------------------
@@ -281,7 +355,7 @@ KernelStats kernel_stats(std::span<const std::byte> elf, std::string_view name) 
   const std::vector<Decoded> instructions = decode(code.first(kernel->code_bytes), kernel->entry_address);
   stats.mix = mix_of(instructions);
   stats.loops = loops_of(instructions);
-  if (!stats.loops.empty()) stats.way = WayFinder(instructions, stats.loops.front().first).find();
+  if (!stats.loops.empty()) stats.way = WayFinder(instructions).find();
   return stats;
 }
 

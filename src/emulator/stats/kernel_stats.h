@@ -1,7 +1,7 @@
 //===- kernel_stats.h - static figures of a kernel, from its machine code -------------------------------===//
 //
 // Registers, memory and occupancy as the code object declares them, and the instruction mix of the kernel, of
-// each loop with MFMAs, and of the usual way around the first of them, counted in the code that runs.
+// each loop with MFMAs, and of the usual way around the one with the most MFMAs, counted in the code that runs.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -42,7 +42,7 @@ struct KernelStats {
   Occupancy occupancy; // of workgroups as large as the kernel allows, with its static LDS
   InstructionMix mix;
   std::vector<LoopStats> loops; // with at least one MFMA, by first address
-  std::optional<LoopWay> way;   // around the loop that begins first
+  std::optional<LoopWay> way;   // around the loop with the most MFMAs
 };
 
 /// Throws std::runtime_error (package::CodeObjectError for the file, else for a kernel that is not in it).

@@ -73,8 +73,58 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @converted() kernel {
-    // expected-error@+1 {{has 32 rows a wave; kv_type and v_in_k need 16}}
+    // expected-error@+1 {{has 32 rows a wave; kv_type, v_in_k and f8E4M3FNUZ need 16}}
     sluice.attention {element_type = f16, kv_type = i8, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 1 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @fp8_without_type_of_o() kernel {
+    // expected-error@+1 {{o_type is <<NULL ATTRIBUTE>> with elements of 'f8E4M3FNUZ'; of f8E4M3FNUZ it is f16 or bf16, else there is none}}
+    sluice.attention {element_type = f8E4M3FNUZ, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @type_of_o() kernel {
+    // expected-error@+1 {{o_type is bf16 with elements of 'f16'; of f8E4M3FNUZ it is f16 or bf16, else there is none}}
+    sluice.attention {element_type = f16, o_type = bf16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 16 : i32, waves = 1 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @fp8_tile_kv() kernel {
+    // expected-error@+1 {{tile_kv is 48, not a multiple of 32}}
+    sluice.attention {element_type = f8E4M3FNUZ, o_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 48 : i32, waves = 1 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @fp8_head_dim() kernel {
+    // expected-error@+1 {{head dims are 96 and 96; they must be multiples of 64}}
+    sluice.attention {element_type = f8E4M3FNUZ, o_type = f16, head_dim_qk = 96 : i32, head_dim_v = 96 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @fp8_cache() kernel {
+    // expected-error@+1 {{has elements of f8E4M3FNUZ; kv_type is for wider ones}}
+    sluice.attention {element_type = f8E4M3FNUZ, kv_type = i8, o_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32}
     gpu.return
   }
 }

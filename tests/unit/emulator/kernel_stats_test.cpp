@@ -120,6 +120,12 @@ TEST_CASE("a kernel's figures are those of its descriptor, metadata and code", "
   CHECK(way["mfma_clk"] == 112);
 }
 
+TEST_CASE("the usual way is beside detours with loops, wherever its blocks are", "[stats]") {
+  const Json way = Json::parse(json(loops(), "detour"))["way"];
+  CHECK(way["instructions"]["MFMA"] == 4); // 1, 1 out of line and 2, not the 6 of the detour
+  CHECK(way["instructions"]["total"] == 11);
+}
+
 TEST_CASE("the bound is the share the matrix core could be busy", "[stats]") {
   InstructionMix mix;
   CHECK(mix.bound_percent() == 0);

@@ -54,7 +54,46 @@ loops:
 .Lend:
   .size loops, .Lend-loops
 
+// A loop whose usual way leads over a block out of line, with a detour in which there is a loop.
+  .globl detour
+  .protected detour
+  .p2align 8
+  .type detour,@function
+detour:
+  s_mov_b32 s6, 3
+.Lhead:
+  v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], a[0:15]
+  s_cbranch_scc1 .Lout_of_line
+.Lback:
+  v_mul_f32_e32 v10, v11, v12
+  s_cbranch_vccnz .Ldetour
+  v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], a[0:15]
+  v_mfma_f32_32x32x8_f16 a[16:31], v[4:5], v[6:7], a[16:31]
+.Ljoin:
+  s_sub_u32 s6, s6, 1
+  s_cmp_lg_u32 s6, 0
+  s_cbranch_scc1 .Lhead
+  s_endpgm
+.Lout_of_line:
+  v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], a[0:15]
+  s_branch .Lback
+.Ldetour:
+  v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], a[0:15]
+  v_mfma_f32_32x32x8_f16 a[16:31], v[4:5], v[6:7], a[16:31]
+  v_mfma_f32_32x32x8_f16 a[0:15], v[4:5], v[6:7], a[0:15]
+  v_mfma_f32_32x32x8_f16 a[16:31], v[4:5], v[6:7], a[16:31]
+  s_cbranch_vccnz .Ldetour
+  s_branch .Ljoin
+.Ldetour_end:
+  .size detour, .Ldetour_end-detour
+
   .rodata
+  .p2align 6
+  .amdhsa_kernel detour
+    .amdhsa_next_free_vgpr 64
+    .amdhsa_next_free_sgpr 16
+    .amdhsa_accum_offset 32
+  .end_amdhsa_kernel
   .p2align 6
   .amdhsa_kernel loops
     .amdhsa_group_segment_fixed_size 20480
@@ -68,6 +107,20 @@ loops:
   .amdgpu_metadata
 ---
 amdhsa.kernels:
+  - .name: detour
+    .symbol: detour.kd
+    .kernarg_segment_size: 0
+    .kernarg_segment_align: 8
+    .group_segment_fixed_size: 0
+    .private_segment_fixed_size: 0
+    .wavefront_size: 64
+    .sgpr_count: 16
+    .vgpr_count: 64
+    .agpr_count: 32
+    .sgpr_spill_count: 0
+    .vgpr_spill_count: 0
+    .max_flat_workgroup_size: 64
+    .args: []
   - .name: loops
     .symbol: loops.kd
     .kernarg_segment_size: 8

@@ -91,11 +91,12 @@ std::string range(unsigned first, unsigned count) {
   return "v[" + std::to_string(first) + ":" + std::to_string(first + count - 1) + "]";
 }
 
-/// The registers follow from the shape: 64 lanes hold rows x columns results and rows x depth operands of two
-/// bytes. gfx90a knows the bf16 instructions with four elements per lane by another name.
+/// The registers follow from the shape: 64 lanes hold rows x columns results and rows x depth operands of as
+/// many bytes as the type has. gfx90a knows the bf16 instructions with four elements per lane by another
+/// name.
 std::vector<std::string> mfma(const MfmaShape &shape, const std::string &type) {
   const unsigned results = shape.rows * shape.columns / 64;
-  const unsigned operands = shape.rows * shape.depth * 2 / 4 / 64;
+  const unsigned operands = shape.rows * shape.depth * (type == "fp8_fp8" ? 1 : 2) / 4 / 64;
   const std::string d = range(0, results), a = range(32, operands), b = range(48, operands);
   const std::string size =
       std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + "x" + std::to_string(shape.depth);
@@ -149,8 +150,14 @@ TEST_CASE("MFMA shapes are those of the table and no others", "[chips]") {
       for (const char *type : {"f16", "bf16"}) {
         const std::vector<std::string> spellings = mfma(shape, type);
         INFO(chip.name.str() << " " << spellings[0]);
-        CHECK((llvm.accepts(spellings[0]) || llvm.accepts(spellings[1])) == chip.hasMfma(shape));
+        CHECK((llvm.accepts(spellings[0]) || llvm.accepts(spellings[1])) == chip.hasMfma(shape, 2));
       }
+    for (const MfmaShape shape :
+         {MfmaShape{16, 16, 16}, {16, 16, 32}, {32, 32, 8}, {32, 32, 16}, {32, 32, 32}}) {
+      const std::string spelling = mfma(shape, "fp8_fp8")[0];
+      INFO(chip.name.str() << " " << spelling);
+      CHECK(llvm.accepts(spelling) == chip.hasMfma(shape, 1));
+    }
   }
 }
 

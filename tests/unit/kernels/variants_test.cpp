@@ -26,13 +26,17 @@ TEST_CASE("each kind of row says what its kernels are like", "[variants]") {
   auto variants = parseVariants("SLUICE_ATTENTION_FORWARD(f16, 128, 64, 8)\n"
                                 "SLUICE_ATTENTION_PAGED(bf16, 64, 64, 4)\n"
                                 "SLUICE_ATTENTION_PACKED(f16, e4m3fnuz, 192, 128, 16, 4)\n"
-                                "SLUICE_ATTENTION_LATENT(bf16, bf16, 576, 512, 16, 1)\n");
+                                "SLUICE_ATTENTION_LATENT(bf16, bf16, 576, 512, 16, 1)\n"
+                                "SLUICE_ATTENTION_PACKED_TO(e4m3fnuz, bf16, 192, 128, 32, 4)\n"
+                                "SLUICE_ATTENTION_LATENT_TO(e4m3fnuz, f16, 576, 512, 32, 1)\n");
   REQUIRE(bool(variants));
-  REQUIRE(variants->size() == 4);
+  REQUIRE(variants->size() == 6);
   CHECK((*variants)[0] == AttentionVariant{"f16", "", 128, 128, 64, 8, 32, false, false});
   CHECK((*variants)[1] == AttentionVariant{"bf16", "", 64, 64, 64, 4, 32, true, false});
   CHECK((*variants)[2] == AttentionVariant{"f16", "e4m3fnuz", 192, 128, 16, 4, 16, true, false});
   CHECK((*variants)[3] == AttentionVariant{"bf16", "", 576, 512, 16, 1, 16, true, true});
+  CHECK((*variants)[4] == AttentionVariant{"e4m3fnuz", "", 192, 128, 32, 4, 16, true, false, "bf16"});
+  CHECK((*variants)[5] == AttentionVariant{"e4m3fnuz", "", 576, 512, 32, 1, 16, true, true, "f16"});
   CHECK((*variants)[2].tileQ() == 64);
   CHECK(!(*variants)[0].everyChange());
   CHECK((*variants)[1].everyChange());

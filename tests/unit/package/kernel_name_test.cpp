@@ -46,6 +46,22 @@ TEST_CASE("names around attention are an operation and two types", "[kernel_name
   }
 }
 
+TEST_CASE("types that differ have places of their own", "[kernel_name]") {
+  const auto cache = parse_kernel_name("attn_fwd_bf16_e4m3fnuz_d128_q16_kv16_w1_packed");
+  REQUIRE(cache);
+  CHECK((cache->dtype == "bf16" && cache->kv_dtype == "e4m3fnuz" && cache->o_dtype.empty()));
+  const auto all = parse_kernel_name("attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w1_packed");
+  REQUIRE(all);
+  CHECK((all->dtype == "e4m3fnuz" && all->kv_dtype.empty() && all->o_dtype == "bf16"));
+  CHECK(all->is_attention());
+  CHECK(format_kernel_name(*all) == "attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w1_packed");
+  for (const char *bad : {"e4m3fnuz", "e4m3fnuz_f16", "e4m3fnuz_to", "e4m3fnuz_to_", "e4m3fnuz_to_e4m3fnuz",
+                          "f16_to_bf16", "e4m3fnuz_to_f16_e4m3fnuz", "e4m3fnuz_e4m3fnuz_to_f16"}) {
+    INFO(bad);
+    CHECK(!parse_kernel_name("attn_fwd_" + std::string(bad) + "_d128_q16_kv32_w1_packed"));
+  }
+}
+
 TEST_CASE("a second head dim is there only if it differs", "[kernel_name]") {
   const auto name = parse_kernel_name("attn_fwd_bf16_d192v128_q128_kv32_w4");
   REQUIRE(name);
@@ -111,7 +127,8 @@ TEST_CASE("every name that parses is the one its fields make", "[kernel_name]") 
     if (format_kernel_name(*name) != text) FAIL("'" << text << "' parses as " << format_kernel_name(*name));
   };
   for (const std::string good :
-       {"attn_fwd_f16_d128_q256_kv64_w8", "attn_fwd_bf16_d192v128_q128_kv32_w4", "kv_append_bf16_e4m3fnuz"}) {
+       {"attn_fwd_f16_d128_q256_kv64_w8", "attn_fwd_bf16_d192v128_q128_kv32_w4", "kv_append_bf16_e4m3fnuz",
+        "attn_fwd_e4m3fnuz_to_f16_d64_q16_kv32_w1_packed"}) {
     REQUIRE(parse_kernel_name(good));
     for (size_t at = 0; at < good.size(); ++at) {
       check(good.substr(0, at) + good.substr(at + 1));

@@ -158,13 +158,19 @@ TEST_CASE("keys with a bias of -infinity have no weight", "[reference][scores]")
     CHECK(call.o == std::vector<float>{0, 0});
     CHECK(call.lse[0] == -infinity);
   }
-  SECTION("the key is visible all the same: NaN in its value reaches the row") {
-    bias[1] = -infinity;
-    call.v[2] = not_a_number;
+  SECTION("the key is hidden: NaN in its key and value does not reach the row") {
+    call.k[0] = not_a_number;
+    call.v[0] = not_a_number;
     call.run();
-    CHECK(std::isnan(call.o[0]));
-    CHECK(call.o[1] == 0);
-    CHECK(call.lse[0] == -infinity);
+    CHECK(call.o == std::vector<float>{0, 1});
+    CHECK(call.lse[0] == 1);
+  }
+  SECTION("so does one that is -infinity times log2(e)") {
+    bias[0] = -3e38f;
+    bias[1] = -2e38f;
+    call.run();
+    CHECK(call.o == std::vector<float>{0, 1});
+    CHECK(call.lse[0] == -2e38f);
   }
 }
 

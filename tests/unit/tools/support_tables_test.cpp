@@ -47,7 +47,8 @@ TEST_CASE("kernels bring their types and head sizes, and features which they lis
       finished({test::kernel_entry("bf16", 40, 4), test::kernel_entry("f16", 64, 4)});
   const ContextHandle context = context_of(pack);
   const std::string summary = support_summary(context.get());
-  CHECK_THAT(summary, Contains("| F16 | F16 | 64 | none |") && Contains("| BF16 | BF16 | 40 | none |"));
+  CHECK_THAT(summary,
+             Contains("| F16 | F16 | F16 | 64 | none |") && Contains("| BF16 | BF16 | BF16 | 40 | none |"));
   CHECK_THAT(summary, Contains("| all | LSE; grouped heads; causal, bottom-right;"));
   CHECK_THAT(summary, Contains("| none | LSE to base 2; ragged;"));
   const std::string tables = feature_tables(context.get());
@@ -65,12 +66,22 @@ TEST_CASE("packed kernels bring head sizes that are filled up, and caches of ano
       {packed_kernel("f16", 32, ""), packed_kernel("f16", 48, ""), packed_kernel("bf16", 64, "e4m3fnuz")});
   const ContextHandle context = context_of(pack);
   const std::string tables = feature_tables(context.get());
-  CHECK_THAT(tables, Contains("| F16 | F16 | 32, 48 | up to 48, up to 48 (V in K) |"));
-  CHECK_THAT(tables, Contains("| BF16 | E4M3FNUZ | 64 | up to 64, up to 64 (V in K) |"));
+  CHECK_THAT(tables, Contains("| F16 | F16 | F16 | 32, 48 | up to 48, up to 48 (V in K) |"));
+  CHECK_THAT(tables, Contains("| BF16 | E4M3FNUZ | BF16 | 64 | up to 64, up to 64 (V in K) |"));
   CHECK_THAT(
       tables,
       Contains("| 8 to 24 | filled up to 32 |\n| 32 | exact |\n| 40 | filled up to 48 |\n| 48 | exact |"));
   CHECK_THAT(tables, Contains("| factors per token | `k_scale_kind` | no |"));
+}
+
+TEST_CASE("kernels whose O has another type than Q are a row of their own") {
+  package::KernelEntry kernel = packed_kernel("e4m3fnuz", 64, "");
+  kernel.name.o_dtype = "bf16";
+  const std::vector<std::byte> pack = finished({packed_kernel("bf16", 64, ""), kernel});
+  const ContextHandle context = context_of(pack);
+  const std::string tables = feature_tables(context.get());
+  CHECK_THAT(tables, Contains("| E4M3FNUZ | E4M3FNUZ | BF16 | 64 | up to 64, up to 64 (V in K) |"));
+  CHECK_THAT(tables, Contains("BF16 with BF16, E4M3FNUZ to BF16:\n\n| head size |"));
 }
 
 TEST_CASE("a feature of some types only is counted") {

@@ -1,0 +1,84 @@
+//===- Fp8Math.cpp - operands of FP8 products, made in registers
+//---------------------------------------------===//
+#include "attention/Fp8Math.h"
+
+using namespace mlir;
+
+namespace sluice::fp8 {
+
+static Value operand(Emitter &b, Value low, Value high) {
+  return b.pack(VectorType::get(2, b.getI32Type()), {low, high});
+}
+
+Value fromProbabilities(Emitter &b, ArrayRef<Value> eight) {
+  SmallVector<Value> factored;
+  for (Value p : eight)
+    factored.push_back(b.mulF(p, b.f32(factorOfP)));
+  auto word = [&](unsigned first) -> Value {
+    auto convert = [&](unsigned pair, Value other) -> Value {
+      return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), factored[first + 2 * pair],
+                                          factored[first + 2 * pair + 1], other, /*wordSel=*/pair == 1);
+    };
+    return convert(1, convert(0, b.i32(0)));
+  };
+  return operand(b, word(0), word(4));
+}
+
+/// Four dwords, whose bytes are four rows, to the dwords of the columns.
+static SmallVector<Value> transposeFour(Emitter &b, ArrayRef<Value> rows) {
+  // Bytes of neighbouring columns of two rows each, then of one column of all.
+  constexpr uint32_t pairs[] = {0x05010400, 0x07030602}, halves[] = {0x05040100, 0x07060302};
+  SmallVector<Value> columns;
+  for (uint32_t pair : pairs) {
+    Value upper = b.permuteBytes(rows[1], rows[0], pair), lower = b.permuteBytes(rows[3], rows[2], pair);
+    for (uint32_t half : halves)
+      columns.push_back(b.permuteBytes(lower, upper, half));
+  }
+  return columns;
+}
+
+static SmallVector<Value> transposeColumn(Emitter &b, ArrayRef<Value> rows) {
+  auto word = [&](ArrayRef<Value> four) {
+    Value bytes = b.i32(0);
+    for (auto [index, row] : llvm::enumerate(four)) {
+      Value byte = arith::ExtUIOp::create(b, b.getI32Type(), b.extract(row, 0));
+      bytes = b.bitOr(bytes, b.shiftLeft(byte, b.i32(8 * index)));
+    }
+    return bytes;
+  };
+  return {operand(b, word(rows.take_front(4)), word(rows.drop_front(4)))};
+}
+
+SmallVector<Value> transpose(Emitter &b, ArrayRef<Value> rows) {
+  unsigned columns = cast<VectorType>(rows[0].getType()).getNumElements(), words = columns / 4;
+  if (columns == 1) return transposeColumn(b, rows);
+  SmallVector<Value> rowWords;
+  for (Value row : rows)
+    rowWords.push_back(b.bitcast(VectorType::get(words, b.getI32Type()), row));
+  SmallVector<Value> operands;
+  for (unsigned word = 0; word < words; ++word) {
+    SmallVector<Value> ofRows;
+    for (Value row : rowWords)
+      ofRows.push_back(b.extract(row, word));
+    ArrayRef<Value> all(ofRows);
+    for (auto [low, high] :
+         llvm::zip_equal(transposeFour(b, all.take_front(4)), transposeFour(b, all.drop_front(4))))
+      operands.push_back(operand(b, low, high));
+  }
+  return operands;
+}
+
+Value nans(Emitter &b, Value operand) {
+  // A byte is NaN if nothing is left of it without NaN's bit, and adding to the lower bits carries into that
+  // bit if anything is: the sums stay within their bytes.
+  auto all = [&](uint32_t byte) -> Value {
+    auto type = cast<ShapedType>(operand.getType());
+    return arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::APInt(32, byte * 0x01010101u)));
+  };
+  Value rest = b.bitXor(operand, all(nan)), lower = all(nan - 1);
+  Value carried = b.add(b.bitAnd(rest, lower), lower);
+  Value isOther = b.bitOr(b.bitOr(carried, rest), lower);
+  return b.bitXor(isOther, all(0xff));
+}
+
+} // namespace sluice::fp8

@@ -1,0 +1,168 @@
+//===- NonFinite.cpp - infinity and NaN in V, kept to the rows that see their keys
+//-------------------------------===//
+#include "attention/NonFinite.h"
+#include "attention/Fp8Math.h"
+
+#include "llvm/ADT/APFloat.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace sluice {
+
+constexpr unsigned magnitude = 0x7fff; // all bits but the sign's
+constexpr unsigned negativeUnit = 128; // more than any tile has keys
+constexpr double floatInfinity = std::numeric_limits<double>::infinity();
+
+static unsigned bitsOf(Type element, double value) {
+  llvm::APFloat number(value);
+  bool inexact;
+  number.convert(cast<FloatType>(element).getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &inexact);
+  return number.bitcastToAPInt().getZExtValue();
+}
+
+NonFinite::NonFinite(Emitter &b, TileMath &math, Type element)
+    : b(b), math(math), element(element), infinity(isFp8() ? 0 : bitsOf(element, floatInfinity)) {}
+
+Value NonFinite::splat(VectorType type, unsigned bits) const {
+  return arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::APInt(16, bits)));
+}
+
+/// What `value`, a few elements, adds to what has been seen of others: of FP8 the bytes that are NaN, of
+/// other types magnitudes, whose largest is kept.
+Value NonFinite::include(Value seen, Value value) const {
+  if (isFp8()) return b.bitOr(seen, fp8::nans(b, value));
+  auto type = cast<VectorType>(value.getType());
+  return arith::MaxUIOp::create(b, seen, b.bitAnd(value, splat(type, magnitude)));
+}
+
+Value NonFinite::isIn(Extent extent, Value lane, Read read) const {
+  constexpr unsigned width = 8; // elements that a lane reads at once
+  unsigned lanesPerRow = extent.columns / width, rowsAtOnce = 64 / lanesPerRow;
+  Value key = b.shiftRight(lane, b.i32(llvm::Log2_32(lanesPerRow)));
+  Value column = b.mul(b.bitAnd(lane, b.i32(lanesPerRow - 1)), b.i32(width));
+  auto words = isFp8() ? math.fragment : VectorType::get(width, b.getI16Type());
+  Value seen = arith::ConstantOp::create(b, b.getZeroAttr(words));
+  for (unsigned first = 0; first < extent.keys;) {
+    // Some at a time: one after the other they would all be waited for.
+    Values rows;
+    for (; first < extent.keys && rows.size() < 8; first += rowsAtOnce)
+      rows.push_back(b.bitcast(words, read(width, b.add(key, b.i32(first)), column)));
+    for (Value row : rows)
+      seen = include(seen, row);
+  }
+  if (isFp8()) {
+    Value any = b.bitOr(b.extract(seen, 0), b.extract(seen, 1));
+    return b.anyLane(b.isFalse(b.equal(any, b.i32(0))));
+  }
+  for (unsigned half = width / 2; half > 1; half /= 2)
+    seen = arith::MaxUIOp::create(b, b.slice(seen, 0, half), b.slice(seen, half, half));
+  auto word = [&](unsigned n) -> Value {
+    return arith::ExtUIOp::create(b, b.getI32Type(), b.extract(seen, n));
+  };
+  Value result = arith::MaxUIOp::create(b, word(0), word(1));
+  return b.anyLane(b.isFalse(b.lessUnsigned(result, b.i32(infinity))));
+}
+
+SmallVector<Value> NonFinite::visible(ArrayRef<Value> blocks) const {
+  Value hidden = b.f32(-floatInfinity);
+  Values scores, fragments;
+  for (Value block : blocks)
+    for (unsigned r = 0; r < math.layout.results(); ++r)
+      scores.push_back(b.extract(block, r));
+  for (ArrayRef<Value> left = scores; !left.empty(); left = left.drop_front(math.layout.elements())) {
+    Values sees;
+    for (Value score : left.take_front(math.layout.elements()))
+      sees.push_back(b.isFalse(b.equalF(score, hidden)));
+    fragments.push_back(ones(sees));
+  }
+  return fragments;
+}
+
+/// A fragment of 1 where `isOne`, else 0.
+Value NonFinite::ones(ArrayRef<Value> isOne) const {
+  if (isFp8()) {
+    Values words(2, b.i32(0));
+    for (auto [index, is] : llvm::enumerate(isOne)) {
+      Value one = b.select(is, b.i32(fp8::one << 8 * (index % 4)), b.i32(0));
+      words[index / 4] = b.bitOr(words[index / 4], one);
+    }
+    return b.pack(math.fragment, words);
+  }
+  Value one = arith::ConstantOp::create(b, b.getFloatAttr(element, 1));
+  Value zero = arith::ConstantOp::create(b, b.getFloatAttr(element, 0));
+  Values elements;
+  for (Value is : isOne)
+    elements.push_back(b.select(is, one, zero));
+  return b.pack(math.fragment, elements);
+}
+
+NonFinite::Split NonFinite::split(Value fragment) const {
+  if (isFp8()) {
+    Value nans = fp8::nans(b, fragment);
+    // NaN's bit, one place lower, is the bits of 1.
+    static_assert(fp8::nan >> 1 == fp8::one);
+    Value place = arith::ConstantOp::create(b, DenseElementsAttr::get(math.fragment, llvm::APInt(32, 1)));
+    return {b.bitXor(fragment, nans), b.shiftRight(nans, place)};
+  }
+  auto words = VectorType::get(4, b.getI16Type());
+  auto code = [&](double value) { return splat(words, bitsOf(element, value)); };
+  auto compare = [&](arith::CmpIPredicate predicate, Value x, Value y) -> Value {
+    return arith::CmpIOp::create(b, predicate, x, y);
+  };
+  Value zero = splat(words, 0), bits = b.bitcast(words, fragment);
+  Value size = b.bitAnd(bits, splat(words, magnitude));
+  Value finite = compare(arith::CmpIPredicate::ult, size, splat(words, infinity));
+  Value clean = b.select(finite, bits, zero);
+  Value infinite = b.select(compare(arith::CmpIPredicate::slt, bits, zero), code(negativeUnit), code(1));
+  Value isInfinity = compare(arith::CmpIPredicate::eq, size, splat(words, infinity));
+  Value codes = b.select(finite, zero, b.select(isInfinity, infinite, code(negativeUnit + 1)));
+  return {b.bitcast(math.fragment, clean), b.bitcast(math.fragment, codes)};
+}
+
+/// `output` with the infinities of which `counts` tells.
+Value NonFinite::deliver(Value output, Value counts) const {
+  Values elements;
+  for (unsigned r = 0; r < math.layout.results(); ++r) {
+    Value count = arith::FPToUIOp::create(b, b.getI32Type(), b.extract(counts, r));
+    if (isFp8()) count = b.mul(count, b.i32(negativeUnit + 1)); // all are NaN
+    auto infinityIf = [&](Value missing, double sign) {
+      return b.select(missing, b.f32(0), b.f32(sign * floatInfinity));
+    };
+    Value positives = b.bitAnd(count, b.i32(negativeUnit - 1));
+    Value plus = infinityIf(b.equal(positives, b.i32(0)), 1);
+    Value minus = infinityIf(b.lessUnsigned(count, b.i32(negativeUnit)), -1);
+    elements.push_back(b.addF(b.addF(b.extract(output, r), plus), minus));
+  }
+  return b.pack(math.accumulator, elements);
+}
+
+SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value> probabilities,
+                                         ArrayRef<Value> visible, Value firstColumn, Value keyOfLane,
+                                         Read read) const {
+  // A loop, in which tiles take turns in the first place: this is rarely run, and unrolled it would be more
+  // code than all else.
+  auto loop = scf::ForOp::create(b, b.i32(0), b.i32(output.size()), b.i32(1), output);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value column = b.add(firstColumn, loop.getInductionVar());
+  Value sum = loop.getRegionIterArgs()[0], counts = math.zeros();
+  for (auto [index, p, sees] : llvm::enumerate(probabilities, visible)) {
+    Values rows;
+    for (unsigned k = 0; k < math.layout.elements(); ++k) {
+      Value key = b.i32(math.layout.rowOf(index * math.layout.elements() + k));
+      rows.push_back(read(1, b.add(key, keyOfLane), column));
+    }
+    Split parts = split(math.transpose(rows)[0]);
+    sum = math.mfma(parts.clean, p, sum);
+    counts = math.mfma(parts.codes, sees, counts);
+  }
+  Values settled = math.settle({sum, counts});
+  Values next(loop.getRegionIterArgs().drop_front());
+  next.push_back(deliver(settled[0], settled[1]));
+  scf::YieldOp::create(b, next);
+  return Values(loop.getResults());
+}
+
+} // namespace sluice

@@ -1,0 +1,71 @@
+//===- NonFinite.h - infinity and NaN in V, kept to the rows that see their keys ------------------*- C++
+//-*-===//
+//
+// A key that is hidden from a row has a weight of 0 there, and 0 times infinity is NaN: in O^T += V^T * P^T a
+// V that is not finite would reach every row of the tile. So a tile with hidden keys is tested, and where it
+// has such elements, its product is taken in two:
+//
+//   O^T += clean(V)^T * P^T       clean: 0 where V is not finite
+//   C^T  = code(V)^T * visible^T  visible: 1 where the row sees the key, else 0
+//
+//   code      +infinity  1        C counts, in its low bits, the visible keys that add +infinity, and from
+//             -infinity  128      bit 7 on those that add -infinity; NaN is both. All products and sums are
+//             NaN        129      whole numbers, exact in the types that they have.
+//             finite     0
+//
+// and O^T then gets the infinities of which C tells. With the weights themselves a key whose weight
+// underflows would be lost, and without the codes NaN and infinity would look alike. Of FP8 only NaN is not
+// finite: its code is 1, times 129 when all are summed.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "attention/TileMath.h"
+
+namespace sluice {
+
+class NonFinite {
+public:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+  /// Reads `columns` neighbouring elements of a row of the tile of V, from `column` on.
+  using Read = llvm::function_ref<Value(unsigned columns, Value key, Value column)>;
+
+  NonFinite(Emitter &b, TileMath &math, mlir::Type element);
+
+  /// The keys of V's tile and the columns that are read, at least 512 elements together; both are powers of
+  /// two.
+  struct Extent {
+    unsigned keys, columns;
+  };
+  /// Whether there is an infinity or NaN, the same for all lanes of the wave.
+  Value isIn(Extent extent, Value lane, Read read) const;
+
+  /// `blocks`: what Visibility and ScoreChanges make of scores of 0, which is -infinity for hidden keys.
+  /// Returns fragments of 1 and 0.
+  Values visible(llvm::ArrayRef<Value> blocks) const;
+
+  /// Adds to `output`, neighbouring tiles of O^T: tile m holds column `firstColumn` + m of V, which is a
+  /// lane's own. `keyOfLane` is 4 * lane group.
+  Values accumulate(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
+                    llvm::ArrayRef<Value> visible, Value firstColumn, Value keyOfLane, Read read) const;
+
+private:
+  bool isFp8() const { return math.layout.elementBytes == 1; }
+  Value splat(mlir::VectorType type, unsigned bits) const;
+  Value include(Value seen, Value value) const;
+  Value ones(llvm::ArrayRef<Value> isOne) const;
+  /// A fragment of V as finite elements and codes.
+  struct Split {
+    Value clean, codes;
+  };
+  Split split(Value fragment) const;
+  Value deliver(Value output, Value counts) const;
+
+  Emitter &b;
+  TileMath &math;
+  mlir::Type element;
+  unsigned infinity; // the bits of it; FP8 has none
+};
+
+} // namespace sluice
