@@ -21,7 +21,7 @@ using namespace sluice::test;
 
 namespace {
 
-constexpr unsigned most_seconds = 120;
+constexpr unsigned most_seconds = 60;
 constexpr int not_initialized = 3; // hipErrorNotInitialized
 
 int complaints = 0;
