@@ -163,6 +163,7 @@ template <CallKind kind> struct Run : Enqueues {
     call = std::make_unique<DeviceCall>(kind, 7, info.workspace_bytes);
   }
   sluice_status act(sluice_error *error) override {
+    call->clear();
     sluice_launch launch = call->launch(stream->get());
     add_order(launch);
     return sluice_run(plan.get(), &call->args, &launch, error);
@@ -258,31 +259,36 @@ struct Destroy : Subject {
 
 struct Function {
   const char *name;
-  std::unique_ptr<Subject> (*make)();
+  std::shared_ptr<Subject> (*make)();
+  bool is_same_again = false; // a call changes nothing of what it is called on: one subject is enough
 };
-template <typename Kind> std::unique_ptr<Subject> make_subject() {
-  return std::make_unique<Kind>();
+template <typename Kind> std::shared_ptr<Subject> make_subject() {
+  return std::make_shared<Kind>();
 }
 const Function functions[] = {
     {"sluice_context_create", make_subject<CreateContext>},
     {"sluice_preload", make_subject<Preload>},
     {"sluice_plan_create", make_subject<CreatePlan>},
-    {"sluice_run, one launch", make_subject<Run<CallKind::dense>>},
-    {"sluice_run, paged", make_subject<Run<CallKind::paged>>},
-    {"sluice_run, three launches", make_subject<Run<CallKind::split>>},
+    {"sluice_run, one launch", make_subject<Run<CallKind::dense>>, true},
+    {"sluice_run, paged", make_subject<Run<CallKind::paged>>, true},
+    {"sluice_run, three launches", make_subject<Run<CallKind::split>>, true},
     {"sluice_kv_append, the first", make_subject<Append>},
     {"sluice_merge_states, the first", make_subject<Merge>},
     {"sluice_plan_destroy, the last", make_subject<Destroy>},
 };
 
-/// What there is that somebody might have left.
+/// What there is that somebody might have left. Looking makes the thread's own device current.
 struct Live {
   size_t modules = FaultyHip::live_modules();
   uint64_t streams = emulator_counters().live_streams, events = emulator_counters().live_events;
   size_t free_bytes = 0;
   Live() {
-    size_t total = 0;
-    hip_call<size_t *, size_t *>("hipMemGetInfo", &free_bytes, &total);
+    for (const int device : {context_device, 0}) {
+      size_t free_there = 0, total = 0;
+      set_device(device);
+      hip_call<size_t *, size_t *>("hipMemGetInfo", &free_there, &total);
+      free_bytes += free_there;
+    }
   }
   bool operator==(const Live &) const = default;
 };
@@ -314,12 +320,14 @@ bool puts_back(const std::string &call) {
 
 /// `forgiven`: the call's failure alone fails nothing.
 Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, bool forgiven,
-                   const std::vector<unsigned char> &good_result) {
+                   const std::vector<unsigned char> &good_result, const std::shared_ptr<Subject> &kept) {
   const Live before;
   Outcome outcome;
   {
     FaultyHip::start({});
-    const std::unique_ptr<Subject> subject = function.make();
+    const std::shared_ptr<Subject> subject = kept != nullptr ? kept : function.make();
+    const int device = dynamic_cast<Enqueues *>(subject.get()) != nullptr ? context_device : 0;
+    set_device(device);
     const uint64_t launches_before = emulator_counters().launches;
     log_lines.clear();
     Error error;
@@ -354,7 +362,7 @@ Outcome outcome_of(const Function &function, size_t at, int code, bool sticks, b
     const std::vector<unsigned char> result = subject->result();
     outcome.launches = emulator_counters().launches - launches_before;
     // A failure to set a device back leaves the thread on the other one.
-    set_device(dynamic_cast<Enqueues *>(subject.get()) != nullptr ? context_device : 0);
+    set_device(device);
     Error again;
     expect(subject->act(&again) == SLUICE_OK, std::string("not usable afterwards: ") + again.message);
     expect(subject->result() == good_result, "another result afterwards");
@@ -373,7 +381,8 @@ struct Row {
 std::vector<Row> rows_of(const Function &function) {
   situation = function.name;
   FaultyHip::start({});
-  std::unique_ptr<Subject> subject = function.make();
+  const Live before;
+  std::shared_ptr<Subject> subject = function.make();
   const bool enqueues = dynamic_cast<Enqueues *>(subject.get()) != nullptr;
   const uint64_t launches_before = emulator_counters().launches;
   FaultyHip::start({.optional_too = true});
@@ -381,14 +390,14 @@ std::vector<Row> rows_of(const Function &function) {
   const std::vector<const char *> calls = FaultyHip::calls();
   const std::vector<unsigned char> good_result = subject->result();
   const uint64_t launches = emulator_counters().launches - launches_before;
-  subject.reset();
+  if (!function.is_same_again) subject.reset();
 
   std::vector<Row> rows;
   for (size_t at = 0; at < calls.size(); ++at) {
     const auto try_error = [&](int code, bool sticks = false, bool forgiven = false) {
       situation = std::string(function.name) + ", call " + std::to_string(at) + " " + calls[at] + ", error " +
                   std::to_string(code) + (sticks ? " from then on" : "");
-      return outcome_of(function, at, code, sticks, forgiven, good_result);
+      return outcome_of(function, at, code, sticks, forgiven, good_result, subject);
     };
     const Outcome any = try_error(FaultyHip::error);
     expect(try_error(invalid_value) == any, "another outcome than with error 999");
@@ -413,6 +422,9 @@ std::vector<Row> rows_of(const Function &function) {
     if (std::find(rows.begin(), rows.end(), row) == rows.end()) rows.push_back(row);
   }
   expect(!rows.empty(), "makes no HIP call");
+  subject.reset();
+  situation = function.name;
+  expect(Live() == before, "something is left");
   return rows;
 }
 
