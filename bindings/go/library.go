@@ -15,7 +15,7 @@ func ABIVersion() (major, minor int) {
 	return int(version >> 16), int(version & 0xffff)
 }
 
-// Version is the library's release, e.g. "0.1.0".
+// Version is the library's release, e.g. "1.0.0".
 func Version() string { return C.GoString(C.sluice_version()) }
 
 // Build says where the library and its kernels come from.

@@ -10,10 +10,10 @@
 use core::marker::{PhantomData, PhantomPinned};
 use std::os::raw::{c_char, c_void};
 
-/// ABI generation: SONAME `libsluice.so.0`, symbol version node `SLUICE_0`.
-pub const SLUICE_ABI_MAJOR: u32 = 0;
+/// ABI generation: SONAME `libsluice.so.1`, symbol version node `SLUICE_1`.
+pub const SLUICE_ABI_MAJOR: u32 = 1;
 /// Counts additions to the ABI within its generation.
-pub const SLUICE_ABI_MINOR: u32 = 1;
+pub const SLUICE_ABI_MINOR: u32 = 0;
 /// Result of a call: one of the SLUICE_* codes below.
 pub type sluice_status = i32;
 
@@ -664,7 +664,7 @@ extern "C" {
     /// SLUICE_ABI_MAJOR \<\< 16 | SLUICE_ABI_MINOR of the library at run time.
     pub fn sluice_abi_version() -> u32;
 
-    /// The release, e.g. "0.1.0".
+    /// The release, e.g. "1.0.0".
     pub fn sluice_version() -> *const c_char;
 
     /// Zeroes the struct and sets struct_size.

@@ -9,7 +9,7 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The release, e.g. "0.1.0".
+/// The release, e.g. "1.0.0".
 pub fn version() -> &'static str {
     // SAFETY: a string that is never freed.
     unsafe { text::of_static(sys::sluice_version()) }
