@@ -338,7 +338,7 @@ pub struct sluice_support {
 pub struct sluice_kernel_info {
     /// sizeof(sluice_kernel_info).
     pub struct_size: u32,
-    /// sluice_dtype of Q, K, V and O; around attention, of what is read.
+    /// sluice_dtype of Q; around attention, of what is read.
     pub dtype: u32,
     /// Elements of a row of Q and K; 0 around attention, where any will do.
     pub head_dim_qk: i32,
@@ -362,7 +362,7 @@ pub struct sluice_kernel_info {
     pub operation: [c_char; 32],
     /// What the kernel can do, separated by commas: "causal,lse".
     pub features: [c_char; 128],
-    /// How P is rounded to the type of V: "toward_zero" or "nearest_even"; else "".
+    /// How P is rounded to the type of Q: "toward_zero" or "nearest_even"; else "".
     pub p_rounding: [c_char; 16],
     /// Chips there is machine code for, separated by commas.
     pub chips: [c_char; 64],
