@@ -115,6 +115,24 @@ constexpr int call_heads = 2, call_dim = 64, call_page = 16;
 
 enum class CallKind { dense, paged, split };
 
+/// `tokens` rows of F16, with V in K, into slots of a cache of pages of call_page rows.
+inline sluice_append call_append(int32_t tokens, const DeviceBytes &rows, const DeviceBytes &cache,
+                                 const DeviceBytes &slots) {
+  constexpr int row = call_heads * call_dim;
+  sluice_append append;
+  sluice_append_init(&append, sizeof append);
+  append.flags = SLUICE_V_IN_K;
+  append.source_type = append.cache_type = SLUICE_F16;
+  append.kv_heads = call_heads;
+  append.head_dim_qk = call_dim;
+  append.page_size = call_page;
+  append.tokens = tokens;
+  append.k = {rows.get(), {0, row, call_dim, 1}};
+  append.k_cache = {cache.get(), {call_page * row, row, call_dim, 1}};
+  append.slots = static_cast<const int64_t *>(slots.get());
+  return append;
+}
+
 /// What kind of plan a call needs. A split plan has a kernel for long sequences, one for short ones and one
 /// that merges.
 inline sluice_problem call_problem(CallKind kind) {

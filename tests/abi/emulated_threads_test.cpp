@@ -211,17 +211,7 @@ TEST_CASE("first appends on many threads load their kernel once and write what i
     const DeviceBytes source(values), cache(size_t{call_page} * row * sizeof(uint16_t)),
         slots(std::vector<int64_t>{3});
     cache.fill(0);
-    sluice_append append;
-    sluice_append_init(&append, sizeof append);
-    append.flags = SLUICE_V_IN_K;
-    append.source_type = append.cache_type = SLUICE_F16;
-    append.kv_heads = call_heads;
-    append.head_dim_qk = call_dim;
-    append.page_size = call_page;
-    append.tokens = 1;
-    append.k = {source.get(), {0, row, call_dim, 1}};
-    append.k_cache = {cache.get(), {call_page * row, row, call_dim, 1}};
-    append.slots = static_cast<const int64_t *>(slots.get());
+    const sluice_append append = call_append(1, source, cache, slots);
     sluice_launch launch;
     sluice_launch_init(&launch, sizeof launch);
     launch.stream = stream.get();

@@ -186,17 +186,7 @@ struct Append : Enqueues {
     cache = std::make_unique<DeviceBytes>(halves(call_page * around_row, 4));
   }
   sluice_status act(sluice_error *error) override {
-    sluice_append append;
-    sluice_append_init(&append, sizeof append);
-    append.flags = SLUICE_V_IN_K;
-    append.source_type = append.cache_type = SLUICE_F16;
-    append.kv_heads = call_heads;
-    append.head_dim_qk = call_dim;
-    append.page_size = call_page;
-    append.tokens = around_rows;
-    append.k = {rows->get(), {0, around_row, call_dim, 1}};
-    append.k_cache = {cache->get(), {call_page * around_row, around_row, call_dim, 1}};
-    append.slots = static_cast<const int64_t *>(slots->get());
+    const sluice_append append = call_append(around_rows, *rows, *cache, *slots);
     sluice_launch launch;
     sluice_launch_init(&launch, sizeof launch);
     launch.stream = stream->get();
