@@ -3,8 +3,9 @@
 
 usage: chip_kernels.py SLUICE LLVM_BIN PACK
 
-For every kernel: its fat binary has one entry per chip, each an ELF file of the right machine; no chip needs scratch,
-spills or more LDS than it has; and copies are as wide as the chip allows.
+For every kernel: its fat binary has one entry per chip that has its types, each an ELF file of the right machine; no
+chip goes through scratch, spills more than that kind of kernel may, or needs more LDS than it has; and copies are as
+wide as the chip allows.
 """
 import pathlib
 import re
@@ -15,12 +16,16 @@ import tempfile
 
 SLUICE, LLVM_BIN, PACK = sys.argv[1:4]
 
-# ELF machine (llvm/BinaryFormat/ELF.h), LDS of a workgroup, and the direct-to-LDS load that a kernel should use.
+# ELF machine (llvm/BinaryFormat/ELF.h), LDS of a workgroup, and the dwords of a lane's widest load into LDS.
 CHIPS = {
-    "gfx90a": (0x3f, 65536, "buffer_load_dword"),
-    "gfx942": (0x4c, 65536, "buffer_load_dword"),
-    "gfx950": (0x4f, 163840, "buffer_load_dwordx4"),
+    "gfx90a": (0x3f, 65536, 1),
+    "gfx942": (0x4c, 65536, 1),
+    "gfx950": (0x4f, 163840, 4),
 }
+# Those whose matrix cores read E4M3FNUZ: elsewhere its bytes are other numbers.
+FNUZ_CHIPS = ("gfx942",)
+# What the register allocator sets aside in memory once it has spilled to lanes, and never touches: one dword, aligned.
+UNUSED_SLOT_BYTES = 20
 problems = []
 
 
@@ -43,29 +48,57 @@ def bundle_entries(data):
     return entries
 
 
+def check_spills(kernel, chip, figures):
+    vgprs, sgprs, private = (figures[name] for name in ("vgpr_spill_count", "sgpr_spill_count",
+                                                        "private_segment_fixed_size"))
+    few, unlimited = 8, None
+    if re.search(r"_w8$", kernel):
+        limits = 0, 0, 0
+    elif re.search(r"_w4$", kernel):
+        # They read masks and biases as well, on their detour for V that is not finite once more: what that takes too
+        # much lies in scratch, beside the usual way.
+        limits = few, few, 4 * few
+    else:
+        # They look up pages or gather rows: scalar registers go to lanes of vector registers.
+        limits = 0, unlimited, UNUSED_SLOT_BYTES
+    for what, seen, limit in zip(("VGPR spills", "SGPR spills", "bytes of scratch"), (vgprs, sgprs, private), limits):
+        require(limit is unlimited or seen <= limit, kernel, chip, f"{seen} {what}, more than {limit}")
+    return limits
+
+
+def check_copies(kernel, chip, code):
+    """Returns how many copies there are of each width."""
+    widest = CHIPS[chip][2]
+    into_lds = r"^\s+(?:(?:buffer|global)_load_dword(?=.* lds\b)|global_load_lds_dword)(?:x(\d))?\b"
+    copies = [int(dwords or 1) for dwords in re.findall(into_lds, code, re.M)]
+    width, waves = (int(re.search(pattern, kernel)[1]) for pattern in (r"_d(\d+)", r"_w(\d)"))
+    rows = int(re.search(r"_kv(\d+)", kernel)[1])
+    # All lanes copy alike: what their widest copies leave of a tile, they copy in narrower ones.
+    tile_bytes, lanes_bytes = rows * width * 2, waves * 64 * 4 * widest
+    wide, narrow = widest in copies, any(dwords < widest for dwords in copies)
+    require(wide == (tile_bytes >= lanes_bytes) and (not narrow or tile_bytes % lanes_bytes != 0), kernel, chip,
+            f"copies of {sorted(set(copies))} dwords, {widest} would go")
+    return ", ".join(f"{copies.count(dwords)} copies of {dwords} dwords" for dwords in sorted(set(copies)))
+
+
 def check_code(kernel, chip, file):
-    machine, lds, copy = CHIPS[chip]
+    machine, lds, _ = CHIPS[chip]
     elf = file.read_bytes()
     require(elf[:4] == b"\x7fELF" and struct.unpack_from("<H", elf, 18)[0] == 224, kernel, chip, "no AMDGPU ELF")
     flags, = struct.unpack_from("<I", elf, 48)
     require(flags & 0xff == machine, kernel, chip, f"its ELF flags are {flags:#x}, the machine should be {machine:#x}")
     notes = output(f"{LLVM_BIN}/llvm-readelf", "--notes", file)
     figures = {name: int(value) for name, value in re.findall(r"\.(\w+): +(\d+)", notes)}
-    # Those of four waves read masks and biases as well, on their detour for V that is not finite once more: what that
-    # takes too much lies in scratch, beside the usual way.
-    few = 8 if kernel.endswith("_w4") else 0
-    for name in ("vgpr_spill_count", "sgpr_spill_count"):
-        require(figures[name] <= few, kernel, chip, f"{name} is {figures[name]}, more than {few}")
-    require(figures["private_segment_fixed_size"] <= 4 * few, kernel, chip,
-            f"private_segment_fixed_size is {figures['private_segment_fixed_size']}")
+    limits = check_spills(kernel, chip, figures)
     require(figures["group_segment_fixed_size"] <= lds, kernel, chip,
             f"LDS is {figures['group_segment_fixed_size']} of {lds}")
     code = output(f"{LLVM_BIN}/llvm-objdump", "-d", file)
     require(f"<{kernel}>:" in code, kernel, chip, "its symbol is missing")
-    copies = set(re.findall(r"^\s+(\w+)[^/]* lds\b", code, re.M))
-    require(copies == {copy}, kernel, chip, f"copies with {sorted(copies)} instead of {copy}")
+    if limits[0] == 0:
+        require(not re.search(r"^\s+scratch_|^\s+buffer_(load|store).* off, s\[0:3\]", code, re.M), kernel, chip,
+                "it goes through scratch")
     return f"{figures['vgpr_count']} VGPR, {figures['group_segment_fixed_size']} bytes LDS, " \
-           f"{len(re.findall(r' lds ', code))} {copy} ... lds"
+           f"{check_copies(kernel, chip, code)}"
 
 
 kernels = re.findall(r"^(attn_\w+)", output(SLUICE, "inspect", PACK), re.M)
@@ -76,9 +109,10 @@ with tempfile.TemporaryDirectory() as folder:
         output(SLUICE, "inspect", PACK, "--extract", kernel, "--bundle", str(bundle))
         entries = bundle_entries(bundle.read_bytes())
         host, *chips = entries
-        require(entries[host] == b"" and chips == [f"hipv4-amdgcn-amd-amdhsa--{chip}" for chip in CHIPS], kernel,
+        wanted = FNUZ_CHIPS if "e4m3fnuz" in kernel else tuple(CHIPS)
+        require(entries[host] == b"" and chips == [f"hipv4-amdgcn-amd-amdhsa--{chip}" for chip in wanted], kernel,
                 "every chip", f"the bundle has {list(entries)}")
-        for chip in CHIPS:
+        for chip in wanted:
             elf.write_bytes(entries.get(f"hipv4-amdgcn-amd-amdhsa--{chip}", b""))
             if elf.stat().st_size:
                 print(f"{kernel:<34} {chip}: {check_code(kernel, chip, elf)}")
