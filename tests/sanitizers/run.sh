@@ -12,4 +12,4 @@ export TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
 
 cmake --preset "$preset" "-DSLUICE_KERNEL_PACK=$pack" -DSLUICE_BUILD_TESTS=ON
 cmake --build "build/$preset"
-ctest --test-dir "build/$preset" --output-on-failure --no-tests=error -L "$labels"
+ctest --test-dir "build/$preset" --parallel "$(nproc)" --output-on-failure --no-tests=error -L "$labels"
