@@ -1,5 +1,4 @@
-//===- Append.cpp - new rows of K and V into a paged cache
-//--------------------------------------------------===//
+//===- Append.cpp - new rows of K and V into a paged cache ----------------------------------------------===//
 //
 // A group of 2^lanes_log2 lanes has one token, a lane chunks of 8 elements of its row of K (grid z = 0) or V
 // (z = 1): 16 bytes read, 16 or 8 written. All lanes of a token look for its slot, each by itself: they read

@@ -1,5 +1,4 @@
-//===- Around.cpp - the functions of the kernels around attention
-//--------------------------------------------===//
+//===- Around.cpp - the functions of the kernels around attention ---------------------------------------===//
 #include "around/Around.h"
 
 #include "attention/Kernel.h"

@@ -1,5 +1,4 @@
-//===- Around.h - the kernels around attention as values ------------------------------------------*- C++
-//-*-===//
+//===- Around.h - the kernels around attention as values --------------------------------------*- C++ -*-===//
 #pragma once
 
 #include "package/around_kernargs.h"

@@ -1,5 +1,4 @@
-//===- AroundEmitter.cpp - short spellings for rows in memory
-//-----------------------------------------------===//
+//===- AroundEmitter.cpp - short spellings for rows in memory -------------------------------------------===//
 #include "around/AroundEmitter.h"
 
 using namespace mlir;

@@ -1,5 +1,4 @@
-//===- AroundEmitter.h - short spellings for rows in memory ---------------------------------------*- C++
-//-*-===//
+//===- AroundEmitter.h - short spellings for rows in memory -----------------------------------*- C++ -*-===//
 //
 // What append and merge share: arguments by name, rows divided among lanes, chunks of eight elements.
 //

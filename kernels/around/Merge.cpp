@@ -1,5 +1,4 @@
-//===- Merge.cpp - results of attention over parts of the keys become one
-//-----------------------------------===//
+//===- Merge.cpp - results of attention over parts of the keys become one -------------------------------===//
 //
 // A group of 2^lanes_log2 lanes of one wave has one row, that is a token and a head; a lane has chunks of 8
 // elements of it. All lanes first go over the row's LSEs, for their maximum m and the sum of exp(LSE - m),

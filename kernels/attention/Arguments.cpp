@@ -1,5 +1,4 @@
-//===- Arguments.cpp - the arguments of an attention kernel, and its sequence
-//--------------------------------===//
+//===- Arguments.cpp - the arguments of an attention kernel, and its sequence ---------------------------===//
 #include "attention/Arguments.h"
 
 using namespace mlir;

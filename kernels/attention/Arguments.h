@@ -1,5 +1,4 @@
-//===- Arguments.h - the arguments of an attention kernel, and its sequence -----------------------*- C++
-//-*-===//
+//===- Arguments.h - the arguments of an attention kernel, and its sequence -------------------*- C++ -*-===//
 #pragma once
 
 #include "attention/Emitter.h"

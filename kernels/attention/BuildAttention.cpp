@@ -1,5 +1,4 @@
-//===- BuildAttention.cpp - forward attention as tiles, softmax and MFMA fragments
-//-------------------------===//
+//===- BuildAttention.cpp - forward attention as tiles, softmax and MFMA fragments ----------------------===//
 //
 // Expands sluice.attention. The algorithm is online softmax over tiles of keys (Milakov and Gimelshein 2018,
 // arXiv 1805.02867; Dao et al. 2022, arXiv 2205.14135), in the form that suits the CDNA3 matrix core:

@@ -1,5 +1,4 @@
-//===- BuildPackedAttention.cpp - attention for few rows: decode, odd heads, converted caches
-//----------------===//
+//===- BuildPackedAttention.cpp - attention for few rows: decode, odd heads, converted caches -----------===//
 //
 // Expands sluice.attention of 16 rows a wave. The rows of a tile are the tokens of a sequence and the query
 // heads that share a KV head together, heads first: a token of a model with 8 heads to a KV head fills half a

@@ -1,5 +1,4 @@
-//===- Builders.cpp - what the builders of attention kernels share
-//-------------------------------------------===//
+//===- Builders.cpp - what the builders of attention kernels share --------------------------------------===//
 #include "attention/Builders.h"
 
 using namespace mlir;

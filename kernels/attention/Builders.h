@@ -1,5 +1,4 @@
-//===- Builders.h - what the builders of attention kernels share ----------------------------------*- C++
-//-*-===//
+//===- Builders.h - what the builders of attention kernels share ------------------------------*- C++ -*-===//
 #pragma once
 
 #include "attention/Arguments.h"

@@ -1,5 +1,4 @@
-//===- Emitter.cpp - short spellings for the arithmetic of a kernel body
-//-----------------------------------===//
+//===- Emitter.cpp - short spellings for the arithmetic of a kernel body --------------------------------===//
 #include "attention/Emitter.h"
 
 using namespace mlir;

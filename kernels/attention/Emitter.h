@@ -1,5 +1,4 @@
-//===- Emitter.h - short spellings for the arithmetic of a kernel body ----------------------------*- C++
-//-*-===//
+//===- Emitter.h - short spellings for the arithmetic of a kernel body ------------------------*- C++ -*-===//
 //
 // Thin names over upstream operations, so that the kernel builder reads as the algorithm.
 //

@@ -1,5 +1,4 @@
-//===- Fp8Math.cpp - operands of FP8 products, made in registers
-//---------------------------------------------===//
+//===- Fp8Math.cpp - operands of FP8 products, made in registers ----------------------------------------===//
 #include "attention/Fp8Math.h"
 
 using namespace mlir;

@@ -1,5 +1,4 @@
-//===- Fp8Math.h - operands of FP8 products, made in registers ------------------------------------*- C++
-//-*-===//
+//===- Fp8Math.h - operands of FP8 products, made in registers --------------------------------*- C++ -*-===//
 //
 // E4M3FNUZ numbers are bytes, four to a dword, and an operand of an MFMA is eight of them: two dwords.
 //

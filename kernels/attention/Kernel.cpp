@@ -1,5 +1,4 @@
-//===- Kernel.cpp - the function around a sluice.attention op
-//----------------------------------------------===//
+//===- Kernel.cpp - the function around a sluice.attention op -------------------------------------------===//
 #include "attention/Kernel.h"
 
 #include "package/kernargs.h"

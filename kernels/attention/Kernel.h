@@ -1,5 +1,4 @@
-//===- Kernel.h - the function around a sluice.attention op --------------------------------------*- C++
-//-*-===//
+//===- Kernel.h - the function around a sluice.attention op -----------------------------------*- C++ -*-===//
 #pragma once
 
 #include "attention/Variants.h"

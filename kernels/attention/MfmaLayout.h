@@ -1,5 +1,4 @@
-//===- MfmaLayout.h - which lane and register holds what of an MFMA -----------------------------*- C++
-//-*-===//
+//===- MfmaLayout.h - which lane and register holds what of an MFMA ---------------------------*- C++ -*-===//
 //
 // Of the shapes R x R x D with f32 results that attention uses, on waves of 64 lanes with E elements of A and
 // of B each, which are 8 bytes: 4 of f16 and bf16, 8 of FP8.

@@ -1,5 +1,4 @@
-//===- NonFinite.cpp - infinity and NaN in V, kept to the rows that see their keys
-//-------------------------------===//
+//===- NonFinite.cpp - infinity and NaN in V, kept to the rows that see their keys ----------------------===//
 #include "attention/NonFinite.h"
 #include "attention/Fp8Math.h"
 

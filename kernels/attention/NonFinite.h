@@ -1,5 +1,4 @@
-//===- NonFinite.h - infinity and NaN in V, kept to the rows that see their keys ------------------*- C++
-//-*-===//
+//===- NonFinite.h - infinity and NaN in V, kept to the rows that see their keys --------------*- C++ -*-===//
 //
 // A key that is hidden from a row has a weight of 0 there, and 0 times infinity is NaN: in O^T += V^T * P^T a
 // V that is not finite would reach every row of the tile. So a tile with hidden keys is tested, and where it

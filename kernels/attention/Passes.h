@@ -1,5 +1,4 @@
-//===- Passes.h - building the attention kernels -------------------------------------------------*- C++
-//-*-===//
+//===- Passes.h - building the attention kernels ----------------------------------------------*- C++ -*-===//
 #pragma once
 
 #include "dialect/Sluice.h"

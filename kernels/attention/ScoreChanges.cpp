@@ -1,5 +1,4 @@
-//===- ScoreChanges.cpp - what is done to scores before the softmax
-//------------------------------------------===//
+//===- ScoreChanges.cpp - what is done to scores before the softmax -------------------------------------===//
 #include "attention/ScoreChanges.h"
 
 #include <limits>

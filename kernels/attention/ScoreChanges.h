@@ -1,5 +1,4 @@
-//===- ScoreChanges.h - what is done to scores before the softmax ---------------------------------*- C++
-//-*-===//
+//===- ScoreChanges.h - what is done to scores before the softmax -----------------------------*- C++ -*-===//
 //
 // In the order of sluice.h: scale, soft cap, bias, ALiBi, mask bits. Behind one branch, which a call without
 // any of them does not take. Changed scores are multiplied by log2(e), so that the softmax, which is to base

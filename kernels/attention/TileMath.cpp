@@ -1,5 +1,4 @@
-//===- TileMath.cpp - the arithmetic of a wave on a tile of keys
-//---------------------------------------------===//
+//===- TileMath.cpp - the arithmetic of a wave on a tile of keys ----------------------------------------===//
 #include "attention/TileMath.h"
 #include "attention/Fp8Math.h"
 

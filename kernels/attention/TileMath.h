@@ -1,5 +1,4 @@
-//===- TileMath.h - the arithmetic of a wave on a tile of keys ------------------------------------*- C++
-//-*-===//
+//===- TileMath.h - the arithmetic of a wave on a tile of keys --------------------------------*- C++ -*-===//
 //
 // Scores are S^T: a lane holds those of one row, four neighbouring keys in four neighbouring registers, which
 // are, packed, the B fragment of P^T (see MfmaLayout.h), or of FP8 half of one. The lane groups of a wave

@@ -1,5 +1,4 @@
-//===- Variants.cpp - reading the variant table
-//------------------------------------------------------------===//
+//===- Variants.cpp - reading the variant table ---------------------------------------------------------===//
 #include "attention/Variants.h"
 
 #include "llvm/ADT/STLExtras.h"

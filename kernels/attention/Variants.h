@@ -1,5 +1,4 @@
-//===- Variants.h - the variants of the attention kernels as values -----------------------------*- C++
-//-*-===//
+//===- Variants.h - the variants of the attention kernels as values ---------------------------*- C++ -*-===//
 #pragma once
 
 #include "llvm/ADT/SmallVector.h"

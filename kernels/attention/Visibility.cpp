@@ -1,5 +1,4 @@
-//===- Visibility.cpp - which keys a row sees, and which tiles of keys rows need
-//-----------------------------===//
+//===- Visibility.cpp - which keys a row sees, and which tiles of keys rows need ------------------------===//
 #include "attention/Visibility.h"
 
 #include "llvm/Support/MathExtras.h"

@@ -1,5 +1,4 @@
-//===- Visibility.h - which keys a row sees, and which tiles of keys rows need --------------------*- C++
-//-*-===//
+//===- Visibility.h - which keys a row sees, and which tiles of keys rows need ----------------*- C++ -*-===//
 //
 // Row i (a token of the sequence) stands at key x = i + shift. It sees the keys j < keys with
 //

@@ -1,5 +1,4 @@
-//===- Sluice.cpp - verifiers, printing and the swizzle of the sluice dialect
-//----------------------------===//
+//===- Sluice.cpp - verifiers, printing and the swizzle of the sluice dialect ---------------------------===//
 #include "dialect/Sluice.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

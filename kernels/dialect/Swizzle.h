@@ -1,5 +1,4 @@
-//===- Swizzle.h - which column of a row an element of an LDS tile is stored at ---------------------*- C++
-//-*-===//
+//===- Swizzle.h - which column of a row an element of an LDS tile is stored at ---------------*- C++ -*-===//
 //
 // LDS has `banks` banks of four bytes, and lanes that read the same column of neighbouring rows would all ask
 // the same few. The swizzle permutes the chunks of each row by an amount that depends on the row:

@@ -1,5 +1,4 @@
-//===- LowerAsyncMarks.cpp - marks and waits for marks to vmcnt waits
-//-------------------------------------===//
+//===- LowerAsyncMarks.cpp - marks and waits for marks to vmcnt waits -----------------------------------===//
 //
 // LLVM 22 has no mark: the hardware only counts this wave's vector-memory instructions, which complete in
 // order. "At most n marked groups in flight" is therefore "at most as many instructions in flight as were

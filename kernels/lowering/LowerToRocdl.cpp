@@ -1,5 +1,4 @@
-//===- LowerToRocdl.cpp - LDS tiles and barriers to LLVM and ROCDL operations
-//-----------------------------===//
+//===- LowerToRocdl.cpp - LDS tiles and barriers to LLVM and ROCDL operations ---------------------------===//
 //
 //   lds_alloc    a byte range of one LDS array per kernel, at its offset if it has one, and an alias scope
 //   lds_read     llvm.load from that range, swizzled, in the tile's scope, noalias with all disjoint tiles

@@ -1,5 +1,4 @@
-//===- Passes.h - lowering the sluice dialect to ROCDL ------------------------------------------*- C++
-//-*-===//
+//===- Passes.h - lowering the sluice dialect to ROCDL ----------------------------------------*- C++ -*-===//
 #pragma once
 
 #include "dialect/Sluice.h"

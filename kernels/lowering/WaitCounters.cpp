@@ -1,5 +1,4 @@
-//===- WaitCounters.cpp - the operand of s_waitcnt on gfx9
-//------------------------------------------------===//
+//===- WaitCounters.cpp - the operand of s_waitcnt on gfx9 ----------------------------------------------===//
 #include "lowering/WaitCounters.h"
 
 #include <algorithm>

@@ -1,5 +1,4 @@
-//===- WaitCounters.h - the operand of s_waitcnt on gfx9 ----------------------------------------*- C++
-//-*-===//
+//===- WaitCounters.h - the operand of s_waitcnt on gfx9 --------------------------------------*- C++ -*-===//
 #pragma once
 
 #include <cstdint>

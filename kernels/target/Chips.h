@@ -1,5 +1,4 @@
-//===- Chips.h - what each chip can do ----------------------------------------------------------*- C++
-//-*-===//
+//===- Chips.h - what each chip can do --------------------------------------------------------*- C++ -*-===//
 //
 // The only place that knows chips. Passes and builders ask for a capability, never for a name.
 //

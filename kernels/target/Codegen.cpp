@@ -1,5 +1,4 @@
-//===- Codegen.cpp - LLVM dialect to a linked gfx9 code object
-//---------------------------------------------===//
+//===- Codegen.cpp - LLVM dialect to a linked gfx9 code object ------------------------------------------===//
 //
 // Code object version 5 is what every ROCm since 5.5 loads; 6 is refused by older runtimes. The target is the
 // bare chip: xnack and sramecc unspecified load on every configuration.

@@ -1,5 +1,4 @@
-//===- Codegen.h - LLVM dialect to a linked gfx9 code object --------------------------------------*- C++
-//-*-===//
+//===- Codegen.h - LLVM dialect to a linked gfx9 code object ----------------------------------*- C++ -*-===//
 #pragma once
 
 #include "target/Chips.h"

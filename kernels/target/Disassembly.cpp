@@ -1,5 +1,4 @@
-//===- Disassembly.cpp - the instructions of a code object, and what its loops are made of
-//-----------------===//
+//===- Disassembly.cpp - the instructions of a code object, and what its loops are made of --------------===//
 #include "target/Disassembly.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,5 +1,4 @@
-//===- Disassembly.h - the instructions of a code object, and what its loops are made of ---------*- C++
-//-*-===//
+//===- Disassembly.h - the instructions of a code object, and what its loops are made of ------*- C++ -*-===//
 #pragma once
 
 #include "target/Chips.h"

@@ -1,5 +1,4 @@
-//===- RequireChip.h - the chip a pass was told to work for
-//-----------------------------------------------===//
+//===- RequireChip.h - the chip a pass was told to work for ---------------------------------------------===//
 #pragma once
 
 #include "target/Chips.h"

@@ -1,5 +1,4 @@
-//===- Decisions.cpp - what the passes decided about a kernel
-//----------------------------------------------===//
+//===- Decisions.cpp - what the passes decided about a kernel -------------------------------------------===//
 #include "tools/Decisions.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -1,5 +1,4 @@
-//===- Decisions.h - what the passes decided about a kernel ---------------------------------------*- C++
-//-*-===//
+//===- Decisions.h - what the passes decided about a kernel -----------------------------------*- C++ -*-===//
 //
 // Passes leave their decisions on the kernel as discardable attributes `sluice.*`, which stay there to the
 // end of the pipeline:

@@ -1,5 +1,4 @@
-//===- Explain.cpp - how one kernel comes about, for people
-//------------------------------------------------===//
+//===- Explain.cpp - how one kernel comes about, for people ---------------------------------------------===//
 #include "package/code_object.h"
 #include "target/Disassembly.h"
 #include "tools/Decisions.h"

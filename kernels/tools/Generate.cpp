@@ -1,5 +1,4 @@
-//===- Generate.cpp - variants to machine code and packs
-//-------------------------------------------------------===//
+//===- Generate.cpp - variants to machine code and packs ------------------------------------------------===//
 #include "tools/Generate.h"
 
 #include "attention/Kernel.h"

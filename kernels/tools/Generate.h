@@ -1,5 +1,4 @@
-//===- Generate.h - variants to machine code and packs ------------------------------------------------*- C++
-//-*-===//
+//===- Generate.h - variants to machine code and packs ----------------------------------------*- C++ -*-===//
 #pragma once
 
 #include "target/Codegen.h"

@@ -1,5 +1,4 @@
-//===- LaunchRuntime.h - what lowered host programs call ----------------------------------------*- C++
-//-*-===//
+//===- LaunchRuntime.h - what lowered host programs call --------------------------------------*- C++ -*-===//
 //
 // The functions that launch-to-runtime emits calls of, over a HIP table. The first failure counts: from there
 // on HIP is asked for nothing but to complete and release what is alive, and the program runs to its end on

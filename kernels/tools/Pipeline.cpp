@@ -1,5 +1,4 @@
-//===- Pipeline.cpp - the order of the passes
-//----------------------------------------------------------------===//
+//===- Pipeline.cpp - the order of the passes -----------------------------------------------------------===//
 #include "tools/Pipeline.h"
 
 #include "attention/Passes.h"

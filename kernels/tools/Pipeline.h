@@ -1,5 +1,4 @@
-//===- Pipeline.h - the order of the passes ---------------------------------------------------------*- C++
-//-*-===//
+//===- Pipeline.h - the order of the passes ---------------------------------------------------*- C++ -*-===//
 #pragma once
 
 #include "mlir/Pass/PassManager.h"

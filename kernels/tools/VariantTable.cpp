@@ -1,5 +1,4 @@
-//===- VariantTable.cpp - all rows of the variant table
-//-----------------------------------------------------===//
+//===- VariantTable.cpp - all rows of the variant table -------------------------------------------------===//
 #include "tools/VariantTable.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,5 +1,4 @@
-//===- VariantTable.h - all rows of the variant table --------------------------------------------*- C++
-//-*-===//
+//===- VariantTable.h - all rows of the variant table -----------------------------------------*- C++ -*-===//
 #pragma once
 
 #include "around/Around.h"

@@ -1,5 +1,4 @@
-//===- sluice-kernelgen.cpp - from the variant table to the kernel pack
-//--------------------------------------===//
+//===- sluice-kernelgen.cpp - from the variant table to the kernel pack ---------------------------------===//
 //
 //   sluice-kernelgen --pack FILE [--chips a,b]         every row of the variant table, for every chip
 //   sluice-kernelgen --row ROW --pack FILE             one row, as in the table; of attention the columns do:

@@ -1,5 +1,4 @@
-//===- sluice-opt.cpp - run any pass of the kernel pipeline alone
-//------------------------------------------===//
+//===- sluice-opt.cpp - run any pass of the kernel pipeline alone ---------------------------------------===//
 #include "attention/Passes.h"
 #include "lowering/Passes.h"
 #include "tools/Pipeline.h"

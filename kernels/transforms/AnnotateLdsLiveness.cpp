@@ -1,5 +1,4 @@
-//===- AnnotateLdsLiveness.cpp - where each LDS tile begins and ceases to be live
-//---------------------------===//
+//===- AnnotateLdsLiveness.cpp - where each LDS tile begins and ceases to be live -----------------------===//
 //
 //   before:  %a = lds_alloc ; %b = lds_alloc       after:  %a = lds_alloc ; %b = lds_alloc
 //            %t = async_dma into %a                        live_in %a

@@ -1,5 +1,4 @@
-//===- DistributeAsyncDma.cpp - workgroup-level copies to direct-to-LDS loads
-//-----------------------------===//
+//===- DistributeAsyncDma.cpp - workgroup-level copies to direct-to-LDS loads ---------------------------===//
 //
 //   before: async_dma %base[%first] limit %limit stride %s into %tile     (by the workgroup)
 //   after:  for each batch of the nested layout, in each wave:

@@ -1,5 +1,4 @@
-//===- InterleaveMfma.cpp - vector work below the matrix core's
-//---------------------------------------------===//
+//===- InterleaveMfma.cpp - vector work below the matrix core's -----------------------------------------===//
 //
 // An MFMA occupies the matrix core for many issue turns of its wave and the vector unit for one. The code of
 // a tile is written as the algorithm reads: read fragments, multiply, then the softmax. This pass reorders

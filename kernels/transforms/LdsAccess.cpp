@@ -1,5 +1,4 @@
-//===- LdsAccess.cpp - which operation touches which LDS tile, and when copies land
-//-------------------------===//
+//===- LdsAccess.cpp - which operation touches which LDS tile, and when copies land ---------------------===//
 #include "transforms/LdsAccess.h"
 
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,5 +1,4 @@
-//===- LdsAccess.h - which operation touches which LDS tile, and when copies land ---------------*- C++
-//-*-===//
+//===- LdsAccess.h - which operation touches which LDS tile, and when copies land -------------*- C++ -*-===//
 #pragma once
 
 #include "dialect/Sluice.h"

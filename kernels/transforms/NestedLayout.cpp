@@ -1,5 +1,4 @@
-//===- NestedLayout.cpp - the division of a copied tile
-//---------------------------------------------------===//
+//===- NestedLayout.cpp - the division of a copied tile -------------------------------------------------===//
 #include "transforms/NestedLayout.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,5 +1,4 @@
-//===- NestedLayout.h - who copies what of a tile ------------------------------------------------*- C++
-//-*-===//
+//===- NestedLayout.h - who copies what of a tile ---------------------------------------------*- C++ -*-===//
 //
 // A workgroup-level copy of a row-major tile, divided into direct-to-LDS loads. From the inside out:
 //

@@ -1,5 +1,4 @@
-//===- Passes.h - passes over the sluice dialect -----------------------------------------------*- C++
-//-*-===//
+//===- Passes.h - passes over the sluice dialect ----------------------------------------------*- C++ -*-===//
 #pragma once
 
 #include "dialect/Sluice.h"

@@ -1,5 +1,4 @@
-//===- PipelineAsyncCopies.cpp - overlap copies with the work of earlier iterations
-//----------------------===//
+//===- PipelineAsyncCopies.cpp - overlap copies with the work of earlier iterations ---------------------===//
 //
 // A loop that copies tiles into LDS and then works on them is given N LDS slots per tile. The copy for
 // iteration t + N - 1 is issued in iteration t, so that a whole iteration or more hides its latency.

@@ -1,5 +1,4 @@
-//===- ReuseLds.cpp - tiles that are never live together share bytes of LDS
-//---------------------------------===//
+//===- ReuseLds.cpp - tiles that are never live together share bytes of LDS -----------------------------===//
 //
 //   before:  %a = lds_alloc ; %b = lds_alloc        after:  %a = lds_alloc {offset = 0}
 //            live_in %a                                     %b = lds_alloc {offset = 0}

@@ -1,5 +1,4 @@
-//===- StageOutput.cpp - store the output tile in whole rows, through LDS
-//-----------------------------------------===//
+//===- StageOutput.cpp - store the output tile in whole rows, through LDS -------------------------------===//
 //
 // A wave ends up with its rows spread over its lanes, as the matrix core leaves them: neighbouring lanes hold
 // neighbouring rows, and a store of 16 bytes per lane touches 32 rows. Written to LDS and read back row by

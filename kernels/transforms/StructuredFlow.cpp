@@ -1,5 +1,4 @@
-//===- StructuredFlow.cpp - dataflow over loops and branches that are still regions
-//-------------------------===//
+//===- StructuredFlow.cpp - dataflow over loops and branches that are still regions ---------------------===//
 #include "transforms/StructuredFlow.h"
 
 #include "mlir/IR/Operation.h"

@@ -1,5 +1,4 @@
-//===- StructuredFlow.h - dataflow over loops and branches that are still regions ---------------*- C++
-//-*-===//
+//===- StructuredFlow.h - dataflow over loops and branches that are still regions -------------*- C++ -*-===//
 //
 // Follows a state through a function, forwards or backwards, until nothing changes. Loops and branches are
 // whatever the operations say of themselves (RegionBranchOpInterface): for, while, if and others are one

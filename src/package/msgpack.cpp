@@ -1,5 +1,4 @@
-//===- msgpack.cpp - a reader of MessagePack
-//-------------------------------------------------------------===//
+//===- msgpack.cpp - a reader of MessagePack ------------------------------------------------------------===//
 //
 // One pass over the bytes; extension types are refused, since code objects have none.
 //

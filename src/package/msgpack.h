@@ -1,5 +1,4 @@
-//===- msgpack.h - a reader of MessagePack
-//---------------------------------------------------------------===//
+//===- msgpack.h - a reader of MessagePack --------------------------------------------------------------===//
 //
 // The encoding of the metadata in a code object. Values refer to the bytes they were read from; a document
 // that is cut short, nests too deep or claims more elements than its bytes can hold is an error, and costs no

@@ -1,5 +1,4 @@
-//===- attention_arguments.cpp - problems and calls as arguments of attention kernels
-//---------------------===//
+//===- attention_arguments.cpp - problems and calls as arguments of attention kernels -------------------===//
 #include "runtime/attention_arguments.h"
 
 #include "package/attention_launch.h"

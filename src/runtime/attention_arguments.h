@@ -1,5 +1,4 @@
-//===- attention_arguments.h - problems and calls as arguments of attention kernels
-//-----------------------===//
+//===- attention_arguments.h - problems and calls as arguments of attention kernels ---------------------===//
 #pragma once
 
 #include "package/kernargs.h"

@@ -1,5 +1,4 @@
-//===- plan.cpp - a problem with its kernels chosen and loaded
-//--------------------------------------------===//
+//===- plan.cpp - a problem with its kernels chosen and loaded ------------------------------------------===//
 #include "runtime/plan.h"
 
 #include "package/attention_launch.h"

@@ -1,5 +1,4 @@
-//===- split.cpp - dividing the keys of a row among workgroups, and the workspace that takes
-//--------------===//
+//===- split.cpp - dividing the keys of a row among workgroups, and the workspace that takes ------------===//
 #include "runtime/split.h"
 
 #include "runtime/choice.h"

@@ -1,5 +1,4 @@
-//===- split.h - dividing the keys of a row among workgroups, and the workspace that takes
-//----------------===//
+//===- split.h - dividing the keys of a row among workgroups, and the workspace that takes --------------===//
 #pragma once
 
 #include <sluice/sluice.h>

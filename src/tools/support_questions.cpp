@@ -1,5 +1,4 @@
-//===- support_questions.cpp - what a context supports, asked one question at a time
-//----------------------===//
+//===- support_questions.cpp - what a context supports, asked one question at a time --------------------===//
 #include "tools/support_questions.h"
 
 #include <set>

@@ -1,5 +1,4 @@
-//===- support_questions.h - what a context supports, asked one question at a time
-//------------------------===//
+//===- support_questions.h - what a context supports, asked one question at a time ----------------------===//
 //
 // The features that the tables of the README and of docs/reference/features.md are about, and how a problem
 // asks for each. The answers are sluice_query_support's alone, so that no table can say what the library does

@@ -1,5 +1,4 @@
-//===- support_tables.cpp - what a context supports, as tables of pages
-//-----------------------------------===//
+//===- support_tables.cpp - what a context supports, as tables of pages ---------------------------------===//
 #include "tools/support_tables.h"
 
 #include "package/kernel_name.h"

@@ -1,5 +1,4 @@
-//===- support_tables.h - what a context supports, as tables of pages
-//-------------------------------------===//
+//===- support_tables.h - what a context supports, as tables of pages -----------------------------------===//
 #pragma once
 
 #include "tools/context.h"

@@ -1,5 +1,4 @@
-//===- split_test.cpp - which kernels a plan uses, and how keys are divided
-//---------------------------------===//
+//===- split_test.cpp - which kernels a plan uses, and how keys are divided -----------------------------===//
 #include "split_fixture.h"
 
 using namespace sluice::test;

@@ -1,5 +1,4 @@
-//===- append_case.cpp - an append as numbers, and what must become of the cache
-//---------------------------===//
+//===- append_case.cpp - an append as numbers, and what must become of the cache ------------------------===//
 #include "around/append_case.h"
 
 #include "conformance/numbers.h"

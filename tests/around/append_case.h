@@ -1,5 +1,4 @@
-//===- append_case.h - an append as numbers, and what must become of the cache
-//-----------------------------===//
+//===- append_case.h - an append as numbers, and what must become of the cache --------------------------===//
 //
 // The oracle goes over the rows one by one: where does it go, what is stored there? Everything else in the
 // cache's memory, gaps and other slots, must stay as it was.

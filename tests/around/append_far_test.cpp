@@ -1,5 +1,4 @@
-//===- append_far_test.cpp - rows and pages further apart than 32 bits can say
-//-----------------------------===//
+//===- append_far_test.cpp - rows and pages further apart than 32 bits can say --------------------------===//
 //
 // Of 160 GiB of address space only the bytes that are needed exist for the device.
 //

@@ -1,5 +1,4 @@
-//===- append_fp8_test.cpp - every 16-bit number into a cache of FP8
-//---------------------------------------===//
+//===- append_fp8_test.cpp - every 16-bit number into a cache of FP8 ------------------------------------===//
 #include "around/append_case.h"
 
 #include "conformance/numbers.h"

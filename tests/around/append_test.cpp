@@ -1,5 +1,4 @@
-//===- append_test.cpp - new rows of K and V on their way into a paged cache
-//-------------------------------===//
+//===- append_test.cpp - new rows of K and V on their way into a paged cache ----------------------------===//
 #include "around/append_case.h"
 
 #include <numeric>

@@ -1,5 +1,4 @@
-//===- device.h - the emulated device, for tests of single calls
-//------------------------------------------===//
+//===- device.h - the emulated device, for tests of single calls ----------------------------------------===//
 //
 // Memory is the host's, registered byte for byte: an access to anything else is an error of the emulator.
 //

@@ -1,5 +1,4 @@
-//===- merge_test.cpp - results of attention over parts of the keys become one
-//-----------------------------===//
+//===- merge_test.cpp - results of attention over parts of the keys become one --------------------------===//
 //
 // Against merge_oracle.h.
 //

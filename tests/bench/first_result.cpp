@@ -1,5 +1,4 @@
-//===- first_result.cpp - from dlopen to the first result, step by step
-//-----------------------------------===//
+//===- first_result.cpp - from dlopen to the first result, step by step ---------------------------------===//
 //
 // What a program waits for that loads libsluice.so when it needs it: prints the microseconds of each step,
 // and of all. The call is that of docs/examples/hello, on the emulated device; a wrong result fails, and so

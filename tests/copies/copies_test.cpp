@@ -1,5 +1,4 @@
-//===- copies_test.cpp - copies into LDS on the emulator: gathers, tails, distances
-//------------------------===//
+//===- copies_test.cpp - copies into LDS on the emulator: gathers, tails, distances ---------------------===//
 //
 // A source's rows are scattered over 160 GiB of address space of which only the bytes a copy needs exist for
 // the device: each valid row and the needed entries of the page table are registered by themselves, byte for

@@ -1,5 +1,4 @@
-//===- copy_kernel.h - kernels that copy tiles through LDS, compiled and run by the tests
-//----------------===//
+//===- copy_kernel.h - kernels that copy tiles through LDS, compiled and run by the tests ---------------===//
 //
 // A kernel copies tile after tile of a source into LDS with sluice.async_dma, reads each one back with
 // sluice.lds_read and stores it, row by row, to `out`. It is written as MLIR text, compiled by the tools that

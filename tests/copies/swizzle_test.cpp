@@ -1,5 +1,4 @@
-//===- swizzle_test.cpp - the swizzle is a bijection, and readers meet no conflict
-//------------------------===//
+//===- swizzle_test.cpp - the swizzle is a bijection, and readers meet no conflict ----------------------===//
 //
 // The bank model here is a table of which lanes LDS serves together, written down from measurements published
 // for MI300X and MI355X; it shares nothing with the emulator's, which copies_test.cpp counts with.

@@ -1,5 +1,4 @@
-//===- cpp_test.cpp - the C++ header on the emulated device
-//----------------------------------------------===//
+//===- cpp_test.cpp - the C++ header on the emulated device ---------------------------------------------===//
 #include <sluice/sluice.hpp>
 
 #include <catch2/catch.hpp>

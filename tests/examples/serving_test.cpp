@@ -1,5 +1,4 @@
-//===- serving_test.cpp - texts served at once with a paged cache, against texts alone with a dense one
-//--===//
+//===- serving_test.cpp - texts served at once with a paged cache, against texts alone with a dense one -===//
 //
 // All on the emulated device. The yardstick is the dense cache of the same example, which expected.json holds
 // to a float32 implementation of the model.

@@ -1,5 +1,4 @@
-//===- features_test.cpp - random calls on the device against the host
-//--------------------------------------===//
+//===- features_test.cpp - random calls on the device against the host ----------------------------------===//
 #include "features/random_call.h"
 
 #include <cstdlib>

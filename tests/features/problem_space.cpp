@@ -1,5 +1,4 @@
-//===- problem_space.cpp - everything that a problem can ask for, a value at a time
-//-----------------------===//
+//===- problem_space.cpp - everything that a problem can ask for, a value at a time ---------------------===//
 #include "features/problem_space.h"
 
 #include <limits>

@@ -1,5 +1,4 @@
-//===- problem_space.h - everything that a problem can ask for, a value at a time
-//-------------------------===//
+//===- problem_space.h - everything that a problem can ask for, a value at a time -----------------------===//
 //
 // A dimension is a field of sluice_problem, or fields that go together, with values that are usual, at the
 // ends of what is legal, and illegal. The first value of each changes nothing, and so does a problem made of

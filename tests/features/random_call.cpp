@@ -1,5 +1,4 @@
-//===- random_call.cpp - a random call of everything the header knows
-//-------------------------------------===//
+//===- random_call.cpp - a random call of everything the header knows -----------------------------------===//
 #include "features/random_call.h"
 
 #include <algorithm>

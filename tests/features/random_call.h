@@ -1,5 +1,4 @@
-//===- random_call.h - a random call of everything the header knows
-//---------------------------------------===//
+//===- random_call.h - a random call of everything the header knows -------------------------------------===//
 //
 // Shapes, lengths, masks and numbers are drawn; what lies outside of the sequences is NaN. The same call can
 // be made on the device and of sluice_reference, and what both leave in memory is compared, what neither may

@@ -1,5 +1,4 @@
-//===- refusal.cpp - taking the advice of a refusal
-//-------------------------------------------------------===//
+//===- refusal.cpp - taking the advice of a refusal -----------------------------------------------------===//
 #include "features/refusal.h"
 
 #include <algorithm>

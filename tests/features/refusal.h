@@ -1,5 +1,4 @@
-//===- refusal.h - taking the advice of a refusal
-//---------------------------------------------------------===//
+//===- refusal.h - taking the advice of a refusal -------------------------------------------------------===//
 #pragma once
 
 #include <sluice/sluice.h>

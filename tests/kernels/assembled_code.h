@@ -1,5 +1,4 @@
-//===- assembled_code.h - short programs as machine code
-//----------------------------------------------------===//
+//===- assembled_code.h - short programs as machine code ------------------------------------------------===//
 #pragma once
 
 #include "isa/kernel_fixture.h"

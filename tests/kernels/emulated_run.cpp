@@ -1,5 +1,4 @@
-//===- emulated_run.cpp - attention launches on the emulator, and what it reports
-//----------------------------===//
+//===- emulated_run.cpp - attention launches on the emulator, and what it reports -----------------------===//
 #include "emulated_run.h"
 
 #include "support/checked.h"

@@ -1,5 +1,4 @@
-//===- emulated_run.h - attention launches on the emulator, and what it reports
-//------------------------------===//
+//===- emulated_run.h - attention launches on the emulator, and what it reports -------------------------===//
 #pragma once
 
 #include "emulator/machine/machine.h"

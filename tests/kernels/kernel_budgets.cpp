@@ -1,5 +1,4 @@
-//===- kernel_budgets.cpp - what every shipped kernel must keep to, read off its machine code
-//-----------------===//
+//===- kernel_budgets.cpp - what every shipped kernel must keep to, read off its machine code -----------===//
 //
 //   kernel_budgets PACK | CODE-OBJECT KERNEL-NAME
 //

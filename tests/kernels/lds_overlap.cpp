@@ -1,5 +1,4 @@
-//===- lds_overlap.cpp - tiles in the same bytes, rightly and wrongly
-//---------------------------------------===//
+//===- lds_overlap.cpp - tiles in the same bytes, rightly and wrongly -----------------------------------===//
 //
 //   lds_overlap INTACT.co UNGUARDED.co OVERLAPPING.co
 //

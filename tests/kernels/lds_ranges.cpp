@@ -1,5 +1,4 @@
-//===- lds_ranges.cpp - which bytes of LDS an instruction may touch, on any path
-//------------------------------===//
+//===- lds_ranges.cpp - which bytes of LDS an instruction may touch, on any path ------------------------===//
 #include "lds_ranges.h"
 
 #include "emulator/exec/op.h"

@@ -1,5 +1,4 @@
-//===- lds_ranges.h - which bytes of LDS an instruction may touch, on any path
-//--------------------------------===//
+//===- lds_ranges.h - which bytes of LDS an instruction may touch, on any path --------------------------===//
 //
 // Intervals of unsigned numbers for all registers, followed over all paths of the machine code. An operation
 // that is not known here, and a number that may wrap, gives "any number": ranges are never too small.

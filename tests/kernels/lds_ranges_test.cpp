@@ -1,5 +1,4 @@
-//===- lds_ranges_test.cpp - addresses of LDS from short programs
-//-------------------------------------------===//
+//===- lds_ranges_test.cpp - addresses of LDS from short programs ---------------------------------------===//
 #include <catch2/catch.hpp>
 
 #include "kernels/assembled_code.h"

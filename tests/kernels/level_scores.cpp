@@ -1,5 +1,4 @@
-//===- level_scores.cpp - keys that score the same weigh the same
-//----------------------------------------===//
+//===- level_scores.cpp - keys that score the same weigh the same ---------------------------------------===//
 //
 //   level_scores PACK
 //

@@ -1,5 +1,4 @@
-//===- loop_waits.cpp - no copy is waited for in the loop that has just issued it
-//---------------------------===//
+//===- loop_waits.cpp - no copy is waited for in the loop that has just issued it -----------------------===//
 //
 //   loop_waits PACK | CODE-OBJECT KERNEL-NAME
 //

@@ -1,5 +1,4 @@
-//===- machine_code.cpp - the instructions of a kernel, the paths between them, and how to damage them
-//------===//
+//===- machine_code.cpp - the instructions of a kernel, the paths between them, and how to damage them --===//
 #include "machine_code.h"
 
 #include "package/code_object.h"

@@ -1,5 +1,4 @@
-//===- machine_code.h - the instructions of a kernel, the paths between them, and how to damage them
-//--------===//
+//===- machine_code.h - the instructions of a kernel, the paths between them, and how to damage them ----===//
 #pragma once
 
 #include "emulator/isa/disassembler.h"

@@ -1,5 +1,4 @@
-//===- misplaced_tiles.cpp - whether the emulator notices that two LDS tiles share bytes
-//------------------------===//
+//===- misplaced_tiles.cpp - whether the emulator notices that two LDS tiles share bytes ----------------===//
 //
 //   misplaced_tiles KERNEL-NAME INTACT.co BROKEN.co...
 //

@@ -1,5 +1,4 @@
-//===- shipped_kernels.cpp - the machine code in a kernel pack
-//----------------------------------------------===//
+//===- shipped_kernels.cpp - the machine code in a kernel pack ------------------------------------------===//
 #include "shipped_kernels.h"
 
 #include "package/offload_bundle.h"

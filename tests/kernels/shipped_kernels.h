@@ -1,5 +1,4 @@
-//===- shipped_kernels.h - the machine code in a kernel pack
-//-----------------------------------------------===//
+//===- shipped_kernels.h - the machine code in a kernel pack --------------------------------------------===//
 #pragma once
 
 #include "package/manifest.h"

@@ -1,5 +1,4 @@
-//===- swizzle_mutation.cpp - a swizzle that only one side applies
-//-------------------------------------------===//
+//===- swizzle_mutation.cpp - a swizzle that only one side applies --------------------------------------===//
 //
 //   swizzle_mutation KERNEL-NAME INTACT.co BROKEN.co
 //

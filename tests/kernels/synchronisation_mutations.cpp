@@ -1,5 +1,4 @@
-//===- synchronisation_mutations.cpp - is every wait and barrier of the kernels needed, and checked?
-//--------===//
+//===- synchronisation_mutations.cpp - is every wait and barrier of the kernels needed, and checked? ----===//
 //
 //   synchronisation_mutations (PACK | CODE-OBJECT KERNEL-NAME) [--kernel NAME] [--quick] [--threads N]
 //   [--list]

@@ -1,5 +1,4 @@
-//===- wait_proofs.cpp - which waits and barriers a kernel could do without, proven over all its paths
-//------===//
+//===- wait_proofs.cpp - which waits and barriers a kernel could do without, proven over all its paths --===//
 #include "wait_proofs.h"
 
 #include <algorithm>

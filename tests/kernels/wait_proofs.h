@@ -1,5 +1,4 @@
-//===- wait_proofs.h - which waits and barriers a kernel could do without, proven over all its paths
-//--------===//
+//===- wait_proofs.h - which waits and barriers a kernel could do without, proven over all its paths ----===//
 //
 // The proofs look at the decoded machine code and at nothing else: no run, no address, no knowledge of what
 // the kernel computes. They err on one side: what cannot be proven counts as needed.

@@ -1,5 +1,4 @@
-//===- wait_proofs_test.cpp - what the proofs accept and what they refuse, on short programs
-//----------------===//
+//===- wait_proofs_test.cpp - what the proofs accept and what they refuse, on short programs ------------===//
 //
 // Each refusal stands beside a program that differs in one thing and is accepted.
 //

@@ -1,5 +1,4 @@
-//===- device.h - what the programs of the guide share: memory of the device, numbers, comparing
-//----------===//
+//===- device.h - what the programs of the guide share: memory of the device, numbers, comparing --------===//
 //
 // HIP's functions come from the runtime that the context is bound to, so that nothing here includes or links
 // HIP.

@@ -1,5 +1,4 @@
-//===- support_tables_test.cpp - the tables of what is supported follow the pack
-//--------------------------===//
+//===- support_tables_test.cpp - the tables of what is supported follow the pack ------------------------===//
 
 #include "support/test_pack.h"
 #include "tools/support_questions.h"

@@ -1,5 +1,4 @@
-//===- lds_reuse_test.cpp - random kernels, run with the bytes that reuse-lds gave their tiles
-//---------------===//
+//===- lds_reuse_test.cpp - random kernels, run with the bytes that reuse-lds gave their tiles ----------===//
 //
 // An interpreter walks random paths through the kernels behind the two passes, with two memories: in one
 // every tile has bytes of its own, in the other those it was given. Reads must find the same in both,

@@ -1,5 +1,4 @@
-//===- random_kernel.cpp - small kernels over LDS tiles, as text
-//--------------------------------------------===//
+//===- random_kernel.cpp - small kernels over LDS tiles, as text ----------------------------------------===//
 #include "unit/transforms/random_kernel.h"
 
 #include <random>

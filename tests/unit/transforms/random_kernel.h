@@ -1,5 +1,4 @@
-//===- random_kernel.h - small kernels over LDS tiles, as text
-//----------------------------------------------===//
+//===- random_kernel.h - small kernels over LDS tiles, as text ------------------------------------------===//
 #pragma once
 
 #include <cstdint>
