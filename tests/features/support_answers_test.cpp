@@ -1,5 +1,4 @@
 //===- support_answers_test.cpp - what the library says it supports is so -------------------------------===//
-//------------------------------------------===//
 //
 // A question has one answer, from whichever function and context. Yes means that a plan is made, and that
 // calls of it give what the reference gives. No names a field, and the value that is called the nearest
