@@ -8,10 +8,6 @@ using namespace mlir;
 
 namespace sluice {
 
-bool canBuild(const AroundVariant &variant, const Chip &chip) {
-  return variant.to != "e4m3fnuz" || chip.fp8 == Fp8Flavour::Fnuz;
-}
-
 ArrayRef<package::KernargField> kernargFields(const AroundVariant &variant) {
   if (variant.operation == "kv_append") return package::append_kernarg_fields;
   return package::merge_kernarg_fields;

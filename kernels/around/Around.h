@@ -2,7 +2,6 @@
 #pragma once
 
 #include "package/around_kernargs.h"
-#include "target/Chips.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -16,9 +15,6 @@ struct AroundVariant {
   std::string operation; // "kv_append" or "merge_states"
   std::string from, to;  // element types
 };
-
-/// Whether the chip can: 8-bit caches are written with its own conversion, and are of its own kind.
-bool canBuild(const AroundVariant &variant, const Chip &chip);
 
 /// The kernel's arguments.
 llvm::ArrayRef<package::KernargField> kernargFields(const AroundVariant &variant);

@@ -333,41 +333,26 @@ private:
   /// O^T of `state` with the tile of V, and what follows from the next scores.
   RowState accumulateTile(const RowState &state, ArrayRef<Value> probabilities, Value maximumBefore,
                           Value tileKey, Value any) {
-    // LLVM makes a way of its own for each side of a branch, one after the other, on which the registers of
-    // what the later one needs are taken. So the rare way stands first, as a detour which changes O^T, and
-    // the usual one asks whether it was gone, in a form that LLVM cannot trace.
-    auto stay = [&] {
-      SmallVector<Value> values(state.output);
-      values.append(3, b.undef(b.getF32Type()));
-      values.push_back(b.i32(0));
-      return values;
-    };
-    auto detour = [&] {
+    SmallVector<Value> unknown(state.output);
+    unknown.append(3, b.undef(b.getF32Type()));
+    auto withScores = [&](SmallVector<Value> output) {
       RowState finished = state;
-      finished.output = accumulateNonFinite(state.output, probabilities, tileKey);
       includeScores(finished, maximumBefore, any);
-      SmallVector<Value> values(finished.output);
-      values.append({finished.maximum, finished.offset, finished.factor, b.i32(1)});
-      return values;
+      output.append({finished.maximum, finished.offset, finished.factor});
+      return output;
     };
-    SmallVector<Value> rare = b.branch(
-        b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
-        [&] { return b.branch(hasNonFinite(), detour, stay); }, stay);
-    Value isDone = b.equal(b.opaqueScalar(rare.pop_back_val()), b.i32(1));
+    SmallVector<Value> values = nonFinite.choose(
+        b.either(keys->mayHide(tileKey, rows), changes->mayHide()), [&] { return hasNonFinite(); }, unknown,
+        [&] { return withScores(accumulateNonFinite(state.output, probabilities, tileKey)); },
+        [&](ArrayRef<Value> before) {
+          return withScores(accumulate(before.take_front(state.output.size()), probabilities));
+        });
     RowState result = state;
-    result.factor = rare.pop_back_val();
-    result.offset = rare.pop_back_val();
-    result.maximum = rare.pop_back_val();
-    result.output = rare;
-    return unflatten(b.branch(
-        b.isFalse(isDone),
-        [&] {
-          RowState usual = result;
-          usual.output = accumulate(result.output, probabilities);
-          includeScores(usual, maximumBefore, any);
-          return usual.flatten();
-        },
-        [&] { return result.flatten(); }));
+    result.factor = values.pop_back_val();
+    result.offset = values.pop_back_val();
+    result.maximum = values.pop_back_val();
+    result.output = values;
+    return result;
   }
 
   Value readValues(unsigned columns, Value key, Value column) {

@@ -369,25 +369,12 @@ private:
     return sums;
   }
 
-  /// Infinity and NaN of V in tiles with hidden keys on a detour, as in BuildAttention.cpp.
   SmallVector<Value> accumulateTile(const Side &v, ArrayRef<Value> output, ArrayRef<Value> probabilities,
                                     Value tileKey) {
-    auto stay = [&] {
-      SmallVector<Value> values(output);
-      values.push_back(b.i32(0));
-      return values;
-    };
-    auto detour = [&] {
-      SmallVector<Value> values = accumulateNonFinite(v, output, probabilities, tileKey);
-      values.push_back(b.i32(1));
-      return values;
-    };
-    SmallVector<Value> sums = b.branch(
-        b.either(keys->mayHide(tileKey, rows), changes->mayHide()),
-        [&] { return b.branch(hasNonFinite(v), detour, stay); }, stay);
-    Value isDone = b.equal(b.opaqueScalar(sums.pop_back_val()), b.i32(1));
-    return b.branch(
-        b.isFalse(isDone), [&] { return accumulate(v, sums, probabilities); }, [&] { return sums; });
+    return nonFinite.choose(
+        b.either(keys->mayHide(tileKey, rows), changes->mayHide()), [&] { return hasNonFinite(v); }, output,
+        [&] { return accumulateNonFinite(v, output, probabilities, tileKey); },
+        [&](ArrayRef<Value> sums) { return accumulate(v, sums, probabilities); });
   }
 
   Value hasNonFinite(const Side &v) {

@@ -64,6 +64,23 @@ Value NonFinite::isIn(Extent extent, Value lane, Read read) const {
   return b.anyLane(b.isFalse(b.lessUnsigned(result, b.i32(infinity))));
 }
 
+SmallVector<Value> NonFinite::choose(Value mayHide, function_ref<Value()> hasNonFinite,
+                                     ArrayRef<Value> values, function_ref<Values()> detour,
+                                     function_ref<Values(ArrayRef<Value>)> usual) const {
+  // LLVM makes a way of its own for each side of a branch, one after the other, on which the registers of
+  // what the later one needs are taken. So the rare way stands first, as a detour which changes the values,
+  // and the usual one asks whether it was gone, in a form that LLVM cannot trace.
+  auto with = [&](Values changed, unsigned isDone) {
+    changed.push_back(b.i32(isDone));
+    return changed;
+  };
+  auto stay = [&] { return with(Values(values), 0); };
+  Values rare = b.branch(
+      mayHide, [&] { return b.branch(hasNonFinite(), [&] { return with(detour(), 1); }, stay); }, stay);
+  Value isDone = b.equal(b.opaqueScalar(rare.pop_back_val()), b.i32(1));
+  return b.branch(b.isFalse(isDone), [&] { return usual(rare); }, [&] { return rare; });
+}
+
 SmallVector<Value> NonFinite::visible(ArrayRef<Value> blocks) const {
   Value hidden = b.f32(-floatInfinity);
   Values scores, fragments;

@@ -40,6 +40,12 @@ public:
   /// Whether there is an infinity or NaN, the same for all lanes of the wave.
   Value isIn(Extent extent, Value lane, Read read) const;
 
+  /// What `usual` makes of `values`, O^T and what else follows from a tile, or in its place `detour`, where
+  /// keys of the tile may be hidden and `hasNonFinite` holds, which asks isIn().
+  Values choose(Value mayHide, llvm::function_ref<Value()> hasNonFinite, llvm::ArrayRef<Value> values,
+                llvm::function_ref<Values()> detour,
+                llvm::function_ref<Values(llvm::ArrayRef<Value>)> usual) const;
+
   /// `blocks`: what Visibility and ScoreChanges make of scores of 0, which is -infinity for hidden keys.
   /// Returns fragments of 1 and 0.
   Values visible(llvm::ArrayRef<Value> blocks) const;

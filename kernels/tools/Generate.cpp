@@ -76,10 +76,16 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant) 
   return buildKernelModule(context, name, std::get<AttentionVariant>(variant));
 }
 
+/// Bytes of FP8 are other numbers on a chip of another flavour.
 bool isFor(const Variant &variant, const Chip &chip) {
-  if (const auto *around = std::get_if<AroundVariant>(&variant)) return canBuild(*around, chip);
-  const auto &attention = std::get<AttentionVariant>(variant);
-  bool usesFp8 = attention.dtype == "e4m3fnuz" || attention.kvDtype == "e4m3fnuz";
+  auto isFp8 = [](StringRef type) { return type == "e4m3fnuz"; };
+  bool usesFp8;
+  if (const auto *around = std::get_if<AroundVariant>(&variant)) {
+    usesFp8 = isFp8(around->to);
+  } else {
+    const auto &attention = std::get<AttentionVariant>(variant);
+    usesFp8 = isFp8(attention.dtype) || isFp8(attention.kvDtype);
+  }
   return !usesFp8 || chip.fp8 == Fp8Flavour::Fnuz;
 }
 
