@@ -28,11 +28,16 @@ Value NonFinite::splat(VectorType type, unsigned bits) const {
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::APInt(16, bits)));
 }
 
-/// What `value`, a few elements, adds to what has been seen of others: of FP8 the bytes that are NaN, of
-/// other types magnitudes, whose largest is kept.
+/// What `value`, a few elements, adds to what has been seen of others: of FP8 the bytes that are NaN, of BF16
+/// magnitudes, whose largest is kept. Of F16 0 times the elements, which is NaN if they are not finite, and
+/// stays so in a sum: a single instruction for two.
 Value NonFinite::include(Value seen, Value value) const {
   if (isFp8()) return b.bitOr(seen, fp8::nans(b, value));
   auto type = cast<VectorType>(value.getType());
+  if (type.getElementType() == element) {
+    Value zero = arith::ConstantOp::create(b, b.getZeroAttr(type));
+    return b.fma(value, zero, seen);
+  }
   return arith::MaxUIOp::create(b, seen, b.bitAnd(value, splat(type, magnitude)));
 }
 
@@ -41,13 +46,14 @@ Value NonFinite::isIn(Extent extent, Value lane, Read read) const {
   unsigned lanesPerRow = extent.columns / width, rowsAtOnce = 64 / lanesPerRow;
   Value key = b.shiftRight(lane, b.i32(llvm::Log2_32(lanesPerRow)));
   Value column = b.mul(b.bitAnd(lane, b.i32(lanesPerRow - 1)), b.i32(width));
-  auto words = isFp8() ? math.fragment : VectorType::get(width, b.getI16Type());
-  Value seen = arith::ConstantOp::create(b, b.getZeroAttr(words));
+  Type part = element.isF16() ? element : b.getI16Type();
+  VectorType parts = isFp8() ? math.fragment : VectorType::get(width, part);
+  Value seen = arith::ConstantOp::create(b, b.getZeroAttr(parts));
   for (unsigned first = 0; first < extent.keys;) {
     // Some at a time: one after the other they would all be waited for.
     Values rows;
     for (; first < extent.keys && rows.size() < 8; first += rowsAtOnce)
-      rows.push_back(b.bitcast(words, read(width, b.add(key, b.i32(first)), column)));
+      rows.push_back(b.bitcast(parts, read(width, b.add(key, b.i32(first)), column)));
     for (Value row : rows)
       seen = include(seen, row);
   }
@@ -55,13 +61,12 @@ Value NonFinite::isIn(Extent extent, Value lane, Read read) const {
     Value any = b.bitOr(b.extract(seen, 0), b.extract(seen, 1));
     return b.anyLane(b.isFalse(b.equal(any, b.i32(0))));
   }
-  for (unsigned half = width / 2; half > 1; half /= 2)
-    seen = arith::MaxUIOp::create(b, b.slice(seen, 0, half), b.slice(seen, half, half));
-  auto word = [&](unsigned n) -> Value {
-    return arith::ExtUIOp::create(b, b.getI32Type(), b.extract(seen, n));
-  };
-  Value result = arith::MaxUIOp::create(b, word(0), word(1));
-  return b.anyLane(b.isFalse(b.lessUnsigned(result, b.i32(infinity))));
+  for (unsigned half = width / 2; half > 0; half /= 2)
+    seen = include(b.slice(seen, 0, half), b.slice(seen, half, half));
+  Value last = b.extract(seen, 0);
+  if (part == element) return b.anyLane(arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, last, last));
+  last = arith::ExtUIOp::create(b, b.getI32Type(), last);
+  return b.anyLane(b.isFalse(b.lessUnsigned(last, b.i32(infinity))));
 }
 
 SmallVector<Value> NonFinite::choose(Value mayHide, function_ref<Value()> hasNonFinite,
