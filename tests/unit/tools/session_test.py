@@ -5,6 +5,7 @@ usage: session_test.py PROGRAM CLANG PAGE
 A line that ends with "`NAME`:" before a block of code makes the file NAME. In a block of "console", a line after "$ " is
 a command, and what follows is what it writes to stdout and stderr; "..." stands for any text.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -40,8 +41,10 @@ def main():
         for name, content in FILE.findall(page):
             (pathlib.Path(folder) / name).write_text(content)
         script = "".join(f"{command}\nstatus=$?; echo '{MARK}'; (exit $status)\n" for command, _ in commands)
+        # Nothing of the environment but what sanitizers are told.
+        kept = {name: value for name, value in os.environ.items() if name.endswith("SAN_OPTIONS")}
         path = f"{PROGRAM.parent}:{CLANG.parent}:/usr/bin:/bin"
-        result = subprocess.run(["/bin/bash", "-c", script], cwd=folder, env={"PATH": path}, text=True,
+        result = subprocess.run(["/bin/bash", "-c", script], cwd=folder, env={"PATH": path} | kept, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
     *outputs, rest = result.stdout.split(MARK + "\n")
     if len(outputs) != len(commands):
