@@ -24,18 +24,13 @@ std::string progress_bar(double fraction, int width) {
 
 void Progress::update(double fraction) {
   const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  if (seconds < 1) return;
-  if (is_terminal) {
-    const std::string state = std::isnan(fraction) ? ""
-                                                   : fmt::format(" {} {:3.0f}%", progress_bar(fraction, 30),
-                                                                 100 * std::min(fraction, 1.0));
-    fmt::print(stderr, "\r\033[K{}{} {:.0f} s", label, state, seconds);
-    shown = true;
-  } else if (!std::isnan(fraction) && int(10 * fraction) > tenths) {
-    tenths = std::min(int(10 * fraction), 10);
-    fmt::print(stderr, "{} {}% {:.0f} s\n", label, 10 * tenths, seconds);
-  }
+  if (!is_terminal || seconds < 1) return;
+  const std::string state = std::isnan(fraction) ? ""
+                                                 : fmt::format(" {} {:3.0f}%", progress_bar(fraction, 30),
+                                                               100 * std::min(fraction, 1.0));
+  fmt::print(stderr, "\r\033[K{}{} {:.0f} s", label, state, seconds);
   std::fflush(stderr);
+  shown = true;
 }
 
 void Progress::finish() {

@@ -1,7 +1,7 @@
 //===- progress.h - a progress bar on stderr ------------------------------------------------------------===//
 //
-// Appears only when something takes longer than a second, and only moves a cursor on a terminal; elsewhere it
-// writes a line per tenth.
+// Appears only on a terminal, and only when something takes longer than a second: elsewhere stderr is for
+// what went wrong.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -25,7 +25,6 @@ private:
   std::chrono::steady_clock::time_point begin;
   bool is_terminal;
   bool shown = false;
-  int tenths = 0;
 };
 
 /// "[=====>    ]" with `width` characters between the brackets.

@@ -318,7 +318,7 @@ TEST_CASE("a setting holds for the launches after it", "[hip]") {
   CHECK(hip.hipDeviceSynchronize() == hipSuccess);
 }
 
-TEST_CASE("a cooperative launch has to fit on the device", "[hip]") {
+TEST_CASE("a cooperative launch has to fit on the device", "[hip][races]") {
   Fixture fixture;
   void *out = fixture.buffer;
   int value = 4;

@@ -58,13 +58,13 @@ struct Racing : Fixture {
 
 } // namespace
 
-TEST_CASE_METHOD(Racing, "a kernel and a copy in no order are reported", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "a kernel and a copy in no order are reported", "[hip][races]") {
   CHECK(launch(5, 100, first) == hipSuccess);
   CHECK(copy_out(second) == hipSuccess);
   CHECK(raced("kernel fill", "copy of 400 bytes"));
 }
 
-TEST_CASE_METHOD(Racing, "the bytes that are touched count, not the block", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "the bytes that are touched count, not the block", "[hip][races]") {
   CHECK(launch(5, 100, first) == hipSuccess); // bytes 0 to 399, by two workgroups
   CHECK(copy_out(second, 400, 100) == hipSuccess);
   CHECK(launch(5, 10, blocking, buffer + 200) == hipSuccess); // a single workgroup
@@ -77,7 +77,7 @@ TEST_CASE_METHOD(Racing, "the bytes that are touched count, not the block", "[hi
   CHECK(raced("kernel fill", "fill of 4 bytes"));
 }
 
-TEST_CASE_METHOD(Racing, "two that read are no race", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "two that read are no race", "[hip][races]") {
   void *other = nullptr;
   REQUIRE(hip.hipHostMalloc(&other, 400, 0) == hipSuccess);
   CHECK(copy_out(first) == hipSuccess);
@@ -86,7 +86,7 @@ TEST_CASE_METHOD(Racing, "two that read are no race", "[hip][stream_race]") {
   CHECK(hip.hipHostFree(other) == hipSuccess);
 }
 
-TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][races]") {
   // With other streams at work, too: what the host has seen is not forgotten then.
   hipStream_t busy = nullptr;
   REQUIRE(hip.hipStreamCreateWithFlags(&busy, hipStreamNonBlocking) == hipSuccess);
@@ -153,7 +153,7 @@ TEST_CASE_METHOD(Racing, "what orders work ends a race", "[hip][stream_race]") {
   CHECK(hip.hipStreamDestroy(busy) == hipSuccess);
 }
 
-TEST_CASE_METHOD(Racing, "what does not order work does not end a race", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "what does not order work does not end a race", "[hip][races]") {
   SECTION("an event recorded before") {
     CHECK(hip.hipEventRecord(event, first) == hipSuccess);
     CHECK(launch(5, 100, first) == hipSuccess);
@@ -184,7 +184,7 @@ TEST_CASE_METHOD(Racing, "what does not order work does not end a race", "[hip][
   CHECK(raced("kernel fill", "copy of 400 bytes"));
 }
 
-TEST_CASE_METHOD(Racing, "branches of a graph race unless an edge orders them", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "branches of a graph race unless an edge orders them", "[hip][races]") {
   const bool ordered = GENERATE(true, false);
   int *out = buffer;
   int value = 5, count = 100;
@@ -205,7 +205,7 @@ TEST_CASE_METHOD(Racing, "branches of a graph race unless an edge orders them", 
   CHECK(hip.hipGraphDestroy(graph) == hipSuccess);
 }
 
-TEST_CASE_METHOD(Racing, "memory that is freed while another stream uses it", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "memory that is freed while another stream uses it", "[hip][races]") {
   void *memory = nullptr;
   CHECK(hip.hipMallocAsync(&memory, 400, first) == hipSuccess);
   CHECK(hip.hipMemsetAsync(memory, 0, 400, first) == hipSuccess);
@@ -225,8 +225,7 @@ TEST_CASE_METHOD(Racing, "memory that is freed while another stream uses it", "[
   if (joined) CHECK(text == "[]");
 }
 
-TEST_CASE_METHOD(Racing, "a graph stands behind its stream's work and its own last launch",
-                 "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "a graph stands behind its stream's work and its own last launch", "[hip][races]") {
   // Two roots: one of them is in a lane of its own.
   hipGraph_t graph = nullptr;
   hipGraphNode_t one = nullptr, other = nullptr;
@@ -275,7 +274,7 @@ TEST_CASE_METHOD(Racing, "a graph stands behind its stream's work and its own la
   CHECK(hip.hipGraphDestroy(graph) == hipSuccess);
 }
 
-TEST_CASE_METHOD(Racing, "events in graphs order work of other streams", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "events in graphs order work of other streams", "[hip][races]") {
   hipEvent_t inside = nullptr;
   REQUIRE(hip.hipEventCreate(&inside) == hipSuccess);
   hipGraph_t graph = nullptr;
@@ -309,7 +308,7 @@ TEST_CASE_METHOD(Racing, "events in graphs order work of other streams", "[hip][
   CHECK(hip.hipEventDestroy(inside) == hipSuccess);
 }
 
-TEST_CASE_METHOD(Racing, "order is passed on from stream to stream", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "order is passed on from stream to stream", "[hip][races]") {
   CHECK(launch(5, 100, first) == hipSuccess);
   CHECK(hip.hipEventRecord(event, first) == hipSuccess);
   CHECK(hip.hipStreamWaitEvent(second, event, 0) == hipSuccess);
@@ -321,7 +320,7 @@ TEST_CASE_METHOD(Racing, "order is passed on from stream to stream", "[hip][stre
   CHECK(reports() == "[]");
 }
 
-TEST_CASE_METHOD(Racing, "a process may make many streams", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "a process may make many streams", "[hip][races]") {
   // So many that what the host has seen is forgotten from time to time.
   const auto make_many = [&](int *out) {
     for (int round = 0; round < 100; ++round) {
@@ -348,7 +347,7 @@ TEST_CASE_METHOD(Racing, "a process may make many streams", "[hip][stream_race]"
   CHECK(raced("kernel fill", "copy of 400 bytes"));
 }
 
-TEST_CASE_METHOD(Racing, "large memory that is freed while another stream uses it", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "large memory that is freed while another stream uses it", "[hip][races]") {
   // Larger than the quarantine: once it is freed, nothing is there any more.
   constexpr size_t bytes = (64 << 20) + 4096;
   const bool free_first = GENERATE(true, false);
@@ -379,7 +378,7 @@ TEST_CASE_METHOD(Racing, "large memory that is freed while another stream uses i
   CHECK(text.find("\"global_freed\"") == std::string::npos);
 }
 
-TEST_CASE_METHOD(Racing, "the switch turns it off, and the same race is one report", "[hip][stream_race]") {
+TEST_CASE_METHOD(Racing, "the switch turns it off, and the same race is one report", "[hip][races]") {
   for (int i = 0; i < 3; ++i) {
     CHECK(launch(5, 100, first) == hipSuccess);
     CHECK(hip.hipMemsetAsync(buffer, 0, 4, first) == hipSuccess);

@@ -95,7 +95,7 @@ TEST_CASE("a part of what an access touches may be watched, and either kind alon
   CHECK(w.stores == stores);
 }
 
-TEST_CASE("accesses of many waves at once are all counted", "[hip]") {
+TEST_CASE("accesses of many waves at once are all counted", "[hip][races]") {
   Watched w;
   // They store the same bytes, which is a race of its own.
   REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);

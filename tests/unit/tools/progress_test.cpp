@@ -7,7 +7,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fcntl.h>
+#include <string>
 #include <thread>
 #include <unistd.h>
 
@@ -16,14 +18,10 @@ using namespace sluice::tools;
 namespace {
 
 /// Sends stderr to a file while it lives.
-class StderrToFile {
+class StderrTo {
 public:
-  explicit StderrToFile(const std::string &path) : saved(dup(STDERR_FILENO)) {
-    const int file = open(path.c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
-    dup2(file, STDERR_FILENO);
-    close(file);
-  }
-  ~StderrToFile() {
+  explicit StderrTo(int file) : saved(dup(STDERR_FILENO)) { dup2(file, STDERR_FILENO); }
+  ~StderrTo() {
     std::fflush(stderr);
     dup2(saved, STDERR_FILENO);
     close(saved);
@@ -32,6 +30,17 @@ public:
 private:
   int saved;
 };
+
+/// What a second's work writes to `file`.
+void work(int file) {
+  const StderrTo redirect(file);
+  Progress progress("kernel");
+  progress.update(0.5); // too early
+  std::this_thread::sleep_for(std::chrono::milliseconds(1050));
+  progress.update(NAN);
+  progress.update(0.5);
+  progress.finish();
+}
 
 } // namespace
 
@@ -43,19 +52,27 @@ TEST_CASE("the progress bar") {
   CHECK(progress_bar(-1, 4) == "[>   ]");
 }
 
-TEST_CASE("progress shows after a second, a line per tenth where there is no terminal") {
+TEST_CASE("progress shows on a terminal after a second, and goes again") {
+  const int ours = posix_openpt(O_RDWR | O_NOCTTY);
+  REQUIRE(ours >= 0);
+  REQUIRE(grantpt(ours) == 0);
+  REQUIRE(unlockpt(ours) == 0);
+  const int theirs = open(ptsname(ours), O_RDWR | O_NOCTTY);
+  REQUIRE(theirs >= 0);
+  work(theirs);
+  close(theirs);
+  std::string written;
+  char part[100];
+  for (ssize_t size; (size = read(ours, part, sizeof part)) > 0;) // until the other end's closing is an error
+    written.append(part, size_t(size));
+  CHECK(written == "\r\033[Kkernel 1 s\r\033[Kkernel [===============>              ]  50% 1 s\r\033[K");
+  close(ours);
+}
+
+TEST_CASE("where there is no terminal there is no progress to see") {
   const sluice::test::TemporaryFolder folder;
-  {
-    const StderrToFile redirect(folder.path("stderr"));
-    Progress progress("kernel");
-    progress.update(0.5); // too early
-    std::this_thread::sleep_for(std::chrono::milliseconds(1050));
-    progress.update(NAN);
-    progress.update(0.05);
-    progress.update(0.31);
-    progress.update(0.35);
-    progress.update(0.4001);
-    progress.finish();
-  }
-  CHECK(folder.read("stderr") == "kernel 30% 1 s\nkernel 40% 1 s\n");
+  const int file = open(folder.path("stderr").c_str(), O_CREAT | O_WRONLY | O_TRUNC, 0600);
+  work(file);
+  close(file);
+  CHECK(folder.read("stderr").empty());
 }
