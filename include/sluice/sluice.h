@@ -324,7 +324,8 @@ enum sluice_determinism {
   SLUICE_DETERMINISM_FAST = 0,
   /** Also, a sequence's result depends neither on the batch size, nor on the other sequences in the batch,
      nor on the problem's bounds. Keys are split at fixed places, which takes workspace: max_batch and
-     max_kv_len are required. */
+     max_kv_len are required, and so is max_q_len where no kernel of these types and head dims takes many
+     rows of one query head (SLUICE_UNSUPPORTED names what is missing). */
   SLUICE_DETERMINISM_BATCH_INVARIANT = 1
 };
 
@@ -359,8 +360,9 @@ enum sluice_determinism {
  *   without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
- *   type of Q: toward zero to F16, to nearest even to BF16, and to E4M3FNUZ 2^7 P to nearest even, so that P
- * has 4 significant bits down to 2^-14 and no weight at 2^-18 and below. O is rounded to nearest even.
+ *   type of Q: toward zero to F16, to nearest even to BF16. With Q of E4M3FNUZ it is 2^7 P that is rounded,
+ *   to nearest even: P has 4 significant bits down to 2^-14, and no weight at 2^-18 and below. O is rounded
+ *   to nearest even.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. Entries of a
  *   page table behind the last one needed are never read.
@@ -561,8 +563,8 @@ SLUICE_API sluice_status sluice_preload(sluice_context *context, const sluice_pr
 /**
  * A tensor in memory: element [a][b][c][d] is at data + a * stride[0] + b * stride[1] + c * stride[2] +
  * d * stride[3] elements. In SLUICE_MODE_DENSE the indices are batch, token, head, dim, whatever the
- * order in memory: BSHD and BHSD are just strides. The only struct without struct_size: it is part of
- * others and never grows.
+ * order in memory: BSHD and BHSD are just strides. It has no struct_size: it is part of others and never
+ * grows.
  */
 typedef struct sluice_tensor {
   void *data;        /**< Element [0][0][0][0]. */
@@ -615,8 +617,8 @@ typedef struct sluice_tensor {
  *   sluice_plan_info) are at most 65535; q_len + kv_len is at most 2^31 - 512.
  * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
- * stride[3] of k less than 2^22. In sluice_run all of a tensor lies below address 2^48. stride[0] is 0 for q,
- * o and lse with q_starts, and for k and v with kv_starts.
+ *   stride[3] of k less than 2^22. In sluice_run all of a tensor lies below address 2^48. stride[0] is 0
+ *   for q, o and lse with q_starts, and for k and v with kv_starts.
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
  *   page_table_stride is not negative.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
@@ -745,9 +747,9 @@ enum sluice_rotary_style {
  * Row t of k and v, t < tokens, goes to a slot of the cache, which is a page and a row in it:
  *
  * - with `slots`: page slots[t] / page_size, row slots[t] % page_size; a negative slot is skipped.
- * - with `starts`: t is row t - starts[b] of the new rows of the sequence b with starts[b] <= t < starts[b +
- * 1], and becomes its key kv_lengths[b] - (starts[b + 1] - starts[b]) + t - starts[b]: lengths count the new
- *   keys. Its page comes from the table as in sluice_args. Rows from starts[batch] on are skipped.
+ * - with `starts`: t is a new row of the sequence b with starts[b] <= t < starts[b + 1], and becomes its key
+ *   kv_lengths[b] - starts[b + 1] + t: lengths count the new keys. Its page comes from the table as in
+ *   sluice_args. Rows in front of starts[0] and from starts[batch] on are skipped.
  *
  *     k [0][tokens][kv_heads][head_dim_qk]        k_cache [page][row][kv_heads][head_dim_qk]
  *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
@@ -759,7 +761,7 @@ enum sluice_rotary_style {
  * positions[t], or the key's number if positions is NULL (which needs `starts`).
  *
  * Two rows for one slot leave one of them there. All pointers are to device memory and read when the work
- * executes. Rows in front of starts[0] are skipped too.
+ * executes.
  *
  * Rules, each checked:
  * - k, v and the caches: data is 16-byte aligned; strides are multiples of 8 elements, of an x-packed cache
@@ -767,8 +769,7 @@ enum sluice_rotary_style {
  *   SLUICE_V_IN_K, head_dim_v is 0, and v and v_cache are all zero.
  * - The elements of a cache, in whatever pages, do not overlap. That they overlap no input is the caller's to
  *   see to.
- * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), as is usual 8, or 16 for
- * FP8.
+ * - k_pack divides head_dim_qk; it is a multiple of 8 (else SLUICE_UNSUPPORTED), usually 8, or 16 for FP8.
  * - kv_heads * head_dim is at most 2^31 - 1, of K and of V (else SLUICE_UNSUPPORTED).
  * - Exactly what a member's comment asks for is given: with slots neither batch, kv_lengths, page_table nor
  *   SLUICE_PAGE_INDEX_64, page_starts for CSR only; scales if their kind is not NONE; rotary, rotary_stride

@@ -147,8 +147,7 @@ private:
   sluice_status status;
 };
 
-/* ---------------------------------------------------------------------------------------- sized structs ---
- */
+/* -------------------------------------------------------------------------------------- sized structs --- */
 
 /** A struct of the C ABI, zeroed, with its size set: as sluice_*_init leaves it. */
 template <class T> struct Sized : T {
