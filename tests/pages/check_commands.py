@@ -4,8 +4,10 @@
 usage: check_commands.py ROOT NAME=PROGRAM...
 Of every line of code, and all code between backticks, that begins with the name of a program: the subcommand is one that
 the program's --help lists, and each option that begins with two dashes is one that the help of it lists. What follows a
-program that another one is told to run is that program's.
+program that another one is told to run is that program's. A script of the tree that is shown with arguments can be run as it
+stands there.
 """
+import os
 import pathlib
 import re
 import subprocess
@@ -15,6 +17,7 @@ import check_links
 
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 NOT_OURS = re.compile(r"\s(?:\./\S+|--)\s.*")
+SCRIPT = re.compile(r"(?:bindings|docs|tests)/[\w./-]+\.(?:py|sh)")
 # Programs whose first argument is a subcommand.
 WITH_SUBCOMMANDS = {"sluice", "sluice-emu", "./dev"}
 
@@ -88,11 +91,19 @@ def wrong_with(command, programs):
     return None
 
 
+def wrong_with_script(command, root):
+    """What is wrong with a command that runs a script of the tree; None if nothing is, or if it is no such command."""
+    name, _, rest = command.partition(" ")
+    if not SCRIPT.fullmatch(name) or not rest or os.access(root / name, os.X_OK):
+        return None
+    return f"{name} cannot be run"
+
+
 def check(root, programs):
     problems, checked = [], set()
     for path in check_links.pages_of(root):
         for line, command in commands_of(path.read_text(encoding="utf-8")):
-            problem = wrong_with(command, programs)
+            problem = wrong_with(command, programs) or wrong_with_script(command, root)
             if problem:
                 problems.append(f"{path.relative_to(root)}:{line}: {problem}: {command}")
             checked.add(program_of(command)[0])

@@ -156,6 +156,23 @@ class CommandsTest(unittest.TestCase):
         self.assertEqual(self.wrong("`build/dev/bin/conformance --cases`"), ["conformance has no option --cases"])
         self.assertEqual(self.wrong("    sluice-emu run \\\n      --gird 4"), ["sluice-emu run has no option --gird"])
 
+    def test_scripts_can_be_run(self):
+        with tempfile.TemporaryDirectory() as folder:
+            root = pathlib.Path(folder)
+            (root / "tests").mkdir()
+            script = root / "tests/a.py"
+            script.write_text("#!/bin/sh\n")
+            script.chmod(0o644)
+            self.assertIsNone(check_commands.wrong_with_script("tests/a.py", root))
+            self.assertIsNone(check_commands.wrong_with_script("other/a.py --fix", root))
+            self.assertEqual(check_commands.wrong_with_script("tests/a.py --fix", root), "tests/a.py cannot be run")
+            self.assertEqual(check_commands.wrong_with_script("tests/b.py --fix", root), "tests/b.py cannot be run")
+            script.chmod(0o755)
+            self.assertIsNone(check_commands.wrong_with_script("tests/a.py --fix", root))
+            (root / "page.md").write_text("    tests/b.py --fix\n")
+            self.assertEqual(check_commands.check(root, self.Fake({})),
+                             ["page.md:1: tests/b.py cannot be run: tests/b.py --fix"])
+
     def test_help_is_asked_of_the_program(self):
         programs = check_commands.Programs({"echo": "/bin/echo"})
         self.assertEqual(programs.help("echo", "x").strip(), "x --help")

@@ -8,6 +8,7 @@ usage: check_table.py [--rows] [--fix] PAGE NAME COMMAND...
 import argparse
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 
@@ -34,4 +35,5 @@ def compared(lines):
 if options.fix:
     options.page.write_text(place.sub(lambda match: match[1] + table + match[3], text), encoding="utf-8")
 elif compared(place.search(text)[2]) != compared(table):
-    sys.exit(f"{options.page} does not show the {options.name}; run\n    {sys.argv[0]} --fix {' '.join(sys.argv[1:])}")
+    again = shlex.join([sys.argv[0], "--fix", *sys.argv[1:]])
+    sys.exit(f"{options.page} does not show the {options.name}; run\n    {again}")
