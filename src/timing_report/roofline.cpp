@@ -52,7 +52,7 @@ constexpr double left = 70;
 constexpr double top = 40;
 constexpr double plot_width = 620;
 constexpr double plot_height = 420;
-constexpr double legend_width = 300;
+constexpr double legend_width = 360; // its longest line in a wide font
 constexpr double legend_row = 17;
 
 struct Axis {

@@ -374,6 +374,23 @@ TEST_CASE("a roofline's ceilings and points are where the axes say", "[timing]")
   }
 }
 
+TEST_CASE("the legend of a roofline fits into the picture", "[timing]") {
+  const Reading launch;
+  Roofline roofline;
+  roofline.add("attn_fwd_bf16_d128_q256_kv64_w8_paged", launch.program, launch.result);
+  roofline.points.push_back(
+      {"attn_fwd_bf16_d128_q256_kv64_w8_paged", emulator::timing::Level::vector_cache, 1204.8, 553.4});
+  const Drawing drawing(timing_report::roofline_svg(roofline));
+  const double width = Drawing::number(drawing.only("/s:svg"), "width");
+  constexpr double letter = 0.6 * 11; // of a wide font
+  const auto texts = drawing.nodes("//s:text[@text-anchor='start' and not(@transform)]");
+  REQUIRE(texts.size() > 10);
+  for (xmlNode *text : texts) {
+    INFO(Drawing::text(text));
+    CHECK(Drawing::number(text, "x") + letter * double(Drawing::text(text).size()) <= width);
+  }
+}
+
 TEST_CASE("ceilings of a roofline are those of its device", "[timing]") {
   const Reading launch({.device = {.clock_mhz = 1050}});
   Roofline roofline;
