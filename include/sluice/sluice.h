@@ -510,8 +510,8 @@ typedef struct sluice_plan sluice_plan;
 
 /**
  * Chooses the kernel for a problem and loads it onto the context's device, so that sluice_run has
- * nothing left to do but launch. Enqueues nothing. Not for use during stream capture (loading a kernel
- * allocates); sluice_run is.
+ * nothing left to do but launch. Enqueues nothing. Legal during stream capture only if sluice_preload has
+ * loaded the kernels before: loading one allocates.
  *
  * @param context  any kind; a plan of a target can be described but not run
  * @param problem  what the calls will look like
