@@ -98,8 +98,9 @@ Context::Context(Device device, std::span<const std::byte> pack) : bound(std::mo
     }
   }
   if (usable.empty()) {
-    throw Failure(Status::wrong_arch, "device",
-                  text("the device is ", bound.arch, "; the kernel pack has kernels for ",
+    const std::string what = bound.hip ? "device" : "target";
+    throw Failure(Status::wrong_arch, what,
+                  text("the ", what, " is ", bound.arch, "; the kernel pack has kernels for ",
                        chips.empty() ? "no chip" : join(chips)));
   }
   around = AroundKernels(usable);

@@ -54,8 +54,8 @@ TEST_CASE("targets that are none are refused", "[context]") {
   desc.target = "gfx1100:96";
   check_create_refused(desc, SLUICE_WRONG_ARCH, "target", "supported chips: gfx90a, gfx942, gfx950");
   desc.target = "gfx950:256"; // known, but not in this pack
-  check_create_refused(desc, SLUICE_WRONG_ARCH, "device",
-                       "the device is gfx950; the kernel pack has kernels for gfx942");
+  check_create_refused(desc, SLUICE_WRONG_ARCH, "target",
+                       "the target is gfx950; the kernel pack has kernels for gfx942");
 }
 
 TEST_CASE("a HIP device is described as its runtime reports it", "[context]") {
