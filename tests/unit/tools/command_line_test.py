@@ -17,6 +17,7 @@ import tempfile
 import unittest
 
 from npy_files import read_npy, write_npy
+from terminal import run_on_a_terminal
 
 SLUICE, LIBRARY, DATA, LLVM_BIN = sys.argv[1:5]
 HAS_EMULATOR = "--emulator" in sys.argv
@@ -291,12 +292,13 @@ class CommandLineTest(unittest.TestCase):
     def test_a_long_run_shows_progress(self):
         q = write_npy(self.folder / "q.npy", "<f2", (1, 2048, 8, 128), bytes(2048 * 8 * 256))
         kv = write_npy(self.folder / "kv.npy", "<f2", (1, 3072, 1, 128), bytes(3072 * 256))
-        result = sluice("run", "--q", q, "--k", kv, "--v", kv, "--out", self.folder / "o.npy")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        seconds = float(re.search(r", ([0-9.]+) s, ", result.stdout).group(1))
+        call = "run", "--q", q, "--k", kv, "--v", kv, "--out", self.folder / "o.npy"
+        self.succeeds(*call)  # and writes nothing to what is no terminal
+        text, progress = run_on_a_terminal(SLUICE, *call)
+        seconds = float(re.search(r", ([0-9.]+) s, ", text).group(1))
         if seconds < 2:
             self.skipTest(f"this machine needs only {seconds} s")
-        self.assertRegex(result.stderr, r"^(attn_fwd_f16_d128_\w+ [1-9]0% \d+ s\n)+")
+        self.assertRegex(progress, r"^(\r\x1b\[Kattn_fwd_f16_d128_\w+ \[=*>? *\] +\d+% \d+ s)+\r\x1b\[K$")
 
     @unittest.skipUnless(HAS_EMULATOR, "the emulator is not built")
     def test_kernel_statistics(self):

@@ -2,9 +2,7 @@
 """Launches of `sluice-emu run`: their options, reports, traces and progress. See emu_fixture.py."""
 import array
 import json
-import os
 import pathlib
-import pty
 import re
 import struct
 import subprocess
@@ -12,6 +10,7 @@ import time
 
 from emu_fixture import EMU, KERNELS, REGISTERS, EmuTest, main
 from npy_files import read_npy, write_npy
+from terminal import run_on_a_terminal
 
 
 class LaunchTest(EmuTest):
@@ -295,26 +294,10 @@ class TraceTest(EmuTest):
 
 
 class ProgressTest(EmuTest):
-    def on_a_terminal(self, *arguments):
-        """What a run writes to a terminal at stderr."""
-        ours, theirs = pty.openpty()
-        with subprocess.Popen([EMU, *map(str, arguments)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                              stderr=theirs) as process:
-            os.close(theirs)
-            written = b""
-            try:
-                while chunk := os.read(ours, 65536):
-                    written += chunk
-            except OSError:  # the other end is closed
-                pass
-        os.close(ours)
-        self.assertEqual(process.returncode, 0)
-        return written.decode()
-
     def test_a_long_run_shows_how_far_it_is(self):
         call = ["run", KERNELS, "--kernel", "spin", "--grid", "64", "--check=none", "--completion=early", "--arg"]
         begin = time.monotonic()
-        self.assertEqual(self.on_a_terminal(*call, "u32:1000"), "")
+        self.assertEqual(run_on_a_terminal(EMU, *call, "u32:1000")[1], "")
         count = 1000
         while (seconds := self.json(*call, f"u32:{count}")["seconds"]) < 0.1:
             count *= 10
@@ -322,7 +305,7 @@ class ProgressTest(EmuTest):
         # Beside it the same into a pipe: nothing but results is written.
         with subprocess.Popen([EMU, *map(str, long_call)], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                               stderr=subprocess.PIPE) as process:
-            text = self.on_a_terminal(*long_call)
+            text = run_on_a_terminal(EMU, *long_call)[1]
             self.assertEqual(process.communicate()[1], b"")
         if "spin" not in text:
             self.skipTest(f"the run was over in less than a second, {time.monotonic() - begin} s in all")
