@@ -60,7 +60,7 @@ public:
   sluice_status code() const noexcept { return raw.code; }
   /** The name of code(). */
   const char *code_name() const noexcept { return sluice_status_name(raw.code); }
-  /** The hipError_t behind SLUICE_HIP or SLUICE_NO_DEVICE; otherwise 0. */
+  /** The hipError_t if a HIP call failed, whatever the code; otherwise 0. */
   int32_t hip_code() const noexcept { return raw.code == SLUICE_OK ? 0 : raw.hip_code; }
   /** The argument at fault, e.g. "k.stride[1]"; empty if none is. Lives as long as this. */
   std::string_view field() const noexcept { return raw.code == SLUICE_OK ? "" : raw.field; }
@@ -105,7 +105,14 @@ public:
     return *content;
   }
   /** The value, which must be there. */
+  const T &operator*() const noexcept {
+    assert(content.has_value());
+    return *content;
+  }
+  /** The value, which must be there. */
   T *operator->() noexcept { return &**this; }
+  /** The value, which must be there. */
+  const T *operator->() const noexcept { return &**this; }
 #if defined(__cpp_exceptions)
   /** The value. @throws Exception if there is none */
   T value() && {
@@ -114,6 +121,11 @@ public:
   }
   /** The value. @throws Exception if there is none */
   T &value() & {
+    if (!content) throw Exception(failure);
+    return *content;
+  }
+  /** The value. @throws Exception if there is none */
+  const T &value() const & {
     if (!content) throw Exception(failure);
     return *content;
   }
@@ -129,7 +141,9 @@ template <> class [[nodiscard]] Result<void> {
 public:
   /** Runs a call of the C ABI, given where to put its error. */
   template <class Call, class = decltype(std::declval<Call>()(static_cast<sluice_error *>(nullptr)))>
-  explicit Result(Call call) noexcept : status(call(failure.c())) {}
+  explicit Result(Call call) noexcept : failure(), status(call(failure.c())) {}
+  /** Failure: what a function of several calls returns where an earlier one failed. */
+  Result(const Error &error) noexcept : failure(error), status(error.code()) {}
 
   /** Whether the call succeeded. */
   explicit operator bool() const noexcept { return status == SLUICE_OK; }
@@ -208,7 +222,7 @@ constexpr uint32_t element_bytes(uint32_t dtype) noexcept {
  */
 struct TensorView {
   void *data = nullptr;            /**< Element [0][0][0][0]. */
-  uint32_t dtype = 0;              /**< sluice_dtype. */
+  uint32_t dtype = 0;              /**< sluice_dtype; 0 of the bytes of a mask. */
   std::array<int64_t, 4> extent{}; /**< Elements in each dimension. */
   std::array<int64_t, 4> stride{}; /**< Elements from one index to the next. */
 
@@ -242,11 +256,16 @@ struct TensorView {
     return {data, SLUICE_F32, {batch, tokens, heads, 1}, {tokens * heads, heads, 1, 0}};
   }
 
-  /** The part [first, first + count) of a dimension, 0 to 3. @pre the part lies within the extent. */
+  /**
+   * The part [first, first + count) of a dimension, 0 to 3.
+   * @pre the part lies within the extent, and dtype is a sluice_dtype or 0
+   */
   TensorView slice(std::size_t dimension, int64_t first, int64_t count) const noexcept {
     assert(dimension < 4 && first >= 0 && count >= 0 && first <= extent[dimension] - count);
     TensorView part = *this;
-    part.data = static_cast<char *>(data) + first * stride[dimension] * int64_t(element_bytes(dtype));
+    const uint32_t bytes = dtype == 0 ? 1 : element_bytes(dtype);
+    assert(bytes != 0);
+    part.data = static_cast<char *>(data) + first * stride[dimension] * int64_t(bytes);
     part.extent[dimension] = count;
     return part;
   }
@@ -257,6 +276,13 @@ struct TensorView {
   }
 };
 
+namespace detail {
+/** An extent as the C ABI counts it. One that it cannot count stays too large, for the library to refuse. */
+constexpr int32_t count_of(int64_t extent) noexcept {
+  return extent > INT32_MAX ? INT32_MAX : extent < 0 ? -1 : int32_t(extent);
+}
+} // namespace detail
+
 /** What dense calls with tensors like these have in common: types, heads and head dims. */
 inline Problem dense_problem(const TensorView &q, const TensorView &k, const TensorView &v,
                              const TensorView &o) noexcept {
@@ -265,10 +291,10 @@ inline Problem dense_problem(const TensorView &q, const TensorView &k, const Ten
   problem.k_type = k.dtype;
   problem.v_type = v.dtype;
   problem.o_type = o.dtype;
-  problem.q_heads = int32_t(q.extent[2]);
-  problem.kv_heads = int32_t(k.extent[2]);
-  problem.head_dim_qk = int32_t(q.extent[3]);
-  problem.head_dim_v = int32_t(v.extent[3]);
+  problem.q_heads = detail::count_of(q.extent[2]);
+  problem.kv_heads = detail::count_of(k.extent[2]);
+  problem.head_dim_qk = detail::count_of(q.extent[3]);
+  problem.head_dim_v = detail::count_of(v.extent[3]);
   return problem;
 }
 

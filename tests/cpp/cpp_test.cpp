@@ -133,6 +133,34 @@ TEST_CASE("A failed call says why, as a value and as an exception", "[cpp]") {
   CHECK(nowhere.error().code() == SLUICE_WRONG_ARCH);
 }
 
+TEST_CASE("A result that cannot change can be looked at", "[cpp]") {
+  const sluice::Context context = emulated();
+  const auto device = context.device();
+  REQUIRE(device);
+  CHECK(device->chip == std::string("gfx942"));
+  CHECK(&*device == &device.value());
+  const auto kernel = context.kernel(0xffffffff);
+  CHECK_THROWS_AS(kernel.value(), sluice::Exception);
+}
+
+TEST_CASE("A function of several calls returns the error of the one that failed", "[cpp]") {
+  const sluice::Context context = emulated();
+  const auto step = [&](const sluice::Problem &problem) -> sluice::Result<void> {
+    const auto plan = context.plan(problem);
+    if (!plan) return plan.error();
+    return plan->run(sluice::Args(), sluice::Launch());
+  };
+  sluice::Problem problem;
+  const auto no_plan = step(problem);
+  REQUIRE_FALSE(no_plan);
+  CHECK(no_plan.error().field() == "q_type");
+  CHECK_THROWS_AS(no_plan.value(), sluice::Exception);
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_heads = problem.kv_heads = 1;
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  CHECK(step(problem).error().field() == "batch");
+}
+
 TEST_CASE("Nothing has failed yet in a new error", "[cpp]") {
   const sluice::Error error;
   CHECK(error.code() == SLUICE_OK);
@@ -165,6 +193,29 @@ TEST_CASE("A plan outlives its context", "[cpp]") {
   CHECK(plan.run(sluice::Args(), sluice::Launch()).error().field() == "batch");
 }
 
+TEST_CASE("What has been moved from refuses its calls", "[cpp]") {
+  sluice::Context context = emulated();
+  sluice::Problem problem;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_heads = problem.kv_heads = 1;
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  sluice::Plan plan = context.plan(problem).value();
+  const sluice::Plan kept_plan = std::move(plan);
+  const sluice::Context kept = std::move(context);
+  CHECK(plan.run(sluice::Args(), sluice::Launch()).error().field() == "plan");
+  CHECK(plan.describe().error().field() == "plan");
+  CHECK(context.plan(problem).error().field() == "context");
+  CHECK(context.support(problem).error().field() == "context");
+  CHECK(context.workspace_size(problem).error().field() == "context");
+  CHECK(context.device().error().field() == "context");
+  CHECK(context.kernel_count().error().field() == "context");
+  CHECK(context.preload().error().field() == "context");
+  CHECK(context.kv_append(sluice::Append(), sluice::Launch()).error().field() == "context");
+  CHECK(context.merge_states(sluice::Merge(), sluice::Launch()).error().field() == "context");
+  CHECK(context.set_trace(nullptr, nullptr).error().field() == "context");
+  CHECK(context.hip<int()>("hipInit") == nullptr);
+}
+
 TEST_CASE("Views know where their elements are", "[cpp]") {
   float memory[2 * 3 * 4 * 8];
   const TensorView bshd = TensorView::bshd(memory, SLUICE_F32, 2, 3, 4, 8);
@@ -183,6 +234,26 @@ TEST_CASE("Views know where their elements are", "[cpp]") {
   CHECK(TensorView::lse(memory, 2, 3, 4).stride == std::array<int64_t, 4>{12, 4, 1, 0});
   CHECK(TensorView::bshd(memory, SLUICE_E5M2, 1, 2, 1, 8).slice(1, 1, 1).data ==
         reinterpret_cast<char *>(memory) + 8);
+  const TensorView mask = {memory, 0, {2, 4, 3, 8}, {96, 24, 8, 1}}; // bytes
+  CHECK(mask.slice(1, 2, 1).data == reinterpret_cast<char *>(memory) + 48);
+}
+
+TEST_CASE("An extent that no int32_t holds is not taken for a smaller one", "[cpp]") {
+  const sluice::Context context = emulated();
+  const auto field = [&](int64_t q_heads, int64_t kv_heads, int64_t dim_qk, int64_t dim_v) {
+    const TensorView q = TensorView::bshd(nullptr, SLUICE_F16, 1, 1, q_heads, dim_qk),
+                     k = TensorView::bshd(nullptr, SLUICE_F16, 1, 1, kv_heads, dim_qk),
+                     v = TensorView::bshd(nullptr, SLUICE_F16, 1, 1, kv_heads, dim_v),
+                     o = TensorView::bshd(nullptr, SLUICE_F16, 1, 1, q_heads, dim_v);
+    return std::string(context.support(sluice::dense_problem(q, k, v, o)).error().field());
+  };
+  constexpr int64_t wraps = int64_t(1) << 32;
+  CHECK(field(8, 2, 64, 64).empty());
+  CHECK(field(wraps + 8, 2, 64, 64) == "q_heads");
+  CHECK(field(wraps - 8, 2, 64, 64) == "q_heads");
+  CHECK(field(8, wraps + 2, 64, 64) != "");
+  CHECK(field(8, 2, wraps + 64, 64) == "head_dim_qk");
+  CHECK(field(8, 2, 64, wraps + 64) == "head_dim_v");
 }
 
 TEST_CASE("Tensors that do not fit together are refused by name", "[cpp]") {
