@@ -35,7 +35,7 @@ type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 /// The library, or what was tried and what to do. `source` is the folder that would be the project in a checkout.
 pub fn find(variable: Variables, source: &Path, out: &Path) -> Result<Library, String> {
     if let Some(folder) = variable("SLUICE_DIR") {
-        return in_folder(Path::new(&folder));
+        return in_folder(absolute_of("SLUICE_DIR", &folder)?);
     }
     let mut tried = String::from("libsluice.so was not found:\n  SLUICE_DIR is not set\n");
     match from_pkg_config(variable) {
@@ -50,6 +50,14 @@ pub fn find(variable: Variables, source: &Path, out: &Path) -> Result<Library, S
     tried += "Set SLUICE_DIR to the prefix it is installed in or to a folder it was built in (build/dev), or set\n\
               PKG_CONFIG_PATH to the folder of sluice.pc, or in a checkout set SLUICE_BUILD_FROM_SOURCE=1.";
     Err(tried)
+}
+
+/// Cargo runs this in the folder of the crate, and not where its user is.
+fn absolute_of<'a>(name: &str, path: &'a str) -> Result<&'a Path, String> {
+    match Path::new(path) {
+        path if path.is_absolute() => Ok(path),
+        _ => Err(format!("{name} is '{path}'; it must be an absolute path, such as \"$PWD/{path}\"")),
+    }
 }
 
 /// A prefix (`lib*/` and `include/`), or a folder that CMake built in, whose header is in its source.
@@ -125,6 +133,9 @@ fn from_source(variable: Variables, source: &Path, out: &Path) -> Result<Library
     configure.arg("-S").arg(source).arg("-B").arg(&build).arg("-DCMAKE_BUILD_TYPE=Release");
     for option in ["TESTS", "EXAMPLES", "DOCS", "TOOLS"] {
         configure.arg(format!("-DSLUICE_BUILD_{option}=OFF"));
+    }
+    if let Some(pack) = variable("SLUICE_KERNEL_PACK") {
+        absolute_of("SLUICE_KERNEL_PACK", &pack)?;
     }
     for name in ["SLUICE_BUILD_KERNELS", "SLUICE_BUILD_EMULATOR", "SLUICE_KERNEL_PACK"] {
         if let Some(value) = variable(name) {

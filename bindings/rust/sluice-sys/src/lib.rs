@@ -1,10 +1,8 @@
-//! `include/sluice/sluice.h`, and nothing else: the structs, constants and functions of `libsluice.so`
-//! under
-//! their C names. The header is the documentation; what stands here is the first sentence of each. The
-//! crate
+//! `include/sluice/sluice.h`, and nothing else: the structs, constants and functions of `libsluice.so` under
+//! their C names. The header is the documentation; what stands here is the first sentence of each. The crate
 //! `sluice` makes a safe interface of it.
 //!
-//! `tests/layout.rs` compares every struct, field, constant and function with the header.
+//! `tests/layout.rs` compares every struct, field, constant and function with the header, sentences included.
 #![allow(non_camel_case_types)]
 
 use core::marker::{PhantomData, PhantomPinned};
@@ -28,7 +26,7 @@ pub const SLUICE_UNSUPPORTED: sluice_status = 2;
 pub const SLUICE_NEWER_STRUCT: sluice_status = 3;
 /// No such device, HIP runtime or emulator here.
 pub const SLUICE_NO_DEVICE: sluice_status = 4;
-/// The device is there, but the library holds no kernels for it.
+/// The device is there, but no kernels for it, or so HIP says.
 pub const SLUICE_WRONG_ARCH: sluice_status = 5;
 /// A HIP call failed; sluice_error::hip_code has its code.
 pub const SLUICE_HIP: sluice_status = 6;
@@ -49,7 +47,7 @@ pub struct sluice_error {
     pub struct_size: u32,
     /// What the call returned.
     pub code: sluice_status,
-    /// The hipError_t behind SLUICE_HIP or SLUICE_NO_DEVICE; otherwise 0.
+    /// The hipError_t if a HIP call failed, whatever the code; otherwise 0.
     pub hip_code: i32,
     /// The argument or field at fault, e.g. "k.stride\[1\]"; empty if none is.
     pub field: [c_char; 52],

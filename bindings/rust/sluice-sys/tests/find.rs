@@ -74,6 +74,18 @@ fn a_folder_that_is_named_is_the_only_one_looked_at() {
 }
 
 #[test]
+fn a_path_from_where_the_user_is_is_refused() {
+    let message = find_in(Path::new("build/dev")).unwrap_err();
+    assert_eq!(message, "SLUICE_DIR is 'build/dev'; it must be an absolute path, such as \"$PWD/build/dev\"");
+    let (source, out) = (folder("relative-source"), folder("relative-out"));
+    write(source.join("include/sluice/sluice.h"), "");
+    write(source.join("CMakeLists.txt"), "");
+    let variables = [NO_PKG_CONFIG, ("SLUICE_BUILD_FROM_SOURCE", "1"), ("SLUICE_KERNEL_PACK", "a.pack")];
+    let message = find_with(&variables, &source, &out).unwrap_err();
+    assert!(message.starts_with("SLUICE_KERNEL_PACK is 'a.pack'; it must be an absolute path"), "{message}");
+}
+
+#[test]
 fn pkg_config_comes_next() {
     let prefix = folder("pkg-config");
     write(prefix.join("libs/libsluice.so"), "");

@@ -321,7 +321,30 @@ fn the_library_is_of_this_header() {
     // SAFETY: takes nothing and touches nothing.
     let version = unsafe { sluice_abi_version() };
     assert_eq!(version >> 16, SLUICE_ABI_MAJOR);
-    assert!(version & 0xffff >= SLUICE_ABI_MINOR, "the library is older than the header");
+    assert!((SLUICE_ABI_MINOR..).contains(&(version & 0xffff)), "the library is older than the header");
+}
+
+/// Comments of this crate are sentences of the header. One that was changed there and not here is named.
+#[test]
+fn what_is_said_is_what_the_header_says() {
+    let said = header::comments();
+    let mut comment = String::new();
+    let (mut count, mut wrong) = (0, vec![]);
+    for line in include_str!("../src/lib.rs").lines().map(str::trim).chain([""]) {
+        if let Some(text) = line.strip_prefix("///") {
+            comment = comment + text.trim_start() + " ";
+        } else if !comment.is_empty() {
+            // Markdown would take these for its own.
+            let sentence = comment.trim_end().replace('\\', "");
+            count += 1;
+            if !said.contains(&sentence) {
+                wrong.push(sentence);
+            }
+            comment.clear();
+        }
+    }
+    assert!(wrong.is_empty(), "not in the header: {wrong:#?}");
+    assert!(count > 300, "{count} comments were found");
 }
 
 #[test]

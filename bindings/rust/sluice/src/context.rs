@@ -117,7 +117,7 @@ pub struct Support {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInfo {
-    /// Type of Q, K, V and O; around attention, of what is read. None for one that this crate does not know.
+    /// Type of Q; around attention, of what is read. None for one that this crate does not know.
     pub dtype: Option<Dtype>,
     /// Elements of a row of Q and K; 0 around attention, where any will do.
     pub head_dim_qk: usize,
@@ -156,6 +156,17 @@ pub struct ContextBuilder {
     pack: Option<Arc<[u8]>>,
     trace: Option<TraceFn>,
     resolver: Option<ResolverFn>,
+}
+
+impl fmt::Debug for ContextBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        let ContextBuilder { kind, ordinal, target, .. } = self;
+        f.debug_struct("ContextBuilder")
+            .field("kind", kind)
+            .field("ordinal", ordinal)
+            .field("target", target)
+            .finish_non_exhaustive()
+    }
 }
 
 impl ContextBuilder {
@@ -232,9 +243,14 @@ impl Context {
         ContextBuilder::new(sys::SLUICE_DEVICE_HIP, ordinal, None)
     }
 
-    /// The bundled gfx942 emulator.
+    /// The bundled gfx942 emulator: its first device.
     pub fn emulated() -> ContextBuilder {
-        ContextBuilder::new(sys::SLUICE_DEVICE_EMULATED, 0, None)
+        Context::emulated_at(0)
+    }
+
+    /// One of several devices of the emulator, as it has them by its setting `devices`.
+    pub fn emulated_at(ordinal: u16) -> ContextBuilder {
+        ContextBuilder::new(sys::SLUICE_DEVICE_EMULATED, ordinal, None)
     }
 
     /// A chip and its compute units by name, "gfx942:304". Touches no device.

@@ -45,11 +45,28 @@ impl Dtype {
 /// What can be copied to and from a device as it is.
 ///
 /// # Safety
-/// The type has no padding, and every pattern of bits is a value of it.
+/// The type has at least one byte and no padding, and every pattern of bits is a value of it.
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 /// An element of a tensor.
-pub trait Element: Plain {
+///
+/// Memory is taken for elements of the type that this names, so only who answers for it can do so:
+///
+/// ```compile_fail,E0200
+/// #[derive(Clone, Copy)]
+/// #[repr(transparent)]
+/// struct Byte(u8);
+/// // SAFETY: transparent over a number.
+/// unsafe impl sluice::Plain for Byte {}
+/// // requires an `unsafe impl` declaration: a slice of these is a quarter of what would be read of it
+/// impl sluice::Element for Byte {
+///     const DTYPE: Option<sluice::Dtype> = Some(sluice::Dtype::F32);
+/// }
+/// ```
+///
+/// # Safety
+/// A value has as many bytes as an element of `DTYPE` has, and where that is None, one.
+pub unsafe trait Element: Plain {
     /// None for the bytes of a mask.
     const DTYPE: Option<Dtype>;
 }
@@ -60,13 +77,15 @@ macro_rules! plain {
         unsafe impl Plain for $type {}
     )* };
 }
-plain!(u8 i32 i64 u64 f32);
+plain!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
 
-impl Element for f32 {
+// SAFETY: four bytes.
+unsafe impl Element for f32 {
     const DTYPE: Option<Dtype> = Some(Dtype::F32);
 }
 
-impl Element for u8 {
+// SAFETY: one byte.
+unsafe impl Element for u8 {
     const DTYPE: Option<Dtype> = None;
 }
 
@@ -83,7 +102,8 @@ macro_rules! encoded {
         // SAFETY: transparent over a number.
         unsafe impl Plain for $name {}
 
-        impl Element for $name {
+        // SAFETY: as many bytes as its number, which is that of the type's name.
+        unsafe impl Element for $name {
             const DTYPE: Option<Dtype> = Some(Dtype::$name);
         }
     )* };
@@ -167,9 +187,11 @@ mod tests {
             assert_eq!((dtype as usize, Dtype::from_raw(i as u32 + 1)), (i + 1, Some(dtype)));
         }
         assert_eq!(Dtype::from_raw(8), None);
-        assert_eq!(std::mem::size_of::<F16>(), Dtype::F16.bytes());
-        assert_eq!(std::mem::size_of::<E5m2>(), Dtype::E5m2.bytes());
-        assert_eq!(std::mem::size_of::<f32>(), Dtype::F32.bytes());
+        fn fits<T: Element>() -> bool {
+            std::mem::size_of::<T>() == T::DTYPE.map_or(1, Dtype::bytes)
+        }
+        assert!(fits::<F16>() && fits::<Bf16>() && fits::<f32>() && fits::<u8>());
+        assert!(fits::<E4m3Fnuz>() && fits::<E4m3Fn>() && fits::<E5m2Fnuz>() && fits::<E5m2>());
     }
 
     /// The value by its definition.

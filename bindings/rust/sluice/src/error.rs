@@ -16,7 +16,7 @@ pub enum Code {
     NewerStruct,
     /// No such device, HIP runtime or emulator here.
     NoDevice,
-    /// The device is there, but the library holds no kernels for it.
+    /// The device is there, but no kernels for it, or so HIP says.
     WrongArch,
     /// A HIP call failed; [`Error::hip_code`] has its code.
     Hip,
@@ -75,7 +75,7 @@ pub struct Error {
     pub field: String,
     /// One sentence: the field, its value, the rule or the nearest supported value.
     pub message: String,
-    /// The `hipError_t` behind [`Code::Hip`] or [`Code::NoDevice`]; otherwise 0.
+    /// The `hipError_t` if a HIP call failed, whatever the code; otherwise 0.
     pub hip_code: i32,
 }
 

@@ -13,6 +13,7 @@ use crate::launch::{RawEvent, RawStream, Workspace};
 use crate::layout::Layout;
 use crate::tensor::{Array, Device, Tensor, TensorMut};
 use std::ffi::CStr;
+use std::fmt;
 use std::marker::PhantomData;
 use std::mem::{size_of, transmute};
 use std::os::raw::{c_char, c_int, c_uint, c_void};
@@ -25,7 +26,7 @@ const DEVICE_TO_HOST: c_int = 2;
 
 macro_rules! functions {
     ($($field:ident = $name:literal: fn($($argument:ty),*) -> $result:ty;)*) => {
-        #[derive(Clone, Copy)]
+        #[derive(Clone, Copy, Debug)]
         struct Functions {
             $($field: unsafe extern "C" fn($($argument),*) -> $result,)*
         }
@@ -67,6 +68,7 @@ functions! {
     event_synchronize = "hipEventSynchronize": fn(*mut c_void) -> c_int;
 }
 
+#[derive(Debug)]
 struct Runtime {
     functions: Functions,
     ordinal: c_int,
@@ -98,7 +100,7 @@ impl Runtime {
 }
 
 /// The HIP runtime of a context. A counted reference.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Hip {
     runtime: Arc<Runtime>,
 }
@@ -184,6 +186,12 @@ pub struct Buffer<T: Plain> {
     data: *mut T,
     len: usize,
     elements: PhantomData<T>,
+}
+
+impl<T: Plain> fmt::Debug for Buffer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.debug_struct("Buffer").field("data", &self.data).field("len", &self.len).finish_non_exhaustive()
+    }
 }
 
 // SAFETY: an address on the device, and functions of HIP, which any thread may call. Elements are Send and Sync.
@@ -275,6 +283,7 @@ impl Buffer<u8> {
 }
 
 /// A stream, destroyed when it is dropped.
+#[derive(Debug)]
 pub struct Stream {
     hip: Hip,
     raw: RawStream,
@@ -302,6 +311,7 @@ impl Drop for Stream {
 }
 
 /// An event, destroyed when it is dropped.
+#[derive(Debug)]
 pub struct Event {
     hip: Hip,
     raw: RawEvent,

@@ -43,6 +43,11 @@ unsafe impl Sync for RawEvent {}
 #[repr(transparent)]
 pub struct Dependency(sys::sluice_dependency);
 
+// SAFETY: handles, which HIP takes on any thread.
+unsafe impl Send for Dependency {}
+// SAFETY: likewise.
+unsafe impl Sync for Dependency {}
+
 impl Dependency {
     /// Wait for an event that has been recorded.
     pub fn on_event(event: RawEvent) -> Dependency {

@@ -68,7 +68,7 @@
 //! Whatever enqueues work on device memory ([`Plan::run`], [`Context::kv_append`], [`Context::merge_states`]) or
 //! makes a view of it from a bare pointer: nobody but the caller knows what the device does with the memory, and
 //! when. Everything else is safe, [`reference()`] included.
-#![deny(missing_docs, unsafe_op_in_unsafe_fn)]
+#![deny(missing_debug_implementations, missing_docs, unsafe_op_in_unsafe_fn)]
 
 mod args;
 mod around;

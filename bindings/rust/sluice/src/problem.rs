@@ -56,7 +56,8 @@ pub enum LseBase {
 pub enum Determinism {
     /// The fastest choice. Equal calls with one plan give equal bits. The default.
     Fast = sys::SLUICE_DETERMINISM_FAST,
-    /// A sequence's result does not depend on what else is in the batch either.
+    /// A sequence's result does not depend on what else is in the batch either, nor on the problem's bounds. Needs
+    /// [`max_batch`](ProblemBuilder::max_batch) and [`max_kv_len`](ProblemBuilder::max_kv_len), and a workspace.
     BatchInvariant = sys::SLUICE_DETERMINISM_BATCH_INVARIANT,
 }
 

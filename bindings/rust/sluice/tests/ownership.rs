@@ -49,6 +49,7 @@ fn what_the_header_lets_threads_share_they_may() {
     both::<Problem>();
     both::<sluice::Error>();
     both::<(Hip, Buffer<F16>, Stream, Event, RawStream, RawEvent)>();
+    both::<(Dependency, sluice::hip::Buffer<u16>)>();
     both::<(Tensor<Device>, TensorMut<Device>, Array<i32, Device>, Args<Device>, Args<Host>)>();
     send::<Workspace>(); // that it is not Sync, a doctest of the crate shows
 }

@@ -40,8 +40,23 @@ pub fn include_dir() -> PathBuf {
 }
 
 pub fn read() -> Header {
+    parse(&text())
+}
+
+fn text() -> String {
     let path = include_dir().join("sluice/sluice.h");
-    parse(&std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+    std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// All comments, one after the other, with single spaces.
+pub fn comments() -> String {
+    let text = text();
+    let inside = text.split("/*").skip(1).map(|part| part.split_once("*/").expect("a comment that ends").0);
+    // Stars begin lines, and `/**<` leaves `*<`.
+    let lines = inside
+        .flat_map(|comment| comment.lines())
+        .map(|line| line.trim_start().trim_start_matches(['*', '<']));
+    lines.flat_map(|line| line.split_whitespace()).collect::<Vec<_>>().join(" ")
 }
 
 pub fn parse(text: &str) -> Header {
