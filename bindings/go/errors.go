@@ -21,7 +21,7 @@ const (
 	Unsupported       Status = C.SLUICE_UNSUPPORTED         // Legal, but this library cannot compute it: use another path.
 	NewerStruct       Status = C.SLUICE_NEWER_STRUCT        // A field or flag this library does not know is set: upgrade.
 	NoDevice          Status = C.SLUICE_NO_DEVICE           // No such device, HIP runtime or emulator here.
-	WrongArch         Status = C.SLUICE_WRONG_ARCH          // The device is there, but the library holds no kernels for it.
+	WrongArch         Status = C.SLUICE_WRONG_ARCH          // The device is there, but no kernels for it, or so HIP says.
 	HIP               Status = C.SLUICE_HIP                 // A HIP call failed; Error.HIPCode has its code.
 	PackCorrupt       Status = C.SLUICE_PACK_CORRUPT        // The kernel pack is truncated or altered: reinstall.
 	WorkspaceTooSmall Status = C.SLUICE_WORKSPACE_TOO_SMALL // Give at least WorkspaceSize bytes.
@@ -38,7 +38,7 @@ func (s Status) Error() string { return s.String() }
 // Error says what was wrong with a call. errors.Is compares its Code, errors.As reaches its Field.
 type Error struct {
 	Code    Status // What the call returned.
-	HIPCode int32  // The hipError_t behind HIP or NoDevice; otherwise 0.
+	HIPCode int32  // The hipError_t if a HIP call failed, whatever the code; otherwise 0.
 	Field   string // The argument or field at fault in the header's spelling, e.g. "k.stride[1]"; empty if none is.
 	Message string // One sentence: the field, its value, the rule or the nearest supported value.
 	closed  bool

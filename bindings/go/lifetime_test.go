@@ -2,6 +2,7 @@ package sluice_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"sync"
 	"testing"
@@ -105,14 +106,70 @@ func TestPlansKeepTheirContext(t *testing.T) {
 	}
 }
 
-// A pack that the caller gave is copied: the slice can be used for other things at once.
-func TestPacksAreCopied(t *testing.T) {
+func testPack(t *testing.T) []byte {
 	path := os.Getenv("SLUICE_GO_TEST_PACK")
 	if path == "" {
 		t.Skip("SLUICE_GO_TEST_PACK names no kernel pack")
 	}
 	pack, err := os.ReadFile(path)
 	check(t, err)
+	return pack
+}
+
+// residentBytes is what the process has in memory, that of C included.
+func residentBytes(t *testing.T) int64 {
+	text, err := os.ReadFile("/proc/self/statm")
+	check(t, err)
+	var size, resident int64
+	_, err = fmt.Sscan(string(text), &size, &resident)
+	check(t, err)
+	return resident * int64(os.Getpagesize())
+}
+
+// The copy of a pack goes with the last that uses it, also where no context comes of it.
+func TestPacksAreFreed(t *testing.T) {
+	problem := simple()
+	contextOf := func(pack []byte) *sluice.Context {
+		context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304", Pack: pack})
+		check(t, err)
+		return context
+	}
+	pack := testPack(t)
+	for _, way := range []struct {
+		name string
+		pack []byte
+		use  func(pack []byte)
+	}{
+		{"refused", append(pack[:len(pack)-1:len(pack)-1], ^pack[len(pack)-1]), func(pack []byte) {
+			_, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304", Pack: pack})
+			refused(t, err, sluice.PackCorrupt, "pack", "")
+		}},
+		{"closed", pack, func(pack []byte) { check(t, contextOf(pack).Close()) }},
+		{"closed behind a plan's context", pack, func(pack []byte) {
+			context := contextOf(pack)
+			plan, err := context.NewPlan(&problem)
+			check(t, err)
+			check(t, context.Close())
+			check(t, plan.Close())
+		}},
+	} {
+		const times = 60
+		for i := 0; i < 4; i++ { // what grows at first and then no more
+			way.use(way.pack)
+		}
+		before := residentBytes(t)
+		for i := 0; i < times; i++ {
+			way.use(way.pack)
+		}
+		if grown, all := residentBytes(t)-before, int64(times*len(pack)); grown > all/2 {
+			t.Errorf("%s: %d bytes more behind %d packs of %d bytes", way.name, grown, times, len(pack))
+		}
+	}
+}
+
+// A pack that the caller gave is copied: the slice can be used for other things at once.
+func TestPacksAreCopied(t *testing.T) {
+	pack := testPack(t)
 	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated, Pack: pack})
 	check(t, err)
 	for i := range pack {

@@ -54,7 +54,7 @@ func (c *Context) WorkspaceSize(problem *Problem) (uint64, error) {
 
 // KernelInfo is one kernel of a context.
 type KernelInfo struct {
-	DType        DType  // Of Q, K, V and O; around attention, of what is read.
+	DType        DType  // Of Q; around attention, of what is read.
 	HeadDimQK    int32  // Elements of a row of Q and K; 0 around attention, where any will do.
 	HeadDimV     int32  // Elements of a row of V and O; likewise.
 	TileQ        uint32 // Query rows per workgroup; likewise.
@@ -66,7 +66,7 @@ type KernelInfo struct {
 	Name         string // E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves.
 	Operation    string // "attention_forward", "kv_append" or "merge_states".
 	Features     string // What the kernel can do, separated by commas: "causal,lse".
-	PRounding    string // How P is rounded to the type of V: "toward_zero" or "nearest_even"; else "".
+	PRounding    string // How P is rounded to the type of Q: "toward_zero" or "nearest_even"; else "".
 	Chips        string // Chips there is machine code for, separated by commas.
 }
 

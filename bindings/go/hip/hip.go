@@ -4,7 +4,8 @@
 // A program that has device memory by other means needs none of this: sluice.DevicePointer, sluice.Stream and
 // sluice.Event are HIP's own addresses and handles.
 //
-// Everything may be called in any goroutine. The context's device is current while a call lasts.
+// Everything may be called in any goroutine and in any number at once; what closes or frees waits for the calls that use
+// it. The context's device is current while a call lasts.
 package hip
 
 // #include "hip.h"

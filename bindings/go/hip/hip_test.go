@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 
 	"sluice.dev/sluice"
@@ -128,6 +129,49 @@ func TestStreamsAndEvents(t *testing.T) {
 	refused(t, stream.Synchronize(), "stream is closed")
 	if counters, _ = r.EmulatorCounters(); counters.LiveStreams != 0 || counters.LiveEvents != 0 {
 		t.Errorf("%+v", counters)
+	}
+}
+
+// Closing while others call: each call is complete or refused, and the runtime never sees what is gone.
+func TestCloseBesideCalls(t *testing.T) {
+	_, r := open(t)
+	for round := 0; round < 20; round++ {
+		memory, err := r.Malloc(4096)
+		check(t, err)
+		stream, err := r.NewStream()
+		check(t, err)
+		event, err := r.NewEvent()
+		check(t, err)
+		calls := []func() error{
+			func() error { return Upload(memory, 0, make([]uint8, 4096)) },
+			func() error { return Download(make([]uint8, 4096), memory, 0) },
+			func() error { return memory.Fill(1) },
+			stream.Synchronize,
+			func() error { return event.Record(0) },
+			event.Synchronize,
+		}
+		var users sync.WaitGroup
+		var started sync.WaitGroup
+		for _, call := range calls {
+			users.Add(1)
+			started.Add(1)
+			go func(call func() error) {
+				defer users.Done()
+				err := call()
+				started.Done()
+				for err == nil {
+					err = call()
+				}
+				if !strings.HasSuffix(err.Error(), "it can no longer be used") {
+					t.Error(err)
+				}
+			}(call)
+		}
+		started.Wait()
+		check(t, memory.Free())
+		check(t, stream.Close())
+		check(t, event.Close())
+		users.Wait()
 	}
 }
 

@@ -17,7 +17,7 @@ type Memory struct {
 	runtime *Runtime
 	bytes   int64
 
-	mutex   sync.Mutex
+	mutex   sync.RWMutex         // Read while a call uses the memory: it is freed behind that.
 	pointer sluice.DevicePointer // 0 once it is free
 }
 
@@ -34,7 +34,8 @@ func (r *Runtime) Malloc(bytes int64) (*Memory, error) {
 	return &Memory{runtime: r, bytes: bytes, pointer: sluice.DevicePointer(pointer)}, nil
 }
 
-// Free releases the memory, when work on it has completed; further calls do nothing.
+// Free releases the memory, when work on it has completed; further calls do nothing. A copy that another goroutine is at
+// completes first.
 func (m *Memory) Free() error {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -52,8 +53,8 @@ func (m *Memory) Bytes() int64 { return m.bytes }
 
 // Pointer is its first byte's address; 0 once the memory is free.
 func (m *Memory) Pointer() sluice.DevicePointer {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
+	m.mutex.RLock()
+	defer m.mutex.RUnlock()
 	return m.pointer
 }
 
@@ -66,20 +67,26 @@ func (m *Memory) Tensor(offset int64, view sluice.View) (sluice.Tensor, error) {
 	if view.Type.Size() == 0 {
 		return sluice.Tensor{}, fmt.Errorf("hip: view.type is %v, which is no type", view.Type)
 	}
-	pointer, err := m.at("view", offset, elements*view.Type.Size())
-	return sluice.Tensor{Data: pointer, View: view}, err
+	tensor := sluice.Tensor{View: view}
+	err = m.use("view", offset, elements*view.Type.Size(), func(address C.uintptr_t) error {
+		tensor.Data = sluice.DevicePointer(address)
+		return nil
+	})
+	return tensor, err
 }
 
-// at is the address of bytes that must lie within the memory. They are those of the argument `name`.
-func (m *Memory) at(name string, offset, bytes int64) (sluice.DevicePointer, error) {
-	pointer := m.Pointer()
-	if pointer == 0 {
-		return 0, fmt.Errorf("hip: the memory is free: it can no longer be used")
+// use calls a function with the address of bytes that must lie within the memory, and keeps the memory while that lasts.
+// The bytes are those of the argument `name`.
+func (m *Memory) use(name string, offset, bytes int64, call func(C.uintptr_t) error) error {
+	m.mutex.RLock()
+	defer m.mutex.RUnlock()
+	if m.pointer == 0 {
+		return fmt.Errorf("hip: the memory is free: it can no longer be used")
 	}
 	if offset < 0 || offset > m.bytes || bytes > m.bytes-offset {
-		return 0, fmt.Errorf("hip: %s has %d bytes from offset %d on; the memory has %d", name, bytes, offset, m.bytes)
+		return fmt.Errorf("hip: %s has %d bytes from offset %d on; the memory has %d", name, bytes, offset, m.bytes)
 	}
-	return pointer + sluice.DevicePointer(offset), nil
+	return call(C.uintptr_t(m.pointer) + C.uintptr_t(offset))
 }
 
 // Element is what can be copied as it is.
@@ -97,23 +104,23 @@ func bytesOf[T Element](values []T) (*C.uint8_t, int64) {
 // Upload copies values to the memory, from byte `offset` on, behind all that is on blocking streams, and waits for that.
 func Upload[T Element](to *Memory, offset int64, values []T) error {
 	from, bytes := bytesOf(values)
-	pointer, err := to.at("values", offset, bytes)
-	if err != nil || bytes == 0 {
-		return err
-	}
-	return to.runtime.check("hipMemcpy",
-		C.go_hip_upload(&to.runtime.functions, C.uintptr_t(pointer), from, C.size_t(bytes)))
+	return to.use("values", offset, bytes, func(address C.uintptr_t) error {
+		if bytes == 0 {
+			return nil
+		}
+		return to.runtime.check("hipMemcpy", C.go_hip_upload(&to.runtime.functions, address, from, C.size_t(bytes)))
+	})
 }
 
 // Download copies from the memory likewise.
 func Download[T Element](values []T, from *Memory, offset int64) error {
 	to, bytes := bytesOf(values)
-	pointer, err := from.at("values", offset, bytes)
-	if err != nil || bytes == 0 {
-		return err
-	}
-	return from.runtime.check("hipMemcpy",
-		C.go_hip_download(&from.runtime.functions, to, C.uintptr_t(pointer), C.size_t(bytes)))
+	return from.use("values", offset, bytes, func(address C.uintptr_t) error {
+		if bytes == 0 {
+			return nil
+		}
+		return from.runtime.check("hipMemcpy", C.go_hip_download(&from.runtime.functions, to, address, C.size_t(bytes)))
+	})
 }
 
 // NewMemory allocates memory for values and uploads them.
@@ -132,10 +139,8 @@ func NewMemory[T Element](r *Runtime, values []T) (*Memory, error) {
 
 // Fill sets every byte of the memory.
 func (m *Memory) Fill(value uint8) error {
-	pointer, err := m.at("memory", 0, m.bytes)
-	if err != nil {
-		return err
-	}
-	return m.runtime.check("hipMemset",
-		C.go_hip_memset(&m.runtime.functions, C.uintptr_t(pointer), C.int(value), C.size_t(m.bytes)))
+	return m.use("memory", 0, m.bytes, func(address C.uintptr_t) error {
+		return m.runtime.check("hipMemset",
+			C.go_hip_memset(&m.runtime.functions, address, C.int(value), C.size_t(m.bytes)))
+	})
 }

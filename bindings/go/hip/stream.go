@@ -5,95 +5,116 @@ import "C"
 
 import (
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"sluice.dev/sluice"
 )
 
+// handle is the life of a stream or event: open until close, which waits for the calls that use it.
+type handle struct {
+	name  string
+	mutex sync.RWMutex // Read while a call uses it.
+	value uintptr      // 0 once it is closed
+}
+
+func (h *handle) get() uintptr {
+	h.mutex.RLock()
+	defer h.mutex.RUnlock()
+	return h.value
+}
+
+func (h *handle) use(call func(C.uintptr_t) error) error {
+	h.mutex.RLock()
+	defer h.mutex.RUnlock()
+	if h.value == 0 {
+		return fmt.Errorf("hip: the %s is closed: it can no longer be used", h.name)
+	}
+	return call(C.uintptr_t(h.value))
+}
+
+// close destroys what is open and counts it.
+func (h *handle) close(count *int64, destroy func(C.uintptr_t) error) error {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.value == 0 {
+		return nil
+	}
+	value := h.value
+	h.value = 0
+	atomic.AddInt64(count, -1)
+	return destroy(C.uintptr_t(value))
+}
+
 // Stream is a stream of the device that does not wait for the default stream. Close it.
 type Stream struct {
 	runtime *Runtime
-	handle  uintptr // 0 once it is closed
+	handle  handle
 }
 
 // NewStream makes a stream.
 func (r *Runtime) NewStream() (*Stream, error) {
-	var handle C.uintptr_t
-	if err := r.check("hipStreamCreateWithFlags", C.go_hip_stream_create(&r.functions, &handle)); err != nil {
+	var made C.uintptr_t
+	if err := r.check("hipStreamCreateWithFlags", C.go_hip_stream_create(&r.functions, &made)); err != nil {
 		return nil, err
 	}
 	atomic.AddInt64(&live.Streams, 1)
-	return &Stream{r, uintptr(handle)}, nil
+	return &Stream{r, handle{name: "stream", value: uintptr(made)}}, nil
 }
 
-// Handle is for sluice.Launch.
-func (s *Stream) Handle() sluice.Stream { return sluice.Stream(atomic.LoadUintptr(&s.handle)) }
+// Handle is for sluice.Launch; 0 once the stream is closed.
+func (s *Stream) Handle() sluice.Stream { return sluice.Stream(s.handle.get()) }
 
 // Synchronize waits for all work of the stream.
 func (s *Stream) Synchronize() error {
-	if s.Handle() == 0 {
-		return errClosed("stream")
-	}
-	return s.runtime.Synchronize(s.Handle())
+	return s.handle.use(func(stream C.uintptr_t) error { return s.runtime.Synchronize(sluice.Stream(stream)) })
 }
 
-// Close destroys the stream, when its work has completed; further calls do nothing.
+// Close destroys the stream, when its work has completed; further calls do nothing. A call that another goroutine is at
+// completes first.
 func (s *Stream) Close() error {
-	handle := atomic.SwapUintptr(&s.handle, 0)
-	if handle == 0 {
-		return nil
-	}
-	atomic.AddInt64(&live.Streams, -1)
-	return s.runtime.check("hipStreamDestroy", C.go_hip_stream_destroy(&s.runtime.functions, C.uintptr_t(handle)))
+	return s.handle.close(&live.Streams, func(stream C.uintptr_t) error {
+		return s.runtime.check("hipStreamDestroy", C.go_hip_stream_destroy(&s.runtime.functions, stream))
+	})
 }
 
 // Event is a point in a stream's work, without a time. Close it.
 type Event struct {
 	runtime *Runtime
-	handle  uintptr // 0 once it is closed
+	handle  handle
 }
 
 // NewEvent makes an event.
 func (r *Runtime) NewEvent() (*Event, error) {
-	var handle C.uintptr_t
-	if err := r.check("hipEventCreateWithFlags", C.go_hip_event_create(&r.functions, &handle)); err != nil {
+	var made C.uintptr_t
+	if err := r.check("hipEventCreateWithFlags", C.go_hip_event_create(&r.functions, &made)); err != nil {
 		return nil, err
 	}
 	atomic.AddInt64(&live.Events, 1)
-	return &Event{r, uintptr(handle)}, nil
+	return &Event{r, handle{name: "event", value: uintptr(made)}}, nil
 }
 
-// Handle is for sluice.Launch and sluice.Dependency.
-func (e *Event) Handle() sluice.Event { return sluice.Event(atomic.LoadUintptr(&e.handle)) }
+// Handle is for sluice.Launch and sluice.Dependency; 0 once the event is closed.
+func (e *Event) Handle() sluice.Event { return sluice.Event(e.handle.get()) }
 
 // Record records the event behind the work that is on a stream now.
 func (e *Event) Record(stream sluice.Stream) error {
-	if e.Handle() == 0 {
-		return errClosed("event")
-	}
-	return e.runtime.check("hipEventRecord",
-		C.go_hip_event_record(&e.runtime.functions, C.uintptr_t(e.Handle()), C.uintptr_t(stream)))
+	return e.handle.use(func(event C.uintptr_t) error {
+		return e.runtime.check("hipEventRecord",
+			C.go_hip_event_record(&e.runtime.functions, event, C.uintptr_t(stream)))
+	})
 }
 
 // Synchronize waits for what it was recorded behind.
 func (e *Event) Synchronize() error {
-	if e.Handle() == 0 {
-		return errClosed("event")
-	}
-	return e.runtime.check("hipEventSynchronize",
-		C.go_hip_event_synchronize(&e.runtime.functions, C.uintptr_t(e.Handle())))
+	return e.handle.use(func(event C.uintptr_t) error {
+		return e.runtime.check("hipEventSynchronize", C.go_hip_event_synchronize(&e.runtime.functions, event))
+	})
 }
 
-// Close destroys the event; further calls do nothing.
+// Close destroys the event; further calls do nothing. A call that another goroutine is at completes first.
 func (e *Event) Close() error {
-	handle := atomic.SwapUintptr(&e.handle, 0)
-	if handle == 0 {
-		return nil
-	}
-	atomic.AddInt64(&live.Events, -1)
-	return e.runtime.check("hipEventDestroy", C.go_hip_event_destroy(&e.runtime.functions, C.uintptr_t(handle)))
-}
-
-func errClosed(what string) error {
-	return fmt.Errorf("hip: the %s is closed: it can no longer be used", what)
+	return e.handle.close(&live.Events, func(event C.uintptr_t) error {
+		return e.runtime.check("hipEventDestroy", C.go_hip_event_destroy(&e.runtime.functions, event))
+	})
 }
