@@ -261,6 +261,19 @@ func TestFieldsOfReference(t *testing.T) {
 			a.KVLen, a.QStarts, a.KVStarts = 8, []int32{0, 4}, []int32{0, 5}
 			repeat(&a.K)
 		}},
+		{&ragged, "v.data", "NULL", func(a *sluice.HostArgs) {
+			a.QStarts, a.KVStarts, a.V = []int32{0, 4}, []int32{0, 4}, sluice.HostTensor{}
+		}},
+		{&ragged, "o.data", "NULL", func(a *sluice.HostArgs) {
+			a.QStarts, a.KVStarts, a.O = []int32{0, 4}, []int32{0, 4}, sluice.HostTensor{}
+		}},
+		{&pages, "v.data", "NULL", func(a *sluice.HostArgs) {
+			a.KVLengths, a.PageTable, a.PageTableStride, a.V = []int32{4}, []int32{0}, 1, sluice.HostTensor{}
+		}},
+		{&pages, "page_table[0]", "1 pages", func(a *sluice.HostArgs) {
+			a.KVLengths, a.PageTable, a.PageTableStride = []int32{4}, []int32{1}, 1
+			a.K.Shape[0], a.K.Stride[0] = 2, 0
+		}},
 		{&ragged, "kv_starts", "", func(a *sluice.HostArgs) { a.QStarts = []int32{0, 4} }},
 		{&scaled, "alibi_slopes", "1", func(a *sluice.HostArgs) { a.AlibiSlopes, a.SinkLogits, a.QScale, a.KScale = two[:1], two, two, two }},
 		{&scaled, "sink_logits", "1", func(a *sluice.HostArgs) { a.AlibiSlopes, a.SinkLogits, a.QScale, a.KScale = two, two[:1], two, two }},

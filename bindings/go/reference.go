@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"fmt"
+	"math"
 	"unsafe"
 )
 
@@ -198,22 +199,16 @@ func (a *HostArgs) check(p *Problem) error {
 				array.what)
 		}
 	}
-	if err := withinRows("q_starts", a.QStarts, batch, a.Q.Shape[1], "rows of q"); err != nil {
-		return err
-	}
-	if err := withinRows("q_starts", a.QStarts, batch, a.O.Shape[1], "rows of o"); err != nil {
-		return err
-	}
-	if a.LSE.memory != nil {
-		if err := withinRows("q_starts", a.QStarts, batch, a.LSE.Shape[1], "rows of lse"); err != nil {
-			return err
-		}
-	}
-	if err := withinRows("kv_starts", a.KVStarts, batch, a.K.Shape[1], "rows of k"); err != nil {
-		return err
-	}
-	if p.Flags&VInK == 0 {
-		if err := withinRows("kv_starts", a.KVStarts, batch, a.V.Shape[1], "rows of v"); err != nil {
+	for _, rows := range []struct {
+		field  string
+		starts []int32
+		tensor *HostTensor
+		name   string
+	}{
+		{"q_starts", a.QStarts, &a.Q, "q"}, {"q_starts", a.QStarts, &a.O, "o"}, {"q_starts", a.QStarts, &a.LSE, "lse"},
+		{"kv_starts", a.KVStarts, &a.K, "k"}, {"kv_starts", a.KVStarts, &a.V, "v"},
+	} {
+		if err := withinRows(rows.field, rows.starts, batch, rows.tensor, rows.name); err != nil {
 			return err
 		}
 	}
@@ -223,13 +218,14 @@ func (a *HostArgs) check(p *Problem) error {
 	return nil
 }
 
-func withinRows(field string, starts []int32, batch, rows int64, what string) error {
-	if len(starts) == 0 {
+// withinRows leaves a tensor that is not there to the library, which says so.
+func withinRows(field string, starts []int32, batch int64, tensor *HostTensor, name string) error {
+	if len(starts) == 0 || tensor.memory == nil {
 		return nil
 	}
 	for i, start := range starts[:batch+1] {
-		if int64(start) > rows {
-			return invalid(index(field, i), "%s is %d; there are %d %s", index(field, i), start, rows, what)
+		if rows := tensor.Shape[1]; int64(start) > rows {
+			return invalid(index(field, i), "%s is %d; there are %d rows of %s", index(field, i), start, rows, name)
 		}
 	}
 	return nil
@@ -254,9 +250,11 @@ func (a *HostArgs) checkPages(p *Problem) error {
 	if csr && len(a.PageStarts) == 0 {
 		return nil // likewise
 	}
-	pages := a.K.Shape[0]
-	if p.Flags&VInK == 0 && a.V.Shape[0] < pages {
-		pages = a.V.Shape[0]
+	pages := int64(math.MaxInt64)
+	for _, cache := range []*HostTensor{&a.K, &a.V} {
+		if cache.memory != nil && cache.Shape[0] < pages {
+			pages = cache.Shape[0]
+		}
 	}
 	for b := int64(0); b < int64(a.Batch); b++ {
 		first := elements(b, a.PageTableStride)
