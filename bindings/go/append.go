@@ -118,6 +118,9 @@ func (c *Context) KVAppend(rows *Append, launch *Launch) error {
 	if err := rows.check(); err != nil {
 		return err
 	}
+	if err := launch.check(); err != nil {
+		return err
+	}
 	failure := newError()
 	return result(C.sluice_go_kv_append(&c.state.device, c.state.handle, unsafe.Pointer(rows.c()),
 		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)

@@ -58,6 +58,13 @@ func invalid(field, format string, values ...any) *Error {
 	return &Error{Code: InvalidArgument, Field: field, Message: fmt.Sprintf(format, values...)}
 }
 
+// closed is a refusal of what has been closed.
+func closed(field string) *Error {
+	refused := invalid(field, "%s is closed: it can no longer be used", field)
+	refused.closed = true
+	return refused
+}
+
 func newError() *C.sluice_error {
 	return &C.sluice_error{struct_size: C.sizeof_sluice_error}
 }

@@ -50,14 +50,10 @@ func (o *object) use() error {
 			o.users++
 			return nil
 		}
-		return o.refusal("%s is closed: it can no longer be used", o.name)
+		return closed(o.name)
 	}
-	return (&object{name: "handle"}).refusal("the context or plan is nil or zero: NewContext and NewPlan make them")
-}
-
-func (o *object) refusal(format string, values ...any) error {
-	refused := invalid(o.name, format, values...)
-	refused.closed = true
+	refused := closed("handle")
+	refused.Message = "the context or plan is nil or zero: NewContext and NewPlan make them"
 	return refused
 }
 

@@ -11,6 +11,13 @@ type Stream uintptr
 // Event is a hipEvent_t.
 type Event uintptr
 
+// Handles of what is gone: a stream and an event of the package hip have them behind their Close. What is given one of
+// them refuses it with ErrClosed, where 0 would be the default stream and no event.
+const (
+	ClosedStream = ^Stream(0)
+	ClosedEvent  = ^Event(0)
+)
+
 // DependencyKind is what a dependency is.
 type DependencyKind uint32
 
@@ -34,6 +41,29 @@ type Launch struct {
 	WorkspaceBytes uint64        // Size of Workspace.
 	Dependencies   []Dependency  // What the run waits for.
 	SignalEvent    Event         // May be 0; recorded on Stream behind the run.
+}
+
+// check refuses handles that are closed; all else the library does.
+func (l *Launch) check() error {
+	if l == nil {
+		return nil
+	}
+	if l.Stream == ClosedStream {
+		return closed("stream")
+	}
+	if l.SignalEvent == ClosedEvent {
+		return closed("signal_event")
+	}
+	for i := range l.Dependencies {
+		field := index("dependencies", i)
+		if l.Dependencies[i].Event == ClosedEvent {
+			return closed(field + ".event")
+		}
+		if l.Dependencies[i].Stream == ClosedStream {
+			return closed(field + ".stream")
+		}
+	}
+	return nil
 }
 
 // c lacks the dependencies, which C gets by themselves.

@@ -74,6 +74,30 @@ func TestUseAfterClose(t *testing.T) {
 	check(t, (&sluice.Context{}).Close())
 }
 
+// A closed stream is not the default one, and a closed event is not none.
+func TestLaunchesWithWhatIsClosed(t *testing.T) {
+	context, plan, args := rightRun(t)
+	device, err := hip.Open(context)
+	check(t, err)
+	stream, err := device.NewStream()
+	check(t, err)
+	event, err := device.NewEvent()
+	check(t, err)
+	check(t, stream.Close())
+	check(t, event.Close())
+	for field, launch := range map[string]sluice.Launch{
+		"stream":                 {Stream: stream.Handle()},
+		"signal_event":           {SignalEvent: event.Handle()},
+		"dependencies[0].event":  {Dependencies: []sluice.Dependency{{Kind: sluice.DependsOnEvent, Event: event.Handle()}}},
+		"dependencies[0].stream": {Dependencies: []sluice.Dependency{{Kind: sluice.DependsOnStream, Stream: stream.Handle()}}},
+	} {
+		launch := launch
+		afterClose(t, "Run", plan.Run(&args, &launch), field)
+		afterClose(t, "KVAppend", context.KVAppend(&sluice.Append{}, &launch), field)
+		afterClose(t, "MergeStates", context.MergeStates(&sluice.Merge{}, &launch), field)
+	}
+}
+
 func TestPlansKeepTheirContext(t *testing.T) {
 	before := sluice.Handles()
 	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated})

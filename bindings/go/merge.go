@@ -67,6 +67,9 @@ func (c *Context) MergeStates(merge *Merge, launch *Launch) error {
 	if err := merge.check(); err != nil {
 		return err
 	}
+	if err := launch.check(); err != nil {
+		return err
+	}
 	failure := newError()
 	return result(C.sluice_go_merge_states(&c.state.device, c.state.handle, unsafe.Pointer(merge.c()),
 		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)

@@ -140,6 +140,9 @@ func (p *Plan) Run(args *Args, launch *Launch) error {
 	if err := args.check(&p.problem); err != nil {
 		return err
 	}
+	if err := launch.check(); err != nil {
+		return err
+	}
 	failure := newError()
 	return result(C.sluice_go_run(&p.context.device, p.handle, unsafe.Pointer(args.c()), unsafe.Pointer(launch.c()),
 		launch.dependencies(), failure), failure)

@@ -108,6 +108,9 @@ func (r *Runtime) MemoryInfo() (free, total uint64, err error) {
 
 // Synchronize waits for all work of a stream (hipStreamSynchronize). Faults of kernels show here.
 func (r *Runtime) Synchronize(stream sluice.Stream) error {
+	if stream == sluice.ClosedStream {
+		return errClosed("stream")
+	}
 	return r.check("hipStreamSynchronize", C.go_hip_stream_synchronize(&r.functions, C.uintptr_t(stream)))
 }
 

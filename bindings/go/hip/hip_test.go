@@ -125,6 +125,11 @@ func TestStreamsAndEvents(t *testing.T) {
 		check(t, stream.Close())
 	}
 	refused(t, event.Record(0), "event is closed")
+	refused(t, r.Synchronize(stream.Handle()), "stream is closed")
+	other, err := r.NewEvent()
+	check(t, err)
+	refused(t, other.Record(stream.Handle()), "stream is closed")
+	check(t, other.Close())
 	refused(t, event.Synchronize(), "event is closed")
 	refused(t, stream.Synchronize(), "stream is closed")
 	if counters, _ = r.EmulatorCounters(); counters.LiveStreams != 0 || counters.LiveEvents != 0 {

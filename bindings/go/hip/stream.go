@@ -18,9 +18,13 @@ type handle struct {
 	value uintptr      // 0 once it is closed
 }
 
-func (h *handle) get() uintptr {
+// get is the value, or what stands for that of something closed.
+func (h *handle) get(closed uintptr) uintptr {
 	h.mutex.RLock()
 	defer h.mutex.RUnlock()
+	if h.value == 0 {
+		return closed
+	}
 	return h.value
 }
 
@@ -28,9 +32,13 @@ func (h *handle) use(call func(C.uintptr_t) error) error {
 	h.mutex.RLock()
 	defer h.mutex.RUnlock()
 	if h.value == 0 {
-		return fmt.Errorf("hip: the %s is closed: it can no longer be used", h.name)
+		return errClosed(h.name)
 	}
 	return call(C.uintptr_t(h.value))
+}
+
+func errClosed(what string) error {
+	return fmt.Errorf("hip: the %s is closed: it can no longer be used", what)
 }
 
 // close destroys what is open and counts it.
@@ -62,8 +70,10 @@ func (r *Runtime) NewStream() (*Stream, error) {
 	return &Stream{r, handle{name: "stream", value: uintptr(made)}}, nil
 }
 
-// Handle is for sluice.Launch; 0 once the stream is closed.
-func (s *Stream) Handle() sluice.Stream { return sluice.Stream(s.handle.get()) }
+// Handle is for sluice.Launch; sluice.ClosedStream once the stream is closed.
+func (s *Stream) Handle() sluice.Stream {
+	return sluice.Stream(s.handle.get(uintptr(sluice.ClosedStream)))
+}
 
 // Synchronize waits for all work of the stream.
 func (s *Stream) Synchronize() error {
@@ -94,11 +104,14 @@ func (r *Runtime) NewEvent() (*Event, error) {
 	return &Event{r, handle{name: "event", value: uintptr(made)}}, nil
 }
 
-// Handle is for sluice.Launch and sluice.Dependency; 0 once the event is closed.
-func (e *Event) Handle() sluice.Event { return sluice.Event(e.handle.get()) }
+// Handle is for sluice.Launch and sluice.Dependency; sluice.ClosedEvent once the event is closed.
+func (e *Event) Handle() sluice.Event { return sluice.Event(e.handle.get(uintptr(sluice.ClosedEvent))) }
 
 // Record records the event behind the work that is on a stream now.
 func (e *Event) Record(stream sluice.Stream) error {
+	if stream == sluice.ClosedStream {
+		return errClosed("stream")
+	}
 	return e.handle.use(func(event C.uintptr_t) error {
 		return e.runtime.check("hipEventRecord",
 			C.go_hip_event_record(&e.runtime.functions, event, C.uintptr_t(stream)))
