@@ -98,6 +98,48 @@ func TestLaunchesWithWhatIsClosed(t *testing.T) {
 	}
 }
 
+// Memory that is free is not memory that is not given.
+func TestRunsWithFreedMemory(t *testing.T) {
+	context, _, args := rightRun(t)
+	device, err := hip.Open(context)
+	check(t, err)
+	memory, err := device.Malloc(64)
+	check(t, err)
+	check(t, memory.Free())
+	problem := simple()
+	problem.Mode, problem.PageSize, problem.PageTableKind = sluice.ModePaged, 4, sluice.PageTableBlock
+	problem.Flags = sluice.BoolMask
+	problem.MaxBatch, problem.MaxKVLen, problem.Determinism = 1, 4096, sluice.DeterminismBatchInvariant
+	plan, err := context.NewPlan(&problem)
+	check(t, err)
+	defer plan.Close()
+	given := args.Q.Data // of the right alignment, and never read
+	right := args
+	right.QLen, right.KVLen, right.QLengths, right.KVLengths, right.PageTable = 1, 8, given, given, given
+	right.Q.View = sluice.Contiguous(sluice.F16, [4]int64{1, 1, 2, 128})
+	right.O.View = right.Q.View
+	right.K.View = sluice.Contiguous(sluice.F16, [4]int64{1, 4, 1, 128})
+	right.V.View = right.K.View
+	right.LSE = sluice.Tensor{}
+	right.Mask = sluice.Tensor{Data: given, View: sluice.Contiguous(sluice.MaskBits, [4]int64{1, 2, 1, 1})}
+	refused(t, plan.Run(&right, nil), sluice.WorkspaceTooSmall, "workspace_bytes", "0") // and nothing else
+	for field, change := range map[string]func(a *sluice.Args){
+		"q.data":      func(a *sluice.Args) { a.Q.Data = memory.Pointer() },
+		"mask.stride": func(a *sluice.Args) { a.Mask.Data = memory.Pointer() },
+		"q_lengths":   func(a *sluice.Args) { a.QLengths = memory.Pointer() },
+		"kv_lengths":  func(a *sluice.Args) { a.KVLengths = memory.Pointer() },
+		"page_table":  func(a *sluice.Args) { a.PageTable = memory.Pointer() },
+	} {
+		args := right
+		change(&args)
+		refused(t, plan.Run(&args, nil), sluice.InvalidArgument, field, "")
+	}
+	info, err := plan.Describe()
+	check(t, err)
+	refused(t, plan.Run(&right, &sluice.Launch{Workspace: memory.Pointer(), WorkspaceBytes: info.WorkspaceBytes}),
+		sluice.InvalidArgument, "workspace", "")
+}
+
 func TestPlansKeepTheirContext(t *testing.T) {
 	before := sluice.Handles()
 	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated})

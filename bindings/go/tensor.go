@@ -48,6 +48,10 @@ func (d DType) String() string {
 // DevicePointer is an address in the memory of a device. To Go it is a number: it keeps nothing alive.
 type DevicePointer uintptr
 
+// FreedMemory is where memory of the package hip is behind its Free: at no address. Calls refuse it, as it is aligned to
+// nothing and beyond all memory, where 0 would be an array that is not given.
+const FreedMemory = ^DevicePointer(0)
+
 // put writes an address into a struct for C. It goes around the type of the field, since the collector takes
 // what is written to a pointer for the address of something.
 func put(field unsafe.Pointer, address DevicePointer) { *(*uintptr)(field) = uintptr(address) }

@@ -87,7 +87,7 @@ func TestMemory(t *testing.T) {
 
 	check(t, memory.Free())
 	check(t, memory.Free())
-	if memory.Pointer() != 0 {
+	if memory.Pointer() != sluice.FreedMemory {
 		t.Error("free memory has an address")
 	}
 	refused(t, Upload(memory, 0, values), "memory is free")

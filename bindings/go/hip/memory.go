@@ -51,10 +51,13 @@ func (m *Memory) Free() error {
 // Bytes is the memory's size.
 func (m *Memory) Bytes() int64 { return m.bytes }
 
-// Pointer is its first byte's address; 0 once the memory is free.
+// Pointer is its first byte's address; sluice.FreedMemory once the memory is free.
 func (m *Memory) Pointer() sluice.DevicePointer {
 	m.mutex.RLock()
 	defer m.mutex.RUnlock()
+	if m.pointer == 0 {
+		return sluice.FreedMemory
+	}
 	return m.pointer
 }
 
