@@ -30,6 +30,7 @@ bool serves(const package::KernelName &kernel, const Problem &problem) {
 }
 
 uint8_t e4m3fnuz_from_float(float number) {
+  if (!std::isfinite(number)) return 0x80; // NaN, its only one
   const float magnitude = std::min(std::abs(number), support::e4m3fnuz_to_float(0x7f));
   uint8_t bits = 0;
   while (support::e4m3fnuz_to_float(bits) < magnitude)
@@ -156,7 +157,7 @@ void AttentionRun::shape_values() {
   }
   const size_t v_row = kernel.name.form == "latent" ? d_qk : d_v;
   if (problem.values == Problem::infinite)
-    for (size_t after = 1; after <= problem.kv_len; after += 64)
+    for (size_t after = 1; after <= problem.kv_len; after += 48)
       for (size_t column = 0; column < d_v; ++column)
         v.set((size_t(problem.kv_len) - after) * problem.kv_heads * v_row + column, INFINITY);
 }
