@@ -129,7 +129,7 @@ template <> class [[nodiscard]] Result<void> {
 public:
   /** Runs a call of the C ABI, given where to put its error. */
   template <class Call, class = decltype(std::declval<Call>()(static_cast<sluice_error *>(nullptr)))>
-  explicit Result(Call call) noexcept : status(call(failure.c())) {}
+  explicit Result(Call call) noexcept : failure(), status(call(failure.c())) {}
 
   /** Whether the call succeeded. */
   explicit operator bool() const noexcept { return status == SLUICE_OK; }
