@@ -121,16 +121,22 @@ public:
     if (!options.json.empty()) json.emplace("--json", options.json);
     if (junit && json) OutputFile::refuse_same(*junit, *json);
   }
+  /// What hinders one file does not lose the other: a run may have taken long.
   void publish(const Report &report) {
-    if (junit) write(*junit, junit_text(report));
-    if (json) write(*json, json_text(report));
-    if (junit) junit->publish();
-    if (json) json->publish();
+    std::string failures;
+    if (junit) publish(*junit, junit_text(report), failures);
+    if (json) publish(*json, json_text(report), failures);
+    if (!failures.empty()) throw std::runtime_error(failures);
   }
 
 private:
-  static void write(OutputFile &file, const std::string &text) {
-    file.write({std::as_bytes(std::span(text))});
+  static void publish(OutputFile &file, const std::string &text, std::string &failures) {
+    try {
+      file.write({std::as_bytes(std::span(text))});
+      file.publish();
+    } catch (const sluice::tools::ToolError &error) {
+      failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+    }
   }
   std::optional<OutputFile> junit, json;
 };
