@@ -187,8 +187,9 @@ int run(const Options &options, const std::vector<std::string> &words) {
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   print_summary(report, stdout);
-  std::fflush(stdout);
+  const bool is_told = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   files.publish(report);
+  if (!is_told) throw std::runtime_error("the standard output cannot be written");
   return status;
 }
 

@@ -185,6 +185,12 @@ class Files(InFolder):
             self.assertIn(f"{full}: /dev/full cannot be written: No space left", done.stderr)
             self.assertRegex(done.stdout, r"\n\d+ passed, 0 failed")
             self.assertIn("f16_d64_", kept.read_text())
+        with open("/dev/full", "w") as nowhere:
+            done = subprocess.run([PROGRAM, "--device", "reference", *SMALL, "--json", str(self.json)], stdout=nowhere,
+                                  stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the standard output cannot be written", done.stderr)
+        self.assertIn("f16_d64_", self.json.read_text())
 
     def test_what_cannot_be_written_is_found_before_the_run(self):
         for option in ("--junit", "--json"):
@@ -217,6 +223,7 @@ class Usage(unittest.TestCase):
         self.refuses("--device is missing", "--part", "dense")
         self.refuses("--device needs a value", "--device")
         self.refuses("there is no option --devices", "--devices", "reference")
+        self.refuses("--all-kernels is about the kernels of a device", "--device", "reference", "--all-kernels")
         self.refuses("--list runs nothing", "--list", "--json", "x.json")
         self.refuses("--pack is '/nowhere'; that cannot be read", "--device", "emulated", "--pack", "/nowhere")
         self.refuses("--emulator is 'seed'; it is KEY=VALUE", "--device", "emulated", "--emulator", "seed")
