@@ -24,6 +24,11 @@ class Installation:
         for library in ("lib/libsluice.so", "lib/libsluice.a"):
             if ".debug_" in run("readelf", "--section-headers", "--wide", first / library):
                 sys.exit(f"{library} is installed with debug information")
+        # Nothing tells on whose machine it was built, and so nothing differs between machines for that.
+        for file in first.rglob("*"):
+            for folder in (source, build):
+                if file.is_file() and str(folder).encode() in file.read_bytes():
+                    sys.exit(f"{file} has {folder} in it")
         # Whatever remembers where it was installed is found out now.
         self.prefix = work / "moved here"
         first.rename(self.prefix)
