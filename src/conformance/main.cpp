@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <sluice/sluice.h>
 #include <span>
+#include <unistd.h>
 
 namespace {
 
@@ -193,6 +195,24 @@ int run(const Options &options, const std::vector<std::string> &words) {
   return status;
 }
 
+/// HIP aborts the process if a kernel faults: then only this can say in which case.
+void tell_case(int signal) {
+  if (const char *name = running_case())
+    for (const char *part : {"sluice-conformance: the process ends in the case ", name, "\n"})
+      if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
+  ::raise(signal);
+}
+
+void tell_case_of_fatal_signals() {
+  struct sigaction action{}, before{};
+  action.sa_handler = tell_case;
+  action.sa_flags = SA_RESETHAND;
+  // A sanitizer's handler says more.
+  for (const int signal : {SIGABRT, SIGBUS, SIGSEGV})
+    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+      ::sigaction(signal, &action, nullptr);
+}
+
 int complain(const std::exception &error, ExitStatus status) {
   std::fflush(stdout);
   std::fprintf(stderr, "sluice-conformance: %s\n", error.what());
@@ -205,6 +225,7 @@ int main(int count, char **arguments) {
   try {
     const Options options = parse_options(count, arguments);
     if (options.help) return std::fputs(usage, stdout), exit_passed;
+    tell_case_of_fatal_signals();
     return run(options, {arguments, arguments + count});
   } catch (const UsageError &error) {
     std::fprintf(stderr, "%s", count < 2 ? usage : "");

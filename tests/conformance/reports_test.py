@@ -176,6 +176,19 @@ class Files(InFolder):
         self.assertEqual(os.listdir(self.folder), ["report.json"])
         self.assertEqual(self.json.read_text(), "an older report")
 
+    def test_a_run_that_is_aborted_names_the_case(self):
+        running = subprocess.Popen([PROGRAM, "--device", "emulated", "--json", self.json], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        for line in running.stdout:
+            if line.startswith("ok"):
+                break
+        running.send_signal(signal.SIGABRT)
+        told = running.communicate()[1].splitlines()[-1]
+        self.assertEqual(running.returncode, -signal.SIGABRT)
+        self.assertFalse(self.json.exists())
+        name = re.fullmatch("sluice-conformance: the process ends in the case (.+)", told).group(1)
+        self.assertIn(name, run("--device", "emulated", "--list").stdout.split())
+
     def test_what_cannot_be_written_after_all_fails_and_leaves_the_other(self):
         """A disk that is full by then: the run was not in vain, and was not the command line's fault."""
         for full, other in (("--junit", "--json"), ("--json", "--junit")):
