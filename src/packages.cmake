@@ -38,4 +38,14 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME sluice-tools)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "libsluice1 (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "sluice-emulator")
+# For dpkg-shlibdeps of those who package programs: a program may call what its own minor has (docs/concepts/abi.md).
+file(WRITE ${PROJECT_BINARY_DIR}/shlibs
+  "libsluice ${PROJECT_VERSION_MAJOR} libsluice1 (>= ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})\n")
+set(CPACK_DEBIAN_RUNTIME_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/shlibs)
+# Where Debian looks for it, in every package; an installation without packages has the one of the library.
+foreach(component ${CPACK_COMPONENTS_ALL})
+  string(TOUPPER ${component} name)
+  install(FILES ${PROJECT_SOURCE_DIR}/LICENSE RENAME copyright COMPONENT ${component} EXCLUDE_FROM_ALL
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${CPACK_DEBIAN_${name}_PACKAGE_NAME})
+endforeach()
 include(CPack)

@@ -177,7 +177,7 @@ func TestFieldsOfLaunches(t *testing.T) {
 	launch := func(kind sluice.DependencyKind) *sluice.Launch {
 		return &sluice.Launch{Dependencies: []sluice.Dependency{{Kind: sluice.DependsOnEvent, Event: 0x1000}, {Kind: kind}}}
 	}
-	refused(t, plan.Run(&args, launch(9)), sluice.InvalidArgument, "dependencies[1].kind", "9")
+	refused(t, plan.Run(&args, launch(9)), sluice.Unsupported, "dependencies[1].kind", "9")
 	refused(t, plan.Run(&args, launch(sluice.DependsOnStream)), sluice.InvalidArgument, "dependencies[1].event", "NULL")
 
 	context, device := emulated(t)

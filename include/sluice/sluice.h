@@ -13,7 +13,7 @@
  * - Sized structs begin with `struct_size`, which the caller sets to sizeof of the struct it compiled
  *   against; the sluice_*_init functions do that and zero the rest. Structs only grow, at their end. A
  *   library that knows fewer fields than the caller refuses with SLUICE_NEWER_STRUCT if an unknown
- *   field is not zero.
+ *   field is not zero; a `reserved` one is such a field.
  * - A zero field means the default; where there is none (types, heads, head dims, extents), it is
  *   missing and refused.
  * - Strides count elements, never bytes.

@@ -13,8 +13,10 @@ file(WRITE ${names} "${exported}\n")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/sluice.map)
 set(parts sluice_abi_checks sluice_reference sluice_runtime sluice_package sluice_support)
 foreach(target sluice ${parts})
-  # Unique symbols would stay global, and keep a library from being unloaded.
-  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>)
+  # Unique symbols would stay global, and keep a library from being unloaded. What is left for the linker to compile
+  # cannot be joined.
+  target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
+                         $<$<COMPILE_LANGUAGE:CXX>:-fno-lto>)
 endforeach()
 list(TRANSFORM parts REPLACE "(.+)" "$<TARGET_FILE:\\1>" OUTPUT_VARIABLE part_files)
 set(archive ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/libsluice.a)
@@ -35,6 +37,8 @@ add_library(sluice::static ALIAS sluice_static)
 add_dependencies(sluice_static sluice_archive)
 target_include_directories(sluice_static INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(sluice_static INTERFACE ${archive} sluice_zstd ${CMAKE_DL_LIBS} stdc++ m)
+# A library that contains this one does not show it to others, who may have another release.
+target_link_options(sluice_static INTERFACE LINKER:--exclude-libs,libsluice.a)
 
 if(NOT SLUICE_INSTALL)
   return()
@@ -53,8 +57,7 @@ write_basic_package_version_file(sluiceConfigVersion.cmake COMPATIBILITY SameMaj
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sluiceConfig.cmake ${CMAKE_CURRENT_BINARY_DIR}/sluiceConfigVersion.cmake
   DESTINATION ${config_folder} COMPONENT dev)
 set(pc_folder ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
-file(RELATIVE_PATH SLUICE_PC_TO_PREFIX /prefix/${pc_folder} /prefix)
-string(REGEX REPLACE "/$" "" SLUICE_PC_TO_PREFIX ${SLUICE_PC_TO_PREFIX})
+sluice_pkg_config_paths(pc_)
 configure_file(sluice.pc.in sluice.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/sluice.pc DESTINATION ${pc_folder} COMPONENT dev)
 install(FILES ${PROJECT_SOURCE_DIR}/LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/sluice COMPONENT runtime)

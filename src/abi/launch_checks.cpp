@@ -39,16 +39,24 @@ void check_dependencies(const sluice_launch &launch) {
   }
   for (uint32_t i = 0; i < launch.dependency_count; ++i) {
     const sluice_dependency &dependency = launch.dependencies[i];
-    const auto bad = [i](std::string_view field, const auto &...message) {
+    const auto refuse = [i](Status status, std::string_view field, const auto &...message) {
       std::string name = text("dependencies[", i, "].", field);
       std::string sentence = text(name, message...);
-      invalid(std::move(name), std::move(sentence));
+      throw Failure(status, std::move(name), std::move(sentence));
     };
-    if (dependency.kind != SLUICE_DEPENDS_ON_EVENT && dependency.kind != SLUICE_DEPENDS_ON_STREAM) {
-      bad("kind", " is ", dependency.kind,
-          "; it is SLUICE_DEPENDS_ON_EVENT (1) or SLUICE_DEPENDS_ON_STREAM (2)");
+    const auto bad = [&](std::string_view field, const auto &...message) {
+      refuse(Status::invalid_argument, field, message...);
+    };
+    if (dependency.kind == 0)
+      bad("kind", " is 0; it is SLUICE_DEPENDS_ON_EVENT (1) or SLUICE_DEPENDS_ON_STREAM (2)");
+    if (dependency.kind > SLUICE_DEPENDS_ON_STREAM) {
+      refuse(Status::unsupported, "kind", " is ", dependency.kind,
+             "; the last value that this version knows is SLUICE_DEPENDS_ON_STREAM (2)");
     }
-    if (dependency.reserved != 0) bad("reserved", " is ", dependency.reserved, "; it must be 0");
+    if (dependency.reserved != 0) {
+      refuse(Status::newer_struct, "reserved", " is ", dependency.reserved,
+             "; to this library it means nothing yet, and must be 0");
+    }
     if (dependency.event == nullptr)
       bad("event", " is NULL; both kinds of dependency need an event of the caller's");
     if (dependency.kind == SLUICE_DEPENDS_ON_EVENT && dependency.stream != nullptr) {

@@ -94,7 +94,11 @@ void check_merge(const sluice_merge &merge) {
         Status::newer_struct, "flags",
         text("flags is ", support::hexadecimal(merge.flags), "; this library knows no flags of a merge"));
   }
-  if (merge.reserved != 0) invalid("reserved", text("reserved is ", merge.reserved, "; it must be 0"));
+  if (merge.reserved != 0) {
+    throw Failure(
+        Status::newer_struct, "reserved",
+        text("reserved is ", merge.reserved, "; to this library it means nothing yet, and must be 0"));
+  }
   check_types(merge);
   check_extents(merge);
   const int64_t parts = merge.parts, tokens = merge.tokens, heads = merge.heads, dim = merge.head_dim_v;

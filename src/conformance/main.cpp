@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -21,6 +22,7 @@
 #include <optional>
 #include <sluice/sluice.h>
 #include <span>
+#include <unistd.h>
 
 namespace {
 
@@ -121,16 +123,22 @@ public:
     if (!options.json.empty()) json.emplace("--json", options.json);
     if (junit && json) OutputFile::refuse_same(*junit, *json);
   }
+  /// What hinders one file does not lose the other: a run may have taken long.
   void publish(const Report &report) {
-    if (junit) write(*junit, junit_text(report));
-    if (json) write(*json, json_text(report));
-    if (junit) junit->publish();
-    if (json) json->publish();
+    std::string failures;
+    if (junit) publish(*junit, junit_text(report), failures);
+    if (json) publish(*json, json_text(report), failures);
+    if (!failures.empty()) throw std::runtime_error(failures);
   }
 
 private:
-  static void write(OutputFile &file, const std::string &text) {
-    file.write({std::as_bytes(std::span(text))});
+  static void publish(OutputFile &file, const std::string &text, std::string &failures) {
+    try {
+      file.write({std::as_bytes(std::span(text))});
+      file.publish();
+    } catch (const sluice::tools::ToolError &error) {
+      failures += (failures.empty() ? "" : "; ") + std::string(error.what());
+    }
   }
   std::optional<OutputFile> junit, json;
 };
@@ -181,9 +189,28 @@ int run(const Options &options, const std::vector<std::string> &words) {
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   print_summary(report, stdout);
-  std::fflush(stdout);
+  const bool is_told = std::fflush(stdout) == 0 && std::ferror(stdout) == 0;
   files.publish(report);
+  if (!is_told) throw std::runtime_error("the standard output cannot be written");
   return status;
+}
+
+/// HIP aborts the process if a kernel faults: then only this can say in which case.
+void tell_case(int signal) {
+  if (const char *name = running_case())
+    for (const char *part : {"sluice-conformance: the process ends in the case ", name, "\n"})
+      if (::write(STDERR_FILENO, part, std::strlen(part)) < 0) break;
+  ::raise(signal);
+}
+
+void tell_case_of_fatal_signals() {
+  struct sigaction action{}, before{};
+  action.sa_handler = tell_case;
+  action.sa_flags = SA_RESETHAND;
+  // A sanitizer's handler says more.
+  for (const int signal : {SIGABRT, SIGBUS, SIGSEGV})
+    if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
+      ::sigaction(signal, &action, nullptr);
 }
 
 int complain(const std::exception &error, ExitStatus status) {
@@ -198,6 +225,7 @@ int main(int count, char **arguments) {
   try {
     const Options options = parse_options(count, arguments);
     if (options.help) return std::fputs(usage, stdout), exit_passed;
+    tell_case_of_fatal_signals();
     return run(options, {arguments, arguments + count});
   } catch (const UsageError &error) {
     std::fprintf(stderr, "%s", count < 2 ? usage : "");

@@ -39,6 +39,8 @@ void parse_shard(const std::string &text, Options &options) {
 
 void check(const Options &options) {
   if (options.device.empty() && !options.list) throw UsageError("--device is missing");
+  if (options.all_kernels && options.device == "reference")
+    throw UsageError("--all-kernels is about the kernels of a device; --device reference uses none");
   if (options.list && !(options.junit.empty() && options.json.empty()))
     throw UsageError("--list runs nothing that --junit or --json could report");
 }

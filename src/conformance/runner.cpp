@@ -3,6 +3,7 @@
 #include "runner.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 
 namespace sluice::test {
@@ -33,6 +34,8 @@ template <typename Check> bool passes(Check check) {
     throw std::runtime_error(std::string("refused, while the case's first run was not: ") + refusal.what());
   }
 }
+
+std::atomic<const char *> running = nullptr;
 
 double seconds_since(std::chrono::steady_clock::time_point begin) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
@@ -84,6 +87,10 @@ void print(const Result &result, std::FILE *log) {
 
 } // namespace
 
+const char *running_case() noexcept {
+  return running;
+}
+
 std::vector<Result> run_cases(const std::vector<Case> &cases, Executor &executor, bool refused_fails,
                               std::FILE *log) {
   std::vector<Result> results;
@@ -96,6 +103,7 @@ std::vector<Result> run_cases(const std::vector<Case> &cases, Executor &executor
       continue;
     }
     const auto begin = std::chrono::steady_clock::now();
+    running = c.name.c_str();
     try {
       run_case(c, executor, result);
     } catch (const Refused &refusal) {
@@ -113,6 +121,7 @@ std::vector<Result> run_cases(const std::vector<Case> &cases, Executor &executor
     result.seconds = seconds_since(begin);
     print(result, log);
   }
+  running = nullptr;
   return results;
 }
 

@@ -18,4 +18,7 @@ namespace sluice::test {
 std::vector<Result> run_cases(const std::vector<Case> &cases, Executor &executor, bool refused_fails,
                               std::FILE *log);
 
+/// The name of the case that run_cases runs or has run last, or null outside of it. For signal handlers.
+const char *running_case() noexcept;
+
 } // namespace sluice::test

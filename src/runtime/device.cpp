@@ -43,6 +43,12 @@ std::string read_arch(const HipTable &hip, int ordinal, std::string_view origin)
 uint32_t read_attribute(const HipTable &hip, int attribute, int ordinal) {
   int value = 0;
   check_hip(hip, hip.hipDeviceGetAttribute(&value, attribute, ordinal), "hipDeviceGetAttribute");
+  // A table of the caller's own may have left it as it was; the library divides by some of them.
+  if (value <= 0) {
+    throw Failure(Status::hip, {},
+                  text("hipDeviceGetAttribute succeeded, but says that attribute ", attribute, " of device ",
+                       ordinal, " is ", value, "; it must be at least 1"));
+  }
   return uint32_t(value);
 }
 

@@ -102,6 +102,21 @@ TEST_CASE("every required entry point that is missing is NO_DEVICE naming it", "
                        "has no entry point hipGetDeviceProperties");
 }
 
+TEST_CASE("attributes that no device can have are refused, though HIP succeeds", "[context]") {
+  FakeHip hip;
+  const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  const auto real = hip.attributes;
+  for (const auto &[attribute, value] : real) {
+    for (const int wrong : {0, -1}) {
+      hip.attributes = real;
+      hip.attributes[attribute] = wrong;
+      check_create_refused(desc, SLUICE_HIP, "",
+                           "attribute " + std::to_string(attribute) + " of device 0 is " +
+                               std::to_string(wrong) + "; it must be at least 1");
+    }
+  }
+}
+
 TEST_CASE("a machine without a GPU is NO_DEVICE, other errors are HIP", "[context]") {
   FakeHip hip;
   const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);

@@ -15,7 +15,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -40,6 +42,15 @@ void expect(bool condition, const std::string &what) {
 struct Error : sluice_error {
   Error() { sluice_error_init(this, sizeof(sluice_error)); }
 };
+
+/// Entry points that the runtime does not have.
+std::set<std::string, std::less<>> missing_entries;
+void *resolve_present(const char *name, void *) {
+  return missing_entries.contains(std::string_view(name)) ? nullptr : FaultyHip::resolve(name, nullptr);
+}
+
+/// Entry points that have failed.
+std::set<std::string> tried_entries;
 
 std::vector<std::string> log_lines;
 
@@ -90,7 +101,7 @@ struct CreateContext : Subject {
     sluice_context_desc_init(&desc, sizeof desc);
     desc.kind = SLUICE_DEVICE_HIP;
     desc.device_ordinal = context_device;
-    desc.hip_resolver = FaultyHip::resolve;
+    desc.hip_resolver = resolve_present;
     auto *made = reinterpret_cast<sluice_context *>(1);
     const sluice_status status = sluice_context_create(&desc, &made, error);
     expect((made != nullptr) == (status == SLUICE_OK), "out is not as the status says");
@@ -390,6 +401,7 @@ std::vector<Row> rows_of(const Function &function) {
       return outcome_of(function, at, code, sticks, forgiven, good_result, subject);
     };
     const Outcome any = try_error(FaultyHip::error);
+    tried_entries.insert(calls[at]);
     expect(try_error(invalid_value) == any, "another outcome than with error 999");
     expect(try_error(out_of_memory) == any, "another outcome than with error 999");
     const bool forgiven = any.status == SLUICE_OK;
@@ -435,20 +447,37 @@ void print_table() {
                   row.any.c_str(), row.no_binary.c_str(), row.no_device.c_str());
 }
 
-/// Each entry point of the table missing in turn.
-std::string missing_entry;
-void *resolve_without(const char *name, void *) {
-  return name == missing_entry ? nullptr : FaultyHip::resolve(name, nullptr);
+/// Older runtimes tell a device's name under another name: a failure comes to the same there.
+void check_older_runtimes() {
+  const std::vector<Row> newest = rows_of(functions[0]);
+  for (const std::string older : {"hipGetDevicePropertiesR0000", "hipGetDeviceProperties"}) {
+    missing_entries.insert(older == "hipGetDeviceProperties" ? "hipGetDevicePropertiesR0000"
+                                                             : "hipGetDevicePropertiesR0600");
+    std::vector<Row> rows = newest;
+    for (Row &row : rows)
+      if (row.call == "hipGetDevicePropertiesR0600") row.call = older;
+    const std::vector<Row> found = rows_of(functions[0]);
+    situation = "with " + older;
+    expect(found == rows, "another outcome than with hipGetDevicePropertiesR0600");
+  }
+  missing_entries.clear();
 }
 
+/// An entry point that is new in the table is to be called by what this program tries.
+void check_tried(const char *name) {
+  situation = name;
+  expect(tried_entries.contains(name), "no failure of it was tried");
+}
+
+/// Each entry point of the table missing in turn.
 void check_missing(const char *name, bool is_required) {
   situation = std::string("without ") + name;
-  missing_entry = name;
+  missing_entries = {name};
   FaultyHip::start({});
   sluice_context_desc desc;
   sluice_context_desc_init(&desc, sizeof desc);
   desc.kind = SLUICE_DEVICE_HIP;
-  desc.hip_resolver = resolve_without;
+  desc.hip_resolver = resolve_present;
   Error error;
   sluice_context *context = nullptr;
   const sluice_status status = sluice_context_create(&desc, &context, &error);
@@ -464,6 +493,11 @@ int main() {
   sluice_set_log([](uint32_t, const char *line, void *) { log_lines.push_back(line); }, nullptr,
                  SLUICE_LOG_ERROR);
   print_table();
+  check_older_runtimes();
+#define SLUICE_ENTRY(entry, parameters) check_tried(#entry);
+  SLUICE_HIP_REQUIRED(SLUICE_ENTRY)
+  SLUICE_HIP_OPTIONAL(SLUICE_ENTRY)
+#undef SLUICE_ENTRY
 #define SLUICE_ENTRY(entry, parameters) check_missing(#entry, true);
   SLUICE_HIP_REQUIRED(SLUICE_ENTRY)
 #undef SLUICE_ENTRY

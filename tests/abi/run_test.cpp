@@ -19,6 +19,7 @@ struct Refusal {
 
 constexpr float infinity = std::numeric_limits<float>::infinity();
 const sluice_dependency no_kind = {0, 0, FakeHip::handle(1), nullptr};
+const sluice_dependency later_kind = {3, 0, FakeHip::handle(1), nullptr};
 const sluice_dependency reserved_set = {SLUICE_DEPENDS_ON_EVENT, 1, FakeHip::handle(1), nullptr};
 const sluice_dependency no_event = {SLUICE_DEPENDS_ON_STREAM, 0, nullptr, FakeHip::handle(2)};
 const sluice_dependency event_with_stream = {SLUICE_DEPENDS_ON_EVENT, 0, FakeHip::handle(1),
@@ -102,7 +103,9 @@ const Refusal refusals[] = {
      "dependency_count is 2"},
     {SLUICE_DEPENDENCY(no_kind), SLUICE_INVALID_ARGUMENT, "dependencies[0].kind",
      "dependencies[0].kind is 0"},
-    {SLUICE_DEPENDENCY(reserved_set), SLUICE_INVALID_ARGUMENT, "dependencies[0].reserved", "reserved is 1"},
+    {SLUICE_DEPENDENCY(later_kind), SLUICE_UNSUPPORTED, "dependencies[0].kind",
+     "the last value that this version knows is SLUICE_DEPENDS_ON_STREAM (2)"},
+    {SLUICE_DEPENDENCY(reserved_set), SLUICE_NEWER_STRUCT, "dependencies[0].reserved", "reserved is 1"},
     {SLUICE_DEPENDENCY(no_event), SLUICE_INVALID_ARGUMENT, "dependencies[0].event", "event is NULL"},
     {SLUICE_DEPENDENCY(event_with_stream), SLUICE_INVALID_ARGUMENT, "dependencies[0].stream",
      "it must be NULL"},

@@ -44,7 +44,7 @@ sluice_status call_with(const Struct &given, uint32_t size, uint64_t appended, C
 
 /// The rules for a struct that the library reads.
 template <typename Struct, typename Call>
-void check_input(const Struct &good, const std::string &argument, Call call) {
+void check_input(const Struct &good, const std::string &argument, Call call, bool nullable = false) {
   Error error;
   const auto try_with = [&](uint32_t size, uint64_t appended) {
     error = Error();
@@ -61,7 +61,7 @@ void check_input(const Struct &good, const std::string &argument, Call call) {
                   "struct_size is " + std::to_string(size));
   }
   error = Error();
-  check_refusal(call(nullptr, &error), error, SLUICE_INVALID_ARGUMENT, argument, "is NULL");
+  if (!nullable) check_refusal(call(nullptr, &error), error, SLUICE_INVALID_ARGUMENT, argument, "is NULL");
 }
 
 /// The rules for a struct that the library fills.
@@ -135,6 +135,12 @@ TEST_CASE("structs that the library reads follow the rules of struct_size", "[si
     sluice_plan_destroy(out);
     return status;
   });
+  check_input(
+      good_problem(), "problem",
+      [&](const sluice_problem *problem, sluice_error *error) {
+        return sluice_preload(context.get(), problem, error);
+      },
+      true);
   check_input(args, "args", [&](const sluice_args *given, sluice_error *error) {
     return sluice_run(plan.get(), given, &launch, error);
   });
@@ -163,10 +169,36 @@ TEST_CASE("so do those of appends and merges", "[sized]") {
   });
 }
 
+TEST_CASE("so do those of the host reference", "[sized]") {
+  float one[5] = {1, 1, 1, 1, 1};
+  const auto element = [&](int i) { return sluice_tensor{&one[i], {1, 1, 1, 1}}; };
+  sluice_problem problem = good_problem();
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F32;
+  problem.q_heads = problem.kv_heads = problem.head_dim_qk = problem.head_dim_v = 1;
+  sluice_args args = good_args();
+  args.batch = args.q_len = args.kv_len = 1;
+  args.q = element(0);
+  args.k = element(1);
+  args.v = element(2);
+  args.o = element(3);
+  args.lse = element(4);
+  check_input(problem, "problem", [&](const sluice_problem *given, sluice_error *error) {
+    return sluice_reference(given, &args, error);
+  });
+  check_input(args, "args", [&](const sluice_args *given, sluice_error *error) {
+    return sluice_reference(&problem, given, error);
+  });
+}
+
 TEST_CASE("structs that the library fills follow the rules of struct_size", "[sized]") {
   const ContextHandle context = target_context();
   const PlanHandle plan = make_plan(context, good_problem());
   const sluice_problem problem = good_problem();
+#if SLUICE_HAS_KERNELS // else there is no pack to tell of
+  check_output<sluice_build>(
+      "build", [&](sluice_build *build, sluice_error *error) { return sluice_build_info(build, error); },
+      false);
+#endif
   check_output<sluice_device_info>(
       "info",
       [&](sluice_device_info *info, sluice_error *error) {

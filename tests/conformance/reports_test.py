@@ -20,6 +20,14 @@ PROGRAM, WRONG_KERNELS, PACK = (str(pathlib.Path(path).resolve()) for path in sy
 SMALL = ["--part", "dense", "--filter", "f16_d64_*_q17_kv17_*", "--filter", "bf16_*_q17_kv17_causal_*"]
 
 
+def documented_members():
+    """{member: names in the second column} of the JSON, as the page for users says it."""
+    page = (pathlib.Path(__file__).parents[2] / "docs/howto/run_the_conformance_kit.md").read_text()
+    table = re.search(r"^\| member \|.*?\n\|.*?\n(.*?)\n\n", page, re.DOTALL | re.MULTILINE).group(1)
+    rows = [row.strip("|").split("|", 1) for row in table.splitlines()]
+    return {name: set(re.findall(r"`(\w+)`", meaning)) for names, meaning in rows for name in re.findall(r"`(\w+)`", names)}
+
+
 def run(*arguments):
     return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
 
@@ -63,6 +71,12 @@ class InFolder(unittest.TestCase):
         in_xml = {"passed": None, "failed": "failure", "refused": "skipped", "skipped": "skipped"}
         for case, same in zip(cases, data["cases"]):
             self.assertEqual(case[0].tag if len(case) else None, in_xml[same["outcome"]], same["name"])
+        members = documented_members()
+        self.assertEqual(set(data), set(members))
+        for part in ("library", "device", "counts"):
+            self.assertEqual(set(data[part]), members[part])
+        for case in data["cases"]:
+            self.assertLessEqual(set(case), members["cases"])
         outcomes = [case["outcome"] for case in data["cases"]]
         self.assertEqual(data["counts"], {outcome: outcomes.count(outcome) for outcome in in_xml})
         self.assertIn(", ".join(f"{count} {outcome}" for outcome, count in data["counts"].items()),
@@ -162,6 +176,35 @@ class Files(InFolder):
         self.assertEqual(os.listdir(self.folder), ["report.json"])
         self.assertEqual(self.json.read_text(), "an older report")
 
+    def test_a_run_that_is_aborted_names_the_case(self):
+        running = subprocess.Popen([PROGRAM, "--device", "emulated", "--json", self.json], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        for line in running.stdout:
+            if line.startswith("ok"):
+                break
+        running.send_signal(signal.SIGABRT)
+        told = running.communicate()[1].splitlines()[-1]
+        self.assertEqual(running.returncode, -signal.SIGABRT)
+        self.assertFalse(self.json.exists())
+        name = re.fullmatch("sluice-conformance: the process ends in the case (.+)", told).group(1)
+        self.assertIn(name, run("--device", "emulated", "--list").stdout.split())
+
+    def test_what_cannot_be_written_after_all_fails_and_leaves_the_other(self):
+        """A disk that is full by then: the run was not in vain, and was not the command line's fault."""
+        for full, other in (("--junit", "--json"), ("--json", "--junit")):
+            kept = self.folder / f"kept{other}"
+            done = run("--device", "reference", *SMALL, full, "/dev/full", other, kept)
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(f"{full}: /dev/full cannot be written: No space left", done.stderr)
+            self.assertRegex(done.stdout, r"\n\d+ passed, 0 failed")
+            self.assertIn("f16_d64_", kept.read_text())
+        with open("/dev/full", "w") as nowhere:
+            done = subprocess.run([PROGRAM, "--device", "reference", *SMALL, "--json", str(self.json)], stdout=nowhere,
+                                  stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("the standard output cannot be written", done.stderr)
+        self.assertIn("f16_d64_", self.json.read_text())
+
     def test_what_cannot_be_written_is_found_before_the_run(self):
         for option in ("--junit", "--json"):
             done = run("--device", "reference", *SMALL, option, self.folder / "nowhere" / "report")
@@ -193,6 +236,7 @@ class Usage(unittest.TestCase):
         self.refuses("--device is missing", "--part", "dense")
         self.refuses("--device needs a value", "--device")
         self.refuses("there is no option --devices", "--devices", "reference")
+        self.refuses("--all-kernels is about the kernels of a device", "--device", "reference", "--all-kernels")
         self.refuses("--list runs nothing", "--list", "--json", "x.json")
         self.refuses("--pack is '/nowhere'; that cannot be read", "--device", "emulated", "--pack", "/nowhere")
         self.refuses("--emulator is 'seed'; it is KEY=VALUE", "--device", "emulated", "--emulator", "seed")

@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
+#include <limits>
 
 using namespace sluice::test;
 
@@ -158,4 +159,13 @@ TEST_CASE("with another seed, a case has other numbers and the same shape") {
   CHECK(a.q != b.q);
   CHECK(a.v != b.v);
   CHECK(make_inputs(other).q == b.q);
+}
+
+TEST_CASE("an error beyond all tolerances leaves the report JSON", "[runner]") {
+  Report report;
+  report.results.push_back({.name = "a case", .kernel = "a kernel"});
+  report.results.back().o_ratio = std::numeric_limits<double>::infinity();
+  const std::string text = json_text(report);
+  CHECK(text.find("\"o_error_in_tolerances\": null") != text.npos);
+  CHECK(text.find("\"lse_error_in_tolerances\": 0.0") != text.npos);
 }

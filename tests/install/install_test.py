@@ -7,6 +7,7 @@ Each case is a language or a way to find the library; without one, all are run. 
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -23,6 +24,11 @@ class Installation:
         for library in ("lib/libsluice.so", "lib/libsluice.a"):
             if ".debug_" in run("readelf", "--section-headers", "--wide", first / library):
                 sys.exit(f"{library} is installed with debug information")
+        # Nothing tells on whose machine it was built, and so nothing differs between machines for that.
+        for file in first.rglob("*"):
+            for folder in (source, build):
+                if file.is_file() and str(folder).encode() in file.read_bytes():
+                    sys.exit(f"{file} has {folder} in it")
         # Whatever remembers where it was installed is found out now.
         self.prefix = work / "moved here"
         first.rename(self.prefix)
@@ -49,26 +55,79 @@ def run(*command, **options):
     return done.stdout
 
 
-def cmake_programs(installation, name, *settings):
-    build = installation.work / name
+def configure(installation, name, *settings):
     launcher = shutil.which("ccache")
     launchers = [f"-DCMAKE_{language}_COMPILER_LAUNCHER={launcher}" for language in ("C", "CXX") if launcher]
-    run("cmake", "-G", "Ninja", "-S", installation.work, "-B", build, "-DCMAKE_BUILD_TYPE=Release", *launchers, *settings)
+    return ["cmake", "-G", "Ninja", "-S", installation.work, "-B", installation.work / name,
+            "-DCMAKE_BUILD_TYPE=Release", "--no-warn-unused-cli", *launchers, *settings]
+
+
+def cmake_programs(installation, name, *settings, languages=("c", "cpp")):
+    build = installation.work / name
+    run(*configure(installation, name, *settings))
     run("cmake", "--build", build)
-    for program in ("c_shared", "c_static", "cpp_shared", "cpp_static"):
-        installation.expect_result(build / program)
+    for language in languages:
+        for kind in ("shared", "static"):
+            installation.expect_result(build / f"{language}_{kind}")
+    # What is inside a library is its own, and none of its users' who may have another release.
+    shown = run("nm", "--dynamic", "--defined-only", build / "libplugin.so")
+    if "sluice_" in shown:
+        sys.exit(f"libplugin.so shows what is inside it:\n{shown}")
 
 
 def find_package(installation):
     """C and C++ programs by find_package, with the shared and the static library."""
-    cmake_programs(installation, "find", f"-DCMAKE_PREFIX_PATH={installation.prefix}")
+    here = f"-DCMAKE_PREFIX_PATH={installation.prefix}"
+    cmake_programs(installation, "find", here)
+    cmake_programs(installation, "in_c", here, "-DC_ONLY=ON", "-DREQUEST=1.0...<2 COMPONENTS shared static",
+                   "-DCMAKE_C_FLAGS=-O2 -flto -fvisibility=hidden -ffunction-sections",
+                   "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections", languages=("c",))
+    for request, why in (("1.1", 'requested version "1.1"'), ("2.0", 'requested version "2.0"'),
+                         ("0.9", 'requested version "0.9"'), ("1.1...1.9", 'requested version range "1.1...1.9"'),
+                         ("1.0 COMPONENTS emulator", "there is no component emulator")):
+        refused = subprocess.run([str(part) for part in configure(installation, "refused", here, "-DC_ONLY=ON",
+                                                                  f"-DREQUEST={request}")],
+                                 capture_output=True, text=True)
+        if refused.returncode == 0 or why not in refused.stderr:
+            sys.exit(f"find_package(sluice {request}) ended with {refused.returncode}:\n{refused.stderr}")
 
 
 def fetch_content(installation):
-    """The same programs in a project that contains this one."""
+    """The same programs in a project that contains this one, and has settings of its own."""
     cmake_programs(installation, "fetched", f"-DFETCH={installation.source}", "-DSLUICE_BUILD_KERNELS=OFF",
                    "-DSLUICE_BUILD_EMULATOR=OFF", "-DSLUICE_BUILD_TOOLS=OFF",
-                   f"-DSLUICE_KERNEL_PACK={pack_of(installation.build)}")
+                   f"-DSLUICE_KERNEL_PACK={pack_of(installation.build)}", "-DBUILD_SHARED_LIBS=ON",
+                   "-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_INTERPROCEDURAL_OPTIMIZATION=ON")
+
+
+def vendored(installation):
+    """The sources without their history, in the repository of another project, whose commit is not theirs."""
+    project = installation.work / "project"
+    sources = project / "third_party/sluice"
+    for folder in ("include", "src"):
+        shutil.copytree(installation.source / folder, sources / folder)
+    for file in ("CMakeLists.txt", "LICENSE", "docs/CMakeLists.txt"):
+        (sources / file).parent.mkdir(exist_ok=True)
+        shutil.copy(installation.source / file, sources / file)
+    git = ["git", "-C", project, "-c", "user.name=A", "-c", "user.email=a@localhost"]
+    run("git", "init", "--quiet", project)
+    run(*git, "commit", "--quiet", "--allow-empty", "--message=Begin")
+    told = [commit_of(installation, *tree) for tree in (("theirs", sources), ("ours", installation.source))]
+    ours = "unknown"
+    if (installation.source / ".git").exists():
+        ours = run("git", "-C", installation.source, "describe", "--always", "--abbrev=12", "--exclude=*").strip()
+    if told != ["unknown", ours]:
+        sys.exit(f"the commits are said to be {told} and are unknown and {ours}")
+    print(f"commits: {', '.join(told)}")
+
+
+def commit_of(installation, name, sources):
+    """What a build of these sources says of itself, without its changes."""
+    build = installation.work / name
+    run("cmake", "-G", "Ninja", "-S", sources, "-B", build, "-DSLUICE_BUILD_KERNELS=OFF", "-DSLUICE_BUILD_EMULATOR=OFF",
+        "-DSLUICE_BUILD_TOOLS=OFF", "-DSLUICE_BUILD_TESTS=OFF", "-DSLUICE_BUILD_EXAMPLES=OFF")
+    text = (build / "build.ninja").read_text()
+    return re.search(r'SLUICE_GIT_COMMIT=\\"([^\\]*)\\"', text).group(1).removesuffix("-dirty")
 
 
 def pack_of(build):
@@ -85,25 +144,42 @@ def pkg_config(installation):
     program = installation.work / "by_pkg_config"
     run("sh", "-c", f"cc '{installation.work}/hello.c' -o '{program}' {flags}")
     installation.expect_result(program)
+    # Where there is no libsluice.so to link, -lsluice is libsluice.a, which needs more.
+    (installation.prefix / "lib/libsluice.so").unlink()
+    flags = run("pkg-config", "--static", "--cflags", "--libs", "sluice", env=installation.environment())
+    run("sh", "-c", f"cc '{installation.work}/hello.c' -o '{program}' {flags}")
+    if "libsluice" in run("readelf", "--dynamic", program):
+        sys.exit(f"{program} needs libsluice.so")
+    installation.expect_result(program)
 
 
 def debian(installation):
     """The C program with what the Debian packages bring, unpacked somewhere."""
     folder, root = installation.work / "packages", installation.work / "debian root"
     run("cpack", "--config", installation.build / "CPackConfig.cmake", "-G", "DEB", "-B", folder)
-    owners = {}
+    owners, control = {}, installation.work / "control"
+    control.mkdir()
     for package in sorted(folder.glob("*.deb")):
         name = run("dpkg-deb", "--field", package, "Package").strip()
+        run("dpkg-deb", "--control", package, control / name)
         for line in run("dpkg-deb", "--contents", package).splitlines():
             path = line.split(maxsplit=5)[5].split(" -> ")[0]
             if not path.endswith("/"):
                 owners.setdefault(path, []).append(name)
         run("dpkg-deb", "--extract", package, root)
-    if set(sum(owners.values(), [])) != {"libsluice1", "libsluice-dev", "sluice-emulator", "sluice-tools"}:
-        sys.exit(f"the packages are {sorted(set(sum(owners.values(), [])))}")
+    packages = set(sum(owners.values(), []))
+    if packages != {"libsluice1", "libsluice-dev", "sluice-emulator", "sluice-tools"}:
+        sys.exit(f"the packages are {sorted(packages)}")
     shared = {path: names for path, names in owners.items() if len(names) > 1}
     if shared:
         sys.exit(f"in more than one package: {shared}")
+    for name in packages:
+        if owners.get(f"./usr/share/doc/{name}/copyright") != [name]:
+            sys.exit(f"{name} says nothing of copyright")
+    # From this dpkg-shlibdeps knows what a package needs whose program was linked with the library.
+    shlibs = (control / "libsluice1/shlibs").read_text()
+    if not re.fullmatch(r"libsluice 1 libsluice1 \(>= 1\.\d+\)\n", shlibs):
+        sys.exit(f"the shlibs of libsluice1 are {shlibs!r}")
     installation.prefix = root / "usr"
     pkg_config(installation)
 
@@ -158,7 +234,7 @@ def toolchain(program):
     return found
 
 
-CASES = {case.__name__: case for case in (find_package, fetch_content, pkg_config, debian, conformance, rust, go)}
+CASES = {case.__name__: case for case in (find_package, fetch_content, vendored, pkg_config, debian, conformance, rust, go)}
 
 
 def main():

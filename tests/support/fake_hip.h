@@ -52,6 +52,7 @@ public:
   int device_count = 1;
   int current_device = 0;
   std::string arch = "gfx942:sramecc+:xnack-";
+  std::map<int, int> attributes = {{63, 304}, {74, 65536}, {87, 64}}; // of others it says 0
   std::set<void *> capturing;
   std::set<std::string, std::less<>> missing;      // entry points that do not exist
   std::map<std::string, int, std::less<>> failing; // entry points that return this error
@@ -144,7 +145,8 @@ private:
     return called(__func__);
   }
   static int hipDeviceGetAttribute(int *value, int attribute, int) {
-    *value = attribute == 63 ? 304 : attribute == 74 ? 65536 : attribute == 87 ? 64 : -1;
+    const auto found = current->attributes.find(attribute);
+    *value = found == current->attributes.end() ? 0 : found->second;
     return called(__func__);
   }
   static int hipGetDevicePropertiesR0600(void *properties, int) {

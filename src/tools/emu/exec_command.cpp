@@ -51,13 +51,12 @@ private:
   std::string path;
 };
 
-/// Next to this program's own folder, in the build tree as where it is installed.
+/// Seen from this program's own folder, in the build tree as where it is installed.
 std::string library_folder() {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
-  const std::filesystem::path prefix = self.parent_path().parent_path();
   std::filesystem::path folder;
   for (const char *libraries : {SLUICE_LIBRARY_FOLDERS}) {
-    folder = prefix / libraries / "sluice-hip";
+    folder = (self.parent_path() / libraries / "sluice-hip").lexically_normal();
     if (std::filesystem::exists(folder / "libamdhip64.so.7")) return folder.string();
   }
   throw ToolError(

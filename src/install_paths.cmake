@@ -1,0 +1,43 @@
+# Where an installation has its files, seen from one another.
+
+# The folder of libraries as it is reached from another folder that is installed: as a path from there, so that an
+# installation can move, unless one of the two is fixed.
+function(sluice_path_to_libraries variable from)
+  set(path ${CMAKE_INSTALL_FULL_LIBDIR})
+  if(NOT IS_ABSOLUTE "${from}" AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    file(RELATIVE_PATH path /prefix/${from} /prefix/${CMAKE_INSTALL_LIBDIR})
+  endif()
+  set(${variable} ${path} PARENT_SCOPE)
+endfunction()
+
+# What sluice.pc says: from where it lies, so that an installation can move; from a fixed folder nothing else can be seen.
+# Sets `prefix`, `libdir` and `includedir` behind the name.
+function(sluice_pkg_config_paths name)
+  set(prefix ${CMAKE_INSTALL_PREFIX})
+  if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+    file(RELATIVE_PATH to_prefix /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+    string(REGEX REPLACE "/$" "" to_prefix ${to_prefix})
+    set(prefix "\${pcfiledir}/${to_prefix}")
+  endif()
+  set(${name}prefix ${prefix} PARENT_SCOPE)
+  foreach(folder LIBDIR INCLUDEDIR)
+    string(TOLOWER ${name}${folder} variable)
+    set(${variable} ${CMAKE_INSTALL_${folder}} PARENT_SCOPE)
+    if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_${folder}}")
+      set(${variable} "\${prefix}/${CMAKE_INSTALL_${folder}}" PARENT_SCOPE)
+    endif()
+  endforeach()
+endfunction()
+
+# sluice_install_program(TARGET COMPONENT): a program that finds libsluice.so where that is installed.
+function(sluice_install_program target component)
+  if(NOT SLUICE_INSTALL)
+    return()
+  endif()
+  sluice_path_to_libraries(path ${CMAKE_INSTALL_BINDIR})
+  if(NOT IS_ABSOLUTE "${path}")
+    set(path $ORIGIN/${path})
+  endif()
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH ${path})
+  install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${component})
+endfunction()
