@@ -157,7 +157,7 @@ void AttentionRun::shape_values() {
   }
   const size_t v_row = kernel.name.form == "latent" ? d_qk : d_v;
   if (problem.values == Problem::infinite)
-    for (size_t after = 1; after <= problem.kv_len; after += 48)
+    for (size_t after = 1; after <= problem.kv_len; after += 24)
       for (size_t column = 0; column < d_v; ++column)
         v.set((size_t(problem.kv_len) - after) * problem.kv_heads * v_row + column, INFINITY);
 }

@@ -27,7 +27,7 @@ struct Problem {
     usual,     // between -2 and 2
     growing,   // scores grow with the key: the maximum changes all the time
     zero_keys, // it never changes
-    infinite,  // every 48th row of V is, of FP8 NaN: in each tile of 64 keys, and in even and odd ones of 16
+    infinite,  // every 24th row of V is, of FP8 NaN: in each tile of 32 keys, and in even and odd ones of 16
     level,     // all scores are the same large number, and V adds up to zero
   } values;
   emulator::CompletionOrder completion;

@@ -46,13 +46,15 @@ using emulator::ReportKind;
 namespace {
 
 /// Of the kernels for pages and for few rows, one of each kind of code: in pages, with and without what
-/// changes scores; with one wave and several, of one type and converted; V in the rows of K.
-constexpr std::array<std::string_view, 6> of_other_forms = {
+/// changes scores; with one wave and several, of one type, converted and FP8 throughout; V in the rows of K.
+constexpr std::array<std::string_view, 8> of_other_forms = {
     "attn_fwd_f16_d64_q256_kv64_w8_paged",
     "attn_fwd_bf16_d128_q128_kv64_w4_paged",
     "attn_fwd_f16_d128_q16_kv16_w1_packed",
     "attn_fwd_f16_d128_q64_kv16_w4_packed",
     "attn_fwd_bf16_e4m3fnuz_d128_q64_kv16_w4_packed",
+    "attn_fwd_e4m3fnuz_to_f16_d64_q16_kv32_w1_packed",
+    "attn_fwd_e4m3fnuz_to_f16_d64_q64_kv32_w4_packed",
     "attn_fwd_f16_d576v512_q16_kv16_w1_latent",
 };
 
