@@ -169,7 +169,7 @@ int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count) {
 
 int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads, uint32_t *stores) {
   const auto first = reinterpret_cast<uint64_t>(start);
-  if (first % 4 != 0 || bytes % 4 != 0 || bytes == 0 || first > UINT64_MAX - bytes || is_orphaned())
+  if (first % 4 != 0 || bytes % 4 != 0 || bytes == 0 || !in_address_space(first, bytes) || is_orphaned())
     return SLUICE_EMULATOR_BAD_VALUE;
   try {
     if (Device::get().watch({first, first + bytes, loads, stores})) return SLUICE_EMULATOR_OK;
