@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/function_versions.h"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "unit/emulator/hip_fixture.h"
 
 using namespace sluice::test;
