@@ -22,6 +22,7 @@ struct RunOptions {
   uint32_t lds_bytes = 0;
   std::vector<std::string> arguments;
   std::string kernarg_file; // empty: not given
+  std::vector<std::string> placed_arguments;
   std::vector<std::string> outputs;
 
   std::string checks = "all";
