@@ -1,0 +1,116 @@
+//===- plan_timing.cpp - a workload's launches on the timing model --------------------------------------===//
+#include "tools/plan_timing.h"
+
+#include "emulator/machine/program.h"
+#include "emulator/stats/kernel_stats.h"
+#include "emulator/timing/constants.h"
+#include "package/kernargs.h"
+#include "tools/workload_tensors.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace sluice::tools {
+
+using namespace emulator::timing;
+
+namespace {
+
+constexpr SampleSize usual_sample = {5, 8};
+// Turns of waves around their loops that the model simulates for one launch without being asked for a sample:
+// half a minute of a core at some thousand instructions each.
+constexpr uint64_t most_wave_tiles = 40000;
+
+package::AttentionKernargs arguments_of(const RecordedLaunch &launch) {
+  package::AttentionKernargs arguments{};
+  if (launch.kernarg.size() == sizeof arguments)
+    std::memcpy(&arguments, launch.kernarg.data(), sizeof arguments);
+  return arguments;
+}
+
+/// About how often the waves of an XCD go around tiles of keys.
+uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work,
+                    uint32_t parts) {
+  const uint64_t workgroups = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+  const uint64_t tiles = work.kv_len / name.tile_kv / parts + 1;
+  return workgroups / device_xcds * tiles * name.waves;
+}
+
+TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work,
+                         uint32_t compute_units, const WantedSample &wanted) {
+  const Device device = {.compute_units = compute_units};
+  // A merge is short, and its workgroups share nothing.
+  const uint32_t parts = arguments_of(launch).parts;
+  const bool few = !name.is_attention() || wave_tiles(launch, name, work, parts) <= most_wave_tiles;
+  // A packed kernel has all rows of a KV head along y.
+  const uint32_t heads_per_keys = name.is_attention() && !name.is_packed() ? work.q_heads / work.kv_heads : 1;
+  const SampleSize whole = {device.compute_units_of_xcd(), 0};
+  TimingOptions options = sample_of(launch.grid, heads_per_keys,
+                                    wanted ? *wanted
+                                    : few  ? whole
+                                           : usual_sample);
+  options.device = device;
+  return options;
+}
+
+LaunchTiming time_recorded(const PackFile &pack, const RecordedLaunch &launch, const ModelMemory &memory,
+                           const Workload &work, uint32_t compute_units, const WantedSample &wanted) {
+  const package::PackedKernel &kernel = pack.kernel(launch.kernel);
+  const std::vector<std::byte> elf = pack.elf(kernel, "gfx942");
+  const emulator::Program program{std::vector<std::byte>(elf)};
+  LaunchTiming timing{.kernel = launch.kernel, .result = {}};
+  const auto start = std::chrono::steady_clock::now();
+  timing.result =
+      time_launch(program, launch.kernel, launch.grid, launch.block, launch.dynamic_lds_bytes, launch.kernarg,
+                  memory.machine(), options_of(launch, kernel.entry.name, work, compute_units, wanted));
+  timing.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!timing.result.reports.empty())
+    throw ToolError(launch.kernel + ": " + emulator::to_text(timing.result.reports.front()));
+  const emulator::KernelStats stats = emulator::kernel_stats(elf, launch.kernel);
+  if (stats.way) timing.bound_percent = stats.way->mix.bound_percent();
+  return timing;
+}
+
+} // namespace
+
+uint64_t PlanTiming::clk() const {
+  uint64_t sum = 0;
+  for (const LaunchTiming &launch : launches)
+    sum += launch.result.device_clk;
+  return sum;
+}
+
+uint64_t PlanTiming::merge_clk() const {
+  return clk() - launches.front().result.device_clk;
+}
+
+double PlanTiming::microseconds() const {
+  return double(clk()) / launches.front().result.device.clock_mhz;
+}
+
+double PlanTiming::mfma_percent() const {
+  double busy = 0;
+  for (const LaunchTiming &launch : launches)
+    busy += launch.result.device_mfma_percent() * double(launch.result.device_clk);
+  return busy / double(clk());
+}
+
+PlanTiming time_plan(const PackFile &pack, const Workload &work, uint32_t compute_units,
+                     const WantedSample &sample) {
+  RecordedPlan plan(pack, compute_units, work.problem());
+  ModelMemory memory(work, plan.info().workspace_bytes);
+  const sluice_args args = make_tensors(work, memory);
+  void *const workspace =
+      plan.info().workspace_bytes != 0 ? memory.allocate(plan.info().workspace_bytes) : nullptr;
+  if (workspace) fill_partial_results(memory, workspace, plan.info().workspace_bytes);
+  const std::vector<RecordedLaunch> launches = plan.run(args, workspace);
+  PlanTiming timing{.work = work, .kernel = plan.info().kernel, .reason = plan.info().reason, .launches = {}};
+  timing.parts = std::max(arguments_of(launches.front()).parts, 1u);
+  for (const RecordedLaunch &launch : launches)
+    timing.launches.push_back(time_recorded(pack, launch, memory, work, compute_units, sample));
+  return timing;
+}
+
+} // namespace sluice::tools
