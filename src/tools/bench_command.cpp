@@ -23,6 +23,12 @@ void write(OutputFile &file, const std::string &text) {
   file.publish();
 }
 
+/// What a reader of a row must know, beside the table.
+void warn(const std::string &row, const emulator::timing::TimingResult &result) {
+  for (const std::string &warning : result.warnings)
+    fmt::print(stderr, "sluice: {}: {}: {}\n", row, result.kernel, warning);
+}
+
 SampleSize sample_of(const BenchOptions &options) {
   return {options.compute_units.value_or(5), options.workgroups.value_or(8)};
 }
@@ -80,6 +86,8 @@ int bench_kernels(const BenchOptions &options, const PackFile &pack, std::option
       timings.push_back(time_attention(kernel->entry, elf, problem, sample_of(options)));
       fmt::print("{}", table.row(timings.back()));
       std::fflush(stdout);
+      warn(fmt::format("{} tokens{}", problem.length, problem.causal ? ", causal" : ""),
+           timings.back().result);
     }
   }
   if (json) write(*json, bench_json(timings));
@@ -154,6 +162,9 @@ int bench_workloads(const BenchOptions &options, const PackFile &pack, std::opti
     if (!options.no_model) timing.model = time_plan(pack, work, modelled_compute_units, sample);
     fmt::print("{}", table.row(timing));
     std::fflush(stdout);
+    if (timing.model)
+      for (const LaunchTiming &launch : timing.model->launches)
+        warn(work.name(), launch.result);
     timings.push_back(std::move(timing));
   }
   if (json)

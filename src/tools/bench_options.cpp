@@ -53,7 +53,8 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
           ->delimiter(',')
           ->check(CLI::Range(1, most_length));
   plan_only(command->add_option("--q-len", work.q_lens,
-                                "rows of a draft, 2 to 16 (default 2,4,8,16), or of a chunk (default 512)"))
+                                "rows of a draft, 2 to 16 (default 2,4,8,16), or of a chunk (default 512,\n"
+                                "or as many as there are keys)"))
       ->delimiter(',')
       ->check(CLI::Range(1, most_length));
   plan_only(command->add_option("--sequences", work.sequences,

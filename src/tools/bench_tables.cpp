@@ -37,6 +37,7 @@ const std::vector<Column> problem_columns = {
 
 const std::vector<Column> speed_columns = {
     {"clk", 9, [](const AttentionTiming &t) { return std::to_string(t.result.device_clk); }},
+    {"error", 7, [](const AttentionTiming &t) { return error_text(t.result.error_percent); }},
     {"MFMA busy while full", 20,
      [](const AttentionTiming &t) { return share(t.result.simulated_mfma_percent()); }},
     {"of the launch", 13, [](const AttentionTiming &t) { return share(t.result.device_mfma_percent()); }},
@@ -124,6 +125,8 @@ std::string bench_json(const std::vector<AttentionTiming> &timings) {
            {"wave_instructions", t.result.wave_instructions},
            {"seconds", t.seconds}}},
          {"extrapolated_along", t.result.extrapolated_along},
+         {"error_percent", t.result.error_percent ? Json(*t.result.error_percent) : Json()},
+         {"warnings", t.result.warnings},
          {"wait_percent", waits},
          {"matrix_core_percent",
           {{"useful", parts.useful},

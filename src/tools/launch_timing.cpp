@@ -4,6 +4,7 @@
 #include "emulator/timing/constants.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 
 namespace sluice::tools {
 
@@ -20,6 +21,10 @@ TimingOptions sample_of(const std::array<uint32_t, 3> &grid, uint32_t heads_per_
     ++stride;
   options.compute_units = std::min(size.compute_units, (xcd_compute_units - 1) / stride + 1);
   return options;
+}
+
+std::string error_text(const std::optional<double> &error_percent) {
+  return error_percent ? fmt::format("{:.1f} %", *error_percent) : "unknown";
 }
 
 double hbm_terabytes_per_second() {

@@ -5,6 +5,8 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 namespace sluice::tools {
@@ -18,6 +20,9 @@ struct SampleSize {
 /// the grid lets them: x counts `heads_per_keys` workgroups in a row that read the same ones.
 emulator::timing::TimingOptions sample_of(const std::array<uint32_t, 3> &grid, uint32_t heads_per_keys,
                                           const SampleSize &size);
+
+/// "0.8 %"; "unknown" where the sample is too small to say.
+std::string error_text(const std::optional<double> &error_percent);
 
 /// What HBM can move, in TB/s, as the model has it.
 double hbm_terabytes_per_second();

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 #include <fmt/format.h>
 
@@ -88,6 +89,16 @@ uint64_t PlanTiming::merge_clk() const {
 
 double PlanTiming::microseconds() const {
   return double(clk()) / launches.front().result.device.clock_mhz;
+}
+
+std::optional<double> PlanTiming::error_percent() const {
+  double squares = 0; // launches are sampled independently of each other
+  for (const LaunchTiming &launch : launches) {
+    if (!launch.result.error_percent) return std::nullopt;
+    const double error = *launch.result.error_percent * double(launch.result.device_clk);
+    squares += error * error;
+  }
+  return std::sqrt(squares) / double(clk());
 }
 
 double PlanTiming::mfma_percent() const {

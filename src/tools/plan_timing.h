@@ -37,6 +37,8 @@ struct PlanTiming {
   /// Of the launches behind the first.
   uint64_t merge_clk() const;
   double microseconds() const;
+  /// One standard error of clk(), in per cent; nothing where a launch's sample is too small to say.
+  std::optional<double> error_percent() const;
   /// Share of the time that the device's matrix cores are busy.
   double mfma_percent() const;
 };

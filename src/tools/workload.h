@@ -48,7 +48,7 @@ std::string to_text(const HeadDims &dims);
 struct Workload {
   WorkKind kind = WorkKind::prefill;
   ElementTypes types{};
-  HeadDims dims;
+  HeadDims dims = {};
   uint32_t q_heads = 1;
   uint32_t kv_heads = 1; // divides q_heads
   uint32_t batch = 1;

@@ -15,6 +15,7 @@ namespace {
 constexpr uint32_t prefill_tokens = 16384; // of all sequences together
 constexpr uint32_t cached_sequences = 32;  // of a decode
 constexpr uint32_t usual_page_size = 16;
+constexpr uint32_t usual_chunk = 512; // or all keys
 constexpr uint32_t most_length = 1 << 20, most_sequences = 65535;
 constexpr uint32_t most_separate_dim = 512; // longer rows of K hold V, too
 
@@ -47,7 +48,7 @@ HeadDims dims_of(const std::string &text) {
   if (!qk || !v)
     throw ToolError(
         fmt::format("--head-dim is '{}'; it is the elements of a row of K and V, as 128, those of "
-                    "K and those of V, as 192/128, or 'all'",
+                    "K and those of V, as 192/128, or, only one, 'all'",
                     text));
   return {*qk, *v, *qk > most_separate_dim};
 }
@@ -63,7 +64,7 @@ ElementTypes types_named(const std::string &name) {
   std::string names;
   for (const ElementTypes &types : element_types())
     names += fmt::format("'{}', ", types.name);
-  throw ToolError(fmt::format("--type is '{}'; it is {}or 'all'", name, names));
+  throw ToolError(fmt::format("--type is '{}'; it is {}or, only one, 'all'", name, names));
 }
 
 /// Whether a kernel was made for these types and head dims.
@@ -157,7 +158,8 @@ std::vector<uint32_t> rows_of(const WorkloadOptions &options, WorkKind kind, uin
   if (kind == WorkKind::decode) return {1};
   std::vector<uint32_t> rows = options.q_lens;
   if (rows.empty())
-    rows = kind == WorkKind::chunk ? std::vector<uint32_t>{512} : std::vector<uint32_t>{2, 4, 8, 16};
+    rows = kind == WorkKind::chunk ? std::vector<uint32_t>{std::min(usual_chunk, kv_len)}
+                                   : std::vector<uint32_t>{2, 4, 8, 16};
   for (const uint32_t q_len : rows) {
     const bool fits =
         kind == WorkKind::chunk ? q_len > most_draft_rows : q_len >= 2 && q_len <= most_draft_rows;

@@ -61,6 +61,7 @@ const std::vector<Column> model_columns = {
     {"parts", 5, [](const WorkloadTiming &t) { return std::to_string(t.model->parts); }},
     {"workgroups", 10, [](const WorkloadTiming &t) { return std::to_string(attention(t).workgroups); }},
     {"clk, attention + merge", 22, [](const WorkloadTiming &t) { return clk_of(*t.model); }},
+    {"error", 7, [](const WorkloadTiming &t) { return error_text(t.model->error_percent()); }},
     {"us at 2.1 GHz", 13, [](const WorkloadTiming &t) { return number(t.model->microseconds(), 1); }},
     {"HBM share", 9,
      [](const WorkloadTiming &t) { return share(hbm_share(t.work, t.model->microseconds())); }},
@@ -99,6 +100,10 @@ std::vector<Column> columns_of(bool device, bool model) {
   return columns;
 }
 
+Json json_of(const std::optional<double> &number) {
+  return number ? Json(*number) : Json();
+}
+
 Json json_of(const LaunchTiming &launch) {
   const TimingResult &result = launch.result;
   Json waits = Json::object();
@@ -119,7 +124,11 @@ Json json_of(const LaunchTiming &launch) {
             {"workgroups", result.simulated.size()},
             {"wave_instructions", result.wave_instructions},
             {"seconds", launch.seconds}}},
-          {"extrapolated_along", result.extrapolated_along}};
+          {"complete", result.is_complete},
+          {"extrapolated_along", result.extrapolated_along},
+          {"error_percent", json_of(result.error_percent)},
+          {"limited_by", result.limited_by},
+          {"warnings", result.warnings}};
 }
 
 Json json_of(const PlanTiming &timing) {
@@ -130,6 +139,7 @@ Json json_of(const PlanTiming &timing) {
           {"reason", timing.reason},
           {"parts", timing.parts},
           {"clk", timing.clk()},
+          {"error_percent", json_of(timing.error_percent())},
           {"clock_mhz", timing.launches.front().result.device.clock_mhz},
           {"compute_units", timing.launches.front().result.device.compute_units},
           {"microseconds", timing.microseconds()},
