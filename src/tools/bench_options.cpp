@@ -105,7 +105,8 @@ void add_bench(CLI::App &app, BenchOptions &bench) {
   command
       ->add_option("--workgroups", bench.workgroups,
                    "simulated on each simulated compute unit; 0: all it would get. Without this and\n"
-                   "--compute-units, all workgroups of an XCD where they are few, else 8 on each of 5")
+                   "--compute-units, all workgroups of the launch or of an XCD where they are few, else 8\n"
+                   "on each of 5; with --kernel always that")
       ->check(CLI::Range(0, 1 << 20));
   command
       ->add_option("--compute-units", bench.compute_units,

@@ -20,8 +20,8 @@ using namespace emulator::timing;
 namespace {
 
 constexpr SampleSize usual_sample = {5, 8};
-// Turns of waves around their loops that the model simulates for one launch without being asked for a sample:
-// half a minute of a core at some thousand instructions each.
+// Turns of waves around their loops that the model simulates for one launch without being asked for a sample,
+// of all XCDs or else of one: at most half a minute of a core, at some thousand instructions each.
 constexpr uint64_t most_wave_tiles = 40000;
 
 package::AttentionKernargs arguments_of(const RecordedLaunch &launch) {
@@ -31,27 +31,24 @@ package::AttentionKernargs arguments_of(const RecordedLaunch &launch) {
   return arguments;
 }
 
-/// About how often the waves of an XCD go around tiles of keys.
-uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work,
-                    uint32_t parts) {
+/// About how often the launch's waves go around tiles of keys.
+uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work) {
   const uint64_t workgroups = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
-  const uint64_t tiles = work.kv_len / name.tile_kv / parts + 1;
-  return workgroups / device_xcds * tiles * name.waves;
+  if (!name.is_attention()) return workgroups; // a merge is short
+  const uint64_t tiles = work.kv_len / name.tile_kv / arguments_of(launch).parts + 1;
+  return workgroups * tiles * name.waves;
 }
 
 TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work,
                          uint32_t compute_units, const WantedSample &wanted) {
   const Device device = {.compute_units = compute_units};
-  // A merge is short, and its workgroups share nothing.
-  const uint32_t parts = arguments_of(launch).parts;
-  const bool few = !name.is_attention() || wave_tiles(launch, name, work, parts) <= most_wave_tiles;
-  // A packed kernel has all rows of a KV head along y.
-  const uint32_t heads_per_keys = name.is_attention() && !name.is_packed() ? work.q_heads / work.kv_heads : 1;
+  const uint64_t tiles = wave_tiles(launch, name, work);
   const SampleSize whole = {device.compute_units_of_xcd(), 0};
-  TimingOptions options = sample_of(launch.grid, heads_per_keys,
-                                    wanted ? *wanted
-                                    : few  ? whole
-                                           : usual_sample);
+  const SampleSize size = wanted ? *wanted : tiles / device_xcds <= most_wave_tiles ? whole : usual_sample;
+  // A packed kernel has all rows of a KV head along y, and a merge shares nothing.
+  const uint32_t heads_per_keys = name.is_attention() && !name.is_packed() ? work.q_heads / work.kv_heads : 1;
+  TimingOptions options = sample_of(launch.grid, heads_per_keys, size);
+  if (!wanted && tiles <= most_wave_tiles) options.xcds = device_xcds;
   options.device = device;
   return options;
 }

@@ -17,7 +17,8 @@
 
 namespace sluice::tools {
 
-/// Nothing: all workgroups of an XCD where they are few enough, else five compute units with eight each.
+/// Nothing: all workgroups where they are few enough, else all of an XCD where those are, else eight on each
+/// of five compute units.
 using WantedSample = std::optional<SampleSize>;
 
 struct LaunchTiming {
