@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <stdexcept>
+
+#include "emulator/timing/saved_memory.h"
 
 namespace sluice::emulator::timing {
 
@@ -30,17 +31,17 @@ double published_clock_mhz(double mfma_percent) {
                    (mfma_percent - below.mfma_percent) / (above->mfma_percent - below.mfma_percent));
 }
 
-TimingResult time_at_published_clock(const std::function<TimingResult(uint32_t clock_mhz)> &time) {
+TimingResult time_at_published_clock(const Memory &memory,
+                                     const std::function<TimingResult(uint32_t clock_mhz)> &time) {
+  const SavedMemory before(memory);
   TimingResult result = time(clock_mhz);
   for (uint32_t pass = 1; pass < most_clock_passes && result.reports.empty(); ++pass) {
-    if (result.counter_ends_loops)
-      throw std::invalid_argument("kernel \"" + result.kernel +
-                                  "\" takes its work from a counter in memory, which the first pass has used "
-                                  "up: a clock by the published curve needs several");
     const double wanted = published_clock_mhz(result.device_mfma_percent());
     if (std::abs(wanted - result.device.clock_mhz) <= 0.01 * wanted) break;
+    before.restore();
     result = time(uint32_t(std::lround(wanted)));
   }
+  before.restore();
   return result;
 }
 

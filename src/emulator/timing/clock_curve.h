@@ -28,9 +28,10 @@ double published_clock_mhz(double mfma_percent);
 
 /// Times a launch at the clock that belongs to how busy it keeps the matrix cores: HBM and the Infinity Cache
 /// do not follow the clock, so that how busy they are follows from it. Each pass takes the clock of the one
-/// before, until they agree within a per cent; at most so many. All run on the same memory: throws
-/// std::invalid_argument for a launch whose work a counter in memory decides.
-TimingResult time_at_published_clock(const std::function<TimingResult(uint32_t clock_mhz)> &time);
+/// before, until they agree within a per cent; at most so many. All find in memory what the first one found,
+/// and whoever comes after them.
+TimingResult time_at_published_clock(const Memory &memory,
+                                     const std::function<TimingResult(uint32_t clock_mhz)> &time);
 inline constexpr uint32_t most_clock_passes = 4;
 
 } // namespace sluice::emulator::timing

@@ -5,12 +5,14 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
 #include <cstdio>
+#include <set>
 #include <stdexcept>
 
 #include "emulator/stats/occupancy.h"
 #include "emulator/timing/compute_unit.h"
 #include "emulator/timing/control_flow.h"
 #include "emulator/timing/extrapolation.h"
+#include "emulator/timing/saved_memory.h"
 
 namespace sluice::emulator::timing {
 
@@ -19,6 +21,7 @@ namespace {
 /// More than what workgroups of one kind differ by, as their data decides.
 constexpr double different_work_percent = 5;
 constexpr double large_error_percent = 5;
+constexpr size_t least_parts = 4; // of a sample, for its error to mean something
 
 struct Call {
   const Program &program;
@@ -53,9 +56,10 @@ std::string address_of(const ProgramImpl &program, uint32_t op) {
                               "compute units of eight XCDs, without a sample");
 }
 
-/// Simulates what is selected. Instructions, traffic and workgroups go into the result.
-void simulate(const Call &call, const TimingOptions &options, const Selection &selection,
-              TimingResult &result) {
+/// Simulates what is selected, or what the options select. Instructions, traffic and workgroups go into the
+/// result.
+Selection simulate(const Call &call, const TimingOptions &options, const std::optional<Selection> &selected,
+                   TimingResult &result) {
   Options machine;
   machine.checks = Checks::none();
   machine.completion = CompletionOrder::early;
@@ -75,6 +79,8 @@ void simulate(const Call &call, const TimingOptions &options, const Selection &s
   if (fits.workgroups_per_cu == 0)
     throw std::invalid_argument("not one workgroup of kernel \"" + std::string(call.kernel) +
                                 "\" fits on a compute unit: " + fits.limit);
+  const uint32_t places = used_places(result.workgroups, fits.workgroups_per_cu, options.device);
+  const Selection selection = selected ? *selected : select_workgroups(call.grid, options, places);
   result.compute_units = selection.compute_units * selection.xcds;
   result.instructions.resize(program.fast.size());
 
@@ -82,7 +88,6 @@ void simulate(const Call &call, const TimingOptions &options, const Selection &s
   SharedLevels shared(selection.compute_units, selection.xcds, options.device);
   std::optional<CounterWatch> counters;
   if (CounterWatch::is_needed(program)) counters.emplace(program, ops_of(call));
-  const uint32_t places = used_places(result.workgroups, fits.workgroups_per_cu, options.device);
   const std::unique_ptr<WorkgroupSource> source = make_source(call.grid, options, selection, places);
   std::vector<std::unique_ptr<ComputeUnit>> units;
   for (uint32_t i = 0; i < result.compute_units; ++i) {
@@ -103,16 +108,14 @@ void simulate(const Call &call, const TimingOptions &options, const Selection &s
     const auto first = size_t(std::min_element(turns.begin(), turns.end()) - turns.begin());
     units[first]->take_turn();
     turns[first] = units[first]->next_turn();
-    if (counters && counters->finding()) {
-      result.counter_ends_loops = true;
-      if (!all_run) refuse_counter(call, *counters->finding());
-    }
+    if (counters && counters->finding() && !all_run) refuse_counter(call, *counters->finding());
   }
   for (const auto &unit : units)
     unit->finish();
   result.traffic = shared.moved(double(result.simulated_clk));
   result.reports = setup.reports();
   result.is_complete = selection.from_start && result.simulated.size() == result.workgroups;
+  return selection;
 }
 
 /// Whether the workgroups of other XCDs do other work than those of the ones that were simulated. Workgroup k
@@ -133,6 +136,10 @@ bool others_differ(const Call &call, const TimingOptions &options, const TimingR
 /// Of a sample too small to stand for the others, in the words of its options.
 void warn_of_sample(TimingResult &result) {
   if (result.is_complete) return;
+  std::set<uint32_t> all_parts;
+  for (const WorkgroupTime &time : result.simulated)
+    all_parts.insert(time.part);
+  const size_t parts = all_parts.size();
   char text[160];
   const auto simulated = static_cast<unsigned long long>(result.simulated.size());
   const auto workgroups = static_cast<unsigned long long>(result.workgroups);
@@ -141,6 +148,13 @@ void warn_of_sample(TimingResult &result) {
         text, sizeof text,
         "the sample is too small: from %llu of %llu workgroups nothing says how far off the time is",
         simulated, workgroups);
+    result.warnings.emplace_back(text);
+  } else if (parts < least_parts) {
+    std::snprintf(
+        text, sizeof text,
+        "the sample is too small: an error of %.1f %% from %zu parts of it, %llu of %llu workgroups, "
+        "says little",
+        *result.error_percent, parts, simulated, workgroups);
     result.warnings.emplace_back(text);
   } else if (*result.error_percent > large_error_percent) {
     std::snprintf(text, sizeof text,
@@ -175,18 +189,21 @@ TimingResult time_launch(const Program &program, std::string_view kernel, std::a
                          const TimingOptions &options) {
   options.device.expect_valid();
   const Call call{program, kernel, grid, block, dynamic_lds_bytes, kernarg, memory};
-  Selection selection = select_workgroups(grid, options);
+  // Counters in memory are where the launch finds them, however often it is simulated.
+  std::optional<SavedMemory> before;
+  if (CounterWatch::is_needed(program.impl()) && options.xcds == 0) before.emplace(memory);
   TimingResult result;
-  simulate(call, options, selection, result);
+  Selection selection = simulate(call, options, std::nullopt, result);
   if (!result.reports.empty()) return result;
   const bool may_differ = selection.whole_xcds && options.xcds == 0 && !result.is_complete;
   if (may_differ && others_differ(call, options, result)) {
+    if (before) before->restore();
     selection.xcds = device_xcds;
     result = {};
     simulate(call, options, selection, result);
     if (!result.reports.empty()) return result;
   }
-  extrapolate(grid, selection.whole_xcds, result);
+  extrapolate(grid, selection, result);
   warn_of_sample(result);
   warn_of_loops(call, result);
   return result;

@@ -201,9 +201,23 @@ std::optional<double> error_percent(const TimingResult &result, const Axis &axis
   return 100 * std::sqrt((count - 1) / count * squares) / clk;
 }
 
+/// The jackknife of the last end of simulated compute units: without the last of them it is that of the one
+/// before.
+std::optional<double> end_error_percent(const TimingResult &result) {
+  std::map<uint32_t, uint64_t> end_of;
+  for (const WorkgroupTime &time : result.simulated)
+    end_of[time.compute_unit] = std::max(end_of[time.compute_unit], time.end);
+  if (end_of.size() < 2) return std::nullopt;
+  std::vector<uint64_t> ends;
+  for (const auto &[unit, end] : end_of)
+    ends.push_back(end);
+  std::partial_sort(ends.begin(), ends.begin() + 2, ends.end(), std::greater<>());
+  return 100 * double(ends[0] - ends[1]) / double(ends[0]);
+}
+
 } // namespace
 
-void extrapolate(std::array<uint32_t, 3> grid, bool whole_xcds, TimingResult &result) {
+void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, TimingResult &result) {
   std::sort(result.simulated.begin(), result.simulated.end(),
             [](const WorkgroupTime &a, const WorkgroupTime &b) { return a.number < b.number; });
   const std::vector<Axis> axes = axes_of(grid);
@@ -236,8 +250,14 @@ void extrapolate(std::array<uint32_t, 3> grid, bool whole_xcds, TimingResult &re
   Level limit = Level::lds;
   const double clk = launch_clk(launch, result.device, &limit);
   if (clk > launch.clk) result.limited_by = level_name(limit);
-  result.device_clk = std::max(uint64_t(std::ceil(clk)), whole_xcds ? result.simulated_clk : 0);
-  result.error_percent = error_percent(result, axis, places_per_xcd, double(result.device_clk));
+  // Workgroups that share a compute unit do not all take as long: the youngest wait for the others, and the
+  // launch for the youngest.
+  const bool ends_as_simulated = selection.from_start && double(result.simulated_clk) > clk;
+  result.device_clk = ends_as_simulated ? result.simulated_clk : uint64_t(std::ceil(clk));
+  if (ends_as_simulated) result.limited_by.clear();
+  if (ends_as_simulated && !selection.whole_xcds) result.error_percent = end_error_percent(result);
+  if (!result.error_percent)
+    result.error_percent = error_percent(result, axis, places_per_xcd, double(result.device_clk));
 }
 
 double difference_percent(std::array<uint32_t, 3> grid, const TimingResult &result,

@@ -12,14 +12,14 @@
 #include <cstdint>
 #include <span>
 
-#include "emulator/timing/timing.h"
+#include "emulator/timing/workgroup_source.h"
 
 namespace sluice::emulator::timing {
 
 /// Deals all workgroups of a grid to the places of the device and fills in what the result says of it. Where
 /// all of an XCD's were simulated, the launch ends no earlier than these; where all of the device's were,
 /// with them.
-void extrapolate(std::array<uint32_t, 3> grid, bool whole_xcds, TimingResult &result);
+void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, TimingResult &result);
 
 /// By how much the instructions of workgroups differ from what others say they should be, in per cent: a
 /// check of workgroups that were not simulated against those that were.

@@ -149,8 +149,7 @@ struct TimingResult {
   /// The level whose bandwidth alone makes the launch as long as it is: no level moves more than its limit
   /// over a launch. Empty: none does.
   std::string limited_by;
-  bool counter_ends_loops = false; // workgroups take their work from a counter in memory
-  bool is_complete = false;        // every workgroup of the launch was simulated: nothing is extrapolated
+  bool is_complete = false; // every workgroup of the launch was simulated: nothing is extrapolated
   /// One standard error of device_clk in per cent of it, from the differences between the sample's parts.
   /// 0 of a complete simulation; none where the sample has fewer than two parts.
   std::optional<double> error_percent;

@@ -142,7 +142,7 @@ private:
 
 } // namespace
 
-Selection select_workgroups(std::array<uint32_t, 3> grid, const TimingOptions &options) {
+Selection select_workgroups(std::array<uint32_t, 3> grid, const TimingOptions &options, uint32_t places) {
   const uint32_t most = options.device.compute_units_of_xcd();
   if (options.compute_units == 0 || options.compute_units > most)
     throw std::invalid_argument(std::to_string(options.compute_units) +
@@ -166,7 +166,9 @@ Selection select_workgroups(std::array<uint32_t, 3> grid, const TimingOptions &o
     return selection;
   }
   const uint64_t gets = (workgroups + options.device.compute_units - 1) / options.device.compute_units;
-  selection.from_start = options.workgroups == 0 || options.workgroups >= gets;
+  // Launches of so few rounds have no middle of which a sample could be.
+  const bool is_short = gets <= uint64_t(2) * places;
+  selection.from_start = options.workgroups == 0 || options.workgroups >= gets || is_short;
   selection.rounds = uint32_t(selection.from_start ? gets : options.workgroups);
   if (options.xcds == 0 && selection.from_start) {
     // Few rounds would stand on few coordinates of the grid: compute units of further XCDs have others.
