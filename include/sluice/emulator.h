@@ -37,7 +37,10 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
 /** Sets how launches enqueued from now on run.
  * @verbatim
  *   checks               "all" (that are on by default), "none", or a comma-separated list of those to be on
- *   <name of a check>    "on" or "off"
+ *   <name of a check>    "on" or "off"; "report": on, what it finds is a warning; "fault": on, an error
+ *   warnings             the checks that only warn: "default", "all" that can, "none", or a comma-separated
+ *                        list. The default is lds_equal_stores, lds_write_after_read, hazards_compiler and
+ *                        hazards_by_count. See "Reports and faults" below
  *   completion           "late", "early" or "random": when loads arrive
  *   wave_schedule        "greedy": a wave runs until it has to wait; "round_robin": one instruction each;
  *                        "random": a few of one that is drawn
@@ -48,8 +51,11 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *                        to one unit in the last place, as the hardware's may
  *   scramble_nans        "on": NaNs that vector instructions make get random payloads
  *   threads              number of host threads a launch uses; 0: all
- *   instruction_budget   number, per wave; 0: the default
- *   max_reports          number kept per launch
+ *   instruction_budget   number of instructions after which a wave is stopped and its launch fails; the
+ *                        report (budget_exhausted) names the instruction it had come to. 0, as at start: no
+ *                        limit, so that a kernel that never ends runs on, as it would on a GPU
+ *   max_reports          number of places kept per launch, at least 1, of each kind of report and of hazards
+ *                        of each rule; others of that kind or rule are only counted
  *   count_bank_conflicts "on" or "off"
  *   stream_order         "concurrent": streams run at the same time; a number: nothing runs before
  *                        somebody waits or asks, then in an order drawn with this seed from those that
@@ -61,6 +67,16 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   defaults             "1": all of the above as at start
  *   report_file          a path: each launch that ends appends a line of JSON with its counters and reports,
  *                        and each report that is of no launch one with 0 launches; they also stay to be taken
+ *
+ * Reports and faults. A report is an error or a warning ("severity" in its JSON).
+ *   An error fails its launch: waiting for it returns hipErrorIllegalAddress (memory refuses an access that
+ * is out of bounds, freed, read-only, misaligned, beyond scratch, or of another device without peer access)
+ * or hipErrorLaunchFailure (all else). The device stays in that state until "clear_fault". A warning is only
+ * reported: the launch succeeds, and its results can be copied. "warnings" says, check by check, which of the
+ * two a report is. Some are errors always: what memory refuses (the check global_bounds), where lanes read 0
+ * and store nothing, and what a wave cannot go on from (unknown_instruction, invalid_pc, trap, misaligned,
+ * budget_exhausted, barrier_deadlock, launch_refused). A race of streams is an error that belongs to no
+ * launch: none fails.
  * @endverbatim
  */
 SLUICE_EMULATOR_API int sluice_emulator_configure(const char *key, const char *value);
@@ -78,6 +94,7 @@ typedef struct sluice_emulator_counters_t {
   uint64_t busy_streams_destroyed; /**< destroyed with work left, which HIP does not promise to run */
   uint64_t
       buffer_lanes_out_of_range; /**< of buffer accesses, wholly or in part: they read 0 or store nothing */
+  uint64_t reports_dropped;      /**< times that something was found at a place beyond those that are kept */
 } sluice_emulator_counters_t;
 
 /** Sums over all launches that have ended; workgroups are counted as they end, so that progress can be seen.
@@ -99,9 +116,10 @@ SLUICE_EMULATOR_API int sluice_emulator_watch(const void *start, size_t bytes, u
 /** Ends that, once all streams are idle. SLUICE_EMULATOR_BAD_VALUE where no watched range starts. */
 SLUICE_EMULATOR_API int sluice_emulator_unwatch(const void *start);
 
-/** The reports since the last take, as a JSON array, oldest first. Returns the size that the whole text
- * needs, the final zero included, and writes the text only if `size` bytes hold it (else an empty string):
- * call with 0 first, or with a buffer that is large enough. Reports are taken only when they were written. */
+/** The reports since the last take, as a JSON array, oldest first; of the same mistake in several launches
+ * one, with its "count". Kept are 1024 of each kind. Returns the size that the whole text needs, the final
+ * zero included, and writes the text only if `size` bytes hold it (else an empty string): call with 0 first,
+ * or with a buffer that is large enough. Reports are taken only when they were written. */
 SLUICE_EMULATOR_API size_t sluice_emulator_take_reports(char *buffer, size_t size);
 
 /** Static figures of a kernel of a gfx942 code object as a JSON object: registers, LDS, spills, occupancy,

@@ -110,7 +110,7 @@ void KernelLaunch::run(const Options &given) const {
   device.add_result(result);
   if (options.list_memory_uses)
     StreamRaces::get().enter("kernel " + function->kernel->name, std::move(result.uses));
-  if (!result.ok()) throw Failure(error_of(result.reports.front()));
+  if (const Report *const failure = result.failure()) throw Failure(error_of(*failure));
 }
 
 void Copy::run(const Options &options) const {

@@ -91,6 +91,7 @@ bool StreamRaces::enter(const std::string &name, std::vector<MemoryUse> uses) {
     const bool released = here->kind == MemoryUse::Kind::release || there->kind == MemoryUse::Kind::release;
     freed = freed || released;
     report.kind = released ? ReportKind::freed_in_use : ReportKind::stream_race;
+    report.fails = report_fails(report.kind, report.level, Device::get().options().warnings);
     report.kernel = name;
     report.message = "in " + mine.work.stream_name + " " + verb(here->kind) + " memory that " + other.name +
                      " in " + other.work.stream_name + " " + verb(there->kind) +

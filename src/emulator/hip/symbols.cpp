@@ -157,7 +157,8 @@ int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size) {
                                           live_streams(),
                                           live_events(),
                                           Scheduler::get().closed_busy(),
-                                          counters.buffer_lanes_out_of_range};
+                                          counters.buffer_lanes_out_of_range,
+                                          Device::get().reports_dropped()};
   std::memcpy(out, &all, size);
   return SLUICE_EMULATOR_OK;
 }

@@ -196,11 +196,12 @@ class CheckTest(EmuTest):
         self.assertEqual(self.succeeds("check", KERNELS), "nothing to report\n")
         self.assertEqual(json.loads(self.succeeds("check", KERNELS, "--json")), [])
         text = self.succeeds("check", REGISTERS, status=1)
-        self.assertRegex(text, r"\Ahasty at 0x\w+: hazard: s4: .*\n  instruction  v_readlane_b32 s5, v0, s4\n"
+        self.assertRegex(text, r"\Ahasty at 0x\w+: hazard \(required\): s4: .*\n  instruction  v_readlane_b32 s5, v0, s4\n"
                                r" {15}\S*emu_registers.s:\d+\n  other        0x\w+: v_readfirstlane_b32 s4, v0\n"
-                               r" {15}\S*emu_registers.s:\d+\n\n1 report\n\Z")
+                               r" {15}\S*emu_registers.s:\d+\n\n1 report: 1 required, 0 compiler, 0 by_count\n\Z")
         report, = json.loads(self.succeeds("check", REGISTERS, "--json", status=1))
-        self.assertEqual((report["kernel"], report["kind"], report["pc"] - report["other"]["pc"]), ("hasty", "hazard", 4))
+        self.assertEqual((report["kernel"], report["kind"], report["level"], report["pc"] - report["other"]["pc"]),
+                         ("hasty", "hazard", "required", 4))
         self.succeeds("run", REGISTERS, "--kernel", "hasty")
 
 
