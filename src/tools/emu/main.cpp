@@ -133,14 +133,32 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       ->needs(timing);
   command
       ->add_option("--timing-workgroups", run.timing_workgroups,
-                   "the most that are simulated of a compute unit (default: all it gets)")
+                   "the most that are simulated of a compute unit (default: as many as it gets)")
       ->check(CLI::Range(1, 1 << 30))
       ->needs(timing);
   command
-      ->add_option("--clock-mhz", run.clock_mhz,
-                   "the engine's clock (default 2100, the peak); memory beyond L2 does not follow it")
-      ->check(CLI::Range(1, 10000))
+      ->add_option("--timing-xcds", run.timing_xcds,
+                   "simulated, with so many compute units each (default: as many as stand for the launch)")
+      ->check(CLI::Range(1, 8))
       ->needs(timing);
+  command
+      ->add_option("--compute-unit-stride", run.compute_unit_stride,
+                   "simulated ones are every so many-th of an XCD (default 1): with a stride that leads to "
+                   "workgroups that read the same data they share as all would")
+      ->check(CLI::Range(1, 38))
+      ->needs(timing);
+  CLI::Option *const clock =
+      command
+          ->add_option("--clock-mhz", run.clock_mhz,
+                       "the engine's clock (default 2100, the peak); memory beyond L2 does not follow it")
+          ->check(CLI::Range(1, 10000))
+          ->needs(timing);
+  command
+      ->add_flag("--clock-curve", run.clock_curve,
+                 "the clock that published counters show where matrix cores are as busy, in place of "
+                 "--clock-mhz")
+      ->needs(timing)
+      ->excludes(clock);
   command
       ->add_option("--device-compute-units", run.device_compute_units,
                    "of the device, on eight XCDs (default 304)")
