@@ -3,7 +3,7 @@
 #include "executor.h"
 
 #include "call.h"
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 
 #include <algorithm>
 #include <cstdlib>

@@ -40,6 +40,24 @@ ordered_json levels(const TimingResult &r) {
   return json;
 }
 
+ordered_json launch_levels(const TimingResult &r) {
+  ordered_json json = ordered_json::object();
+  for (size_t i = 0; i < level_count; ++i)
+    json[std::string(level_name(Level(i)))] = {
+        {"bytes", r.device_bytes[i]},
+        {"terabytes_per_second", r.device_terabytes_per_second(Level(i))},
+        {"percent", r.device_level_percent(Level(i))}};
+  return json;
+}
+
+ordered_json xcds(const TimingResult &r) {
+  ordered_json json = ordered_json::array();
+  for (const XcdTime &xcd : r.xcds)
+    json.push_back(
+        {{"workgroups", xcd.workgroups}, {"occupied_clk", xcd.occupied_clk}, {"end_clk", xcd.end_clk}});
+  return json;
+}
+
 ordered_json workgroups(const TimingResult &r) {
   ordered_json json = ordered_json::array();
   for (const WorkgroupTime &time : r.simulated)
@@ -64,6 +82,14 @@ ordered_json to_json(const TimingResult &r) {
           {"tflops", r.tflops()},
           {"mfma_percent", r.device_mfma_percent()},
           {"workgroups", r.workgroups},
+          {"complete", r.is_complete},
+          {"error_percent", r.error_percent ? ordered_json(*r.error_percent) : ordered_json()},
+          {"extrapolated_along", r.extrapolated_along},
+          {"limited_by", r.limited_by},
+          {"levels", launch_levels(r)},
+          {"xcds", xcds(r)},
+          {"xcd_imbalance_percent", r.xcd_imbalance_percent()},
+          {"warnings", r.warnings},
           {"occupancy",
            {{"workgroups_per_cu", r.workgroups_per_cu},
             {"waves_per_simd", r.waves_per_simd},

@@ -37,6 +37,31 @@ std::string levels_line(const TimingResult &r) {
   return line + "\n";
 }
 
+/// In brackets, what is known of the error.
+std::string error_of(const TimingResult &r) {
+  if (r.is_complete) return "all of the launch was simulated";
+  return r.error_percent ? fmt::format("error of the sample about {:.1f} %", *r.error_percent)
+                         : "error of the sample unknown";
+}
+
+std::string launch_line(const TimingResult &r) {
+  std::string line = fmt::format("  launch: {}", error_of(r));
+  for (const Level level : {Level::l2, Level::mall, Level::hbm})
+    line += fmt::format(", {} {:.3f} TB/s ({:.1f} %)", level_name(level),
+                        r.device_terabytes_per_second(level), r.device_level_percent(level));
+  if (!r.limited_by.empty()) line += fmt::format(", as long as {} needs", r.limited_by);
+  return line + "\n";
+}
+
+/// Of each XCD, how long it works in per cent of the launch.
+std::string xcds_line(const TimingResult &r) {
+  std::string line = "  XCDs work:";
+  for (const XcdTime &xcd : r.xcds)
+    line += fmt::format(" {:.0f} %", 100 * xcd.end_clk / double(r.device_clk));
+  return line +
+         fmt::format(" of the launch; the slowest is {:.1f} % above the mean\n", r.xcd_imbalance_percent());
+}
+
 } // namespace
 
 std::string to_text(const TimingResult &r) {
@@ -49,7 +74,10 @@ std::string to_text(const TimingResult &r) {
                       r.simulated_clk, r.wave_instructions);
   text += fmt::format("  occupancy: {} workgroups per compute unit, {} waves per SIMD, limited by {}\n",
                       r.workgroups_per_cu, r.waves_per_simd, r.occupancy_limit);
-  return text + busy_line(r) + waits_line(r) + levels_line(r);
+  text += busy_line(r) + waits_line(r) + levels_line(r) + launch_line(r) + xcds_line(r);
+  for (const std::string &warning : r.warnings)
+    text += fmt::format("  warning: {}\n", warning);
+  return text;
 }
 
 } // namespace sluice::timing_report

@@ -1,13 +1,13 @@
 //===- attention_timing.h - an attention launch on the timing model -------------------------------------===//
 //
-// What `sluice bench` says of one kernel and one problem: how busy the matrix cores are, what their
-// instructions would allow, and where the rest of the time goes.
+// What `sluice bench --kernel` says of one kernel, without a plan, and one problem of prefill: how busy the
+// matrix cores are, what their instructions would allow, and where the rest of the time goes.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "emulator/timing/timing.h"
 #include "package/attention_launch.h"
+#include "tools/launch_timing.h"
 
 #include <array>
 #include <cstdint>
@@ -24,15 +24,6 @@ struct TimedProblem {
   uint32_t kv_heads = 1; // divides q_heads
   bool causal = false;
 };
-
-struct SampleSize {
-  uint32_t compute_units = 0; // most that are simulated together
-  uint32_t workgroups = 0;    // of each; 0: all it would get
-};
-
-/// The simulated compute units, as many of them as there are: neighbours that read the same keys and values
-/// are as many workgroups apart as lead through the heads back to the same one.
-emulator::timing::TimingOptions sample_of(const TimedProblem &problem, const SampleSize &size);
 
 /// Where the time of the device's matrix cores goes, in per cent of the launch: the parts add up to 100.
 struct TimeParts {
@@ -61,12 +52,6 @@ struct AttentionTiming {
   double useful_flops() const;
   /// Of all compute units at a clock.
   double useful_tflops(double mhz) const;
-  struct Reason {
-    emulator::timing::Stall stall;
-    double percent; // of all waiting
-  };
-  /// What waves waited for, most first.
-  std::vector<Reason> reasons() const;
 };
 
 /// Throws ToolError for tensors that are too large.

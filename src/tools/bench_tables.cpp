@@ -1,8 +1,9 @@
 //===- bench_tables.cpp - timings of attention as tables ------------------------------------------------===//
 #include "tools/bench_tables.h"
 
+#include "tools/text_table.h"
+
 #include <fmt/format.h>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <span>
 
@@ -12,11 +13,7 @@ using namespace emulator::timing;
 
 namespace {
 
-struct Column {
-  const char *title;
-  int width; // on a terminal; negative: to the left
-  std::function<std::string(const AttentionTiming &)> cell;
-};
+using Column = TextColumn<AttentionTiming>;
 
 std::string share(double percent) {
   return fmt::format("{:.1f} %", percent);
@@ -24,7 +21,7 @@ std::string share(double percent) {
 
 std::string reasons_of(const AttentionTiming &timing) {
   std::string text;
-  const auto reasons = timing.reasons();
+  const auto reasons = wait_reasons(timing.result);
   for (size_t i = 0; i < 3 && reasons[i].percent > 0; ++i)
     text +=
         fmt::format("{}{} {:.0f} %", i == 0 ? "" : ", ", stall_name(reasons[i].stall), reasons[i].percent);
@@ -40,6 +37,7 @@ const std::vector<Column> problem_columns = {
 
 const std::vector<Column> speed_columns = {
     {"clk", 9, [](const AttentionTiming &t) { return std::to_string(t.result.device_clk); }},
+    {"error", 7, [](const AttentionTiming &t) { return error_text(t.result.error_percent); }},
     {"MFMA busy while full", 20,
      [](const AttentionTiming &t) { return share(t.result.simulated_mfma_percent()); }},
     {"of the launch", 13, [](const AttentionTiming &t) { return share(t.result.device_mfma_percent()); }},
@@ -81,26 +79,14 @@ std::vector<Column> columns_of(bool parts) {
   return columns;
 }
 
-std::string padded(const std::string &text, int width) {
-  return width < 0 ? fmt::format("{:<{}}  ", text, -width) : fmt::format("{:>{}}  ", text, width);
-}
-
 } // namespace
 
 std::string BenchTable::head() const {
-  std::string titles, line;
-  for (const Column &column : columns_of(parts)) {
-    titles += markdown ? fmt::format("| {} ", column.title) : padded(column.title, column.width);
-    line += column.width < 0 ? "| --- " : "| ---: ";
-  }
-  return markdown ? titles + "|\n" + line + "|\n" : titles + "\n";
+  return table_head(columns_of(parts), markdown);
 }
 
 std::string BenchTable::row(const AttentionTiming &timing) const {
-  std::string text;
-  for (const Column &column : columns_of(parts))
-    text += markdown ? fmt::format("| {} ", column.cell(timing)) : padded(column.cell(timing), column.width);
-  return text + (markdown ? "|\n" : "\n");
+  return table_row(columns_of(parts), markdown, timing);
 }
 
 std::string bench_json(const std::vector<AttentionTiming> &timings) {
@@ -109,7 +95,7 @@ std::string bench_json(const std::vector<AttentionTiming> &timings) {
   for (const AttentionTiming &t : timings) {
     const TimeParts &parts = t.parts;
     Json waits = Json::object(), waiting = Json::object();
-    for (const AttentionTiming::Reason &reason : t.reasons())
+    for (const WaitReason &reason : wait_reasons(t.result))
       waits[std::string(stall_name(reason.stall))] = reason.percent;
     for (size_t i = 0; i < stall_count; ++i)
       waiting[std::string(stall_name(Stall(i)))] = parts.waiting[i];
@@ -139,6 +125,8 @@ std::string bench_json(const std::vector<AttentionTiming> &timings) {
            {"wave_instructions", t.result.wave_instructions},
            {"seconds", t.seconds}}},
          {"extrapolated_along", t.result.extrapolated_along},
+         {"error_percent", t.result.error_percent ? Json(*t.result.error_percent) : Json()},
+         {"warnings", t.result.warnings},
          {"wait_percent", waits},
          {"matrix_core_percent",
           {{"useful", parts.useful},

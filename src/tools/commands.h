@@ -7,10 +7,12 @@
 #pragma once
 
 #include "tools/attention_call.h"
+#include "tools/device_timing.h"
+#include "tools/workload_options.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <vector>
 
 namespace sluice::tools {
 
@@ -50,15 +52,14 @@ struct InspectOptions {
 int inspect_command(const InspectOptions &options);
 
 struct BenchOptions {
-  bool timing = false;
-  std::string filter = "*"; // of kernel names
-  std::vector<uint32_t> lengths = {1024, 4096, 16384};
-  std::string causal = "both";
-  uint32_t heads = 64;
-  uint32_t kv_heads = 8;
-  uint32_t batch = 0; // 0: as many as give 16384 tokens
-  uint32_t workgroups = 8;
-  uint32_t compute_units = 5;
+  bool timing = false; // on the model
+  std::string device;  // on a GPU, "hip:N"; empty: no
+  /// Prefill with each kernel of such a name, without a plan; nothing: what a plan chooses.
+  std::optional<std::string> kernel_filter;
+  WorkloadOptions work;
+  std::optional<uint32_t> workgroups, compute_units; // of the sample; nothing: see plan_timing.h
+  DeviceRuns runs;
+  bool no_model = false; // with a device
   std::string json_file;
   bool markdown = false;
   bool parts = false;

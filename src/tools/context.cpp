@@ -49,8 +49,10 @@ sluice_context_desc describe_device(const std::string &device) {
   return desc;
 }
 
-ContextHandle make_context(const std::string &device) {
-  const sluice_context_desc desc = describe_device(device);
+ContextHandle make_context(const std::string &device, std::span<const std::byte> pack) {
+  sluice_context_desc desc = describe_device(device);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
   sluice_error error = make_error();
   sluice_context *context = nullptr;
   check(sluice_context_create(&desc, &context, &error), error);
@@ -78,6 +80,11 @@ void check_hip(const sluice_context *context, int code, const char *what) {
   throw ToolError(fmt::format("{}: HIP error {} ({})", what, code, text ? text : "no text"));
 }
 
+void copy_to_device(const sluice_context *context, void *to, const void *from, size_t bytes) {
+  auto *const copy = hip_symbol<int(void *, const void *, size_t, int)>(context, "hipMemcpy");
+  check_hip(context, copy(to, from, bytes, host_to_device), "hipMemcpy to the device");
+}
+
 DeviceBuffer::DeviceBuffer(const sluice_context *context, size_t bytes) : context(context) {
   check_hip(context, hip_symbol<int(void **, size_t)>(context, "hipMalloc")(&memory, bytes), "hipMalloc");
 }
@@ -87,8 +94,7 @@ DeviceBuffer::~DeviceBuffer() {
 }
 
 void DeviceBuffer::upload(const void *from, size_t bytes) {
-  auto *const copy = hip_symbol<int(void *, const void *, size_t, int)>(context, "hipMemcpy");
-  check_hip(context, copy(memory, from, bytes, host_to_device), "hipMemcpy to the device");
+  copy_to_device(context, memory, from, bytes);
 }
 
 void DeviceBuffer::download(void *to, size_t bytes) const {

@@ -5,13 +5,14 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "tools/tool_error.h"
 
 #include <cstddef>
 #include <memory>
 #include <optional>
 #include <sluice/sluice.h>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,8 @@ using PlanHandle = std::unique_ptr<sluice_plan, DestroyPlan>;
 
 /// `device` is "emulated", "hip:N", or a target such as "gfx942:304".
 sluice_context_desc describe_device(const std::string &device);
-ContextHandle make_context(const std::string &device);
+/// With the kernels of a pack, which must outlive the context; of the library's own if it is empty.
+ContextHandle make_context(const std::string &device, std::span<const std::byte> pack = {});
 
 /// The kernels for the context's device.
 std::vector<sluice_kernel_info> list_kernels(const sluice_context *context);
@@ -46,6 +48,8 @@ template <typename Function> Function *hip_symbol(const sluice_context *context,
 
 /// Throws ToolError with HIP's own text unless `code` is 0.
 void check_hip(const sluice_context *context, int code, const char *what);
+
+void copy_to_device(const sluice_context *context, void *to, const void *from, size_t bytes);
 
 /// Device memory, freed with the object. The context must outlive it.
 class DeviceBuffer {

@@ -4,7 +4,9 @@
 // could not be done.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "tools/bench_options.h"
 #include "tools/commands.h"
+#include "tools/file_option.h"
 
 #include <CLI/CLI.hpp>
 #include <cmath>
@@ -14,13 +16,6 @@
 namespace {
 
 using namespace sluice::tools;
-
-/// An option whose value is the name of a file. Empty values inside the commands mean that it is not given.
-CLI::Option *add_file(CLI::App *command, const char *name, std::string &file, const char *help) {
-  return command->add_option(name, file, help)->check([](const std::string &value) {
-    return value.empty() ? "is empty; it is the name of a file" : "";
-  });
-}
 
 void add_call_options(CLI::App *command, CallOptions &call) {
   add_file(command, "--q", call.q_file, "queries, .npy [batch, token, head, dim]")->required();
@@ -37,39 +32,6 @@ void add_call_options(CLI::App *command, CallOptions &call) {
       ->type_name("FLOAT");
   command->add_option("--device", call.device, "emulated (default) or hip:N");
 }
-
-#ifdef SLUICE_HAS_TIMING
-CLI::App *add_bench(CLI::App &app, BenchOptions &bench) {
-  CLI::App *command = app.add_subcommand("bench", "how fast the kernels are, on the model of the chip");
-  command->add_flag("--timing", bench.timing, "use the timing model; there is no other clock here");
-  command->add_option("--filter", bench.filter, "only kernels whose names match, with * and ?");
-  command->add_option("--lengths", bench.lengths, "tokens of a sequence (default 1024,4096,16384)")
-      ->delimiter(',')
-      ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--causal", bench.causal, "on, off or both (default)")
-      ->check(CLI::IsMember({"on", "off", "both"}));
-  command->add_option("--heads", bench.heads, "of queries (default 64)")->check(CLI::Range(1, 1 << 16));
-  command->add_option("--kv-heads", bench.kv_heads, "of keys and values (default 8)")
-      ->check(CLI::Range(1, 1 << 16));
-  command->add_option("--batch", bench.batch, "sequences (default: as many as make 16384 tokens)")
-      ->check(CLI::Range(1, 1 << 16));
-  command
-      ->add_option("--workgroups", bench.workgroups,
-                   "simulated on each simulated compute unit (default 8); 0: all it would get")
-      ->check(CLI::Range(0, 1 << 20));
-  command
-      ->add_option("--compute-units", bench.compute_units,
-                   "simulated together, at most (default 5): neighbours that read the same keys; 38 with\n"
-                   "--workgroups 0: all that an XCD does")
-      ->check(CLI::Range(1, 38));
-  add_file(command, "--json", bench.json_file, "write all figures here, too");
-  command->add_flag("--markdown", bench.markdown, "tables for a page");
-  command->add_flag("--parts", bench.parts, "where the time of the matrix cores goes, in parts that add up");
-  add_file(command, "--pack", bench.pack_file,
-           "a pack, or a library with one inside (default: the library in use)");
-  return command;
-}
-#endif
 
 } // namespace
 
@@ -131,7 +93,8 @@ int main(int count, char **arguments) {
 
 #ifdef SLUICE_HAS_TIMING
   BenchOptions bench;
-  add_bench(app, bench)->callback([&] { status = bench_command(bench); });
+  add_bench(app, bench);
+  app.get_subcommand("bench")->callback([&] { status = bench_command(bench); });
 #endif
 
   try {

@@ -47,18 +47,18 @@ std::span<const std::byte> find_pack(std::span<const std::byte> bytes) {
 
 PackFile::PackFile(std::string name)
     : file(name.empty() ? library_in_use() : std::move(name)), bytes(read_file(file, "a pack or a library")) {
-  std::span<const std::byte> content = bytes;
+  pack_bytes = bytes;
   // A library's pack lies somewhere inside; a file that is a pack is judged as a whole, damage included.
   const bool is_elf = bytes.size() >= 4 && std::memcmp(bytes.data(),
                                                        "\x7f"
                                                        "ELF",
                                                        4) == 0;
   if (is_elf) {
-    content = find_pack(bytes);
-    if (content.empty()) throw ToolError(fmt::format("{}: holds no kernel pack", file));
+    pack_bytes = find_pack(bytes);
+    if (pack_bytes.empty()) throw ToolError(fmt::format("{}: holds no kernel pack", file));
   }
   try {
-    pack = std::make_unique<package::PackReader>(content);
+    pack = std::make_unique<package::PackReader>(pack_bytes);
   } catch (const support::Failure &failure) {
     throw ToolError(fmt::format("{}: {}", file, failure.message()));
   }

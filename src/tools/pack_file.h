@@ -4,6 +4,7 @@
 #include "package/pack_reader.h"
 
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,8 @@ public:
 
   const std::string &path() const { return file; }
   const package::PackReader &reader() const { return *pack; }
+  /// The pack alone.
+  std::span<const std::byte> content() const { return pack_bytes; }
 
   /// Throws ToolError naming the kernels there are.
   const package::PackedKernel &kernel(const std::string &name) const;
@@ -27,6 +30,7 @@ public:
 private:
   std::string file;
   std::vector<std::byte> bytes;
+  std::span<const std::byte> pack_bytes; // of them
   std::unique_ptr<package::PackReader> pack;
 };
 

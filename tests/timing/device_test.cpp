@@ -35,7 +35,7 @@ TEST_CASE("a launch takes as many rounds as workgroups need", "[timing]") {
 }
 
 TEST_CASE("what fits on a compute unit starts together", "[timing]") {
-  const TimingResult small = time_program(nops, {.waves = 4, .workgroups = 304 * 8});
+  const TimingResult small = time_program(nops, {.waves = 4, .workgroups = 304 * 8}, {}, {.xcds = 1});
   CHECK(small.workgroups_per_cu == 8);
   CHECK(small.waves_per_simd == 8);
   CHECK(small.simulated.size() == 8);
@@ -50,19 +50,28 @@ TEST_CASE("a wave starts on the SIMD with the fewest", "[timing]") {
   // Of the four workgroups that start together the last one ends at once: the fifth takes its SIMD.
   const std::string source = "s_cmp_eq_u32 s2, 912\n s_cbranch_scc1 end\n" +
                              repeat(500, "v_add_f32_e32 v1, v2, v2\n") + "end:\n s_endpgm\n";
-  const TimingResult result = time_program(source, {.workgroups = 1217, .lds_bytes = 16384});
+  const TimingResult result = time_program(source, {.workgroups = 1217, .lds_bytes = 16384}, {}, {.xcds = 1});
   REQUIRE(result.simulated.size() == 5);
+  REQUIRE(result.simulated[3].number == 912);
   for (size_t i : {0, 1, 2, 4})
     CHECK(double(result.simulated[i].end - result.simulated[i].start) == about(500 * 4 + 3 * 4, 1));
 }
 
-TEST_CASE("a compute unit gets each 304th workgroup", "[timing]") {
-  const TimingResult result =
-      time_program(nops, {.workgroups = 1000, .lds_bytes = 65536}, {}, {.compute_units = 2});
-  REQUIRE(result.simulated.size() == 8);
-  const uint64_t numbers[] = {0, 8, 304, 312, 608, 616, 912, 920};
-  for (size_t i = 0; i < 8; ++i)
-    CHECK(result.simulated[i].number == numbers[i]);
+TEST_CASE("workgroups go to XCDs in turn, and there to compute units", "[timing]") {
+  const TimedShape shape{.workgroups = 1000, .lds_bytes = 65536};
+  const TimingResult all = time_program(nops, shape, {}, {.compute_units = 38, .xcds = 8});
+  REQUIRE(all.simulated.size() == 1000);
+  CHECK(all.is_complete);
+  for (uint64_t number = 0; number < 304; ++number) {
+    CHECK(all.simulated[number].number == number);
+    CHECK(all.simulated[number].compute_unit == number % 8 * 38 + number / 8);
+  }
+  for (uint64_t number = 0; number < 1000; ++number)
+    CHECK(all.simulated[number].compute_unit / 38 == number % 8);
+  const TimingResult two = time_program(nops, shape, {}, {.compute_units = 38, .xcds = 2});
+  CHECK(two.simulated.size() == 250);
+  for (const auto &time : two.simulated)
+    CHECK(time.compute_unit / 38 == time.number % 8);
 }
 
 TEST_CASE("the device's TFLOPS count all its MFMAs", "[timing]") {
@@ -89,6 +98,8 @@ TEST_CASE("what cannot be timed is refused", "[timing]") {
   CHECK_THROWS_WITH(time_program(end_program, {}, {}, {.compute_units = 5, .compute_unit_stride = 10}),
                     "compute_unit_stride is 10; with it 5 compute units must lie among the 38 of an XCD");
   CHECK_NOTHROW(time_program(end_program, {}, {}, {.compute_units = 5, .compute_unit_stride = 9}));
+  CHECK_THROWS_WITH(time_program(end_program, {}, {}, {.xcds = 9}),
+                    "9 XCDs to be simulated; the device has 8");
   CHECK_THROWS_AS(time_program(end_program, {.waves = 8, .kernel = "slot"}), std::invalid_argument);
 }
 

@@ -16,7 +16,8 @@ namespace sluice::test {
 namespace {
 
 constexpr uint32_t xcd_compute_units = 38;
-constexpr TimingOptions whole_xcd{.compute_units = xcd_compute_units};
+constexpr TimingOptions whole_xcd{.compute_units = xcd_compute_units, .xcds = 1};
+constexpr TimingOptions whole_device{.compute_units = xcd_compute_units, .xcds = 8};
 
 /// `count` leaves in s9 how often the workgroup (s2, s3, s4) waits for 640 clk.
 std::string work(const std::string &count) {
@@ -66,9 +67,10 @@ TEST_CASE("durations follow the coordinate that the work follows", "[timing]") {
   for (const Case &c : cases) {
     CAPTURE(c.along, c.count);
     const TimedShape shape{.kernel = "slot", .grid = c.grid};
-    const TimingResult all = time_program(work(c.count), shape, {}, whole_xcd);
-    REQUIRE(all.simulated.size() == (all.workgroups + 7) / 8);
-    CHECK(double(all.device_clk) == Approx(double(all.simulated_clk)).epsilon(0.01));
+    const TimingResult all = time_program(work(c.count), shape, {}, whole_device);
+    REQUIRE(all.simulated.size() == all.workgroups);
+    CHECK(all.is_complete);
+    CHECK(all.device_clk == all.simulated_clk);
     for (const uint32_t compute_units : {1u, 4u}) {
       const TimingResult some =
           time_program(work(c.count), shape, {}, {.compute_units = compute_units, .workgroups = 8});
@@ -81,15 +83,16 @@ TEST_CASE("durations follow the coordinate that the work follows", "[timing]") {
 }
 
 TEST_CASE("a sample stands evenly along each axis", "[timing]") {
+  // 304 * 10 workgroups and more: a sample of the middle.
   const TimingResult result =
-      time_program(end_program, {.kernel = "slot", .grid = {10, 16, 4}}, {}, {.workgroups = 4});
+      time_program(end_program, {.kernel = "slot", .grid = {10, 64, 7}}, {}, {.workgroups = 4});
   CHECK(coordinates(result, 1, 10) == std::set<uint64_t>{0, 3, 6, 9});
-  CHECK(coordinates(result, 10, 16) == std::set<uint64_t>{0, 5, 10, 15});
-  CHECK(coordinates(result, 160, 4) == std::set<uint64_t>{0, 1, 2, 3});
+  CHECK(coordinates(result, 10, 64) == std::set<uint64_t>{0, 21, 42, 63});
+  CHECK(coordinates(result, 640, 7) == std::set<uint64_t>{0, 2, 4, 6});
   const TimingResult middle =
-      time_program(end_program, {.kernel = "slot", .grid = {11, 17, 5}}, {}, {.workgroups = 1});
+      time_program(end_program, {.kernel = "slot", .grid = {11, 61, 7}}, {}, {.workgroups = 1});
   REQUIRE(middle.simulated.size() == 1);
-  CHECK(middle.simulated[0].number == 5 + 11 * (8 + 17 * 2));
+  CHECK(middle.simulated[0].number == 5 + 11 * (30 + 61 * 3));
 }
 
 TEST_CASE("a sample is never larger than the launch", "[timing]") {
@@ -105,12 +108,41 @@ TEST_CASE("simulated compute units have the dispatcher's neighbours", "[timing]"
   REQUIRE(sample.simulated.size() == 3);
   for (uint32_t i = 0; i < 3; ++i)
     CHECK(sample.simulated[i].number == 31 + 64 * (31 + i));
-  const TimingResult given = time_program(end_program, {.workgroups = 400, .lds_bytes = 65536}, {},
-                                          {.compute_units = 3, .compute_unit_stride = 8});
-  std::vector<uint64_t> numbers;
-  for (const auto &time : given.simulated)
-    numbers.push_back(time.number);
-  CHECK(numbers == std::vector<uint64_t>{0, 64, 128, 304, 368});
+}
+
+TEST_CASE("without a sample the whole grid is simulated, not what one XCD has of it", "[timing]") {
+  // The tile of queries along x: with 16 of them XCD 0 has the tiles 0 and 8, and its first compute unit tile
+  // 0 only.
+  for (const uint32_t tiles : {4u, 16u, 19u}) {
+    CAPTURE(tiles);
+    const std::string source = work("s_add_u32 s9, s2, 1\n");
+    const TimedShape shape{.kernel = "slot", .grid = {tiles, 64, 2}};
+    const TimingResult all = time_program(source, shape, {}, whole_device);
+    for (const TimingOptions &options :
+         {TimingOptions{}, TimingOptions{.compute_units = 4}, TimingOptions{.compute_units = 38}}) {
+      const TimingResult result = time_program(source, shape, {}, options);
+      CHECK(double(result.device_clk) == Approx(double(all.device_clk)).epsilon(0.01));
+      CHECK(std::string(result.extrapolated_along) == "x");
+      for (size_t i = 0; i < 8; ++i)
+        CHECK(result.xcds[i].end_clk == Approx(all.xcds[i].end_clk).epsilon(0.01));
+    }
+  }
+}
+
+TEST_CASE("XCDs that get other workgroups end at other times, and the launch with the last", "[timing]") {
+  const TimingResult result = time_program(work("s_and_b32 s9, s2, 7\n s_add_u32 s9, s9, 1\n"),
+                                           {.kernel = "slot", .grid = {8, 152, 1}});
+  REQUIRE(result.xcds.size() == 8);
+  double mean = 0;
+  for (size_t i = 0; i < 8; ++i) {
+    CHECK(result.xcds[i].workgroups == 152);
+    // Four on a compute unit at a time, which only wait.
+    CHECK(result.xcds[i].end_clk == Approx(188 + 664.0 * double(i + 1)).epsilon(0.02));
+    mean += result.xcds[i].end_clk / 8;
+  }
+  CHECK(double(result.device_clk) == Approx(result.xcds[7].end_clk).margin(1));
+  CHECK(result.xcd_imbalance_percent() == Approx(100 * (result.xcds[7].end_clk / mean - 1)));
+  CHECK(result.xcd_imbalance_percent() > 50);
 }
 
 TEST_CASE("a sampled workgroup has the company it would have", "[timing]") {
@@ -119,8 +151,10 @@ TEST_CASE("a sampled workgroup has the company it would have", "[timing]") {
     const TimingResult result = time_program(
         source, {.waves = 4, .workgroups = workgroups, .lds_bytes = 32768}, {}, {.workgroups = 3});
     REQUIRE(result.workgroups_per_cu == 2);
-    REQUIRE(result.simulated.size() == 3);
-    return std::array{length(result.simulated[0]), length(result.simulated[1]), length(result.simulated[2])};
+    std::vector<uint64_t> clk;
+    for (const auto &time : result.simulated)
+      clk.push_back(length(time));
+    return clk;
   };
   for (const uint64_t clk : lengths(304 * 8)) // which runs alone while the next one starts
     CHECK(double(clk + 188) == Approx(2 * 200 * 16).epsilon(0.02));
@@ -166,6 +200,15 @@ TEST_CASE("compute units of a sample do not keep step", "[timing]") {
     start[time.compute_unit] = time.start;
   for (size_t i : {1, 2})
     CHECK(double(start[i] - start[0]) == Approx(860.0 * double(i)).margin(6));
+}
+
+TEST_CASE("all XCDs are simulated where the first does not stand for them", "[timing]") {
+  const TimedShape shape{.workgroups = 608, .lds_bytes = 65536};
+  const auto simulated = [&](const std::string &count) {
+    return time_program(work(count), shape, {}, {.compute_units = 38}).simulated.size();
+  };
+  CHECK(simulated("s_mov_b32 s9, 12\n") == 76);
+  CHECK(simulated("s_and_b32 s9, s2, 7\n s_add_u32 s9, s9, 1\n") == 608);
 }
 
 TEST_CASE("a whole XCD gives a free compute unit the next workgroup", "[timing]") {

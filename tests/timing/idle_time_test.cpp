@@ -78,7 +78,7 @@ TEST_CASE("before a wave's first MFMA its workgroup starts", "[timing]") {
   // All of the SIMD's time is accounted for: the second workgroup's start and beginning, too.
   const TimingResult two =
       time_program(aligned + repeat(10, "v_add_f32_e32 v1, v2, v2\n") + mfma + end_program,
-                   {.waves = 4, .workgroups = 305, .lds_bytes = 65536});
+                   {.waves = 4, .workgroups = 305, .lds_bytes = 65536}, {}, {.xcds = 1});
   // The second starts while the first one's MFMAs still run.
   CHECK(double(two.idle.start) == Approx(4 * 2 * 188).margin(4 * 16));
   CHECK(double(two.idle.before_first) == Approx(4 * 2 * 10 * 4).margin(4 * 2 * 4));

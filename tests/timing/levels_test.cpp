@@ -69,10 +69,11 @@ TEST_CASE("a kernel that reads HBM takes as long at a lower clock", "[timing]") 
   // 512 threads read 1 MiB a workgroup: at either clock it is the bandwidth that counts.
   Memory memory;
   constexpr uint64_t bytes = 1 << 20;
-  auto *data = static_cast<std::byte *>(memory.allocate(bytes)); // of the one that is simulated
+  auto *data = static_cast<std::byte *>(memory.allocate(16 * bytes)); // no two simulated ones share one
   const std::string source =
       "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_lshlrev_b32_e32 v0, 4, v0\n s_waitcnt lgkmcnt(0)\n"
-      "s_lshl_b32 s10, s2, 20\n s_add_u32 s8, s8, s10\n s_addc_u32 s9, s9, 0\n s_movk_i32 s11, 128\n again:\n"
+      "s_and_b32 s10, s2, 15\n s_lshl_b32 s10, s10, 20\n s_add_u32 s8, s8, s10\n s_addc_u32 s9, s9, 0\n "
+      "s_movk_i32 s11, 128\n again:\n"
       "global_load_dwordx4 v[4:7], v0, s[8:9]\n v_add_u32_e32 v0, 0x2000, v0\n s_sub_u32 s11, s11, 1\n"
       "s_cmp_lg_u32 s11, 0\n s_cbranch_scc1 again\n s_waitcnt vmcnt(0)\n s_endpgm\n";
   auto time = [&](uint32_t clock) {

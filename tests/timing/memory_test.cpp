@@ -197,7 +197,7 @@ TEST_CASE("a compute unit gets its share of HBM", "[timing]") {
   };
   const double clk = double(stream(40) - stream(20)) / 20;
   CHECK(clk == Approx(64 * 128 / (4.14e12 / 2.1e9 / 304)).epsilon(0.01));
-  const TimingResult result = buffer.time("global_load_dword v5, v4, s[8:9]\n");
+  const TimingResult result = buffer.time("global_load_dword v5, v4, s[8:9]\n" + wait);
   CHECK(result.traffic.hbm_bytes == 65 * 128); // and the arguments
   CHECK(result.traffic.l1_bytes == 256);
 }
@@ -206,8 +206,8 @@ TEST_CASE("simulated compute units share L2", "[timing]") {
   Buffer buffer;
   const std::string load = "global_load_dword v5, v4, s[8:9]\n" + wait;
   const TimedShape shape{.workgroups = 16};
-  const TimingResult one = buffer.time(load, shape, {.compute_units = 1});
-  const TimingResult two = buffer.time(load, shape, {.compute_units = 2});
+  const TimingResult one = buffer.time(load, shape, {.compute_units = 1, .xcds = 1});
+  const TimingResult two = buffer.time(load, shape, {.compute_units = 2, .xcds = 1});
   CHECK(one.simulated.size() == 1);
   CHECK(two.simulated.size() == 2);
   CHECK(two.traffic.hbm_bytes == one.traffic.hbm_bytes);

@@ -48,7 +48,7 @@ TEST_CASE("a timing as text", "[timing]") {
   // 188 clk until the workgroup starts, 16 for an MFMA, two turns.
   CHECK(lines[0] == "small: about 212 clk, 0.2 us at 1000 MHz on 80 compute units");
   CHECK(lines[1] == "  matrix cores busy 0.1 %, 0.2 TFLOPS in MFMAs");
-  CHECK(lines[2] == "  simulated: 1 of 2 workgroups on 1 compute unit, 212 clk, 3 instructions");
+  CHECK(lines[2] == "  simulated: 2 of 2 workgroups on 2 compute units, 212 clk, 6 instructions");
   CHECK(lines[5].find(" pipe_busy 100.0 % ") != std::string::npos);
   CHECK(lines[6].find("  moved: lds 0.000 TB/s (0.0 %), vector_cache") == 0);
   CHECK(lines.size() == 7);

@@ -171,7 +171,8 @@ TEST_CASE("an iteration is found from the program", "[timing]") {
     CHECK(usual.end - usual.begin < 8 * 64);
   }
   SECTION("of a workgroup in the middle of those simulated") {
-    const Timeline middle = timeline_of(six_iterations, {}, {.workgroups = 2000}, {}, {.workgroups = 5});
+    const Timeline middle =
+        timeline_of(six_iterations, {}, {.workgroups = 2000, .lds_bytes = 65536}, {}, {.workgroups = 5});
     CHECK(middle.iteration->workgroup == 1000);
     // It also ran before, so that places were taken; these iterations are none of the six.
     CHECK(middle.iteration->count == 6);
@@ -254,8 +255,9 @@ TEST_CASE("a timeline that there is not is refused", "[timing]") {
   const std::string one_workgroup_loops =
       "s_cmp_eq_u32 s2, 0\n s_cbranch_scc0 done\n s_mov_b32 s8, 6\n again:\n" + again + "done:\n" +
       end_program;
-  CHECK_THROWS_WITH(timeline_of(one_workgroup_loops, {}, {.workgroups = 1000}, {}, {.workgroups = 2}),
-                    Contains("workgroup 999 does not enter the loop"));
+  CHECK_THROWS_WITH(
+      timeline_of(one_workgroup_loops, {}, {.workgroups = 1000, .lds_bytes = 65536}, {}, {.workgroups = 2}),
+      Contains("workgroup 999 does not enter the loop"));
 }
 
 TEST_CASE("reports of a launch come in place of its timeline", "[timing]") {

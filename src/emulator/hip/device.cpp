@@ -12,6 +12,7 @@
 #include "emulator/hip/error.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
+#include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
 
@@ -252,17 +253,13 @@ Configured Device::set_count(int wanted) {
   return Configured::ok;
 }
 
-namespace {
-thread_local int thread_device = 0;
-} // namespace
-
 int current_device() {
-  return thread_device < Device::get().count() ? thread_device : 0;
+  return thread_state.device < Device::get().count() ? thread_state.device : 0;
 }
 
 void set_current_device(int device) {
   require_device(device);
-  thread_device = device;
+  thread_state.device = device;
 }
 
 void require_device(int device) {

@@ -54,11 +54,12 @@ struct ComputeUnit::Simd {
   uint64_t matrix_drained = 0; // packed f32 may start
 };
 
-ComputeUnit::ComputeUnit(uint32_t number, LaunchState &launch, const std::vector<OpTiming> &timings,
-                         SharedLevels &shared, WorkgroupSource &source, TimingResult &result,
-                         Observer *observer)
+ComputeUnit::ComputeUnit(uint32_t number, uint32_t xcd, LaunchState &launch,
+                         const std::vector<OpTiming> &timings, SharedLevels &shared, WorkgroupSource &source,
+                         TimingResult &result, Observer *observer, CounterWatch *counters)
     : number(number), launch(launch), timings(timings), source(source), result(result), observer(observer),
-      memory(shared), lds(shared.traffic), units(std::make_unique<std::array<Simd, simds>>()) {}
+      counters(counters), traffic(shared.traffic), memory(shared, xcd), lds(shared.traffic),
+      units(std::make_unique<std::array<Simd, simds>>()) {}
 
 ComputeUnit::~ComputeUnit() = default;
 
@@ -77,7 +78,7 @@ void ComputeUnit::start(Resident &resident, uint64_t clk) {
   resident.workgroup.start({uint32_t(next % launch.grid[0]), uint32_t(next / launch.grid[0] % launch.grid[1]),
                             uint32_t(next / launch.grid[0] / launch.grid[1])},
                            uint32_t(next));
-  resident.time = {next, number, clk, 0, 0, 0, 0};
+  resident.time = {.number = next, .compute_unit = number, .start = clk, .part = assignment->part};
   resident.counts = assignment->counts;
   resident.running = launch.waves;
   resident.at_barrier = 0;
@@ -91,6 +92,7 @@ void ComputeUnit::start(Resident &resident, uint64_t clk) {
     TimedWave &wave = resident.waves[i];
     wave = {};
     wave.state = &resident.workgroup.wave(i);
+    if (counters) counters->start(*wave.state);
     wave.resident = &resident;
     wave.simd = best;
     wave.age = age++;
@@ -305,6 +307,7 @@ Occupation ComputeUnit::occupy(Simd &simd, TimedWave &wave, const OpTiming &timi
     }
     return {clk, simd.port_free};
   case Pipe::vmem: {
+    const MemoryTraffic before = traffic;
     retire(wave.vector_memory, clk);
     VectorMemory::Result access{{clk, clk + turn_clk}, clk};
     if (timing.transfer == Transfer::invalidate) {
@@ -318,21 +321,27 @@ Occupation ComputeUnit::occupy(Simd &simd, TimedWave &wave, const OpTiming &timi
     if (!wave.vector_memory.empty()) access.done = std::max(access.done, wave.vector_memory.back());
     wave.vector_memory.push_back(access.done);
     if (timing.counts_lgkm) wave.lgkm.push_back(access.done);
+    wave.resident->time.traffic.add_since(traffic, before);
     return access.path;
   }
   case Pipe::lds: {
+    const MemoryTraffic before = traffic;
     retire(wave.lgkm, clk);
     const LdsPorts::Result access =
         lds.access(LdsPorts::port_of(wave.simd), *wave.state, op, timing.transfer, clk);
     wave.lgkm.push_back(access.done);
+    wave.resident->time.traffic.add_since(traffic, before);
     return access.port;
   }
-  case Pipe::smem:
+  case Pipe::smem: {
+    const MemoryTraffic before = traffic;
     retire(wave.lgkm, clk);
     wave.lgkm.push_back(timing.transfer == Transfer::none || timing.effect == Effect::read_clock
                             ? clk + scalar_latency_clk
                             : memory.scalar_load(scalar_access(*wave.state, op), clk));
+    wave.resident->time.traffic.add_since(traffic, before);
     break;
+  }
   case Pipe::salu:
   case Pipe::branch:
   case Pipe::internal:
@@ -372,6 +381,8 @@ void ComputeUnit::issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uin
 
   // s_memtime shows the clk: it takes four for each instruction of the wave and each reading.
   if (timing.effect == Effect::read_clock) w.executed = clk / 4 - w.time_reads - 1;
+  if (counters) [[unlikely]]
+    counters->before(w, op);
   ++w.pc;
   const Step step = op.run(w, op);
   ++wave.executed;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "emulator/machine/launch_setup.h"
+#include "emulator/timing/counter_watch.h"
 #include "emulator/timing/lds_ports.h"
 #include "emulator/timing/memory_levels.h"
 #include "emulator/timing/observer.h"
@@ -25,8 +26,10 @@ constexpr uint64_t never = ~uint64_t(0);
 
 class ComputeUnit {
 public:
-  ComputeUnit(uint32_t number, LaunchState &launch, const std::vector<OpTiming> &timings,
-              SharedLevels &shared, WorkgroupSource &source, TimingResult &result, Observer *observer);
+  /// Of those that are simulated; `observer` and `counters` may be null.
+  ComputeUnit(uint32_t number, uint32_t xcd, LaunchState &launch, const std::vector<OpTiming> &timings,
+              SharedLevels &shared, WorkgroupSource &source, TimingResult &result, Observer *observer,
+              CounterWatch *counters);
   ~ComputeUnit();
 
   /// Room for one more workgroup at a time, from now on.
@@ -66,7 +69,9 @@ private:
   const std::vector<OpTiming> &timings;
   WorkgroupSource &source;
   TimingResult &result;
-  Observer *const observer; // null: nobody watches
+  Observer *const observer;
+  CounterWatch *const counters;
+  const MemoryTraffic &traffic; // of all simulated compute units
   VectorMemory memory;
   LdsPorts lds;
   std::vector<std::unique_ptr<Resident>> residents;

@@ -26,6 +26,7 @@
   X(uint32_t, matrix_drain_clk, 8, "clk", "pyhip mfma-valu-coissue, one v_pk_add_f32 behind an MFMA: +12") \
   X(uint32_t, fetch_bytes, 32, "B", "pyhip PMC table: 252,006 fetches for 1M instructions of 8 bytes") \
   X(uint32_t, fetch_split_clk, 4, "clk", "pyhip PMC table: 252,006 fetches, 250,000 turns more") \
+  X(uint32_t, instruction_cache_bytes, 65536, "B", "CDNA3 white paper, of two compute units: longer loops are named, their misses not timed") \
   X(uint32_t, branch_clk, 16, "clk", "assumed: a taken branch refills the wave's instruction buffer in four turns") \
   X(uint32_t, barrier_clk, 20, "clk", "assumed: 20 to 40 from the last wave's arrival") \
   X(uint32_t, sleep_unit_clk, 64, "clk", "CDNA3 ISA manual, S_SLEEP") \

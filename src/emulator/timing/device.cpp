@@ -1,57 +1,105 @@
 //===- device.cpp - a launch on some of the device's compute units --------------------------------------===//
 //
-// Compute units of the first XCD run the workgroups that a source gives them, together; the device is
-// extrapolated from these.
+// Compute units run the workgroups that a source gives them, together; the device is extrapolated from these.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
+#include <cstdio>
+#include <set>
 #include <stdexcept>
 
 #include "emulator/stats/occupancy.h"
 #include "emulator/timing/compute_unit.h"
+#include "emulator/timing/control_flow.h"
 #include "emulator/timing/extrapolation.h"
+#include "emulator/timing/saved_memory.h"
 
 namespace sluice::emulator::timing {
 
-TimingResult time_launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
-                         std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
-                         std::span<const std::byte> kernarg, const Memory &memory,
-                         const TimingOptions &options) {
-  options.device.expect_valid();
+namespace {
+
+/// More than what workgroups of one kind differ by, as their data decides.
+constexpr double different_work_percent = 5;
+constexpr double large_error_percent = 5;
+constexpr size_t least_parts = 4; // of a sample, for its error to mean something
+
+struct Call {
+  const Program &program;
+  std::string_view kernel;
+  std::array<uint32_t, 3> grid;
+  std::array<uint32_t, 3> block;
+  uint32_t dynamic_lds_bytes;
+  std::span<const std::byte> kernarg;
+  const Memory &memory;
+};
+
+OpRange ops_of(const Call &call) {
+  const ProgramImpl &program = call.program.impl();
+  return program.ops_of(*program.object.find_kernel(call.kernel));
+}
+
+std::string address_of(const ProgramImpl &program, uint32_t op) {
+  char text[24];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(program.address_of(op)));
+  return text;
+}
+
+[[noreturn]] void refuse_counter(const Call &call, const CounterWatch::Finding &finding) {
+  const ProgramImpl &program = call.program.impl();
+  throw std::invalid_argument("kernel \"" + std::string(call.kernel) +
+                              "\" takes its work from a counter in memory: the branch at " +
+                              address_of(program, finding.branch) + " (" + program.text(finding.branch) +
+                              ") leaves a loop by what the instruction at " +
+                              address_of(program, finding.atomic) + " (" + program.text(finding.atomic) +
+                              ") answered. What some workgroups do says nothing of the others then: simulate "
+                              "all of them, which is all "
+                              "compute units of eight XCDs, without a sample");
+}
+
+/// Simulates what is selected, or what the options select. Instructions, traffic and workgroups go into the
+/// result.
+Selection simulate(const Call &call, const TimingOptions &options, const std::optional<Selection> &selected,
+                   TimingResult &result) {
   Options machine;
   machine.checks = Checks::none();
   machine.completion = CompletionOrder::early;
   machine.instruction_budget = options.instruction_budget;
-  LaunchSetup setup(program, kernel, grid, block, dynamic_lds_bytes, kernarg, memory, machine);
+  LaunchSetup setup(call.program, call.kernel, call.grid, call.block, call.dynamic_lds_bytes, call.kernarg,
+                    call.memory, machine);
   LaunchState &launch = setup.state();
+  const ProgramImpl &program = call.program.impl();
 
-  TimingResult result;
-  result.kernel = kernel;
+  result.kernel = call.kernel;
   result.device = options.device;
-  result.workgroups = uint64_t(grid[0]) * grid[1] * grid[2];
+  result.workgroups = uint64_t(call.grid[0]) * call.grid[1] * call.grid[2];
   const Occupancy fits = occupancy(setup.kernel().vgprs, launch.lds_bytes, launch.threads);
   result.workgroups_per_cu = fits.workgroups_per_cu;
   result.waves_per_simd = fits.waves_per_simd;
   result.occupancy_limit = fits.limit;
   if (fits.workgroups_per_cu == 0)
-    throw std::invalid_argument("not one workgroup of kernel \"" + std::string(kernel) +
+    throw std::invalid_argument("not one workgroup of kernel \"" + std::string(call.kernel) +
                                 "\" fits on a compute unit: " + fits.limit);
-  result.compute_units = options.compute_units;
-  result.instructions.resize(program.impl().fast.size());
-
-  const std::vector<OpTiming> timings = op_timings(program.impl());
-  SharedLevels shared(options.compute_units, options.device);
   const uint32_t places = used_places(result.workgroups, fits.workgroups_per_cu, options.device);
-  const std::unique_ptr<WorkgroupSource> source = make_source(grid, options, places);
+  const Selection selection = selected ? *selected : select_workgroups(call.grid, options, places);
+  result.compute_units = selection.compute_units * selection.xcds;
+  result.instructions.resize(program.fast.size());
+
+  const std::vector<OpTiming> timings = op_timings(program);
+  SharedLevels shared(selection.compute_units, selection.xcds, options.device);
+  std::optional<CounterWatch> counters;
+  if (CounterWatch::is_needed(program)) counters.emplace(program, ops_of(call));
+  const std::unique_ptr<WorkgroupSource> source = make_source(call.grid, options, selection, places);
   std::vector<std::unique_ptr<ComputeUnit>> units;
-  for (uint32_t i = 0; i < options.compute_units; ++i) {
+  for (uint32_t i = 0; i < result.compute_units; ++i) {
     const bool observed = options.observer && options.observer->compute_unit() == i;
-    units.push_back(std::make_unique<ComputeUnit>(i, launch, timings, shared, *source, result,
-                                                  observed ? options.observer : nullptr));
+    units.push_back(std::make_unique<ComputeUnit>(i, i / selection.compute_units, launch, timings, shared,
+                                                  *source, result, observed ? options.observer : nullptr,
+                                                  counters ? &*counters : nullptr));
   }
   for (uint32_t i = 0; i < places; ++i)
     for (const auto &unit : units)
       unit->add_place();
+  const bool all_run = selection.whole_xcds && selection.xcds == device_xcds;
   // A turn changes no other compute unit's next one.
   std::vector<uint64_t> turns;
   for (const auto &unit : units)
@@ -60,12 +108,104 @@ TimingResult time_launch(const Program &program, std::string_view kernel, std::a
     const auto first = size_t(std::min_element(turns.begin(), turns.end()) - turns.begin());
     units[first]->take_turn();
     turns[first] = units[first]->next_turn();
+    if (counters && counters->finding() && !all_run) refuse_counter(call, *counters->finding());
   }
   for (const auto &unit : units)
     unit->finish();
-  result.traffic = shared.traffic;
+  result.traffic = shared.moved(double(result.simulated_clk));
   result.reports = setup.reports();
-  if (result.reports.empty()) extrapolate(grid, source->whole_xcd(), result);
+  result.is_complete = selection.from_start && result.simulated.size() == result.workgroups;
+  return selection;
+}
+
+/// Whether the workgroups of other XCDs do other work than those of the ones that were simulated. Workgroup k
+/// goes to XCD k mod 8: where x is a multiple of that, an XCD has only some of x.
+bool others_differ(const Call &call, const TimingOptions &options, const TimingResult &result) {
+  Selection probe;
+  probe.rounds = uint32_t(std::min<uint64_t>(result.workgroups, 2 * device_xcds));
+  probe.from_start = true;
+  TimingOptions one = options;
+  one.compute_units = 1;
+  one.observer = nullptr;
+  TimingResult others;
+  simulate(call, one, probe, others);
+  return others.reports.empty() &&
+         difference_percent(call.grid, result, others.simulated) > different_work_percent;
+}
+
+/// Of a sample too small to stand for the others, in the words of its options.
+void warn_of_sample(TimingResult &result) {
+  if (result.is_complete) return;
+  std::set<uint32_t> all_parts;
+  for (const WorkgroupTime &time : result.simulated)
+    all_parts.insert(time.part);
+  const size_t parts = all_parts.size();
+  char text[160];
+  const auto simulated = static_cast<unsigned long long>(result.simulated.size());
+  const auto workgroups = static_cast<unsigned long long>(result.workgroups);
+  if (!result.error_percent) {
+    std::snprintf(
+        text, sizeof text,
+        "the sample is too small: from %llu of %llu workgroups nothing says how far off the time is",
+        simulated, workgroups);
+    result.warnings.emplace_back(text);
+  } else if (parts < least_parts) {
+    std::snprintf(
+        text, sizeof text,
+        "the sample is too small: an error of %.1f %% from %zu parts of it, %llu of %llu workgroups, "
+        "says little",
+        *result.error_percent, parts, simulated, workgroups);
+    result.warnings.emplace_back(text);
+  } else if (*result.error_percent > large_error_percent) {
+    std::snprintf(text, sizeof text,
+                  "the sample is too small: %llu of %llu workgroups leave an error of about %.0f %%",
+                  simulated, workgroups, *result.error_percent);
+    result.warnings.emplace_back(text);
+  }
+}
+
+/// The model fetches each instruction in time, whatever the cache holds.
+void warn_of_loops(const Call &call, TimingResult &result) {
+  const ProgramImpl &program = call.program.impl();
+  const ControlFlow flow = control_flow(program, ops_of(call));
+  for (const Loop &loop : flow.loops) {
+    uint64_t bytes = 0;
+    for (const uint32_t block : loop.blocks)
+      for (uint32_t op = flow.blocks[block].ops.first; op < flow.blocks[block].ops.last; ++op)
+        if (result.instructions[op].issued != 0) bytes += program.offset_of[op + 1] - program.offset_of[op];
+    if (bytes <= instruction_cache_bytes) continue;
+    result.warnings.push_back(
+        "the loop at " + address_of(program, loop.header) + " runs " + std::to_string(bytes) +
+        " bytes of instructions, and the instruction cache of " + "two compute units holds " +
+        std::to_string(instruction_cache_bytes) + ": its misses are not in the time");
+  }
+}
+
+} // namespace
+
+TimingResult time_launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
+                         std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
+                         std::span<const std::byte> kernarg, const Memory &memory,
+                         const TimingOptions &options) {
+  options.device.expect_valid();
+  const Call call{program, kernel, grid, block, dynamic_lds_bytes, kernarg, memory};
+  // Counters in memory are where the launch finds them, however often it is simulated.
+  std::optional<SavedMemory> before;
+  if (CounterWatch::is_needed(program.impl()) && options.xcds == 0) before.emplace(memory);
+  TimingResult result;
+  Selection selection = simulate(call, options, std::nullopt, result);
+  if (!result.reports.empty()) return result;
+  const bool may_differ = selection.whole_xcds && options.xcds == 0 && !result.is_complete;
+  if (may_differ && others_differ(call, options, result)) {
+    if (before) before->restore();
+    selection.xcds = device_xcds;
+    result = {};
+    simulate(call, options, selection, result);
+    if (!result.reports.empty()) return result;
+  }
+  extrapolate(grid, selection, result);
+  warn_of_sample(result);
+  warn_of_loops(call, result);
   return result;
 }
 

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <queue>
+#include <set>
 
 #include "emulator/timing/constants.h"
 #include "emulator/timing/workgroup_source.h"
@@ -16,19 +18,27 @@ namespace {
 
 /// What is known or guessed of a workgroup.
 struct Work {
-  double clk = 0, flops = 0, matrix_clk = 0, instructions = 0;
+  double clk = 0, flops = 0, matrix_clk = 0, instructions = 0, stored = 0;
+  std::array<double, level_count> bytes{};
 
   void add(const Work &other, double factor) {
     clk += factor * other.clk;
     flops += factor * other.flops;
     matrix_clk += factor * other.matrix_clk;
     instructions += factor * other.instructions;
+    stored += factor * other.stored;
+    for (size_t i = 0; i < level_count; ++i)
+      bytes[i] += factor * other.bytes[i];
   }
 };
 
 Work work_of(const WorkgroupTime &time) {
-  return {double(time.end - time.start), double(time.flops), double(time.matrix_clk),
-          double(time.instructions)};
+  Work work{double(time.end - time.start),     double(time.flops),
+            double(time.matrix_clk),           double(time.instructions),
+            double(time.traffic.stored_bytes), {}};
+  for (size_t i = 0; i < level_count; ++i)
+    work.bytes[i] = double(time.traffic.bytes(Level(i)));
+  return work;
 }
 
 struct Axis {
@@ -104,45 +114,163 @@ const Axis &best_axis(const std::vector<WorkgroupTime> &simulated, const std::ve
   return *best;
 }
 
-} // namespace
-
-void extrapolate(std::array<uint32_t, 3> grid, bool whole_xcd, TimingResult &result) {
-  std::sort(result.simulated.begin(), result.simulated.end(),
-            [](const WorkgroupTime &a, const WorkgroupTime &b) { return a.number < b.number; });
+std::vector<Axis> axes_of(std::array<uint32_t, 3> grid) {
   const uint64_t x = grid[0], y = grid[1];
-  const std::vector<Axis> axes = {{"none", [](uint64_t) { return uint64_t(0); }},
-                                  {"x", [=](uint64_t number) { return number % x; }},
-                                  {"y", [=](uint64_t number) { return number / x % y; }},
-                                  {"z", [=](uint64_t number) { return number / x / y; }},
-                                  {"number", [](uint64_t number) { return number; }}};
-  const Axis &axis = best_axis(result.simulated, axes);
-  const Curve curve = curve_of(result.simulated, axis);
-  result.extrapolated_along = axis.name;
+  return {{"none", [](uint64_t) { return uint64_t(0); }},
+          {"x", [=](uint64_t number) { return number % x; }},
+          {"y", [=](uint64_t number) { return number / x % y; }},
+          {"z", [=](uint64_t number) { return number / x / y; }},
+          {"number", [](uint64_t number) { return number; }}};
+}
 
+/// A launch as the workgroups of a sample say.
+struct Launch {
+  Work work;
+  double clk = 0;
+  std::array<XcdTime, device_xcds> xcds{};
+};
+
+/// Deals workgroups to places, each to the first that is free in its XCD.
+Launch deal(const Curve &curve, const Axis &axis, const TimingResult &result, uint32_t places_per_xcd) {
   using Place = std::pair<double, uint32_t>; // free from, number: first a place on each compute unit
   using Places = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
   std::vector<Places> xcds(device_xcds);
-  const uint32_t places_per_xcd = used_places(result.workgroups, result.workgroups_per_cu, result.device) *
-                                  result.device.compute_units_of_xcd();
   for (Places &places : xcds)
     for (uint32_t i = 0; i < places_per_xcd; ++i)
       places.emplace(0, i);
-  double last = 0;
+  Launch launch;
   for (uint64_t number = 0; number < result.workgroups; ++number) {
     const Work work = curve.at(axis.coordinate(number));
     Places &places = xcds[number % device_xcds];
+    XcdTime &xcd = launch.xcds[number % device_xcds];
     const auto [free, place] = places.top();
     places.pop();
     const double end = free + workgroup_start_clk + work.clk;
     places.emplace(end, place);
-    last = std::max(last, end);
-    result.device_occupied_clk += workgroup_start_clk + work.clk;
-    result.device_flops += work.flops;
-    result.device_matrix_clk += work.matrix_clk;
+    ++xcd.workgroups;
+    xcd.occupied_clk += workgroup_start_clk + work.clk;
+    xcd.end_clk = std::max(xcd.end_clk, end);
+    launch.work.add(work, 1);
   }
-  // What ran needs no guess.
-  result.device_clk = std::max(uint64_t(std::llround(last)), whole_xcd ? result.simulated_clk : 0);
+  for (const XcdTime &xcd : launch.xcds)
+    launch.clk = std::max(launch.clk, xcd.end_clk);
+  return launch;
+}
+
+/// What stores leave in L2 need not be moved before the launch ends.
+double moved_bytes(const Work &work, Level level) {
+  const double left = std::min(work.stored, double(device_xcds) * l2_bytes);
+  return work.bytes[size_t(level)] - (level == Level::mall || level == Level::hbm ? left : 0);
+}
+
+/// How long the bandwidth of a level makes the launch.
+double least_clk(const Work &work, Level level, const Device &device) {
+  return moved_bytes(work, level) / (share(level, device) * device.compute_units);
+}
+
+double launch_clk(const Launch &launch, const Device &device, Level *limit = nullptr) {
+  double clk = launch.clk;
+  for (size_t i = 0; i < level_count; ++i) {
+    const double least = least_clk(launch.work, Level(i), device);
+    if (least <= clk) continue;
+    clk = least;
+    if (limit) *limit = Level(i);
+  }
+  return clk;
+}
+
+/// The jackknife: how far the result moves when parts of the sample are left out.
+std::optional<double> error_percent(const TimingResult &result, const Axis &axis, uint32_t places_per_xcd,
+                                    double clk) {
+  std::set<uint32_t> parts;
+  for (const WorkgroupTime &time : result.simulated)
+    parts.insert(time.part);
+  if (parts.size() < 2 || clk == 0) return std::nullopt;
+  std::vector<double> without;
+  for (const uint32_t part : parts) {
+    Curve curve;
+    for (const WorkgroupTime &time : result.simulated)
+      if (time.part != part) curve.add(axis.coordinate(time.number), work_of(time));
+    without.push_back(launch_clk(deal(curve, axis, result, places_per_xcd), result.device));
+  }
+  const double count = double(without.size());
+  const double mean = std::accumulate(without.begin(), without.end(), 0.0) / count;
+  double squares = 0;
+  for (const double value : without)
+    squares += (value - mean) * (value - mean);
+  return 100 * std::sqrt((count - 1) / count * squares) / clk;
+}
+
+/// The jackknife of the last end of simulated compute units: without the last of them it is that of the one
+/// before.
+std::optional<double> end_error_percent(const TimingResult &result) {
+  std::map<uint32_t, uint64_t> end_of;
+  for (const WorkgroupTime &time : result.simulated)
+    end_of[time.compute_unit] = std::max(end_of[time.compute_unit], time.end);
+  if (end_of.size() < 2) return std::nullopt;
+  std::vector<uint64_t> ends;
+  for (const auto &[unit, end] : end_of)
+    ends.push_back(end);
+  std::partial_sort(ends.begin(), ends.begin() + 2, ends.end(), std::greater<>());
+  return 100 * double(ends[0] - ends[1]) / double(ends[0]);
+}
+
+} // namespace
+
+void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, TimingResult &result) {
+  std::sort(result.simulated.begin(), result.simulated.end(),
+            [](const WorkgroupTime &a, const WorkgroupTime &b) { return a.number < b.number; });
+  const std::vector<Axis> axes = axes_of(grid);
+  const Axis &axis = best_axis(result.simulated, axes);
+  result.extrapolated_along = axis.name;
+  const uint32_t places_per_xcd = used_places(result.workgroups, result.workgroups_per_cu, result.device) *
+                                  result.device.compute_units_of_xcd();
+  const Launch launch = deal(curve_of(result.simulated, axis), axis, result, places_per_xcd);
   result.device_places = places_per_xcd * device_xcds;
+  result.device_flops = launch.work.flops;
+  result.device_matrix_clk = launch.work.matrix_clk;
+  result.xcds.assign(launch.xcds.begin(), launch.xcds.end());
+  for (const XcdTime &xcd : launch.xcds)
+    result.device_occupied_clk += xcd.occupied_clk;
+  for (size_t i = 0; i < level_count; ++i)
+    result.device_bytes[i] = moved_bytes(launch.work, Level(i));
+
+  // What ran needs no guess.
+  if (result.is_complete) {
+    result.device_clk = result.simulated_clk;
+    result.error_percent = 0;
+    for (XcdTime &xcd : result.xcds)
+      xcd.end_clk = 0;
+    for (const WorkgroupTime &time : result.simulated) {
+      double &end = result.xcds[time.number % device_xcds].end_clk;
+      end = std::max(end, double(time.end));
+    }
+    return;
+  }
+  Level limit = Level::lds;
+  const double clk = launch_clk(launch, result.device, &limit);
+  if (clk > launch.clk) result.limited_by = level_name(limit);
+  // Workgroups that share a compute unit do not all take as long: the youngest wait for the others, and the
+  // launch for the youngest.
+  const bool ends_as_simulated = selection.from_start && double(result.simulated_clk) > clk;
+  result.device_clk = ends_as_simulated ? result.simulated_clk : uint64_t(std::ceil(clk));
+  if (ends_as_simulated) result.limited_by.clear();
+  if (ends_as_simulated && !selection.whole_xcds) result.error_percent = end_error_percent(result);
+  if (!result.error_percent)
+    result.error_percent = error_percent(result, axis, places_per_xcd, double(result.device_clk));
+}
+
+double difference_percent(std::array<uint32_t, 3> grid, const TimingResult &result,
+                          std::span<const WorkgroupTime> others) {
+  const std::vector<Axis> axes = axes_of(grid);
+  const Axis &axis = best_axis(result.simulated, axes);
+  const Curve curve = curve_of(result.simulated, axis);
+  double difference = 0, all = 0;
+  for (const WorkgroupTime &time : others) {
+    difference += std::abs(curve.at(axis.coordinate(time.number)).instructions - double(time.instructions));
+    all += double(time.instructions);
+  }
+  return all == 0 ? 0 : 100 * difference / all;
 }
 
 } // namespace sluice::emulator::timing

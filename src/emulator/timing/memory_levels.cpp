@@ -41,18 +41,22 @@ Queue queue_of(Level level, uint32_t compute_units, const Device &device) {
 
 } // namespace
 
-SharedLevels::SharedLevels(uint32_t compute_units, const Device &device)
-    : l2(l2_bytes, cache_line_bytes, l2_ways), mall(mall_bytes, cache_line_bytes, mall_ways),
-      l2_queue(queue_of(Level::l2, compute_units, device)),
-      mall_queue(queue_of(Level::mall, compute_units, device)),
-      hbm_queue(queue_of(Level::hbm, compute_units, device)), mall_latency(latency_clk(Level::mall, device)),
-      hbm_latency(latency_clk(Level::hbm, device)) {}
+SharedLevels::SharedLevels(uint32_t compute_units, uint32_t xcds, const Device &device)
+    : mall(mall_bytes, cache_line_bytes, mall_ways),
+      mall_queue(queue_of(Level::mall, compute_units * xcds, device)),
+      hbm_queue(queue_of(Level::hbm, compute_units * xcds, device)),
+      mall_latency(latency_clk(Level::mall, device)), hbm_latency(latency_clk(Level::hbm, device)),
+      store_lead_clk(double(l2_bytes) / device.compute_units_of_xcd() / share(Level::hbm, device)) {
+  for (uint32_t i = 0; i < xcds; ++i)
+    l2.push_back(
+        {CacheTags(l2_bytes, cache_line_bytes, l2_ways), queue_of(Level::l2, compute_units, device)});
+}
 
-double SharedLevels::read(uint64_t line, double clk) {
+double SharedLevels::read(uint32_t xcd, uint64_t line, double clk) {
   bool hit = false;
-  const double in_l2 = l2_queue.serve(clk, cache_line_bytes);
+  const double in_l2 = l2[xcd].queue.serve(clk, cache_line_bytes);
   traffic.l2_bytes += cache_line_bytes;
-  CacheTags::Line &l2_line = l2.touch(line, hit);
+  CacheTags::Line &l2_line = l2[xcd].tags.touch(line, hit);
   if (hit) return std::max(in_l2 + l2_latency_clk, l2_line.ready);
 
   const double in_mall = mall_queue.serve(in_l2, cache_line_bytes);
@@ -65,17 +69,27 @@ double SharedLevels::read(uint64_t line, double clk) {
   return mall_line.ready = l2_line.ready = in_hbm + hbm_latency;
 }
 
-double SharedLevels::write(uint64_t line, uint32_t bytes, double clk) {
+double SharedLevels::write(uint32_t xcd, uint64_t line, uint32_t bytes, double clk) {
   bool hit = false;
-  const double in_l2 = l2_queue.serve(clk, bytes);
+  const double in_l2 = l2[xcd].queue.serve(clk, bytes);
   traffic.l2_bytes += bytes;
-  l2.touch(line, hit);
-  if (!hit) { // what leaves L2 later is charged at once
-    hbm_queue.serve(mall_queue.serve(in_l2, bytes), bytes);
-    traffic.mall_bytes += bytes;
-    traffic.hbm_bytes += bytes;
-  }
-  return in_l2 + l2_latency_clk;
+  l2[xcd].tags.touch(line, hit);
+  const double done = in_l2 + l2_latency_clk;
+  if (hit) return done;
+  // What leaves L2 later is charged at once.
+  traffic.mall_bytes += bytes;
+  traffic.hbm_bytes += bytes;
+  traffic.stored_bytes += bytes;
+  return std::max(done, hbm_queue.serve(mall_queue.serve(in_l2, bytes), bytes) - store_lead_clk);
+}
+
+MemoryTraffic SharedLevels::moved(double clk) const {
+  MemoryTraffic result = traffic;
+  for (const SecondLevel &level : l2)
+    result.l2_bytes -= uint64_t(std::ceil(level.queue.waiting_bytes(clk)));
+  result.mall_bytes -= uint64_t(std::ceil(mall_queue.waiting_bytes(clk)));
+  result.hbm_bytes -= uint64_t(std::ceil(hbm_queue.waiting_bytes(clk)));
+  return result;
 }
 
 //===--- One compute unit -------------------------------------------------------------------------------===//
@@ -122,8 +136,8 @@ private:
 
 } // namespace
 
-VectorMemory::VectorMemory(SharedLevels &shared)
-    : shared(shared), tags(vector_cache_bytes, cache_line_bytes, vector_cache_ways),
+VectorMemory::VectorMemory(SharedLevels &shared, uint32_t xcd)
+    : shared(shared), xcd(xcd), tags(vector_cache_bytes, cache_line_bytes, vector_cache_ways),
       scalar_tags(scalar_cache_bytes, scalar_line_bytes, scalar_cache_ways) {}
 
 uint64_t VectorMemory::accepts() const {
@@ -144,12 +158,12 @@ VectorMemory::Result VectorMemory::access(const LaneAccess<uint64_t> &access, Tr
     shared.traffic.l1_bytes += bytes;
     if (transfer == Transfer::store || transfer == Transfer::atomic) {
       // The vector cache writes through and does not allocate.
-      done = std::max(done, shared.write(touched.line, bytes, at));
+      done = std::max(done, shared.write(xcd, touched.line, bytes, at));
       continue;
     }
     bool hit = false;
     CacheTags::Line &line = tags.touch(touched.line, hit);
-    if (!hit) line.ready = shared.read(touched.line, at);
+    if (!hit) line.ready = shared.read(xcd, touched.line, at);
     done = std::max({done, line.ready, at + vector_cache_latency_clk});
   }
   const uint64_t least = transfer == Transfer::copy_to_lds ? lds_copy_clk : vector_path_clk;
@@ -162,7 +176,7 @@ VectorMemory::Result VectorMemory::access(const LaneAccess<uint64_t> &access, Tr
 uint64_t VectorMemory::scalar_load(uint64_t address, uint64_t clk) {
   bool hit = false;
   CacheTags::Line &line = scalar_tags.touch(address / scalar_line_bytes, hit);
-  if (!hit) line.ready = shared.read(address / cache_line_bytes, double(clk));
+  if (!hit) line.ready = shared.read(xcd, address / cache_line_bytes, double(clk));
   return uint64_t(std::ceil(std::max(line.ready, double(clk + scalar_latency_clk))));
 }
 

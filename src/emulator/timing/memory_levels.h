@@ -9,6 +9,7 @@
 
 #include <cstdlib>
 #include <memory>
+#include <vector>
 
 #include "emulator/timing/access_addresses.h"
 #include "emulator/timing/levels.h"
@@ -43,8 +44,7 @@ private:
 /// quiet may be served at once for a while.
 class Queue {
 public:
-  Queue(double bytes_per_clk, double burst_clk)
-      : bytes_per_clk(bytes_per_clk), burst_clk(burst_clk), free(-burst_clk) {}
+  Queue(double bytes_per_clk, double burst_clk) : bytes_per_clk(bytes_per_clk), burst_clk(burst_clk) {}
   /// When a request that arrives at `clk` is served.
   double serve(double clk, double bytes) {
     if (free < clk - burst_clk) free = clk - burst_clk;
@@ -52,40 +52,49 @@ public:
     free += bytes / bytes_per_clk;
     return start;
   }
+  /// Of what has been asked for, what is not moved by `clk`: the rest was moved at no more than the share.
+  double waiting_bytes(double clk) const { return free > clk ? (free - clk) * bytes_per_clk : 0; }
 
 private:
   double bytes_per_clk;
   double burst_clk;
-  double free;
+  double free = 0; // nobody was quiet before the launch
 };
 
 /// What compute units share.
 class SharedLevels {
 public:
-  /// Of the simulated compute units of a device.
-  SharedLevels(uint32_t compute_units, const Device &device);
+  /// Of the simulated compute units of a device: so many on each of the simulated XCDs.
+  SharedLevels(uint32_t compute_units, uint32_t xcds, const Device &device);
 
-  /// A line that an instruction issued at `clk` wants; answers when it is in the registers.
-  double read(uint64_t line, double clk);
-  /// Bytes of a line; answers when the store counts as done.
-  double write(uint64_t line, uint32_t bytes, double clk);
+  /// A line that an instruction issued at `clk` on an XCD wants; answers when it is in the registers.
+  double read(uint32_t xcd, uint64_t line, double clk);
+  /// Bytes of a line; answers when the store counts as done. Stores are ahead of memory by no more than L2
+  /// holds.
+  double write(uint32_t xcd, uint64_t line, uint32_t bytes, double clk);
+  /// What has been moved by `clk`: not what stores have left in L2.
+  MemoryTraffic moved(double clk) const;
 
-  MemoryTraffic traffic;
+  MemoryTraffic traffic; // asked for
 
 private:
-  CacheTags l2;
+  struct SecondLevel {
+    CacheTags tags;
+    Queue queue;
+  };
+  std::vector<SecondLevel> l2; // by XCD
   CacheTags mall;
-  Queue l2_queue;
   Queue mall_queue;
   Queue hbm_queue;
   const uint32_t mall_latency;
   const uint32_t hbm_latency;
+  const double store_lead_clk; // until memory has taken what L2 holds
 };
 
 /// The address path and the vector cache of a compute unit, and its scalar cache.
 class VectorMemory {
 public:
-  explicit VectorMemory(SharedLevels &shared);
+  VectorMemory(SharedLevels &shared, uint32_t xcd);
 
   /// When the path can take an instruction on.
   uint64_t accepts() const;
@@ -102,6 +111,7 @@ public:
 
 private:
   SharedLevels &shared;
+  const uint32_t xcd;
   CacheTags tags;
   CacheTags scalar_tags;
   uint64_t path_free = 0;

@@ -2,36 +2,15 @@
 #include "emulator/timing/timeline.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <stdexcept>
 
 #include "emulator/timing/control_flow.h"
+#include "emulator/timing/saved_memory.h"
 
 namespace sluice::emulator::timing {
 
 namespace {
-
-//===--- The same memory once more ----------------------------------------------------------------------===//
-
-/// Launches leave their results in memory, which the next simulation must not find there.
-class SavedMemory {
-public:
-  explicit SavedMemory(const Memory &memory) {
-    for (const MemoryBlock &block : memory.snapshot()->blocks()) {
-      if (!block.writable || block.freed) continue;
-      const auto *bytes = reinterpret_cast<const std::byte *>(block.address);
-      saved.emplace_back(block.address, std::vector<std::byte>(bytes, bytes + block.bytes));
-    }
-  }
-  void restore() const {
-    for (const auto &[address, bytes] : saved)
-      std::memcpy(reinterpret_cast<void *>(address), bytes.data(), bytes.size());
-  }
-
-private:
-  std::vector<std::pair<uint64_t, std::vector<std::byte>>> saved;
-};
 
 //===--- The loop ---------------------------------------------------------------------------------------===//
 

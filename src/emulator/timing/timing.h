@@ -9,6 +9,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -53,19 +54,35 @@ std::string_view stall_name(Stall stall);
 class Observer;
 
 struct TimingOptions {
-  /// Compute units of the first XCD that are simulated together, sharing its L2: each more takes as long
-  /// again, and finds more of the data that neighbours read too.
+  /// Compute units of an XCD that are simulated together, sharing its L2: each more takes as long again, and
+  /// finds more of the data that neighbours read too.
   uint32_t compute_units = 1;
   /// They are every so many-th of the XCD: with a stride that leads from a workgroup to another that reads
   /// the same data, the simulated ones share as all of them would.
   uint32_t compute_unit_stride = 1;
-  /// Of each, taken evenly from the whole grid; 0: all it would get. The others are extrapolated.
+  /// Of each, taken evenly from the whole grid; 0: as many as it would get. The others are extrapolated.
   uint32_t workgroups = 0;
+  /// XCDs that are simulated, with so many compute units of each and an L2 each. 0: one; eight where all
+  /// compute units of an XCD are simulated without a sample and the workgroups of the others do other work.
+  uint32_t xcds = 0;
   uint64_t instruction_budget = 0; // per wave; 0: as in Options
   /// What the launch runs on. Its clock is the engine's: levels.h says what does not run on it.
   Device device = {};
   /// Told what happens on one of the simulated compute units. It costs time only where there is one.
   Observer *observer = nullptr;
+};
+
+struct MemoryTraffic {
+  uint64_t lds_bytes = 0; // of lanes that took part
+  uint64_t l1_bytes = 0;  // on the path to and from the vector cache
+  uint64_t l2_bytes = 0;  // beyond it
+  uint64_t mall_bytes = 0;
+  uint64_t hbm_bytes = 0;
+  uint64_t stored_bytes = 0; // of those beyond L2
+
+  uint64_t bytes(Level level) const;
+  /// What was moved since `before`.
+  void add_since(const MemoryTraffic &now, const MemoryTraffic &before);
 };
 
 /// All times in clk since the launch.
@@ -77,6 +94,8 @@ struct WorkgroupTime {
   uint64_t flops = 0;        // of MFMAs
   uint64_t matrix_clk = 0;   // its MFMAs kept matrix cores busy
   uint64_t instructions = 0; // of its waves
+  MemoryTraffic traffic{};
+  uint32_t part = 0; // of the sample: what was chosen together
 };
 
 struct InstructionTime {
@@ -93,14 +112,11 @@ struct FirstIdleTime {
   uint64_t before_first = 0; // the rest: the end of workgroups before, and its own beginning
 };
 
-struct MemoryTraffic {
-  uint64_t lds_bytes = 0; // of lanes that took part
-  uint64_t l1_bytes = 0;  // on the path to and from the vector cache
-  uint64_t l2_bytes = 0;  // beyond it
-  uint64_t mall_bytes = 0;
-  uint64_t hbm_bytes = 0;
-
-  uint64_t bytes(Level level) const;
+/// What the dispatcher gives an XCD of the device: workgroup k goes to XCD k mod 8.
+struct XcdTime {
+  uint64_t workgroups = 0;
+  double occupied_clk = 0; // its places were taken, summed over places
+  double end_clk = 0;      // of its last workgroup
 };
 
 struct TimingResult {
@@ -127,7 +143,19 @@ struct TimingResult {
   uint32_t device_places = 0;     // for workgroups, as many as the launch finds use for
   double device_occupied_clk = 0; // they were taken, summed over places
   const char *extrapolated_along =
-      ""; // the coordinate that durations follow: "x", "y", "z", "number", "none"
+      "";                    // the coordinate that durations follow: "x", "y", "z", "number", "none"
+  std::vector<XcdTime> xcds; // of the device, extrapolated; device_clk is the slowest's
+  std::array<double, level_count> device_bytes{}; // moved by the whole launch, extrapolated
+  /// The level whose bandwidth alone makes the launch as long as it is: no level moves more than its limit
+  /// over a launch. Empty: none does.
+  std::string limited_by;
+  bool is_complete = false; // every workgroup of the launch was simulated: nothing is extrapolated
+  /// One standard error of device_clk in per cent of it, from the differences between the sample's parts.
+  /// 0 of a complete simulation; none where the sample has fewer than two parts.
+  std::optional<double> error_percent;
+  /// What a reader of device_clk must know: a sample that is too small, code that the instruction cache does
+  /// not hold.
+  std::vector<std::string> warnings;
 
   /// Share of the time that matrix cores are busy: of the simulated compute units, and of the device.
   double simulated_mfma_percent() const;
@@ -136,13 +164,21 @@ struct TimingResult {
   double busy_percent(Pipe pipe) const;
   /// While the simulated workgroups ran, in bytes per clk of a compute unit.
   double bytes_per_clk(Level level) const;
+  /// Moved by the whole launch, in TB/s at the clock of the device, and in per cent of what the level moves
+  /// at most.
+  double device_terabytes_per_second(Level level) const;
+  double device_level_percent(Level level) const;
+  /// By how much the slowest XCD takes longer than they do in the mean.
+  double xcd_imbalance_percent() const;
   /// At the clock of the device.
   double microseconds() const;
   double tflops() const;
 };
 
 /// Times a kernel. Arguments as for `launch`, without its checks. Only simulated workgroups run, so that
-/// memory afterwards holds no complete result.
+/// memory afterwards holds no complete result. Throws std::invalid_argument for a kernel whose loops a global
+/// counter ends, unless every workgroup of the launch is simulated: what a workgroup does would follow from
+/// those that are not.
 TimingResult time_launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
                          std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
                          std::span<const std::byte> kernarg, const Memory &memory,

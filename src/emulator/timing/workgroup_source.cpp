@@ -18,58 +18,31 @@ uint64_t workgroups_of(const std::array<uint32_t, 3> &grid) {
   return uint64_t(grid[0]) * grid[1] * grid[2];
 }
 
-uint64_t workgroups_of_xcd(uint64_t workgroups) {
-  return (workgroups + device_xcds - 1) / device_xcds;
-}
+constexpr uint32_t parts = 8; // into which a simulation is divided to see how far they differ
 
-/// All workgroups of the first XCD, each as soon as there is a place.
-class WholeXcd : public WorkgroupSource {
+/// All workgroups of the first XCDs, each as soon as there is a place.
+class WholeXcds : public WorkgroupSource {
 public:
-  explicit WholeXcd(uint64_t workgroups) : workgroups(workgroups) {
-    left = workgroups_of_xcd(workgroups);
-    whole = true;
+  WholeXcds(uint64_t workgroups, const Selection &selection)
+      : workgroups(workgroups), compute_units(selection.compute_units), given(selection.xcds) {
+    for (uint64_t xcd = 0; xcd < selection.xcds; ++xcd) {
+      given[xcd] = xcd;
+      if (xcd < workgroups) left += (workgroups - xcd + device_xcds - 1) / device_xcds;
+    }
   }
 
-  std::optional<Assignment> next(uint32_t) override {
-    if (given >= workgroups) return std::nullopt;
-    const Assignment assignment{given, true};
-    given += device_xcds;
+  std::optional<Assignment> next(uint32_t compute_unit) override {
+    uint64_t &number = given[compute_unit / compute_units];
+    if (number >= workgroups) return std::nullopt;
+    const Assignment assignment{number, uint32_t(number / device_xcds % parts), true};
+    number += device_xcds;
     return assignment;
   }
 
 private:
   const uint64_t workgroups;
-  uint64_t given = 0;
-};
-
-/// What some compute units of it would get if all workgroups took as long.
-class InTurn : public WorkgroupSource {
-public:
-  InTurn(uint64_t workgroups, const TimingOptions &options)
-      : workgroups(workgroups), stride(options.compute_unit_stride),
-        xcd_units(options.device.compute_units_of_xcd()), given(options.compute_units) {
-    for (uint32_t i = 0; i < options.compute_units; ++i)
-      for (uint64_t k = 0; number(i, k) < workgroups; ++k)
-        ++left;
-    whole = left == workgroups_of_xcd(workgroups);
-  }
-
-  std::optional<Assignment> next(uint32_t compute_unit) override {
-    const uint64_t wanted = number(compute_unit, given[compute_unit]);
-    if (wanted >= workgroups) return std::nullopt;
-    ++given[compute_unit];
-    return Assignment{wanted, true};
-  }
-
-private:
-  uint64_t number(uint32_t compute_unit, uint64_t count) const {
-    return device_xcds * (compute_unit * stride + xcd_units * count);
-  }
-
-  const uint64_t workgroups;
-  const uint64_t stride;
-  const uint64_t xcd_units;
-  std::vector<uint64_t> given;
+  const uint32_t compute_units;
+  std::vector<uint64_t> given; // next, by XCD
 };
 
 /// Where k multiples of `step` stand in the order of their fractions: a permutation that follows neither the
@@ -85,61 +58,91 @@ std::vector<uint32_t> scattered(uint32_t count, double step) {
 }
 
 /// A Latin hypercube over the grid: along each axis the samples stand evenly from its first coordinate to its
-/// last. What the first compute unit takes has the dispatcher's neighbours on the others.
+/// last. What the first compute unit of an XCD takes has the dispatcher's neighbours on the others.
 class Sample : public WorkgroupSource {
 public:
-  Sample(std::array<uint32_t, 3> grid, const TimingOptions &options, uint32_t places)
-      : places(places), latency_clk(timing::latency_clk(Level::hbm, options.device)),
-        compute_units(options.compute_units) {
-    const uint64_t workgroups = workgroups_of(grid);
-    const uint32_t rounds = options.workgroups;
-    const std::vector<uint32_t> x = scattered(rounds, (std::sqrt(5.0) - 1) / 2);
-    const std::vector<uint32_t> z = scattered(rounds, std::sqrt(2.0) - 1);
+  Sample(std::array<uint32_t, 3> grid, const TimingOptions &options, const Selection &selection,
+         uint32_t places)
+      : workgroups(workgroups_of(grid)), device_units(options.device.compute_units),
+        latency_clk(selection.from_start ? 0 : timing::latency_clk(Level::hbm, options.device)),
+        compute_units(selection.compute_units), units(size_t(selection.xcds) * selection.compute_units) {
+    const uint32_t strata = selection.rounds * selection.xcds;
+    const std::vector<uint32_t> x = scattered(strata, (std::sqrt(5.0) - 1) / 2);
+    const std::vector<uint32_t> z = scattered(strata, std::sqrt(2.0) - 1);
     const auto coordinate = [&](uint32_t stratum, uint32_t extent) {
-      if (rounds == 1) return uint64_t(extent - 1) / 2;
-      return (uint64_t(stratum) * (extent - 1) + (rounds - 1) / 2) / (rounds - 1);
+      if (strata == 1) return uint64_t(extent - 1) / 2;
+      return (uint64_t(stratum) * (extent - 1) + (strata - 1) / 2) / (strata - 1);
     };
-    std::set<uint64_t> taken;
-    for (uint32_t round = 0; round < rounds; ++round) {
-      const uint64_t first = coordinate(x[round], grid[0]) +
-                             grid[0] * (coordinate(round, grid[1]) + grid[1] * coordinate(z[round], grid[2]));
-      for (uint32_t i = 0; i < options.compute_units && taken.size() < workgroups; ++i) {
-        uint64_t number = (first + uint64_t(device_xcds) * options.compute_unit_stride * i) % workgroups;
-        while (!taken.insert(number).second)
-          number = (number + 1) % workgroups;
-        compute_units[i].numbers.push_back(number);
-      }
+    for (uint32_t stratum = 0; stratum < strata; ++stratum) {
+      const uint64_t first =
+          coordinate(x[stratum], grid[0]) +
+          grid[0] * (coordinate(stratum, grid[1]) + grid[1] * coordinate(z[stratum], grid[2]));
+      const uint32_t xcd = stratum % selection.xcds;
+      for (uint32_t i = 0; i < compute_units && taken.size() < workgroups; ++i)
+        units[xcd * compute_units + i].given.push_back(
+            {take(first + uint64_t(device_xcds) * options.compute_unit_stride * i), stratum, true});
     }
     left = taken.size();
-    for (Unit &unit : compute_units)
-      std::sort(unit.numbers.begin(), unit.numbers.end());
+    for (Unit &unit : units)
+      std::sort(unit.given.begin(), unit.given.end(),
+                [](const Assignment &a, const Assignment &b) { return a.number < b.number; });
+    if (!selection.from_start) add_company(places);
   }
 
   // In step with one another they would all wait for what in a running launch one of them has fetched.
-  uint64_t begin(uint32_t compute_unit) const override { return uint64_t(compute_unit) * latency_clk; }
+  uint64_t begin(uint32_t compute_unit) const override {
+    return uint64_t(compute_unit % compute_units) * latency_clk;
+  }
 
   std::optional<Assignment> next(uint32_t compute_unit) override {
-    Unit &unit = compute_units[compute_unit];
-    if (unit.numbers.empty()) return std::nullopt;
-    const size_t index = unit.given++, count = unit.numbers.size();
-    if (index < places) return Assignment{unit.numbers[count - 1 - index % count], false};
-    return Assignment{unit.numbers[(index - places) % count], index - places < count};
+    Unit &unit = units[compute_unit];
+    if (unit.next == unit.given.size()) return std::nullopt;
+    return unit.given[unit.next++];
   }
 
 private:
   struct Unit {
-    std::vector<uint64_t> numbers;
-    size_t given = 0;
+    std::vector<Assignment> given;
+    size_t next = 0;
   };
-  const uint32_t places;
+
+  /// The workgroup of a number, or the next one that is in nobody's hands.
+  uint64_t take(uint64_t number) {
+    number %= workgroups;
+    while (!taken.insert(number).second)
+      number = (number + 1) % workgroups;
+    return number;
+  }
+
+  /// Before those that count, a compute unit has what the dispatcher gave it just before the first of them,
+  /// and behind them what comes after the last. None of these are counted ones: what those read once, nobody
+  /// else has read.
+  void add_company(uint32_t places) {
+    for (Unit &unit : units) {
+      if (unit.given.empty()) continue;
+      const uint64_t first = unit.given.front().number, last = unit.given.back().number;
+      std::vector<Assignment> before;
+      // As many again behind: each place is refilled until the last that counts has ended.
+      const size_t behind = unit.given.size() + places;
+      for (uint64_t k = places; k > 0 && taken.size() < workgroups; --k)
+        before.push_back({take(first + workgroups - k * device_units % workgroups), 0, false});
+      unit.given.insert(unit.given.begin(), before.begin(), before.end());
+      for (uint64_t k = 1; k <= behind && taken.size() < workgroups; ++k)
+        unit.given.push_back({take(last + k * device_units), 0, false});
+    }
+  }
+
+  const uint64_t workgroups;
+  const uint64_t device_units;
   const uint64_t latency_clk;
-  std::vector<Unit> compute_units;
+  const uint32_t compute_units; // of an XCD
+  std::vector<Unit> units;
+  std::set<uint64_t> taken;
 };
 
 } // namespace
 
-std::unique_ptr<WorkgroupSource> make_source(std::array<uint32_t, 3> grid, const TimingOptions &options,
-                                             uint32_t places) {
+Selection select_workgroups(std::array<uint32_t, 3> grid, const TimingOptions &options, uint32_t places) {
   const uint32_t most = options.device.compute_units_of_xcd();
   if (options.compute_units == 0 || options.compute_units > most)
     throw std::invalid_argument(std::to_string(options.compute_units) +
@@ -150,10 +153,36 @@ std::unique_ptr<WorkgroupSource> make_source(std::array<uint32_t, 3> grid, const
     throw std::invalid_argument("compute_unit_stride is " + std::to_string(options.compute_unit_stride) +
                                 "; with it " + std::to_string(options.compute_units) +
                                 " compute units must lie among the " + std::to_string(most) + " of an XCD");
+  if (options.xcds > device_xcds)
+    throw std::invalid_argument(std::to_string(options.xcds) + " XCDs to be simulated; the device has " +
+                                std::to_string(device_xcds));
   const uint64_t workgroups = workgroups_of(grid);
-  if (options.workgroups != 0) return std::make_unique<Sample>(grid, options, places);
-  if (options.compute_units == most) return std::make_unique<WholeXcd>(workgroups);
-  return std::make_unique<InTurn>(workgroups, options);
+  Selection selection;
+  selection.compute_units = options.compute_units;
+  selection.xcds = std::max(options.xcds, 1u);
+  selection.whole_xcds = options.workgroups == 0 && options.compute_units == most;
+  if (selection.whole_xcds) {
+    selection.from_start = true;
+    return selection;
+  }
+  const uint64_t gets = (workgroups + options.device.compute_units - 1) / options.device.compute_units;
+  // Launches of so few rounds have no middle of which a sample could be.
+  const bool is_short = gets <= uint64_t(2) * places;
+  selection.from_start = options.workgroups == 0 || options.workgroups >= gets || is_short;
+  selection.rounds = uint32_t(selection.from_start ? gets : options.workgroups);
+  if (options.xcds == 0 && selection.from_start) {
+    // Few rounds would stand on few coordinates of the grid: compute units of further XCDs have others.
+    const uint64_t groups = (workgroups + options.compute_units - 1) / options.compute_units;
+    const uint64_t wanted = std::min<uint64_t>(parts, groups);
+    selection.xcds = uint32_t(std::min<uint64_t>((wanted + gets - 1) / gets, device_xcds));
+  }
+  return selection;
+}
+
+std::unique_ptr<WorkgroupSource> make_source(std::array<uint32_t, 3> grid, const TimingOptions &options,
+                                             const Selection &selection, uint32_t places) {
+  if (selection.whole_xcds) return std::make_unique<WholeXcds>(workgroups_of(grid), selection);
+  return std::make_unique<Sample>(grid, options, selection, places);
 }
 
 uint32_t used_places(uint64_t workgroups, uint32_t resident, const Device &device) {

@@ -22,6 +22,7 @@ struct RunOptions {
   uint32_t lds_bytes = 0;
   std::vector<std::string> arguments;
   std::string kernarg_file; // empty: not given
+  std::vector<std::string> placed_arguments;
   std::vector<std::string> outputs;
 
   std::string checks = "all";
@@ -46,11 +47,14 @@ struct RunOptions {
   bool timing_listing = false;
   uint32_t timing_compute_units = 1;
   uint32_t timing_workgroups = 0;
+  uint32_t timing_xcds = 0; // as many as stand for the launch
+  uint32_t compute_unit_stride = 1;
   std::string timing_timeline; // file; "-" is the terminal
   std::optional<uint64_t> timing_iteration;
   std::string timing_window;
   std::string timing_roofline; // file
   uint32_t clock_mhz = 2100;
+  bool clock_curve = false; // in place of it
   uint32_t device_compute_units = 304;
 
   bool json = false;

@@ -15,19 +15,22 @@ namespace {
 
 using namespace sluice::tools::emu;
 
-constexpr const char *argument_help = R"(Values of --arg, in the order of the kernel's parameters:
+constexpr const char *argument_help =
+    R"(Values of --arg, in the order of the kernel's parameters, and of --arg-at:
   buf:FILE.npy             device memory with the elements of a .npy file
   size:BYTES[:fill=F][:type=T]
                            device memory; F is undefined (default: reading before a write is reported),
                            a byte, random or random(SEED); T is the type of the elements for --out and
-                           random (default u8): bool, i8 to i64, u8 to u64, f16, f32, f64
+                           random (default u8): bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, e4m3fnuz,
+                           e5m2fnuz, e4m3fn, e5m2; bf16 is written as u16, those of 8 bits as u8
   i8: u8: i16: u16: i32: u32: i64: u64:
                            a whole number, decimal or after 0x hexadecimal
   f16: bf16: f32: f64:     a floating-point number
   raw:HEX                  bytes, lowest address first, for arguments that are structs
   ptr:I[+OFFSET]           an address in the memory of argument I, counted from 0
-Their sizes must be those of the kernel's metadata. Without metadata they lie one after the other, aligned to
-the largest power of two up to 16 that divides their size. Hidden arguments are filled in.
+Sizes of --arg must be those of the kernel's metadata. Without metadata they lie one after the other, aligned to
+the largest power of two up to 16 that divides their size. With --arg-at the argument I of ptr: and --out is the one
+that begins at byte I. Hidden arguments are filled in.
 
 Exit status: 0 the kernel ran and nothing was wrong, 1 there are reports, 2 something could not be done.)";
 
@@ -76,9 +79,12 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       add_list(command, "--arg", run.arguments, "the next argument of the kernel: KIND:VALUE, see below");
   add_file(command, "--kernarg-file", run.kernarg_file, "the bytes of all arguments, instead of --arg")
       ->excludes(arguments);
+  add_list(command, "--arg-at", run.placed_arguments,
+           "OFFSET=KIND:VALUE: the value that begins at this byte of the arguments, instead of --arg; all "
+           "other bytes are those of --kernarg-file, or 0")
+      ->excludes(arguments);
   add_list(command, "--out", run.outputs,
-           "I=FILE: afterwards write the memory of argument I as .npy, whatever the reports")
-      ->needs(arguments);
+           "I=FILE: afterwards write the memory of argument I as .npy, whatever the reports");
 
   command->add_option("--check", run.checks, "all (default), none, or a list such as pending,lds_races");
   command->add_option("--completion", run.completion,
@@ -127,14 +133,32 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       ->needs(timing);
   command
       ->add_option("--timing-workgroups", run.timing_workgroups,
-                   "the most that are simulated of a compute unit (default: all it gets)")
+                   "the most that are simulated of a compute unit (default: as many as it gets)")
       ->check(CLI::Range(1, 1 << 30))
       ->needs(timing);
   command
-      ->add_option("--clock-mhz", run.clock_mhz,
-                   "the engine's clock (default 2100, the peak); memory beyond L2 does not follow it")
-      ->check(CLI::Range(1, 10000))
+      ->add_option("--timing-xcds", run.timing_xcds,
+                   "simulated, with so many compute units each (default: as many as stand for the launch)")
+      ->check(CLI::Range(1, 8))
       ->needs(timing);
+  command
+      ->add_option("--compute-unit-stride", run.compute_unit_stride,
+                   "simulated ones are every so many-th of an XCD (default 1): with a stride that leads to "
+                   "workgroups that read the same data they share as all would")
+      ->check(CLI::Range(1, 38))
+      ->needs(timing);
+  CLI::Option *const clock =
+      command
+          ->add_option("--clock-mhz", run.clock_mhz,
+                       "the engine's clock (default 2100, the peak); memory beyond L2 does not follow it")
+          ->check(CLI::Range(1, 10000))
+          ->needs(timing);
+  command
+      ->add_flag("--clock-curve", run.clock_curve,
+                 "the clock that published counters show where matrix cores are as busy, in place of "
+                 "--clock-mhz")
+      ->needs(timing)
+      ->excludes(clock);
   command
       ->add_option("--device-compute-units", run.device_compute_units,
                    "of the device, on eight XCDs (default 304)")

@@ -170,7 +170,7 @@ std::unique_ptr<TraceWriter> make_trace(const RunOptions &options, const Extents
 //===--- Outputs ----------------------------------------------------------------------------------------===//
 
 struct Output {
-  size_t argument;
+  uint64_t argument; // its number
   std::string path;
   std::unique_ptr<OutputFile> file;
   NpyArray array; // after the run
@@ -183,7 +183,9 @@ std::vector<Output> parse_outputs(const RunOptions &options, const KernelArgumen
     const size_t equals = text.find('=');
     if (equals == std::string::npos)
       throw ToolError(
-          fmt::format("{}: it is I=FILE, with I the number of an argument, counted from 0", option));
+          fmt::format("{}: it is I=FILE, with I the number of an argument, counted from 0, or after --arg-at "
+                      "the byte at which it is",
+                      option));
     Output output;
     try {
       output.argument = parse_unsigned(std::string_view(text).substr(0, equals));
@@ -263,7 +265,8 @@ void print_json(const RunOptions &options, const Extents &grid, const Extents &b
   fmt::print("{}\n", json.dump(2));
 }
 
-void print_text(const RunOptions &options, const Run &run, const std::vector<Output> &outputs) {
+void print_text(const RunOptions &options, const KernelArguments &arguments, const Run &run,
+                const std::vector<Output> &outputs) {
   const emulator::Counters &counters = run.result.counters;
   for (const emulator::Report &report : run.result.reports)
     fmt::print("{}\n", emulator::to_text(report));
@@ -273,8 +276,8 @@ void print_text(const RunOptions &options, const Run &run, const std::vector<Out
              run.bank_conflicts_counted ? counted(counters.lds_bank_conflicts, "LDS bank conflict")
                                         : "LDS bank conflicts not counted");
   for (const Output &output : outputs)
-    fmt::print("argument {}: {} {} written to {}\n", output.argument, npy_type_keyword(output.array.type),
-               shape_text(output.array.shape), output.path);
+    fmt::print("{}: {} {} written to {}\n", arguments.name(output.argument),
+               npy_type_keyword(output.array.type), shape_text(output.array.shape), output.path);
   if (run.result.ok())
     fmt::print("nothing to report\n");
   else
@@ -297,10 +300,14 @@ int run_command(RunOptions options) {
 
   emulator::Options machine = machine_options(options);
 
+  if (!options.outputs.empty() && options.arguments.empty() && options.placed_arguments.empty())
+    throw ToolError(
+        fmt::format("--out {} needs the --arg or --arg-at that makes the memory", options.outputs.front()));
   emulator::Memory memory;
-  const KernelArguments arguments = options.kernarg_file.empty()
-                                        ? KernelArguments(kernel, options.arguments, memory)
-                                        : KernelArguments(kernel, options.kernarg_file);
+  const bool placed = !options.kernarg_file.empty() || !options.placed_arguments.empty();
+  const KernelArguments arguments =
+      placed ? KernelArguments(kernel, options.kernarg_file, options.placed_arguments, memory)
+             : KernelArguments(kernel, options.arguments, memory);
   if (options.timing) return time_kernel(*program, options, {grid, block, arguments.bytes(), memory});
   std::vector<Output> outputs = parse_outputs(options, arguments);
   const std::unique_ptr<TraceWriter> trace = make_trace(options, grid, block);
@@ -317,7 +324,7 @@ int run_command(RunOptions options) {
   if (options.json)
     print_json(options, grid, block, run, outputs);
   else
-    print_text(options, run, outputs);
+    print_text(options, arguments, run, outputs);
   return run.result.ok() ? 0 : 1;
 }
 

@@ -1,6 +1,7 @@
 //===- time_command.cpp - sluice-emu run --timing -------------------------------------------------------===//
 #include "tools/emu/time_command.h"
 
+#include "emulator/timing/clock_curve.h"
 #include "emulator/timing/timeline.h"
 #include "timing_report/report.h"
 #include "timing_report/roofline.h"
@@ -84,15 +85,24 @@ int time_kernel(const emulator::Program &program, const RunOptions &options, con
 
   TimingOptions timing;
   timing.compute_units = options.timing_compute_units;
+  timing.compute_unit_stride = options.compute_unit_stride;
   timing.workgroups = options.timing_workgroups;
+  timing.xcds = options.timing_xcds;
   timing.instruction_budget = options.budget;
   timing.device = {options.clock_mhz, options.device_compute_units};
   TimedLaunch launch;
+  const auto time_at = [&](uint32_t clock_mhz) {
+    timing.device.clock_mhz = clock_mhz;
+    return emulator::timing::time_launch(program, options.kernel, call.grid, call.block, options.lds_bytes,
+                                         call.kernarg, call.memory, timing);
+  };
   try {
-    if (options.timing_timeline.empty())
-      launch.result = emulator::timing::time_launch(program, options.kernel, call.grid, call.block,
-                                                    options.lds_bytes, call.kernarg, call.memory, timing);
-    else
+    // What it leaves in `timing` is the clock that the timeline takes.
+    if (options.clock_curve)
+      launch.result = emulator::timing::time_at_published_clock(call.memory, time_at);
+    else if (options.timing_timeline.empty())
+      launch.result = time_at(options.clock_mhz);
+    if (!options.timing_timeline.empty() && launch.result.reports.empty())
       launch = emulator::timing::time_launch_with_timeline(program, options.kernel, call.grid, call.block,
                                                            options.lds_bytes, call.kernarg, call.memory,
                                                            timing, timeline_request(options));

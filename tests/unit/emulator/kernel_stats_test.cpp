@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "emulator/stats/occupancy.h"
 #include "support/files.h"
 

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""`sluice bench`: its figures against what can be counted without the model, and its refusals.
+"""`sluice bench --kernel`: its figures against what can be counted without the model, and its refusals.
 
 usage: bench_test.py SLUICE [--whole] [unittest arguments]
 --whole: nothing but the comparison with a whole XCD, of every kernel.
@@ -52,20 +52,20 @@ class BenchTest(unittest.TestCase):
             self.assertEqual(result.stdout, "")
 
     def test_refusals(self):
-        self.refuses("bench needs --timing: the timing model is the only clock there is here")
-        self.refuses("--filter is 'attn_bwd*'; no kernel of ", "--timing", "--filter", "attn_bwd*")
+        self.refuses("--kernel is 'attn_bwd*'; no kernel for prefill of contiguous tensors of ", "--timing", "--kernel",
+                     "attn_bwd*")
         self.refuses("--heads is 12 and --kv-heads 8; the heads of keys must divide", "--timing", "--heads", 12)
         self.refuses("--causal", "--timing", "--causal", "maybe")
         for option in ("--lengths", "--heads", "--kv-heads", "--batch", "--compute-units"):
             self.refuses(option, "--timing", option, 0)
         self.refuses("--compute-units", "--timing", "--compute-units", 39)
         self.refuses("65536 sequences of 1048576 tokens, 65536 heads of queries and 8 of keys have ", "--timing",
-                     "--filter", KERNEL, "--lengths", 1048576, "--batch", 65536, "--heads", 65536)
+                     "--kernel", KERNEL, "--lengths", 1048576, "--batch", 65536, "--heads", 65536)
         self.refuses("--json: ", "--timing", "--json", "/no/such/folder/file")
         self.refuses("none.pack: cannot be opened", "--timing", "--pack", "none.pack")
 
     def test_figures_agree_with_what_can_be_counted(self):
-        rows = timings(*SMALL, "--filter", "*_d64_*")
+        rows = timings(*SMALL, "--kernel", "*_d64_*")
         self.assertEqual([(row["kernel"], row["causal"]) for row in rows],
                          [(f"attn_fwd_{dtype}_d64_{tile}", causal) for dtype in ("bf16", "f16")
                           for tile in ("q128_kv64_w4", "q256_kv64_w8") for causal in (False, True)])
@@ -93,7 +93,7 @@ class BenchTest(unittest.TestCase):
 
     def test_bound_and_occupancy_are_those_of_the_machine_code(self):
         stats = subprocess.run([SLUICE, "kernels", "--stats"], check=True, capture_output=True, text=True).stdout
-        [row] = timings(*SMALL, "--filter", KERNEL, "--causal", "off")
+        [row] = timings(*SMALL, "--kernel", KERNEL, "--causal", "off")
         block = stats[stats.index(KERNEL):]
         self.assertIn(f"{row['occupancy']['workgroups_per_cu']} workgroups of 256 lanes per CU, "
                       f"{row['occupancy']['waves_per_simd']} waves per SIMD, limited by {row['occupancy']['limit']}",
@@ -101,18 +101,19 @@ class BenchTest(unittest.TestCase):
         self.assertIn(f"matrix cores busy at most {row['bound_percent']:.1f}%", block.split("attn_fwd", 2)[1])
 
     def test_options_choose_rows_and_problems(self):
-        rows = timings("--filter", KERNEL, "--lengths", "128,256", "--causal", "on", "--heads", 16, "--kv-heads", 16)
+        rows = timings("--kernel", KERNEL, "--lengths", "128,256", "--causal", "on", "--heads", 16, "--kv-heads", 16)
         self.assertEqual([(row["length"], row["batch"], row["heads"], row["kv_heads"]) for row in rows],
                          [(128, 128, 16, 16), (256, 64, 16, 16)])
-        [one] = timings(*SMALL, "--filter", KERNEL, "--causal", "off", "--workgroups", 3, "--compute-units", 2)
+        # More workgroups than the sample would begin with.
+        [one] = timings("--kernel", KERNEL, "--lengths", 512, "--causal", "off", "--workgroups", 3, "--compute-units", 2)
         self.assertEqual((one["simulated"]["compute_units"], one["simulated"]["workgroups"]), (2, 6))
 
     def test_tables(self):
         for options in ([], ["--parts"]):
-            text = bench("--timing", *SMALL, "--filter", KERNEL, "--markdown", *options).stdout.splitlines()
+            text = bench("--timing", *SMALL, "--kernel", KERNEL, "--markdown", *options).stdout.splitlines()
             self.assertEqual(len(text), 4)
             self.assertEqual(len({line.count("|") for line in text}), 1)
-            plain = bench("--timing", *SMALL, "--filter", KERNEL, *options).stdout.splitlines()
+            plain = bench("--timing", *SMALL, "--kernel", KERNEL, *options).stdout.splitlines()
             self.assertEqual(plain[1].split()[0], KERNEL)
             self.assertEqual([cell.strip() for cell in text[2].split("|")[1:4]], [KERNEL, "512", "no"])
             if options:
@@ -132,7 +133,7 @@ class WholeXcdTest(unittest.TestCase):
 
     @unittest.skipIf(WHOLE, "all of them follow")
     def test_a_sample_is_as_good_as_a_whole_xcd(self):
-        self.compare("--lengths", 512, "--filter", "*_f16_d128_q256*")
+        self.compare("--lengths", 512, "--kernel", "*_f16_d128_q256*")
 
     @unittest.skipUnless(WHOLE, "the first ones do")
     def test_all_samples_are_as_good_as_whole_xcds(self):

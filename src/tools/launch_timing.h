@@ -1,0 +1,37 @@
+//===- launch_timing.h - a launch on the timing model: its sample and its figures -----------------------===//
+#pragma once
+
+#include "emulator/timing/timing.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::tools {
+
+struct SampleSize {
+  uint32_t compute_units = 0; // most that are simulated together
+  uint32_t workgroups = 0;    // of each; 0: all it would get
+};
+
+/// The sample of a launch. Neighbours in it read the same keys and values, as neighbours on an XCD do where
+/// the grid lets them: x counts `heads_per_keys` workgroups in a row that read the same ones.
+emulator::timing::TimingOptions sample_of(const std::array<uint32_t, 3> &grid, uint32_t heads_per_keys,
+                                          const SampleSize &size);
+
+/// "0.8 %"; "unknown" where the sample is too small to say.
+std::string error_text(const std::optional<double> &error_percent);
+
+/// What HBM can move, in TB/s, as the model has it.
+double hbm_terabytes_per_second();
+
+struct WaitReason {
+  emulator::timing::Stall stall;
+  double percent; // of all waiting
+};
+/// What waves waited for, most first.
+std::vector<WaitReason> wait_reasons(const emulator::timing::TimingResult &result);
+
+} // namespace sluice::tools

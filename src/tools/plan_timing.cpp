@@ -1,0 +1,124 @@
+//===- plan_timing.cpp - a workload's launches on the timing model --------------------------------------===//
+#include "tools/plan_timing.h"
+
+#include "emulator/machine/program.h"
+#include "emulator/stats/kernel_stats.h"
+#include "emulator/timing/constants.h"
+#include "package/kernargs.h"
+#include "tools/workload_tensors.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <fmt/format.h>
+
+namespace sluice::tools {
+
+using namespace emulator::timing;
+
+namespace {
+
+constexpr SampleSize usual_sample = {5, 8};
+// Turns of waves around their loops that the model simulates for one launch without being asked for a sample,
+// of all XCDs or else of one: at most half a minute of a core, at some thousand instructions each.
+constexpr uint64_t most_wave_tiles = 40000;
+
+package::AttentionKernargs arguments_of(const RecordedLaunch &launch) {
+  package::AttentionKernargs arguments{};
+  if (launch.kernarg.size() == sizeof arguments)
+    std::memcpy(&arguments, launch.kernarg.data(), sizeof arguments);
+  return arguments;
+}
+
+/// About how often the launch's waves go around tiles of keys.
+uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work) {
+  const uint64_t workgroups = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
+  if (!name.is_attention()) return workgroups; // a merge is short
+  const uint64_t tiles = work.kv_len / name.tile_kv / arguments_of(launch).parts + 1;
+  return workgroups * tiles * name.waves;
+}
+
+TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work,
+                         uint32_t compute_units, const WantedSample &wanted) {
+  const Device device = {.compute_units = compute_units};
+  const uint64_t tiles = wave_tiles(launch, name, work);
+  const SampleSize whole = {device.compute_units_of_xcd(), 0};
+  const SampleSize size = wanted ? *wanted : tiles / device_xcds <= most_wave_tiles ? whole : usual_sample;
+  // A packed kernel has all rows of a KV head along y, and a merge shares nothing.
+  const uint32_t heads_per_keys = name.is_attention() && !name.is_packed() ? work.q_heads / work.kv_heads : 1;
+  TimingOptions options = sample_of(launch.grid, heads_per_keys, size);
+  if (!wanted && tiles <= most_wave_tiles) options.xcds = device_xcds;
+  options.device = device;
+  return options;
+}
+
+LaunchTiming time_recorded(const PackFile &pack, const RecordedLaunch &launch, const ModelMemory &memory,
+                           const Workload &work, uint32_t compute_units, const WantedSample &wanted) {
+  const package::PackedKernel &kernel = pack.kernel(launch.kernel);
+  const std::vector<std::byte> elf = pack.elf(kernel, "gfx942");
+  const emulator::Program program{std::vector<std::byte>(elf)};
+  LaunchTiming timing{.kernel = launch.kernel, .result = {}};
+  const auto start = std::chrono::steady_clock::now();
+  timing.result =
+      time_launch(program, launch.kernel, launch.grid, launch.block, launch.dynamic_lds_bytes, launch.kernarg,
+                  memory.machine(), options_of(launch, kernel.entry.name, work, compute_units, wanted));
+  timing.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  if (!timing.result.reports.empty())
+    throw ToolError(launch.kernel + ": " + emulator::to_text(timing.result.reports.front()));
+  const emulator::KernelStats stats = emulator::kernel_stats(elf, launch.kernel);
+  if (stats.way) timing.bound_percent = stats.way->mix.bound_percent();
+  return timing;
+}
+
+} // namespace
+
+uint64_t PlanTiming::clk() const {
+  uint64_t sum = 0;
+  for (const LaunchTiming &launch : launches)
+    sum += launch.result.device_clk;
+  return sum;
+}
+
+uint64_t PlanTiming::merge_clk() const {
+  return clk() - launches.front().result.device_clk;
+}
+
+double PlanTiming::microseconds() const {
+  return double(clk()) / launches.front().result.device.clock_mhz;
+}
+
+std::optional<double> PlanTiming::error_percent() const {
+  double squares = 0; // launches are sampled independently of each other
+  for (const LaunchTiming &launch : launches) {
+    if (!launch.result.error_percent) return std::nullopt;
+    const double error = *launch.result.error_percent * double(launch.result.device_clk);
+    squares += error * error;
+  }
+  return std::sqrt(squares) / double(clk());
+}
+
+double PlanTiming::mfma_percent() const {
+  double busy = 0;
+  for (const LaunchTiming &launch : launches)
+    busy += launch.result.device_mfma_percent() * double(launch.result.device_clk);
+  return busy / double(clk());
+}
+
+PlanTiming time_plan(const PackFile &pack, const Workload &work, uint32_t compute_units,
+                     const WantedSample &sample) {
+  RecordedPlan plan(pack, compute_units, work.problem());
+  ModelMemory memory(work, plan.info().workspace_bytes);
+  const sluice_args args = make_tensors(work, memory);
+  void *const workspace =
+      plan.info().workspace_bytes != 0 ? memory.allocate(plan.info().workspace_bytes) : nullptr;
+  if (workspace) fill_partial_results(memory, workspace, plan.info().workspace_bytes);
+  const std::vector<RecordedLaunch> launches = plan.run(args, workspace);
+  PlanTiming timing{.work = work, .kernel = plan.info().kernel, .reason = plan.info().reason, .launches = {}};
+  timing.parts = std::max(arguments_of(launches.front()).parts, 1u);
+  for (const RecordedLaunch &launch : launches)
+    timing.launches.push_back(time_recorded(pack, launch, memory, work, compute_units, sample));
+  return timing;
+}
+
+} // namespace sluice::tools

@@ -1,0 +1,52 @@
+//===- plan_timing.h - a workload's launches on the timing model ----------------------------------------===//
+//
+// What a run of a plan would take on the chip: the launches are those that the plan makes, with its choice of
+// kernels and its split of the keys, one after another.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "tools/launch_timing.h"
+#include "tools/pack_file.h"
+#include "tools/recorded_plan.h"
+#include "tools/workload.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::tools {
+
+/// Nothing: all workgroups where they are few enough, else all of an XCD where those are, else eight on each
+/// of five compute units.
+using WantedSample = std::optional<SampleSize>;
+
+struct LaunchTiming {
+  std::string kernel;
+  emulator::timing::TimingResult result;
+  double bound_percent = 0; // of the usual way around the main loop; 0 without MFMAs
+  double seconds = 0;       // the model took
+};
+
+struct PlanTiming {
+  Workload work;
+  std::string kernel, reason;         // of the plan
+  uint32_t parts = 1;                 // of the keys
+  std::vector<LaunchTiming> launches; // attention, then the merge of its parts if there is one
+
+  uint64_t clk() const;
+  /// Of the launches behind the first.
+  uint64_t merge_clk() const;
+  double microseconds() const;
+  /// One standard error of clk(), in per cent; nothing where a launch's sample is too small to say.
+  std::optional<double> error_percent() const;
+  /// Share of the time that the device's matrix cores are busy.
+  double mfma_percent() const;
+};
+
+/// Throws ToolError if the library refuses the workload, tensors find no memory, or the machine reports
+/// something.
+PlanTiming time_plan(const PackFile &pack, const Workload &work, uint32_t compute_units,
+                     const WantedSample &sample);
+
+} // namespace sluice::tools

@@ -1,0 +1,51 @@
+//===- recorded_plan.h - the launches that a plan makes, without a device -------------------------------===//
+//
+// A plan of the library's own, made on a HIP runtime that runs nothing: it is a gfx942 with so many compute
+// units, and keeps what it is asked to launch. So the choice of kernels, the split of keys and the arguments
+// are those of a run on a GPU.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "tools/context.h"
+#include "tools/pack_file.h"
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace sluice::tools {
+
+struct RecordedLaunch {
+  std::string kernel;
+  std::array<uint32_t, 3> grid; // in workgroups
+  std::array<uint32_t, 3> block;
+  uint32_t dynamic_lds_bytes;
+  std::vector<std::byte> kernarg;
+};
+
+/// One at a time on each thread.
+class RecordedPlan {
+public:
+  /// The pack must outlive the plan. Throws ToolError if the library refuses the problem.
+  RecordedPlan(const PackFile &pack, uint32_t compute_units, const sluice_problem &problem);
+  ~RecordedPlan();
+  RecordedPlan(const RecordedPlan &) = delete;
+  RecordedPlan &operator=(const RecordedPlan &) = delete;
+
+  const sluice_plan_info &info() const { return described; }
+  /// What a run enqueues, in order. Throws ToolError if the library refuses the call.
+  std::vector<RecordedLaunch> run(const sluice_args &args, void *workspace);
+
+private:
+  friend struct RecordingHip;
+  uint32_t compute_units;
+  std::vector<std::string> functions; // by handle - 1
+  std::vector<RecordedLaunch> launches;
+  ContextHandle context;
+  PlanHandle plan;
+  sluice_plan_info described;
+};
+
+} // namespace sluice::tools

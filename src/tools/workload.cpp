@@ -1,0 +1,124 @@
+//===- workload.cpp - attention as an engine asks for it ------------------------------------------------===//
+#include "tools/workload.h"
+
+#include "tools/tool_error.h"
+
+#include <fmt/format.h>
+
+namespace sluice::tools {
+
+namespace {
+
+constexpr uint64_t most_bytes = uint64_t(8) << 30;
+
+constexpr ElementTypes all_types[] = {
+    {"f16", SLUICE_F16, SLUICE_F16, SLUICE_F16},
+    {"bf16", SLUICE_BF16, SLUICE_BF16, SLUICE_BF16},
+    {"f16+fp8", SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_F16},
+    {"bf16+fp8", SLUICE_BF16, SLUICE_E4M3FNUZ, SLUICE_BF16},
+    {"fp8", SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16},
+    {"fp8-f16", SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F16},
+};
+
+uint32_t scale_kind_of(uint32_t dtype) {
+  return dtype == SLUICE_E4M3FNUZ ? SLUICE_SCALE_PER_TENSOR : SLUICE_SCALE_NONE;
+}
+
+double elements(uint64_t sequences, uint64_t rows, uint64_t heads, uint64_t dim) {
+  return double(sequences) * double(rows) * double(heads) * double(dim);
+}
+
+} // namespace
+
+std::string_view work_kind_name(WorkKind kind) {
+  static constexpr std::string_view names[] = {"prefill", "decode", "chunk", "draft"};
+  return names[size_t(kind)];
+}
+
+std::span<const ElementTypes> element_types() {
+  return all_types;
+}
+
+std::string to_text(const HeadDims &dims) {
+  return dims.qk == dims.v ? std::to_string(dims.qk) : fmt::format("{}/{}", dims.qk, dims.v);
+}
+
+uint32_t element_bytes(uint32_t dtype) {
+  return dtype == SLUICE_E4M3FNUZ ? 1 : dtype == SLUICE_F32 ? 4 : 2;
+}
+
+std::string Workload::name() const {
+  std::string text = fmt::format("{} {} d{}, {}/{} heads, ", work_kind_name(kind), types.name, to_text(dims),
+                                 q_heads, kv_heads);
+  if (kind == WorkKind::prefill)
+    text += fmt::format("{} x {} tokens", batch, kv_len);
+  else if (kind == WorkKind::decode)
+    text += fmt::format("{} x {} keys", batch, kv_len);
+  else
+    text += fmt::format("{} x {} rows, {} keys", batch, q_len, kv_len);
+  if (page_size != 0) text += fmt::format(", pages of {}{}", page_size, shuffled_pages ? "" : " in order");
+  if (causal) text += ", causal";
+  return text;
+}
+
+double Workload::useful_flops() const {
+  const double pairs = double(q_len) * kv_len - (causal ? double(q_len) * q_len / 2 : 0);
+  return 2.0 * (dims.qk + dims.v) * pairs * q_heads * batch;
+}
+
+double Workload::needed_bytes() const {
+  double bytes = elements(batch, kv_len, kv_heads, dims.qk) * element_bytes(types.kv);
+  if (!dims.v_in_k) bytes += elements(batch, kv_len, kv_heads, dims.v) * element_bytes(types.kv);
+  bytes += elements(batch, q_len, q_heads, dims.qk) * element_bytes(types.q);
+  return bytes + elements(batch, q_len, q_heads, dims.v) * element_bytes(types.o);
+}
+
+uint64_t Workload::pages_per_sequence() const {
+  return page_size == 0 ? 0 : (uint64_t(kv_len) + page_size - 1) / page_size;
+}
+
+uint64_t Workload::tensor_bytes() const {
+  const uint64_t rows = page_size == 0 ? kv_len : pages_per_sequence() * page_size;
+  double bytes =
+      elements(batch, rows, kv_heads, dims.qk + (dims.v_in_k ? 0 : dims.v)) * element_bytes(types.kv);
+  bytes += elements(batch, q_len, q_heads, dims.qk) * element_bytes(types.q);
+  bytes += elements(batch, q_len, q_heads, dims.v) * element_bytes(types.o);
+  bytes += double(batch) * double(pages_per_sequence() + 1) * sizeof(int32_t);
+  return bytes > 1e18 ? uint64_t(1e18) : uint64_t(bytes);
+}
+
+sluice_problem Workload::problem() const {
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.mode = page_size != 0 ? SLUICE_MODE_PAGED : SLUICE_MODE_DENSE;
+  problem.q_type = types.q;
+  problem.k_type = problem.v_type = types.kv;
+  problem.o_type = types.o;
+  problem.q_heads = int32_t(q_heads);
+  problem.kv_heads = int32_t(kv_heads);
+  problem.head_dim_qk = int32_t(dims.qk);
+  problem.head_dim_v = int32_t(dims.v);
+  problem.max_batch = int32_t(batch);
+  problem.max_q_len = int32_t(q_len);
+  problem.max_kv_len = int32_t(kv_len);
+  if (causal) problem.flags |= SLUICE_CAUSAL;
+  if (dims.v_in_k) problem.flags |= SLUICE_V_IN_K;
+  problem.q_scale_kind = scale_kind_of(types.q);
+  problem.k_scale_kind = problem.v_scale_kind = scale_kind_of(types.kv);
+  if (page_size != 0) {
+    problem.page_size = int32_t(page_size);
+    problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+  }
+  return problem;
+}
+
+void check_size(const Workload &work) {
+  const uint64_t bytes = work.tensor_bytes();
+  if (bytes > most_bytes)
+    throw ToolError(
+        fmt::format("{} sequences of {} tokens, {} heads of queries and {} of keys have {} bytes; {} is "
+                    "the most: choose less of --batch, --lengths, --kv-len, --heads or --kv-heads",
+                    work.batch, work.kv_len, work.q_heads, work.kv_heads, bytes, most_bytes));
+}
+
+} // namespace sluice::tools

@@ -1,0 +1,80 @@
+//===- workload.h - attention as an engine asks for it --------------------------------------------------===//
+//
+// What `sluice bench` times through a plan: prefill, decode, a chunk of a prompt, drafts to be verified. A
+// workload is lengths, heads and types; which kernel computes it, and in how many parts of the keys, the plan
+// decides.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <sluice/sluice.h>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sluice::tools {
+
+enum class WorkKind : uint8_t {
+  prefill, // as many query rows as keys
+  decode,  // one query row
+  chunk,   // part of a prompt, behind keys that are in the cache
+  draft,   // a few rows to be verified: speculative decoding, prediction of several tokens
+};
+inline constexpr WorkKind work_kinds[] = {WorkKind::prefill, WorkKind::decode, WorkKind::chunk,
+                                          WorkKind::draft};
+std::string_view work_kind_name(WorkKind kind);
+
+/// Rows of a draft: from 2; a chunk has more.
+inline constexpr uint32_t most_draft_rows = 16;
+
+/// Types of Q, of K and V, and of O. FP8 tensors have one factor each.
+struct ElementTypes {
+  std::string_view name; // as the command line has it
+  uint32_t q, kv, o;     // sluice_dtype
+};
+std::span<const ElementTypes> element_types();
+
+struct HeadDims {
+  uint32_t qk = 128, v = 128;
+  /// V is the front of K's rows, as in multi-head latent attention.
+  bool v_in_k = false;
+
+  bool operator==(const HeadDims &) const = default;
+};
+/// "128", "192/128", and "576/512", which is that of latent attention.
+std::string to_text(const HeadDims &dims);
+
+struct Workload {
+  WorkKind kind = WorkKind::prefill;
+  ElementTypes types{};
+  HeadDims dims = {};
+  uint32_t q_heads = 1;
+  uint32_t kv_heads = 1; // divides q_heads
+  uint32_t batch = 1;
+  uint32_t q_len = 1;
+  uint32_t kv_len = 1;
+  bool causal = false;        // the last row sees the last key
+  uint32_t page_size = 0;     // rows; 0: K and V are contiguous
+  bool shuffled_pages = true; // else in the order of the keys
+
+  /// "decode bf16 d128, 64/8 heads, 8 x 1024 keys, pages of 16"
+  std::string name() const;
+  /// 2 (d of QK + d of V) for each row and key; with a causal mask half of the last q_len keys' count.
+  double useful_flops() const;
+  /// What has to be read and written at least: K and V once, Q, and O.
+  double needed_bytes() const;
+  uint64_t pages_per_sequence() const; // 0 without pages
+  /// Of all tensors.
+  uint64_t tensor_bytes() const;
+
+  /// Bounds are the workload's own.
+  sluice_problem problem() const;
+};
+
+uint32_t element_bytes(uint32_t dtype);
+
+/// Throws ToolError, naming options, for tensors that are too large.
+void check_size(const Workload &work);
+
+} // namespace sluice::tools

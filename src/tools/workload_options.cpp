@@ -1,0 +1,244 @@
+//===- workload_options.cpp - the workloads that a command line asks for --------------------------------===//
+#include "tools/workload_options.h"
+
+#include "tools/tool_error.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace sluice::tools {
+
+namespace {
+
+constexpr uint32_t prefill_tokens = 16384; // of all sequences together
+constexpr uint32_t cached_sequences = 32;  // of a decode
+constexpr uint32_t usual_page_size = 16;
+constexpr uint32_t usual_chunk = 512; // or all keys
+constexpr uint32_t most_length = 1 << 20, most_sequences = 65535;
+constexpr uint32_t most_separate_dim = 512; // longer rows of K hold V, too
+
+/// A whole number from 1 to `most`, and nothing else.
+std::optional<uint32_t> number(std::string_view text, uint32_t most) {
+  uint32_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value == 0 || value > most)
+    return std::nullopt;
+  return value;
+}
+
+std::vector<WorkKind> kinds_of(const WorkloadOptions &options) {
+  if (options.kinds.empty()) return {std::begin(work_kinds), std::end(work_kinds)};
+  std::vector<WorkKind> kinds;
+  for (const std::string &name : options.kinds) {
+    const auto found = std::find_if(std::begin(work_kinds), std::end(work_kinds),
+                                    [&](WorkKind kind) { return work_kind_name(kind) == name; });
+    if (found == std::end(work_kinds))
+      throw ToolError(fmt::format("--workload is '{}'; it is 'prefill', 'decode', 'chunk' or 'draft'", name));
+    kinds.push_back(*found);
+  }
+  return kinds;
+}
+
+HeadDims dims_of(const std::string &text) {
+  const size_t slash = text.find('/');
+  const auto qk = number(std::string_view(text).substr(0, slash), most_length);
+  const auto v = slash == text.npos ? qk : number(std::string_view(text).substr(slash + 1), most_length);
+  if (!qk || !v)
+    throw ToolError(
+        fmt::format("--head-dim is '{}'; it is the elements of a row of K and V, as 128, those of "
+                    "K and those of V, as 192/128, or, only one, 'all'",
+                    text));
+  return {*qk, *v, *qk > most_separate_dim};
+}
+
+struct TypesAndDims {
+  ElementTypes types;
+  HeadDims dims;
+};
+
+ElementTypes types_named(const std::string &name) {
+  for (const ElementTypes &types : element_types())
+    if (types.name == name) return types;
+  std::string names;
+  for (const ElementTypes &types : element_types())
+    names += fmt::format("'{}', ", types.name);
+  throw ToolError(fmt::format("--type is '{}'; it is {}or, only one, 'all'", name, names));
+}
+
+/// Whether a kernel was made for these types and head dims.
+bool has_kernel(const package::Manifest &kernels, const ElementTypes &types, const HeadDims &dims) {
+  const auto dtype_name = [](uint32_t dtype) -> std::string_view {
+    return dtype == SLUICE_F16 ? "f16" : dtype == SLUICE_BF16 ? "bf16" : "e4m3fnuz";
+  };
+  return std::any_of(kernels.kernels.begin(), kernels.kernels.end(), [&](const auto &kernel) {
+    const package::KernelName &name = kernel.entry.name;
+    return name.is_attention() && name.head_dim_qk == dims.qk && name.head_dim_v == dims.v &&
+           (name.form == "latent") == dims.v_in_k && name.dtype == dtype_name(types.q) &&
+           (name.kv_dtype.empty() ? name.dtype : name.kv_dtype) == dtype_name(types.kv) &&
+           (name.o_dtype.empty() ? name.dtype : name.o_dtype) == dtype_name(types.o);
+  });
+}
+
+std::vector<HeadDims> dims_of_kernels(const package::Manifest &kernels) {
+  std::vector<HeadDims> dims;
+  for (const package::PackedKernel &kernel : kernels.kernels) {
+    const package::KernelName &name = kernel.entry.name;
+    const HeadDims one = {name.head_dim_qk, name.head_dim_v, name.form == "latent"};
+    if (name.is_attention() && std::find(dims.begin(), dims.end(), one) == dims.end()) dims.push_back(one);
+  }
+  std::sort(dims.begin(), dims.end(),
+            [](const HeadDims &a, const HeadDims &b) { return std::tie(a.qk, b.v) < std::tie(b.qk, a.v); });
+  return dims;
+}
+
+/// By head dims, then types. What "all" adds is what a kernel was made for; what is named is taken as it is,
+/// and the library says whether it computes that.
+std::vector<TypesAndDims> types_and_dims(const WorkloadOptions &options, const package::Manifest &kernels) {
+  const bool all_dims = options.head_dims == std::vector<std::string>{"all"};
+  const bool all_types = options.types == std::vector<std::string>{"all"};
+  std::vector<HeadDims> dims;
+  if (all_dims)
+    dims = dims_of_kernels(kernels);
+  else
+    for (const std::string &text : options.head_dims)
+      dims.push_back(dims_of(text));
+  std::vector<ElementTypes> types;
+  if (all_types)
+    types.assign(element_types().begin(), element_types().end());
+  else
+    for (const std::string &name : options.types)
+      types.push_back(types_named(name));
+  std::vector<TypesAndDims> both;
+  for (const HeadDims &one_dims : dims)
+    for (const ElementTypes &one_types : types)
+      if (!(all_dims || all_types) || has_kernel(kernels, one_types, one_dims))
+        both.push_back({one_types, one_dims});
+  if (both.empty())
+    throw ToolError(fmt::format("no kernel of the pack is made for --type {} and --head-dim {}",
+                                fmt::join(options.types, ","), fmt::join(options.head_dims, ",")));
+  return both;
+}
+
+struct Sequences {
+  uint32_t batch, length;
+};
+
+std::vector<Sequences> sequences_of(const WorkloadOptions &options, WorkKind kind) {
+  std::vector<Sequences> all;
+  for (const std::string &text : options.sequences) {
+    const size_t by = text.find('x');
+    const auto batch = number(std::string_view(text).substr(0, by), most_sequences);
+    const auto length =
+        by == text.npos ? std::nullopt : number(std::string_view(text).substr(by + 1), most_length);
+    if (!batch || !length)
+      throw ToolError(
+          fmt::format("--sequences is '{}'; it is so many sequences of so many keys, as 8x4096, with "
+                      "1 to {} sequences and 1 to {} keys",
+                      text, most_sequences, most_length));
+    all.push_back({*batch, *length});
+  }
+  if (!all.empty()) return all;
+  if (kind == WorkKind::prefill) {
+    const std::vector<uint32_t> usual = {1024, 4096, 16384};
+    for (const uint32_t length : options.lengths.empty() ? usual : options.lengths)
+      all.push_back({options.batch.value_or(std::max(1u, prefill_tokens / length)), length});
+    return all;
+  }
+  const std::vector<uint32_t> usual = {kind == WorkKind::chunk ? 16384u : 4096u};
+  for (const uint32_t length : options.kv_lens.empty() ? usual : options.kv_lens)
+    all.push_back({options.batch.value_or(kind == WorkKind::chunk ? 1 : cached_sequences), length});
+  return all;
+}
+
+/// Query rows of a sequence of so many keys.
+std::vector<uint32_t> rows_of(const WorkloadOptions &options, WorkKind kind, uint32_t kv_len) {
+  if (kind == WorkKind::prefill) return {kv_len};
+  if (kind == WorkKind::decode) return {1};
+  std::vector<uint32_t> rows = options.q_lens;
+  if (rows.empty())
+    rows = kind == WorkKind::chunk ? std::vector<uint32_t>{std::min(usual_chunk, kv_len)}
+                                   : std::vector<uint32_t>{2, 4, 8, 16};
+  for (const uint32_t q_len : rows) {
+    const bool fits =
+        kind == WorkKind::chunk ? q_len > most_draft_rows : q_len >= 2 && q_len <= most_draft_rows;
+    if (!fits)
+      throw ToolError(
+          kind == WorkKind::chunk
+              ? fmt::format("--q-len is {}; a chunk has more than {} rows", q_len, most_draft_rows)
+              : fmt::format("--q-len is {}; a draft has 2 to {} rows", q_len, most_draft_rows));
+    if (q_len > kv_len)
+      throw ToolError(
+          fmt::format("{} query rows and {} keys; the rows of a {} are among its keys: --q-len is at "
+                      "most the keys of --kv-len or --sequences",
+                      q_len, kv_len, work_kind_name(kind)));
+  }
+  return rows;
+}
+
+std::vector<bool> masks_of(const WorkloadOptions &options, WorkKind kind) {
+  std::string causal = options.causal;
+  // All rows but the last of a chunk or a draft come before keys that they must not see; one row sees all.
+  if (causal.empty()) causal = kind == WorkKind::prefill ? "both" : kind == WorkKind::decode ? "off" : "on";
+  if (causal == "both") return {false, true};
+  return {causal == "on"};
+}
+
+/// Options that no kind of work would look at.
+void check_use(const WorkloadOptions &options, const std::vector<WorkKind> &kinds) {
+  const auto given = [&] {
+    std::vector<std::string_view> names;
+    for (const WorkKind kind : kinds)
+      names.push_back(work_kind_name(kind));
+    return fmt::format("{}", fmt::join(names, ","));
+  };
+  const auto is_prefill = [](WorkKind kind) { return kind == WorkKind::prefill; };
+  if (!options.lengths.empty() && std::none_of(kinds.begin(), kinds.end(), is_prefill))
+    throw ToolError(fmt::format("--lengths is for prefill, and --workload is {}; the keys of other work are "
+                                "--kv-len",
+                                given()));
+  if (!options.kv_lens.empty() && std::all_of(kinds.begin(), kinds.end(), is_prefill))
+    throw ToolError(
+        "--kv-len is for decode, chunk and draft, and --workload is prefill; its tokens are --lengths");
+  if (!options.q_lens.empty() &&
+      (kinds.size() != 1 || (kinds[0] != WorkKind::chunk && kinds[0] != WorkKind::draft)))
+    throw ToolError(fmt::format("--q-len is for one of chunk and draft, and --workload is {}", given()));
+}
+
+} // namespace
+
+std::vector<Workload> workloads_of(const WorkloadOptions &options, const package::Manifest &kernels) {
+  const std::vector<WorkKind> kinds = kinds_of(options);
+  check_use(options, kinds);
+  std::vector<Workload> all;
+  for (const WorkKind kind : kinds)
+    for (const TypesAndDims &both : types_and_dims(options, kernels))
+      for (const uint32_t heads : options.heads) {
+        const uint32_t kv_heads = options.kv_heads.value_or(both.dims.v_in_k ? 1 : 8);
+        if (heads % kv_heads != 0)
+          throw ToolError(
+              fmt::format("--heads is {} and --kv-heads {}; the heads of keys must divide those of queries",
+                          heads, kv_heads));
+        for (const Sequences &sequences : sequences_of(options, kind))
+          for (const uint32_t rows : rows_of(options, kind, sequences.length))
+            for (const bool causal : masks_of(options, kind)) {
+              Workload work{.kind = kind,
+                            .types = both.types,
+                            .dims = both.dims,
+                            .q_heads = heads,
+                            .kv_heads = kv_heads,
+                            .batch = sequences.batch,
+                            .q_len = rows,
+                            .kv_len = sequences.length,
+                            .causal = causal};
+              work.page_size = options.page_size.value_or(kind == WorkKind::prefill ? 0 : usual_page_size);
+              work.shuffled_pages = options.pages == "shuffled";
+              check_size(work);
+              all.push_back(work);
+            }
+      }
+  return all;
+}
+
+} // namespace sluice::tools

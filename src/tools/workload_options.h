@@ -1,0 +1,34 @@
+//===- workload_options.h - the workloads that a command line asks for ----------------------------------===//
+#pragma once
+
+#include "package/manifest.h"
+#include "tools/workload.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace sluice::tools {
+
+/// As given; what is empty or nothing has a default that depends on the kind of work.
+struct WorkloadOptions {
+  std::vector<std::string> kinds;               // --workload; empty: all
+  std::vector<std::string> types = {"bf16"};    // --type; "all": those of the kernels
+  std::vector<std::string> head_dims = {"128"}; // --head-dim; likewise
+  std::vector<uint32_t> heads = {64};           // --heads
+  std::optional<uint32_t> kv_heads;             // --kv-heads; 8, or 1 where V is in K
+  std::optional<uint32_t> batch;                // --batch
+  std::vector<uint32_t> lengths;                // --lengths, of prefill
+  std::vector<uint32_t> kv_lens;                // --kv-len, of the others
+  std::vector<uint32_t> q_lens;                 // --q-len, of chunks or drafts
+  std::vector<std::string> sequences;           // --sequences, "8x4096", in place of the above but --q-len
+  std::string causal;                           // --causal: "on", "off", "both", or empty
+  std::optional<uint32_t> page_size;            // --page-size; 0: contiguous
+  std::string pages = "shuffled";               // --pages: or "in-order"
+};
+
+/// The rows in the order of a table. Throws ToolError, naming the option, its value and the rule.
+std::vector<Workload> workloads_of(const WorkloadOptions &options, const package::Manifest &kernels);
+
+} // namespace sluice::tools

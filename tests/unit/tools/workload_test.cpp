@@ -1,0 +1,202 @@
+//===- workload_test.cpp - workloads: what a recorded plan launches, and the sample of a launch ---------===//
+
+#include "emulator/machine/machine.h"
+#include "support/half.h"
+#include "tools/launch_timing.h"
+#include "tools/plan_timing.h"
+#include "tools/workload_options.h"
+#include "tools/workload_tensors.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+using namespace sluice;
+using namespace sluice::tools;
+using Catch::Contains;
+
+namespace {
+
+ElementTypes types(std::string_view name) {
+  const auto all = element_types();
+  return *std::find_if(all.begin(), all.end(), [&](const ElementTypes &one) { return one.name == name; });
+}
+
+std::vector<double> numbers(const void *data, size_t count, uint32_t dtype) {
+  const auto *const bits = static_cast<const uint16_t *>(data);
+  std::vector<double> values;
+  for (size_t i = 0; i < count; ++i)
+    values.push_back(dtype == SLUICE_BF16 ? support::bf16_to_float(bits[i]) : support::f16_to_float(bits[i]));
+  return values;
+}
+
+/// Runs what the plan launches on the machine, with all checks, and compares with the reference; returns the
+/// number of launches.
+size_t run_and_compare(const PackFile &pack, const Workload &work, double tolerance) {
+  INFO(work.name());
+  RecordedPlan plan(pack, 304, work.problem());
+  ModelMemory memory(work, plan.info().workspace_bytes);
+  sluice_args args = make_tensors(work, memory);
+  void *const workspace =
+      plan.info().workspace_bytes != 0 ? memory.allocate(plan.info().workspace_bytes) : nullptr;
+  const std::vector<RecordedLaunch> launches = plan.run(args, workspace);
+  for (const RecordedLaunch &launch : launches) {
+    const emulator::Program program(pack.elf(pack.kernel(launch.kernel), "gfx942"));
+    const emulator::LaunchResult result =
+        emulator::launch(program, launch.kernel, launch.grid, launch.block, launch.dynamic_lds_bytes,
+                         launch.kernarg, memory.machine());
+    INFO(emulator::to_json(result.reports));
+    CHECK(result.ok());
+  }
+  CHECK(launches.front().kernel == plan.info().kernel);
+  CHECK(launches.front().grid ==
+        std::array{plan.info().max_grid[0], plan.info().max_grid[1], plan.info().max_grid[2]});
+
+  const size_t elements = size_t(work.batch) * work.q_len * work.q_heads * work.dims.v;
+  const std::vector<double> computed = numbers(args.o.data, elements, work.types.o);
+  std::vector<uint16_t> expected_bits(elements);
+  args.o.data = expected_bits.data();
+  const sluice_problem problem = work.problem();
+  sluice_error error = make_error();
+  check(sluice_reference(&problem, &args, &error), error);
+  const std::vector<double> expected = numbers(expected_bits.data(), elements, work.types.o);
+  double worst = 0, largest = 0;
+  for (size_t i = 0; i < elements; ++i) {
+    worst = std::max(worst, std::abs(computed[i] - expected[i]));
+    largest = std::max(largest, std::abs(expected[i]));
+  }
+  CHECK(worst < tolerance);
+  CHECK(largest > 10 * tolerance); // another workload's results would not be as near
+  return launches.size();
+}
+
+} // namespace
+
+TEST_CASE("A recorded plan launches what computes the workload") {
+  const PackFile pack("");
+  Workload work{.kind = WorkKind::prefill,
+                .types = types("f16"),
+                .dims = {128, 128},
+                .q_heads = 4,
+                .kv_heads = 2,
+                .batch = 2,
+                .q_len = 70,
+                .kv_len = 70,
+                .causal = true};
+  CHECK(run_and_compare(pack, work, 0.01) == 1);
+  work.kind = WorkKind::chunk;
+  work.kv_len = 150;
+  work.page_size = 16;
+  CHECK(run_and_compare(pack, work, 0.01) == 1);
+
+  work = {.kind = WorkKind::decode,
+          .types = types("bf16"),
+          .dims = {64, 64},
+          .q_heads = 8,
+          .kv_heads = 2,
+          .batch = 2,
+          .q_len = 1,
+          .kv_len = 600,
+          .page_size = 16};
+  CHECK(run_and_compare(pack, work, 0.01) == 2); // attention and the merge of its parts
+  work.shuffled_pages = false;
+  work.page_size = 24;
+  CHECK(run_and_compare(pack, work, 0.01) == 2);
+  work.types = types("bf16+fp8");
+  CHECK(run_and_compare(pack, work, 0.01) == 2);
+  work.types = types("fp8");
+  work.q_len = 3;
+  work.kind = WorkKind::draft;
+  work.kv_len = 40;
+  work.causal = true;
+  CHECK(run_and_compare(pack, work, 0.08) == 1);
+
+  work = {.kind = WorkKind::decode,
+          .types = types("bf16"),
+          .dims = {576, 512, true},
+          .q_heads = 16,
+          .kv_heads = 1,
+          .batch = 1,
+          .q_len = 1,
+          .kv_len = 50,
+          .page_size = 16};
+  CHECK(run_and_compare(pack, work, 0.02) == 1);
+}
+
+TEST_CASE("Shuffled pages are each page once, in no order") {
+  const Workload work{.kind = WorkKind::decode,
+                      .types = types("f16"),
+                      .batch = 3,
+                      .q_len = 1,
+                      .kv_len = 100,
+                      .page_size = 16};
+  ModelMemory memory(work, 0);
+  const sluice_args args = make_tensors(work, memory);
+  const auto *const table = static_cast<const int32_t *>(args.page_table);
+  std::vector<int32_t> pages(table, table + 21);
+  CHECK(args.page_table_stride == 7);
+  CHECK_FALSE(std::is_sorted(pages.begin(), pages.end()));
+  std::sort(pages.begin(), pages.end());
+  for (int32_t i = 0; i < 21; ++i)
+    CHECK(pages[size_t(i)] == i);
+}
+
+TEST_CASE("The plan splits the keys as it does on a device of that size") {
+  const PackFile pack("");
+  const Workload work{.kind = WorkKind::decode,
+                      .types = types("bf16"),
+                      .q_heads = 64,
+                      .kv_heads = 8,
+                      .batch = 8,
+                      .q_len = 1,
+                      .kv_len = 8192,
+                      .page_size = 16};
+  const auto workgroups = [&](uint32_t compute_units) {
+    return RecordedPlan(pack, compute_units, work.problem()).info().max_grid[0];
+  };
+  CHECK(workgroups(304) > workgroups(80));
+}
+
+TEST_CASE("A refused workload leaves the thread free for the next plan") {
+  const PackFile pack("");
+  Workload work{.kind = WorkKind::decode, .types = types("fp8"), .dims = {512, 512}, .kv_len = 16};
+  CHECK_THROWS_WITH(RecordedPlan(pack, 304, work.problem()), Contains("SLUICE_UNSUPPORTED"));
+  work.dims = {128, 128};
+  CHECK_NOTHROW(RecordedPlan(pack, 304, work.problem()));
+}
+
+TEST_CASE("Neighbours of a sample read the same keys where the grid has such") {
+  const auto stride = [](std::array<uint32_t, 3> grid, uint32_t heads_per_keys) {
+    return sample_of(grid, heads_per_keys, {5, 8}).compute_unit_stride;
+  };
+  CHECK(stride({64, 8, 1}, 8) == 8);  // workgroup 64 is head 0 again, 8 to 56 are those of other keys
+  CHECK(stride({16, 8, 1}, 8) == 2);  // 16
+  CHECK(stride({16, 8, 1}, 16) == 1); // all heads share keys
+  CHECK(stride({2, 100, 1}, 1) == 1); // packed: x is the KV head, 8 is a multiple of both
+  CHECK(stride({12, 100, 1}, 1) == 3);
+  CHECK(stride({152, 1, 8}, 1) == 1); // decode: no two workgroups share keys
+  CHECK(sample_of({64, 8, 1}, 8, {5, 8}).compute_units == 5);
+  CHECK(sample_of({128, 8, 1}, 8, {5, 8}).compute_units == 3); // every 16th of 38
+  CHECK(sample_of({64, 8, 1}, 8, {38, 0}).compute_units == 38);
+}
+
+TEST_CASE("Bytes and products of a workload") {
+  Workload work{.kind = WorkKind::decode,
+                .types = types("bf16"),
+                .q_heads = 64,
+                .kv_heads = 8,
+                .batch = 8,
+                .q_len = 1,
+                .kv_len = 1024};
+  CHECK(work.needed_bytes() == 8 * (1024 * 8 * 128 * 2 * 2 + 2 * 64 * 128 * 2));
+  CHECK(work.useful_flops() == 4.0 * 8 * 64 * 1024 * 128);
+  work.types = types("fp8");
+  CHECK(work.needed_bytes() == 8 * (1024 * 8 * 128 * 2 + 64 * 128 * 3)); // O is bf16
+  work.types = types("bf16");
+  work.dims = {576, 512, true};
+  work.kv_heads = 1;
+  CHECK(work.needed_bytes() == 8 * (1024 * 576 * 2 + 64 * (576 + 512) * 2)); // V is in K
+  work.q_len = 4;
+  work.causal = true;
+  CHECK(work.useful_flops() == 2.0 * 8 * 64 * (4 * 1024 - 8) * (576 + 512));
+}
