@@ -202,6 +202,19 @@ TEST_CASE("compute units of a sample do not keep step", "[timing]") {
     CHECK(double(start[i] - start[0]) == Approx(860.0 * double(i)).margin(6));
 }
 
+TEST_CASE("a launch of one round lasts as long as the youngest wave of a compute unit", "[timing]") {
+  // Eight waves of each SIMD want the port all the time, and the oldest has it: the first workgroup ends
+  // after an eighth of the time that the last one needs.
+  const std::string source = repeat(200, "v_exp_f32_e32 v3, v2\n") + end_program;
+  const TimedShape shape{.waves = 4, .workgroups = 304 * 8};
+  const TimingResult all = time_program(source, shape, {}, whole_device);
+  for (const TimingOptions &options : {TimingOptions{}, TimingOptions{.compute_units = 2, .workgroups = 4}}) {
+    const TimingResult some = time_program(source, shape, {}, options);
+    CHECK(double(some.device_clk) == Approx(double(all.device_clk)).epsilon(0.02));
+    CHECK(double(some.device_clk) > 8 * 200 * 16);
+  }
+}
+
 TEST_CASE("all XCDs are simulated where the first does not stand for them", "[timing]") {
   const TimedShape shape{.workgroups = 608, .lds_bytes = 65536};
   const auto simulated = [&](const std::string &count) {

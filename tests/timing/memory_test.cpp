@@ -1,6 +1,7 @@
 //===- memory_test.cpp - LDS, caches and counters -------------------------------------------------------===//
 #include <catch2/catch.hpp>
 
+#include "emulator/timing/memory_levels.h"
 #include "timing/timed_kernel.h"
 
 namespace sluice::test {
@@ -124,6 +125,26 @@ TEST_CASE("a compute unit that was quiet may run ahead of its share", "[timing]"
   const double line_clk = 128 / (4.14e12 / 2.1e9 / 304);
   CHECK(double(buffer.clk("global_load_dword v5, v4, s[8:9]\n" + wait)) ==
         Approx(63 * line_clk - 430 + 860).margin(25));
+}
+
+TEST_CASE("a share is never exceeded from the launch's start on", "[timing]") {
+  using emulator::timing::Queue;
+  // Quiet for a while before the launch is no credit; within it, so much of it is.
+  for (const double start : {0.0, 100.0, 430.0, 5000.0}) {
+    Queue queue(2, 430);
+    double asked = 0;
+    for (double clk = start; clk < start + 600; clk += 10) {
+      queue.serve(clk, 100);
+      asked += 100;
+      CAPTURE(start, clk);
+      CHECK(asked - queue.waiting_bytes(clk) <= 2 * clk + 1e-9);
+      CHECK(asked - queue.waiting_bytes(clk) <= 2 * (clk - start + 430) + 1e-9);
+    }
+  }
+  Queue queue(2, 430);
+  CHECK(queue.serve(5000, 860) == 5000);
+  CHECK(queue.serve(5000, 100) == 5000);
+  CHECK(queue.serve(5000, 100) == 5050);
 }
 
 TEST_CASE("loads arrive after the latency of where the data is", "[timing]") {

@@ -55,7 +55,8 @@ TEST_CASE("a sample of what is read once reads it from HBM", "[timing]") {
   constexpr uint32_t workgroups = 4096;
   const std::array<uint64_t, 8> arguments{
       reinterpret_cast<uint64_t>(memory.allocate(workgroups * bytes_each))};
-  const TimedShape shape{.waves = 4, .workgroups = workgroups};
+  // Two on a compute unit: 14 rounds, of which a sample can be.
+  const TimedShape shape{.waves = 4, .workgroups = workgroups, .lds_bytes = 32768};
   const TimingResult all = time_program(streams(workgroups), shape, arguments, whole_device, memory);
   REQUIRE(all.is_complete);
   CHECK(all.traffic.hbm_bytes >= workgroups * bytes_each);
@@ -84,9 +85,13 @@ TEST_CASE("no level moves more than its limit over a launch", "[timing]") {
     uint32_t workgroups, lds_bytes;
   };
   // Each of its own, of a few, of one for all: HBM, MALL, L2 and the vector cache are the limit in turn.
-  const Case cases[] = {{"HBM", streams(4096), 4096, 0},       {"L2 and MALL", streams(256), 4096, 0},
-                        {"vector cache", streams(1), 4096, 0}, {"few workgroups", streams(4096), 256, 0},
-                        {"stores", stores, 4096, 0},           {"LDS", lds, 2432, 16384}};
+  const Case cases[] = {{"HBM", streams(4096), 4096, 0},
+                        {"L2 and MALL", streams(256), 4096, 0},
+                        {"vector cache", streams(1), 4096, 0},
+                        {"few workgroups", streams(4096), 256, 0},
+                        {"few places", streams(4096), 4096, 32768},
+                        {"stores", stores, 4096, 0},
+                        {"LDS", lds, 2432, 16384}};
   for (const Case &c : cases)
     for (const TimingOptions &options :
          {usual_sample, TimingOptions{}, TimingOptions{.compute_units = 2, .workgroups = 3, .xcds = 2},
