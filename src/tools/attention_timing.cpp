@@ -129,7 +129,7 @@ AttentionTiming time_attention(const package::KernelEntry &kernel, std::span<con
   if (!timing.result.reports.empty())
     throw ToolError(launch.kernel + ": " + emulator::to_text(timing.result.reports.front()));
   const emulator::KernelStats stats = emulator::kernel_stats(elf, launch.kernel);
-  if (stats.way) timing.bound_percent = stats.way->mix.bound_percent();
+  if (stats.way) timing.bound_percent = stats.way->bound.percent;
   timing.parts = parts_of(timing, program, stats);
   return timing;
 }

@@ -60,10 +60,10 @@ std::string format_kernel_stats(const std::string &json) {
   // The range of a loop holds masks, rescales and last tiles as well; what they take says little of the rest.
   if (stats.contains("way")) {
     const Json &way = stats.at("way");
-    text +=
-        fmt::format("  {:<20}{}  matrix cores busy at most {}% of the time\n",
-                    "usual way at " + way.at("first").get<std::string>(),
-                    columns_of(way.at("instructions"), whole).numbers, way.at("bound_percent").get<double>());
+    text += fmt::format("  {:<20}{}  matrix cores busy at most {}% of the time: {} binds\n",
+                        "usual way at " + way.at("first").get<std::string>(),
+                        columns_of(way.at("instructions"), whole).numbers,
+                        way.at("bound_percent").get<double>(), way.at("binds").get<std::string>());
   }
   return text;
 }
@@ -71,8 +71,9 @@ std::string format_kernel_stats(const std::string &json) {
 std::string kernel_figures_head() {
   return "| kernel | VGPR | spills | LDS | workgroups per CU | MFMA | VALU | transcendental | LDS reads | "
          "copies | "
-         "bound |\n"
-         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n";
+         "SALU | s_load | bound | binds |\n"
+         "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- "
+         "|\n";
 }
 
 std::string kernel_figures_row(const std::string &json) {
@@ -83,11 +84,12 @@ std::string kernel_figures_row(const std::string &json) {
       fmt::format("| {} | {} | {} | {} | {} |", stats.at("kernel").get<std::string>(), number("vgprs"),
                   number("vgpr_spills") + number("sgpr_spills"), number("lds_bytes"),
                   stats.at("occupancy").at("workgroups_per_cu").get<uint64_t>());
-  if (!stats.contains("way")) return text + " no loop with MFMAs | | | | | |\n";
+  if (!stats.contains("way")) return text + " no loop with MFMAs | | | | | | | | |\n";
   const Json &way = stats.at("way");
-  for (const char *kind : {"MFMA", "VALU", "TRANS", "LDS_rd", "VM_lds"})
+  for (const char *kind : {"MFMA", "VALU", "TRANS", "LDS_rd", "VM_lds", "SALU", "SMEM"})
     text += fmt::format(" {} |", way.at("instructions").at(kind).get<uint64_t>());
-  return text + fmt::format(" {} % |\n", way.at("bound_percent").get<double>());
+  return text + fmt::format(" {} % | {} |\n", way.at("bound_percent").get<double>(),
+                            way.at("binds").get<std::string>());
 }
 
 std::string format_pipeline(const package::KernelEntry &kernel) {

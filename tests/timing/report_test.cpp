@@ -51,7 +51,10 @@ TEST_CASE("a timing as text", "[timing]") {
   CHECK(lines[2] == "  simulated: 2 of 2 workgroups on 2 compute units, 212 clk, 6 instructions");
   CHECK(lines[5].find(" pipe_busy 100.0 % ") != std::string::npos);
   CHECK(lines[6].find("  moved: lds 0.000 TB/s (0.0 %), vector_cache") == 0);
-  CHECK(lines.size() == 7);
+  CHECK(lines.size() == 9);
+  CHECK(lines[7].find("  launch: all of the launch was simulated, l2 0.000 TB/s (0.0 %), mall") == 0);
+  CHECK(lines[8] == "  XCDs work: 100 % 100 % 0 % 0 % 0 % 0 % 0 % 0 % of the launch; the slowest is 300.0 % "
+                    "above the mean");
 }
 
 TEST_CASE("a timing as JSON", "[timing]") {
@@ -72,25 +75,36 @@ TEST_CASE("a timing as JSON", "[timing]") {
   CHECK(r["occupancy"]["workgroups_per_cu"] == 32);
   CHECK(r["occupancy"]["limit"] == "waves");
   const json &s = r["simulated"];
-  CHECK(s["compute_units"] == 1);
-  CHECK(s["workgroups"] == 3);
-  CHECK(s["wave_instructions"] == 3 * 4);
+  CHECK(s["compute_units"] == 3);
+  CHECK(s["workgroups"] == 9);
+  CHECK(s["wave_instructions"] == 9 * 4);
   // The third runs on SIMD 2, whose turns are 2 clk later.
   CHECK(s["clk"] == 188 + 2 + 16 + 16 + 4 + 4);
   CHECK(s["busy"].size() == emulator::timing::pipe_count);
-  CHECK(s["busy"]["transcendental"]["clk"] == 3 * 32);
+  CHECK(s["busy"]["transcendental"]["clk"] == 9 * 32);
   CHECK(s["busy"]["transcendental"]["percent"] == Approx(100. * 3 * 32 / (4 * 230)));
   CHECK(s["stall_clk"].size() == emulator::timing::stall_count);
-  CHECK(s["stall_clk"]["pipe_busy"] == 3 * (12 + 12));
+  CHECK(s["stall_clk"]["pipe_busy"] == 9 * (12 + 12));
   CHECK(s["levels"].size() == emulator::timing::level_count);
-  REQUIRE(s["workgroup_times"].size() == 3);
+  REQUIRE(s["workgroup_times"].size() == 9);
   const json &second = s["workgroup_times"][1];
-  CHECK(second["number"] == 8 * 19);
-  CHECK(second["compute_unit"] == 0);
+  CHECK(second["number"] == 40);
   CHECK(second["start"] == 188);
   CHECK(second["flops"] == 8192);
   CHECK(second["matrix_clk"] == 16);
   CHECK(!r.contains("instructions"));
+  CHECK(r["complete"] == false);
+  CHECK(r["error_percent"] == Approx(*result.error_percent));
+  CHECK(r["extrapolated_along"] == "none");
+  CHECK(r["limited_by"] == "");
+  CHECK(r["levels"].size() == emulator::timing::level_count);
+  CHECK(r["warnings"].empty());
+  REQUIRE(r["xcds"].size() == 8);
+  for (const json &xcd : r["xcds"]) {
+    CHECK(xcd["workgroups"] == 40);
+    CHECK(xcd["end_clk"] == Approx(double(result.device_clk)).epsilon(0.02));
+  }
+  CHECK(r["xcd_imbalance_percent"] == Approx(0).margin(0.01));
 }
 
 TEST_CASE("JSON has what each level moved", "[timing]") {

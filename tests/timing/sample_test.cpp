@@ -1,7 +1,9 @@
 //===- sample_test.cpp - what a sample may say of a launch, and what it says of itself ------------------===//
 #include <catch2/catch.hpp>
 
+#include "emulator/machine/program.h"
 #include "emulator/timing/clock_curve.h"
+#include "emulator/timing/long_loops.h"
 #include "timing/timed_kernel.h"
 
 namespace sluice::test {
@@ -108,7 +110,7 @@ TEST_CASE("stores run ahead of memory by no more than L2 holds", "[timing]") {
       "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_lshlrev_b32_e32 v0, 4, v0\n s_waitcnt lgkmcnt(0)\n"
       "s_mov_b32 s11, 0x1000\n again:\n" +
       repeat(4, "global_store_dwordx4 v0, v[4:7], s[8:9]\n v_add_u32_e32 v0, 0x400, v0\n") +
-      "s_sub_u32 s11, s11, 1\n s_cmp_lg_u32 s11, 0\n s_cbranch_scc1 again\n s_endpgm\n";
+      "s_sub_u32 s11, s11, 1\n s_cmp_lg_u32 s11, 0\n s_cbranch_scc1 again\n s_waitcnt vmcnt(0)\n s_endpgm\n";
   const TimingResult result = time_program(source, {}, arguments, {}, memory);
   constexpr double bytes = 0x1000 * 4 * 1024.0, l2_share = 4194304 / 38.0;
   CHECK(double(result.device_clk) >= (bytes - 1.1 * l2_share) / share(Level::hbm, {}));
@@ -204,16 +206,23 @@ TEST_CASE("a sample says how far off it may be", "[timing]") {
   }
 }
 
-TEST_CASE("a loop that the instruction cache does not hold is named", "[timing]") {
-  const auto warnings = [](uint32_t instructions) {
-    return time_program("s_mov_b32 s8, 2\n again:\n" + repeat(instructions, "v_add_f32_e64 v1, v2, v2\n") +
-                        "s_sub_u32 s8, s8, 1\n s_cmp_lg_u32 s8, 0\n s_cbranch_scc1 again\n s_endpgm\n")
-        .warnings;
-  };
-  CHECK(warnings(8000).empty());
-  REQUIRE(warnings(8200).size() == 1);
-  CHECK(warnings(8200)[0].find("runs 65612 bytes of instructions, and the instruction cache") !=
-        std::string::npos);
+TEST_CASE("loops that an instruction cache does not hold are found by what of them ran", "[timing]") {
+  // 100 instructions of 8 bytes and three of 4, beside 100 that are never reached.
+  const std::string source =
+      "s_mov_b32 s8, 2\n s_mov_b32 s9, 0\n again:\n" + repeat(100, "v_add_f32_e64 v1, v2, v2\n") +
+      "s_cmp_lg_u32 s9, 0\n s_cbranch_scc0 usual\n" + repeat(100, "v_add_f32_e64 v1, v2, v2\n") +
+      "usual:\n s_sub_u32 s8, s8, 1\n s_cmp_lg_u32 s8, 0\n s_cbranch_scc1 again\n s_endpgm\n";
+  const emulator::Program program(code_object_of(source));
+  const emulator::ProgramImpl &code = program.impl();
+  const TimingResult result = time_program(source);
+  CHECK(result.warnings.empty());
+  const emulator::OpRange kernel = code.ops_of(*code.object.find_kernel("small"));
+  constexpr uint64_t bytes = 100 * 8 + 5 * 4;
+  CHECK(emulator::timing::loops_longer_than(code, kernel, result, bytes).empty());
+  const auto loops = emulator::timing::loops_longer_than(code, kernel, result, bytes - 1);
+  REQUIRE(loops.size() == 1);
+  CHECK(loops[0].bytes == bytes);
+  CHECK(code.address_of(loops[0].header) == program.kernel("small")->entry + 8);
 }
 
 TEST_CASE("a busier chip keeps a lower clock", "[timing]") {
@@ -244,7 +253,10 @@ TEST_CASE("a launch is timed at the clock that belongs to it", "[timing]") {
       "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v0, 0\n s_waitcnt lgkmcnt(0)\n"
       "global_store_dword v0, v0, s[8:9]\n s_waitcnt vmcnt(0)\n s_endpgm\n";
   const std::string mfma = "v_mfma_f32_16x16x16_f16 v[4:7], v[8:9], v[10:11], v[4:7]\n";
-  const TimingResult idle = timed(store), busy = timed(repeat(5000, mfma) + store);
+  const TimingResult idle = timed(store),
+                     busy = timed("s_movk_i32 s10, 300\n again:\n" + repeat(20, mfma) +
+                                  "s_sub_u32 s10, s10, 1\n s_cmp_lg_u32 s10, 0\n s_cbranch_scc1 again\n" +
+                                  store);
   CHECK(*data == 7);
   CHECK(idle.device.clock_mhz == 2100);
   CHECK(busy.device_mfma_percent() > 90);

@@ -66,6 +66,7 @@ void InstructionMix::add(const InstructionMix &other) {
     mfma[mnemonic] += number;
   mfma_clk += other.mfma_clk;
   mfma_of_unknown_rate += other.mfma_of_unknown_rate;
+  quarter_rate += other.quarter_rate;
   waits_for_all_memory = waits_for_all_memory || other.waits_for_all_memory;
 }
 
@@ -79,15 +80,16 @@ uint32_t InstructionMix::total() const {
 uint32_t InstructionMix::issue_clk() const {
   using enum InstructionClass;
   return 4 * ((*this)[matrix] + (*this)[valu] + (*this)[packed_f32] + (*this)[acc_move]) +
-         16 * (*this)[transcendental];
+         16 * (*this)[transcendental] + (16 - 4) * quarter_rate;
 }
 
-double InstructionMix::bound_percent() const {
-  return mfma_clk == 0 ? 0.0 : 100.0 * mfma_clk / std::max(mfma_clk, issue_clk());
+bool is_quarter_rate(std::string_view mnemonic) {
+  return is_any(mnemonic, {"v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_mad_u64_u32", "v_mad_i64_i32"});
 }
 
 void InstructionMix::add(InstructionClass instruction_class, const std::string &mnemonic) {
   ++count[size_t(instruction_class)];
+  quarter_rate += is_quarter_rate(mnemonic);
   if (instruction_class != InstructionClass::matrix) return;
   ++mfma[mnemonic];
   const uint32_t clk = emulator::mfma_clk(mnemonic);

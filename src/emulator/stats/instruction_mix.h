@@ -1,7 +1,6 @@
 //===- instruction_mix.h - instructions by what they occupy ---------------------------------------------===//
 //
-// Classes by mnemonic, counts by class, and the simplest model of a SIMD: the issue port takes 4 clk for a
-// vector instruction and 16 for a transcendental, while the matrix core works beside it.
+// Classes by mnemonic, counts by class, and how long they keep the vector port: bound.h has the other slots.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -49,6 +48,7 @@ struct InstructionMix {
   std::map<std::string, uint32_t> mfma; // by mnemonic
   uint32_t mfma_clk = 0;                // time the matrix core is busy
   uint32_t mfma_of_unknown_rate = 0;    // not in mfma_clk
+  uint32_t quarter_rate = 0;            // of the VALU class: 16 clk each
   bool waits_for_all_memory = false;    // holds an s_waitcnt with vmcnt(0)
 
   uint32_t operator[](InstructionClass instruction_class) const { return count[size_t(instruction_class)]; }
@@ -56,11 +56,12 @@ struct InstructionMix {
   void add(const InstructionMix &other);
   uint32_t total() const;
   /// Time one wave needs the issue port of its SIMD: 4 clk an instruction of the vector kinds, 16 a
-  /// transcendental.
+  /// transcendental or a 32-bit integer product.
   uint32_t issue_clk() const;
-  /// Share of the time the matrix core could be busy if waves interleaved perfectly; 0 without MFMAs.
-  double bound_percent() const;
 };
+
+/// Integer products that the vector port takes at a quarter of its rate.
+bool is_quarter_rate(std::string_view mnemonic);
 
 /// Clk an MFMA keeps the matrix core busy; 0 if that is not known.
 uint32_t mfma_clk(std::string_view mnemonic);

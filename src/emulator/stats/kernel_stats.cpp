@@ -75,12 +75,24 @@ std::string mix_json(const InstructionMix &mix) {
     text += separator + json_string(mnemonic) + ": " + std::to_string(count);
     separator = ", ";
   }
-  char bound[32];
-  std::snprintf(bound, sizeof bound, "%.1f", mix.bound_percent());
   return text + "}, \"mfma_clk\": " + std::to_string(mix.mfma_clk) +
          ", \"mfma_of_unknown_rate\": " + std::to_string(mix.mfma_of_unknown_rate) +
-         ", \"issue_clk\": " + std::to_string(mix.issue_clk()) + ", \"bound_percent\": " + bound +
+         ", \"issue_clk\": " + std::to_string(mix.issue_clk()) +
          ", \"vmcnt0\": " + (mix.waits_for_all_memory ? "true" : "false");
+}
+
+std::string bound_json(const Bound &bound) {
+  const auto number = [](double value) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.1f", value);
+    return std::string(text);
+  };
+  std::string text = "\"bound_percent\": " + number(bound.percent) +
+                     ", \"binds\": " + json_string(slot_name(bound.binds)) +
+                     ", \"alone_clk\": " + number(bound.alone_clk) + ", \"slot_clk\": {";
+  for (size_t i = 0; i < bound_slot_count; ++i)
+    text += (i == 0 ? "" : ", ") + json_string(slot_name(BoundSlot(i))) + ": " + number(bound.clk[i]);
+  return text + "}";
 }
 
 } // namespace
@@ -108,7 +120,9 @@ KernelStats kernel_stats(std::span<const std::byte> elf, std::string_view name) 
   stats.mix = mix_of(instructions);
   stats.loops = loops_of(instructions, flow);
   if (const std::optional<ControlFlow::Indices> way = flow.usual_way())
-    stats.way = {instructions[way->front()].address, mix_of(instructions, *way)};
+    stats.way = {
+        instructions[way->front()].address, mix_of(instructions, *way),
+        bound_of(instructions, *way, stats.occupancy, (std::max(kernel->max_workgroup_size, 1u) + 63) / 64)};
   return stats;
 }
 
@@ -145,7 +159,8 @@ std::string kernel_stats_json(std::span<const std::byte> elf, std::string_view n
   }
   text += "]";
   if (stats.way)
-    text += ", \"way\": {\"first\": " + hex(stats.way->first) + ", " + mix_json(stats.way->mix) + "}";
+    text += ", \"way\": {\"first\": " + hex(stats.way->first) + ", " + mix_json(stats.way->mix) + ", " +
+            bound_json(stats.way->bound) + "}";
   return text + "}";
 }
 

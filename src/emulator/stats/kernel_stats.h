@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "emulator/stats/bound.h"
 #include "emulator/stats/instruction_mix.h"
 #include "emulator/stats/occupancy.h"
 #include "package/code_object.h"
@@ -34,6 +35,7 @@ struct LoopStats {
 struct LoopWay {
   uint64_t first = 0; // address of the loop's first instruction
   InstructionMix mix;
+  Bound bound;
 };
 
 struct KernelStats {

@@ -10,8 +10,8 @@
 
 #include "emulator/stats/occupancy.h"
 #include "emulator/timing/compute_unit.h"
-#include "emulator/timing/control_flow.h"
 #include "emulator/timing/extrapolation.h"
+#include "emulator/timing/long_loops.h"
 #include "emulator/timing/saved_memory.h"
 
 namespace sluice::emulator::timing {
@@ -167,18 +167,11 @@ void warn_of_sample(TimingResult &result) {
 /// The model fetches each instruction in time, whatever the cache holds.
 void warn_of_loops(const Call &call, TimingResult &result) {
   const ProgramImpl &program = call.program.impl();
-  const ControlFlow flow = control_flow(program, ops_of(call));
-  for (const Loop &loop : flow.loops) {
-    uint64_t bytes = 0;
-    for (const uint32_t block : loop.blocks)
-      for (uint32_t op = flow.blocks[block].ops.first; op < flow.blocks[block].ops.last; ++op)
-        if (result.instructions[op].issued != 0) bytes += program.offset_of[op + 1] - program.offset_of[op];
-    if (bytes <= instruction_cache_bytes) continue;
+  for (const LongLoop &loop : loops_longer_than(program, ops_of(call), result, instruction_cache_bytes))
     result.warnings.push_back(
-        "the loop at " + address_of(program, loop.header) + " runs " + std::to_string(bytes) +
+        "the loop at " + address_of(program, loop.header) + " runs " + std::to_string(loop.bytes) +
         " bytes of instructions, and the instruction cache of " + "two compute units holds " +
         std::to_string(instruction_cache_bytes) + ": its misses are not in the time");
-  }
 }
 
 } // namespace

@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "emulator/exec/mfma.h"
+#include "emulator/stats/instruction_mix.h"
 #include "emulator/timing/constants.h"
 
 namespace sluice::emulator::timing {
@@ -22,10 +23,6 @@ bool is_packed_f32(std::string_view name) {
 bool is_any(std::string_view name, std::initializer_list<std::string_view> prefixes) {
   return std::any_of(prefixes.begin(), prefixes.end(),
                      [&](std::string_view prefix) { return name.starts_with(prefix); });
-}
-
-bool is_quarter_rate(std::string_view name) {
-  return is_any(name, {"v_mul_lo_u32", "v_mul_hi_u32", "v_mul_hi_i32", "v_mad_u64_u32", "v_mad_i64_i32"});
 }
 
 void time_vector(OpTiming &t, const OpInfo &info, std::string_view name, const OpInfos &all) {

@@ -21,10 +21,38 @@ class TimingTest(EmuTest):
         timing = self.json(*call)
         self.assertEqual((timing["kernel"], timing["workgroups"], timing["compute_units"]), ("spin", 400, 304))
         self.assertGreater(timing["clk"], 0)
-        self.assertEqual(timing["simulated"]["workgroups"], 2)
-        timing = self.json(*call, "--timing-workgroups", "1", "--timing-compute-units", "3")
-        self.assertEqual(timing["simulated"]["workgroups"], 3)
-        self.assertRegex(self.succeeds(*call, "--timing-listing"), r"waves lost \d+ clk\n(.*\n)+ +2 .*: s_")
+        self.assertEqual((timing["simulated"]["workgroups"], timing["simulated"]["compute_units"]), (8, 4))
+        timing = self.json(*call, "--timing-xcds", "1", "--timing-compute-units", "3")
+        self.assertEqual((timing["simulated"]["workgroups"], timing["simulated"]["compute_units"]), (6, 3))
+        self.assertRegex(self.succeeds(*call, "--timing-listing"), r"waves lost \d+ clk\n(.*\n)+ +8 .*: s_")
+
+    def test_timing_says_how_far_off_it_may_be(self):
+        call = ["run", KERNELS, "--kernel", "spin", "--grid", "40000", "--arg", "u32:100", "--timing"]
+        one = self.succeeds(*call, "--timing-workgroups=1")
+        self.assertIn("warning: the sample is too small: from 1 of 40000 workgroups", one)
+        self.assertIn("error of the sample unknown", one)
+        timing = self.json(*call, "--timing-workgroups=8", "--timing-compute-units=2")
+        self.assertEqual((timing["warnings"], timing["complete"]), ([], False))
+        self.assertLess(timing["error_percent"], 1)
+        self.assertEqual(len(timing["xcds"]), 8)
+
+    def test_timing_at_the_published_clock(self):
+        call = ["run", KERNELS, "--kernel", "spin", "--grid", "400", "--arg", "u32:100", "--timing"]
+        self.assertEqual(self.json(*call, "--clock-curve")["clock_mhz"], 2100)  # no MFMA
+        self.refuses(["--clock-curve", "--clock-mhz"], *call, "--clock-curve", "--clock-mhz=1200")
+        self.refuses("--timing", *call[:-1], "--clock-curve")
+
+    def test_timing_compute_units_that_share(self):
+        call = ["run", KERNELS, "--kernel", "spin", "--grid", "40000", "--arg", "u32:100", "--timing",
+                "--timing-workgroups=1", "--timing-compute-units=3"]
+        for stride in (1, 8):
+            numbers = [w["number"] for w in self.json(*call, f"--compute-unit-stride={stride}")["simulated"]["workgroup_times"]]
+            self.assertEqual([n - numbers[0] for n in numbers], [0, 8 * stride, 16 * stride])
+        self.refuses("compute_unit_stride is 30; with it 3 compute units must lie among the 38", *call,
+                     "--compute-unit-stride=30")
+        self.refuses("--compute-unit-stride", *call, "--compute-unit-stride=0")
+        self.refuses("--timing", *call[:-3], "--compute-unit-stride=2")
+        self.refuses("--timing-xcds", *call, "--timing-xcds=9")
 
     def test_timing_of_another_device(self):
         call = ["run", KERNELS, "--kernel", "spin", "--grid", "400", "--arg", "u32:100", "--timing"]

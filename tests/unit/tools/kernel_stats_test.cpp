@@ -14,9 +14,9 @@ TEST_CASE("a report has the figures of the JSON, and innermost loops only") {
     "occupancy": {"workgroups_per_cu": 1, "waves_per_simd": 2, "limit": "LDS"},
     "instructions": {"total": 1000, "MFMA": 128, "VALU": 500, "SCRATCH": 0},
     "loops": [
-      {"first": "0x100", "last": "0x900", "innermost": false, "instructions": {"total": 700, "MFMA": 77, "VALU": 5, "SCRATCH": 0}, "bound_percent": 11.5},
-      {"first": "0x200", "last": "0x800", "innermost": true, "instructions": {"total": 600, "MFMA": 64, "VALU": 4, "SCRATCH": 0}, "bound_percent": 87.5}],
-    "way": {"first": "0x100", "instructions": {"total": 300, "MFMA": 32, "VALU": 2, "SCRATCH": 0}, "bound_percent": 95.5}})";
+      {"first": "0x100", "last": "0x900", "innermost": false, "instructions": {"total": 700, "MFMA": 77, "VALU": 5, "SCRATCH": 0}},
+      {"first": "0x200", "last": "0x800", "innermost": true, "instructions": {"total": 600, "MFMA": 64, "VALU": 4, "SCRATCH": 0}}],
+    "way": {"first": "0x100", "instructions": {"total": 300, "MFMA": 32, "VALU": 2, "SCRATCH": 0}, "bound_percent": 95.5, "binds": "scalar"}})";
   CHECK(
       format_kernel_stats(json) ==
       "k\n"
@@ -25,15 +25,16 @@ TEST_CASE("a report has the figures of the JSON, and innermost loops only") {
       "  instructions         total MFMA VALU\n"
       "  whole kernel          1000  128  500\n"
       "  loop 0x200-0x800       600   64    4\n"
-      "  usual way at 0x100     300   32    2  matrix cores busy at most 95.5% of the time\n");
+      "  usual way at 0x100     300   32    2  matrix cores busy at most 95.5% of the time: scalar binds\n");
 }
 
 TEST_CASE("a row of the table has the figures of the usual way") {
   const std::string json =
       R"({"kernel": "k", "vgprs": 248, "lds_bytes": 65536, "vgpr_spills": 1, "sgpr_spills": 2,
     "occupancy": {"workgroups_per_cu": 1},
-    "way": {"first": "0x100", "instructions": {"MFMA": 32, "VALU": 5, "TRANS": 6, "LDS_rd": 7, "VM_lds": 8}, "bound_percent": 95.5}})";
-  CHECK(kernel_figures_row(json) == "| k | 248 | 3 | 65536 | 1 | 32 | 5 | 6 | 7 | 8 | 95.5 % |\n");
+    "way": {"first": "0x100", "instructions": {"MFMA": 32, "VALU": 5, "TRANS": 6, "LDS_rd": 7, "VM_lds": 8, "SALU": 9, "SMEM": 11}, "bound_percent": 95.5, "binds": "scalar"}})";
+  CHECK(kernel_figures_row(json) ==
+        "| k | 248 | 3 | 65536 | 1 | 32 | 5 | 6 | 7 | 8 | 9 | 11 | 95.5 % | scalar |\n");
   CHECK_THROWS_WITH(kernel_figures_row(R"({"error": "no such kernel"})"), "no such kernel");
 }
 

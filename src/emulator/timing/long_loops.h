@@ -1,0 +1,21 @@
+//===- long_loops.h - loops that an instruction cache does not hold -------------------------------------===//
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "emulator/machine/program.h"
+#include "emulator/timing/timing.h"
+
+namespace sluice::emulator::timing {
+
+struct LongLoop {
+  uint32_t header; // first instruction, by index
+  uint64_t bytes;  // of its instructions that were issued
+};
+
+/// Of the loops that a timing ran.
+std::vector<LongLoop> loops_longer_than(const ProgramImpl &program, OpRange kernel,
+                                        const TimingResult &result, uint64_t bytes);
+
+} // namespace sluice::emulator::timing
