@@ -7,7 +7,7 @@
 // the host program is lowered by upstream passes, and the whole runs in process.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "lowering/Passes.h"
 #include "target/Codegen.h"
 #include "tools/LaunchRuntime.h"

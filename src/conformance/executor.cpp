@@ -3,7 +3,7 @@
 #include "executor.h"
 
 #include "call.h"
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -101,6 +101,10 @@ public:
     if (status == SLUICE_NO_DEVICE || status == SLUICE_WRONG_ARCH) throw NotHere(error.message);
     if (status != SLUICE_OK) fail("sluice_context_create", status, error);
     if (!emulated) check(symbol<int(int)>("hipSetDevice")(desc.device_ordinal), "hipSetDevice");
+    // A kernel that never ends is a failure to report; --emulator may set another limit.
+    if (emulated)
+      symbol<int(const char *, const char *)>("sluice_emulator_configure")("instruction_budget",
+                                                                           "1073741824");
     for (const auto &[key, value] : settings)
       if (symbol<int(const char *, const char *)>("sluice_emulator_configure")(key.c_str(), value.c_str()))
         throw UsageError("--emulator is '" + key + "=" + value + "'; the emulator has no such setting");

@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "tools/tool_error.h"
 
 #include <cstddef>

@@ -202,12 +202,6 @@ std::string_view npy_type_keyword(NpyType type) {
   return row_of(type).name;
 }
 
-std::optional<NpyType> npy_type_by_keyword(std::string_view keyword) {
-  for (const TypeRow &row : type_rows)
-    if (row.name == keyword) return row.type;
-  return std::nullopt;
-}
-
 std::string shape_text(std::span<const int64_t> shape) {
   return fmt::format("[{}]", fmt::join(shape, ", "));
 }

@@ -33,7 +33,6 @@ size_t npy_type_bytes(NpyType type);
 std::string npy_type_name(NpyType type);
 /// "f16"
 std::string_view npy_type_keyword(NpyType type);
-std::optional<NpyType> npy_type_by_keyword(std::string_view keyword);
 
 struct NpyArray {
   NpyType type = NpyType::f32;

@@ -13,7 +13,7 @@
 #include <functional>
 #include <string>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "emulator/hip/functions.h"
 #include "support/files.h"
 

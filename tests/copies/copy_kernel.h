@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "support/divisor.h"
 #include "support/temporary_folder.h"
 

@@ -1,8 +1,8 @@
 //===- gallery_test.cpp - the bug gallery: every mistake is found, every twin is silent -----------------===//
 //
-// The head of a program says what is to be reported, and at which instruction. It must be reported, and
-// nothing else, in whatever order loads complete, waves run and workgroups start; and not when the check is
-// off.
+// The head of a program says what is to be reported, whether that is a warning, and at which instruction. It
+// must be reported, and nothing else, in whatever order loads complete, waves run and workgroups start; and
+// not when the check is off.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <catch2/catch.hpp>
@@ -24,7 +24,11 @@ using emulator::WorkgroupSchedule;
 
 struct GalleryProgram {
   std::string name;
-  std::map<std::string, std::string> head; // "report", "at", "other", "launch"
+  std::map<std::string, std::string> head; // "report", "level", "severity", "at", "other", "launch"
+
+  bool warns() const { return head.contains("severity") && head.at("severity") == "warning"; }
+  /// Of a hazard.
+  std::string level() const { return head.contains("level") ? head.at("level") : "required"; }
 
   uint32_t number(const std::string &key, uint32_t otherwise) const {
     const auto launch = head.find("launch");
@@ -103,12 +107,15 @@ std::vector<Options> all_orders() {
 
 /// Reports that no switch turns off: the wave cannot go on.
 const std::set<std::string> fatal{"budget_exhausted", "invalid_pc", "misaligned"};
+/// Those of the check that cannot only warn.
+const std::set<std::string> refused_by_memory{"global_out_of_bounds", "global_read_only",
+                                              "scratch_out_of_bounds"};
 
 } // namespace
 
 TEST_CASE("every mistake of the gallery is found", "[gallery]") {
   const std::vector<GalleryProgram> programs = all_programs();
-  CHECK(programs.size() >= 37);
+  CHECK(programs.size() >= 47);
   for (const GalleryProgram &program : programs)
     for (const Options &options : all_orders()) {
       const LaunchResult result = run(program, 1, options);
@@ -123,6 +130,8 @@ TEST_CASE("every mistake of the gallery is found", "[gallery]") {
       const std::string other = program.head.contains("other") ? program.head.at("other") : "";
       for (const Report &report : result.reports) {
         CHECK(report_kind_name(report.kind) == program.head.at("report"));
+        CHECK(hazard_level_name(report.level) == program.level());
+        CHECK(report.fails != program.warns());
         REQUIRE(report.other.has_value() == !other.empty());
         const std::string theirs = report.other ? report.other->disassembly : "";
         const bool as_written = report.disassembly.starts_with(at) && theirs.starts_with(other);
@@ -139,6 +148,22 @@ TEST_CASE("the twins without the mistake are silent", "[gallery]") {
       INFO(program.name << "\n" << all_text(result));
       CHECK(result.ok());
     }
+}
+
+TEST_CASE("only a mistake that is no warning fails the launch", "[gallery]") {
+  for (const GalleryProgram &program : all_programs()) {
+    INFO(program.name);
+    CHECK((run(program, 1, strictest()).failure() == nullptr) == program.warns());
+    // All that can be are warnings, or none: the reports stay the same.
+    Options options = strictest();
+    options.warnings = emulator::parse_warnings("all");
+    const LaunchResult warned = run(program, 1, options);
+    CHECK_FALSE(warned.ok());
+    const std::string &kind = program.head.at("report");
+    CHECK((warned.failure() != nullptr) == (fatal.contains(kind) || refused_by_memory.contains(kind)));
+    options.warnings = emulator::parse_warnings("none");
+    CHECK(run(program, 1, options).failure() != nullptr);
+  }
 }
 
 TEST_CASE("a check that is off does not report", "[gallery]") {
@@ -172,6 +197,8 @@ TEST_CASE("missing wait states are found without running", "[gallery]") {
     REQUIRE(found.size() == (program.head.at("report") == "hazard" ? 1 : 0));
     if (found.empty()) continue;
     CHECK(found[0].kernel == "program");
+    CHECK(hazard_level_name(found[0].level) == program.level());
+    CHECK(found[0].fails != program.warns());
     CHECK_THAT(found[0].disassembly, Catch::StartsWith(program.head.at("at")));
     CHECK_THAT(found[0].other->disassembly, Catch::StartsWith(program.head.at("other")));
   }

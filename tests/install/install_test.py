@@ -180,8 +180,24 @@ def debian(installation):
     shlibs = (control / "libsluice1/shlibs").read_text()
     if not re.fullmatch(r"libsluice 1 libsluice1 \(>= 1\.\d+\)\n", shlibs):
         sys.exit(f"the shlibs of libsluice1 are {shlibs!r}")
+    if owners.get("./usr/include/sluice/emulator.h") != ["libsluice-dev"]:
+        sys.exit("libsluice-dev has no sluice/emulator.h")
     installation.prefix = root / "usr"
     pkg_config(installation)
+
+
+def emulator(installation):
+    """A program in C and the same in C++ that opens the emulator itself, with the installed header."""
+    strict = ["-Wall", "-Wextra", "-Wpedantic", "-pedantic-errors", "-Wconversion", "-Wshadow", "-Werror"]
+    source = installation.source / "tests/install/consumer/emulator.c"
+    for compiler, standard, language in (("cc", "c11", "c"), ("c++", "c++17", "c++")):
+        program = installation.work / f"emulator_{standard}"
+        run(compiler, f"-std={standard}", *strict, "-I", installation.prefix / "include", "-x", language, source, "-o",
+            program, "-ldl")
+        text = run(program, env=installation.environment())
+        if text != "1 device, 0 launches\n":
+            sys.exit(f"{program} printed {text!r}")
+        print(f"{program.name}: {text}", end="")
 
 
 def conformance(installation):
@@ -234,7 +250,8 @@ def toolchain(program):
     return found
 
 
-CASES = {case.__name__: case for case in (find_package, fetch_content, vendored, pkg_config, debian, conformance, rust, go)}
+CASES = {case.__name__: case for case in (find_package, fetch_content, vendored, pkg_config, debian, emulator, conformance, rust,
+                                            go)}
 
 
 def main():

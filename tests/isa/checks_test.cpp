@@ -116,8 +116,8 @@ TEST_CASE("a read that was not waited for before a barrier races with the next w
   const std::string read_other = "v_xor_b32_e32 v5, 0x100, v1\n ds_read_b32 v3, v5\n";
   const std::string write_again = "ds_write_b32 v1, v4 offset:0\n" + wait_lds + end;
   const LaunchShape two{.waves = 2};
-  expect_report(setup + write_own + read_other + "s_barrier\n" + write_again, ReportKind::lds_race,
-                "ds_write_b32 v1, v4", "ds_read_b32", two);
+  expect_report(setup + write_own + read_other + "s_barrier\n" + write_again,
+                ReportKind::lds_write_after_read, "ds_write_b32 v1, v4", "ds_read_b32", two);
   // Waited for, but no barrier; only wave 0 writes.
   expect_report(setup + write_own + read_other + wait_lds + "s_cmp_eq_u32 s5, 0\n s_cbranch_scc0 out\n" +
                     write_again + "out:\n" + end,
@@ -153,7 +153,8 @@ TEST_CASE("a wave's own read in flight and its own copy are in no order", "[isa]
 
 TEST_CASE("two waves that write the same byte race; neighbouring bytes do not", "[isa][checks]") {
   const LaunchShape two{.waves = 2};
-  const std::string same = "v_and_b32_e32 v5, 63, v0\n v_mov_b32_e32 v4, 1\n ds_write_b8 v5, v4\n" + wait_lds;
+  const std::string same =
+      "v_and_b32_e32 v5, 63, v0\n v_mov_b32_e32 v4, v2\n ds_write_b8 v5, v4\n" + wait_lds;
   expect_report(setup + same + end, ReportKind::lds_race, "ds_write_b8", "ds_write_b8", two);
   // Bytes 2i and 2i + 1.
   const std::string apart = "v_and_b32_e32 v5, 63, v0\n v_lshl_add_u32 v5, v5, 1, v2\n v_mov_b32_e32 v4, 1\n"
@@ -391,7 +392,9 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
     std::string first;
     std::string second;
     uint32_t needed;
+    HazardLevel level = HazardLevel::required;
   };
+  constexpr HazardLevel compiler = HazardLevel::compiler;
   const std::string long_mfma = "v_mfma_f32_32x32x8_f16 v[16:31], v[4:5], v[6:7], 0\n";
   const std::string short_mfma = "v_mfma_f32_16x16x16_f16 v[16:19], v[4:5], v[6:7], 0\n";
   const std::string single_mfma = "v_mfma_f32_16x16x4_f32 v[16:19], v4, v6, 0\n";
@@ -419,8 +422,13 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
       {"v_mov_b32_e32 v5, 1.0\n", short_mfma, 2},
       {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", short_mfma, 4},
       {"v_exp_f32_e32 v2, v4\n", "v_add_f32_e32 v3, v2, v2\n", 1},
-      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_cndmask_b32_e32 v2, v4, v5, vcc\n", 2},
-      {"v_cmp_eq_u32_e64 s[6:7], 0, v1\n", "v_cndmask_b32_e64 v2, v4, v5, s[6:7]\n", 2},
+      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_cndmask_b32_e32 v2, v4, v5, vcc\n", 2, compiler},
+      {"v_cmp_eq_u32_e64 s[6:7], 0, v1\n", "v_cndmask_b32_e64 v2, v4, v5, s[6:7]\n", 2, compiler},
+      {"v_cmp_eq_u32_e64 s[6:7], 0, v1\n", "v_mov_b32_e32 v2, s7\n", 2},
+      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_addc_co_u32_e32 v2, vcc, v4, v5, vcc\n", 2, compiler},
+      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_subb_co_u32_e32 v2, vcc, v4, v5, vcc\n", 2, compiler},
+      {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_e32 v2, vcc_lo\n", 2},
+      {"v_cmpx_eq_u32_e32 vcc, 0, v1\n", "v_mov_b32_e32 v2, exec_lo\n", 2},
       {"v_cmp_eq_u32_e32 vcc, 0, v1\n", "v_div_fmas_f32 v2, v4, v5, v6\n", 4},
       {"v_readfirstlane_b32 s6, v1\n", "v_readlane_b32 s7, v1, s6\n", 4},
       {"v_mov_b32_e32 v2, 0\n", "v_readfirstlane_b32 s6, v2\n", 1},
@@ -433,7 +441,7 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
        "v_mov_b32_e32 v3, v2\n", 1},
       // The half lands late for what overwrites it too.
       {"v_add_u32_sdwa v2, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n",
-       "v_mov_b32_e32 v2, 0\n", 1},
+       "v_mov_b32_e32 v2, 0\n", 1, compiler},
       {"v_mad_u16 v2, v4, v5, v6 op_sel:[0,0,0,1]\n", "v_mov_b32_e32 v3, v2\n", 1},
       {"v_cvt_pk_fp8_f32 v2, v4, v5 op_sel:[0,0,1]\n", "v_cvt_f32_fp8_sdwa v3, v2 src0_sel:BYTE_2\n", 1},
       {"v_cvt_sr_bf8_f32 v2, v4, v5 op_sel:[0,0,1,0]\n", "v_cvt_sr_bf8_f32 v2, v4, v5\n", 1},
@@ -443,6 +451,7 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
       {"global_store_dwordx3 v1, v[4:6], s[8:9]\n", "v_mov_b32_e32 v6, 0\n", 2},
       {"s_movk_i32 m0, 0x1\n", "s_movrels_b32 s6, s7\n", 1},
       {"s_movk_i32 m0, 0x1\n", "s_movreld_b64 s[6:7], s[10:11]\n", 1},
+      {"s_movk_i32 m0, 0x1\n", "s_ttracedata\n", 1, compiler},
       {"s_movk_i32 m0, 0x1\n", "s_sendmsg sendmsg(MSG_INTERRUPT)\n", 1},
       {"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n", "s_getreg_b32 s6, hwreg(HW_REG_MODE)\n", 2},
       {"s_setreg_imm32_b32 hwreg(HW_REG_MODE, 0, 2), 0\n", "s_setreg_imm32_b32 hwreg(HW_REG_MODE, 2, 2), 0\n",
@@ -462,10 +471,12 @@ TEST_CASE("wait states that the hardware does not enforce", "[isa][checks]") {
     Buffers buffers;
     Options options;
     options.checks = Checks::none();
-    options.checks.hazards = true;
+    options.checks.hazards = options.checks.hazards_compiler = true;
     const Report report =
         only(too_early.run(buffers.memory, buffers.arguments(), {}, options), ReportKind::hazard);
     CHECK_THAT(report.message, Catch::Contains(std::to_string(pair.needed) + " are needed"));
+    CHECK(report.level == pair.level);
+    CHECK(report.fails == (pair.level == HazardLevel::required));
     CHECK(pair.second.starts_with(report.disassembly));
     CHECK(pair.first.starts_with(report.other->disassembly));
     const LaunchResult silent = in_time.run(buffers.memory, buffers.arguments(), {}, options);
@@ -564,7 +575,7 @@ TEST_CASE("a check that is off is silent", "[isa][checks]") {
   options.checks.uninitialised = false;
   CHECK(kernel.run(buffers.memory, buffers.arguments(), {}, options).ok());
   CHECK(emulator::check_by_name(options.checks, "no such check") == nullptr);
-  CHECK(emulator::check_names().size() == 12);
+  CHECK(emulator::check_names().size() == 16);
 }
 
 TEST_CASE("one mistake is one report, with a count", "[isa][checks]") {

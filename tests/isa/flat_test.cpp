@@ -327,8 +327,18 @@ TEST_CASE("flat accesses of LDS race like those of DS instructions", "[isa][flat
   // Both waves combine.
   const std::string add = "flat_atomic_add v[30:31], v4\n";
   CHECK(run_checked(head + add + wait_all, two).ok());
-  CHECK(only(run_checked(head + "flat_store_dword v[30:31], v4\n" + wait_all, two), ReportKind::lds_race)
+  CHECK(only(run_checked(head + "flat_store_dword v[30:31], v1\n" + wait_all, two), ReportKind::lds_race)
             .message.find("wrote") != std::string::npos);
+  // Both store the same.
+  only(run_checked(head + "flat_store_dword v[30:31], v4\n" + wait_all, two), ReportKind::lds_equal_stores);
+  // A flat read and a store of LDS come different ways: a barrier between their issues orders nothing.
+  CHECK(
+      run_checked(head +
+                      "s_cmp_eq_u32 s6, 0\n s_cbranch_scc0 other\n flat_load_dword v5, v[30:31]\n s_barrier\n"
+                      "s_branch done\n other:\n s_barrier\n ds_write_b32 v30, v1\n done:\n" +
+                      wait_all,
+                  two)
+          .failure() != nullptr);
   // Wave 0 combines, and does not wait before the barrier behind which wave 1 reads.
   auto pass_on = [&](const std::string &line, const std::string &wait) {
     return head + "s_cmp_eq_u32 s6, 0\n s_cbranch_scc0 other\n" + line + wait +

@@ -22,6 +22,7 @@ namespace sluice::test {
 
 using emulator::Checks;
 using emulator::CompletionOrder;
+using emulator::HazardLevel;
 using emulator::LaunchResult;
 using emulator::Memory;
 using emulator::Options;

@@ -29,6 +29,19 @@ TEST_CASE("a wave starts as the dispatcher says", "[isa][launch]") {
   }
 }
 
+TEST_CASE("memory that wraps or leaves the address space is not attached", "[isa][launch]") {
+  Memory memory;
+  int own = 0;
+  const uint64_t address = reinterpret_cast<uint64_t>(&own);
+  for (uint64_t bytes : {uint64_t(0), UINT64_MAX, UINT64_MAX - address, UINT64_MAX - address + 1,
+                         emulator::address_space_end - address + 1})
+    CHECK_FALSE(memory.attach(&own, bytes, true));
+  CHECK_FALSE(memory.attach(reinterpret_cast<void *>(emulator::address_space_end), 1, true));
+  CHECK_FALSE(memory.find(&own).has_value());
+  CHECK(memory.attach(&own, emulator::address_space_end - address, true));
+  CHECK(memory.find(&own).has_value());
+}
+
 TEST_CASE("preloaded arguments are in registers when the wave starts", "[isa][launch]") {
   const TestKernel kernel("s_endpgm");
   Memory memory;

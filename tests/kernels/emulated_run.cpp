@@ -240,6 +240,7 @@ emulator::LaunchResult AttentionRun::run(const emulator::Program &program, bool 
   emulator::Options options;
   options.completion = problem.completion;
   options.threads = 1;
+  options.instruction_budget = uint64_t(1) << 30; // a mutant may never end
   options.stop_at_report = stop_at_report;
   options.count_bank_conflicts = !stop_at_report;
   options.tracer = tracer;

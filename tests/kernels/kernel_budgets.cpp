@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "shipped_kernels.h"
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "emulator/machine/machine.h"
 #include "package/kernargs.h"
 

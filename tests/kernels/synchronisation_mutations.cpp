@@ -109,6 +109,7 @@ bool is_followed_by_barrier(const MachineCode &code, const Mutant &mutant) {
 /// Of a missing wait or barrier, and of nothing else.
 bool is_of_synchronisation(ReportKind kind) {
   return kind == ReportKind::pending_register || kind == ReportKind::lds_race ||
+         kind == ReportKind::lds_equal_stores || kind == ReportKind::lds_write_after_read ||
          kind == ReportKind::lds_uninitialised || kind == ReportKind::lds_copy_at_end;
 }
 

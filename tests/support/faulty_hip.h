@@ -8,7 +8,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "runtime/hip_table.h"
 
 #include <cstddef>

@@ -44,7 +44,7 @@ int go_hip_event_record(const go_hip *hip, uintptr_t event, uintptr_t stream);
 int go_hip_event_synchronize(const go_hip *hip, uintptr_t event);
 const char *go_hip_error_string(const go_hip *hip, int code);
 
-/* The emulator's own functions, of src/emulator/emulator.h. */
+/* The emulator's own functions, of include/sluice/emulator.h. */
 int go_hip_emulator_counters(void *function, uint64_t *counters, size_t bytes);
 int go_hip_emulator_configure(void *function, const char *key, const char *value);
 

@@ -3,6 +3,11 @@
 // P is the number of passes of an MFMA; XDL is the matrix core proper, SGEMM its f32 shapes, DGEMM its f64
 // shapes. An instruction with wait states N may come when N others, or their worth in s_nop, lie between.
 //
+// Cases are the rows of table 11, "Required Software-inserted Wait States", in section 4.5 of the CDNA3 ISA
+// manual, counted from the top. Table 37, "VOP3P-Matrix Opcodes Required NOPs", is in its section 7.5. Its
+// rows for the 4x4x4 shape of f64, for V_CMPX before a matrix instruction and for writes of an addend that is
+// still to be read were compared in the CDNA4 manual (table 38), which has them in the same words.
+//
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/check/hazards.h"
 
@@ -57,15 +62,88 @@ constexpr uint32_t transcendental_wait = 1;
 constexpr uint32_t half_write_wait = 1;
 constexpr uint32_t vector_to_dpp_wait = 2;
 constexpr uint32_t exec_to_dpp_wait = 5;
+constexpr uint32_t exec_to_constant_wait = 2;
 constexpr uint32_t vector_to_readlane_wait = 1;
 constexpr uint32_t scalar_to_vector_wait = 2;
 constexpr uint32_t vcc_to_div_fmas_wait = 4;
 constexpr uint32_t scalar_to_lane_select_wait = 4;
 constexpr uint32_t exec_to_lane_access_wait = 4;
 constexpr uint32_t scalar_to_memory_wait = 5;
-constexpr uint32_t m0_wait = 1; // copies into LDS, DS addresses by lane, and scalar readers of M0
+constexpr uint32_t m0_wait = 1;
 constexpr uint32_t mode_wait = 2;
 constexpr uint32_t store_wait = 2;
+
+struct RuleText {
+  HazardLevel level;
+  const char *reason;
+  const char *source;
+};
+RuleText text_of(HazardRule rule) {
+  constexpr HazardLevel required = HazardLevel::required;
+  constexpr HazardLevel compiler = HazardLevel::compiler;
+  switch (rule) {
+  case HazardRule::matrix_result:
+    return {required, "written by the matrix core", "CDNA3 ISA table 37"};
+  case HazardRule::matrix_addend:
+    // Of an f32 result that is part of an XDL instruction's addend the copies of table 37 that were compared
+    // contradict each other; LLVM's 0 counts.
+    return {required, "written by the matrix core", "CDNA3 ISA table 37, Source C"};
+  case HazardRule::matrix_overwrite:
+    // The manual names vector instructions. LLVM counts what loads write as well, and a load that is early
+    // would be overwritten in its turn.
+    return {required, "still to be written by the matrix core", "CDNA3 ISA table 37, WAW"};
+  case HazardRule::matrix_addend_overwrite:
+    return {required, "still to be read by the matrix core",
+            "CDNA3 ISA table 37, WAR"}; // and loads, likewise
+  case HazardRule::vector_to_matrix:
+    return {required, "written by a vector instruction", "CDNA3 ISA table 37, first row"};
+  case HazardRule::exec_to_matrix:
+    return {required, "EXEC written by a vector instruction", "CDNA3 ISA table 37, V_CMPX"};
+  case HazardRule::dot_result:
+    return {required, "the result of a dot product", "CDNA3 ISA table 37, DL ops"};
+  case HazardRule::fma_after_dgemm:
+    // No row of the manual was found that asks for it, nor one that rules it out.
+    return {required, "the matrix core began on f64", "LLVM"};
+  case HazardRule::transcendental:
+    return {required, "the result of a transcendental", "CDNA3 ISA table 11, case 21"};
+  case HazardRule::half_read:
+    return {required, "half of it written", "CDNA3 ISA table 11, case 20"};
+  case HazardRule::half_overwrite:
+    // The manual speaks of what consumes the half. LLVM fears for the ECC of a register that is overwritten.
+    return {compiler, "half of it written", "LLVM; CDNA3 ISA table 11, case 20 asks it of reads"};
+  case HazardRule::vector_to_dpp:
+    return {required, "written by a vector instruction", "CDNA3 ISA table 11, case 12"};
+  case HazardRule::exec_to_dpp:
+    return {required, "EXEC written by a vector instruction", "CDNA3 ISA table 11, case 13"};
+  case HazardRule::exec_to_lane_access:
+  case HazardRule::exec_constant:
+    return {required, "EXEC written by a vector instruction", "CDNA3 ISA table 11, case 18"};
+  case HazardRule::vector_to_readlane:
+    return {required, "written by a vector instruction", "CDNA3 ISA table 11, case 19"};
+  case HazardRule::scalar_constant:
+    return {required, "written by a vector instruction", "CDNA3 ISA table 11, cases 14 and 18"};
+  case HazardRule::carry_in:
+    return {compiler, "written by a vector instruction",
+            "LLVM; a carry-in or mask needs 0 by CDNA3 ISA table 11, cases 14 and 18"};
+  case HazardRule::vcc_to_div_fmas:
+    return {required, "written by a vector instruction", "CDNA3 ISA table 11, case 7"};
+  case HazardRule::lane_select:
+    return {required, "written by a vector instruction", "CDNA3 ISA table 11, cases 6 and 18"};
+  case HazardRule::scalar_to_memory:
+    return {required, "written by a vector instruction", "CDNA3 ISA table 11, case 10"};
+  case HazardRule::store_data:
+    return {required, "still to be read by a store", "CDNA3 ISA table 11, case 9"};
+  case HazardRule::m0:
+    return {required, "M0 written by a scalar instruction", "CDNA3 ISA table 11, cases 11, 16 and 17"};
+  case HazardRule::m0_compiler:
+    // Neither loads of buffers into LDS nor s_ttracedata are in those cases.
+    return {compiler, "M0 written by a scalar instruction",
+            "LLVM; not among CDNA3 ISA table 11, cases 11, 16 and 17"};
+  case HazardRule::mode:
+    return {required, "written by a scalar instruction", "CDNA3 ISA table 11, cases 1 to 3"};
+  }
+  return {required, "", ""};
+}
 
 template <class F> void for_each_operand(const OpInfos &infos, uint32_t begin, uint32_t end, F &&call) {
   for (uint32_t i = begin; i < end; ++i)
@@ -76,24 +154,45 @@ template <class F> void for_each_operand(const OpInfos &infos, uint32_t begin, u
 constexpr uint16_t exec_operand = first_sgpr + sgpr_exec;
 constexpr uint16_t vcc_operand = first_sgpr + sgpr_vcc;
 
+/// Whether a register is a source of a vector instruction, and not just its carry-in or mask.
+bool is_source(const Op &op, uint16_t operand) {
+  for (uint32_t k = 0; k < op.valu.sources; ++k)
+    if (operand >= op.src[k] && operand < op.src[k] + rows_of(op.valu.source_types[k])) return true;
+  return false;
+}
+
+/// Whether a part of the destination stays as it was.
+bool keeps_part(const Op &op) {
+  constexpr uint8_t sdwa_preserve = 2;
+  return op.valu.keeps_half || (op.valu.modifiers.lane_control == lane_control_sdwa &&
+                                op.valu.sdwa.destination != 6 && op.valu.sdwa.unused == sdwa_preserve);
+}
+
 } // namespace
 
 std::string describe(const HazardFound &found) {
-  return register_name(found.operand) + ": " + found.reason + " " + std::to_string(found.seen) +
-         " wait states before, but " + std::to_string(found.needed) + " are needed";
+  const RuleText text = text_of(found.rule);
+  return register_name(found.operand) + ": " + text.reason + " " + std::to_string(found.seen) +
+         " wait states before, but " + std::to_string(found.needed) + " are needed (" + text.source +
+         (found.level == HazardLevel::by_count ? "; a taken branch or a barrier was in between)" : ")");
 }
 
-void HazardTracker::start() {
+void HazardTracker::start(std::array<bool, hazard_levels> levels, bool alone) {
   rows.fill(Row{});
   scalars.fill(Scalar{});
-  scalar_m0_write = mode_write = last_dgemm = never;
+  scalar_m0_write = mode_write = last_dgemm = interrupted = never;
   now = 1;
+  wanted = levels;
+  one_wave = alone;
 }
 
-void HazardTracker::need(uint64_t written, uint32_t states, uint16_t operand, uint32_t other,
-                         const char *reason) {
-  if (written == never || now - written - 1 >= states || found) return;
-  found = HazardFound{operand, other, states, uint32_t(now - written - 1), reason};
+void HazardTracker::need(HazardRule rule, uint64_t written, uint32_t states, uint16_t operand,
+                         uint32_t other) {
+  if (written == never || now - written - 1 >= states) [[likely]]
+    return;
+  const HazardLevel level = interrupted > written ? HazardLevel::by_count : text_of(rule).level;
+  if (!wanted[size_t(level)] || (found && found->level <= level)) return;
+  found = HazardFound{rule, level, operand, other, states, uint32_t(now - written - 1)};
 }
 
 void HazardTracker::check_matrix_reads(uint16_t first, uint32_t count, const MatrixInfo &reader,
@@ -102,20 +201,20 @@ void HazardTracker::check_matrix_reads(uint16_t first, uint32_t count, const Mat
     const uint16_t operand = uint16_t(first + r);
     const Row &row = rows[operand];
     if (row.dot == 0)
-      need(row.vector_write, vector_to_matrix_wait, operand, row.vector_op,
-           "written by a vector instruction");
+      need(HazardRule::vector_to_matrix, row.vector_write, vector_to_matrix_wait, operand, row.vector_op);
     if (row.matrix_write == never) continue;
     const bool same = row.matrix_first == first && row.matrix.result_rows == count;
     const uint32_t states = !addend ? result_wait(row.matrix)
                             : same  ? same_addend_wait(row.matrix, reader)
                                     : overlapping_addend_wait(row.matrix, reader);
-    need(row.matrix_write, states, operand, row.matrix_op, "written by the matrix core");
+    need(addend ? HazardRule::matrix_addend : HazardRule::matrix_result, row.matrix_write, states, operand,
+         row.matrix_op);
   }
 }
 
 void HazardTracker::check_matrix(const Op &op, const MatrixInfo &matrix) {
   const Scalar &exec = scalars[sgpr_exec];
-  need(exec.vector_write, exec_to_matrix_wait, exec_operand, exec.op, "EXEC written by a vector instruction");
+  need(HazardRule::exec_to_matrix, exec.vector_write, exec_to_matrix_wait, exec_operand, exec.op);
   check_matrix_reads(op.src[0], matrix.a_rows, matrix, false);
   check_matrix_reads(op.src[1], matrix.b_rows, matrix, false);
   if (matrix.sparse) check_matrix_reads(op.src[2], 1, matrix, false);
@@ -127,82 +226,94 @@ void HazardTracker::check_matrix(const Op &op, const MatrixInfo &matrix) {
 void HazardTracker::check_overwrite(uint16_t operand, uint16_t dot) {
   const Row &row = rows[operand];
   if (row.dot != 0 && row.dot != dot)
-    need(row.vector_write, dot_wait, operand, row.vector_op, "the result of a dot product");
-  need(row.matrix_write, result_wait(row.matrix), operand, row.matrix_op,
-       "still to be written by the matrix core");
+    need(HazardRule::dot_result, row.vector_write, dot_wait, operand, row.vector_op);
+  need(HazardRule::matrix_overwrite, row.matrix_write, result_wait(row.matrix), operand, row.matrix_op);
   if (row.addend_passes != 0)
-    need(row.matrix_addend_read, row.addend_passes - 1u, operand, row.addend_op,
-         "still to be read by the matrix core");
+    need(HazardRule::matrix_addend_overwrite, row.matrix_addend_read, row.addend_passes - 1u, operand,
+         row.addend_op);
+}
+
+/// A vector instruction reads a scalar register.
+void HazardTracker::check_scalar_source(const Op &op, const OpInfo &info, uint16_t operand) {
+  const Scalar &scalar = scalars[operand - first_sgpr];
+  if (scalar.vector_write == never) return;
+  const bool constant = is_source(op, operand);
+  if (operand == exec_operand || operand == exec_operand + 1) {
+    if (info.dpp) need(HazardRule::exec_to_dpp, scalar.vector_write, exec_to_dpp_wait, operand, scalar.op);
+    if (info.lane_access)
+      need(HazardRule::exec_to_lane_access, scalar.vector_write, exec_to_lane_access_wait, operand,
+           scalar.op);
+    if (constant)
+      need(HazardRule::exec_constant, scalar.vector_write, exec_to_constant_wait, operand, scalar.op);
+    return;
+  }
+  const bool vcc = operand == vcc_operand || operand == vcc_operand + 1;
+  if (info.lane_access && operand == op.src[1])
+    need(HazardRule::lane_select, scalar.vector_write, scalar_to_lane_select_wait, operand, scalar.op);
+  else if (vcc && info.div_fmas)
+    need(HazardRule::vcc_to_div_fmas, scalar.vector_write, vcc_to_div_fmas_wait, operand, scalar.op);
+  else
+    need(constant ? HazardRule::scalar_constant : HazardRule::carry_in, scalar.vector_write,
+         scalar_to_vector_wait, operand, scalar.op);
 }
 
 void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos &infos) {
   for_each_operand(infos, info.reads_begin, info.reads_end, [&](uint16_t operand) {
-    if (operand >= first_sgpr) {
-      const Scalar &scalar = scalars[operand - first_sgpr];
-      if (scalar.vector_write == never) return;
-      if (operand == exec_operand || operand == exec_operand + 1) {
-        const uint32_t states = info.dpp ? exec_to_dpp_wait : info.lane_access ? exec_to_lane_access_wait : 0;
-        need(scalar.vector_write, states, operand, scalar.op, "EXEC written by a vector instruction");
-        return;
-      }
-      const bool vcc = operand == vcc_operand || operand == vcc_operand + 1;
-      const uint32_t states = info.lane_access && operand == op.src[1] ? scalar_to_lane_select_wait
-                              : vcc && info.div_fmas                   ? vcc_to_div_fmas_wait
-                                                                       : scalar_to_vector_wait;
-      need(scalar.vector_write, states, operand, scalar.op, "written by a vector instruction");
-      return;
-    }
+    if (operand >= first_sgpr) return check_scalar_source(op, info, operand);
     const Row &row = rows[operand];
     if (row.transcendental && !info.transcendental)
-      need(row.vector_write, transcendental_wait, operand, row.vector_op, "the result of a transcendental");
+      need(HazardRule::transcendental, row.vector_write, transcendental_wait, operand, row.vector_op);
     if (row.dot != 0 && (row.dot != info.dot || operand == op.src[0] || operand == op.src[1]))
-      need(row.vector_write, dot_wait, operand, row.vector_op, "the result of a dot product");
-    if (row.half) need(row.vector_write, half_write_wait, operand, row.vector_op, "half of it written");
+      need(HazardRule::dot_result, row.vector_write, dot_wait, operand, row.vector_op);
+    if (row.half) need(HazardRule::half_read, row.vector_write, half_write_wait, operand, row.vector_op);
     if (info.dpp && operand == op.src[0])
-      need(row.vector_write, vector_to_dpp_wait, operand, row.vector_op, "written by a vector instruction");
+      need(HazardRule::vector_to_dpp, row.vector_write, vector_to_dpp_wait, operand, row.vector_op);
     // v_writelane reads its destination, too, but not as a lane
     if (info.lane_access && operand == op.src[0])
-      need(row.vector_write, vector_to_readlane_wait, operand, row.vector_op,
-           "written by a vector instruction");
-    need(row.matrix_write, result_wait(row.matrix), operand, row.matrix_op, "written by the matrix core");
+      need(HazardRule::vector_to_readlane, row.vector_write, vector_to_readlane_wait, operand, row.vector_op);
+    need(HazardRule::matrix_result, row.matrix_write, result_wait(row.matrix), operand, row.matrix_op);
   });
   for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
     if (operand >= first_sgpr) return;
     const Row &row = rows[operand];
-    // The half lands later than a whole register would.
-    if (row.half) need(row.vector_write, half_write_wait, operand, row.vector_op, "half of it written");
-    need(row.store_read, store_wait, operand, row.store_op, "still to be read by a store");
+    // The half lands later than a whole register would. What keeps a part of the register consumes it.
+    if (row.half)
+      need(keeps_part(op) ? HazardRule::half_read : HazardRule::half_overwrite, row.vector_write,
+           half_write_wait, operand, row.vector_op);
+    need(HazardRule::store_data, row.store_read, store_wait, operand, row.store_op);
     check_overwrite(operand, info.dot);
   });
   if (info.fma_f64)
-    need(last_dgemm, dgemm_to_fma_f64_wait, op.dst, last_dgemm_op, "the matrix core began on f64");
+    need(HazardRule::fma_after_dgemm, last_dgemm, dgemm_to_fma_f64_wait, op.dst, last_dgemm_op);
 }
 
 void HazardTracker::check_memory(const OpInfo &info, const OpInfos &infos) {
   for_each_operand(infos, info.reads_begin, info.reads_end, [&](uint16_t operand) {
     if (operand < first_sgpr) {
       const Row &row = rows[operand];
-      if (row.dot != 0)
-        need(row.vector_write, dot_wait, operand, row.vector_op, "the result of a dot product");
-      need(row.matrix_write, result_to_memory_wait(row.matrix), operand, row.matrix_op,
-           "written by the matrix core");
+      if (row.dot != 0) need(HazardRule::dot_result, row.vector_write, dot_wait, operand, row.vector_op);
+      need(HazardRule::matrix_result, row.matrix_write, result_to_memory_wait(row.matrix), operand,
+           row.matrix_op);
     } else if (info.kind != OpKind::lds && operand != exec_operand && operand != exec_operand + 1) {
       const Scalar &scalar = scalars[operand - first_sgpr];
-      need(scalar.vector_write, scalar_to_memory_wait, operand, scalar.op, "written by a vector instruction");
+      need(HazardRule::scalar_to_memory, scalar.vector_write, scalar_to_memory_wait, operand, scalar.op);
     }
   });
   for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
     if (operand < first_sgpr) check_overwrite(operand, 0);
   });
-  if (info.m0_wait)
-    need(scalar_m0_write, m0_wait, first_sgpr + sgpr_m0, scalar_m0_op, "M0 written by a scalar instruction");
+  check_m0(info);
+}
+
+void HazardTracker::check_m0(const OpInfo &info) {
+  if (info.m0_wait == M0Wait::none) return;
+  need(info.m0_wait == M0Wait::required ? HazardRule::m0 : HazardRule::m0_compiler, scalar_m0_write, m0_wait,
+       first_sgpr + sgpr_m0, scalar_m0_op);
 }
 
 void HazardTracker::check_scalar(const OpInfo &info) {
-  if (info.m0_read_early)
-    need(scalar_m0_write, m0_wait, first_sgpr + sgpr_m0, scalar_m0_op, "M0 written by a scalar instruction");
-  if (info.reads_mode)
-    need(mode_write, mode_wait, first_sgpr + sgpr_mode, mode_op, "written by a scalar instruction");
+  check_m0(info);
+  if (info.reads_mode) need(HazardRule::mode, mode_write, mode_wait, first_sgpr + sgpr_mode, mode_op);
 }
 
 void HazardTracker::enter_matrix(const Op &op, const MatrixInfo &matrix) {
@@ -273,6 +384,8 @@ void HazardTracker::enter(const Op &op, const OpInfo &info, const OpInfos &infos
 
 std::optional<HazardFound> HazardTracker::step(const Op &op, const OpInfo &info, const OpInfos &infos) {
   found.reset();
+  if (op.index != next_op && now != 1) interrupted = now;
+  next_op = op.index + 1;
   switch (info.kind) {
   case OpKind::mfma:
     check_matrix(op, info.matrix);
@@ -294,6 +407,7 @@ std::optional<HazardFound> HazardTracker::step(const Op &op, const OpInfo &info,
     break;
   }
   enter(op, info, infos);
+  if (info.barrier && !one_wave) interrupted = now;
   now += info.wait_states;
   return found;
 }

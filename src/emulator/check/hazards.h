@@ -3,8 +3,10 @@
 // Between some pairs of dependent instructions the hardware does not wait: results of the matrix core, of
 // transcendentals, of vector instructions that write scalars, and a few more. Software puts other
 // instructions or s_nop between them; each instruction is one wait state, s_nop N is N + 1. The tracker knows
-// for each register who wrote it and when, on the path the wave really takes. The rules are those of LLVM's
-// hazard recogniser for the gfx940 family.
+// for each register who wrote it and when, on the path the wave really takes. The rules are those of AMD's
+// CDNA3 ISA manual, and those that only LLVM's hazard recogniser for the gfx940 family has, at a level of
+// their own. What a rule misses only by count, because a taken branch or a barrier was in between, has a
+// level of its own too.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -15,17 +17,48 @@
 #include <string>
 
 #include "emulator/check/op_info.h"
+#include "emulator/machine/machine.h"
 
 namespace sluice::emulator {
 
+/// hazards.cpp says of each what it is about and where it comes from.
+enum class HazardRule : uint8_t {
+  matrix_result,
+  matrix_addend,
+  matrix_overwrite,
+  matrix_addend_overwrite,
+  vector_to_matrix,
+  exec_to_matrix,
+  dot_result,
+  fma_after_dgemm,
+  transcendental,
+  half_read,
+  half_overwrite,
+  vector_to_dpp,
+  exec_to_dpp,
+  exec_to_lane_access,
+  exec_constant,
+  vector_to_readlane,
+  scalar_constant,
+  carry_in,
+  vcc_to_div_fmas,
+  lane_select,
+  scalar_to_memory,
+  store_data,
+  m0,
+  m0_compiler,
+  mode,
+};
+
 struct HazardFound {
+  HazardRule rule;
+  HazardLevel level;
   uint16_t operand; // the register
   uint32_t other;   // the instruction it depends on
   uint32_t needed;  // wait states
   uint32_t seen;
-  const char *reason;
 };
-/// "v8: written by the matrix core 9 wait states before, but 11 are needed"
+/// "v8: written by the matrix core 9 wait states before, but 11 are needed (...)" with the rule's source.
 std::string describe(const HazardFound &found);
 
 class HazardTracker {
@@ -33,8 +66,10 @@ public:
   /// No rule needs more wait states.
   static constexpr uint32_t longest_wait = 32;
 
-  void start();
-  /// Checks an instruction against those before it, and enters what it writes.
+  /// `wanted`: the levels to look for. `one_wave`: barriers take no time, nobody else is to arrive.
+  void start(std::array<bool, hazard_levels> wanted = {true, true, true}, bool one_wave = false);
+  /// Checks an instruction against those before it, and enters what it writes. Of several findings the one of
+  /// the most serious level.
   std::optional<HazardFound> step(const Op &op, const OpInfo &info, const OpInfos &infos);
 
 private:
@@ -61,12 +96,14 @@ private:
     uint32_t op = 0;
   };
 
-  void need(uint64_t written, uint32_t states, uint16_t operand, uint32_t other, const char *reason);
+  void need(HazardRule rule, uint64_t written, uint32_t states, uint16_t operand, uint32_t other);
   void check_matrix_reads(uint16_t first, uint32_t count, const MatrixInfo &reader, bool addend);
   void check_matrix(const Op &op, const MatrixInfo &matrix);
   void check_overwrite(uint16_t operand, uint16_t dot);
   void check_vector(const Op &op, const OpInfo &info, const OpInfos &infos);
+  void check_scalar_source(const Op &op, const OpInfo &info, uint16_t operand);
   void check_memory(const OpInfo &info, const OpInfos &infos);
+  void check_m0(const OpInfo &info);
   void check_scalar(const OpInfo &info);
   void enter_matrix(const Op &op, const MatrixInfo &matrix);
   void enter(const Op &op, const OpInfo &info, const OpInfos &infos);
@@ -80,6 +117,10 @@ private:
   uint64_t last_dgemm = never;
   uint32_t last_dgemm_op = 0;
   uint64_t now = 1;
+  uint64_t interrupted = never; // when a taken branch or a barrier last came before an instruction
+  uint32_t next_op = 0;         // that follows without a branch
+  std::array<bool, hazard_levels> wanted{};
+  bool one_wave = false;
   std::optional<HazardFound> found;
 };
 

@@ -3,8 +3,39 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace sluice::emulator {
+
+namespace {
+
+/// Whether the first says less of a program than the second.
+bool is_milder(LdsConflict one, LdsConflict other) {
+  auto severity = [](LdsConflict conflict) {
+    return conflict == LdsConflict::equal_store                 ? 0
+           : conflict == LdsConflict::after_read_before_barrier ? 1
+                                                                : 2;
+  };
+  return severity(one) < severity(other);
+}
+
+} // namespace
+
+uint32_t LdsShadow::Cell::writer_but(uint32_t wave) const {
+  const uint32_t others = writers & ~(1u << wave);
+  return uint32_t(std::countr_zero(others != 0 ? others : writers));
+}
+
+void LdsShadow::Cell::enter_read(uint16_t epoch, uint32_t wave, uint32_t op) {
+  const auto bit = uint16_t(1u << wave);
+  if (read_epoch != epoch) {
+    read_epoch = epoch;
+    readers = carried = 0;
+  }
+  readers |= bit;
+  carried &= uint16_t(~bit);
+  read_op = op;
+}
 
 void LdsShadow::reset(uint32_t bytes) {
   dwords.assign((bytes + 3) / 4, Cell{});
@@ -36,17 +67,19 @@ LdsShadow::Cell *LdsShadow::split_dword(uint32_t dword) {
   return parts;
 }
 
+/// Calls with each cell, where in the access it starts and how many of its bytes it has.
 template <class Visit> void LdsShadow::visit(uint32_t address, uint32_t bytes, Visit &&on_cell) {
+  const uint32_t start = address;
   const uint32_t end = address + bytes;
   while (address < end) {
     const uint32_t dword = address / 4;
     const uint32_t part_end = std::min(end, dword * 4 + 4);
     if (address % 4 == 0 && part_end - address == 4 && (dwords[dword].state & split) == 0) [[likely]] {
-      on_cell(dwords[dword]);
+      on_cell(dwords[dword], address - start, 4u);
     } else {
       Cell *parts = split_dword(dword);
       for (uint32_t at = address; at < part_end; ++at)
-        on_cell(parts[at % 4]);
+        on_cell(parts[at % 4], at - start, 1u);
     }
     address = part_end;
   }
@@ -54,113 +87,117 @@ template <class Visit> void LdsShadow::visit(uint32_t address, uint32_t bytes, V
 
 LdsConflict LdsShadow::check_read(const Cell &cell, uint32_t wave, LdsOther &other) const {
   if ((cell.state & copying) != 0) {
-    other = {cell.write_op, cell.writer};
+    other = {cell.write_op, cell.writer_but(wave)};
     return LdsConflict::after_copy;
   }
-  if (cell.write_epoch == epoch && cell.writer != wave) {
-    other = {cell.write_op, cell.writer};
+  // A wave that has stored what others stored as well reads its own.
+  if (cell.write_epoch == epoch && (cell.writers >> wave & 1) == 0) {
+    other = {cell.write_op, cell.writer_but(wave)};
     return LdsConflict::after_write;
   }
   if ((cell.state & initialised) == initialised) return LdsConflict::none;
   // Somebody has put there what itself was never written.
-  if (cell.write_epoch != 0) other = {cell.write_op, cell.writer};
+  if (cell.write_epoch != 0) other = {cell.write_op, cell.writer_but(wave)};
   return LdsConflict::uninitialised;
 }
 
 LdsConflict LdsShadow::check_write(const Cell &cell, uint32_t wave, bool is_atomic, LdsOther &other) const {
   if ((cell.state & copying) != 0) {
-    other = {cell.write_op, cell.writer};
+    other = {cell.write_op, cell.writer_but(wave)};
     return LdsConflict::after_copy;
   }
-  if (cell.write_epoch == epoch && cell.writer != wave && !(is_atomic && (cell.state & atomic_write) != 0)) {
-    other = {cell.write_op, cell.writer};
+  const auto mine = uint16_t(1u << wave);
+  if (cell.write_epoch == epoch && (cell.writers & ~mine) != 0 &&
+      !(is_atomic && (cell.state & atomic_write) != 0)) {
+    other = {cell.write_op, cell.writer_but(wave)};
     return LdsConflict::after_write;
   }
-  const uint32_t others = cell.readers & ~(1u << wave);
-  if (cell.read_epoch == epoch && others != 0) {
-    other = {cell.read_op, uint32_t(std::countr_zero(others))};
-    return LdsConflict::after_read;
-  }
-  return LdsConflict::none;
+  const uint32_t others = cell.read_epoch == epoch ? cell.readers & ~mine : 0;
+  if (others == 0) return LdsConflict::none;
+  const uint32_t unordered = others & ~cell.carried;
+  other = {cell.read_op, uint32_t(std::countr_zero(unordered != 0 ? unordered : others))};
+  return unordered != 0 ? LdsConflict::after_read : LdsConflict::after_read_before_barrier;
 }
 
 LdsConflict LdsShadow::read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other) {
   LdsConflict found = LdsConflict::none;
-  visit(address, bytes, [&](Cell &cell) {
+  visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     LdsOther candidate{};
     const LdsConflict conflict = check_read(cell, wave, candidate);
     if (found == LdsConflict::none && conflict != LdsConflict::none) {
       found = conflict;
       other = candidate;
     }
-    if (cell.read_epoch != epoch) {
-      cell.read_epoch = epoch;
-      cell.readers = 0;
-    }
-    cell.readers |= uint16_t(1u << wave);
-    cell.read_op = op;
+    cell.enter_read(epoch, wave, op);
   });
   return found;
 }
 
 LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
-                             LdsOther &other) {
+                             Values values, LdsOther &other) {
   LdsConflict found = LdsConflict::none;
-  visit(address, bytes, [&](Cell &cell) {
+  visit(address, bytes, [&](Cell &cell, uint32_t offset, uint32_t count) {
     LdsOther candidate{};
-    const LdsConflict conflict = check_write(cell, wave, (flags & atomic_write) != 0, candidate);
-    if (found == LdsConflict::none && conflict != LdsConflict::none) {
+    LdsConflict conflict = check_write(cell, wave, (flags & atomic_write) != 0, candidate);
+    const bool again = conflict == LdsConflict::after_write && values.stored != nullptr &&
+                       (cell.state & atomic_write) == 0 &&
+                       std::memcmp(values.held + offset, values.stored + offset, count) == 0;
+    if (again) conflict = LdsConflict::equal_store;
+    // What is no more than a warning must not hide a race at another byte.
+    if (conflict != LdsConflict::none && (found == LdsConflict::none || is_milder(found, conflict))) {
       found = conflict;
       other = candidate;
     }
     if ((flags & atomic_write) != 0 && found == LdsConflict::none &&
         (cell.state & initialised) != initialised)
       found = LdsConflict::uninitialised;
+    const auto mine = uint16_t(1u << wave);
+    cell.writers = again ? uint16_t(cell.writers | mine) : mine;
     cell.write_epoch = (flags & copying) != 0 ? cell.write_epoch : epoch;
-    cell.writer = uint8_t(wave);
     cell.write_op = op;
     cell.state = uint8_t((cell.state & (split | initialised)) | flags);
   });
   return found;
 }
 
-LdsConflict LdsShadow::write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other) {
-  return store(address, bytes, wave, op, initialised, other);
+LdsConflict LdsShadow::write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op,
+                             const uint8_t *held, const uint8_t *stored, LdsOther &other) {
+  return store(address, bytes, wave, op, initialised, {held, stored}, other);
 }
 
 LdsConflict LdsShadow::atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other) {
-  return store(address, bytes, wave, op, initialised | atomic_write, other);
+  return store(address, bytes, wave, op, initialised | atomic_write, {}, other);
 }
 
 LdsConflict LdsShadow::begin_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op,
                                   LdsOther &other) {
-  return store(address, bytes, wave, op, copying, other);
+  const LdsConflict conflict = store(address, bytes, wave, op, copying, {}, other);
+  // A copy comes from memory, and LDS does not serve it in the order of issue.
+  return conflict == LdsConflict::after_read_before_barrier ? LdsConflict::after_read : conflict;
 }
 
 void LdsShadow::end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined) {
-  visit(address, bytes, [&](Cell &cell) {
+  visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     cell.write_epoch = epoch;
-    cell.writer = uint8_t(wave);
+    cell.writers = uint16_t(1u << wave);
     cell.write_op = op;
     cell.state = uint8_t((cell.state & split) | (defined ? initialised : 0));
   });
 }
 
-void LdsShadow::carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op) {
-  visit(address, bytes, [&](Cell &cell) {
-    if (cell.read_epoch != epoch) {
-      cell.read_epoch = epoch;
-      cell.readers = 0;
-    }
-    cell.readers |= uint16_t(1u << wave);
-    cell.read_op = op;
+void LdsShadow::carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order) {
+  visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
+    cell.enter_read(epoch, wave, op);
+    if (in_order) cell.carried |= uint16_t(1u << wave);
   });
 }
 
 void LdsShadow::carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op) {
-  visit(address, bytes, [&](Cell &cell) {
+  visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
+    const auto mine = uint16_t(1u << wave);
+    // Several that carry the same byte have been compared when they stored.
+    cell.writers = cell.write_epoch == epoch ? uint16_t(cell.writers | mine) : mine;
     cell.write_epoch = epoch;
-    cell.writer = uint8_t(wave);
     cell.write_op = op;
   });
 }

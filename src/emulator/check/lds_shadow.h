@@ -3,8 +3,9 @@
 // Two accesses of different waves are in order only if the first was waited for before a barrier that both
 // passed. The shadow counts barriers as epochs: an access made in this epoch by another wave is in conflict
 // with one made now. An access that its wave has not waited for when a barrier comes is entered again with
-// the new epoch. A copy into LDS is open from its issue until its wave has waited for it, and in conflict
-// with every access in between, those of its own wave included.
+// the new epoch; of such a read it is remembered that the barrier came after it. A copy into LDS is open from
+// its issue until its wave has waited for it, and in conflict with every access in between, those of its own
+// wave included.
 //
 // There is one cell per dword; a dword that is accessed in parts gets four, one per byte.
 //
@@ -17,7 +18,15 @@
 namespace sluice::emulator {
 
 /// What an access collides with.
-enum class LdsConflict : uint8_t { none, uninitialised, after_write, after_read, after_copy };
+enum class LdsConflict : uint8_t {
+  none,
+  uninitialised,
+  after_write,
+  after_read,
+  after_read_before_barrier, // that was issued before the last barrier and not waited for
+  after_copy,
+  equal_store, // after another wave's store, of what LDS holds already
+};
 
 struct LdsOther {
   static constexpr uint32_t nobody = ~0u;
@@ -35,7 +44,9 @@ public:
   // Each enters an access of [address, address + bytes) and answers the first conflict found. The range must
   // lie inside LDS.
   LdsConflict read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
-  LdsConflict write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
+  /// `held` and `stored`: what LDS holds there and what it will hold.
+  LdsConflict write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, const uint8_t *held,
+                    const uint8_t *stored, LdsOther &other);
   /// Like a write, but atomics of different waves may meet.
   LdsConflict atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
   LdsConflict begin_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
@@ -43,7 +54,8 @@ public:
   void end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined);
 
   // Accesses of an earlier epoch that were not waited for: they belong to this epoch as well.
-  void carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
+  // `in_order`: by an LDS instruction, which LDS serves in the order of issue.
+  void carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order);
   void carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
 
 private:
@@ -53,16 +65,26 @@ private:
     uint16_t write_epoch = 0;
     uint16_t read_epoch = 0;
     uint16_t readers = 0; // waves that read in read_epoch
-    uint8_t writer = 0;
-    uint8_t state = 0; // low four bits: bytes that were written
+    uint16_t carried = 0; // ... those of them that issued the read before its barrier
+    uint16_t writers = 0; // waves that stored in write_epoch: one, or several that stored the same
+    uint8_t state = 0;    // low four bits: bytes that were written
     uint32_t write_op = 0;
     uint32_t read_op = 0;
+
+    /// Some wave that wrote and is not this one.
+    uint32_t writer_but(uint32_t wave) const;
+    void enter_read(uint16_t epoch, uint32_t wave, uint32_t op);
+  };
+  /// What a plain store leaves and what was there; null for other accesses.
+  struct Values {
+    const uint8_t *held = nullptr;
+    const uint8_t *stored = nullptr;
   };
 
   template <class Visit> void visit(uint32_t address, uint32_t bytes, Visit &&on_cell);
   Cell *split_dword(uint32_t dword);
   LdsConflict store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
-                    LdsOther &other);
+                    Values values, LdsOther &other);
   LdsConflict check_read(const Cell &cell, uint32_t wave, LdsOther &other) const;
   LdsConflict check_write(const Cell &cell, uint32_t wave, bool is_atomic, LdsOther &other) const;
 

@@ -301,10 +301,22 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
            });
     return;
   }
+  const std::string text = std::string(verb) + " LDS byte " + std::to_string(address) + ", which wave " +
+                           std::to_string(other.wave);
+  if (conflict == LdsConflict::equal_store) {
+    if (!checks.lds_equal_stores) return;
+    report(w, op, ReportKind::lds_equal_stores, int32_t(lane), address, other,
+           [&] { return text + " wrote, with no barrier in between: the value is there already"; });
+    return;
+  }
+  if (conflict == LdsConflict::after_read_before_barrier) {
+    if (!checks.lds_write_after_read) return;
+    report(w, op, ReportKind::lds_write_after_read, int32_t(lane), address, other,
+           [&] { return text + " reads: issued before the last barrier, but not waited for with lgkmcnt"; });
+    return;
+  }
   if (!checks.lds_races) return;
   report(w, op, ReportKind::lds_race, int32_t(lane), address, other, [&] {
-    std::string text = std::string(verb) + " LDS byte " + std::to_string(address) + ", which wave " +
-                       std::to_string(other.wave);
     switch (conflict) {
     case LdsConflict::after_copy:
       return text + " is copying into: the copy was not waited for with vmcnt";
@@ -319,16 +331,29 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
 }
 
 void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
-                           uint32_t bytes) {
-  if (!checks.lds_races && !checks.uninitialised) return;
+                           uint32_t bytes, StoredRows stored) {
+  if (!enters_lds) return;
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = low_lane(lanes);
     const uint32_t address = addresses[lane];
     LdsOther other;
-    const LdsConflict conflict = access == LdsAccess::read ? lds.read(address, bytes, wave, op.index, other)
-                                 : access == LdsAccess::write
-                                     ? lds.write(address, bytes, wave, op.index, other)
-                                     : lds.atomic(address, bytes, wave, op.index, other);
+    LdsConflict conflict = LdsConflict::none;
+    switch (access) {
+    case LdsAccess::read:
+      conflict = lds.read(address, bytes, wave, op.index, other);
+      break;
+    case LdsAccess::write: {
+      std::array<uint32_t, 4> values;
+      for (uint32_t r = 0; r < (bytes + 3) / 4; ++r)
+        values[r] = stored.rows[r * wave_lanes + lane] >> stored.shift;
+      conflict = lds.write(address, bytes, wave, op.index, w.workgroup->lds + address,
+                           reinterpret_cast<const uint8_t *>(values.data()), other);
+      break;
+    }
+    case LdsAccess::atomic:
+      conflict = lds.atomic(address, bytes, wave, op.index, other);
+      break;
+    }
     if (conflict != LdsConflict::none) [[unlikely]]
       report_lds(w, op, conflict, access == LdsAccess::write ? "writes" : "reads", lane, address, other);
   }
@@ -360,7 +385,7 @@ const AsyncOperation *WaveChecks::own_access_in_flight(const uint32_t *addresses
 }
 
 void WaveChecks::begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes) {
-  if (!checks.lds_races && !checks.uninitialised) return;
+  if (!enters_lds) return;
   LdsOther other{};
   uint32_t at = 0;
   const bool any_in_flight = lgkm_queue.size() + vector_queue.size() != 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "emulator/exec/mfma.h"
@@ -12,6 +13,9 @@ namespace sluice::emulator {
 
 /// What an instruction that combines does with what memory holds.
 enum class AtomicKind : uint8_t { none, exchange, combine };
+
+/// Who asks for a wait state between a scalar write of M0 and an instruction that takes it early.
+enum class M0Wait : uint8_t { none, required, compiler };
 
 enum class OpKind : uint8_t {
   scalar,
@@ -44,7 +48,6 @@ struct OpInfo {
   bool lane_access = false; // v_readlane and its kind
   bool div_fmas = false;
   bool data_read_late = false; // a store of more than 64 bits, whose data leaves after it has been issued
-  bool m0_read_early = false;  // a scalar instruction that takes M0 before the one before it has written
   bool writes_mode = false;    // s_setreg
   bool reads_mode = false;     // s_getreg of MODE, and s_setreg
   bool fma_f64 = false;        // v_fma_f64 and its accumulating form
@@ -52,6 +55,7 @@ struct OpInfo {
   MatrixInfo matrix;
   uint8_t wait_states = 1; // s_nop: more
   bool writes_exec = false;
+  bool barrier = false;      // s_barrier
   bool branch = false;       // Op::value is a target
   bool falls_through = true; // the next instruction may run after it
   AtomicKind atomic = AtomicKind::none;
@@ -65,9 +69,24 @@ struct OpInfo {
   RegisterRange stored{0, 0};        // vector or scalar registers
   RegisterRange second_stored{0, 0}; // second data of DS
   bool address_in_m0 = false;        // or the number of a resource
-  bool m0_wait = false;              // needs a wait state between a scalar write of M0 and itself
-  bool scratch = false;              // a scratch instruction
+  M0Wait m0_wait = M0Wait::none;
+  bool scratch = false; // a scratch instruction
 };
+
+/// Which dword of source k, a pair of f32, the low or the high result is made of: op_sel chooses for the low
+/// one, op_sel_hi for the high one. v_pk_mov_b32, alone in keeping all bits, takes the low result from its
+/// first source and the high one from its second, where op_sel chooses.
+inline std::optional<uint32_t> packed_row(const ValuControl &v, uint32_t k, bool for_high) {
+  if (v.keeps_bits && for_high != (k == 1)) return std::nullopt;
+  const uint32_t select =
+      for_high && !v.keeps_bits ? v.modifiers.select_high_for_high : v.modifiers.select_high;
+  return select >> k & 1;
+}
+/// Whether dword r of source k is read.
+inline bool reads_row(const ValuControl &v, uint32_t k, uint32_t r) {
+  if (v.source_types[k] != OperandType::packed_f32) return r < rows_of(v.source_types[k]);
+  return packed_row(v, k, false) == r || packed_row(v, k, true) == r;
+}
 
 struct OpInfos {
   std::vector<OpInfo> infos; // by index of instruction

@@ -69,7 +69,8 @@ void WaveChecks::check_indexed(Wave &w, const Op &op) {
   const Op &real = indexed.op;
   for (uint32_t k = 0; k < real.valu.sources; ++k)
     for (uint32_t r = 0; real.src[k] < first_sgpr && r < rows_of(real.valu.source_types[k]); ++r)
-      if (check_pending(w, op, OpKind::valu, uint16_t(real.src[k] + r), false)) return;
+      if (reads_row(real.valu, k, r) && check_pending(w, op, OpKind::valu, uint16_t(real.src[k] + r), false))
+        return;
   for (uint32_t r = 0; real.dst < first_sgpr && r < rows_of(real.valu.result_type); ++r)
     if (check_pending(w, op, OpKind::valu, uint16_t(real.dst + r), true)) return;
 }
@@ -112,8 +113,8 @@ void WaveChecks::report_exec(Wave &w, const Op &op) {
 }
 
 void WaveChecks::report_hazard(Wave &w, const Op &op, const HazardFound &found) {
-  report(w, op, ReportKind::hazard, -1, found.operand, LdsOther{found.other, w.id},
-         [&] { return describe(found); });
+  const Rule rule{.kind = ReportKind::hazard, .level = found.level, .hazard = uint8_t(found.rule)};
+  report(w, op, rule, -1, found.operand, LdsOther{found.other, w.id}, [&] { return describe(found); });
 }
 
 void WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role) {
@@ -200,6 +201,21 @@ uint64_t WaveChecks::defined_lanes(uint16_t operand) const {
   return defined_sgpr[operand - first_sgpr] != 0 ? all_lanes : 0;
 }
 
+/// Of a source that may be two registers.
+uint64_t WaveChecks::defined_row(uint16_t operand, uint32_t row) const {
+  return defined_lanes(operand >= first_constant ? operand : uint16_t(operand + row));
+}
+
+/// A register of source k that some lane reads and that was never written; of sources that are no pair of
+/// f32, the first one counts.
+std::optional<uint16_t> WaveChecks::undefined_register(const Op &op, uint32_t k, uint64_t exec) const {
+  const uint32_t rows = op.valu.source_types[k] == OperandType::packed_f32 ? 2 : 1;
+  for (uint32_t r = 0; r < rows; ++r)
+    if ((rows == 1 || reads_row(op.valu, k, r)) && (exec & ~defined_row(op.src[k], r)) != 0)
+      return op.src[k] >= first_constant ? op.src[k] : uint16_t(op.src[k] + r);
+  return std::nullopt;
+}
+
 void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec) {
   if (info.kind != OpKind::valu) {
     bool known = info.reads_begin == info.reads_end;
@@ -231,11 +247,19 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
   }
 
   // The low half of a 64-bit result is taken to depend on low halves only: compilers leave the high half of
-  // an addend undefined where they use the low half of the sum.
+  // an addend undefined where they use the low half of the sum. A pair of f32 is two results, each of the
+  // dwords that op_sel and op_sel_hi choose for it.
   const ValuControl &v = op.valu;
+  const bool pair = v.result_type == OperandType::packed_f32;
   uint64_t low = all_lanes;
   uint64_t high = all_lanes;
-  if (info.definedness == Definedness::select) {
+  if (pair) {
+    for (uint32_t k = 0; k < v.sources; ++k)
+      for (const bool for_high : {false, true}) {
+        const std::optional<uint32_t> row = packed_row(v, k, for_high);
+        if (row) (for_high ? high : low) &= defined_row(op.src[k], *row);
+      }
+  } else if (info.definedness == Definedness::select) {
     // The mask is the wave's own register still: v_cndmask does not write it.
     const uint64_t mask = w.scalar_pair(op.mask_in);
     low = (defined_lanes(op.src[0]) & ~mask) | (defined_lanes(op.src[1]) & mask);
@@ -251,10 +275,11 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
     for (uint32_t k = 0; k < v.sources; ++k)
       low |= defined_lanes(op.src[k]);
   }
-  if ((low & exec) != exec) {
+  if ((low & exec) != exec || (pair && (high & exec) != exec)) {
     for (uint32_t k = 0; k < v.sources; ++k) {
-      if ((exec & ~defined_lanes(op.src[k])) == 0) continue;
-      const Origin origin = inherited(op, op.src[k]);
+      const std::optional<uint16_t> undefined = undefined_register(op, k, exec);
+      if (!undefined) continue;
+      const Origin origin = inherited(op, *undefined);
       if (op.dst != no_operand) origin_of(op.dst) = origin;
       if (op.dst < first_sgpr && is_two_rows(v.result_type)) origin_of(uint16_t(op.dst + 1)) = origin;
       if (op.mask != no_operand) origin_of(op.mask) = origin_of(uint16_t(op.mask + 1)) = origin;

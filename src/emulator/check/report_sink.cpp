@@ -9,40 +9,50 @@ constexpr uint32_t no_other = ~0u;
 constexpr uint64_t enough_repetitions = 1 << 16;
 } // namespace
 
-bool ReportSink::is_new(ReportKind kind, uint32_t op, std::optional<uint32_t> other_op) {
+void ReportSink::count_again(Entry &entry) {
+  if (++entry.count >= enough_repetitions && entry.finding.rule.fails)
+    hopeless.store(true, std::memory_order_relaxed);
+}
+
+bool ReportSink::is_new(const Rule &rule, uint32_t op, std::optional<uint32_t> other_op) {
   const std::lock_guard lock(mutex);
-  const auto found = entries.find({kind, op, other_op.value_or(no_other)});
-  if (found != entries.end()) {
-    if (++found->second.count >= enough_repetitions) hopeless.store(true, std::memory_order_relaxed);
+  Places &places = rules[rule];
+  const auto found = places.find({op, other_op.value_or(no_other)});
+  if (found != places.end()) {
+    count_again(found->second);
     return false;
   }
   if (has_enough()) return false;
-  if (entries.size() < limit) return true;
+  if (places.size() < limit) return true;
   ++dropped_count;
   return false;
 }
 
 void ReportSink::add(Finding finding) {
   const std::lock_guard lock(mutex);
-  if (stop_at_first) hopeless.store(true, std::memory_order_relaxed);
-  const Key key{finding.kind, finding.op, finding.other_op.value_or(no_other)};
-  const auto found = entries.find(key);
-  if (found != entries.end())
-    ++found->second.count;
+  const bool fails = finding.rule.fails;
+  if (stop_at_first && fails) hopeless.store(true, std::memory_order_relaxed);
+  Places &places = rules[finding.rule];
+  const Place place{finding.op, finding.other_op.value_or(no_other)};
+  const auto found = places.find(place);
+  if (found != places.end())
+    count_again(found->second);
   else if (has_enough())
     return;
-  else if (entries.size() < limit)
-    entries.emplace(key, Entry{std::move(finding), 1});
+  else if (places.size() < limit)
+    places.emplace(place, Entry{std::move(finding), 1});
   else
     ++dropped_count;
+  any_failed = any_failed || fails;
 }
 
 std::vector<ReportSink::Entry> ReportSink::take() {
   const std::lock_guard lock(mutex);
   std::vector<Entry> result;
-  for (auto &[key, entry] : entries)
-    result.push_back(std::move(entry));
-  entries.clear();
+  for (auto &[rule, places] : rules)
+    for (auto &[place, entry] : places)
+      result.push_back(std::move(entry));
+  rules.clear();
   return result;
 }
 

@@ -1,27 +1,40 @@
 //===- report_sink.h - reports of one launch, from all its threads --------------------------------------===//
 //
-// The same mistake in a loop, in every lane and in every workgroup is one report with a count.
+// The same mistake in a loop, in every lane and in every workgroup is one report with a count. How many
+// places are kept is limited for each rule alone: what one of them finds never leaves out what another one
+// does.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
-#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "emulator/machine/machine.h"
 
 namespace sluice::emulator {
 
+/// What rule of which check finds something, and whether that fails the launch.
+struct Rule {
+  ReportKind kind{};
+  HazardLevel level = HazardLevel::required; // of a hazard
+  uint8_t hazard = 0;                        // its rule
+  bool fails = true;
+
+  friend auto operator<=>(const Rule &, const Rule &) = default;
+};
+
 /// What a check has found. Instructions go by their index in the program; the launch turns them into text.
 struct Finding {
-  ReportKind kind{};
+  Rule rule;
   uint32_t op = 0;
   std::array<uint32_t, 3> workgroup{};
   uint32_t wave = 0;
@@ -34,10 +47,11 @@ struct Finding {
 
 class ReportSink {
 public:
+  /// `limit`: places kept of each rule.
   ReportSink(uint32_t limit, bool stop_at_first) : limit(limit), stop_at_first(stop_at_first) {}
 
-  /// True for the first finding of a kind at a pair of instructions: only then is a message needed.
-  bool is_new(ReportKind kind, uint32_t op, std::optional<uint32_t> other_op);
+  /// True for the first finding of a rule at a pair of instructions: only then is a message needed.
+  bool is_new(const Rule &rule, uint32_t op, std::optional<uint32_t> other_op);
   void add(Finding finding);
 
   struct Entry {
@@ -45,23 +59,27 @@ public:
     uint64_t count;
   };
   /// Running on would tell nothing new (one mistake has happened too often) or nothing wanted (the first
-  /// report was to end the launch): it may stop.
+  /// report was to end the launch): it may stop. Warnings are no reason to.
   bool gave_up() const { return hopeless.load(std::memory_order_relaxed); }
-  /// Sorted by kind and instruction, so that runs on several threads give the same answer.
+  /// Sorted by rule and instruction, so that runs on several threads give the same answer.
   std::vector<Entry> take();
+  /// Times that places beyond the limit were found.
   uint64_t dropped() const { return dropped_count; }
 
 private:
-  using Key = std::tuple<ReportKind, uint32_t, uint32_t>;
+  using Place = std::pair<uint32_t, uint32_t>;
+  using Places = std::map<Place, Entry>;
 
   /// What waves find on their way to a halt after the first report is not wanted.
-  bool has_enough() const { return stop_at_first && !entries.empty(); }
+  bool has_enough() const { return stop_at_first && any_failed; }
+  void count_again(Entry &entry);
 
   const uint32_t limit;
   const bool stop_at_first;
   std::mutex mutex;
-  std::map<Key, Entry> entries;
+  std::map<Rule, Places> rules;
   uint64_t dropped_count = 0;
+  bool any_failed = false;
   std::atomic<bool> hopeless = false;
 };
 

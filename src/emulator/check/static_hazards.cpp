@@ -30,8 +30,11 @@ private:
     for (;;) {
       if (op < first || op >= end) return;
       const OpInfo &info = infos.infos[op];
-      if (const std::optional<HazardFound> hazard = tracker.step(ops[op], info, infos))
-        found.try_emplace({op, hazard->other}, StaticHazard{op, *hazard});
+      if (const std::optional<HazardFound> hazard = tracker.step(ops[op], info, infos)) {
+        // A path may miss by count what another one misses for certain.
+        const auto [at, is_new] = found.try_emplace({op, hazard->other}, StaticHazard{op, *hazard});
+        if (!is_new && hazard->level < at->second.found.level) at->second.found = *hazard;
+      }
       states += info.wait_states;
       if (states > HazardTracker::longest_wait) return;
       if (info.branch && ops[op].value >= 0) along(uint32_t(ops[op].value), states, tracker);

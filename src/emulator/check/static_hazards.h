@@ -17,7 +17,8 @@ struct StaticHazard {
   HazardFound found;
 };
 
-/// In instructions first .. end - 1; each pair of instructions once, ordered by instruction.
+/// In instructions first .. end - 1; each pair of instructions once, at the most serious level that a path
+/// has it at, ordered by instruction.
 std::vector<StaticHazard> static_hazards(const std::vector<Op> &ops, const OpInfos &infos, uint32_t first,
                                          uint32_t end);
 

@@ -20,7 +20,11 @@ constexpr uint32_t most_lgkm_operations = 15;
 //===--- Waves ------------------------------------------------------------------------------------------===//
 
 WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
-    : launch(launch), checks(launch.options->checks), lds(lds) {}
+    : launch(launch), checks(launch.options->checks),
+      looks_for_hazards(checks.hazards || checks.hazards_compiler || checks.hazards_by_count),
+      enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
+                 checks.uninitialised),
+      lds(lds) {}
 
 void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_seed) {
   wave = w.id;
@@ -30,7 +34,9 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   pending.fill(0);
   pending_registers = 0;
   bank_conflicts = 0;
-  if (checks.hazards) hazards.start();
+  if (looks_for_hazards)
+    hazards.start({checks.hazards, checks.hazards_compiler, checks.hazards_by_count},
+                  w.workgroup->waves == 1);
   last_block.assign(launch.ops->infos.size(), nullptr);
   loaded.any = false;
   acquiring.clear();
@@ -65,10 +71,16 @@ void WaveChecks::finish(Wave &w) {
 
 void WaveChecks::report(Wave &w, const Op &op, ReportKind kind, int32_t lane, uint64_t address,
                         std::optional<LdsOther> other, const std::function<std::string()> &message) {
+  report(w, op, Rule{.kind = kind}, lane, address, other, message);
+}
+
+void WaveChecks::report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address,
+                        std::optional<LdsOther> other, const std::function<std::string()> &message) {
+  rule.fails = report_fails(rule.kind, rule.level, launch.options->warnings);
   const std::optional<uint32_t> other_op = other ? std::optional(other->op) : std::nullopt;
-  if (!launch.sink->is_new(kind, op.index, other_op)) return;
+  if (!launch.sink->is_new(rule, op.index, other_op)) return;
   Finding finding;
-  finding.kind = kind;
+  finding.rule = rule;
   finding.op = op.index;
   finding.workgroup = w.workgroup->id;
   finding.wave = w.id;
@@ -219,7 +231,8 @@ void WaveChecks::carry_into_epoch(Wave &) {
           if (operation.lds_writes)
             lds.carry_write(address, operation.lds_bytes, wave, operation.op);
           else
-            lds.carry_read(address, operation.lds_bytes, wave, operation.op);
+            lds.carry_read(address, operation.lds_bytes, wave, operation.op,
+                           operation.kind == AsyncKind::lds_read);
         }
     }
 }

@@ -65,7 +65,7 @@ public:
     if (checks.uninitialised && info.kind != OpKind::valu && info.kind != OpKind::scalar)
       check_defined(w, op, info);
     if (checks.exec_at_mfma && info.kind == OpKind::mfma && w.exec() != all_lanes) report_exec(w, op);
-    if (checks.hazards)
+    if (looks_for_hazards)
       if (const std::optional<HazardFound> found = hazards.step(op, info, *launch.ops))
         report_hazard(w, op, *found);
   }
@@ -117,9 +117,14 @@ public:
   void report_buffer_range(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t records,
                            bool write);
   enum class LdsAccess : uint8_t { read, write, atomic };
-  /// Enters accesses of the active lanes, all within bounds.
+  /// What a store will write: rows of dwords, of which the low bits count after a shift.
+  struct StoredRows {
+    const uint32_t *rows;
+    uint32_t shift;
+  };
+  /// Enters accesses of the active lanes, all within bounds, before they change LDS.
   void enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
-                 uint32_t bytes);
+                 uint32_t bytes, StoredRows stored = {nullptr, 0});
   void begin_copy(Wave &w, const Op &op, const uint32_t *addresses, uint64_t lanes);
   void report_misaligned(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t alignment);
 
@@ -143,6 +148,8 @@ private:
   void check_defined(Wave &w, const Op &op, const OpInfo &info);
   void track_defined(Wave &w, const Op &op, const OpInfo &info, uint64_t exec);
   uint64_t defined_lanes(uint16_t operand) const;
+  uint64_t defined_row(uint16_t operand, uint32_t row) const;
+  std::optional<uint16_t> undefined_register(const Op &op, uint32_t k, uint64_t exec) const;
   void report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role);
   /// Where an undefined value of a register comes from, for a result that takes it over.
   struct Origin {
@@ -169,6 +176,9 @@ private:
                        const GlobalConflict &conflict);
   void report(Wave &w, const Op &op, ReportKind kind, int32_t lane, uint64_t address,
               std::optional<LdsOther> other, const std::function<std::string()> &message);
+  /// `rule` without whether it fails.
+  void report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address, std::optional<LdsOther> other,
+              const std::function<std::string()> &message);
   void report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
                   uint32_t address, const LdsOther &other);
   const AsyncOperation *own_access_in_flight(const uint32_t *addresses, uint64_t lanes, uint32_t bytes,
@@ -180,6 +190,8 @@ private:
 
   const LaunchChecks &launch;
   const Checks checks;
+  const bool looks_for_hazards;
+  const bool enters_lds; // in its shadow
   LdsShadow &lds;
   AsyncQueue vector_queue; // vmcnt
   AsyncQueue lgkm_queue;   // lgkmcnt

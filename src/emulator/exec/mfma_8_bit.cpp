@@ -16,7 +16,11 @@
 
 #define SLUICE_INLINE __attribute__((always_inline)) inline
 #define SLUICE_AVX2 __attribute__((target("avx2,fma")))
+#if defined(__clang__) // whose plain x86-64 prefers no width
+#define SLUICE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
+#else
 #define SLUICE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
+#endif
 
 namespace sluice::emulator::detail {
 

@@ -8,6 +8,7 @@
 #include "emulator/hip/functions.h"
 #include "emulator/hip/handles.h"
 #include "emulator/hip/streams.h"
+#include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
 
@@ -23,8 +24,6 @@ std::vector<std::shared_ptr<Capture>> &active() {
   return *captures;
 }
 std::atomic<size_t> active_count = 0;
-
-thread_local hipStreamCaptureMode thread_mode = hipStreamCaptureModeGlobal;
 
 bool blocking(const Capture &capture) {
   return std::any_of(
@@ -160,13 +159,13 @@ void refuse_implicit_dependency() {
 }
 
 void refuse_unsafe_call() {
-  if (active_count == 0 || thread_mode == hipStreamCaptureModeRelaxed) return;
+  if (active_count == 0 || thread_state.capture_mode == hipStreamCaptureModeRelaxed) return;
   const Lock lock(graph_mutex());
   bool refused = false;
   for (const std::shared_ptr<Capture> &capture : active()) {
     if (capture->mode == hipStreamCaptureModeRelaxed) continue;
     const bool from_any_thread =
-        capture->mode == hipStreamCaptureModeGlobal && thread_mode == hipStreamCaptureModeGlobal;
+        capture->mode == hipStreamCaptureModeGlobal && thread_state.capture_mode == hipStreamCaptureModeGlobal;
     if (from_any_thread || capture->thread == std::this_thread::get_id()) capture->invalid = refused = true;
   }
   require(!refused, hipErrorStreamCaptureUnsupported);
@@ -263,7 +262,7 @@ hipError_t hipThreadExchangeStreamCaptureMode(hipStreamCaptureMode *mode) {
   return call([&] {
     require(mode != nullptr && *mode >= hipStreamCaptureModeGlobal && *mode <= hipStreamCaptureModeRelaxed,
             hipErrorInvalidValue);
-    std::swap(*mode, thread_mode);
+    std::swap(*mode, thread_state.capture_mode);
   });
 }
 

@@ -5,19 +5,35 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/hip/device.h"
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
 #include <optional>
+#include <stdexcept>
 
 #include "emulator/hip/error.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
+#include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
 
 namespace {
 
-constexpr size_t most_reports = 4096; // kept until they are taken
+constexpr ptrdiff_t most_reports =
+    1024; // of each kind, and of each level of hazards, kept until they are taken
+
+bool same_kind(const Report &one, const Report &other) {
+  return one.kind == other.kind && one.level == other.level && one.fails == other.fails;
+}
+/// The same mistake: at the same pair of instructions, or of copies and streams with the same words.
+bool same_mistake(const Report &one, const Report &other) {
+  if (!same_kind(one, other) || one.kernel != other.kernel || one.disassembly != other.disassembly)
+    return false;
+  if (one.disassembly.empty()) return one.message == other.message;
+  return one.pc == other.pc && one.other.has_value() == other.other.has_value() &&
+         (!one.other || one.other->pc == other.other->pc);
+}
 
 std::optional<bool> parse_switch(std::string_view value) {
   if (value == "on" || value == "1" || value == "true") return true;
@@ -33,32 +49,35 @@ template <typename Number> bool parse_number(std::string_view value, Number &out
   return true;
 }
 
-std::optional<Checks> parse_checks(std::string_view value) {
-  if (value == "all") return Checks::all();
-  Checks checks = Checks::none();
-  if (value == "none") return checks;
-  while (!value.empty()) {
-    const size_t comma = value.find(',');
-    bool *const check = check_by_name(checks, value.substr(0, comma));
-    if (!check) return std::nullopt;
-    *check = true;
-    value = comma == std::string_view::npos ? std::string_view() : value.substr(comma + 1);
+/// Whether a check is on, and whether what it finds is a warning or an error.
+bool configure_check(Options &options, std::string_view name, std::string_view value) {
+  bool &check = *check_by_name(options.checks, name);
+  if (const std::optional<bool> on = parse_switch(value)) {
+    check = *on;
+    return true;
   }
-  return checks;
+  const bool warns = value == "report";
+  if ((!warns && value != "fault") || (warns && !may_warn(name))) return false;
+  check = true;
+  *check_by_name(options.warnings, name) = warns;
+  return true;
+}
+
+/// What `parse` makes of a text, unless it refuses it.
+bool configure_list(Checks &list, Checks (*parse)(std::string_view), std::string_view value) {
+  try {
+    list = parse(value);
+    return true;
+  } catch (const std::invalid_argument &) {
+    return false;
+  }
 }
 
 bool configure_option(Options &options, std::string_view key, std::string_view value, bool &known) {
   known = true;
-  if (bool *const check = check_by_name(options.checks, key)) {
-    const std::optional<bool> on = parse_switch(value);
-    if (on) *check = *on;
-    return on.has_value();
-  }
-  if (key == "checks") {
-    const std::optional<Checks> checks = parse_checks(value);
-    if (checks) options.checks = *checks;
-    return checks.has_value();
-  }
+  if (check_by_name(options.checks, key)) return configure_check(options, key, value);
+  if (key == "checks") return configure_list(options.checks, parse_checks, value);
+  if (key == "warnings") return configure_list(options.warnings, parse_warnings, value);
   if (key == "completion") {
     if (value == "late") return options.completion = CompletionOrder::late, true;
     if (value == "early") return options.completion = CompletionOrder::early, true;
@@ -93,7 +112,12 @@ bool configure_option(Options &options, std::string_view key, std::string_view v
   if (key == "seed") return parse_number(value, options.seed);
   if (key == "threads") return parse_number(value, options.threads);
   if (key == "instruction_budget") return parse_number(value, options.instruction_budget);
-  if (key == "max_reports") return parse_number(value, options.max_reports);
+  if (key == "max_reports") {
+    uint32_t most = 0;
+    if (!parse_number(value, most) || most == 0) return false;
+    options.max_reports = most;
+    return true;
+  }
   known = false;
   return false;
 }
@@ -139,6 +163,7 @@ Configured Device::configure(std::string_view key, std::string_view value) {
     }
     if (key == "reset_counters") {
       total = Counters();
+      dropped = 0;
       workgroups_ended = 0;
     }
     return Configured::ok;
@@ -172,26 +197,40 @@ bool Device::unwatch(uint64_t start) {
   return true;
 }
 
+bool Device::keep(const Report &report) {
+  const auto known = std::ranges::find_if(reports, [&](const Report &r) { return same_mistake(r, report); });
+  if (known != reports.end()) {
+    known->count += report.count;
+    return false;
+  }
+  if (std::ranges::count_if(reports, [&](const Report &r) { return same_kind(r, report); }) >= most_reports) {
+    dropped += report.count;
+    return false;
+  }
+  reports.push_back(report);
+  return true;
+}
+
 void Device::add_result(const LaunchResult &result) {
   const std::lock_guard lock(mutex);
   total += result.counters;
+  dropped += result.reports_dropped;
   report_file.append(result);
   for (const Report &report : result.reports)
-    if (reports.size() < most_reports) reports.push_back(report);
+    keep(report);
 }
 
 void Device::add_report(Report report) {
   const std::lock_guard lock(mutex);
-  for (Report &known : reports)
-    if (known.kind == report.kind && known.kernel == report.kernel && known.message == report.message) {
-      ++known.count;
-      return;
-    }
-  if (reports.size() >= most_reports) return;
+  if (!keep(report)) return;
   LaunchResult alone; // no launch's
-  alone.reports.push_back(report);
+  alone.reports.push_back(std::move(report));
   report_file.append(alone);
-  reports.push_back(std::move(report));
+}
+
+uint64_t Device::reports_dropped() {
+  const std::lock_guard lock(mutex);
+  return dropped;
 }
 
 Counters Device::counters() {
@@ -252,17 +291,13 @@ Configured Device::set_count(int wanted) {
   return Configured::ok;
 }
 
-namespace {
-thread_local int thread_device = 0;
-} // namespace
-
 int current_device() {
-  return thread_device < Device::get().count() ? thread_device : 0;
+  return thread_state.device < Device::get().count() ? thread_state.device : 0;
 }
 
 void set_current_device(int device) {
   require_device(device);
-  thread_device = device;
+  thread_state.device = device;
 }
 
 void require_device(int device) {

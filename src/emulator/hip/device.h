@@ -50,7 +50,7 @@ public:
   bool unwatch(uint64_t start);
 
   void add_result(const LaunchResult &result);
-  /// One that says the same as an earlier one is counted there.
+  /// Of no launch.
   void add_report(Report report);
   Counters counters();
   /// The reports as JSON; forgets them if `accept` of the text returns true.
@@ -58,6 +58,8 @@ public:
     const std::lock_guard lock(mutex);
     if (accept(to_json(reports))) reports.clear();
   }
+  /// Times that something was found at places beyond those that are kept, of launches and here.
+  uint64_t reports_dropped();
 
   /// Memory that the host reaches too: allocated here, the caller's and registered, or managed.
   struct HostBlock {
@@ -83,6 +85,8 @@ public:
 private:
   Device() = default;
   Configured set_count(int wanted);
+  /// False if it only added to the count of one that is kept, or is left out.
+  bool keep(const Report &report);
 
   std::atomic<int> devices = 1;
   std::array<std::atomic<uint8_t>, MemoryBlock::most_devices> peers{1, 2, 4, 8, 16, 32, 64, 128};
@@ -92,7 +96,8 @@ private:
   Options current_options;
   Counters total;
   std::atomic<uint64_t> workgroups_ended = 0; // those of launches still running included
-  std::vector<Report> reports;
+  std::vector<Report> reports;                // the same mistake of several launches once, with a count
+  uint64_t dropped = 0;
   ReportFile report_file;
   std::map<uint64_t, HostBlock> host_blocks;
 };

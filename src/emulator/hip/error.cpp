@@ -8,16 +8,16 @@
 #include <atomic>
 #include <new>
 #include <system_error>
+#include <utility>
 
 #include <pthread.h>
 
 #include "emulator/hip/functions.h"
+#include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
 
 namespace {
-
-thread_local hipError_t thread_error = hipSuccess;
 
 std::atomic<bool> orphaned = false;
 
@@ -51,18 +51,16 @@ hipError_t error_of_current_exception() {
 }
 
 hipError_t remember(hipError_t error) {
-  if (error != hipSuccess && error != hipErrorNotReady) thread_error = error;
+  if (error != hipSuccess && error != hipErrorNotReady) thread_state.last_error = error;
   return error;
 }
 
 hipError_t last_error() {
-  return thread_error;
+  return thread_state.last_error;
 }
 
 hipError_t take_last_error() {
-  const hipError_t error = thread_error;
-  thread_error = hipSuccess;
-  return error;
+  return std::exchange(thread_state.last_error, hipSuccess);
 }
 
 const char *hipGetErrorName(hipError_t error) {

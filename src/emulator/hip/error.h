@@ -40,9 +40,13 @@ void orphan_forks();
 /// In an orphaned process no state of the device may be touched, not even to wait for a lock.
 bool is_orphaned();
 
+/// False in a thread that has no memory for the exceptions it would throw.
+bool may_throw() noexcept;
+
 /// Runs `body`, which returns nothing or a hipError_t.
 template <typename Body> hipError_t call(Body &&body) {
   if (is_orphaned()) return remember(hipErrorNotInitialized);
+  if (!may_throw()) return remember(hipErrorOutOfMemory);
   try {
     if constexpr (std::is_void_v<decltype(body())>) {
       body();

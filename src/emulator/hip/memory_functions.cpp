@@ -8,6 +8,8 @@
 #include <mutex>
 #include <set>
 
+#include <sys/mman.h>
+
 #include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
@@ -131,6 +133,15 @@ void require_managed(const void *pointer, size_t size) {
   require(Device::get().find_host_block(pointer, start, block) && block.kind == Device::HostBlock::managed &&
               Device::get().pinned(pointer, size),
           hipErrorInvalidValue);
+}
+
+/// Whether the host has pages for all of the range.
+bool is_mapped(const void *pointer, size_t size) {
+  const auto start = reinterpret_cast<uint64_t>(pointer);
+  if (!in_address_space(start, size)) return false;
+  const uint64_t first_page = start / Memory::alignment * Memory::alignment;
+  // Writes nothing back, but fails where there is a hole.
+  return msync(reinterpret_cast<void *>(first_page), start + size - first_page, MS_ASYNC) == 0;
 }
 
 Copy copy_2d(void *to, size_t to_pitch, const void *from, size_t from_pitch, size_t width, size_t height) {
@@ -257,7 +268,7 @@ hipError_t hipHostFree(void *pointer) {
 
 hipError_t hipHostRegister(void *pointer, size_t size, unsigned flags) {
   return call([&] {
-    require(pointer != nullptr && size != 0, hipErrorInvalidValue);
+    require(pointer != nullptr && size != 0 && is_mapped(pointer, size), hipErrorInvalidValue);
     refuse_unsafe_call();
     require(Device::get().memory().attach(pointer, size, true), hipErrorHostMemoryAlreadyRegistered);
     Device::get().add_host_block(pointer, {size, flags, Device::HostBlock::registered});

@@ -70,7 +70,11 @@ std::vector<std::byte> kernel_arguments(const Kernel &kernel, void **parameters,
     size_t size;
     std::memcpy(&size, extra[3], sizeof size);
     require((given != nullptr || size == 0) && size >= explicit_end, hipErrorInvalidValue);
-    return {given, given + std::min<size_t>(size, std::max(explicit_end, hidden_start))};
+    // Whatever the buffer has beyond the arguments is not the kernel's; of a kernel that says nothing of them
+    // all is.
+    const bool known = kernel.has_metadata || kernel.kernarg_bytes != 0;
+    const size_t taken = known ? std::min<size_t>(size, std::max(explicit_end, hidden_start)) : size;
+    return {given, given + taken};
   }
   std::vector<std::byte> buffer(explicit_end);
   if (explicit_end == 0) return buffer;

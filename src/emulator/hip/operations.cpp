@@ -2,6 +2,7 @@
 #include "emulator/hip/operations.h"
 
 #include <cstring>
+#include <optional>
 #include <stdexcept>
 
 #include "emulator/hip/capture.h"
@@ -9,6 +10,7 @@
 #include "emulator/hip/error.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/stream_races.h"
+#include "support/checked.h"
 
 namespace sluice::emulator::hip {
 
@@ -33,9 +35,23 @@ bool within(const std::optional<MemoryBlock> &block, const void *start, size_t s
   return block->contains(reinterpret_cast<uint64_t>(start), size);
 }
 
+/// From the first byte of `slices` slices of `rows` rows to the last. Throws Failure where that wraps.
+size_t checked_span(size_t slices, size_t slice_stride, size_t rows, size_t row_stride, size_t row_bytes) {
+  const auto sum = [](std::optional<size_t> a, std::optional<size_t> b) {
+    require(a && b, hipErrorInvalidValue);
+    return support::checked_add(*a, *b);
+  };
+  const auto whole = sum(sum(support::checked_multiply(slices - 1, slice_stride),
+                             support::checked_multiply(rows - 1, row_stride)),
+                         row_bytes);
+  require(whole.has_value(), hipErrorInvalidValue);
+  return *whole;
+}
+
 /// A side said to be the device's lies in one live block, device or pinned; any other leaves none that it is
 /// in. The block's serial, 0 for none.
 uint64_t check_range(const void *start, size_t size, bool device_side) {
+  require(in_address_space(reinterpret_cast<uint64_t>(start), size), hipErrorInvalidValue);
   const std::optional<MemoryBlock> block = Device::get().memory().find(start);
   require(block ? within(block, start, size) : !device_side, hipErrorInvalidValue);
   return block ? block->serial : 0;
@@ -94,7 +110,7 @@ void KernelLaunch::run(const Options &given) const {
   device.add_result(result);
   if (options.list_memory_uses)
     StreamRaces::get().enter("kernel " + function->kernel->name, std::move(result.uses));
-  if (!result.ok()) throw Failure(error_of(result.reports.front()));
+  if (const Report *const failure = result.failure()) throw Failure(error_of(*failure));
 }
 
 void Copy::run(const Options &options) const {
@@ -153,10 +169,12 @@ Copy copy_of(void *to, const void *from, size_t size) {
 Copy copy_of(const hipMemcpy3DParms &parameters) {
   require(parameters.srcArray == nullptr && parameters.dstArray == nullptr, hipErrorNotSupported);
   auto side = [](const hipPitchedPtr &memory, const hipPos &at) {
-    const size_t slice_stride = memory.pitch * memory.ysize;
-    require(memory.ptr != nullptr, hipErrorInvalidValue);
-    return Copy::Side{static_cast<std::byte *>(memory.ptr) + at.z * slice_stride + at.y * memory.pitch + at.x,
-                      memory.pitch, slice_stride};
+    const std::optional<size_t> slice_stride = support::checked_multiply(memory.pitch, memory.ysize);
+    require(memory.ptr != nullptr && slice_stride && at.x < SIZE_MAX && at.y < SIZE_MAX && at.z < SIZE_MAX,
+            hipErrorInvalidValue);
+    const size_t offset = checked_span(at.z + 1, *slice_stride, at.y + 1, memory.pitch, at.x);
+    require(in_address_space(reinterpret_cast<uint64_t>(memory.ptr), offset), hipErrorInvalidValue);
+    return Copy::Side{static_cast<std::byte *>(memory.ptr) + offset, memory.pitch, *slice_stride};
   };
   return {side(parameters.dstPtr, parameters.dstPos), side(parameters.srcPtr, parameters.srcPos),
           parameters.extent.width, parameters.extent.height, parameters.extent.depth};
@@ -167,18 +185,23 @@ void check_copy(Copy &copy, hipMemcpyKind kind) {
   require(kind >= hipMemcpyHostToHost && kind <= hipMemcpyDefault, hipErrorInvalidMemcpyDirection);
   for (const Copy::Side *side : {&copy.to, &copy.from}) {
     require(copy.rows == 1 || side->row_stride >= copy.row_bytes, hipErrorInvalidPitchValue);
-    require(copy.slices == 1 || side->slice_stride >= side->row_stride * copy.rows, hipErrorInvalidValue);
+    const std::optional<size_t> slice_bytes = support::checked_multiply(side->row_stride, copy.rows);
+    require(copy.slices == 1 || (slice_bytes && side->slice_stride >= *slice_bytes), hipErrorInvalidValue);
   }
-  copy.to.block = check_range(copy.to.start, copy.span_bytes(copy.to),
-                              kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice);
-  copy.from.block = check_range(copy.from.start, copy.span_bytes(copy.from),
-                                kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice);
+  const auto check_side = [&copy](Copy::Side &side, bool device_side) {
+    const size_t span =
+        checked_span(copy.slices, side.slice_stride, copy.rows, side.row_stride, copy.row_bytes);
+    side.block = check_range(side.start, span, device_side);
+  };
+  check_side(copy.to, kind == hipMemcpyHostToDevice || kind == hipMemcpyDeviceToDevice);
+  check_side(copy.from, kind == hipMemcpyDeviceToHost || kind == hipMemcpyDeviceToDevice);
 }
 
 void check_fill(Fill &fill) {
   require(fill.to != nullptr && fill.width <= SIZE_MAX / fill.element_bytes, hipErrorInvalidValue);
   require(fill.rows == 1 || fill.row_stride >= fill.width * fill.element_bytes, hipErrorInvalidValue);
-  fill.block = check_range(fill.to, fill.span_bytes(), true);
+  const size_t span = checked_span(1, 0, fill.rows, fill.row_stride, fill.width * fill.element_bytes);
+  fill.block = check_range(fill.to, span, true);
 }
 
 std::shared_ptr<const NodeWork> located(const std::shared_ptr<const NodeWork> &work) {

@@ -49,7 +49,7 @@ struct Copy {
   size_t slices = 1;
 
   bool empty() const { return row_bytes == 0 || rows == 0 || slices == 0; }
-  /// From the first byte to the last of a side.
+  /// From the first byte to the last of a side; check_copy has found that it does not wrap.
   size_t span_bytes(const Side &side) const {
     return (slices - 1) * side.slice_stride + (rows - 1) * side.row_stride + row_bytes;
   }
@@ -66,6 +66,7 @@ struct Fill {
   uint64_t block = 0;    // serial of the block that it lies in
 
   bool empty() const { return width == 0 || rows == 0; }
+  /// check_fill has found that it does not wrap.
   size_t span_bytes() const { return (rows - 1) * row_stride + width * element_bytes; }
   void run(const Options &options) const;
 };

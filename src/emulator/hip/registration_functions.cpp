@@ -11,6 +11,7 @@
 #include "emulator/hip/error.h"
 #include "emulator/hip/functions.h"
 #include "emulator/hip/registration.h"
+#include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
 
@@ -22,7 +23,7 @@ struct CallConfiguration {
   size_t dynamic_lds_bytes;
   hipStream_t stream;
 };
-thread_local std::vector<CallConfiguration> configurations; // of launches being written as kernel<<<...>>>()
+PerThread<std::vector<CallConfiguration>> open_configurations; // of launches being written as kernel<<<...>>>()
 
 FatBinary *binary_of(void **handle) {
   return reinterpret_cast<FatBinary *>(handle);
@@ -80,12 +81,13 @@ void __hipRegisterManagedVar(void **binary, void **pointer, const void *initial,
 }
 
 hipError_t __hipPushCallConfiguration(dim3 grid, dim3 block, size_t dynamic_lds_bytes, hipStream_t stream) {
-  return call([&] { configurations.push_back({grid, block, dynamic_lds_bytes, stream}); });
+  return call([&] { open_configurations.get().push_back({grid, block, dynamic_lds_bytes, stream}); });
 }
 
 hipError_t __hipPopCallConfiguration(dim3 *grid, dim3 *block, size_t *dynamic_lds_bytes,
                                      hipStream_t *stream) {
   return call([&] {
+    std::vector<CallConfiguration> &configurations = open_configurations.get();
     require(!configurations.empty(), hipErrorMissingConfiguration);
     const CallConfiguration top = configurations.back();
     configurations.pop_back();

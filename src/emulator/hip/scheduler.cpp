@@ -10,12 +10,11 @@
 #include <thread>
 
 #include "emulator/hip/error.h"
+#include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
 
 namespace {
-
-thread_local bool on_worker = false;
 
 // Side streams of one graph that get a thread; more branches than that share them.
 constexpr size_t most_graph_threads = 16;
@@ -156,14 +155,18 @@ void Scheduler::perform(Lock &lock, Stream &stream, Work &work) {
     if (compared) {
       identity = {stream.id, number, stream.null ? "the null stream" : "stream " + std::to_string(stream.id),
                   work.clock};
-      current_work = &identity;
+      thread_state.work = &identity;
     }
-    try {
-      work.run();
-    } catch (...) {
-      error = error_of_current_exception();
+    if (may_throw()) {
+      try {
+        work.run();
+      } catch (...) {
+        error = error_of_current_exception();
+      }
+    } else {
+      error = hipErrorOutOfMemory;
     }
-    current_work = nullptr;
+    thread_state.work = nullptr;
   }
   // What it holds may be the last of a module: it goes before anybody who waited goes on, and without the
   // mutex.
@@ -176,7 +179,7 @@ void Scheduler::perform(Lock &lock, Stream &stream, Work &work) {
 }
 
 void Scheduler::serve(const std::shared_ptr<Stream> &stream) {
-  on_worker = true;
+  thread_state.on_worker = true;
   Lock lock(mutex);
   for (;;) {
     changed.wait(lock, [&] {
@@ -205,9 +208,9 @@ bool Scheduler::step(Lock &lock) {
   stream->queue.pop_front();
   stream->busy = true;
   stepping = true;
-  on_worker = true;
+  thread_state.on_worker = true;
   perform(lock, *stream, work);
-  on_worker = false;
+  thread_state.on_worker = false;
   stepping = false;
   if (stream->closing && !stream->has_worker && stream->completed == stream->enqueued) erase(stream);
   changed.notify_all();
@@ -222,7 +225,7 @@ template <typename Condition> void Scheduler::wait_until(Lock &lock, Condition &
 
 void Scheduler::advance() {
   Lock lock(mutex);
-  if (shuffle && !stepping && !on_worker) step(lock);
+  if (shuffle && !stepping && !thread_state.on_worker) step(lock);
 }
 
 Ticket Scheduler::enqueue_graph(const std::shared_ptr<Stream> &stream,
@@ -281,7 +284,7 @@ bool Scheduler::idle(const std::shared_ptr<Stream> &stream) {
 }
 
 void Scheduler::refuse_on_worker() {
-  require(!on_worker, hipErrorIllegalState);
+  require(!thread_state.on_worker, hipErrorIllegalState);
 }
 
 void Scheduler::wait(const Ticket &ticket) {

@@ -16,6 +16,7 @@
 #include "emulator/hip/operations.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
+#include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
 
@@ -24,10 +25,10 @@ namespace {
 using StreamHandles = Handles<hipStream_t, Stream>;
 using EventHandles = Handles<hipEvent_t, Event>;
 
-/// Closed when its thread ends.
-class ThreadStream {
+/// hipStreamPerThread, of each device. Closed when the thread ends.
+class ThreadStreams {
 public:
-  ~ThreadStream() {
+  ~ThreadStreams() {
     if (is_orphaned()) return;
     for (const std::shared_ptr<Stream> &stream : streams)
       if (stream) Scheduler::get().close(stream);
@@ -39,9 +40,9 @@ public:
   }
 
 private:
-  std::array<std::shared_ptr<Stream>, MemoryBlock::most_devices> streams; // of each device
+  std::array<std::shared_ptr<Stream>, MemoryBlock::most_devices> streams;
 };
-thread_local ThreadStream thread_stream;
+PerThread<ThreadStreams> thread_streams;
 
 void create_stream(hipStream_t *stream, unsigned flags, int priority) {
   require(stream != nullptr, hipErrorInvalidValue);
@@ -55,7 +56,7 @@ void create_stream(hipStream_t *stream, unsigned flags, int priority) {
 std::shared_ptr<Stream> find_stream(hipStream_t stream) {
   const auto number = reinterpret_cast<uintptr_t>(stream);
   if (number == 0 || number == stream_legacy) return Scheduler::get().null_stream(current_device());
-  if (number == stream_per_thread) return thread_stream.get();
+  if (number == stream_per_thread) return thread_streams.get().get();
   return StreamHandles::get().find(stream);
 }
 

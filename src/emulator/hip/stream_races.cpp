@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "emulator/hip/device.h"
+#include "emulator/hip/thread_state.h"
 
 namespace sluice::emulator::hip {
 
@@ -48,8 +49,6 @@ const char *verb(MemoryUse::Kind kind) {
 
 } // namespace
 
-thread_local const WorkIdentity *current_work = nullptr;
-
 uint64_t Clock::of(uint64_t stream) const {
   const auto at = std::lower_bound(entries.begin(), entries.end(), stream,
                                    [](const Entry &entry, uint64_t wanted) { return entry.stream < wanted; });
@@ -80,7 +79,7 @@ bool StreamRaces::enter(const std::string &name, std::vector<MemoryUse> uses) {
   bool freed = false;
   std::sort(uses.begin(), uses.end(),
             [](const MemoryUse &a, const MemoryUse &b) { return a.start < b.start; });
-  Done mine{*current_work, name, std::move(uses)};
+  Done mine{*thread_state.work, name, std::move(uses)};
   const std::lock_guard lock(mutex);
   for (const Done &other : recent) {
     if (mine.work.clock->of(other.work.stream) >= other.work.number ||
@@ -92,6 +91,7 @@ bool StreamRaces::enter(const std::string &name, std::vector<MemoryUse> uses) {
     const bool released = here->kind == MemoryUse::Kind::release || there->kind == MemoryUse::Kind::release;
     freed = freed || released;
     report.kind = released ? ReportKind::freed_in_use : ReportKind::stream_race;
+    report.fails = report_fails(report.kind, report.level, Device::get().options().warnings);
     report.kernel = name;
     report.message = "in " + mine.work.stream_name + " " + verb(here->kind) + " memory that " + other.name +
                      " in " + other.work.stream_name + " " + verb(there->kind) +
@@ -111,7 +111,7 @@ bool StreamRaces::forget(const Clock &before) {
 }
 
 bool compares_streams(const Options &options) {
-  return current_work != nullptr && options.checks.stream_races;
+  return thread_state.work != nullptr && options.checks.stream_races;
 }
 
 void add_use(std::vector<MemoryUse> &uses, const void *start, size_t bytes, uint64_t block,

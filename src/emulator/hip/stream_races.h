@@ -69,7 +69,4 @@ bool compares_streams(const Options &options);
 void add_use(std::vector<MemoryUse> &uses, const void *start, size_t bytes, uint64_t block,
              MemoryUse::Kind kind);
 
-/// Set while this thread runs a piece of work whose memory is to be compared; else null.
-extern thread_local const WorkIdentity *current_work;
-
 } // namespace sluice::emulator::hip

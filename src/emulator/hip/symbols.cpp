@@ -7,7 +7,7 @@
 #include <map>
 #include <string_view>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/function_versions.h"
@@ -49,6 +49,11 @@ const std::map<std::string_view, void *> &symbols() {
   return table;
 }
 
+/// Whether a function that has no error of its own for it may begin.
+bool usable() {
+  return !is_orphaned() && may_throw();
+}
+
 /// True if the text fitted and was written.
 bool write_text(std::string_view text, char *buffer, size_t size) {
   if (buffer == nullptr || size == 0) return false;
@@ -61,6 +66,7 @@ bool write_text(std::string_view text, char *buffer, size_t size) {
 /// Writes what `make` returns, or `failure` of the message it fails with; returns the size the text needs.
 template <typename Make, typename Fail>
 size_t text_call(char *buffer, size_t size, Make &&make, Fail &&failure) {
+  if (!may_throw()) return write_text("", buffer, size), 0;
   try {
     std::string text;
     try {
@@ -112,7 +118,7 @@ using namespace sluice::emulator::hip;
 extern "C" {
 
 void *sluice_emulator_symbol(const char *name) {
-  if (name == nullptr) return nullptr;
+  if (name == nullptr || !may_throw()) return nullptr;
   try {
     const auto &table = symbols();
     const auto at = table.find(name);
@@ -124,7 +130,7 @@ void *sluice_emulator_symbol(const char *name) {
 
 int sluice_emulator_configure(const char *key, const char *value) {
   if (key == nullptr) return SLUICE_EMULATOR_UNKNOWN_KEY;
-  if (value == nullptr || is_orphaned()) return SLUICE_EMULATOR_BAD_VALUE;
+  if (value == nullptr || !usable()) return SLUICE_EMULATOR_BAD_VALUE;
   try {
     switch (Device::get().configure(key, value)) {
     case Configured::ok:
@@ -140,7 +146,7 @@ int sluice_emulator_configure(const char *key, const char *value) {
 }
 
 int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size) {
-  if (out == nullptr || size > sizeof *out || is_orphaned()) return SLUICE_EMULATOR_BAD_VALUE;
+  if (out == nullptr || size > sizeof *out || !usable()) return SLUICE_EMULATOR_BAD_VALUE;
   const Counters counters = Device::get().counters();
   const sluice_emulator_counters_t all = {counters.wave_instructions,
                                           counters.waves,
@@ -151,13 +157,14 @@ int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size) {
                                           live_streams(),
                                           live_events(),
                                           Scheduler::get().closed_busy(),
-                                          counters.buffer_lanes_out_of_range};
+                                          counters.buffer_lanes_out_of_range,
+                                          Device::get().reports_dropped()};
   std::memcpy(out, &all, size);
   return SLUICE_EMULATOR_OK;
 }
 
 int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count) {
-  if (mnemonic == nullptr || count == nullptr || is_orphaned()) return SLUICE_EMULATOR_BAD_VALUE;
+  if (mnemonic == nullptr || count == nullptr || !usable()) return SLUICE_EMULATOR_BAD_VALUE;
   const auto kinds = mfma_instructions();
   for (size_t kind = 0; kind < kinds.size(); ++kind) {
     if (kinds[kind].mnemonic != mnemonic) continue;
@@ -169,7 +176,7 @@ int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count) {
 
 int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads, uint32_t *stores) {
   const auto first = reinterpret_cast<uint64_t>(start);
-  if (first % 4 != 0 || bytes % 4 != 0 || bytes == 0 || first > UINT64_MAX - bytes || is_orphaned())
+  if (first % 4 != 0 || bytes % 4 != 0 || bytes == 0 || !in_address_space(first, bytes) || !usable())
     return SLUICE_EMULATOR_BAD_VALUE;
   try {
     if (Device::get().watch({first, first + bytes, loads, stores})) return SLUICE_EMULATOR_OK;
@@ -179,7 +186,7 @@ int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads, uint
 }
 
 int sluice_emulator_unwatch(const void *start) {
-  if (is_orphaned()) return SLUICE_EMULATOR_BAD_VALUE;
+  if (!usable()) return SLUICE_EMULATOR_BAD_VALUE;
   try {
     if (Device::get().unwatch(reinterpret_cast<uint64_t>(start))) return SLUICE_EMULATOR_OK;
   } catch (...) { // no memory for the ranges that are left
@@ -189,6 +196,7 @@ int sluice_emulator_unwatch(const void *start) {
 
 size_t sluice_emulator_take_reports(char *buffer, size_t size) {
   size_t needed = 0;
+  if (!may_throw()) return write_text("", buffer, size), 0;
   try {
     if (is_orphaned()) return write_text("[]", buffer, size), sizeof "[]";
     Device::get().take_reports([&](const std::string &text) {

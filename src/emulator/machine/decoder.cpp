@@ -251,7 +251,9 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   result.info.branch = branch;
   result.info.falls_through = name != "s_branch" && name != "s_call_b64" && name != "s_setpc_b64" &&
                               name != "s_swappc_b64" && !name.starts_with("s_endpgm");
-  result.info.m0_read_early = name.starts_with("s_movrel") || name == "s_sendmsg" || name == "s_ttracedata";
+  if (name.starts_with("s_movrel") || name == "s_sendmsg") result.info.m0_wait = M0Wait::required;
+  if (name == "s_ttracedata") result.info.m0_wait = M0Wait::compiler;
+  result.info.barrier = name == "s_barrier";
   result.info.writes_mode = name.starts_with("s_setreg_");
   result.info.reads_mode =
       result.info.writes_mode || (name == "s_getreg_b32" && hardware_register == register_mode);
@@ -505,13 +507,13 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   }
   constexpr uint16_t m0 = first_sgpr + sgpr_m0;
   if (row.kind == MemoryKind::lds_copy) info.kind = OpKind::lds_copy;
-  info.m0_wait =
-      info.kind == OpKind::lds_copy || row.m0 == UseOfM0::address_after_wait || row.m0 == UseOfM0::resource;
-  info.address_in_m0 = info.m0_wait || row.m0 == UseOfM0::address || op.src[2] == m0 || op.mask_in == m0 ||
-                       (f.format == Format::smem && op.src[1] == m0);
+  const bool buffer = f.format == Format::mubuf || f.format == Format::mtbuf;
+  if (info.kind == OpKind::lds_copy || row.m0 == UseOfM0::address_after_wait || row.m0 == UseOfM0::resource)
+    info.m0_wait = buffer ? M0Wait::compiler : M0Wait::required;
+  info.address_in_m0 = info.m0_wait != M0Wait::none || row.m0 == UseOfM0::address || op.src[2] == m0 ||
+                       op.mask_in == m0 || (f.format == Format::smem && op.src[1] == m0);
   if (stores) info.stored = {f.format == Format::smem ? op.dst : op.src[1], stored};
   info.scratch = f.format == Format::flat && m.mode == AddressMode::scratch;
-  const bool buffer = f.format == Format::mubuf || f.format == Format::mtbuf;
   info.data_read_late =
       info.kind == OpKind::vector_memory && info.stored.count > 2 && !(buffer && f.soffset < 128);
   result.fast = result.strict = op;

@@ -2,6 +2,7 @@
 #include "emulator/machine/launch_setup.h"
 
 #include <algorithm>
+#include <limits>
 #include <stdexcept>
 
 #include "emulator/isa/source_lines.h"
@@ -10,7 +11,7 @@ namespace sluice::emulator {
 
 namespace {
 
-constexpr uint64_t default_budget = uint64_t(1) << 30;
+constexpr uint64_t no_budget = std::numeric_limits<uint64_t>::max();
 constexpr uint32_t preload_prologue_bytes = 256;
 
 const package::Kernel &find_kernel(const ProgramImpl &program, std::string_view name) {
@@ -72,7 +73,7 @@ LaunchSetup::LaunchSetup(const Program &whole, std::string_view name, std::array
   launch.scratch_bytes = shape.scratch_bytes;
   launch.strict = options.checks != Checks::none() || options.completion != CompletionOrder::early ||
                   options.tracer != nullptr || options.watch != nullptr;
-  launch.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : default_budget;
+  launch.instruction_budget = options.instruction_budget != 0 ? options.instruction_budget : no_budget;
   launch.code = program.code_map();
   const bool preload = options.preload_kernargs && code.descriptor.preload_length() != 0;
   if (options.cooperative) launch.sync = &sync.emplace(uint64_t(grid[0]) * grid[1] * grid[2]);
@@ -106,10 +107,12 @@ std::vector<Report> LaunchSetup::reports() {
   for (ReportSink::Entry &entry : sink.take()) {
     const Finding &finding = entry.finding;
     Report report;
-    report.kind = finding.kind;
+    report.kind = finding.rule.kind;
+    report.level = finding.rule.level;
+    report.fails = finding.rule.fails;
     report.kernel = info.name;
     report.message = finding.message;
-    if (finding.kind == ReportKind::unknown_instruction && report.message.empty()) {
+    if (report.kind == ReportKind::unknown_instruction && report.message.empty()) {
       const auto refusal = program.refusals.find(finding.op);
       report.message =
           refusal != program.refusals.end() ? refusal->second : "the machine does not run this form";

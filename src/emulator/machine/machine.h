@@ -45,26 +45,48 @@ enum class WorkgroupSchedule : uint8_t {
   random, // drawn with the seed
 };
 
+/// How sure it is that missing wait states give wrong results.
+enum class HazardLevel : uint8_t {
+  required, // AMD's CDNA3 ISA manual asks for them
+  compiler, // only LLVM's hazard recogniser does
+  by_count, // too few by count, but a taken branch or a barrier was in between, which takes longer
+};
+inline constexpr size_t hazard_levels = 3;
+std::string_view hazard_level_name(HazardLevel level);
+
 /// A check that is off costs nothing when all are off. All are on but the last, which reports what the ISA
 /// defines and many kernels rely on.
 struct Checks {
-  bool pending = true;       // registers touched before the wait for the load that writes them
-  bool lds_races = true;     // conflicting LDS accesses not separated by waits and a barrier
-  bool lds_bounds = true;    // LDS accesses beyond the workgroup's allocation
-  bool global_bounds = true; // memory outside every block, freed, or read-only
-  bool uninitialised = true; // LDS bytes and registers read before written
-  bool registers = true;     // registers beyond what the descriptor declares
-  bool exec_at_mfma = true;  // MFMA ignores EXEC: a partial EXEC there is a mistake
-  bool global_races = true;  // conflicting accesses of memory by workgroups that no atomic orders
-  bool stale_caches = true;  // ... that one orders, but a cache may stand between
-  bool stream_races = true;  // work of several streams on the same memory in no order (HIP surface)
-  bool hazards = true;       // wait states between dependent instructions that the hardware does not enforce
+  bool pending = true;              // registers touched before the wait for the load that writes them
+  bool lds_races = true;            // conflicting LDS accesses not separated by waits and a barrier
+  bool lds_equal_stores = true;     // ... that are stores of the same value
+  bool lds_write_after_read = true; // ... a store after a barrier and a read that was issued before it
+  bool lds_bounds = true;           // LDS accesses beyond the workgroup's allocation
+  bool global_bounds = true;        // memory outside every block, freed, or read-only
+  bool uninitialised = true;        // LDS bytes and registers read before written
+  bool registers = true;            // registers beyond what the descriptor declares
+  bool exec_at_mfma = true;         // MFMA ignores EXEC: a partial EXEC there is a mistake
+  bool global_races = true;         // conflicting accesses of memory by workgroups that no atomic orders
+  bool stale_caches = true;         // ... that one orders, but a cache may stand between
+  bool stream_races = true;         // work of several streams on the same memory in no order (HIP surface)
+  bool hazards = true;              // missing wait states that the manual requires
+  bool hazards_compiler = true;     // ... of HazardLevel::compiler
+  bool hazards_by_count = true;     // ... of HazardLevel::by_count
   bool buffer_range = false; // buffer accesses out of the resource's range, which read 0 and store nothing
 
   /// All that are on by default.
   static constexpr Checks all() { return {}; }
   static constexpr Checks none() {
-    return {false, false, false, false, false, false, false, false, false, false, false};
+    return {false, false, false, false, false, false, false, false,
+            false, false, false, false, false, false, false, false};
+  }
+  /// Those whose reports are warnings by default: what they find gives right results on the hardware as far
+  /// as is known.
+  static constexpr Checks warned_of() {
+    Checks checks = none();
+    checks.lds_equal_stores = checks.lds_write_after_read = true;
+    checks.hazards_compiler = checks.hazards_by_count = true;
+    return checks;
   }
   friend bool operator==(const Checks &, const Checks &) = default;
 };
@@ -73,8 +95,17 @@ struct Checks {
 std::span<const std::string_view> check_names();
 bool *check_by_name(Checks &checks, std::string_view name);
 
+// Both throw std::invalid_argument, with the reason.
+/// "all" (that are on by default), "none", or names with commas between them.
+Checks parse_checks(std::string_view text);
+/// Which checks only warn: "default", "all" that can, "none", or names with commas between them.
+Checks parse_warnings(std::string_view text);
+/// False for what memory refuses: that is an error always.
+bool may_warn(std::string_view check);
+
 struct Options {
   Checks checks;
+  Checks warnings = Checks::warned_of(); // whose reports do not fail the launch; see report_fails
   CompletionOrder completion = CompletionOrder::late;
   WaveSchedule wave_schedule = WaveSchedule::greedy;
   WorkgroupSchedule workgroup_schedule = WorkgroupSchedule::ascending;
@@ -85,9 +116,9 @@ struct Options {
   bool perturb_transcendentals = false;
   bool scramble_nans = false;       // NaNs that vector instructions make get payloads drawn the same way
   uint32_t threads = 0;             // 0: as many as the host has processors
-  uint64_t instruction_budget = 0;  // per wave; 0: the default of 2^30, which no sensible kernel reaches
-  uint32_t max_reports = 32;        // distinct reports kept per launch; more are only counted
-  bool stop_at_report = false;      // the first report ends the launch
+  uint64_t instruction_budget = 0;  // instructions after which a wave is stopped; 0: never
+  uint32_t max_reports = 32;        // places kept per launch, of each kind and rule; others are only counted
+  bool stop_at_report = false;      // the first report that is no warning ends the launch
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
   uint8_t reachable_devices = 0xff; // one bit each: whose memory the launching device may access
   bool preload_kernargs = true;     // false: as firmware that enters kernels at their compatibility prologue
@@ -109,6 +140,8 @@ enum class ReportKind : uint8_t {
   barrier_deadlock,       // all waves wait at barriers that nobody is left to reach
   pending_register,       // missing wait: a register whose load is in flight
   lds_race,               // two LDS accesses in no order, one a write
+  lds_equal_stores,       // two stores of the same value in no order
+  lds_write_after_read,   // ... a store after a barrier, and a read issued before it that was not waited for
   lds_out_of_bounds,      // beyond the workgroup's allocation
   lds_uninitialised,      // LDS read before any write
   lds_copy_at_end,        // the wave ends while a copy into LDS is in flight
@@ -130,6 +163,9 @@ enum class ReportKind : uint8_t {
   hazard,                 // too few wait states between two instructions
 };
 std::string_view report_kind_name(ReportKind kind);
+/// Whether a report fails its launch. What a wave cannot go on from and what memory refuses always does; what
+/// other checks find does unless the check is among the warnings.
+bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings);
 
 struct Report {
   /// The earlier access, where two conflict (races, pending registers, hazards).
@@ -141,6 +177,8 @@ struct Report {
   };
 
   ReportKind kind{};
+  HazardLevel level = HazardLevel::required; // of a hazard
+  bool fails = true;                         // false: a warning, the launch may still succeed
   std::string kernel;
   std::string message;     // one sentence
   uint64_t pc = 0;         // address in the code object, as a disassembler shows it
@@ -153,6 +191,8 @@ struct Report {
   std::optional<Other> other;
   uint64_t count = 1; // times it happened in the launch, at this pair of instructions
 };
+/// The kind as text shows it: "lds_race", "hazard (required)", "warning: lds_equal_stores".
+std::string kind_text(const Report &report);
 /// "kernel+pc: kind: message" with the place and the other access, over several lines.
 std::string to_text(const Report &report);
 /// A JSON array.
@@ -181,12 +221,15 @@ struct MemoryUse {
 };
 
 struct LaunchResult {
-  std::vector<Report> reports; // empty: the kernel ran to its end and nothing was wrong
-  uint64_t reports_dropped = 0;
+  std::vector<Report> reports;  // empty: the kernel ran to its end and nothing was wrong
+  uint64_t reports_dropped = 0; // times that places beyond max_reports were found
   Counters counters;
   std::vector<MemoryUse> uses; // dwords that were touched, if they were to be listed
 
+  /// There is nothing to report, not even a warning.
   bool ok() const { return reports.empty(); }
+  /// The first report that is no warning; null if there is none.
+  const Report *failure() const;
 };
 
 //===--- Programs ---------------------------------------------------------------------------------------===//

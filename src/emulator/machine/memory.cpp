@@ -173,7 +173,7 @@ void Memory::trim_quarantine() {
 bool Memory::attach(const void *address, uint64_t bytes, bool writable, uint8_t device) {
   const std::lock_guard lock(mutex);
   const uint64_t start = reinterpret_cast<uint64_t>(address);
-  if (bytes == 0) return false;
+  if (bytes == 0 || !in_address_space(start, bytes)) return false;
   const auto after = regions.lower_bound(start);
   if (after != regions.end() && after->first < start + bytes) return false;
   if (after != regions.begin()) {

@@ -20,6 +20,14 @@
 
 namespace sluice::emulator {
 
+/// A virtual address of gfx942 has 48 bits: Linux's driver gives such a device 256 TiB (gmc_v9_0_sw_init).
+constexpr uint64_t address_space_end = uint64_t(1) << 48;
+
+/// Whether [address, address + bytes) lies in the address space. False for a range that wraps.
+constexpr bool in_address_space(uint64_t address, uint64_t bytes) {
+  return address <= address_space_end && bytes <= address_space_end - address;
+}
+
 /// A range of addresses that kernels may (or, once freed, may no longer) touch.
 struct MemoryBlock {
   static constexpr uint8_t most_devices = 8;
@@ -102,7 +110,7 @@ public:
   bool release(const void *address);
 
   /// Lets kernels reach host memory (pinned or registered memory, the image of a code object).
-  /// False when it overlaps a live block.
+  /// False when it overlaps a live block, is empty or leaves the address space.
   bool attach(const void *address, uint64_t bytes, bool writable, uint8_t device = MemoryBlock::host);
   bool detach(const void *address);
 

@@ -57,12 +57,32 @@ KernelInfo kernel_info(const ProgramImpl &program, const package::Kernel &kernel
   return info;
 }
 
-void add_ranges(OpInfos &infos, const std::vector<RegisterRange> &ranges, OpInfo &info, uint32_t &begin,
-                uint32_t &end) {
+/// Narrows the pairs of f32 among the registers that LLVM names, in the order of the sources, to those that
+/// op_sel and op_sel_hi leave.
+std::vector<RegisterRange> registers_read(const std::vector<RegisterRange> &named, const Op &op,
+                                          const OpInfo &info) {
+  std::vector<RegisterRange> read = named;
+  if (info.kind != OpKind::valu) return read;
+  size_t at = 0;
+  for (uint32_t k = 0; k < op.valu.sources; ++k) {
+    if (op.valu.source_types[k] != OperandType::packed_f32 || op.src[k] >= first_constant) continue;
+    while (at < read.size() && (read[at].first != op.src[k] || read[at].count != 2))
+      ++at;
+    if (at == read.size()) break;
+    if (!reads_row(op.valu, k, 0)) ++read[at].first;
+    if (!reads_row(op.valu, k, 0) || !reads_row(op.valu, k, 1)) read[at].count = 1;
+    ++at;
+  }
+  return read;
+}
+
+/// `limits`: what the instruction names, whether it uses all of it or not.
+void add_ranges(OpInfos &infos, const std::vector<RegisterRange> &ranges,
+                const std::vector<RegisterRange> &limits, OpInfo &info, uint32_t &begin, uint32_t &end) {
   begin = uint32_t(infos.ranges.size());
   infos.ranges.insert(infos.ranges.end(), ranges.begin(), ranges.end());
   end = uint32_t(infos.ranges.size());
-  for (const RegisterRange &range : ranges) {
+  for (const RegisterRange &range : limits) {
     const uint16_t last = uint16_t(range.first + range.count);
     if (range.first < first_agpr)
       info.vgprs_end = std::max(info.vgprs_end, last);
@@ -84,10 +104,10 @@ void decode_code(ProgramImpl &program, const package::Segment &segment) {
     const uint32_t index = uint32_t(program.fast.size());
     decoded.fast.index = decoded.strict.index = index;
     if (instruction) {
-      add_ranges(program.infos, instruction->reads, decoded.info, decoded.info.reads_begin,
-                 decoded.info.reads_end);
-      add_ranges(program.infos, instruction->writes, decoded.info, decoded.info.writes_begin,
-                 decoded.info.writes_end);
+      add_ranges(program.infos, registers_read(instruction->reads, decoded.strict, decoded.info),
+                 instruction->reads, decoded.info, decoded.info.reads_begin, decoded.info.reads_end);
+      add_ranges(program.infos, instruction->writes, instruction->writes, decoded.info,
+                 decoded.info.writes_begin, decoded.info.writes_end);
     }
     program.fast.push_back(decoded.fast);
     program.strict.push_back(decoded.strict);

@@ -1,4 +1,5 @@
 //===- report.cpp - names, text and JSON of reports -----------------------------------------------------===//
+#include <algorithm>
 #include <cstdio>
 
 #include "emulator/machine/hex.h"
@@ -7,25 +8,6 @@
 namespace sluice::emulator {
 
 namespace {
-
-struct CheckName {
-  std::string_view name;
-  bool Checks::*member;
-};
-constexpr CheckName checks_table[] = {
-    {"pending", &Checks::pending},
-    {"lds_races", &Checks::lds_races},
-    {"lds_bounds", &Checks::lds_bounds},
-    {"global_bounds", &Checks::global_bounds},
-    {"uninitialised", &Checks::uninitialised},
-    {"registers", &Checks::registers},
-    {"exec_at_mfma", &Checks::exec_at_mfma},
-    {"global_races", &Checks::global_races},
-    {"stale_caches", &Checks::stale_caches},
-    {"stream_races", &Checks::stream_races},
-    {"hazards", &Checks::hazards},
-    {"buffer_range", &Checks::buffer_range},
-};
 
 void append_string(std::string &out, std::string_view text) {
   out += '"';
@@ -55,22 +37,6 @@ std::string source_text(const std::string &source) {
 
 } // namespace
 
-std::span<const std::string_view> check_names() {
-  static const std::vector<std::string_view> names = [] {
-    std::vector<std::string_view> result;
-    for (const CheckName &check : checks_table)
-      result.push_back(check.name);
-    return result;
-  }();
-  return names;
-}
-
-bool *check_by_name(Checks &checks, std::string_view name) {
-  for (const CheckName &check : checks_table)
-    if (check.name == name) return &(checks.*check.member);
-  return nullptr;
-}
-
 std::string_view report_kind_name(ReportKind kind) {
   switch (kind) {
   case ReportKind::launch_refused:
@@ -89,6 +55,10 @@ std::string_view report_kind_name(ReportKind kind) {
     return "pending_register";
   case ReportKind::lds_race:
     return "lds_race";
+  case ReportKind::lds_equal_stores:
+    return "lds_equal_stores";
+  case ReportKind::lds_write_after_read:
+    return "lds_write_after_read";
   case ReportKind::lds_out_of_bounds:
     return "lds_out_of_bounds";
   case ReportKind::lds_uninitialised:
@@ -131,17 +101,36 @@ std::string_view report_kind_name(ReportKind kind) {
   return "unknown";
 }
 
+std::string_view hazard_level_name(HazardLevel level) {
+  switch (level) {
+  case HazardLevel::required:
+    return "required";
+  case HazardLevel::compiler:
+    return "compiler";
+  case HazardLevel::by_count:
+    return "by_count";
+  }
+  return "unknown";
+}
+
+std::string kind_text(const Report &report) {
+  std::string text = report.fails ? "" : "warning: ";
+  text += report_kind_name(report.kind);
+  if (report.kind == ReportKind::hazard) text += " (" + std::string(hazard_level_name(report.level)) + ")";
+  return text;
+}
+
 std::string to_text(const Report &report) {
   if (report.disassembly.empty()) { // of copies, streams, whole launches: there is no instruction
     const std::string times =
         report.count > 1 ? " (and " + std::to_string(report.count - 1) + " times more)" : "";
-    return report.kernel + ": " + std::string(report_kind_name(report.kind)) + ": " + report.message +
+    return report.kernel + ": " + kind_text(report) + ": " + report.message +
            (report.address != 0 ? ", at " + hex(report.address) : "") + times + "\n";
   }
-  std::string text =
-      report.kernel + " at " + hex(report.pc) + ": " + std::string(report_kind_name(report.kind)) + ": " +
-      report.message + "\n  instruction  " + report.disassembly + source_text(report.source) +
-      "\n  where        workgroup " + workgroup_text(report) + ", wave " + std::to_string(report.wave);
+  std::string text = report.kernel + " at " + hex(report.pc) + ": " + kind_text(report) + ": " +
+                     report.message + "\n  instruction  " + report.disassembly + source_text(report.source) +
+                     "\n  where        workgroup " + workgroup_text(report) + ", wave " +
+                     std::to_string(report.wave);
   if (report.lane >= 0) text += ", lane " + std::to_string(report.lane);
   if (report.count > 1) text += " (and " + std::to_string(report.count - 1) + " times more)";
   if (report.other)
@@ -167,6 +156,11 @@ std::string to_json(std::span<const Report> reports) {
     out += ", \"workgroup\": [" + workgroup_text(report) + "], \"wave\": " + std::to_string(report.wave) +
            ", \"lane\": " + std::to_string(report.lane) + ", \"address\": " + std::to_string(report.address) +
            ", \"count\": " + std::to_string(report.count);
+    out += report.fails ? ", \"severity\": \"error\"" : ", \"severity\": \"warning\"";
+    if (report.kind == ReportKind::hazard) {
+      out += ", \"level\": ";
+      append_string(out, hazard_level_name(report.level));
+    }
     if (report.other) {
       out += ", \"other\": {\"pc\": " + std::to_string(report.other->pc) + ", \"disassembly\": ";
       append_string(out, report.other->disassembly);
@@ -177,6 +171,11 @@ std::string to_json(std::span<const Report> reports) {
     out += "}";
   }
   return out + (reports.empty() ? "]" : "\n]");
+}
+
+const Report *LaunchResult::failure() const {
+  const auto found = std::ranges::find_if(reports, &Report::fails);
+  return found == reports.end() ? nullptr : &*found;
 }
 
 Counters &Counters::operator+=(const Counters &other) {

@@ -13,6 +13,8 @@ std::vector<Report> static_reports(const Program &program) {
   for (const StaticHazard &hazard : static_hazards(p.strict, p.infos, 0, uint32_t(p.strict.size() - 1))) {
     Report report;
     report.kind = ReportKind::hazard;
+    report.level = hazard.found.level;
+    report.fails = report_fails(report.kind, report.level, Checks::warned_of());
     report.pc = p.address_of(hazard.op);
     uint64_t entry = 0;
     for (const KernelInfo &kernel : p.kernels)

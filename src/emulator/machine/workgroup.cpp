@@ -197,10 +197,10 @@ template <Workgroup::Loop loop> Step Workgroup::run_wave(Wave &w, uint64_t limit
   return step;
 }
 
-void Workgroup::report_stop(const Wave &wave, ReportKind kind, std::string message) {
+void Workgroup::report_stop(const Wave &wave, const Op *at, ReportKind kind, std::string message) {
   Finding finding;
-  finding.kind = kind;
-  finding.op = uint32_t(std::max<ptrdiff_t>(wave.pc - wave.first_op - 1, 0));
+  finding.rule.kind = kind;
+  finding.op = uint32_t(std::max<ptrdiff_t>(at - wave.first_op, 0));
   finding.workgroup = view.id;
   finding.wave = wave.id;
   finding.message = std::move(message);
@@ -210,11 +210,12 @@ void Workgroup::report_stop(const Wave &wave, ReportKind kind, std::string messa
 
 void Workgroup::report_fault(const Wave &wave) {
   const auto [kind, message] = describe(wave.fault);
-  report_stop(wave, kind, std::string(message));
+  report_stop(wave, wave.pc - 1, kind, std::string(message));
 }
 
 void Workgroup::report_exhausted(const Wave &wave) {
-  report_stop(wave, ReportKind::budget_exhausted,
+  // The instruction before may be a branch from anywhere: the wave is where it would go on.
+  report_stop(wave, wave.pc, ReportKind::budget_exhausted,
               "the wave has executed " + std::to_string(wave.executed) + " instructions without ending");
 }
 
@@ -275,7 +276,7 @@ bool Workgroup::leave_global_barriers() {
 void Workgroup::report_deadlock() {
   for (const auto &slot : slots)
     if (slot->state == WaveState::at_global_barrier)
-      return report_stop(slot->wave, ReportKind::barrier_deadlock,
+      return report_stop(slot->wave, slot->wave.pc - 1, ReportKind::barrier_deadlock,
                          "waits for waves of other workgroups, and those that are left wait, too");
 }
 

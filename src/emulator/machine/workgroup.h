@@ -68,7 +68,7 @@ private:
   /// Gives turns to waves that are ready until each has had `slice` instructions or none is left; true if one
   /// went to sleep.
   bool take_turns(uint64_t slice);
-  void report_stop(const Wave &wave, ReportKind kind, std::string message);
+  void report_stop(const Wave &wave, const Op *at, ReportKind kind, std::string message);
   void end_wave(Slot &slot);
   bool release_barrier();
   /// True if a wave waits for others than those of this workgroup.

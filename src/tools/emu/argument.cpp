@@ -85,13 +85,6 @@ FileBuffer file_buffer(std::string_view text) {
   return {std::string(text)};
 }
 
-std::string type_keywords() {
-  std::string all;
-  for (int type = 0; type <= int(NpyType::f64); ++type)
-    all += fmt::format("{}{}", type == 0 ? "" : ", ", npy_type_keyword(NpyType(type)));
-  return all;
-}
-
 void read_fill(SizedBuffer &buffer, std::string_view text) {
   if (text == "undefined") {
     buffer.fill = SizedBuffer::Fill::undefined;
@@ -126,18 +119,18 @@ SizedBuffer sized_buffer(std::string_view text) {
     if (setting.starts_with("fill=")) {
       read_fill(buffer, setting.substr(5));
     } else if (setting.starts_with("type=")) {
-      const std::optional<NpyType> type = npy_type_by_keyword(setting.substr(5));
-      if (!type)
-        throw ToolError(fmt::format("type is '{}'; it is one of {}", setting.substr(5), type_keywords()));
-      buffer.type = *type;
+      buffer.type = element_type_by_keyword(setting.substr(5));
+      if (!buffer.type)
+        throw ToolError(
+            fmt::format("type is '{}'; it is one of {}", setting.substr(5), element_type_keywords()));
     } else {
       throw ToolError(
           fmt::format("'{}' is no setting of a buffer; there are fill=... and type=...", setting));
     }
   }
-  if (buffer.bytes % npy_type_bytes(buffer.type) != 0)
-    throw ToolError(fmt::format("{} bytes are no whole number of elements of {}", buffer.bytes,
-                                npy_type_keyword(buffer.type)));
+  if (buffer.bytes % buffer.type->bytes() != 0)
+    throw ToolError(
+        fmt::format("{} bytes are no whole number of elements of {}", buffer.bytes, buffer.type->keyword));
   return buffer;
 }
 
@@ -178,27 +171,6 @@ constexpr Kind kinds[] = {
     {"ptr", [](std::string_view text) -> Argument { return buffer_address(text); }},
 };
 
-/// splitmix64
-uint64_t next_random(uint64_t &state) {
-  uint64_t z = state += 0x9e3779b97f4a7c15;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-  z = (z ^ z >> 27) * 0x94d049bb133111eb;
-  return z ^ z >> 31;
-}
-
-/// From [-1, 1), in steps of 2^-10: f16 holds these exactly, too.
-double unit_number(uint64_t random) {
-  return double(random >> 53) / 1024 - 1;
-}
-
-template <typename T, typename Convert>
-void fill_random(std::span<std::byte> memory, uint64_t seed, Convert convert) {
-  for (size_t at = 0; at < memory.size(); at += sizeof(T)) {
-    const T element = convert(next_random(seed));
-    std::memcpy(&memory[at], &element, sizeof element);
-  }
-}
-
 } // namespace
 
 uint64_t parse_unsigned(std::string_view text) {
@@ -220,30 +192,21 @@ Argument parse_argument(std::string_view text) {
   throw ToolError(fmt::format("an argument begins with one of {}", names));
 }
 
+PlacedArgument parse_placed_argument(std::string_view text) {
+  const size_t equals = text.find('=');
+  // A buffer's settings have that sign, too.
+  if (equals == std::string_view::npos || equals > text.find(':'))
+    throw ToolError("it is OFFSET=VALUE, with OFFSET the byte of the arguments at which the value begins");
+  return {parse_unsigned(text.substr(0, equals)), parse_argument(text.substr(equals + 1))};
+}
+
 void fill_buffer(const SizedBuffer &buffer, std::span<std::byte> memory) {
   if (buffer.fill == SizedBuffer::Fill::undefined) return;
   if (buffer.fill == SizedBuffer::Fill::byte) {
     std::fill(memory.begin(), memory.end(), buffer.byte);
     return;
   }
-  switch (buffer.type) {
-  case NpyType::f16:
-    fill_random<uint16_t>(memory, buffer.seed,
-                          [](uint64_t bits) { return support::f16_from_double(unit_number(bits)); });
-    break;
-  case NpyType::f32:
-    fill_random<float>(memory, buffer.seed, [](uint64_t bits) { return float(unit_number(bits)); });
-    break;
-  case NpyType::f64:
-    fill_random<double>(memory, buffer.seed, unit_number);
-    break;
-  case NpyType::boolean:
-    fill_random<uint8_t>(memory, buffer.seed, [](uint64_t bits) { return uint8_t(bits >> 63); });
-    break;
-  default:
-    fill_random<uint8_t>(memory, buffer.seed, [](uint64_t bits) { return uint8_t(bits >> 56); });
-    break;
-  }
+  buffer.type->fill_random(memory, buffer.seed);
 }
 
 } // namespace sluice::tools::emu

@@ -1,17 +1,19 @@
-//===- argument.h - the value of one --arg --------------------------------------------------------------===//
+//===- argument.h - the value of one --arg or --arg-at
+//--------------------------------------------------------------===//
 //
 //   buf:FILE.npy                        device memory with the file's elements
 //   size:BYTES[:fill=F][:type=T]        device memory; F: undefined (that is: never written), a byte, random,
-//                                       random(SEED); T: an element type
+//                                       random(SEED); T: an element type, see element_type.cpp
 //   i8 u8 i16 u16 i32 u32 i64 u64:N     a whole number
 //   f16 bf16 f32 f64:X                  a floating-point number, rounded to nearest even
 //   raw:HEX                             bytes as they are, lowest address first
-//   ptr:I[+OFFSET]                      an address in the memory of argument I, counted from 0
+//   ptr:I[+OFFSET]                      an address in the memory of argument I: of --arg counted from 0, of
+//                                       --arg-at the byte at which it is
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "tools/npy.h"
+#include "tools/emu/element_type.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -32,7 +34,7 @@ struct SizedBuffer {
   enum class Fill : uint8_t { undefined, byte, random } fill = Fill::undefined;
   std::byte byte{0};
   uint64_t seed = 1;
-  NpyType type = NpyType::u8;
+  const ElementType *type = element_type_by_keyword("u8");
 };
 
 /// Bytes of the kernel's arguments.
@@ -50,11 +52,18 @@ using Argument = std::variant<FileBuffer, SizedBuffer, Value, BufferAddress>;
 /// Throws ToolError, with the rule that `text` breaks.
 Argument parse_argument(std::string_view text);
 
+/// OFFSET=VALUE: an argument by the byte at which it begins.
+struct PlacedArgument {
+  uint64_t offset = 0;
+  Argument value;
+};
+/// Throws ToolError likewise.
+PlacedArgument parse_placed_argument(std::string_view text);
+
 /// The whole of `text` as a number, decimal or after 0x hexadecimal. Throws ToolError.
 uint64_t parse_unsigned(std::string_view text);
 
-/// What the buffer holds at first; undefined memory stays as it is. Random: uniform numbers from [-1, 1) of a
-/// floating-point type, else any bits; the same for the same seed, everywhere.
+/// What the buffer holds at first; undefined memory stays as it is.
 void fill_buffer(const SizedBuffer &buffer, std::span<std::byte> memory);
 
 } // namespace sluice::tools::emu

@@ -4,6 +4,7 @@
 #include "tools/emu/commands.h"
 #include "tools/emu/counted.h"
 
+#include <algorithm>
 #include <fmt/format.h>
 
 namespace sluice::tools::emu {
@@ -17,24 +18,37 @@ std::string source_text(const std::string &source) {
 } // namespace
 
 int check_command(const CheckOptions &options) {
+  using emulator::HazardLevel;
   const std::unique_ptr<emulator::Program> program = load_code(options.code_file);
   const std::vector<emulator::Report> reports = emulator::static_reports(*program);
+  std::string by_level;
+  bool failed = false;
+  bool serious = true; // down to the level of --fail-on
+  for (const HazardLevel level : {HazardLevel::required, HazardLevel::compiler, HazardLevel::by_count}) {
+    const auto count = std::ranges::count(reports, level, &emulator::Report::level);
+    const std::string_view name = emulator::hazard_level_name(level);
+    by_level += fmt::format("{}{} {}", by_level.empty() ? "" : ", ", count, name);
+    failed = failed || (serious && count != 0);
+    serious = serious && name != options.fail_on;
+  }
   if (options.json) {
     fmt::print("{}\n", emulator::to_json(reports));
   } else {
     // Not as a launch's reports: there is no workgroup and no wave.
     for (const emulator::Report &report : reports) {
       fmt::print("{} at {:#x}: {}: {}\n  instruction  {}{}\n", report.kernel, report.pc,
-                 emulator::report_kind_name(report.kind), report.message, report.disassembly,
-                 source_text(report.source));
+                 emulator::kind_text(report), report.message, report.disassembly, source_text(report.source));
       if (report.other)
         fmt::print("  other        {:#x}: {}{}\n", report.other->pc, report.other->disassembly,
                    source_text(report.other->source));
       fmt::print("\n");
     }
-    fmt::print("{}\n", reports.empty() ? "nothing to report" : counted(reports.size(), "report"));
+    if (reports.empty())
+      fmt::print("nothing to report\n");
+    else
+      fmt::print("{}: {}\n", counted(reports.size(), "report"), by_level);
   }
-  return reports.empty() ? 0 : 1;
+  return failed ? 1 : 0;
 }
 
 } // namespace sluice::tools::emu

@@ -1,6 +1,6 @@
 //===- commands.h - the commands of sluice-emu ----------------------------------------------------------===//
 //
-// Each writes its result to stdout and returns the exit status: 0, or 1 where the machine reported something.
+// Each writes its result to stdout and returns the exit status: 0, or 1 where the machine reported an error.
 // What cannot be done is an exception, which main reports on stderr with status 2.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -13,6 +13,9 @@
 
 namespace sluice::tools::emu {
 
+/// Of `run` and `exec`: no sensible kernel reaches it, and one that never ends does in a minute or two.
+inline constexpr uint64_t default_budget = uint64_t(1) << 30;
+
 /// Texts are as the user wrote them; the command says what is wrong with them.
 struct RunOptions {
   std::string code_file;
@@ -22,9 +25,11 @@ struct RunOptions {
   uint32_t lds_bytes = 0;
   std::vector<std::string> arguments;
   std::string kernarg_file; // empty: not given
+  std::vector<std::string> placed_arguments;
   std::vector<std::string> outputs;
 
   std::string checks = "all";
+  std::string warnings = "default";
   std::string completion = "late";
   std::string waves = "greedy";
   std::string workgroups = "ascending";
@@ -33,7 +38,7 @@ struct RunOptions {
   bool no_preload = false;
   uint64_t seed = 1;
   std::optional<uint32_t> threads;
-  uint64_t budget = 0;
+  uint64_t budget = default_budget; // 0: none
   uint32_t max_reports = 32;
   bool stop_at_report = false;
 
@@ -65,6 +70,7 @@ struct ExecOptions {
   std::vector<std::string> program; // and its arguments
 
   std::string checks = "all";
+  std::string warnings = "default";
   std::string completion = "late";
   std::string waves = "greedy";
   std::string workgroups = "ascending";
@@ -73,14 +79,14 @@ struct ExecOptions {
   bool scramble_nans = false;
   uint64_t seed = 1;
   uint32_t threads = 0;
-  uint64_t budget = 0;
+  uint64_t budget = default_budget; // 0: none
   uint32_t max_reports = 32;
   uint32_t devices = 1;
 
   std::string json; // empty: none; "-": to stdout; else a file
 };
 /// Returns the program's status (128 and the signal where one ended it), or 1 where that is 0 and there are
-/// reports.
+/// errors.
 int exec_command(const ExecOptions &options);
 
 struct DisasmOptions {
@@ -91,6 +97,7 @@ int disasm_command(const DisasmOptions &options);
 
 struct CheckOptions {
   std::string code_file;
+  std::string fail_on = "required"; // this level of hazards and those that are more serious make the status 1
   bool json = false;
 };
 int check_command(const CheckOptions &options);

@@ -12,4 +12,13 @@ inline std::string counted(uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
+/// "1 report", "3 reports, 2 of them warnings"
+inline std::string reports_text(uint64_t reports, uint64_t warnings) {
+  const std::string text = counted(reports, "report");
+  return warnings == 0 ? text
+         : warnings == reports
+             ? text + (reports == 1 ? ", a warning" : ", all of them warnings")
+             : fmt::format("{}, {} of them {}", text, warnings, warnings == 1 ? "a warning" : "warnings");
+}
+
 } // namespace sluice::tools::emu

@@ -11,6 +11,7 @@
 
 #include "emulator/machine/machine.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -23,6 +24,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <stdexcept>
 #include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -63,32 +65,28 @@ std::string library_folder() {
       fmt::format("{} has no libamdhip64.so.7: the emulator's HIP libraries are not there", folder.string()));
 }
 
-void check_list(const std::string &text) {
-  if (text == "all" || text == "none") return;
-  emulator::Checks checks;
-  std::string_view left = text;
-  while (true) {
-    const size_t comma = std::min(left.find(','), left.size());
-    if (!emulator::check_by_name(checks, left.substr(0, comma)))
-      throw ToolError(fmt::format("--check is '{}': there is no check '{}'; it is all, none or a list of {}",
-                                  text, left.substr(0, comma), fmt::join(emulator::check_names(), ", ")));
-    if (comma == left.size()) return;
-    left.remove_prefix(comma + 1);
+/// Refuses a list of checks that the program's emulator would refuse, with the option's name.
+void check_list(const char *option, const std::string &text, emulator::Checks (*parse)(std::string_view)) {
+  try {
+    parse(text);
+  } catch (const std::invalid_argument &error) {
+    throw ToolError(fmt::format("{} is '{}': {}", option, text, error.what()));
   }
 }
 
 std::string settings_of(const ExecOptions &options, const std::string &report_file) {
-  check_list(options.checks);
+  check_list("--check", options.checks, emulator::parse_checks);
+  check_list("--warn", options.warnings, emulator::parse_warnings);
   if (report_file.find(';') != std::string::npos)
     throw ToolError(
         fmt::format("the folder of temporary files may have no ';' in its name: {}", report_file));
-  return fmt::format("checks={};completion={};wave_schedule={};workgroup_schedule={};stream_order={};"
-                     "perturb_transcendentals={};scramble_nans={};seed={};threads={};instruction_budget={};"
-                     "max_reports={};devices={};report_file={}",
-                     options.checks, options.completion, options.waves, options.workgroups, options.streams,
-                     options.perturb_transcendentals ? "on" : "off", options.scramble_nans ? "on" : "off",
-                     options.seed, options.threads, options.budget, options.max_reports, options.devices,
-                     report_file);
+  return fmt::format(
+      "checks={};warnings={};completion={};wave_schedule={};workgroup_schedule={};stream_order={};"
+      "perturb_transcendentals={};scramble_nans={};seed={};threads={};instruction_budget={};"
+      "max_reports={};devices={};report_file={}",
+      options.checks, options.warnings, options.completion, options.waves, options.workgroups,
+      options.streams, options.perturb_transcendentals ? "on" : "off", options.scramble_nans ? "on" : "off",
+      options.seed, options.threads, options.budget, options.max_reports, options.devices, report_file);
 }
 
 void set_variable(const char *name, const std::string &value) {
@@ -134,6 +132,12 @@ struct Results {
   ordered_json reports = ordered_json::array();
   uint64_t reports_dropped = 0;
   std::string text;
+
+  size_t warnings() const {
+    return size_t(std::ranges::count_if(
+        reports, [](const ordered_json &report) { return report.at("severity") == "warning"; }));
+  }
+  bool failed() const { return warnings() != reports.size(); }
 };
 
 Results read_results(const std::string &path) {
@@ -165,7 +169,7 @@ void print_text(const Results &results) {
   if (results.reports.empty())
     fmt::print(stderr, "nothing to report\n");
   else
-    fmt::print(stderr, "{}{}\n", counted(results.reports.size(), "report"),
+    fmt::print(stderr, "{}{}\n", reports_text(results.reports.size(), results.warnings()),
                results.reports_dropped == 0
                    ? ""
                    : fmt::format("; --max-reports leaves out others, which occurred {}",
@@ -174,13 +178,10 @@ void print_text(const Results &results) {
 
 std::string json_of(const ExecOptions &options, int status, const Results &results) {
   const ordered_json json = {
-      {"program", options.program},
-      {"status", status},
-      {"launches", results.launches},
-      {"clean", results.reports.empty()},
-      {"counters", results.counters},
-      {"reports", results.reports},
-      {"reports_dropped", results.reports_dropped},
+      {"program", options.program},   {"status", status},
+      {"launches", results.launches}, {"clean", results.reports.empty()},
+      {"failed", results.failed()},   {"counters", results.counters},
+      {"reports", results.reports},   {"reports_dropped", results.reports_dropped},
   };
   return json.dump(2) + "\n";
 }
@@ -208,7 +209,7 @@ int exec_command(const ExecOptions &options) {
   } else {
     fmt::print("{}", json_of(options, status, results));
   }
-  return status == 0 && !results.reports.empty() ? 1 : status;
+  return status == 0 && results.failed() ? 1 : status;
 }
 
 } // namespace sluice::tools::emu

@@ -2,7 +2,7 @@
 //
 // The layout is that of the kernel's metadata. A code object without metadata says how many bytes there are
 // at most: arguments then lie one after the other, each aligned to the largest power of two up to 16 that
-// divides its size.
+// divides its size. Or the caller says at which byte each value is; then it is the argument's number, too.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -13,6 +13,8 @@
 #include "tools/npy.h"
 
 #include <cstddef>
+#include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -24,32 +26,38 @@ public:
   /// Makes the buffers in `memory`. `texts` are the values of --arg. Throws ToolError, naming the argument.
   KernelArguments(const package::Kernel &kernel, std::span<const std::string> texts,
                   emulator::Memory &memory);
-  /// The bytes of a file, without buffers. Throws ToolError if the kernel takes more or declares less.
-  KernelArguments(const package::Kernel &kernel, const std::string &kernarg_file);
+  /// The bytes of a file (none if the name is empty: zeros), and over them `placed`, the values of --arg-at.
+  /// Throws ToolError if the kernel takes more or declares less, or for values that leave the bytes or meet.
+  KernelArguments(const package::Kernel &kernel, const std::string &kernarg_file,
+                  std::span<const std::string> placed, emulator::Memory &memory);
 
   /// From the first argument to the end of the last; what compilers add behind them is the machine's to fill.
   std::span<const std::byte> bytes() const { return block; }
 
-  /// Throws ToolError, which names `option`, if argument `index` has no memory of its own.
-  void expect_buffer(size_t index, const std::string &option) const;
-  /// What the memory of argument `index` holds now, in the shape and type that it was given in.
-  NpyArray contents(size_t index) const;
+  /// Throws ToolError, which names `option`, if argument `number` has no memory of its own.
+  void expect_buffer(uint64_t number, const std::string &option) const;
+  /// What the memory of argument `number` holds now, in the shape and type that it was given in.
+  NpyArray contents(uint64_t number) const;
+  /// "argument 3", or for values of --arg-at "argument at byte 48".
+  std::string name(uint64_t number) const;
 
 private:
   struct Buffer {
-    std::byte *memory = nullptr; // null: the argument is no buffer, or has no bytes
-    bool exists = false;
+    std::byte *memory = nullptr; // null: it has no bytes
     NpyType type = NpyType::u8;
     std::vector<int64_t> shape;
     uint64_t bytes = 0;
   };
 
-  static Buffer make_buffer(const Argument &argument, emulator::Memory &memory);
-  std::vector<std::byte> value_of(const Argument &argument) const;
+  void make_buffer(uint64_t number, const Argument &argument, emulator::Memory &memory);
+  /// The bytes that the kernel is given for argument `number`.
+  std::vector<std::byte> value_of(uint64_t number, const Argument &argument) const;
+  std::vector<std::byte> address_of(const BufferAddress &address) const;
   void place(const package::Kernel &kernel, size_t index, std::span<const std::byte> value);
 
-  std::vector<Buffer> buffers; // by argument
+  std::map<uint64_t, Buffer> buffers; // by the number of the argument
   std::vector<std::byte> block;
+  bool numbered_by_place = false;
 };
 
 /// "y (8 bytes, global_buffer), a (4 bytes, by_value)"

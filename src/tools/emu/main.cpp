@@ -1,6 +1,6 @@
 //===- main.cpp - the command line of the emulator ------------------------------------------------------===//
 //
-// Declares the options and dispatches. Exit status: 0, 1 if the machine reported something, 2 if something
+// Declares the options and dispatches. Exit status: 0, 1 if the machine reported an error, 2 if something
 // could not be done.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -15,28 +15,32 @@ namespace {
 
 using namespace sluice::tools::emu;
 
-constexpr const char *argument_help = R"(Values of --arg, in the order of the kernel's parameters:
+constexpr const char *argument_help =
+    R"(Values of --arg, in the order of the kernel's parameters, and of --arg-at:
   buf:FILE.npy             device memory with the elements of a .npy file
   size:BYTES[:fill=F][:type=T]
                            device memory; F is undefined (default: reading before a write is reported),
                            a byte, random or random(SEED); T is the type of the elements for --out and
-                           random (default u8): bool, i8 to i64, u8 to u64, f16, f32, f64
+                           random (default u8): bool, i8 to i64, u8 to u64, f16, bf16, f32, f64, e4m3fnuz,
+                           e5m2fnuz, e4m3fn, e5m2; bf16 is written as u16, those of 8 bits as u8
   i8: u8: i16: u16: i32: u32: i64: u64:
                            a whole number, decimal or after 0x hexadecimal
   f16: bf16: f32: f64:     a floating-point number
   raw:HEX                  bytes, lowest address first, for arguments that are structs
   ptr:I[+OFFSET]           an address in the memory of argument I, counted from 0
-Their sizes must be those of the kernel's metadata. Without metadata they lie one after the other, aligned to
-the largest power of two up to 16 that divides their size. Hidden arguments are filled in.
+Sizes of --arg must be those of the kernel's metadata. Without metadata they lie one after the other, aligned to
+the largest power of two up to 16 that divides their size. With --arg-at the argument I of ptr: and --out is the one
+that begins at byte I. Hidden arguments are filled in.
 
-Exit status: 0 the kernel ran and nothing was wrong, 1 there are reports, 2 something could not be done.)";
+Exit status: 0 the kernel ran and there are no reports, or warnings only, 1 there are errors, 2 something could not
+be done.)";
 
 constexpr const char *exec_help =
     R"(The program and its arguments follow the options. It finds the emulator's libamdhip64.so.5, .so.6 and .so.7
 through LD_LIBRARY_PATH; one that names another library by an absolute path or by DT_RPATH does not. Reports go to
 stderr when it has ended.
 
-Exit status: the program's (128 and the signal where one ended it); 1 if that is 0 and there are reports; 2 if
+Exit status: the program's (128 and the signal where one ended it); 1 if that is 0 and there are errors; 2 if
 something could not be done.)";
 
 /// CLI11 writes a flag that may have a value as "--trace{-}".
@@ -76,11 +80,16 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       add_list(command, "--arg", run.arguments, "the next argument of the kernel: KIND:VALUE, see below");
   add_file(command, "--kernarg-file", run.kernarg_file, "the bytes of all arguments, instead of --arg")
       ->excludes(arguments);
+  add_list(command, "--arg-at", run.placed_arguments,
+           "OFFSET=KIND:VALUE: the value that begins at this byte of the arguments, instead of --arg; all "
+           "other bytes are those of --kernarg-file, or 0")
+      ->excludes(arguments);
   add_list(command, "--out", run.outputs,
-           "I=FILE: afterwards write the memory of argument I as .npy, whatever the reports")
-      ->needs(arguments);
+           "I=FILE: afterwards write the memory of argument I as .npy, whatever the reports");
 
   command->add_option("--check", run.checks, "all (default), none, or a list such as pending,lds_races");
+  command->add_option("--warn", run.warnings,
+                      "checks whose reports are warnings, which fail nothing: default, all, none or a list");
   command->add_option("--completion", run.completion,
                       "when loads complete: late (default; when a wait forces them), early or random");
   command->add_option("--waves", run.waves,
@@ -95,8 +104,11 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
   command->add_option("--seed", run.seed, "of all that is random but fill (default 1)");
   command->add_option("--threads", run.threads, "of the host (default: its processors; with --trace one)")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--budget", run.budget, "instructions after which a wave is stopped (default 2^30)");
-  command->add_option("--max-reports", run.max_reports, "different reports that are kept (default 32)")
+  command->add_option("--budget", run.budget,
+                      "instructions after which a wave is stopped (default 2^30; 0: never)");
+  command
+      ->add_option("--max-reports", run.max_reports,
+                   "places that are kept of each kind of report (default 32)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_flag("--stop-at-report", run.stop_at_report, "the first report ends the launch");
 
@@ -112,9 +124,9 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       "--timing", run.timing,
       "say how long the launch would take on the chip; runs some of its workgroups, unchecked");
   // What has no meaning there.
-  for (const char *other : {"--out", "--check", "--completion", "--waves", "--workgroups", "--threads",
-                            "--trace", "--perturb-transcendentals", "--scramble-nans", "--no-preload",
-                            "--seed", "--max-reports", "--stop-at-report"})
+  for (const char *other : {"--out", "--check", "--warn", "--completion", "--waves", "--workgroups",
+                            "--threads", "--trace", "--perturb-transcendentals", "--scramble-nans",
+                            "--no-preload", "--seed", "--max-reports", "--stop-at-report"})
     timing->excludes(command->get_option(other));
   command
       ->add_flag("--timing-listing", run.timing_listing,
@@ -190,6 +202,8 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
   command->footer(exec_help);
   command->prefix_command();
   command->add_option("--check", exec.checks, "all (default), none, or a list such as pending,lds_races");
+  command->add_option("--warn", exec.warnings,
+                      "checks whose reports are warnings, which fail nothing: default, all, none or a list");
   command->add_option("--completion", exec.completion, "when loads complete: late (default), early or random")
       ->check(choice({"late", "early", "random"}));
   command
@@ -214,10 +228,11 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
   command->add_option("--seed", exec.seed, "of all that is random (default 1)");
   command->add_option("--threads", exec.threads, "of the host (default: its processors)")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--budget", exec.budget, "instructions after which a wave is stopped (default 2^30)");
+  command->add_option("--budget", exec.budget,
+                      "instructions after which a wave is stopped (default 2^30; 0: never)");
   command
       ->add_option("--max-reports", exec.max_reports,
-                   "different reports of a launch that are kept (default 32)")
+                   "places of a launch that are kept of each kind of report (default 32)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--devices", exec.devices, "that the program finds (default 1)")
       ->check(CLI::Range(1, 8));
@@ -254,6 +269,12 @@ int main(int count, char **arguments) {
   command =
       app.add_subcommand("check", "wait states that are missing on some path, without running anything");
   add_code_file(command, check.code_file);
+  command
+      ->add_option(
+          "--fail-on", check.fail_on,
+          "the level from which on reports make the exit status 1: required (default), compiler (and "
+          "required), by_count (all)")
+      ->check(CLI::IsMember({"required", "compiler", "by_count"}));
   command->add_flag("--json", check.json, "the reports as JSON");
   command->callback([&] { status = check_command(check); });
 

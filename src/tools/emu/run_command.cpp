@@ -10,6 +10,7 @@
 #include "tools/progress.h"
 #include "tools/tool_error.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -19,6 +20,7 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <unistd.h>
 #include <utility>
 
@@ -88,20 +90,13 @@ void check_shape(const RunOptions &options, const package::Kernel &kernel, const
                     options.lds_bytes, kernel.lds_bytes, most_lds_bytes));
 }
 
-emulator::Checks parse_checks(const std::string &text) {
-  if (text == "all") return emulator::Checks::all();
-  emulator::Checks checks = emulator::Checks::none();
-  if (text == "none") return checks;
-  std::string_view left = text;
-  while (true) {
-    const size_t comma = std::min(left.find(','), left.size());
-    bool *const check = emulator::check_by_name(checks, left.substr(0, comma));
-    if (!check)
-      throw ToolError(fmt::format("--check is '{}': there is no check '{}'; it is all, none or a list of {}",
-                                  text, left.substr(0, comma), fmt::join(emulator::check_names(), ", ")));
-    *check = true;
-    if (comma == left.size()) return checks;
-    left.remove_prefix(comma + 1);
+/// What the machine makes of a list of checks, refused with the option's name.
+emulator::Checks parse_list(const char *option, const std::string &text,
+                            emulator::Checks (*parse)(std::string_view)) {
+  try {
+    return parse(text);
+  } catch (const std::invalid_argument &error) {
+    throw ToolError(fmt::format("{} is '{}': {}", option, text, error.what()));
   }
 }
 
@@ -121,7 +116,8 @@ emulator::Options machine_options(const RunOptions &options) {
   using emulator::WaveSchedule;
   using emulator::WorkgroupSchedule;
   emulator::Options machine;
-  machine.checks = parse_checks(options.checks);
+  machine.checks = parse_list("--check", options.checks, emulator::parse_checks);
+  machine.warnings = parse_list("--warn", options.warnings, emulator::parse_warnings);
   machine.completion = choose<CompletionOrder>("--completion", options.completion,
                                                {{"late", CompletionOrder::late},
                                                 {"early", CompletionOrder::early},
@@ -170,7 +166,7 @@ std::unique_ptr<TraceWriter> make_trace(const RunOptions &options, const Extents
 //===--- Outputs ----------------------------------------------------------------------------------------===//
 
 struct Output {
-  size_t argument;
+  uint64_t argument; // its number
   std::string path;
   std::unique_ptr<OutputFile> file;
   NpyArray array; // after the run
@@ -183,7 +179,9 @@ std::vector<Output> parse_outputs(const RunOptions &options, const KernelArgumen
     const size_t equals = text.find('=');
     if (equals == std::string::npos)
       throw ToolError(
-          fmt::format("{}: it is I=FILE, with I the number of an argument, counted from 0", option));
+          fmt::format("{}: it is I=FILE, with I the number of an argument, counted from 0, or after --arg-at "
+                      "the byte at which it is",
+                      option));
     Output output;
     try {
       output.argument = parse_unsigned(std::string_view(text).substr(0, equals));
@@ -247,6 +245,7 @@ void print_json(const RunOptions &options, const Extents &grid, const Extents &b
       {"grid", grid},
       {"block", block},
       {"clean", run.result.ok()},
+      {"failed", run.result.failure() != nullptr},
       {"seconds", run.seconds},
       {"counters",
        {{"workgroups", counters.workgroups},
@@ -263,7 +262,8 @@ void print_json(const RunOptions &options, const Extents &grid, const Extents &b
   fmt::print("{}\n", json.dump(2));
 }
 
-void print_text(const RunOptions &options, const Run &run, const std::vector<Output> &outputs) {
+void print_text(const RunOptions &options, const KernelArguments &arguments, const Run &run,
+                const std::vector<Output> &outputs) {
   const emulator::Counters &counters = run.result.counters;
   for (const emulator::Report &report : run.result.reports)
     fmt::print("{}\n", emulator::to_text(report));
@@ -273,12 +273,13 @@ void print_text(const RunOptions &options, const Run &run, const std::vector<Out
              run.bank_conflicts_counted ? counted(counters.lds_bank_conflicts, "LDS bank conflict")
                                         : "LDS bank conflicts not counted");
   for (const Output &output : outputs)
-    fmt::print("argument {}: {} {} written to {}\n", output.argument, npy_type_keyword(output.array.type),
-               shape_text(output.array.shape), output.path);
+    fmt::print("{}: {} {} written to {}\n", arguments.name(output.argument),
+               npy_type_keyword(output.array.type), shape_text(output.array.shape), output.path);
+  const auto warnings = size_t(std::ranges::count(run.result.reports, false, &emulator::Report::fails));
   if (run.result.ok())
     fmt::print("nothing to report\n");
   else
-    fmt::print("{}{}\n", counted(run.result.reports.size(), "report"),
+    fmt::print("{}{}\n", reports_text(run.result.reports.size(), warnings),
                run.result.reports_dropped == 0
                    ? ""
                    : fmt::format("; --max-reports leaves out others, which occurred {}",
@@ -297,10 +298,14 @@ int run_command(RunOptions options) {
 
   emulator::Options machine = machine_options(options);
 
+  if (!options.outputs.empty() && options.arguments.empty() && options.placed_arguments.empty())
+    throw ToolError(
+        fmt::format("--out {} needs the --arg or --arg-at that makes the memory", options.outputs.front()));
   emulator::Memory memory;
-  const KernelArguments arguments = options.kernarg_file.empty()
-                                        ? KernelArguments(kernel, options.arguments, memory)
-                                        : KernelArguments(kernel, options.kernarg_file);
+  const bool placed = !options.kernarg_file.empty() || !options.placed_arguments.empty();
+  const KernelArguments arguments =
+      placed ? KernelArguments(kernel, options.kernarg_file, options.placed_arguments, memory)
+             : KernelArguments(kernel, options.arguments, memory);
   if (options.timing) return time_kernel(*program, options, {grid, block, arguments.bytes(), memory});
   std::vector<Output> outputs = parse_outputs(options, arguments);
   const std::unique_ptr<TraceWriter> trace = make_trace(options, grid, block);
@@ -317,8 +322,8 @@ int run_command(RunOptions options) {
   if (options.json)
     print_json(options, grid, block, run, outputs);
   else
-    print_text(options, run, outputs);
-  return run.result.ok() ? 0 : 1;
+    print_text(options, arguments, run, outputs);
+  return run.result.failure() ? 1 : 0;
 }
 
 } // namespace sluice::tools::emu

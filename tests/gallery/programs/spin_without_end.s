@@ -5,6 +5,7 @@
 
 kernel_begin
 .if BUG
+  s_nop 0
 again:
   s_branch again
 .endif

@@ -6,7 +6,7 @@
 #include <thread>
 #include <utility>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "unit/emulator/hip_fixture.h"
 
 using namespace sluice::test;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "emulator/hip/functions.h"
 #include "support/files.h"
 

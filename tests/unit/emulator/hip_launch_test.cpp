@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "package/offload_bundle.h"
 #include "unit/emulator/hip_fixture.h"
 

@@ -4,9 +4,11 @@
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <cstring>
+#include <sys/mman.h>
 #include <thread>
+#include <unistd.h>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "unit/emulator/hip_fixture.h"
 
 using namespace sluice::test;
@@ -104,6 +106,59 @@ TEST_CASE("host memory is pinned, registered and told from device memory", "[hip
   CHECK(hip.hipHostUnregister(own.data()) == hipSuccess);
   CHECK(hip.hipHostUnregister(own.data()) == hipErrorHostMemoryNotRegistered);
   CHECK(hip.hipFree(device) == hipSuccess);
+  hip.hipGetLastError();
+}
+
+TEST_CASE("ranges that wrap, or leave the address space, are refused", "[hip]") {
+  Fixture fixture;
+  std::vector<char> own(64, 5);
+  const uint64_t start = reinterpret_cast<uint64_t>(own.data());
+  const uint64_t space_end = uint64_t(1) << 48;
+  hipPointerAttribute_t attributes;
+  for (size_t size : {SIZE_MAX, SIZE_MAX - start, SIZE_MAX - start + 1, SIZE_MAX - start + 2,
+                      size_t(space_end - start), size_t(space_end - start + 1)}) {
+    INFO(size);
+    CHECK(hip.hipHostRegister(own.data(), size, 0) == hipErrorInvalidValue);
+    CHECK(hip.hipPointerGetAttributes(&attributes, own.data()) == hipSuccess);
+    CHECK(attributes.type == hipMemoryTypeUnregistered);
+    CHECK(hip.hipMemcpy(fixture.buffer, own.data(), size, hipMemcpyHostToDevice) == hipErrorInvalidValue);
+    if (start + size < start || start + size > space_end)
+      CHECK(hip.hipMemcpy(own.data(), own.data(), size, hipMemcpyHostToHost) == hipErrorInvalidValue);
+    CHECK(hip.hipMemset(fixture.buffer, 0, size) == hipErrorInvalidValue);
+    CHECK(hip.hipMemsetD32(fixture.buffer, 0, size) == hipErrorInvalidValue);
+    CHECK(hip.hipMalloc(reinterpret_cast<void **>(&attributes.devicePointer), size) == hipErrorOutOfMemory);
+    CHECK(hip.hipMallocAsync(reinterpret_cast<void **>(&attributes.devicePointer), size, nullptr) ==
+          hipErrorOutOfMemory);
+    CHECK(sluice_emulator_watch(own.data(), size / 4 * 4, nullptr, nullptr) ==
+          (size / 4 * 4 <= space_end - start ? SLUICE_EMULATOR_OK : SLUICE_EMULATOR_BAD_VALUE));
+    sluice_emulator_unwatch(own.data());
+  }
+  // Rows whose sum wraps to a small number.
+  const size_t half = size_t(1) << 32;
+  CHECK(hip.hipMemcpy2D(own.data(), half, fixture.buffer, half, 4, half + 1, hipMemcpyDeviceToHost) ==
+        hipErrorInvalidValue);
+  CHECK(hip.hipMemset2D(fixture.buffer, half, 1, 4, half + 1) == hipErrorInvalidValue);
+  hipMemcpy3DParms slices = {};
+  slices.srcPtr = {fixture.buffer, half, half, half};
+  slices.dstPtr = {own.data(), 16, 16, 1};
+  slices.extent = {16, 1, 1};
+  slices.kind = hipMemcpyDeviceToHost;
+  CHECK(hip.hipMemcpy3D(&slices) == hipErrorInvalidValue);
+  slices.srcPtr = {fixture.buffer, 16, 16, 1};
+  slices.srcPos = {SIZE_MAX, 0, 0};
+  CHECK(hip.hipMemcpy3D(&slices) == hipErrorInvalidValue);
+  slices.srcPos = {0, 0, 0};
+  CHECK(hip.hipMemcpy3D(&slices) == hipSuccess);
+  // What the host has no memory for.
+  const long page = sysconf(_SC_PAGESIZE);
+  void *const pages =
+      mmap(nullptr, size_t(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(pages != MAP_FAILED);
+  REQUIRE(munmap(static_cast<char *>(pages) + page, size_t(page)) == 0);
+  CHECK(hip.hipHostRegister(pages, size_t(page) + 1, 0) == hipErrorInvalidValue);
+  CHECK(hip.hipHostRegister(pages, size_t(page), 0) == hipSuccess);
+  CHECK(hip.hipHostUnregister(pages) == hipSuccess);
+  munmap(pages, size_t(page));
   hip.hipGetLastError();
 }
 

@@ -1,6 +1,7 @@
 //===- hip_symbol_test.cpp - functions by name and version ----------------------------------------------===//
 
 #include <catch2/catch.hpp>
+#include <dlfcn.h>
 #include <set>
 
 #include "unit/emulator/hip_fixture.h"
@@ -23,6 +24,20 @@ Found find(const char *name, int version = 702, uint64_t flags = 0) {
 }
 
 } // namespace
+
+TEST_CASE("the library's own functions have its generation as their version", "[hip][symbol]") {
+  void *const library = dlopen("libsluice_emulator.so.1", RTLD_NOW | RTLD_NOLOAD);
+  REQUIRE(library != nullptr);
+  for (const char *name :
+       {"sluice_emulator_configure", "sluice_emulator_counters", "sluice_emulator_disassemble",
+        "sluice_emulator_kernel_stats", "sluice_emulator_mfma_count", "sluice_emulator_symbol",
+        "sluice_emulator_take_reports", "sluice_emulator_unwatch", "sluice_emulator_watch"}) {
+    INFO(name);
+    CHECK(dlvsym(library, name, "SLUICE_EMULATOR_1") == sluice_emulator_symbol(name));
+    CHECK(sluice_emulator_symbol(name) != nullptr);
+  }
+  dlclose(library);
+}
 
 TEST_CASE("every function is found by its name", "[hip][symbol]") {
   std::set<std::string> names{"hipGetErrorName", "hipGetErrorString"};

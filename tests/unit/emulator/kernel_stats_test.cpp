@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "emulator/stats/occupancy.h"
 #include "support/files.h"
 

@@ -1,5 +1,6 @@
 #!/usr/bin/python3
 """The arguments and the memory that `sluice-emu run` gives to a kernel. See emu_fixture.py."""
+import bisect
 import struct
 
 from emu_fixture import KERNELS, REGISTERS, EmuTest, main
@@ -138,6 +139,71 @@ class ArgumentTest(EmuTest):
         self.refuses("--kernarg-file: is empty", "run", REGISTERS, "--kernel", "steps", "--kernarg-file", "")
 
 
+class PlacedArgumentTest(EmuTest):
+    CALL = ["run", KERNELS, "--kernel", "padded", "--grid", "2"]
+    VALUES = ["0=size:512:type=u32", "0x10=size:512:type=u32:fill=random(3)", "32=u32:128", "48=u32:5",
+              "64=ptr:16+512", "80=u32:7"]
+
+    def flags(self, values):
+        return [word for value in values for word in ("--arg-at", value)]
+
+    def expect(self, addend):
+        source = self.elements("I", self.folder / "in.npy")
+        self.assertEqual(list(self.elements("I")), [(5 * value + addend + 128) % 2**32 for value in source])
+
+    def test_padding_needs_no_values(self):
+        outputs = ["--out", f"0={self.out}", "--out", f"0x10={self.folder}/in.npy"]
+        text = self.succeeds(*self.CALL, *self.flags(self.VALUES), *outputs)
+        self.assertIn("argument at byte 0: u32 [128] written to", text)
+        self.assertIn("argument at byte 16: u32 [128] written to", text)
+        self.expect(7)
+        # In any order, and what is not given is 0.
+        self.succeeds(*self.CALL, *self.flags(reversed(self.VALUES[:-1])), *outputs)
+        self.expect(0)
+        result = self.json(*self.CALL, *self.flags(self.VALUES), *outputs)
+        self.assertEqual([(output["argument"], output["type"], output["shape"]) for output in result["outputs"]],
+                         [(0, "u32", [128]), (16, "u32", [128])])
+
+    def test_the_other_bytes_are_those_of_a_file(self):
+        file = self.folder / "kernarg.bin"
+        file.write_bytes(bytes(80) + struct.pack("<III", 9, 1 << 10, 1 << 11) + bytes(4))
+        self.succeeds(*self.CALL, "--kernarg-file", file, *self.flags(self.VALUES[:-1]), "--out", f"0={self.out}", "--out",
+                      f"16={self.folder}/in.npy")
+        self.expect(9 + (1 << 10) + (1 << 11))
+        self.refuses("--arg-at 96=u32:1: its 4 bytes end beyond the 96 of arguments that --kernarg-file has", *self.CALL,
+                     "--kernarg-file", file, "--arg-at", "96=u32:1")
+
+    def test_of_a_kernel_without_metadata(self):
+        values = ["0=size:128", "112=ptr:0+8", "120=u32:77"]
+        self.succeeds("run", REGISTERS, "--kernel", "bare", *self.flags(values), "--out", f"0={self.out}")
+        data = read_npy(self.out)[1]
+        start, inside, value = struct.unpack_from("<Q", data, 0) + struct.unpack_from("<QI", data, 112)
+        self.assertEqual((inside, value), (start + 8, 77))
+        self.assertEqual(data[8:112], bytes(104))
+
+    def test_wrong_values(self):
+        for values, message in (
+                (["7"], "--arg-at 7: it is OFFSET=VALUE, with OFFSET the byte of the arguments at which the value begins"),
+                (["size:64:fill=1"], "--arg-at size:64:fill=1: it is OFFSET=VALUE"),
+                (["=u32:1"], "--arg-at =u32:1: '' is no whole number"),
+                (["-4=u32:1"], "--arg-at -4=u32:1: '-4' is no whole number"),
+                (["0=u33:1"], "--arg-at 0=u33:1: an argument begins with one of buf: size:"),
+                (["96=u32:1"], "--arg-at 96=u32:1: its 4 bytes end beyond the 96 of arguments that kernel 'padded' takes"),
+                (["94=u32:1"], "--arg-at 94=u32:1: its 4 bytes end beyond the 96 of"),
+                (["0xffffffffffffffff=u32:1"], "its 4 bytes end beyond the 96 of"),
+                (["0=u64:1", "4=u32:1"], "--arg-at 4=u32:1: its bytes 4 to 7 are also those of the value at 0"),
+                (["4=u32:1", "0=u64:1"], "--arg-at 0=u64:1: its bytes 0 to 7 are also those of the value at 4"),
+                (["0=size:4", "0=size:4"], "--arg-at 0=size:4: there is a value at this byte already"),
+                (["0=ptr:16"], "--arg-at 0=ptr:16: argument at byte 16 is no buffer (buf: or size:)"),
+                (["0=size:4", "16=ptr:0+5"], "--arg-at 16=ptr:0+5: offset 5 is beyond the 4 bytes of argument at byte 0"),
+        ):
+            self.refuses(message, *self.CALL, *self.flags(values))
+        self.refuses("--out 8=o.npy: argument at byte 8 is no buffer", *self.CALL, "--arg-at", "0=size:4", "--out",
+                     "8=o.npy")
+        self.refuses("excludes", *self.CALL, "--arg", "u32:1", "--arg-at", "0=u32:1")
+        self.refuses("--out 0=o.npy needs the --arg or --arg-at that makes the memory", *self.CALL, "--out", "0=o.npy")
+
+
 class BufferTest(EmuTest):
     def invert(self, argument, *more):
         return self.succeeds("run", KERNELS, "--kernel", "invert", "--grid", "4", "--arg", argument, "--arg", "u32:256",
@@ -181,6 +247,35 @@ class BufferTest(EmuTest):
             self.assertEqual(values[0], first)
             self.assertTrue(all(-1 <= value < 1 for value in values))
             self.assertTrue(min(values) < -0.8 and max(values) > 0.8)
+        # Types that Python has no letter for: all their numbers as the bits say, rounded to nearest even.
+        wanted = []
+        state = 7
+        for _ in range(512):
+            state = (state + 0x9e3779b97f4a7c15) % 2**64
+            z = (state ^ state >> 30) * 0xbf58476d1ce4e5b9 % 2**64
+            z = (z ^ z >> 27) * 0x94d049bb133111eb % 2**64
+            wanted.append(((z ^ z >> 31) >> 53) / 1024 - 1)
+        for keyword, exponent_bits, mantissa_bits, bias, fnuz in (
+                ("bf16", 8, 7, 127, False), ("e4m3fnuz", 4, 3, 8, True), ("e5m2fnuz", 5, 2, 16, True),
+                ("e4m3fn", 4, 3, 7, False), ("e5m2", 5, 2, 15, False)):
+            width = (1 + exponent_bits + mantissa_bits) // 8
+            self.succeeds("run", KERNELS, "--kernel", "invert", "--arg",
+                          f"size:{512 * width}:type={keyword}:fill=random(7)", "--arg", "u32:0", "--out", f"0={self.out}")
+            header, data = read_npy(self.out)
+            self.assertEqual((header["descr"], header["shape"]), ("<u2" if width == 2 else "|u1", (512,)))
+            numbers = {}
+            for bits in range(2**(8 * width - 1)):
+                exponent, mantissa = bits >> mantissa_bits, bits % 2**mantissa_bits
+                value = (mantissa + (2**mantissa_bits if exponent else 0)) * 2.0**(max(exponent, 1) - bias - mantissa_bits)
+                if value <= 1:
+                    numbers[value] = bits
+                    if bits or not fnuz:
+                        numbers.setdefault(-value, bits | 1 << 8 * width - 1)
+            ordered = sorted(numbers)
+            for want, bits in zip(wanted, struct.unpack(f"<512{'H' if width == 2 else 'B'}", data)):
+                at = bisect.bisect_left(ordered, want)
+                near = min(ordered[max(at - 1, 0):at + 1], key=lambda value: (abs(value - want), numbers[value] % 2))
+                self.assertEqual(bits % 2**(8 * width - 1) if near == 0 else bits, numbers[near], (keyword, want))
         self.succeeds("run", KERNELS, "--kernel", "invert", "--arg", "size:64:type=bool:fill=random", "--arg", "u32:0",
                       "--out", f"0={self.out}")
         self.assertEqual(set(read_npy(self.out)[1]), {0, 1})
@@ -210,7 +305,8 @@ class BufferTest(EmuTest):
 
     def test_wrong_outputs(self):
         call = ["run", KERNELS, "--kernel", "invert", "--arg", "size:256:fill=0", "--arg", "u32:0"]
-        self.refuses("--out o.npy: it is I=FILE, with I the number of an argument, counted from 0", *call, "--out",
+        self.refuses("--out o.npy: it is I=FILE, with I the number of an argument, counted from 0, or after --arg-at the "
+                     "byte at which it is", *call, "--out",
                      "o.npy")
         self.refuses("--out x=o.npy: 'x' is no whole number", *call, "--out", "x=o.npy")
         self.refuses("--out 1=o.npy: argument 1 is no buffer (buf: or size:)", *call, "--out", "1=o.npy")

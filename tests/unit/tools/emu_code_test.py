@@ -71,7 +71,7 @@ class CodeFileTest(EmuTest):
     def test_bundles(self):
         for target in ("hipv4-amdgcn-amd-amdhsa--gfx942", "hip-amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-",
                        "hipv4-amdgcn-amd-amdhsa--gfx9-4-generic"):
-            self.assertIn("4 kernels", self.succeeds("list", self.bundle("a.hipfb", target)))
+            self.assertIn("5 kernels", self.succeeds("list", self.bundle("a.hipfb", target)))
         for chip in ("gfx90a", "gfx9420"):
             self.refuses(f"has no entry for gfx942; it has host-x86_64-unknown-linux-gnu, hipv4-amdgcn-amd-amdhsa--{chip}",
                          "list", self.bundle("a.hipfb", f"hipv4-amdgcn-amd-amdhsa--{chip}"))
@@ -196,11 +196,12 @@ class CheckTest(EmuTest):
         self.assertEqual(self.succeeds("check", KERNELS), "nothing to report\n")
         self.assertEqual(json.loads(self.succeeds("check", KERNELS, "--json")), [])
         text = self.succeeds("check", REGISTERS, status=1)
-        self.assertRegex(text, r"\Ahasty at 0x\w+: hazard: s4: .*\n  instruction  v_readlane_b32 s5, v0, s4\n"
+        self.assertRegex(text, r"\Ahasty at 0x\w+: hazard \(required\): s4: .*\n  instruction  v_readlane_b32 s5, v0, s4\n"
                                r" {15}\S*emu_registers.s:\d+\n  other        0x\w+: v_readfirstlane_b32 s4, v0\n"
-                               r" {15}\S*emu_registers.s:\d+\n\n1 report\n\Z")
+                               r" {15}\S*emu_registers.s:\d+\n\n1 report: 1 required, 0 compiler, 0 by_count\n\Z")
         report, = json.loads(self.succeeds("check", REGISTERS, "--json", status=1))
-        self.assertEqual((report["kernel"], report["kind"], report["pc"] - report["other"]["pc"]), ("hasty", "hazard", 4))
+        self.assertEqual((report["kernel"], report["kind"], report["level"], report["pc"] - report["other"]["pc"]),
+                         ("hasty", "hazard", "required", 4))
         self.succeeds("run", REGISTERS, "--kernel", "hasty")
 
 

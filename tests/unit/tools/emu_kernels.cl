@@ -26,3 +26,11 @@ kernel void reverse(global uint *data, local uint *lds) {
 kernel void spin(uint count) {
   for (uint i = 0; i < count; ++i) __asm__ volatile("s_nop 0");
 }
+
+// Each argument is followed by padding up to 16 bytes, as kernels that are written in assembly have it.
+kernel void padded(global uint *out, uint a0, uint a1, global const uint *in, uint b0, uint b1, uint count, uint c0,
+                   uint c1, uint c2, uint factor, uint d0, uint d1, uint d2, global const uint *end, uint e0, uint e1,
+                   uint addend, uint f0, uint f1, uint f2) {
+  uint i = GROUP * 64 + LANE;
+  if (i < count) out[i] = factor * in[i] + addend + (uint)(end - in) + (a0 | b1 | c2 | d0 | e1) + (f0 | f1 | f2);
+}

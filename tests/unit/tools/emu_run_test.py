@@ -77,8 +77,8 @@ class LaunchTest(EmuTest):
     def test_how_many_reports(self):
         self.assertEqual(self.kinds("--stop-at-report"), ["pending_register"])
         self.assertEqual(len(self.kinds("--max-reports", "2")), 2)
-        text = self.succeeds("run", REGISTERS, "--kernel", "careless", "--arg", "size:64:fill=1", "--max-reports", "1", status=1)
-        self.assertRegex(text, r"\n1 report; --max-reports leaves out others, which occurred \d+ times\n$")
+        # Of each kind.
+        self.assertEqual(len(self.kinds("--max-reports", "1")), 2)
         self.refuses("--max-reports", "run", REGISTERS, "--kernel", "steps", "--arg", "u32:0", "--max-reports", "0")
 
     def test_reports_for_people(self):

@@ -104,14 +104,15 @@ template <bool strict> Step run_write_at(Wave &w, const Op &op, const uint32_t *
   if constexpr (strict) operation = &w.checks->new_operation(w, op, AsyncKind::lds_write);
   // Two equal offsets are one access, of the first data.
   const uint32_t parts = m.parts == 2 && part_offset(m, 0) == part_offset(m, 1) ? 1 : m.parts;
+  const uint32_t shift = m.half == HalfSelect::high ? 16 : 0;
   for (uint32_t part = 0; part < parts; ++part) {
     const LdsAddresses to = addresses_of<strict>(w, op, base, part_offset(m, part));
+    const uint32_t *data = w.row(op.src[1 + part]);
     if constexpr (strict) {
-      w.checks->enter_lds(w, op, LdsAccess::write, to.at, to.inside, m.bytes);
+      w.checks->enter_lds(w, op, LdsAccess::write, to.at, to.inside, m.bytes, {data, shift});
       operation->add_lds_part(to.at, to.inside, m.bytes, true);
     }
-    scatter(w.row(op.src[1 + part]), to.inside, m.bytes, m.half == HalfSelect::high ? 16 : 0,
-            [&](uint32_t lane) { return w.workgroup->lds + to.at[lane]; });
+    scatter(data, to.inside, m.bytes, shift, [&](uint32_t lane) { return w.workgroup->lds + to.at[lane]; });
   }
   if constexpr (strict) w.checks->issue(w, *operation);
   return Step::next;

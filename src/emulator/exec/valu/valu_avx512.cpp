@@ -15,9 +15,17 @@
 #include <immintrin.h>
 
 // Headers above are compiled for every host; only what follows may use the vectors.
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,bmi,bmi2"))), apply_to = function)
+#else
 #pragma GCC target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,bmi,bmi2,prefer-vector-width=512")
+#endif
 
 #define SLUICE_SIMD_NAMESPACE avx512
 #define SLUICE_SIMD_LEVEL 2
 #include "emulator/exec/valu/valu.inc"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#endif
 #endif

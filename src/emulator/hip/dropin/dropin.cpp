@@ -10,7 +10,7 @@
 #include <string>
 #include <string_view>
 
-#include "emulator/emulator.h"
+#include <sluice/emulator.h>
 #include "emulator/hip/functions.h"
 
 #define SLUICE_TEXT_OF(text) #text

@@ -1,0 +1,140 @@
+/*===- emulator.h - the C entry points of libsluice_emulator ------------------------------------------===
+ *
+ * A gfx942 GPU in software behind HIP's functions. The library exports these names and nothing else; HIP's
+ * functions are reached by name, so that it can never be mistaken for a HIP runtime by the dynamic linker.
+ * Programs open it with dlopen("libsluice_emulator.so.1") and start at sluice_emulator_symbol. Every function
+ * may be called from any thread. None aborts, prints or throws.
+ *
+ * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+ *===------------------------------------------------------------------------------------------------===*/
+#ifndef SLUICE_EMULATOR_H
+#define SLUICE_EMULATOR_H
+
+/**
+ * @file
+ * @brief The C entry points of libsluice_emulator.so.1, a gfx942 GPU in software.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define SLUICE_EMULATOR_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The HIP function or the function of this header of that name; NULL for a name that is neither. */
+SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
+
+/** Done. */
+#define SLUICE_EMULATOR_OK 0
+/** There is no setting, or no instruction, of that name. */
+#define SLUICE_EMULATOR_UNKNOWN_KEY 1
+/** An argument that the function does not take, or not now; or memory ran out. */
+#define SLUICE_EMULATOR_BAD_VALUE 2
+
+/** Sets how launches enqueued from now on run.
+ * @verbatim
+ *   checks               "all" (that are on by default), "none", or a comma-separated list of those to be on
+ *   <name of a check>    "on" or "off"; "report": on, what it finds is a warning; "fault": on, an error
+ *   warnings             the checks that only warn: "default", "all" that can, "none", or a comma-separated
+ *                        list. The default is lds_equal_stores, lds_write_after_read, hazards_compiler and
+ *                        hazards_by_count. See "Reports and faults" below
+ *   completion           "late", "early" or "random": when loads arrive
+ *   wave_schedule        "greedy": a wave runs until it has to wait; "round_robin": one instruction each;
+ *                        "random": a few of one that is drawn
+ *   workgroup_schedule   "ascending", "descending", "by_xcd" or "random": in which order workgroups start
+ *   seed                 number, of all that is random
+ *   perturb_transcendentals
+ *                        "on": results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos move by up
+ *                        to one unit in the last place, as the hardware's may
+ *   scramble_nans        "on": NaNs that vector instructions make get random payloads
+ *   threads              number of host threads a launch uses; 0: all
+ *   instruction_budget   number of instructions after which a wave is stopped and its launch fails; the
+ *                        report (budget_exhausted) names the instruction it had come to. 0, as at start: no
+ *                        limit, so that a kernel that never ends runs on, as it would on a GPU
+ *   max_reports          number of places kept per launch, at least 1, of each kind of report and of hazards
+ *                        of each rule; others of that kind or rule are only counted
+ *   count_bank_conflicts "on" or "off"
+ *   stream_order         "concurrent": streams run at the same time; a number: nothing runs before
+ *                        somebody waits or asks, then in an order drawn with this seed from those that
+ *                        streams, events and the null stream's rule allow. Set while all streams are idle
+ *   devices              "1" to "8": how many GPUs there are. Only while no memory, module, stream or event
+ *                        is left; not among the defaults
+ *   clear_fault          "1": forgets the errors that stick to devices, once all streams are idle
+ *   reset_counters       "1"
+ *   defaults             "1": all of the above as at start
+ *   report_file          a path: each launch that ends appends a line of JSON with its counters and reports,
+ *                        and each report that is of no launch one with 0 launches; they also stay to be taken
+ *
+ * Reports and faults. A report is an error or a warning ("severity" in its JSON).
+ *   An error fails its launch: waiting for it returns hipErrorIllegalAddress (memory refuses an access that
+ * is out of bounds, freed, read-only, misaligned, beyond scratch, or of another device without peer access)
+ * or hipErrorLaunchFailure (all else). The device stays in that state until "clear_fault". A warning is only
+ * reported: the launch succeeds, and its results can be copied. "warnings" says, check by check, which of the
+ * two a report is. Some are errors always: what memory refuses (the check global_bounds), where lanes read 0
+ * and store nothing, and what a wave cannot go on from (unknown_instruction, invalid_pc, trap, misaligned,
+ * budget_exhausted, barrier_deadlock, launch_refused). A race of streams is an error that belongs to no
+ * launch: none fails.
+ * @endverbatim
+ */
+SLUICE_EMULATOR_API int sluice_emulator_configure(const char *key, const char *value);
+
+/** Sums over launches. */
+typedef struct sluice_emulator_counters_t {
+  uint64_t wave_instructions;      /**< issued by waves */
+  uint64_t waves;                  /**< that ran */
+  uint64_t workgroups;             /**< that have ended */
+  uint64_t mfma_instructions;      /**< part of wave_instructions */
+  uint64_t lds_bank_conflicts;     /**< cycles that LDS takes longer for them; only while they are counted */
+  uint64_t launches;               /**< that have ended */
+  uint64_t live_streams;           /**< created and not destroyed */
+  uint64_t live_events;            /**< created and not destroyed */
+  uint64_t busy_streams_destroyed; /**< destroyed with work left, which HIP does not promise to run */
+  uint64_t
+      buffer_lanes_out_of_range; /**< of buffer accesses, wholly or in part: they read 0 or store nothing */
+  uint64_t reports_dropped;      /**< times that something was found at a place beyond those that are kept */
+} sluice_emulator_counters_t;
+
+/** Sums over all launches that have ended; workgroups are counted as they end, so that progress can be seen.
+ * Writes the first `size` bytes of the struct, which grows at its end: pass the size you were built with. */
+SLUICE_EMULATOR_API int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size);
+
+/** How many MFMAs of one kind launches that have ended executed, counted as mfma_instructions are; `mnemonic`
+ * as the assembler prints it, e.g. "v_mfma_f32_32x32x8_f16". SLUICE_EMULATOR_UNKNOWN_KEY for one that there
+ * is not. */
+SLUICE_EMULATOR_API int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count);
+
+/** Counts what kernels enqueued from now on touch of the memory at [start, start + bytes): loads[i] grows by
+ * one each time that a lane, or a scalar instruction, loads of its dword number i, and stores[i] likewise; an
+ * atomic counts as both. Lanes out of a buffer's range, and those that a check refuses, touch nothing. Both
+ * multiples of 4; either array may be NULL; the arrays are the caller's until sluice_emulator_unwatch.
+ * SLUICE_EMULATOR_BAD_VALUE where a watched range overlaps. */
+SLUICE_EMULATOR_API int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads,
+                                              uint32_t *stores);
+/** Ends that, once all streams are idle. SLUICE_EMULATOR_BAD_VALUE where no watched range starts. */
+SLUICE_EMULATOR_API int sluice_emulator_unwatch(const void *start);
+
+/** The reports since the last take, as a JSON array, oldest first; of the same mistake in several launches
+ * one, with its "count". Kept are 1024 of each kind. Returns the size that the whole text needs, the final
+ * zero included, and writes the text only if `size` bytes hold it (else an empty string): call with 0 first,
+ * or with a buffer that is large enough. Reports are taken only when they were written. */
+SLUICE_EMULATOR_API size_t sluice_emulator_take_reports(char *buffer, size_t size);
+
+/** Static figures of a kernel of a gfx942 code object as a JSON object: registers, LDS, spills, occupancy,
+ * and the instruction mix of the whole kernel and of each loop with MFMAs. {"error": "..."} for what cannot
+ * be read. Writes text as sluice_emulator_take_reports does. */
+SLUICE_EMULATOR_API size_t sluice_emulator_kernel_stats(const void *elf, size_t elf_size, const char *kernel,
+                                                        char *buffer, size_t size);
+
+/** A kernel's machine code as text, one "address: instruction" a line; "error: ..." for what cannot be read.
+ * Writes text as sluice_emulator_take_reports does. */
+SLUICE_EMULATOR_API size_t sluice_emulator_disassemble(const void *elf, size_t elf_size, const char *kernel,
+                                                       char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+//===- thread_state.cpp - what each thread has of its own -----------------------------------------------===//
+#include "emulator/hip/thread_state.h"
+
+#include <cstdlib>
+
+#include <cxxabi.h>
+
+namespace sluice::emulator::hip {
+
+namespace {
+
+// Much more than the C++ library's variables and the table that finds them take.
+constexpr size_t probe_bytes = 4096;
+
+} // namespace
+
+constinit thread_local ThreadState thread_state;
+
+// The C++ library has thread-local variables, too, which an exception uses, and in a program without C++ they
+// are allocated on first use. Memory just freed is there for them, unless other threads take all of it at once.
+bool may_throw() noexcept {
+  if (thread_state.may_throw) return true;
+  void *volatile const probe = std::malloc(probe_bytes);
+  if (probe == nullptr) return false;
+  std::free(probe);
+  const void *volatile const globals = __cxxabiv1::__cxa_get_globals();
+  static_cast<void>(globals);
+  return thread_state.may_throw = true;
+}
+
+} // namespace sluice::emulator::hip

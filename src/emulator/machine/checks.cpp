@@ -1,0 +1,158 @@
+//===- checks.cpp - the checks by name, and which of their reports fail a launch
+//-------------------------===//
+#include <algorithm>
+#include <stdexcept>
+
+#include "emulator/machine/machine.h"
+
+namespace sluice::emulator {
+
+namespace {
+
+struct CheckName {
+  std::string_view name;
+  bool Checks::*member;
+};
+constexpr CheckName checks_table[] = {
+    {"pending", &Checks::pending},
+    {"lds_races", &Checks::lds_races},
+    {"lds_equal_stores", &Checks::lds_equal_stores},
+    {"lds_write_after_read", &Checks::lds_write_after_read},
+    {"lds_bounds", &Checks::lds_bounds},
+    {"global_bounds", &Checks::global_bounds},
+    {"uninitialised", &Checks::uninitialised},
+    {"registers", &Checks::registers},
+    {"exec_at_mfma", &Checks::exec_at_mfma},
+    {"global_races", &Checks::global_races},
+    {"stale_caches", &Checks::stale_caches},
+    {"stream_races", &Checks::stream_races},
+    {"hazards", &Checks::hazards},
+    {"hazards_compiler", &Checks::hazards_compiler},
+    {"hazards_by_count", &Checks::hazards_by_count},
+    {"buffer_range", &Checks::buffer_range},
+};
+
+std::string names_text() {
+  std::string text;
+  for (const CheckName &check : checks_table)
+    text += (text.empty() ? "" : ", ") + std::string(check.name);
+  return text;
+}
+
+/// The checks of a list are on, all others off. `also` says what else the text might have been.
+Checks parse_list(std::string_view text, const char *also) {
+  Checks checks = Checks::none();
+  while (true) {
+    const size_t comma = std::min(text.find(','), text.size());
+    const std::string_view name = text.substr(0, comma);
+    bool *const check = check_by_name(checks, name);
+    if (!check)
+      throw std::invalid_argument("there is no check '" + std::string(name) + "'; it is " + also +
+                                  " or a list of " + names_text());
+    *check = true;
+    if (comma == text.size()) return checks;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+/// The check that finds reports of a kind; null for what no warning can be made of.
+bool Checks::*check_of(ReportKind kind, HazardLevel level) {
+  switch (kind) {
+  case ReportKind::launch_refused:
+  case ReportKind::unknown_instruction:
+  case ReportKind::invalid_pc:
+  case ReportKind::budget_exhausted:
+  case ReportKind::trap:
+  case ReportKind::barrier_deadlock:
+  case ReportKind::misaligned:
+  case ReportKind::global_out_of_bounds:
+  case ReportKind::global_freed:
+  case ReportKind::no_peer_access:
+  case ReportKind::scratch_out_of_bounds:
+  case ReportKind::global_read_only:
+    return nullptr;
+  case ReportKind::pending_register:
+    return &Checks::pending;
+  case ReportKind::lds_race:
+  case ReportKind::lds_copy_at_end:
+    return &Checks::lds_races;
+  case ReportKind::lds_equal_stores:
+    return &Checks::lds_equal_stores;
+  case ReportKind::lds_write_after_read:
+    return &Checks::lds_write_after_read;
+  case ReportKind::lds_out_of_bounds:
+    return &Checks::lds_bounds;
+  case ReportKind::lds_uninitialised:
+  case ReportKind::memory_uninitialised:
+  case ReportKind::register_uninitialised:
+    return &Checks::uninitialised;
+  case ReportKind::buffer_out_of_range:
+    return &Checks::buffer_range;
+  case ReportKind::global_race:
+    return &Checks::global_races;
+  case ReportKind::stale_cache:
+    return &Checks::stale_caches;
+  case ReportKind::register_out_of_range:
+    return &Checks::registers;
+  case ReportKind::exec_at_mfma:
+    return &Checks::exec_at_mfma;
+  case ReportKind::stream_race:
+  case ReportKind::freed_in_use:
+    return &Checks::stream_races;
+  case ReportKind::hazard:
+    return level == HazardLevel::required   ? &Checks::hazards
+           : level == HazardLevel::compiler ? &Checks::hazards_compiler
+                                            : &Checks::hazards_by_count;
+  }
+  return nullptr;
+}
+
+} // namespace
+
+std::span<const std::string_view> check_names() {
+  static const std::vector<std::string_view> names = [] {
+    std::vector<std::string_view> result;
+    for (const CheckName &check : checks_table)
+      result.push_back(check.name);
+    return result;
+  }();
+  return names;
+}
+
+bool *check_by_name(Checks &checks, std::string_view name) {
+  for (const CheckName &check : checks_table)
+    if (check.name == name) return &(checks.*check.member);
+  return nullptr;
+}
+
+Checks parse_checks(std::string_view text) {
+  if (text == "all") return Checks::all();
+  if (text == "none") return Checks::none();
+  return parse_list(text, "all, none");
+}
+
+bool may_warn(std::string_view check) {
+  return check != "global_bounds";
+}
+
+Checks parse_warnings(std::string_view text) {
+  if (text == "default") return Checks::warned_of();
+  if (text == "none") return Checks::none();
+  if (text != "all") {
+    const Checks warnings = parse_list(text, "default, all, none");
+    if (warnings.global_bounds)
+      throw std::invalid_argument("global_bounds cannot only warn: what memory refuses is an error");
+    return warnings;
+  }
+  Checks warnings;
+  for (const CheckName &check : checks_table)
+    warnings.*check.member = may_warn(check.name);
+  return warnings;
+}
+
+bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings) {
+  bool Checks::*const check = check_of(kind, level);
+  return check == nullptr || !(warnings.*check);
+}
+
+} // namespace sluice::emulator
