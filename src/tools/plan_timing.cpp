@@ -67,7 +67,7 @@ LaunchTiming time_recorded(const PackFile &pack, const RecordedLaunch &launch, c
   if (!timing.result.reports.empty())
     throw ToolError(launch.kernel + ": " + emulator::to_text(timing.result.reports.front()));
   const emulator::KernelStats stats = emulator::kernel_stats(elf, launch.kernel);
-  if (stats.way) timing.bound_percent = stats.way->mix.bound_percent();
+  if (stats.way) timing.bound_percent = stats.way->bound.percent;
   return timing;
 }
 

@@ -22,12 +22,18 @@ def bench(*arguments):
                           stdin=subprocess.DEVNULL)
 
 
-def timings(*arguments):
+def timings_and_warnings(*arguments):
     with tempfile.TemporaryDirectory() as folder:
         file = pathlib.Path(folder) / "timings.json"
         result = bench("--timing", "--json", file, *arguments)
-        assert (result.returncode, result.stderr) == (0, ""), result.stdout + result.stderr
-        return json.loads(file.read_text())
+        assert result.returncode == 0, result.stdout + result.stderr
+        return json.loads(file.read_text()), result.stderr
+
+
+def timings(*arguments):
+    rows, warnings = timings_and_warnings(*arguments)
+    assert warnings == "", warnings
+    return rows
 
 
 def parts_sum(timing):
@@ -104,9 +110,11 @@ class BenchTest(unittest.TestCase):
         rows = timings("--kernel", KERNEL, "--lengths", "128,256", "--causal", "on", "--heads", 16, "--kv-heads", 16)
         self.assertEqual([(row["length"], row["batch"], row["heads"], row["kv_heads"]) for row in rows],
                          [(128, 128, 16, 16), (256, 64, 16, 16)])
-        # More workgroups than the sample would begin with.
-        [one] = timings("--kernel", KERNEL, "--lengths", 512, "--causal", "off", "--workgroups", 3, "--compute-units", 2)
+        [one], warnings = timings_and_warnings("--kernel", KERNEL, "--lengths", 512, "--causal", "off", "--workgroups", 3,
+                                               "--compute-units", 2)
         self.assertEqual((one["simulated"]["compute_units"], one["simulated"]["workgroups"]), (2, 6))
+        self.assertEqual(warnings, f"sluice: 512 tokens: {KERNEL}: {one['warnings'][0]}\n")
+        self.assertIn("the sample is too small", warnings)
 
     def test_tables(self):
         for options in ([], ["--parts"]):

@@ -178,7 +178,6 @@ class ModelTest(unittest.TestCase):
         self.refuses("--device is 'emulated'; a launch there takes as long as this machine needs", "--device", "emulated")
         self.refuses("--device is 'gfx942:304', which has nothing to run on", "--device", "gfx942:304")
         self.refuses("--device is 'gpu'", "--device", "gpu")
-        self.refuses("SLUICE_NO_DEVICE", "--device", "hip:0")
         self.refuses("--kernel excludes --device", "--device", "hip:0", "--kernel", "*")
 
 
@@ -207,6 +206,14 @@ class DeviceTest(unittest.TestCase):
             self.assertAlmostEqual(device["needed_gigabytes_per_second"], row["needed_bytes"] / seconds / 1e9)
             self.assertAlmostEqual(device["hbm_share_percent"], 100 * row["needed_bytes"] / seconds / 4.14e12)
             self.assertIn(f"{device['median_microseconds'] / row['model']['microseconds']:.2f}", text)
+
+    def test_the_model_splits_keys_as_the_device_does(self):
+        # 64 workgroups, so that the number of parts follows that of compute units.
+        _, result = with_json(bench_on_device, "--workload", "decode", "--head-dim", "64", "--heads", "64", "--kv-heads", "64",
+                              "--sequences", "1x2048", "--warm-up", "0", "--repetitions", "1", "--flush-mib", "0")
+        [row] = result["rows"]
+        self.assertIn("keys in ", row["device"]["reason"])
+        self.assertEqual(row["device"]["reason"], row["model"]["reason"])
 
     def test_every_run_is_enqueued_and_no_more(self):
         result = bench_on_device(*self.SMALL, "--workload", "decode", "--sequences", "1x600", "--head-dim", "64",
