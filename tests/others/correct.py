@@ -4,8 +4,8 @@
 usage: correct.py {triton,iree} SLUICE_EMU WORK
 
 Each launch runs twice: with loads as late as is legal, and with everything in an order that is drawn. Both must have
-nothing to report, the same result to the last bit, and every element within the tolerance of attention.py. That the
-tolerance would show one key too many or too few is checked with the reference itself.
+nothing to report but warnings of what is by design, the same result to the last bit, and every element within the
+tolerance of attention.py. That the tolerance would show one key too many or too few is checked with the reference itself.
 """
 
 import math
@@ -30,8 +30,8 @@ class Test:
         self.wrong = []
         self.cases = 0
 
-    def launch(self, kernel, grid, arguments, output_places):
-        """The outputs of a launch; what is wrong with it is noted."""
+    def launch(self, kernel, grid, arguments, output_places, by_design=()):
+        """The outputs of a launch; what is wrong with it is noted. `by_design`: kinds of warnings that it may have."""
         for report in self.emulator.check(kernel.code):
             self.note_report(f"{kernel.code.name}, on some path", report)
         results = {}
@@ -39,6 +39,8 @@ class Test:
             outputs = {place: self.work / f"output_{place}.npy" for place in output_places}
             result, results[order] = self.emulator.run(kernel, grid, arguments, outputs, options)
             for report in result["reports"]:
+                if report["severity"] == "warning" and report["kind"] in by_design:
+                    continue
                 self.note_report(f"{kernel.code.name}, {order}", report)
         first, second = results.values()
         for place in output_places:
@@ -143,7 +145,8 @@ def triton_decode(test, triton, random, dtype):
     partial = test.launch(triton.decode(dtype, group), (kv_heads, parts, batch), arguments, [5, 6, 7])
     arguments = save(test.work, partial=partial[5], maxima=partial[6], totals=partial[7]) + [
         f"size:{q.nbytes}:type=u16", f"i32:{parts}"]
-    bits = test.launch(triton.merge(dtype), (q_heads, batch), arguments, [3])[3]
+    # Its waves compute the weights of the parts alike, and all of them store them in LDS.
+    bits = test.launch(triton.merge(dtype), (q_heads, batch), arguments, [3], by_design={"lds_equal_stores"})[3]
 
     def sequences():
         for i, length in enumerate(lengths):

@@ -85,7 +85,7 @@ class Triton:
             f"merge_{dtype}", self.kernels.merge_parts,
             {"partial_pointer": "*fp32", "maxima_pointer": "*fp32", "totals_pointer": "*fp32",
              "o_pointer": "*" + self.TYPES[dtype], "parts": "i32"},
-            {"HEAD_DIM": HEAD_DIM, "TILE_PARTS": self.MOST_PARTS}, waves=1)
+            {"HEAD_DIM": HEAD_DIM, "TILE_PARTS": self.MOST_PARTS}, waves=4)
 
 
 IREE_SOURCE = """\
