@@ -23,8 +23,9 @@ bool answers_from_memory(const OpInfo &info, const Op &op) {
 }
 
 /// Those that reach LDS at addresses in a register.
-bool touches_lds(const OpInfo &info, std::string_view text) {
-  return info.kind == OpKind::lds && (text.starts_with("ds_read") || text.starts_with("ds_write"));
+bool touches_lds(const OpInfo &info, const Op &op, std::string_view text) {
+  return info.kind == OpKind::lds && op.src[0] != no_operand &&
+         (text.starts_with("ds_read") || text.starts_with("ds_write"));
 }
 
 } // namespace
@@ -118,7 +119,7 @@ void CounterWatch::before(Wave &wave, const Op &op) {
   const OpInfo &info = program.infos.infos[op.index];
   Marks &marks = waves[&wave];
   if (info.branch) return check_branch(marks, op);
-  if (touches_lds(info, program.texts[op.index])) return access_lds(wave, op, info, marks);
+  if (touches_lds(info, op, program.texts[op.index])) return access_lds(wave, op, info, marks);
   const bool answers = answers_from_memory(info, op);
   if (answers) marks.atomic = op.index;
   mark(marks, info, answers || reads_marked(marks, info), wave.exec() == all_lanes);

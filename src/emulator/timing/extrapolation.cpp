@@ -123,7 +123,7 @@ std::vector<Axis> axes_of(std::array<uint32_t, 3> grid) {
           {"number", [](uint64_t number) { return number; }}};
 }
 
-/// A launch as the workgroups of a sample say.
+/// A launch as the workgroups of a sample say it is.
 struct Launch {
   Work work;
   double clk = 0;

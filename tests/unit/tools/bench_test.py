@@ -110,6 +110,7 @@ class BenchTest(unittest.TestCase):
         rows = timings("--kernel", KERNEL, "--lengths", "128,256", "--causal", "on", "--heads", 16, "--kv-heads", 16)
         self.assertEqual([(row["length"], row["batch"], row["heads"], row["kv_heads"]) for row in rows],
                          [(128, 128, 16, 16), (256, 64, 16, 16)])
+        # Of a launch of many rounds: of a short one all rounds are simulated.
         [one], warnings = timings_and_warnings("--kernel", KERNEL, "--lengths", 512, "--causal", "off", "--workgroups", 3,
                                                "--compute-units", 2)
         self.assertEqual((one["simulated"]["compute_units"], one["simulated"]["workgroups"]), (2, 6))
