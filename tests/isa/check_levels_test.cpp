@@ -58,18 +58,20 @@ Options hazards_only() {
 //===--- Hazards ----------------------------------------------------------------------------------------===//
 
 TEST_CASE("of two hazards at one instruction the more serious one is reported", "[isa][checks]") {
-  // The mask is of the level compiler, the result of v_exp_f32 is required, and is read last.
-  const std::string source = "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n v_cmp_eq_u32_e32 vcc, 0, v4\n"
-                             "v_exp_f32_e32 v3, v4\n v_cndmask_b32_e32 v2, v5, v3, vcc\n";
+  // The half of v8 is of the level compiler and comes first, the dot product in v9 is required.
+  const std::string source =
+      "v_mov_b32_e32 v4, 0\n v_mov_b32_e32 v5, 0\n s_nop 1\n v_dot2_f32_f16 v9, v4, v5, v4\n"
+      "v_add_u32_sdwa v8, v4, v5 dst_sel:WORD_1 dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD\n"
+      "v_lshlrev_b64 v[8:9], 1, v[4:5]\n";
   const Report report = only(run(source + end, {}, hazards_only()), ReportKind::hazard);
   CHECK(report.level == HazardLevel::required);
-  CHECK_THAT(report.message, Catch::Contains("transcendental") && Catch::Contains("table 11, case 21"));
+  CHECK_THAT(report.message, Catch::Contains("dot product") && Catch::Contains("CDNA3 ISA table 37, DL ops"));
   // With that level off the other one comes to light.
   Options options = hazards_only();
   options.checks.hazards = false;
   const Report milder = only(run(source + end, {}, options), ReportKind::hazard);
   CHECK(milder.level == HazardLevel::compiler);
-  CHECK_THAT(milder.message, Catch::Contains("carry-in or mask needs 0"));
+  CHECK_THAT(milder.message, Catch::Contains("v8: half of it written"));
 }
 
 TEST_CASE("a pair that is missed by count on one path is required on another", "[isa][checks]") {

@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
+
+#include "emulator/exec/op.h"
 
 namespace sluice::emulator {
 
@@ -20,6 +21,12 @@ bool is_milder(LdsConflict one, LdsConflict other) {
 }
 
 } // namespace
+
+bool LdsShadow::Values::same(uint32_t offset, uint32_t bytes) const {
+  for (uint32_t at = offset; at < offset + bytes; ++at)
+    if (held[at] != uint8_t(rows[at / 4 * wave_lanes] >> shift >> 8 * (at % 4))) return false;
+  return true;
+}
 
 uint32_t LdsShadow::Cell::writer_but(uint32_t wave) const {
   const uint32_t others = writers & ~(1u << wave);
@@ -139,9 +146,8 @@ LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, ui
   visit(address, bytes, [&](Cell &cell, uint32_t offset, uint32_t count) {
     LdsOther candidate{};
     LdsConflict conflict = check_write(cell, wave, (flags & atomic_write) != 0, candidate);
-    const bool again = conflict == LdsConflict::after_write && values.stored != nullptr &&
-                       (cell.state & atomic_write) == 0 &&
-                       std::memcmp(values.held + offset, values.stored + offset, count) == 0;
+    const bool again = conflict == LdsConflict::after_write && values.held != nullptr &&
+                       (cell.state & atomic_write) == 0 && values.same(offset, count);
     if (again) conflict = LdsConflict::equal_store;
     // What is no more than a warning must not hide a race at another byte.
     if (conflict != LdsConflict::none && (found == LdsConflict::none || is_milder(found, conflict))) {
@@ -160,9 +166,9 @@ LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, ui
   return found;
 }
 
-LdsConflict LdsShadow::write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op,
-                             const uint8_t *held, const uint8_t *stored, LdsOther &other) {
-  return store(address, bytes, wave, op, initialised, {held, stored}, other);
+LdsConflict LdsShadow::write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, Values values,
+                             LdsOther &other) {
+  return store(address, bytes, wave, op, initialised, values, other);
 }
 
 LdsConflict LdsShadow::atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other) {

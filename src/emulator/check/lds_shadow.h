@@ -44,9 +44,17 @@ public:
   // Each enters an access of [address, address + bytes) and answers the first conflict found. The range must
   // lie inside LDS.
   LdsConflict read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
-  /// `held` and `stored`: what LDS holds there and what it will hold.
-  LdsConflict write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, const uint8_t *held,
-                    const uint8_t *stored, LdsOther &other);
+  /// What LDS holds at an address, and what a store will leave there: in rows of dwords, from the lane's
+  /// dword of the first on, of which the low bits count after a shift.
+  struct Values {
+    const uint8_t *held = nullptr; // null: of no plain store
+    const uint32_t *rows = nullptr;
+    uint32_t shift = 0;
+
+    bool same(uint32_t offset, uint32_t bytes) const;
+  };
+  LdsConflict write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, Values values,
+                    LdsOther &other);
   /// Like a write, but atomics of different waves may meet.
   LdsConflict atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
   LdsConflict begin_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
@@ -74,11 +82,6 @@ private:
     /// Some wave that wrote and is not this one.
     uint32_t writer_but(uint32_t wave) const;
     void enter_read(uint16_t epoch, uint32_t wave, uint32_t op);
-  };
-  /// What a plain store leaves and what was there; null for other accesses.
-  struct Values {
-    const uint8_t *held = nullptr;
-    const uint8_t *stored = nullptr;
   };
 
   template <class Visit> void visit(uint32_t address, uint32_t bytes, Visit &&on_cell);

@@ -342,14 +342,10 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
     case LdsAccess::read:
       conflict = lds.read(address, bytes, wave, op.index, other);
       break;
-    case LdsAccess::write: {
-      std::array<uint32_t, 4> values;
-      for (uint32_t r = 0; r < (bytes + 3) / 4; ++r)
-        values[r] = stored.rows[r * wave_lanes + lane] >> stored.shift;
-      conflict = lds.write(address, bytes, wave, op.index, w.workgroup->lds + address,
-                           reinterpret_cast<const uint8_t *>(values.data()), other);
+    case LdsAccess::write:
+      conflict = lds.write(address, bytes, wave, op.index,
+                           {w.workgroup->lds + address, stored.rows + lane, stored.shift}, other);
       break;
-    }
     case LdsAccess::atomic:
       conflict = lds.atomic(address, bytes, wave, op.index, other);
       break;
