@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pathlib
+import platform
 import subprocess
 import sys
 
@@ -39,14 +40,14 @@ def install(folder):
 
 def enter(work):
     """Goes on in the environment in `work`, where the caller's script starts again."""
-    folder = pathlib.Path(work).resolve() / "packages"
+    folder = pathlib.Path(work).resolve() / f"packages-{platform.python_version()}"  # no Python clears another's
     if pathlib.Path(sys.prefix) == folder:
         return
     folder.mkdir(parents=True, exist_ok=True)
     stamp = folder / "installed.txt"
-    with open(folder.with_suffix(".lock"), "w", encoding="utf-8") as lock:
+    with open(folder.with_name(folder.name + ".lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
-        wanted = PACKAGES.read_text(encoding="utf-8") + sys.version
+        wanted = PACKAGES.read_text(encoding="utf-8")
         if not stamp.exists() or stamp.read_text(encoding="utf-8") != wanted:
             install(folder)
             stamp.write_text(wanted, encoding="utf-8")
