@@ -56,9 +56,9 @@ public:
   std::optional<Assignment> next(uint32_t compute_unit) override {
     const uint32_t count = given[compute_unit]++;
     if (count == rounds) return std::nullopt;
-    if (!causal) return Assignment{device_xcds * (compute_unit + uint64_t(xcd_compute_units) * count), true};
+    if (!causal) return Assignment{device_xcds * (compute_unit + uint64_t(xcd_compute_units) * count)};
     const uint32_t number = count * compute_units + compute_unit;
-    return Assignment{uint64_t(q_heads) * (number % q_tiles) + number / q_tiles * device_xcds, true};
+    return Assignment{uint64_t(q_heads) * (number % q_tiles) + number / q_tiles * device_xcds};
   }
 
 private:
@@ -93,12 +93,12 @@ public:
                                 run.device_memory(), machine);
     TimingResult result;
     result.instructions.resize(code().fast.size());
-    SharedLevels shared(compute_units, Device());
+    SharedLevels shared(compute_units, 1, Device());
     Numbers source(call, causal);
     std::vector<std::unique_ptr<ComputeUnit>> units;
     for (uint32_t i = 0; i < compute_units; ++i) {
-      units.push_back(
-          std::make_unique<ComputeUnit>(i, setup.state(), timings, shared, source, result, nullptr));
+      units.push_back(std::make_unique<ComputeUnit>(i, 0, setup.state(), timings, shared, source, result,
+                                                    nullptr, nullptr));
       units.back()->add_place(); // as many as fit of kernels for head size 128
     }
     for (;;) {
