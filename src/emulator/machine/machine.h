@@ -49,7 +49,7 @@ enum class WorkgroupSchedule : uint8_t {
 enum class HazardLevel : uint8_t {
   required, // AMD's CDNA3 ISA manual asks for them
   compiler, // only LLVM's hazard recogniser does
-  by_count, // too few by count, but a taken branch or a barrier was in between, which takes longer
+  by_count, // too few by count, but a taken branch or a barrier was in between, which takes some time as well
 };
 inline constexpr size_t hazard_levels = 3;
 std::string_view hazard_level_name(HazardLevel level);
