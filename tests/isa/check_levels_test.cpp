@@ -417,6 +417,8 @@ TEST_CASE("lists of checks and warnings are read, and refused by name", "[isa][c
   CHECK_FALSE(parse_warnings("none").lds_equal_stores);
   CHECK(parse_warnings("uninitialised").uninitialised);
   CHECK_FALSE(parse_warnings("uninitialised").hazards_compiler);
+  CHECK(emulator::report_fails(ReportKind::global_freed, HazardLevel::required, Checks::all()));
+  CHECK_FALSE(emulator::report_fails(ReportKind::global_race, HazardLevel::required, Checks::all()));
   CHECK_THROWS_WITH(parse_warnings("pending,global_bounds"),
                     Catch::Contains("global_bounds cannot only warn"));
   CHECK_THROWS_WITH(parse_warnings("typo"), Catch::Contains("it is default, all, none or a list of"));
