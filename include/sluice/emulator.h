@@ -1,9 +1,9 @@
 /*===- emulator.h - the C entry points of libsluice_emulator ------------------------------------------===
  *
- * A gfx942 GPU in software behind HIP's functions. The library exports these names and nothing else; HIP's
- * functions are reached by name, so that it can never be mistaken for a HIP runtime by the dynamic linker.
- * Programs open it with dlopen("libsluice_emulator.so.1") and start at sluice_emulator_symbol. Every function
- * may be called from any thread. None aborts, prints or throws.
+ * A gfx942 GPU in software, used through HIP's functions. The library exports these names and nothing else;
+ * HIP's functions are reached by name, so that it can never be mistaken for a HIP runtime by the dynamic
+ * linker. Programs open it with dlopen("libsluice_emulator.so.1") and start at sluice_emulator_symbol. Every
+ * function may be called from any thread. None aborts, prints or throws.
  *
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *===------------------------------------------------------------------------------------------------===*/
@@ -24,7 +24,8 @@
 extern "C" {
 #endif
 
-/** The HIP function or the function of this header of that name; NULL for a name that is neither. */
+/** The HIP function or the function of this header of that name; NULL for a name that is neither, or if
+ * memory ran out. */
 SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
 
 /** Done. */
@@ -98,7 +99,8 @@ typedef struct sluice_emulator_counters_t {
 } sluice_emulator_counters_t;
 
 /** Sums over all launches that have ended; workgroups are counted as they end, so that progress can be seen.
- * Writes the first `size` bytes of the struct, which grows at its end: pass the size you were built with. */
+ * Writes the first `size` bytes of the struct, which grows at its end: pass the size you were built with.
+ * SLUICE_EMULATOR_BAD_VALUE if `size` is larger than this library's struct. */
 SLUICE_EMULATOR_API int sluice_emulator_counters(sluice_emulator_counters_t *out, size_t size);
 
 /** How many MFMAs of one kind launches that have ended executed, counted as mfma_instructions are; `mnemonic`
@@ -108,28 +110,29 @@ SLUICE_EMULATOR_API int sluice_emulator_mfma_count(const char *mnemonic, uint64_
 
 /** Counts what kernels enqueued from now on touch of the memory at [start, start + bytes): loads[i] grows by
  * one each time that a lane, or a scalar instruction, loads of its dword number i, and stores[i] likewise; an
- * atomic counts as both. Lanes out of a buffer's range, and those that a check refuses, touch nothing. Both
- * multiples of 4; either array may be NULL; the arrays are the caller's until sluice_emulator_unwatch.
- * SLUICE_EMULATOR_BAD_VALUE where a watched range overlaps. */
+ * atomic counts as both. Lanes out of a buffer's range, and those that a check refuses, touch nothing.
+ * `start` and `bytes` must be multiples of 4; either array may be NULL; the arrays must live until
+ * sluice_emulator_unwatch. SLUICE_EMULATOR_BAD_VALUE where a watched range overlaps. */
 SLUICE_EMULATOR_API int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads,
                                               uint32_t *stores);
-/** Ends that, once all streams are idle. SLUICE_EMULATOR_BAD_VALUE where no watched range starts. */
+/** Stops watching, once all streams are idle. SLUICE_EMULATOR_BAD_VALUE where no watched range starts. */
 SLUICE_EMULATOR_API int sluice_emulator_unwatch(const void *start);
 
-/** The reports since the last take, as a JSON array, oldest first; of the same mistake in several launches
- * one, with its "count". Kept are 1024 of each kind. Returns the size that the whole text needs, the final
- * zero included, and writes the text only if `size` bytes hold it (else an empty string): call with 0 first,
- * or with a buffer that is large enough. Reports are taken only when they were written. */
+/** The reports since the last take, as a JSON array, oldest first; the same mistake in several launches is
+ * one report with a "count". At most 1024 of each kind, and of each rule and level of hazards, are kept.
+ * Returns the size that the whole text needs, the final zero included, and writes the text only if `size`
+ * bytes hold it (else an empty string): call with 0 first, or with a buffer that is large enough. Reports are
+ * taken only when they were written. 0 if memory ran out. */
 SLUICE_EMULATOR_API size_t sluice_emulator_take_reports(char *buffer, size_t size);
 
 /** Static figures of a kernel of a gfx942 code object as a JSON object: registers, LDS, spills, occupancy,
  * and the instruction mix of the whole kernel and of each loop with MFMAs. {"error": "..."} for what cannot
- * be read. Writes text as sluice_emulator_take_reports does. */
+ * be read. Writes text and returns as sluice_emulator_take_reports does. */
 SLUICE_EMULATOR_API size_t sluice_emulator_kernel_stats(const void *elf, size_t elf_size, const char *kernel,
                                                         char *buffer, size_t size);
 
 /** A kernel's machine code as text, one "address: instruction" a line; "error: ..." for what cannot be read.
- * Writes text as sluice_emulator_take_reports does. */
+ * Writes text and returns as sluice_emulator_take_reports does. */
 SLUICE_EMULATOR_API size_t sluice_emulator_disassemble(const void *elf, size_t elf_size, const char *kernel,
                                                        char *buffer, size_t size);
 

@@ -146,6 +146,25 @@ TEST_CASE("of a pair of f32 the dwords count that op_sel and op_sel_hi choose", 
   CHECK(undefined("v16", move + "[0,1]")[0].address == 5);
 }
 
+TEST_CASE("a pair of f32 converted from one dword is as defined as that", "[isa][checks]") {
+  // Lane 0 of v20 is written, and lanes 0 to 3 of the result are stored.
+  const auto stored = [](const std::string &instruction) {
+    return run(setup + "s_mov_b64 exec, 1\n v_mov_b32_e32 v20, 1.0\n s_mov_b64 exec, -1\n s_nop 4\n" +
+               instruction +
+               "\n s_mov_b64 exec, 15\n v_lshlrev_b32_e32 v3, 3, v0\n"
+               "global_store_dwordx2 v3, v[4:5], s[8:9]\n" +
+               end);
+  };
+  for (const std::string name : {"v_cvt_pk_f32_fp8", "v_cvt_pk_f32_bf8"}) {
+    const LaunchResult broadcast =
+        stored(name + "_dpp v[4:5], v20 row_newbcast:0 row_mask:0xf bank_mask:0xf");
+    INFO(all_text(broadcast));
+    CHECK(broadcast.ok());
+    CHECK_THAT(only(stored(name + "_e32 v[4:5], v20"), ReportKind::register_uninitialised).message,
+               Catch::Contains("comes from v20, which was never written"));
+  }
+}
+
 TEST_CASE("a dword that a pair of f32 leaves out may be in flight", "[isa][checks]") {
   const std::string head = setup + "v_mov_b32_e32 v16, 1.0\n v_mov_b32_e32 v17, 1.0\n";
   const auto reports = [&](const std::string &loaded, const std::string &selects) {
@@ -234,6 +253,49 @@ TEST_CASE("who stored what others stored as well may read it, others may not", "
                               wait_lds + "s_branch out\n reader:\n" + read + "out:\n" + end;
     CHECK(run(third, {.waves = 3}, options).failure() != nullptr);
   }
+}
+
+TEST_CASE("an equal store that may come before an older value was seen is a race", "[isa][checks]") {
+  // Wave 0 runs `first`, wave 1 stores the same as it at the end. v8: an older value.
+  const auto after = [](const std::string &first, emulator::WaveSchedule schedule,
+                        const std::string &before = "") {
+    Options options;
+    options.wave_schedule = schedule;
+    return run(setup + "v_mov_b32_e32 v8, -1\n s_cmp_eq_u32 s5, 1\n s_cbranch_scc1 meet\n" +
+                   "ds_write_b32 v6, v8\n" + wait_lds + before +
+                   "meet:\n s_barrier\n s_cmp_eq_u32 s5, 1\n s_cbranch_scc1 second\n" + first +
+                   "s_branch out\n second:\n s_nop 7\n s_nop 7\n s_nop 7\n s_nop 7\n ds_write_b32 v6, v7\n" +
+                   "out:\n" + wait_lds + end,
+               two, options);
+  };
+  const std::string store = "ds_write_b32 v6, v7\n";
+  const std::string read = "ds_read_b32 v9, v6\n" + wait_lds;
+  const std::string store_older = "ds_write_b32 v6, v8\n";
+  for (const emulator::WaveSchedule schedule :
+       {emulator::WaveSchedule::greedy, emulator::WaveSchedule::round_robin}) {
+    for (const std::string &first :
+         {read + store, store_older + store, store_older + wait_lds + store + wait_lds + store,
+          store_older + "s_nop 0\n" + store + read, "ds_add_u32 v6, v7\n" + store}) {
+      INFO(first);
+      const LaunchResult race = after(first, schedule);
+      REQUIRE(race.failure() != nullptr);
+      CHECK(race.failure()->kind == ReportKind::lds_race);
+    }
+    // Nobody sees another value than the one that both store.
+    for (const std::string &first : {store, store + store, store + read, store + read + store}) {
+      INFO(first);
+      const LaunchResult equal = after(first, schedule);
+      INFO(all_text(equal));
+      CHECK_FALSE(only(equal, ReportKind::lds_equal_stores).fails);
+    }
+    // What was read before the barrier was read before the other wave's store.
+    CHECK(after(store, schedule, "ds_read_b32 v9, v6\n").failure() == nullptr);
+    CHECK(only(after("", schedule, read + store), ReportKind::lds_equal_stores).other->wave == 0);
+  }
+  // The lanes of one instruction do not overwrite each other's values.
+  const LaunchResult one_place =
+      run(setup + "v_mov_b32_e32 v8, 7\n v_mov_b32_e32 v6, 0\n ds_write_b32 v6, v8\n" + wait_lds + end, two);
+  CHECK_FALSE(only(one_place, ReportKind::lds_equal_stores).fails);
 }
 
 TEST_CASE("a store after a read in flight is told from one in no order with it", "[isa][checks]") {
@@ -355,6 +417,8 @@ TEST_CASE("lists of checks and warnings are read, and refused by name", "[isa][c
   CHECK_FALSE(parse_warnings("none").lds_equal_stores);
   CHECK(parse_warnings("uninitialised").uninitialised);
   CHECK_FALSE(parse_warnings("uninitialised").hazards_compiler);
+  CHECK(emulator::report_fails(ReportKind::global_freed, HazardLevel::required, Checks::all()));
+  CHECK_FALSE(emulator::report_fails(ReportKind::global_race, HazardLevel::required, Checks::all()));
   CHECK_THROWS_WITH(parse_warnings("pending,global_bounds"),
                     Catch::Contains("global_bounds cannot only warn"));
   CHECK_THROWS_WITH(parse_warnings("typo"), Catch::Contains("it is default, all, none or a list of"));

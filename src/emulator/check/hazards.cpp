@@ -89,12 +89,15 @@ RuleText text_of(HazardRule rule) {
     // contradict each other; LLVM's 0 counts.
     return {required, "written by the matrix core", "CDNA3 ISA table 37, Source C"};
   case HazardRule::matrix_overwrite:
-    // The manual names vector instructions. LLVM counts what loads write as well, and a load that is early
-    // would be overwritten in its turn.
     return {required, "still to be written by the matrix core", "CDNA3 ISA table 37, WAW"};
   case HazardRule::matrix_addend_overwrite:
-    return {required, "still to be read by the matrix core",
-            "CDNA3 ISA table 37, WAR"}; // and loads, likewise
+    return {required, "still to be read by the matrix core", "CDNA3 ISA table 37, WAR"};
+  case HazardRule::matrix_overwrite_by_load:
+    return {compiler, "still to be written by the matrix core",
+            "LLVM; CDNA3 ISA table 37, WAW asks it of vector instructions"};
+  case HazardRule::matrix_addend_overwrite_by_load:
+    return {compiler, "still to be read by the matrix core",
+            "LLVM; CDNA3 ISA table 37, WAR asks it of vector instructions"};
   case HazardRule::vector_to_matrix:
     return {required, "written by a vector instruction", "CDNA3 ISA table 37, first row"};
   case HazardRule::exec_to_matrix:
@@ -103,7 +106,7 @@ RuleText text_of(HazardRule rule) {
     return {required, "the result of a dot product", "CDNA3 ISA table 37, DL ops"};
   case HazardRule::fma_after_dgemm:
     // No row of the manual was found that asks for it, nor one that rules it out.
-    return {required, "the matrix core began on f64", "LLVM"};
+    return {compiler, "the matrix core began on f64", "LLVM"};
   case HazardRule::transcendental:
     return {required, "the result of a transcendental", "CDNA3 ISA table 11, case 21"};
   case HazardRule::half_read:
@@ -223,14 +226,15 @@ void HazardTracker::check_matrix(const Op &op, const MatrixInfo &matrix) {
 }
 
 /// A vector or memory instruction writes a vector register.
-void HazardTracker::check_overwrite(uint16_t operand, uint16_t dot) {
+void HazardTracker::check_overwrite(uint16_t operand, uint16_t dot, bool by_load) {
   const Row &row = rows[operand];
   if (row.dot != 0 && row.dot != dot)
     need(HazardRule::dot_result, row.vector_write, dot_wait, operand, row.vector_op);
-  need(HazardRule::matrix_overwrite, row.matrix_write, result_wait(row.matrix), operand, row.matrix_op);
+  need(by_load ? HazardRule::matrix_overwrite_by_load : HazardRule::matrix_overwrite, row.matrix_write,
+       result_wait(row.matrix), operand, row.matrix_op);
   if (row.addend_passes != 0)
-    need(HazardRule::matrix_addend_overwrite, row.matrix_addend_read, row.addend_passes - 1u, operand,
-         row.addend_op);
+    need(by_load ? HazardRule::matrix_addend_overwrite_by_load : HazardRule::matrix_addend_overwrite,
+         row.matrix_addend_read, row.addend_passes - 1u, operand, row.addend_op);
 }
 
 /// A vector instruction reads a scalar register.
@@ -281,7 +285,7 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
       need(keeps_part(op) ? HazardRule::half_read : HazardRule::half_overwrite, row.vector_write,
            half_write_wait, operand, row.vector_op);
     need(HazardRule::store_data, row.store_read, store_wait, operand, row.store_op);
-    check_overwrite(operand, info.dot);
+    check_overwrite(operand, info.dot, false);
   });
   if (info.fma_f64)
     need(HazardRule::fma_after_dgemm, last_dgemm, dgemm_to_fma_f64_wait, op.dst, last_dgemm_op);
@@ -300,7 +304,7 @@ void HazardTracker::check_memory(const OpInfo &info, const OpInfos &infos) {
     }
   });
   for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
-    if (operand < first_sgpr) check_overwrite(operand, 0);
+    if (operand < first_sgpr) check_overwrite(operand, 0, true);
   });
   check_m0(info);
 }

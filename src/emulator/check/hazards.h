@@ -27,6 +27,8 @@ enum class HazardRule : uint8_t {
   matrix_addend,
   matrix_overwrite,
   matrix_addend_overwrite,
+  matrix_overwrite_by_load,
+  matrix_addend_overwrite_by_load,
   vector_to_matrix,
   exec_to_matrix,
   dot_result,
@@ -99,7 +101,7 @@ private:
   void need(HazardRule rule, uint64_t written, uint32_t states, uint16_t operand, uint32_t other);
   void check_matrix_reads(uint16_t first, uint32_t count, const MatrixInfo &reader, bool addend);
   void check_matrix(const Op &op, const MatrixInfo &matrix);
-  void check_overwrite(uint16_t operand, uint16_t dot);
+  void check_overwrite(uint16_t operand, uint16_t dot, bool by_load);
   void check_vector(const Op &op, const OpInfo &info, const OpInfos &infos);
   void check_scalar_source(const Op &op, const OpInfo &info, uint16_t operand);
   void check_memory(const OpInfo &info, const OpInfos &infos);

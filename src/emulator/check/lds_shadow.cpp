@@ -140,14 +140,29 @@ LdsConflict LdsShadow::read(uint32_t address, uint32_t bytes, uint32_t wave, uin
   return found;
 }
 
+/// The state bit after a write. Reads that a wave issued before the barrier come before any store of this
+/// epoch.
+uint8_t LdsShadow::older_value_seen(const Cell &cell, bool changes) const {
+  const bool seen = cell.write_epoch == epoch
+                        ? changes || (cell.state & older_seen) != 0
+                        : cell.read_epoch == epoch && (cell.readers & ~cell.carried) != 0;
+  return seen ? uint8_t(older_seen) : uint8_t(0);
+}
+
 LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
-                             Values values, LdsOther &other) {
+                             bool in_order, Values values, LdsOther &other) {
   LdsConflict found = LdsConflict::none;
   visit(address, bytes, [&](Cell &cell, uint32_t offset, uint32_t count) {
     LdsOther candidate{};
+    const auto mine = uint16_t(1u << wave);
     LdsConflict conflict = check_write(cell, wave, (flags & atomic_write) != 0, candidate);
-    const bool again = conflict == LdsConflict::after_write && values.held != nullptr &&
-                       (cell.state & atomic_write) == 0 && values.same(offset, count);
+    // What does not come from LDS's own queue may overtake a read that does.
+    if (!in_order && conflict == LdsConflict::after_read_before_barrier) conflict = LdsConflict::after_read;
+    const bool overtakes = !in_order && cell.read_epoch == epoch && (cell.carried & ~mine) != 0;
+    // Comparing costs time: only a second store of the epoch needs it.
+    const bool same = cell.write_epoch == epoch && values.held != nullptr && values.same(offset, count);
+    const bool again = conflict == LdsConflict::after_write && same &&
+                       (cell.state & (atomic_write | older_seen)) == 0 && !overtakes;
     if (again) conflict = LdsConflict::equal_store;
     // What is no more than a warning must not hide a race at another byte.
     if (conflict != LdsConflict::none && (found == LdsConflict::none || is_milder(found, conflict))) {
@@ -157,37 +172,38 @@ LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, ui
     if ((flags & atomic_write) != 0 && found == LdsConflict::none &&
         (cell.state & initialised) != initialised)
       found = LdsConflict::uninitialised;
-    const auto mine = uint16_t(1u << wave);
+    const uint8_t older = older_value_seen(cell, !same && cell.write_instruction != instruction);
     cell.writers = again ? uint16_t(cell.writers | mine) : mine;
     cell.write_epoch = (flags & copying) != 0 ? cell.write_epoch : epoch;
     cell.write_op = op;
-    cell.state = uint8_t((cell.state & (split | initialised)) | flags);
+    cell.write_instruction = instruction;
+    cell.state = uint8_t((cell.state & (split | initialised)) | flags | older);
   });
   return found;
 }
 
-LdsConflict LdsShadow::write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, Values values,
-                             LdsOther &other) {
-  return store(address, bytes, wave, op, initialised, values, other);
+LdsConflict LdsShadow::write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order,
+                             Values values, LdsOther &other) {
+  return store(address, bytes, wave, op, initialised, in_order, values, other);
 }
 
-LdsConflict LdsShadow::atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other) {
-  return store(address, bytes, wave, op, initialised | atomic_write, {}, other);
+LdsConflict LdsShadow::atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order,
+                              LdsOther &other) {
+  return store(address, bytes, wave, op, initialised | atomic_write, in_order, {}, other);
 }
 
 LdsConflict LdsShadow::begin_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op,
                                   LdsOther &other) {
-  const LdsConflict conflict = store(address, bytes, wave, op, copying, {}, other);
-  // A copy comes from memory, and LDS does not serve it in the order of issue.
-  return conflict == LdsConflict::after_read_before_barrier ? LdsConflict::after_read : conflict;
+  return store(address, bytes, wave, op, copying, false, {}, other);
 }
 
 void LdsShadow::end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined) {
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
+    const uint8_t older = older_value_seen(cell, false); // what it overwrites was entered when it began
     cell.write_epoch = epoch;
     cell.writers = uint16_t(1u << wave);
     cell.write_op = op;
-    cell.state = uint8_t((cell.state & split) | (defined ? initialised : 0));
+    cell.state = uint8_t((cell.state & split) | (defined ? initialised : 0) | older);
   });
 }
 
@@ -201,8 +217,10 @@ void LdsShadow::carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint
 void LdsShadow::carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op) {
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     const auto mine = uint16_t(1u << wave);
-    // Several that carry the same byte have been compared when they stored.
+    // Several that carry the same byte have been compared when they stored. What was seen before the barrier
+    // was seen before any store of this epoch.
     cell.writers = cell.write_epoch == epoch ? uint16_t(cell.writers | mine) : mine;
+    cell.state &= uint8_t(~older_seen);
     cell.write_epoch = epoch;
     cell.write_op = op;
   });

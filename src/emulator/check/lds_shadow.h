@@ -53,21 +53,26 @@ public:
 
     bool same(uint32_t offset, uint32_t bytes) const;
   };
-  LdsConflict write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, Values values,
-                    LdsOther &other);
+  /// The lanes of one instruction do not overwrite each other's values: it is told when the next one begins.
+  void begin_instruction() { ++instruction; }
+  // `in_order`: by an LDS instruction, which LDS serves in the order of issue.
+  LdsConflict write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order,
+                    Values values, LdsOther &other);
   /// Like a write, but atomics of different waves may meet.
-  LdsConflict atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
+  LdsConflict atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order,
+                     LdsOther &other);
   LdsConflict begin_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
   /// `defined`: the data had been written where it came from.
   void end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined);
 
   // Accesses of an earlier epoch that were not waited for: they belong to this epoch as well.
-  // `in_order`: by an LDS instruction, which LDS serves in the order of issue.
   void carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order);
   void carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
 
 private:
-  enum : uint8_t { initialised = 15, copying = 16, atomic_write = 32, split = 64 };
+  // `older_seen`: before the value of the last write, there was another one in the same epoch that a wave has
+  // read or stored: who stores the same value again may come before that.
+  enum : uint8_t { initialised = 15, copying = 16, atomic_write = 32, split = 64, older_seen = 128 };
 
   struct Cell {
     uint16_t write_epoch = 0;
@@ -78,6 +83,7 @@ private:
     uint8_t state = 0;    // low four bits: bytes that were written
     uint32_t write_op = 0;
     uint32_t read_op = 0;
+    uint32_t write_instruction = 0;
 
     /// Some wave that wrote and is not this one.
     uint32_t writer_but(uint32_t wave) const;
@@ -87,12 +93,14 @@ private:
   template <class Visit> void visit(uint32_t address, uint32_t bytes, Visit &&on_cell);
   Cell *split_dword(uint32_t dword);
   LdsConflict store(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, uint8_t flags,
-                    Values values, LdsOther &other);
+                    bool in_order, Values values, LdsOther &other);
+  uint8_t older_value_seen(const Cell &cell, bool changes) const;
   LdsConflict check_read(const Cell &cell, uint32_t wave, LdsOther &other) const;
   LdsConflict check_write(const Cell &cell, uint32_t wave, bool is_atomic, LdsOther &other) const;
 
   std::vector<Cell> dwords;
   std::vector<Cell> bytes_of_split; // four per dword, made when first needed
+  uint32_t instruction = 0;
   uint16_t epoch = 1;
 };
 

@@ -333,6 +333,8 @@ void WaveChecks::report_lds(Wave &w, const Op &op, LdsConflict conflict, const c
 void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32_t *addresses, uint64_t lanes,
                            uint32_t bytes, StoredRows stored) {
   if (!enters_lds) return;
+  const bool in_order = launch.ops->infos[op.index].kind == OpKind::lds;
+  lds.begin_instruction();
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = low_lane(lanes);
     const uint32_t address = addresses[lane];
@@ -343,11 +345,11 @@ void WaveChecks::enter_lds(Wave &w, const Op &op, LdsAccess access, const uint32
       conflict = lds.read(address, bytes, wave, op.index, other);
       break;
     case LdsAccess::write:
-      conflict = lds.write(address, bytes, wave, op.index,
+      conflict = lds.write(address, bytes, wave, op.index, in_order,
                            {w.workgroup->lds + address, stored.rows + lane, stored.shift}, other);
       break;
     case LdsAccess::atomic:
-      conflict = lds.atomic(address, bytes, wave, op.index, other);
+      conflict = lds.atomic(address, bytes, wave, op.index, in_order, other);
       break;
     }
     if (conflict != LdsConflict::none) [[unlikely]]
@@ -389,6 +391,7 @@ void WaveChecks::begin_copy(Wave &w, const Op &op, const uint32_t *addresses, ui
           checks.lds_races && any_in_flight ? own_access_in_flight(addresses, lanes, 4, at) : nullptr)
     report_lds(w, op, own->lds_writes ? LdsConflict::after_write : LdsConflict::after_read, "copies into", at,
                addresses[at], {own->op, wave});
+  lds.begin_instruction();
   for (; lanes != 0; lanes &= lanes - 1) {
     const uint32_t lane = low_lane(lanes);
     const LdsConflict conflict = lds.begin_copy(addresses[lane], 4, wave, op.index, other);

@@ -247,10 +247,10 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
   }
 
   // The low half of a 64-bit result is taken to depend on low halves only: compilers leave the high half of
-  // an addend undefined where they use the low half of the sum. A pair of f32 is two results, each of the
-  // dwords that op_sel and op_sel_hi choose for it.
+  // an addend undefined where they use the low half of the sum. A pair of f32 made of pairs is two results,
+  // each of the dwords that op_sel and op_sel_hi choose for it; conversions make both of one dword.
   const ValuControl &v = op.valu;
-  const bool pair = v.result_type == OperandType::packed_f32;
+  const bool pair = v.result_type == OperandType::packed_f32 && v.source_types[0] == OperandType::packed_f32;
   uint64_t low = all_lanes;
   uint64_t high = all_lanes;
   if (pair) {

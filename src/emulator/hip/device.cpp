@@ -20,11 +20,12 @@ namespace sluice::emulator::hip {
 
 namespace {
 
-constexpr ptrdiff_t most_reports =
-    1024; // of each kind, and of each level of hazards, kept until they are taken
+// Of each kind, and of each rule and level of hazards, kept until they are taken.
+constexpr ptrdiff_t most_reports = 1024;
 
 bool same_kind(const Report &one, const Report &other) {
-  return one.kind == other.kind && one.level == other.level && one.fails == other.fails;
+  return one.kind == other.kind && one.level == other.level && one.rule == other.rule &&
+         one.fails == other.fails;
 }
 /// The same mistake: at the same pair of instructions, or of copies and streams with the same words.
 bool same_mistake(const Report &one, const Report &other) {

@@ -70,6 +70,7 @@ std::vector<std::byte> kernel_arguments(const Kernel &kernel, void **parameters,
     size_t size;
     std::memcpy(&size, extra[3], sizeof size);
     require((given != nullptr || size == 0) && size >= explicit_end, hipErrorInvalidValue);
+    require(in_address_space(reinterpret_cast<uint64_t>(given), size), hipErrorInvalidValue);
     // Whatever the buffer has beyond the arguments is not the kernel's; of a kernel that says nothing of them
     // all is.
     const bool known = kernel.has_metadata || kernel.kernarg_bytes != 0;

@@ -1,5 +1,4 @@
-//===- checks.cpp - the checks by name, and which of their reports fail a launch
-//-------------------------===//
+//===- checks.cpp - the checks by name, and which of their reports fail a launch ----------------------===//
 #include <algorithm>
 #include <stdexcept>
 
@@ -55,7 +54,10 @@ Checks parse_list(std::string_view text, const char *also) {
   }
 }
 
-/// The check that finds reports of a kind; null for what no warning can be made of.
+/// The check whose reports stay errors: memory has refused the access, whatever the settings say.
+constexpr bool Checks::*never_warns = &Checks::global_bounds;
+
+/// The check that finds reports of a kind; null if it is always an error, whatever is checked.
 bool Checks::*check_of(ReportKind kind, HazardLevel level) {
   switch (kind) {
   case ReportKind::launch_refused:
@@ -65,12 +67,13 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
   case ReportKind::trap:
   case ReportKind::barrier_deadlock:
   case ReportKind::misaligned:
+    return nullptr;
   case ReportKind::global_out_of_bounds:
   case ReportKind::global_freed:
   case ReportKind::no_peer_access:
   case ReportKind::scratch_out_of_bounds:
   case ReportKind::global_read_only:
-    return nullptr;
+    return &Checks::global_bounds;
   case ReportKind::pending_register:
     return &Checks::pending;
   case ReportKind::lds_race:
@@ -132,7 +135,8 @@ Checks parse_checks(std::string_view text) {
 }
 
 bool may_warn(std::string_view check) {
-  return check != "global_bounds";
+  const auto entry = std::ranges::find(checks_table, check, &CheckName::name);
+  return entry != std::end(checks_table) && entry->member != never_warns;
 }
 
 Checks parse_warnings(std::string_view text) {
@@ -140,7 +144,7 @@ Checks parse_warnings(std::string_view text) {
   if (text == "none") return Checks::none();
   if (text != "all") {
     const Checks warnings = parse_list(text, "default, all, none");
-    if (warnings.global_bounds)
+    if (warnings.*never_warns)
       throw std::invalid_argument("global_bounds cannot only warn: what memory refuses is an error");
     return warnings;
   }
@@ -152,7 +156,7 @@ Checks parse_warnings(std::string_view text) {
 
 bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings) {
   bool Checks::*const check = check_of(kind, level);
-  return check == nullptr || !(warnings.*check);
+  return check == nullptr || check == never_warns || !(warnings.*check);
 }
 
 } // namespace sluice::emulator

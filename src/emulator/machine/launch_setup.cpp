@@ -109,6 +109,7 @@ std::vector<Report> LaunchSetup::reports() {
     Report report;
     report.kind = finding.rule.kind;
     report.level = finding.rule.level;
+    report.rule = finding.rule.hazard;
     report.fails = finding.rule.fails;
     report.kernel = info.name;
     report.message = finding.message;

@@ -49,7 +49,7 @@ enum class WorkgroupSchedule : uint8_t {
 enum class HazardLevel : uint8_t {
   required, // AMD's CDNA3 ISA manual asks for them
   compiler, // only LLVM's hazard recogniser does
-  by_count, // too few by count, but a taken branch or a barrier was in between, which takes longer
+  by_count, // too few by count, but a taken branch or a barrier was in between, which takes some time as well
 };
 inline constexpr size_t hazard_levels = 3;
 std::string_view hazard_level_name(HazardLevel level);
@@ -118,7 +118,7 @@ struct Options {
   uint32_t threads = 0;             // 0: as many as the host has processors
   uint64_t instruction_budget = 0;  // instructions after which a wave is stopped; 0: never
   uint32_t max_reports = 32;        // places kept per launch, of each kind and rule; others are only counted
-  bool stop_at_report = false;      // the first report that is no warning ends the launch
+  bool stop_at_report = false;      // the first error ends the launch
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
   uint8_t reachable_devices = 0xff; // one bit each: whose memory the launching device may access
   bool preload_kernargs = true;     // false: as firmware that enters kernels at their compatibility prologue
@@ -178,6 +178,7 @@ struct Report {
 
   ReportKind kind{};
   HazardLevel level = HazardLevel::required; // of a hazard
+  uint8_t rule = 0;                          // of a hazard: a number, different for each rule
   bool fails = true;                         // false: a warning, the launch may still succeed
   std::string kernel;
   std::string message;     // one sentence
@@ -228,7 +229,7 @@ struct LaunchResult {
 
   /// There is nothing to report, not even a warning.
   bool ok() const { return reports.empty(); }
-  /// The first report that is no warning; null if there is none.
+  /// The first error; null if there is none.
   const Report *failure() const;
 };
 

@@ -14,6 +14,7 @@ std::vector<Report> static_reports(const Program &program) {
     Report report;
     report.kind = ReportKind::hazard;
     report.level = hazard.found.level;
+    report.rule = uint8_t(hazard.found.rule);
     report.fails = report_fails(report.kind, report.level, Checks::warned_of());
     report.pc = p.address_of(hazard.op);
     uint64_t entry = 0;

@@ -130,7 +130,7 @@ SizedBuffer sized_buffer(std::string_view text) {
   }
   if (buffer.bytes % buffer.type->bytes() != 0)
     throw ToolError(
-        fmt::format("{} bytes are no whole number of elements of {}", buffer.bytes, buffer.type->keyword));
+        fmt::format("{} bytes are not a whole number of elements of {}", buffer.bytes, buffer.type->keyword));
   return buffer;
 }
 

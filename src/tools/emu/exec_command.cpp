@@ -4,6 +4,7 @@
 // What its launches find comes back in a file, so that nothing is lost when it crashes.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "tools/emu/check_list.h"
 #include "tools/emu/commands.h"
 #include "tools/emu/counted.h"
 #include "tools/output_file.h"
@@ -24,7 +25,6 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <span>
-#include <stdexcept>
 #include <string_view>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -65,18 +65,10 @@ std::string library_folder() {
       fmt::format("{} has no libamdhip64.so.7: the emulator's HIP libraries are not there", folder.string()));
 }
 
-/// Refuses a list of checks that the program's emulator would refuse, with the option's name.
-void check_list(const char *option, const std::string &text, emulator::Checks (*parse)(std::string_view)) {
-  try {
-    parse(text);
-  } catch (const std::invalid_argument &error) {
-    throw ToolError(fmt::format("{} is '{}': {}", option, text, error.what()));
-  }
-}
-
 std::string settings_of(const ExecOptions &options, const std::string &report_file) {
-  check_list("--check", options.checks, emulator::parse_checks);
-  check_list("--warn", options.warnings, emulator::parse_warnings);
+  // Refuses, with the option's name, what the program's emulator would refuse.
+  read_checks("--check", options.checks, emulator::parse_checks);
+  read_checks("--warn", options.warnings, emulator::parse_warnings);
   if (report_file.find(';') != std::string::npos)
     throw ToolError(
         fmt::format("the folder of temporary files may have no ';' in its name: {}", report_file));

@@ -108,9 +108,9 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
                       "instructions after which a wave is stopped (default 2^30; 0: never)");
   command
       ->add_option("--max-reports", run.max_reports,
-                   "places that are kept of each kind of report (default 32)")
+                   "places kept of each kind of report, and of each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
-  command->add_flag("--stop-at-report", run.stop_at_report, "the first report ends the launch");
+  command->add_flag("--stop-at-report", run.stop_at_report, "the first error ends the launch");
 
   CLI::Option *const trace =
       command->add_flag("--trace{-}", run.trace, "each instruction as it is executed, to stdout or a file");
@@ -139,17 +139,18 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
       ->needs(timing);
   command
       ->add_option("--timing-workgroups", run.timing_workgroups,
-                   "the most that are simulated of a compute unit (default: as many as it gets)")
+                   "largest number of workgroups simulated per compute unit (default: as many as it gets)")
       ->check(CLI::Range(1, 1 << 30))
       ->needs(timing);
   command
       ->add_option("--timing-xcds", run.timing_xcds,
-                   "simulated, with so many compute units each (default: as many as stand for the launch)")
+                   "number of XCDs to simulate, each with --timing-compute-units (default: as many as stand "
+                   "for the launch)")
       ->check(CLI::Range(1, 8))
       ->needs(timing);
   command
       ->add_option("--compute-unit-stride", run.compute_unit_stride,
-                   "simulated ones are every so many-th of an XCD (default 1): with a stride that leads to "
+                   "simulate every Nth compute unit of an XCD (default 1): with a stride that leads to "
                    "workgroups that read the same data they share as all would")
       ->check(CLI::Range(1, 38))
       ->needs(timing);
@@ -232,7 +233,7 @@ CLI::App *add_exec(CLI::App &app, ExecOptions &exec) {
                       "instructions after which a wave is stopped (default 2^30; 0: never)");
   command
       ->add_option("--max-reports", exec.max_reports,
-                   "places of a launch that are kept of each kind of report (default 32)")
+                   "places of a launch kept of each kind of report, and of each hazard rule (default 32)")
       ->check(CLI::Range(1, 1 << 20));
   command->add_option("--devices", exec.devices, "that the program finds (default 1)")
       ->check(CLI::Range(1, 8));

@@ -1,5 +1,6 @@
 //===- run_command.cpp - sluice-emu run: one launch -----------------------------------------------------===//
 
+#include "tools/emu/check_list.h"
 #include "tools/emu/code_file.h"
 #include "tools/emu/commands.h"
 #include "tools/emu/counted.h"
@@ -20,7 +21,6 @@
 #include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <unistd.h>
 #include <utility>
 
@@ -90,16 +90,6 @@ void check_shape(const RunOptions &options, const package::Kernel &kernel, const
                     options.lds_bytes, kernel.lds_bytes, most_lds_bytes));
 }
 
-/// What the machine makes of a list of checks, refused with the option's name.
-emulator::Checks parse_list(const char *option, const std::string &text,
-                            emulator::Checks (*parse)(std::string_view)) {
-  try {
-    return parse(text);
-  } catch (const std::invalid_argument &error) {
-    throw ToolError(fmt::format("{} is '{}': {}", option, text, error.what()));
-  }
-}
-
 template <typename T> using Choices = std::initializer_list<std::pair<std::string_view, T>>;
 
 template <typename T> T choose(const std::string &option, const std::string &text, Choices<T> choices) {
@@ -116,8 +106,8 @@ emulator::Options machine_options(const RunOptions &options) {
   using emulator::WaveSchedule;
   using emulator::WorkgroupSchedule;
   emulator::Options machine;
-  machine.checks = parse_list("--check", options.checks, emulator::parse_checks);
-  machine.warnings = parse_list("--warn", options.warnings, emulator::parse_warnings);
+  machine.checks = read_checks("--check", options.checks, emulator::parse_checks);
+  machine.warnings = read_checks("--warn", options.warnings, emulator::parse_warnings);
   machine.completion = choose<CompletionOrder>("--completion", options.completion,
                                                {{"late", CompletionOrder::late},
                                                 {"early", CompletionOrder::early},

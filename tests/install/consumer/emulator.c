@@ -1,4 +1,4 @@
-/* A program of somebody else's, in the C that is C++ as well, which opens the emulator and asks for its devices. */
+/* A third-party program, in the C that is C++ as well, which opens the emulator and asks for its devices. */
 #include <dlfcn.h>
 #include <sluice/emulator.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
 #include <thread>
 #include <unistd.h>
 
-#include <sluice/emulator.h>
 #include "unit/emulator/hip_fixture.h"
+#include <sluice/emulator.h>
 
 using namespace sluice::test;
 
@@ -111,6 +111,12 @@ TEST_CASE("host memory is pinned, registered and told from device memory", "[hip
 
 TEST_CASE("ranges that wrap, or leave the address space, are refused", "[hip]") {
   Fixture fixture;
+  // Its code object says nothing of arguments: it would get all of them.
+  const std::vector<std::byte> elf = read_file(SLUICE_CODE_OBJECT_MANY_HAZARDS);
+  hipModule_t module = nullptr;
+  hipFunction_t undescribed = nullptr;
+  REQUIRE(hip.hipModuleLoadData(&module, elf.data()) == hipSuccess);
+  REQUIRE(hip.hipModuleGetFunction(&undescribed, module, "many_hazards") == hipSuccess);
   std::vector<char> own(64, 5);
   const uint64_t start = reinterpret_cast<uint64_t>(own.data());
   const uint64_t space_end = uint64_t(1) << 48;
@@ -122,8 +128,14 @@ TEST_CASE("ranges that wrap, or leave the address space, are refused", "[hip]") 
     CHECK(hip.hipPointerGetAttributes(&attributes, own.data()) == hipSuccess);
     CHECK(attributes.type == hipMemoryTypeUnregistered);
     CHECK(hip.hipMemcpy(fixture.buffer, own.data(), size, hipMemcpyHostToDevice) == hipErrorInvalidValue);
-    if (start + size < start || start + size > space_end)
+    size_t argument_bytes = size;
+    void *extra[] = {reinterpret_cast<void *>(1), own.data(), reinterpret_cast<void *>(2), &argument_bytes,
+                     reinterpret_cast<void *>(3)};
+    if (start + size < start || start + size > space_end) {
       CHECK(hip.hipMemcpy(own.data(), own.data(), size, hipMemcpyHostToHost) == hipErrorInvalidValue);
+      CHECK(hip.hipModuleLaunchKernel(undescribed, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, extra) ==
+            hipErrorInvalidValue);
+    }
     CHECK(hip.hipMemset(fixture.buffer, 0, size) == hipErrorInvalidValue);
     CHECK(hip.hipMemsetD32(fixture.buffer, 0, size) == hipErrorInvalidValue);
     CHECK(hip.hipMalloc(reinterpret_cast<void **>(&attributes.devicePointer), size) == hipErrorOutOfMemory);
@@ -133,6 +145,7 @@ TEST_CASE("ranges that wrap, or leave the address space, are refused", "[hip]") 
           (size / 4 * 4 <= space_end - start ? SLUICE_EMULATOR_OK : SLUICE_EMULATOR_BAD_VALUE));
     sluice_emulator_unwatch(own.data());
   }
+  CHECK(hip.hipModuleUnload(module) == hipSuccess);
   // Rows whose sum wraps to a small number.
   const size_t half = size_t(1) << 32;
   CHECK(hip.hipMemcpy2D(own.data(), half, fixture.buffer, half, 4, half + 1, hipMemcpyDeviceToHost) ==

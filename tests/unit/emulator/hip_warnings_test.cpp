@@ -59,7 +59,7 @@ private:
 
 } // namespace
 
-TEST_CASE("behind a warning the results can be copied, behind an error they cannot", "[hip]") {
+TEST_CASE("after a warning the results can be copied, after an error they cannot", "[hip]") {
   HoleInTheInput kernel;
   int last = 0;
   CHECK(kernel.run() == hipErrorLaunchFailure);
@@ -83,7 +83,7 @@ TEST_CASE("behind a warning the results can be copied, behind an error they cann
   CHECK(kernel.run() == hipErrorLaunchFailure);
 }
 
-TEST_CASE("what memory refuses and what never ends are no warnings", "[hip]") {
+TEST_CASE("what memory refuses and what never ends are always errors", "[hip]") {
   Fixture fixture;
   REQUIRE(configure("warnings", "all") == SLUICE_EMULATOR_OK);
   CHECK(fixture.launch(5, Fixture::elements + 1) == hipSuccess);
@@ -116,6 +116,29 @@ TEST_CASE("the same mistake of many launches is one report, and leaves room for 
   CHECK(reports[0]["kind"] == "register_uninitialised");
   CHECK(reports[0]["count"] == launches);
   CHECK(reports[1]["kind"] == "global_out_of_bounds");
+}
+
+TEST_CASE("a rule that fills its places on the device leaves another rule's free", "[hip]") {
+  REQUIRE(configure("reset_counters", "1") == SLUICE_EMULATOR_OK);
+  REQUIRE(configure("max_reports", "2000") == SLUICE_EMULATOR_OK);
+  const std::vector<std::byte> elf = read_file(SLUICE_CODE_OBJECT_MANY_HAZARDS);
+  hipModule_t module = nullptr;
+  hipFunction_t kernel = nullptr;
+  REQUIRE(hip.hipModuleLoadData(&module, elf.data()) == hipSuccess);
+  REQUIRE(hip.hipModuleGetFunction(&kernel, module, "many_hazards") == hipSuccess);
+  for (int i = 0; i < 2; ++i)
+    CHECK(hip.hipModuleLaunchKernel(kernel, 1, 1, 1, 64, 1, 1, 0, nullptr, nullptr, nullptr) == hipSuccess);
+  CHECK(hip.hipDeviceSynchronize() == hipSuccess);
+  const nlohmann::json reports = nlohmann::json::parse(take_reports());
+  REQUIRE(reports.size() == 1025);
+  for (const nlohmann::json &report : reports) {
+    CHECK(report["level"] == "compiler");
+    CHECK(report["count"] == 2);
+  }
+  CHECK_THAT(reports[1024]["message"].get<std::string>(), Catch::StartsWith("m0:"));
+  CHECK(counters().reports_dropped == 2 * (1030 - 1024));
+  CHECK(configure("defaults", "1") == SLUICE_EMULATOR_OK);
+  CHECK(hip.hipModuleUnload(module) == hipSuccess);
 }
 
 TEST_CASE("places that are left out are counted", "[hip]") {

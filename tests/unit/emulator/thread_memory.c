@@ -58,7 +58,7 @@ static int wrong;
 static void expect(int condition, const char *what) {
   if (condition) return;
   wrong = 1;
-  fprintf(stderr, "not so: %s\n", what);
+  fprintf(stderr, "failed: %s\n", what);
 }
 #define EXPECT(condition) expect(condition, #condition)
 

@@ -11,15 +11,11 @@ import sys
 import tempfile
 import unittest
 
-SLUICE = sys.argv[1]
+from bench_fixture import SLUICE, BenchTestCase, bench
+
 WHOLE = "--whole" in sys.argv
 SMALL = ["--heads", "8", "--kv-heads", "2", "--batch", "8", "--lengths", "512"]
 KERNEL = "attn_fwd_f16_d64_q128_kv64_w4"
-
-
-def bench(*arguments):
-    return subprocess.run([SLUICE, "bench", *map(str, arguments)], capture_output=True, text=True,
-                          stdin=subprocess.DEVNULL)
 
 
 def timings_and_warnings(*arguments):
@@ -49,14 +45,7 @@ def executed_pairs(length, causal):
 
 
 @unittest.skipIf(WHOLE, "only the comparison with a whole XCD")
-class BenchTest(unittest.TestCase):
-    def refuses(self, text, *arguments):
-        result = bench(*arguments)
-        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
-        self.assertIn(text, result.stdout + result.stderr)
-        if result.stderr.startswith("sluice: "):
-            self.assertEqual(result.stdout, "")
-
+class BenchTest(BenchTestCase):
     def test_refusals(self):
         self.refuses("--kernel is 'attn_bwd*'; no kernel for prefill of contiguous tensors of ", "--timing", "--kernel",
                      "attn_bwd*")

@@ -6,22 +6,15 @@ The device is the emulator in the place of HIP's library: its times mean nothing
 """
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
 
-SLUICE, EMU = sys.argv[1:3]
+from bench_fixture import SLUICE, BenchTestCase, bench, run
+
+EMU = sys.argv[2]
 PARTS_TILES = 16  # of a part of the keys, at least
 DECODE = ["--workload", "decode", "--heads", "16", "--kv-heads", "2", "--sequences", "2x600"]
-
-
-def run(*command):
-    return subprocess.run([str(part) for part in command], capture_output=True, text=True, stdin=subprocess.DEVNULL)
-
-
-def bench(*arguments):
-    return run(SLUICE, "bench", *arguments)
 
 
 def bench_on_device(*arguments):
@@ -41,7 +34,7 @@ def timings(*arguments):
     return with_json(bench, "--timing", *arguments)[1]["rows"]
 
 
-class ModelTest(unittest.TestCase):
+class ModelTest(BenchTestCase):
     def test_figures_agree_with_what_can_be_counted(self):
         [row] = timings("--workload", "decode", "--sequences", "8x1024")
         model = row["model"]
@@ -128,13 +121,6 @@ class ModelTest(unittest.TestCase):
         clks = [launch["clk"] for launch in row["model"]["launches"]]
         self.assertIn(f"| {clks[0]} + {clks[1]} |", text[2])
         self.assertTrue(bench("--timing", *DECODE).stdout.splitlines()[1].startswith(row["work"]))
-
-    def refuses(self, text, *arguments):
-        result = bench(*arguments)
-        self.assertEqual(result.returncode, 2, result.stdout + result.stderr)
-        self.assertIn(text, result.stdout + result.stderr)
-        if result.stderr.startswith("sluice: "):
-            self.assertEqual(result.stdout, "")
 
     def test_refusals(self):
         self.refuses("bench needs --timing, the model of the chip, or --device hip:N, a GPU")

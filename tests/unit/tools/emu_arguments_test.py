@@ -96,7 +96,7 @@ class ArgumentTest(EmuTest):
             "size:64:fill=random(x)": "'x' is no whole number",
             "size:64:fill=": "fill is ''",
             "size:64:type=f8": "type is 'f8'; it is one of bool, i8, u8, i16,",
-            "size:62:type=f32": "62 bytes are no whole number of elements of f32",
+            "size:62:type=f32": "62 bytes are not a whole number of elements of f32",
             "size:64:zero": "'zero' is no setting of a buffer; there are fill=... and type=...",
             "ptr:1": "argument 1 is no buffer (buf: or size:)",
             "ptr:0": "argument 0 is no buffer",

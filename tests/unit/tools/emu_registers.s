@@ -11,32 +11,7 @@
   .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
   .text
 
-.macro begin name
-  .globl \name
-  .protected \name
-  .p2align 8
-  .type \name,@function
-\name:
-.endm
-
-.macro end name, kernarg, lds=0, preload=0
-  s_endpgm
-.L\name\()_end:
-  .size \name, .L\name\()_end-\name
-  .section .rodata
-  .p2align 6
-  .amdhsa_kernel \name
-    .amdhsa_group_segment_fixed_size \lds
-    .amdhsa_kernarg_size \kernarg
-    .amdhsa_user_sgpr_kernarg_segment_ptr 1
-    .amdhsa_user_sgpr_kernarg_preload_length \preload
-    .amdhsa_system_sgpr_workgroup_id_x 1
-    .amdhsa_next_free_vgpr 12
-    .amdhsa_next_free_sgpr 16
-    .amdhsa_accum_offset 8
-  .end_amdhsa_kernel
-  .text
-.endm
+.include "emu_kernel.inc"
 
 .macro copy_arguments
   s_load_dwordx2 s[4:5], s[0:1], 0x0
