@@ -6,7 +6,6 @@
 #include "tools/pack_file.h"
 #include "tools/workload_tables.h"
 
-#include <algorithm>
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <optional>
@@ -15,7 +14,6 @@ namespace sluice::tools {
 
 namespace {
 
-constexpr uint32_t usual_tokens = 16384;
 constexpr uint32_t modelled_compute_units = 304;
 
 void write(OutputFile &file, const std::string &text) {
@@ -30,7 +28,8 @@ void warn(const std::string &row, const emulator::timing::TimingResult &result) 
 }
 
 SampleSize sample_of(const BenchOptions &options) {
-  return {options.compute_units.value_or(5), options.workgroups.value_or(8)};
+  return {options.compute_units.value_or(usual_sample.compute_units),
+          options.workgroups.value_or(usual_sample.workgroups)};
 }
 
 //===--- One kernel, without a plan ---------------------------------------------------------------------===//
@@ -38,18 +37,13 @@ SampleSize sample_of(const BenchOptions &options) {
 std::vector<TimedProblem> problems_of(const BenchOptions &options) {
   const WorkloadOptions &work = options.work;
   const uint32_t kv_heads = work.kv_heads.value_or(8);
-  const std::vector<uint32_t> usual = {1024, 4096, 16384};
   std::vector<TimedProblem> problems;
   for (const uint32_t heads : work.heads) {
-    if (heads % kv_heads != 0)
-      throw ToolError(
-          fmt::format("--heads is {} and --kv-heads {}; the heads of keys must divide those of queries",
-                      heads, kv_heads));
-    for (const uint32_t length : work.lengths.empty() ? usual : work.lengths)
+    check_heads(heads, kv_heads);
+    for (const uint32_t length : prefill_lengths(work))
       for (const bool causal : {false, true}) {
         if (work.causal == (causal ? "off" : "on")) continue;
-        problems.push_back(
-            {work.batch.value_or(std::max(1u, usual_tokens / length)), length, heads, kv_heads, causal});
+        problems.push_back({prefill_batch(work, length), length, heads, kv_heads, causal});
       }
   }
   return problems;

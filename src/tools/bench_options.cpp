@@ -32,7 +32,7 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
                    "on, off or both (default: both of prefill, off of decode, else on)")
       ->check(CLI::IsMember({"on", "off", "both"}));
 
-  // What a kernel is timed on without a plan is prefill of contiguous tensors of its own types.
+  // Without a plan a kernel is timed on prefill of contiguous tensors of its own types.
   const auto plan_only = [&](CLI::Option *option) {
     kernel->excludes(option);
     return option;
@@ -53,8 +53,8 @@ void add_work(CLI::App *command, WorkloadOptions &work, CLI::Option *kernel) {
           ->delimiter(',')
           ->check(CLI::Range(1, most_length));
   plan_only(command->add_option("--q-len", work.q_lens,
-                                "rows of a draft, 2 to 16 (default 2,4,8,16), or of a chunk (default 512,\n"
-                                "or as many as there are keys)"))
+                                "rows of a draft, 2 to 16 (default 2,4,8,16), or of a chunk (default 512);\n"
+                                "defaults are at most as many as there are keys"))
       ->delimiter(',')
       ->check(CLI::Range(1, most_length));
   plan_only(command->add_option("--sequences", work.sequences,

@@ -16,6 +16,9 @@ struct SampleSize {
   uint32_t workgroups = 0;    // of each; 0: all it would get
 };
 
+/// Where the launch is too large to be simulated whole, and nothing else is asked for.
+inline constexpr SampleSize usual_sample = {.compute_units = 5, .workgroups = 8};
+
 /// The sample of a launch. Neighbours in it read the same keys and values, as neighbours on an XCD do where
 /// the grid lets them: x counts `heads_per_keys` workgroups in a row that read the same ones.
 emulator::timing::TimingOptions sample_of(const std::array<uint32_t, 3> &grid, uint32_t heads_per_keys,

@@ -19,7 +19,6 @@ using namespace emulator::timing;
 
 namespace {
 
-constexpr SampleSize usual_sample = {5, 8};
 // Turns of waves around their loops that the model simulates for one launch without being asked for a sample,
 // of all XCDs or else of one: at most half a minute of a core, at some thousand instructions each.
 constexpr uint64_t most_wave_tiles = 40000;

@@ -1,7 +1,7 @@
 //===- plan_timing.h - a workload's launches on the timing model ----------------------------------------===//
 //
-// What a run of a plan would take on the chip: the launches are those that the plan makes, with its choice of
-// kernels and its split of the keys, one after another.
+// The time that a run of a plan would take on the chip: the launches are those that the plan makes, with its
+// choice of kernels and its split of the keys, one after another.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -35,7 +35,7 @@ struct PlanTiming {
   std::vector<LaunchTiming> launches; // attention, then the merge of its parts if there is one
 
   uint64_t clk() const;
-  /// Of the launches behind the first.
+  /// Of the launches after the first.
   uint64_t merge_clk() const;
   double microseconds() const;
   /// One standard error of clk(), in per cent; nothing where a launch's sample is too small to say.

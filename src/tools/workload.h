@@ -18,7 +18,7 @@ namespace sluice::tools {
 enum class WorkKind : uint8_t {
   prefill, // as many query rows as keys
   decode,  // one query row
-  chunk,   // part of a prompt, behind keys that are in the cache
+  chunk,   // part of a prompt, following keys that are in the cache
   draft,   // a few rows to be verified: speculative decoding, prediction of several tokens
 };
 inline constexpr WorkKind work_kinds[] = {WorkKind::prefill, WorkKind::decode, WorkKind::chunk,

@@ -141,9 +141,8 @@ std::vector<Sequences> sequences_of(const WorkloadOptions &options, WorkKind kin
   }
   if (!all.empty()) return all;
   if (kind == WorkKind::prefill) {
-    const std::vector<uint32_t> usual = {1024, 4096, 16384};
-    for (const uint32_t length : options.lengths.empty() ? usual : options.lengths)
-      all.push_back({options.batch.value_or(std::max(1u, prefill_tokens / length)), length});
+    for (const uint32_t length : prefill_lengths(options))
+      all.push_back({prefill_batch(options, length), length});
     return all;
   }
   const std::vector<uint32_t> usual = {kind == WorkKind::chunk ? 16384u : 4096u};
@@ -152,15 +151,28 @@ std::vector<Sequences> sequences_of(const WorkloadOptions &options, WorkKind kin
   return all;
 }
 
+/// Query rows of a chunk or a draft without --q-len.
+std::vector<uint32_t> usual_rows(const WorkloadOptions &options, WorkKind kind, uint32_t kv_len) {
+  const uint32_t least = kind == WorkKind::chunk ? most_draft_rows + 1 : 2;
+  if (kv_len < least)
+    throw ToolError(
+        fmt::format("{} is {}; a {} has at least {} rows, all of them among its keys: choose more "
+                    "keys, or --workload",
+                    options.sequences.empty() ? "--kv-len" : "the number of keys of --sequences", kv_len,
+                    work_kind_name(kind), least));
+  if (kind == WorkKind::chunk) return {std::min(usual_chunk, kv_len)};
+  std::vector<uint32_t> rows;
+  for (const uint32_t q_len : {2, 4, 8, 16})
+    if (q_len <= kv_len) rows.push_back(q_len);
+  return rows;
+}
+
 /// Query rows of a sequence of so many keys.
 std::vector<uint32_t> rows_of(const WorkloadOptions &options, WorkKind kind, uint32_t kv_len) {
   if (kind == WorkKind::prefill) return {kv_len};
   if (kind == WorkKind::decode) return {1};
-  std::vector<uint32_t> rows = options.q_lens;
-  if (rows.empty())
-    rows = kind == WorkKind::chunk ? std::vector<uint32_t>{std::min(usual_chunk, kv_len)}
-                                   : std::vector<uint32_t>{2, 4, 8, 16};
-  for (const uint32_t q_len : rows) {
+  if (options.q_lens.empty()) return usual_rows(options, kind, kv_len);
+  for (const uint32_t q_len : options.q_lens) {
     const bool fits =
         kind == WorkKind::chunk ? q_len > most_draft_rows : q_len >= 2 && q_len <= most_draft_rows;
     if (!fits)
@@ -174,7 +186,7 @@ std::vector<uint32_t> rows_of(const WorkloadOptions &options, WorkKind kind, uin
                       "most the keys of --kv-len or --sequences",
                       q_len, kv_len, work_kind_name(kind)));
   }
-  return rows;
+  return options.q_lens;
 }
 
 std::vector<bool> masks_of(const WorkloadOptions &options, WorkKind kind) {
@@ -208,6 +220,20 @@ void check_use(const WorkloadOptions &options, const std::vector<WorkKind> &kind
 
 } // namespace
 
+std::vector<uint32_t> prefill_lengths(const WorkloadOptions &options) {
+  return options.lengths.empty() ? std::vector<uint32_t>{1024, 4096, 16384} : options.lengths;
+}
+
+uint32_t prefill_batch(const WorkloadOptions &options, uint32_t length) {
+  return options.batch.value_or(std::max(1u, prefill_tokens / length));
+}
+
+void check_heads(uint32_t heads, uint32_t kv_heads) {
+  if (heads % kv_heads != 0)
+    throw ToolError(fmt::format(
+        "--heads is {} and --kv-heads {}; the heads of keys must divide those of queries", heads, kv_heads));
+}
+
 std::vector<Workload> workloads_of(const WorkloadOptions &options, const package::Manifest &kernels) {
   const std::vector<WorkKind> kinds = kinds_of(options);
   check_use(options, kinds);
@@ -216,10 +242,7 @@ std::vector<Workload> workloads_of(const WorkloadOptions &options, const package
     for (const TypesAndDims &both : types_and_dims(options, kernels))
       for (const uint32_t heads : options.heads) {
         const uint32_t kv_heads = options.kv_heads.value_or(both.dims.v_in_k ? 1 : 8);
-        if (heads % kv_heads != 0)
-          throw ToolError(
-              fmt::format("--heads is {} and --kv-heads {}; the heads of keys must divide those of queries",
-                          heads, kv_heads));
+        check_heads(heads, kv_heads);
         for (const Sequences &sequences : sequences_of(options, kind))
           for (const uint32_t rows : rows_of(options, kind, sequences.length))
             for (const bool causal : masks_of(options, kind)) {

@@ -28,6 +28,13 @@ struct WorkloadOptions {
   std::string pages = "shuffled";               // --pages: or "in-order"
 };
 
+/// Tokens of the prefills, and how many sequences have so many, with their defaults.
+std::vector<uint32_t> prefill_lengths(const WorkloadOptions &options);
+uint32_t prefill_batch(const WorkloadOptions &options, uint32_t length);
+
+/// Throws ToolError unless each head of keys serves as many of queries.
+void check_heads(uint32_t heads, uint32_t kv_heads);
+
 /// The rows in the order of a table. Throws ToolError, naming the option, its value and the rule.
 std::vector<Workload> workloads_of(const WorkloadOptions &options, const package::Manifest &kernels);
 

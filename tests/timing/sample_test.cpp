@@ -40,12 +40,13 @@ const std::string takes_tiles = with_ticket("v_readfirstlane_b32 s10, v3\n s_cmp
                                             "s_cbranch_scc1 end\n" +
                                             work + "s_branch again\n end:\n s_endpgm\n");
 
-TimingResult time_with_counter(const std::string &source, const TimingOptions &options = {}) {
+TimingResult time_with_counter(const std::string &source, const TimingOptions &options = {},
+                               uint32_t workgroups = 304) {
   Memory memory;
   auto *const counter = static_cast<uint32_t *>(memory.allocate(256));
   *counter = 0;
-  return time_program(source, {.workgroups = 304, .lds_bytes = 65536}, {reinterpret_cast<uint64_t>(counter)},
-                      options, memory);
+  return time_program(source, {.workgroups = workgroups, .lds_bytes = 65536},
+                      {reinterpret_cast<uint64_t>(counter)}, options, memory);
 }
 
 } // namespace
@@ -91,11 +92,12 @@ TEST_CASE("no level moves more than its limit over a launch", "[timing]") {
                         {"few workgroups", streams(4096), 256, 0},
                         {"few places", streams(4096), 4096, 32768},
                         {"stores", stores, 4096, 0},
+                        {"stores of one round", stores, 1216, 0},
                         {"LDS", lds, 2432, 16384}};
   for (const Case &c : cases)
     for (const TimingOptions &options :
          {usual_sample, TimingOptions{}, TimingOptions{.compute_units = 2, .workgroups = 3, .xcds = 2},
-          TimingOptions{.compute_units = 38, .xcds = 1}}) {
+          TimingOptions{.compute_units = 38, .xcds = 1}, whole_device}) {
       const TimingResult result =
           time_program(c.source, {.waves = 4, .workgroups = c.workgroups, .lds_bytes = c.lds_bytes},
                        arguments, options, memory);
@@ -124,7 +126,7 @@ TEST_CASE("stores run ahead of memory by no more than L2 holds", "[timing]") {
 
 TEST_CASE("loops that a counter in memory ends are refused by name", "[timing]") {
   using Catch::Contains;
-  CHECK_THROWS_AS(time_with_counter(takes_tiles), std::invalid_argument);
+  CHECK_THROWS_AS(time_with_counter(takes_tiles), emulator::timing::GlobalCounterError);
   CHECK_THROWS_WITH(time_with_counter(takes_tiles, usual_sample),
                     Contains("counter in memory") && Contains("(s_cbranch_scc1") &&
                         Contains("(global_atomic_add v3, v1, v2, s[8:9] sc0)") && Contains(" at 0x"));
@@ -151,7 +153,17 @@ TEST_CASE("loops that a counter in memory ends are refused by name", "[timing]")
   }
 }
 
-TEST_CASE("a counter that decides no loop is none of the timing's business", "[timing]") {
+TEST_CASE("a launch that is simulated whole may take its work from a counter", "[timing]") {
+  // Every workgroup runs without an option: one alone, and one on each XCD.
+  for (const uint32_t workgroups : {1u, 8u}) {
+    CAPTURE(workgroups);
+    const TimingResult result = time_with_counter(takes_tiles, {}, workgroups);
+    CHECK(result.is_complete);
+    CHECK(result.device_clk > 3040 / workgroups * 640);
+  }
+}
+
+TEST_CASE("a counter that decides no loop does not stop the timing", "[timing]") {
   // The last workgroup to come merges what all have left, in a loop of its own.
   const std::string last_merges = with_ticket(
       "v_readfirstlane_b32 s10, v3\n s_cmpk_lg_u32 s10, 303\n s_cbranch_scc1 end\n"
@@ -165,6 +177,12 @@ TEST_CASE("a counter that decides no loop is none of the timing's business", "[t
       "v_cmp_eq_u32_e32 vcc, 0, v7\n loop:\n s_cbranch_vccnz end\n" +
       work + "s_sub_u32 s10, s10, 1\n s_cmp_lg_u32 s10, 0\n s_cbranch_scc1 loop\n end:\n s_endpgm\n");
   CHECK_NOTHROW(time_with_counter(forgotten));
+  // An addition that retries until no other wave has come in between.
+  CHECK_NOTHROW(time_with_counter(
+      "s_load_dwordx2 s[8:9], s[0:1], 0x0\n v_mov_b32_e32 v1, 0\n v_mov_b32_e32 v5, 0\n"
+      "s_waitcnt lgkmcnt(0)\n again:\n v_add_u32_e32 v4, 1, v5\n s_mov_b64 exec, 1\n"
+      "global_atomic_cmpswap v3, v1, v[4:5], s[8:9] sc0\n s_waitcnt vmcnt(0)\n"
+      "v_cmp_ne_u32_e32 vcc, v3, v5\n v_mov_b32_e32 v5, v3\n s_cbranch_vccnz again\n s_endpgm\n"));
 }
 
 TEST_CASE("a sample says how far off it may be", "[timing]") {
@@ -263,10 +281,33 @@ TEST_CASE("a launch is timed at the clock that belongs to it", "[timing]") {
                                   "s_sub_u32 s10, s10, 1\n s_cmp_lg_u32 s10, 0\n s_cbranch_scc1 again\n" +
                                   store);
   CHECK(*data == 7);
+  CHECK(idle.warnings.empty());
+  CHECK(busy.warnings.empty());
   CHECK(idle.device.clock_mhz == 2100);
   CHECK(busy.device_mfma_percent() > 90);
   CHECK(busy.device.clock_mhz == Approx(published_clock_mhz(busy.device_mfma_percent())).epsilon(0.01));
   CHECK(busy.microseconds() == Approx(double(busy.device_clk) / busy.device.clock_mhz));
+}
+
+TEST_CASE("a launch that no clock belongs to carries a warning", "[timing]") {
+  using emulator::timing::most_clock_passes;
+  Memory memory;
+  uint32_t passes = 0;
+  const TimingResult result = emulator::timing::time_at_published_clock(memory, [&](uint32_t mhz) {
+    ++passes;
+    // Idle at a low clock, busy at a high one: no pass agrees with the one before.
+    TimingResult pass;
+    pass.device.clock_mhz = mhz;
+    pass.device_clk = 1000;
+    if (mhz > 1500) pass.device_matrix_clk = 1000.0 * 4 * pass.device.compute_units;
+    return pass;
+  });
+  CHECK(passes == most_clock_passes);
+  CHECK(result.device.clock_mhz == 1115);
+  REQUIRE(result.warnings.size() == 1);
+  CHECK(result.warnings[0] == "4 passes found no clock that belongs to the launch: at 1115 MHz it keeps the "
+                              "matrix cores so busy that the "
+                              "clock would be 2100 MHz");
 }
 
 } // namespace sluice::test

@@ -25,8 +25,14 @@ constexpr uint32_t lanes = 64;
 uint32_t lane_bits(std::string_view name) {
   const uint32_t accesses =
       name.find("read2") != std::string_view::npos || name.find("write2") != std::string_view::npos ? 2 : 1;
-  for (const auto &[text, bits] : std::initializer_list<std::pair<std::string_view, uint32_t>>{
-           {"128", 128}, {"dwordx4", 128}, {"b96", 96}, {"dwordx3", 96}, {"64", 64}, {"dwordx2", 64}})
+  for (const auto &[text, bits] :
+       std::initializer_list<std::pair<std::string_view, uint32_t>>{{"128", 128},
+                                                                    {"dwordx4", 128},
+                                                                    {"b96", 96},
+                                                                    {"dwordx3", 96},
+                                                                    {"b64", 64},
+                                                                    {"f64", 64},
+                                                                    {"dwordx2", 64}})
     if (name.find(text) != std::string_view::npos) return accesses * bits;
   return accesses * 32;
 }

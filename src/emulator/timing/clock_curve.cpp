@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 #include "emulator/timing/saved_memory.h"
 
@@ -35,9 +36,17 @@ TimingResult time_at_published_clock(const Memory &memory,
                                      const std::function<TimingResult(uint32_t clock_mhz)> &time) {
   const SavedMemory before(memory);
   TimingResult result = time(clock_mhz);
-  for (uint32_t pass = 1; pass < most_clock_passes && result.reports.empty(); ++pass) {
+  for (uint32_t pass = 1; result.reports.empty(); ++pass) {
     const double wanted = published_clock_mhz(result.device_mfma_percent());
     if (std::abs(wanted - result.device.clock_mhz) <= 0.01 * wanted) break;
+    if (pass == most_clock_passes) {
+      result.warnings.push_back(std::to_string(pass) +
+                                " passes found no clock that belongs to the launch: at " +
+                                std::to_string(result.device.clock_mhz) +
+                                " MHz it keeps the matrix cores so busy that the clock would be " +
+                                std::to_string(std::lround(wanted)) + " MHz");
+      break;
+    }
     before.restore();
     result = time(uint32_t(std::lround(wanted)));
   }

@@ -28,8 +28,9 @@ double published_clock_mhz(double mfma_percent);
 
 /// Times a launch at the clock that belongs to how busy it keeps the matrix cores: HBM and the Infinity Cache
 /// do not follow the clock, so that how busy they are follows from it. Each pass takes the clock of the one
-/// before, until they agree within a per cent; at most so many. All find in memory what the first one found,
-/// and whoever comes after them.
+/// before, until they agree within a per cent, in at most `most_clock_passes` passes. Each pass starts from
+/// the same memory, which is restored at the end. Without agreement the last pass is returned, with a
+/// warning.
 TimingResult time_at_published_clock(const Memory &memory,
                                      const std::function<TimingResult(uint32_t clock_mhz)> &time);
 inline constexpr uint32_t most_clock_passes = 4;

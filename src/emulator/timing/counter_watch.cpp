@@ -18,8 +18,10 @@ bool is_exec(const RegisterRange &range) {
   return range.first == exec_register || range.first == exec_register + 1;
 }
 
-bool answers_from_memory(const OpInfo &info, const Op &op) {
-  return info.kind == OpKind::vector_memory && info.atomic != AtomicKind::none && op.memory.return_old;
+/// A compare-and-swap says whether another wave came in between; its loop ends when none did.
+bool answers_from_counter(const OpInfo &info, const Op &op, std::string_view text) {
+  return info.kind == OpKind::vector_memory && info.atomic != AtomicKind::none && op.memory.return_old &&
+         text.find("_cmpswap") == std::string_view::npos;
 }
 
 /// Those that reach LDS at addresses in a register.
@@ -32,7 +34,7 @@ bool touches_lds(const OpInfo &info, const Op &op, std::string_view text) {
 
 bool CounterWatch::is_needed(const ProgramImpl &program) {
   for (uint32_t i = 0; i < program.infos.infos.size(); ++i)
-    if (answers_from_memory(program.infos.infos[i], program.fast[i])) return true;
+    if (answers_from_counter(program.infos.infos[i], program.fast[i], program.texts[i])) return true;
   return false;
 }
 
@@ -120,7 +122,7 @@ void CounterWatch::before(Wave &wave, const Op &op) {
   Marks &marks = waves[&wave];
   if (info.branch) return check_branch(marks, op);
   if (touches_lds(info, op, program.texts[op.index])) return access_lds(wave, op, info, marks);
-  const bool answers = answers_from_memory(info, op);
+  const bool answers = answers_from_counter(info, op, program.texts[op.index]);
   if (answers) marks.atomic = op.index;
   mark(marks, info, answers || reads_marked(marks, info), wave.exec() == all_lanes);
 }

@@ -4,7 +4,8 @@
 // what was there before, and a loop ends by that. What some workgroups of such a launch do says nothing of
 // the others, so that it cannot be extrapolated. The watch follows the answers of atomic instructions through
 // registers and LDS to the branches that leave loops. A branch that decides something else by them, such as
-// whether a workgroup is the last and merges what all have left, is none of these.
+// whether a workgroup is the last and merges what all have left, is none of these. Nor is the retry of a
+// compare-and-swap, whose answers are not followed: its loop runs until no other wave has come in between.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -46,14 +46,14 @@ std::string address_of(const ProgramImpl &program, uint32_t op) {
 
 [[noreturn]] void refuse_counter(const Call &call, const CounterWatch::Finding &finding) {
   const ProgramImpl &program = call.program.impl();
-  throw std::invalid_argument("kernel \"" + std::string(call.kernel) +
-                              "\" takes its work from a counter in memory: the branch at " +
-                              address_of(program, finding.branch) + " (" + program.text(finding.branch) +
-                              ") leaves a loop by what the instruction at " +
-                              address_of(program, finding.atomic) + " (" + program.text(finding.atomic) +
-                              ") answered. What some workgroups do says nothing of the others then: simulate "
-                              "all of them, which is all "
-                              "compute units of eight XCDs, without a sample");
+  throw GlobalCounterError("kernel \"" + std::string(call.kernel) +
+                           "\" takes its work from a counter in memory: the branch at " +
+                           address_of(program, finding.branch) + " (" + program.text(finding.branch) +
+                           ") leaves a loop by what the instruction at " +
+                           address_of(program, finding.atomic) + " (" + program.text(finding.atomic) +
+                           ") answered. What some workgroups do says nothing of the others then: simulate "
+                           "all of them, which is all "
+                           "compute units of eight XCDs, without a sample");
 }
 
 /// Simulates what is selected, or what the options select. Instructions, traffic and workgroups go into the
@@ -99,7 +99,7 @@ Selection simulate(const Call &call, const TimingOptions &options, const std::op
   for (uint32_t i = 0; i < places; ++i)
     for (const auto &unit : units)
       unit->add_place();
-  const bool all_run = selection.whole_xcds && selection.xcds == device_xcds;
+  const bool all_run = selection.from_start && source->count() == result.workgroups;
   // A turn changes no other compute unit's next one.
   std::vector<uint64_t> turns;
   for (const auto &unit : units)

@@ -225,7 +225,7 @@ void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, Timin
   result.extrapolated_along = axis.name;
   const uint32_t places_per_xcd = used_places(result.workgroups, result.workgroups_per_cu, result.device) *
                                   result.device.compute_units_of_xcd();
-  const Launch launch = deal(curve_of(result.simulated, axis), axis, result, places_per_xcd);
+  Launch launch = deal(curve_of(result.simulated, axis), axis, result, places_per_xcd);
   result.device_places = places_per_xcd * device_xcds;
   result.device_flops = launch.work.flops;
   result.device_matrix_clk = launch.work.matrix_clk;
@@ -235,9 +235,8 @@ void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, Timin
   for (size_t i = 0; i < level_count; ++i)
     result.device_bytes[i] = moved_bytes(launch.work, Level(i));
 
-  // What ran needs no guess.
+  // What ran needs no guess. But its last waves need not wait for their stores, which have to be moved.
   if (result.is_complete) {
-    result.device_clk = result.simulated_clk;
     result.error_percent = 0;
     for (XcdTime &xcd : result.xcds)
       xcd.end_clk = 0;
@@ -245,11 +244,15 @@ void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, Timin
       double &end = result.xcds[time.number % device_xcds].end_clk;
       end = std::max(end, double(time.end));
     }
-    return;
+    launch.clk = double(result.simulated_clk);
   }
   Level limit = Level::lds;
   const double clk = launch_clk(launch, result.device, &limit);
   if (clk > launch.clk) result.limited_by = level_name(limit);
+  if (result.is_complete) {
+    result.device_clk = uint64_t(std::ceil(clk));
+    return;
+  }
   // Workgroups that share a compute unit do not all take as long: the youngest wait for the others, and the
   // launch for the youngest.
   const bool ends_as_simulated = selection.from_start && double(result.simulated_clk) > clk;

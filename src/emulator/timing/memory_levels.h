@@ -58,7 +58,7 @@ public:
 private:
   double bytes_per_clk;
   double burst_clk;
-  double free = 0; // nobody was quiet before the launch
+  double free = 0; // time before the launch gives no credit
 };
 
 /// What compute units share.

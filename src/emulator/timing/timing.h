@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -175,10 +176,16 @@ struct TimingResult {
   double tflops() const;
 };
 
+/// A global counter ends the kernel's loops: what a workgroup does would follow from those that are not
+/// simulated.
+class GlobalCounterError : public std::invalid_argument {
+public:
+  using std::invalid_argument::invalid_argument;
+};
+
 /// Times a kernel. Arguments as for `launch`, without its checks. Only simulated workgroups run, so that
-/// memory afterwards holds no complete result. Throws std::invalid_argument for a kernel whose loops a global
-/// counter ends, unless every workgroup of the launch is simulated: what a workgroup does would follow from
-/// those that are not.
+/// memory afterwards holds no complete result. Throws GlobalCounterError unless every workgroup of the launch
+/// is simulated, and std::invalid_argument for options that name no compute units there are.
 TimingResult time_launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
                          std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
                          std::span<const std::byte> kernarg, const Memory &memory,

@@ -106,7 +106,7 @@ private:
     size_t next = 0;
   };
 
-  /// The workgroup of a number, or the next one that is in nobody's hands.
+  /// The workgroup of a number, or the next one that is not taken.
   uint64_t take(uint64_t number) {
     number %= workgroups;
     while (!taken.insert(number).second)
@@ -115,19 +115,19 @@ private:
   }
 
   /// Before those that count, a compute unit has what the dispatcher gave it just before the first of them,
-  /// and behind them what comes after the last. None of these are counted ones: what those read once, nobody
-  /// else has read.
+  /// and afterwards the following workgroups. They are never counted ones, so that data which is read once
+  /// stays cold.
   void add_company(uint32_t places) {
     for (Unit &unit : units) {
       if (unit.given.empty()) continue;
       const uint64_t first = unit.given.front().number, last = unit.given.back().number;
       std::vector<Assignment> before;
-      // As many again behind: each place is refilled until the last that counts has ended.
-      const size_t behind = unit.given.size() + places;
+      // As many again afterwards: each place is refilled until the last that counts has ended.
+      const size_t afterwards = unit.given.size() + places;
       for (uint64_t k = places; k > 0 && taken.size() < workgroups; --k)
         before.push_back({take(first + workgroups - k * device_units % workgroups), 0, false});
       unit.given.insert(unit.given.begin(), before.begin(), before.end());
-      for (uint64_t k = 1; k <= behind && taken.size() < workgroups; ++k)
+      for (uint64_t k = 1; k <= afterwards && taken.size() < workgroups; ++k)
         unit.given.push_back({take(last + k * device_units), 0, false});
     }
   }

@@ -33,6 +33,8 @@ public:
   /// A workgroup that counts has ended.
   void ended() { --left; }
   bool all_ended() const { return left == 0; }
+  /// Workgroups that count and have not ended.
+  uint64_t count() const { return left; }
 
 protected:
   uint64_t left = 0; // that count

@@ -119,6 +119,10 @@ int time_kernel(const emulator::Program &program, const RunOptions &options, con
       picture.add(launch.result.kernel, program, launch.result);
       roofline.write(timing_report::roofline_svg(picture));
     }
+  } catch (const emulator::timing::GlobalCounterError &error) {
+    throw ToolError(fmt::format("{} (--timing-compute-units {} --timing-xcds {}, no --timing-workgroups)",
+                                error.what(), timing.device.compute_units_of_xcd(),
+                                emulator::timing::device_xcds));
   } catch (const std::invalid_argument &error) {
     throw ToolError(error.what());
   }

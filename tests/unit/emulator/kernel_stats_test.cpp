@@ -9,9 +9,9 @@
 #include <numeric>
 #include <vector>
 
-#include <sluice/emulator.h>
 #include "emulator/stats/occupancy.h"
 #include "support/files.h"
+#include <sluice/emulator.h>
 
 using namespace sluice::emulator;
 using Json = nlohmann::json;
@@ -169,6 +169,8 @@ TEST_CASE("the bound counts every slot, and names the one that binds", "[stats]"
         Case{"s_add_u32", 30, BoundSlot::scalar, 30 * 4}, Case{"s_load_dword", 30, BoundSlot::scalar, 30 * 4},
         Case{"ds_read_b128", 10, BoundSlot::lds, 10 * 16 * 2},
         Case{"ds_read2_b64", 10, BoundSlot::lds, 10 * 16 * 2},
+        Case{"ds_read2st64_b32", 10, BoundSlot::lds, 10 * 8 * 2},
+        Case{"ds_read2st64_b64", 10, BoundSlot::lds, 10 * 16 * 2},
         Case{"ds_write_b32", 10, BoundSlot::lds, 10 * 8 * 2},
         Case{"buffer_load_dword", 10, BoundSlot::memory, 10 * 4 * 4},
         Case{"global_load_dwordx4", 10, BoundSlot::memory, 10 * 16 * 4},

@@ -73,6 +73,8 @@ class ModelTest(BenchTestCase):
         common = ["--heads", 8, "--kv-heads", 2, "--sequences", "2x160"]
         drafts = timings("--workload", "draft", *common)
         self.assertEqual([(row["q_len"], row["causal"]) for row in drafts], [(rows, True) for rows in (2, 4, 8, 16)])
+        few_keys = timings("--workload", "draft", "--heads", 8, "--kv-heads", 2, "--sequences", "2x12")
+        self.assertEqual([row["q_len"] for row in few_keys], [2, 4, 8])
         [chunk] = timings("--workload", "chunk", "--q-len", 40, *common)
         self.assertEqual(chunk["useful_flops"], 4 * 2 * 8 * (40 * 160 - 40 * 40 / 2) * 128)
         self.assertEqual(len(chunk["model"]["launches"]), 1)
@@ -112,6 +114,16 @@ class ModelTest(BenchTestCase):
         self.assertGreater(simulated[0], simulated[1])
         self.assertFalse(sampled["model"]["launches"][0]["complete"])
 
+    def test_a_sample_of_decode_is_near_all_of_an_xcd(self):
+        clks = []
+        for sample in (["--compute-units", 5, "--workgroups", 8], ["--compute-units", 38, "--workgroups", 0]):
+            [row] = timings("--workload", "decode", "--sequences", "64x1024", *sample)
+            attention = row["model"]["launches"][0]
+            self.assertFalse(attention["complete"])
+            clks.append(attention["clk"])
+        self.assertNotEqual(*clks)
+        self.assertAlmostEqual(clks[0] / clks[1], 1, delta=0.05)
+
     def test_tables(self):
         text = bench("--timing", *DECODE, "--markdown").stdout.splitlines()
         self.assertEqual(len(text), 3)
@@ -139,6 +151,9 @@ class ModelTest(BenchTestCase):
                 ("--q-len is 16; a chunk has more than 16 rows", "--workload", "chunk", "--q-len", "16"),
                 ("512 query rows and 400 keys; the rows of a chunk are among its keys", "--workload", "chunk",
                  "--kv-len", "400", "--q-len", "512"),
+                ("--kv-len is 12; a chunk has at least 17 rows, all of them among its keys", "--kv-len", "12"),
+                ("the number of keys of --sequences is 1; a draft has at least 2 rows", "--workload", "draft",
+                 "--sequences", "4x1"),
                 ("--q-len is for one of chunk and draft, and --workload is decode", "--workload", "decode", "--q-len", "4"),
                 ("--q-len is for one of chunk and draft, and --workload is prefill,decode,chunk,draft", "--q-len", "4"),
                 ("--lengths is for prefill, and --workload is decode", "--workload", "decode", "--lengths", "64"),
@@ -148,6 +163,7 @@ class ModelTest(BenchTestCase):
                 ("--page-size", "--page-size", "-1"),
                 ("--pages", "--pages", "sorted"),
                 ("--causal", "--causal", "maybe"),
+                ("--sequences, --heads or --kv-heads", "--workload", "decode", "--sequences", "65535x1048576"),
                 ("sequences of 1048576 tokens", "--workload", "decode", "--sequences", "65535x1048576"),
                 ("decode fp8 d512, 64/8 heads, 32 x 4096 keys, pages of 16: SLUICE_UNSUPPORTED: head_dim_qk is 512",
                  "--workload", "decode", "--type", "fp8", "--head-dim", "512"),

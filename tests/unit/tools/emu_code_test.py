@@ -71,7 +71,7 @@ class CodeFileTest(EmuTest):
     def test_bundles(self):
         for target in ("hipv4-amdgcn-amd-amdhsa--gfx942", "hip-amdgcn-amd-amdhsa--gfx942:sramecc+:xnack-",
                        "hipv4-amdgcn-amd-amdhsa--gfx9-4-generic"):
-            self.assertIn("5 kernels", self.succeeds("list", self.bundle("a.hipfb", target)))
+            self.assertIn("6 kernels", self.succeeds("list", self.bundle("a.hipfb", target)))
         for chip in ("gfx90a", "gfx9420"):
             self.refuses(f"has no entry for gfx942; it has host-x86_64-unknown-linux-gnu, hipv4-amdgcn-amd-amdhsa--{chip}",
                          "list", self.bundle("a.hipfb", f"hipv4-amdgcn-amd-amdhsa--{chip}"))

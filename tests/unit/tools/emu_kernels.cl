@@ -34,3 +34,9 @@ kernel void padded(global uint *out, uint a0, uint a1, global const uint *in, ui
   uint i = GROUP * 64 + LANE;
   if (i < count) out[i] = factor * in[i] + addend + (uint)(end - in) + (a0 | b1 | c2 | d0 | e1) + (f0 | f1 | f2);
 }
+
+// Workgroups take pieces of work from a counter until there are none.
+kernel void claim(global uint *counter, uint pieces) {
+  while (__scoped_atomic_fetch_add(counter, 1u, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE) < pieces)
+    __builtin_amdgcn_s_sleep(1);
+}

@@ -92,6 +92,14 @@ class TimingTest(EmuTest):
         self.refuses(["--timing-timeline", "--timing-roofline"], *call, "--timing-timeline", file, "--timing-roofline", file)
         self.refuses("--timing-timeline", *call, "--timing-timeline", self.folder / "none" / "timeline.svg")
 
+    def test_timing_of_work_that_a_counter_gives(self):
+        call = ["run", KERNELS, "--kernel", "claim", "--grid", "16", "--block", "64", "--arg", "size:4:fill=0", "--arg", "u32:40",
+                "--timing"]
+        self.refuses(["claim\" takes its work from a counter in memory",
+                      "(--timing-compute-units 38 --timing-xcds 8, no --timing-workgroups)"], *call)
+        self.refuses("(--timing-compute-units 2 --timing-xcds 8", *call, "--device-compute-units=16")
+        self.assertTrue(self.json(*call, "--timing-compute-units=38", "--timing-xcds=8")["complete"])
+
     def test_timing_refuses_what_it_does_not_do(self):
         call = ["run", KERNELS, "--kernel", "spin", "--arg", "u32:100", "--timing"]
         for option in ("--check=none", "--trace", "--waves=greedy", "--completion=early", "--seed=2", "--no-preload"):
