@@ -341,13 +341,13 @@ TEST_CASE("flat accesses of LDS race like those of DS instructions", "[isa][flat
           .failure() != nullptr);
   // Nor between a read of LDS and a flat store, even if it stores what the reading wave stores as well.
   const std::string read_and_pass = "s_cmp_eq_u32 s6, 0\n s_cbranch_scc0 other\n ds_read_b32 v5, v30\n";
-  const std::string other = "s_branch done\n other:\n s_barrier\n s_nop 7\n flat_store_dword v[30:31], v1\n";
-  for (const std::string again : {"", "ds_write_b32 v30, v1\n"}) {
+  const std::string other = "s_branch done\n other:\n s_barrier\n s_nop 7\n flat_store_dword v[30:31], v30\n";
+  for (const std::string again : {"", "ds_write_b32 v30, v30\n"}) {
     const LaunchResult overtaken =
         run_checked(head + read_and_pass + "s_barrier\n" + again + other + "done:\n" + wait_all, two);
     INFO(all_text(overtaken));
     REQUIRE(overtaken.failure() != nullptr);
-    CHECK(only(overtaken, ReportKind::lds_race).disassembly == "flat_store_dword v[30:31], v1");
+    CHECK(only(overtaken, ReportKind::lds_race).disassembly == "flat_store_dword v[30:31], v30");
   }
   CHECK(
       run_checked(head + read_and_pass + wait_all + "s_barrier\n" + other + "done:\n" + wait_all, two).ok());
