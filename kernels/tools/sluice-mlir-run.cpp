@@ -7,11 +7,11 @@
 // the host program is lowered by upstream passes, and the whole runs in process.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include <sluice/emulator.h>
 #include "lowering/Passes.h"
 #include "target/Codegen.h"
 #include "tools/LaunchRuntime.h"
 #include "tools/Pipeline.h"
+#include <sluice/emulator.h>
 
 #include "mlir/Conversion/GPUCommon/GPUCommonPass.h"
 #include "mlir/Conversion/ReconcileUnrealizedCasts/ReconcileUnrealizedCasts.h"

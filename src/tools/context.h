@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <sluice/emulator.h>
 #include "tools/tool_error.h"
+#include <sluice/emulator.h>
 
 #include <cstddef>
 #include <memory>

@@ -13,9 +13,9 @@
 #include <functional>
 #include <string>
 
-#include <sluice/emulator.h>
 #include "emulator/hip/functions.h"
 #include "support/files.h"
+#include <sluice/emulator.h>
 
 using namespace sluice::emulator::hip;
 

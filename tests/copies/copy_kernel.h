@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <sluice/emulator.h>
 #include "support/divisor.h"
 #include "support/temporary_folder.h"
+#include <sluice/emulator.h>
 
 #include <algorithm>
 #include <cstdint>

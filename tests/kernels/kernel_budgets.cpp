@@ -5,9 +5,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "shipped_kernels.h"
 
-#include <sluice/emulator.h>
 #include "emulator/machine/machine.h"
 #include "package/kernargs.h"
+#include <sluice/emulator.h>
 
 #include <cstdio>
 #include <nlohmann/json.hpp>

@@ -8,8 +8,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <sluice/emulator.h>
 #include "runtime/hip_table.h"
+#include <sluice/emulator.h>
 
 #include <cstddef>
 #include <optional>

@@ -164,8 +164,8 @@ void refuse_unsafe_call() {
   bool refused = false;
   for (const std::shared_ptr<Capture> &capture : active()) {
     if (capture->mode == hipStreamCaptureModeRelaxed) continue;
-    const bool from_any_thread =
-        capture->mode == hipStreamCaptureModeGlobal && thread_state.capture_mode == hipStreamCaptureModeGlobal;
+    const bool from_any_thread = capture->mode == hipStreamCaptureModeGlobal &&
+                                 thread_state.capture_mode == hipStreamCaptureModeGlobal;
     if (from_any_thread || capture->thread == std::this_thread::get_id()) capture->invalid = refused = true;
   }
   require(!refused, hipErrorStreamCaptureUnsupported);

@@ -23,7 +23,8 @@ struct CallConfiguration {
   size_t dynamic_lds_bytes;
   hipStream_t stream;
 };
-PerThread<std::vector<CallConfiguration>> open_configurations; // of launches being written as kernel<<<...>>>()
+PerThread<std::vector<CallConfiguration>>
+    open_configurations; // of launches being written as kernel<<<...>>>()
 
 FatBinary *binary_of(void **handle) {
   return reinterpret_cast<FatBinary *>(handle);

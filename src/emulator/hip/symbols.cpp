@@ -7,7 +7,6 @@
 #include <map>
 #include <string_view>
 
-#include <sluice/emulator.h>
 #include "emulator/hip/device.h"
 #include "emulator/hip/error.h"
 #include "emulator/hip/function_versions.h"
@@ -15,6 +14,7 @@
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 #include "emulator/stats/kernel_stats.h"
+#include <sluice/emulator.h>
 
 namespace sluice::emulator::hip {
 

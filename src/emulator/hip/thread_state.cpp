@@ -17,7 +17,8 @@ constexpr size_t probe_bytes = 4096;
 constinit thread_local ThreadState thread_state;
 
 // The C++ library has thread-local variables, too, which an exception uses, and in a program without C++ they
-// are allocated on first use. Memory just freed is there for them, unless other threads take all of it at once.
+// are allocated on first use. Memory just freed is there for them, unless other threads take all of it at
+// once.
 bool may_throw() noexcept {
   if (thread_state.may_throw) return true;
   void *volatile const probe = std::malloc(probe_bytes);

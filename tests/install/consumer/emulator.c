@@ -9,8 +9,10 @@ typedef int (*counters_function)(sluice_emulator_counters_t *out, size_t size);
 typedef int (*device_count_function)(int *count);
 
 /* That these are the header's types; nothing is linked. */
-enum { checked = sizeof(1 ? (symbol_function)0 : sluice_emulator_symbol) +
-                 sizeof(1 ? (counters_function)0 : sluice_emulator_counters) };
+enum {
+  checked = sizeof(1 ? (symbol_function)0 : sluice_emulator_symbol) +
+            sizeof(1 ? (counters_function)0 : sluice_emulator_counters)
+};
 
 int main(void) {
   void *const library = dlopen("libsluice_emulator.so.1", RTLD_NOW | RTLD_LOCAL);

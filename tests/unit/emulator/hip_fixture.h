@@ -6,9 +6,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include <sluice/emulator.h>
 #include "emulator/hip/functions.h"
 #include "support/files.h"
+#include <sluice/emulator.h>
 
 #include <catch2/catch.hpp>
 #include <string>

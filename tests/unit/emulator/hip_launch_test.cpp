@@ -4,9 +4,9 @@
 #include <catch2/catch.hpp>
 #include <cstring>
 
-#include <sluice/emulator.h>
 #include "package/offload_bundle.h"
 #include "unit/emulator/hip_fixture.h"
+#include <sluice/emulator.h>
 
 using namespace sluice::test;
 

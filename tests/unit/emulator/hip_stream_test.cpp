@@ -6,8 +6,8 @@
 #include <cstring>
 #include <thread>
 
-#include <sluice/emulator.h>
 #include "unit/emulator/hip_fixture.h"
+#include <sluice/emulator.h>
 
 using namespace sluice::test;
 

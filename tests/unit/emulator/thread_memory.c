@@ -30,9 +30,15 @@ static int refused(void) {
   atomic_fetch_add(&failed_allocations, 1);
   return 1;
 }
-void *malloc(size_t size) { return refused() ? NULL : __libc_malloc(size); }
-void *calloc(size_t count, size_t size) { return refused() ? NULL : __libc_calloc(count, size); }
-void *realloc(void *pointer, size_t size) { return refused() ? NULL : __libc_realloc(pointer, size); }
+void *malloc(size_t size) {
+  return refused() ? NULL : __libc_malloc(size);
+}
+void *calloc(size_t count, size_t size) {
+  return refused() ? NULL : __libc_calloc(count, size);
+}
+void *realloc(void *pointer, size_t size) {
+  return refused() ? NULL : __libc_realloc(pointer, size);
+}
 void *aligned_alloc(size_t alignment, size_t size) {
   return refused() ? NULL : __libc_memalign(alignment, size);
 }
@@ -76,13 +82,27 @@ static void *without_memory(void *first_call) {
   for (int i = 0; i < 7; ++i) {
     const int call = (i + (int)(intptr_t)first_call) % 7;
     switch (call) {
-    case 0: got[call] = hip.get_device(&device); break;
-    case 1: got[call] = hip.allocate(&memory, 64); break;
-    case 2: got[call] = hip.query(own_stream); break;
-    case 3: got[call] = hip.exchange_mode(&mode); break;
-    case 4: got[call] = hip.push(one, one, 0, NULL); break;
-    case 5: got[call] = hip.configure("seed", "1"); break;
-    case 6: got[call] = hip.symbol("hipMalloc") != NULL; break;
+    case 0:
+      got[call] = hip.get_device(&device);
+      break;
+    case 1:
+      got[call] = hip.allocate(&memory, 64);
+      break;
+    case 2:
+      got[call] = hip.query(own_stream);
+      break;
+    case 3:
+      got[call] = hip.exchange_mode(&mode);
+      break;
+    case 4:
+      got[call] = hip.push(one, one, 0, NULL);
+      break;
+    case 5:
+      got[call] = hip.configure("seed", "1");
+      break;
+    case 6:
+      got[call] = hip.symbol("hipMalloc") != NULL;
+      break;
     }
   }
   const int last = hip.get_last_error();
@@ -116,7 +136,8 @@ static int check_tls(struct dl_phdr_info *info, size_t size, void *name) {
     const ElfW(Phdr) *const header = &info->dlpi_phdr[i];
     if (header->p_type == PT_TLS) EXPECT(header->p_memsz <= most_tls_bytes);
     if (header->p_type != PT_DYNAMIC) continue;
-    for (const ElfW(Dyn) *entry = (const void *)(info->dlpi_addr + header->p_vaddr); entry->d_tag != DT_NULL; ++entry)
+    for (const ElfW(Dyn) *entry = (const void *)(info->dlpi_addr + header->p_vaddr); entry->d_tag != DT_NULL;
+         ++entry)
       if (entry->d_tag == DT_FLAGS) is_static = (entry->d_un.d_val & DF_STATIC_TLS) != 0;
   }
   EXPECT(is_static);

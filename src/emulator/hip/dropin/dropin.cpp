@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
-#include <sluice/emulator.h>
 #include "emulator/hip/functions.h"
+#include <sluice/emulator.h>
 
 #define SLUICE_TEXT_OF(text) #text
 #define SLUICE_TEXT(macro) SLUICE_TEXT_OF(macro)
