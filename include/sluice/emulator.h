@@ -30,7 +30,7 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
 
 /** Done. */
 #define SLUICE_EMULATOR_OK 0
-/** There is no setting, or no instruction, of that name. */
+/** No setting or instruction has that name. */
 #define SLUICE_EMULATOR_UNKNOWN_KEY 1
 /** An argument that the function does not take, or not now; or memory ran out. */
 #define SLUICE_EMULATOR_BAD_VALUE 2

@@ -164,7 +164,7 @@ LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, ui
     const bool again = conflict == LdsConflict::after_write && same &&
                        (cell.state & (atomic_write | older_seen)) == 0 && !overtakes;
     if (again) conflict = LdsConflict::equal_store;
-    // What is no more than a warning must not hide a race at another byte.
+    // A warning must not hide a race at another byte.
     if (conflict != LdsConflict::none && (found == LdsConflict::none || is_milder(found, conflict))) {
       found = conflict;
       other = candidate;

@@ -206,8 +206,8 @@ uint64_t WaveChecks::defined_row(uint16_t operand, uint32_t row) const {
   return defined_lanes(operand >= first_constant ? operand : uint16_t(operand + row));
 }
 
-/// A register of source k that some lane reads and that was never written; of sources that are no pair of
-/// f32, the first one counts.
+/// A register of source k that some lane reads and that was never written. Only the first register of a
+/// source counts, unless the source is a pair of f32.
 std::optional<uint16_t> WaveChecks::undefined_register(const Op &op, uint32_t k, uint64_t exec) const {
   const uint32_t rows = op.valu.source_types[k] == OperandType::packed_f32 ? 2 : 1;
   for (uint32_t r = 0; r < rows; ++r)

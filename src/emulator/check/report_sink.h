@@ -59,7 +59,7 @@ public:
     uint64_t count;
   };
   /// Running on would tell nothing new (one mistake has happened too often) or nothing wanted (the first
-  /// report was to end the launch): it may stop. Warnings are no reason to.
+  /// report was to end the launch): it may stop. Warnings never stop it.
   bool gave_up() const { return hopeless.load(std::memory_order_relaxed); }
   /// Sorted by rule and instruction, so that runs on several threads give the same answer.
   std::vector<Entry> take();

@@ -64,7 +64,7 @@ private:
 /// What compute units share.
 class SharedLevels {
 public:
-  /// Of the simulated compute units of a device: so many on each of the simulated XCDs.
+  /// For `xcds` simulated XCDs of a device, with `compute_units` simulated compute units on each.
   SharedLevels(uint32_t compute_units, uint32_t xcds, const Device &device);
 
   /// A line that an instruction issued at `clk` on an XCD wants; answers when it is in the registers.

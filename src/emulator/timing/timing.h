@@ -63,8 +63,8 @@ struct TimingOptions {
   uint32_t compute_unit_stride = 1;
   /// Of each, taken evenly from the whole grid; 0: as many as it would get. The others are extrapolated.
   uint32_t workgroups = 0;
-  /// XCDs that are simulated, with so many compute units of each and an L2 each. 0: one; eight where all
-  /// compute units of an XCD are simulated without a sample and the workgroups of the others do other work.
+  /// The number of XCDs to simulate: each has `compute_units` compute units and an L2 of its own. 0: one, or
+  /// eight where all compute units of an XCD are simulated without a sample and other XCDs get other work.
   uint32_t xcds = 0;
   uint64_t instruction_budget = 0; // per wave; 0: as in Options
   /// What the launch runs on. Its clock is the engine's: levels.h says what does not run on it.

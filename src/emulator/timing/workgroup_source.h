@@ -51,7 +51,7 @@ struct Selection {
   bool from_start = false;
 };
 
-/// For a launch on a device, with so many places on each compute unit. Throws std::invalid_argument for
+/// For a launch that has `places` workgroups resident on each compute unit. Throws std::invalid_argument for
 /// options that name no compute units there are.
 Selection select_workgroups(std::array<uint32_t, 3> grid, const TimingOptions &options, uint32_t places);
 std::unique_ptr<WorkgroupSource> make_source(std::array<uint32_t, 3> grid, const TimingOptions &options,
