@@ -74,7 +74,7 @@ type PlanInfo struct {
 	MaxGrid            [3]uint32 // Workgroups at the problem's bounds; 0 where a bound is missing.
 	Block              [3]uint32 // Lanes per workgroup.
 	Kernel             string    // Name of the kernel.
-	Reason             string    // Why this kernel, in a sentence.
+	Reason             string    // Why this kernel, in a sentence: by estimate, its cost and the next best.
 }
 
 // Describe says what the plan does.

@@ -364,8 +364,8 @@ enum sluice_determinism {
  *   to nearest even: P has 4 significant bits down to 2^-14, and no weight at 2^-18 and below. O is rounded
  *   to nearest even.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
- *   written: rows of padding, unused slots of pages, what lies between and behind sequences. Entries of a
- *   page table behind the last one needed are never read.
+ *   written: rows of padding, unused slots of pages, what lies between and behind sequences. sluice_args says
+ *   which entries of a page table are read.
  * - NaN or infinity in a query row stays in its row, and in K or V at key j reaches only the rows that see j.
  *   In V it reaches all of them whose score is above -infinity, as NaN or infinity in the same element of O,
  *   and may reach the others. LSE knows nothing of V.
@@ -537,7 +537,7 @@ typedef struct sluice_plan_info {
   uint32_t max_grid[3];         /**< Workgroups at the problem's bounds; 0 where a bound is missing. */
   uint32_t block[3];            /**< Lanes per workgroup. */
   char kernel[96];              /**< Name of the kernel. */
-  char reason[208];             /**< Why this kernel, in a sentence. */
+  char reason[208]; /**< Why this kernel, in a sentence: by estimate, its cost and the next best. */
 } sluice_plan_info;
 
 /**
@@ -602,10 +602,20 @@ typedef struct sluice_tensor {
  * | page_table               | NULL     | NULL     | required                               |
  * | page_starts              | NULL     | NULL     | required for CSR, NULL for BLOCK       |
  *
+ * Of the page table, entries are read for pages 0 to (kv_len[b] - 1) / page_size of sequence b and no others.
+ * With SLUICE_HAS_WINDOW_LEFT and SLUICE_BOTTOM_RIGHT, those of pages in front of the window are not read
+ * either: entry n is not if both
+ *
+ *     n * page_size       >= sink_tokens
+ *     (n + 1) * page_size <= kv_len[b] - q_len[b] - window_left
+ *
+ * Row 0 has the window that begins first, so no row of the sequence sees a key of this page. The page is not
+ * touched either: it may belong to another sequence by now, and its entry may be -1 or any number.
+ *
  * Lengths are 0 or more and at most q_len and kv_len of the call, and where starts are given too, at most
- * what lies between the two starts. Starts are 0 or more and do not fall, page numbers are not negative, and
- * for CSR the entries from one start to the next are enough for the keys. A run cannot check what is in
- * device memory, and breaking this is the caller's error; sluice_reference checks it.
+ * what lies between the two starts. Starts are 0 or more and do not fall, entries that are read are not
+ * negative, and for CSR the entries from one start to the next are enough for the keys. A run cannot check
+ * what is in device memory, and breaking this is the caller's error; sluice_reference checks it.
  *
  *     q [batch, q_len, q_heads, head_dim_qk]      k [batch, kv_len, kv_heads, head_dim_qk]
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]

@@ -29,9 +29,10 @@ constexpr double fp8Maximum = 240;
 
 class AppendBuilder {
 public:
+  using Emitter = AroundEmitterOf<package::append_kernarg_fields>;
+
   AppendBuilder(gpu::GPUFuncOp kernel, const AroundVariant &variant)
-      : b(kernel, kernargFields(variant)), source(b.elementType(variant.from)),
-        toFp8(variant.to != variant.from) {
+      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
     b.setInsertionPointToStart(&kernel.getBody().front());
   }
 
@@ -126,7 +127,7 @@ private:
         [&] { return SmallVector<Value>{valid, b.i64(0), b.i64(0), b.i64(0)}; });
   }
 
-  Value sideOf(StringRef name) { return b.sideArgument(name, side); }
+  Value sideOf(Emitter::Sides name) { return b.sideArgument(name, side); }
 
   void appendChunk(Value token, const Slot &slot, Value chunk) {
     AroundEmitter::Division head =
@@ -285,7 +286,7 @@ private:
     return b.select(b.compareF(arith::CmpFPredicate::UNO, quotient, quotient), quotient, moved);
   }
 
-  AroundEmitter b;
+  Emitter b;
   Type source;
   bool toFp8;
   Value side;

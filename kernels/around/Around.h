@@ -1,20 +1,13 @@
 //===- Around.h - the kernels around attention as values --------------------------------------*- C++ -*-===//
 #pragma once
 
+#include "around/Variants.h"
 #include "package/around_kernargs.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 
-#include <string>
-
 namespace sluice {
-
-/// A row SLUICE_KV_APPEND(source, cache) or SLUICE_MERGE_STATES(partial, o) of the variant table.
-struct AroundVariant {
-  std::string operation; // "kv_append" or "merge_states"
-  std::string from, to;  // element types
-};
 
 /// The kernel's arguments.
 llvm::ArrayRef<package::KernargField> kernargFields(const AroundVariant &variant);

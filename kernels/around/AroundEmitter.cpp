@@ -5,12 +5,6 @@ using namespace mlir;
 
 namespace sluice {
 
-const package::KernargField &AroundEmitter::field(StringRef name) {
-  for (const package::KernargField &field : fields)
-    if (field.name == std::string_view(name.data(), name.size())) return field;
-  llvm_unreachable("not a field of the kernarg table");
-}
-
 Type AroundEmitter::typeOf(package::KernargKind kind) {
   switch (kind) {
   case package::KernargKind::pointer:
@@ -25,13 +19,12 @@ Type AroundEmitter::typeOf(package::KernargKind kind) {
   llvm_unreachable("not a kind of argument");
 }
 
-Value AroundEmitter::argument(StringRef name) {
-  const package::KernargField &found = field(name);
-  return loadKernarg(found.offset, typeOf(found.kind));
+Value AroundEmitter::argumentOf(const package::KernargField &field) {
+  return loadKernarg(field.offset, typeOf(field.kind));
 }
 
-Value AroundEmitter::sideArgument(StringRef name, Value side) {
-  const package::KernargField &k = field(("k_" + name).str()), &v = field(("v_" + name).str());
+Value AroundEmitter::sideArgumentOf(const package::KernargField &k, const package::KernargField &v,
+                                    Value side) {
   auto pointerType = LLVM::LLVMPointerType::get(getContext(), 4);
   auto segment = LLVM::CallIntrinsicOp::create(
       *this, pointerType, getStringAttr("llvm.amdgcn.kernarg.segment.ptr"), ValueRange{});
@@ -46,6 +39,12 @@ Type AroundEmitter::elementType(StringRef name) {
   if (name == "bf16") return getBF16Type();
   if (name == "f32") return getF32Type();
   llvm_unreachable("not a type that kernels compute with");
+}
+
+Value AroundEmitter::rotateRow(Value value, unsigned count) {
+  constexpr int32_t rowRor = 0x120, all = 0xf; // DPP_CTRL; rows and banks that take part
+  return ROCDL::DPPUpdateOp::create(*this, value.getType(), value, value, rowRor + count, all, all,
+                                    /*boundCtrl=*/true);
 }
 
 SmallVector<Value> AroundEmitter::loop(Value first, Value end, Value step, ValueRange carried,

@@ -7,6 +7,7 @@
 
 #include "around/Around.h"
 #include "attention/Emitter.h"
+#include "attention/KernargName.h"
 
 #include <functional>
 
@@ -14,13 +15,7 @@ namespace sluice {
 
 class AroundEmitter : public Emitter {
 public:
-  AroundEmitter(mlir::gpu::GPUFuncOp kernel, llvm::ArrayRef<package::KernargField> fields)
-      : Emitter(kernel.getLoc(), kernel.getContext()), fields(fields) {}
-
-  /// A kernel argument by its name, loaded where it is used.
-  Value argument(llvm::StringRef name);
-  /// Either k_<name> or v_<name>: where `side` is 1 instead of 0.
-  Value sideArgument(llvm::StringRef name, Value side);
+  explicit AroundEmitter(mlir::gpu::GPUFuncOp kernel) : Emitter(kernel.getLoc(), kernel.getContext()) {}
 
   mlir::Type elementType(llvm::StringRef name);
   mlir::VectorType chunkOf(mlir::Type type) {
@@ -41,6 +36,8 @@ public:
   Value minF(Value a, Value b) { return mlir::arith::MinNumFOp::create(*this, a, b); }
   Value extend(mlir::Type type, Value a) { return mlir::arith::ExtFOp::create(*this, type, a); }
   Value round(mlir::Type type, Value a) { return mlir::arith::TruncFOp::create(*this, type, a); }
+  /// Of the lane `count` lanes before or, at the beginning, at the end of the row of 16 lanes.
+  Value rotateRow(Value value, unsigned count);
   Value truncateInteger(Value a) { return mlir::arith::TruncIOp::create(*this, getI32Type(), a); }
 
   /// for (i = first; i < end; i += step) carried = body(i, carried), with unsigned numbers that the steps do
@@ -48,15 +45,30 @@ public:
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)>;
   llvm::SmallVector<Value> loop(Value first, Value end, Value step, mlir::ValueRange carried, LoopBody body);
 
+protected:
+  Value argumentOf(const package::KernargField &field);
+  /// `k`, or `v` where `side` is 1 instead of 0.
+  Value sideArgumentOf(const package::KernargField &k, const package::KernargField &v, Value side);
+
 private:
   static mlir::Type scalarOf(mlir::Type type) {
     auto vector = llvm::dyn_cast<mlir::VectorType>(type);
     return vector ? vector.getElementType() : type;
   }
-  const package::KernargField &field(llvm::StringRef name);
   mlir::Type typeOf(package::KernargKind kind);
+};
 
-  llvm::ArrayRef<package::KernargField> fields;
+/// With the arguments of the kernarg table `fields`.
+template <const auto &fields> class AroundEmitterOf : public AroundEmitter {
+public:
+  using AroundEmitter::AroundEmitter;
+  using Name = KernargName<fields>;
+  using Sides = KernargSides<fields>;
+
+  /// A kernel argument by its name, loaded where it is used.
+  Value argument(Name name) { return argumentOf(name.field()); }
+  /// Either k_<name> or v_<name>: where `side` is 1 instead of 0.
+  Value sideArgument(Sides name, Value side) { return sideArgumentOf(name.k(), name.v(), side); }
 };
 
 } // namespace sluice

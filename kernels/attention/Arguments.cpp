@@ -5,14 +5,27 @@ using namespace mlir;
 
 namespace sluice {
 
-Value Arguments::elementOr(StringRef array, Type type, Value index, Value otherwise) const {
+void Arguments::fetchLines() const {
+  constexpr unsigned lineBytes = 64; // of the scalar cache (CDNA3 white paper)
+  SmallVector<Value> words;
+  std::string constraints;
+  for (unsigned offset = 0; offset < sizeof(package::AttentionKernargs); offset += lineBytes) {
+    words.push_back(b.loadKernarg(offset, b.getI32Type()));
+    constraints += constraints.empty() ? "s" : ",s";
+  }
+  LLVM::InlineAsmOp::create(b, TypeRange(), words, /*asm_string=*/"", constraints, /*has_side_effects=*/true,
+                            /*is_align_stack=*/false, LLVM::TailCallKind::None, LLVM::AsmDialectAttr(),
+                            ArrayAttr());
+}
+
+Value Arguments::elementOr(Name array, Type type, Value index, Value otherwise) const {
   Value pointer = late(array);
   return b.branch(
       b.isNull(pointer), [&] { return SmallVector<Value>{otherwise}; },
       [&] { return SmallVector<Value>{b.loadScalar(type, pointer, b.zeroExtend(index))}; })[0];
 }
 
-Value Arguments::scaled(Value value, StringRef factor, package::ScoreFlag perHead, Value head) const {
+Value Arguments::scaled(Value value, Name factor, package::ScoreFlag perHead, Value head) const {
   Value pointer = late(factor);
   return b.branch(
       b.isNull(pointer), [&] { return SmallVector<Value>{value}; },
@@ -25,7 +38,8 @@ Value Arguments::scaled(Value value, StringRef factor, package::ScoreFlag perHea
 }
 
 Sequence readSequence(Emitter &b, const Arguments &arguments, Value batch) {
-  auto extent = [&](StringRef starts, StringRef lengths, StringRef length) -> std::pair<Value, Value> {
+  using Name = Arguments::Name;
+  auto extent = [&](Name starts, Name lengths, Name length) -> std::pair<Value, Value> {
     Value pointer = arguments.late(starts);
     SmallVector<Value> packed = b.branch(
         b.isNull(pointer), [&] { return SmallVector<Value>{b.i32(0), arguments.late(length)}; },

@@ -2,23 +2,35 @@
 #pragma once
 
 #include "attention/Emitter.h"
+#include "attention/KernargName.h"
 #include "attention/Kernel.h"
+
+#include <concepts>
 
 namespace sluice {
 
 class Arguments {
 public:
   using Value = mlir::Value;
+  using Name = KernargName<package::attention_kernarg_fields>;
 
   Arguments(mlir::gpu::GPUFuncOp kernel, Emitter &emitter) : kernel(kernel), b(emitter) {}
 
-  Value operator[](llvm::StringRef name) const { return attentionParameter(kernel, name); }
+  Value operator[](Name name) const { return mlir::gpu::GPUFuncOp(kernel).getArgument(name.index); }
+  /// Of a composed name, for pointers to this member.
+  template <std::same_as<llvm::StringRef> Text> Value operator[](Text name) const {
+    return (*this)[Name(name)];
+  }
 
   /// The same value, loaded where it is used. LLVM loads parameters on entry; those that only a branch or the
   /// code behind the loop needs would fill the scalar registers all through it.
-  Value late(llvm::StringRef name) const {
-    return b.loadKernarg(attentionParameterOffset(name), (*this)[name].getType());
-  }
+  Value late(Name name) const { return b.loadKernarg(name.field().offset, (*this)[name].getType()); }
+
+  template <std::same_as<llvm::StringRef> Text> Value late(Text name) const { return late(Name(name)); }
+
+  /// Reads a word of each line of the kernarg segment and waits once for all of them: what is loaded late
+  /// then comes from the scalar cache, and nothing waits for memory line by line.
+  void fetchLines() const;
 
   /// Whether a bit of score_flags is set; loaded where it is used.
   Value flag(package::ScoreFlag bit) const {
@@ -26,10 +38,10 @@ public:
   }
 
   /// value * factor[head], or factor[0] where `perHead` is not set; `value` if there is no such factor.
-  Value scaled(Value value, llvm::StringRef factor, package::ScoreFlag perHead, Value head) const;
+  Value scaled(Value value, Name factor, package::ScoreFlag perHead, Value head) const;
 
   /// An element of an array that may be missing: `otherwise` then. All wave-uniform.
-  Value elementOr(llvm::StringRef array, mlir::Type type, Value index, Value otherwise) const;
+  Value elementOr(Name array, mlir::Type type, Value index, Value otherwise) const;
 
 private:
   mlir::gpu::GPUFuncOp kernel;

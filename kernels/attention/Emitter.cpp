@@ -52,8 +52,8 @@ Value Emitter::anyLane(Value condition) {
   return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, mask, i64(0));
 }
 
-Value Emitter::emptyAssembly(Value a, StringRef constraints) {
-  return LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"", constraints,
+Value Emitter::emptyAssembly(ValueRange values, StringRef constraints) {
+  return LLVM::InlineAsmOp::create(*this, values[0].getType(), values, /*asm_string=*/"", constraints,
                                    /*has_side_effects=*/false, /*is_align_stack=*/false,
                                    LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
       .getRes();
@@ -65,6 +65,10 @@ Value Emitter::opaque(Value a) {
 
 Value Emitter::opaqueScalar(Value a) {
   return emptyAssembly(a, "=s,0");
+}
+
+Value Emitter::opaqueScalar(Value a, Value changing) {
+  return emptyAssembly({a, changing}, "=s,0,s");
 }
 
 Value Emitter::advance(Value pointer, Type type, Value count) {

@@ -73,6 +73,9 @@ public:
   Value opaque(Value a);
   /// Likewise, of a wave-uniform i32.
   Value opaqueScalar(Value a);
+  /// Likewise, and what follows from it stays in the loop in which `changing`, a wave-uniform i32, changes:
+  /// it would take registers all through it.
+  Value opaqueScalar(Value a, Value changing);
 
   Value bitcast(mlir::Type type, Value a) { return mlir::LLVM::BitcastOp::create(*this, type, a); }
   Value extract(Value vector, int64_t index) { return mlir::vector::ExtractOp::create(*this, vector, index); }
@@ -104,7 +107,8 @@ public:
   void when(Value condition, llvm::function_ref<void()> then);
 
 private:
-  Value emptyAssembly(Value a, llvm::StringRef constraints);
+  /// The first of the values.
+  Value emptyAssembly(mlir::ValueRange values, llvm::StringRef constraints);
   Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange arguments);
 };
 

@@ -33,20 +33,6 @@ SmallVector<Type> attentionParameterTypes(MLIRContext &context) {
   return parameterTypes(context, package::attention_kernarg_fields);
 }
 
-static unsigned fieldIndex(StringRef name) {
-  for (auto [index, field] : llvm::enumerate(package::attention_kernarg_fields))
-    if (field.name == std::string_view(name.data(), name.size())) return index;
-  llvm_unreachable("not a field of the attention kernarg table");
-}
-
-Value attentionParameter(gpu::GPUFuncOp kernel, StringRef name) {
-  return kernel.getArgument(fieldIndex(name));
-}
-
-uint32_t attentionParameterOffset(StringRef name) {
-  return package::attention_kernarg_fields[fieldIndex(name)].offset;
-}
-
 EmptyKernel createKernel(MLIRContext &context, StringRef name, ArrayRef<package::KernargField> fields,
                          unsigned threads) {
   context.loadDialect<gpu::GPUDialect, LLVM::LLVMDialect>();
@@ -63,10 +49,11 @@ EmptyKernel createKernel(MLIRContext &context, StringRef name, ArrayRef<package:
   return {std::move(module), kernel};
 }
 
-OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name,
-                                        const AttentionVariant &variant) {
+OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name, const AttentionVariant &variant,
+                                        unsigned waveSize) {
   context.loadDialect<SluiceDialect>();
-  EmptyKernel empty = createKernel(context, name, package::attention_kernarg_fields, variant.threads());
+  EmptyKernel empty =
+      createKernel(context, name, package::attention_kernarg_fields, variant.waves * waveSize);
   auto builder = OpBuilder::atBlockBegin(&empty.kernel.getBody().front());
   Location loc = builder.getUnknownLoc();
   auto typeOf = [&](StringRef name) -> Type {
@@ -78,8 +65,8 @@ OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name,
   TypeAttr stored = variant.kvDtype.empty() ? TypeAttr() : TypeAttr::get(builder.getI8Type());
   TypeAttr result = variant.oDtype.empty() ? TypeAttr() : TypeAttr::get(typeOf(variant.oDtype));
   AttentionOp::create(builder, loc, element, stored, result, variant.headDimQk, variant.headDimV,
-                      variant.tileQ(), variant.tileKv, variant.waves, variant.everyChange(), variant.paged,
-                      variant.vInK);
+                      variant.tileQ, variant.tileKv, variant.waves, variant.waveRows, variant.everyChange(),
+                      variant.paged, variant.vInK);
   gpu::ReturnOp::create(builder, loc);
   return std::move(empty.module);
 }

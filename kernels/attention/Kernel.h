@@ -20,15 +20,9 @@ EmptyKernel createKernel(mlir::MLIRContext &context, llvm::StringRef name,
 /// A module with one gpu.module and in it one kernel `name` that holds only sluice.attention for `variant`.
 /// Its parameters are the attention kernarg table.
 mlir::OwningOpRef<mlir::ModuleOp> buildKernelModule(mlir::MLIRContext &context, llvm::StringRef name,
-                                                    const AttentionVariant &variant);
+                                                    const AttentionVariant &variant, unsigned waveSize);
 
 /// The types of the attention kernarg table, in order.
 llvm::SmallVector<mlir::Type> attentionParameterTypes(mlir::MLIRContext &context);
-
-/// The parameter of a kernel by its name in the kernarg table.
-mlir::Value attentionParameter(mlir::gpu::GPUFuncOp kernel, llvm::StringRef name);
-
-/// Its place in the kernarg segment, in bytes.
-uint32_t attentionParameterOffset(llvm::StringRef name);
 
 } // namespace sluice

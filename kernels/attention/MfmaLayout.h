@@ -20,15 +20,16 @@
 namespace sluice {
 
 struct MfmaLayout {
+  static constexpr unsigned lanes = 64;       // of a wave, for which MFMAs are defined
   static constexpr unsigned operandBytes = 8; // of A and of B in a lane
 
   unsigned rows;             // 32 or 16
   unsigned elementBytes = 2; // of A and B
 
-  unsigned groups() const { return 64 / rows; }
+  unsigned groups() const { return lanes / rows; }
   unsigned elements() const { return operandBytes / elementBytes; } // of A and of B in a lane
   unsigned depth() const { return elements() * groups(); }
-  unsigned results() const { return rows * rows / 64; } // registers of D
+  unsigned results() const { return rows * rows / lanes; } // registers of D
   MfmaShape shape() const { return {rows, rows, depth()}; }
 
   /// Row i of D in register r, but for 4 * (lane / rows).

@@ -41,13 +41,33 @@ Value NonFinite::include(Value seen, Value value) const {
   return arith::MaxUIOp::create(b, seen, b.bitAnd(value, splat(type, magnitude)));
 }
 
+/// What `elements` elements are to include().
+VectorType NonFinite::partsOf(unsigned elements) const {
+  return isFp8() ? math.fragment : VectorType::get(elements, element.isF16() ? element : b.getI16Type());
+}
+
+/// Whether any lane has seen one.
+Value NonFinite::hasSeen(Value seen) const {
+  if (isFp8()) {
+    Value any = b.bitOr(b.extract(seen, 0), b.extract(seen, 1));
+    return b.anyLane(b.isFalse(b.equal(any, b.i32(0))));
+  }
+  auto type = cast<VectorType>(seen.getType());
+  for (unsigned half = type.getNumElements() / 2; half > 0; half /= 2)
+    seen = include(b.slice(seen, 0, half), b.slice(seen, half, half));
+  Value last = b.extract(seen, 0);
+  if (type.getElementType() == element)
+    return b.anyLane(arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, last, last));
+  last = arith::ExtUIOp::create(b, b.getI32Type(), last);
+  return b.anyLane(b.isFalse(b.lessUnsigned(last, b.i32(infinity))));
+}
+
 Value NonFinite::isIn(Extent extent, Value lane, Read read) const {
   constexpr unsigned width = 8; // elements that a lane reads at once
-  unsigned lanesPerRow = extent.columns / width, rowsAtOnce = 64 / lanesPerRow;
+  unsigned lanesPerRow = extent.columns / width, rowsAtOnce = MfmaLayout::lanes / lanesPerRow;
   Value key = b.shiftRight(lane, b.i32(llvm::Log2_32(lanesPerRow)));
   Value column = b.mul(b.bitAnd(lane, b.i32(lanesPerRow - 1)), b.i32(width));
-  Type part = element.isF16() ? element : b.getI16Type();
-  VectorType parts = isFp8() ? math.fragment : VectorType::get(width, part);
+  VectorType parts = partsOf(width);
   Value seen = arith::ConstantOp::create(b, b.getZeroAttr(parts));
   for (unsigned first = 0; first < extent.keys;) {
     // Some at a time: one after the other they would all be waited for.
@@ -57,16 +77,15 @@ Value NonFinite::isIn(Extent extent, Value lane, Read read) const {
     for (Value row : rows)
       seen = include(seen, row);
   }
-  if (isFp8()) {
-    Value any = b.bitOr(b.extract(seen, 0), b.extract(seen, 1));
-    return b.anyLane(b.isFalse(b.equal(any, b.i32(0))));
-  }
-  for (unsigned half = width / 2; half > 0; half /= 2)
-    seen = include(b.slice(seen, 0, half), b.slice(seen, half, half));
-  Value last = b.extract(seen, 0);
-  if (part == element) return b.anyLane(arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, last, last));
-  last = arith::ExtUIOp::create(b, b.getI32Type(), last);
-  return b.anyLane(b.isFalse(b.lessUnsigned(last, b.i32(infinity))));
+  return hasSeen(seen);
+}
+
+Value NonFinite::isIn(ArrayRef<Value> fragments) const {
+  VectorType parts = partsOf(math.layout.elements());
+  Value seen = arith::ConstantOp::create(b, b.getZeroAttr(parts));
+  for (Value fragment : fragments)
+    seen = include(seen, b.bitcast(parts, fragment));
+  return hasSeen(seen);
 }
 
 SmallVector<Value> NonFinite::choose(Value mayHide, function_ref<Value()> hasNonFinite,

@@ -40,6 +40,9 @@ public:
   /// Whether there is an infinity or NaN, the same for all lanes of the wave.
   Value isIn(Extent extent, Value lane, Read read) const;
 
+  /// The same of fragments of V.
+  Value isIn(llvm::ArrayRef<Value> fragments) const;
+
   /// What `usual` makes of `values`, O^T and what else follows from a tile, or in its place `detour`, where
   /// keys of the tile may be hidden and `hasNonFinite` holds, which asks isIn().
   Values choose(Value mayHide, llvm::function_ref<Value()> hasNonFinite, llvm::ArrayRef<Value> values,
@@ -58,7 +61,9 @@ public:
 private:
   bool isFp8() const { return math.layout.elementBytes == 1; }
   Value splat(mlir::VectorType type, unsigned bits) const;
+  mlir::VectorType partsOf(unsigned elements) const;
   Value include(Value seen, Value value) const;
+  Value hasSeen(Value seen) const;
   Value ones(llvm::ArrayRef<Value> isOne) const;
   /// A fragment of V as finite elements and codes.
   struct Split {

@@ -47,7 +47,7 @@ SmallVector<Value> TileMath::settle(ArrayRef<Value> blocks) {
 }
 
 Value TileMath::overGroups(Value value, Value lane, llvm::function_ref<Value(Value, Value)> combine) {
-  for (unsigned flip = layout.rows; flip < 64; flip *= 2)
+  for (unsigned flip = layout.rows; flip < layout.lanes; flip *= 2)
     value = combine(value, b.fromLane(value, lane, flip));
   return value;
 }
@@ -127,6 +127,14 @@ Value TileMath::toPair(Value first, Value second) {
     return b.add(b.add(bits, odd), b.i32(0x7fff));
   };
   return b.permuteBytes(rounded(second), rounded(first), 0x07060302);
+}
+
+SmallVector<Value> TileMath::fragments(Value row, unsigned columns) {
+  if (columns == layout.elements()) return {b.bitcast(fragment, row)};
+  Values parts;
+  for (unsigned first = 0; first < columns; first += layout.elements())
+    parts.push_back(b.slice(row, first, layout.elements()));
+  return parts;
 }
 
 SmallVector<Value> TileMath::transpose(ArrayRef<Value> rows) {

@@ -48,6 +48,9 @@ public:
   /// exp2(score * factor + offset) of all scores as fragments of P^T; `sum` grows by this lane's.
   Values exponentiate(llvm::ArrayRef<Value> blocks, Value factor, Value offset, Value &sum);
 
+  /// Neighbouring elements of a row of Q or K, as memory has them or as a fragment, to fragments.
+  Values fragments(Value row, unsigned columns);
+
   /// As many rows of n elements as a fragment has keys to n fragments.
   Values transpose(llvm::ArrayRef<Value> rows);
 

@@ -107,10 +107,26 @@ LogicalResult AttentionOp::verify() {
   if (isFp8 != getOType().has_value() || (isFp8 && !getOType()->isF16() && !getOType()->isBF16()))
     return emitOpError() << "o_type is " << getOTypeAttr() << " with elements of " << getElementType()
                          << "; of f8E4M3FNUZ it is f16 or bf16, else there is none";
-  unsigned rows = getWaveRows();
-  if (getTileQ() % getWaves() != 0 || (rows != 16 && rows != 32))
-    return emitOpError() << "tile_q is " << getTileQ() << "; a wave computes 16 or 32 rows, so " << getWaves()
-                         << " waves need " << getWaves() * 16 << " or " << getWaves() * 32;
+  unsigned rows = getWaveRows(), waves = getWaves();
+  if (rows != 16 && rows != 32) return emitOpError() << "wave_rows is " << rows << "; it is 16 or 32";
+  constexpr unsigned mostWaves = 16; // of a workgroup, which has at most 1024 lanes
+  if (waves == 0 || waves > mostWaves)
+    return emitOpError() << "waves is " << waves << "; a workgroup has 1 to " << mostWaves;
+  if (getTileQ() == 0 || getTileQ() % rows != 0 || waves * rows % getTileQ() != 0)
+    return emitOpError() << "tile_q is " << getTileQ() << "; " << waves << " waves of " << rows
+                         << " rows compute " << waves * rows << ", or a part of them several times";
+  // What a wave gets when they join is a register of the four that are neighbouring columns.
+  constexpr unsigned joiningWaves = 4;
+  if (wavesDivideKeys() && (rows != 16 || getTileQ() != rows || waves != joiningWaves))
+    return emitOpError() << "tile_q is " << getTileQ() << ", so that " << waves << " waves of " << rows
+                         << " rows divide the keys; " << joiningWaves << " waves of the same 16 rows do";
+  // The columns of a wave are whole reads of one panel.
+  constexpr unsigned leastColumns = 128;
+  if (columnGroups() != 1 && (rows != 16 || getHeadDimV() % (columnGroups() * leastColumns) != 0 ||
+                              !llvm::isPowerOf2_32(getHeadDimV()) || getHeadDimV() > 512))
+    return emitOpError() << "tile_q is " << getTileQ() << ", so that " << columnGroups() << " waves divide "
+                         << getHeadDimV() << " columns; they need " << leastColumns
+                         << " or a multiple each, of 512 columns at most";
   if (rows == 32) {
     if (getHeadDimQk() != getHeadDimV() || (getHeadDimQk() != 64 && getHeadDimQk() != 128))
       return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
@@ -122,9 +138,12 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
                          << "; they must be multiples of " << columns;
   }
+  if (getVInK() && getHeadDimV() > getHeadDimQk())
+    return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
+                         << "; with v_in_k V's is not larger";
   // P of a step fills whole operands of the second product.
   unsigned keys = isFp8 ? 2 * rows : rows;
-  if (getTileKv() % keys != 0)
+  if (getTileKv() == 0 || getTileKv() % keys != 0)
     return emitOpError() << "tile_kv is " << getTileKv() << ", not a multiple of " << keys;
   if (isFp8 && getKvType()) return emitOpError() << "has elements of f8E4M3FNUZ; kv_type is for wider ones";
   if (!(*this)->getParentOfType<gpu::GPUFuncOp>()) return emitOpError() << "must be inside a gpu.func";
@@ -141,45 +160,48 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
   return success();
 }
 
+/// What page_lookup, row_addresses and a gather have in common.
+static LogicalResult verifyPages(Operation *op, Value firstRow, Value pageRows, Value magic, Value shift,
+                                 Value holeBegin, Value holeEnd) {
+  if (bool(magic) != bool(shift))
+    return op->emitOpError() << "has one of page_magic and page_shift; both make a division";
+  if (bool(holeBegin) != bool(holeEnd))
+    return op->emitOpError() << "has one of hole_begin and hole_end; a hole has both";
+  if (std::optional<int64_t> rows = getConstantIntValue(pageRows); rows && *rows < 1)
+    return op->emitOpError() << "page_rows is " << *rows << "; a page has at least one row";
+  if (std::optional<int64_t> first = getConstantIntValue(firstRow); first && *first < 0)
+    return op->emitOpError() << "first_row is " << *first << "; a gather begins at row 0";
+  return success();
+}
+
+LogicalResult PageLookupOp::verify() {
+  return verifyPages(*this, getFirstRow(), getPageRows(), getPageMagic(), getPageShift(), getHoleBegin(),
+                     getHoleEnd());
+}
+
+LogicalResult RowAddressesOp::verify() {
+  return verifyPages(*this, getFirstRow(), getPageRows(), getPageMagic(), getPageShift(), getHoleBegin(),
+                     getHoleEnd());
+}
+
 LogicalResult AsyncDmaOp::verify() {
   if (Value limit = getColumnLimit())
     if (std::optional<int64_t> columns = getConstantIntValue(limit);
         columns && (*columns < 0 || *columns % columnGranule != 0))
       return emitOpError() << "column_limit is " << *columns << "; it is a multiple of " << columnGranule
                            << " and not negative";
-  unsigned divisor = getPageDivisor();
   if (!isGather()) {
-    if (getPageRows() || getPageStride() || getPageMagic() || getPageShift() || getPageIndex() ||
-        getWidePages() || getPackLog2() || divisor != 1)
-      return emitOpError() << "names pages but no table to gather through";
+    if (getPageRows() || getPageStride() || getPageMagic() || getPageShift() || getHoleBegin() ||
+        getHoleEnd() || getPackLog2() || getPackStride())
+      return emitOpError() << "names pages but no entries of a table to gather with";
     return success();
   }
   if (getCloseRows()) return emitOpError() << "promises close rows of a gather, whose pages lie anywhere";
-  if (!getPageRows() || !getPageStride() || !getPageIndex())
-    return emitOpError() << "gathers without page_rows, page_stride or page_index";
-  if (bool(getPageMagic()) != bool(getPageShift()))
-    return emitOpError() << "has one of page_magic and page_shift; both make a division";
+  if (!getPageRows() || !getPageStride()) return emitOpError() << "gathers without page_rows or page_stride";
   if (bool(getPackLog2()) != bool(getPackStride()))
     return emitOpError() << "has one of pack_log2 and pack_stride; packs have both";
-  if (getWidePages() && !getPageIndex()->isInteger(32))
-    return emitOpError() << "page_index is " << *getPageIndex() << "; with wide_pages it is i32";
-  if (!getPageIndex()->isInteger(32) && !getPageIndex()->isInteger(64))
-    return emitOpError() << "page_index is " << *getPageIndex() << "; tables hold i32 or i64";
-  if (!llvm::isPowerOf2_32(divisor))
-    return emitOpError() << "page_divisor is " << divisor << ", not a power of two";
-  if (std::optional<int64_t> rows = getConstantIntValue(getPageRows())) {
-    if (*rows < 1) return emitOpError() << "page_rows is " << *rows << "; a page has at least one row";
-    if (*rows % divisor != 0)
-      return emitOpError() << "page_rows is " << *rows << ", which page_divisor " << divisor
-                           << " does not divide";
-  }
-  if (std::optional<int64_t> first = getConstantIntValue(getFirstRow())) {
-    if (*first < 0) return emitOpError() << "first_row is " << *first << "; a gather begins at row 0";
-    if (*first % divisor != 0)
-      return emitOpError() << "first_row is " << *first << ", which page_divisor " << divisor
-                           << " does not divide";
-  }
-  return success();
+  return verifyPages(*this, getFirstRow(), getPageRows(), getPageMagic(), getPageShift(), getHoleBegin(),
+                     getHoleEnd());
 }
 
 /// Only an allocation has bytes that can be given away.

@@ -71,6 +71,10 @@ def Sluice_TokenType : TypeDef<Sluice_Dialect, "Token"> {
   let summary = "an asynchronous copy that was issued";
 }
 
+def Sluice_PageEntry : Type<CPred<"$_self == ::mlir::VectorType::get({2}, ::mlir::IntegerType::get($_self.getContext(), 32))">,
+                            "two 32-bit halves of a page table's entry, the lower one first">,
+                       BuildableType<"::mlir::VectorType::get({2}, $_builder.getI32Type())">;
+
 //===-- Ops -------------------------------------------------------------------------------------===//
 
 class Sluice_Op<string mnemonic, list<Trait> traits = []> : Op<Sluice_Dialect, mnemonic, traits>;
@@ -79,8 +83,10 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
   let summary = "forward attention over the kernel arguments of the enclosing function";
   let description = [{
     The enclosing function has the parameters of the attention kernarg table. A workgroup of `waves` waves
-    computes `tile_q` rows in steps of `tile_kv` keys. A wave has 32 rows, which are tokens of one query head,
-    or 16, which are tokens and the query heads of a group together.
+    computes `tile_q` rows in steps of `tile_kv` keys. A wave has `wave_rows` of them: 32, which are tokens of
+    one query head, or 16, which are tokens and the query heads of a group together. Where all waves have the same
+    16 rows, they divide the keys between them: a step is one wave's. With `v_in_k` several waves that have the same
+    rows divide the columns of V and O between them: each computes the scores for itself.
 
     Q, K and V have elements of `element_type`, in which products are computed; or K and V of `kv_type` bytes that
     are converted to it. O has them too, or elements of `o_type`, which f8E4M3FNUZ needs. `every_change`: the
@@ -89,9 +95,13 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
   }];
   let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type,
                        OptionalAttr<TypeAttr>:$o_type, I32Attr:$head_dim_qk, I32Attr:$head_dim_v, I32Attr:$tile_q, I32Attr:$tile_kv, I32Attr:$waves,
+                       I32Attr:$wave_rows,
                        UnitAttr:$every_change, UnitAttr:$paged, UnitAttr:$v_in_k);
   let extraClassDeclaration = [{
-    unsigned getWaveRows() { return getTileQ() / getWaves(); }
+    /// Several waves that have the same rows divide the keys between them, or the columns of V.
+    unsigned wavesOfRows() { return getWaves() * getWaveRows() / getTileQ(); }
+    bool wavesDivideKeys() { return !getVInK() && wavesOfRows() != 1; }
+    unsigned columnGroups() { return getVInK() ? wavesOfRows() : 1; }
   }];
   let assemblyFormat = "attr-dict";
   let hasVerifier = 1;
@@ -130,6 +140,52 @@ def Sluice_LiveOutOp : Sluice_LiveMarkOp<"live_out"> {
   }];
 }
 
+def Sluice_PageLookupOp : Sluice_Op<"page_lookup", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
+  let summary = "each lane reads the page table's entry of one of the next rows";
+  let description = [{
+    A source of rows is cut into pages of `page_rows` rows (at least 1). Lane l gets the entry of row
+    `first_row + l`, which is number `(first_row + l) / page_rows` of `table`, as its two halves, the lower one first.
+    Entries are unsigned numbers of 32 bits, or of 64 where `wide_pages` is given and true. `first_row` is not
+    negative and wave-uniform, like the other operands.
+
+    No entry is read for a row at or past `row_limit`, nor for one in `[hole_begin, hole_end)`, where these are given:
+    what the lane gets then is undefined. `page_magic` and `page_shift` replace divisions by `page_rows`, for whoever
+    has made them on the host: n / page_rows is the upper half of 2n * page_magic, shifted right by page_shift, for
+    0 <= n < 2^31 (support/divisor.h).
+  }];
+  let arguments = (ins LLVM_PointerInAddressSpace<1>:$table, I32:$first_row, I32:$row_limit, I32:$page_rows,
+                       Optional<I32>:$page_magic, Optional<I32>:$page_shift, Optional<I1>:$wide_pages,
+                       Optional<I32>:$hole_begin, Optional<I32>:$hole_end);
+  let results = (outs Sluice_PageEntry:$entries);
+  let assemblyFormat = [{
+    $table `[` $first_row `]` `limit` $row_limit (`hole` $hole_begin^ `to` $hole_end)? `rows` $page_rows
+    (`magic` $page_magic^ `shift` $page_shift)? (`wide` $wide_pages^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Sluice_RowAddressesOp : Sluice_Op<"row_addresses", [AttrSizedOperandSegments, Pure]> {
+  let summary = "each lane computes where one of the next rows begins";
+  let description = [{
+    `entries` are what a `page_lookup` of the same rows gave. Row n begins at
+
+        base + entry(n / page_rows) * page_stride + (n % page_rows) * row_stride
+
+    with strides that count elements of `element_bytes` bytes. Lane l gets the address of row `first_row + l`; or, where
+    the look-up read no entry, that of `row_bytes` zeros.
+  }];
+  let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
+                       Sluice_PageEntry:$entries, I32:$page_rows, I64:$page_stride,
+                       Optional<I32>:$page_magic, Optional<I32>:$page_shift, Optional<I32>:$hole_begin,
+                       Optional<I32>:$hole_end, I32Attr:$element_bytes, I32Attr:$row_bytes);
+  let results = (outs LLVM_PointerInAddressSpace<1>:$addresses);
+  let assemblyFormat = [{
+    $base `[` $first_row `]` `limit` $row_limit (`hole` $hole_begin^ `to` $hole_end)? `stride` $row_stride
+    `gather` $entries `rows` $page_rows `stride` $page_stride (`magic` $page_magic^ `shift` $page_shift)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
 def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copy consecutive rows of global memory into an LDS tile, asynchronously, by the whole workgroup";
   let description = [{
@@ -138,17 +194,10 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
     well: rows of the source may be shorter than those of the tile. Strides count elements. All waves execute it
     together. Nothing may read the tile before an `async_wait` on the token.
 
-    Row n of the source begins at `base + n * row_stride`. With a gather, the source is cut into pages of
-    `page_rows` rows (at least 1) and row n lies in page `table[n / page_rows]`, which is an unsigned number:
-
-        base + table[n / page_rows] * page_stride + (n % page_rows) * row_stride
-
-    `table` points to numbers of type `page_index`, i32 or i64. `page_divisor`, a power of two, is known to
-    divide both `page_rows` and `first_row`: a wave instruction whose rows divide it stays within a page.
-    `first_row` is not negative in a gather. No entry of the table is read that no row below `row_limit` needs,
-    nor any page. `page_magic` and `page_shift` replace divisions by `page_rows`, for whoever has made them on the
-    host: n / page_rows is the upper half of 2n * page_magic, shifted right by page_shift, for 0 <= n < 2^31
-    (support/divisor.h). Where `wide_pages` is given and true, the table of an i32 `page_index` holds i64.
+    Row n of the source begins at `base + n * row_stride`. With a gather, the source is cut into pages, and row n
+    begins where `row_addresses` says with the same operands: `entries` are what a `page_lookup` of the tile's rows gave.
+    Rows in `[hole_begin, hole_end)` become zeros, like those at or past `row_limit`. A tile of a gather has at most as
+    many rows as a wave has lanes.
 
     Element c of a row lies at c from the row's start; with packs, of a gather only, at
     `(c >> pack_log2) * pack_stride + c % 2^pack_log2`, all of them within 2 GiB of the row's start.
@@ -158,31 +207,29 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
                        Sluice_LdsTileType:$tile, Optional<I32>:$column_limit,
-                       Optional<LLVM_PointerInAddressSpace<1>>:$table, Optional<I32>:$page_rows,
+                       Optional<Sluice_PageEntry>:$entries, Optional<I32>:$page_rows,
                        Optional<I64>:$page_stride, Optional<I32>:$page_magic, Optional<I32>:$page_shift,
-                       Optional<I1>:$wide_pages, Optional<I32>:$pack_log2, Optional<I64>:$pack_stride,
-                       OptionalAttr<TypeAttr>:$page_index,
-                       DefaultValuedAttr<ConfinedAttr<I32Attr, [IntPositive]>, "1">:$page_divisor,
-                       UnitAttr:$close_rows);
+                       Optional<I32>:$hole_begin, Optional<I32>:$hole_end, Optional<I32>:$pack_log2,
+                       Optional<I64>:$pack_stride, UnitAttr:$close_rows);
   let results = (outs Sluice_TokenType:$token);
   let builders = [
     // A copy of contiguous rows.
     OpBuilder<(ins "::mlir::Type":$token, "::mlir::Value":$base, "::mlir::Value":$firstRow,
                    "::mlir::Value":$rowLimit, "::mlir::Value":$rowStride, "::mlir::Value":$tile), [{
       build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, {}, {}, {}, {}, {},
-            {}, 1, false);
+            {}, false);
     }]>,
   ];
   let assemblyFormat = [{
-    $base `[` $first_row `]` `limit` $row_limit (`columns` $column_limit^)? `stride` $row_stride
-    (`gather` $table^ `of` $page_index `rows` $page_rows `stride` $page_stride)?
-    (`magic` $page_magic^ `shift` $page_shift)? (`wide` $wide_pages^)? (`packs` $pack_log2^ `stride` $pack_stride)?
+    $base `[` $first_row `]` `limit` $row_limit (`hole` $hole_begin^ `to` $hole_end)? (`columns` $column_limit^)?
+    `stride` $row_stride (`gather` $entries^ `rows` $page_rows `stride` $page_stride)?
+    (`magic` $page_magic^ `shift` $page_shift)? (`packs` $pack_log2^ `stride` $pack_stride)?
     `into` $tile attr-dict `:` type($tile)
   }];
   let extraClassDeclaration = [{
     /// What divides every column_limit.
     static constexpr unsigned columnGranule = 8;
-    bool isGather() { return bool(getTable()); }
+    bool isGather() { return bool(getEntries()); }
   }];
   let hasVerifier = 1;
 }
@@ -234,6 +281,17 @@ def Sluice_GatherToLdsOp : Sluice_Op<"gather_to_lds", [MemoryEffects<[MemRead, M
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$address, Sluice_LdsTileType:$tile, I32:$lds_offset,
                        I32Attr:$bytes);
   let assemblyFormat = "$address `into` $tile `[` $lds_offset `]` attr-dict `:` type($tile)";
+}
+
+def Sluice_CountedLoadOp : Sluice_Op<"counted_load", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "a load of a dword per lane that is exactly one vector-memory instruction, and stays in its place";
+  let description = [{
+    Marks count it like a direct-to-LDS load. `voffset` (bytes from the base of `resource`) is per lane; lanes beyond the
+    resource's extent get 0. The backend waits for the result where it is first used.
+  }];
+  let arguments = (ins LLVM_PointerInAddressSpace<8>:$resource, I32:$voffset);
+  let results = (outs I32:$value);
+  let assemblyFormat = "$resource `[` $voffset `]` attr-dict";
 }
 
 def Sluice_ZerosOp : Sluice_Op<"zeros", [Pure]> {

@@ -11,11 +11,11 @@
 // paths join it keeps the smaller number, and loops are iterated to a fixed point.
 //
 // Safe direction: a count may be too small (waits longer), never too large (a race). Only direct-to-LDS loads
-// are counted: each is exactly one vector-memory instruction, and none moves over a mark, because every copy
-// begins with a scheduling barrier. Any other access to memory between a mark and its wait is not counted, so
-// the wait covers as many instructions too many: the backend may merge, split or drop it, may turn it into a
-// scalar load or schedule it before the mark. (A volatile one is surely one instruction, but the backend
-// waits for it with vmcnt(0) on the spot.)
+// and counted_load are counted: each is exactly one vector-memory instruction, and none moves over a mark,
+// because every copy and every look-up begins with a scheduling barrier. Any other access to memory between
+// a mark and its wait is not counted, so the wait covers as many instructions too many: the backend may
+// merge, split or drop it, may turn it into a scalar load or schedule it before the mark. (A volatile one is
+// surely one instruction, but the backend waits for it with vmcnt(0) on the spot.)
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "lowering/Passes.h"
@@ -29,8 +29,8 @@ using namespace mlir;
 
 namespace {
 
-bool isDirectToLds(Operation &op) {
-  return isa<LoadToLdsOp, GatherToLdsOp, ROCDL::RawPtrBufferLoadLdsOp, ROCDL::GlobalLoadLDSOp,
+bool isCounted(Operation &op) {
+  return isa<LoadToLdsOp, GatherToLdsOp, CountedLoadOp, ROCDL::RawPtrBufferLoadLdsOp, ROCDL::GlobalLoadLDSOp,
              ROCDL::LoadToLDSOp>(op);
 }
 
@@ -68,7 +68,7 @@ public:
   /// Records for every wait below `block` the vmcnt it needs, and returns the state at the block's end.
   MarkState run(Block &block, MarkState state) {
     for (Operation &op : block) {
-      if (isDirectToLds(op)) {
+      if (isCounted(op)) {
         state.issue();
       } else if (isa<AsyncMarkOp>(op)) {
         state.mark();

@@ -5,6 +5,8 @@
 //   lds_write    llvm.store likewise
 //   load_to_lds  rocdl.raw.ptr.buffer.load.lds into that range, in the tile's scope
 //   gather_to_lds  rocdl.global.load.lds likewise, with no LDS access of the wave in flight
+//   counted_load  llvm.amdgcn.raw.ptr.atomic.buffer.load: LLVM neither repeats, merges, moves nor drops it,
+//                and waits for its result by its place among the vector-memory instructions
 //   zeros        the address of one constant array per kernel
 //   lds_wait     s_waitcnt lgkmcnt(0), between fences of wavefront scope
 //   barrier      s_waitcnt lgkmcnt(0) ; s_barrier, between fences of wavefront scope
@@ -68,6 +70,8 @@ public:
         lower(builder, load);
       else if (auto gather = dyn_cast<GatherToLdsOp>(op))
         lower(builder, gather);
+      else if (auto load = dyn_cast<CountedLoadOp>(op))
+        lower(builder, load);
       else if (auto zeros = dyn_cast<ZerosOp>(op))
         lower(builder, zeros);
       else if (auto barrier = dyn_cast<BarrierOp>(op))
@@ -229,6 +233,15 @@ private:
     load.setAliasScopesAttr(scopeOf(builder, op.getTile()));
     if (ArrayAttr disjoint = disjointScopes(builder, op.getTile())) load.setNoaliasScopesAttr(disjoint);
     ROCDL::SchedBarrier::create(builder, loc, letArithmeticCross);
+  }
+
+  void lower(OpBuilder &builder, CountedLoadOp op) {
+    Location loc = op.getLoc();
+    Value zero = arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(0));
+    auto load = LLVM::CallIntrinsicOp::create(
+        builder, loc, builder.getI32Type(), builder.getStringAttr("llvm.amdgcn.raw.ptr.atomic.buffer.load"),
+        ValueRange{op.getResource(), op.getVoffset(), /*soffset=*/zero, /*aux=*/zero});
+    op.replaceAllUsesWith(load.getResult(0));
   }
 
   void lower(OpBuilder &builder, ZerosOp op) {

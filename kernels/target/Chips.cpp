@@ -7,6 +7,7 @@
 //   VGPRs           LLVM's AMDGPUUsage: 512 per lane of a SIMD, divided between its waves
 //   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 published measurements (HipKittens)
 //
+//   MFMA passes     LLVM's scheduling models, which chips_test asks again
 //   everything else LLVM's assembler for the chip, which tests/unit/kernels/chips_test.cpp asks again
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -24,9 +25,11 @@ static constexpr unsigned upToFourDwords[] = {1, 2, 4, 12, 16};
 static constexpr LdsReadBanks banks32[] = {{4, 32}, {8, 32}, {12, 32}, {16, 32}};
 static constexpr LdsReadBanks banks64[] = {{4, 32}, {8, 64}, {12, 32}, {16, 64}};
 
-static constexpr MfmaShape fourPerLane[] = {{16, 16, 16}, {32, 32, 8}};
-static constexpr MfmaShape upToEightPerLane[] = {{16, 16, 16}, {16, 16, 32}, {32, 32, 8}, {32, 32, 16}};
-static constexpr MfmaShape eightBytesPerLane[] = {{16, 16, 32}, {32, 32, 16}};
+static constexpr Mfma halfRate[] = {{{16, 16, 16}, 8}, {{32, 32, 8}, 16}};
+static constexpr Mfma fourPerLane[] = {{{16, 16, 16}, 4}, {{32, 32, 8}, 8}};
+static constexpr Mfma upToEightPerLane[] = {
+    {{16, 16, 16}, 4}, {{16, 16, 32}, 4}, {{32, 32, 8}, 8}, {{32, 32, 16}, 8}};
+static constexpr Mfma eightBytesPerLane[] = {{{16, 16, 32}, 4}, {{32, 32, 16}, 8}};
 
 static const Chip chips[] = {
     {.name = "gfx90a",
@@ -36,7 +39,7 @@ static const Chip chips[] = {
      .vgprs = 512,
      .directToLdsBytes = upToDword,
      .ldsReadBanks = banks32,
-     .mfmaShapes = fourPerLane,
+     .mfmas = halfRate,
      .fp8 = Fp8Flavour::None,
      .transposingLdsReads = false,
      .packedBf16Conversion = false},
@@ -47,8 +50,8 @@ static const Chip chips[] = {
      .vgprs = 512,
      .directToLdsBytes = upToDword,
      .ldsReadBanks = banks32,
-     .mfmaShapes = fourPerLane,
-     .fp8MfmaShapes = eightBytesPerLane,
+     .mfmas = fourPerLane,
+     .fp8Mfmas = eightBytesPerLane,
      .fp8 = Fp8Flavour::Fnuz,
      .transposingLdsReads = false,
      .packedBf16Conversion = false},
@@ -59,15 +62,17 @@ static const Chip chips[] = {
      .vgprs = 512,
      .directToLdsBytes = upToFourDwords,
      .ldsReadBanks = banks64,
-     .mfmaShapes = upToEightPerLane,
-     .fp8MfmaShapes = eightBytesPerLane,
+     .mfmas = upToEightPerLane,
+     .fp8Mfmas = eightBytesPerLane,
      .fp8 = Fp8Flavour::Ocp,
      .transposingLdsReads = true,
      .packedBf16Conversion = true},
 };
 
-bool Chip::hasMfma(MfmaShape shape, unsigned elementBytes) const {
-  return llvm::is_contained(elementBytes == 1 ? fp8MfmaShapes : mfmaShapes, shape);
+unsigned Chip::mfmaPasses(MfmaShape shape, unsigned elementBytes) const {
+  for (const Mfma &mfma : elementBytes == 1 ? fp8Mfmas : mfmas)
+    if (mfma.shape == shape) return mfma.passes;
+  return 0;
 }
 
 unsigned Chip::ldsBanks(unsigned accessBytes) const {
@@ -112,14 +117,15 @@ std::string chipTable() {
   });
   row("bytes a direct-to-LDS load moves for a lane",
       [&](const Chip &chip) { llvm::interleaveComma(chip.directToLdsBytes, out); });
-  auto shapes = [&](llvm::ArrayRef<MfmaShape> of) {
+  auto shapes = [&](llvm::ArrayRef<Mfma> of) {
     if (of.empty()) out << "none";
-    llvm::interleaveComma(of, out, [&](const MfmaShape &shape) {
-      out << shape.rows << "x" << shape.columns << "x" << shape.depth;
+    llvm::interleaveComma(of, out, [&](const Mfma &mfma) {
+      const auto &[rows, columns, depth] = mfma.shape;
+      out << rows << "x" << columns << "x" << depth << ": " << mfma.passes;
     });
   };
-  row("MFMA, f16 and bf16", [&](const Chip &chip) { shapes(chip.mfmaShapes); });
-  row("MFMA, E4M3", [&](const Chip &chip) { shapes(chip.fp8MfmaShapes); });
+  row("passes by MFMA, f16 and bf16", [&](const Chip &chip) { shapes(chip.mfmas); });
+  row("passes by MFMA, E4M3", [&](const Chip &chip) { shapes(chip.fp8Mfmas); });
   row("FP8", [&](const Chip &chip) {
     out << (chip.fp8 == Fp8Flavour::None ? "none" : chip.fp8 == Fp8Flavour::Fnuz ? "FNUZ" : "OCP");
   });

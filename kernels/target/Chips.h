@@ -19,6 +19,12 @@ struct MfmaShape {
   }
 };
 
+/// A shape, and how many passes of 4 clk it keeps the matrix core busy for.
+struct Mfma {
+  MfmaShape shape;
+  unsigned passes;
+};
+
 /// How many banks of four bytes serve an LDS read of so many bytes per lane.
 struct LdsReadBanks {
   unsigned accessBytes, banks;
@@ -35,14 +41,16 @@ struct Chip {
   unsigned vgprs;                            // per lane and SIMD, ArchVGPR and AccVGPR together
   llvm::ArrayRef<unsigned> directToLdsBytes; // per lane and instruction, ascending
   llvm::ArrayRef<LdsReadBanks> ldsReadBanks = {};
-  llvm::ArrayRef<MfmaShape> mfmaShapes = {};    // of f16 and bf16
-  llvm::ArrayRef<MfmaShape> fp8MfmaShapes = {}; // of E4M3, in the chip's flavour
+  llvm::ArrayRef<Mfma> mfmas = {};    // of f16 and bf16
+  llvm::ArrayRef<Mfma> fp8Mfmas = {}; // of E4M3, in the chip's flavour
   Fp8Flavour fp8 = Fp8Flavour::None;
   bool transposingLdsReads = false;  // ds_read_b64_tr_b16 and its like
   bool packedBf16Conversion = false; // v_cvt_pk_bf16_f32
 
-  /// Of elements of so many bytes: 2 for f16 and bf16, 1 for E4M3.
-  bool hasMfma(MfmaShape shape, unsigned elementBytes) const;
+  /// The passes of an MFMA of elements of so many bytes: 2 for f16 and bf16, 1 for E4M3. 0 if the chip does
+  /// not have it.
+  unsigned mfmaPasses(MfmaShape shape, unsigned elementBytes) const;
+  bool hasMfma(MfmaShape shape, unsigned elementBytes) const { return mfmaPasses(shape, elementBytes) != 0; }
   /// Banks for reads of `accessBytes` per lane; 0 for a width that is none.
   unsigned ldsBanks(unsigned accessBytes) const;
 };

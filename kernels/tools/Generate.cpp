@@ -1,6 +1,7 @@
 //===- Generate.cpp - variants to machine code and packs ------------------------------------------------===//
 #include "tools/Generate.h"
 
+#include "around/Around.h"
 #include "attention/Kernel.h"
 #include "package/kernargs.h"
 #include "package/pack_merge.h"
@@ -20,30 +21,9 @@ using namespace mlir;
 namespace sluice {
 namespace {
 
-package::KernelName packageName(const AttentionVariant &variant) {
-  package::KernelName name{"attention_forward", variant.dtype,  variant.headDimQk, variant.headDimV,
-                           variant.tileQ(),     variant.tileKv, variant.waves};
-  name.kv_dtype = variant.kvDtype;
-  name.o_dtype = variant.oDtype;
-  name.form = variant.vInK ? "latent" : variant.isPacked() ? "packed" : variant.paged ? "paged" : "";
-  return name;
-}
-
-package::KernelName packageName(const AroundVariant &variant) {
-  package::KernelName name;
-  name.operation = variant.operation;
-  name.dtype = variant.from;
-  name.to_dtype = variant.to;
-  return name;
-}
-
-package::KernelName packageName(const Variant &variant) {
-  return std::visit([](const auto &kind) { return packageName(kind); }, variant);
-}
-
-package::KernelEntry packageEntry(const AttentionVariant &variant) {
+package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned waveSize) {
   package::KernelEntry entry;
-  entry.threads = variant.threads();
+  entry.threads = variant.waves * waveSize;
   entry.kernarg_bytes = sizeof(package::AttentionKernargs);
   entry.kernarg_hash = package::attention_kernarg_hash();
   entry.features = {"causal", "window", "sink_logits", "scales", "lse", "lse_base_2", "lengths", "ragged"};
@@ -55,7 +35,7 @@ package::KernelEntry packageEntry(const AttentionVariant &variant) {
   return entry;
 }
 
-package::KernelEntry packageEntry(const AroundVariant &variant) {
+package::KernelEntry packageEntry(const AroundVariant &variant, unsigned) {
   ArrayRef<package::KernargField> fields = kernargFields(variant);
   package::KernelEntry entry;
   entry.threads = package::around_threads;
@@ -69,21 +49,21 @@ package::KernelEntry packageEntry(const AroundVariant &variant) {
   return entry;
 }
 
-OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant) {
+OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant, const Chip &chip) {
   std::string name = kernelName(variant);
-  if (const auto *around = std::get_if<AroundVariant>(&variant))
+  if (const auto *around = std::get_if<AroundVariant>(&variant.kind))
     return buildAroundModule(context, name, *around);
-  return buildKernelModule(context, name, std::get<AttentionVariant>(variant));
+  return buildKernelModule(context, name, std::get<AttentionVariant>(variant.kind), chip.waveSize);
 }
 
 /// Bytes of FP8 are other numbers on a chip of another flavour.
 bool isFor(const Variant &variant, const Chip &chip) {
   auto isFp8 = [](StringRef type) { return type == "e4m3fnuz"; };
   bool usesFp8;
-  if (const auto *around = std::get_if<AroundVariant>(&variant)) {
+  if (const auto *around = std::get_if<AroundVariant>(&variant.kind)) {
     usesFp8 = isFp8(around->to);
   } else {
-    const auto &attention = std::get<AttentionVariant>(variant);
+    const auto &attention = std::get<AttentionVariant>(variant.kind);
     usesFp8 = isFp8(attention.dtype) || isFp8(attention.kvDtype);
   }
   return !usesFp8 || chip.fp8 == Fp8Flavour::Fnuz;
@@ -118,7 +98,7 @@ unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
 } // namespace
 
 std::string kernelName(const Variant &variant) {
-  return package::format_kernel_name(packageName(variant));
+  return package::format_kernel_name(variant.name);
 }
 
 Generator::Generator(unsigned stages) : stages(stages) {
@@ -144,19 +124,14 @@ Generator::Generator(unsigned stages) : stages(stages) {
 OwningOpRef<ModuleOp> Generator::lower(const Variant &variant, const Chip &chip,
                                        llvm::raw_ostream *stagesOut) {
   std::string name = kernelName(variant);
-  OwningOpRef<ModuleOp> module = buildModule(context, variant);
-  // A row may say anything; the name's grammar and the op's verifier know what there are kernels for.
-  if (package::parse_kernel_name(name) != packageName(variant)) {
-    module->emitError() << "'" << name << "' is no kernel name by the grammar";
-    return {};
-  }
+  OwningOpRef<ModuleOp> module = buildModule(context, variant, chip);
   if (!isFor(variant, chip)) {
     module->emitError() << chip.name << " cannot have '" << name << "': it has other 8-bit numbers";
     return {};
   }
   if (failed(verify(*module))) return {};
   PassManager passes(&context);
-  if (std::holds_alternative<AttentionVariant>(variant))
+  if (std::holds_alternative<AttentionVariant>(variant.kind))
     buildKernelPipeline(passes, {chip.name.str(), stages});
   else
     buildConversionPipeline(passes.nest<gpu::GPUModuleOp>(), {chip.name.str(), stages});
@@ -204,7 +179,7 @@ static std::string print(ModuleOp module) {
 LogicalResult Generator::generate(const Variant &variant, const Chip &chip, StringRef stage,
                                   std::string &result) {
   if (stage == "input") {
-    result = print(*buildModule(context, variant));
+    result = print(*buildModule(context, variant, chip));
     return success();
   }
   OwningOpRef<ModuleOp> module = lower(variant, chip);
@@ -234,8 +209,9 @@ LogicalResult Generator::generatePack(ArrayRef<Variant> variants, ArrayRef<const
       FailureOr<CodeObject> code = compile(*module, *chip);
       if (failed(code)) return failure();
       Decisions decisions = readDecisions(kernelsOf(*module));
-      package::KernelEntry entry = std::visit([](const auto &kind) { return packageEntry(kind); }, variant);
-      entry.name = packageName(variant);
+      package::KernelEntry entry =
+          std::visit([&](const auto &kind) { return packageEntry(kind, chip->waveSize); }, variant.kind);
+      entry.name = variant.name;
       entry.lds_bytes = decisions.ldsBytes;
       entry.stages = decisions.stages;
       entry.copy_groups = decisions.copyGroups;

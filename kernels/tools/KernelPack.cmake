@@ -1,23 +1,21 @@
+include(${CMAKE_CURRENT_LIST_DIR}/KernelTable.cmake)
+
 # sluice_add_kernel_pack(NAME OUTPUT file TABLE file CHIPS chip... [FIRST n]): target NAME makes a pack of the table's
-# rows, or the first n. Each row and chip is a command of its own, so that a build makes them in parallel and again only
-# if the row is new or changed - or if the generator itself has changed, which may change everything. Packs share the
-# commands for equal rows and chips.
+# kernels, or the first n. Each kernel and chip is a command of its own, so that a build makes them in parallel and again
+# only if the kernel is new - or if the generator itself has changed, which may change everything. Packs share the
+# commands for equal kernels and chips.
 function(sluice_add_kernel_pack name)
   cmake_parse_arguments(ARG "" "OUTPUT;TABLE;FIRST" "CHIPS" ${ARGN})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_TABLE})
-  file(STRINGS ${ARG_TABLE} rows REGEX "^SLUICE_[A-Z_]+\\(")
+  sluice_kernel_names(names ${ARG_TABLE})
   if(ARG_FIRST)
-    list(SUBLIST rows 0 ${ARG_FIRST} rows)
+    list(SUBLIST names 0 ${ARG_FIRST} names)
+    list(SUBLIST names_LINES 0 ${ARG_FIRST} names_LINES)
   endif()
   set(parts "")
-  foreach(row IN LISTS rows)
-    string(REGEX REPLACE "^([^)]*\\)).*" "\\1" row "${row}")
-    string(REGEX REPLACE " +" "" row "${row}")
-    string(REGEX MATCH "^SLUICE_([A-Z_]+)\\(([^)]*)" match "${row}")
-    string(TOLOWER "${CMAKE_MATCH_1}_${CMAKE_MATCH_2}" id)
-    string(REPLACE "," "_" id "${id}")
+  foreach(kernel line IN ZIP_LISTS names names_LINES)
     foreach(chip IN LISTS ARG_CHIPS)
-      set(part ${PROJECT_BINARY_DIR}/kernels/parts/${chip}/${id}.pack)
+      set(part ${PROJECT_BINARY_DIR}/kernels/parts/${chip}/${kernel}.pack)
       list(APPEND parts ${part})
       get_property(known GLOBAL PROPERTY SLUICE_KERNEL_PARTS)
       if(NOT part IN_LIST known)
@@ -25,17 +23,19 @@ function(sluice_add_kernel_pack name)
         file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/kernels/parts/${chip})
         add_custom_command(
           OUTPUT ${part}
-          COMMAND sluice-kernelgen --row ${row} --chips ${chip} --pack ${part}
+          COMMAND sluice-kernelgen --row ${kernel} --chips ${chip} --pack ${part}
           DEPENDS sluice-kernelgen
-          COMMENT "Generating the kernel ${id} for ${chip}"
+          COMMENT "Generating the kernel ${kernel} for ${chip} (line ${line} of ${ARG_TABLE})"
           VERBATIM)
       endif()
     endforeach()
   endforeach()
   add_custom_command(
     OUTPUT ${ARG_OUTPUT}
-    COMMAND sluice-kernelgen --merge --pack ${ARG_OUTPUT} ${parts}
-    DEPENDS sluice-kernelgen ${parts}
+    COMMAND sluice-kernelgen --merge --pack ${ARG_OUTPUT}.merged ${parts}
+    COMMAND sluice-kernelfigures ${ARG_OUTPUT}.merged ${ARG_OUTPUT}
+    COMMAND ${CMAKE_COMMAND} -E rm ${ARG_OUTPUT}.merged
+    DEPENDS sluice-kernelgen sluice-kernelfigures ${parts}
     COMMENT "Packing ${name}"
     VERBATIM)
   add_custom_target(${name} DEPENDS ${ARG_OUTPUT})

@@ -25,7 +25,7 @@ void buildTilePipeline(OpPassManager &passes, const PipelineOptions &options) {
   kernel.addPass(createAnnotateLdsLiveness());
   kernel.addPass(createReuseLds({options.chip}));
   kernel.addPass(createDistributeAsyncDma({options.chip}));
-  kernel.addPass(createInterleaveMfma());
+  kernel.addPass(createInterleaveMfma({options.chip}));
 }
 
 void buildLoweringPipeline(OpPassManager &passes, const PipelineOptions &options) {

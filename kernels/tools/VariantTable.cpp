@@ -1,53 +1,76 @@
-//===- VariantTable.cpp - all rows of the variant table -------------------------------------------------===//
+//===- VariantTable.cpp - variants by their names -------------------------------------------------------===//
 #include "tools/VariantTable.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/Twine.h"
 
 using namespace llvm;
 
 namespace sluice {
 namespace {
 
-struct RowKind {
-  StringRef macro, operation, columns;
-  ArrayRef<std::pair<StringRef, StringRef>> types;
+struct AroundTypes {
+  StringRef operation;
+  ArrayRef<std::pair<StringRef, StringRef>> types; // from, to
 };
 
 constexpr std::pair<StringRef, StringRef> appendTypes[] = {
     {"f16", "f16"}, {"bf16", "bf16"}, {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"}};
 constexpr std::pair<StringRef, StringRef> mergeTypes[] = {
     {"f32", "f32"}, {"f32", "f16"}, {"f32", "bf16"}, {"f16", "f16"}, {"bf16", "bf16"}};
-const RowKind rowKinds[] = {{"SLUICE_KV_APPEND", "kv_append", "source, cache", appendTypes},
-                            {"SLUICE_MERGE_STATES", "merge_states", "partial, o", mergeTypes}};
+const AroundTypes aroundTypes[] = {{"kv_append", appendTypes}, {"merge_states", mergeTypes}};
 
-Expected<AroundVariant> parseAround(StringRef row, const RowKind &kind) {
-  StringRef columns = row.drop_front(kind.macro.size()).trim();
-  if (!columns.consume_front("(") || !columns.consume_back(")"))
-    return createStringError("'" + row + "' is no row " + kind.macro + "(" + kind.columns + ")");
-  auto [from, to] = columns.split(',');
-  std::pair<StringRef, StringRef> types{from.trim(), to.trim()};
-  if (!is_contained(kind.types, types))
-    return createStringError("'" + row + "' has types that " + kind.operation + " has no kernel for");
-  return AroundVariant{kind.operation.str(), types.first.str(), types.second.str()};
+Expected<AroundVariant> aroundVariant(const package::KernelName &name) {
+  const AroundTypes *operation =
+      find_if(aroundTypes, [&](const AroundTypes &known) { return known.operation == name.operation; });
+  std::pair<StringRef, StringRef> types{name.dtype, name.to_dtype};
+  if (!is_contained(operation->types, types)) {
+    std::string known;
+    for (auto [from, to] : operation->types)
+      known += (known.empty() ? "" : ", ") + (from + " to " + to).str();
+    return createStringError(name.operation + " has no kernel from " + types.first + " to " + types.second +
+                             "; it has " + known);
+  }
+  return AroundVariant{name.operation, name.dtype, name.to_dtype};
+}
+
+AttentionVariant attentionVariant(const package::KernelName &name) {
+  return {.dtype = name.dtype,
+          .kvDtype = name.kv_dtype,
+          .oDtype = name.o_dtype,
+          .headDimQk = name.head_dim_qk,
+          .headDimV = name.head_dim_v,
+          .tileQ = name.tile_q,
+          .tileKv = name.tile_kv,
+          .waves = name.waves,
+          .waveRows = name.is_packed() ? 16u : 32u,
+          .paged = !name.form.empty(),
+          .vInK = name.form == "latent"};
 }
 
 } // namespace
 
-Expected<SmallVector<Variant>> parseVariantTable(StringRef table) {
+Expected<Variant> parseVariant(StringRef text) {
+  std::string_view unread;
+  std::optional<package::KernelName> name =
+      package::parse_kernel_name(std::string_view(text.data(), text.size()), &unread);
+  if (!name)
+    return createStringError("'" + text + "' is not the name of a kernel: no name goes on with '" +
+                             StringRef(unread.data(), unread.size()) + "' here");
+  if (name->is_attention()) return Variant{*name, attentionVariant(*name)};
+  Expected<AroundVariant> around = aroundVariant(*name);
+  if (!around) return around.takeError();
+  return Variant{*name, std::move(*around)};
+}
+
+Expected<std::vector<Variant>> parseVariantList(StringRef list) {
   SmallVector<StringRef> lines;
-  table.split(lines, '\n');
-  SmallVector<Variant> variants;
+  list.split(lines, '\n');
+  std::vector<Variant> variants;
   for (auto [index, line] : enumerate(lines)) {
-    StringRef row = line.split("//").first.trim();
-    const RowKind *kind = find_if(rowKinds, [&](const RowKind &k) { return row.starts_with(k.macro); });
-    if (kind == std::end(rowKinds)) {
-      // Whoever reads the row counts the same lines.
-      Expected<SmallVector<AttentionVariant>> attention = parseVariants(std::string(index, '\n') + row.str());
-      if (!attention) return attention.takeError();
-      variants.append(attention->begin(), attention->end());
-      continue;
-    }
-    Expected<AroundVariant> variant = parseAround(row, *kind);
+    if (line.empty()) continue;
+    Expected<Variant> variant = parseVariant(line);
     if (!variant) return createStringError("line " + Twine(index + 1) + ": " + toString(variant.takeError()));
     variants.push_back(std::move(*variant));
   }

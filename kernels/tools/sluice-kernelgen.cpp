@@ -1,14 +1,16 @@
 //===- sluice-kernelgen.cpp - from the variant table to the kernel pack ---------------------------------===//
 //
-//   sluice-kernelgen --pack FILE [--chips a,b]         every row of the variant table, for every chip
-//   sluice-kernelgen --row ROW --pack FILE             one row, as in the table; of attention the columns do:
-//                                                      f16,128,64,8
+//   sluice-kernelgen --pack FILE [--chips a,b]         every kernel of the list, for every chip
+//   sluice-kernelgen --row NAME --pack FILE            one kernel
 //   sluice-kernelgen --merge --pack FILE PACK...       one pack out of several
 //   sluice-kernelgen --variant NAME --emit STAGE       one kernel, to standard output or -o FILE
 //   sluice-kernelgen --explain NAME                    how it comes about: IR, decisions, LDS, registers
 //   sluice-kernelgen --compile FILE.mlir               a module in the LLVM and ROCDL dialects
 //
-// The table is a file beside the program, attention_variants.inc, unless --table names another one.
+// NAME is any name by the grammar of package/kernel_name.h, whether the list has it or not: what cannot be
+// built is refused with the rule. The list is a file with one name on each line, kernel_names.txt beside the
+// program unless
+// --names says another one; the build writes it from kernels/attention/Variants.inc.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/Generate.h"
@@ -30,14 +32,14 @@ namespace cl = llvm::cl;
 namespace {
 
 cl::OptionCategory category("sluice-kernelgen options");
-cl::opt<bool> list("list", cl::desc("Print the names of all variants"), cl::cat(category));
+cl::opt<bool> list("list", cl::desc("Print the list of kernels"), cl::cat(category));
 cl::opt<bool> chipTableWanted("chip-table", cl::desc("Print the chip table as markdown"), cl::cat(category));
-cl::opt<std::string> table("table",
-                           cl::desc("Variant table; attention_variants.inc beside the program by default"),
+cl::opt<std::string> names("names",
+                           cl::desc("List of kernels; kernel_names.txt beside the program by default"),
                            cl::value_desc("file"), cl::cat(category));
-cl::opt<std::string> row("row", cl::desc("One row, in place of the table"), cl::value_desc("row"),
+cl::opt<std::string> row("row", cl::desc("One kernel, in place of the list"), cl::value_desc("name"),
                          cl::cat(category));
-cl::opt<std::string> pack("pack", cl::desc("Write a kernel pack of all variants"), cl::value_desc("file"),
+cl::opt<std::string> pack("pack", cl::desc("Write a kernel pack of the list"), cl::value_desc("file"),
                           cl::cat(category));
 cl::opt<bool> merge("merge", cl::desc("Make the pack from other packs instead"), cl::cat(category));
 cl::list<std::string> parts(cl::Positional, cl::desc("[packs to merge]"), cl::cat(category));
@@ -63,7 +65,7 @@ cl::opt<std::string> output("o", cl::desc("Output file; standard output by defau
 /// The options as given: lld in process resets them all to their defaults.
 struct Request {
   bool list = ::list, chipTable = chipTableWanted, merge = ::merge, listPasses = ::listPasses;
-  std::string table = ::table, row = ::row, pack = ::pack, variant = ::variant, explain = ::explain,
+  std::string names = ::names, row = ::row, pack = ::pack, variant = ::variant, explain = ::explain,
               compile = ::compile, emit = ::emit, disablePass = ::disablePass, output = ::output;
   std::vector<std::string> parts{::parts.begin(), ::parts.end()}, chips{::chips.begin(), ::chips.end()};
   unsigned stages = ::stages;
@@ -105,22 +107,23 @@ int mergeParts(const Request &request) {
   return write(request.pack, llvm::StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
 }
 
-llvm::Expected<llvm::SmallVector<Variant>> readVariants(const Request &request, const char *program) {
+llvm::Expected<std::vector<Variant>> readVariants(const Request &request, const char *program) {
   if (!request.row.empty()) {
-    bool isWhole = llvm::StringRef(request.row).contains('(');
-    return parseVariantTable(isWhole ? request.row : "SLUICE_ATTENTION_FORWARD(" + request.row + ")");
+    llvm::Expected<Variant> variant = parseVariant(request.row);
+    if (!variant) return variant.takeError();
+    return std::vector<Variant>{std::move(*variant)};
   }
-  std::string path = request.table;
+  std::string path = request.names;
   if (path.empty()) {
     static int anchor;
     llvm::SmallString<256> beside(llvm::sys::fs::getMainExecutable(program, &anchor));
     llvm::sys::path::remove_filename(beside);
-    llvm::sys::path::append(beside, "attention_variants.inc");
+    llvm::sys::path::append(beside, "kernel_names.txt");
     path = beside.str();
   }
   auto file = read(path);
   if (!file) return file.takeError();
-  auto variants = parseVariantTable((*file)->getBuffer());
+  auto variants = parseVariantList((*file)->getBuffer());
   if (!variants) return llvm::createStringError(path + ": " + llvm::toString(variants.takeError()));
   return variants;
 }
@@ -150,21 +153,21 @@ int run(const Request &request, const char *program) {
     return write(request.output, result);
   }
 
-  auto variants = readVariants(request, program);
-  if (!variants) return fail(llvm::toString(variants.takeError()));
-  if (request.list) {
-    for (const Variant &known : *variants)
-      llvm::outs() << kernelName(known) << "\n";
-    return 0;
-  }
-  if (!request.pack.empty()) {
+  if (request.list || !request.pack.empty()) {
+    auto variants = readVariants(request, program);
+    if (!variants) return fail(llvm::toString(variants.takeError()));
+    if (request.list) {
+      for (const Variant &known : *variants)
+        llvm::outs() << kernelName(known) << "\n";
+      return 0;
+    }
     if (failed(generator.generatePack(*variants, targets, result))) return fail("no pack written");
     return write(request.pack, result);
   }
   if (targets.size() != 1) return fail("one kernel is generated for one chip; --chips names several");
   const std::string &name = request.explain.empty() ? request.variant : request.explain;
-  const auto *known = llvm::find_if(*variants, [&](const Variant &v) { return kernelName(v) == name; });
-  if (known == variants->end()) return fail("no variant is called '" + name + "'; --list prints the names");
+  auto known = parseVariant(name);
+  if (!known) return fail(llvm::toString(known.takeError()) + "; --list prints the names of those that ship");
   if (request.listPasses) {
     llvm::FailureOr<std::vector<std::string>> names = generator.passNames(*known, *targets[0]);
     if (failed(names)) return fail("cannot generate " + name);

@@ -22,27 +22,27 @@
 // column behind it. Where a descriptor has several rows, there the next row may begin: a lane whose column is
 // at or past the limit then gets the largest offset there is, which no extent covers.
 //
-// In a gather, (page, row in page) are the two digits of a row number in base page_rows. Two divisions per
-// copy find those of the wave's first row and of the step between batches, each a multiplication if the host
-// has prepared it; from then on digits are added with carry, all in scalar registers. The page's number comes
-// by scalar memory: the result of a vector load would be waited for with vmcnt, which completes in order and
-// so waits for every copy in flight.
+// In a gather the lanes of the wave compute the addresses of the tile's rows together, one row each
+// (PagedRows.h), from entries of the page table that page_lookup has read: the same for pages of any size. An
+// instruction then takes the addresses of its rows from their lanes:
 //
-//   one page per instruction        a descriptor as above, with base + page * page_stride + ...
-//   several pages per instruction   gather_to_lds: 64-bit addresses; each lane picks that of its row. There
-//   is
-//                                   no range check: rows and columns at or past their limit are read from
-//                                   zeros in the code object's constant data.
+//   one row per instruction        v_readlane, and a descriptor as above; its extent is 0 if there is no row
+//   several rows per instruction   ds_bpermute, and gather_to_lds: 64-bit addresses, a lane that of its row.
+//                                  There is no range check: where there is no row, and columns at or past
+//                                  their limit, are read from zeros in the code object's constant data.
 //
 // Either way it is one vector-memory instruction per batch, whatever the limit is, so that marks stay exact,
-// and what reads zeros is ordered like every other copy. A row at or past the limit has no page: its table
-// entry is looked up in the zeros as well.
+// and what reads zeros is ordered like every other copy.
+//
+// page_lookup becomes loads of the table that marks count as well. Their results come in the order of all
+// vector memory: whoever looks up a tile ahead of the copies that need it waits for nothing else.
 //
 // A copy that cannot be distributed is an error that names the tile, the widths tried and the reason.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/RequireChip.h"
 #include "transforms/NestedLayout.h"
+#include "transforms/PagedRows.h"
 #include "transforms/Passes.h"
 
 namespace sluice {
@@ -53,183 +53,12 @@ using namespace mlir;
 
 namespace {
 
-// Word 3 of a raw buffer resource on gfx9: 32-bit data and number format, no swizzle, no thread-id
-// addressing.
-constexpr int32_t rawBufferFlags = 0x00027000;
-
 // Every load has a descriptor of four SGPRs. Left alone, the scheduler computes all of a tile's descriptors
 // first and runs out of SGPRs; a scheduling barrier every few loads bounds how many are alive. It stops only
 // scalar and vector-memory instructions: VALU, MFMA, LDS and transcendental ones may cross (mask bits of
 // llvm.amdgcn.sched.barrier).
 constexpr unsigned loadsBetweenSchedulingBarriers = 4;
 constexpr int32_t letAllButScalarAndMemoryCross = 0x2 | 0x8 | 0x80 | 0x100 | 0x200 | 0x400;
-
-// Table entries that are looked up before the loads that need them: they share a wait for scalar memory, and
-// occupy scalar registers.
-constexpr unsigned lookupsAhead = 2;
-
-/// Short spellings for what copies compute.
-class CopyBuilder : public ImplicitLocOpBuilder {
-public:
-  using ImplicitLocOpBuilder::ImplicitLocOpBuilder;
-
-  Value i32(int64_t value) { return arith::ConstantOp::create(*this, getI32IntegerAttr(value)); }
-  Value i64(int64_t value) { return arith::ConstantOp::create(*this, getI64IntegerAttr(value)); }
-  Value add(Value a, Value b) { return arith::AddIOp::create(*this, a, b); }
-  Value sub(Value a, Value b) { return arith::SubIOp::create(*this, a, b); }
-  Value mul(Value a, Value b) { return arith::MulIOp::create(*this, a, b); }
-  Value divide(Value a, Value b) { return arith::DivUIOp::create(*this, a, b); }
-  Value remainder(Value a, Value b) { return arith::RemUIOp::create(*this, a, b); }
-  /// floor(a * b / 2^32)
-  Value mulHigh(Value a, Value b) { return arith::MulUIExtendedOp::create(*this, a, b).getHigh(); }
-  Value shiftLeft(Value a, Value b) { return arith::ShLIOp::create(*this, a, b); }
-  Value shiftRight(Value a, Value b) { return arith::ShRUIOp::create(*this, a, b); }
-  Value signExtend(Value a) { return arith::ExtSIOp::create(*this, getI64Type(), a); }
-  Value zeroExtend(Value a) { return arith::ExtUIOp::create(*this, getI64Type(), a); }
-  Value less(Value a, Value b) { return arith::CmpIOp::create(*this, arith::CmpIPredicate::slt, a, b); }
-  Value positive(Value a) { return arith::CmpIOp::create(*this, arith::CmpIPredicate::sgt, a, i32(0)); }
-  Value select(Value condition, Value yes, Value no) {
-    return arith::SelectOp::create(*this, condition, yes, no);
-  }
-  /// The same wave-uniform values, all available at once: an empty piece of assembly that takes them in
-  /// scalar registers and gives them back. Left alone, the backend waits for each scalar load before it
-  /// issues the next one.
-  SmallVector<Value> together(ArrayRef<Value> values) {
-    if (values.size() == 1) return {values.front()};
-    std::string constraints;
-    for (size_t n = 0; n < values.size(); ++n)
-      constraints += "=s,";
-    for (size_t n = 0; n < values.size(); ++n)
-      constraints += std::to_string(n) + (n + 1 == values.size() ? "" : ",");
-    auto type =
-        LLVM::LLVMStructType::getLiteral(getContext(), llvm::to_vector(ValueRange(values).getTypes()));
-    auto assembly = LLVM::InlineAsmOp::create(
-        *this, type, values, /*asm_string=*/"", constraints, /*has_side_effects=*/false,
-        /*is_align_stack=*/false, LLVM::TailCallKind::None, /*asm_dialect=*/LLVM::AsmDialectAttr(),
-        /*operand_attrs=*/ArrayAttr());
-    SmallVector<Value> results;
-    for (size_t n = 0; n < values.size(); ++n)
-      results.push_back(LLVM::ExtractValueOp::create(*this, assembly.getResult(0), n));
-    return results;
-  }
-  Value waveUniform(Value a) { return ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
-  Value advance(Value pointer, Value bytes) {
-    return LLVM::GEPOp::create(*this, pointer.getType(), getI8Type(), pointer, ArrayRef<LLVM::GEPArg>{bytes});
-  }
-};
-
-/// Where the rows of the source are: wave-uniform row numbers and what follows from them.
-class SourceRows {
-public:
-  /// A row, and how far it is known already: its address, or its digits in base page_rows.
-  struct Row {
-    Value number;
-    Value pointer;
-    Value page, rowInPage;
-    Value pageIndex; // the table's entry, in 64 bits
-  };
-
-  SourceRows(CopyBuilder &b, AsyncDmaOp copy)
-      : b(b), copy(copy), elementBytes(copy.getTile().getType().getElementBytes()) {
-    strideBytes = b.mul(copy.getRowStride(), b.i64(elementBytes));
-    if (copy.isGather()) pageBytes = b.mul(copy.getPageStride(), b.i64(elementBytes));
-  }
-
-  Value rowStrideBytes() const { return strideBytes; }
-
-  /// The number of rows from this one on below the limit. Right modulo 2^32 even if the row number
-  /// overflowed.
-  Value remaining(const Row &row) { return b.sub(copy.getRowLimit(), row.number); }
-
-  Row first(Value number) {
-    if (!copy.isGather())
-      return {number, b.advance(copy.getBase(), b.mul(b.signExtend(number), strideBytes)), {}, {}, {}};
-    Value page = pageOf(number);
-    return {number, {}, page, b.sub(number, b.mul(page, copy.getPageRows())), {}};
-  }
-
-  /// The row `count` rows further on. For a gather the digits of `count` must be known: see `step`.
-  struct Step {
-    unsigned count;
-    Value bytes;             // contiguous
-    Value pages, rowsInPage; // gather
-  };
-  Step step(unsigned count) {
-    if (!copy.isGather()) return {count, b.mul(strideBytes, b.i64(count)), {}, {}};
-    // One row is no whole page unless pages have one row, and then the carry makes it one.
-    if (count == 1) return {count, {}, b.i32(0), b.i32(1)};
-    Value pages = pageOf(b.i32(count));
-    return {count, {}, pages, b.sub(b.i32(count), b.mul(pages, copy.getPageRows()))};
-  }
-  Row after(const Row &row, const Step &step) {
-    Value number = b.add(row.number, b.i32(step.count));
-    if (!copy.isGather()) return {number, b.advance(row.pointer, step.bytes), {}, {}, {}};
-    Value sum = b.add(row.rowInPage, step.rowsInPage);
-    Value carry = arith::CmpIOp::create(b, arith::CmpIPredicate::uge, sum, copy.getPageRows());
-    Value page = b.add(b.add(row.page, step.pages), arith::ExtUIOp::create(b, b.getI32Type(), carry));
-    return {number, {}, page, b.select(carry, b.sub(sum, copy.getPageRows()), sum), {}};
-  }
-
-  /// Reads the table's entries of these rows; a zero for a row at or past the limit.
-  void lookUp(MutableArrayRef<Row *> rows) {
-    unsigned bytes = copy.getPageIndex()->getIntOrFloatBitWidth() / 8;
-    Value wide = copy.getWidePages();
-    Value bytesLog2 = b.i32(bytes == 4 ? 2 : 3);
-    if (wide) bytesLog2 = b.select(wide, b.i32(3), bytesLog2);
-    bytesLog2 = b.zeroExtend(bytesLog2);
-    SmallVector<Value> entries;
-    for (Row *row : rows) {
-      Value offset = arith::ShLIOp::create(b, b.zeroExtend(row->page), bytesLog2);
-      Value entry = b.advance(copy.getTable(), offset), none = zeros(bytes);
-      Value exists = b.positive(remaining(*row));
-      entries.push_back(scalarLoad(*copy.getPageIndex(), b.select(exists, entry, none)));
-      if (!wide) continue;
-      // The upper half of the number.
-      Value upper = b.select(arith::AndIOp::create(b, exists, wide), b.advance(entry, b.i64(4)), none);
-      entries.push_back(scalarLoad(*copy.getPageIndex(), upper));
-    }
-    SmallVector<Value> numbers = b.together(entries);
-    for (auto [n, row] : llvm::enumerate(rows)) {
-      if (bytes == 8) {
-        row->pageIndex = numbers[n];
-      } else if (!wide) {
-        row->pageIndex = b.zeroExtend(numbers[n]);
-      } else {
-        Value upper = arith::ShLIOp::create(b, b.zeroExtend(numbers[2 * n + 1]), b.i64(32));
-        row->pageIndex = arith::OrIOp::create(b, b.zeroExtend(numbers[2 * n]), upper);
-      }
-    }
-  }
-
-  /// The address of a row; of a gather, after `lookUp`.
-  Value pointer(const Row &row) {
-    if (!copy.isGather()) return row.pointer;
-    Value page = b.advance(copy.getBase(), b.mul(row.pageIndex, pageBytes));
-    return b.advance(page, b.mul(b.zeroExtend(row.rowInPage), strideBytes));
-  }
-
-private:
-  Value zeros(unsigned bytes) { return ZerosOp::create(b, copy.getBase().getType(), bytes); }
-
-  Value scalarLoad(Type type, Value place) {
-    // The constant address space is what makes it a scalar load.
-    auto constant = LLVM::LLVMPointerType::get(b.getContext(), 4);
-    Value scalar = LLVM::AddrSpaceCastOp::create(b, constant, place);
-    return LLVM::LoadOp::create(b, type, scalar, /*alignment=*/type.getIntOrFloatBitWidth() / 8);
-  }
-
-  /// The page of a row, as a digit: number / page_rows.
-  Value pageOf(Value number) {
-    // The backend divides in vector registers.
-    if (!copy.getPageMagic()) return b.waveUniform(b.divide(number, copy.getPageRows()));
-    return b.shiftRight(b.mulHigh(b.shiftLeft(number, b.i32(1)), copy.getPageMagic()), copy.getPageShift());
-  }
-
-  CopyBuilder &b;
-  AsyncDmaOp copy;
-  unsigned elementBytes;
-  Value strideBytes, pageBytes;
-};
 
 class CopyDistributor {
 public:
@@ -239,36 +68,13 @@ public:
 
   void run() {
     locateLane();
-    SourceRows source(b, copy);
-    if (copy.getCloseRows()) return loadCloseRows(source);
-    bool severalPages = copy.isGather() && copy.getPageDivisor() % rowsOfWave != 0;
-    unsigned lookups = !copy.isGather() ? 0 : severalPages ? rowsOfWave : 1; // per batch row
-    unsigned group = lookups == 0 ? 1 : std::max(lookupsAhead / lookups, 1u);
-    SourceRows::Step nextBatch = source.step(rowsOfBatch);
-    SourceRows::Row row = source.first(b.add(copy.getFirstRow(), waveRow));
-    for (unsigned first = 0; first < layout.batch.rows; first += group) {
-      unsigned end = std::min(first + group, layout.batch.rows);
-      SmallVector<SmallVector<SourceRows::Row>> rows; // by batch row; of an instruction, if it needs several
-      for (unsigned batchRow = first; batchRow < end; ++batchRow) {
-        if (batchRow != 0) row = source.after(row, nextBatch);
-        rows.push_back({row});
-        for (unsigned n = 1; n < lookups; ++n)
-          rows.back().push_back(source.after(rows.back().back(), source.step(1)));
-      }
-      if (copy.isGather()) {
-        SmallVector<SourceRows::Row *> wanted;
-        for (SmallVector<SourceRows::Row> &ofInstruction : rows)
-          for (SourceRows::Row &one : ofInstruction)
-            wanted.push_back(&one);
-        source.lookUp(wanted);
-      }
-      for (unsigned batchRow = first; batchRow < end; ++batchRow) {
-        if (severalPages)
-          gather(source, rows[batchRow - first], batchRow);
-        else
-          load(source, rows[batchRow - first].front(), batchRow);
-      }
-    }
+    strideBytes = b.mul(copy.getRowStride(), b.i64(tile.getElementBytes()));
+    if (copy.isGather())
+      gatherRows();
+    else if (copy.getCloseRows())
+      loadCloseRows();
+    else
+      loadRows();
   }
 
 private:
@@ -326,87 +132,122 @@ private:
       ROCDL::SchedBarrier::create(b, letAllButScalarAndMemoryCross);
   }
 
+  void loadToLds(Value resource, Value voffset, unsigned batchRow, unsigned batchColumn) {
+    LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
+                        layout.elementBytes);
+  }
+
   /// All loads of the wave through one descriptor, from its first row on.
-  void loadCloseRows(SourceRows &source) {
-    SourceRows::Row first = source.first(b.add(copy.getFirstRow(), waveRow));
-    Value stride = arith::TruncIOp::create(b, b.getI32Type(), source.rowStrideBytes());
-    Value resource = descriptor(source, first, layout.batch.rows * rowsOfBatch);
+  void loadCloseRows() {
+    Value first = b.add(copy.getFirstRow(), waveRow), stride = b.truncate(strideBytes);
+    Value resource = descriptor(first, layout.batch.rows * rowsOfBatch);
     Value laneRows = b.mul(laneRow, stride);
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
       Value rowOffset = b.add(laneRows, b.mul(stride, b.i32(batchRow * rowsOfBatch)));
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
         separateLoads();
         Value voffset = bufferOffset(sourceColumn(batchRow, batchColumn), rowOffset);
-        LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
-                            layout.elementBytes);
+        loadToLds(resource, voffset, batchRow, batchColumn);
       }
     }
   }
 
-  /// Loads of the rows from `row` on, which are one stride apart, through a descriptor of their own.
-  void load(SourceRows &source, const SourceRows::Row &row, unsigned batchRow) {
-    Value resource;
-    for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
-      separateLoads();
-      if (!resource) resource = descriptor(source, row, rowsOfWave);
-      Value column = sourceColumn(batchRow, batchColumn), voffset;
-      if (rowsOfWave > 1) {
-        Value stride = arith::TruncIOp::create(b, b.getI32Type(), source.rowStrideBytes());
-        voffset = bufferOffset(column, b.mul(laneRow, stride));
-      } else if (copy.getPackLog2()) {
-        voffset = bufferOffset(column, b.i32(0));
-      } else {
-        voffset = columnOffset(column);
+  /// Each instruction's rows, which are one stride apart, through a descriptor of their own.
+  void loadRows() {
+    for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
+      Value resource;
+      for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
+        separateLoads();
+        if (!resource)
+          resource = descriptor(b.add(copy.getFirstRow(), b.add(waveRow, b.i32(batchRow * rowsOfBatch))),
+                                rowsOfWave);
+        Value column = sourceColumn(batchRow, batchColumn);
+        Value voffset = rowsOfWave > 1 ? bufferOffset(column, b.mul(laneRow, b.truncate(strideBytes)))
+                                       : columnOffset(column);
+        loadToLds(resource, voffset, batchRow, batchColumn);
       }
-      LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
-                          layout.elementBytes);
     }
   }
 
-  /// Covers at most `rows` rows from `row` on.
-  Value descriptor(SourceRows &source, const SourceRows::Row &row, unsigned rows) {
-    // Extent: the columns of the last row below the limit, one stride for each one before it. Packs of
-    // columns are anywhere; they keep to the column limit themselves.
-    Value remaining = source.remaining(row);
-    Value extent = b.i64(copy.getPackLog2() ? INT32_MAX : tile.getRowBytes());
-    if (Value limit = copy.getColumnLimit(); limit && !copy.getPackLog2()) {
-      Value columns = arith::MinSIOp::create(b, limit, b.i32(tile.getColumns()));
-      extent = b.mul(b.signExtend(columns), b.i64(tile.getElementBytes()));
-    }
+  /// Covers at most `rows` rows from number `row` on.
+  Value descriptor(Value row, unsigned rows) {
+    // The number of rows below the limit: right modulo 2^32 even if the row's number overflowed.
+    Value remaining = b.sub(copy.getRowLimit(), row), extent = rowExtent();
+    // One stride for each row before the last one below the limit.
     if (rows > 1) {
       Value valid = arith::MinSIOp::create(b, remaining, b.i32(rows));
       Value rowsBefore = b.signExtend(b.sub(valid, b.i32(1)));
-      extent = b.add(b.mul(rowsBefore, source.rowStrideBytes()), extent);
+      extent = b.add(b.mul(rowsBefore, strideBytes), extent);
     }
-    extent = b.select(b.positive(remaining), extent, b.i64(0));
-    Value stride = arith::ConstantOp::create(b, b.getI16IntegerAttr(0));
-    auto resourcePointer = LLVM::LLVMPointerType::get(b.getContext(), 8);
-    return ROCDL::MakeBufferRsrcOp::create(b, resourcePointer, source.pointer(row), stride, extent,
-                                           b.i32(rawBufferFlags));
+    Value start = b.advance(copy.getBase(), b.mul(b.signExtend(row), strideBytes));
+    return b.buffer(start, b.select(b.positive(remaining), extent, b.i64(0)));
   }
 
-  /// One load of rows that may all lie in different pages. Such rows are whole: there is one batch column.
-  void gather(SourceRows &source, ArrayRef<SourceRows::Row> rows, unsigned batchRow) {
+  /// The bytes of a row that may be read. Packs of columns are anywhere; they keep to the limit themselves.
+  Value rowExtent() {
+    if (copy.getPackLog2()) return b.i64(INT32_MAX);
+    Value limit = copy.getColumnLimit();
+    if (!limit) return b.i64(tile.getRowBytes());
+    Value columns = arith::MinSIOp::create(b, limit, b.i32(tile.getColumns()));
+    return b.mul(b.signExtend(columns), b.i64(tile.getElementBytes()));
+  }
+
+  void gatherRows() {
     separateLoads();
-    Value zeros = ZerosOp::create(b, copy.getBase().getType(), tile.getRowBytes());
-    Value column = sourceColumn(batchRow, 0), offset = b.zeroExtend(columnOffset(column));
-    // Packs go beyond the zeros, which therefore are read from their start.
-    bool packs = bool(copy.getPackLog2());
-    Value address;
-    for (auto [n, row] : llvm::enumerate(rows)) {
-      Value pointer = source.pointer(row);
-      if (packs) pointer = b.advance(pointer, offset);
-      pointer = b.select(b.positive(source.remaining(row)), pointer, zeros);
-      if (!address) {
-        address = pointer;
-        continue;
-      }
-      Value mine = arith::CmpIOp::create(b, arith::CmpIPredicate::eq, laneRow, b.i32(n));
-      address = b.select(mine, pointer, address);
+    PagedRows rows(b, copy);
+    Value pageBytes = b.mul(copy.getPageStride(), b.i64(tile.getElementBytes()));
+    bool descriptors = rowsOfWave == 1;
+    // Packs go beyond the zeros, which therefore are read from their start, where a row's address is null.
+    Value missing = descriptors || copy.getPackLog2() ? b.toPointer(b.i64(0)) : zeros();
+    auto [low, high] = b.halves(
+        b.toInteger(rows.addresses(copy.getBase(), copy.getEntries(), pageBytes, strideBytes, missing)));
+    for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
+      Value first = b.add(waveRow, b.i32(batchRow * rowsOfBatch));
+      if (descriptors)
+        loadRow(ROCDL::ReadlaneOp::create(b, b.getI32Type(), low, first),
+                ROCDL::ReadlaneOp::create(b, b.getI32Type(), high, first), batchRow);
+      else
+        gather(fromRow(low, first), fromRow(high, first), batchRow);
     }
-    if (Value limit = copy.getColumnLimit()) address = b.select(b.less(column, limit), address, zeros);
-    if (!packs) address = b.advance(address, offset);
-    GatherToLdsOp::create(b, address, copy.getTile(), ldsOffset(batchRow, 0), layout.elementBytes);
+  }
+
+  /// The value of the lane that has this lane's row of an instruction, whose rows begin with `first`.
+  Value fromRow(Value value, Value first) {
+    Value address = b.shiftLeft(b.add(first, laneRow), b.i32(2));
+    return ROCDL::DsBpermuteOp::create(b, b.getI32Type(), address, value);
+  }
+
+  Value zeros() { return ZerosOp::create(b, copy.getBase().getType(), tile.getRowBytes()); }
+
+  /// Loads of one row, whose address is in halves.
+  void loadRow(Value low, Value high, unsigned batchRow) {
+    Value resource;
+    for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
+      separateLoads();
+      if (!resource) {
+        Value isThere = b.isFalse(b.equal(b.bitOr(low, high), b.i32(0)));
+        resource = b.buffer(b.toPointer(b.joined(low, high)), b.select(isThere, rowExtent(), b.i64(0)));
+      }
+      Value column = sourceColumn(batchRow, batchColumn);
+      Value voffset = copy.getPackLog2() ? bufferOffset(column, b.i32(0)) : columnOffset(column);
+      loadToLds(resource, voffset, batchRow, batchColumn);
+    }
+  }
+
+  /// One load of several rows, this lane's with its address in halves. Such rows are whole: there is one
+  /// batch column.
+  void gather(Value low, Value high, unsigned batchRow) {
+    separateLoads();
+    Value address = b.joined(low, high), isMissing;
+    if (copy.getPackLog2()) isMissing = b.equal(address, b.i64(0));
+    Value column = sourceColumn(batchRow, 0);
+    Value pointer = b.advance(b.toPointer(address), b.zeroExtend(columnOffset(column)));
+    if (Value limit = copy.getColumnLimit()) {
+      Value isBehind = b.isFalse(b.less(column, limit));
+      isMissing = isMissing ? b.either(isMissing, isBehind) : isBehind;
+    }
+    if (isMissing) pointer = b.select(isMissing, zeros(), pointer);
+    GatherToLdsOp::create(b, pointer, copy.getTile(), ldsOffset(batchRow, 0), layout.elementBytes);
   }
 
   CopyBuilder b;
@@ -415,6 +256,7 @@ private:
   LdsTileType tile;
   unsigned rowsOfWave, rowsOfBatch; // rows of one instruction; of one instruction of all waves
   unsigned loads = 0;
+  Value strideBytes;
   Value laneRow, laneColumn; // the lane's place in its wave's instruction
   Value waveRow, waveColumn; // the wave's place in a batch
 };
@@ -428,6 +270,7 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     if (!target) return signalPassFailure();
     SmallVector<AsyncDmaOp> copies;
     kernel.walk([&](AsyncDmaOp copy) { copies.push_back(copy); });
+    lowerLookups(kernel);
     if (copies.empty()) return;
     std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
     if (!block || (*block)[0] % target->waveSize != 0) {
@@ -439,6 +282,11 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     SmallVector<NestedLayout> layouts;
     for (AsyncDmaOp copy : copies) {
       std::string reason;
+      if (copy.isGather() && copy.getTile().getType().getRows() > target->waveSize) {
+        copy.emitError() << "cannot gather " << copy.getTile().getType() << ": a wave finds "
+                         << target->waveSize << " rows at a time";
+        return signalPassFailure();
+      }
       unsigned granule = copy.getColumnLimit() ? AsyncDmaOp::columnGranule : 0;
       FailureOr<NestedLayout> layout =
           computeNestedLayout(copy.getTile().getType(), waves, *target, granule, reason);
@@ -454,6 +302,28 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     lowerUnpipelinedWaits(kernel);
     for (AsyncDmaOp copy : copies)
       copy.erase();
+  }
+
+  static void lowerLookups(gpu::GPUFuncOp kernel) {
+    SmallVector<Operation *> lowered;
+    kernel.walk([&](Operation *op) {
+      CopyBuilder b(op->getLoc(), op);
+      if (auto lookup = dyn_cast<PageLookupOp>(op)) {
+        ROCDL::SchedBarrier::create(b, letAllButScalarAndMemoryCross);
+        lookup.replaceAllUsesWith(PagedRows(b, lookup).lookUp(lookup.getTable(), lookup.getWidePages()));
+      } else if (auto rows = dyn_cast<RowAddressesOp>(op)) {
+        Value element = b.i64(rows.getElementBytes());
+        Value zeros = ZerosOp::create(b, rows.getBase().getType(), rows.getRowBytes());
+        rows.replaceAllUsesWith(PagedRows(b, rows).addresses(rows.getBase(), rows.getEntries(),
+                                                             b.mul(rows.getPageStride(), element),
+                                                             b.mul(rows.getRowStride(), element), zeros));
+      } else {
+        return;
+      }
+      lowered.push_back(op);
+    });
+    for (Operation *op : lowered)
+      op->erase();
   }
 
   // A copy that no pipeline took over is waited for completely, by everybody.

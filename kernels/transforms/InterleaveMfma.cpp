@@ -18,6 +18,7 @@
 // decides how fast.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "target/RequireChip.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
@@ -31,10 +32,10 @@ using namespace mlir;
 
 namespace {
 
-// CDNA3, in turns: an 8-pass MFMA keeps the matrix core busy for 32 clocks and its result can be read by the
-// vector unit 11 turns after the issue (LLVM's GCNHazardRecognizer); a transcendental takes 16 clocks; an LDS
-// read answers after 64 to 128 clocks.
-constexpr unsigned matrixTurns = 8, matrixLatency = 12;
+// In turns: an MFMA keeps the matrix core busy for its passes, which the chip table has, and the vector unit
+// can read its result 3 turns after the last (LLVM's GCNHazardRecognizer); a transcendental takes 16 clocks;
+// an LDS read answers after 64 to 128 clocks.
+constexpr unsigned afterPasses = 4;
 constexpr unsigned vectorLatency = 2;
 constexpr unsigned transcendentalTurns = 4;
 constexpr unsigned ldsLatency = 32;
@@ -45,7 +46,9 @@ constexpr unsigned none = ~0u;
 struct Node {
   Operation *op = nullptr;
   unsigned turns = 1, latency = vectorLatency;
-  bool matrix = false, read = false;
+  unsigned passes = 0; // of the matrix core
+  bool read = false;
+  bool matrix() const { return passes != 0; }
   unsigned missing = 0;  // operands of this segment not scheduled yet
   unsigned ready = 0;    // turn at which all scheduled operands are there
   unsigned feeds = none; // number of the first MFMA that needs it
@@ -74,9 +77,15 @@ bool mayMove(Operation &op) {
          callsOneOf(&op, {"llvm.amdgcn.perm"});
 }
 
+unsigned passesOf(amdgpu::MFMAOp mfma, const Chip &chip) {
+  Type source = mfma.getSourceA().getType();
+  unsigned bytes = llvm::divideCeil(getElementTypeOrSelf(source).getIntOrFloatBitWidth(), 8);
+  return chip.mfmaPasses({unsigned(mfma.getM()), unsigned(mfma.getN()), unsigned(mfma.getK())}, bytes);
+}
+
 class Segment {
 public:
-  explicit Segment(ArrayRef<Operation *> ops) {
+  Segment(ArrayRef<Operation *> ops, const Chip &chip) {
     llvm::DenseMap<Operation *, unsigned> index;
     for (Operation *op : ops) {
       unsigned number = nodes.size();
@@ -93,14 +102,14 @@ public:
         invariant &= invariants[source];
       }
       node.missing = sources.size();
-      node.matrix = isa<amdgpu::MFMAOp>(op);
+      if (auto mfma = dyn_cast<amdgpu::MFMAOp>(op)) node.passes = passesOf(mfma, chip);
       node.read = isa<LdsReadOp, ROCDL::DsBpermuteOp>(op);
       invariants.push_back(invariant && isa<arith::ArithDialect>(op->getDialect()) &&
                            op->getResult(0).getType().isInteger());
       if (isFree(op) || invariants.back()) {
         node.turns = node.latency = 0;
-      } else if (node.matrix) {
-        node.latency = matrixLatency;
+      } else if (node.matrix()) {
+        node.latency = node.passes + afterPasses;
         matrices.push_back(number);
       } else if (node.read) {
         node.latency = ldsLatency;
@@ -128,7 +137,7 @@ public:
       if (nextMatrix < matrices.size()) {
         Node &matrix = nodes[matrices[nextMatrix]];
         if (matrix.missing == 0 && matrix.ready <= now && matrixFree <= now) {
-          matrixFree = now + matrixTurns;
+          matrixFree = now + matrix.passes;
           ++nextMatrix;
           issue(matrix);
           continue;
@@ -148,7 +157,7 @@ private:
     Node &node = nodes[number];
     if (node.turns == 0)
       issue(node);
-    else if (!node.matrix)
+    else if (!node.matrix())
       candidates.push_back(number);
   }
 
@@ -159,7 +168,7 @@ private:
     for (unsigned user : node.users) {
       Node &next = nodes[user];
       // The accumulator of a chain of MFMAs is forwarded.
-      unsigned there = node.matrix && next.matrix ? now : done;
+      unsigned there = node.matrix() && next.matrix() ? now : done;
       next.ready = std::max(next.ready, there);
       if (--next.missing == 0) open(user);
     }
@@ -194,22 +203,32 @@ private:
 };
 
 struct InterleaveMfmaPass : impl::InterleaveMfmaBase<InterleaveMfmaPass> {
+  using InterleaveMfmaBase::InterleaveMfmaBase;
+
   void runOnOperation() override {
-    getOperation().walk([](Block *block) {
+    const Chip *target = requireChip(*this, getOperation(), chip);
+    if (!target) return signalPassFailure();
+    WalkResult known = getOperation().walk([&](amdgpu::MFMAOp mfma) {
+      if (passesOf(mfma, *target) != 0) return WalkResult::advance();
+      mfma.emitOpError() << target->name << " has no MFMA of this shape and type";
+      return WalkResult::interrupt();
+    });
+    if (known.wasInterrupted()) return signalPassFailure();
+    getOperation().walk([&](Block *block) {
       SmallVector<Operation *> ops;
       for (Operation &op : llvm::make_early_inc_range(*block)) {
         if (mayMove(op)) {
           ops.push_back(&op);
           continue;
         }
-        interleave(ops, &op);
+        interleave(ops, &op, *target);
         ops.clear();
       }
     });
   }
 
-  static void interleave(ArrayRef<Operation *> ops, Operation *end) {
-    Segment segment(ops);
+  static void interleave(ArrayRef<Operation *> ops, Operation *end, const Chip &target) {
+    Segment segment(ops, target);
     if (segment.matrixCount() < 2) return;
     for (Operation *op : segment.schedule())
       op->moveBefore(end);

@@ -106,7 +106,7 @@ bool isCollective(Operation *op) {
   for (Region &region : op->getRegions())
     for (Block &block : region)
       for (Operation &inner : block)
-        if (isa<AsyncDmaOp, AsyncWaitOp, BarrierOp, StoreTileOp>(inner)) return true;
+        if (isa<AsyncDmaOp, AsyncWaitOp, BarrierOp, StoreTileOp>(inner) || isCollective(&inner)) return true;
   return false;
 }
 

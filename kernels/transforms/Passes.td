@@ -13,8 +13,8 @@ def PipelineAsyncCopies : Pass<"pipeline-async-copies", "::mlir::gpu::GPUFuncOp"
 def DistributeAsyncDma : Pass<"distribute-async-dma", "::mlir::gpu::GPUFuncOp"> {
   let summary = "turn workgroup-level copies into the direct-to-LDS loads of each wave";
   let options = [Option<"chip", "chip", "std::string", /*default=*/"\"gfx942\"", "chip of the chip table">];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
-                           "::mlir::ROCDL::ROCDLDialect", "::sluice::SluiceDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::ROCDL::ROCDLDialect",
+                           "::mlir::vector::VectorDialect", "::sluice::SluiceDialect"];
 }
 
 def AnnotateLdsLiveness : Pass<"annotate-lds-liveness", "::mlir::gpu::GPUFuncOp"> {
@@ -37,6 +37,7 @@ def StageOutput : Pass<"stage-output", "::mlir::gpu::GPUFuncOp"> {
 
 def InterleaveMfma : Pass<"interleave-mfma", "::mlir::gpu::GPUFuncOp"> {
   let summary = "order each block so that vector instructions and LDS reads issue while the matrix core is busy";
+  let options = [Option<"chip", "chip", "std::string", /*default=*/"\"gfx942\"", "chip of the chip table">];
 }
 
 #endif // SLUICE_TRANSFORMS_PASSES

@@ -19,6 +19,11 @@
 // their way together: the wait then leaves exactly those in flight. Elsewhere they are issued before the
 // loop, behind a wait that leaves nothing in flight.
 //
+// A copy that gathers needs entries of a page table, which `page_lookup` reads. Those for the copies of
+// iteration t + N - 1 are looked up in iteration t - 1, behind the first copy that was issued there, and
+// carried. Their result comes after that copy: with two slots, it has been waited for by then anyway; with
+// more, a tile less stays in flight. Copies that share a look-up share its entries.
+//
 // The loop is unrolled N times so that every slot has a static address: the backend can then tell the slots
 // apart and adds no wait of its own.
 //
@@ -47,11 +52,19 @@ using namespace mlir;
 
 namespace {
 
+/// A look-up in the loop that copies share, and the operations that compute its operands.
+struct Lookup {
+  PageLookupOp op;
+  SmallVector<Operation *> slice; // in block order, all pure
+};
+
 /// One copied tile of the loop: the copy, the wait for it, and the operations that compute its operands.
 struct CopyGroup {
   AsyncDmaOp copy;
   AsyncWaitOp wait;
-  SmallVector<Operation *> slice; // in block order, all pure
+  SmallVector<Operation *> slice;       // in block order, all pure
+  std::optional<unsigned> lookup;       // which look-up the copy needs
+  bool isFirst = false, isLast = false; // of those that share it
 };
 
 /// Copies that were in the block before the loop, and the operation before which they must have landed.
@@ -62,7 +75,8 @@ struct Drain {
 
 struct PipelinePlan {
   scf::ForOp loop;
-  SmallVector<CopyGroup> groups;       // in issue order, which is also the order of the waits
+  SmallVector<CopyGroup> groups; // in issue order, which is also the order of the waits
+  SmallVector<Lookup> lookups;
   BarrierOp trailingBarrier;           // frees the tiles for the next iteration; null if the loop has none
   SmallVector<Drain> drains;           // in program order
   Operation *prologueBehind = nullptr; // the copy behind which the prologue goes; null: before the loop
@@ -93,11 +107,11 @@ SmallVector<Drain> collectDrains(scf::ForOp loop, const llvm::DenseSet<Operation
   return drains;
 }
 
-/// Collects in block order what `copy` needs from inside the loop body. Fails, naming the obstacle, where
-/// that is more than pure functions of the induction variable.
-FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, AsyncDmaOp copy, std::string &reason) {
+/// Collects in block order what `op` needs from inside the loop body, but for entries of page tables. Fails,
+/// naming the obstacle, where that is more than pure functions of the induction variable.
+FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, Operation *op, std::string &reason) {
   llvm::SetVector<Operation *> needed;
-  SmallVector<Value> pending(copy->getOperands());
+  SmallVector<Value> pending(op->getOperands());
   while (!pending.empty()) {
     Value value = pending.pop_back_val();
     if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -109,6 +123,7 @@ FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, AsyncDmaOp cop
     }
     Operation *definition = value.getDefiningOp();
     if (definition->getBlock() != loop.getBody()) continue;
+    if (isa<AsyncDmaOp>(op) && isa<PageLookupOp>(definition)) continue;
     if (!isPure(definition) || definition->getNumRegions() != 0) {
       reason = "the source of a copy is computed by '" + definition->getName().getStringRef().str() +
                "', which cannot be repeated ahead of time";
@@ -131,9 +146,14 @@ bool prologueFitsBehind(const PipelinePlan &plan, Operation *point) {
   };
   auto allAvailable = [&](Operation *op) { return llvm::all_of(op->getOperands(), available); };
   scf::ForOp loop = plan.loop;
-  return available(loop.getLowerBound()) && llvm::all_of(plan.groups, [&](const CopyGroup &group) {
-           AsyncDmaOp copy = group.copy;
-           return allAvailable(copy) && llvm::all_of(group.slice, allAvailable);
+  return available(loop.getLowerBound()) &&
+         llvm::all_of(plan.groups,
+                      [&](const CopyGroup &group) {
+                        return allAvailable(AsyncDmaOp(group.copy)) &&
+                               llvm::all_of(group.slice, allAvailable);
+                      }) &&
+         llvm::all_of(plan.lookups, [&](const Lookup &lookup) {
+           return allAvailable(PageLookupOp(lookup.op)) && llvm::all_of(lookup.slice, allAvailable);
          });
 }
 
@@ -150,7 +170,8 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Opera
 
   Block *body = loop.getBody();
   for (AsyncDmaOp copy : body->getOps<AsyncDmaOp>()) {
-    CopyGroup group{copy, {}, {}};
+    CopyGroup group;
+    group.copy = copy;
     if (!copy.getToken().hasOneUse()) return decline("a copy does not have exactly one wait");
     group.wait = dyn_cast<AsyncWaitOp>(*copy.getToken().user_begin());
     if (!group.wait || group.wait->getBlock() != body)
@@ -168,11 +189,29 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Opera
     FailureOr<SmallVector<Operation *>> slice = operandSlice(loop, copy, reason);
     if (failed(slice)) return failure();
     group.slice = *slice;
+    auto lookup = copy.isGather() ? copy.getEntries().getDefiningOp<PageLookupOp>() : PageLookupOp();
+    if (lookup && lookup->getBlock() == body) {
+      auto known = llvm::find_if(plan.lookups, [&](const Lookup &l) { return l.op == lookup; });
+      group.lookup = known - plan.lookups.begin();
+      if (known == plan.lookups.end()) {
+        FailureOr<SmallVector<Operation *>> lookupSlice = operandSlice(loop, lookup, reason);
+        if (failed(lookupSlice)) return failure();
+        plan.lookups.push_back({lookup, *lookupSlice});
+      }
+    }
     if (!plan.groups.empty() && !plan.groups.back().wait->isBeforeInBlock(group.wait))
       return decline("the waits are not in the order of the copies");
     plan.groups.push_back(group);
   }
   if (plan.groups.empty()) return decline("it has no asynchronous copy");
+  for (unsigned lookup = 0; lookup < plan.lookups.size(); ++lookup) {
+    SmallVector<CopyGroup *> sharing;
+    for (CopyGroup &group : plan.groups)
+      if (group.lookup == lookup) sharing.push_back(&group);
+    sharing.front()->isFirst = sharing.back()->isLast = true;
+    if (size_t(llvm::range_size(plan.lookups[lookup].op->getUsers())) != sharing.size())
+      return decline("entries of a page table serve more than its copies");
+  }
 
   plan.trailingBarrier = dyn_cast_or_null<BarrierOp>(body->getTerminator()->getPrevNode());
   bool otherBarrier = false;
@@ -199,8 +238,11 @@ public:
     drainEarlierCopies();
     issuePrologue();
 
+    // What the loop carries, then the entries for the next copies.
+    SmallVector<Value> initial(loop.getInitArgs());
+    llvm::append_range(initial, entries);
     auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
-                                        constant(stages), loop.getInitArgs());
+                                        constant(stages), initial);
     startBlock(pipelined.getBody());
     SmallVector<Value> carried(pipelined.getRegionIterArgs());
     for (unsigned slot = 0; slot < stages; ++slot) {
@@ -213,7 +255,7 @@ public:
     // back.
     builder.setInsertionPointAfter(pipelined);
     WaitMarksOp::create(builder, loc, 0);
-    loop->replaceAllUsesWith(pipelined.getResults());
+    loop->replaceAllUsesWith(pipelined.getResults().take_front(loop.getNumResults()));
     loop->erase();
     for (auto &[tile, slots] : slotsOf)
       tile.getDefiningOp()->erase();
@@ -283,35 +325,57 @@ private:
         for (Operation *op : group.slice)
           llvm::for_each(op->getOperands(), repeat);
       }
+      for (Lookup &lookup : plan.lookups) {
+        llvm::for_each(lookup.op->getOperands(), repeat);
+        for (Operation *op : lookup.slice)
+          llvm::for_each(op->getOperands(), repeat);
+      }
     }
     Value first = constants.lookupOrDefault(Value(loop.getLowerBound()));
+    for (Lookup &lookup : plan.lookups)
+      entries.push_back(lookUp(lookup, first, constants));
+    ahead = entries;
     for (unsigned tile = 0; tile + 1 < stages; ++tile)
       for (CopyGroup &group : plan.groups)
         issue(group, add(first, tile), tile, constants);
   }
 
-  /// The copy of `group` for the iteration of that number, into `slot`, closed by its own mark.
-  void issue(CopyGroup &group, Value iteration, unsigned slot, IRMapping map = {}) {
+  /// The entries for the iteration of that number.
+  Value lookUp(Lookup &lookup, Value iteration, IRMapping map) {
+    map.map(loop.getInductionVar(), iteration);
+    for (Operation *op : lookup.slice)
+      builder.clone(*op, map);
+    return builder.clone(*lookup.op, map)->getResult(0);
+  }
+
+  /// The copy of `group` for the iteration of that number, into `slot`, closed by its own mark. Behind the
+  /// first of the copies that share a look-up, that for the next iteration follows.
+  void issue(CopyGroup &group, Value iteration, unsigned slot, const IRMapping &outside = {}) {
+    IRMapping map(outside);
     map.map(loop.getInductionVar(), iteration);
     map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
+    if (group.lookup) map.map(plan.lookups[*group.lookup].op.getEntries(), entries[*group.lookup]);
     for (Operation *op : group.slice)
       builder.clone(*op, map);
     ours.insert(builder.clone(*group.copy, map));
     AsyncMarkOp::create(builder, loc);
+    if (group.isFirst) ahead[*group.lookup] = lookUp(plan.lookups[*group.lookup], add(iteration, 1), outside);
+    if (group.isLast) entries[*group.lookup] = ahead[*group.lookup];
   }
 
   /// One iteration on one slot; returns the values it carries on.
   SmallVector<Value> stage(Value iteration, unsigned slot, ValueRange carried) {
     IRMapping map;
     map.map(loop.getInductionVar(), iteration);
-    map.map(loop.getRegionIterArgs(), carried);
+    map.map(loop.getRegionIterArgs(), carried.take_front(loop.getNumResults()));
+    entries = ahead = SmallVector<Value>(carried.drop_front(loop.getNumResults()));
     for (CopyGroup &group : plan.groups)
       map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
     // In flight when a group is waited for: the groups behind it, up to the one issued last, stages - 1
     // iterations ahead. All of them are younger, so all may stay.
     unsigned younger = (stages - 1) * plan.groups.size() - 1;
     for (Operation &op : loop.getBody()->without_terminator()) {
-      if (isa<AsyncDmaOp>(op) || &op == plan.trailingBarrier) continue;
+      if (isa<AsyncDmaOp, PageLookupOp>(op) || &op == plan.trailingBarrier) continue;
       if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
         WaitMarksOp::create(builder, loc, younger);
         BarrierOp::create(builder, loc);
@@ -324,6 +388,7 @@ private:
     SmallVector<Value> results;
     for (Value value : loop.getBody()->getTerminator()->getOperands())
       results.push_back(map.lookupOrDefault(value));
+    llvm::append_range(results, entries);
     return results;
   }
 
@@ -346,6 +411,9 @@ private:
   OpBuilder builder;
   Location loc;
   llvm::MapVector<Value, SmallVector<Value>> slotsOf;
+  // Of each look-up: the entries for the copies that are issued next, and those one iteration later, once
+  // looked up.
+  SmallVector<Value> entries, ahead;
 };
 
 struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopiesPass> {

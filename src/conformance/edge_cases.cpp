@@ -2,6 +2,8 @@
 
 #include "edge_cases.h"
 
+#include <array>
+
 namespace sluice::test {
 
 namespace {
@@ -10,18 +12,18 @@ class Edges {
 public:
   explicit Edges(const Collector &shapes) : shapes(shapes) {}
 
-  void add(Case c) {
-    const Shapes::Shape shape = shapes.shape(turn++);
+  void add(Case c) { add(std::move(c), shapes.shape(turn++)); }
+  void add(Case c, Shapes::Shape shape) {
     c.dtype = shape.dtype;
     c.head_size = shape.head_size;
     c.v_in_k = shape.v_in_k;
     cases.push_back(std::move(c));
   }
 
+  const Collector &shapes;
   std::vector<Case> cases;
 
 private:
-  const Collector &shapes;
   int turn = 0;
 };
 
@@ -129,6 +131,35 @@ void add_pages(Edges &out) {
            .lengths = Lengths::mixed,
            .rows = Rows::starts,
            .pages = pages_of(1024)});
+}
+
+/// Pages in front of the window, whose entries are poison: of kernels for one row, for some and for many,
+/// with sink tokens in the same page or in none of its pages.
+void add_pages_before_windows(Edges &out) {
+  constexpr std::array rows = {1, 21, 151};
+  constexpr std::array sizes = {8, 3, 32, 5};
+  constexpr std::array caches = {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q};
+  constexpr std::array kept = {0, 5, 70};
+  // Near the end of a tile of 16, 32 and 64 keys, so that the tile begins with such pages.
+  constexpr int window_begin = 252, window_left = 20;
+  size_t turn = 0;
+  for (Shapes::Shape shape : out.shapes.shapes)
+    for (int q_len : rows) {
+      const size_t n = turn++;
+      out.add({.batch = 2,
+               .q_heads = q_len > 100 ? 1 : 4,
+               .q_len = q_len,
+               .kv_len = window_begin + window_left + q_len,
+               .mask = Mask::bottom_right,
+               .mode = Mode::paged,
+               .lengths = Lengths::chunked,
+               .pages = {.size = sizes[n % 4], .csr = n / 2 % 2 == 1, .wide = n / 3 % 2 == 1},
+               .cache = caches[(n / 3 + n / 27) % 3],
+               .window_left = window_left,
+               .sink_tokens = kept[n / 2 % 3],
+               .batch_invariant = n % 5 == 4},
+              shape);
+    }
 }
 
 /// One row for many keys and a group of query heads: what kernels split.
@@ -241,6 +272,7 @@ std::vector<Case> edge_cases(const Collector &shapes) {
   add_masks_and_biases(out);
   add_scores(out);
   add_pages(out);
+  add_pages_before_windows(out);
   add_long_decodes(out);
   add_fp8(out, Cache::e4m3fnuz);
   add_fp8(out, Cache::e4m3fnuz_as_q);

@@ -155,6 +155,7 @@ private:
         store_row(memory.q, query_element(c), sequences.q_row(b, i), in.q, (int64_t(b) * c.q_len + i),
                   c.q_heads, c.head_size.qk);
       for (int j = 0; j < sequences.kv_lengths[size_t(b)]; ++j) {
+        if (!pages.empty() && !pages[0].has_page(b, j / c.pages.size)) continue;
         const std::array<int64_t, 2> row =
             pages.empty() ? sequences.kv_row(b, j)
                           : std::array<int64_t, 2>{pages[0].page(b, j / c.pages.size), j % c.pages.size};

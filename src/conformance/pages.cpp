@@ -22,6 +22,14 @@ std::vector<int64_t> shuffled(int64_t count, Random random) {
   return numbers;
 }
 
+/// Whether an engine may have given page n of a sequence away: it has no sink token, and the window of the
+/// first row, which begins before those of all others, begins behind it.
+bool is_before_window(const Case &c, const Sequences &sequences, size_t b, int n) {
+  if (c.window_left < 0 || is_top_left(c)) return false;
+  const int first_seen = sequences.kv_lengths[b] - sequences.q_lengths[b] - c.window_left;
+  return n * c.pages.size >= c.sink_tokens && (n + 1) * c.pages.size <= first_seen;
+}
+
 } // namespace
 
 PageTable::PageTable(const Case &c, const Sequences &sequences) {
@@ -57,8 +65,14 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
   size_t next = 0;
   for (size_t b = 0; b < needed.size(); ++b) {
     if (shared) next = 0;
-    for (int n = 0; n < needed[b]; ++n)
-      entries[places[b] + size_t(n)] = numbers[next++];
+    for (int n = 0; n < needed[b]; ++n) {
+      const int64_t number = numbers[next++];
+      int64_t &entry = entries[places[b] + size_t(n)];
+      if (!is_before_window(c, sequences, b, n))
+        entry = number;
+      else if (n % 2 == 1)
+        entry = -1;
+    }
   }
 }
 

@@ -2,7 +2,8 @@
 //
 // The pages of all sequences in one shuffled order, with further ones among them that nobody owns. Behind the
 // entries that a sequence needs, its part of the table holds numbers far out of range: an access through one
-// of them faults. The last sequence's part ends with the array, so that reading on is an error by itself.
+// of them faults. Entries of pages in front of the window are such numbers too, in turns with -1. The last
+// sequence's part ends with the array, so that reading on is an error by itself.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,6 +23,8 @@ struct PageTable {
   int64_t page(int b, int n) const {
     return entries[size_t(starts.empty() ? b * stride + n : starts[size_t(b)] + n)];
   }
+  /// Whether the entry names a page of the cache.
+  bool has_page(int b, int n) const { return page(b, n) >= 0 && page(b, n) < pages_in_all; }
 };
 
 } // namespace sluice::test

@@ -14,6 +14,8 @@ namespace sluice::package {
 inline constexpr uint32_t around_threads = 256;
 /// What a lane moves at a time.
 inline constexpr uint32_t around_chunk_elements = 8;
+/// Of 2^n lanes of a merge that have the same chunk of a row and different parts of the keys: the largest n.
+inline constexpr uint32_t merge_most_slots_log2 = 4;
 
 /// Where a row's page comes from.
 enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
@@ -88,17 +90,20 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 // log2_per_unit            of the exponents: log2(e) for LSE to base e, else 1
 // unit_per_log2            its inverse
 // unit_per_nat             what makes a sink's logit, to base e, one of LSE's base
-// rows                     of all sequences, tokens * heads of each; a row has row_chunks chunks and
-// 2^lanes_log2 lanes of one wave, a
+// rows                     of all sequences, tokens * heads of each; a row has row_chunks chunks, and a
 //                          workgroup 2^groups_log2 rows at a time
-// row_step                 rows that the grid takes at a time
+// lanes_log2, slots_log2   a row has 2^lanes_log2 lanes for different chunks, and each of these chunks
+//                          2^slots_log2 lanes of one wave for different parts
+// slot_place               the lowest bit of a lane's number that tells its slot; the other bits, from the
+//                          lowest on, tell the chunk and then the row
+// row_step                 rows from one y of the grid to the next
 // tokens                   of each sequence in the parts. How many of them are merged is q_lengths[b], else
 //                          q_starts[b + 1] - q_starts[b], else all of them
 // max_tokens               a sequence with more tokens than that is left alone
 //
 // sluice_merge has one sequence.
 //
-// Grid, in workgroups: x = rows.
+// Grid, in workgroups: x = rows, y = rows beyond the largest x.
 #define SLUICE_MERGE_KERNARGS(FIELD)                                                                         \
   FIELD(uint64_t, pointer, partial)                                                                          \
   FIELD(uint64_t, pointer, partial_lse)                                                                      \
@@ -134,6 +139,8 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, row_chunks)                                                                           \
   FIELD(uint32_t, i32, row_step)                                                                             \
   FIELD(uint32_t, i32, lanes_log2)                                                                           \
+  FIELD(uint32_t, i32, slots_log2)                                                                           \
+  FIELD(uint32_t, i32, slot_place)                                                                           \
   FIELD(uint32_t, i32, groups_log2)
 
 #define SLUICE_FIELD(type, kind, name) type name;

@@ -33,6 +33,47 @@ bool take_number(std::string_view &rest, uint32_t &value) {
   return true;
 }
 
+/// Takes what it reads from `rest`.
+bool take_name(std::string_view &rest, KernelName &name) {
+  for (const Operation &operation : operations) {
+    if (name.operation.empty() && take(rest, operation.abbreviation)) name.operation = operation.full;
+  }
+  if (name.operation.empty() || !take(rest, "_")) return false;
+  if (name.operation != "attention_forward") {
+    for (std::string *type : {&name.dtype, &name.to_dtype}) {
+      if (type == &name.to_dtype && !take(rest, "_")) return false;
+      for (std::string_view dtype : around_dtypes) {
+        if (type->empty() && take(rest, dtype)) *type = dtype;
+      }
+      if (type->empty()) return false;
+    }
+    return rest.empty();
+  }
+  const bool is_fp8 = take(rest, std::string(fp8) + "_to_");
+  std::string &wide = is_fp8 ? name.o_dtype : name.dtype;
+  for (std::string_view dtype : dtypes) {
+    if (wide.empty() && take(rest, dtype)) wide = dtype;
+  }
+  if (wide.empty()) return false;
+  if (is_fp8) {
+    name.dtype = fp8;
+  } else if (take(rest, "_" + std::string(fp8))) {
+    name.kv_dtype = fp8;
+  }
+  if (!take(rest, "_d") || !take_number(rest, name.head_dim_qk)) return false;
+  name.head_dim_v = name.head_dim_qk;
+  if (take(rest, "v") && !(take_number(rest, name.head_dim_v) && name.head_dim_v != name.head_dim_qk)) {
+    return false;
+  }
+  if (!take(rest, "_q") || !take_number(rest, name.tile_q)) return false;
+  if (!take(rest, "_kv") || !take_number(rest, name.tile_kv)) return false;
+  if (!take(rest, "_w") || !take_number(rest, name.waves)) return false;
+  for (std::string_view form : forms) {
+    if (name.form.empty() && take(rest, "_" + std::string(form))) name.form = form;
+  }
+  return rest.empty();
+}
+
 } // namespace
 
 std::string format_kernel_name(const KernelName &name) {
@@ -48,47 +89,12 @@ std::string format_kernel_name(const KernelName &name) {
          std::to_string(name.waves) + (name.form.empty() ? "" : "_" + name.form);
 }
 
-std::optional<KernelName> parse_kernel_name(std::string_view text) {
+std::optional<KernelName> parse_kernel_name(std::string_view text, std::string_view *unread) {
   KernelName name;
   std::string_view rest = text;
-  for (const Operation &operation : operations) {
-    if (name.operation.empty() && take(rest, operation.abbreviation)) name.operation = operation.full;
-  }
-  if (name.operation.empty() || !take(rest, "_")) return std::nullopt;
-  if (name.operation != "attention_forward") {
-    for (std::string *type : {&name.dtype, &name.to_dtype}) {
-      if (type == &name.to_dtype && !take(rest, "_")) return std::nullopt;
-      for (std::string_view dtype : around_dtypes) {
-        if (type->empty() && take(rest, dtype)) *type = dtype;
-      }
-      if (type->empty()) return std::nullopt;
-    }
-    return rest.empty() ? std::optional(name) : std::nullopt;
-  }
-  const bool is_fp8 = take(rest, std::string(fp8) + "_to_");
-  std::string &wide = is_fp8 ? name.o_dtype : name.dtype;
-  for (std::string_view dtype : dtypes) {
-    if (wide.empty() && take(rest, dtype)) wide = dtype;
-  }
-  if (wide.empty()) return std::nullopt;
-  if (is_fp8) {
-    name.dtype = fp8;
-  } else if (take(rest, "_" + std::string(fp8))) {
-    name.kv_dtype = fp8;
-  }
-  if (!take(rest, "_d") || !take_number(rest, name.head_dim_qk)) return std::nullopt;
-  name.head_dim_v = name.head_dim_qk;
-  if (take(rest, "v") && !(take_number(rest, name.head_dim_v) && name.head_dim_v != name.head_dim_qk)) {
-    return std::nullopt;
-  }
-  if (!take(rest, "_q") || !take_number(rest, name.tile_q)) return std::nullopt;
-  if (!take(rest, "_kv") || !take_number(rest, name.tile_kv)) return std::nullopt;
-  if (!take(rest, "_w") || !take_number(rest, name.waves)) return std::nullopt;
-  for (std::string_view form : forms) {
-    if (name.form.empty() && take(rest, "_" + std::string(form))) name.form = form;
-  }
-  if (!rest.empty()) return std::nullopt;
-  return name;
+  const bool is_name = take_name(rest, name);
+  if (unread) *unread = rest;
+  return is_name ? std::optional(name) : std::nullopt;
 }
 
 } // namespace sluice::package

@@ -54,7 +54,8 @@ struct KernelName {
 /// The name; the fields must be legal by the grammar.
 std::string format_kernel_name(const KernelName &name);
 
-/// Nothing if `text` is not a name by the grammar. format_kernel_name(*parse_kernel_name(text)) == text.
-std::optional<KernelName> parse_kernel_name(std::string_view text);
+/// Nothing if `text` is not a name by the grammar; `unread`, if given, is then what follows the part that
+/// begins a name. format_kernel_name(*parse_kernel_name(text)) == text.
+std::optional<KernelName> parse_kernel_name(std::string_view text, std::string_view *unread = nullptr);
 
 } // namespace sluice::package

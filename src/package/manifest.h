@@ -28,6 +28,13 @@ struct KernelEntry {
   std::vector<std::string> copy_groups; // what is copied together and waited for together
   uint32_t lds_bytes_without_reuse = 0; // what lds_bytes would be if no two tiles shared bytes
 
+  // What the machine code says of speed, by which the runtime estimates what a launch costs; 0 where nobody
+  // has measured it. Clk are those of a wave once around the loop with the most MFMAs, on the usual way.
+  uint32_t vgprs = 0;           // registers of a lane that a wave gets, of the unified file
+  uint32_t loop_matrix_clk = 0; // its MFMAs keep the matrix core busy
+  uint32_t loop_slot_clk = 0;   // it keeps the fullest slot of its SIMD busy, the matrix core among them
+  uint32_t loop_wave_clk = 0;   // it takes by itself, with its waits where caches hit
+
   std::vector<std::string> chips; // chips with machine code in the bundle, sorted
 
   bool operator==(const KernelEntry &) const = default;

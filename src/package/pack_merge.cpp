@@ -26,6 +26,7 @@ struct Merged {
 /// The entry without what the chips of a kernel may differ in.
 KernelEntry in_common(KernelEntry entry) {
   entry.lds_bytes = entry.lds_bytes_without_reuse = 0;
+  entry.vgprs = entry.loop_matrix_clk = entry.loop_slot_clk = entry.loop_wave_clk = 0;
   entry.chips.clear();
   return entry;
 }
@@ -35,11 +36,15 @@ void add(Merged &merged, const KernelEntry &entry, std::vector<std::byte> bundle
   if (in_common(merged.entry) != in_common(entry)) {
     refuse(support::text(format_kernel_name(entry.name), " for ", entry.chips.front(),
                          " differs from that for ", merged.entry.chips.front(),
-                         " in more than its code and LDS"));
+                         " in more than its code, LDS and speed"));
   }
   merged.entry.lds_bytes = std::max(merged.entry.lds_bytes, entry.lds_bytes);
   merged.entry.lds_bytes_without_reuse =
       std::max(merged.entry.lds_bytes_without_reuse, entry.lds_bytes_without_reuse);
+  // One chip's code is measured; that of the others has zeros.
+  for (uint32_t KernelEntry::*figure : {&KernelEntry::vgprs, &KernelEntry::loop_matrix_clk,
+                                        &KernelEntry::loop_slot_clk, &KernelEntry::loop_wave_clk})
+    merged.entry.*figure = std::max(merged.entry.*figure, entry.*figure);
   merged.bundles.push_back(std::move(bundle));
   const std::vector<BundleEntry> entries = read_bundle(merged.bundles.back());
   for (const std::string &chip : entry.chips) {

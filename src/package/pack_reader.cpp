@@ -87,6 +87,10 @@ KernelEntry read_entry(Cursor &cursor) {
   entry.stages = cursor.number<uint32_t>();
   entry.copy_groups = cursor.strings();
   entry.lds_bytes_without_reuse = cursor.number<uint32_t>();
+  entry.vgprs = cursor.number<uint32_t>();
+  entry.loop_matrix_clk = cursor.number<uint32_t>();
+  entry.loop_slot_clk = cursor.number<uint32_t>();
+  entry.loop_wave_clk = cursor.number<uint32_t>();
   entry.chips = cursor.strings();
   return entry;
 }

@@ -106,6 +106,10 @@ std::vector<std::byte> PackWriter::finish() const {
     support::append_little(manifest, kernel.entry.stages);
     append_strings(manifest, kernel.entry.copy_groups);
     support::append_little(manifest, kernel.entry.lds_bytes_without_reuse);
+    support::append_little(manifest, kernel.entry.vgprs);
+    support::append_little(manifest, kernel.entry.loop_matrix_clk);
+    support::append_little(manifest, kernel.entry.loop_slot_clk);
+    support::append_little(manifest, kernel.entry.loop_wave_clk);
     append_strings(manifest, kernel.entry.chips);
     support::append_little(manifest, uint64_t{kernel.compressed.size()});
     support::append_little(manifest, kernel.bundle_bytes);

@@ -70,7 +70,7 @@ void check_pages(const sluice_problem &problem, const sluice_args &args) {
               text("sequence ", b, " starts at ", args.page_starts[b], " and needs ", pages, " pages"));
     }
     for (int64_t n = 0; n < pages; ++n) {
-      if (sequence.page(n) >= 0) continue;
+      if (sequence.is_page_before_window(n) || sequence.page(n) >= 0) continue;
       invalid("page_table", sequence.page_entry(n), sequence.page(n), "a page number must not be negative");
     }
   }

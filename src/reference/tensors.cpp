@@ -5,6 +5,7 @@
 #include "support/half.h"
 
 #include <cstddef>
+#include <limits>
 
 namespace sluice::reference {
 namespace {
@@ -83,6 +84,13 @@ int64_t Sequence::page(int64_t n) const {
   return static_cast<const int32_t *>(args.page_table)[entry];
 }
 
+bool Sequence::is_page_before_window(int64_t n) const {
+  const bool from_bottom = problem.mask_alignment != SLUICE_TOP_LEFT;
+  if (!(problem.flags & SLUICE_HAS_WINDOW_LEFT) || !from_bottom) return false;
+  const int64_t first_seen = keys - q_rows - problem.window_left; // by row 0, and no row sees keys before it
+  return n * problem.page_size >= problem.sink_tokens && (n + 1) * problem.page_size <= first_seen;
+}
+
 Row Sequence::kv_row(int64_t j) const {
   if (problem.mode == SLUICE_MODE_PAGED) return {page(j / problem.page_size), j % problem.page_size};
   if (args.kv_starts != nullptr) return {0, args.kv_starts[b] + j};
@@ -95,6 +103,16 @@ int64_t Sequence::k_index(int64_t j, int64_t head, int64_t dim) const {
   return index_of(args.k, row.outer, row.inner, head, dim / problem.k_pack) + dim % problem.k_pack;
 }
 
+template <typename Element>
+std::vector<double> Sequence::load_keys(int64_t dims, const Element &element) const {
+  return load_rows(keys, dims, [&](int64_t j, int64_t dim) {
+    const bool paged = problem.mode == SLUICE_MODE_PAGED;
+    if (paged && is_page_before_window(j / problem.page_size))
+      return std::numeric_limits<double>::quiet_NaN();
+    return element(j, dim);
+  });
+}
+
 std::vector<double> Sequence::load_q(int64_t head) const {
   return load_rows(q_rows, problem.head_dim_qk, [&](int64_t i, int64_t dim) {
     const Row row = q_row(i);
@@ -103,13 +121,13 @@ std::vector<double> Sequence::load_q(int64_t head) const {
 }
 
 std::vector<double> Sequence::load_k(int64_t head) const {
-  return load_rows(keys, problem.head_dim_qk, [&](int64_t j, int64_t dim) {
+  return load_keys(problem.head_dim_qk, [&](int64_t j, int64_t dim) {
     return load(args.k.data, problem.k_type, k_index(j, head, dim));
   });
 }
 
 std::vector<double> Sequence::load_v(int64_t head) const {
-  return load_rows(keys, problem.head_dim_v, [&](int64_t j, int64_t dim) {
+  return load_keys(problem.head_dim_v, [&](int64_t j, int64_t dim) {
     if (problem.flags & SLUICE_V_IN_K) return load(args.k.data, problem.v_type, k_index(j, head, dim));
     const Row row = kv_row(j);
     return load(args.v.data, problem.v_type, index_of(args.v, row.outer, row.inner, head, dim));

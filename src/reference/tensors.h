@@ -37,17 +37,22 @@ public:
   /// The number of the sequence's page n, and where in page_table it stands.
   int64_t page(int64_t n) const;
   int64_t page_entry(int64_t n) const;
+  /// Whether page n is in front of the window of all rows, and without sink tokens: its entry may be
+  /// anything.
+  bool is_page_before_window(int64_t n) const;
   /// Row i of q, o and lse.
   Row q_row(int64_t i) const;
   /// Key j of k and v.
   Row kv_row(int64_t j) const;
 
-  /// Head h of all rows of Q, and of all keys in K and V: one row after the other.
+  /// Head h of all rows of Q, and of all keys in K and V: one row after the other. NaN for keys of a page
+  /// before the window.
   std::vector<double> load_q(int64_t head) const;
   std::vector<double> load_k(int64_t head) const;
   std::vector<double> load_v(int64_t head) const;
 
 private:
+  template <typename Element> std::vector<double> load_keys(int64_t dims, const Element &element) const;
   int64_t k_index(int64_t j, int64_t head, int64_t dim) const;
 
   const sluice_problem &problem;

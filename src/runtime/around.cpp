@@ -28,6 +28,8 @@ constexpr uint32_t wave_lanes = 64;
 // Enough to fill the machine several times over; what is left is done by going round again.
 constexpr uint32_t workgroups_per_compute_unit = 16;
 constexpr uint32_t max_grid_y = 64;
+// A merge has all rows in one grid: HIP takes fewer than 2^32 lanes along x, and so many workgroups along y.
+constexpr uint32_t usual_grid_x = 4096, most_grid_y = 65535;
 
 uint64_t address_of(const void *pointer) {
   return reinterpret_cast<uint64_t>(pointer);
@@ -131,10 +133,23 @@ struct MergeExtents {
   uint32_t parts, batch, tokens, max_tokens, heads, head_dim;
 };
 
+/// Divides the lanes of a merge among rows, chunks and parts. Bits depend on the order in which parts are
+/// added: more slots than parts change nothing about it, and otherwise it follows from the row's width.
+void divide_lanes(uint32_t parts, package::MergeKernargs &out) {
+  constexpr uint32_t threads_log2 = std::bit_width(around_threads) - 1;
+  const uint32_t chunks_log2 = lanes_log2(out.row_chunks, around_threads);
+  out.slots_log2 =
+      std::min(lanes_log2(parts, 1u << package::merge_most_slots_log2), threads_log2 - chunks_log2);
+  out.lanes_log2 = chunks_log2;
+  out.groups_log2 = threads_log2 - out.lanes_log2 - out.slots_log2;
+  // Bits 3, 2, 4 and 5: values get from lane to lane at no cost where only the first two differ. Of a row's
+  // lanes at least four that are neighbours read 64 bytes or more that are too.
+  out.slot_place = 4 - std::min(out.slots_log2, 2u);
+}
+
 /// What a sluice_merge and a PartsMerge have in common, and what follows from the extents. The workgroups.
 template <typename Call>
-Grid fill_merge(const Context &context, const MergeExtents &extents, const Call &call,
-                package::MergeKernargs &out) {
+Grid fill_merge(const MergeExtents &extents, const Call &call, package::MergeKernargs &out) {
   const bool is_natural = call.lse_base == SLUICE_LSE_BASE_E;
   out.o = address_of(call.o.data);
   out.lse = address_of(call.lse.data);
@@ -159,10 +174,11 @@ Grid fill_merge(const Context &context, const MergeExtents &extents, const Call 
   out.tokens_shift = by_tokens.shift;
   out.max_tokens = extents.max_tokens;
   out.row_chunks = extents.head_dim / around_chunk_elements;
-  out.lanes_log2 = lanes_log2(out.row_chunks, wave_lanes);
-  out.groups_log2 = lanes_log2(around_threads, around_threads) - out.lanes_log2;
-  const Grid grid = {row_groups(context, out.rows, 1u << out.groups_log2, 1), 1, 1};
-  out.row_step = grid[0] << out.groups_log2;
+  divide_lanes(extents.parts, out);
+  const uint32_t groups = divide_up(out.rows, 1u << out.groups_log2);
+  const uint32_t in_x = std::max(std::min(groups, usual_grid_x), divide_up(groups, most_grid_y));
+  const Grid grid = {in_x, divide_up(groups, in_x), 1};
+  out.row_step = in_x << out.groups_log2;
   return grid;
 }
 
@@ -231,7 +247,7 @@ void merge(Context &context, const sluice_merge &call, const sluice_launch &laun
                                 .max_tokens = tokens,
                                 .heads = uint32_t(call.heads),
                                 .head_dim = uint32_t(call.head_dim_v)};
-  const Grid grid = fill_merge(context, extents, call, out);
+  const Grid grid = fill_merge(extents, call, out);
   run(context, kernel, grid, out, launch);
 }
 
@@ -256,7 +272,7 @@ void merge_parts(const Context &context, const AroundKernel &kernel, const Parts
                                 .max_tokens = uint32_t(call.max_rows),
                                 .heads = heads,
                                 .head_dim = uint32_t(call.head_dim_v)};
-  const Grid grid = fill_merge(context, extents, call, out);
+  const Grid grid = fill_merge(extents, call, out);
   void *const function = kernel.function.load(std::memory_order_acquire);
   trace_and_enqueue(context, kernel, function, grid, out, launch);
 }

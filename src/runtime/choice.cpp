@@ -1,6 +1,7 @@
 //===- choice.cpp - which kernels serve a problem -------------------------------------------------------===//
 #include "runtime/choice.h"
 
+#include "runtime/cheapest.h"
 #include "runtime/dtype.h"
 #include "runtime/kernel_features.h"
 #include "runtime/split.h"
@@ -20,7 +21,6 @@ using support::divide_up;
 using support::Failure;
 using support::Status;
 using support::text;
-using Kernels = std::vector<const package::PackedKernel *>;
 
 constexpr int32_t max_q_heads = 32768; // of a grid
 // Kernels multiply with 2 / soft_cap, which must be finite, and know tanh with an error below 2^-20, which
@@ -170,6 +170,23 @@ void choose_packed(Choice &choice, Kernels kernels, const sluice_problem &proble
   choice.packed = found != kernels.end() ? *found : kernels.back();
 }
 
+/// Where bits must not depend on the bounds, or the bounds say too little for an estimate.
+void choose_by_rule(Choice &choice, const Kernels &tall, const Kernels &packed, const sluice_problem &problem,
+                    int32_t few_rows, uint32_t compute_units) {
+  const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
+  if (!packed.empty()) {
+    const int32_t group = problem.q_heads / problem.kv_heads;
+    choice.packed_rows = tall.empty() ? INT32_MAX : few_rows;
+    const int32_t rows = fixed || problem.max_q_len == 0 ? choice.packed_rows
+                                                         : std::min(choice.packed_rows, problem.max_q_len);
+    choose_packed(choice, packed, problem, rows);
+    choice.reason = text("query tiles of ", choice.packed->entry.name.tile_q, " hold the ", group,
+                         group == 1 ? " query head" : " query heads", " of a group");
+  }
+  if (!tall.empty() && (packed.empty() || problem.max_q_len == 0 || problem.max_q_len > choice.packed_rows))
+    choose_tall(choice, tall, problem, compute_units);
+}
+
 } // namespace
 
 Choice choose_kernel(const Context &context, const sluice_problem &problem) {
@@ -196,30 +213,29 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   std::erase_if(packed, [](const auto *kernel) { return !kernel->entry.name.is_packed(); });
   keep_smallest(packed);
   const int32_t group = problem.q_heads / problem.kv_heads;
-  const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
-  Choice choice;
-  if (!packed.empty()) {
-    choice.packed_rows = tall.empty() ? INT32_MAX : std::max(packed_wave_rows / group, 1);
-    // Where bits must not depend on the bounds, neither must the tile.
-    const int32_t rows = fixed || problem.max_q_len == 0 ? choice.packed_rows
-                                                         : std::min(choice.packed_rows, problem.max_q_len);
-    choose_packed(choice, packed, problem, rows);
-    choice.reason = text("query tiles of ", choice.packed->entry.name.tile_q, " hold the ", group,
-                         group == 1 ? " query head" : " query heads", " of a group");
-  }
-  if (!tall.empty() && (packed.empty() || problem.max_q_len == 0 || problem.max_q_len > choice.packed_rows)) {
-    choose_tall(choice, tall, problem, context.device().compute_units);
-    if (choice.packed != nullptr) {
-      choice.reason += text("; sequences of up to ", choice.packed_rows,
-                            " rows: ", package::format_kernel_name(choice.packed->entry.name));
-    }
-  }
+  const int32_t few_rows = std::max(packed_wave_rows / group, 1);
+  const uint32_t compute_units = context.device().compute_units;
   const AroundKernel &merging =
       context.around_kernels().find(AroundOperation::merge_states, SLUICE_F32, problem.o_type);
-  split_keys(choice, problem, context.device().compute_units, merging.packed != nullptr);
-  if (choice.merges) choice.merging = &merging;
-  if (choice.merges)
+  const bool can_merge = merging.packed != nullptr;
+  const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
+  const bool bounded = problem.max_batch != 0 && problem.max_kv_len != 0 &&
+                       (problem.max_q_len != 0 || (!tall.empty() && !packed.empty()));
+  Choice choice;
+  if (bounded && !fixed) {
+    choose_by_cost(choice, tall, packed, problem, few_rows, can_merge, compute_units);
+  } else {
+    choose_by_rule(choice, tall, packed, problem, few_rows, compute_units);
+    if (fixed && choice.packed != nullptr && can_merge) split_at_fixed_places(choice, problem);
+  }
+  if (choice.tall != nullptr && choice.packed != nullptr) {
+    choice.reason += text("; sequences of up to ", choice.packed_rows,
+                          " rows: ", package::format_kernel_name(choice.packed->entry.name));
+  }
+  if (choice.merges) {
+    choice.merging = &merging;
     choice.reason += text("; keys in ", choice.parts, choice.parts == 1 ? " part" : " parts");
+  }
   return choice;
 }
 

@@ -25,7 +25,7 @@ Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
     packed.arguments.max_rows = choice.packed_rows;
     package::set_parts(packed.arguments, choice.parts);
     packed.arguments.part_tiles = choice.part_tiles;
-    packed.arguments.min_part_tiles = min_part_tiles;
+    packed.arguments.min_part_tiles = choice.min_part_tiles;
   }
   if (choice.merges) packed.arguments.score_flags |= package::score_partial;
   if (shared->device().hip) load_kernels(*shared, choice);

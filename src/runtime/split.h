@@ -23,9 +23,18 @@ struct PartsLayout {
 };
 PartsLayout parts_layout(const sluice_problem &problem, uint32_t parts, int32_t batch, int32_t rows);
 
-/// Decides on parts, part_tiles, merges and workspace_bytes of a choice that is otherwise made. Throws
-/// support::Failure (unsupported) where the problem lacks a bound that its determinism needs, or its ceiling
-/// is too low for it. Without a kernel that merges parts there is one part.
-void split_keys(Choice &choice, const sluice_problem &problem, uint32_t compute_units, bool can_merge);
+/// Where a plan has no ceiling: what parts whose number is chosen by their cost take at most.
+inline constexpr uint64_t usual_workspace_ceiling = uint64_t{256} << 20;
+
+/// The most parts of `rows` rows of each sequence that a merge counts and the ceiling allows: at least 1.
+/// With bounds of the batch and of keys, and where places are not fixed.
+uint64_t most_parts(const sluice_problem &problem, int64_t rows);
+
+/// Gives the choice `parts` parts for `rows` rows of each sequence, and their workspace.
+void use_parts(Choice &choice, const sluice_problem &problem, uint64_t parts, int64_t rows);
+
+/// Splits the keys of the choice's packed kernel at fixed places. Throws support::Failure (unsupported) where
+/// the problem lacks a bound, or its ceiling is too low.
+void split_at_fixed_places(Choice &choice, const sluice_problem &problem);
 
 } // namespace sluice::runtime

@@ -74,6 +74,7 @@ TEST_CASE("a merge of a plan's parts makes its HIP calls, allocates nothing and 
   CHECK(hip.calls[1].event == launch.signal_event);
   CHECK(hip.launch.function == function);
   CHECK(hip.launch.stream == launch.stream);
-  CHECK(hip.launch.grid[0] == 88); // 1400 rows, of 16 lanes each
+  CHECK(hip.launch.grid[0] == 350); // 1400 rows, of 16 lanes for each of 4 slots
+  CHECK(hip.launch.grid[1] == 1);
   CHECK(hip.launch.block[0] == 256);
 }

@@ -100,8 +100,7 @@ TEST_CASE("dependencies and a signal cost their own HIP calls and nothing else",
 TEST_CASE("tall, packed and merged runs cost their launches and nothing else", "[run_counts]") {
   FakeHip hip;
   const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
-  sluice_problem problem = decode_problem();
-  problem.max_q_len = 0;
+  sluice_problem problem = mixed_problem();
   sluice_problem unsplit = problem;
   unsplit.max_kv_len = 0;
   const PlanHandle merging = make_plan(context, problem), plain = make_plan(context, unsplit);
@@ -136,8 +135,7 @@ TEST_CASE("behind a preload a plan makes no HIP call, and its first run launches
   for (const bool everything : {false, true}) {
     FakeHip hip;
     const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
-    sluice_problem problem = decode_problem();
-    problem.max_q_len = 0;
+    sluice_problem problem = mixed_problem();
     REQUIRE(sluice_preload(context.get(), everything ? nullptr : &problem, nullptr) == SLUICE_OK);
     REQUIRE(hip.call_count > 0);
     hip.forget_calls();

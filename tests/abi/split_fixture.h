@@ -46,4 +46,13 @@ inline sluice_problem decode_problem() {
   return problem;
 }
 
+/// Of any number of rows: up to 4 of 4 heads are packed, more are not, since the ceiling is just large enough
+/// for their parts.
+inline sluice_problem mixed_problem() {
+  sluice_problem problem = decode_problem();
+  problem.max_q_len = 0;
+  problem.workspace_ceiling_bytes = 7 * 2 * 4 * 8 * (128 + 1) * 4; // parts, sequences, rows, heads
+  return problem;
+}
+
 } // namespace sluice::test

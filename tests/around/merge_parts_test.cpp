@@ -201,7 +201,7 @@ TEST_CASE("any number of parts of a sequence", "[merge_parts]") {
     check_parts({.parts = parts, .batch = 2, .rows = 2, .max_rows = 2, .lengths = {2, 1}});
 }
 
-TEST_CASE("more rows of sequences than the grid takes at a time", "[merge_parts]") {
+TEST_CASE("more rows of sequences than the grid has along x", "[merge_parts]") {
   PartsCase c{.parts = 1, .batch = 1310, .rows = 3, .heads = 5, .dim = 264, .max_rows = 3, .starts = {0}};
   for (int b = 0; b < c.batch; ++b)
     c.starts.push_back(c.starts.back() + b % 5);

@@ -139,6 +139,37 @@ void check_merge(const MergeCase &c) {
   if (!c.lse) CHECK(lse.copy() == std::vector<float>(size_t(rows), 77.0f));
 }
 
+/// O, in F32, and LSE of two rows in `all` parts, of which only the first `counting` ones count. They are the
+/// same in all calls with equal widths.
+std::pair<std::vector<uint8_t>, std::vector<float>> merge_first(int counting, int all, int dim) {
+  Numbers numbers{uint64_t(dim)};
+  const int rows = 2;
+  Visible<float> partial(size_t(all * rows * dim), 0.0f), partial_lse(size_t(all * rows), 0.0f);
+  for (int p = 0; p < all; ++p)
+    for (int row = 0; row < rows; ++row) {
+      const auto drawn = float(numbers.between(-4, 4));
+      partial_lse[size_t(p * rows + row)] = p < counting ? drawn : -std::numeric_limits<float>::infinity();
+      for (int e = 0; e < dim; ++e)
+        partial[size_t((p * rows + row) * dim + e)] = float(numbers.between(-3, 3));
+    }
+  Visible<uint8_t> o(size_t(rows * dim) * sizeof(float), uint8_t(0xa5));
+  Visible<float> lse(size_t(rows), 77.0f);
+  sluice_merge call;
+  sluice_merge_init(&call, sizeof call);
+  call.partial_type = call.o_type = SLUICE_F32;
+  call.parts = all;
+  call.tokens = rows;
+  call.heads = 1;
+  call.head_dim_v = dim;
+  call.lse_base = SLUICE_LSE_BASE_E;
+  call.partial = {partial.data(), {int64_t{rows} * dim, dim, dim, 1}};
+  call.partial_lse = {partial_lse.data(), {rows, 1, 1, 0}};
+  call.o = {o.data(), {0, dim, dim, 1}};
+  call.lse = {lse.data(), {0, 1, 1, 0}};
+  run_on_device(call, sluice_merge_states);
+  return {o.copy(), lse.copy()};
+}
+
 struct Types {
   uint32_t partial, o;
 };
@@ -262,11 +293,51 @@ TEST_CASE("rows of all widths", "[merge]") {
       c.parts = 2;
       check_merge(c);
     }
+  // A workgroup has 2048 elements of a row at a time.
+  for (const int dim : {2048, 2056, 4104})
+    for (const int parts : {1, 6}) {
+      MergeCase c;
+      c.dim = dim;
+      c.tokens = 2;
+      c.parts = parts;
+      check_merge(c);
+    }
 }
 
-TEST_CASE("more rows than the grid takes at a time", "[merge]") {
+TEST_CASE("as many parts as there may be", "[merge]") {
   MergeCase c;
-  c.dim = 264; // a wave each, so 4 rows in each of 16 * 304 workgroups
+  c.parts = 65536;
+  c.tokens = c.heads = 1;
+  c.dim = 8;
+  // Few of them are large, so that F32 adds them up as exactly as the oracle expects.
+  c.lse_of = [](int part, int, double drawn) {
+    return part % 4099 == 0 || part == 65535 ? drawn : -60 + drawn;
+  };
+  check_merge(c);
+}
+
+TEST_CASE("bits do not depend on how many parts follow without a weight", "[merge]") {
+  // The parts of a batch-invariant plan are as many as its bound on the keys allows.
+  for (const int dim : {8, 64, 128, 512})
+    for (const int parts : {1, 2, 3, 4, 5, 7, 9, 17, 33, 70}) {
+      std::vector<uint8_t> expected_o;
+      std::vector<float> expected_lse;
+      for (const int more : {0, 1, 3, 13, 60, 190}) {
+        INFO(parts << " of " << parts + more << " parts, rows of " << dim);
+        const auto [o, lse] = merge_first(parts, parts + more, dim);
+        if (more == 0) {
+          expected_o = o;
+          expected_lse = lse;
+        }
+        CHECK(o == expected_o);
+        CHECK(lse == expected_lse);
+      }
+    }
+}
+
+TEST_CASE("more rows than the grid has along x", "[merge]") {
+  MergeCase c;
+  c.dim = 264; // 64 lanes each, so 4 rows in each of the 4096 workgroups along x
   c.partial = c.o = SLUICE_F16;
   c.parts = 1;
   c.heads = 5;

@@ -148,6 +148,35 @@ TEST_CASE("entries of a page table that no sequence needs lead out of the cache"
     }
 }
 
+TEST_CASE("entries of pages in front of all windows lead nowhere, but those of sink tokens") {
+  for (const bool csr : {false, true})
+    for (const bool wide : {false, true})
+      for (const int sinks : {0, 1, 4, 5}) {
+        const Case c = named(meaningful({.batch = 3,
+                                         .q_len = 3,
+                                         .kv_len = 40,
+                                         .mask = Mask::bottom_right,
+                                         .mode = Mode::paged,
+                                         .pages = {.size = 4, .csr = csr, .wide = wide},
+                                         .window_left = 9,
+                                         .sink_tokens = sinks}));
+        CAPTURE(c.name);
+        const Call call(c);
+        const auto elements = int64_t(call.memory.buffers[size_t(call.memory.k.buffer)].size() / 2);
+        std::set<int64_t> poison;
+        for (int b = 0; b < c.batch; ++b)
+          for (int j = 0; j < 40; ++j) {
+            // Row 0 of 3 sees keys 28 to 37.
+            const bool is_needed = j >= 28 || j / 4 * 4 < sinks;
+            const int64_t page = call.page(b, j), place = page * call.args.k.stride[0];
+            CHECK((page >= 0 && place < elements) == is_needed);
+            if (!is_needed) poison.insert(page);
+          }
+        CHECK(poison.contains(-1));
+        CHECK(poison.size() > 1);
+      }
+}
+
 TEST_CASE("rows between and behind sequences are no elements of an output") {
   for (Mode mode : {Mode::ragged, Mode::paged, Mode::dense}) {
     const Case c = named(meaningful({.batch = 4,

@@ -41,12 +41,14 @@ struct KernelShape {
   unsigned rows = 32, columns = 128;
   std::string element = "f16"; // or a type of one byte
   unsigned waves = 4;
-  std::string index = ""; // type of the page table's entries; empty for contiguous rows
-  unsigned divisor = 1;
   std::string swizzle = ", xor<8, 8>";
   unsigned stages = 1;
   Reads reads = Reads::rows;
-  bool column_limit = false, magic = false, close = false; // the operands and the attribute of the copy
+  bool gather = false;                      // through a page table; otherwise rows are contiguous
+  bool column_limit = false, close = false; // an operand and an attribute of the copy
+  // Operands of gathers: entries may be wide, the division is prepared, rows have a hole, columns lie in
+  // packs.
+  bool wide = false, magic = false, hole = false, packs = false;
 
   unsigned element_bytes() const { return element == "f16" ? 2 : 1; }
 };
@@ -54,9 +56,10 @@ struct KernelShape {
 /// The kernel's parameters, as they lie in the kernarg segment.
 struct CopyArguments {
   uint64_t base = 0, table = 0, out = 0;
-  int64_t stride = 0, page_stride = 0;
+  int64_t stride = 0, page_stride = 0, pack_stride = 0;
   int32_t first = 0, limit = 0, page_rows = 1, tiles = 1, column_limit = 0;
-  uint32_t page_magic = 0, page_shift = 0, padding = 0;
+  uint32_t page_magic = 0, page_shift = 0, are_wide = 0;
+  int32_t hole_begin = 0, hole_end = 0, pack_log2 = 0, padding = 0;
 };
 
 inline std::string copy_kernel_text(const KernelShape &shape) {
@@ -73,12 +76,14 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
                     stored_vector = "vector<" + number(length) + "x" + stored + ">";
   std::string text = "!tile = !sluice.lds_tile<" + number(shape.rows) + "x" + number(shape.columns) + "x" +
                      shape.element + shape.swizzle + ">\n";
-  text += "gpu.module @m {\n"
-          "  gpu.func @copy(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %out: !llvm.ptr<1>, %stride: i64,\n"
-          "      %page_stride: i64, %first: i32, %limit: i32, %page_rows: i32, %tiles: i32,\n"
-          "      %column_limit: i32, %page_magic: i32, %page_shift: i32, %padding: i32) kernel\n"
-          "      attributes {known_block_size = array<i32: " +
-          number(threads) + ", 1, 1>} {\n";
+  text +=
+      "gpu.module @m {\n"
+      "  gpu.func @copy(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %out: !llvm.ptr<1>, %stride: i64,\n"
+      "      %page_stride: i64, %pack_stride: i64, %first: i32, %limit: i32, %page_rows: i32, %tiles: i32,\n"
+      "      %column_limit: i32, %page_magic: i32, %page_shift: i32, %are_wide: i32, %hole_begin: i32,\n"
+      "      %hole_end: i32, %pack_log2: i32, %padding: i32) kernel\n"
+      "      attributes {known_block_size = array<i32: " +
+      number(threads) + ", 1, 1>} {\n";
   unsigned constants = 0;
   auto constant = [&](unsigned value) {
     const std::string name = "%k" + number(constants++);
@@ -93,17 +98,22 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
   const std::string zero = constant(0), one = constant(1), rows = constant(shape.rows);
   text += "    %thread = rocdl.workitem.id.x : i32\n"
           "    %tile = sluice.lds_alloc : !tile\n"
+          "    %wide = arith.trunci %are_wide : i32 to i1\n"
           "    scf.for %t = " +
           zero + " to %tiles step " + one + " : i32 {\n";
   const std::string done = compute("muli", "%t", rows), row_of_tile = compute("addi", "%first", done);
-  text += "    %token = sluice.async_dma %base[" + row_of_tile + "] limit %limit";
+  const std::string limit =
+                        std::string("limit %limit") + (shape.hole ? " hole %hole_begin to %hole_end" : ""),
+                    division = shape.magic ? " magic %page_magic shift %page_shift" : "";
+  if (shape.gather)
+    text += "    %entries = sluice.page_lookup %table[" + row_of_tile + "] " + limit + " rows %page_rows" +
+            division + (shape.wide ? " wide %wide" : "") + "\n";
+  text += "    %token = sluice.async_dma %base[" + row_of_tile + "] " + limit;
   if (shape.column_limit) text += " columns %column_limit";
   text += " stride %stride";
-  if (!shape.index.empty())
-    text += " gather %table of " + shape.index + " rows %page_rows stride %page_stride";
-  if (shape.magic) text += " magic %page_magic shift %page_shift";
+  if (shape.gather) text += " gather %entries rows %page_rows stride %page_stride" + division;
+  if (shape.packs) text += " packs %pack_log2 stride %pack_stride";
   text += " into %tile";
-  if (shape.divisor != 1) text += " {page_divisor = " + number(shape.divisor) + " : i32}";
   if (shape.close) text += " {close_rows}";
   text += " : !tile\n    sluice.async_wait %token\n";
   const unsigned pieces = shape.rows * shape.columns / length;

@@ -33,7 +33,7 @@ struct Kernel {
   std::string p_rounding;
   uint32_t stages;
   Strings copy_groups;
-  uint32_t lds_bytes_without_reuse;
+  uint32_t lds_bytes_without_reuse, vgprs, loop_matrix_clk, loop_slot_clk, loop_wave_clk;
   Strings chips;
   uint64_t bundle_bytes;
   Bytes code;
@@ -122,6 +122,10 @@ std::optional<Pack> take_apart(std::span<const uint8_t> bytes) {
       kernel.stages = manifest.number<uint32_t>();
       kernel.copy_groups = manifest.strings();
       kernel.lds_bytes_without_reuse = manifest.number<uint32_t>();
+      kernel.vgprs = manifest.number<uint32_t>();
+      kernel.loop_matrix_clk = manifest.number<uint32_t>();
+      kernel.loop_slot_clk = manifest.number<uint32_t>();
+      kernel.loop_wave_clk = manifest.number<uint32_t>();
       kernel.chips = manifest.strings();
       const auto code = header.take(manifest.number<uint64_t>());
       kernel.code.assign(code.begin(), code.end());
@@ -167,6 +171,10 @@ Bytes put_together(const Pack &pack, const std::function<void(Bytes &)> &change)
     manifest.number(kernel.stages);
     manifest.strings(kernel.copy_groups);
     manifest.number(kernel.lds_bytes_without_reuse);
+    manifest.number(kernel.vgprs);
+    manifest.number(kernel.loop_matrix_clk);
+    manifest.number(kernel.loop_slot_clk);
+    manifest.number(kernel.loop_wave_clk);
     manifest.strings(kernel.chips);
     manifest.number(uint64_t{kernel.code.size()});
     manifest.number(kernel.bundle_bytes);
@@ -275,8 +283,10 @@ private:
     name.replace(begin, end - begin, std::to_string(usual_number()));
   }
   void change_word(Kernel &kernel) {
-    uint32_t *const words[] = {&kernel.threads, &kernel.lds_bytes, &kernel.stages,
-                               &kernel.lds_bytes_without_reuse, &kernel.kernarg_bytes};
+    uint32_t *const words[] = {
+        &kernel.threads,       &kernel.lds_bytes, &kernel.stages,          &kernel.lds_bytes_without_reuse,
+        &kernel.kernarg_bytes, &kernel.vgprs,     &kernel.loop_matrix_clk, &kernel.loop_slot_clk,
+        &kernel.loop_wave_clk};
     *words[below(std::size(words))] = usual_number();
   }
   void change_list(Strings &list, const Strings &usual) {

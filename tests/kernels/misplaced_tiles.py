@@ -24,7 +24,7 @@ def moved(text, arena, old, new):
 
 
 def mutations(text):
-    """(name, text) of each wrong placement."""
+    """(name, text) of each wrong placement. There are none where tiles follow one another at a single place."""
     arenas = re.findall(r"(%\w+) = llvm\.mlir\.addressof @\w+_lds :", text)
     if len(arenas) != 1:
         raise RuntimeError(f"expected one array of LDS, not {len(arenas)}")
@@ -32,8 +32,6 @@ def mutations(text):
     found = re.findall(rf"getelementptr (?:inbounds )?{re.escape(arena)}\[(\d+)\]", text)
     # The tiles at 0 have no offset to move, but others can move there.
     places = sorted({0} | {int(offset) for offset in found})
-    if len(places) < 2:
-        raise RuntimeError("only one place: nothing to overlap")
     for low, high in itertools.combinations(places, 2):
         yield f"{high}-onto-{low}", moved(text, arena, high, low)
     for place in places[1:]:
@@ -56,13 +54,15 @@ def main(folder, kernels):
                     file.write(mlir)
                 files.append(name + ".co")
                 tool("sluice-kernelgen", "--compile", source, "-o", os.path.join(work, name + ".co"))
+            if len(files) == 1:
+                continue
             sys.stdout.flush()
             result = subprocess.run([os.path.abspath(os.path.join(folder, "misplaced_tiles")), kernel, *files], cwd=work,
                                     check=False)
             rows.append(f"| {kernel} | {len(files) - 1} | {'all' if result.returncode == 0 else 'NOT ALL'} |")
             failures += result.returncode != 0
     print("", "| kernel | wrong placements | noticed |", "| --- | ---: | --- |", *rows, sep="\n")
-    return 1 if failures or not kernels else 0
+    return 1 if failures or not rows else 0
 
 
 if __name__ == "__main__":

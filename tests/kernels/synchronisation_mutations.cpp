@@ -3,11 +3,11 @@
 //   synchronisation_mutations (PACK | CODE-OBJECT KERNEL-NAME) [--kernel NAME] [--quick] [--threads N]
 //   [--list]
 //
-// For every kernel on contiguous tensors with tiles of one head's rows in the pack, and some of the other
-// forms: the kernel as it is runs all problems without a report, and on no path does
-// it touch a register that is still to be written. Then, one at a time in the machine code, every barrier is
-// removed, and every s_waitcnt, whoever inserted it, is weakened by one and removed, each of its counters by
-// itself. Of each mutant
+// For every kernel on contiguous tensors with tiles of one head's rows in the pack, and the first of each
+// kind of code of the other forms: the kernel as it is runs all problems without a report, and on no path
+// does it touch a register that is still to be written. Then, one at a time in the machine code, every
+// barrier is removed, and every s_waitcnt, whoever inserted it, is weakened by one and removed, each of its
+// counters by itself. Of each mutant
 //
 //   the emulator reports the missing synchronisation in one of the problems,       "reported"
 //   or the proofs of wait_proofs.h show that something else synchronises already;  "redundant"
@@ -17,9 +17,9 @@
 // neither happens to is a survivor, or not reached if no problem comes by; the test fails then, and when
 // proof and emulator contradict each other.
 //
-// --quick leaves out the kernels of other forms, runs redundant mutants on the shortest problem only, and
-// takes the barriers and the waits with a barrier behind them from all kernels but the first of each head
-// size. --list prints the mutants that were reported as well.
+// --quick runs redundant mutants on the shortest problem only, and takes the barriers and the waits with a
+// barrier behind them from all kernels but the first of each head size on contiguous tensors and the first
+// whose waves divide the keys. --list prints the mutants that were reported as well.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"
@@ -37,6 +37,7 @@
 #include <set>
 #include <stdexcept>
 #include <thread>
+#include <utility>
 
 using namespace sluice;
 using namespace sluice::test;
@@ -45,18 +46,20 @@ using emulator::ReportKind;
 
 namespace {
 
-/// Of the kernels for pages and for few rows, one of each kind of code: in pages, with and without what
-/// changes scores; with one wave and several, of one type, converted and FP8 throughout; V in the rows of K.
-constexpr std::array<std::string_view, 8> of_other_forms = {
-    "attn_fwd_f16_d64_q256_kv64_w8_paged",
-    "attn_fwd_bf16_d128_q128_kv64_w4_paged",
-    "attn_fwd_f16_d128_q16_kv16_w1_packed",
-    "attn_fwd_f16_d128_q64_kv16_w4_packed",
-    "attn_fwd_bf16_e4m3fnuz_d128_q64_kv16_w4_packed",
-    "attn_fwd_e4m3fnuz_to_f16_d64_q16_kv32_w1_packed",
-    "attn_fwd_e4m3fnuz_to_f16_d64_q64_kv32_w4_packed",
-    "attn_fwd_f16_d576v512_q16_kv16_w1_latent",
-};
+/// Whether the waves of a workgroup have the same rows.
+bool divides_keys(const package::KernelName &name) {
+  return name.tile_q == 16 && name.waves > 1;
+}
+
+/// What kernels for pages and for few rows have in common if they are made of the same kind of code: the
+/// form, which decides whether V is in the rows of K, and the waves; of few rows and four waves also whether
+/// these divide the keys, and whether K and V are of the type of Q, converted, or all of them FP8.
+std::string kind_of(const package::KernelName &name) {
+  const std::string kind = name.form + " " + std::to_string(name.waves);
+  if (name.form != "packed" || name.waves != 4) return kind;
+  return kind + (divides_keys(name) ? " keys " : " rows ") + (name.kv_dtype.empty() ? "" : "converted") +
+         (name.o_dtype.empty() ? "" : "fp8");
+}
 
 struct Arguments {
   std::vector<std::string> files; // a pack, or a code object and the name of its kernel
@@ -296,10 +299,10 @@ Arguments parse(int argc, char **argv) {
 std::vector<ShippedKernel> kernels_of(const Arguments &arguments) {
   if (arguments.files.size() != 1) return read_arguments(arguments.files);
   std::vector<ShippedKernel> kernels = read_all_attention_kernels(arguments.files[0]);
+  std::set<std::string> kinds;
   std::erase_if(kernels, [&](const ShippedKernel &kernel) {
     if (!arguments.kernel.empty()) return kernel.name != arguments.kernel;
-    if (kernel.entry.name.form.empty()) return false;
-    return arguments.quick || std::ranges::find(of_other_forms, kernel.name) == of_other_forms.end();
+    return !kernel.entry.name.form.empty() && !kinds.insert(kind_of(kernel.entry.name)).second;
   });
   return kernels;
 }
@@ -309,10 +312,14 @@ std::vector<ShippedKernel> kernels_of(const Arguments &arguments) {
 int main(int argc, char **argv) try {
   const Arguments arguments = parse(argc, argv);
   std::vector<Tally> tallies;
-  std::set<uint32_t> head_dims;
+  std::set<std::pair<bool, uint32_t>> kinds; // whether waves divide the keys, and the head size
+  const auto is_first_of_its_kind = [&](const package::KernelName &name) {
+    if (!divides_keys(name) && !name.form.empty()) return false;
+    return kinds.insert({divides_keys(name), divides_keys(name) ? 0 : name.head_dim_qk}).second;
+  };
   for (const ShippedKernel &kernel : kernels_of(arguments)) {
-    const bool first_of_its_size = head_dims.insert(kernel.entry.name.head_dim_qk).second;
-    tallies.push_back(examine(kernel, arguments.quick && !first_of_its_size, arguments));
+    const bool barriers_only = arguments.quick && !is_first_of_its_kind(kernel.entry.name);
+    tallies.push_back(examine(kernel, barriers_only, arguments));
   }
   std::printf("\n| kernel | redundant wait or barrier | mutant | why |\n| --- | --- | --- | --- |\n");
   for (const Tally &tally : tallies)

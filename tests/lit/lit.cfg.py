@@ -12,4 +12,4 @@ config.environment["FILECHECK_OPTS"] = "-enable-var-scope --allow-unused-prefixe
 config.environment["PATH"] = os.pathsep.join(
     [config.sluice_tools_folder, config.llvm_tools_folder, config.environment["PATH"]]
 )
-config.substitutions.append(("%variants", os.path.join(config.sluice_tools_folder, "attention_variants.inc")))
+config.substitutions.append(("%kernel_names", os.path.join(config.sluice_tools_folder, "kernel_names.txt")))

@@ -37,6 +37,10 @@ inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head
   entry.stages = 2;
   entry.copy_groups = {"K", "V"};
   entry.lds_bytes_without_reuse = 98304;
+  entry.vgprs = waves <= 4 ? 512 : 256;
+  entry.loop_matrix_clk = 4096;
+  entry.loop_slot_clk = 4100;
+  entry.loop_wave_clk = 6500;
   return entry;
 }
 

@@ -16,7 +16,7 @@
 #include "emulator/hip/operations.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
-#include "emulator/stats/occupancy.h"
+#include "package/occupancy.h"
 
 namespace sluice::emulator::hip {
 
@@ -56,7 +56,8 @@ int resident_blocks(const package::Kernel &kernel, int block_size, size_t dynami
   if (uint32_t(block_size) > kernel.max_workgroup_size || dynamic_lds_bytes > size_t(lds_bytes) ||
       lds > uint64_t(lds_bytes))
     return 0;
-  return int(occupancy(kernel.descriptor.vgprs(), uint32_t(lds), uint32_t(block_size)).workgroups_per_cu);
+  return int(
+      package::occupancy(kernel.descriptor.vgprs(), uint32_t(lds), uint32_t(block_size)).workgroups_per_cu);
 }
 
 constexpr unsigned disable_caching_override = 1; // hipOccupancyDisableCachingOverride: there is no such cache

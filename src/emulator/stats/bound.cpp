@@ -159,7 +159,7 @@ std::string_view slot_name(BoundSlot slot) {
 }
 
 Bound bound_of(std::span<const CodeInstruction> code, const ControlFlow::Indices &way,
-               const Occupancy &occupancy, uint32_t workgroup_waves) {
+               const package::Occupancy &occupancy, uint32_t workgroup_waves) {
   Bound bound;
   const uint32_t waves = occupancy.workgroups_per_cu * workgroup_waves;
   if (waves == 0 || way.empty()) return bound;

@@ -14,7 +14,7 @@
 #include <string_view>
 
 #include "emulator/stats/control_flow.h"
-#include "emulator/stats/occupancy.h"
+#include "package/occupancy.h"
 
 namespace sluice::emulator {
 
@@ -41,6 +41,6 @@ struct Bound {
 
 /// Of the instructions on a way around a loop, in order, by waves of workgroups that large.
 Bound bound_of(std::span<const CodeInstruction> code, const ControlFlow::Indices &way,
-               const Occupancy &occupancy, uint32_t workgroup_waves);
+               const package::Occupancy &occupancy, uint32_t workgroup_waves);
 
 } // namespace sluice::emulator

@@ -113,7 +113,8 @@ KernelStats kernel_stats(std::span<const std::byte> elf, std::string_view name) 
   stats.kernel = *kernel;
   stats.target = object.target_id();
   stats.code_object_version = object.version();
-  stats.occupancy = occupancy(kernel->descriptor.vgprs(), kernel->lds_bytes, kernel->max_workgroup_size);
+  stats.occupancy =
+      package::occupancy(kernel->descriptor.vgprs(), kernel->lds_bytes, kernel->max_workgroup_size);
   const std::vector<CodeInstruction> instructions =
       decode_code(code.first(kernel->code_bytes), kernel->entry_address);
   const ControlFlow flow(instructions);

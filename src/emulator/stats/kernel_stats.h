@@ -17,8 +17,8 @@
 
 #include "emulator/stats/bound.h"
 #include "emulator/stats/instruction_mix.h"
-#include "emulator/stats/occupancy.h"
 #include "package/code_object.h"
+#include "package/occupancy.h"
 
 namespace sluice::emulator {
 
@@ -42,7 +42,7 @@ struct KernelStats {
   package::Kernel kernel;
   std::string target;
   uint32_t code_object_version = 0;
-  Occupancy occupancy; // of workgroups as large as the kernel allows, with its static LDS
+  package::Occupancy occupancy; // of workgroups as large as the kernel allows, with its static LDS
   InstructionMix mix;
   std::vector<LoopStats> loops; // with at least one MFMA, by first address
   std::optional<LoopWay> way;   // around the loop with the most MFMAs

@@ -8,11 +8,11 @@
 #include <set>
 #include <stdexcept>
 
-#include "emulator/stats/occupancy.h"
 #include "emulator/timing/compute_unit.h"
 #include "emulator/timing/extrapolation.h"
 #include "emulator/timing/long_loops.h"
 #include "emulator/timing/saved_memory.h"
+#include "package/occupancy.h"
 
 namespace sluice::emulator::timing {
 
@@ -72,7 +72,7 @@ Selection simulate(const Call &call, const TimingOptions &options, const std::op
   result.kernel = call.kernel;
   result.device = options.device;
   result.workgroups = uint64_t(call.grid[0]) * call.grid[1] * call.grid[2];
-  const Occupancy fits = occupancy(setup.kernel().vgprs, launch.lds_bytes, launch.threads);
+  const package::Occupancy fits = package::occupancy(setup.kernel().vgprs, launch.lds_bytes, launch.threads);
   result.workgroups_per_cu = fits.workgroups_per_cu;
   result.waves_per_simd = fits.waves_per_simd;
   result.occupancy_limit = fits.limit;

@@ -15,6 +15,26 @@ func.func private @rank(!sluice.lds_tile<64xf16>)
 
 // -----
 
+// expected-error@+1 {{swizzle rows per phase are 3, not a power of two}}
+func.func private @rows_per_phase(!sluice.lds_tile<64x128xf16, xor<8, 8, 3>>)
+
+// -----
+
+// expected-error@+1 {{the identity swizzle is <0, 0>}}
+func.func private @identity(!sluice.lds_tile<64x128xf16, xor<0, 8>>)
+
+// -----
+
+// expected-error@+1 {{an LDS tile has at least one row and one column}}
+func.func private @no_rows(!sluice.lds_tile<0x128xf16>)
+
+// -----
+
+// expected-error@+1 {{element type 'i4' is not a whole number of bytes}}
+func.func private @half_bytes(!sluice.lds_tile<64x128xi4>)
+
+// -----
+
 func.func @read_across_chunks(%t: !sluice.lds_tile<64x128xf16, xor<8, 8>>, %i: i32) {
   // expected-error@+1 {{reads 16 elements across swizzle chunks of 8}}
   %x = sluice.lds_read %t[%i, %i] : !sluice.lds_tile<64x128xf16, xor<8, 8>>, vector<16xf16>
@@ -34,7 +54,7 @@ func.func @read_of_another_type(%t: !sluice.lds_tile<64x128xf16>, %i: i32) {
 gpu.module @m {
   gpu.func @head_dim() kernel {
     // expected-error@+1 {{head dims are 96 and 96; kernels of 32 rows a wave exist for 64 and 128}}
-    sluice.attention {element_type = f16, head_dim_qk = 96 : i32, head_dim_v = 96 : i32, tile_q = 256 : i32, tile_kv = 64 : i32, waves = 8 : i32}
+    sluice.attention {element_type = f16, head_dim_qk = 96 : i32, head_dim_v = 96 : i32, tile_q = 256 : i32, tile_kv = 64 : i32, waves = 8 : i32, wave_rows = 32 : i32}
     gpu.return
   }
 }
@@ -43,8 +63,106 @@ gpu.module @m {
 
 gpu.module @m {
   gpu.func @tile_q() kernel {
-    // expected-error@+1 {{tile_q is 100; a wave computes 16 or 32 rows, so 8 waves need 128 or 256}}
-    sluice.attention {element_type = f16, head_dim_qk = 128 : i32, head_dim_v = 128 : i32, tile_q = 100 : i32, tile_kv = 64 : i32, waves = 8 : i32}
+    // expected-error@+1 {{tile_q is 100; 8 waves of 32 rows compute 256}}
+    sluice.attention {element_type = f16, head_dim_qk = 128 : i32, head_dim_v = 128 : i32, tile_q = 100 : i32, tile_kv = 64 : i32, waves = 8 : i32, wave_rows = 32 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @wave_rows() kernel {
+    // expected-error@+1 {{wave_rows is 24; it is 16 or 32}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 96 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 24 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @waves() kernel {
+    // expected-error@+1 {{waves is 17; a workgroup has 1 to 16}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 272 : i32, tile_kv = 64 : i32, waves = 17 : i32, wave_rows = 16 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @element_type() kernel {
+    // expected-error@+1 {{element type is 'f32'; kernels exist for f16, bf16 and f8E4M3FNUZ}}
+    sluice.attention {element_type = f32, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 64 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 16 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @no_waves() kernel {
+    // expected-error@+1 {{waves is 0; a workgroup has 1 to 16}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 0 : i32, tile_kv = 64 : i32, waves = 0 : i32, wave_rows = 16 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @two_waves_divide_keys() kernel {
+    // expected-error@+1 {{tile_q is 16, so that 2 waves of 16 rows divide the keys; 4 waves of the same 16 rows do}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 64 : i32, waves = 2 : i32, wave_rows = 16 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @tall_waves_divide_keys() kernel {
+    // expected-error@+1 {{tile_q is 32, so that 4 waves of 32 rows divide the keys; 4 waves of the same 16 rows do}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 32 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @waves_divide_few_columns() kernel {
+    // expected-error@+1 {{tile_q is 16, so that 4 waves divide 64 columns; they need 128 or a multiple each, of 512 columns at most}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 16 : i32, v_in_k}
+    gpu.return
+  }
+}
+
+// -----
+
+// expected-error@+2 {{must be inside a gpu.func}}
+func.func @host() {
+  sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 64 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 16 : i32}
+  return
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @no_keys() kernel {
+    // expected-error@+1 {{tile_kv is 0, not a multiple of 16}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 64 : i32, tile_kv = 0 : i32, waves = 4 : i32, wave_rows = 16 : i32}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @wide_v_in_k() kernel {
+    // expected-error@+1 {{head dims are 64 and 80; with v_in_k V's is not larger}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 80 : i32, tile_q = 16 : i32, tile_kv = 16 : i32, waves = 1 : i32, wave_rows = 16 : i32, v_in_k}
     gpu.return
   }
 }
@@ -54,7 +172,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @packed_head_dim() kernel {
     // expected-error@+1 {{head dims are 80 and 88; they must be multiples of 16}}
-    sluice.attention {element_type = f16, head_dim_qk = 80 : i32, head_dim_v = 88 : i32, tile_q = 16 : i32, tile_kv = 16 : i32, waves = 1 : i32}
+    sluice.attention {element_type = f16, head_dim_qk = 80 : i32, head_dim_v = 88 : i32, tile_q = 16 : i32, tile_kv = 16 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
 }
@@ -64,7 +182,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @tile_kv() kernel {
     // expected-error@+1 {{tile_kv is 24, not a multiple of 16}}
-    sluice.attention {element_type = f16, head_dim_qk = 80 : i32, head_dim_v = 80 : i32, tile_q = 16 : i32, tile_kv = 24 : i32, waves = 1 : i32}
+    sluice.attention {element_type = f16, head_dim_qk = 80 : i32, head_dim_v = 80 : i32, tile_q = 16 : i32, tile_kv = 24 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
 }
@@ -74,7 +192,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @converted() kernel {
     // expected-error@+1 {{has 32 rows a wave; kv_type, v_in_k and f8E4M3FNUZ need 16}}
-    sluice.attention {element_type = f16, kv_type = i8, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 1 : i32}
+    sluice.attention {element_type = f16, kv_type = i8, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 1 : i32, wave_rows = 32 : i32}
     gpu.return
   }
 }
@@ -84,7 +202,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @fp8_without_type_of_o() kernel {
     // expected-error@+1 {{o_type is <<NULL ATTRIBUTE>> with elements of 'f8E4M3FNUZ'; of f8E4M3FNUZ it is f16 or bf16, else there is none}}
-    sluice.attention {element_type = f8E4M3FNUZ, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32}
+    sluice.attention {element_type = f8E4M3FNUZ, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
 }
@@ -94,7 +212,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @type_of_o() kernel {
     // expected-error@+1 {{o_type is bf16 with elements of 'f16'; of f8E4M3FNUZ it is f16 or bf16, else there is none}}
-    sluice.attention {element_type = f16, o_type = bf16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 16 : i32, waves = 1 : i32}
+    sluice.attention {element_type = f16, o_type = bf16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 16 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
 }
@@ -104,7 +222,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @fp8_tile_kv() kernel {
     // expected-error@+1 {{tile_kv is 48, not a multiple of 32}}
-    sluice.attention {element_type = f8E4M3FNUZ, o_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 48 : i32, waves = 1 : i32}
+    sluice.attention {element_type = f8E4M3FNUZ, o_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 48 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
 }
@@ -114,7 +232,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @fp8_head_dim() kernel {
     // expected-error@+1 {{head dims are 96 and 96; they must be multiples of 64}}
-    sluice.attention {element_type = f8E4M3FNUZ, o_type = f16, head_dim_qk = 96 : i32, head_dim_v = 96 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32}
+    sluice.attention {element_type = f8E4M3FNUZ, o_type = f16, head_dim_qk = 96 : i32, head_dim_v = 96 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
 }
@@ -124,7 +242,7 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @fp8_cache() kernel {
     // expected-error@+1 {{has elements of f8E4M3FNUZ; kv_type is for wider ones}}
-    sluice.attention {element_type = f8E4M3FNUZ, kv_type = i8, o_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32}
+    sluice.attention {element_type = f8E4M3FNUZ, kv_type = i8, o_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 16 : i32, tile_kv = 32 : i32, waves = 1 : i32, wave_rows = 16 : i32}
     gpu.return
   }
 }

@@ -119,7 +119,22 @@ gpu.module @m {
     gpu.return
   }
 
-  // Only direct-to-LDS loads count, in every form. What else touches memory between a mark and its wait may become any
+  // A load of entries of a page table is one instruction that stays in its place: it counts. vmcnt(3).
+  // CHECK-LABEL: gpu.func @counted_loads
+  // CHECK:       rocdl.s.waitcnt 3955
+  gpu.func @counted_loads(%r: !rsrc, %o: i32) kernel {
+    %t = sluice.lds_alloc : !tile
+    %before = sluice.counted_load %r[%o]
+    sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    %low = sluice.counted_load %r[%o]
+    %high = sluice.counted_load %r[%o]
+    sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+    sluice.wait_marks 0
+    gpu.return
+  }
+
+  // Else only direct-to-LDS loads count, in every form. What else touches memory between a mark and its wait may become any
   // number of instructions: vmcnt(4), which waits for those too if they are there.
   // CHECK-LABEL: gpu.func @other_accesses
   // CHECK:       rocdl.s.waitcnt 3956

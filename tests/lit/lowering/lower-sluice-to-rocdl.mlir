@@ -103,3 +103,20 @@ gpu.module @bytes {
     gpu.return
   }
 }
+
+// An atomic load: LLVM neither merges nor moves nor drops it, though nothing uses the second. It goes through the
+// resource, whose range check gives lanes beyond it 0.
+// CHECK-LABEL: gpu.func @counted_loads
+// CHECK-SAME:    %[[RESOURCE:[a-z0-9]+]]: !llvm.ptr<8>, %[[OFFSET:[a-z0-9]+]]: i32
+// CHECK:         %[[ZERO:.*]] = arith.constant 0 : i32
+// CHECK-NEXT:    %[[VALUE:.*]] = llvm.call_intrinsic "llvm.amdgcn.raw.ptr.atomic.buffer.load"(%[[RESOURCE]], %[[OFFSET]], %[[ZERO]], %[[ZERO]]) : (!llvm.ptr<8>, i32, i32, i32) -> i32
+// CHECK:         llvm.call_intrinsic "llvm.amdgcn.raw.ptr.atomic.buffer.load"(%[[RESOURCE]], %[[OFFSET]],
+// CHECK-NEXT:    "test.use"(%[[VALUE]])
+gpu.module @counted {
+  gpu.func @counted_loads(%r: !llvm.ptr<8>, %o: i32) kernel {
+    %value = sluice.counted_load %r[%o]
+    %unused = sluice.counted_load %r[%o]
+    "test.use"(%value) : (i32) -> ()
+    gpu.return
+  }
+}

@@ -272,6 +272,32 @@ gpu.func @read_in_condition(%v: vector<4xf16>, %n: i32) kernel {
   gpu.return
 }
 
+// Waves that meet further inside have come there together: a tile may have its place in the branch.
+// CHECK-LABEL: gpu.func @meeting_further_inside
+// CHECK:         scf.if
+// CHECK-NEXT:      %[[A:.*]] = sluice.lds_alloc
+// CHECK:           scf.for
+// CHECK-NEXT:        sluice.live_in %[[A]]
+// CHECK-NEXT:        sluice.async_dma
+// CHECK-NEXT:        sluice.async_wait
+// CHECK-NEXT:        sluice.lds_read
+// CHECK-NEXT:        sluice.live_out %[[A]]
+// CHECK-NEXT:        sluice.barrier
+gpu.func @meeting_further_inside(%k: !llvm.ptr<1>, %n: i32, %s: i64, %p: i1) kernel {
+  scf.if %p {
+    %a = sluice.lds_alloc : !tile
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    scf.for %t = %c0 to %n step %c1 : i32 {
+      %token = sluice.async_dma %k[%t] limit %n stride %s into %a : !tile
+      sluice.async_wait %token
+      %x = sluice.lds_read %a[%t, %c0] : !tile, vector<4xf16>
+      sluice.barrier
+    }
+  }
+  gpu.return
+}
+
 // CHECK-LABEL: gpu.func @not_a_kernel
 // CHECK-NOT:     live_
 // CHECK:         gpu.return

@@ -22,3 +22,32 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!tile = !sluice.lds_tile<128x64xf16>
+gpu.module @m {
+  gpu.func @more_rows_than_lanes(%base: !llvm.ptr<1>, %n: i32, %stride: i64, %entries: vector<2xi32>) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !tile
+    // expected-error@+1 {{cannot gather '!sluice.lds_tile<128x64xf16>': a wave finds 64 rows at a time}}
+    %token = sluice.async_dma %base[%n] limit %n stride %stride gather %entries rows %n stride %stride into %tile : !tile
+    gpu.return
+  }
+}
+
+// -----
+
+// Contiguous rows may be more, and a gather may have 64.
+!tile = !sluice.lds_tile<128x64xf16>
+!wave = !sluice.lds_tile<64x64xf16>
+gpu.module @m {
+  gpu.func @as_many_rows(%base: !llvm.ptr<1>, %n: i32, %stride: i64, %entries: vector<2xi32>) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !tile
+    %wave = sluice.lds_alloc : !wave
+    %token = sluice.async_dma %base[%n] limit %n stride %stride into %tile : !tile
+    %other = sluice.async_dma %base[%n] limit %n stride %stride gather %entries rows %n stride %stride into %wave : !wave
+    gpu.return
+  }
+}

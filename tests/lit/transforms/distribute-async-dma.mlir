@@ -47,71 +47,6 @@ gpu.module @m {
     gpu.return
   }
 
-  // Rows of 256 bytes: one row and so one page per instruction, whatever page_rows is. Two divisions find the digits
-  // of the wave's first row and of the step between batches; the second batch adds them with carry.
-  // CHECK-LABEL: gpu.func @one_page
-  // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[TABLE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %{{.*}}: i64, %[[ROWS:[a-z0-9]+]]: i32
-  // CHECK:         arith.divui %c8{{.*}}, %[[ROWS]]
-  // CHECK:         arith.divui %{{.*}}, %[[ROWS]]
-  // CHECK-NOT:     arith.divui
-  // CHECK:         %[[CARRY:.*]] = arith.cmpi uge, %{{.*}}, %[[ROWS]]
-  // CHECK:         arith.extui %[[CARRY]] : i1 to i32
-  // The entry of a row past the limit is read from zeros; the constant address space makes it a scalar load.
-  // CHECK:         %[[ZEROS:.*]] = sluice.zeros 4
-  // CHECK:         %[[ENTRY:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ZEROS]]
-  // CHECK:         %[[SCALAR:.*]] = llvm.addrspacecast %[[ENTRY]] : !llvm.ptr<1> to !llvm.ptr<4>
-  // CHECK:         %[[PAGE0:.*]] = llvm.load %[[SCALAR]] {alignment = 4 : i64} : !llvm.ptr<4> -> i32
-  // CHECK:         %[[PAGE1:.*]] = llvm.load %{{.*}} {alignment = 4 : i64} : !llvm.ptr<4> -> i32
-  // Both are waited for once.
-  // CHECK:         %[[BOTH:.*]] = llvm.inline_asm {{.*}}"", "=s,=s,0,1" %[[PAGE0]], %[[PAGE1]]
-  // CHECK:         %[[PAGE:.*]] = llvm.extractvalue %[[BOTH]][0]
-  // CHECK:         arith.extui %[[PAGE]] : i32 to i64
-  // CHECK:         rocdl.make.buffer.rsrc
-  // CHECK:         sluice.load_to_lds
-  // CHECK:         sluice.load_to_lds
-  // CHECK-NOT:     _to_lds
-  gpu.func @one_page(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %rows: i32,
-                     %page: i64) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
-    %tile = sluice.lds_alloc : !row_per_wave
-    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %table of i32 rows %rows stride %page into %tile : !row_per_wave
-    sluice.async_wait %token
-    gpu.return
-  }
-
-  // Two rows per instruction that may lie in two pages: both are looked up, each lane picks the address of its row, and
-  // a row past the limit is read from zeros. 64-bit entries are used as they are.
-  // CHECK-LABEL: gpu.func @two_pages
-  // CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 8 : i64} : !llvm.ptr<4> -> i64
-  // CHECK:         %[[ZEROS:.*]] = sluice.zeros 128
-  // CHECK:         %[[FIRST_ROW:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ZEROS]]
-  // CHECK:         %[[SECOND_ROW:.*]] = arith.select %{{.*}}, %{{.*}}, %[[ZEROS]]
-  // CHECK:         %[[MINE:.*]] = arith.cmpi eq, %{{.*}}, %c1
-  // CHECK:         arith.select %[[MINE]], %[[SECOND_ROW]], %[[FIRST_ROW]]
-  // CHECK-NOT:     make.buffer.rsrc
-  // CHECK:         sluice.gather_to_lds %{{.*}} into {{.*}} {bytes = 4 : i32}
-  // CHECK-NOT:     _to_lds
-  gpu.func @two_pages(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %rows: i32,
-                      %page: i64) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
-    %tile = sluice.lds_alloc : !two_rows_per_wave
-    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %table of i64 rows %rows stride %page into %tile : !two_rows_per_wave
-    sluice.async_wait %token
-    gpu.return
-  }
-
-  // The two rows of an instruction divide what divides the pages: they share one, and a descriptor.
-  // CHECK-LABEL: gpu.func @two_rows_of_a_page
-  // CHECK:         rocdl.make.buffer.rsrc
-  // CHECK:         sluice.load_to_lds
-  // CHECK-NOT:     _to_lds
-  gpu.func @two_rows_of_a_page(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64,
-                               %rows: i32, %page: i64) kernel
-      attributes {known_block_size = array<i32: 512, 1, 1>} {
-    %tile = sluice.lds_alloc : !two_rows_per_wave
-    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %table of i32 rows %rows stride %page into %tile {page_divisor = 2 : i32} : !two_rows_per_wave
-    sluice.async_wait %token
-    gpu.return
-  }
-
   // Close rows: one descriptor serves the two loads of a wave, rows 8 apart. It covers the rows from the wave's first
   // to its last below the limit, and the lanes' offset steps by 8 strides from one load to the next.
   // CHECK-LABEL: gpu.func @close
@@ -186,45 +121,6 @@ gpu.module @m {
       attributes {known_block_size = array<i32: 512, 1, 1>} {
     %tile = sluice.lds_alloc : !row_per_wave
     %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride into %tile {close_rows} : !row_per_wave
-    sluice.async_wait %token
-    gpu.return
-  }
-
-  // Addresses of their own: zeros are where the limit sends a lane.
-  // CHECK-LABEL: gpu.func @columns_of_two_pages
-  // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64, %{{[a-z0-9]+}}: i32, %{{[a-z0-9]+}}: i64)
-  // CHECK:         %[[ZEROS:.*]] = sluice.zeros 128
-  // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[COLUMNS]]
-  // CHECK:         %[[ROW:.*]] = arith.select %[[INSIDE]], %{{.*}}, %[[ZEROS]]
-  // CHECK:         %[[ADDRESS:.*]] = llvm.getelementptr %[[ROW]]
-  // CHECK:         sluice.gather_to_lds %[[ADDRESS]]
-  gpu.func @columns_of_two_pages(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32,
-                                 %stride: i64, %rows: i32, %page: i64) kernel
-      attributes {known_block_size = array<i32: 512, 1, 1>} {
-    %tile = sluice.lds_alloc : !two_rows_per_wave
-    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %table of i32 rows %rows stride %page into %tile : !two_rows_per_wave
-    sluice.async_wait %token
-    gpu.return
-  }
-
-  // A divisor that the host has prepared: both divisions are multiplications, and scalar as they are.
-  // CHECK-LABEL: gpu.func @magic
-  // CHECK-SAME:    %[[ROWS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64, %[[MAGIC:[a-z0-9]+]]: i32, %[[SHIFT:[a-z0-9]+]]: i32)
-  // CHECK-NOT:     arith.divui {{.*}}, %[[ROWS]]
-  // CHECK:         %[[LOW:.*]], %[[STEP:.*]] = arith.mului_extended %[[MAGIC]], %c16_i32
-  // CHECK:         arith.shrui %[[STEP]], %[[SHIFT]]
-  // CHECK:         %[[ROW:.*]] = arith.addi
-  // CHECK-NEXT:    %[[TWICE:.*]] = arith.shli %[[ROW]], %c1_i32
-  // CHECK-NEXT:    %[[LOW2:.*]], %[[HIGH:.*]] = arith.mului_extended %[[TWICE]], %[[MAGIC]]
-  // CHECK-NEXT:    %[[PAGE:.*]] = arith.shrui %[[HIGH]], %[[SHIFT]]
-  // CHECK-NEXT:    %[[BEFORE:.*]] = arith.muli %[[PAGE]], %[[ROWS]]
-  // CHECK-NEXT:    arith.subi %[[ROW]], %[[BEFORE]]
-  // CHECK-NOT:     arith.divui
-  // CHECK:         gpu.return
-  gpu.func @magic(%base: !llvm.ptr<1>, %table: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %rows: i32,
-                  %page: i64, %magic: i32, %shift: i32) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
-    %tile = sluice.lds_alloc : !row_per_wave
-    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %table of i32 rows %rows stride %page magic %magic shift %shift into %tile : !row_per_wave
     sluice.async_wait %token
     gpu.return
   }

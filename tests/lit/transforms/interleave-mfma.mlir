@@ -29,7 +29,8 @@ gpu.module @m {
     gpu.return
   }
 
-  // What an MFMA needs comes before other vector work. Seven turns lie between two MFMAs; the rest follows the last.
+  // What an MFMA needs comes before other vector work. Seven turns lie between two MFMAs of 8 passes; the rest follows
+  // the last.
   // CHECK-LABEL: gpu.func @feeding
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
   // CHECK-NEXT:    %[[FED:.*]] = arith.mulf {{.*}} {id = 20 : i64}
@@ -195,6 +196,24 @@ gpu.module @m {
     %p0 = arith.mulf %x, %x {id = 0} : f32
     %r0 = sluice.lds_read %t[%row, %row] : !tile, vector<4xf16>
     "test.use"(%p0, %r0) : (f32, vector<4xf16>) -> ()
+    gpu.return
+  }
+
+  // 16x16x32 of E4M3 has 4 passes: three turns.
+  // CHECK-LABEL: gpu.func @small_bytes
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
+  // CHECK-COUNT-3: arith.mulf
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
+  // CHECK-NEXT:    arith.mulf {{.*}} {id = 3 : i64}
+  gpu.func @small_bytes(%a: vector<8xf8E4M3FNUZ>, %c: vector<4xf32>, %x: f32) kernel {
+    %p0 = arith.mulf %x, %x {id = 0} : f32
+    %p1 = arith.mulf %x, %x {id = 1} : f32
+    %p2 = arith.mulf %x, %x {id = 2} : f32
+    %p3 = arith.mulf %x, %x {id = 3} : f32
+    %p4 = arith.mulf %x, %x {id = 4} : f32
+    %m0 = amdgpu.mfma 16x16x32 %a * %a + %c {id = 10} blgp = none : vector<8xf8E4M3FNUZ>, vector<8xf8E4M3FNUZ>, vector<4xf32>
+    %m1 = amdgpu.mfma 16x16x32 %a * %a + %m0 {id = 11} blgp = none : vector<8xf8E4M3FNUZ>, vector<8xf8E4M3FNUZ>, vector<4xf32>
+    "test.use"(%m1, %p0, %p1, %p2, %p3, %p4) : (vector<4xf32>, f32, f32, f32, f32, f32) -> ()
     gpu.return
   }
 }

@@ -107,3 +107,73 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+!tile = !sluice.lds_tile<64x128xf16>
+// What else uses the entries would get those of another iteration.
+// CHECK-LABEL: gpu.func @entries_for_more
+// CHECK-NOT:   async_mark
+// CHECK:       gpu.return
+gpu.module @m {
+  gpu.func @entries_for_more(%k: !llvm.ptr<1>, %n: i32, %stride: i64) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %kt = sluice.lds_alloc : !tile
+    // expected-remark@+1 {{not pipelined: entries of a page table serve more than its copies}}
+    scf.for %t = %c0 to %n step %c1 : i32 {
+      %e = sluice.page_lookup %k[%t] limit %n rows %n
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e rows %n stride %stride into %kt : !tile
+      sluice.async_wait %kc
+      %a = sluice.row_addresses %k[%t] limit %n stride %stride gather %e rows %n stride %stride {element_bytes = 2 : i32, row_bytes = 256 : i32}
+      llvm.store %t, %a : i32, !llvm.ptr<1>
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !sluice.lds_tile<64x128xf16>
+// Which pages are looked up is only known after the previous iteration.
+// CHECK-LABEL: gpu.func @carried_pages
+// CHECK-NOT:   async_mark
+// CHECK:       gpu.return
+gpu.module @m {
+  gpu.func @carried_pages(%k: !llvm.ptr<1>, %n: i32, %stride: i64) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %kt = sluice.lds_alloc : !tile
+    // expected-remark@+1 {{not pipelined: the source of a copy depends on a value carried by the loop}}
+    %last = scf.for %t = %c0 to %n step %c1 iter_args(%row = %c0) -> i32 : i32 {
+      %e = sluice.page_lookup %k[%row] limit %n rows %n
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e rows %n stride %stride into %kt : !tile
+      sluice.async_wait %kc
+      %next = arith.addi %row, %t : i32
+      scf.yield %next : i32
+    }
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !sluice.lds_tile<64x128xf16>
+// CHECK-LABEL: gpu.func @pages_from_memory
+// CHECK-NOT:   async_mark
+// CHECK:       gpu.return
+gpu.module @m {
+  gpu.func @pages_from_memory(%k: !llvm.ptr<1>, %n: i32, %stride: i64) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %kt = sluice.lds_alloc : !tile
+    // expected-remark@+1 {{not pipelined: the source of a copy is computed by 'llvm.load', which cannot be repeated ahead of time}}
+    scf.for %t = %c0 to %n step %c1 : i32 {
+      %row = llvm.load %k : !llvm.ptr<1> -> i32
+      %e = sluice.page_lookup %k[%row] limit %n rows %n
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e rows %n stride %stride into %kt : !tile
+      sluice.async_wait %kc
+    }
+    gpu.return
+  }
+}

@@ -9,7 +9,7 @@
 #include <numeric>
 #include <vector>
 
-#include "emulator/stats/occupancy.h"
+#include "package/occupancy.h"
 #include "support/files.h"
 #include <sluice/emulator.h>
 
@@ -50,7 +50,7 @@ TEST_CASE("occupancy follows registers, LDS and waves", "[stats]") {
         Row{32, 0, 64, 32, 8, "waves"}, Row{32, 0, 128, 16, 8, "waves"}, Row{32, 4000, 128, 16, 8, "lds"},
         Row{32, 0, 1, 32, 8, "waves"}, Row{128, 0, 1024, 1, 4, "vgprs"}, Row{520, 0, 64, 0, 0, "vgprs"}}) {
     INFO(row.vgprs << " VGPRs, " << row.lds << " bytes of LDS, " << row.threads << " threads");
-    const Occupancy got = occupancy(row.vgprs, row.lds, row.threads);
+    const sluice::package::Occupancy got = sluice::package::occupancy(row.vgprs, row.lds, row.threads);
     CHECK(got.workgroups_per_cu == row.workgroups);
     CHECK(got.waves_per_simd == row.waves);
     CHECK(std::string(got.limit) == row.limit);

@@ -13,6 +13,7 @@
 #include <llvm/BinaryFormat/ELF.h>
 #include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/MCContext.h>
+#include <llvm/MC/MCInst.h>
 #include <llvm/MC/MCInstrInfo.h>
 #include <llvm/MC/MCObjectFileInfo.h>
 #include <llvm/MC/MCParser/MCAsmParser.h>
@@ -26,11 +27,25 @@
 #include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/TargetSelect.h>
 
+#include <optional>
 #include <string>
 
 using namespace sluice;
 
 namespace {
+
+/// Keeps the instruction that the assembler read last.
+class LastInstruction : public llvm::MCStreamer {
+public:
+  explicit LastInstruction(llvm::MCContext &context) : MCStreamer(context) {}
+  bool emitSymbolAttribute(llvm::MCSymbol *, llvm::MCSymbolAttr) override { return true; }
+  void emitCommonSymbol(llvm::MCSymbol *, uint64_t, llvm::Align) override {}
+  void emitInstruction(const llvm::MCInst &instruction, const llvm::MCSubtargetInfo &) override {
+    last = instruction;
+  }
+
+  llvm::MCInst last;
+};
 
 class Assembler {
 public:
@@ -48,7 +63,8 @@ public:
     REQUIRE(subtarget->isCPUStringValid(chip));
   }
 
-  bool accepts(const std::string &line) const {
+  /// Nothing for what the chip does not have.
+  std::optional<llvm::MCInst> assemble(const std::string &line) const {
     INFO(line);
     llvm::SourceMgr sources;
     sources.setDiagHandler([](const llvm::SMDiagnostic &, void *) {});
@@ -56,13 +72,31 @@ public:
     llvm::MCContext context(triple, info.get(), registers.get(), subtarget.get(), &sources, &options);
     const std::unique_ptr<llvm::MCObjectFileInfo> files(target->createMCObjectFileInfo(context, false));
     context.setObjectFileInfo(files.get());
-    const std::unique_ptr<llvm::MCStreamer> streamer(target->createNullStreamer(context));
+    LastInstruction streamer(context);
     const std::unique_ptr<llvm::MCAsmParser> parser(
-        llvm::createMCAsmParser(sources, context, *streamer, *info));
+        llvm::createMCAsmParser(sources, context, streamer, *info));
     const std::unique_ptr<llvm::MCTargetAsmParser> target_parser(
         target->createMCAsmParser(*subtarget, *parser, *instructions, options));
     parser->setTargetParser(*target_parser);
-    return !parser->Run(false);
+    if (parser->Run(false)) return std::nullopt;
+    return streamer.last;
+  }
+
+  bool accepts(const std::string &line) const { return assemble(line).has_value(); }
+
+  /// How long LLVM's scheduling model says that an instruction takes its unit, in units of 4 clk: the passes
+  /// of an MFMA.
+  unsigned passes(const llvm::MCInst &instruction) const {
+    const llvm::MCSchedModel &model = subtarget->getSchedModel();
+    unsigned sched = instructions->get(instruction.getOpcode()).getSchedClass();
+    while (model.getSchedClassDesc(sched)->isVariant())
+      sched = subtarget->resolveVariantSchedClass(sched, &instruction, instructions.get(), model.ProcID);
+    const llvm::MCSchedClassDesc *uses = model.getSchedClassDesc(sched);
+    unsigned most = 0;
+    for (const llvm::MCWriteProcResEntry &use :
+         llvm::make_range(subtarget->getWriteProcResBegin(uses), subtarget->getWriteProcResEnd(uses)))
+      most = std::max<unsigned>(most, use.ReleaseAtCycle);
+    return most;
   }
 
   bool has_feature(const std::string &feature) const { return subtarget->checkFeatures("+" + feature); }
@@ -159,6 +193,26 @@ TEST_CASE("MFMA shapes are those of the table and no others", "[chips]") {
       CHECK(llvm.accepts(spelling) == chip.hasMfma(shape, 1));
     }
   }
+}
+
+TEST_CASE("MFMAs take the passes of the table", "[chips]") {
+  unsigned asked = 0;
+  for (const Chip &chip : allChips()) {
+    const Assembler llvm(chip.name);
+    for (const auto &[mfmas, type] :
+         {std::pair(chip.mfmas, "f16"), std::pair(chip.mfmas, "bf16"), std::pair(chip.fp8Mfmas, "fp8_fp8")})
+      for (const Mfma &entry : mfmas)
+        for (const std::string &spelling : mfma(entry.shape, type)) {
+          const std::optional<llvm::MCInst> instruction = llvm.assemble(spelling);
+          if (!instruction) continue;
+          INFO(chip.name.str() << " " << spelling);
+          CHECK(llvm.passes(*instruction) == entry.passes);
+          CHECK(chip.mfmaPasses(entry.shape, type[0] == 'f' && type[1] == 'p' ? 1 : 2) == entry.passes);
+          ++asked;
+        }
+  }
+  CHECK(asked >= 20);
+  CHECK(findChip("gfx942")->mfmaPasses({16, 16, 32}, 2) == 0);
 }
 
 TEST_CASE("single capabilities are those of the table", "[chips]") {

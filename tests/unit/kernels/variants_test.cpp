@@ -1,61 +1,86 @@
-//===- variants_test.cpp - reading the variant table ----------------------------------------------------===//
-#include "attention/Variants.h"
+//===- variants_test.cpp - variants by their names ------------------------------------------------------===//
+#include "tools/VariantTable.h"
 
 #include <catch2/catch.hpp>
 
 using namespace sluice;
 
-static std::string refusal(llvm::StringRef table) {
-  auto variants = parseVariants(table);
-  return variants ? "" : llvm::toString(variants.takeError());
+static Variant variant(llvm::StringRef name) {
+  auto parsed = parseVariant(name);
+  REQUIRE(bool(parsed));
+  CHECK(package::format_kernel_name(parsed->name) == name.str());
+  return *parsed;
 }
 
-TEST_CASE("rows are read in order, comments and blank lines are not rows", "[variants]") {
-  auto variants = parseVariants("// a table\n\nSLUICE_ATTENTION_FORWARD(f16,  128, 64, 8) // one\n"
-                                "  SLUICE_ATTENTION_FORWARD(bf16,64,32,4)\n");
+static std::string refusal(llvm::StringRef name) {
+  auto parsed = parseVariant(name);
+  return parsed ? "" : llvm::toString(parsed.takeError());
+}
+
+TEST_CASE("a name says what its kernel is like", "[variants]") {
+  const std::pair<const char *, AttentionVariant> known[] = {
+      {"attn_fwd_f16_d128_q256_kv64_w8", {"f16", "", "", 128, 128, 256, 64, 8, 32, false, false}},
+      {"attn_fwd_bf16_d64_q128_kv64_w4_paged", {"bf16", "", "", 64, 64, 128, 64, 4, 32, true, false}},
+      {"attn_fwd_f16_e4m3fnuz_d192v128_q64_kv16_w4_packed",
+       {"f16", "e4m3fnuz", "", 192, 128, 64, 16, 4, 16, true, false}},
+      {"attn_fwd_bf16_d576v512_q16_kv16_w1_latent", {"bf16", "", "", 576, 512, 16, 16, 1, 16, true, true}},
+      {"attn_fwd_e4m3fnuz_to_bf16_d192v128_q64_kv32_w4_packed",
+       {"e4m3fnuz", "", "bf16", 192, 128, 64, 32, 4, 16, true, false}},
+      {"attn_fwd_e4m3fnuz_to_f16_d576v512_q16_kv32_w1_latent",
+       {"e4m3fnuz", "", "f16", 576, 512, 16, 32, 1, 16, true, true}},
+      // The rows of a tile are the name's, not what its waves compute.
+      {"attn_fwd_f16_d128_q16_kv32_w4_packed", {"f16", "", "", 128, 128, 16, 32, 4, 16, true, false}},
+  };
+  for (const auto &[name, expected] : known) {
+    INFO(name);
+    CHECK(std::get<AttentionVariant>(variant(name).kind) == expected);
+  }
+  const auto append = std::get<AroundVariant>(variant("kv_append_bf16_e4m3fnuz").kind);
+  CHECK((append.operation == "kv_append" && append.from == "bf16" && append.to == "e4m3fnuz"));
+}
+
+TEST_CASE("eight waves of 32 rows leave out what changes scores one by one", "[variants]") {
+  auto everyChange = [](const char *name) {
+    return std::get<AttentionVariant>(variant(name).kind).everyChange();
+  };
+  CHECK_FALSE(everyChange("attn_fwd_f16_d128_q256_kv64_w8"));
+  CHECK(everyChange("attn_fwd_f16_d128_q128_kv64_w4"));
+  CHECK(everyChange("attn_fwd_f16_d128_q128_kv16_w8_packed"));
+}
+
+TEST_CASE("what is not a name is refused from where it stops to be one", "[variants]") {
+  const std::pair<const char *, const char *> wrong[] = {
+      {"", ""},
+      {"attn_bwd_f16_d64_q128_kv64_w4", "attn_bwd_f16_d64_q128_kv64_w4"},
+      {"attn_fwd_f17_d64_q128_kv64_w4", "f17_d64_q128_kv64_w4"},
+      {"attn_fwd_f16_d0_q128_kv64_w4", "0_q128_kv64_w4"},
+      {"attn_fwd_f16_d64_q128_kv4294967296_w4", "4294967296_w4"},
+      {"attn_fwd_f16_d64_q128_kv64", ""},
+      {"attn_fwd_f16_d64_q128_kv64_w4_pages", "_pages"},
+      {"kv_append_f16", ""},
+      {"kv_append_f16_f16_f16", "_f16"},
+  };
+  for (const auto &[name, unread] : wrong)
+    CHECK(refusal(name) == std::string("'") + name + "' is not the name of a kernel: no name goes on with '" +
+                               unread + "' here");
+}
+
+TEST_CASE("around attention there are kernels for some types", "[variants]") {
+  CHECK(refusal("kv_append_f32_f32") == "kv_append has no kernel from f32 to f32; it has f16 to f16, bf16 to "
+                                        "bf16, f16 to e4m3fnuz, bf16 to e4m3fnuz");
+  CHECK(refusal("merge_states_f16_f32") ==
+        "merge_states has no kernel from f16 to f32; it has f32 to f32, f32 to f16, f32 to bf16, f16 to f16, "
+        "bf16 to bf16");
+}
+
+TEST_CASE("a list has a name on each line", "[variants]") {
+  auto variants = parseVariantList("kv_append_f16_f16\n\nattn_fwd_f16_d64_q128_kv64_w4\n");
   REQUIRE(bool(variants));
   REQUIRE(variants->size() == 2);
-  const AttentionVariant &first = (*variants)[0], &second = (*variants)[1];
-  CHECK((first.dtype == "f16" && first.headDimQk == 128 && first.headDimV == 128 && first.tileKv == 64 &&
-         first.waves == 8));
-  CHECK((first.tileQ() == 256 && first.threads() == 512));
-  CHECK((second.dtype == "bf16" && second.headDimQk == 64 && second.tileKv == 32 && second.waves == 4));
-}
-
-TEST_CASE("each kind of row says what its kernels are like", "[variants]") {
-  auto variants = parseVariants("SLUICE_ATTENTION_FORWARD(f16, 128, 64, 8)\n"
-                                "SLUICE_ATTENTION_PAGED(bf16, 64, 64, 4)\n"
-                                "SLUICE_ATTENTION_PACKED(f16, e4m3fnuz, 192, 128, 16, 4)\n"
-                                "SLUICE_ATTENTION_LATENT(bf16, bf16, 576, 512, 16, 1)\n"
-                                "SLUICE_ATTENTION_PACKED_TO(e4m3fnuz, bf16, 192, 128, 32, 4)\n"
-                                "SLUICE_ATTENTION_LATENT_TO(e4m3fnuz, f16, 576, 512, 32, 1)\n");
-  REQUIRE(bool(variants));
-  REQUIRE(variants->size() == 6);
-  CHECK((*variants)[0] == AttentionVariant{"f16", "", 128, 128, 64, 8, 32, false, false});
-  CHECK((*variants)[1] == AttentionVariant{"bf16", "", 64, 64, 64, 4, 32, true, false});
-  CHECK((*variants)[2] == AttentionVariant{"f16", "e4m3fnuz", 192, 128, 16, 4, 16, true, false});
-  CHECK((*variants)[3] == AttentionVariant{"bf16", "", 576, 512, 16, 1, 16, true, true});
-  CHECK((*variants)[4] == AttentionVariant{"e4m3fnuz", "", 192, 128, 32, 4, 16, true, false, "bf16"});
-  CHECK((*variants)[5] == AttentionVariant{"e4m3fnuz", "", 576, 512, 32, 1, 16, true, true, "f16"});
-  CHECK((*variants)[2].tileQ() == 64);
-  CHECK(!(*variants)[0].everyChange());
-  CHECK((*variants)[1].everyChange());
-  CHECK((*variants)[2].everyChange());
-}
-
-TEST_CASE("what is no row is refused with its line", "[variants]") {
-  CHECK(refusal("\nSLUICE_ATTENTION_FORWARD(f16, 128, 64)") ==
-        "line 2: 'SLUICE_ATTENTION_FORWARD(f16, 128, 64)' has 3 columns instead of 4");
-  CHECK(refusal("SLUICE_ATTENTION_FORWARD(f16, 128, 64, 8, 9)") ==
-        "line 1: 'SLUICE_ATTENTION_FORWARD(f16, 128, 64, 8, 9)' has 5 columns instead of 4");
-  for (const char *number : {"x", "-1", "0", "", "4294967296", "0x8"}) {
-    INFO(number);
-    CHECK(refusal(std::string("SLUICE_ATTENTION_FORWARD(f16, 128, 64, ") + number + ")") ==
-          std::string("line 1: 'SLUICE_ATTENTION_FORWARD(f16, 128, 64, ") + number + ")' has '" + number +
-              "' where a positive number belongs");
-  }
-  for (const char *row : {"SLUICE_ATTENTION_BACKWARD(f16, 128, 64, 8)",
-                          "SLUICE_ATTENTION_FORWARD(f16, 128, 64, 8", "#include <x>", "f16, 128, 64, 8"})
-    CHECK(refusal(row) == std::string("line 1: '") + row +
-                              "' is no row SLUICE_ATTENTION_FORWARD(dtype, head_dim, tile_kv, waves)");
+  CHECK((*variants)[0].name.operation == "kv_append");
+  CHECK((*variants)[1].name.head_dim_qk == 64);
+  auto wrong = parseVariantList("kv_append_f16_f16\n\nkv_append\n");
+  REQUIRE(!wrong);
+  CHECK(llvm::toString(wrong.takeError()) ==
+        "line 3: 'kv_append' is not the name of a kernel: no name goes on with '' here");
 }

@@ -116,7 +116,7 @@ def read(data, grammar):
 
     reader = Reader(data)
     must(reader.take(8, "magic", lambda raw: raw.decode("ascii", "replace")) == "SLUICEPK", "the magic is another one")
-    must(reader.number(32, "version") == 2, "the version is another one")
+    must(reader.number(32, "version") == 3, "the version is another one")
     kernels = reader.number(32, "`kernel_count`")
     must(reader.number(64, "`pack_bytes`") == len(data), "pack_bytes is not the size of the file")
     manifest_bytes = reader.number(64, "`manifest_bytes`")
@@ -141,7 +141,12 @@ def read(data, grammar):
         reader.number(32, "stages")
         reader.list("copy groups")
         reader.number(32, "`lds_bytes_without_reuse`")
+        vgprs, matrix, slot, wave = (reader.number(32, field) for field in (
+            "vgprs", "`loop_matrix_clk`", "`loop_slot_clk`", "`loop_wave_clk`"))
         chips = reader.list("chips")
+        measured = name.startswith("attn_fwd_") and "gfx942" in chips
+        must(8 <= vgprs <= 512 and 0 < matrix <= slot and wave >= matrix if measured else True,
+             f"the machine code of {name} was not measured")
         must(chips == sorted(chips) and chips, "chips are out of order, or none")
         compressed = reader.number(64, "`compressed_bytes`")
         must(reader.number(64, "`bundle_bytes`") < 1 << 28, "bundle_bytes is too large")

@@ -80,6 +80,19 @@ TEST_CASE("parts of a kernel become one kernel with code for all their chips", "
   }
 }
 
+TEST_CASE("the figures of the chip whose code was measured are the kernel's", "[pack_merge]") {
+  const auto unmeasured = [](KernelEntry &entry) {
+    entry.vgprs = entry.loop_matrix_clk = entry.loop_slot_clk = entry.loop_wave_clk = 0;
+  };
+  const std::vector<std::byte> gfx90a = part("f16", {{"gfx90a", 1}}, unmeasured),
+                               gfx942 = part("f16", {{"gfx942", 2}});
+  KernelEntry expected = test::kernel_entry("f16", 128, 8);
+  expected.chips = {"gfx90a", "gfx942"};
+  const std::vector<std::byte> whole = merge({gfx90a, gfx942});
+  CHECK(PackReader(whole).manifest().kernels[0].entry == expected);
+  CHECK(merge({gfx942, gfx90a}) == whole);
+}
+
 TEST_CASE("how a pack is divided and ordered does not show", "[pack_merge]") {
   const std::vector<std::byte> f16_a = part("f16", {{"gfx90a", 1}}), f16_b = part("f16", {{"gfx942", 2}}),
                                both = part("f16", {{"gfx942", 2}, {"gfx90a", 1}}),

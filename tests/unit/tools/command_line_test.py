@@ -23,7 +23,7 @@ SLUICE, LIBRARY, DATA, LLVM_BIN = sys.argv[1:5]
 HAS_EMULATOR = "--emulator" in sys.argv
 QKV = pathlib.Path(DATA) / "jargon_lm/qkv"
 INPUTS = ["--q", QKV / "q.npy", "--k", QKV / "k.npy", "--v", QKV / "v.npy"]
-ATTENTION_KERNELS, AROUND_KERNELS = 108, 9
+ATTENTION_KERNELS, AROUND_KERNELS = 144, 9
 KERNEL = "attn_fwd_f16_d128_q256_kv64_w8"
 
 
@@ -119,7 +119,7 @@ class CommandLineTest(unittest.TestCase):
         while True:
             begin = library.index(b"SLUICEPK", begin + 1)
             version, kernels, size = struct.unpack_from("<IIQ", library, begin + 8)
-            if version == 2 and kernels == ATTENTION_KERNELS + AROUND_KERNELS and begin + size <= len(library):
+            if version == 3 and kernels == ATTENTION_KERNELS + AROUND_KERNELS and begin + size <= len(library):
                 break
         pack = library[begin:begin + size]
         file = self.folder / "a.pack"

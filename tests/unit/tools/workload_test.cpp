@@ -85,8 +85,11 @@ TEST_CASE("A recorded plan launches what computes the workload") {
                 .causal = true};
   CHECK(run_and_compare(pack, work, 0.01) == 1);
   work.kind = WorkKind::chunk;
-  work.kv_len = 150;
+  work.kv_len = 1500;
   work.page_size = 16;
+  CHECK(run_and_compare(pack, work, 0.01) == 2); // few workgroups: packed, and its keys are divided
+  work.batch = 40;
+  work.kv_len = 80;
   CHECK(run_and_compare(pack, work, 0.01) == 1);
 
   work = {.kind = WorkKind::decode,
@@ -120,6 +123,8 @@ TEST_CASE("A recorded plan launches what computes the workload") {
           .q_len = 1,
           .kv_len = 50,
           .page_size = 16};
+  CHECK(run_and_compare(pack, work, 0.02) == 2);
+  work.kv_len = 16; // a tile
   CHECK(run_and_compare(pack, work, 0.02) == 1);
 }
 

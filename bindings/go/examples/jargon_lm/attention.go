@@ -62,6 +62,8 @@ func newAttention(d *device, shape config) (a *pagedAttention, err error) {
 		QHeads: int32(shape.NumHeads), KVHeads: int32(shape.NumKVHeads),
 		HeadDimQK: int32(shape.HeadDim), HeadDimV: int32(shape.HeadDim),
 		MaxBatch: 1, MaxQLen: int32(shape.MaxPositions), MaxKVLen: int32(shape.MaxPositions),
+		// The same text whatever the bounds of the plan, and as a contiguous cache gives it.
+		Determinism: sluice.DeterminismBatchInvariant,
 		// Bottom-right alignment, the default: the last new row sees the whole cache.
 		Flags: sluice.Causal,
 	})

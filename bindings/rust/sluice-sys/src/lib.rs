@@ -397,7 +397,7 @@ pub struct sluice_plan_info {
     pub block: [u32; 3],
     /// Name of the kernel.
     pub kernel: [c_char; 96],
-    /// Why this kernel, in a sentence.
+    /// Why this kernel, in a sentence: by estimate, its cost and the next best.
     pub reason: [c_char; 208],
 }
 

@@ -55,7 +55,7 @@ pub struct PlanInfo {
     pub block: [u32; 3],
     /// Name of the kernel.
     pub kernel: String,
-    /// Why this kernel, in a sentence.
+    /// Why this kernel, in a sentence: by estimate, its cost and the next best.
     pub reason: String,
 }
 

@@ -3,11 +3,11 @@
 // Waves of a workgroup are dealt to the SIMDs in turn, so what counts for registers is the fullest one.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "emulator/stats/occupancy.h"
+#include "package/occupancy.h"
 
 #include <algorithm>
 
-namespace sluice::emulator {
+namespace sluice::package {
 
 namespace {
 
@@ -51,4 +51,4 @@ Occupancy occupancy(uint32_t vgprs, uint32_t lds_bytes, uint32_t threads) {
   return result;
 }
 
-} // namespace sluice::emulator
+} // namespace sluice::package

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace sluice::emulator {
+namespace sluice::package {
 
 struct Occupancy {
   uint32_t workgroups_per_cu = 0; // 0: one does not fit
@@ -19,4 +19,4 @@ struct Occupancy {
 /// `vgprs` are those of the unified file, `threads` the work-items of a workgroup (at least 1).
 Occupancy occupancy(uint32_t vgprs, uint32_t lds_bytes, uint32_t threads);
 
-} // namespace sluice::emulator
+} // namespace sluice::package

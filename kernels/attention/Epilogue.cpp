@@ -1,0 +1,146 @@
+//===- Epilogue.cpp - O and LSE of the rows when all keys are done --------------------------------------===//
+#include "attention/Epilogue.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace sluice {
+
+Value Epilogue::sumOfGroups(const RowState &state) const {
+  return math.overGroups(state.sum, rows.lane, [&](Value x, Value y) { return b.addF(x, y); });
+}
+
+Value Epilogue::sinkOfHead(Value sinks) const {
+  return b.advance(sinks, b.getF32Type(), b.zeroExtend(rows.qHead));
+}
+
+Value Epilogue::withScale(Value weight) const {
+  return arguments.scaled(weight, "v_scale", package::score_v_scale_heads, rows.kvHead);
+}
+
+void Epilogue::storeLse(Value lse, Value place) const {
+  LLVM::StoreOp::create(b, lse, place, /*alignment=*/4);
+}
+
+Value Epilogue::chunkOf(ArrayRef<Value> elements, Type type) const {
+  Value chunk = b.pack(VectorType::get(elements.size(), b.getF32Type()), elements);
+  return type.isF32() ? chunk : arith::TruncFOp::create(b, VectorType::get(elements.size(), type), chunk);
+}
+
+void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type,
+                         function_ref<void(Value column, Value chunk)> store) const {
+  // Four registers from 4 * group on are rows of a tile of O^T, and 4 * columns neighbouring columns of O in
+  // all tiles of a read: register r of tile m is column columns * r + m of them.
+  const MfmaLayout &layout = math.layout;
+  unsigned tile = 0;
+  for (const ColumnRead &read : columns) {
+    for (unsigned group = 0; group < layout.results() / 4; ++group) {
+      unsigned firstOfChunk = read.headColumn + layout.rowOf(4 * group) * read.columns;
+      SmallVector<Value> elements;
+      for (unsigned r = 0; r < 4; ++r)
+        for (unsigned m = 0; m < read.columns; ++m)
+          elements.push_back(b.mulF(b.extract(output[tile + m], 4 * group + r), weight));
+      unsigned atATime = std::min<unsigned>(16 * 8 / type.getIntOrFloatBitWidth(), elements.size());
+      for (unsigned first = 0; first < elements.size(); first += atATime) {
+        Value chunk = chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type);
+        Value column = b.add(b.i32(firstOfChunk + first), b.mul(rows.laneGroup, b.i32(4 * read.columns)));
+        store(firstColumn ? b.add(column, firstColumn) : column, chunk);
+      }
+    }
+    tile += read.columns;
+  }
+}
+
+void Epilogue::storeTile(const RowState &state, unsigned tileQ, unsigned headDim) const {
+  Value sum = sumOfGroups(state);
+  Value sinks = arguments.late("sink_logits"), sink = sinkOfHead(sinks);
+  Value lsePerLog2 = arguments.late("lse_per_log2");
+  Value hasSink = b.isFalse(b.isNull(sinks));
+  TileMath::Result finished = math.finish(state.maximum, scoreFactor, sum, hasSink, sink, lsePerLog2);
+  SmallVector<Value> firstColumns, chunks;
+  eachChunk(state.output, withScale(finished.weight), result, [&](Value column, Value chunk) {
+    firstColumns.push_back(column);
+    chunks.push_back(chunk);
+  });
+  Value base = addresses.ofQueryHead("o", result, Addresses::Load::late);
+  Value rowInTile = b.sub(rows.row, rows.first);
+  StoreTileOp::create(b, base, rows.first, rows.sequence.rows, arguments.late("o_token_stride"), rowInTile,
+                      firstColumns, chunks, tileQ, headDim);
+  Value lse = arguments.late("lse");
+  Value rowExists = b.both(b.less(rows.row, rows.count), b.equal(rows.laneGroup, b.i32(0)));
+  b.when(b.both(b.isFalse(b.isNull(lse)), rowExists), [&] {
+    Value offset = b.mul(b.signExtend(rows.row), arguments.late("lse_token_stride"));
+    Value ofHead = addresses.ofQueryHead("lse", b.getF32Type(), Addresses::Load::late);
+    storeLse(finished.lse, b.advance(ofHead, b.getF32Type(), offset));
+  });
+}
+
+void Epilogue::storeRows(const RowState &state, const KeyRange &keys) const {
+  Value isFirst = firstColumn ? b.equal(rows.waveOfRows, b.i32(0)) : b.boolean(true);
+  storeRows(state.maximum, sumOfGroups(state), keys, isFirst,
+            [&](Value weight, Type type, Store store) { eachChunk(state.output, weight, type, store); });
+}
+
+void Epilogue::storeRows(const JoinedState &state, const KeyRange &keys) const {
+  Value isFirst = b.equal(rows.wave, b.i32(0));
+  storeRows(state.maximum, state.sum, keys, isFirst, [&](Value weight, Type type, Store store) {
+    ArrayRef<Value> left = state.output;
+    for (const ColumnRead &read : columns) {
+      SmallVector<Value> elements;
+      for (Value element : left.take_front(read.columns))
+        elements.push_back(b.mulF(element, weight));
+      left = left.drop_front(read.columns);
+      Value rowOfTile = b.add(b.mul(rows.laneGroup, b.i32(4)), rows.wave);
+      Value column = b.add(b.i32(read.headColumn), b.mul(rowOfTile, b.i32(read.columns)));
+      unsigned atATime = std::min<unsigned>(16 * 8 / type.getIntOrFloatBitWidth(), elements.size());
+      for (unsigned first = 0; first < elements.size(); first += atATime)
+        store(b.add(column, b.i32(first)), chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type));
+    }
+  });
+}
+
+void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, Value storesLse,
+                         function_ref<void(Value weight, Type type, Store store)> eachChunk) const {
+  Value partial = arguments.flag(package::score_partial);
+  Value sinks = arguments.late("sink_logits"), sink = sinkOfHead(sinks);
+  // Parts leave the sink to the merge.
+  Value hasSink = b.isFalse(b.either(b.isNull(sinks), partial));
+  TileMath::Result finished =
+      math.finish(maximum, scoreFactor, sum, hasSink, sink, arguments.late("lse_per_log2"));
+  Value weight = withScale(finished.weight);
+  Value firstRow = b.select(partial, b.i32(0), rows.sequence.firstRow);
+  Value rowExists = b.less(rows.row, rows.count);
+  // A part without keys has no weight in the merge, whatever its row of O is.
+  Value hasKeys = b.less(keys.firstTile, keys.endTile);
+  Value matters = b.both(rowExists, b.isFalse(b.both(partial, b.isFalse(hasKeys))));
+  b.when(matters, [&] {
+    Value offset = addresses.offsetOfRow("o", firstRow);
+    offset = b.add(offset, addresses.offsetOfPart("o"));
+    Value limit = arguments.late("head_dim_v");
+    auto storeAs = [&](Type type) {
+      return [&, type] {
+        Value base = b.advance(arguments.late("o"), type, offset);
+        eachChunk(weight, type, [&](Value column, Value chunk) {
+          b.when(b.less(column, limit), [&] {
+            unsigned bytes = type.getIntOrFloatBitWidth() / 8;
+            LLVM::StoreOp::create(b, chunk, b.advance(base, type, column),
+                                  /*alignment=*/bytes * cast<VectorType>(chunk.getType()).getNumElements());
+          });
+        });
+        return SmallVector<Value>();
+      };
+    };
+    b.branch(partial, storeAs(b.getF32Type()), storeAs(result));
+  });
+  Value lse = arguments.late("lse");
+  Value isMine = b.both(storesLse, b.equal(rows.laneGroup, b.i32(0)));
+  Value stores = b.both(b.both(rowExists, isMine), b.isFalse(b.isNull(lse)));
+  b.when(stores, [&] {
+    Value ofPart = addresses.offsetOfPart("lse");
+    Value offset = b.add(addresses.offsetOfRow("lse", firstRow), ofPart);
+    storeLse(finished.lse, b.advance(lse, b.getF32Type(), offset));
+  });
+}
+
+} // namespace sluice

@@ -1,0 +1,53 @@
+//===- KernargName.h - names of kernel arguments, checked where they are written --------------*- C++ -*-===//
+#pragma once
+
+#include "package/kernargs.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace sluice {
+
+/// Ends the program with an error that names the argument. It is not constexpr: a constant expression that
+/// gets here does not compile.
+[[noreturn]] void reportNoSuchKernarg(std::string_view name);
+
+/// The index in a kernarg table of the field that is called prefix + name.
+template <const auto &fields>
+constexpr unsigned kernargIndex(std::string_view name, std::string_view prefix = {}) {
+  for (unsigned index = 0; index < fields.size(); ++index) {
+    std::string_view field = fields[index].name;
+    if (field.starts_with(prefix) && field.substr(prefix.size()) == name) return index;
+  }
+  reportNoSuchKernarg(name);
+}
+
+/// One field of the kernarg table `fields`, by its name. A literal that is not a name of the table does not
+/// compile; a name that the program composes is looked up when the kernel is built.
+template <const auto &fields> class KernargName {
+public:
+  consteval KernargName(const char *literal) : index(kernargIndex<fields>(literal)) {}
+  KernargName(llvm::StringRef composed)
+      : index(kernargIndex<fields>(std::string_view(composed.data(), composed.size()))) {}
+  KernargName(const std::string &composed) : KernargName(llvm::StringRef(composed)) {}
+
+  constexpr const package::KernargField &field() const { return fields[index]; }
+
+  const unsigned index;
+};
+
+/// The two fields k_<name> and v_<name>.
+template <const auto &fields> class KernargSides {
+public:
+  consteval KernargSides(const char *literal)
+      : kIndex(kernargIndex<fields>(literal, "k_")), vIndex(kernargIndex<fields>(literal, "v_")) {}
+
+  constexpr const package::KernargField &k() const { return fields[kIndex]; }
+  constexpr const package::KernargField &v() const { return fields[vIndex]; }
+
+private:
+  unsigned kIndex, vIndex;
+};
+
+} // namespace sluice

@@ -1,0 +1,203 @@
+//===- KeyLoops.cpp - the loops over tiles of keys ------------------------------------------------------===//
+#include "attention/KeyLoops.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+using Values = SmallVector<Value>;
+
+static void waitFor(Emitter &b, ArrayRef<Value> tokens) {
+  for (Value token : tokens)
+    AsyncWaitOp::create(b, token);
+}
+
+static auto readerOf(const KeyTiles &tiles) {
+  return [&tiles](unsigned panel, unsigned columns, Value key, Value column) {
+    return tiles.read(panel, columns, key, column);
+  };
+}
+
+static Values joined(Values first, ArrayRef<Value> rest) {
+  llvm::append_range(first, rest);
+  return first;
+}
+
+RowState plainKeyLoop(const KeyLoopParts &parts, ArrayRef<Value> query, const KeyCopies &copies,
+                      const KeyTiles &k, const KeyTiles &v) {
+  const auto &[b, math, visibility, keys, waveEnd, rules, softmax, products] = parts;
+  auto toState = [](ValueRange values) {
+    return RowState{values[0], values[1], Values(values.drop_front(2))};
+  };
+  Values initial{softmax.noMaximum(), softmax.noSum()};
+  llvm::append_range(initial, products.zeroOutput());
+  auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial);
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value tileKey = visibility.keyOfTile(loop.getInductionVar());
+  KeyCopies::Rows tileRows = copies.rowsFrom(tileKey);
+  Values kCopies = k.copy(tileRows), vCopies;
+  if (&v != &k) vCopies = v.copy(tileRows);
+  Value active = b.less(tileKey, waveEnd);
+  RowState state = toState(loop.getRegionIterArgs());
+
+  waitFor(b, kCopies);
+  // The new maximum and sum, the factor of what is relative to the old maximum, the fragments of P^T.
+  Values first = b.branch(
+      active,
+      [&] {
+        Values scores = rules.apply(math.settle(products.scores(query, readerOf(k))), tileKey);
+        Softmax::Included included = softmax.include(state.maximum, state.sum, scores);
+        return joined({included.maximum, included.sum, included.factor}, included.probabilities);
+      },
+      [&] {
+        Values unchanged{state.maximum, state.sum, b.f32(1)};
+        unchanged.append(products.probabilityFragments(), b.undef(math.fragment));
+        return unchanged;
+      });
+  waitFor(b, vCopies);
+  Values output = b.branch(
+      active,
+      [&] {
+        auto readV = readerOf(v);
+        return products.addValues(math.rescale(state.output, first[2]), ArrayRef<Value>(first).drop_front(3),
+                                  rules, tileKey, {readV, readV, /*isTile=*/true});
+      },
+      [&] { return state.output; });
+  BarrierOp::create(b);
+  scf::YieldOp::create(b, joined({first[0], first[1]}, output));
+  return toState(loop.getResults());
+}
+
+namespace {
+
+/// What a wave knows of its rows when it begins a tile of keys. The scores of that tile are computed, changed
+/// and masked, and the maximum includes them: they were the by-product of the tile before.
+struct AheadState {
+  Value maximum; // of the scores so far, this tile included
+  Value offset;  // of the exponents of the tile
+  Value factor;  // takes sums relative to the maximum before this tile to `maximum`
+  Value sum;     // of this lane group, without this tile, relative to the maximum before it
+  Values scores; // S^T
+  Values output; // O^T without this tile, relative to the maximum before it
+
+  Values flatten() const { return joined(joined({maximum, offset, factor, sum}, scores), output); }
+  static AheadState from(ValueRange values, unsigned blocks) {
+    return {values[0],
+            values[1],
+            values[2],
+            values[3],
+            Values(values.slice(4, blocks)),
+            Values(values.drop_front(4 + blocks))};
+  }
+};
+
+} // namespace
+
+/// Completes `state`, whose scores are new, with the maximum and what follows from it. If there are no scores
+/// because the wave is done, the maximum stays.
+static void includeScores(const KeyLoopParts &parts, AheadState &state, Value maximumBefore, Value any) {
+  Emitter &b = parts.b;
+  const Softmax &softmax = parts.softmax;
+  Value ofTile = softmax.maximumOf(state.scores);
+  state.maximum = b.select(any, b.maxF(maximumBefore, ofTile), maximumBefore);
+  Value reference = softmax.reference(state.maximum);
+  state.offset = softmax.offset(reference);
+  state.factor = softmax.factor(maximumBefore, reference);
+}
+
+/// The sum with the tile of `state`, the next tile's raw scores, and the fragments of P^T.
+static Values exponentiate(const KeyLoopParts &parts, const AheadState &state, ArrayRef<Value> nextScores) {
+  Value sum = parts.b.mulF(state.sum, state.factor);
+  Values fragments = parts.softmax.exponentiate(state.scores, state.offset, sum);
+  return joined(joined({sum}, nextScores), fragments);
+}
+
+RowState aheadKeyLoop(const KeyLoopParts &parts, ArrayRef<Value> query, const KeyCopies &copies,
+                      const KeyTiles &firstK, const KeyTiles &k, const KeyTiles &v) {
+  const auto &[b, math, visibility, keys, waveEnd, rules, softmax, products] = parts;
+  unsigned blocks = products.scoreBlocks();
+  Values noScores(blocks, b.undef(math.accumulator));
+
+  // The scores of the first tile come before the loop: inside it the matrix core computes those of the next
+  // tile while the vector unit exponentiates those of this one.
+  Value keyOfFirst = visibility.keyOfTile(keys.firstTile);
+  waitFor(b, firstK.copy(copies.rowsFrom(keyOfFirst)));
+  AheadState initial;
+  initial.sum = softmax.noSum();
+  initial.output = products.zeroOutput();
+  initial.scores = rules.apply(products.scores(query, readerOf(firstK)), keyOfFirst);
+  includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
+
+  auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial.flatten());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value tileKey = visibility.keyOfTile(loop.getInductionVar());
+  Value nextKey = visibility.keyOfTile(b.add(loop.getInductionVar(), b.i32(1)));
+  Values kCopies = k.copy(copies.rowsFrom(nextKey)), vCopies = v.copy(copies.rowsFrom(tileKey));
+  Value active = b.less(tileKey, waveEnd), nextActive = b.less(nextKey, waveEnd);
+  AheadState state = AheadState::from(loop.getRegionIterArgs(), blocks);
+
+  waitFor(b, kCopies);
+  // The new sum, the next scores, the fragments of P^T.
+  Values first = b.branch(
+      active,
+      [&] {
+        AheadState centred = state;
+        centred.offset =
+            softmax.centre(centred.scores, state.offset, [&] { return softmax.reference(state.maximum); });
+        return b.branch(
+            nextActive, [&] { return exponentiate(parts, centred, products.scores(query, readerOf(k))); },
+            [&] {
+              // The last tile of the wave. An offset that looks different keeps the code generator from
+              // sharing the exponents of both sides in front of the branch, where no MFMA hides them.
+              AheadState last = centred;
+              last.offset = b.opaque(centred.offset);
+              return exponentiate(parts, last, noScores);
+            });
+      },
+      [&] {
+        Values unchanged = joined({state.sum}, noScores);
+        unchanged.append(products.probabilityFragments(), b.undef(math.fragment));
+        return unchanged;
+      });
+  Value sum = first[0];
+  ArrayRef<Value> nextScores = ArrayRef<Value>(first).slice(1, blocks);
+  ArrayRef<Value> probabilities = ArrayRef<Value>(first).drop_front(1 + blocks);
+
+  waitFor(b, vCopies);
+  Values carried = b.branch(
+      active,
+      [&] {
+        AheadState next;
+        next.sum = sum;
+        next.scores = rules.apply(nextScores, nextKey);
+        Values rescaled = math.rescale(state.output, state.factor);
+        // The maximum of the next scores, in the shadow of the product.
+        Values unknown(3, b.undef(b.getF32Type()));
+        auto readV = readerOf(v);
+        next.output = products.addValues(rescaled, probabilities, rules, tileKey,
+                                         {readV, readV, /*isTile=*/true}, unknown, [&](Values &values) {
+                                           includeScores(parts, next, state.maximum, nextActive);
+                                           values.append({next.maximum, next.offset, next.factor});
+                                         });
+        next.factor = next.output.pop_back_val();
+        next.offset = next.output.pop_back_val();
+        next.maximum = next.output.pop_back_val();
+        return next.flatten();
+      },
+      [&] {
+        // The wave is done: its scores would only take registers.
+        AheadState unchanged = state;
+        unchanged.sum = sum;
+        unchanged.offset = unchanged.factor = b.undef(b.getF32Type());
+        unchanged.scores = noScores;
+        return unchanged.flatten();
+      });
+  BarrierOp::create(b);
+  scf::YieldOp::create(b, carried);
+  AheadState last = AheadState::from(loop.getResults(), blocks);
+  return {last.maximum, last.sum, last.output};
+}
+
+} // namespace sluice

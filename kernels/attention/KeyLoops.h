@@ -1,0 +1,44 @@
+//===- KeyLoops.h - the loops over tiles of keys ----------------------------------------------*- C++ -*-===//
+//
+// Two loops, of the same parts:
+//
+//   plain   tile t: scores, softmax, product with V. For few rows, which are few operations per byte of K and
+//           V: memory takes the time.
+//   ahead   tile t: scores of t + 1 while the exponentials of t are computed; product of t with V while the
+//           maximum of t + 1 is. For many rows, which keep the matrix core and the vector unit busy.
+//
+// Both hold copies, waits and a barrier for the tiles in LDS; pipeline-async-copies moves them.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "attention/KeyTiles.h"
+#include "attention/RowMap.h"
+#include "attention/RowState.h"
+#include "attention/ScoreRules.h"
+#include "attention/TileProducts.h"
+
+namespace sluice {
+
+/// What a loop is made of.
+struct KeyLoopParts {
+  Emitter &b;
+  TileMath &math;
+  const Visibility &visibility;
+  const KeyRange &keys;
+  mlir::Value waveEnd; // see WaveKeys
+  const ScoreRules &rules;
+  const Softmax &softmax;
+  const TileProducts &products;
+};
+
+/// The tiles of K and V are the same where V is in K.
+RowState plainKeyLoop(const KeyLoopParts &parts, llvm::ArrayRef<mlir::Value> query, const KeyCopies &copies,
+                      const KeyTiles &k, const KeyTiles &v);
+
+/// The first tile of keys has LDS of its own, `firstK`: its scores are computed before the loop. There is at
+/// least one.
+RowState aheadKeyLoop(const KeyLoopParts &parts, llvm::ArrayRef<mlir::Value> query, const KeyCopies &copies,
+                      const KeyTiles &firstK, const KeyTiles &k, const KeyTiles &v);
+
+} // namespace sluice

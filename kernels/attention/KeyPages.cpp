@@ -1,0 +1,56 @@
+//===- KeyPages.cpp - the page table of K and V, for the keys of a workgroup ----------------------------===//
+#include "attention/KeyPages.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const Sequence &sequence, const KeyRange &keys)
+    : b(b), arguments(arguments), keys(keys) {
+  auto globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
+  Value pages = arguments.late("page_table");
+  wide = arguments.flag(package::score_page_index_64);
+  table = b.branch(
+      b.isNull(pages),
+      // One page holds everything: its number is read from a zero.
+      [&] { return SmallVector<Value>{ZerosOp::create(b, globalPointer, sizeof(int64_t))}; },
+      [&] {
+        Value entry = b.mul(b.zeroExtend(sequence.batch), arguments.late("page_table_stride"));
+        Value starts = arguments.late("page_starts");
+        entry = b.branch(
+            b.isNull(starts), [&] { return SmallVector<Value>{entry}; },
+            [&] {
+              return SmallVector<Value>{
+                  b.zeroExtend(b.loadScalar(b.getI32Type(), starts, b.zeroExtend(sequence.batch)))};
+            })[0];
+        Value words = b.shiftLeft(entry, b.zeroExtend(b.select(wide, b.i32(1), b.i32(0))));
+        return SmallVector<Value>{b.advance(pages, b.getI32Type(), words)};
+      })[0];
+}
+
+Value KeyPages::lookUp(Value firstKey) const {
+  return PageLookupOp::create(b, VectorType::get(2, b.getI32Type()), table, firstKey, keys.keyLimit,
+                              arguments["page_rows"], arguments["page_magic"], arguments["page_shift"], wide,
+                              keys.holeBegin, keys.holeEnd);
+}
+
+Value KeyPages::addresses(StringRef side, Value base, Value firstKey, Value entries, Type stored,
+                          unsigned rowBytes) const {
+  return RowAddressesOp::create(
+      b, base.getType(), base, firstKey, keys.keyLimit, arguments[(side + "_token_stride").str()], entries,
+      arguments["page_rows"], arguments[(side + "_batch_stride").str()], arguments["page_magic"],
+      arguments["page_shift"], keys.holeBegin, keys.holeEnd, stored.getIntOrFloatBitWidth() / 8, rowBytes);
+}
+
+Value KeyPages::isThere(Value key) const {
+  Value isHole = b.both(b.less(key, keys.holeEnd), b.isFalse(b.less(key, keys.holeBegin)));
+  return b.both(b.less(key, keys.keyLimit), b.isFalse(isHole));
+}
+
+Value packedColumn(Emitter &b, const Arguments &arguments, Value column) {
+  Value log2 = arguments["k_pack_log2"], pack = b.shiftRight(column, log2);
+  Value inPack = b.sub(column, b.shiftLeft(pack, log2));
+  return b.add(b.mul(b.zeroExtend(pack), arguments["k_pack_stride"]), b.zeroExtend(inPack));
+}
+
+} // namespace sluice

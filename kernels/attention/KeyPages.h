@@ -1,0 +1,38 @@
+//===- KeyPages.h - the page table of K and V, for the keys of a workgroup --------------------*- C++ -*-===//
+#pragma once
+
+#include "attention/RowMap.h"
+
+namespace sluice {
+
+class KeyPages {
+public:
+  using Value = mlir::Value;
+
+  /// Where there is no page table, one page holds everything. Keys outside of the range and in its hole are
+  /// not looked up. Everything has to outlive this.
+  KeyPages(Emitter &b, const Arguments &arguments, const Sequence &sequence, const KeyRange &keys);
+
+  /// The table's entries for the keys from `firstKey` on, a key per lane. K and V share them.
+  Value lookUp(Value firstKey) const;
+
+  /// The addresses of the rows of k or v, a key from `firstKey` on per lane, from their entries. `base` is
+  /// row 0 of page 0. Zeros in place of rows that were not looked up.
+  Value addresses(llvm::StringRef side, Value base, Value firstKey, Value entries, mlir::Type stored,
+                  unsigned rowBytes) const;
+
+  /// Whether a key was looked up.
+  Value isThere(Value key) const;
+
+private:
+  Emitter &b;
+  const Arguments &arguments;
+  const KeyRange &keys;
+  Value table, wide;
+};
+
+/// Where a column of a row of K begins, in elements from the row's start: columns lie in packs, or one pack
+/// holds them all.
+mlir::Value packedColumn(Emitter &b, const Arguments &arguments, mlir::Value column);
+
+} // namespace sluice

@@ -1,0 +1,79 @@
+//===- KeyTiles.cpp - K and V in LDS --------------------------------------------------------------------===//
+#include "attention/KeyTiles.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace sluice {
+
+Value KeyCopies::copy(StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit) const {
+  auto token = TokenType::get(b.getContext());
+  Value tokenStride = arguments[(side + "_token_stride").str()];
+  auto copied = AsyncDmaOp::create(b, token, base, rows.first, keys.keyLimit, tokenStride, tile);
+  if (columnLimit) copied.getColumnLimitMutable().assign(columnLimit);
+  if (!pages) {
+    copied.setCloseRows(true); // the runtime refuses other strides
+    return copied;
+  }
+  copied.getEntriesMutable().assign(rows.entries);
+  copied.getPageRowsMutable().assign(arguments["page_rows"]);
+  copied.getPageStrideMutable().assign(arguments[(side + "_batch_stride").str()]);
+  copied.getPageMagicMutable().assign(arguments["page_magic"]);
+  copied.getPageShiftMutable().assign(arguments["page_shift"]);
+  copied.getHoleBeginMutable().assign(keys.holeBegin);
+  copied.getHoleEndMutable().assign(keys.holeEnd);
+  if (side == "k") {
+    copied.getPackLog2Mutable().assign(arguments["k_pack_log2"]);
+    copied.getPackStrideMutable().assign(arguments["k_pack_stride"]);
+  }
+  return copied;
+}
+
+unsigned KeyStorage::narrowestPanel(unsigned waves) const {
+  // Each wave copies at least one instruction of a tile: a dword per lane. Of shorter rows, one instruction
+  // would copy so many that finding their pages costs more than copying zeros.
+  constexpr unsigned shortestRowBytes = 64;
+  return std::max(shortestRowBytes, waves * 64 * 4 / tileKv) / bytes();
+}
+
+KeyTiles::KeyTiles(Emitter &b, TileMath &math, const Arguments &arguments, const KeyCopies &copies,
+                   const Chip &chip, const KeyStorage &storage, const Source &source, ArrayRef<Panel> panels,
+                   StringRef label)
+    : b(b), math(math), arguments(arguments), copies(copies), storage(storage), source(source),
+      panels(panels) {
+  unsigned readBytes = widestKeyRead * storage.bytes();
+  for (auto [index, panel] : llvm::enumerate(panels)) {
+    XorSwizzle swizzle;
+    if (source.side == Side::k)
+      swizzle =
+          XorSwizzle::forColumnReads(panel.columns, storage.bytes(), readBytes, chip.ldsBanks(readBytes));
+    auto type = LdsTileType::get(b.getContext(), storage.tileKv, panel.columns, storage.type,
+                                 XorSwizzleAttr::get(b.getContext(), swizzle));
+    auto alloc = LdsAllocOp::create(b, type);
+    alloc.setLabel((label + (index == 0 ? "" : std::to_string(index))).str());
+    tiles.push_back(alloc.getTile());
+  }
+}
+
+SmallVector<Value> KeyTiles::copy(const KeyCopies::Rows &rows) const {
+  SmallVector<Value> tokens;
+  for (auto [panel, tile] : llvm::zip_equal(panels, tiles)) {
+    Value base = source.base, columns;
+    if (source.headDim) {
+      base = b.advance(base, storage.type,
+                       source.side == Side::k ? packedColumn(b, arguments, b.i32(panel.first))
+                                              : b.i64(panel.first));
+      columns = b.maxS(b.sub(source.headDim, b.i32(panel.first)), b.i32(0));
+    }
+    tokens.push_back(copies.copy(source.side == Side::k ? "k" : "v", base, rows, tile, columns));
+  }
+  return tokens;
+}
+
+Value KeyTiles::read(unsigned panel, unsigned columns, Value key, Value column) const {
+  Value value = LdsReadOp::create(b, VectorType::get(columns, storage.type), tiles[panel], key, column);
+  return storage.isWidened ? math.widen(value) : value;
+}
+
+} // namespace sluice

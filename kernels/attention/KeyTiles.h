@@ -1,0 +1,90 @@
+//===- KeyTiles.h - K and V in LDS ------------------------------------------------------------*- C++ -*-===//
+//
+// Each panel of K or V (HeadColumns.h) is a tile in LDS with a copy of its own. K tiles are XOR-swizzled in
+// chunks of what a lane reads at a time, as the banks of the chip want it (period 8 rows with 32 banks):
+// these reads are conflict-free. V tiles are read along their rows and need no swizzle. Where V is the front
+// of the rows of K, one tile serves both. K and V may be bytes, which are converted when they are read from
+// LDS.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "attention/HeadColumns.h"
+#include "attention/KeyPages.h"
+#include "attention/TileMath.h"
+#include "target/Chips.h"
+
+namespace sluice {
+
+/// Copies of the rows of K and V of one head into tiles in LDS, contiguous or through the page table.
+class KeyCopies {
+public:
+  using Value = mlir::Value;
+
+  /// Keys at or past the range's keyLimit become zeros, and are not read. `pages`: null if there is no page
+  /// table. Everything has to outlive this.
+  KeyCopies(Emitter &b, const Arguments &arguments, const KeyRange &keys, const KeyPages *pages)
+      : b(b), arguments(arguments), keys(keys), pages(pages) {}
+
+  /// The rows of a tile, and the page table's entries for them, which K and V share.
+  struct Rows {
+    Value first, entries;
+  };
+  Rows rowsFrom(Value firstKey) const { return {firstKey, pages ? pages->lookUp(firstKey) : Value()}; }
+
+  /// The token of a copy of the tile's rows. `side` is "k" or "v", `base` row 0 of the head: of the sequence,
+  /// or with pages of page 0. Columns at or past `columnLimit`, if given, become zeros.
+  Value copy(llvm::StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit = {}) const;
+
+private:
+  Emitter &b;
+  const Arguments &arguments;
+  const KeyRange &keys;
+  const KeyPages *pages;
+};
+
+/// How K and V are stored, in memory and in LDS alike.
+struct KeyStorage {
+  mlir::Type type;
+  bool isWidened;  // bytes, which become elements of the arithmetic when they are read
+  unsigned tileKv; // rows of a tile
+
+  unsigned bytes() const { return type.getIntOrFloatBitWidth() / 8; }
+  /// The columns of the narrowest panel that is copied well.
+  unsigned narrowestPanel(unsigned waves) const;
+};
+
+/// One of K and V: a tile for each of its panels.
+class KeyTiles {
+public:
+  using Value = mlir::Value;
+  enum class Side { k, v };
+  /// What is copied to the tiles.
+  struct Source {
+    Side side;
+    Value base;    // row 0: see KeyCopies
+    Value headDim; // columns of the tensor where they may be fewer than the kernel's, or in packs; else null
+  };
+
+  /// Allocates the tiles. `copies` has to outlive this.
+  KeyTiles(Emitter &b, TileMath &math, const Arguments &arguments, const KeyCopies &copies, const Chip &chip,
+           const KeyStorage &storage, const Source &source, llvm::ArrayRef<Panel> panels,
+           llvm::StringRef label);
+
+  /// Copies the rows. The tokens of the copies, which have to be waited for.
+  llvm::SmallVector<Value> copy(const KeyCopies::Rows &rows) const;
+  /// Neighbouring elements of a row, of the type of the arithmetic.
+  Value read(unsigned panel, unsigned columns, Value key, Value column) const;
+
+private:
+  Emitter &b;
+  TileMath &math;
+  const Arguments &arguments;
+  const KeyCopies &copies;
+  KeyStorage storage;
+  Source source;
+  llvm::SmallVector<Panel> panels;
+  llvm::SmallVector<Value> tiles;
+};
+
+} // namespace sluice

@@ -1,0 +1,152 @@
+//===- RegisterLoop.cpp - the loop of a wave over tiles of keys of its own ------------------------------===//
+#include "attention/RegisterLoop.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+using Values = SmallVector<Value>;
+
+namespace {
+
+/// What the loop carries.
+struct Carried {
+  RowState state;
+  Values k, v;          // of the tile, as loaded
+  Value valueAddresses; // of its rows of V
+  Value entries;        // of the page table, for the next tile
+
+  Values flatten() const {
+    Values values{state.maximum, state.sum, valueAddresses, entries};
+    for (const Values *more : {&state.output, &k, &v})
+      llvm::append_range(values, *more);
+    return values;
+  }
+  static Carried from(ValueRange values, const Carried &like) {
+    size_t output = like.state.output.size(), k = like.k.size(), v = like.v.size();
+    return {{values[0], values[1], Values(values.slice(4, output))},
+            Values(values.slice(4 + output, k)),
+            Values(values.slice(4 + output + k, v)),
+            values[2],
+            values[3]};
+  }
+};
+
+} // namespace
+
+/// Loads stay where they are: a fence, which is no instruction, keeps LLVM from moving them to their uses.
+static void keepLoads(Emitter &b) {
+  createWaveFence(b, b.getLoc());
+}
+
+RowState registerKeyLoop(const RegisterLoopParts &parts, ArrayRef<Value> query, Value wave, unsigned waves) {
+  const auto &[b, math, visibility, keys, rules, softmax, products, columns, pages, registers] = parts;
+  Value first = b.add(keys.firstTile, wave);
+  auto keyOf = [&](Value tile, unsigned turns) {
+    return visibility.keyOfTile(b.add(tile, b.i32(turns * waves)));
+  };
+  Carried initial;
+  initial.state = {softmax.noMaximum(), softmax.noSum(), products.zeroOutput()};
+  Value entries = pages.lookUp(keyOf(first, 0));
+  initial.entries = pages.lookUp(keyOf(first, 1));
+  initial.k = registers.loadKeys(keyOf(first, 0), entries);
+  initial.valueAddresses = registers.addressesOfValues(keyOf(first, 0), entries);
+  initial.v = registers.loadValues(keyOf(first, 0), initial.valueAddresses);
+  keepLoads(b);
+
+  auto loop = scf::ForOp::create(b, first, keys.endTile, b.i32(waves), initial.flatten());
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Value tile = loop.getInductionVar(), tileKey = keyOf(tile, 0), nextKey = keyOf(tile, 1);
+  Carried now = Carried::from(loop.getRegionIterArgs(), initial), next;
+  next.entries = pages.lookUp(keyOf(tile, 2));
+
+  auto readIn = [&](const Values &loaded) {
+    return [&, index = 0u](unsigned, unsigned wide, Value, Value) mutable {
+      return registers.asElements(loaded[index++ % loaded.size()], wide);
+    };
+  };
+  auto readK = readIn(now.k);
+  Values scores = math.settle(products.scores(query, readK));
+  next.k = registers.loadKeys(nextKey, now.entries);
+  keepLoads(b);
+  Softmax::Included included =
+      softmax.include(now.state.maximum, now.state.sum, rules.apply(scores, tileKey));
+  auto readV = readIn(now.v);
+  auto readAgain = [&](unsigned panel, unsigned wide, Value key, Value column) {
+    Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);
+    return registers.readValues(now.valueAddresses, wide, key, ofHead);
+  };
+  Values output = products.addValues(math.rescale(now.state.output, included.factor), included.probabilities,
+                                     rules, tileKey, {readV, readAgain, /*isTile=*/false});
+  next.state = {included.maximum, included.sum, output};
+  next.valueAddresses = registers.addressesOfValues(nextKey, now.entries);
+  next.v = registers.loadValues(nextKey, next.valueAddresses);
+  keepLoads(b);
+  scf::YieldOp::create(b, next.flatten());
+  return Carried::from(loop.getResults(), initial).state;
+}
+
+JoinedState joinWaves(Emitter &b, TileMath &math, const Softmax &softmax, const LaneRows &rows,
+                      const RowState &state, unsigned waves) {
+  constexpr unsigned tilesAtOnce = 4; // of O^T: 16 bytes of a lane
+  MLIRContext *context = b.getContext();
+  unsigned lanes = MfmaLayout::lanes, registers = waves;
+  auto allocate = [&](unsigned tileRows, unsigned tileColumns, StringRef label) {
+    auto type =
+        LdsTileType::get(context, tileRows, tileColumns, b.getF32Type(), XorSwizzleAttr::get(context, 0, 0));
+    auto alloc = LdsAllocOp::create(b, type);
+    alloc.setLabel(label);
+    return alloc.getTile();
+  };
+  Value zero = b.i32(0);
+  auto rowOf = [&](Value group) { return b.add(b.mul(group, b.i32(lanes)), rows.lane); };
+
+  // Maxima and sums of all waves, which every wave then has.
+  Value states = allocate(waves * lanes, 2, "states");
+  auto pair = VectorType::get(2, b.getF32Type());
+  Value sum = math.overGroups(state.sum, rows.lane, [&](Value x, Value y) { return b.addF(x, y); });
+  LdsWriteOp::create(b, b.pack(pair, {state.maximum, sum}), states, rowOf(rows.wave), zero);
+  BarrierOp::create(b);
+  Values maxima, sums;
+  for (unsigned wave = 0; wave < waves; ++wave) {
+    Value read = LdsReadOp::create(b, pair, states, rowOf(b.i32(wave)), zero);
+    maxima.push_back(b.extract(read, 0));
+    sums.push_back(b.extract(read, 1));
+  }
+  JoinedState joined;
+  joined.maximum = maxima[0];
+  for (Value maximum : ArrayRef<Value>(maxima).drop_front())
+    joined.maximum = b.maxF(joined.maximum, maximum);
+  Value reference = softmax.reference(joined.maximum);
+  joined.sum = b.f32(0);
+  for (auto [maximum, ofWave] : llvm::zip_equal(maxima, sums))
+    joined.sum = b.fma(ofWave, softmax.factor(maximum, reference), joined.sum);
+  Value factor = softmax.factor(state.maximum, reference);
+
+  // O^T, of which wave w gets register w of each tile.
+  Value exchange = allocate(waves * registers * lanes, tilesAtOnce, "exchange");
+  auto placeOf = [&](Value wave, Value reg) { return rowOf(b.add(b.mul(wave, b.i32(registers)), reg)); };
+  for (unsigned first = 0; first < state.output.size(); first += tilesAtOnce) {
+    unsigned count = std::min<unsigned>(tilesAtOnce, state.output.size() - first);
+    auto chunk = VectorType::get(count, b.getF32Type());
+    if (first != 0) BarrierOp::create(b);
+    for (unsigned reg = 0; reg < registers; ++reg) {
+      Values elements;
+      for (unsigned tile = first; tile < first + count; ++tile)
+        elements.push_back(b.mulF(b.extract(state.output[tile], reg), factor));
+      LdsWriteOp::create(b, b.pack(chunk, elements), exchange, placeOf(rows.wave, b.i32(reg)), zero);
+    }
+    BarrierOp::create(b);
+    Values total(count, b.f32(0));
+    for (unsigned wave = 0; wave < waves; ++wave) {
+      Value read = LdsReadOp::create(b, chunk, exchange, placeOf(b.i32(wave), rows.wave), zero);
+      for (unsigned n = 0; n < count; ++n)
+        total[n] = wave == 0 ? b.extract(read, n) : b.addF(total[n], b.extract(read, n));
+    }
+    llvm::append_range(joined.output, total);
+  }
+  return joined;
+}
+
+} // namespace sluice

@@ -1,0 +1,111 @@
+//===- RowMap.cpp - which rows and which keys a workgroup, a wave and a lane have -----------------------===//
+#include "attention/RowMap.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+WorkgroupRows RowMap::locateWorkgroup() const {
+  WorkgroupRows rows;
+  // Emitted early or late: each kind's own order of instructions.
+  auto firstRow = [&] { return b.mul(ROCDL::BlockIdYOp::create(b, b.getI32Type()), b.i32(tileQ)); };
+  Value x = ROCDL::BlockIdXOp::create(b, b.getI32Type());
+  if (ofGroup()) {
+    Emitter::Division place =
+        b.divide(x, arguments["parts"], arguments.late("parts_magic"), arguments.late("parts_shift"));
+    rows.kvHead = place.quotient;
+    rows.part = place.rest;
+  } else {
+    rows.qHead = x;
+    rows.first = firstRow();
+  }
+  rows.sequence = readSequence(b, arguments, ROCDL::BlockIdZOp::create(b, b.getI32Type()));
+  rows.count = ofGroup() ? b.mul(rows.sequence.rows, arguments["group"]) : rows.sequence.rows;
+  if (ofGroup()) rows.first = firstRow();
+  rows.any = b.both(b.less(rows.first, rows.count),
+                    b.isFalse(b.either(b.less(rows.sequence.rows, arguments.late("min_rows")),
+                                       b.less(arguments.late("max_rows"), rows.sequence.rows))));
+  return rows;
+}
+
+Value RowMap::tokenOf(Value row) const {
+  if (!ofGroup()) return row;
+  return b.divide(row, arguments["group"], arguments["group_magic"], arguments["group_shift"]).quotient;
+}
+
+/// A group's rows past the end repeat the last one, so that their tokens and heads exist. Those of a head are
+/// only compared.
+Value RowMap::withinEnd(Value row, Value lastRow) const {
+  return ofGroup() ? b.minS(row, lastRow) : row;
+}
+
+LaneRows RowMap::locateLane(const WorkgroupRows &workgroup) const {
+  LaneRows rows;
+  static_cast<WorkgroupRows &>(rows) = workgroup;
+  Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+  rows.lane = b.bitAnd(thread, b.i32(63));
+  rows.laneRow = b.bitAnd(rows.lane, b.i32(layout.rows - 1));
+  rows.laneGroup = b.shiftRight(rows.lane, b.i32(llvm::Log2_32(layout.rows)));
+  rows.wave = b.waveUniform(b.shiftRight(thread, b.i32(6)));
+  unsigned log2 = llvm::Log2_32(wavesOfRows);
+  Value group = log2 == 0 ? rows.wave : b.shiftRight(rows.wave, b.i32(log2));
+  rows.waveOfRows = b.bitAnd(rows.wave, b.i32(wavesOfRows - 1));
+  rows.waveFirst = b.add(rows.first, b.mul(group, b.i32(layout.rows)));
+  Value lastRow = b.sub(rows.count, b.i32(1));
+  rows.row = b.add(rows.waveFirst, rows.laneRow);
+  Value row = withinEnd(rows.row, lastRow);
+  rows.token = tokenOf(row);
+  if (ofGroup())
+    rows.qHead =
+        b.add(b.mul(rows.kvHead, arguments["group"]), b.sub(row, b.mul(rows.token, arguments["group"])));
+  return rows;
+}
+
+void RowMap::locateKvHead(LaneRows &rows) const {
+  if (ofGroup()) return;
+  rows.kvHead = b.divide(rows.qHead, arguments.late("group"), arguments.late("group_magic"),
+                         arguments.late("group_shift"))
+                    .quotient;
+}
+
+WaveKeys RowMap::chooseTiles(const LaneRows &rows, Visibility &visibility) const {
+  // The rows of a workgroup say which tiles it needs, the last row of a wave up to which of them it works.
+  Value lastRow = b.sub(rows.count, b.i32(1));
+  auto lastOf = [&](Value first, unsigned count) { return b.minS(b.add(first, b.i32(count - 1)), lastRow); };
+  visibility.chooseTiles(tokenOf(rows.first), tokenOf(lastOf(rows.first, tileQ)));
+  Value firstToken = tokenOf(withinEnd(rows.waveFirst, lastRow));
+  Value lastToken = tokenOf(lastOf(rows.waveFirst, layout.rows));
+  Visibility::Rows seen = visibility.rowsOf(firstToken, lastToken, rows.token);
+  Value endIfAny = b.add(visibility.lastKey(lastToken), b.i32(1));
+  return {seen, b.select(b.less(rows.waveFirst, rows.count), endIfAny, b.i32(0))};
+}
+
+KeyRange RowMap::choosePart(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const {
+  KeyRange range;
+  Value tiles = visibility.tileCount();
+  if (ofGroup()) {
+    Value parts = arguments["parts"];
+    Value rounded = b.add(tiles, b.sub(parts, b.i32(1)));
+    Value even =
+        b.divide(rounded, parts, arguments.late("parts_magic"), arguments.late("parts_shift")).quotient;
+    Value fixed = arguments.late("part_tiles");
+    Value each = b.select(b.equal(fixed, b.i32(0)), b.maxS(even, arguments.late("min_part_tiles")), fixed);
+    range.firstTile = b.minS(b.mul(rows.part, each), tiles);
+    range.endTile = b.minS(b.add(range.firstTile, each), tiles);
+  } else {
+    range.firstTile = b.i32(0);
+    range.endTile = tiles;
+  }
+  // Keys after the last tile belong to another part, or no row sees them.
+  Value endOfTiles = b.add(visibility.keyOfTile(b.sub(range.endTile, b.i32(1))), b.i32(tileKv));
+  range.keyLimit = b.minS(rows.sequence.keys, endOfTiles);
+  range.holeBegin = arguments["sink_tokens"];
+  range.holeEnd = visibility.firstKey(tokenOf(rows.first));
+  Value none = b.i32(0);
+  if (ofGroup()) range.keyLimit = b.select(b.less(range.firstTile, range.endTile), range.keyLimit, none);
+  return range;
+}
+
+} // namespace sluice

@@ -1,0 +1,69 @@
+//===- RowState.h - the running softmax of a row ----------------------------------------------*- C++ -*-===//
+//
+// Online softmax over tiles of keys (Milakov and Gimelshein 2018, arXiv 1805.02867; Dao et al. 2022, arXiv
+// 2205.14135): exponentials are relative to the largest score so far, and what has been summed up is taken
+// relative to a new maximum by a factor.
+//
+// A row whose keys have all been hidden so far has the maximum -infinity. Exponents are taken relative to 0
+// then, so that no (-infinity) - (-infinity) arises.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "attention/TileMath.h"
+
+namespace sluice {
+
+/// What the keys so far come to, for this lane's row.
+struct RowState {
+  mlir::Value maximum;                   // of the scores
+  mlir::Value sum;                       // of this lane group's exponentials, relative to the maximum
+  llvm::SmallVector<mlir::Value> output; // O^T, relative to the maximum
+};
+
+class Softmax {
+public:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+
+  /// `scoreFactor` takes scores to exponents of two.
+  Softmax(Emitter &b, TileMath &math, Value scoreFactor, Value lane)
+      : b(b), math(math), scoreFactor(scoreFactor), lane(lane) {}
+
+  /// The state before the first tile.
+  Value noMaximum() const;
+  Value noSum() const { return b.f32(0); }
+
+  /// The largest of a tile's scores, of all lane groups.
+  Value maximumOf(llvm::ArrayRef<Value> scores) const { return math.maximum(scores, lane); }
+  /// What exponents are relative to.
+  Value reference(Value maximum) const;
+  /// What an exponent adds to score * scoreFactor.
+  Value offset(Value reference) const;
+  /// Takes what is relative to `before` to the reference: exactly 1 where the maximum stays, since it comes
+  /// from the difference, however the offset was rounded.
+  Value factor(Value before, Value reference) const;
+  /// The offset to use, with scores that were made relative to the reference where it would not be exact.
+  Value centre(Values &scores, Value offset, llvm::function_ref<Value()> reference) const {
+    return math.centre(scores, offset, reference);
+  }
+  /// Fragments of P^T; `sum`, relative to the same maximum, grows by them.
+  Values exponentiate(llvm::ArrayRef<Value> scores, Value offset, Value &sum) const {
+    return math.exponentiate(scores, scoreFactor, offset, sum);
+  }
+
+  /// All of it: maximum and sum with a tile's scores, the factor of what is relative to the old maximum, and
+  /// the fragments of P^T.
+  struct Included {
+    Value maximum, sum, factor;
+    Values probabilities;
+  };
+  Included include(Value maximum, Value sum, Values scores) const;
+
+private:
+  Emitter &b;
+  TileMath &math;
+  Value scoreFactor, lane;
+};
+
+} // namespace sluice

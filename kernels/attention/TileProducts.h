@@ -1,0 +1,76 @@
+//===- TileProducts.h - the two matrix products of a tile of keys -----------------------------*- C++ -*-===//
+//
+//   S^T = K * Q^T     K is operand A, Q^T stays in registers as operand B
+//   O^T += V^T * P^T  V^T is operand A, P^T is operand B
+//
+// With S transposed, a lane holds the scores of one row, and the registers of S^T are, packed, the B
+// fragments of P^T (MfmaLayout.h): P never leaves its registers. Rows of K and V come from functions, so that
+// they may be in LDS or anywhere else; HeadColumns.h says which lane asks for which columns.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "attention/HeadColumns.h"
+#include "attention/NonFinite.h"
+#include "attention/ScoreRules.h"
+#include "attention/TileMath.h"
+
+namespace sluice {
+
+class TileProducts {
+public:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+  /// Reads `columns` neighbouring elements of a row of the tile, from `column` of a panel on.
+  using Read = llvm::function_ref<Value(unsigned panel, unsigned columns, Value key, Value column)>;
+
+  /// lane, laneRow and laneGroup: see LaneRows. `columns` has to outlive this. `firstColumn`: where the
+  /// wave's part of the columns of V begins; null if it has all.
+  TileProducts(Emitter &b, TileMath &math, mlir::Type element, const HeadColumns &columns, unsigned tileKv,
+               Value lane, Value laneRow, Value laneGroup, Value firstColumn = {})
+      : b(b), math(math), nonFinite(b, math, element), columns(columns), tileKv(tileKv), lane(lane),
+        laneRow(laneRow), laneGroup(laneGroup), firstColumn(firstColumn) {}
+
+  unsigned scoreBlocks() const { return tileKv / math.layout.rows; }
+  unsigned probabilityFragments() const { return tileKv / math.layout.depth(); }
+  /// O^T before the first tile.
+  Values zeroOutput() const { return Values(columns.outputTiles, math.zeros()); }
+
+  /// The raw scores of this lane's row: element r of block n belongs to key layout.rows * n +
+  /// layout.rowOf(r) + 4 * laneGroup of the tile.
+  Values scores(llvm::ArrayRef<Value> query, Read readK) const;
+
+  /// How V is read: in the order in which the product asks, always the same, or anywhere, which is rare.
+  struct ReadValues {
+    Read inOrder, anywhere;
+    bool isTile; // whether reading anywhere is as good
+  };
+
+  /// O^T with the tile of V at `tileKey`. V that is not finite reaches the rows that see its key only.
+  /// Followed by what `more` appends, which is emitted together with the product: as many values as `unknown`
+  /// has of the same types.
+  Values addValues(
+      llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, const ScoreRules &rules,
+      Value tileKey, const ReadValues &readV, llvm::ArrayRef<Value> unknown = {},
+      llvm::function_ref<void(Values &)> more = [](Values &) {}) const;
+
+private:
+  Value valueColumn(const ColumnRead &read) const;
+  /// Calls `use` with the fragments of V^T of each step of the product, and the number of the first one's
+  /// tile of O^T.
+  void eachStep(unsigned block, Read readV,
+                llvm::function_ref<void(unsigned, llvm::ArrayRef<Value>)> use) const;
+  Values add(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, Read readV) const;
+  Value hasNonFinite(const ReadValues &readV) const;
+  Values addNonFinite(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
+                      const ScoreRules &rules, Value tileKey, Read readV) const;
+
+  Emitter &b;
+  TileMath &math;
+  NonFinite nonFinite;
+  const HeadColumns &columns;
+  unsigned tileKv;
+  Value lane, laneRow, laneGroup, firstColumn;
+};
+
+} // namespace sluice

@@ -1,0 +1,50 @@
+//===- PagedRows.cpp - where the rows of a page table are, a row per lane -------------------------------===//
+#include "transforms/PagedRows.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+PagedRows::PagedRows(CopyBuilder &builder, const Place &place) : b(builder) {
+  Value lane = arith::AndIOp::create(b, ROCDL::ThreadIdXOp::create(b, b.getI32Type()), b.i32(63));
+  Value row = b.add(place.firstRow, lane);
+  page = place.pageMagic
+             ? b.shiftRight(b.mulHigh(b.shiftLeft(row, b.i32(1)), place.pageMagic), place.pageShift)
+             : b.divide(row, place.pageRows);
+  rowInPage = b.sub(row, b.mul(page, place.pageRows));
+  // Right modulo 2^32 even if the row's number overflowed.
+  exists = b.positive(b.sub(place.rowLimit, row));
+  if (!place.holeBegin) return;
+  Value isHole = b.both(b.less(row, place.holeEnd), b.isFalse(b.less(row, place.holeBegin)));
+  exists = b.both(exists, b.isFalse(isHole));
+}
+
+Value PagedRows::lookUp(Value table, Value wide) {
+  // A buffer over the entries of these rows, in which lanes without a row are out of range: they read none.
+  constexpr unsigned lanes = 64, entryBytes = sizeof(int64_t);
+  Value bytesLog2 = b.i32(2);
+  if (wide) bytesLog2 = b.select(wide, b.i32(3), bytesLog2);
+  Value firstPage = b.waveUniform(page);
+  Value start = b.advance(table, b.shiftLeft(b.zeroExtend(firstPage), b.zeroExtend(bytesLog2)));
+  Value entries = b.buffer(start, b.i64(lanes * entryBytes)), nowhere = b.i32(-1);
+  Value offset = b.shiftLeft(b.sub(page, firstPage), bytesLog2);
+  Value low = CountedLoadOp::create(b, b.getI32Type(), entries, b.select(exists, offset, nowhere));
+  Value high = b.i32(0);
+  if (wide) {
+    Value isThere = b.both(exists, wide);
+    high = CountedLoadOp::create(b, b.getI32Type(), entries,
+                                 b.select(isThere, b.add(offset, b.i32(4)), nowhere));
+  }
+  return vector::FromElementsOp::create(b, VectorType::get(2, b.getI32Type()), ValueRange{low, high});
+}
+
+Value PagedRows::addresses(Value base, Value entries, Value pageStrideBytes, Value rowStrideBytes,
+                           Value missing) {
+  Value entry = b.joined(vector::ExtractOp::create(b, entries, 0), vector::ExtractOp::create(b, entries, 1));
+  Value offset = b.add(b.mul(entry, pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
+  return b.select(exists, b.advance(base, offset), missing);
+}
+
+} // namespace sluice

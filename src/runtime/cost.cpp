@@ -1,0 +1,154 @@
+//===- cost.cpp - what a launch costs, by estimate ------------------------------------------------------===//
+#include "runtime/cost.h"
+
+#include "package/occupancy.h"
+#include "runtime/dtype.h"
+#include "support/checked.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sluice::runtime {
+namespace {
+
+using support::divide_up;
+
+constexpr uint32_t packed_rows_of_wave = 16; // of a wave with rows of its own
+
+double bytes_per_clk(double terabytes) {
+  return terabytes * 1e12 / (chip::clock_mhz * 1e6);
+}
+
+double bytes_of(uint32_t type) {
+  return type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
+}
+
+/// Loads that wait for one another in front of a round's first tile of keys, and what follows the last one,
+/// in latencies of HBM: arguments, lengths, the page table's entries, keys; the waves' join and the stores.
+constexpr double round_latencies = 5;
+
+/// Rows that tiles are made of: of a packed kernel those of all heads of a group.
+struct Rows {
+  uint64_t count, tiles; // of a sequence and head
+  double tokens;         // of a tile
+};
+Rows rows_of(const package::KernelName &name, const Workload &work) {
+  const uint64_t group = name.is_packed() ? uint64_t(work.problem.q_heads / work.problem.kv_heads) : 1;
+  const uint64_t count = uint64_t(work.rows) * group, tiles = divide_up(count, uint64_t{name.tile_q});
+  return {count, tiles, std::max(1.0, double(std::min<uint64_t>(count, name.tile_q)) / double(group))};
+}
+
+/// Keys that a row tile sees, on average over the tiles of a sequence.
+double keys_seen(const package::KernelName &name, const Workload &work) {
+  const sluice_problem &problem = work.problem;
+  const double keys = double(work.keys), rows = double(work.rows), tokens = rows_of(name, work).tokens;
+  double seen = keys;
+  if (problem.flags & SLUICE_CAUSAL) {
+    // The last token of the tiles is in the middle of the sequence's rows, and half a tile behind.
+    const double middle = (rows + tokens) / 2;
+    seen = problem.mask_alignment == SLUICE_TOP_LEFT ? middle : keys - rows + middle;
+  }
+  const bool right = problem.flags & SLUICE_HAS_WINDOW_RIGHT;
+  if (problem.flags & SLUICE_HAS_WINDOW_LEFT && (right || problem.flags & SLUICE_CAUSAL)) {
+    const double window = double(problem.window_left) + (right ? problem.window_right : 0) + tokens;
+    seen = std::min(seen, window + problem.sink_tokens);
+  }
+  return std::clamp(seen, 1.0, keys);
+}
+
+/// What a wave takes for a tile of keys, and keeps the fullest slot of its SIMD busy with it: the MFMAs of
+/// its rows and columns, times what its loop takes for each clk of MFMAs.
+struct TileClk {
+  double wave, slot;
+};
+TileClk tile_clk(const package::KernelEntry &kernel) {
+  const package::KernelName &name = kernel.name;
+  const double rows = name.is_packed() ? packed_rows_of_wave : double(name.tile_q) / name.waves;
+  const double columns_of_v = name.form == "latent"
+                                  ? double(name.head_dim_v) * name.tile_q / (rows * name.waves)
+                                  : double(name.head_dim_v);
+  const double flop = 2.0 * rows * name.tile_kv * (name.head_dim_qk + columns_of_v);
+  const double rate = name.dtype == "e4m3fnuz" ? chip::matrix_flop_8_bit : chip::matrix_flop_16_bit;
+  const double matrix = flop / rate;
+  if (kernel.loop_matrix_clk == 0) return {matrix, matrix};
+  // In the measured figure caches hit; once around the loop something comes from further away.
+  const double missed = chip::hbm_latency_clk - chip::vector_cache_latency_clk;
+  return {matrix * (kernel.loop_wave_clk + missed) / kernel.loop_matrix_clk,
+          matrix * kernel.loop_slot_clk / kernel.loop_matrix_clk};
+}
+
+/// What a tile takes each of so many waves of a SIMD. Workgroups that began together stay in step, so that a
+/// wave finds all others before it in the fullest slot.
+double clk_with_others(const TileClk &tile, double waves) {
+  return tile.wave + (waves - 1) * tile.slot;
+}
+
+} // namespace
+
+uint64_t tiles_seen(const package::KernelName &name, const Workload &work) {
+  return uint64_t(std::ceil(keys_seen(name, work) / name.tile_kv));
+}
+
+uint32_t waves_sharing_rows(const package::KernelName &name) {
+  if (!name.is_packed() || name.form == "latent") return 1;
+  return std::max(1u, name.waves * packed_rows_of_wave / name.tile_q);
+}
+
+Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t parts,
+                  uint32_t compute_units) {
+  const package::KernelName &name = kernel.name;
+  const sluice_problem &problem = work.problem;
+  const Rows rows = rows_of(name, work);
+  const uint64_t tiles = tiles_seen(name, work), part_tiles = divide_up(tiles, parts),
+                 used_parts = divide_up(tiles, part_tiles);
+  const uint64_t heads = uint64_t(name.is_packed() ? problem.kv_heads : problem.q_heads);
+  Estimate result;
+  result.workgroups = double(work.batch) * double(heads) * double(rows.tiles) * double(used_parts);
+
+  // Issue: waves that share rows take the tiles of a part in turn, so some may have one more than others. The
+  // first tile takes its time before the loop.
+  const uint32_t sharing = waves_sharing_rows(name);
+  const double wave_tiles = double(divide_up(part_tiles, uint64_t{sharing}) + 1);
+  const TileClk tile = tile_clk(kernel);
+  const auto issue_clk = [&](double resident) {
+    const double waves_of_simd = std::ceil(resident * name.waves / chip::simds);
+    return wave_tiles * clk_with_others(tile, waves_of_simd) + 2 * chip::hbm_latency_clk;
+  };
+
+  // Memory: each key is read from HBM once, and by every further workgroup from MALL or L2, for which the
+  // slower stands. Q, O and what waits to be merged are moved once.
+  const double row_bytes =
+      bytes_of(problem.k_type) *
+      (problem.flags & SLUICE_V_IN_K ? problem.head_dim_qk : problem.head_dim_qk + problem.head_dim_v);
+  const double keys = keys_seen(name, work);
+  const double key_bytes = keys * row_bytes * double(part_tiles) / double(tiles);
+  const double rows_of_tile = double(rows.count) / double(rows.tiles);
+  const double o_bytes = used_parts > 1 ? sizeof(float) : bytes_of(problem.o_type);
+  const double other_bytes =
+      rows_of_tile * (problem.head_dim_qk * bytes_of(problem.q_type) + problem.head_dim_v * o_bytes);
+  const double readers = name.is_packed() ? 1 : double(rows.tiles) * double(heads) / double(problem.kv_heads);
+  const double hbm = bytes_per_clk(chip::hbm_terabytes) / chip::compute_units,
+               mall = bytes_per_clk(chip::mall_terabytes) / chip::compute_units;
+  const double memory_clk =
+      std::max(key_bytes / readers / hbm, key_bytes / mall) + other_bytes / hbm; // of a workgroup
+
+  // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. A last round costs as
+  // much as the others, however few it has: they run beside those of the round before, which do not all end
+  // together.
+  const uint32_t fits = package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
+  const double places = std::max(1u, fits), of_unit = std::ceil(result.workgroups / compute_units),
+               rounds = std::ceil(of_unit / places), resident = std::min(of_unit, places);
+  const double round_clk =
+      std::max(issue_clk(resident), resident * memory_clk) + round_latencies * chip::hbm_latency_clk;
+  result.attention_clk = chip::workgroup_start_clk + chip::hbm_latency_clk + rounds * round_clk;
+  if (used_parts > 1) {
+    const double partial_bytes = double(work.batch) * double(work.rows) * problem.q_heads *
+                                 problem.head_dim_v * sizeof(float) * double(used_parts);
+    const double merge_rounds = std::ceil(double(used_parts) * problem.head_dim_v / merge_round_elements);
+    result.merge_clk =
+        merge_clk + (merge_rounds - 1) * merge_round_clk + partial_bytes / bytes_per_clk(chip::hbm_terabytes);
+  }
+  return result;
+}
+
+} // namespace sluice::runtime

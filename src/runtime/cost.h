@@ -1,0 +1,62 @@
+//===- cost.h - what a launch costs, by estimate --------------------------------------------------------===//
+//
+// The choice of a kernel and of the parts of its keys compares estimates. docs/concepts/cost.md explains the
+// model and says how far it is from the timing model.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "package/manifest.h"
+
+#include <sluice/sluice.h>
+
+#include <cstdint>
+
+namespace sluice::runtime {
+
+/// A chip as the estimate sees it. The numbers are those of the timing model, which has their sources
+/// (src/emulator/timing/constants.h, docs/concepts/timing.md): a test holds the two together.
+namespace chip {
+inline constexpr double clock_mhz = 2100;
+inline constexpr double compute_units = 304; // that share the bandwidths below
+inline constexpr double simds = 4;           // of a compute unit
+inline constexpr double hbm_terabytes = 4.14, mall_terabytes = 17.2;
+inline constexpr double hbm_latency_clk = 860, vector_cache_latency_clk = 116, workgroup_start_clk = 188;
+/// FLOP of a SIMD's matrix core in a clk: v_mfma_f32_16x16x16_f16 takes 16 clk, 16x16x32_fp8 as many.
+inline constexpr double matrix_flop_16_bit = 512, matrix_flop_8_bit = 1024;
+} // namespace chip
+
+/// What the kernel that merges parts takes besides the time of its bytes: from its launch to its end, and
+/// more where a workgroup, which has so many elements of a row's parts under way, has to go round again. Read
+/// off the timing model.
+inline constexpr double merge_clk = 3600, merge_round_clk = 3000, merge_round_elements = 8192;
+
+/// Calls that a plan is to be good for. Counts are 1 or more.
+struct Workload {
+  const sluice_problem &problem;
+  int64_t batch;
+  int64_t rows; // of each sequence
+  int64_t keys; // of each sequence
+};
+
+struct Estimate {
+  double attention_clk = 0;
+  double merge_clk = 0;
+  double workgroups = 0; // of attention, that have keys
+
+  double clk() const { return attention_clk + merge_clk; }
+  double microseconds() const { return clk() / chip::clock_mhz; }
+};
+
+/// Tiles of keys that a row tile of the kernel sees, on average: those that its parts divide.
+uint64_t tiles_seen(const package::KernelName &name, const Workload &work);
+
+/// Waves of a workgroup among which the keys of a part are divided: those that have no rows of their own, but
+/// where V is in K, whose columns such waves divide.
+uint32_t waves_sharing_rows(const package::KernelName &name);
+
+/// The work on one kernel, with keys in `parts` (1 or more; of tall kernels 1), on so many compute units.
+Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t parts,
+                  uint32_t compute_units);
+
+} // namespace sluice::runtime

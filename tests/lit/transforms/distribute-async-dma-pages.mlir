@@ -1,0 +1,298 @@
+// Rows of a page table: the lanes find them, a row each, and the loads of a tile take them from the lanes.
+// RUN: sluice-opt %s --allow-unregistered-dialect --pass-pipeline='builtin.module(gpu.module(gpu.func(distribute-async-dma,canonicalize,cse)))' | FileCheck %s
+
+!row_per_instruction = !sluice.lds_tile<16x128xf16, xor<8, 8>>
+!two_rows_per_instruction = !sluice.lds_tile<16x64xf16>
+
+gpu.module @m {
+  // Lane l reads the entry of row first + l, through a descriptor whose base is the entry of the first row's page,
+  // which is uniform. Lanes whose row is at or past the limit are out of range. One load serves all.
+  // CHECK-LABEL: gpu.func @lookup
+  // CHECK-SAME:    %[[TABLE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[ROWS:[a-z0-9]+]]: i32
+  // No look-up moves over the marks around it: 1930 lets all but scalar and memory instructions cross.
+  // CHECK:         rocdl.sched.barrier 1930
+  // CHECK:         %[[LANE:.*]] = arith.andi %{{.*}}, %c63_i32
+  // CHECK-NEXT:    %[[ROW:.*]] = arith.addi %[[FIRST]], %[[LANE]]
+  // CHECK-NEXT:    %[[PAGE:.*]] = arith.divui %[[ROW]], %[[ROWS]]
+  // CHECK-NEXT:    %[[LEFT:.*]] = arith.subi %[[LIMIT]], %[[ROW]]
+  // CHECK-NEXT:    %[[EXISTS:.*]] = arith.cmpi sgt, %[[LEFT]], %c0_i32
+  // CHECK-NEXT:    %[[FIRST_PAGE:.*]] = rocdl.readfirstlane %[[PAGE]]
+  // CHECK-NEXT:    %[[WIDE_PAGE:.*]] = arith.extui %[[FIRST_PAGE]]
+  // CHECK-NEXT:    %[[BYTES:.*]] = arith.shli %[[WIDE_PAGE]], %c2_i64
+  // CHECK-NEXT:    %[[START:.*]] = llvm.getelementptr %[[TABLE]][%[[BYTES]]]
+  // CHECK-NEXT:    %[[BUFFER:.*]] = rocdl.make.buffer.rsrc %[[START]], %{{.*}}, %c512_i64
+  // CHECK-NEXT:    %[[AFTER:.*]] = arith.subi %[[PAGE]], %[[FIRST_PAGE]]
+  // CHECK-NEXT:    %[[OFFSET:.*]] = arith.shli %[[AFTER]], %c2_i32
+  // CHECK-NEXT:    %[[PLACE:.*]] = arith.select %[[EXISTS]], %[[OFFSET]], %c-1_i32
+  // CHECK-NEXT:    %[[ENTRY:.*]] = sluice.counted_load %[[BUFFER]][%[[PLACE]]]
+  // CHECK-NEXT:    %[[ENTRIES:.*]] = vector.from_elements %[[ENTRY]], %c0_i32
+  // CHECK-NEXT:    "test.use"(%[[ENTRIES]])
+  gpu.func @lookup(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32) kernel {
+    %entries = sluice.page_lookup %table[%first] limit %limit rows %rows
+    "test.use"(%entries) : (vector<2xi32>) -> ()
+    gpu.return
+  }
+
+  // A divisor that the host has prepared: a multiplication and a shift.
+  // CHECK-LABEL: gpu.func @magic
+  // CHECK-SAME:    %[[MAGIC:[a-z0-9]+]]: i32, %[[SHIFT:[a-z0-9]+]]: i32)
+  // CHECK:         %[[ROW:.*]] = arith.addi
+  // CHECK-NEXT:    %[[TWICE:.*]] = arith.shli %[[ROW]], %c1_i32
+  // CHECK-NEXT:    %{{.*}}, %[[HIGH:.*]] = arith.mului_extended %[[TWICE]], %[[MAGIC]]
+  // CHECK-NEXT:    %[[PAGE:.*]] = arith.shrui %[[HIGH]], %[[SHIFT]]
+  // CHECK:         rocdl.readfirstlane %[[PAGE]]
+  // CHECK-NOT:     arith.divui
+  // CHECK:         gpu.return
+  gpu.func @magic(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32, %magic: i32, %shift: i32) kernel {
+    %entries = sluice.page_lookup %table[%first] limit %limit rows %rows magic %magic shift %shift
+    "test.use"(%entries) : (vector<2xi32>) -> ()
+    gpu.return
+  }
+
+  // Rows from the hole's begin up to its end have no entry either.
+  // CHECK-LABEL: gpu.func @hole
+  // CHECK-SAME:    %[[BEGIN:[a-z0-9]+]]: i32, %[[END:[a-z0-9]+]]: i32)
+  // CHECK:         %[[ROW:.*]] = arith.addi
+  // CHECK:         %[[BELOW:.*]] = arith.cmpi sgt
+  // CHECK-DAG:     %[[FROM:.*]] = arith.cmpi sge, %[[ROW]], %[[BEGIN]]
+  // CHECK-DAG:     %[[TO:.*]] = arith.cmpi slt, %[[ROW]], %[[END]]
+  // CHECK:         %[[INSIDE:.*]] = arith.andi %[[TO]], %[[FROM]]
+  // CHECK-NEXT:    %[[OUTSIDE:.*]] = arith.xori %[[INSIDE]], %true
+  // CHECK-NEXT:    %[[EXISTS:.*]] = arith.andi %[[BELOW]], %[[OUTSIDE]]
+  // CHECK:         %[[PLACE:.*]] = arith.select %[[EXISTS]], %{{.*}}, %c-1_i32
+  // CHECK:         sluice.counted_load %{{.*}}[%[[PLACE]]]
+  gpu.func @hole(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32, %begin: i32, %end: i32) kernel {
+    %entries = sluice.page_lookup %table[%first] limit %limit hole %begin to %end rows %rows
+    "test.use"(%entries) : (vector<2xi32>) -> ()
+    gpu.return
+  }
+
+  // Entries that may be wide: twice the distance where they are, and a second load of the upper halves, which is out
+  // of range where they are not. Both are issued either way, so that marks count two.
+  // CHECK-LABEL: gpu.func @wide
+  // CHECK-SAME:    %[[TABLE:[a-z0-9]+]]: !llvm.ptr<1>, {{.*}}, %[[WIDE:[a-z0-9]+]]: i1)
+  // CHECK:         %[[EXISTS:.*]] = arith.cmpi sgt
+  // CHECK:         %[[LOG2:.*]] = arith.select %[[WIDE]], %c3_i32, %c2_i32
+  // CHECK-DAG:     %[[FIRST_PAGE:.*]] = rocdl.readfirstlane %[[PAGE:.*]] :
+  // CHECK-DAG:     %[[LOG2_64:.*]] = arith.extui %[[LOG2]]
+  // CHECK:         %[[BYTES:.*]] = arith.shli %{{.*}}, %[[LOG2_64]]
+  // CHECK-NEXT:    %[[START:.*]] = llvm.getelementptr %[[TABLE]][%[[BYTES]]]
+  // CHECK-NEXT:    %[[BUFFER:.*]] = rocdl.make.buffer.rsrc %[[START]]
+  // CHECK-NEXT:    %[[AFTER:.*]] = arith.subi %[[PAGE]], %[[FIRST_PAGE]]
+  // CHECK-NEXT:    %[[OFFSET:.*]] = arith.shli %[[AFTER]], %[[LOG2]]
+  // CHECK-NEXT:    %[[PLACE:.*]] = arith.select %[[EXISTS]], %[[OFFSET]], %c-1_i32
+  // CHECK-NEXT:    %[[LOW:.*]] = sluice.counted_load %[[BUFFER]][%[[PLACE]]]
+  // CHECK-NEXT:    %[[HAS_HIGH:.*]] = arith.andi %[[EXISTS]], %[[WIDE]]
+  // CHECK-NEXT:    %[[HIGH_OFFSET:.*]] = arith.addi %[[OFFSET]], %c4_i32
+  // CHECK-NEXT:    %[[HIGH_PLACE:.*]] = arith.select %[[HAS_HIGH]], %[[HIGH_OFFSET]], %c-1_i32
+  // CHECK-NEXT:    %[[HIGH:.*]] = sluice.counted_load %[[BUFFER]][%[[HIGH_PLACE]]]
+  // CHECK-NEXT:    vector.from_elements %[[LOW]], %[[HIGH]]
+  gpu.func @wide(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32, %wide: i1) kernel {
+    %entries = sluice.page_lookup %table[%first] limit %limit rows %rows wide %wide
+    "test.use"(%entries) : (vector<2xi32>) -> ()
+    gpu.return
+  }
+
+  // base + entry * page stride + row in page * row stride, in 64 bits; zeros where no entry was read.
+  // CHECK-LABEL: gpu.func @addresses
+  // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64, %[[ENTRIES:[a-z0-9]+]]: vector<2xi32>, %[[ROWS:[a-z0-9]+]]: i32, %[[PAGE_STRIDE:[a-z0-9]+]]: i64)
+  // CHECK:         %[[ZEROS:.*]] = sluice.zeros 160
+  // CHECK:         %[[ROW:.*]] = arith.addi %[[FIRST]]
+  // CHECK-NEXT:    %[[PAGE:.*]] = arith.divui %[[ROW]], %[[ROWS]]
+  // CHECK-NEXT:    %[[BEFORE:.*]] = arith.muli %[[PAGE]], %[[ROWS]]
+  // CHECK-NEXT:    %[[IN_PAGE:.*]] = arith.subi %[[ROW]], %[[BEFORE]]
+  // CHECK-NEXT:    %[[LEFT:.*]] = arith.subi %[[LIMIT]], %[[ROW]]
+  // CHECK-NEXT:    %[[EXISTS:.*]] = arith.cmpi sgt, %[[LEFT]], %c0_i32
+  // CHECK-DAG:     %[[ROW_BYTES:.*]] = arith.muli %[[STRIDE]], %c2_i64
+  // CHECK-DAG:     %[[PAGE_BYTES:.*]] = arith.muli %[[PAGE_STRIDE]], %c2_i64
+  // CHECK-DAG:     %[[HIGH:.*]] = vector.extract %[[ENTRIES]][1]
+  // CHECK-DAG:     %[[LOW:.*]] = vector.extract %[[ENTRIES]][0]
+  // CHECK-DAG:     %[[HIGH_64:.*]] = arith.extui %[[HIGH]]
+  // CHECK-DAG:     %[[UPPER:.*]] = arith.shli %[[HIGH_64]], %c32_i64
+  // CHECK-DAG:     %[[LOWER:.*]] = arith.extui %[[LOW]]
+  // CHECK:         %[[ENTRY:.*]] = arith.ori %[[LOWER]], %[[UPPER]]
+  // CHECK-DAG:     %[[IN_PAGE_64:.*]] = arith.extui %[[IN_PAGE]]
+  // CHECK-DAG:     %[[OF_ROW:.*]] = arith.muli %[[IN_PAGE_64]], %[[ROW_BYTES]]
+  // CHECK-DAG:     %[[OF_PAGE:.*]] = arith.muli %[[ENTRY]], %[[PAGE_BYTES]]
+  // CHECK:         %[[OFFSET:.*]] = arith.addi %[[OF_PAGE]], %[[OF_ROW]]
+  // CHECK-NEXT:    %[[PLACE:.*]] = llvm.getelementptr %[[BASE]][%[[OFFSET]]]
+  // CHECK-NEXT:    %[[ADDRESS:.*]] = arith.select %[[EXISTS]], %[[PLACE]], %[[ZEROS]]
+  // CHECK-NEXT:    "test.use"(%[[ADDRESS]])
+  gpu.func @addresses(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>, %rows: i32,
+                      %page: i64) kernel {
+    %addresses = sluice.row_addresses %base[%first] limit %limit stride %stride gather %entries rows %rows stride %page {element_bytes = 2 : i32, row_bytes = 160 : i32}
+    "test.use"(%addresses) : (!llvm.ptr<1>) -> ()
+    gpu.return
+  }
+
+  // Rows in the hole, in addresses of bytes.
+  // CHECK-LABEL: gpu.func @addresses_around_a_hole
+  // CHECK-SAME:    %[[BEGIN:[a-z0-9]+]]: i32, %[[END:[a-z0-9]+]]: i32)
+  // CHECK:         %[[ZEROS:.*]] = sluice.zeros 64
+  // CHECK-DAG:     %[[FROM:.*]] = arith.cmpi sge, %{{.*}}, %[[BEGIN]]
+  // CHECK-DAG:     %[[TO:.*]] = arith.cmpi slt, %{{.*}}, %[[END]]
+  // CHECK:         %[[INSIDE:.*]] = arith.andi %[[TO]], %[[FROM]]
+  // CHECK-NEXT:    %[[OUTSIDE:.*]] = arith.xori %[[INSIDE]], %true
+  // CHECK-NEXT:    %[[EXISTS:.*]] = arith.andi %{{.*}}, %[[OUTSIDE]]
+  // CHECK-NOT:     arith.muli {{.*}}, %c2_i64
+  // CHECK:         arith.select %[[EXISTS]], %{{.*}}, %[[ZEROS]]
+  gpu.func @addresses_around_a_hole(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64,
+                                    %entries: vector<2xi32>, %rows: i32, %page: i64, %begin: i32, %end: i32) kernel {
+    %addresses = sluice.row_addresses %base[%first] limit %limit hole %begin to %end stride %stride gather %entries rows %rows stride %page {element_bytes = 1 : i32, row_bytes = 64 : i32}
+    "test.use"(%addresses) : (!llvm.ptr<1>) -> ()
+    gpu.return
+  }
+
+  // One row per instruction. Its address, which is null where there is no row, is read from the lane that has found it,
+  // the wave's for its first load and the lane 8 on for its second; a null one makes an empty descriptor. Nothing is
+  // divided more than once, whatever page_rows is.
+  // CHECK-LABEL: gpu.func @one_row
+  // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
+  // CHECK:         rocdl.sched.barrier 1930
+  // CHECK:         %[[EXISTS:.*]] = arith.cmpi sgt
+  // CHECK:         %[[NULL:.*]] = llvm.inttoptr %c0_i64
+  // CHECK:         %[[ADDRESS:.*]] = arith.select %[[EXISTS]], %{{.*}}, %[[NULL]] : !llvm.ptr<1>
+  // CHECK:         %[[BITS:.*]] = llvm.ptrtoint %[[ADDRESS]]
+  // CHECK:         %[[LOW:.*]] = arith.trunci %[[BITS]]
+  // CHECK:         %[[SHIFTED:.*]] = arith.shrui %[[BITS]], %c32_i64
+  // CHECK:         %[[HIGH:.*]] = arith.trunci %[[SHIFTED]]
+  // CHECK-DAG:     %[[HIGH0:.*]] = rocdl.readlane %[[HIGH]], %[[WAVE]]
+  // CHECK-DAG:     %[[LOW0:.*]] = rocdl.readlane %[[LOW]], %[[WAVE]]
+  // CHECK:         %[[ANY:.*]] = arith.ori %[[LOW0]], %[[HIGH0]]
+  // CHECK-NEXT:    %[[THERE:.*]] = arith.cmpi ne, %[[ANY]], %c0_i32
+  // CHECK-NEXT:    %[[EXTENT:.*]] = arith.select %[[THERE]], %c256_i64, %c0_i64
+  // CHECK:         %[[POINTER:.*]] = llvm.inttoptr
+  // CHECK-NEXT:    %[[RESOURCE:.*]] = rocdl.make.buffer.rsrc %[[POINTER]], %{{.*}}, %[[EXTENT]]
+  // CHECK:         sluice.load_to_lds %[[RESOURCE]]{{.*}} {bytes = 4 : i32}
+  // CHECK:         %[[ROW1:.*]] = arith.addi %[[WAVE]], %c8_i32
+  // CHECK-DAG:     rocdl.readlane %[[HIGH]], %[[ROW1]]
+  // CHECK-DAG:     rocdl.readlane %[[LOW]], %[[ROW1]]
+  // CHECK:         %[[OTHER:.*]] = rocdl.make.buffer.rsrc
+  // CHECK:         sluice.load_to_lds %[[OTHER]]{{.*}} {bytes = 4 : i32}
+  // CHECK-NOT:     _to_lds
+  // CHECK-NOT:     arith.divui
+  // CHECK:         sluice.async_mark
+  gpu.func @one_row(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>, %rows: i32,
+                    %page: i64) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !row_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %entries rows %rows stride %page into %tile : !row_per_instruction
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // Two rows per instruction, each lane with the address of its own, from the lane that has found it: wave * 2, or one
+  // more for the upper half of the lanes. Where there is no row they read zeros.
+  // CHECK-LABEL: gpu.func @two_rows
+  // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
+  // CHECK:         %[[HALF:.*]] = arith.divui %{{.*}}, %c32_i32
+  // CHECK:         %[[FIRST_ROW:.*]] = arith.muli %[[WAVE]], %c2_i32
+  // CHECK:         %[[EXISTS:.*]] = arith.cmpi sgt
+  // CHECK:         %[[ZEROS:.*]] = sluice.zeros 128
+  // CHECK:         %[[ADDRESS:.*]] = arith.select %[[EXISTS]], %{{.*}}, %[[ZEROS]]
+  // CHECK:         %[[BITS:.*]] = llvm.ptrtoint %[[ADDRESS]]
+  // CHECK:         %[[LOW:.*]] = arith.trunci %[[BITS]]
+  // CHECK:         %[[HIGH:.*]] = arith.trunci %{{.*}}
+  // CHECK:         %[[LANE:.*]] = arith.addi %[[FIRST_ROW]], %[[HALF]]
+  // CHECK-NEXT:    %[[PLACE:.*]] = arith.shli %[[LANE]], %c2_i32
+  // CHECK-DAG:     %[[MY_HIGH:.*]] = rocdl.ds_bpermute %[[PLACE]], %[[HIGH]]
+  // CHECK-DAG:     %[[MY_LOW:.*]] = rocdl.ds_bpermute %[[PLACE]], %[[LOW]]
+  // CHECK:         %[[ROW:.*]] = llvm.inttoptr
+  // CHECK:         %[[SOURCE:.*]] = llvm.getelementptr %[[ROW]]
+  // CHECK-NOT:     make.buffer.rsrc
+  // CHECK:         sluice.gather_to_lds %[[SOURCE]] into {{.*}} {bytes = 4 : i32}
+  // CHECK-NOT:     _to_lds
+  // CHECK:         sluice.async_mark
+  gpu.func @two_rows(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>, %rows: i32,
+                     %page: i64) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !two_rows_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %entries rows %rows stride %page into %tile : !two_rows_per_instruction
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // The extent of a row ends with the column limit.
+  // CHECK-LABEL: gpu.func @columns_of_a_row
+  // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64
+  // CHECK:         %[[THERE:.*]] = arith.cmpi ne
+  // CHECK-NEXT:    %[[COUNT:.*]] = arith.minsi %[[COLUMNS]], %c128_i32
+  // CHECK-NEXT:    %[[WIDE:.*]] = arith.extsi %[[COUNT]]
+  // CHECK-NEXT:    %[[BYTES:.*]] = arith.muli %[[WIDE]], %c2_i64
+  // CHECK-NEXT:    %[[EXTENT:.*]] = arith.select %[[THERE]], %[[BYTES]], %c0_i64
+  // CHECK:         rocdl.make.buffer.rsrc %{{.*}}, %{{.*}}, %[[EXTENT]]
+  // CHECK-NOT:     arith.select {{.*}} : i32
+  // CHECK:         gpu.return
+  gpu.func @columns_of_a_row(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64,
+                             %entries: vector<2xi32>, %rows: i32, %page: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !row_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries rows %rows stride %page into %tile : !row_per_instruction
+    gpu.return
+  }
+
+  // Addresses of their own: lanes at or past the limit read zeros.
+  // CHECK-LABEL: gpu.func @columns_of_two_rows
+  // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64
+  // CHECK:         %[[ZEROS:.*]] = sluice.zeros 128
+  // CHECK:         %[[SOURCE:.*]] = llvm.getelementptr %{{.*}} : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i8
+  // CHECK:         %[[PAST:.*]] = arith.cmpi sge, %{{.*}}, %[[COLUMNS]]
+  // CHECK-NEXT:    %[[ADDRESS:.*]] = arith.select %[[PAST]], %[[ZEROS]], %{{.*}}
+  // CHECK:         sluice.gather_to_lds %[[ADDRESS]]
+  gpu.func @columns_of_two_rows(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64,
+                                %entries: vector<2xi32>, %rows: i32, %page: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !two_rows_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries rows %rows stride %page into %tile : !two_rows_per_instruction
+    gpu.return
+  }
+
+  // Column c is at (c >> log2) * stride + c % 2^log2. Packs are anywhere within 2 GiB, so the extent cannot end with the
+  // limit: lanes past it get an offset that no extent covers.
+  // CHECK-LABEL: gpu.func @packs_of_a_row
+  // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64, {{.*}}, %[[LOG2:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64)
+  // CHECK:         %[[THERE:.*]] = arith.cmpi ne
+  // CHECK-NEXT:    %[[EXTENT:.*]] = arith.select %[[THERE]], %c2147483647_i64, %c0_i64
+  // CHECK:         %[[RESOURCE:.*]] = rocdl.make.buffer.rsrc %{{.*}}, %{{.*}}, %[[EXTENT]]
+  // CHECK:         %[[COLUMN:.*]] = arith.xori
+  // CHECK-NEXT:    %[[PACK:.*]] = arith.shrui %[[COLUMN]], %[[LOG2]]
+  // CHECK-NEXT:    %[[BEFORE:.*]] = arith.shli %[[PACK]], %[[LOG2]]
+  // CHECK-NEXT:    %[[IN_PACK:.*]] = arith.subi %[[COLUMN]], %[[BEFORE]]
+  // CHECK-NEXT:    %[[STRIDE_32:.*]] = arith.trunci %[[STRIDE]]
+  // CHECK-NEXT:    %[[OF_PACK:.*]] = arith.muli %[[PACK]], %[[STRIDE_32]]
+  // CHECK-NEXT:    %[[ELEMENT:.*]] = arith.addi %[[OF_PACK]], %[[IN_PACK]]
+  // CHECK-NEXT:    %[[BYTES:.*]] = arith.muli %[[ELEMENT]], %c2_i32
+  // CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi slt, %[[COLUMN]], %[[COLUMNS]]
+  // CHECK-NEXT:    %[[OFFSET:.*]] = arith.select %[[INSIDE]], %[[BYTES]], %c-1_i32
+  // CHECK:         sluice.load_to_lds %[[RESOURCE]][%[[OFFSET]]]
+  gpu.func @packs_of_a_row(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64,
+                           %entries: vector<2xi32>, %rows: i32, %page: i64, %log2: i32, %pack: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !row_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries rows %rows stride %page packs %log2 stride %pack into %tile : !row_per_instruction
+    gpu.return
+  }
+
+  // Packs go beyond the zeros: a lane whose row is missing reads them from their start, like one past the limit.
+  // CHECK-LABEL: gpu.func @packs_of_two_rows
+  // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64, {{.*}}, %[[LOG2:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64)
+  // CHECK:         %[[NULL:.*]] = llvm.inttoptr %c0_i64
+  // CHECK:         arith.select %{{.*}}, %{{.*}}, %[[NULL]] : !llvm.ptr<1>
+  // CHECK-COUNT-2: rocdl.ds_bpermute
+  // CHECK:         %[[BITS:.*]] = arith.ori
+  // CHECK-NEXT:    %[[MISSING:.*]] = arith.cmpi eq, %[[BITS]], %c0_i64
+  // CHECK-NEXT:    %[[PACK:.*]] = arith.shrui %{{.*}}, %[[LOG2]]
+  // CHECK:         %[[OFFSET:.*]] = arith.extui
+  // CHECK-NEXT:    %[[ROW:.*]] = llvm.inttoptr %[[BITS]]
+  // CHECK-NEXT:    %[[PLACE:.*]] = llvm.getelementptr %[[ROW]][%[[OFFSET]]]
+  // CHECK-NEXT:    %[[PAST:.*]] = arith.cmpi sge, %{{.*}}, %[[COLUMNS]]
+  // CHECK-NEXT:    %[[ZERO:.*]] = arith.ori %[[MISSING]], %[[PAST]]
+  // CHECK-NEXT:    %[[ZEROS:.*]] = sluice.zeros 128
+  // CHECK-NEXT:    %[[SOURCE:.*]] = arith.select %[[ZERO]], %[[ZEROS]], %[[PLACE]]
+  // CHECK:         sluice.gather_to_lds %[[SOURCE]]
+  gpu.func @packs_of_two_rows(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64,
+                              %entries: vector<2xi32>, %rows: i32, %page: i64, %log2: i32, %pack: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !two_rows_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries rows %rows stride %page packs %log2 stride %pack into %tile : !two_rows_per_instruction
+    gpu.return
+  }
+}

@@ -1,0 +1,331 @@
+//===- choice_test.cpp - what is chosen by cost, and whether the estimate is right
+//-----------------------===//
+#include "runtime/choice.h"
+
+#include "emulator/timing/constants.h"
+#include "package/occupancy.h"
+#include "runtime/cheapest.h"
+#include "runtime/cost.h"
+#include "runtime/split.h"
+#include "support/failure.h"
+#include "support/test_pack.h"
+
+#include <catch2/catch.hpp>
+
+#include <cmath>
+
+using namespace sluice;
+using namespace sluice::runtime;
+using package::KernelEntry;
+
+namespace {
+
+/// Kernels of bf16 and head dim 128 with the figures of machine code that was once generated: they are here
+/// so that these tests do not change with every kernel.
+KernelEntry entry(uint32_t tile_q, uint32_t tile_kv, uint32_t waves, const char *form, uint32_t vgprs,
+                  uint32_t lds_bytes, uint32_t matrix, uint32_t slot, uint32_t wave) {
+  KernelEntry out = test::kernel_entry("bf16", 128, waves);
+  out.name.tile_q = tile_q;
+  out.name.tile_kv = tile_kv;
+  out.name.form = form;
+  out.features = {"causal", "window", "sink_logits", "lse", "lengths", "ragged"};
+  out.lds_bytes = lds_bytes;
+  out.vgprs = vgprs;
+  out.loop_matrix_clk = matrix;
+  out.loop_slot_clk = slot;
+  out.loop_wave_clk = wave;
+  return out;
+}
+const KernelEntry tall_8 = entry(256, 64, 8, "", 248, 65536, 4096, 4096, 6996);
+const KernelEntry tall_4 = entry(128, 64, 4, "", 320, 65536, 4096, 4096, 7568);
+// Waves that share 16 rows and divide the keys; waves with rows of their own, 64 and 128 together.
+const KernelEntry sharing = entry(16, 16, 4, "packed", 168, 18432, 256, 868, 1688);
+const KernelEntry four_waves = entry(64, 32, 4, "packed", 176, 32768, 1024, 2616, 5972);
+const KernelEntry high = entry(128, 32, 8, "packed", 152, 32768, 1024, 2104, 4708);
+
+std::vector<std::byte> pack_of(const std::vector<KernelEntry> &kernels) {
+  package::PackWriter writer("test", "22.1.8");
+  for (const KernelEntry &kernel : kernels)
+    test::add_fake_kernel(writer, kernel);
+  test::add_fake_kernel(writer, test::around_entry("merge_states", "f32", "bf16"));
+  return writer.finish();
+}
+
+/// A device without HIP that has these kernels.
+class Target {
+public:
+  explicit Target(const std::vector<KernelEntry> &kernels)
+      : pack(pack_of(kernels)), context(named_target("gfx942:304"), pack) {}
+  Choice choose(const sluice_problem &problem) const { return choose_kernel(context, problem); }
+
+private:
+  std::vector<std::byte> pack;
+  Context context;
+};
+
+sluice_problem problem_of(int32_t batch, int32_t rows, int32_t keys, int32_t q_heads = 64,
+                          int32_t kv_heads = 8) {
+  sluice_problem problem = {};
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_BF16;
+  problem.q_heads = q_heads;
+  problem.kv_heads = kv_heads;
+  problem.head_dim_qk = problem.head_dim_v = 128;
+  problem.max_batch = batch;
+  problem.max_q_len = rows;
+  problem.max_kv_len = keys;
+  return problem;
+}
+
+/// Of the choice's packed kernel, at the problem's bounds.
+double workgroups_of(const Choice &choice, const sluice_problem &problem) {
+  const Workload work{problem, problem.max_batch, problem.max_q_len, problem.max_kv_len};
+  return estimate(choice.packed->entry, work, choice.parts, 304).workgroups;
+}
+double places_of(const KernelEntry &kernel) {
+  return 304.0 * package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
+}
+
+const std::vector<KernelEntry> all_kernels = {tall_8, tall_4, sharing, four_waves, high};
+
+} // namespace
+
+TEST_CASE("the chip of the estimate is that of the timing model", "[choice]") {
+  namespace timing = emulator::timing;
+  CHECK(chip::clock_mhz == timing::clock_mhz);
+  CHECK(chip::compute_units == timing::device_xcds * timing::xcd_compute_units);
+  CHECK(chip::simds == timing::simds);
+  CHECK(chip::hbm_terabytes == timing::hbm_device_terabytes);
+  CHECK(chip::mall_terabytes == timing::mall_device_terabytes);
+  CHECK(chip::hbm_latency_clk == timing::hbm_latency_clk);
+  CHECK(chip::vector_cache_latency_clk == timing::vector_cache_latency_clk);
+  CHECK(chip::workgroup_start_clk == timing::workgroup_start_clk);
+}
+
+// What the timing model says of today's machine code, in clk: attention, then its merge.
+TEST_CASE("estimates are near what the timing model says", "[choice]") {
+  struct Row {
+    const KernelEntry &kernel;
+    int32_t batch, keys;
+    uint64_t parts;
+    double attention, merge;
+  };
+  const Row rows[] = {
+      {sharing, 8, 1024, 4, 26104, 3983},     {sharing, 8, 4096, 9, 78800, 5047},
+      {sharing, 8, 8192, 14, 148840, 5486},   {sharing, 32, 4096, 7, 285952, 7480},
+      {sharing, 64, 1024, 1, 145773, 0},      {sharing, 64, 8192, 5, 1164859, 0},
+      {sharing, 64, 8192, 7, 1126807, 11354}, {sharing, 64, 8192, 9, 1293715, 0},
+      {sharing, 64, 8192, 12, 1128407, 0},    {sharing, 1, 4096, 37, 17612, 4995},
+      {sharing, 1, 131072, 38, 282000, 5032}, {four_waves, 64, 8192, 7, 1134532, 11354},
+  };
+  for (const Row &row : rows) {
+    const sluice_problem problem = problem_of(row.batch, 1, row.keys);
+    const Estimate found = estimate(row.kernel, {problem, row.batch, 1, row.keys}, row.parts, 304);
+    INFO(package::format_kernel_name(row.kernel.name)
+         << " " << row.batch << " x " << row.keys << " in " << row.parts << ": " << found.attention_clk
+         << " + " << found.merge_clk);
+    CHECK(found.attention_clk == Approx(row.attention).epsilon(0.2));
+    if (row.merge != 0) CHECK(found.merge_clk == Approx(row.merge).epsilon(0.2));
+    CHECK(found.microseconds() == Approx(found.clk() / 2100));
+  }
+}
+
+TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
+  // 64 sequences of 8 KV heads on 912 places: 9 parts leave a compute unit one workgroup for a sixth round.
+  const sluice_problem problem = problem_of(64, 1, 8192);
+  const Workload work{problem, 64, 1, 8192};
+  CHECK(estimate(sharing, work, 7, 304).attention_clk < 0.9 * estimate(sharing, work, 9, 304).attention_clk);
+  for (const std::vector<KernelEntry> &kernels : {all_kernels, {sharing}, {four_waves}})
+    for (const int32_t batch : {8, 16, 32, 64}) {
+      const sluice_problem decode = problem_of(batch, 1, 4096);
+      const Target device(kernels);
+      const Choice choice = device.choose(decode);
+      const double places = places_of(choice.packed->entry), workgroups = workgroups_of(choice, decode);
+      const double rounds = workgroups / places;
+      INFO("batch " << batch << ": " << choice.reason << ", " << workgroups << " workgroups");
+      CHECK((rounds <= 1 || rounds - std::floor(rounds) > 0.2 || rounds == std::floor(rounds)));
+    }
+}
+
+TEST_CASE("parts fill the device at short lengths", "[choice]") {
+  const sluice_problem decode = problem_of(8, 1, 1024);
+  for (const std::vector<KernelEntry> &kernels : {all_kernels, {tall_8, sharing, four_waves}}) {
+    const Target device(kernels);
+    const Choice choice = device.choose(decode);
+    INFO(choice.reason);
+    CHECK(workgroups_of(choice, decode) >= 0.8 * 304); // 64 without parts
+    CHECK(choice.merges);
+  }
+  // So short that there is nothing to divide.
+  CHECK(Target(all_kernels).choose(problem_of(8, 1, 16)).parts == 1);
+}
+
+TEST_CASE("a chunk of one long sequence occupies the device", "[choice]") {
+  sluice_problem chunk = problem_of(1, 512, 131072, 8, 1);
+  chunk.flags = SLUICE_CAUSAL;
+  for (const std::vector<KernelEntry> &kernels : {all_kernels, {tall_8, sharing, four_waves}}) {
+    const Target device(kernels);
+    const Choice choice = device.choose(chunk);
+    INFO(choice.reason);
+    CHECK(choice.tall == nullptr);
+    REQUIRE(choice.packed != nullptr);
+    CHECK(workgroups_of(choice, chunk) >= 608);
+  }
+}
+
+TEST_CASE("few rows go to packed kernels, and many to tall ones", "[choice]") {
+  for (const std::vector<KernelEntry> &kernels : {all_kernels, {tall_8, sharing, four_waves}}) {
+    const Target device(kernels);
+    for (const int32_t rows : {1, 2, 3, 4, 8}) {
+      const Choice draft = device.choose(problem_of(8, rows, 4096));
+      INFO(rows << " rows: " << draft.reason);
+      CHECK(draft.tall == nullptr);
+      CHECK(draft.packed != nullptr);
+      // The same rows in a plan that also has prompts.
+      const Choice mixed = device.choose(problem_of(8, 4096, 4096));
+      CHECK(mixed.tall != nullptr);
+      CHECK(mixed.packed_rows >= rows);
+      CHECK(mixed.packed_rows < 4096);
+    }
+    for (const int32_t bound : {4096, 0})
+      CHECK(device.choose(problem_of(16, bound, 4096)).tall->entry.name == tall_8.name);
+  }
+}
+
+TEST_CASE("of two packed kernels the one is chosen that is estimated to cost less", "[choice]") {
+  const Target device({sharing, four_waves});
+  const Choice choice = device.choose(problem_of(32, 1, 4096));
+  INFO(choice.reason);
+  CHECK(choice.packed->entry.name == sharing.name);
+  CHECK_THAT(choice.reason, Catch::StartsWith("about ") &&
+                                Catch::Contains(" us); next: attn_fwd_bf16_d128_q64") &&
+                                Catch::EndsWith("; keys in " + std::to_string(choice.parts) + " parts"));
+  CHECK(choice.estimate->clk() > 0);
+  KernelEntry slow = sharing;
+  slow.loop_slot_clk = 8000;
+  slow.loop_wave_clk = 9000;
+  const Target other({slow, four_waves});
+  CHECK(other.choose(problem_of(32, 1, 4096)).packed->entry.name ==
+        four_waves.name); // though 16 rows would do
+}
+
+TEST_CASE("rows that one tile holds are read for once", "[choice]") {
+  const Target device(all_kernels);
+  for (const auto &[rows, tile_q] :
+       {std::pair{1, 16u}, {2, 16u}, {3, 64u}, {8, 64u}, {9, 128u}, {16, 128u}}) {
+    const Choice choice = device.choose(problem_of(64, rows, 4096));
+    INFO(rows << " rows: " << choice.reason);
+    CHECK(choice.packed->entry.name.tile_q == tile_q);
+  }
+}
+
+TEST_CASE("waves that share rows get a tile each", "[choice]") {
+  CHECK(waves_sharing_rows(sharing.name) == 4);
+  CHECK(waves_sharing_rows(four_waves.name) == 1);
+  CHECK(waves_sharing_rows(high.name) == 1);
+  CHECK(waves_sharing_rows(tall_8.name) == 1);
+  const sluice_problem decode = problem_of(1, 1, 8192);
+  const Workload work{decode, 1, 1, 8192};
+  // 512 tiles: 128 parts have one for each wave; with 256 half of the waves have none and nothing is won.
+  CHECK(estimate(sharing, work, 128, 304).attention_clk <=
+        1.02 * estimate(sharing, work, 256, 304).attention_clk);
+  KernelEntry slow = sharing; // what it issues takes longer than what it reads
+  slow.loop_wave_clk = 30000;
+  slow.loop_slot_clk = 512;
+  // Tiles beyond a multiple of the waves take as long as the next multiple.
+  const sluice_problem of_one_head = problem_of(1, 1, 8192, 8, 1);
+  const auto clk = [&](uint64_t parts) {
+    return estimate(slow, {of_one_head, 1, 1, 8192}, parts, 304).attention_clk;
+  };
+  CHECK(clk(103) == clk(86)); // five and six tiles
+  CHECK(clk(103) < clk(57));  // nine
+  CHECK(estimate(slow, work, 64, 304).attention_clk < 0.75 * estimate(slow, work, 32, 304).attention_clk);
+  const Target device({sharing});
+  const Choice choice = device.choose(decode);
+  CHECK(choice.parts <= 128);
+  CHECK(choice.min_part_tiles >= 4);
+}
+
+TEST_CASE("what the estimate depends on", "[choice]") {
+  const sluice_problem decode = problem_of(64, 1, 8192);
+  const Workload work{decode, 64, 1, 8192};
+  const double base = estimate(four_waves, work, 2, 304).attention_clk;
+  SECTION("registers, by way of how many workgroups are resident") {
+    KernelEntry wide = four_waves;
+    wide.vgprs = 512;
+    CHECK(estimate(wide, work, 2, 304).attention_clk > 1.2 * base);
+  }
+  SECTION("keys that a window hides") {
+    sluice_problem window = decode;
+    window.flags = SLUICE_CAUSAL | SLUICE_HAS_WINDOW_LEFT;
+    window.window_left = 1000;
+    CHECK(estimate(four_waves, {window, 64, 1, 8192}, 2, 304).attention_clk < 0.3 * base);
+  }
+  SECTION("the bytes of keys, and no faster than HBM") {
+    KernelEntry free = sharing;
+    free.loop_slot_clk = free.loop_wave_clk = 1;
+    const double bytes = 64.0 * 8 * 8192 * 2 * 128 * 2, clk = bytes / 4.14e12 * 2.1e9;
+    const double found = estimate(free, work, 19, 304).attention_clk;
+    CHECK(found > clk);
+    CHECK(found < 1.2 * clk);
+    sluice_problem bytes_of_fp8 = decode;
+    bytes_of_fp8.k_type = bytes_of_fp8.v_type = SLUICE_E4M3FNUZ;
+    CHECK(estimate(free, {bytes_of_fp8, 64, 1, 8192}, 19, 304).attention_clk < 0.6 * found);
+  }
+  SECTION("numbers beyond all bounds are numbers") {
+    const sluice_problem huge = problem_of(INT32_MAX, INT32_MAX, INT32_MAX, 32768, 1);
+    const double clk = estimate(tall_8, {huge, INT32_MAX, INT32_MAX, INT32_MAX}, 1, 304).clk();
+    CHECK(std::isfinite(clk));
+    CHECK(clk > 1e15);
+  }
+}
+
+TEST_CASE("a ceiling holds for parts and for what is packed", "[choice]") {
+  const Target device(all_kernels);
+  for (const int32_t rows : {1, 16, 4096})
+    for (const uint64_t ceiling : {uint64_t{1}, uint64_t{100000}, uint64_t{1} << 20, uint64_t{1} << 24}) {
+      sluice_problem problem = problem_of(4, rows, 32768);
+      problem.workspace_ceiling_bytes = ceiling;
+      const Choice choice = device.choose(problem);
+      INFO(rows << " rows, " << ceiling << " bytes: " << choice.reason);
+      CHECK(choice.workspace_bytes <= ceiling);
+      CHECK((choice.parts > 1) == (choice.workspace_bytes > 0));
+    }
+  CHECK(device.choose(problem_of(4, 4096, 32768)).workspace_bytes <= usual_workspace_ceiling);
+}
+
+TEST_CASE("batch-invariant choices depend on nothing but the rules", "[choice]") {
+  const Target device(all_kernels);
+  const auto chosen = [&](int32_t batch, int32_t rows, int32_t keys) {
+    sluice_problem problem = problem_of(batch, rows, keys);
+    problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+    return device.choose(problem);
+  };
+  const Choice first = chosen(1, 1, 4096);
+  CHECK(first.part_tiles * first.packed->entry.name.tile_kv == fixed_part_keys);
+  for (const int32_t batch : {1, 8, 512})
+    for (const int32_t rows : {1, 2, 300})
+      for (const int32_t keys : {100, 4096, 100000}) {
+        const Choice other = chosen(batch, rows, keys);
+        CHECK(other.packed == first.packed);
+        CHECK(other.packed_rows == 2);
+        CHECK(other.part_tiles == first.part_tiles);
+        CHECK(other.parts == uint32_t(keys + 2047) / 2048);
+      }
+}
+
+TEST_CASE("every problem gets a kernel, whatever its bounds", "[choice]") {
+  const Target today(all_kernels), packed({sharing}), tall({tall_4});
+  for (const int32_t batch : {0, 1, 100, INT32_MAX})
+    for (const int32_t rows : {0, 1, 5, 100000, INT32_MAX})
+      for (const int32_t keys : {0, 1, 4097, INT32_MAX})
+        for (const int32_t heads : {1, 8, 32768}) {
+          const sluice_problem problem = problem_of(batch, rows, keys, heads, 1);
+          INFO(batch << " x " << rows << " rows, " << keys << " keys, " << heads << " heads");
+          const Choice all = today.choose(problem);
+          CHECK((all.tall != nullptr || all.packed != nullptr));
+          CHECK((all.tall != nullptr || all.packed_rows >= rows));
+          CHECK(all.reason.size() < sizeof sluice_plan_info::reason);
+          CHECK(packed.choose(problem).packed_rows == INT32_MAX);
+          CHECK(tall.choose(problem).tall != nullptr);
+        }
+}
