@@ -30,10 +30,10 @@
 #include "attention/Epilogue.h"
 #include "attention/Kernel.h"
 #include "attention/KeyLoops.h"
-#include "attention/Query.h"
 #include "target/RequireChip.h"
 
 #include <optional>
+#include <vector>
 
 namespace sluice {
 #define GEN_PASS_DEF_BUILDATTENTION
@@ -56,41 +56,56 @@ public:
 
   void build() {
     RowMap map(b, arguments, ofGroup() ? RowMap::RowsOf::group : RowMap::RowsOf::head, op.wavesOfRows(),
-               op.getTileQ(), layout);
+               op.rowBlocks(), op.getTileQ(), layout);
     if (ofGroup()) arguments.fetchLines();
     WorkgroupRows workgroup = map.locateWorkgroup();
     b.when(workgroup.any, [&] {
-      LaneRows rows = map.locateLane(workgroup);
+      SmallVector<LaneRows> blocks = map.locateLane(workgroup);
+      LaneRows &rows = blocks.front(); // the wave's and the workgroup's are those of any block
       Visibility visibility(b, arguments, rows.sequence, tileKv);
-      WaveKeys waveKeys = map.chooseTiles(rows, visibility);
-      ScoreChanges changes(b, arguments, rows.sequence, ofGroup() || op.getEveryChange());
-      // The part of the keys and the factors of scores do not depend on each other: which comes first decides
-      // only on the order of instructions, and is each kind's own.
-      KeyRange keys;
-      if (!ofGroup()) keys = map.choosePart(rows, visibility, tileKv);
-      map.locateKvHead(rows);
-      changes.setRow(rows.token, rows.qHead, rows.kvHead);
-      if (ofGroup()) keys = map.choosePart(rows, visibility, tileKv);
+      WaveKeys waveKeys = map.chooseTiles(blocks, visibility);
+      std::vector<ScoreChanges> changes(
+          blocks.size(), ScoreChanges(b, arguments, rows.sequence, ofGroup() || op.getEveryChange()));
+      KeyRange keys = map.choosePart(rows, visibility, tileKv);
+      for (LaneRows &ofBlock : blocks)
+        map.locateKvHead(ofBlock);
 
-      ScoreRules rules(b, changes, visibility, waveKeys.rows, layout, rows.laneGroup);
-      Softmax softmax(b, math, changes.factor(), rows.lane);
       unsigned columnGroups = op.columnGroups();
       HeadColumns columns(op.getHeadDimQk(), op.getHeadDimV(), op.getVInK(), columnGroups,
                           storage.narrowestPanel(op.getWaves()), layout);
       Value firstColumn;
       if (columnGroups != 1) firstColumn = b.mul(rows.waveOfRows, b.i32(op.getHeadDimV() / columnGroups));
+      SmallVector<ScoreRules> rules;
+      SmallVector<Softmax> softmax;
+      SmallVector<Addresses> addresses;
+      for (auto [ofBlock, change, seen] : llvm::zip_equal(blocks, changes, waveKeys.rows)) {
+        change.setRow(ofBlock.token, ofBlock.qHead, ofBlock.kvHead);
+        rules.emplace_back(b, change, visibility, seen, layout, ofBlock.laneGroup);
+        softmax.emplace_back(b, math, change.factor(), ofBlock.lane);
+        addresses.emplace_back(b, arguments, ofBlock);
+      }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
-                            firstColumn);
-      KeyLoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
-      Addresses addresses(b, arguments, rows);
-      Epilogue epilogue(b, arguments, addresses, math, rows, columns.valueReads, changes.factor(), result,
-                        firstColumn);
-      if (op.wavesDivideKeys())
-        epilogue.storeRows(iterateOverOwnKeys(rows, addresses, columns, parts), keys);
-      else if (ofGroup())
-        epilogue.storeRows(iterateOfGroup(rows, addresses, columns, parts), keys);
-      else
-        epilogue.storeTile(iterateOfHead(rows, addresses, columns, parts), op.getTileQ(), op.getHeadDimV());
+                            firstColumn, /*isFull=*/blocks.size() != 1);
+      LoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
+      auto store = [&](const LaneRows &ofBlock, const ScoreChanges &change, auto store) {
+        Addresses outputs(b, arguments, ofBlock);
+        store(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, change.factor(), result,
+                       firstColumn));
+      };
+      if (op.wavesDivideKeys()) {
+        JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
+        store(rows, changes.front(), [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+      } else if (ofGroup()) {
+        SmallVector<RowState> states = iterateOfGroup(blocks, addresses, columns, parts);
+        if (blocks.size() != 1) blocks = map.locateLane(workgroup, /*isAgain=*/true);
+        for (auto [state, ofBlock, change] : llvm::zip_equal(states, blocks, changes))
+          store(ofBlock, change, [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+      } else {
+        RowState state = iterateOfHead(rows, addresses.front(), columns, parts);
+        store(rows, changes.front(), [&](const Epilogue &epilogue) {
+          epilogue.storeTile(state, op.getTileQ(), op.getHeadDimV());
+        });
+      }
     });
   }
 
@@ -104,7 +119,7 @@ private:
     return type.getIntOrFloatBitWidth() == 8 ? IntegerType::get(type.getContext(), 8) : type;
   }
 
-  std::optional<KeyPages> pagesOf(const LaneRows &rows, const KeyLoopParts &parts) {
+  std::optional<KeyPages> pagesOf(const LaneRows &rows, const LoopParts &parts) {
     if (!op.getPaged()) return std::nullopt;
     return KeyPages(b, arguments, rows.sequence, parts.keys);
   }
@@ -114,44 +129,58 @@ private:
     return KeyTiles(b, math, arguments, copies, chip, storage, source, panels, label);
   }
 
-  TileMath::Values queryOfGroup(const LaneRows &rows, const Addresses &addresses,
+  Query queryOfGroup(const LaneRows &rows, const Addresses &addresses,
                                 const HeadColumns &columns) {
     Value row = addresses.offsetOfRow("q", rows.sequence.firstRow);
     Value q = b.advance(arguments.late("q"), queries, row);
-    return loadQuery(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
-                     arguments.late("head_dim_qk"));
+    return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
+                 arguments.late("head_dim_qk"));
   }
 
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
-                                 const KeyLoopParts &parts) {
-    TileMath::Values query = queryOfGroup(rows, addresses, columns);
+                                 const LoopParts &parts) {
+    Query query = queryOfGroup(rows, addresses, columns);
     KeyPages pages(b, arguments, rows.sequence, parts.keys);
     KeyRegisters::Source source{addresses.ofKeys("k", storage.type), addresses.ofKeys("v", storage.type),
                                 arguments["head_dim_qk"], arguments["head_dim_v"]};
     KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.isWidened,
                            tileKv);
-    RegisterLoopParts own{b,           math,          parts.visibility, parts.keys,
-                          parts.rules, parts.softmax, parts.products,   columns,
-                          pages,       registers};
-    RowState state = registerKeyLoop(own, query, rows.wave, op.getWaves());
-    return joinWaves(b, math, parts.softmax, rows, state, op.getWaves());
+    RowState state = registerKeyLoop(parts, query, pages, registers, columns, rows.wave, op.getWaves());
+    return joinWaves(b, math, parts.softmax.front(), rows, state, op.getWaves());
   }
 
-  RowState iterateOfGroup(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
-                          const KeyLoopParts &parts) {
-    TileMath::Values query = queryOfGroup(rows, addresses, columns);
-    std::optional<KeyPages> pages = pagesOf(rows, parts);
+  /// The reads of Q of each block of rows that a wave has no registers for.
+  unsigned parkedReads() {
+    constexpr unsigned ofRows = 376; // of a wave's 512 registers, for Q and O; the others are for K, V and scores
+    unsigned ofRead = widestKeyRead * layout.elementBytes / 4;
+    unsigned q = op.getHeadDimQk() * layout.elementBytes / 4 / layout.groups();
+    unsigned needed = op.rowBlocks() * (q + op.getHeadDimV() / layout.groups());
+    return needed <= ofRows ? 0 : llvm::divideCeil(needed - ofRows, op.rowBlocks() * ofRead);
+  }
+
+  SmallVector<RowState> iterateOfGroup(ArrayRef<LaneRows> blocks, ArrayRef<Addresses> addresses,
+                                       const HeadColumns &columns, const LoopParts &parts) {
+    SmallVector<Query> queries;
+    for (auto [rows, ofBlock] : llvm::zip_equal(blocks, addresses))
+      queries.push_back(queryOfGroup(rows, ofBlock, columns));
+    if (unsigned reads = parkedReads()) {
+      Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+      for (Query &query : queries)
+        query.park(reads, thread, op.getWaves() * MfmaLayout::lanes);
+    }
+    std::optional<KeyPages> pages = pagesOf(blocks.front(), parts);
     KeyCopies copies(b, arguments, parts.keys, pages ? &*pages : nullptr);
-    KeyTiles k = allocate(copies, {Side::k, addresses.ofKeys("k", storage.type), arguments["head_dim_qk"]},
-                          columns.keyPanels, "k");
-    if (op.getVInK()) return plainKeyLoop(parts, query, copies, k, k);
-    KeyTiles v = allocate(copies, {Side::v, addresses.ofKeys("v", storage.type), arguments["head_dim_v"]},
-                          columns.valuePanels, "v");
-    return plainKeyLoop(parts, query, copies, k, v);
+    auto rowsOf = [&](StringRef side) { return addresses.front().ofKeys(side, storage.type); };
+    KeyTiles k =
+        allocate(copies, {Side::k, rowsOf("k"), arguments["head_dim_qk"]}, columns.keyPanels, "k");
+    if (op.getVInK()) return plainKeyLoop(parts, queries, copies, k, k);
+    KeyTiles v =
+        allocate(copies, {Side::v, rowsOf("v"), arguments["head_dim_v"]}, columns.valuePanels, "v");
+    return plainKeyLoop(parts, queries, copies, k, v);
   }
 
   RowState iterateOfHead(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
-                         const KeyLoopParts &parts) {
+                         const LoopParts &parts) {
     std::optional<KeyPages> pages = pagesOf(rows, parts);
     KeyCopies copies(b, arguments, parts.keys, pages ? &*pages : nullptr);
     KeyTiles::Source k{Side::k, addresses.ofKeyHead("k", storage.type, op.getPaged()), {}};
@@ -160,7 +189,7 @@ private:
     Value safeRow = b.minS(rows.row, b.sub(rows.count, b.i32(1)));
     Value row = b.mul(b.signExtend(safeRow), arguments["q_token_stride"]);
     Value q = b.advance(addresses.ofQueryHead("q", queries, Addresses::Load::onEntry), queries, row);
-    TileMath::Values query = loadQuery(b, math, columns.keyReads, q, queries, element, rows.laneGroup);
+    Query query(b, math, columns.keyReads, q, queries, element, rows.laneGroup);
     KeyTiles firstK = allocate(copies, k, columns.keyPanels, "first k");
     KeyTiles otherK = allocate(copies, k, columns.keyPanels, "k");
     KeyTiles everyV = allocate(copies, v, columns.valuePanels, "v");

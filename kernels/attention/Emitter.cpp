@@ -67,6 +67,10 @@ Value Emitter::opaqueScalar(Value a) {
   return emptyAssembly(a, "=s,0");
 }
 
+Value Emitter::opaque(Value a, Value changing) {
+  return emptyAssembly({a, changing}, "=v,0,s");
+}
+
 Value Emitter::opaqueScalar(Value a, Value changing) {
   return emptyAssembly({a, changing}, "=s,0,s");
 }

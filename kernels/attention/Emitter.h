@@ -73,8 +73,9 @@ public:
   Value opaque(Value a);
   /// Likewise, of a wave-uniform i32.
   Value opaqueScalar(Value a);
-  /// Likewise, and what follows from it stays in the loop in which `changing`, a wave-uniform i32, changes:
+  /// Either, and what follows from it stays in the loop in which `changing`, a wave-uniform i32, changes:
   /// it would take registers all through it.
+  Value opaque(Value a, Value changing);
   Value opaqueScalar(Value a, Value changing);
 
   Value bitcast(mlir::Type type, Value a) { return mlir::LLVM::BitcastOp::create(*this, type, a); }

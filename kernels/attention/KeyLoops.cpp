@@ -23,15 +23,25 @@ static Values joined(Values first, ArrayRef<Value> rest) {
   return first;
 }
 
-RowState plainKeyLoop(const KeyLoopParts &parts, ArrayRef<Value> query, const KeyCopies &copies,
-                      const KeyTiles &k, const KeyTiles &v) {
+SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queries, const KeyCopies &copies,
+                                   const KeyTiles &k, const KeyTiles &v) {
   const auto &[b, math, visibility, keys, waveEnd, rules, softmax, products] = parts;
-  auto toState = [](ValueRange values) {
-    return RowState{values[0], values[1], Values(values.drop_front(2))};
+  size_t blocks = queries.size(), tiles = products.outputTiles();
+  // Maximum and sum of each block, then O^T of each.
+  auto toStates = [&](ValueRange values) {
+    SmallVector<RowState> states;
+    for (size_t block = 0; block < blocks; ++block)
+      states.push_back({values[2 * block], values[2 * block + 1],
+                        Values(values.slice(2 * blocks + block * tiles, tiles))});
+    return states;
   };
-  Values initial{softmax.noMaximum(), softmax.noSum()};
-  llvm::append_range(initial, products.zeroOutput());
-  auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial);
+  Values initial, noOutput;
+  for (const Softmax &ofBlock : softmax) {
+    initial.append({ofBlock.noMaximum(), ofBlock.noSum()});
+    llvm::append_range(noOutput, products.zeroOutput());
+  }
+  auto loop =
+      scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), joined(std::move(initial), noOutput));
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value tileKey = visibility.keyOfTile(loop.getInductionVar());
@@ -39,34 +49,55 @@ RowState plainKeyLoop(const KeyLoopParts &parts, ArrayRef<Value> query, const Ke
   Values kCopies = k.copy(tileRows), vCopies;
   if (&v != &k) vCopies = v.copy(tileRows);
   Value active = b.less(tileKey, waveEnd);
-  RowState state = toState(loop.getRegionIterArgs());
+  SmallVector<RowState> states = toStates(loop.getRegionIterArgs());
 
   waitFor(b, kCopies);
-  // The new maximum and sum, the factor of what is relative to the old maximum, the fragments of P^T.
+  // Of each block the new maximum and sum and the factor of what is relative to the old maximum; the fragments
+  // of P^T.
+  size_t fragments = blocks * products.probabilityFragments();
   Values first = b.branch(
       active,
       [&] {
-        Values scores = rules.apply(math.settle(products.scores(query, readerOf(k))), tileKey);
-        Softmax::Included included = softmax.include(state.maximum, state.sum, scores);
-        return joined({included.maximum, included.sum, included.factor}, included.probabilities);
+        Values scores = math.settle(products.scores(queries, tileKey, readerOf(k))), of, probabilities;
+        for (size_t block = 0; block < blocks; ++block) {
+          ArrayRef<Value> raw = ArrayRef(scores).slice(block * products.scoreBlocks(), products.scoreBlocks());
+          Softmax::Included included =
+              softmax[block].include(states[block].maximum, states[block].sum, rules[block].apply(raw, tileKey));
+          of.append({included.maximum, included.sum, included.factor});
+          llvm::append_range(probabilities, included.probabilities);
+        }
+        return joined(std::move(of), probabilities);
       },
       [&] {
-        Values unchanged{state.maximum, state.sum, b.f32(1)};
-        unchanged.append(products.probabilityFragments(), b.undef(math.fragment));
+        Values unchanged;
+        for (const RowState &state : states)
+          unchanged.append({state.maximum, state.sum, b.f32(1)});
+        unchanged.append(fragments, b.undef(math.fragment));
         return unchanged;
       });
   waitFor(b, vCopies);
   Values output = b.branch(
       active,
       [&] {
+        Values rescaled;
+        for (size_t block = 0; block < blocks; ++block)
+          llvm::append_range(rescaled, math.rescale(states[block].output, first[3 * block + 2]));
         auto readV = readerOf(v);
-        return products.addValues(math.rescale(state.output, first[2]), ArrayRef<Value>(first).drop_front(3),
-                                  rules, tileKey, {readV, readV, /*isTile=*/true});
+        return products.addValues(rescaled, ArrayRef(first).take_back(fragments), rules, tileKey,
+                                  {readV, readV, /*isTile=*/true});
       },
-      [&] { return state.output; });
+      [&] {
+        Values unchanged;
+        for (const RowState &state : states)
+          llvm::append_range(unchanged, state.output);
+        return unchanged;
+      });
   BarrierOp::create(b);
-  scf::YieldOp::create(b, joined({first[0], first[1]}, output));
-  return toState(loop.getResults());
+  Values carried;
+  for (size_t block = 0; block < blocks; ++block)
+    carried.append({first[3 * block], first[3 * block + 1]});
+  scf::YieldOp::create(b, joined(std::move(carried), output));
+  return toStates(loop.getResults());
 }
 
 namespace {
@@ -96,26 +127,28 @@ struct AheadState {
 
 /// Completes `state`, whose scores are new, with the maximum and what follows from it. If there are no scores
 /// because the wave is done, the maximum stays.
-static void includeScores(const KeyLoopParts &parts, AheadState &state, Value maximumBefore, Value any) {
+static void includeScores(const LoopParts &parts, AheadState &state, Value maximumBefore, Value any) {
   Emitter &b = parts.b;
-  const Softmax &softmax = parts.softmax;
+  const Softmax &softmax = parts.softmax.front();
   Value ofTile = softmax.maximumOf(state.scores);
-  state.maximum = b.select(any, b.maxF(maximumBefore, ofTile), maximumBefore);
+  state.maximum = b.select(any, softmax.raised(maximumBefore, ofTile), maximumBefore);
   Value reference = softmax.reference(state.maximum);
   state.offset = softmax.offset(reference);
   state.factor = softmax.factor(maximumBefore, reference);
 }
 
 /// The sum with the tile of `state`, the next tile's raw scores, and the fragments of P^T.
-static Values exponentiate(const KeyLoopParts &parts, const AheadState &state, ArrayRef<Value> nextScores) {
+static Values exponentiate(const LoopParts &parts, const AheadState &state, ArrayRef<Value> nextScores) {
   Value sum = parts.b.mulF(state.sum, state.factor);
-  Values fragments = parts.softmax.exponentiate(state.scores, state.offset, sum);
+  Values fragments = parts.softmax.front().exponentiate(state.scores, state.offset, sum);
   return joined(joined({sum}, nextScores), fragments);
 }
 
-RowState aheadKeyLoop(const KeyLoopParts &parts, ArrayRef<Value> query, const KeyCopies &copies,
+RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopies &copies,
                       const KeyTiles &firstK, const KeyTiles &k, const KeyTiles &v) {
-  const auto &[b, math, visibility, keys, waveEnd, rules, softmax, products] = parts;
+  const auto &[b, math, visibility, keys, waveEnd, allRules, softmaxes, products] = parts;
+  const ScoreRules &rules = allRules.front();
+  const Softmax &softmax = softmaxes.front();
   unsigned blocks = products.scoreBlocks();
   Values noScores(blocks, b.undef(math.accumulator));
 
@@ -126,7 +159,7 @@ RowState aheadKeyLoop(const KeyLoopParts &parts, ArrayRef<Value> query, const Ke
   AheadState initial;
   initial.sum = softmax.noSum();
   initial.output = products.zeroOutput();
-  initial.scores = rules.apply(products.scores(query, readerOf(firstK)), keyOfFirst);
+  initial.scores = rules.apply(products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst);
   includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
 
   auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial.flatten());
@@ -147,7 +180,7 @@ RowState aheadKeyLoop(const KeyLoopParts &parts, ArrayRef<Value> query, const Ke
         centred.offset =
             softmax.centre(centred.scores, state.offset, [&] { return softmax.reference(state.maximum); });
         return b.branch(
-            nextActive, [&] { return exponentiate(parts, centred, products.scores(query, readerOf(k))); },
+            nextActive, [&] { return exponentiate(parts, centred, products.scores(query, tileKey, readerOf(k))); },
             [&] {
               // The last tile of the wave. An offset that looks different keeps the code generator from
               // sharing the exponents of both sides in front of the branch, where no MFMA hides them.
@@ -176,7 +209,7 @@ RowState aheadKeyLoop(const KeyLoopParts &parts, ArrayRef<Value> query, const Ke
         // The maximum of the next scores, in the shadow of the product.
         Values unknown(3, b.undef(b.getF32Type()));
         auto readV = readerOf(v);
-        next.output = products.addValues(rescaled, probabilities, rules, tileKey,
+        next.output = products.addValues(rescaled, probabilities, allRules, tileKey,
                                          {readV, readV, /*isTile=*/true}, unknown, [&](Values &values) {
                                            includeScores(parts, next, state.maximum, nextActive);
                                            values.append({next.maximum, next.offset, next.factor});

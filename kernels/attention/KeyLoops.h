@@ -13,32 +13,17 @@
 #pragma once
 
 #include "attention/KeyTiles.h"
-#include "attention/RowMap.h"
-#include "attention/RowState.h"
-#include "attention/ScoreRules.h"
-#include "attention/TileProducts.h"
+#include "attention/LoopParts.h"
 
 namespace sluice {
 
-/// What a loop is made of.
-struct KeyLoopParts {
-  Emitter &b;
-  TileMath &math;
-  const Visibility &visibility;
-  const KeyRange &keys;
-  mlir::Value waveEnd; // see WaveKeys
-  const ScoreRules &rules;
-  const Softmax &softmax;
-  const TileProducts &products;
-};
+/// The state of each block of rows; `queries`: Q of each. The tiles of K and V are the same where V is in K.
+llvm::SmallVector<RowState> plainKeyLoop(const LoopParts &parts, llvm::ArrayRef<Query> queries,
+                                         const KeyCopies &copies, const KeyTiles &k, const KeyTiles &v);
 
-/// The tiles of K and V are the same where V is in K.
-RowState plainKeyLoop(const KeyLoopParts &parts, llvm::ArrayRef<mlir::Value> query, const KeyCopies &copies,
-                      const KeyTiles &k, const KeyTiles &v);
-
-/// The first tile of keys has LDS of its own, `firstK`: its scores are computed before the loop. There is at
-/// least one.
-RowState aheadKeyLoop(const KeyLoopParts &parts, llvm::ArrayRef<mlir::Value> query, const KeyCopies &copies,
+/// Of one block of rows. The first tile of keys has LDS of its own, `firstK`: its scores are computed before the
+/// loop. There is at least one.
+RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopies &copies,
                       const KeyTiles &firstK, const KeyTiles &k, const KeyTiles &v);
 
 } // namespace sluice

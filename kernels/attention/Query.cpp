@@ -1,13 +1,13 @@
-//===- Query.cpp - Q^T in registers ---------------------------------------------------------------------===//
+//===- Query.cpp - Q^T of a block of rows ---------------------------------------------------------------===//
 #include "attention/Query.h"
 
 using namespace mlir;
 
 namespace sluice {
 
-TileMath::Values loadQuery(Emitter &b, TileMath &math, ArrayRef<ColumnRead> reads, Value base, Type inMemory,
-                           Type element, Value laneGroup, Value limit) {
-  TileMath::Values query;
+Query::Query(Emitter &b, TileMath &math, ArrayRef<ColumnRead> reads, Value base, Type inMemory, Type element,
+             Value laneGroup, Value limit)
+    : b(b), math(math), reads(reads) {
   const MfmaLayout &layout = math.layout;
   for (const ColumnRead &read : reads) {
     Type type = read.columns == layout.elements() ? math.fragment : VectorType::get(read.columns, element);
@@ -17,10 +17,32 @@ TileMath::Values loadQuery(Emitter &b, TileMath &math, ArrayRef<ColumnRead> read
                                                      /*alignment=*/layout.elementBytes * read.columns)};
     };
     auto zero = [&] { return SmallVector<Value>{arith::ConstantOp::create(b, b.getZeroAttr(type))}; };
-    Value loaded = (limit ? b.branch(b.less(column, limit), load, zero) : load())[0];
-    llvm::append_range(query, math.fragments(loaded, read.columns));
+    columns.push_back((limit ? b.branch(b.less(column, limit), load, zero) : load())[0]);
   }
-  return query;
+}
+
+void Query::park(unsigned parked, Value ofThread, unsigned ofThreads) {
+  thread = ofThread;
+  threads = ofThreads;
+  auto type = cast<VectorType>(columns.back().getType());
+  tile = LdsAllocOp::create(b, LdsTileType::get(b.getContext(), parked * threads, type.getNumElements(),
+                                                type.getElementType(),
+                                                XorSwizzleAttr::get(b.getContext(), 0, 0)));
+  for (unsigned n = parked; n > 0; --n) {
+    Value row = b.add(thread, b.i32((n - 1) * threads));
+    LdsWriteOp::create(b, columns.pop_back_val(), tile, row, b.i32(0));
+  }
+}
+
+SmallVector<Value> Query::fragments(unsigned read) const {
+  Value row;
+  if (read < columns.size()) {
+    row = columns[read];
+  } else {
+    Value place = b.add(thread, b.i32((read - columns.size()) * threads));
+    row = LdsReadOp::create(b, columns.front().getType(), tile, place, b.i32(0));
+  }
+  return math.fragments(row, reads[read].columns);
 }
 
 } // namespace sluice

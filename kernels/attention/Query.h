@@ -1,4 +1,9 @@
-//===- Query.h - Q^T in registers -------------------------------------------------------------*- C++ -*-===//
+//===- Query.h - Q^T of a block of rows -------------------------------------------------------*- C++ -*-===//
+//
+// Every tile of keys is multiplied with all of it, so it is in registers. Where rows have more than fits, a part
+// is parked in LDS: each lane writes what it has once and reads it back for each tile. No other lane reads it.
+//
+//===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "attention/HeadColumns.h"
@@ -6,10 +11,29 @@
 
 namespace sluice {
 
-/// A row of Q as B fragments, in the order of `reads`. `base` is the lane's row, of elements `inMemory`.
-/// Columns at or past `limit`, if given, are zeros and are not read.
-TileMath::Values loadQuery(Emitter &b, TileMath &math, llvm::ArrayRef<ColumnRead> reads, mlir::Value base,
-                           mlir::Type inMemory, mlir::Type element, mlir::Value laneGroup,
-                           mlir::Value limit = {});
+class Query {
+public:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+
+  /// A row of Q in the order of `reads`. `base` is the lane's row, of elements `inMemory`. Columns at or past
+  /// `limit`, if given, are zeros and are not read.
+  Query(Emitter &b, TileMath &math, llvm::ArrayRef<ColumnRead> reads, Value base, mlir::Type inMemory,
+        mlir::Type element, Value laneGroup, Value limit = {});
+
+  /// Parks what belongs to the last `reads` reads. `thread`: of the workgroup, which has `threads`.
+  void park(unsigned reads, Value thread, unsigned threads);
+
+  /// The B fragments of the columns of a read. Those that are parked are read here.
+  Values fragments(unsigned read) const;
+
+private:
+  Emitter &b;
+  TileMath &math;
+  llvm::SmallVector<ColumnRead> reads;
+  Values columns;            // of each read that is not parked
+  Value tile, thread;        // where the others are
+  unsigned threads = 0;
+};
 
 } // namespace sluice

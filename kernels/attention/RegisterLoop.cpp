@@ -39,8 +39,11 @@ static void keepLoads(Emitter &b) {
   createWaveFence(b, b.getLoc());
 }
 
-RowState registerKeyLoop(const RegisterLoopParts &parts, ArrayRef<Value> query, Value wave, unsigned waves) {
-  const auto &[b, math, visibility, keys, rules, softmax, products, columns, pages, registers] = parts;
+RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPages &pages,
+                         const KeyRegisters &registers, const HeadColumns &columns, Value wave,
+                         unsigned waves) {
+  const auto &[b, math, visibility, keys, waveEnd, rules, softmaxes, products] = parts;
+  const Softmax &softmax = softmaxes.front();
   Value first = b.add(keys.firstTile, wave);
   auto keyOf = [&](Value tile, unsigned turns) {
     return visibility.keyOfTile(b.add(tile, b.i32(turns * waves)));
@@ -67,11 +70,11 @@ RowState registerKeyLoop(const RegisterLoopParts &parts, ArrayRef<Value> query, 
     };
   };
   auto readK = readIn(now.k);
-  Values scores = math.settle(products.scores(query, readK));
+  Values scores = math.settle(products.scores(query, tileKey, readK));
   next.k = registers.loadKeys(nextKey, now.entries);
   keepLoads(b);
   Softmax::Included included =
-      softmax.include(now.state.maximum, now.state.sum, rules.apply(scores, tileKey));
+      softmax.include(now.state.maximum, now.state.sum, rules.front().apply(scores, tileKey));
   auto readV = readIn(now.v);
   auto readAgain = [&](unsigned panel, unsigned wide, Value key, Value column) {
     Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);

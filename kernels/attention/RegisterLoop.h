@@ -10,28 +10,13 @@
 #pragma once
 
 #include "attention/KeyRegisters.h"
-#include "attention/RowState.h"
-#include "attention/ScoreRules.h"
-#include "attention/TileProducts.h"
-#include "attention/Visibility.h"
+#include "attention/LoopParts.h"
 
 namespace sluice {
 
-struct RegisterLoopParts {
-  Emitter &b;
-  TileMath &math;
-  const Visibility &visibility;
-  const KeyRange &keys;
-  const ScoreRules &rules;
-  const Softmax &softmax;
-  const TileProducts &products;
-  const HeadColumns &columns;
-  const KeyPages &pages;
-  const KeyRegisters &registers;
-};
-
-/// The state of the wave's rows with the keys of its tiles.
-RowState registerKeyLoop(const RegisterLoopParts &parts, llvm::ArrayRef<mlir::Value> query, mlir::Value wave,
+/// The state of the wave's rows, which are one block, with the keys of its tiles.
+RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPages &pages,
+                         const KeyRegisters &registers, const HeadColumns &columns, mlir::Value wave,
                          unsigned waves);
 
 /// What the waves of a workgroup come to together, for the same rows.

@@ -41,10 +41,11 @@ Value RowMap::withinEnd(Value row, Value lastRow) const {
   return ofGroup() ? b.minS(row, lastRow) : row;
 }
 
-LaneRows RowMap::locateLane(const WorkgroupRows &workgroup) const {
+SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, bool isAgain) const {
   LaneRows rows;
   static_cast<WorkgroupRows &>(rows) = workgroup;
   Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+  if (isAgain) thread = b.opaque(thread);
   rows.lane = b.bitAnd(thread, b.i32(63));
   rows.laneRow = b.bitAnd(rows.lane, b.i32(layout.rows - 1));
   rows.laneGroup = b.shiftRight(rows.lane, b.i32(llvm::Log2_32(layout.rows)));
@@ -52,15 +53,18 @@ LaneRows RowMap::locateLane(const WorkgroupRows &workgroup) const {
   unsigned log2 = llvm::Log2_32(wavesOfRows);
   Value group = log2 == 0 ? rows.wave : b.shiftRight(rows.wave, b.i32(log2));
   rows.waveOfRows = b.bitAnd(rows.wave, b.i32(wavesOfRows - 1));
-  rows.waveFirst = b.add(rows.first, b.mul(group, b.i32(layout.rows)));
+  rows.waveFirst = b.add(rows.first, b.mul(group, b.i32(rowBlocks * layout.rows)));
   Value lastRow = b.sub(rows.count, b.i32(1));
-  rows.row = b.add(rows.waveFirst, rows.laneRow);
-  Value row = withinEnd(rows.row, lastRow);
-  rows.token = tokenOf(row);
-  if (ofGroup())
-    rows.qHead =
-        b.add(b.mul(rows.kvHead, arguments["group"]), b.sub(row, b.mul(rows.token, arguments["group"])));
-  return rows;
+  SmallVector<LaneRows> blocks(rowBlocks, rows);
+  for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
+    ofBlock.row = b.add(b.add(rows.waveFirst, rows.laneRow), b.i32(index * layout.rows));
+    Value row = withinEnd(ofBlock.row, lastRow);
+    ofBlock.token = tokenOf(row);
+    if (ofGroup())
+      ofBlock.qHead = b.add(b.mul(rows.kvHead, arguments["group"]),
+                            b.sub(row, b.mul(ofBlock.token, arguments["group"])));
+  }
+  return blocks;
 }
 
 void RowMap::locateKvHead(LaneRows &rows) const {
@@ -70,14 +74,17 @@ void RowMap::locateKvHead(LaneRows &rows) const {
                     .quotient;
 }
 
-WaveKeys RowMap::chooseTiles(const LaneRows &rows, Visibility &visibility) const {
+WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) const {
+  const LaneRows &rows = blocks.front();
   // The rows of a workgroup say which tiles it needs, the last row of a wave up to which of them it works.
   Value lastRow = b.sub(rows.count, b.i32(1));
   auto lastOf = [&](Value first, unsigned count) { return b.minS(b.add(first, b.i32(count - 1)), lastRow); };
   visibility.chooseTiles(tokenOf(rows.first), tokenOf(lastOf(rows.first, tileQ)));
   Value firstToken = tokenOf(withinEnd(rows.waveFirst, lastRow));
-  Value lastToken = tokenOf(lastOf(rows.waveFirst, layout.rows));
-  Visibility::Rows seen = visibility.rowsOf(firstToken, lastToken, rows.token);
+  Value lastToken = tokenOf(lastOf(rows.waveFirst, rowBlocks * layout.rows));
+  SmallVector<Visibility::Rows> seen;
+  for (const LaneRows &ofBlock : blocks)
+    seen.push_back(visibility.rowsOf(firstToken, lastToken, ofBlock.token));
   Value endIfAny = b.add(visibility.lastKey(lastToken), b.i32(1));
   return {seen, b.select(b.less(rows.waveFirst, rows.count), endIfAny, b.i32(0))};
 }

@@ -7,8 +7,8 @@
 //                share a KV head, so that their keys are read once (grouped-query attention, Ainslie et al.
 //                2023, arXiv 2305.13245): a token of a model with 8 heads to a KV head fills half of 16 rows.
 //
-// A workgroup has `tileQ` rows, a wave as many of them as its MFMAs have columns, and a lane one, which it
-// shares with the other lane groups (MfmaLayout.h).
+// A workgroup has `tileQ` rows, a wave a block of as many of them as its MFMAs have columns, or several, and a
+// lane one of each block, which it shares with the other lane groups (MfmaLayout.h).
 //
 // The keys of a group's rows can be divided among the workgroups of `parts` (split-KV: Dao et al. 2023,
 // "Flash-Decoding"). Parts take whole tiles in order; which ones follows from the sequence only, where
@@ -36,9 +36,9 @@ struct WorkgroupRows {
   mlir::Value part;         // which of `parts`; null for rows of a head
 };
 
-/// With what a lane has.
+/// With what a lane has of a block of rows.
 struct LaneRows : WorkgroupRows {
-  mlir::Value lane, laneRow, laneGroup; // lane number, modulo and divided by the rows of a wave
+  mlir::Value lane, laneRow, laneGroup; // lane number, modulo and divided by the rows of a block
   mlir::Value wave;                     // its number ...
   mlir::Value waveOfRows;               // ... and among those with the same rows
   mlir::Value waveFirst;                // first row of the wave
@@ -48,8 +48,8 @@ struct LaneRows : WorkgroupRows {
 
 /// The keys that the rows of a wave need, of the tiles that Visibility has chosen.
 struct WaveKeys {
-  Visibility::Rows rows; // what hides keys from them
-  mlir::Value end;       // this wave needs none of the keys at or past it
+  llvm::SmallVector<Visibility::Rows> rows; // what hides keys from those of each block
+  mlir::Value end;                          // this wave needs none of the keys at or past it
 };
 
 /// The part of those tiles that the workgroup goes through.
@@ -64,18 +64,21 @@ public:
   using Value = mlir::Value;
   enum class RowsOf { head, group };
 
-  /// `wavesOfRows` neighbouring waves have the same rows.
-  RowMap(Emitter &b, const Arguments &arguments, RowsOf rowsOf, unsigned wavesOfRows, unsigned tileQ,
-         MfmaLayout layout)
-      : b(b), arguments(arguments), rowsOf(rowsOf), wavesOfRows(wavesOfRows), tileQ(tileQ), layout(layout) {}
+  /// `wavesOfRows` neighbouring waves have the same rows: `rowBlocks` blocks of them.
+  RowMap(Emitter &b, const Arguments &arguments, RowsOf rowsOf, unsigned wavesOfRows, unsigned rowBlocks,
+         unsigned tileQ, MfmaLayout layout)
+      : b(b), arguments(arguments), rowsOf(rowsOf), wavesOfRows(wavesOfRows), rowBlocks(rowBlocks),
+        tileQ(tileQ), layout(layout) {}
 
   WorkgroupRows locateWorkgroup() const;
-  LaneRows locateLane(const WorkgroupRows &workgroup) const;
+  /// A lane's rows, one of each block. `isAgain`: LLVM does not keep them in registers since they were located
+  /// before.
+  llvm::SmallVector<LaneRows> locateLane(const WorkgroupRows &workgroup, bool isAgain = false) const;
   /// The KV head of rows of a head, which nothing before ScoreChanges needs; those of a group have it
   /// already.
   void locateKvHead(LaneRows &rows) const;
   /// Chooses the tiles that the workgroup's rows need.
-  WaveKeys chooseTiles(const LaneRows &rows, Visibility &visibility) const;
+  WaveKeys chooseTiles(llvm::ArrayRef<LaneRows> blocks, Visibility &visibility) const;
   /// The tiles that the workgroup goes through: all of them, or those of its part.
   KeyRange choosePart(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const;
 
@@ -87,7 +90,7 @@ private:
   Emitter &b;
   const Arguments &arguments;
   RowsOf rowsOf;
-  unsigned wavesOfRows;
+  unsigned wavesOfRows, rowBlocks;
   unsigned tileQ;
   MfmaLayout layout;
 };

@@ -11,6 +11,14 @@ Value Softmax::noMaximum() const {
   return b.f32(-std::numeric_limits<double>::infinity());
 }
 
+Value Softmax::raised(Value maximum, Value ofTile) const {
+  if (math.layout.elementBytes == 1) return b.maxF(maximum, ofTile);
+  // Of two infinities of a sign the difference is NaN, which is not larger: the maximum stays.
+  Value excess = b.mulF(b.subF(ofTile, maximum), scoreFactor);
+  Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, excess, b.f32(mostExcess));
+  return b.select(isLarge, ofTile, maximum);
+}
+
 Value Softmax::reference(Value maximum) const {
   return b.select(b.equalF(maximum, noMaximum()), b.f32(0), maximum);
 }
@@ -25,7 +33,7 @@ Value Softmax::factor(Value before, Value reference) const {
 
 Softmax::Included Softmax::include(Value maximum, Value sum, Values scores) const {
   Included result;
-  result.maximum = b.maxF(maximum, maximumOf(scores));
+  result.maximum = raised(maximum, maximumOf(scores));
   Value ofTile = reference(result.maximum);
   result.factor = factor(maximum, ofTile);
   Value ofExponents = centre(scores, offset(ofTile), [&] { return ofTile; });

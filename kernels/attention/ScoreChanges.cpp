@@ -49,15 +49,19 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
   auto eachIf = [&](Value condition, ArrayRef<Value> scores, llvm::function_ref<SmallVector<Value>()> then) {
     return b.branch(condition, then, [&] { return SmallVector<Value>(scores); });
   };
-  Value row = b.minS(token, b.sub(sequence.rows, b.i32(1)));
+  Value head, row;
   auto rowOf = [&](StringRef matrix) {
     Value offset = b.mul(b.zeroExtend(sequence.batch), arguments.late((matrix + "_batch_stride").str()));
-    offset = b.add(offset, b.mul(b.zeroExtend(qHead), arguments.late((matrix + "_head_stride").str())));
+    offset = b.add(offset, b.mul(b.zeroExtend(head), arguments.late((matrix + "_head_stride").str())));
     return b.add(offset, b.mul(b.zeroExtend(row), arguments.late((matrix + "_row_stride").str())));
   };
 
   auto change = [&] {
-    SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scaleLog2e); });
+    // What follows from these would take registers all through the loop over tiles.
+    head = b.opaque(qHead, tileKey);
+    row = b.minS(b.opaque(token, tileKey), b.sub(sequence.rows, b.i32(1)));
+    Value scale = b.opaque(scaleLog2e, tileKey);
+    SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });
     Value cap = arguments.late("cap_log2e");
     scores = eachIf(b.isFalse(b.equalF(cap, b.f32(0))), scores, [&] {
       Value twoPerCap = arguments.late("two_per_cap");
@@ -88,7 +92,7 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     });
     Value slopes = arguments.late("alibi_slopes");
     scores = eachIf(b.isFalse(b.isNull(slopes)), scores, [&] {
-      Value place = b.advance(slopes, b.getF32Type(), b.zeroExtend(qHead));
+      Value place = b.advance(slopes, b.getF32Type(), b.zeroExtend(head));
       Value slope = b.mulF(LLVM::LoadOp::create(b, b.getF32Type(), place, /*alignment=*/4),
                            b.f32(-std::numbers::log2e));
       Value shift =

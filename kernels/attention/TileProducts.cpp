@@ -5,40 +5,49 @@ using namespace mlir;
 
 namespace sluice {
 
-SmallVector<Value> TileProducts::scores(ArrayRef<Value> query, Read readK) const {
+TileProducts::Place TileProducts::placeIn(Value tileKey) const {
+  if (!isFull) return {laneRow, laneGroup};
+  return {b.opaque(laneRow, tileKey), b.opaque(laneGroup, tileKey)};
+}
+
+SmallVector<Value> TileProducts::scores(ArrayRef<Query> queries, Value tileKey, Read readK) const {
   const MfmaLayout &layout = math.layout;
-  Values blocks(scoreBlocks(), math.zeros());
-  unsigned fragment = 0;
-  for (const ColumnRead &read : columns.keyReads) {
-    Value column = b.add(b.i32(read.first), b.mul(laneGroup, b.i32(read.columns)));
+  Values sums(queries.size() * scoreBlocks(), math.zeros());
+  Place place = placeIn(tileKey);
+  for (auto [index, read] : llvm::enumerate(columns.keyReads)) {
+    Value column = b.add(b.i32(read.first), b.mul(place.group, b.i32(read.columns)));
     SmallVector<Values> rows;
-    for (unsigned block = 0; block < blocks.size(); ++block) {
-      Value key = b.add(b.i32(layout.rows * block), laneRow);
+    for (unsigned block = 0; block < scoreBlocks(); ++block) {
+      Value key = b.add(b.i32(layout.rows * block), place.row);
       rows.push_back(math.fragments(readK(read.panel, read.columns, key, column), read.columns));
     }
+    SmallVector<Values> ofQueries;
+    for (const Query &query : queries)
+      ofQueries.push_back(query.fragments(index));
     // The blocks take turns: consecutive MFMAs then do not wait for one another's result.
-    for (unsigned part = 0; part < read.columns / layout.elements(); ++part, ++fragment)
-      for (auto [sum, fragments] : llvm::zip_equal(blocks, rows))
-        sum = math.mfma(fragments[part], query[fragment], sum);
+    for (unsigned part = 0; part < read.columns / layout.elements(); ++part)
+      for (auto [n, sum] : llvm::enumerate(sums))
+        sum = math.mfma(rows[n % scoreBlocks()][part], ofQueries[n / scoreBlocks()][part], sum);
   }
-  return blocks;
+  return sums;
 }
 
 /// The first column of V that this lane reads, in the panel.
-Value TileProducts::valueColumn(const ColumnRead &read) const {
-  Value column = b.add(b.i32(read.first), b.mul(laneRow, b.i32(read.columns)));
+Value TileProducts::valueColumn(const ColumnRead &read, Value row) const {
+  Value column = b.add(b.i32(read.first), b.mul(row, b.i32(read.columns)));
   return firstColumn ? b.add(column, firstColumn) : column;
 }
 
-void TileProducts::eachStep(unsigned block, Read readV,
+void TileProducts::eachStep(unsigned block, Value tileKey, Read readV,
                             function_ref<void(unsigned, ArrayRef<Value>)> use) const {
   const MfmaLayout &layout = math.layout;
   unsigned tile = 0; // of O^T
+  Place place = placeIn(tileKey);
   for (const ColumnRead &read : columns.valueReads) {
-    Value column = valueColumn(read);
+    Value column = valueColumn(read, place.row);
     Values rows; // in the order of the keys of a fragment of P^T
     for (unsigned k = 0; k < layout.elements(); ++k) {
-      Value key = b.add(b.i32(layout.rowOf(block * layout.elements() + k)), b.mul(laneGroup, b.i32(4)));
+      Value key = b.add(b.i32(layout.rowOf(block * layout.elements() + k)), b.mul(place.group, b.i32(4)));
       rows.push_back(readV(read.panel, read.columns, key, column));
     }
     use(tile, math.transpose(rows));
@@ -47,23 +56,25 @@ void TileProducts::eachStep(unsigned block, Read readV,
 }
 
 SmallVector<Value> TileProducts::add(ArrayRef<Value> output, ArrayRef<Value> probabilities,
-                                     Read readV) const {
+                                     Value tileKey, Read readV) const {
   Values sums(output);
-  for (auto [block, p] : llvm::enumerate(probabilities))
-    eachStep(block, readV, [&, p = p](unsigned tile, ArrayRef<Value> fragments) {
+  for (unsigned block = 0; block < probabilityFragments(); ++block)
+    eachStep(block, tileKey, readV, [&](unsigned tile, ArrayRef<Value> fragments) {
       for (Value a : fragments) {
-        sums[tile] = math.mfma(a, p, sums[tile]);
+        for (unsigned of = tile, p = block; of < sums.size();
+             of += outputTiles(), p += probabilityFragments())
+          sums[of] = math.mfma(a, probabilities[p], sums[of]);
         ++tile;
       }
     });
   return sums;
 }
 
-Value TileProducts::hasNonFinite(const ReadValues &readV) const {
+Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
   if (!readV.isTile) {
     Values all;
     for (unsigned block = 0; block < probabilityFragments(); ++block)
-      eachStep(block, readV.inOrder,
+      eachStep(block, tileKey, readV.inOrder,
                [&](unsigned, ArrayRef<Value> fragments) { llvm::append_range(all, fragments); });
     return nonFinite.isIn(all);
   }
@@ -83,7 +94,7 @@ SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<V
   Values visible = nonFinite.visible(rules.apply(level, tileKey));
   Values sums;
   for (const ColumnRead &read : columns.valueReads) {
-    Value column = valueColumn(read);
+    Value column = valueColumn(read, laneRow);
     sums.append(nonFinite.accumulate(
         output.slice(sums.size(), read.columns), probabilities, visible, column, b.mul(laneGroup, b.i32(4)),
         [&](unsigned wide, Value key, Value place) { return readV(read.panel, wide, key, place); }));
@@ -92,19 +103,29 @@ SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<V
 }
 
 SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Value> probabilities,
-                                           const ScoreRules &rules, Value tileKey, const ReadValues &readV,
-                                           ArrayRef<Value> unknown, function_ref<void(Values &)> more) const {
+                                           ArrayRef<ScoreRules> rules, Value tileKey,
+                                           const ReadValues &readV, ArrayRef<Value> unknown, function_ref<void(Values &)> more) const {
   Values before(output);
   llvm::append_range(before, unknown);
   auto withMore = [&](Values sums) {
     more(sums);
     return sums;
   };
+  Value mayHide = rules.front().mayHide(tileKey);
+  for (const ScoreRules &ofBlock : rules.drop_front())
+    mayHide = b.either(mayHide, ofBlock.mayHide(tileKey));
+  auto detour = [&] {
+    Values sums;
+    for (auto [block, ofBlock] : llvm::enumerate(rules))
+      sums.append(addNonFinite(output.slice(block * outputTiles(), outputTiles()),
+                               probabilities.slice(block * probabilityFragments(), probabilityFragments()),
+                               ofBlock, tileKey, readV.anywhere));
+    return sums;
+  };
   return nonFinite.choose(
-      rules.mayHide(tileKey), [&] { return hasNonFinite(readV); }, before,
-      [&] { return withMore(addNonFinite(output, probabilities, rules, tileKey, readV.anywhere)); },
+      mayHide, [&] { return hasNonFinite(tileKey, readV); }, before, [&] { return withMore(detour()); },
       [&](ArrayRef<Value> usual) {
-        return withMore(add(usual.take_front(output.size()), probabilities, readV.inOrder));
+        return withMore(add(usual.take_front(output.size()), probabilities, tileKey, readV.inOrder));
       });
 }
 

@@ -7,11 +7,15 @@
 // fragments of P^T (MfmaLayout.h): P never leaves its registers. Rows of K and V come from functions, so that
 // they may be in LDS or anywhere else; HeadColumns.h says which lane asks for which columns.
 //
+// A wave may have several blocks of rows of Q. They share what is read of K and V, and values of them stand one
+// block after the other.
+//
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "attention/HeadColumns.h"
 #include "attention/NonFinite.h"
+#include "attention/Query.h"
 #include "attention/ScoreRules.h"
 #include "attention/TileMath.h"
 
@@ -25,20 +29,23 @@ public:
   using Read = llvm::function_ref<Value(unsigned panel, unsigned columns, Value key, Value column)>;
 
   /// lane, laneRow and laneGroup: see LaneRows. `columns` has to outlive this. `firstColumn`: where the
-  /// wave's part of the columns of V begins; null if it has all.
+  /// wave's part of the columns of V begins; null if it has all. `isFull`: there are no registers for the
+  /// addresses of all that is read of a tile, which each tile computes again then.
   TileProducts(Emitter &b, TileMath &math, mlir::Type element, const HeadColumns &columns, unsigned tileKv,
-               Value lane, Value laneRow, Value laneGroup, Value firstColumn = {})
+               Value lane, Value laneRow, Value laneGroup, Value firstColumn, bool isFull)
       : b(b), math(math), nonFinite(b, math, element), columns(columns), tileKv(tileKv), lane(lane),
-        laneRow(laneRow), laneGroup(laneGroup), firstColumn(firstColumn) {}
+        laneRow(laneRow), laneGroup(laneGroup), firstColumn(firstColumn), isFull(isFull) {}
 
+  /// Of a block of rows.
   unsigned scoreBlocks() const { return tileKv / math.layout.rows; }
   unsigned probabilityFragments() const { return tileKv / math.layout.depth(); }
-  /// O^T before the first tile.
+  unsigned outputTiles() const { return columns.outputTiles; }
+  /// O^T of a block of rows before the first tile.
   Values zeroOutput() const { return Values(columns.outputTiles, math.zeros()); }
 
-  /// The raw scores of this lane's row: element r of block n belongs to key layout.rows * n +
-  /// layout.rowOf(r) + 4 * laneGroup of the tile.
-  Values scores(llvm::ArrayRef<Value> query, Read readK) const;
+  /// The raw scores of this lane's row, of each of `queries`: element r of block n belongs to key layout.rows *
+  /// n + layout.rowOf(r) + 4 * laneGroup of the tile.
+  Values scores(llvm::ArrayRef<Query> queries, Value tileKey, Read readK) const;
 
   /// How V is read: in the order in which the product asks, always the same, or anywhere, which is rare.
   struct ReadValues {
@@ -46,24 +53,29 @@ public:
     bool isTile; // whether reading anywhere is as good
   };
 
-  /// O^T with the tile of V at `tileKey`. V that is not finite reaches the rows that see its key only.
-  /// Followed by what `more` appends, which is emitted together with the product: as many values as `unknown`
+  /// O^T with the tile of V at `tileKey`, of as many blocks of rows as there are `rules`. V that is not finite
+  /// reaches the rows that see its key only. Followed by what `more` appends, which is emitted together with the product: as many values as `unknown`
   /// has of the same types.
   Values addValues(
-      llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, const ScoreRules &rules,
+      llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, llvm::ArrayRef<ScoreRules> rules,
       Value tileKey, const ReadValues &readV, llvm::ArrayRef<Value> unknown = {},
       llvm::function_ref<void(Values &)> more = [](Values &) {}) const;
 
 private:
-  Value valueColumn(const ColumnRead &read) const;
+  /// laneRow and laneGroup, of which addresses are made.
+  struct Place {
+    Value row, group;
+  };
+  Place placeIn(Value tileKey) const;
+  Value valueColumn(const ColumnRead &read, Value row) const;
   /// Calls `use` with the fragments of V^T of each step of the product, and the number of the first one's
   /// tile of O^T.
-  void eachStep(unsigned block, Read readV,
+  void eachStep(unsigned block, Value tileKey, Read readV,
                 llvm::function_ref<void(unsigned, llvm::ArrayRef<Value>)> use) const;
-  Values add(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, Read readV) const;
-  Value hasNonFinite(const ReadValues &readV) const;
+  Values add(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, Value tileKey, Read readV) const;
+  Value hasNonFinite(Value tileKey, const ReadValues &readV) const;
   Values addNonFinite(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
-                      const ScoreRules &rules, Value tileKey, Read readV) const;
+                      const ScoreRules &rules, Value tileKey, Read readV) const; // of one block
 
   Emitter &b;
   TileMath &math;
@@ -71,6 +83,7 @@ private:
   const HeadColumns &columns;
   unsigned tileKv;
   Value lane, laneRow, laneGroup, firstColumn;
+  bool isFull;
 };
 
 } // namespace sluice

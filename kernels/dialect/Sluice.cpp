@@ -112,9 +112,12 @@ LogicalResult AttentionOp::verify() {
   constexpr unsigned mostWaves = 16; // of a workgroup, which has at most 1024 lanes
   if (waves == 0 || waves > mostWaves)
     return emitOpError() << "waves is " << waves << "; a workgroup has 1 to " << mostWaves;
-  if (getTileQ() == 0 || getTileQ() % rows != 0 || waves * rows % getTileQ() != 0)
+  unsigned rowsAtATime = waves * rows;
+  if (getTileQ() == 0 || getTileQ() % rows != 0 ||
+      (rowsAtATime % getTileQ() != 0 && (!getVInK() || getTileQ() % rowsAtATime != 0)))
     return emitOpError() << "tile_q is " << getTileQ() << "; " << waves << " waves of " << rows
-                         << " rows compute " << waves * rows << ", or a part of them several times";
+                         << " rows compute " << rowsAtATime << ", or a part of them several times"
+                         << (getVInK() ? ", or a multiple" : "");
   // What a wave gets when they join is a register of the four that are neighbouring columns.
   constexpr unsigned joiningWaves = 4;
   if (wavesDivideKeys() && (rows != 16 || getTileQ() != rows || waves != joiningWaves))

@@ -83,10 +83,12 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
   let summary = "forward attention over the kernel arguments of the enclosing function";
   let description = [{
     The enclosing function has the parameters of the attention kernarg table. A workgroup of `waves` waves
-    computes `tile_q` rows in steps of `tile_kv` keys. A wave has `wave_rows` of them: 32, which are tokens of
-    one query head, or 16, which are tokens and the query heads of a group together. Where all waves have the same
-    16 rows, they divide the keys between them: a step is one wave's. With `v_in_k` several waves that have the same
-    rows divide the columns of V and O between them: each computes the scores for itself.
+    computes `tile_q` rows in steps of `tile_kv` keys. A wave has `wave_rows` of them at a time: 32, which are tokens
+    of one query head, or 16, which are tokens and the query heads of a group together. With `v_in_k`, where a
+    workgroup has more rows than its waves have at a time, a wave has several blocks of 16, which share what it reads
+    of K. Where all waves have the same 16 rows, they divide the keys between them: a step is one wave's. With `v_in_k`
+    several waves that have the same rows divide the columns of V and O between them: each computes the scores for
+    itself.
 
     Q, K and V have elements of `element_type`, in which products are computed; or K and V of `kv_type` bytes that
     are converted to it. O has them too, or elements of `o_type`, which f8E4M3FNUZ needs. `every_change`: the
@@ -98,8 +100,10 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
                        I32Attr:$wave_rows,
                        UnitAttr:$every_change, UnitAttr:$paged, UnitAttr:$v_in_k);
   let extraClassDeclaration = [{
+    /// The blocks of `wave_rows` rows that a wave has.
+    unsigned rowBlocks() { return std::max(1u, getTileQ() / (getWaves() * getWaveRows())); }
     /// Several waves that have the same rows divide the keys between them, or the columns of V.
-    unsigned wavesOfRows() { return getWaves() * getWaveRows() / getTileQ(); }
+    unsigned wavesOfRows() { return std::max(1u, getWaves() * getWaveRows() / getTileQ()); }
     bool wavesDivideKeys() { return !getVInK() && wavesOfRows() != 1; }
     unsigned columnGroups() { return getVInK() ? wavesOfRows() : 1; }
   }];

@@ -72,7 +72,9 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
   const double subnormals = has_fp8_queries(c) ? 64 : 1;
   of_weight = weight + u * subnormals * sum_error(c, row.groups) + merge;
   of_result = sum + u * (c.v_scale != Scale::none ? 5 : 3);
-  of_lse = sum + merge + u * (4 * X + 4 * (1 + std::log(l)) + std::fabs(lse));
+  // What exponentials are relative to may be less than the largest score, and their sum that much larger.
+  const double excess = has_fp8_queries(c) ? 0 : 8 * std::numbers::ln2;
+  of_lse = sum + merge + u * (4 * X + 4 * (1 + excess + std::log(l)) + std::fabs(lse));
 }
 
 double RowBound::o(double o, double W, double V) const {

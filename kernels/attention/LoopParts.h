@@ -1,0 +1,23 @@
+//===- LoopParts.h - what every loop over tiles of keys is made of ----------------------------*- C++ -*-===//
+#pragma once
+
+#include "attention/RowMap.h"
+#include "attention/RowState.h"
+#include "attention/ScoreRules.h"
+#include "attention/TileProducts.h"
+
+namespace sluice {
+
+struct LoopParts {
+  Emitter &b;
+  TileMath &math;
+  const Visibility &visibility;
+  const KeyRange &keys;
+  mlir::Value waveEnd; // see WaveKeys
+  // Of each block of rows:
+  llvm::ArrayRef<ScoreRules> rules;
+  llvm::ArrayRef<Softmax> softmax;
+  const TileProducts &products;
+};
+
+} // namespace sluice
