@@ -9,8 +9,6 @@ namespace sluice {
 
 WorkgroupRows RowMap::locateWorkgroup() const {
   WorkgroupRows rows;
-  // Emitted early or late: each kind's own order of instructions.
-  auto firstRow = [&] { return b.mul(ROCDL::BlockIdYOp::create(b, b.getI32Type()), b.i32(tileQ)); };
   Value x = ROCDL::BlockIdXOp::create(b, b.getI32Type());
   if (ofGroup()) {
     Emitter::Division place =
@@ -19,11 +17,10 @@ WorkgroupRows RowMap::locateWorkgroup() const {
     rows.part = place.rest;
   } else {
     rows.qHead = x;
-    rows.first = firstRow();
   }
+  rows.first = b.mul(ROCDL::BlockIdYOp::create(b, b.getI32Type()), b.i32(tileQ));
   rows.sequence = readSequence(b, arguments, ROCDL::BlockIdZOp::create(b, b.getI32Type()));
   rows.count = ofGroup() ? b.mul(rows.sequence.rows, arguments["group"]) : rows.sequence.rows;
-  if (ofGroup()) rows.first = firstRow();
   rows.any = b.both(b.less(rows.first, rows.count),
                     b.isFalse(b.either(b.less(rows.sequence.rows, arguments.late("min_rows")),
                                        b.less(arguments.late("max_rows"), rows.sequence.rows))));

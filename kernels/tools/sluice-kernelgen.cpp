@@ -165,7 +165,10 @@ int run(const Request &request, const char *program) {
     return write(request.pack, result);
   }
   if (targets.size() != 1) return fail("one kernel is generated for one chip; --chips names several");
-  const std::string &name = request.explain.empty() ? request.variant : request.explain;
+  const std::string &name = !request.explain.empty()   ? request.explain
+                            : !request.variant.empty() ? request.variant
+                                                       : request.row;
+  if (name.empty()) return fail("nothing to generate: --variant, --explain, --pack or --list says what");
   auto known = parseVariant(name);
   if (!known) return fail(llvm::toString(known.takeError()) + "; --list prints the names of those that ship");
   if (request.listPasses) {
