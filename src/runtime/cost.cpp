@@ -24,7 +24,8 @@ double bytes_of(uint32_t type) {
 }
 
 /// Loads that wait for one another in front of a round's first tile of keys, and what follows the last one,
-/// in latencies of HBM: arguments, lengths, Q, the page table's entries, keys; the waves' join and the stores.
+/// in latencies of HBM: arguments, lengths, Q, the page table's entries, keys; the waves' join and the
+/// stores.
 constexpr double round_latencies = 7;
 
 /// Rows that tiles are made of: of a packed kernel those of all heads of a group.
@@ -56,9 +57,9 @@ double keys_seen(const package::KernelName &name, const Workload &work) {
   return std::clamp(seen, 1.0, keys);
 }
 
-/// What a wave takes for a tile of keys that caches have, keeps the fullest slot of its SIMD busy with it, and
-/// waits where they do not have it: the MFMAs of its rows and columns, times what its loop takes for each clk
-/// of MFMAs.
+/// What a wave takes for a tile of keys that caches have, keeps the fullest slot of its SIMD busy with it,
+/// and waits where they do not have it: the MFMAs of its rows and columns, times what its loop takes for each
+/// clk of MFMAs.
 struct TileClk {
   double wave, slot, missed;
 };
@@ -125,7 +126,8 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
 
   // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. A last round costs as
   // much as the others, however few it has: they run beside those of the round before, which do not all end
-  // together. In a round that is the only one, compute units with fewer workgroups leave memory to the others.
+  // together. In a round that is the only one, compute units with fewer workgroups leave memory to the
+  // others.
   const uint32_t fits = package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
   const double places = std::max(1u, fits), of_unit = std::ceil(result.workgroups / compute_units),
                rounds = std::ceil(of_unit / places), resident = std::min(of_unit, places),
@@ -140,7 +142,8 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   const double alone_clk = round_latencies * chip::hbm_latency_clk + tile_of_wave;
   const double issue_clk = wave_tiles * (tile_of_wave + tile.missed);
 
-  // Each round waits for its own first keys, but while it does, memory is busy with those of other workgroups.
+  // Each round waits for its own first keys, but while it does, memory is busy with those of other
+  // workgroups.
   result.attention_clk =
       chip::workgroup_start_clk + chip::hbm_latency_clk +
       std::max(rounds * (alone_clk + issue_clk), alone_clk + rounds * sharing_memory * memory_clk);

@@ -232,9 +232,9 @@ TEST_CASE_METHOD(Served, "a prompt of one byte may come first", "[serving]") {
   CHECK(server.counts().graph_launches == 2);
 }
 
-// Compared layer by layer: both kinds of cache get what the layers before made of the FP8 cache. Were each left
-// to its own layers, a key half-way between two FP8 numbers would be rounded to one here and to the other
-// there, for the last bit of an F16 result before it, and differ by a whole step of FP8.
+// Compared layer by layer: both kinds of cache get what the layers before made of the FP8 cache. Were each
+// left to its own layers, a key half-way between two FP8 numbers would be rounded to one here and to the
+// other there, for the last bit of an F16 result before it, and differ by a whole step of FP8.
 TEST_CASE_METHOD(Served, "an FP8 cache gives what rounded keys and values give", "[serving]") {
   const CacheScales scales = powers_of_two(measured_scales(model, attention, requests[1].prompt));
   Server server(device, model, {.cache = CacheType::fp8, .scales = scales});

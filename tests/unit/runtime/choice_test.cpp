@@ -149,8 +149,8 @@ TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
     }
 }
 
-// 64 workgroups without parts. The timing model says 38199 clk of one part, and of two to four, with the merge,
-// 30107 to 30603: memory is at its limit long before each compute unit has a workgroup.
+// 64 workgroups without parts. The timing model says 38199 clk of one part, and of two to four, with the
+// merge, 30107 to 30603: memory is at its limit long before each compute unit has a workgroup.
 TEST_CASE("parts fill the device at short lengths", "[choice]") {
   const sluice_problem decode = problem_of(8, 1, 1024);
   const Workload work{decode, 8, 1, 1024};
