@@ -217,8 +217,8 @@ LogicalResult Generator::generatePack(ArrayRef<Variant> variants, ArrayRef<const
       entry.copy_groups = decisions.copyGroups;
       entry.lds_bytes_without_reuse = decisions.ldsBytesWithoutReuse;
       package::PackWriter part("sluice-kernelgen", LLVM_VERSION_STRING);
-      const package::CodeObject object = {chip->name.str(),
-                                          std::as_bytes(std::span(code->elf.data(), code->elf.size()))};
+      const package::ChipCode object = {chip->name.str(),
+                                        std::as_bytes(std::span(code->elf.data(), code->elf.size()))};
       part.add(std::move(entry), {&object, 1});
       parts.push_back(part.finish());
     }

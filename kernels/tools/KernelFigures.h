@@ -1,9 +1,5 @@
 //===- KernelFigures.h - how fast machine code is, for the manifest
 //---------------------------------------===//
-//
-// Apart from the program, since the readers of code objects and the writer of packs each have a CodeObject.
-//
-//===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
 #include "package/manifest.h"

@@ -35,7 +35,7 @@ std::vector<std::byte> with_figures(std::span<const std::byte> pack) {
     const std::vector<std::byte> bundle = reader.bundle(kernel);
     const std::vector<package::BundleEntry> codes = package::read_bundle(bundle);
     package::KernelEntry entry = kernel.entry;
-    std::vector<package::CodeObject> objects;
+    std::vector<package::ChipCode> objects;
     for (const std::string &chip : kernel.entry.chips) {
       const auto code = std::find_if(codes.begin(), codes.end(), [&](const package::BundleEntry &one) {
         return one.id == package::bundle_id(chip);

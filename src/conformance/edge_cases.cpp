@@ -136,12 +136,12 @@ void add_pages(Edges &out) {
 /// Pages in front of the window, whose entries are poison: of kernels for one row, for some and for many,
 /// with sink tokens in the same page or in none of its pages.
 void add_pages_before_windows(Edges &out) {
-  constexpr std::array rows = {1, 21, 151};
+  constexpr std::array rows = {1, 21, 139};
   constexpr std::array sizes = {8, 3, 32, 5};
   constexpr std::array caches = {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q};
   constexpr std::array kept = {0, 5, 70};
   // Near the end of a tile of 16, 32 and 64 keys, so that the tile begins with such pages.
-  constexpr int window_begin = 252, window_left = 20;
+  constexpr int window_begin = 188, window_left = 20;
   size_t turn = 0;
   for (Shapes::Shape shape : out.shapes.shapes)
     for (int q_len : rows) {

@@ -20,7 +20,7 @@ namespace {
 struct Merged {
   KernelEntry entry;
   std::vector<std::vector<std::byte>> bundles; // which `code` points into
-  std::vector<CodeObject> code;
+  std::vector<ChipCode> code;
 };
 
 /// The entry without what the chips of a kernel may differ in.

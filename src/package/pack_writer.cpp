@@ -56,17 +56,17 @@ void append_strings(std::vector<std::byte> &out, const std::vector<std::string> 
 PackWriter::PackWriter(std::string generator_, std::string llvm_version_)
     : generator(std::move(generator_)), llvm_version(std::move(llvm_version_)) {}
 
-void PackWriter::add(KernelEntry entry, std::span<const CodeObject> code) {
+void PackWriter::add(KernelEntry entry, std::span<const ChipCode> code) {
   const std::string name = format_kernel_name(entry.name);
   if (parse_kernel_name(name) != entry.name) {
     refuse("name", support::text("'", name, "' is no kernel name by the grammar"));
   }
-  std::vector<CodeObject> sorted(code.begin(), code.end());
+  std::vector<ChipCode> sorted(code.begin(), code.end());
   std::sort(sorted.begin(), sorted.end(), [](const auto &a, const auto &b) { return a.chip < b.chip; });
   if (sorted.empty()) refuse("code", support::text(name, " has no code object"));
   std::vector<BundleEntry> bundle_entries;
   entry.chips.clear();
-  for (const CodeObject &object : sorted) {
+  for (const ChipCode &object : sorted) {
     if (!entry.chips.empty() && entry.chips.back() == object.chip) {
       refuse("code", support::text(name, " has two code objects for ", object.chip));
     }

@@ -15,7 +15,7 @@
 namespace sluice::package {
 
 /// The machine code of a kernel for one chip.
-struct CodeObject {
+struct ChipCode {
   std::string chip; // "gfx942", features unspecified
   std::span<const std::byte> elf;
 };
@@ -26,7 +26,7 @@ public:
 
   /// Adds a kernel; entry.chips is taken from the code objects. Throws support::Failure if the entry breaks a
   /// rule of the format: an illegal or repeated name, no code, a chip given twice.
-  void add(KernelEntry entry, std::span<const CodeObject> code);
+  void add(KernelEntry entry, std::span<const ChipCode> code);
 
   /// The whole pack.
   std::vector<std::byte> finish() const;

@@ -24,8 +24,9 @@ double bytes_of(uint32_t type) {
 }
 
 /// Loads that wait for one another in front of a round's first tile of keys, and what follows the last one,
-/// in latencies of HBM: arguments, lengths, the page table's entries, keys; the waves' join and the stores.
-constexpr double round_latencies = 5;
+/// in latencies of HBM: arguments, lengths, Q, the page table's entries, keys; the waves' join and the
+/// stores.
+constexpr double round_latencies = 7;
 
 /// Rows that tiles are made of: of a packed kernel those of all heads of a group.
 struct Rows {
@@ -56,10 +57,11 @@ double keys_seen(const package::KernelName &name, const Workload &work) {
   return std::clamp(seen, 1.0, keys);
 }
 
-/// What a wave takes for a tile of keys, and keeps the fullest slot of its SIMD busy with it: the MFMAs of
-/// its rows and columns, times what its loop takes for each clk of MFMAs.
+/// What a wave takes for a tile of keys that caches have, keeps the fullest slot of its SIMD busy with it,
+/// and waits where they do not have it: the MFMAs of its rows and columns, times what its loop takes for each
+/// clk of MFMAs.
 struct TileClk {
-  double wave, slot;
+  double wave, slot, missed;
 };
 TileClk tile_clk(const package::KernelEntry &kernel) {
   const package::KernelName &name = kernel.name;
@@ -70,11 +72,11 @@ TileClk tile_clk(const package::KernelEntry &kernel) {
   const double flop = 2.0 * rows * name.tile_kv * (name.head_dim_qk + columns_of_v);
   const double rate = name.dtype == "e4m3fnuz" ? chip::matrix_flop_8_bit : chip::matrix_flop_16_bit;
   const double matrix = flop / rate;
-  if (kernel.loop_matrix_clk == 0) return {matrix, matrix};
-  // In the measured figure caches hit; once around the loop something comes from further away.
+  if (kernel.loop_matrix_clk == 0) return {matrix, matrix, 0};
+  // In the measured figures caches hit; once around the loop something comes from further away.
   const double missed = chip::hbm_latency_clk - chip::vector_cache_latency_clk;
-  return {matrix * (kernel.loop_wave_clk + missed) / kernel.loop_matrix_clk,
-          matrix * kernel.loop_slot_clk / kernel.loop_matrix_clk};
+  const double loops = matrix / kernel.loop_matrix_clk;
+  return {loops * kernel.loop_wave_clk, loops * kernel.loop_slot_clk, loops * missed};
 }
 
 /// What a tile takes each of so many waves of a SIMD. Workgroups that began together stay in step, so that a
@@ -105,16 +107,6 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   Estimate result;
   result.workgroups = double(work.batch) * double(heads) * double(rows.tiles) * double(used_parts);
 
-  // Issue: waves that share rows take the tiles of a part in turn, so some may have one more than others. The
-  // first tile takes its time before the loop.
-  const uint32_t sharing = waves_sharing_rows(name);
-  const double wave_tiles = double(divide_up(part_tiles, uint64_t{sharing}) + 1);
-  const TileClk tile = tile_clk(kernel);
-  const auto issue_clk = [&](double resident) {
-    const double waves_of_simd = std::ceil(resident * name.waves / chip::simds);
-    return wave_tiles * clk_with_others(tile, waves_of_simd) + 2 * chip::hbm_latency_clk;
-  };
-
   // Memory: each key is read from HBM once, and by every further workgroup from MALL or L2, for which the
   // slower stands. Q, O and what waits to be merged are moved once.
   const double row_bytes =
@@ -134,13 +126,27 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
 
   // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. A last round costs as
   // much as the others, however few it has: they run beside those of the round before, which do not all end
-  // together.
+  // together. In a round that is the only one, compute units with fewer workgroups leave memory to the
+  // others.
   const uint32_t fits = package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
   const double places = std::max(1u, fits), of_unit = std::ceil(result.workgroups / compute_units),
-               rounds = std::ceil(of_unit / places), resident = std::min(of_unit, places);
-  const double round_clk =
-      std::max(issue_clk(resident), resident * memory_clk) + round_latencies * chip::hbm_latency_clk;
-  result.attention_clk = chip::workgroup_start_clk + chip::hbm_latency_clk + rounds * round_clk;
+               rounds = std::ceil(of_unit / places), resident = std::min(of_unit, places),
+               sharing_memory = rounds > 1 ? places : result.workgroups / compute_units;
+
+  // Issue: waves that share rows take the tiles of a part in turn, so some may have one more than others. One
+  // more tile, which nothing else hides, comes before the loop, or behind what memory has brought last.
+  const double waves_of_simd = std::ceil(resident * name.waves / chip::simds);
+  const double wave_tiles = double(divide_up(part_tiles, uint64_t{waves_sharing_rows(name)}));
+  const TileClk tile = tile_clk(kernel);
+  const double tile_of_wave = clk_with_others(tile, waves_of_simd);
+  const double alone_clk = round_latencies * chip::hbm_latency_clk + tile_of_wave;
+  const double issue_clk = wave_tiles * (tile_of_wave + tile.missed);
+
+  // Each round waits for its own first keys, but while it does, memory is busy with those of other
+  // workgroups.
+  result.attention_clk =
+      chip::workgroup_start_clk + chip::hbm_latency_clk +
+      std::max(rounds * (alone_clk + issue_clk), alone_clk + rounds * sharing_memory * memory_clk);
   if (used_parts > 1) {
     const double partial_bytes = double(work.batch) * double(work.rows) * problem.q_heads *
                                  problem.head_dim_v * sizeof(float) * double(used_parts);

@@ -263,7 +263,7 @@ TEST_CASE("a device gets the code of its own chip, whatever its features", "[con
   sluice::package::PackWriter writer("test", "22.1.8");
   const std::string chips[] = {"gfx90a", "gfx942", "gfx950"};
   std::vector<std::vector<std::byte>> code;
-  std::vector<sluice::package::CodeObject> objects;
+  std::vector<sluice::package::ChipCode> objects;
   for (uint32_t i = 0; i < std::size(chips); ++i)
     code.push_back(fake_code(600, i + 1));
   for (size_t i = 0; i < std::size(chips); ++i)

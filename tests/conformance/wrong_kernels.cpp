@@ -45,7 +45,7 @@ void write_wrong_pack(const std::string &what, const std::string &from, const st
   for (const package::PackedKernel &kernel : pack.manifest().kernels) {
     const std::vector<std::byte> bundle = pack.bundle(kernel);
     std::vector<std::vector<std::byte>> codes;
-    std::vector<package::CodeObject> objects;
+    std::vector<package::ChipCode> objects;
     codes.reserve(kernel.entry.chips.size());
     for (const package::BundleEntry &entry : package::read_bundle(bundle))
       for (const std::string &chip : kernel.entry.chips) {

@@ -29,7 +29,7 @@ void write(const package::PackReader &pack, const Kernels &kernels, const std::f
   package::PackWriter writer("pack_seeds", pack.manifest().llvm_version);
   for (const package::PackedKernel *kernel : kernels) {
     const std::vector<std::byte> bundle = pack.bundle(*kernel);
-    std::vector<package::CodeObject> objects;
+    std::vector<package::ChipCode> objects;
     for (const package::BundleEntry &entry : package::read_bundle(bundle))
       for (const std::string &chip : kernel->entry.chips)
         if (entry.id == package::bundle_id(chip)) objects.push_back({chip, entry.code});

@@ -61,7 +61,7 @@ inline std::vector<std::byte> fake_code(size_t size, uint32_t seed) {
 inline void add_fake_kernel(package::PackWriter &writer, package::KernelEntry entry,
                             const std::string &chip = "gfx942") {
   const std::vector<std::byte> code = fake_code(600, entry.name.head_dim_qk + entry.name.waves);
-  const package::CodeObject object = {chip, code};
+  const package::ChipCode object = {chip, code};
   writer.add(std::move(entry), {&object, 1});
 }
 

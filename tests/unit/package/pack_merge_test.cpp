@@ -41,7 +41,7 @@ std::vector<std::byte> part(
   KernelEntry entry = test::kernel_entry(dtype, 128, 8);
   change(entry);
   std::vector<std::vector<std::byte>> bytes;
-  std::vector<CodeObject> objects;
+  std::vector<ChipCode> objects;
   for (const Code &code : codes)
     bytes.push_back(test::fake_code(500 + code.seed, code.seed));
   for (size_t i = 0; i < codes.size(); ++i)

@@ -61,7 +61,7 @@ TEST_CASE("a pack gives back what was added, sorted by name", "[pack]") {
   PackWriter writer("generator 1", "22.1.8");
   const std::vector<std::byte> code_942 = test::fake_code(5000, 1), code_950 = test::fake_code(700, 2);
   KernelEntry entry = test::kernel_entry("f16", 128, 8);
-  const CodeObject both[] = {{"gfx950", code_950}, {"gfx942", code_942}};
+  const ChipCode both[] = {{"gfx950", code_950}, {"gfx942", code_942}};
   writer.add(entry, both);
   writer.add(test::kernel_entry("bf16", 64, 4), std::span(both).last(1));
   const std::vector<std::byte> pack = writer.finish();
@@ -103,7 +103,7 @@ TEST_CASE("the id changes with any kernel", "[pack]") {
     KernelEntry entry = test::kernel_entry("f16", 64, 4);
     entry.lds_bytes = lds_bytes;
     const std::vector<std::byte> code = test::fake_code(code_bytes, 1);
-    const CodeObject object = {"gfx942", code};
+    const ChipCode object = {"gfx942", code};
     writer.add(entry, {&object, 1});
     return PackReader(writer.finish()).id();
   };
@@ -115,8 +115,8 @@ TEST_CASE("the id changes with any kernel", "[pack]") {
 TEST_CASE("the writer refuses what the format does not allow", "[pack]") {
   PackWriter writer("g", "l");
   const std::vector<std::byte> code = test::fake_code(100, 1);
-  const CodeObject object = {"gfx942", code}, empty = {"gfx942", {}};
-  const CodeObject twice[] = {object, object};
+  const ChipCode object = {"gfx942", code}, empty = {"gfx942", {}};
+  const ChipCode twice[] = {object, object};
   const KernelEntry entry = test::kernel_entry("f16", 64, 4);
   KernelEntry bad_name = entry;
   bad_name.name.dtype = "f32";

@@ -21,7 +21,7 @@ int main(int count, char **arguments) {
   entry.features = {"lse"};
   package::PackWriter writer("example", "22.1.8");
   const std::byte code[] = {std::byte{0x7f}, std::byte{'E'}, std::byte{'L'}, std::byte{'F'}};
-  const package::CodeObject object = {"gfx942", code};
+  const package::ChipCode object = {"gfx942", code};
   writer.add(entry, {&object, 1});
   const std::vector<std::byte> pack = writer.finish();
   std::ofstream file(arguments[1], std::ios::binary);

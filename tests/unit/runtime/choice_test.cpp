@@ -101,7 +101,8 @@ TEST_CASE("the chip of the estimate is that of the timing model", "[choice]") {
   CHECK(chip::workgroup_start_clk == timing::workgroup_start_clk);
 }
 
-// What the timing model says of today's machine code, in clk: attention, then its merge.
+// What the timing model says of today's machine code, in clk: attention, then its merge. Choices trust a
+// difference of a tenth between estimates of two kernels, so that each may be wrong by a twentieth.
 TEST_CASE("estimates are near what the timing model says", "[choice]") {
   struct Row {
     const KernelEntry &kernel;
@@ -116,6 +117,8 @@ TEST_CASE("estimates are near what the timing model says", "[choice]") {
       {sharing, 64, 8192, 7, 1126807, 11354}, {sharing, 64, 8192, 9, 1293715, 0},
       {sharing, 64, 8192, 12, 1128407, 0},    {sharing, 1, 4096, 37, 17612, 4995},
       {sharing, 1, 131072, 38, 282000, 5032}, {four_waves, 64, 8192, 7, 1134532, 11354},
+      {sharing, 4, 16, 1, 10985, 0},          {sharing, 1, 512, 8, 11020, 4134},
+      {sharing, 64, 128, 1, 26999, 0},        {sharing, 32, 300, 1, 29479, 0},
   };
   for (const Row &row : rows) {
     const sluice_problem problem = problem_of(row.batch, 1, row.keys);
@@ -123,7 +126,7 @@ TEST_CASE("estimates are near what the timing model says", "[choice]") {
     INFO(package::format_kernel_name(row.kernel.name)
          << " " << row.batch << " x " << row.keys << " in " << row.parts << ": " << found.attention_clk
          << " + " << found.merge_clk);
-    CHECK(found.attention_clk == Approx(row.attention).epsilon(0.2));
+    CHECK(found.attention_clk == Approx(row.attention).epsilon(0.05));
     if (row.merge != 0) CHECK(found.merge_clk == Approx(row.merge).epsilon(0.2));
     CHECK(found.microseconds() == Approx(found.clk() / 2100));
   }
@@ -146,14 +149,19 @@ TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
     }
 }
 
+// 64 workgroups without parts. The timing model says 38199 clk of one part, and of two to four, with the
+// merge, 30107 to 30603: memory is at its limit long before each compute unit has a workgroup.
 TEST_CASE("parts fill the device at short lengths", "[choice]") {
   const sluice_problem decode = problem_of(8, 1, 1024);
+  const Workload work{decode, 8, 1, 1024};
   for (const std::vector<KernelEntry> &kernels : {all_kernels, {tall_8, sharing, four_waves}}) {
     const Target device(kernels);
     const Choice choice = device.choose(decode);
     INFO(choice.reason);
-    CHECK(workgroups_of(choice, decode) >= 0.8 * 304); // 64 without parts
     CHECK(choice.merges);
+    CHECK(workgroups_of(choice, decode) >= 128);
+    for (uint64_t parts = 1; parts <= 64; ++parts)
+      CHECK(choice.estimate->clk() <= 1.01 * estimate(choice.packed->entry, work, parts, 304).clk());
   }
   // So short that there is nothing to divide.
   CHECK(Target(all_kernels).choose(problem_of(8, 1, 16)).parts == 1);
@@ -168,7 +176,10 @@ TEST_CASE("a chunk of one long sequence occupies the device", "[choice]") {
     INFO(choice.reason);
     CHECK(choice.tall == nullptr);
     REQUIRE(choice.packed != nullptr);
-    CHECK(workgroups_of(choice, chunk) >= 608);
+    CHECK(workgroups_of(choice, chunk) >= 304); // 32 or 64 without parts
+    for (uint64_t parts = 1; parts <= 64; ++parts)
+      CHECK(choice.estimate->clk() <=
+            1.01 * estimate(choice.packed->entry, {chunk, 1, 512, 131072}, parts, 304).clk());
   }
 }
 
@@ -184,7 +195,17 @@ TEST_CASE("few rows go to packed kernels, and many to tall ones", "[choice]") {
       const Choice mixed = device.choose(problem_of(8, 4096, 4096));
       CHECK(mixed.tall != nullptr);
       CHECK(mixed.packed_rows >= rows);
-      CHECK(mixed.packed_rows < 4096);
+      // Up to where the packed kernel with its parts is cheaper by a tenth, in steps of twice the rows.
+      const auto is_cheaper = [&](int64_t count) {
+        const sluice_problem problem = problem_of(8, 4096, 4096);
+        const Workload work{problem, 8, count, 4096};
+        double least = INFINITY;
+        for (const KernelEntry &kernel : kernels)
+          if (!kernel.name.is_packed()) least = std::min(least, estimate(kernel, work, 1, 304).clk());
+        return 1.1 * estimate(mixed.packed->entry, work, mixed.parts, 304).clk() < least;
+      };
+      CHECK(is_cheaper(mixed.packed_rows));
+      CHECK_FALSE(is_cheaper(2 * int64_t{mixed.packed_rows}));
     }
     for (const int32_t bound : {4096, 0})
       CHECK(device.choose(problem_of(16, bound, 4096)).tall->entry.name == tall_8.name);
@@ -193,7 +214,7 @@ TEST_CASE("few rows go to packed kernels, and many to tall ones", "[choice]") {
 
 TEST_CASE("of two packed kernels the one is chosen that is estimated to cost less", "[choice]") {
   const Target device({sharing, four_waves});
-  const Choice choice = device.choose(problem_of(32, 1, 4096));
+  const Choice choice = device.choose(problem_of(8, 1, 4096));
   INFO(choice.reason);
   CHECK(choice.packed->entry.name == sharing.name);
   CHECK_THAT(choice.reason, Catch::StartsWith("about ") &&
@@ -204,7 +225,7 @@ TEST_CASE("of two packed kernels the one is chosen that is estimated to cost les
   slow.loop_slot_clk = 8000;
   slow.loop_wave_clk = 9000;
   const Target other({slow, four_waves});
-  CHECK(other.choose(problem_of(32, 1, 4096)).packed->entry.name ==
+  CHECK(other.choose(problem_of(8, 1, 4096)).packed->entry.name ==
         four_waves.name); // though 16 rows would do
 }
 
@@ -226,8 +247,7 @@ TEST_CASE("waves that share rows get a tile each", "[choice]") {
   const sluice_problem decode = problem_of(1, 1, 8192);
   const Workload work{decode, 1, 1, 8192};
   // 512 tiles: 128 parts have one for each wave; with 256 half of the waves have none and nothing is won.
-  CHECK(estimate(sharing, work, 128, 304).attention_clk <=
-        1.02 * estimate(sharing, work, 256, 304).attention_clk);
+  CHECK(estimate(sharing, work, 128, 304).clk() < estimate(sharing, work, 256, 304).clk());
   KernelEntry slow = sharing; // what it issues takes longer than what it reads
   slow.loop_wave_clk = 30000;
   slow.loop_slot_clk = 512;
@@ -252,7 +272,15 @@ TEST_CASE("what the estimate depends on", "[choice]") {
   SECTION("registers, by way of how many workgroups are resident") {
     KernelEntry wide = four_waves;
     wide.vgprs = 512;
-    CHECK(estimate(wide, work, 2, 304).attention_clk > 1.2 * base);
+    sluice_problem bytes_of_fp8 = decode; // so few that memory is not what takes the time
+    bytes_of_fp8.k_type = bytes_of_fp8.v_type = SLUICE_E4M3FNUZ;
+    const auto clk = [&](const KernelEntry &kernel) {
+      return estimate(kernel, {bytes_of_fp8, 64, 1, 8192}, 2, 304).attention_clk;
+    };
+    // One workgroup at a time where there were two: twice the rounds, in which each wave has its SIMD alone.
+    // Once around the loop, it waits for HBM instead of the cache.
+    const double alone = four_waves.loop_wave_clk + (860 - 116), together = alone + four_waves.loop_slot_clk;
+    CHECK(clk(wide) / clk(four_waves) == Approx(2 * alone / together).epsilon(0.01));
   }
   SECTION("keys that a window hides") {
     sluice_problem window = decode;
@@ -263,13 +291,18 @@ TEST_CASE("what the estimate depends on", "[choice]") {
   SECTION("the bytes of keys, and no faster than HBM") {
     KernelEntry free = sharing;
     free.loop_slot_clk = free.loop_wave_clk = 1;
-    const double bytes = 64.0 * 8 * 8192 * 2 * 128 * 2, clk = bytes / 4.14e12 * 2.1e9;
-    const double found = estimate(free, work, 19, 304).attention_clk;
+    // 57 sequences of 8 KV heads in 2 parts are three workgroups for each compute unit, all that fit.
+    const Workload full{decode, 57, 1, 8192};
+    const double bytes = 57.0 * 8 * 8192 * 2 * 128 * 2, clk = bytes / 4.14e12 * 2.1e9;
+    const double found = estimate(free, full, 2, 304).attention_clk;
     CHECK(found > clk);
-    CHECK(found < 1.2 * clk);
+    // Q, results of F32, and the latencies of one round.
+    const double rows = 57.0 * 64 * 128, other = (2 * rows + 2 * 4 * rows) / 4.14e12 * 2.1e9;
+    CHECK(found < clk + other + 10 * 860);
     sluice_problem bytes_of_fp8 = decode;
     bytes_of_fp8.k_type = bytes_of_fp8.v_type = SLUICE_E4M3FNUZ;
-    CHECK(estimate(free, {bytes_of_fp8, 64, 1, 8192}, 19, 304).attention_clk < 0.6 * found);
+    CHECK(estimate(free, {bytes_of_fp8, 57, 1, 8192}, 2, 304).attention_clk ==
+          Approx(found - clk / 2).epsilon(0.01));
   }
   SECTION("numbers beyond all bounds are numbers") {
     const sluice_problem huge = problem_of(INT32_MAX, INT32_MAX, INT32_MAX, 32768, 1);
