@@ -44,7 +44,7 @@ AttentionVariant attentionVariant(const package::KernelName &name) {
           .tileQ = name.tile_q,
           .tileKv = name.tile_kv,
           .waves = name.waves,
-          .waveRows = name.is_packed() ? 16u : 32u,
+          .waveRows = name.is_packed() ? package::packed_rows_of_wave : 32,
           .paged = !name.form.empty(),
           .vInK = name.form == "latent"};
 }

@@ -23,12 +23,15 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 namespace sluice::package {
+
+constexpr uint32_t packed_rows_of_wave = 16; // that packed kernels have at a time
 
 struct KernelName {
   std::string operation; // "attention_forward", "kv_append" or "merge_states"
@@ -47,6 +50,11 @@ struct KernelName {
   bool is_attention() const { return to_dtype.empty(); }
   /// Whether a tile has tokens and query heads of a group.
   bool is_packed() const { return form == "packed" || form == "latent"; }
+  /// Waves of a workgroup among which its keys are divided: those of a packed kernel that have no rows of their
+  /// own. Where V is in K, such waves divide its columns.
+  uint32_t waves_dividing_keys() const {
+    return form == "packed" ? std::max(1u, waves * packed_rows_of_wave / tile_q) : 1;
+  }
 
   bool operator==(const KernelName &) const = default;
 };

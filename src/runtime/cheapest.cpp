@@ -54,7 +54,7 @@ void use_packed(Choice &choice, const Candidate &candidate, const sluice_problem
   const package::KernelName &name = candidate.kernel->entry.name;
   const uint64_t part_tiles = divide_up(tiles_seen(name, work), candidate.parts);
   choice.min_part_tiles =
-      uint32_t(std::min(part_tiles, std::max(usual_least_tiles, uint64_t{waves_sharing_rows(name)})));
+      uint32_t(std::min(part_tiles, std::max(usual_least_tiles, uint64_t{name.waves_dividing_keys()})));
 }
 
 /// Up to how many rows a sequence is the packed kernel's, with the parts that it has: doubled as long as it

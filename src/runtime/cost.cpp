@@ -13,7 +13,6 @@ namespace {
 
 using support::divide_up;
 
-constexpr uint32_t packed_rows_of_wave = 16; // of a wave with rows of its own
 
 double bytes_per_clk(double terabytes) {
   return terabytes * 1e12 / (chip::clock_mhz * 1e6);
@@ -65,7 +64,7 @@ struct TileClk {
 };
 TileClk tile_clk(const package::KernelEntry &kernel) {
   const package::KernelName &name = kernel.name;
-  const double rows = name.is_packed() ? packed_rows_of_wave : double(name.tile_q) / name.waves;
+  const double rows = name.is_packed() ? package::packed_rows_of_wave : double(name.tile_q) / name.waves;
   const double columns_of_v = name.form == "latent"
                                   ? double(name.head_dim_v) * name.tile_q / (rows * name.waves)
                                   : double(name.head_dim_v);
@@ -89,11 +88,6 @@ double clk_with_others(const TileClk &tile, double waves) {
 
 uint64_t tiles_seen(const package::KernelName &name, const Workload &work) {
   return uint64_t(std::ceil(keys_seen(name, work) / name.tile_kv));
-}
-
-uint32_t waves_sharing_rows(const package::KernelName &name) {
-  if (!name.is_packed() || name.form == "latent") return 1;
-  return std::max(1u, name.waves * packed_rows_of_wave / name.tile_q);
 }
 
 Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t parts,
@@ -136,7 +130,7 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   // Issue: waves that share rows take the tiles of a part in turn, so some may have one more than others. One
   // more tile, which nothing else hides, comes before the loop, or behind what memory has brought last.
   const double waves_of_simd = std::ceil(resident * name.waves / chip::simds);
-  const double wave_tiles = double(divide_up(part_tiles, uint64_t{waves_sharing_rows(name)}));
+  const double wave_tiles = double(divide_up(part_tiles, uint64_t{name.waves_dividing_keys()}));
   const TileClk tile = tile_clk(kernel);
   const double tile_of_wave = clk_with_others(tile, waves_of_simd);
   const double alone_clk = round_latencies * chip::hbm_latency_clk + tile_of_wave;

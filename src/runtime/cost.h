@@ -51,10 +51,6 @@ struct Estimate {
 /// Tiles of keys that a row tile of the kernel sees, on average: those that its parts divide.
 uint64_t tiles_seen(const package::KernelName &name, const Workload &work);
 
-/// Waves of a workgroup among which the keys of a part are divided: those that have no rows of their own, but
-/// where V is in K, whose columns such waves divide.
-uint32_t waves_sharing_rows(const package::KernelName &name);
-
 /// The work on one kernel, with keys in `parts` (1 or more; of tall kernels 1), on so many compute units.
 Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t parts,
                   uint32_t compute_units);

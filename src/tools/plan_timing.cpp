@@ -35,7 +35,7 @@ uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &nam
   const uint64_t workgroups = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
   if (!name.is_attention()) return workgroups; // a merge is short
   const uint64_t tiles = work.kv_len / name.tile_kv / arguments_of(launch).parts + 1;
-  return workgroups * tiles * name.waves;
+  return workgroups * tiles * name.waves / name.waves_dividing_keys();
 }
 
 TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work,

@@ -84,16 +84,12 @@ bool keeps_budgets_around(const ShippedKernel &kernel) {
   return !verdict.failed;
 }
 
-bool waves_divide_keys(const package::KernelName &name) {
-  return name.form == "packed" && name.tile_q == 16;
-}
-
 /// Copies from pages into LDS need a scalar address for each row, which is more than there are scalar
 /// registers. What that costs a loop has a limit. Nothing else restores a scalar register in its loop.
 void check_usual_way(const ShippedKernel &kernel, const json &stats, Verdict &verdict) {
   constexpr double limit = 0.06;
   const package::KernelName &name = kernel.entry.name;
-  const bool copies_pages = !name.form.empty() && !waves_divide_keys(name);
+  const bool copies_pages = !name.form.empty() && name.waves_dividing_keys() == 1;
   const size_t spills = scalar_spills_on_usual_way(kernel);
   verdict.require(copies_pages || spills == 0, "no scalar register restored on the usual way", spills);
   const auto all = stats["way"]["instructions"]["total"].get<double>();
@@ -120,7 +116,7 @@ bool keeps_budgets(const ShippedKernel &kernel) {
   verdict.require(stats["kernarg_bytes"] == sizeof(package::AttentionKernargs),
                   "the manifest knows the arguments", stats["kernarg_bytes"]);
   check_usual_way(kernel, stats, verdict);
-  if (waves_divide_keys(kernel.entry.name)) check_decode(kernel.entry.name, stats, verdict);
+  if (kernel.entry.name.waves_dividing_keys() != 1) check_decode(kernel.entry.name, stats, verdict);
   verdict.require(!stats["loops"].empty(), "there is a loop with MFMAs", stats["loops"]);
   for (const json &loop : stats["loops"]) {
     // Bias and mask are read inside the loop, where there are any, and waited for with what came before.

@@ -240,10 +240,10 @@ TEST_CASE("rows that one tile holds are read for once", "[choice]") {
 }
 
 TEST_CASE("waves that share rows get a tile each", "[choice]") {
-  CHECK(waves_sharing_rows(sharing.name) == 4);
-  CHECK(waves_sharing_rows(four_waves.name) == 1);
-  CHECK(waves_sharing_rows(high.name) == 1);
-  CHECK(waves_sharing_rows(tall_8.name) == 1);
+  CHECK(sharing.name.waves_dividing_keys() == 4);
+  CHECK(four_waves.name.waves_dividing_keys() == 1);
+  CHECK(high.name.waves_dividing_keys() == 1);
+  CHECK(tall_8.name.waves_dividing_keys() == 1);
   const sluice_problem decode = problem_of(1, 1, 8192);
   const Workload work{decode, 1, 1, 8192};
   // 512 tiles: 128 parts have one for each wave; with 256 half of the waves have none and nothing is won.
