@@ -33,6 +33,7 @@ using namespace mlir;
 namespace {
 
 constexpr unsigned chunkElements = package::around_chunk_elements;
+constexpr unsigned runElements = chunkElements / 2;
 constexpr unsigned waveLanes = 64;
 constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
 
@@ -44,8 +45,8 @@ public:
   }
 
   void build() {
-    // All at once, to wait for memory once, and from the last on: code that uses the pointers at the front
-    // comes right after their load.
+    // All that is not in registers at once, to wait for memory once, and from the last on: code that uses the
+    // pointers at the front comes right after their load.
     for (auto [field, parameter] :
          llvm::reverse(llvm::zip_equal(package::merge_kernarg_fields, kernel.getArguments())))
       arguments[field.name] = field.offset < package::merge_preloaded_bytes
@@ -55,19 +56,17 @@ public:
     Value above = b.mul(ROCDL::BlockIdYOp::create(b, b.getI32Type()), argument("row_step"));
     Value before = b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), laneDivision(3));
     findRow(b.add(above, before));
-    b.branch(
-        may(package::merge_at_once),
-        [&] {
-          b.branch(severalPerLane(), [&] { return mergeAtOnce(depth); }, [&] { return mergeAtOnce(1); });
-          return SmallVector<Value>();
-        },
-        [&] { return mergeStepByStep(); });
+    // One after the other: LLVM would give branches of one condition ends in common, and take moves for that.
+    b.when(may(package::merge_at_once), [&] { mergeAtOnce(1); });
+    b.when(may(package::merge_several_at_once), [&] { mergeAtOnce(depth); });
+    b.when(b.isFalse(may(package::merge_at_once | package::merge_several_at_once)),
+           [&] { mergeStepByStep(); });
   }
 
 private:
   Value argument(StringRef name) { return arguments.at(name); }
-  Value may(package::MergeMode bit) {
-    return b.isFalse(b.equal(b.bitAnd(argument("mode"), b.i32(bit)), b.i32(0)));
+  Value may(uint32_t mode) {
+    return b.isFalse(b.equal(b.bitAnd(b.opaqueScalar(argument("mode")), b.i32(mode)), b.i32(0)));
   }
   Value laneDivision(unsigned byte) {
     return b.bitAnd(b.shiftRight(argument("lane_division"), b.i32(8 * byte)), b.i32(255));
@@ -87,6 +86,7 @@ private:
     slot = lowBits(b.shiftRight(thread, place), slotsLog2);
     Value above = b.shiftRight(thread, b.add(place, slotsLog2));
     Value unit = b.bitOr(lowBits(thread, place), b.shiftLeft(above, place));
+    findRuns();
     firstChunk = lowBits(unit, lanesLog2);
     rowOfGroup = b.shiftRight(unit, lanesLog2);
   }
@@ -184,10 +184,37 @@ private:
     return outputRowOf("o", result, b.mul(argument("row_chunks"), b.i32(chunkElements)));
   }
 
+  /// Of numbers that are known to be that short, as those of few rows are.
+  Value product24(Value x, Value y) {
+    Value mask = b.i32(0xffffff);
+    return b.mul(b.bitAnd(x, mask), b.bitAnd(y, mask));
+  }
+
+  /// Chunks of F32 are two runs of 16 bytes. Of rows that are as wide as four of them the first runs of four
+  /// lanes lie side by side, and so do the second ones: memory takes as long for a piece of 64 bytes whatever a
+  /// load wants of it.
+  void findRuns() {
+    Value fours = b.equal(b.bitAnd(argument("row_chunks"), b.i32(3)), b.i32(0));
+    runsLog2 = partial.isF32() ? b.select(fours, b.i32(2), b.i32(0)) : b.i32(0);
+    toSecondRun = b.shiftLeft(b.i32(runElements), runsLog2);
+  }
+  /// Of a row, where the chunk begins.
+  Value firstElement(Value chunk) {
+    Value chunksBefore = b.shiftLeft(b.shiftRight(chunk, runsLog2), runsLog2);
+    Value runsBefore = lowBits(chunk, runsLog2);
+    return b.add(b.mul(chunksBefore, b.i32(chunkElements)), b.mul(runsBefore, b.i32(runElements)));
+  }
+  Value loadChunk(Value pointer, Value element) {
+    if (!partial.isF32()) return b.load(b.chunkOf(partial), pointer, element, 16);
+    auto run = VectorType::get(runElements, partial);
+    Value first = b.load(run, pointer, element, 16);
+    Value second = b.load(run, pointer, b.add(element, b.zeroExtend(toSecondRun)), 16);
+    return vector::ShuffleOp::create(b, first, second, ArrayRef<int64_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  }
+
   /// Rows that lie side by side, of so many parts in each lane. Nothing waits for anything but the sums for
   /// the LSEs, and the result for the rows.
-  SmallVector<Value> mergeAtOnce(unsigned count) {
-    Type type = b.chunkOf(partial);
+  void mergeAtOnce(unsigned count) {
     Value mine = b.both(exists, b.less(firstChunk, argument("row_chunks")));
     // Lanes without a row would read that of another workgroup, which may be stored meanwhile.
     SmallVector<Value> loaded = b.branch(
@@ -197,19 +224,19 @@ private:
           for (unsigned i = 0; i < count; ++i) {
             Value part = partBeforeSlot(b.i32(0), i);
             part = b.select(isPresent(part), b.add(slot, part), b.i32(0));
-            rows.push_back(b.add(b.mul(part, argument("rows")), row));
+            rows.push_back(b.add(product24(part, argument("rows")), row));
             values.push_back(b.load(b.getF32Type(), argument("partial_lse"), b.zeroExtend(rows[i]), 4));
           }
           for (Value ofPart : rows) {
-            Value chunk = b.add(b.mul(ofPart, argument("row_chunks")), firstChunk);
-            Value element = b.zeroExtend(b.mul(chunk, b.i32(chunkElements)));
-            values.push_back(b.load(type, argument("partial"), element, 16));
+            Value chunksBefore = product24(ofPart, argument("row_chunks"));
+            Value element = b.add(b.mul(chunksBefore, b.i32(chunkElements)), firstElement(firstChunk));
+            values.push_back(loadChunk(argument("partial"), b.zeroExtend(element)));
           }
           return values;
         },
         [&] {
           SmallVector<Value> values(count, b.f32(negativeInfinity));
-          values.append(count, b.undef(type));
+          values.append(count, b.undef(b.chunkOf(partial)));
           return values;
         });
     findResult();
@@ -219,10 +246,9 @@ private:
     Value maximum = findOffset(largest(lses), sink);
     SmallVector<Value> sums = addParts(lses, ArrayRef(loaded).drop_front(count), noSums());
     storeLse(maximum, storeChunk(sums, sink, firstChunk, outputs));
-    return {};
   }
 
-  SmallVector<Value> mergeStepByStep() {
+  void mergeStepByStep() {
     lses = rowOf("partial_lse", b.getF32Type());
     SmallVector<Value> loaded = loadFirstLses();
     Value rows = rowOf("partial", partial), sink = loadSink();
@@ -239,7 +265,6 @@ private:
       return SmallVector<Value>();
     });
     storeLse(merged[0], merged[1]);
-    return {};
   }
 
   /// By the row's first lane, when all have read the LSEs of the parts.
@@ -322,14 +347,13 @@ private:
 
   /// Chunks of the same parts, as they are in memory; anything of those that do not count.
   SmallVector<Value> loadChunks(Value first, unsigned begin, ValueRange ofLane) {
-    Type type = b.chunkOf(partial);
     SmallVector<Value> values;
     for (auto [i, lse] : llvm::enumerate(ofLane)) {
       Value part = partBeforeSlot(first, begin + i);
       Value distance = b.mul(b.zeroExtend(part), argument("partial_part_stride"));
       values.push_back(b.branch(
-          counts(lse), [&] { return SmallVector<Value>{b.load(type, chunks, distance, 16)}; },
-          [&] { return SmallVector<Value>{b.undef(type)}; })[0]);
+          counts(lse), [&] { return SmallVector<Value>{loadChunk(chunks, distance)}; },
+          [&] { return SmallVector<Value>{b.undef(b.chunkOf(partial))}; })[0]);
     }
     return values;
   }
@@ -388,8 +412,7 @@ private:
   /// Returns the largest LSE that is a number, and the sum of all exponentials relative to it.
   SmallVector<Value> mergeChunk(ValueRange loaded, Value sink, Value chunk, Value rows, Value outputs) {
     Value parts = argument("parts"), round = b.mul(slots, b.i32(depth));
-    Value element = b.zeroExtend(b.mul(chunk, b.i32(chunkElements)));
-    chunks = b.advance(rows, partial, element);
+    chunks = b.advance(rows, partial, b.zeroExtend(firstElement(chunk)));
     matters = b.both(wanted, b.less(chunk, argument("row_chunks")));
     SmallVector<Value> one = withoutAbsent(b.i32(0), 0, loaded.take_front());
     SmallVector<Value> chunksOfOne = loadChunks(b.i32(0), 0, one);
@@ -449,13 +472,34 @@ private:
     SmallVector<Value> sums = joinSlots(ofLane, [&](Value x, Value y) { return b.addF(x, y); });
     Value sum = b.addF(sums.pop_back_val(), weight(sink));
     Value inverse = b.select(b.equalF(sum, b.f32(0)), b.f32(0), b.reciprocal(sum));
-    b.when(b.both(matters, b.equal(slot, b.i32(0))), [&] {
-      for (Value &value : sums)
-        value = b.mulF(value, inverse);
-      Value merged = b.pack(b.chunkOf(b.getF32Type()), sums);
-      Value element = b.zeroExtend(b.mul(chunk, b.i32(chunkElements)));
-      b.store(result.isF32() ? merged : b.round(b.chunkOf(result), merged), outputs, element, 16);
-    });
+    Value element = firstElement(chunk);
+    // Two slots take a run each; all have both.
+    auto storeRun = [&](Value stores, ValueRange run, Value begin) {
+      b.when(b.both(matters, stores), [&] {
+        SmallVector<Value> elements;
+        for (Value value : run)
+          elements.push_back(b.mulF(value, inverse));
+        Value merged = b.pack(VectorType::get(runElements, b.getF32Type()), elements);
+        if (!result.isF32()) merged = b.round(VectorType::get(runElements, result), merged);
+        b.store(merged, outputs, b.zeroExtend(begin), runElements * result.getIntOrFloatBitWidth() / 8);
+      });
+    };
+    ValueRange low = ValueRange(sums).take_front(runElements), high = ValueRange(sums).drop_front(runElements);
+    Value isFirst = b.equal(slot, b.i32(0)), afterFirst = b.add(element, toSecondRun);
+    b.branch(
+        b.less(b.i32(0), b.opaqueScalar(slotsLog2)),
+        [&] {
+          SmallVector<Value> mine;
+          for (auto [x, y] : llvm::zip_equal(low, high))
+            mine.push_back(b.select(isFirst, x, y));
+          storeRun(b.lessUnsigned(slot, b.i32(2)), mine, b.select(isFirst, element, afterFirst));
+          return SmallVector<Value>();
+        },
+        [&] {
+          storeRun(isFirst, low, element);
+          storeRun(isFirst, high, afterFirst);
+          return SmallVector<Value>();
+        });
     return sum;
   }
 
@@ -466,6 +510,7 @@ private:
   llvm::StringMap<Value> arguments;
   Value lane;                   // of the wave
   Value lanesLog2, slotsLog2;
+  Value runsLog2, toSecondRun;  // of a chunk
   Value slots, slot;            // of a row, and which of them the lane is in
   Value firstChunk, rowOfGroup; // of the lane
   Value row, sequence, outputToken;

@@ -24,11 +24,13 @@ inline constexpr uint32_t merge_preloaded_bytes = 56;
 
 /// What a merge may take for granted.
 enum MergeMode : uint32_t {
-  /// The parts and their LSEs have no gaps, and a lane has no more of them than it has under way and one chunk
-  /// at most. They are few enough to be read before it is known which of them count.
+  /// The parts and their LSEs have no gaps, no row has more chunks than it has lanes for them, and no lane more
+  /// parts than one, or than it has under way. They are few enough to be read before it is known which of them
+  /// count.
   merge_at_once = 1,
-  /// Neither have o and lse, and every row is merged.
-  merge_to_plain_rows = 2,
+  merge_several_at_once = 2,
+  /// Neither o nor lse has gaps, and every row is merged.
+  merge_to_plain_rows = 4,
 };
 
 /// Where a row's page comes from.

@@ -32,7 +32,7 @@ constexpr uint32_t max_grid_y = 64;
 constexpr uint32_t usual_grid_x = 4096, most_grid_y = 65535;
 // HBM takes less than twice its latency for so many bytes of parts, and two answers are what it saves to read
 // them before it is known which of them count.
-constexpr uint64_t most_bytes_at_once = 3 << 20;
+constexpr uint64_t most_bytes_at_once = 4 << 20;
 
 uint64_t address_of(const void *pointer) {
   return reinterpret_cast<uint64_t>(pointer);
@@ -221,7 +221,9 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
   const LaneDivision division = divide_lanes(extents.parts, out.row_chunks);
   out.lane_division = division.lanes_log2 | division.slots_log2 << 8 | division.slot_place << 16 |
                       division.groups_log2 << 24;
-  if (is_at_once(extents, division, element_bytes, out)) out.mode |= package::merge_at_once;
+  if (is_at_once(extents, division, element_bytes, out))
+    out.mode |= extents.parts <= 1u << division.slots_log2 ? package::merge_at_once
+                                                           : package::merge_several_at_once;
   const bool has_all_rows =
       out.q_starts == 0 && out.q_lengths == 0 && extents.tokens <= extents.max_tokens;
   if (has_all_rows && is_plain(call.o, extents, extents.head_dim) && is_plain(call.lse, extents, 1))
