@@ -1,15 +1,17 @@
 //===- Merge.cpp - results of attention over parts of the keys become one -------------------------------===//
 //
-// A launch is to take little longer than memory takes to answer three times: with the arguments, with the
-// LSEs of a row, and with its parts. So lanes divide a row both by chunks of 8 elements and by parts: lanes
-// with the same chunk are the row's slots, up to 16, and slot s of n has parts s, s + n and so on. A lane
-// loads up to four parts before it waits for one of them. Then the slots' sums are added up, pair by pair.
-// The largest LSE m, weights exp(LSE - m) and the place of the result are computed while the rows that they
-// do not depend on are on their way. Instructions keep the order in which they are built here.
+// A launch is to take little longer than memory takes to answer. Few parts that lie side by side are merged
+// at once: what their addresses follow from is in registers when a wave starts, and their rows are read
+// without waiting for their LSEs, which say whether they count. Others are merged step by step, in three
+// answers: the arguments, the LSEs of a row, and those of its parts that count. Either way lanes divide a row
+// both by chunks of 8 elements and by parts: lanes with the same chunk are the row's slots, up to 16, and
+// slot s of n has parts s, s + n and so on. A lane loads up to four parts before it waits for one of them.
+// Then the slots' sums are added up, pair by pair. The largest LSE m, weights exp(LSE - m) and the place of
+// the result are computed while the rows that they do not depend on are on their way. Instructions keep the
+// order in which they are built here.
 //
-// Parts that do not count are not read, which is why rows wait for LSEs. Tokens that a sequence does not
-// have, and sequences that are not to be merged, are not read either, nor written; only their LSEs are,
-// before it is known that they do not matter.
+// Parts that do not count are not added, whatever they hold. Tokens that a sequence does not have, and
+// sequences that are not to be merged, are not written. Step by step neither are read but for their LSEs.
 //
 // The order in which parts are added follows from their numbers and the row's width: with more slots than
 // parts, or with more parts that do not count, only zeros are added. So bits do not depend on how many parts
@@ -21,6 +23,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "around/AroundEmitter.h"
+#include "around/MergeLanes.h"
 
 #include "llvm/ADT/StringMap.h"
 
@@ -33,8 +36,7 @@ using namespace mlir;
 namespace {
 
 constexpr unsigned chunkElements = package::around_chunk_elements;
-constexpr unsigned runElements = chunkElements / 2;
-constexpr unsigned waveLanes = 64;
+constexpr unsigned runElements = MergeLanes::runElements;
 constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
 
 class MergeBuilder {
@@ -52,9 +54,9 @@ public:
       arguments[field.name] = field.offset < package::merge_preloaded_bytes
                                   ? Value(parameter)
                                   : b.argument(StringRef(field.name.data(), field.name.size()));
-    findPlace();
+    division = MergeLanes(b, argument("lane_division"), argument("row_chunks"), partial);
     Value above = b.mul(ROCDL::BlockIdYOp::create(b, b.getI32Type()), argument("row_step"));
-    Value before = b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), laneDivision(3));
+    Value before = b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), division.rowsLog2);
     findRow(b.add(above, before));
     // One after the other: LLVM would give branches of one condition ends in common, and take moves for that.
     b.when(may(package::merge_at_once), [&] { mergeAtOnce(1); });
@@ -68,31 +70,8 @@ private:
   Value may(uint32_t mode) {
     return b.isFalse(b.equal(b.bitAnd(b.opaqueScalar(argument("mode")), b.i32(mode)), b.i32(0)));
   }
-  Value laneDivision(unsigned byte) {
-    return b.bitAnd(b.shiftRight(argument("lane_division"), b.i32(8 * byte)), b.i32(255));
-  }
-  Value lowBits(Value number, Value bits) {
-    return b.bitAnd(number, b.sub(b.shiftLeft(b.i32(1), bits), b.i32(1)));
-  }
-
-  /// Which chunk, part and row of those that the workgroup has at a time are the lane's.
-  void findPlace() {
-    Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-    Value place = laneDivision(2);
-    lanesLog2 = laneDivision(0);
-    slotsLog2 = laneDivision(1);
-    lane = b.bitAnd(thread, b.i32(waveLanes - 1));
-    slots = b.shiftLeft(b.i32(1), slotsLog2);
-    slot = lowBits(b.shiftRight(thread, place), slotsLog2);
-    Value above = b.shiftRight(thread, b.add(place, slotsLog2));
-    Value unit = b.bitOr(lowBits(thread, place), b.shiftLeft(above, place));
-    findRuns();
-    firstChunk = lowBits(unit, lanesLog2);
-    rowOfGroup = b.shiftRight(unit, lanesLog2);
-  }
-
   void findRow(Value first) {
-    row = b.add(first, rowOfGroup);
+    row = b.add(first, division.rowOfGroup);
     exists = b.lessUnsigned(row, argument("rows"));
     row = b.select(exists, row, b.i32(0));
   }
@@ -133,8 +112,8 @@ private:
   /// Whether the row is wanted, and its place in the result.
   void findResult() {
     SmallVector<Value> found = b.branch(
-        may(package::merge_to_plain_rows),
-        [&] { return SmallVector<Value>{exists, b.i32(0), b.i32(0)}; }, [&] { return findToken(); });
+        may(package::merge_to_plain_rows), [&] { return SmallVector<Value>{exists, b.i32(0), b.i32(0)}; },
+        [&] { return findToken(); });
     wanted = found[0];
     sequence = found[1];
     outputToken = found[2];
@@ -161,7 +140,7 @@ private:
   /// The first element of the row in the lane's first part, or in part 0 if it has none.
   Value rowOf(StringRef tensor, Type type) {
     AroundEmitter::Division place = byHeads();
-    Value part = b.select(isPresent(b.i32(0)), slot, b.i32(0));
+    Value part = b.select(isPresent(b.i32(0)), division.slot, b.i32(0));
     return advanceBy(
         tensor, type,
         {{part, "_part_stride"}, {place.quotient, "_token_stride"}, {place.rest, "_head_stride"}});
@@ -175,14 +154,13 @@ private:
           return SmallVector<Value>{b.advance(argument(tensor), type, element)};
         },
         [&] {
-          return SmallVector<Value>{advanceBy(
-              tensor, type,
-              {{sequence, "_batch_stride"}, {outputToken, "_token_stride"}, {byHeads().rest, "_head_stride"}})};
+          return SmallVector<Value>{advanceBy(tensor, type,
+                                              {{sequence, "_batch_stride"},
+                                               {outputToken, "_token_stride"},
+                                               {byHeads().rest, "_head_stride"}})};
         })[0];
   }
-  Value outputRow() {
-    return outputRowOf("o", result, b.mul(argument("row_chunks"), b.i32(chunkElements)));
-  }
+  Value outputRow() { return outputRowOf("o", result, b.mul(argument("row_chunks"), b.i32(chunkElements))); }
 
   /// Of numbers that are known to be that short, as those of few rows are.
   Value product24(Value x, Value y) {
@@ -190,32 +168,18 @@ private:
     return b.mul(b.bitAnd(x, mask), b.bitAnd(y, mask));
   }
 
-  /// Chunks of F32 are two runs of 16 bytes. Of rows that are as wide as four of them the first runs of four
-  /// lanes lie side by side, and so do the second ones: memory takes as long for a piece of 64 bytes whatever a
-  /// load wants of it.
-  void findRuns() {
-    Value fours = b.equal(b.bitAnd(argument("row_chunks"), b.i32(3)), b.i32(0));
-    runsLog2 = partial.isF32() ? b.select(fours, b.i32(2), b.i32(0)) : b.i32(0);
-    toSecondRun = b.shiftLeft(b.i32(runElements), runsLog2);
-  }
-  /// Of a row, where the chunk begins.
-  Value firstElement(Value chunk) {
-    Value chunksBefore = b.shiftLeft(b.shiftRight(chunk, runsLog2), runsLog2);
-    Value runsBefore = lowBits(chunk, runsLog2);
-    return b.add(b.mul(chunksBefore, b.i32(chunkElements)), b.mul(runsBefore, b.i32(runElements)));
-  }
   Value loadChunk(Value pointer, Value element) {
     if (!partial.isF32()) return b.load(b.chunkOf(partial), pointer, element, 16);
     auto run = VectorType::get(runElements, partial);
     Value first = b.load(run, pointer, element, 16);
-    Value second = b.load(run, pointer, b.add(element, b.zeroExtend(toSecondRun)), 16);
+    Value second = b.load(run, pointer, b.add(element, b.zeroExtend(division.toSecondRun)), 16);
     return vector::ShuffleOp::create(b, first, second, ArrayRef<int64_t>{0, 1, 2, 3, 4, 5, 6, 7});
   }
 
-  /// Rows that lie side by side, of so many parts in each lane. Nothing waits for anything but the sums for
-  /// the LSEs, and the result for the rows.
+  /// Rows that lie side by side, of so many parts in each lane: all that is read of them is on its way before
+  /// anything is waited for.
   void mergeAtOnce(unsigned count) {
-    Value mine = b.both(exists, b.less(firstChunk, argument("row_chunks")));
+    Value mine = b.both(exists, b.less(division.firstChunk, argument("row_chunks")));
     // Lanes without a row would read that of another workgroup, which may be stored meanwhile.
     SmallVector<Value> loaded = b.branch(
         mine,
@@ -223,13 +187,14 @@ private:
           SmallVector<Value> values, rows;
           for (unsigned i = 0; i < count; ++i) {
             Value part = partBeforeSlot(b.i32(0), i);
-            part = b.select(isPresent(part), b.add(slot, part), b.i32(0));
+            part = b.select(isPresent(part), b.add(division.slot, part), b.i32(0));
             rows.push_back(b.add(product24(part, argument("rows")), row));
             values.push_back(b.load(b.getF32Type(), argument("partial_lse"), b.zeroExtend(rows[i]), 4));
           }
           for (Value ofPart : rows) {
             Value chunksBefore = product24(ofPart, argument("row_chunks"));
-            Value element = b.add(b.mul(chunksBefore, b.i32(chunkElements)), firstElement(firstChunk));
+            Value element = b.add(b.mul(chunksBefore, b.i32(chunkElements)),
+                                  division.firstElement(b, division.firstChunk));
             values.push_back(loadChunk(argument("partial"), b.zeroExtend(element)));
           }
           return values;
@@ -245,7 +210,7 @@ private:
     SmallVector<Value> lses = withoutAbsent(b.i32(0), 0, ArrayRef(loaded).take_front(count));
     Value maximum = findOffset(largest(lses), sink);
     SmallVector<Value> sums = addParts(lses, ArrayRef(loaded).drop_front(count), noSums());
-    storeLse(maximum, storeChunk(sums, sink, firstChunk, outputs));
+    storeLse(maximum, storeChunk(sums, sink, division.firstChunk, outputs));
   }
 
   void mergeStepByStep() {
@@ -255,13 +220,13 @@ private:
     findResult();
     Value outputs = outputRow();
 
-    SmallVector<Value> merged = mergeChunk(loaded, sink, firstChunk, rows, outputs);
+    SmallVector<Value> merged = mergeChunk(loaded, sink, division.firstChunk, rows, outputs);
     // In a loop of its own: LLVM computes what does not change in a loop before it, when rows should be read.
     // Keeping that takes registers, and long rows hide latency with their lanes.
     depth = 2;
-    Value lanes = b.shiftLeft(b.i32(1), lanesLog2), end = argument("row_chunks");
+    Value lanes = b.shiftLeft(b.i32(1), division.lanesLog2), end = argument("row_chunks");
     b.loop(lanes, end, lanes, {}, [&](Value before, ValueRange) {
-      mergeChunk(loadFirstLses(), sink, b.add(before, firstChunk), rows, outputs);
+      mergeChunk(loadFirstLses(), sink, b.add(before, division.firstChunk), rows, outputs);
       return SmallVector<Value>();
     });
     storeLse(merged[0], merged[1]);
@@ -271,10 +236,11 @@ private:
   void storeLse(Value maximum, Value sum) {
     b.when(b.isFalse(b.isNull(argument("lse"))), [&] {
       ROCDL::SBarrierOp::create(b);
-      b.when(b.both(wanted, b.both(b.equal(firstChunk, b.i32(0)), b.equal(slot, b.i32(0)))), [&] {
-        Value lse = b.fma(b.log2(sum), argument("unit_per_log2"), maximum);
-        b.store(lse, outputRowOf("lse", b.getF32Type(), b.i32(1)), b.i64(0), 4);
-      });
+      b.when(b.both(wanted, b.both(b.equal(division.firstChunk, b.i32(0)), b.equal(division.slot, b.i32(0)))),
+             [&] {
+               Value lse = b.fma(b.log2(sum), argument("unit_per_log2"), maximum);
+               b.store(lse, outputRowOf("lse", b.getF32Type(), b.i32(1)), b.i64(0), 4);
+             });
     });
   }
 
@@ -284,18 +250,18 @@ private:
     return b.branch(
         b.isNull(sinks), [&] { return SmallVector<Value>{b.f32(negativeInfinity)}; },
         [&] {
-          return SmallVector<Value>{
-              b.mulF(b.load(b.getF32Type(), sinks, b.zeroExtend(byHeads().rest), 4), argument("unit_per_nat"))};
+          return SmallVector<Value>{b.mulF(b.load(b.getF32Type(), sinks, b.zeroExtend(byHeads().rest), 4),
+                                           argument("unit_per_nat"))};
         })[0];
   }
 
   /// The lane's parts are slot + first + i * slots, with `first` a multiple of depth * slots.
-  Value partBeforeSlot(Value first, unsigned i) { return b.add(first, b.mul(slots, b.i32(i))); }
+  Value partBeforeSlot(Value first, unsigned i) { return b.add(first, b.mul(division.slots, b.i32(i))); }
 
   // What is compared again is not kept in registers of lanes: hence `opaqueScalar`, here and below.
-  Value severalPerLane() { return b.less(b.opaqueScalar(slots), argument("parts")); }
+  Value severalPerLane() { return b.less(b.opaqueScalar(division.slots), argument("parts")); }
 
-  Value isPresent(Value part) { return b.less(b.add(slot, part), argument("parts")); }
+  Value isPresent(Value part) { return b.less(b.add(division.slot, part), argument("parts")); }
 
   /// LSEs of the lane's parts from the begin-th to the one before the end-th; anything for those past the
   /// end.
@@ -383,36 +349,10 @@ private:
     return after;
   }
 
-  using Join = llvm::function_ref<Value(Value, Value)>;
-
-  /// Joins the slots' values: all slots get the same result. More slots than there are parts join the same
-  /// pairs, and some with 0.
-  SmallVector<Value> joinSlots(ValueRange values, Join join, unsigned step = 0) {
-    if (step == package::merge_most_slots_log2) return SmallVector<Value>(values);
-    return b.branch(
-        b.less(b.i32(step), b.opaqueScalar(slotsLog2)),
-        [&] {
-          SmallVector<Value> joined;
-          for (Value value : values)
-            joined.push_back(fromOtherSlot(value, step));
-          for (auto [value, other] : llvm::zip_equal(joined, values))
-            value = join(value, other);
-          return joinSlots(joined, join, step + 1);
-        },
-        [&] { return SmallVector<Value>(values); });
-  }
-
-  /// Of the lane whose number differs in bit 3, 2, 4 or 5. Where the first step has made equal what differs
-  /// in bit 3, rotating by 4 leads to the same value as changing bit 2.
-  Value fromOtherSlot(Value value, unsigned step) {
-    if (step < 2) return b.rotateRow(value, step == 0 ? 8 : 4);
-    return b.fromLane(value, lane, 4u << step);
-  }
-
   /// Returns the largest LSE that is a number, and the sum of all exponentials relative to it.
   SmallVector<Value> mergeChunk(ValueRange loaded, Value sink, Value chunk, Value rows, Value outputs) {
-    Value parts = argument("parts"), round = b.mul(slots, b.i32(depth));
-    chunks = b.advance(rows, partial, b.zeroExtend(firstElement(chunk)));
+    Value parts = argument("parts"), round = b.mul(division.slots, b.i32(depth));
+    chunks = b.advance(rows, partial, b.zeroExtend(division.firstElement(b, chunk)));
     matters = b.both(wanted, b.less(chunk, argument("row_chunks")));
     SmallVector<Value> one = withoutAbsent(b.i32(0), 0, loaded.take_front());
     SmallVector<Value> chunksOfOne = loadChunks(b.i32(0), 0, one);
@@ -459,7 +399,7 @@ private:
   /// Returns the largest LSE that is a number, of all slots and the sink, and finds what exponents are
   /// relative to.
   Value findOffset(Value ofLane, Value sink) {
-    Value maximum = joinSlots(ofLane, [&](Value x, Value y) { return b.maxF(x, y); })[0];
+    Value maximum = division.join(b, ofLane, [&](Value x, Value y) { return b.maxF(x, y); })[0];
     // A NaN alone is no maximum, and +infinity is no number.
     maximum = b.maxF(b.maxF(maximum, sink), b.f32(negativeInfinity));
     // No part counts: exponents relative to 0 are 0, relative to -infinity they would be NaN.
@@ -469,10 +409,10 @@ private:
 
   /// Stores the chunk of a lane's sums with those of all slots, and returns the sum of all exponentials.
   Value storeChunk(ValueRange ofLane, Value sink, Value chunk, Value outputs) {
-    SmallVector<Value> sums = joinSlots(ofLane, [&](Value x, Value y) { return b.addF(x, y); });
+    SmallVector<Value> sums = division.join(b, ofLane, [&](Value x, Value y) { return b.addF(x, y); });
     Value sum = b.addF(sums.pop_back_val(), weight(sink));
     Value inverse = b.select(b.equalF(sum, b.f32(0)), b.f32(0), b.reciprocal(sum));
-    Value element = firstElement(chunk);
+    Value element = division.firstElement(b, chunk);
     // Two slots take a run each; all have both.
     auto storeRun = [&](Value stores, ValueRange run, Value begin) {
       b.when(b.both(matters, stores), [&] {
@@ -484,15 +424,16 @@ private:
         b.store(merged, outputs, b.zeroExtend(begin), runElements * result.getIntOrFloatBitWidth() / 8);
       });
     };
-    ValueRange low = ValueRange(sums).take_front(runElements), high = ValueRange(sums).drop_front(runElements);
-    Value isFirst = b.equal(slot, b.i32(0)), afterFirst = b.add(element, toSecondRun);
+    ValueRange low = ValueRange(sums).take_front(runElements),
+               high = ValueRange(sums).drop_front(runElements);
+    Value isFirst = b.equal(division.slot, b.i32(0)), afterFirst = b.add(element, division.toSecondRun);
     b.branch(
-        b.less(b.i32(0), b.opaqueScalar(slotsLog2)),
+        b.less(b.i32(0), b.opaqueScalar(division.slotsLog2)),
         [&] {
           SmallVector<Value> mine;
           for (auto [x, y] : llvm::zip_equal(low, high))
             mine.push_back(b.select(isFirst, x, y));
-          storeRun(b.lessUnsigned(slot, b.i32(2)), mine, b.select(isFirst, element, afterFirst));
+          storeRun(b.lessUnsigned(division.slot, b.i32(2)), mine, b.select(isFirst, element, afterFirst));
           return SmallVector<Value>();
         },
         [&] {
@@ -508,11 +449,7 @@ private:
   Type partial, result;
   unsigned depth = package::merge_parts_of_lane;
   llvm::StringMap<Value> arguments;
-  Value lane;                   // of the wave
-  Value lanesLog2, slotsLog2;
-  Value runsLog2, toSecondRun;  // of a chunk
-  Value slots, slot;            // of a row, and which of them the lane is in
-  Value firstChunk, rowOfGroup; // of the lane
+  MergeLanes division;
   Value row, sequence, outputToken;
   Value exists;       // the row ...
   Value wanted;       // ... and its sequence wants it

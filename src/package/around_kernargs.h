@@ -24,8 +24,10 @@ inline constexpr uint32_t merge_preloaded_bytes = 56;
 
 /// What a merge may take for granted.
 enum MergeMode : uint32_t {
-  /// The parts and their LSEs have no gaps, no row has more chunks than it has lanes for them, and no lane more
-  /// parts than one, or than it has under way. They are few enough to be read before it is known which of them
+  /// The parts and their LSEs have no gaps, no row has more chunks than it has lanes for them, and no lane
+  /// more
+  /// parts than one, or than it has under way. They are few enough to be read before it is known which of
+  /// them
   /// count.
   merge_at_once = 1,
   merge_several_at_once = 2,
@@ -108,8 +110,8 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 // unit_per_nat             what makes a sink's logit, to base e, one of LSE's base
 // rows                     of all sequences, tokens * heads of each; a row has row_chunks chunks, and a
 //                          workgroup 2^groups_log2 rows at a time
-// lane_division            lanes_log2, slots_log2, slot_place and groups_log2, a byte each, from the lowest on
-// lanes_log2, slots_log2   a row has 2^lanes_log2 lanes for different chunks, and each of these chunks
+// lane_division            lanes_log2, slots_log2, slot_place and groups_log2, a byte each, from the lowest
+// on lanes_log2, slots_log2   a row has 2^lanes_log2 lanes for different chunks, and each of these chunks
 //                          2^slots_log2 lanes of one wave for different parts
 // slot_place               the lowest bit of a lane's number that tells its slot; the other bits, from the
 //                          lowest on, tell the chunk and then the row

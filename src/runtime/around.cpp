@@ -2,6 +2,7 @@
 #include "runtime/around.h"
 
 #include "package/around_kernargs.h"
+#include "runtime/cost.h"
 #include "runtime/dtype.h"
 #include "runtime/launch.h"
 #include "support/checked.h"
@@ -30,9 +31,6 @@ constexpr uint32_t workgroups_per_compute_unit = 16;
 constexpr uint32_t max_grid_y = 64;
 // A merge has all rows in one grid: HIP takes fewer than 2^32 lanes along x, and so many workgroups along y.
 constexpr uint32_t usual_grid_x = 4096, most_grid_y = 65535;
-// HBM takes less than twice its latency for so many bytes of parts, and two answers are what it saves to read
-// them before it is known which of them count.
-constexpr uint64_t most_bytes_at_once = 4 << 20;
 
 uint64_t address_of(const void *pointer) {
   return reinterpret_cast<uint64_t>(pointer);
@@ -184,13 +182,13 @@ bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint3
                         out.partial_lse_token_stride == lses.token &&
                         out.partial_lse_part_stride == lses.tokens;
   const uint64_t bytes = uint64_t{extents.parts} * out.rows * extents.head_dim * element_bytes;
-  return is_dense && bytes <= most_bytes_at_once &&
+  return is_dense && double(bytes) <= merge_at_once_bytes &&
          extents.parts <= package::merge_parts_of_lane << division.slots_log2 &&
          out.row_chunks <= 1u << division.lanes_log2;
 }
 
-/// What a sluice_merge and a PartsMerge have in common, and what follows from the extents and from the strides
-/// and arrays that are filled in already. The workgroups.
+/// What a sluice_merge and a PartsMerge have in common, and what follows from the extents and from the
+/// strides and arrays that are filled in already. The workgroups.
 template <typename Call>
 Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_bytes,
                 package::MergeKernargs &out) {
@@ -219,13 +217,12 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
   out.max_tokens = extents.max_tokens;
   out.row_chunks = extents.head_dim / around_chunk_elements;
   const LaneDivision division = divide_lanes(extents.parts, out.row_chunks);
-  out.lane_division = division.lanes_log2 | division.slots_log2 << 8 | division.slot_place << 16 |
-                      division.groups_log2 << 24;
+  out.lane_division =
+      division.lanes_log2 | division.slots_log2 << 8 | division.slot_place << 16 | division.groups_log2 << 24;
   if (is_at_once(extents, division, element_bytes, out))
-    out.mode |= extents.parts <= 1u << division.slots_log2 ? package::merge_at_once
-                                                           : package::merge_several_at_once;
-  const bool has_all_rows =
-      out.q_starts == 0 && out.q_lengths == 0 && extents.tokens <= extents.max_tokens;
+    out.mode |=
+        extents.parts <= 1u << division.slots_log2 ? package::merge_at_once : package::merge_several_at_once;
+  const bool has_all_rows = out.q_starts == 0 && out.q_lengths == 0 && extents.tokens <= extents.max_tokens;
   if (has_all_rows && is_plain(call.o, extents, extents.head_dim) && is_plain(call.lse, extents, 1))
     out.mode |= package::merge_to_plain_rows;
   const uint32_t groups = divide_up(out.rows, 1u << division.groups_log2);
