@@ -16,7 +16,9 @@ Value lowBits(AroundEmitter &b, Value number, Value bits) {
 } // namespace
 
 MergeLanes::MergeLanes(AroundEmitter &b, Value laneDivision, Value rowChunks, Type partial) {
-  auto part = [&](unsigned byte) { return b.bitAnd(b.shiftRight(laneDivision, b.i32(8 * byte)), b.i32(255)); };
+  auto part = [&](unsigned byte) {
+    return b.bitAnd(b.shiftRight(laneDivision, b.i32(8 * byte)), b.i32(255));
+  };
   Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
   Value place = part(2);
   lanesLog2 = part(0);
@@ -26,8 +28,8 @@ MergeLanes::MergeLanes(AroundEmitter &b, Value laneDivision, Value rowChunks, Ty
   slot = lowBits(b, b.shiftRight(thread, place), slotsLog2);
   Value above = b.shiftRight(thread, b.add(place, slotsLog2));
   Value unit = b.bitOr(lowBits(b, thread, place), b.shiftLeft(above, place));
-  // Of rows that are as wide as four chunks the first runs of four lanes lie side by side, and so do the second
-  // ones: memory takes as long for a piece of 64 bytes whatever a load wants of it.
+  // Of rows that are as wide as four chunks the first runs of four lanes lie side by side, and so do the
+  // second ones: memory takes as long for a piece of 64 bytes whatever a load wants of it.
   Value fours = b.equal(b.bitAnd(rowChunks, b.i32(3)), b.i32(0));
   runsLog2 = partial.isF32() ? b.select(fours, b.i32(2), b.i32(0)) : b.i32(0);
   toSecondRun = b.shiftLeft(b.i32(runElements), runsLog2);

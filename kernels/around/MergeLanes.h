@@ -22,7 +22,8 @@ public:
   /// Joins the slots' values: all slots get the same result. More slots than there are parts join the same
   /// pairs, and some with 0.
   using Join = llvm::function_ref<Value(Value, Value)>;
-  llvm::SmallVector<Value> join(AroundEmitter &b, mlir::ValueRange values, Join join, unsigned step = 0) const;
+  llvm::SmallVector<Value> join(AroundEmitter &b, mlir::ValueRange values, Join join,
+                                unsigned step = 0) const;
 
   Value lanesLog2, slotsLog2, rowsLog2; // as lane_division has them
   Value slots, slot;                    // of a row, and which of them the lane is in
