@@ -13,10 +13,18 @@ ArrayRef<package::KernargField> kernargFields(const AroundVariant &variant) {
   return package::merge_kernarg_fields;
 }
 
+/// Of the arguments: those that are in registers when a wave starts.
+static uint32_t preloadedBytes(const AroundVariant &variant) {
+  return variant.operation == "kv_append" ? 0 : package::merge_preloaded_bytes;
+}
+
 OwningOpRef<ModuleOp> buildAroundModule(MLIRContext &context, StringRef name, const AroundVariant &variant) {
   context.loadDialect<arith::ArithDialect, math::MathDialect, ROCDL::ROCDLDialect, scf::SCFDialect,
                       vector::VectorDialect>();
   EmptyKernel empty = createKernel(context, name, kernargFields(variant), package::around_threads);
+  for (auto [i, field] : llvm::enumerate(kernargFields(variant)))
+    if (field.offset < preloadedBytes(variant))
+      empty.kernel.setArgAttr(i, LLVM::LLVMDialect::getInRegAttrName(), UnitAttr::get(&context));
   (variant.operation == "kv_append" ? buildAppend : buildMerge)(empty.kernel, variant);
   auto builder = OpBuilder::atBlockEnd(&empty.kernel.getBody().front());
   gpu::ReturnOp::create(builder, builder.getUnknownLoc());

@@ -16,6 +16,24 @@ inline constexpr uint32_t around_threads = 256;
 inline constexpr uint32_t around_chunk_elements = 8;
 /// Of 2^n lanes of a merge that have the same chunk of a row and different parts of the keys: the largest n.
 inline constexpr uint32_t merge_most_slots_log2 = 4;
+/// Of its parts that a lane of a merge has under way.
+inline constexpr uint32_t merge_parts_of_lane = 4;
+/// The first fields of the kernarg table of a merge are in registers when a wave starts: what gfx942 has user
+/// SGPRs for, besides the address of all of them.
+inline constexpr uint32_t merge_preloaded_bytes = 56;
+
+/// What a merge may take for granted.
+enum MergeMode : uint32_t {
+  /// The parts and their LSEs have no gaps, no row has more chunks than it has lanes for them, and no lane
+  /// more
+  /// parts than one, or than it has under way. They are few enough to be read before it is known which of
+  /// them
+  /// count.
+  merge_at_once = 1,
+  merge_several_at_once = 2,
+  /// Neither o nor lse has gaps, and every row is merged.
+  merge_to_plain_rows = 4,
+};
 
 /// Where a row's page comes from.
 enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
@@ -92,11 +110,13 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 // unit_per_nat             what makes a sink's logit, to base e, one of LSE's base
 // rows                     of all sequences, tokens * heads of each; a row has row_chunks chunks, and a
 //                          workgroup 2^groups_log2 rows at a time
-// lanes_log2, slots_log2   a row has 2^lanes_log2 lanes for different chunks, and each of these chunks
+// lane_division            lanes_log2, slots_log2, slot_place and groups_log2, a byte each, from the lowest
+// on lanes_log2, slots_log2   a row has 2^lanes_log2 lanes for different chunks, and each of these chunks
 //                          2^slots_log2 lanes of one wave for different parts
 // slot_place               the lowest bit of a lane's number that tells its slot; the other bits, from the
 //                          lowest on, tell the chunk and then the row
 // row_step                 rows from one y of the grid to the next
+// mode                     of MergeMode
 // tokens                   of each sequence in the parts. How many of them are merged is q_lengths[b], else
 //                          q_starts[b + 1] - q_starts[b], else all of them
 // max_tokens               a sequence with more tokens than that is left alone
@@ -109,6 +129,12 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint64_t, pointer, partial_lse)                                                                      \
   FIELD(uint64_t, pointer, o)                                                                                \
   FIELD(uint64_t, pointer, lse)                                                                              \
+  FIELD(uint32_t, i32, parts)                                                                                \
+  FIELD(uint32_t, i32, rows)                                                                                 \
+  FIELD(uint32_t, i32, row_chunks)                                                                           \
+  FIELD(uint32_t, i32, row_step)                                                                             \
+  FIELD(uint32_t, i32, lane_division)                                                                        \
+  FIELD(uint32_t, i32, mode)                                                                                 \
   FIELD(uint64_t, pointer, sink_logits)                                                                      \
   FIELD(uint64_t, pointer, q_starts)                                                                         \
   FIELD(uint64_t, pointer, q_lengths)                                                                        \
@@ -127,21 +153,13 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(float, f32, log2_per_unit)                                                                           \
   FIELD(float, f32, unit_per_log2)                                                                           \
   FIELD(float, f32, unit_per_nat)                                                                            \
-  FIELD(uint32_t, i32, parts)                                                                                \
-  FIELD(uint32_t, i32, rows)                                                                                 \
   FIELD(uint32_t, i32, heads)                                                                                \
   FIELD(uint32_t, i32, heads_magic)                                                                          \
   FIELD(uint32_t, i32, heads_shift)                                                                          \
   FIELD(uint32_t, i32, tokens)                                                                               \
   FIELD(uint32_t, i32, tokens_magic)                                                                         \
   FIELD(uint32_t, i32, tokens_shift)                                                                         \
-  FIELD(uint32_t, i32, max_tokens)                                                                           \
-  FIELD(uint32_t, i32, row_chunks)                                                                           \
-  FIELD(uint32_t, i32, row_step)                                                                             \
-  FIELD(uint32_t, i32, lanes_log2)                                                                           \
-  FIELD(uint32_t, i32, slots_log2)                                                                           \
-  FIELD(uint32_t, i32, slot_place)                                                                           \
-  FIELD(uint32_t, i32, groups_log2)
+  FIELD(uint32_t, i32, max_tokens)
 
 #define SLUICE_FIELD(type, kind, name) type name;
 struct AppendKernargs {

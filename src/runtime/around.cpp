@@ -2,6 +2,7 @@
 #include "runtime/around.h"
 
 #include "package/around_kernargs.h"
+#include "runtime/cost.h"
 #include "runtime/dtype.h"
 #include "runtime/launch.h"
 #include "support/checked.h"
@@ -133,23 +134,64 @@ struct MergeExtents {
   uint32_t parts, batch, tokens, max_tokens, heads, head_dim;
 };
 
+struct LaneDivision {
+  uint32_t lanes_log2, slots_log2, slot_place, groups_log2;
+};
+
 /// Divides the lanes of a merge among rows, chunks and parts. Bits depend on the order in which parts are
 /// added: more slots than parts change nothing about it, and otherwise it follows from the row's width.
-void divide_lanes(uint32_t parts, package::MergeKernargs &out) {
+LaneDivision divide_lanes(uint32_t parts, uint32_t row_chunks) {
   constexpr uint32_t threads_log2 = std::bit_width(around_threads) - 1;
-  const uint32_t chunks_log2 = lanes_log2(out.row_chunks, around_threads);
-  out.slots_log2 =
-      std::min(lanes_log2(parts, 1u << package::merge_most_slots_log2), threads_log2 - chunks_log2);
-  out.lanes_log2 = chunks_log2;
-  out.groups_log2 = threads_log2 - out.lanes_log2 - out.slots_log2;
+  LaneDivision division = {};
+  division.lanes_log2 = lanes_log2(row_chunks, around_threads);
+  division.slots_log2 =
+      std::min(lanes_log2(parts, 1u << package::merge_most_slots_log2), threads_log2 - division.lanes_log2);
+  division.groups_log2 = threads_log2 - division.lanes_log2 - division.slots_log2;
   // Bits 3, 2, 4 and 5: values get from lane to lane at no cost where only the first two differ. Of a row's
   // lanes at least four that are neighbours read 64 bytes or more that are too.
-  out.slot_place = 4 - std::min(out.slots_log2, 2u);
+  division.slot_place = 4 - std::min(division.slots_log2, 2u);
+  return division;
 }
 
-/// What a sluice_merge and a PartsMerge have in common, and what follows from the extents. The workgroups.
+/// Strides of rows that lie side by side.
+struct PlainStrides {
+  int64_t head, token, tokens;
+  PlainStrides(const MergeExtents &extents, int64_t row)
+      : head(row), token(head * extents.heads), tokens(token * extents.tokens) {}
+};
+
+/// Whether rows of so many elements lie side by side; of a tensor that is not there they do.
+bool is_plain(const sluice_tensor &tensor, const MergeExtents &extents, int64_t row) {
+  const PlainStrides plain(extents, row);
+  return tensor.data == nullptr || (tensor.stride[2] == plain.head && tensor.stride[1] == plain.token &&
+                                    (extents.batch == 1 || tensor.stride[0] == plain.tokens));
+}
+
+/// Whether the parts lie side by side, and are as few as MergeMode has it.
+bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint32_t element_bytes,
+                const package::MergeKernargs &out) {
+  const MergeExtents all = {.parts = extents.parts,
+                            .batch = 1,
+                            .tokens = extents.batch * extents.tokens,
+                            .max_tokens = 0,
+                            .heads = extents.heads,
+                            .head_dim = extents.head_dim};
+  const PlainStrides rows(all, extents.head_dim), lses(all, 1);
+  const bool is_dense = out.partial_head_stride == rows.head && out.partial_token_stride == rows.token &&
+                        out.partial_part_stride == rows.tokens && out.partial_lse_head_stride == lses.head &&
+                        out.partial_lse_token_stride == lses.token &&
+                        out.partial_lse_part_stride == lses.tokens;
+  const uint64_t bytes = uint64_t{extents.parts} * out.rows * extents.head_dim * element_bytes;
+  return is_dense && double(bytes) <= merge_at_once_bytes &&
+         extents.parts <= package::merge_parts_of_lane << division.slots_log2 &&
+         out.row_chunks <= 1u << division.lanes_log2;
+}
+
+/// What a sluice_merge and a PartsMerge have in common, and what follows from the extents and from the
+/// strides and arrays that are filled in already. The workgroups.
 template <typename Call>
-Grid fill_merge(const MergeExtents &extents, const Call &call, package::MergeKernargs &out) {
+Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_bytes,
+                package::MergeKernargs &out) {
   const bool is_natural = call.lse_base == SLUICE_LSE_BASE_E;
   out.o = address_of(call.o.data);
   out.lse = address_of(call.lse.data);
@@ -174,11 +216,19 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, package::MergeKer
   out.tokens_shift = by_tokens.shift;
   out.max_tokens = extents.max_tokens;
   out.row_chunks = extents.head_dim / around_chunk_elements;
-  divide_lanes(extents.parts, out);
-  const uint32_t groups = divide_up(out.rows, 1u << out.groups_log2);
+  const LaneDivision division = divide_lanes(extents.parts, out.row_chunks);
+  out.lane_division =
+      division.lanes_log2 | division.slots_log2 << 8 | division.slot_place << 16 | division.groups_log2 << 24;
+  if (is_at_once(extents, division, element_bytes, out))
+    out.mode |=
+        extents.parts <= 1u << division.slots_log2 ? package::merge_at_once : package::merge_several_at_once;
+  const bool has_all_rows = out.q_starts == 0 && out.q_lengths == 0 && extents.tokens <= extents.max_tokens;
+  if (has_all_rows && is_plain(call.o, extents, extents.head_dim) && is_plain(call.lse, extents, 1))
+    out.mode |= package::merge_to_plain_rows;
+  const uint32_t groups = divide_up(out.rows, 1u << division.groups_log2);
   const uint32_t in_x = std::max(std::min(groups, usual_grid_x), divide_up(groups, most_grid_y));
   const Grid grid = {in_x, divide_up(groups, in_x), 1};
-  out.row_step = in_x << out.groups_log2;
+  out.row_step = in_x << division.groups_log2;
   return grid;
 }
 
@@ -247,7 +297,7 @@ void merge(Context &context, const sluice_merge &call, const sluice_launch &laun
                                 .max_tokens = tokens,
                                 .heads = uint32_t(call.heads),
                                 .head_dim = uint32_t(call.head_dim_v)};
-  const Grid grid = fill_merge(extents, call, out);
+  const Grid grid = fill_merge(extents, call, call.partial_type == SLUICE_F32 ? sizeof(float) : 2, out);
   run(context, kernel, grid, out, launch);
 }
 
@@ -272,7 +322,7 @@ void merge_parts(const Context &context, const AroundKernel &kernel, const Parts
                                 .max_tokens = uint32_t(call.max_rows),
                                 .heads = heads,
                                 .head_dim = uint32_t(call.head_dim_v)};
-  const Grid grid = fill_merge(extents, call, out);
+  const Grid grid = fill_merge(extents, call, sizeof(float), out);
   void *const function = kernel.function.load(std::memory_order_acquire);
   trace_and_enqueue(context, kernel, function, grid, out, launch);
 }

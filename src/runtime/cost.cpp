@@ -145,8 +145,9 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
     const double partial_bytes = double(work.batch) * double(work.rows) * problem.q_heads *
                                  problem.head_dim_v * sizeof(float) * double(used_parts);
     const double merge_rounds = std::ceil(double(used_parts) * problem.head_dim_v / merge_round_elements);
-    result.merge_clk =
-        merge_clk + (merge_rounds - 1) * merge_round_clk + partial_bytes / bytes_per_clk(chip::hbm_terabytes);
+    const bool at_once = merge_rounds == 1 && partial_bytes <= merge_at_once_bytes;
+    const double fixed_clk = at_once ? merge_at_once_clk : merge_clk + (merge_rounds - 1) * merge_round_clk;
+    result.merge_clk = fixed_clk + partial_bytes / bytes_per_clk(chip::hbm_terabytes);
   }
   return result;
 }

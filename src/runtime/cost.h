@@ -30,6 +30,10 @@ inline constexpr double matrix_flop_16_bit = 512, matrix_flop_8_bit = 1024;
 /// more where a workgroup, which has so many elements of a row's parts under way, has to go round again. Read
 /// off the timing model.
 inline constexpr double merge_clk = 3600, merge_round_clk = 3000, merge_round_elements = 8192;
+/// What it takes instead where it reads parts before it knows which of them count: those of one round that
+/// have so many bytes at most. HBM needs two and a half of its latencies to read them, and at least one is
+/// saved.
+inline constexpr double merge_at_once_clk = 1800, merge_at_once_bytes = 4 << 20;
 
 /// Calls that a plan is to be good for. Counts are 1 or more.
 struct Workload {

@@ -19,7 +19,7 @@ struct MergeCase {
   int parts = 3, tokens = 5, heads = 3, dim = 64;
   uint32_t base = SLUICE_LSE_BASE_E;
   bool lse = true, sinks = false;
-  int gap = 0;           // elements between heads; a multiple of 8
+  int gap = 0;           // elements between heads and parts, a multiple of 8; without, LSEs have none either
   bool in_place = false; // o is the last part's rows, lse its LSEs
   uint64_t seed = 1;
   /// The LSE of a part and row (token * heads + head), drawn unless this says something.
@@ -32,10 +32,10 @@ struct MergeCase {
   };
 };
 
-void check_merge(const MergeCase &c) {
+void check_layout(const MergeCase &c) {
   INFO("from " << c.partial << " to " << c.o << ", " << c.parts << " parts, " << c.tokens << " tokens, "
                << c.heads << " heads of " << c.dim << ", base " << c.base << ", lse " << c.lse << ", sinks "
-               << c.sinks << ", in place " << c.in_place << ", seed " << c.seed);
+               << c.sinks << ", gap " << c.gap << ", in place " << c.in_place << ", seed " << c.seed);
   Numbers numbers(c.seed);
   const int rows = c.tokens * c.heads;
   const int64_t head = c.dim + c.gap, token = c.heads * head, part = c.tokens * token + c.gap;
@@ -44,7 +44,8 @@ void check_merge(const MergeCase &c) {
   Visible<uint8_t> partial(std::vector<uint8_t>(
       size_t((c.parts - 1) * part + (c.tokens - 1) * token + (c.heads - 1) * head + c.dim) * partial_bytes,
       0xff));
-  const int64_t lse_token = c.heads + 1, lse_part = c.tokens * lse_token + 2;
+  const int64_t lse_gap = c.gap / 8, lse_token = c.heads + lse_gap,
+                lse_part = c.tokens * lse_token + 2 * lse_gap;
   const auto float_nan = float(nan_value);
   Visible<float> partial_lse(size_t((c.parts - 1) * lse_part + (c.tokens - 1) * lse_token + c.heads),
                              float_nan);
@@ -139,18 +140,28 @@ void check_merge(const MergeCase &c) {
   if (!c.lse) CHECK(lse.copy() == std::vector<float>(size_t(rows), 77.0f));
 }
 
+/// Few parts that lie side by side are read at once, others step by step.
+void check_merge(MergeCase c) {
+  check_layout(c);
+  if (c.gap != 0) return;
+  c.gap = 8;
+  check_layout(c);
+}
+
 /// O, in F32, and LSE of two rows in `all` parts, of which only the first `counting` ones count. They are the
-/// same in all calls with equal widths.
-std::pair<std::vector<uint8_t>, std::vector<float>> merge_first(int counting, int all, int dim) {
+/// same in all calls with equal widths. Between the parts there are `gap` elements of O and of LSE.
+std::pair<std::vector<uint8_t>, std::vector<float>> merge_first(int counting, int all, int dim, int gap = 0) {
   Numbers numbers{uint64_t(dim)};
   const int rows = 2;
-  Visible<float> partial(size_t(all * rows * dim), 0.0f), partial_lse(size_t(all * rows), 0.0f);
+  const int part = rows * dim + gap, lse_part = rows + gap;
+  Visible<float> partial(size_t(all * part), 0.0f), partial_lse(size_t(all * lse_part), 0.0f);
   for (int p = 0; p < all; ++p)
     for (int row = 0; row < rows; ++row) {
       const auto drawn = float(numbers.between(-4, 4));
-      partial_lse[size_t(p * rows + row)] = p < counting ? drawn : -std::numeric_limits<float>::infinity();
+      partial_lse[size_t(p * lse_part + row)] =
+          p < counting ? drawn : -std::numeric_limits<float>::infinity();
       for (int e = 0; e < dim; ++e)
-        partial[size_t((p * rows + row) * dim + e)] = float(numbers.between(-3, 3));
+        partial[size_t(p * part + row * dim + e)] = float(numbers.between(-3, 3));
     }
   Visible<uint8_t> o(size_t(rows * dim) * sizeof(float), uint8_t(0xa5));
   Visible<float> lse(size_t(rows), 77.0f);
@@ -162,8 +173,8 @@ std::pair<std::vector<uint8_t>, std::vector<float>> merge_first(int counting, in
   call.heads = 1;
   call.head_dim_v = dim;
   call.lse_base = SLUICE_LSE_BASE_E;
-  call.partial = {partial.data(), {int64_t{rows} * dim, dim, dim, 1}};
-  call.partial_lse = {partial_lse.data(), {rows, 1, 1, 0}};
+  call.partial = {partial.data(), {part, dim, dim, 1}};
+  call.partial_lse = {partial_lse.data(), {lse_part, 1, 1, 0}};
   call.o = {o.data(), {0, dim, dim, 1}};
   call.lse = {lse.data(), {0, 1, 1, 0}};
   run_on_device(call, sluice_merge_states);
@@ -333,6 +344,20 @@ TEST_CASE("bits do not depend on how many parts follow without a weight", "[merg
         CHECK(lse == expected_lse);
       }
     }
+}
+
+TEST_CASE("bits do not depend on whether the parts are read at once", "[merge]") {
+  for (const int dim : {8, 40, 128, 512})
+    for (const int parts : {1, 2, 4, 7, 16, 33}) {
+      INFO(parts << " parts, rows of " << dim);
+      CHECK(merge_first(parts, parts, dim) == merge_first(parts, parts, dim, 8));
+    }
+}
+
+TEST_CASE("arguments come from memory where the firmware has not loaded them", "[merge]") {
+  REQUIRE(sluice_emulator_configure("preload_kernargs", "off") == SLUICE_EMULATOR_OK);
+  check_all_ways({});
+  REQUIRE(sluice_emulator_configure("preload_kernargs", "on") == SLUICE_EMULATOR_OK);
 }
 
 TEST_CASE("more rows than the grid has along x", "[merge]") {

@@ -104,6 +104,7 @@ bool configure_option(Options &options, std::string_view key, std::string_view v
   };
   for (const Switch &entry : {Switch{"count_bank_conflicts", options.count_bank_conflicts},
                               Switch{"perturb_transcendentals", options.perturb_transcendentals},
+                              Switch{"preload_kernargs", options.preload_kernargs},
                               Switch{"scramble_nans", options.scramble_nans}}) {
     if (entry.key != key) continue;
     const std::optional<bool> on = parse_switch(value);

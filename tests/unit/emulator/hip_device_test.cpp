@@ -126,6 +126,7 @@ TEST_CASE("settings are taken by name, and refused by name", "[hip]") {
                                                           {"max_reports", "5"},
                                                           {"count_bank_conflicts", "off"},
                                                           {"perturb_transcendentals", "on"},
+                                                          {"preload_kernargs", "off"},
                                                           {"scramble_nans", "on"},
                                                           {"reset_counters", "1"},
                                                           {"defaults", "1"}}) {
