@@ -8,10 +8,10 @@ namespace sluice {
 KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const Sequence &sequence, const KeyRange &keys)
     : b(b), arguments(arguments), keys(keys) {
   auto globalPointer = LLVM::LLVMPointerType::get(b.getContext(), 1);
-  Value pages = arguments.late("page_table");
+  Value ofCaller = arguments.late("page_table");
   wide = arguments.flag(package::score_page_index_64);
   table = b.branch(
-      b.isNull(pages),
+      b.isNull(ofCaller),
       // One page holds everything: its number is read from a zero.
       [&] { return SmallVector<Value>{ZerosOp::create(b, globalPointer, sizeof(int64_t))}; },
       [&] {
@@ -24,27 +24,32 @@ KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const Sequence &seque
                   b.zeroExtend(b.loadScalar(b.getI32Type(), starts, b.zeroExtend(sequence.batch)))};
             })[0];
         Value words = b.shiftLeft(entry, b.zeroExtend(b.select(wide, b.i32(1), b.i32(0))));
-        return SmallVector<Value>{b.advance(pages, b.getI32Type(), words)};
+        return SmallVector<Value>{b.advance(ofCaller, b.getI32Type(), words)};
       })[0];
+  pages = PagesOp::create(b, PagesType::get(b.getContext()), arguments["page_rows"], arguments["page_magic"],
+                          arguments["page_shift"], keys.holeBegin, keys.holeEnd);
 }
 
 Value KeyPages::lookUp(Value firstKey) const {
-  return PageLookupOp::create(b, VectorType::get(2, b.getI32Type()), table, firstKey, keys.keyLimit,
-                              arguments["page_rows"], arguments["page_magic"], arguments["page_shift"], wide,
-                              keys.holeBegin, keys.holeEnd);
+  return PageLookupOp::create(b, VectorType::get(2, b.getI32Type()), table, firstKey, keys.keyLimit, pages,
+                              wide);
 }
 
 Value KeyPages::addresses(StringRef side, Value base, Value firstKey, Value entries, Type stored,
                           unsigned rowBytes) const {
   return RowAddressesOp::create(
       b, base.getType(), base, firstKey, keys.keyLimit, arguments[(side + "_token_stride").str()], entries,
-      arguments["page_rows"], arguments[(side + "_batch_stride").str()], arguments["page_magic"],
-      arguments["page_shift"], keys.holeBegin, keys.holeEnd, stored.getIntOrFloatBitWidth() / 8, rowBytes);
+      pages, arguments[(side + "_batch_stride").str()], stored.getIntOrFloatBitWidth() / 8, rowBytes);
 }
 
-Value KeyPages::isThere(Value key) const {
-  Value isHole = b.both(b.less(key, keys.holeEnd), b.isFalse(b.less(key, keys.holeBegin)));
-  return b.both(b.less(key, keys.keyLimit), b.isFalse(isHole));
+void KeyPages::gather(AsyncDmaOp copy, StringRef side, Value entries) const {
+  copy.getEntriesMutable().assign(entries);
+  copy.getPagesMutable().assign(pages);
+  // The batch stride of pages is the stride of pages.
+  copy.getPageStrideMutable().assign(arguments[(side + "_batch_stride").str()]);
+  if (side != "k") return;
+  copy.getPackLog2Mutable().assign(arguments["k_pack_log2"]);
+  copy.getPackStrideMutable().assign(arguments["k_pack_stride"]);
 }
 
 Value packedColumn(Emitter &b, const Arguments &arguments, Value column) {

@@ -21,14 +21,14 @@ public:
   Value addresses(llvm::StringRef side, Value base, Value firstKey, Value entries, mlir::Type stored,
                   unsigned rowBytes) const;
 
-  /// Whether a key was looked up.
-  Value isThere(Value key) const;
+  /// Makes a copy of rows of k or v a gather, with their entries.
+  void gather(AsyncDmaOp copy, llvm::StringRef side, Value entries) const;
 
 private:
   Emitter &b;
   const Arguments &arguments;
   const KeyRange &keys;
-  Value table, wide;
+  Value table, wide, pages;
 };
 
 /// Where a column of a row of K begins, in elements from the row's start: columns lie in packs, or one pack

@@ -63,7 +63,8 @@ SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
   SmallVector<Row> keys;
   for (unsigned first = 0; first < tileKv; first += math.layout.rows) {
     Value key = b.add(b.i32(first), rows.laneRow);
-    keys.push_back({fromLane(addresses, key), pages.isThere(b.add(firstKey, key))});
+    Value address = fromLane(addresses, key); // that of the zeros if there is no row
+    keys.push_back({address, LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing)});
   }
   Value limit = b.opaqueScalar(source.columnsQk, firstKey);
   Values loaded;

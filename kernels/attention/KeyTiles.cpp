@@ -16,17 +16,7 @@ Value KeyCopies::copy(StringRef side, Value base, const Rows &rows, Value tile, 
     copied.setCloseRows(true); // the runtime refuses other strides
     return copied;
   }
-  copied.getEntriesMutable().assign(rows.entries);
-  copied.getPageRowsMutable().assign(arguments["page_rows"]);
-  copied.getPageStrideMutable().assign(arguments[(side + "_batch_stride").str()]);
-  copied.getPageMagicMutable().assign(arguments["page_magic"]);
-  copied.getPageShiftMutable().assign(arguments["page_shift"]);
-  copied.getHoleBeginMutable().assign(keys.holeBegin);
-  copied.getHoleEndMutable().assign(keys.holeEnd);
-  if (side == "k") {
-    copied.getPackLog2Mutable().assign(arguments["k_pack_log2"]);
-    copied.getPackStrideMutable().assign(arguments["k_pack_stride"]);
-  }
+  pages->gather(copied, side, rows.entries);
   return copied;
 }
 

@@ -163,28 +163,31 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
   return success();
 }
 
+LogicalResult PagesOp::verify() {
+  if (bool(getMagic()) != bool(getShift()))
+    return emitOpError() << "has one of magic and shift; both make a division";
+  if (bool(getHoleBegin()) != bool(getHoleEnd()))
+    return emitOpError() << "has one of hole_begin and hole_end; a hole has both";
+  if (std::optional<int64_t> rows = getConstantIntValue(getRows()); rows && *rows < 1)
+    return emitOpError() << "rows is " << *rows << "; a page has at least one row";
+  return success();
+}
+
 /// What page_lookup, row_addresses and a gather have in common.
-static LogicalResult verifyPages(Operation *op, Value firstRow, Value pageRows, Value magic, Value shift,
-                                 Value holeBegin, Value holeEnd) {
-  if (bool(magic) != bool(shift))
-    return op->emitOpError() << "has one of page_magic and page_shift; both make a division";
-  if (bool(holeBegin) != bool(holeEnd))
-    return op->emitOpError() << "has one of hole_begin and hole_end; a hole has both";
-  if (std::optional<int64_t> rows = getConstantIntValue(pageRows); rows && *rows < 1)
-    return op->emitOpError() << "page_rows is " << *rows << "; a page has at least one row";
+static LogicalResult verifyPagedRows(Operation *op, Value firstRow, Value pages) {
+  if (!pages.getDefiningOp<PagesOp>())
+    return op->emitOpError() << "has pages that are not the result of a sluice.pages";
   if (std::optional<int64_t> first = getConstantIntValue(firstRow); first && *first < 0)
     return op->emitOpError() << "first_row is " << *first << "; a gather begins at row 0";
   return success();
 }
 
 LogicalResult PageLookupOp::verify() {
-  return verifyPages(*this, getFirstRow(), getPageRows(), getPageMagic(), getPageShift(), getHoleBegin(),
-                     getHoleEnd());
+  return verifyPagedRows(*this, getFirstRow(), getPages());
 }
 
 LogicalResult RowAddressesOp::verify() {
-  return verifyPages(*this, getFirstRow(), getPageRows(), getPageMagic(), getPageShift(), getHoleBegin(),
-                     getHoleEnd());
+  return verifyPagedRows(*this, getFirstRow(), getPages());
 }
 
 LogicalResult AsyncDmaOp::verify() {
@@ -194,17 +197,15 @@ LogicalResult AsyncDmaOp::verify() {
       return emitOpError() << "column_limit is " << *columns << "; it is a multiple of " << columnGranule
                            << " and not negative";
   if (!isGather()) {
-    if (getPageRows() || getPageStride() || getPageMagic() || getPageShift() || getHoleBegin() ||
-        getHoleEnd() || getPackLog2() || getPackStride())
+    if (getPages() || getPageStride() || getPackLog2() || getPackStride())
       return emitOpError() << "names pages but no entries of a table to gather with";
     return success();
   }
   if (getCloseRows()) return emitOpError() << "promises close rows of a gather, whose pages lie anywhere";
-  if (!getPageRows() || !getPageStride()) return emitOpError() << "gathers without page_rows or page_stride";
+  if (!getPages() || !getPageStride()) return emitOpError() << "gathers without pages or page_stride";
   if (bool(getPackLog2()) != bool(getPackStride()))
     return emitOpError() << "has one of pack_log2 and pack_stride; packs have both";
-  return verifyPages(*this, getFirstRow(), getPageRows(), getPageMagic(), getPageShift(), getHoleBegin(),
-                     getHoleEnd());
+  return verifyPagedRows(*this, getFirstRow(), getPages());
 }
 
 /// Only an allocation has bytes that can be given away.

@@ -71,6 +71,11 @@ def Sluice_TokenType : TypeDef<Sluice_Dialect, "Token"> {
   let summary = "an asynchronous copy that was issued";
 }
 
+def Sluice_PagesType : TypeDef<Sluice_Dialect, "Pages"> {
+  let mnemonic = "pages";
+  let summary = "how rows are cut into pages";
+}
+
 def Sluice_PageEntry : Type<CPred<"$_self == ::mlir::VectorType::get({2}, ::mlir::IntegerType::get($_self.getContext(), 32))">,
                             "two 32-bit halves of a page table's entry, the lower one first">,
                        BuildableType<"::mlir::VectorType::get({2}, $_builder.getI32Type())">;
@@ -144,48 +149,59 @@ def Sluice_LiveOutOp : Sluice_LiveMarkOp<"live_out"> {
   }];
 }
 
-def Sluice_PageLookupOp : Sluice_Op<"page_lookup", [AttrSizedOperandSegments, MemoryEffects<[MemRead]>]> {
-  let summary = "each lane reads the page table's entry of one of the next rows";
+def Sluice_PagesOp : Sluice_Op<"pages", [AttrSizedOperandSegments, Pure]> {
+  let summary = "how rows are cut into pages, and which of them have no page";
   let description = [{
-    A source of rows is cut into pages of `page_rows` rows (at least 1). Lane l gets the entry of row
-    `first_row + l`, which is number `(first_row + l) / page_rows` of `table`, as its two halves, the lower one first.
-    Entries are unsigned numbers of 32 bits, or of 64 where `wide_pages` is given and true. `first_row` is not
-    negative and wave-uniform, like the other operands.
-
-    No entry is read for a row at or past `row_limit`, nor for one in `[hole_begin, hole_end)`, where these are given:
-    what the lane gets then is undefined. `page_magic` and `page_shift` replace divisions by `page_rows`, for whoever
-    has made them on the host: n / page_rows is the upper half of 2n * page_magic, shifted right by page_shift, for
-    0 <= n < 2^31 (support/divisor.h).
+    A source of rows is cut into pages of `rows` rows (at least 1): row n is row `n % rows` of page `n / rows`. Rows in
+    `[hole_begin, hole_end)`, where these are given, exist no more than those past the end. `magic` and `shift` replace
+    divisions by `rows`, where the host has prepared them: n / rows is the upper half of 2n * magic, shifted right by
+    shift, for 0 <= n < 2^31 (support/divisor.h). All operands are wave-uniform.
   }];
-  let arguments = (ins LLVM_PointerInAddressSpace<1>:$table, I32:$first_row, I32:$row_limit, I32:$page_rows,
-                       Optional<I32>:$page_magic, Optional<I32>:$page_shift, Optional<I1>:$wide_pages,
-                       Optional<I32>:$hole_begin, Optional<I32>:$hole_end);
-  let results = (outs Sluice_PageEntry:$entries);
+  let arguments = (ins I32:$rows, Optional<I32>:$magic, Optional<I32>:$shift, Optional<I32>:$hole_begin,
+                       Optional<I32>:$hole_end);
+  let results = (outs Sluice_PagesType:$pages);
   let assemblyFormat = [{
-    $table `[` $first_row `]` `limit` $row_limit (`hole` $hole_begin^ `to` $hole_end)? `rows` $page_rows
-    (`magic` $page_magic^ `shift` $page_shift)? (`wide` $wide_pages^)? attr-dict
+    `of` $rows (`magic` $magic^ `shift` $shift)? (`hole` $hole_begin^ `to` $hole_end)? attr-dict
   }];
   let hasVerifier = 1;
 }
 
-def Sluice_RowAddressesOp : Sluice_Op<"row_addresses", [AttrSizedOperandSegments, Pure]> {
+def Sluice_PageLookupOp : Sluice_Op<"page_lookup", [MemoryEffects<[MemRead]>]> {
+  let summary = "each lane reads the page table's entry of one of the next rows";
+  let description = [{
+    Entry n of `table` belongs to page n of `pages`, the result of a `sluice.pages`. Lane l gets the entry of the page
+    of row `first_row + l`, as its two halves, the lower one first. Entries are unsigned numbers of 32 bits, or of 64
+    where `wide_pages` is given and true. `first_row` is not negative and wave-uniform, like the other operands.
+
+    No entry is read for a row at or past `row_limit`, nor for one in the hole of `pages`: what the lane gets then is
+    undefined.
+  }];
+  let arguments = (ins LLVM_PointerInAddressSpace<1>:$table, I32:$first_row, I32:$row_limit,
+                       Sluice_PagesType:$pages, Optional<I1>:$wide_pages);
+  let results = (outs Sluice_PageEntry:$entries);
+  let assemblyFormat = [{
+    $table `[` $first_row `]` `limit` $row_limit `in` $pages (`wide` $wide_pages^)? attr-dict
+  }];
+  let hasVerifier = 1;
+}
+
+def Sluice_RowAddressesOp : Sluice_Op<"row_addresses", [Pure]> {
   let summary = "each lane computes where one of the next rows begins";
   let description = [{
-    `entries` are what a `page_lookup` of the same rows gave. Row n begins at
+    `entries` are what a `page_lookup` of the same rows gave. Row r of a page begins at
 
-        base + entry(n / page_rows) * page_stride + (n % page_rows) * row_stride
+        base + entry * page_stride + r * row_stride
 
     with strides that count elements of `element_bytes` bytes. Lane l gets the address of row `first_row + l`; or, where
-    the look-up read no entry, that of `row_bytes` zeros.
+    the look-up read no entry, that of `row_bytes` zeros: what a `sluice.zeros` gives.
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
-                       Sluice_PageEntry:$entries, I32:$page_rows, I64:$page_stride,
-                       Optional<I32>:$page_magic, Optional<I32>:$page_shift, Optional<I32>:$hole_begin,
-                       Optional<I32>:$hole_end, I32Attr:$element_bytes, I32Attr:$row_bytes);
+                       Sluice_PageEntry:$entries, Sluice_PagesType:$pages, I64:$page_stride,
+                       I32Attr:$element_bytes, I32Attr:$row_bytes);
   let results = (outs LLVM_PointerInAddressSpace<1>:$addresses);
   let assemblyFormat = [{
-    $base `[` $first_row `]` `limit` $row_limit (`hole` $hole_begin^ `to` $hole_end)? `stride` $row_stride
-    `gather` $entries `rows` $page_rows `stride` $page_stride (`magic` $page_magic^ `shift` $page_shift)? attr-dict
+    $base `[` $first_row `]` `limit` $row_limit `stride` $row_stride `gather` $entries `in` $pages
+    `stride` $page_stride attr-dict
   }];
   let hasVerifier = 1;
 }
@@ -198,9 +214,9 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
     well: rows of the source may be shorter than those of the tile. Strides count elements. All waves execute it
     together. Nothing may read the tile before an `async_wait` on the token.
 
-    Row n of the source begins at `base + n * row_stride`. With a gather, the source is cut into pages, and row n
+    Row n of the source begins at `base + n * row_stride`. With a gather, the source is cut into `pages`, and row n
     begins where `row_addresses` says with the same operands: `entries` are what a `page_lookup` of the tile's rows gave.
-    Rows in `[hole_begin, hole_end)` become zeros, like those at or past `row_limit`. A tile of a gather has at most as
+    Rows in the hole of `pages` become zeros, like those at or past `row_limit`. A tile of a gather has at most as
     many rows as a wave has lanes.
 
     Element c of a row lies at c from the row's start; with packs, of a gather only, at
@@ -211,23 +227,20 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
                        Sluice_LdsTileType:$tile, Optional<I32>:$column_limit,
-                       Optional<Sluice_PageEntry>:$entries, Optional<I32>:$page_rows,
-                       Optional<I64>:$page_stride, Optional<I32>:$page_magic, Optional<I32>:$page_shift,
-                       Optional<I32>:$hole_begin, Optional<I32>:$hole_end, Optional<I32>:$pack_log2,
-                       Optional<I64>:$pack_stride, UnitAttr:$close_rows);
+                       Optional<Sluice_PageEntry>:$entries, Optional<Sluice_PagesType>:$pages,
+                       Optional<I64>:$page_stride, Optional<I32>:$pack_log2, Optional<I64>:$pack_stride,
+                       UnitAttr:$close_rows);
   let results = (outs Sluice_TokenType:$token);
   let builders = [
     // A copy of contiguous rows.
     OpBuilder<(ins "::mlir::Type":$token, "::mlir::Value":$base, "::mlir::Value":$firstRow,
                    "::mlir::Value":$rowLimit, "::mlir::Value":$rowStride, "::mlir::Value":$tile), [{
-      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, {}, {}, {}, {}, {},
-            {}, false);
+      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, {}, {}, false);
     }]>,
   ];
   let assemblyFormat = [{
-    $base `[` $first_row `]` `limit` $row_limit (`hole` $hole_begin^ `to` $hole_end)? (`columns` $column_limit^)?
-    `stride` $row_stride (`gather` $entries^ `rows` $page_rows `stride` $page_stride)?
-    (`magic` $page_magic^ `shift` $page_shift)? (`packs` $pack_log2^ `stride` $pack_stride)?
+    $base `[` $first_row `]` `limit` $row_limit (`columns` $column_limit^)? `stride` $row_stride
+    (`gather` $entries^ `in` $pages `stride` $page_stride)? (`packs` $pack_log2^ `stride` $pack_stride)?
     `into` $tile attr-dict `:` type($tile)
   }];
   let extraClassDeclaration = [{

@@ -4,6 +4,7 @@
 #include "dialect/Sluice.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/Support/MathExtras.h"
 
 namespace sluice {
 
@@ -43,6 +44,20 @@ public:
     return mlir::arith::SelectOp::create(*this, condition, yes, no);
   }
   Value waveUniform(Value a) { return mlir::ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
+  /// The number of a thread's lane, and that of its wave.
+  Value laneOf(Value thread, unsigned lanes) {
+    return mlir::arith::AndIOp::create(*this, thread, i32(lanes - 1));
+  }
+  Value waveOf(Value thread, unsigned lanes) { return shiftRight(thread, i32(llvm::Log2_32(lanes))); }
+  /// The same wave-uniform value, known no earlier than here: what follows from it stays behind the memory
+  /// operations and barriers above. No instruction.
+  Value inOrder(Value a) {
+    return mlir::LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"", "=s,0",
+                                           /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                           mlir::LLVM::TailCallKind::None, mlir::LLVM::AsmDialectAttr(),
+                                           mlir::ArrayAttr())
+        .getRes();
+  }
   Value advance(Value pointer, Value bytes) {
     return mlir::LLVM::GEPOp::create(*this, pointer.getType(), getI8Type(), pointer,
                                      llvm::ArrayRef<mlir::LLVM::GEPArg>{bytes});

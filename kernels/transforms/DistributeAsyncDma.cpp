@@ -53,17 +53,11 @@ using namespace mlir;
 
 namespace {
 
-// Every load has a descriptor of four SGPRs. Left alone, the scheduler computes all of a tile's descriptors
-// first and runs out of SGPRs; a scheduling barrier every few loads bounds how many are alive. It stops only
-// scalar and vector-memory instructions: VALU, MFMA, LDS and transcendental ones may cross (mask bits of
-// llvm.amdgcn.sched.barrier).
-constexpr unsigned loadsBetweenSchedulingBarriers = 4;
-constexpr int32_t letAllButScalarAndMemoryCross = 0x2 | 0x8 | 0x80 | 0x100 | 0x200 | 0x400;
-
 class CopyDistributor {
 public:
-  CopyDistributor(AsyncDmaOp copy, const NestedLayout &layout)
-      : b(copy.getLoc(), copy), copy(copy), layout(layout), tile(copy.getTile().getType()),
+  /// `lanes`: of a wave.
+  CopyDistributor(AsyncDmaOp copy, const NestedLayout &layout, unsigned lanes)
+      : b(copy.getLoc(), copy), copy(copy), layout(layout), tile(copy.getTile().getType()), lanes(lanes),
         rowsOfWave(layout.waveTile().rows), rowsOfBatch(layout.batchTile().rows) {}
 
   void run() {
@@ -80,8 +74,7 @@ public:
 private:
   void locateLane() {
     Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-    Value lane = arith::AndIOp::create(b, thread, b.i32(63));
-    Value wave = b.waveUniform(arith::ShRUIOp::create(b, thread, b.i32(6)));
+    Value lane = b.laneOf(thread, lanes), wave = b.waveUniform(b.waveOf(thread, lanes));
     laneRow = b.divide(lane, b.i32(layout.thread.columns));
     laneColumn = b.mul(b.remainder(lane, b.i32(layout.thread.columns)), b.i32(layout.element.columns));
     Value waveOfRows = wave;
@@ -127,11 +120,6 @@ private:
                                batchColumn * layout.batchTile().columns * tile.getElementBytes()));
   }
 
-  void separateLoads() {
-    if (loads++ % loadsBetweenSchedulingBarriers == 0)
-      ROCDL::SchedBarrier::create(b, letAllButScalarAndMemoryCross);
-  }
-
   void loadToLds(Value resource, Value voffset, unsigned batchRow, unsigned batchColumn) {
     LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
                         layout.elementBytes);
@@ -145,7 +133,6 @@ private:
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
       Value rowOffset = b.add(laneRows, b.mul(stride, b.i32(batchRow * rowsOfBatch)));
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
-        separateLoads();
         Value voffset = bufferOffset(sourceColumn(batchRow, batchColumn), rowOffset);
         loadToLds(resource, voffset, batchRow, batchColumn);
       }
@@ -157,7 +144,6 @@ private:
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
       Value resource;
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
-        separateLoads();
         if (!resource)
           resource = descriptor(b.add(copy.getFirstRow(), b.add(waveRow, b.i32(batchRow * rowsOfBatch))),
                                 rowsOfWave);
@@ -193,16 +179,18 @@ private:
   }
 
   void gatherRows() {
-    separateLoads();
-    PagedRows rows(b, copy);
+    PagedRows rows(b, copy, lanes);
     Value pageBytes = b.mul(copy.getPageStride(), b.i64(tile.getElementBytes()));
     bool descriptors = rowsOfWave == 1;
     // Packs go beyond the zeros, which therefore are read from their start, where a row's address is null.
     Value missing = descriptors || copy.getPackLog2() ? b.toPointer(b.i64(0)) : zeros();
     auto [low, high] = b.halves(
         b.toInteger(rows.addresses(copy.getBase(), copy.getEntries(), pageBytes, strideBytes, missing)));
+    Value inWave = waveRow;
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
-      Value first = b.add(waveRow, b.i32(batchRow * rowsOfBatch));
+      // Left alone, LLVM makes the descriptors of all rows first, and runs out of scalar registers.
+      if (descriptors) inWave = b.inOrder(inWave);
+      Value first = b.add(inWave, b.i32(batchRow * rowsOfBatch));
       if (descriptors)
         loadRow(ROCDL::ReadlaneOp::create(b, b.getI32Type(), low, first),
                 ROCDL::ReadlaneOp::create(b, b.getI32Type(), high, first), batchRow);
@@ -223,7 +211,6 @@ private:
   void loadRow(Value low, Value high, unsigned batchRow) {
     Value resource;
     for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
-      separateLoads();
       if (!resource) {
         Value isThere = b.isFalse(b.equal(b.bitOr(low, high), b.i32(0)));
         resource = b.buffer(b.toPointer(b.joined(low, high)), b.select(isThere, rowExtent(), b.i64(0)));
@@ -237,7 +224,6 @@ private:
   /// One load of several rows, this lane's with its address in halves. Such rows are whole: there is one
   /// batch column.
   void gather(Value low, Value high, unsigned batchRow) {
-    separateLoads();
     Value address = b.joined(low, high), isMissing;
     if (copy.getPackLog2()) isMissing = b.equal(address, b.i64(0));
     Value column = sourceColumn(batchRow, 0);
@@ -254,8 +240,8 @@ private:
   AsyncDmaOp copy;
   NestedLayout layout;
   LdsTileType tile;
+  unsigned lanes;
   unsigned rowsOfWave, rowsOfBatch; // rows of one instruction; of one instruction of all waves
-  unsigned loads = 0;
   Value strideBytes;
   Value laneRow, laneColumn; // the lane's place in its wave's instruction
   Value waveRow, waveColumn; // the wave's place in a batch
@@ -270,8 +256,8 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     if (!target) return signalPassFailure();
     SmallVector<AsyncDmaOp> copies;
     kernel.walk([&](AsyncDmaOp copy) { copies.push_back(copy); });
-    lowerLookups(kernel);
-    if (copies.empty()) return;
+    lowerLookups(kernel, target->waveSize);
+    if (copies.empty()) return erasePages(kernel);
     std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
     if (!block || (*block)[0] % target->waveSize != 0) {
       kernel.emitError() << "distribute-async-dma: known_block_size must be a multiple of the wave size";
@@ -298,25 +284,32 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
       layouts.push_back(*layout);
     }
     for (auto [copy, layout] : llvm::zip_equal(copies, layouts))
-      CopyDistributor(copy, layout).run();
+      CopyDistributor(copy, layout, target->waveSize).run();
     lowerUnpipelinedWaits(kernel);
     for (AsyncDmaOp copy : copies)
       copy.erase();
+    erasePages(kernel);
   }
 
-  static void lowerLookups(gpu::GPUFuncOp kernel) {
+  /// Nothing asks them any more.
+  static void erasePages(gpu::GPUFuncOp kernel) {
+    kernel.walk([](PagesOp pages) { pages.erase(); });
+  }
+
+  static void lowerLookups(gpu::GPUFuncOp kernel, unsigned lanes) {
     SmallVector<Operation *> lowered;
     kernel.walk([&](Operation *op) {
       CopyBuilder b(op->getLoc(), op);
       if (auto lookup = dyn_cast<PageLookupOp>(op)) {
-        ROCDL::SchedBarrier::create(b, letAllButScalarAndMemoryCross);
-        lookup.replaceAllUsesWith(PagedRows(b, lookup).lookUp(lookup.getTable(), lookup.getWidePages()));
+        lookup.replaceAllUsesWith(
+            PagedRows(b, lookup, lanes).lookUp(lookup.getTable(), lookup.getWidePages()));
       } else if (auto rows = dyn_cast<RowAddressesOp>(op)) {
         Value element = b.i64(rows.getElementBytes());
         Value zeros = ZerosOp::create(b, rows.getBase().getType(), rows.getRowBytes());
-        rows.replaceAllUsesWith(PagedRows(b, rows).addresses(rows.getBase(), rows.getEntries(),
-                                                             b.mul(rows.getPageStride(), element),
-                                                             b.mul(rows.getRowStride(), element), zeros));
+        rows.replaceAllUsesWith(PagedRows(b, rows, lanes)
+                                    .addresses(rows.getBase(), rows.getEntries(),
+                                               b.mul(rows.getPageStride(), element),
+                                               b.mul(rows.getRowStride(), element), zeros));
       } else {
         return;
       }

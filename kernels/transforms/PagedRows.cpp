@@ -7,23 +7,23 @@ using namespace mlir;
 
 namespace sluice {
 
-PagedRows::PagedRows(CopyBuilder &builder, const Place &place) : b(builder) {
-  Value lane = arith::AndIOp::create(b, ROCDL::ThreadIdXOp::create(b, b.getI32Type()), b.i32(63));
-  Value row = b.add(place.firstRow, lane);
-  page = place.pageMagic
-             ? b.shiftRight(b.mulHigh(b.shiftLeft(row, b.i32(1)), place.pageMagic), place.pageShift)
-             : b.divide(row, place.pageRows);
-  rowInPage = b.sub(row, b.mul(page, place.pageRows));
+PagedRows::PagedRows(CopyBuilder &builder, Value firstRow, Value rowLimit, PagesOp pages, unsigned lanes)
+    : b(builder), lanes(lanes) {
+  Value row = b.add(firstRow, b.laneOf(ROCDL::ThreadIdXOp::create(b, b.getI32Type()), lanes));
+  page = pages.getMagic()
+             ? b.shiftRight(b.mulHigh(b.shiftLeft(row, b.i32(1)), pages.getMagic()), pages.getShift())
+             : b.divide(row, pages.getRows());
+  rowInPage = b.sub(row, b.mul(page, pages.getRows()));
   // Right modulo 2^32 even if the row's number overflowed.
-  exists = b.positive(b.sub(place.rowLimit, row));
-  if (!place.holeBegin) return;
-  Value isHole = b.both(b.less(row, place.holeEnd), b.isFalse(b.less(row, place.holeBegin)));
+  exists = b.positive(b.sub(rowLimit, row));
+  if (!pages.getHoleBegin()) return;
+  Value isHole = b.both(b.less(row, pages.getHoleEnd()), b.isFalse(b.less(row, pages.getHoleBegin())));
   exists = b.both(exists, b.isFalse(isHole));
 }
 
 Value PagedRows::lookUp(Value table, Value wide) {
   // A buffer over the entries of these rows, in which lanes without a row are out of range: they read none.
-  constexpr unsigned lanes = 64, entryBytes = sizeof(int64_t);
+  constexpr unsigned entryBytes = sizeof(int64_t);
   Value bytesLog2 = b.i32(2);
   if (wide) bytesLog2 = b.select(wide, b.i32(3), bytesLog2);
   Value firstPage = b.waveUniform(page);

@@ -2,7 +2,7 @@
 //
 // The lanes of a wave find the next rows together, each one of them:
 //
-//   page    = (first_row + lane) / page_rows             a multiplication, if the host has prepared it
+//   page    = (first_row + lane) / rows                  a multiplication, if the host has prepared it
 //   entry   = table[page]                                 one load for all lanes
 //   address = base + entry * page_stride + (row in page) * row_stride
 //
@@ -20,9 +20,11 @@ class PagedRows {
 public:
   using Value = mlir::Value;
 
-  PagedRows(CopyBuilder &builder, PageLookupOp op) : PagedRows(builder, placeOf(op)) {}
-  PagedRows(CopyBuilder &builder, RowAddressesOp op) : PagedRows(builder, placeOf(op)) {}
-  PagedRows(CopyBuilder &builder, AsyncDmaOp op) : PagedRows(builder, placeOf(op)) {}
+  /// The rows of a page_lookup, of row_addresses or of a gather. `lanes`: of a wave.
+  template <typename Op>
+  PagedRows(CopyBuilder &builder, Op op, unsigned lanes)
+      : PagedRows(builder, op.getFirstRow(), op.getRowLimit(),
+                  op.getPages().template getDefiningOp<PagesOp>(), lanes) {}
 
   /// The entries of the lanes' rows. One or, if there may be wide ones, two instructions of vector memory.
   Value lookUp(Value table, Value wide);
@@ -31,16 +33,10 @@ public:
   Value addresses(Value base, Value entries, Value pageStrideBytes, Value rowStrideBytes, Value missing);
 
 private:
-  struct Place {
-    Value firstRow, rowLimit, pageRows, pageMagic, pageShift, holeBegin, holeEnd;
-  };
-  template <typename Op> static Place placeOf(Op op) {
-    return {op.getFirstRow(),  op.getRowLimit(),  op.getPageRows(), op.getPageMagic(),
-            op.getPageShift(), op.getHoleBegin(), op.getHoleEnd()};
-  }
-  PagedRows(CopyBuilder &builder, const Place &place);
+  PagedRows(CopyBuilder &builder, Value firstRow, Value rowLimit, PagesOp pages, unsigned lanes);
 
   CopyBuilder &b;
+  unsigned lanes;
   Value rowInPage, page, exists; // of this lane's row
 };
 

@@ -102,16 +102,16 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
           "    scf.for %t = " +
           zero + " to %tiles step " + one + " : i32 {\n";
   const std::string done = compute("muli", "%t", rows), row_of_tile = compute("addi", "%first", done);
-  const std::string limit =
-                        std::string("limit %limit") + (shape.hole ? " hole %hole_begin to %hole_end" : ""),
-                    division = shape.magic ? " magic %page_magic shift %page_shift" : "";
   if (shape.gather)
-    text += "    %entries = sluice.page_lookup %table[" + row_of_tile + "] " + limit + " rows %page_rows" +
-            division + (shape.wide ? " wide %wide" : "") + "\n";
-  text += "    %token = sluice.async_dma %base[" + row_of_tile + "] " + limit;
+    text += std::string("    %pages = sluice.pages of %page_rows") +
+            (shape.magic ? " magic %page_magic shift %page_shift" : "") +
+            (shape.hole ? " hole %hole_begin to %hole_end" : "") +
+            "\n    %entries = sluice.page_lookup %table[" + row_of_tile + "] limit %limit in %pages" +
+            (shape.wide ? " wide %wide" : "") + "\n";
+  text += "    %token = sluice.async_dma %base[" + row_of_tile + "] limit %limit";
   if (shape.column_limit) text += " columns %column_limit";
   text += " stride %stride";
-  if (shape.gather) text += " gather %entries rows %page_rows stride %page_stride" + division;
+  if (shape.gather) text += " gather %entries in %pages stride %page_stride";
   if (shape.packs) text += " packs %pack_log2 stride %pack_stride";
   text += " into %tile";
   if (shape.close) text += " {close_rows}";

@@ -84,19 +84,6 @@ bool keeps_budgets_around(const ShippedKernel &kernel) {
   return !verdict.failed;
 }
 
-/// Copies from pages into LDS need a scalar address for each row, which is more than there are scalar
-/// registers. What that costs a loop has a limit. Nothing else restores a scalar register in its loop.
-void check_usual_way(const ShippedKernel &kernel, const json &stats, Verdict &verdict) {
-  constexpr double limit = 0.06;
-  const package::KernelName &name = kernel.entry.name;
-  const bool copies_pages = !name.form.empty() && name.waves_dividing_keys() == 1;
-  const size_t spills = scalar_spills_on_usual_way(kernel);
-  verdict.require(copies_pages || spills == 0, "no scalar register restored on the usual way", spills);
-  const auto all = stats["way"]["instructions"]["total"].get<double>();
-  verdict.require(double(spills) <= limit * all, "at most 6% of the usual way restore scalar registers",
-                  spills);
-}
-
 /// Waves that divide the keys have K and V in registers, and LDS only to join their results. Two workgroups
 /// of them fit a compute unit up to head size 128; larger tiles take the registers of a SIMD for one wave.
 void check_decode(const package::KernelName &name, const json &stats, Verdict &verdict) {
@@ -115,7 +102,8 @@ bool keeps_budgets(const ShippedKernel &kernel) {
   verdict.require(stats["lds_bytes"] <= 65536, "at most 64 KiB of LDS", stats["lds_bytes"]);
   verdict.require(stats["kernarg_bytes"] == sizeof(package::AttentionKernargs),
                   "the manifest knows the arguments", stats["kernarg_bytes"]);
-  check_usual_way(kernel, stats, verdict);
+  const size_t spills = scalar_spills_on_usual_way(kernel);
+  verdict.require(spills == 0, "no scalar register saved or restored on the usual way", spills);
   if (kernel.entry.name.waves_dividing_keys() != 1) check_decode(kernel.entry.name, stats, verdict);
   verdict.require(!stats["loops"].empty(), "there is a loop with MFMAs", stats["loops"]);
   for (const json &loop : stats["loops"]) {

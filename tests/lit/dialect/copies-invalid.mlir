@@ -1,11 +1,42 @@
-// What a look-up of pages, the addresses of its rows and a copy may say about the rows and pages they concern.
+// What the pages of rows, a look-up of them, the addresses of their rows and a copy may say.
 // RUN: sluice-opt %s --split-input-file --verify-diagnostics
 
-!tile = !sluice.lds_tile<16x128xf16>
-func.func @page_rows(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
+func.func @page_rows() {
   %zero = arith.constant 0 : i32
-  // expected-error@+1 {{page_rows is 0; a page has at least one row}}
-  %token = sluice.async_dma %p[%n] limit %n stride %s gather %e rows %zero stride %s into %tile : !tile
+  // expected-error@+1 {{'sluice.pages' op rows is 0; a page has at least one row}}
+  %pages = sluice.pages of %zero
+  return
+}
+
+// -----
+
+func.func @magic_without_shift(%n: i32) {
+  // expected-error@+1 {{has one of magic and shift; both make a division}}
+  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>} : (i32, i32) -> !sluice.pages
+  return
+}
+
+// -----
+
+func.func @shift_without_magic(%n: i32) {
+  // expected-error@+1 {{has one of magic and shift; both make a division}}
+  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 0>} : (i32, i32) -> !sluice.pages
+  return
+}
+
+// -----
+
+func.func @begin_of_a_hole(%n: i32) {
+  // expected-error@+1 {{has one of hole_begin and hole_end; a hole has both}}
+  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 0, 1, 0>} : (i32, i32) -> !sluice.pages
+  return
+}
+
+// -----
+
+func.func @end_of_a_hole(%n: i32) {
+  // expected-error@+1 {{has one of hole_begin and hole_end; a hole has both}}
+  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 1>} : (i32, i32) -> !sluice.pages
   return
 }
 
@@ -14,26 +45,54 @@ func.func @page_rows(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %til
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @first_row(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
   %negative = arith.constant -1 : i32
-  // expected-error@+1 {{first_row is -1; a gather begins at row 0}}
-  %token = sluice.async_dma %p[%negative] limit %n stride %s gather %e rows %n stride %s into %tile : !tile
+  %pages = sluice.pages of %n
+  // expected-error@+1 {{'sluice.async_dma' op first_row is -1; a gather begins at row 0}}
+  %token = sluice.async_dma %p[%negative] limit %n stride %s gather %e in %pages stride %s into %tile : !tile
+  return
+}
+
+// -----
+
+func.func @first_row_of_a_lookup(%p: !llvm.ptr<1>, %n: i32) {
+  %negative = arith.constant -1 : i32
+  %pages = sluice.pages of %n
+  // expected-error@+1 {{'sluice.page_lookup' op first_row is -1; a gather begins at row 0}}
+  %e = sluice.page_lookup %p[%negative] limit %n in %pages
+  return
+}
+
+// -----
+
+func.func @first_row_of_addresses(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>) {
+  %negative = arith.constant -1 : i32
+  %pages = sluice.pages of %n
+  // expected-error@+1 {{'sluice.row_addresses' op first_row is -1; a gather begins at row 0}}
+  %a = sluice.row_addresses %p[%negative] limit %n stride %s gather %e in %pages stride %s {element_bytes = 2 : i32, row_bytes = 256 : i32}
   return
 }
 
 // -----
 
 !tile = !sluice.lds_tile<16x128xf16>
-func.func @hole_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
-  // expected-error@+1 {{names pages but no entries of a table to gather with}}
-  %token = sluice.async_dma %p[%n] limit %n hole %n to %n stride %s into %tile : !tile
+func.func @pages_from_elsewhere(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %pages: !sluice.pages, %tile: !tile) {
+  // expected-error@+1 {{'sluice.async_dma' op has pages that are not the result of a sluice.pages}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s gather %e in %pages stride %s into %tile : !tile
   return
 }
 
 // -----
 
-!tile = !sluice.lds_tile<16x128xf16>
-func.func @magic_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
-  // expected-error@+1 {{names pages but no entries of a table to gather with}}
-  %token = sluice.async_dma %p[%n] limit %n stride %s magic %n shift %n into %tile : !tile
+func.func @pages_of_a_lookup_from_elsewhere(%p: !llvm.ptr<1>, %n: i32, %pages: !sluice.pages) {
+  // expected-error@+1 {{'sluice.page_lookup' op has pages that are not the result of a sluice.pages}}
+  %e = sluice.page_lookup %p[%n] limit %n in %pages
+  return
+}
+
+// -----
+
+func.func @pages_of_addresses_from_elsewhere(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %pages: !sluice.pages) {
+  // expected-error@+1 {{'sluice.row_addresses' op has pages that are not the result of a sluice.pages}}
+  %a = sluice.row_addresses %p[%n] limit %n stride %s gather %e in %pages stride %s {element_bytes = 2 : i32, row_bytes = 256 : i32}
   return
 }
 
@@ -49,9 +108,10 @@ func.func @packs_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<
 // -----
 
 !tile = !sluice.lds_tile<16x128xf16>
-func.func @rows_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
+func.func @pages_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
+  %pages = sluice.pages of %n
   // expected-error@+1 {{names pages but no entries of a table to gather with}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, i32) -> !sluice.token
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %pages) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 1, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, !sluice.pages) -> !sluice.token
   return
 }
 
@@ -60,7 +120,7 @@ func.func @rows_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @page_stride_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
   // expected-error@+1 {{names pages but no entries of a table to gather with}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %s) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, i64) -> !sluice.token
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %s) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, i64) -> !sluice.token
   return
 }
 
@@ -69,7 +129,7 @@ func.func @page_stride_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: v
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @pack_stride_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
   // expected-error@+1 {{names pages but no entries of a table to gather with}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %s) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1>} : (!llvm.ptr<1>, i32, i32, i64, !tile, i64) -> !sluice.token
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %s) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0, 0, 1>} : (!llvm.ptr<1>, i32, i32, i64, !tile, i64) -> !sluice.token
   return
 }
 
@@ -77,53 +137,18 @@ func.func @pack_stride_without_entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: v
 
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @no_page_stride(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
-  // expected-error@+1 {{gathers without page_rows or page_stride}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, i32) -> !sluice.token
+  %pages = sluice.pages of %n
+  // expected-error@+1 {{gathers without pages or page_stride}}
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %pages) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, !sluice.pages) -> !sluice.token
   return
 }
 
 // -----
 
 !tile = !sluice.lds_tile<16x128xf16>
-func.func @no_page_rows(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
-  // expected-error@+1 {{gathers without page_rows or page_stride}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %s) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, i64) -> !sluice.token
-  return
-}
-
-// -----
-
-!tile = !sluice.lds_tile<16x128xf16>
-func.func @magic_without_shift(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
-  // expected-error@+1 {{has one of page_magic and page_shift; both make a division}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %n, %s, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, i32, i64, i32) -> !sluice.token
-  return
-}
-
-// -----
-
-!tile = !sluice.lds_tile<16x128xf16>
-func.func @shift_without_magic(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
-  // expected-error@+1 {{has one of page_magic and page_shift; both make a division}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %n, %s, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 1, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, i32, i64, i32) -> !sluice.token
-  return
-}
-
-// -----
-
-!tile = !sluice.lds_tile<16x128xf16>
-func.func @begin_of_a_hole(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
-  // expected-error@+1 {{has one of hole_begin and hole_end; a hole has both}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %n, %s, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, i32, i64, i32) -> !sluice.token
-  return
-}
-
-// -----
-
-!tile = !sluice.lds_tile<16x128xf16>
-func.func @end_of_a_hole(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
-  // expected-error@+1 {{has one of hole_begin and hole_end; a hole has both}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %n, %s, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 1, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, i32, i64, i32) -> !sluice.token
+func.func @no_pages(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
+  // expected-error@+1 {{gathers without pages or page_stride}}
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %s) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 0, 1, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, i64) -> !sluice.token
   return
 }
 
@@ -131,8 +156,9 @@ func.func @end_of_a_hole(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, 
 
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @pack_without_stride(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
+  %pages = sluice.pages of %n
   // expected-error@+1 {{has one of pack_log2 and pack_stride; packs have both}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %n, %s, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 1, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, i32, i64, i32) -> !sluice.token
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %pages, %s, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi32>, !sluice.pages, i64, i32) -> !sluice.token
   return
 }
 
@@ -140,8 +166,9 @@ func.func @pack_without_stride(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2x
 
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @close_rows_of_a_gather(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>, %tile: !tile) {
+  %pages = sluice.pages of %n
   // expected-error@+1 {{promises close rows of a gather, whose pages lie anywhere}}
-  %token = sluice.async_dma %p[%n] limit %n stride %s gather %e rows %n stride %s into %tile {close_rows} : !tile
+  %token = sluice.async_dma %p[%n] limit %n stride %s gather %e in %pages stride %s into %tile {close_rows} : !tile
   return
 }
 
@@ -169,75 +196,8 @@ func.func @negative_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32
 
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi64>, %tile: !tile) {
+  %pages = sluice.pages of %n
   // expected-error@+1 {{operand #5 must be two 32-bit halves of a page table's entry, the lower one first, but got 'vector<2xi64>'}}
-  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %n, %s) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi64>, i32, i64) -> !sluice.token
-  return
-}
-
-// -----
-
-func.func @page_rows_of_a_lookup(%p: !llvm.ptr<1>, %n: i32) {
-  %zero = arith.constant 0 : i32
-  // expected-error@+1 {{'sluice.page_lookup' op page_rows is 0; a page has at least one row}}
-  %e = sluice.page_lookup %p[%n] limit %n rows %zero
-  return
-}
-
-// -----
-
-func.func @first_row_of_a_lookup(%p: !llvm.ptr<1>, %n: i32) {
-  %negative = arith.constant -1 : i32
-  // expected-error@+1 {{'sluice.page_lookup' op first_row is -1; a gather begins at row 0}}
-  %e = sluice.page_lookup %p[%negative] limit %n rows %n
-  return
-}
-
-// -----
-
-func.func @half_a_division_of_a_lookup(%p: !llvm.ptr<1>, %n: i32) {
-  // expected-error@+1 {{'sluice.page_lookup' op has one of page_magic and page_shift; both make a division}}
-  %e = "sluice.page_lookup"(%p, %n, %n, %n, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0, 0, 0>} : (!llvm.ptr<1>, i32, i32, i32, i32) -> vector<2xi32>
-  return
-}
-
-// -----
-
-func.func @half_a_hole_of_a_lookup(%p: !llvm.ptr<1>, %n: i32) {
-  // expected-error@+1 {{'sluice.page_lookup' op has one of hole_begin and hole_end; a hole has both}}
-  %e = "sluice.page_lookup"(%p, %n, %n, %n, %n) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0, 0, 1, 0>} : (!llvm.ptr<1>, i32, i32, i32, i32) -> vector<2xi32>
-  return
-}
-
-// -----
-
-func.func @page_rows_of_addresses(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>) {
-  %zero = arith.constant 0 : i32
-  // expected-error@+1 {{'sluice.row_addresses' op page_rows is 0; a page has at least one row}}
-  %a = sluice.row_addresses %p[%n] limit %n stride %s gather %e rows %zero stride %s {element_bytes = 2 : i32, row_bytes = 256 : i32}
-  return
-}
-
-// -----
-
-func.func @first_row_of_addresses(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>) {
-  %negative = arith.constant -1 : i32
-  // expected-error@+1 {{'sluice.row_addresses' op first_row is -1; a gather begins at row 0}}
-  %a = sluice.row_addresses %p[%negative] limit %n stride %s gather %e rows %n stride %s {element_bytes = 2 : i32, row_bytes = 256 : i32}
-  return
-}
-
-// -----
-
-func.func @half_a_division_of_addresses(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>) {
-  // expected-error@+1 {{'sluice.row_addresses' op has one of page_magic and page_shift; both make a division}}
-  %a = "sluice.row_addresses"(%p, %n, %n, %s, %e, %n, %s, %n) {element_bytes = 2 : i32, row_bytes = 256 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 1, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, vector<2xi32>, i32, i64, i32) -> !llvm.ptr<1>
-  return
-}
-
-// -----
-
-func.func @half_a_hole_of_addresses(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi32>) {
-  // expected-error@+1 {{'sluice.row_addresses' op has one of hole_begin and hole_end; a hole has both}}
-  %a = "sluice.row_addresses"(%p, %n, %n, %s, %e, %n, %s, %n) {element_bytes = 2 : i32, row_bytes = 256 : i32, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 1, 1, 0, 0, 0, 1>} : (!llvm.ptr<1>, i32, i32, i64, vector<2xi32>, i32, i64, i32) -> !llvm.ptr<1>
+  %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %pages, %s) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi64>, !sluice.pages, i64) -> !sluice.token
   return
 }

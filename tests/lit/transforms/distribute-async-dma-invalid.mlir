@@ -29,9 +29,10 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @more_rows_than_lanes(%base: !llvm.ptr<1>, %n: i32, %stride: i64, %entries: vector<2xi32>) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %pages = sluice.pages of %n
     %tile = sluice.lds_alloc : !tile
     // expected-error@+1 {{cannot gather '!sluice.lds_tile<128x64xf16>': a wave finds 64 rows at a time}}
-    %token = sluice.async_dma %base[%n] limit %n stride %stride gather %entries rows %n stride %stride into %tile : !tile
+    %token = sluice.async_dma %base[%n] limit %n stride %stride gather %entries in %pages stride %stride into %tile : !tile
     gpu.return
   }
 }
@@ -44,10 +45,11 @@ gpu.module @m {
 gpu.module @m {
   gpu.func @as_many_rows(%base: !llvm.ptr<1>, %n: i32, %stride: i64, %entries: vector<2xi32>) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %pages = sluice.pages of %n
     %tile = sluice.lds_alloc : !tile
     %wave = sluice.lds_alloc : !wave
     %token = sluice.async_dma %base[%n] limit %n stride %stride into %tile : !tile
-    %other = sluice.async_dma %base[%n] limit %n stride %stride gather %entries rows %n stride %stride into %wave : !wave
+    %other = sluice.async_dma %base[%n] limit %n stride %stride gather %entries in %pages stride %stride into %wave : !wave
     gpu.return
   }
 }

@@ -9,8 +9,6 @@ gpu.module @m {
   // which is uniform. Lanes whose row is at or past the limit are out of range. One load serves all.
   // CHECK-LABEL: gpu.func @lookup
   // CHECK-SAME:    %[[TABLE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[ROWS:[a-z0-9]+]]: i32
-  // No look-up moves over the marks around it: 1930 lets all but scalar and memory instructions cross.
-  // CHECK:         rocdl.sched.barrier 1930
   // CHECK:         %[[LANE:.*]] = arith.andi %{{.*}}, %c63_i32
   // CHECK-NEXT:    %[[ROW:.*]] = arith.addi %[[FIRST]], %[[LANE]]
   // CHECK-NEXT:    %[[PAGE:.*]] = arith.divui %[[ROW]], %[[ROWS]]
@@ -28,7 +26,8 @@ gpu.module @m {
   // CHECK-NEXT:    %[[ENTRIES:.*]] = vector.from_elements %[[ENTRY]], %c0_i32
   // CHECK-NEXT:    "test.use"(%[[ENTRIES]])
   gpu.func @lookup(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32) kernel {
-    %entries = sluice.page_lookup %table[%first] limit %limit rows %rows
+    %pages = sluice.pages of %rows
+    %entries = sluice.page_lookup %table[%first] limit %limit in %pages
     "test.use"(%entries) : (vector<2xi32>) -> ()
     gpu.return
   }
@@ -44,7 +43,8 @@ gpu.module @m {
   // CHECK-NOT:     arith.divui
   // CHECK:         gpu.return
   gpu.func @magic(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32, %magic: i32, %shift: i32) kernel {
-    %entries = sluice.page_lookup %table[%first] limit %limit rows %rows magic %magic shift %shift
+    %pages = sluice.pages of %rows magic %magic shift %shift
+    %entries = sluice.page_lookup %table[%first] limit %limit in %pages
     "test.use"(%entries) : (vector<2xi32>) -> ()
     gpu.return
   }
@@ -62,7 +62,8 @@ gpu.module @m {
   // CHECK:         %[[PLACE:.*]] = arith.select %[[EXISTS]], %{{.*}}, %c-1_i32
   // CHECK:         sluice.counted_load %{{.*}}[%[[PLACE]]]
   gpu.func @hole(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32, %begin: i32, %end: i32) kernel {
-    %entries = sluice.page_lookup %table[%first] limit %limit hole %begin to %end rows %rows
+    %pages = sluice.pages of %rows hole %begin to %end
+    %entries = sluice.page_lookup %table[%first] limit %limit in %pages
     "test.use"(%entries) : (vector<2xi32>) -> ()
     gpu.return
   }
@@ -88,7 +89,8 @@ gpu.module @m {
   // CHECK-NEXT:    %[[HIGH:.*]] = sluice.counted_load %[[BUFFER]][%[[HIGH_PLACE]]]
   // CHECK-NEXT:    vector.from_elements %[[LOW]], %[[HIGH]]
   gpu.func @wide(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32, %wide: i1) kernel {
-    %entries = sluice.page_lookup %table[%first] limit %limit rows %rows wide %wide
+    %pages = sluice.pages of %rows
+    %entries = sluice.page_lookup %table[%first] limit %limit in %pages wide %wide
     "test.use"(%entries) : (vector<2xi32>) -> ()
     gpu.return
   }
@@ -120,7 +122,8 @@ gpu.module @m {
   // CHECK-NEXT:    "test.use"(%[[ADDRESS]])
   gpu.func @addresses(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>, %rows: i32,
                       %page: i64) kernel {
-    %addresses = sluice.row_addresses %base[%first] limit %limit stride %stride gather %entries rows %rows stride %page {element_bytes = 2 : i32, row_bytes = 160 : i32}
+    %pages = sluice.pages of %rows
+    %addresses = sluice.row_addresses %base[%first] limit %limit stride %stride gather %entries in %pages stride %page {element_bytes = 2 : i32, row_bytes = 160 : i32}
     "test.use"(%addresses) : (!llvm.ptr<1>) -> ()
     gpu.return
   }
@@ -138,17 +141,18 @@ gpu.module @m {
   // CHECK:         arith.select %[[EXISTS]], %{{.*}}, %[[ZEROS]]
   gpu.func @addresses_around_a_hole(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64,
                                     %entries: vector<2xi32>, %rows: i32, %page: i64, %begin: i32, %end: i32) kernel {
-    %addresses = sluice.row_addresses %base[%first] limit %limit hole %begin to %end stride %stride gather %entries rows %rows stride %page {element_bytes = 1 : i32, row_bytes = 64 : i32}
+    %pages = sluice.pages of %rows hole %begin to %end
+    %addresses = sluice.row_addresses %base[%first] limit %limit stride %stride gather %entries in %pages stride %page {element_bytes = 1 : i32, row_bytes = 64 : i32}
     "test.use"(%addresses) : (!llvm.ptr<1>) -> ()
     gpu.return
   }
 
   // One row per instruction. Its address, which is null where there is no row, is read from the lane that has found it,
-  // the wave's for its first load and the lane 8 on for its second; a null one makes an empty descriptor. Nothing is
-  // divided more than once, whatever page_rows is.
+  // the wave's for its first load and the lane 8 on for its second; a null one makes an empty descriptor. The second
+  // is read after the first load: an assembly without instructions, whose side effects keep it there, passes the lane
+  // on. Nothing is divided more than once, whatever page_rows is.
   // CHECK-LABEL: gpu.func @one_row
   // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
-  // CHECK:         rocdl.sched.barrier 1930
   // CHECK:         %[[EXISTS:.*]] = arith.cmpi sgt
   // CHECK:         %[[NULL:.*]] = llvm.inttoptr %c0_i64
   // CHECK:         %[[ADDRESS:.*]] = arith.select %[[EXISTS]], %{{.*}}, %[[NULL]] : !llvm.ptr<1>
@@ -156,15 +160,17 @@ gpu.module @m {
   // CHECK:         %[[LOW:.*]] = arith.trunci %[[BITS]]
   // CHECK:         %[[SHIFTED:.*]] = arith.shrui %[[BITS]], %c32_i64
   // CHECK:         %[[HIGH:.*]] = arith.trunci %[[SHIFTED]]
-  // CHECK-DAG:     %[[HIGH0:.*]] = rocdl.readlane %[[HIGH]], %[[WAVE]]
-  // CHECK-DAG:     %[[LOW0:.*]] = rocdl.readlane %[[LOW]], %[[WAVE]]
+  // CHECK:         %[[ROW0:.*]] = llvm.inline_asm has_side_effects "", "=s,0" %[[WAVE]] : (i32) -> i32
+  // CHECK-DAG:     %[[HIGH0:.*]] = rocdl.readlane %[[HIGH]], %[[ROW0]]
+  // CHECK-DAG:     %[[LOW0:.*]] = rocdl.readlane %[[LOW]], %[[ROW0]]
   // CHECK:         %[[ANY:.*]] = arith.ori %[[LOW0]], %[[HIGH0]]
   // CHECK-NEXT:    %[[THERE:.*]] = arith.cmpi ne, %[[ANY]], %c0_i32
   // CHECK-NEXT:    %[[EXTENT:.*]] = arith.select %[[THERE]], %c256_i64, %c0_i64
   // CHECK:         %[[POINTER:.*]] = llvm.inttoptr
   // CHECK-NEXT:    %[[RESOURCE:.*]] = rocdl.make.buffer.rsrc %[[POINTER]], %{{.*}}, %[[EXTENT]]
   // CHECK:         sluice.load_to_lds %[[RESOURCE]]{{.*}} {bytes = 4 : i32}
-  // CHECK:         %[[ROW1:.*]] = arith.addi %[[WAVE]], %c8_i32
+  // CHECK-NEXT:    %[[LATER:.*]] = llvm.inline_asm has_side_effects "", "=s,0" %[[ROW0]] : (i32) -> i32
+  // CHECK-NEXT:    %[[ROW1:.*]] = arith.addi %[[LATER]], %c8_i32
   // CHECK-DAG:     rocdl.readlane %[[HIGH]], %[[ROW1]]
   // CHECK-DAG:     rocdl.readlane %[[LOW]], %[[ROW1]]
   // CHECK:         %[[OTHER:.*]] = rocdl.make.buffer.rsrc
@@ -174,8 +180,9 @@ gpu.module @m {
   // CHECK:         sluice.async_mark
   gpu.func @one_row(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>, %rows: i32,
                     %page: i64) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %pages = sluice.pages of %rows
     %tile = sluice.lds_alloc : !row_per_instruction
-    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %entries rows %rows stride %page into %tile : !row_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %entries in %pages stride %page into %tile : !row_per_instruction
     sluice.async_wait %token
     gpu.return
   }
@@ -204,8 +211,9 @@ gpu.module @m {
   // CHECK:         sluice.async_mark
   gpu.func @two_rows(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>, %rows: i32,
                      %page: i64) kernel attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %pages = sluice.pages of %rows
     %tile = sluice.lds_alloc : !two_rows_per_instruction
-    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %entries rows %rows stride %page into %tile : !two_rows_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit stride %stride gather %entries in %pages stride %page into %tile : !two_rows_per_instruction
     sluice.async_wait %token
     gpu.return
   }
@@ -224,8 +232,9 @@ gpu.module @m {
   gpu.func @columns_of_a_row(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64,
                              %entries: vector<2xi32>, %rows: i32, %page: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %pages = sluice.pages of %rows
     %tile = sluice.lds_alloc : !row_per_instruction
-    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries rows %rows stride %page into %tile : !row_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries in %pages stride %page into %tile : !row_per_instruction
     gpu.return
   }
 
@@ -240,8 +249,9 @@ gpu.module @m {
   gpu.func @columns_of_two_rows(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64,
                                 %entries: vector<2xi32>, %rows: i32, %page: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %pages = sluice.pages of %rows
     %tile = sluice.lds_alloc : !two_rows_per_instruction
-    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries rows %rows stride %page into %tile : !two_rows_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries in %pages stride %page into %tile : !two_rows_per_instruction
     gpu.return
   }
 
@@ -266,8 +276,9 @@ gpu.module @m {
   gpu.func @packs_of_a_row(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64,
                            %entries: vector<2xi32>, %rows: i32, %page: i64, %log2: i32, %pack: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %pages = sluice.pages of %rows
     %tile = sluice.lds_alloc : !row_per_instruction
-    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries rows %rows stride %page packs %log2 stride %pack into %tile : !row_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries in %pages stride %page packs %log2 stride %pack into %tile : !row_per_instruction
     gpu.return
   }
 
@@ -291,8 +302,9 @@ gpu.module @m {
   gpu.func @packs_of_two_rows(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64,
                               %entries: vector<2xi32>, %rows: i32, %page: i64, %log2: i32, %pack: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %pages = sluice.pages of %rows
     %tile = sluice.lds_alloc : !two_rows_per_instruction
-    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries rows %rows stride %page packs %log2 stride %pack into %tile : !two_rows_per_instruction
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride gather %entries in %pages stride %page packs %log2 stride %pack into %tile : !two_rows_per_instruction
     gpu.return
   }
 }

@@ -117,15 +117,16 @@ gpu.module @m {
 // CHECK:       gpu.return
 gpu.module @m {
   gpu.func @entries_for_more(%k: !llvm.ptr<1>, %n: i32, %stride: i64) kernel {
+    %pages = sluice.pages of %n
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %kt = sluice.lds_alloc : !tile
     // expected-remark@+1 {{not pipelined: entries of a page table serve more than its copies}}
     scf.for %t = %c0 to %n step %c1 : i32 {
-      %e = sluice.page_lookup %k[%t] limit %n rows %n
-      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e rows %n stride %stride into %kt : !tile
+      %e = sluice.page_lookup %k[%t] limit %n in %pages
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e in %pages stride %stride into %kt : !tile
       sluice.async_wait %kc
-      %a = sluice.row_addresses %k[%t] limit %n stride %stride gather %e rows %n stride %stride {element_bytes = 2 : i32, row_bytes = 256 : i32}
+      %a = sluice.row_addresses %k[%t] limit %n stride %stride gather %e in %pages stride %stride {element_bytes = 2 : i32, row_bytes = 256 : i32}
       llvm.store %t, %a : i32, !llvm.ptr<1>
     }
     gpu.return
@@ -141,13 +142,14 @@ gpu.module @m {
 // CHECK:       gpu.return
 gpu.module @m {
   gpu.func @carried_pages(%k: !llvm.ptr<1>, %n: i32, %stride: i64) kernel {
+    %pages = sluice.pages of %n
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %kt = sluice.lds_alloc : !tile
     // expected-remark@+1 {{not pipelined: the source of a copy depends on a value carried by the loop}}
     %last = scf.for %t = %c0 to %n step %c1 iter_args(%row = %c0) -> i32 : i32 {
-      %e = sluice.page_lookup %k[%row] limit %n rows %n
-      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e rows %n stride %stride into %kt : !tile
+      %e = sluice.page_lookup %k[%row] limit %n in %pages
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e in %pages stride %stride into %kt : !tile
       sluice.async_wait %kc
       %next = arith.addi %row, %t : i32
       scf.yield %next : i32
@@ -164,14 +166,15 @@ gpu.module @m {
 // CHECK:       gpu.return
 gpu.module @m {
   gpu.func @pages_from_memory(%k: !llvm.ptr<1>, %n: i32, %stride: i64) kernel {
+    %pages = sluice.pages of %n
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %kt = sluice.lds_alloc : !tile
     // expected-remark@+1 {{not pipelined: the source of a copy is computed by 'llvm.load', which cannot be repeated ahead of time}}
     scf.for %t = %c0 to %n step %c1 : i32 {
       %row = llvm.load %k : !llvm.ptr<1> -> i32
-      %e = sluice.page_lookup %k[%row] limit %n rows %n
-      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e rows %n stride %stride into %kt : !tile
+      %e = sluice.page_lookup %k[%row] limit %n in %pages
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e in %pages stride %stride into %kt : !tile
       sluice.async_wait %kc
     }
     gpu.return

@@ -64,6 +64,7 @@ gpu.module @m {
   // THREE:             sluice.async_dma %[[K]]{{.*}} gather %[[E3]]
   gpu.func @shared(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %table: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64,
                    %rows: i32, %page: i64, %row: i32) kernel {
+    %pages = sluice.pages of %rows
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %c64 = arith.constant 64 : i32
@@ -71,9 +72,9 @@ gpu.module @m {
     %vt = sluice.lds_alloc : !tile
     scf.for %t = %c0 to %tiles step %c1 : i32 {
       %first = arith.muli %t, %c64 : i32
-      %e = sluice.page_lookup %table[%first] limit %n rows %rows
-      %kc = sluice.async_dma %k[%first] limit %n stride %stride gather %e rows %rows stride %page into %kt : !tile
-      %vc = sluice.async_dma %v[%first] limit %n stride %stride gather %e rows %rows stride %page into %vt : !tile
+      %e = sluice.page_lookup %table[%first] limit %n in %pages
+      %kc = sluice.async_dma %k[%first] limit %n stride %stride gather %e in %pages stride %page into %kt : !tile
+      %vc = sluice.async_dma %v[%first] limit %n stride %stride gather %e in %pages stride %page into %vt : !tile
       sluice.async_wait %kc
       %a = sluice.lds_read %kt[%row, %c0] : !tile, vector<4xf16>
       sluice.async_wait %vc
@@ -96,15 +97,16 @@ gpu.module @m {
   // CHECK:             sluice.async_dma {{.*}} gather %[[NEXT_V]]
   gpu.func @apart(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %table: !llvm.ptr<1>, %other: !llvm.ptr<1>, %n: i32, %tiles: i32,
                   %stride: i64, %rows: i32, %page: i64) kernel {
+    %pages = sluice.pages of %rows
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %kt = sluice.lds_alloc : !tile
     %vt = sluice.lds_alloc : !tile
     scf.for %t = %c0 to %tiles step %c1 : i32 {
-      %ek = sluice.page_lookup %table[%t] limit %n rows %rows
-      %ev = sluice.page_lookup %other[%t] limit %n rows %rows
-      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %ek rows %rows stride %page into %kt : !tile
-      %vc = sluice.async_dma %v[%t] limit %n stride %stride gather %ev rows %rows stride %page into %vt : !tile
+      %ek = sluice.page_lookup %table[%t] limit %n in %pages
+      %ev = sluice.page_lookup %other[%t] limit %n in %pages
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %ek in %pages stride %page into %kt : !tile
+      %vc = sluice.async_dma %v[%t] limit %n stride %stride gather %ev in %pages stride %page into %vt : !tile
       sluice.async_wait %kc
       sluice.async_wait %vc
     }
@@ -129,19 +131,20 @@ gpu.module @m {
   // CHECK:         "test.use"(%[[LOOP]]#0)
   gpu.func @behind_an_earlier_copy(%k: !llvm.ptr<1>, %table: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64,
                                    %rows: i32, %page: i64, %row: i32) kernel {
+    %pages = sluice.pages of %rows
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %q = sluice.lds_alloc : !tile
     %kt = sluice.lds_alloc : !tile
-    %e0 = sluice.page_lookup %table[%c0] limit %n rows %rows
-    %qc = sluice.async_dma %k[%c0] limit %n stride %stride gather %e0 rows %rows stride %page into %q : !tile
+    %e0 = sluice.page_lookup %table[%c0] limit %n in %pages
+    %qc = sluice.async_dma %k[%c0] limit %n stride %stride gather %e0 in %pages stride %page into %q : !tile
     sluice.async_wait %qc
     %x = sluice.lds_read %q[%row, %c0] : !tile, vector<4xf16>
     %c64 = arith.constant 64 : i32
     %r = scf.for %t = %c1 to %tiles step %c1 iter_args(%s = %x) -> vector<4xf16> : i32 {
       %first = arith.muli %t, %c64 : i32
-      %e = sluice.page_lookup %table[%first] limit %n rows %rows
-      %kc = sluice.async_dma %k[%first] limit %n stride %stride gather %e rows %rows stride %page into %kt : !tile
+      %e = sluice.page_lookup %table[%first] limit %n in %pages
+      %kc = sluice.async_dma %k[%first] limit %n stride %stride gather %e in %pages stride %page into %kt : !tile
       sluice.async_wait %kc
       %a = sluice.lds_read %kt[%row, %c0] : !tile, vector<4xf16>
       %b = arith.addf %a, %s : vector<4xf16>
@@ -162,6 +165,7 @@ gpu.module @m {
   // CHECK:         scf.for
   gpu.func @limit_from_behind(%k: !llvm.ptr<1>, %table: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64, %rows: i32,
                               %page: i64, %row: i32) kernel {
+    %pages = sluice.pages of %rows
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %q = sluice.lds_alloc : !tile
@@ -171,8 +175,8 @@ gpu.module @m {
     sluice.barrier
     %limit = "test.limit"() : () -> i32
     scf.for %t = %c1 to %tiles step %c1 : i32 {
-      %e = sluice.page_lookup %table[%t] limit %limit rows %rows
-      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e rows %rows stride %page into %kt : !tile
+      %e = sluice.page_lookup %table[%t] limit %limit in %pages
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e in %pages stride %page into %kt : !tile
       sluice.async_wait %kc
     }
     gpu.return
@@ -188,12 +192,13 @@ gpu.module @m {
   // CHECK:         gpu.return
   gpu.func @one_for_all(%k: !llvm.ptr<1>, %table: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64, %rows: i32,
                         %page: i64) kernel {
+    %pages = sluice.pages of %rows
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %kt = sluice.lds_alloc : !tile
-    %e = sluice.page_lookup %table[%c0] limit %n rows %rows
+    %e = sluice.page_lookup %table[%c0] limit %n in %pages
     scf.for %t = %c0 to %tiles step %c1 : i32 {
-      %kc = sluice.async_dma %k[%c0] limit %n stride %stride gather %e rows %rows stride %page into %kt : !tile
+      %kc = sluice.async_dma %k[%c0] limit %n stride %stride gather %e in %pages stride %page into %kt : !tile
       sluice.async_wait %kc
     }
     gpu.return
