@@ -28,7 +28,7 @@ std::vector<std::string> objdump(const std::string &file) {
   const TemporaryFolder folder;
   const std::string out = folder.path("text");
   const std::string command =
-      std::string(SLUICE_OBJDUMP) + " -d --mcpu=gfx942 --no-show-raw-insn '" + file + "' > '" + out + "'";
+      SLUICE_OBJDUMP " -d --mcpu=gfx942 --no-show-raw-insn '" + file + "' > '" + out + "'";
   REQUIRE(std::system(command.c_str()) == 0);
   std::vector<std::string> lines;
   std::ifstream text(out);
