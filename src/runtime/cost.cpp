@@ -27,6 +27,9 @@ double bytes_of(uint32_t type) {
 /// stores.
 constexpr double round_latencies = 7;
 
+/// What memory takes for a last round, at least, of what it takes for a full one: by the timing model.
+constexpr double least_of_round = 0.8;
+
 /// Rows that tiles are made of: of a packed kernel those of all heads of a group.
 struct Rows {
   uint64_t count, tiles; // of a sequence and head
@@ -118,14 +121,15 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   const double memory_clk =
       std::max(key_bytes / readers / hbm, key_bytes / mall) + other_bytes / hbm; // of a workgroup
 
-  // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. A last round costs as
-  // much as the others, however few it has: they run beside those of the round before, which do not all end
-  // together. In a round that is the only one, compute units with fewer workgroups leave memory to the
-  // others.
+  // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. In the last round, compute
+  // units with fewer workgroups leave memory to the others. But where it is not the only one, it costs little
+  // less than the others, however few it has: they run beside those of the round before, which do not all end
+  // together.
   const uint32_t fits = package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
   const double places = std::max(1u, fits), of_unit = std::ceil(result.workgroups / compute_units),
                rounds = std::ceil(of_unit / places), resident = std::min(of_unit, places),
-               sharing_memory = rounds > 1 ? places : result.workgroups / compute_units;
+               before_last = (rounds - 1) * places, left = result.workgroups / compute_units - before_last,
+               sharing_memory = before_last + (rounds > 1 ? std::max(left, least_of_round * places) : left);
 
   // Issue: waves that share rows take the tiles of a part in turn, so some may have one more than others. One
   // more tile, which nothing else hides, comes before the loop, or behind what memory has brought last.
@@ -140,7 +144,7 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   // workgroups.
   result.attention_clk =
       chip::workgroup_start_clk + chip::hbm_latency_clk +
-      std::max(rounds * (alone_clk + issue_clk), alone_clk + rounds * sharing_memory * memory_clk);
+      std::max(rounds * (alone_clk + issue_clk), alone_clk + sharing_memory * memory_clk);
   if (used_parts > 1) {
     const double partial_bytes = double(work.batch) * double(work.rows) * problem.q_heads *
                                  problem.head_dim_v * sizeof(float) * double(used_parts);
