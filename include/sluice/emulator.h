@@ -50,10 +50,11 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   perturb_transcendentals
  *                        "on": results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos move by up
  *                        to one unit in the last place, as the hardware's may
- *   preload_kernargs     "off": kernels that ask for arguments in registers do not get them, and begin with
- * the code that loads them, as with firmware that does not know of it scramble_nans        "on": NaNs that
- * vector instructions make get random payloads threads              number of host threads a launch uses; 0:
- * all instruction_budget   number of instructions after which a wave is stopped and its launch fails; the
+ *   preload_kernargs     "off": kernels that ask for arguments in registers do not get them, and begin
+ *                        with the code that loads them, as with firmware that does not know of it
+ *   scramble_nans        "on": NaNs that vector instructions make get random payloads
+ *   threads              number of host threads a launch uses; 0: all
+ *   instruction_budget   number of instructions after which a wave is stopped and its launch fails; the
  *                        report (budget_exhausted) names the instruction it had come to. 0, as at start: no
  *                        limit, so that a kernel that never ends runs on, as it would on a GPU
  *   max_reports          number of places kept per launch, at least 1, of each kind of report and of hazards

@@ -61,7 +61,7 @@ public:
     WorkgroupRows workgroup = map.locateWorkgroup();
     b.when(workgroup.any, [&] {
       SmallVector<LaneRows> blocks = map.locateLane(workgroup);
-      LaneRows &rows = blocks.front(); // the wave's and the workgroup's are those of any block
+      LaneRows &rows = blocks.front(); // what belongs to the wave or workgroup is the same in every block
       Visibility visibility(b, arguments, rows.sequence, tileKv);
       WaveKeys waveKeys = map.chooseTiles(blocks, visibility);
       std::vector<ScoreChanges> changes(
@@ -87,22 +87,22 @@ public:
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
                             firstColumn, /*isFull=*/blocks.size() != 1);
       LoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
-      auto store = [&](const LaneRows &ofBlock, const ScoreChanges &change, auto store) {
+      auto storeBlock = [&](const LaneRows &ofBlock, const ScoreChanges &change, auto how) {
         Addresses outputs(b, arguments, ofBlock);
-        store(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, change.factor(), result,
+        how(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, change.factor(), result,
                        firstColumn));
       };
       if (op.wavesDivideKeys()) {
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
-        store(rows, changes.front(), [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+        storeBlock(rows, changes.front(), [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       } else if (ofGroup()) {
         SmallVector<RowState> states = iterateOfGroup(blocks, addresses, columns, parts);
         if (blocks.size() != 1) blocks = map.locateLane(workgroup, /*isAgain=*/true);
         for (auto [state, ofBlock, change] : llvm::zip_equal(states, blocks, changes))
-          store(ofBlock, change, [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+          storeBlock(ofBlock, change, [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       } else {
         RowState state = iterateOfHead(rows, addresses.front(), columns, parts);
-        store(rows, changes.front(), [&](const Epilogue &epilogue) {
+        storeBlock(rows, changes.front(), [&](const Epilogue &epilogue) {
           epilogue.storeTile(state, op.getTileQ(), op.getHeadDimV());
         });
       }

@@ -111,9 +111,7 @@ SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Valu
     more(sums);
     return sums;
   };
-  Value mayHide = rules.front().mayHide(tileKey);
-  for (const ScoreRules &ofBlock : rules.drop_front())
-    mayHide = b.either(mayHide, ofBlock.mayHide(tileKey));
+  Value mayHide = rules.front().mayHide(tileKey); // of all rows of the wave
   auto detour = [&] {
     Values sums;
     for (auto [block, ofBlock] : llvm::enumerate(rules))

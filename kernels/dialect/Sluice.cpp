@@ -114,10 +114,14 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "waves is " << waves << "; a workgroup has 1 to " << mostWaves;
   unsigned rowsAtATime = waves * rows;
   if (getTileQ() == 0 || getTileQ() % rows != 0 ||
-      (rowsAtATime % getTileQ() != 0 && (!getVInK() || getTileQ() % rowsAtATime != 0)))
+      (rowsAtATime % getTileQ() != 0 && (!getVInK() || getTileQ() != 2 * rowsAtATime)))
     return emitOpError() << "tile_q is " << getTileQ() << "; " << waves << " waves of " << rows
                          << " rows compute " << rowsAtATime << ", or a part of them several times"
-                         << (getVInK() ? ", or a multiple" : "");
+                         << (getVInK() ? ", or twice as many" : "");
+  constexpr unsigned readColumns = 32; // of Q, by the lanes of a wave together
+  if (rowBlocks() != 1 && getHeadDimQk() % readColumns != 0)
+    return emitOpError() << "head_dim_qk is " << getHeadDimQk() << "; with two blocks of rows a wave it is a "
+                         << "multiple of " << readColumns;
   // What a wave gets when they join is a register of the four that are neighbouring columns.
   constexpr unsigned joiningWaves = 4;
   if (wavesDivideKeys() && (rows != 16 || getTileQ() != rows || waves != joiningWaves))

@@ -90,7 +90,7 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
     The enclosing function has the parameters of the attention kernarg table. A workgroup of `waves` waves
     computes `tile_q` rows in steps of `tile_kv` keys. A wave has `wave_rows` of them at a time: 32, which are tokens
     of one query head, or 16, which are tokens and the query heads of a group together. With `v_in_k`, where a
-    workgroup has more rows than its waves have at a time, a wave has several blocks of 16, which share what it reads
+    workgroup has twice the rows that its waves have at a time, a wave has two blocks of 16, which share what it reads
     of K. Where all waves have the same 16 rows, they divide the keys between them: a step is one wave's. With `v_in_k`
     several waves that have the same rows divide the columns of V and O between them: each computes the scores for
     itself.

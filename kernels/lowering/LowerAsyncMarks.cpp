@@ -11,8 +11,9 @@
 // paths join it keeps the smaller number, and loops are iterated to a fixed point.
 //
 // Safe direction: a count may be too small (waits longer), never too large (a race). Only direct-to-LDS loads
-// and counted_load are counted: each is exactly one vector-memory instruction, and none moves over a mark,
-// because every copy and every look-up begins with a scheduling barrier. Any other access to memory between
+// and counted_load are counted: each is exactly one vector-memory instruction, and none moves over a mark:
+// LLVM does not reorder what they become, intrinsics that may write memory, and both machine schedulers are
+// off (target/Codegen.cpp). Any other access to memory between
 // a mark and its wait is not counted, so the wait covers as many instructions too many: the backend may
 // merge, split or drop it, may turn it into a scalar load or schedule it before the mark. (A volatile one is
 // surely one instruction, but the backend waits for it with vmcnt(0) on the spot.)

@@ -1,5 +1,4 @@
-//===- KernelFigures.h - how fast machine code is, for the manifest
-//---------------------------------------===//
+//===- KernelFigures.h - how fast machine code is, for the manifest -----------------------------*- C++ -*-===//
 #pragma once
 
 #include "package/manifest.h"

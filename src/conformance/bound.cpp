@@ -66,14 +66,14 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
   const double n = row.keys + c.sink_logits, t = row.tiles + c.sink_logits, X = row.score;
   const double weight = score_error(c, row) + u * (2 + t * (3 + 4 * X));
   const double sum = weight + u * n;
+  // What exponentials are relative to may be less than the largest score, and their sum that much larger.
+  const double excess = has_fp8_queries(c) ? 0 : 8 * std::numbers::ln2;
   // Keys of several tiles may have been split into parts, whose results were stored and merged.
-  const double merge = row.tiles > 1 ? u * (11 * (X + std::log(n)) + 10 + 2 * t) : 0;
+  const double merge = row.tiles > 1 ? u * (11 * (X + std::log(n)) + 10 + 4 * excess + 2 * t) : 0;
   // Subnormal FP8 numbers, P's and V's, are aligned as if they were up to 8 times as large.
   const double subnormals = has_fp8_queries(c) ? 64 : 1;
   of_weight = weight + u * subnormals * sum_error(c, row.groups) + merge;
   of_result = sum + u * (c.v_scale != Scale::none ? 5 : 3);
-  // What exponentials are relative to may be less than the largest score, and their sum that much larger.
-  const double excess = has_fp8_queries(c) ? 0 : 8 * std::numbers::ln2;
   of_lse = sum + merge + u * (4 * X + 4 * (1 + excess + std::log(l)) + std::fabs(lse));
 }
 

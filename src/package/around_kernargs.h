@@ -18,17 +18,16 @@ inline constexpr uint32_t around_chunk_elements = 8;
 inline constexpr uint32_t merge_most_slots_log2 = 4;
 /// Of its parts that a lane of a merge has under way.
 inline constexpr uint32_t merge_parts_of_lane = 4;
+/// Of a row, that a merge has under way: more take further rounds.
+inline constexpr uint32_t merge_most_parts_at_once = merge_parts_of_lane << merge_most_slots_log2;
 /// The first fields of the kernarg table of a merge are in registers when a wave starts: what gfx942 has user
 /// SGPRs for, besides the address of all of them.
 inline constexpr uint32_t merge_preloaded_bytes = 56;
 
 /// What a merge may take for granted.
 enum MergeMode : uint32_t {
-  /// The parts and their LSEs have no gaps, no row has more chunks than it has lanes for them, and no lane
-  /// more
-  /// parts than one, or than it has under way. They are few enough to be read before it is known which of
-  /// them
-  /// count.
+  /// The parts and their LSEs have no gaps, no row has more chunks than lanes for them, and no lane more parts
+  /// than one, or than it has under way. They are few enough to be read before it is known which of them count.
   merge_at_once = 1,
   merge_several_at_once = 2,
   /// Neither o nor lse has gaps, and every row is merged.
@@ -110,8 +109,8 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 // unit_per_nat             what makes a sink's logit, to base e, one of LSE's base
 // rows                     of all sequences, tokens * heads of each; a row has row_chunks chunks, and a
 //                          workgroup 2^groups_log2 rows at a time
-// lane_division            lanes_log2, slots_log2, slot_place and groups_log2, a byte each, from the lowest
-// on lanes_log2, slots_log2   a row has 2^lanes_log2 lanes for different chunks, and each of these chunks
+// lane_division            lanes_log2, slots_log2, slot_place and groups_log2, a byte each, lowest first
+// lanes_log2, slots_log2   a row has 2^lanes_log2 lanes for different chunks, and each of these chunks
 //                          2^slots_log2 lanes of one wave for different parts
 // slot_place               the lowest bit of a lane's number that tells its slot; the other bits, from the
 //                          lowest on, tell the chunk and then the row
@@ -179,5 +178,6 @@ inline constexpr std::array merge_kernarg_fields = {SLUICE_MERGE_KERNARGS(SLUICE
 
 static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
 static_assert(kernargs_are_packed(merge_kernarg_fields, sizeof(MergeKernargs)));
+static_assert(offsetof(MergeKernargs, sink_logits) == merge_preloaded_bytes); // the first that is not needed at once
 
 } // namespace sluice::package

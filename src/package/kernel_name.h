@@ -31,7 +31,8 @@
 
 namespace sluice::package {
 
-constexpr uint32_t packed_rows_of_wave = 16; // that packed kernels have at a time
+/// Rows that a wave of a packed kernel has at a time.
+inline constexpr uint32_t packed_rows_of_wave = 16;
 
 struct KernelName {
   std::string operation; // "attention_forward", "kv_append" or "merge_states"

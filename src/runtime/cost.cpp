@@ -1,6 +1,7 @@
 //===- cost.cpp - what a launch costs, by estimate ------------------------------------------------------===//
 #include "runtime/cost.h"
 
+#include "package/around_kernargs.h"
 #include "package/occupancy.h"
 #include "runtime/dtype.h"
 #include "support/checked.h"
@@ -12,7 +13,6 @@ namespace sluice::runtime {
 namespace {
 
 using support::divide_up;
-
 
 double bytes_per_clk(double terabytes) {
   return terabytes * 1e12 / (chip::clock_mhz * 1e6);
@@ -59,15 +59,15 @@ double keys_seen(const package::KernelName &name, const Workload &work) {
   return std::clamp(seen, 1.0, keys);
 }
 
-/// What a wave takes for a tile of keys that caches have, keeps the fullest slot of its SIMD busy with it,
-/// and waits where they do not have it: the MFMAs of its rows and columns, times what its loop takes for each
-/// clk of MFMAs.
+/// The clk of a tile of keys: of a wave whose caches hit, of the fullest slot of its SIMD, and of waiting where
+/// caches miss. They follow from the MFMAs of its rows and columns, and from what its loop takes for each clk
+/// of MFMAs.
 struct TileClk {
   double wave, slot, missed;
 };
 TileClk tile_clk(const package::KernelEntry &kernel) {
   const package::KernelName &name = kernel.name;
-  const double rows = name.is_packed() ? package::packed_rows_of_wave : double(name.tile_q) / name.waves;
+  const double rows = std::max(double(package::packed_rows_of_wave), double(name.tile_q) / name.waves);
   const double columns_of_v = name.form == "latent"
                                   ? double(name.head_dim_v) * name.tile_q / (rows * name.waves)
                                   : double(name.head_dim_v);
@@ -132,7 +132,7 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
                sharing_memory = before_last + (rounds > 1 ? std::max(left, least_of_round * places) : left);
 
   // Issue: waves that share rows take the tiles of a part in turn, so some may have one more than others. One
-  // more tile, which nothing else hides, comes before the loop, or behind what memory has brought last.
+  // more tile, which nothing else hides, comes before the loop, or after the last keys from memory.
   const double waves_of_simd = std::ceil(resident * name.waves / chip::simds);
   const double wave_tiles = double(divide_up(part_tiles, uint64_t{name.waves_dividing_keys()}));
   const TileClk tile = tile_clk(kernel);
@@ -149,7 +149,8 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
     const double partial_bytes = double(work.batch) * double(work.rows) * problem.q_heads *
                                  problem.head_dim_v * sizeof(float) * double(used_parts);
     const double merge_rounds = std::ceil(double(used_parts) * problem.head_dim_v / merge_round_elements);
-    const bool at_once = merge_rounds == 1 && partial_bytes <= merge_at_once_bytes;
+    const bool at_once = merge_rounds == 1 && used_parts <= package::merge_most_parts_at_once &&
+                         partial_bytes <= merge_at_once_bytes;
     const double fixed_clk = at_once ? merge_at_once_clk : merge_clk + (merge_rounds - 1) * merge_round_clk;
     result.merge_clk = fixed_clk + partial_bytes / bytes_per_clk(chip::hbm_terabytes);
   }

@@ -355,9 +355,11 @@ TEST_CASE("bits do not depend on whether the parts are read at once", "[merge]")
 }
 
 TEST_CASE("arguments come from memory where the firmware has not loaded them", "[merge]") {
-  REQUIRE(sluice_emulator_configure("preload_kernargs", "off") == SLUICE_EMULATOR_OK);
+  struct NoPreload {
+    NoPreload() { REQUIRE(sluice_emulator_configure("preload_kernargs", "off") == SLUICE_EMULATOR_OK); }
+    ~NoPreload() { sluice_emulator_configure("preload_kernargs", "on"); }
+  } const no_preload;
   check_all_ways({});
-  REQUIRE(sluice_emulator_configure("preload_kernargs", "on") == SLUICE_EMULATOR_OK);
 }
 
 TEST_CASE("more rows than the grid has along x", "[merge]") {

@@ -75,7 +75,10 @@ bool keeps_budgets_around(const ShippedKernel &kernel) {
   const json stats = stats_of(kernel);
   Verdict verdict(kernel.name);
   check_any(kernel, stats, verdict);
-  verdict.require(stats["vgprs_allocated"] <= 80, "6 waves per SIMD, so at most 80 VGPRs",
+  // Merges of 16-bit parts have those parts and what they become.
+  const package::KernelName &name = kernel.entry.name;
+  const int most = name.operation == "merge_states" && name.dtype != "f32" ? 80 : 72;
+  verdict.require(stats["vgprs_allocated"] <= most, "6 or 7 waves per SIMD, so at most 80 or 72 VGPRs",
                   stats["vgprs_allocated"]);
   verdict.require(stats["lds_bytes"] == 0, "no LDS", stats["lds_bytes"]);
   check_plain(stats, verdict);

@@ -209,6 +209,7 @@ TEST_CASE("few rows go to packed kernels, and many to tall ones", "[choice]") {
       const Choice mixed = device.choose(problem_of(8, 4096, 4096));
       CHECK(mixed.tall != nullptr);
       CHECK(mixed.packed_rows >= rows);
+      CHECK(mixed.packed_rows < 4096);
       // Up to where the packed kernel with its parts is cheaper by a tenth, in steps of twice the rows.
       const auto is_cheaper = [&](int64_t count) {
         const sluice_problem problem = problem_of(8, 4096, 4096);
