@@ -33,8 +33,9 @@
 // barrier op completes LDS reads first. The barrier that ended the original loop body is therefore dropped.
 //
 // Tiles that are first read behind the wait for a later one (two parts of a row, say) need no wait of their
-// own: copies land in order, and that wait and its barrier tell of both. Their own barrier stays, for what is
-// overwritten behind it.
+// own: copies land in order, and that wait and its barrier tell of both. Their own barrier is then there for
+// what is overwritten behind it, and goes as well if all reads stand in front of the loop's last wait, whose
+// barrier ended them in iteration t - 1.
 //
 // A copy beyond the last iteration is still issued (its rows are past the limit or simply unused): every wave
 // then has the same number of marks in flight in every iteration, and the waits stay exact.
@@ -69,7 +70,8 @@ struct CopyGroup {
   SmallVector<Operation *> slice;       // in block order, all pure
   std::optional<unsigned> lookup;       // which look-up the copy needs
   bool isFirst = false, isLast = false; // of those that share it
-  bool landsWithNext = false;           // nobody reads the tile before the wait for the next group
+  bool landsWithNext = false;           // nobody reads the tile before the wait for the next group ...
+  bool freedByLast = false;             // ... or behind the wait for the last one
 };
 
 /// Copies that were in the block before the loop, and the operation before which they must have landed.
@@ -211,10 +213,14 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Opera
   if (plan.groups.empty()) return decline("it has no asynchronous copy");
   for (size_t next = 1; next < plan.groups.size(); ++next) {
     CopyGroup &group = plan.groups[next - 1];
-    group.landsWithNext = llvm::none_of(group.copy.getTile().getUsers(), [&](Operation *user) {
-      return user != group.copy &&
-             body->findAncestorOpInBlock(*user)->isBeforeInBlock(plan.groups[next].wait);
-    });
+    SmallVector<Operation *> readers;
+    for (Operation *user : group.copy.getTile().getUsers())
+      if (user != group.copy) readers.push_back(body->findAncestorOpInBlock(*user));
+    auto isBefore = [](AsyncWaitOp wait) {
+      return [wait](Operation *reader) { return reader->isBeforeInBlock(wait); };
+    };
+    group.landsWithNext = llvm::none_of(readers, isBefore(plan.groups[next].wait));
+    group.freedByLast = llvm::all_of(readers, isBefore(plan.groups.back().wait));
   }
   for (unsigned lookup = 0; lookup < plan.lookups.size(); ++lookup) {
     SmallVector<CopyGroup *> sharing;
@@ -391,7 +397,7 @@ private:
       if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
         CopyGroup &group = *llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.wait == wait; });
         if (!group.landsWithNext) WaitMarksOp::create(builder, loc, younger);
-        BarrierOp::create(builder, loc);
+        if (!group.landsWithNext || !group.freedByLast) BarrierOp::create(builder, loc);
         issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
         continue;
       }
