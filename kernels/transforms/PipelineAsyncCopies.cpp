@@ -34,8 +34,9 @@
 //
 // Tiles that are first read behind the wait for a later one (two parts of a row, say) need no wait of their
 // own: copies land in order, and that wait and its barrier tell of both. Their own barrier is then there for
-// what is overwritten behind it, and goes as well if all reads stand in front of the loop's last wait, whose
-// barrier ended them in iteration t - 1.
+// what is overwritten behind it. It goes as well if another barrier stands between the reads of iteration t -
+// 1 and the copy: that of the loop's last wait, if all reads are in front of it, or of a wait in front of
+// their own.
 //
 // A copy beyond the last iteration is still issued (its rows are past the limit or simply unused): every wave
 // then has the same number of marks in flight in every iteration, and the waits stay exact.
@@ -70,8 +71,8 @@ struct CopyGroup {
   SmallVector<Operation *> slice;       // in block order, all pure
   std::optional<unsigned> lookup;       // which look-up the copy needs
   bool isFirst = false, isLast = false; // of those that share it
-  bool landsWithNext = false;           // nobody reads the tile before the wait for the next group ...
-  bool freedByLast = false;             // ... or behind the wait for the last one
+  bool landsWithNext = false;           // nobody reads the tile before the wait for the next group
+  bool isFreed = false;                 // a barrier of another one ends its reads before it is overwritten
 };
 
 /// Copies that were in the block before the loop, and the operation before which they must have landed.
@@ -211,6 +212,7 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Opera
     plan.groups.push_back(group);
   }
   if (plan.groups.empty()) return decline("it has no asynchronous copy");
+  bool isBarrierInFront = false;
   for (size_t next = 1; next < plan.groups.size(); ++next) {
     CopyGroup &group = plan.groups[next - 1];
     SmallVector<Operation *> readers;
@@ -220,7 +222,8 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Opera
       return [wait](Operation *reader) { return reader->isBeforeInBlock(wait); };
     };
     group.landsWithNext = llvm::none_of(readers, isBefore(plan.groups[next].wait));
-    group.freedByLast = llvm::all_of(readers, isBefore(plan.groups.back().wait));
+    group.isFreed = isBarrierInFront || llvm::all_of(readers, isBefore(plan.groups.back().wait));
+    isBarrierInFront |= !group.landsWithNext;
   }
   for (unsigned lookup = 0; lookup < plan.lookups.size(); ++lookup) {
     SmallVector<CopyGroup *> sharing;
@@ -397,7 +400,7 @@ private:
       if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
         CopyGroup &group = *llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.wait == wait; });
         if (!group.landsWithNext) WaitMarksOp::create(builder, loc, younger);
-        if (!group.landsWithNext || !group.freedByLast) BarrierOp::create(builder, loc);
+        if (!group.landsWithNext || !group.isFreed) BarrierOp::create(builder, loc);
         issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
         continue;
       }
