@@ -32,6 +32,12 @@
 // wave and the copy issued behind it, which overwrites the slot of iteration t - 1 (write after read): the
 // barrier op completes LDS reads first. The barrier that ended the original loop body is therefore dropped.
 //
+// Tiles that are first read behind the wait for a later one (two parts of a row, say) need no wait of their
+// own: copies land in order, and that wait and its barrier tell of both. Their own barrier is then there for
+// what is overwritten behind it. It goes as well if another barrier stands between the reads of iteration t -
+// 1 and the copy: that of the loop's last wait, if all reads are in front of it, or of a wait in front of
+// their own.
+//
 // A copy beyond the last iteration is still issued (its rows are past the limit or simply unused): every wave
 // then has the same number of marks in flight in every iteration, and the waits stay exact.
 //
@@ -65,6 +71,8 @@ struct CopyGroup {
   SmallVector<Operation *> slice;       // in block order, all pure
   std::optional<unsigned> lookup;       // which look-up the copy needs
   bool isFirst = false, isLast = false; // of those that share it
+  bool landsWithNext = false;           // nobody reads the tile before the wait for the next group
+  bool isFreed = false;                 // a barrier of another one ends its reads before it is overwritten
 };
 
 /// Copies that were in the block before the loop, and the operation before which they must have landed.
@@ -204,6 +212,19 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Opera
     plan.groups.push_back(group);
   }
   if (plan.groups.empty()) return decline("it has no asynchronous copy");
+  bool isBarrierInFront = false;
+  for (size_t next = 1; next < plan.groups.size(); ++next) {
+    CopyGroup &group = plan.groups[next - 1];
+    SmallVector<Operation *> readers;
+    for (Operation *user : group.copy.getTile().getUsers())
+      if (user != group.copy) readers.push_back(body->findAncestorOpInBlock(*user));
+    auto isBefore = [](AsyncWaitOp wait) {
+      return [wait](Operation *reader) { return reader->isBeforeInBlock(wait); };
+    };
+    group.landsWithNext = llvm::none_of(readers, isBefore(plan.groups[next].wait));
+    group.isFreed = isBarrierInFront || llvm::all_of(readers, isBefore(plan.groups.back().wait));
+    isBarrierInFront |= !group.landsWithNext;
+  }
   for (unsigned lookup = 0; lookup < plan.lookups.size(); ++lookup) {
     SmallVector<CopyGroup *> sharing;
     for (CopyGroup &group : plan.groups)
@@ -377,9 +398,9 @@ private:
     for (Operation &op : loop.getBody()->without_terminator()) {
       if (isa<AsyncDmaOp, PageLookupOp>(op) || &op == plan.trailingBarrier) continue;
       if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
-        WaitMarksOp::create(builder, loc, younger);
-        BarrierOp::create(builder, loc);
         CopyGroup &group = *llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.wait == wait; });
+        if (!group.landsWithNext) WaitMarksOp::create(builder, loc, younger);
+        if (!group.landsWithNext || !group.isFreed) BarrierOp::create(builder, loc);
         issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
         continue;
       }

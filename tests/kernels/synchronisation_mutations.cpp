@@ -30,6 +30,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -46,19 +47,16 @@ using emulator::ReportKind;
 
 namespace {
 
-/// Whether the waves of a workgroup have the same rows.
-bool divides_keys(const package::KernelName &name) {
-  return name.tile_q == 16 && name.waves > 1;
-}
-
 /// What kernels for pages and for few rows have in common if they are made of the same kind of code: the
-/// form, which decides whether V is in the rows of K, and the waves; of few rows and four waves also whether
-/// these divide the keys, and whether K and V are of the type of Q, converted, or all of them FP8.
+/// form, which decides whether V is in the rows of K, and the waves; of few rows and four waves also how many
+/// of them there are to a wave (less than its 16: waves share them; more: blocks of 16), whether K and V are
+/// of the type of Q, converted, or all of them FP8, and whether the columns of K take one tile of LDS or two.
 std::string kind_of(const package::KernelName &name) {
   const std::string kind = name.form + " " + std::to_string(name.waves);
-  if (name.form != "packed" || name.waves != 4) return kind;
-  return kind + (divides_keys(name) ? " keys " : " rows ") + (name.kv_dtype.empty() ? "" : "converted") +
-         (name.o_dtype.empty() ? "" : "fp8");
+  if (!name.is_packed() || name.waves != 4) return kind;
+  const bool two_tiles = name.waves_dividing_keys() == 1 && !std::has_single_bit(name.head_dim_qk);
+  return kind + " " + std::to_string(name.tile_q / name.waves) + (two_tiles ? " two tiles " : " ") +
+         (name.kv_dtype.empty() ? "" : "converted") + (name.o_dtype.empty() ? "" : "fp8");
 }
 
 struct Arguments {
@@ -314,8 +312,9 @@ int main(int argc, char **argv) try {
   std::vector<Tally> tallies;
   std::set<std::pair<bool, uint32_t>> kinds; // whether waves divide the keys, and the head size
   const auto is_first_of_its_kind = [&](const package::KernelName &name) {
-    if (!divides_keys(name) && !name.form.empty()) return false;
-    return kinds.insert({divides_keys(name), divides_keys(name) ? 0 : name.head_dim_qk}).second;
+    const bool divides_keys = name.waves_dividing_keys() > 1;
+    if (!divides_keys && !name.form.empty()) return false;
+    return kinds.insert({divides_keys, divides_keys ? 0 : name.head_dim_qk}).second;
   };
   for (const ShippedKernel &kernel : kernels_of(arguments)) {
     const bool barriers_only = arguments.quick && !is_first_of_its_kind(kernel.entry.name);

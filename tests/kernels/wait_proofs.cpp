@@ -50,7 +50,8 @@ bool one_of(const Instruction &instruction, std::initializer_list<std::string_vi
 //===--- Instructions -----------------------------------------------------------------------------------===//
 
 WaitProofs::WaitProofs(const MachineCode &code, uint32_t threads)
-    : code(code), ranges(lds_ranges(code, threads)), operation_of(code.instructions().size(), -1) {
+    : code(code), ranges(lds_ranges(code, threads)), decided(decided_branches(code)),
+      operation_of(code.instructions().size(), -1) {
   for (size_t index = 0; index < code.instructions().size(); ++index)
     classify(index);
 }
@@ -200,16 +201,22 @@ WaitProofs::Search WaitProofs::search(const Question &question) const {
         continue;
       }
       for (size_t successor : next) {
+        State arriving = state;
+        if (const auto known = decided.find({index, successor}); known != decided.end()) {
+          step(successor, arriving, search);
+          step(at(successor).next[0], arriving, search);
+          successor = known->second;
+        }
         State &known = search.before[successor];
         if (!search.reached[successor]) {
-          known = state;
+          known = arriving;
         } else {
           const State old = known;
           for (size_t n = 0; n < operations.size(); ++n) {
-            known[n].usual |= state[n].usual;
-            known[n].late |= state[n].late;
-            known[n].crossed |= state[n].crossed;
-            known[n].hidden |= state[n].hidden;
+            known[n].usual |= arriving[n].usual;
+            known[n].late |= arriving[n].late;
+            known[n].crossed |= arriving[n].crossed;
+            known[n].hidden |= arriving[n].hidden;
           }
           if (known == old) continue;
         }

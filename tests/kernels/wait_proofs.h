@@ -26,17 +26,23 @@
 // the first barrier that comes after its completion, every instruction that touches its bytes cares (for a
 // read: that writes them). Bytes of LDS are told apart by the intervals of lds_ranges.h.
 //
+// Paths are those of the control flow, without the ones that contradict themselves at a join
+// (decided_branches.h).
+//
 // Scalar loads do not care about barriers: their cache is not coherent, so that what they read is never
 // written while a kernel runs.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "decided_branches.h"
 #include "lds_ranges.h"
 #include "machine_code.h"
 
 #include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sluice::test {
@@ -91,6 +97,7 @@ private:
 
   const MachineCode &code;
   const std::vector<LdsRange> ranges;
+  const std::map<std::pair<size_t, size_t>, size_t> decided;
   std::vector<Operation> operations;
   std::vector<int> operation_of; // by instruction; -1: none
 };

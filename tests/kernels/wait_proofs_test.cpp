@@ -182,6 +182,42 @@ TEST_CASE("a barrier that orders no two accesses of the same bytes is redundant"
                                wait_lds + "s_cbranch_scc0 -8\n" + end));
 }
 
+TEST_CASE("a path is not followed through a branch that its own side decides", "[kernels]") {
+  // One side waits for the load; the other one waits behind the join, which the first does not come by.
+  const auto program = [](const std::string &one, const std::string &between, const std::string &other,
+                          const std::string &guard) {
+    const std::string side = wait_copy + "s_mov_b64 s[14:15], " + other + "\n";
+    return load + guard + "s_mov_b64 s[14:15], " + one + "\n" + between + "s_cbranch_scc0 2\n" + side +
+           "s_and_b64 vcc, exec, s[14:15]\ns_cbranch_vccz 1\n" + wait_copy + wait_copy + use + end;
+  };
+  const auto may_remove_last = [](const std::string &source) {
+    const MachineCode code = assembled(source);
+    INFO(source);
+    return WaitProofs(code, 64)
+        .may_weaken(index_of(code, "s_waitcnt vmcnt(0)", 2), Counter::vmcnt, no_wait(Counter::vmcnt))
+        .holds;
+  };
+  const std::string none;
+  // Behind it a lane is active.
+  const auto guarded = [&](const std::string &one, const std::string &between, const std::string &other) {
+    return program(one, between, other, "s_cbranch_execnz 1\n" + end);
+  };
+  CHECK(may_remove_last(guarded("-1", none, "0")));
+  CHECK(may_remove_last(guarded("-1", "s_mov_b64 s[16:17], 0\n", "0")));
+  // The unwaited side passes the wait by, or may.
+  CHECK_FALSE(may_remove_last(guarded("0", none, "0")));
+  CHECK_FALSE(may_remove_last(guarded("-1", "s_mov_b32 s15, s2\n", "0")));
+  CHECK_FALSE(
+      may_remove_last(guarded("-1", "s_load_dwordx2 s[14:15], s[0:1], 0x0\ns_waitcnt lgkmcnt(0)\n", "0")));
+  // No lane may be active: vcc is 0 whatever the pair is.
+  CHECK_FALSE(may_remove_last(program("-1", none, "0", none)));
+  CHECK_FALSE(may_remove_last(guarded("-1", "s_and_saveexec_b64 s[16:17], s[18:19]\n", "0")));
+  CHECK_FALSE(may_remove_last(guarded("-1", "v_cmpx_gt_u32_e32 vcc, v3, v4\n", "0")));
+  // The question itself may not touch a register in flight.
+  CHECK(registers_are_waited_for(guarded("-1", none, "0")));
+  CHECK_FALSE(registers_are_waited_for(guarded("-1", "s_load_dwordx2 vcc, s[0:1], 0x0\n", "0")));
+}
+
 TEST_CASE("what moves counters in unknown ways is refused", "[kernels]") {
   CHECK_THROWS(WaitProofs(assembled("flat_load_dword v2, v[0:1]\n" + end), 64));
   CHECK_THROWS(assembled("s_setpc_b64 s[4:5]\n"));

@@ -81,4 +81,100 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // Two parts of a row, which are read together: the wait for the second one completes the first as well. Each
+  // keeps its barrier, in front of the copy that overwrites its other slot.
+  // TWO-LABEL: gpu.func @read_together
+  // TWO-COUNT-2:  sluice.async_mark
+  // TWO:          scf.for
+  // TWO-NOT:        sluice.wait_marks
+  // TWO:            sluice.barrier
+  // TWO-NOT:        sluice.wait_marks
+  // TWO:            sluice.async_dma
+  // TWO-NEXT:       sluice.async_mark
+  // TWO:            sluice.wait_marks 1
+  // TWO-NEXT:       sluice.barrier
+  // TWO:            sluice.async_dma
+  // TWO-NOT:        sluice.wait_marks
+  // TWO:            scf.if
+  // TWO-NOT:          sluice.wait_marks
+  // TWO:              sluice.barrier
+  // TWO-NOT:          sluice.wait_marks
+  // TWO:              sluice.async_dma
+  // TWO:              sluice.wait_marks 1
+  // TWO-NEXT:         sluice.barrier
+  // TWO:          sluice.wait_marks 0
+  // THREE-LABEL: gpu.func @read_together
+  // THREE:        scf.for
+  // THREE-NOT:      sluice.wait_marks
+  // THREE:          sluice.barrier
+  // THREE:          sluice.wait_marks 3
+  // THREE-NEXT:     sluice.barrier
+  gpu.func @read_together(%k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64, %row: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %front = sluice.lds_alloc : !tile
+    %back = sluice.lds_alloc : !tile
+    scf.for %t = %c0 to %tiles step %c1 : i32 {
+      %first = arith.muli %t, %c64 : i32
+      %fc = sluice.async_dma %k[%first] limit %n stride %stride into %front : !tile
+      %bc = sluice.async_dma %k[%first] limit %n stride %stride into %back : !tile
+      sluice.async_wait %fc
+      sluice.async_wait %bc
+      %a = sluice.lds_read %front[%row, %c0] : !tile, vector<4xf16>
+      %b = sluice.lds_read %back[%row, %c0] : !tile, vector<4xf16>
+      "test.use"(%a, %b) : (vector<4xf16>, vector<4xf16>) -> ()
+      sluice.barrier
+    }
+    gpu.return
+  }
+
+  // Twice, as with parts of the rows of K and of V: each pair's last barrier has ended the reads of the other pair
+  // everywhere, so that their first tiles need none of their own.
+  // TWO-LABEL: gpu.func @pairs_read_together
+  // TWO:          scf.for
+  // TWO-NOT:        sluice.barrier
+  // TWO:            sluice.async_dma
+  // TWO-NOT:        sluice.barrier
+  // TWO:            sluice.wait_marks 3
+  // TWO-NEXT:       sluice.barrier
+  // TWO-NOT:        sluice.barrier
+  // TWO:            sluice.async_dma
+  // TWO:            sluice.async_dma
+  // TWO-NOT:        sluice.barrier
+  // TWO:            sluice.wait_marks 3
+  // TWO-NEXT:       sluice.barrier
+  // TWO:            sluice.async_dma
+  // TWO-NOT:        sluice.barrier
+  // TWO:            scf.if
+  gpu.func @pairs_read_together(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64,
+                                %row: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %c64 = arith.constant 64 : i32
+    %kt = sluice.lds_alloc : !tile
+    %kt2 = sluice.lds_alloc : !tile
+    %vt = sluice.lds_alloc : !tile
+    %vt2 = sluice.lds_alloc : !tile
+    scf.for %t = %c0 to %tiles step %c1 : i32 {
+      %first = arith.muli %t, %c64 : i32
+      %kc = sluice.async_dma %k[%first] limit %n stride %stride into %kt : !tile
+      %kc2 = sluice.async_dma %k[%first] limit %n stride %stride into %kt2 : !tile
+      %vc = sluice.async_dma %v[%first] limit %n stride %stride into %vt : !tile
+      %vc2 = sluice.async_dma %v[%first] limit %n stride %stride into %vt2 : !tile
+      sluice.async_wait %kc
+      sluice.async_wait %kc2
+      %a = sluice.lds_read %kt[%row, %c0] : !tile, vector<4xf16>
+      %a2 = sluice.lds_read %kt2[%row, %c0] : !tile, vector<4xf16>
+      "test.use"(%a, %a2) : (vector<4xf16>, vector<4xf16>) -> ()
+      sluice.async_wait %vc
+      sluice.async_wait %vc2
+      %b = sluice.lds_read %vt[%row, %c0] : !tile, vector<4xf16>
+      %b2 = sluice.lds_read %vt2[%row, %c0] : !tile, vector<4xf16>
+      "test.use"(%b, %b2) : (vector<4xf16>, vector<4xf16>) -> ()
+      sluice.barrier
+    }
+    gpu.return
+  }
 }
