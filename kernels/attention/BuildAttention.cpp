@@ -90,7 +90,7 @@ public:
       auto storeBlock = [&](const LaneRows &ofBlock, const ScoreChanges &change, auto how) {
         Addresses outputs(b, arguments, ofBlock);
         how(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, change.factor(), result,
-                       firstColumn));
+                     firstColumn));
       };
       if (op.wavesDivideKeys()) {
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
@@ -99,7 +99,8 @@ public:
         SmallVector<RowState> states = iterateOfGroup(blocks, addresses, columns, parts);
         if (blocks.size() != 1) blocks = map.locateLane(workgroup, /*isAgain=*/true);
         for (auto [state, ofBlock, change] : llvm::zip_equal(states, blocks, changes))
-          storeBlock(ofBlock, change, [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+          storeBlock(ofBlock, change,
+                     [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       } else {
         RowState state = iterateOfHead(rows, addresses.front(), columns, parts);
         storeBlock(rows, changes.front(), [&](const Epilogue &epilogue) {
@@ -129,8 +130,7 @@ private:
     return KeyTiles(b, math, arguments, copies, chip, storage, source, panels, label);
   }
 
-  Query queryOfGroup(const LaneRows &rows, const Addresses &addresses,
-                                const HeadColumns &columns) {
+  Query queryOfGroup(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns) {
     Value row = addresses.offsetOfRow("q", rows.sequence.firstRow);
     Value q = b.advance(arguments.late("q"), queries, row);
     return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
@@ -151,7 +151,8 @@ private:
 
   /// The reads of Q of each block of rows that a wave has no registers for.
   unsigned parkedReads() {
-    constexpr unsigned ofRows = 376; // of a wave's 512 registers, for Q and O; the others are for K, V and scores
+    constexpr unsigned ofRows =
+        376; // of a wave's 512 registers, for Q and O; the others are for K, V and scores
     unsigned ofRead = widestKeyRead * layout.elementBytes / 4;
     unsigned q = op.getHeadDimQk() * layout.elementBytes / 4 / layout.groups();
     unsigned needed = op.rowBlocks() * (q + op.getHeadDimV() / layout.groups());
@@ -171,11 +172,9 @@ private:
     std::optional<KeyPages> pages = pagesOf(blocks.front(), parts);
     KeyCopies copies(b, arguments, parts.keys, pages ? &*pages : nullptr);
     auto rowsOf = [&](StringRef side) { return addresses.front().ofKeys(side, storage.type); };
-    KeyTiles k =
-        allocate(copies, {Side::k, rowsOf("k"), arguments["head_dim_qk"]}, columns.keyPanels, "k");
+    KeyTiles k = allocate(copies, {Side::k, rowsOf("k"), arguments["head_dim_qk"]}, columns.keyPanels, "k");
     if (op.getVInK()) return plainKeyLoop(parts, queries, copies, k, k);
-    KeyTiles v =
-        allocate(copies, {Side::v, rowsOf("v"), arguments["head_dim_v"]}, columns.valuePanels, "v");
+    KeyTiles v = allocate(copies, {Side::v, rowsOf("v"), arguments["head_dim_v"]}, columns.valuePanels, "v");
     return plainKeyLoop(parts, queries, copies, k, v);
   }
 

@@ -52,17 +52,18 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
   SmallVector<RowState> states = toStates(loop.getRegionIterArgs());
 
   waitFor(b, kCopies);
-  // Of each block the new maximum and sum and the factor of what is relative to the old maximum; the fragments
-  // of P^T.
+  // Of each block the new maximum and sum and the factor of what is relative to the old maximum; the
+  // fragments of P^T.
   size_t fragments = blocks * products.probabilityFragments();
   Values first = b.branch(
       active,
       [&] {
         Values scores = math.settle(products.scores(queries, tileKey, readerOf(k))), of, probabilities;
         for (size_t block = 0; block < blocks; ++block) {
-          ArrayRef<Value> raw = ArrayRef(scores).slice(block * products.scoreBlocks(), products.scoreBlocks());
-          Softmax::Included included =
-              softmax[block].include(states[block].maximum, states[block].sum, rules[block].apply(raw, tileKey));
+          ArrayRef<Value> raw =
+              ArrayRef(scores).slice(block * products.scoreBlocks(), products.scoreBlocks());
+          Softmax::Included included = softmax[block].include(states[block].maximum, states[block].sum,
+                                                              rules[block].apply(raw, tileKey));
           of.append({included.maximum, included.sum, included.factor});
           llvm::append_range(probabilities, included.probabilities);
         }
@@ -180,7 +181,8 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
         centred.offset =
             softmax.centre(centred.scores, state.offset, [&] { return softmax.reference(state.maximum); });
         return b.branch(
-            nextActive, [&] { return exponentiate(parts, centred, products.scores(query, tileKey, readerOf(k))); },
+            nextActive,
+            [&] { return exponentiate(parts, centred, products.scores(query, tileKey, readerOf(k))); },
             [&] {
               // The last tile of the wave. An offset that looks different keeps the code generator from
               // sharing the exponents of both sides in front of the branch, where no MFMA hides them.

@@ -21,8 +21,8 @@ namespace sluice {
 llvm::SmallVector<RowState> plainKeyLoop(const LoopParts &parts, llvm::ArrayRef<Query> queries,
                                          const KeyCopies &copies, const KeyTiles &k, const KeyTiles &v);
 
-/// Of one block of rows. The first tile of keys has LDS of its own, `firstK`: its scores are computed before the
-/// loop. There is at least one.
+/// Of one block of rows. The first tile of keys has LDS of its own, `firstK`: its scores are computed before
+/// the loop. There is at least one.
 RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopies &copies,
                       const KeyTiles &firstK, const KeyTiles &k, const KeyTiles &v);
 

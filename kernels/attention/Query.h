@@ -1,7 +1,8 @@
 //===- Query.h - Q^T of a block of rows -------------------------------------------------------*- C++ -*-===//
 //
-// Every tile of keys is multiplied with all of it, so it is in registers. Where rows have more than fits, a part
-// is parked in LDS: each lane writes what it has once and reads it back for each tile. No other lane reads it.
+// Every tile of keys is multiplied with all of it, so it is in registers. Where rows have more than fits, a
+// part is parked in LDS: each lane writes what it has once and reads it back for each tile. No other lane
+// reads it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -31,8 +32,8 @@ private:
   Emitter &b;
   TileMath &math;
   llvm::SmallVector<ColumnRead> reads;
-  Values columns;            // of each read that is not parked
-  Value tile, thread;        // where the others are
+  Values columns;     // of each read that is not parked
+  Value tile, thread; // where the others are
   unsigned threads = 0;
 };
 

@@ -58,8 +58,8 @@ SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, bool is
     Value row = withinEnd(ofBlock.row, lastRow);
     ofBlock.token = tokenOf(row);
     if (ofGroup())
-      ofBlock.qHead = b.add(b.mul(rows.kvHead, arguments["group"]),
-                            b.sub(row, b.mul(ofBlock.token, arguments["group"])));
+      ofBlock.qHead =
+          b.add(b.mul(rows.kvHead, arguments["group"]), b.sub(row, b.mul(ofBlock.token, arguments["group"])));
   }
   return blocks;
 }

@@ -7,8 +7,8 @@
 //                share a KV head, so that their keys are read once (grouped-query attention, Ainslie et al.
 //                2023, arXiv 2305.13245): a token of a model with 8 heads to a KV head fills half of 16 rows.
 //
-// A workgroup has `tileQ` rows, a wave a block of as many of them as its MFMAs have columns, or several, and a
-// lane one of each block, which it shares with the other lane groups (MfmaLayout.h).
+// A workgroup has `tileQ` rows, a wave a block of as many of them as its MFMAs have columns, or several, and
+// a lane one of each block, which it shares with the other lane groups (MfmaLayout.h).
 //
 // The keys of a group's rows can be divided among the workgroups of `parts` (split-KV: Dao et al. 2023,
 // "Flash-Decoding"). Parts take whole tiles in order; which ones follows from the sequence only, where
@@ -71,8 +71,8 @@ public:
         tileQ(tileQ), layout(layout) {}
 
   WorkgroupRows locateWorkgroup() const;
-  /// A lane's rows, one of each block. `isAgain`: LLVM does not keep them in registers since they were located
-  /// before.
+  /// A lane's rows, one of each block. `isAgain`: LLVM does not keep them in registers since they were
+  /// located before.
   llvm::SmallVector<LaneRows> locateLane(const WorkgroupRows &workgroup, bool isAgain = false) const;
   /// The KV head of rows of a head, which nothing before ScoreChanges needs; those of a group have it
   /// already.

@@ -4,8 +4,9 @@
 // 2205.14135): exponentials are relative to the largest score so far, and what has been summed up is taken
 // relative to a new maximum by a factor.
 //
-// The maximum that is kept may be exceeded by a little, so that it changes in few tiles: sums are multiplied by
-// the factor in those only. Exponentials are then larger than 1, which F32 sums and 16-bit P have room for.
+// The maximum that is kept may be exceeded by a little, so that it changes in few tiles: sums are multiplied
+// by the factor in those only. Exponentials are then larger than 1, which F32 sums and 16-bit P have room
+// for.
 //
 // A row whose keys have all been hidden so far has the maximum -infinity. Exponents are taken relative to 0
 // then, so that no (-infinity) - (-infinity) arises.
@@ -33,8 +34,8 @@ public:
   Softmax(Emitter &b, TileMath &math, Value scoreFactor, Value lane)
       : b(b), math(math), scoreFactor(scoreFactor), lane(lane) {}
 
-  /// The largest exponent of an exponential, to base 2, that may come of it: P of 16 bits has the same relative
-  /// error there as below 1. FP8 has no room above 1.
+  /// The largest exponent of an exponential, to base 2, that may come of it: P of 16 bits has the same
+  /// relative error there as below 1. FP8 has no room above 1.
   static constexpr double mostExcess = 8;
 
   /// The state before the first tile.

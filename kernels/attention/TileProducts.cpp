@@ -55,8 +55,8 @@ void TileProducts::eachStep(unsigned block, Value tileKey, Read readV,
   }
 }
 
-SmallVector<Value> TileProducts::add(ArrayRef<Value> output, ArrayRef<Value> probabilities,
-                                     Value tileKey, Read readV) const {
+SmallVector<Value> TileProducts::add(ArrayRef<Value> output, ArrayRef<Value> probabilities, Value tileKey,
+                                     Read readV) const {
   Values sums(output);
   for (unsigned block = 0; block < probabilityFragments(); ++block)
     eachStep(block, tileKey, readV, [&](unsigned tile, ArrayRef<Value> fragments) {
@@ -103,8 +103,8 @@ SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<V
 }
 
 SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Value> probabilities,
-                                           ArrayRef<ScoreRules> rules, Value tileKey,
-                                           const ReadValues &readV, ArrayRef<Value> unknown, function_ref<void(Values &)> more) const {
+                                           ArrayRef<ScoreRules> rules, Value tileKey, const ReadValues &readV,
+                                           ArrayRef<Value> unknown, function_ref<void(Values &)> more) const {
   Values before(output);
   llvm::append_range(before, unknown);
   auto withMore = [&](Values sums) {

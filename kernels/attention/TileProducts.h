@@ -7,8 +7,8 @@
 // fragments of P^T (MfmaLayout.h): P never leaves its registers. Rows of K and V come from functions, so that
 // they may be in LDS or anywhere else; HeadColumns.h says which lane asks for which columns.
 //
-// A wave may have several blocks of rows of Q. They share what is read of K and V, and values of them stand one
-// block after the other.
+// A wave may have several blocks of rows of Q. They share what is read of K and V, and values of them stand
+// one block after the other.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -43,8 +43,8 @@ public:
   /// O^T of a block of rows before the first tile.
   Values zeroOutput() const { return Values(columns.outputTiles, math.zeros()); }
 
-  /// The raw scores of this lane's row, of each of `queries`: element r of block n belongs to key layout.rows *
-  /// n + layout.rowOf(r) + 4 * laneGroup of the tile.
+  /// The raw scores of this lane's row, of each of `queries`: element r of block n belongs to key layout.rows
+  /// * n + layout.rowOf(r) + 4 * laneGroup of the tile.
   Values scores(llvm::ArrayRef<Query> queries, Value tileKey, Read readK) const;
 
   /// How V is read: in the order in which the product asks, always the same, or anywhere, which is rare.
@@ -53,9 +53,9 @@ public:
     bool isTile; // whether reading anywhere is as good
   };
 
-  /// O^T with the tile of V at `tileKey`, of as many blocks of rows as there are `rules`. V that is not finite
-  /// reaches the rows that see its key only. Followed by what `more` appends, which is emitted together with the product: as many values as `unknown`
-  /// has of the same types.
+  /// O^T with the tile of V at `tileKey`, of as many blocks of rows as there are `rules`. V that is not
+  /// finite reaches the rows that see its key only. Followed by what `more` appends, which is emitted
+  /// together with the product: as many values as `unknown` has of the same types.
   Values addValues(
       llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, llvm::ArrayRef<ScoreRules> rules,
       Value tileKey, const ReadValues &readV, llvm::ArrayRef<Value> unknown = {},
@@ -72,7 +72,8 @@ private:
   /// tile of O^T.
   void eachStep(unsigned block, Value tileKey, Read readV,
                 llvm::function_ref<void(unsigned, llvm::ArrayRef<Value>)> use) const;
-  Values add(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, Value tileKey, Read readV) const;
+  Values add(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, Value tileKey,
+             Read readV) const;
   Value hasNonFinite(Value tileKey, const ReadValues &readV) const;
   Values addNonFinite(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
                       const ScoreRules &rules, Value tileKey, Read readV) const; // of one block

@@ -1,4 +1,4 @@
-//===- KernelFigures.h - how fast machine code is, for the manifest -----------------------------*- C++ -*-===//
+//===- KernelFigures.h - how fast machine code is, for the manifest ---------------------------*- C++ -*-===//
 #pragma once
 
 #include "package/manifest.h"

@@ -168,7 +168,8 @@ int run(const Request &request, const char *program) {
   const std::string &name = !request.explain.empty()   ? request.explain
                             : !request.variant.empty() ? request.variant
                                                        : request.row;
-  if (name.empty()) return fail("nothing to generate: --variant, --row, --explain, --compile, --pack or --list says what");
+  if (name.empty())
+    return fail("nothing to generate: --variant, --row, --explain, --compile, --pack or --list says what");
   auto known = parseVariant(name);
   if (!known) return fail(llvm::toString(known.takeError()) + "; --list prints the names of those that ship");
   if (request.listPasses) {

@@ -26,8 +26,9 @@ inline constexpr uint32_t merge_preloaded_bytes = 56;
 
 /// What a merge may take for granted.
 enum MergeMode : uint32_t {
-  /// The parts and their LSEs have no gaps, no row has more chunks than lanes for them, and no lane more parts
-  /// than one, or than it has under way. They are few enough to be read before it is known which of them count.
+  /// The parts and their LSEs have no gaps, no row has more chunks than lanes for them, and no lane more
+  /// parts than one, or than it has under way. They are few enough to be read before it is known which of
+  /// them count.
   merge_at_once = 1,
   merge_several_at_once = 2,
   /// Neither o nor lse has gaps, and every row is merged.
@@ -178,6 +179,7 @@ inline constexpr std::array merge_kernarg_fields = {SLUICE_MERGE_KERNARGS(SLUICE
 
 static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
 static_assert(kernargs_are_packed(merge_kernarg_fields, sizeof(MergeKernargs)));
-static_assert(offsetof(MergeKernargs, sink_logits) == merge_preloaded_bytes); // the first that is not needed at once
+static_assert(offsetof(MergeKernargs, sink_logits) ==
+              merge_preloaded_bytes); // the first that is not needed at once
 
 } // namespace sluice::package

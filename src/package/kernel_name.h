@@ -51,8 +51,8 @@ struct KernelName {
   bool is_attention() const { return to_dtype.empty(); }
   /// Whether a tile has tokens and query heads of a group.
   bool is_packed() const { return form == "packed" || form == "latent"; }
-  /// Waves of a workgroup among which its keys are divided: those of a packed kernel that have no rows of their
-  /// own. Where V is in K, such waves divide its columns.
+  /// Waves of a workgroup among which its keys are divided: those of a packed kernel that have no rows of
+  /// their own. Where V is in K, such waves divide its columns.
   uint32_t waves_dividing_keys() const {
     return form == "packed" ? std::max(1u, waves * packed_rows_of_wave / tile_q) : 1;
   }

@@ -59,9 +59,9 @@ double keys_seen(const package::KernelName &name, const Workload &work) {
   return std::clamp(seen, 1.0, keys);
 }
 
-/// The clk of a tile of keys: of a wave whose caches hit, of the fullest slot of its SIMD, and of waiting where
-/// caches miss. They follow from the MFMAs of its rows and columns, and from what its loop takes for each clk
-/// of MFMAs.
+/// The clk of a tile of keys: of a wave whose caches hit, of the fullest slot of its SIMD, and of waiting
+/// where caches miss. They follow from the MFMAs of its rows and columns, and from what its loop takes for
+/// each clk of MFMAs.
 struct TileClk {
   double wave, slot, missed;
 };
@@ -121,10 +121,10 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   const double memory_clk =
       std::max(key_bytes / readers / hbm, key_bytes / mall) + other_bytes / hbm; // of a workgroup
 
-  // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. In the last round, compute
-  // units with fewer workgroups leave memory to the others. But where it is not the only one, it costs little
-  // less than the others, however few it has: they run beside those of the round before, which do not all end
-  // together.
+  // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. In the last round,
+  // compute units with fewer workgroups leave memory to the others. But where it is not the only one, it
+  // costs little less than the others, however few it has: they run beside those of the round before, which
+  // do not all end together.
   const uint32_t fits = package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
   const double places = std::max(1u, fits), of_unit = std::ceil(result.workgroups / compute_units),
                rounds = std::ceil(of_unit / places), resident = std::min(of_unit, places),
@@ -142,9 +142,8 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
 
   // Each round waits for its own first keys, but while it does, memory is busy with those of other
   // workgroups.
-  result.attention_clk =
-      chip::workgroup_start_clk + chip::hbm_latency_clk +
-      std::max(rounds * (alone_clk + issue_clk), alone_clk + sharing_memory * memory_clk);
+  result.attention_clk = chip::workgroup_start_clk + chip::hbm_latency_clk +
+                         std::max(rounds * (alone_clk + issue_clk), alone_clk + sharing_memory * memory_clk);
   if (used_parts > 1) {
     const double partial_bytes = double(work.batch) * double(work.rows) * problem.q_heads *
                                  problem.head_dim_v * sizeof(float) * double(used_parts);
