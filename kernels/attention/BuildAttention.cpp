@@ -151,8 +151,8 @@ private:
 
   /// The reads of Q of each block of rows that a wave has no registers for.
   unsigned parkedReads() {
-    constexpr unsigned ofRows =
-        376; // of a wave's 512 registers, for Q and O; the others are for K, V and scores
+    // Of the 512 registers of a wave, for Q and O: the others are for K, V and scores.
+    constexpr unsigned ofRows = 376;
     unsigned ofRead = widestKeyRead * layout.elementBytes / 4;
     unsigned q = op.getHeadDimQk() * layout.elementBytes / 4 / layout.groups();
     unsigned needed = op.rowBlocks() * (q + op.getHeadDimV() / layout.groups());

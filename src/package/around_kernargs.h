@@ -179,7 +179,7 @@ inline constexpr std::array merge_kernarg_fields = {SLUICE_MERGE_KERNARGS(SLUICE
 
 static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
 static_assert(kernargs_are_packed(merge_kernarg_fields, sizeof(MergeKernargs)));
-static_assert(offsetof(MergeKernargs, sink_logits) ==
-              merge_preloaded_bytes); // the first that is not needed at once
+// The first that is not needed at once.
+static_assert(offsetof(MergeKernargs, sink_logits) == merge_preloaded_bytes);
 
 } // namespace sluice::package
