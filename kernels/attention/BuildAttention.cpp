@@ -151,8 +151,9 @@ private:
 
   /// The reads of Q of each block of rows that a wave has no registers for.
   unsigned parkedReads() {
-    // Of the 512 registers of a wave, for Q and O: the others are for K, V and scores.
-    constexpr unsigned ofRows = 376;
+    // Of the 512 registers of a wave, for Q and O. The others are for scores, K and V, and no fewer than LLVM
+    // needs to spill none.
+    unsigned ofRows = tileKv == 16 ? 376 : 308;
     unsigned ofRead = widestKeyRead * layout.elementBytes / 4;
     unsigned q = op.getHeadDimQk() * layout.elementBytes / 4 / layout.groups();
     unsigned needed = op.rowBlocks() * (q + op.getHeadDimV() / layout.groups());
