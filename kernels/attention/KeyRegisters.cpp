@@ -63,7 +63,7 @@ SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
   SmallVector<Row> keys;
   for (unsigned first = 0; first < tileKv; first += math.layout.rows) {
     Value key = b.add(b.i32(first), rows.laneRow);
-    Value address = fromLane(addresses, key); // that of the zeros if there is no row
+    Value address = fromLane(addresses, key); // of the zeros, where there is no row
     keys.push_back({address, LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing)});
   }
   Value limit = b.opaqueScalar(source.columnsQk, firstKey);

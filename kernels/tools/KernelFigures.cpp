@@ -1,5 +1,4 @@
-//===- KernelFigures.cpp - how fast machine code is, for the manifest
-//-------------------------------------===//
+//===- KernelFigures.cpp - how fast machine code is, for the manifest -----------------------------------===//
 #include "tools/KernelFigures.h"
 
 #include "emulator/stats/kernel_stats.h"

@@ -1,5 +1,4 @@
-//===- sluice-kernelfigures.cpp - what machine code says of its speed, into a pack's manifest
-//-------------===//
+//===- sluice-kernelfigures.cpp - what machine code says of its speed, into a pack's manifest -----------===//
 //
 //   sluice-kernelfigures IN OUT
 //

@@ -11,13 +11,14 @@
 //   wide      = "f16" | "bf16"
 //   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz"
 //   form      = "paged"                         K and V in pages
-//             | "packed"                        tokens and the query heads of a group in one tile; pages or
-//             not | "latent"                        likewise, and V is the front of the rows of K
+//             | "packed"                        tokens and the query heads of a group in one tile;
+//                                               in pages or not
+//             | "latent"                        likewise, and V is the front of the rows of K
 //   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
 //   number    = a positive decimal integer without leading zeros
 //
 // e.g. attn_fwd_f16_d128_q256_kv64_w8: 256 query rows per workgroup, 64 keys per iteration, 8 waves;
-// attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w1_packed: Q, K and V of e4m3fnuz, O of bf16; and
+// attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w4_packed: Q, K and V of e4m3fnuz, O of bf16; and
 // kv_append_bf16_e4m3fnuz: from bf16 into a cache of e4m3fnuz.
 //
 //===----------------------------------------------------------------------------------------------------===//

@@ -1,5 +1,4 @@
-//===- cheapest.cpp - the kernels and parts that are estimated to cost least
-//------------------------------===//
+//===- cheapest.cpp - the kernels and parts that are estimated to cost least ----------------------------===//
 #include "runtime/cheapest.h"
 
 #include "runtime/split.h"

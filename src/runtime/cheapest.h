@@ -1,5 +1,4 @@
-//===- cheapest.h - the kernels and parts that are estimated to cost least
-//--------------------------------===//
+//===- cheapest.h - the kernels and parts that are estimated to cost least ------------------------------===//
 #pragma once
 
 #include "runtime/choice.h"

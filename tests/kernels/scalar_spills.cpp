@@ -1,5 +1,4 @@
-//===- scalar_spills.cpp - scalar registers that a loop saves in lanes and restores
-//----------------------===//
+//===- scalar_spills.cpp - scalar registers that a loop saves in lanes and restores ---------------------===//
 #include "scalar_spills.h"
 
 #include "emulator/stats/control_flow.h"

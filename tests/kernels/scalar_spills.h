@@ -1,5 +1,4 @@
-//===- scalar_spills.h - scalar registers that a loop saves in lanes and restores
-//------------------------===//
+//===- scalar_spills.h - scalar registers that a loop saves in lanes and restores -----------------------===//
 #pragma once
 
 #include "shipped_kernels.h"

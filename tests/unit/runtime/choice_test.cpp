@@ -1,5 +1,4 @@
-//===- choice_test.cpp - what is chosen by cost, and whether the estimate is right
-//-----------------------===//
+//===- choice_test.cpp - what is chosen by cost, and whether the estimate is right ----------------------===//
 #include "runtime/choice.h"
 
 #include "emulator/timing/constants.h"
