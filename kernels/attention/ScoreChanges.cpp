@@ -15,8 +15,6 @@ void ScoreChanges::setRow(Value rowToken, Value head, Value kvHead) {
   product = arguments.scaled(product, "k_scale", package::score_k_scale_heads, kvHead);
   // A hidden score is -infinity, and 0 times that would be NaN; the smallest number makes all others 0 too.
   scaleLog2e = b.select(b.equalF(product, b.f32(0)), b.f32(std::numeric_limits<float>::min()), product);
-  exponentFactor = scaleLog2e;
-  if (!canChange) return;
   changed = arguments.flag(package::score_changed);
   exponentFactor = b.select(changed, b.f32(1), scaleLog2e);
 }
@@ -29,7 +27,6 @@ Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
 
 SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout,
                                        Value laneGroup) const {
-  if (!canChange) return SmallVector<Value>(blocks);
   auto accumulator = cast<VectorType>(blocks.front().getType());
   Value ofLane = b.add(tileKey, b.mul(laneGroup, b.i32(4)));
   Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));

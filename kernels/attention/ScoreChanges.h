@@ -22,9 +22,8 @@ class ScoreChanges {
 public:
   using Value = mlir::Value;
 
-  /// `canChange`: whether the kernel has the code for it at all.
-  ScoreChanges(Emitter &b, const Arguments &arguments, const Sequence &sequence, bool canChange)
-      : b(b), arguments(arguments), sequence(sequence), canChange(canChange) {}
+  ScoreChanges(Emitter &b, const Arguments &arguments, const Sequence &sequence)
+      : b(b), arguments(arguments), sequence(sequence) {}
 
   /// What a lane's row is: token and query head; `kvHead` is the workgroup's. Computes factor().
   void setRow(Value token, Value qHead, Value kvHead);
@@ -33,7 +32,7 @@ public:
   Value factor() const { return exponentFactor; }
 
   /// Whether apply() may change anything, which a bias or a mask's bits do by hiding keys; wave-uniform.
-  Value mayHide() const { return canChange ? changed : b.boolean(false); }
+  Value mayHide() const { return changed; }
 
   /// `blocks`: raw scores, as Visibility::hide has them.
   llvm::SmallVector<Value> apply(llvm::ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout,
@@ -45,7 +44,6 @@ private:
   Emitter &b;
   const Arguments &arguments;
   const Sequence &sequence;
-  bool canChange;
   Value token, qHead, scaleLog2e, changed, exponentFactor;
 };
 

@@ -124,6 +124,7 @@ enum ScoreFlag : uint32_t {
   score_v_scale_heads = 1 << 6, //
   score_partial = 1 << 7, // o is F32, and it and lse are [part, batch, token, q_heads, d] without starts
   score_page_index_64 = 1 << 8, // page_table holds 64-bit numbers
+  score_o_f32 = 1 << 9,         // o is F32
 };
 
 /// A window that hides nothing. Sums of it and lengths do not overflow where kernels build them.
