@@ -57,11 +57,11 @@ public:
     arguments.fetchLines();
     WorkgroupRows workgroup = map.locateWorkgroup();
     b.when(workgroup.any, [&] {
-      SmallVector<LaneRows> blocks = map.locateLane(workgroup);
-      LaneRows &rows = blocks.front(); // what belongs to the wave or workgroup is the same in every block
+      Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+      SmallVector<LaneRows> blocks = map.locateLane(workgroup, thread);
+      const LaneRows &rows = blocks.front(); // what belongs to the wave or workgroup is the same in every block
       Visibility visibility(b, arguments, rows.sequence, tileKv);
       WaveKeys waveKeys = map.chooseTiles(blocks, visibility);
-      std::vector<ScoreChanges> changes(blocks.size(), ScoreChanges(b, arguments, rows.sequence));
       KeyRange keys = map.choosePart(rows, visibility, tileKv);
 
       unsigned columnGroups = op.columnGroups();
@@ -69,36 +69,39 @@ public:
                           storage.narrowestPanel(op.getWaves()), layout);
       Value firstColumn;
       if (columnGroups != 1) firstColumn = b.mul(rows.waveOfRows, b.i32(op.getHeadDimV() / columnGroups));
+      std::vector<ScoreChanges> changes;
+      changes.reserve(blocks.size()); // rules keep references
       SmallVector<ScoreRules> rules;
       SmallVector<Softmax> softmax;
       SmallVector<Addresses> addresses;
-      for (auto [ofBlock, change, seen] : llvm::zip_equal(blocks, changes, waveKeys.rows)) {
-        change.setRow(ofBlock.token, ofBlock.qHead, ofBlock.kvHead);
-        rules.emplace_back(b, change, visibility, seen, layout, ofBlock.laneGroup);
-        softmax.emplace_back(b, math, change.factor(), ofBlock.lane);
+      for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
+        changes.emplace_back(b, arguments, ofBlock, [&, index](Value changing) {
+          return map.locateLane(workgroup, b.opaque(thread, changing))[index];
+        });
+        rules.emplace_back(b, changes.back(), visibility, waveKeys.rows[index], layout, ofBlock.laneGroup);
+        softmax.emplace_back(b, math, changes.back().factor(), ofBlock.lane);
         addresses.emplace_back(b, arguments, ofBlock);
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
                             firstColumn, /*isFull=*/blocks.size() != 1);
       LoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
-      auto storeBlock = [&](const LaneRows &ofBlock, const ScoreChanges &change, auto how) {
+      // With the rows of a block, located again: LLVM has no registers for them all through the loop.
+      auto storeBlock = [&](unsigned index, auto store) {
+        LaneRows ofBlock = map.locateLane(workgroup, b.opaque(thread))[index];
         Addresses outputs(b, arguments, ofBlock);
-        how(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, change.factor(), result,
-                     firstColumn));
+        store(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, changes[index].factor(),
+                       result, firstColumn));
       };
       if (op.wavesDivideKeys()) {
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
-        storeBlock(rows, changes.front(), [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+        storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       } else if (hasManyRows()) {
         RowState state = iterateAhead(rows, addresses.front(), columns, parts);
-        storeBlock(rows, changes.front(),
-                   [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });
+        storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });
       } else {
         SmallVector<RowState> states = iterate(blocks, addresses, columns, parts);
-        if (blocks.size() != 1) blocks = map.locateLane(workgroup, /*isAgain=*/true);
-        for (auto [state, ofBlock, change] : llvm::zip_equal(states, blocks, changes))
-          storeBlock(ofBlock, change,
-                     [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+        for (auto [index, state] : llvm::enumerate(states))
+          storeBlock(index, [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       }
     });
   }

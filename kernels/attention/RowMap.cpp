@@ -29,11 +29,9 @@ Value RowMap::tokenOf(Value row) const {
   return b.divide(row, arguments["group"], arguments["group_magic"], arguments["group_shift"]).quotient;
 }
 
-SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, bool isAgain) const {
+SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, Value thread) const {
   LaneRows rows;
   static_cast<WorkgroupRows &>(rows) = workgroup;
-  Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-  if (isAgain) thread = b.opaque(thread);
   rows.lane = b.bitAnd(thread, b.i32(63));
   rows.laneRow = b.bitAnd(rows.lane, b.i32(layout.rows - 1));
   rows.laneGroup = b.shiftRight(rows.lane, b.i32(llvm::Log2_32(layout.rows)));

@@ -72,9 +72,9 @@ public:
         layout(layout) {}
 
   WorkgroupRows locateWorkgroup() const;
-  /// A lane's rows, one of each block. `isAgain`: LLVM does not keep them in registers since they were
-  /// located before.
-  llvm::SmallVector<LaneRows> locateLane(const WorkgroupRows &workgroup, bool isAgain = false) const;
+  /// A lane's rows, one of each block. `thread` is its number in the workgroup; where that is opaque, LLVM
+  /// does not keep in registers what was located before.
+  llvm::SmallVector<LaneRows> locateLane(const WorkgroupRows &workgroup, Value thread) const;
   /// Chooses the tiles that the workgroup's rows need.
   WaveKeys chooseTiles(llvm::ArrayRef<LaneRows> blocks, Visibility &visibility) const;
   /// The tiles that the workgroup goes through: all of them, or those of its part.
