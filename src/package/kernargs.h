@@ -44,9 +44,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   page_rows           rows of a page
 //   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
 //
-// Grid, in workgroups: x = q_heads, y = tiles of query rows, z = batch; of kernels that pack the query heads
-// of a group into one tile x = kv_heads * parts (parts of one head together), and the rows of y are tokens *
-// group.
+// Grid, in workgroups: x = kv_heads * parts (parts of one head together), y = tiles of rows, z = batch. A row
+// is a token and a query head of the group: row = token * group + head in the group.
 #define SLUICE_ATTENTION_SIDE_STRIDES(FIELD, side)                                                           \
   FIELD(int64_t, i64, side##_batch_stride)                                                                   \
   FIELD(int64_t, i64, side##_token_stride)                                                                   \
