@@ -123,6 +123,7 @@ enum ScoreFlag : uint32_t {
   score_v_scale_heads = 1 << 6, //
   score_partial = 1 << 7, // o is F32, and it and lse are [part, batch, token, q_heads, d] without starts
   score_page_index_64 = 1 << 8, // page_table holds 64-bit numbers
+  score_o_f32 = 1 << 9,         // o is F32
 };
 
 /// A window that hides nothing. Sums of it and lengths do not overflow where kernels build them.
@@ -160,8 +161,11 @@ constexpr uint64_t kernarg_hash(std::span<const KernargField> fields) {
   }
   return hash;
 }
+/// One more whenever the same fields mean something else, so that a pack of other meanings is refused as one
+/// of other fields is.
+inline constexpr uint64_t attention_kernarg_meaning = 2;
 constexpr uint64_t attention_kernarg_hash() {
-  return kernarg_hash(attention_kernarg_fields);
+  return kernarg_hash(attention_kernarg_fields) + attention_kernarg_meaning;
 }
 
 // The AMDGPU kernarg segment places each argument at its natural alignment; the struct must agree byte for

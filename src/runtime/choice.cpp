@@ -83,7 +83,8 @@ void keep_types(Kernels &kernels, const sluice_problem &problem) {
   keep_type(kernels, "q_type", problem.q_type, of_queries);
   keep_type(kernels, "k_type", problem.k_type, of_keys);
   keep_type(kernels, "v_type", problem.v_type, of_keys);
-  keep_type(kernels, "o_type", problem.o_type, of_results);
+  // All kernels can leave O as it was summed.
+  if (problem.o_type != SLUICE_F32) keep_type(kernels, "o_type", problem.o_type, of_results);
 }
 
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {
@@ -208,6 +209,13 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
     if (feature.is_needed(problem)) keep_feature(kernels, problem, feature);
   }
   check_numbers(problem);
+
+  // With O as F32, kernels that differ in what they would round to are the same.
+  if (problem.o_type == SLUICE_F32) {
+    std::erase_if(kernels, [&, first = kernels.front()](const auto *kernel) {
+      return kernel->entry.name.o_dtype != first->entry.name.o_dtype;
+    });
+  }
 
   Kernels tall = kernels, packed = kernels;
   std::erase_if(tall, [](const auto *kernel) { return !kernel->entry.name.is_tall(); });

@@ -46,7 +46,8 @@ std::vector<std::byte> pack_of(const std::vector<KernelEntry> &kernels) {
   package::PackWriter writer("test", "22.1.8");
   for (const KernelEntry &kernel : kernels)
     test::add_fake_kernel(writer, kernel);
-  test::add_fake_kernel(writer, test::around_entry("merge_states", "f32", "bf16"));
+  for (const char *to : {"bf16", "f32"})
+    test::add_fake_kernel(writer, test::around_entry("merge_states", "f32", to));
   return writer.finish();
 }
 
@@ -327,6 +328,94 @@ TEST_CASE("what the estimate depends on", "[choice]") {
     CHECK(std::isfinite(clk));
     CHECK(clk > 1e15);
   }
+}
+
+TEST_CASE("the smallest head dims that hold the problem's are filled with zeros, of either kind",
+          "[choice]") {
+  const auto of_dims = [](KernelEntry kernel, uint32_t qk, uint32_t v) {
+    kernel.name.head_dim_qk = qk;
+    kernel.name.head_dim_v = v;
+    return kernel;
+  };
+  std::vector<KernelEntry> kernels;
+  for (const auto &[qk, v] : {std::pair{64u, 64u}, {80u, 80u}, {128u, 128u}, {192u, 128u}, {192u, 192u}})
+    for (const KernelEntry &kernel : {tall_8, sharing})
+      if (kernel.name.is_tall() || qk != 80) kernels.push_back(of_dims(kernel, qk, v));
+  const Target device(kernels);
+  struct Row {
+    int32_t qk, v;
+    std::pair<uint32_t, uint32_t> tall, packed;
+  };
+  const Row rows[] = {{64, 64, {64, 64}, {64, 64}},      {8, 64, {64, 64}, {64, 64}},
+                      {72, 72, {80, 80}, {128, 128}},    {80, 72, {80, 80}, {128, 128}},
+                      {88, 8, {128, 128}, {128, 128}},   {184, 128, {192, 128}, {192, 128}},
+                      {184, 136, {192, 192}, {192, 192}}};
+  const auto dims = [](const package::PackedKernel *kernel) {
+    return std::pair{kernel->entry.name.head_dim_qk, kernel->entry.name.head_dim_v};
+  };
+  for (const bool bounded : {false, true})
+    for (const Row &row : rows) {
+      sluice_problem problem = bounded ? problem_of(16, 4096, 4096) : problem_of(0, 0, 0);
+      problem.head_dim_qk = row.qk;
+      problem.head_dim_v = row.v;
+      const Choice choice = device.choose(problem);
+      INFO(row.qk << "/" << row.v << ": " << choice.reason);
+      REQUIRE((choice.many != nullptr && choice.few != nullptr));
+      CHECK(dims(choice.many) == row.tall);
+      CHECK(dims(choice.few) == row.packed);
+    }
+  sluice_problem problem = problem_of(0, 0, 0);
+  for (const auto &[dim, message] : {std::pair{70, "head_dim_qk is 70; nearest supported: 72"},
+                                     {200, "head_dim_qk is 200; nearest supported: 192"}}) {
+    problem.head_dim_qk = dim;
+    CHECK_THROWS_WITH(device.choose(problem), Catch::Contains(message));
+  }
+}
+
+TEST_CASE("O as F32 is a matter of every kernel, and its parts are merged to F32", "[choice]") {
+  const Target device(all_kernels);
+  for (const int32_t rows : {1, 512}) {
+    sluice_problem problem = problem_of(1, rows, 131072, 8, 1);
+    const Choice rounded = device.choose(problem);
+    problem.o_type = SLUICE_F32;
+    const Choice choice = device.choose(problem);
+    CHECK(choice.few == rounded.few);
+    REQUIRE(choice.merging != nullptr);
+    CHECK(choice.merging->name == "merge_states_f32_f32");
+    CHECK(rounded.merging->name == "merge_states_f32_bf16");
+  }
+  // It is written once, with twice the bytes.
+  const sluice_problem bf16 = problem_of(64, 4096, 16, 64, 64);
+  sluice_problem f32 = bf16;
+  f32.o_type = SLUICE_F32;
+  const auto clk = [](const sluice_problem &problem) {
+    return estimate(tall_8, {problem, 64, 4096, 16}, 1, 304).attention_clk;
+  };
+  const double bytes = 64.0 * 64 * 4096 * 128 * 2;
+  CHECK(clk(f32) - clk(bf16) == Approx(bytes / 4.14e12 * 2.1e9).epsilon(0.01));
+}
+
+TEST_CASE("of kernels that differ in what they round O to one is enough where it is F32", "[choice]") {
+  std::vector<KernelEntry> kernels;
+  for (const char *type : {"f16", "bf16"})
+    for (KernelEntry kernel : all_kernels) {
+      kernel.name.dtype = "e4m3fnuz";
+      kernel.name.o_dtype = type;
+      kernels.push_back(kernel);
+    }
+  const Target device(kernels);
+  sluice_problem problem = problem_of(8, 1, 4096);
+  problem.q_type = problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
+  problem.o_type = SLUICE_F32;
+  const Choice choice = device.choose(problem);
+  CHECK(choice.few->entry.name.o_dtype == "bf16"); // the first by name
+  CHECK_THAT(choice.reason, !Catch::Contains("_to_f16"));
+  problem.max_q_len = problem.max_batch = 0;
+  const Choice open = device.choose(problem);
+  CHECK(open.many->entry.name.o_dtype == "bf16");
+  CHECK(open.few->entry.name.o_dtype == "bf16");
+  problem.o_type = SLUICE_F16;
+  CHECK(device.choose(problem).many->entry.name.o_dtype == "f16");
 }
 
 TEST_CASE("a ceiling holds for parts and for what is packed", "[choice]") {
