@@ -44,7 +44,7 @@ AttentionVariant attentionVariant(const package::KernelName &name) {
           .tileQ = name.tile_q,
           .tileKv = name.tile_kv,
           .waves = name.waves,
-          .waveRows = name.is_packed() ? package::packed_rows_of_wave : 32,
+          .waveRows = name.is_tall() ? package::tall_rows_of_wave : package::packed_rows_of_wave,
           .paged = !name.form.empty(),
           .vInK = name.form == "latent"};
 }

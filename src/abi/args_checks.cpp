@@ -60,9 +60,10 @@ void check_extents(const sluice_problem &problem, const TensorRules &rules, cons
     invalid("batch", text("batch is ", args.batch, "; it must be at most ", max_grid_yz));
   }
   const uint64_t most_rows = uint64_t{max_grid_yz} * rules.tile_q;
-  if (uint64_t(args.q_len) * rules.rows_per_token > most_rows) {
-    invalid("q_len", text("q_len is ", args.q_len, "; it must be at most ", most_rows / rules.rows_per_token,
-                          ", which is ", max_grid_yz, " tiles of ", rules.tile_q, " rows"));
+  const auto group = uint64_t(problem.q_heads / problem.kv_heads);
+  if (uint64_t(args.q_len) * group > most_rows) {
+    invalid("q_len", text("q_len is ", args.q_len, "; it must be at most ", most_rows / group, ", which is ",
+                          max_grid_yz, " tiles of ", rules.tile_q, " rows"));
   }
   if (int64_t{args.q_len} + args.kv_len > max_lengths) {
     invalid("kv_len", text("kv_len is ", args.kv_len, " and q_len ", args.q_len,
@@ -202,7 +203,7 @@ void check_lse(const sluice_problem &problem, const sluice_args &args) {
   }
   const auto [outer, inner] = rows(args.q_starts, args.batch, args.q_len);
   const Shape shape = {"lse", args.lse, {outer, inner, problem.q_heads, 1}, sizeof(float)};
-  const TensorRules rules = {sizeof(float), 1, false, 0, 1};
+  const TensorRules rules = {sizeof(float), 1, false, 0};
   if (args.lse.stride[3] != 0 && args.lse.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
   check_tensor(shape, rules, args.q_starts != nullptr);
   check_disjoint(shape);

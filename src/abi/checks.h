@@ -22,7 +22,6 @@ struct TensorRules {
   int64_t stride_multiple;    // elements
   bool unit_dim_stride;       // stride[3] of q, k, v and o must be 1
   uint32_t tile_q;            // rows per workgroup; 0 if there is no grid and so no limit
-  uint32_t rows_per_token;    // rows that the grid has for a query row
 };
 
 /// The call with the problem's bounds where it leaves q_len or kv_len to them: `args`, or `copy`.

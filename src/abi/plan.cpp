@@ -108,7 +108,7 @@ sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const
         abi::with_lengths(prepared.problem(), abi::view(args, "args", args_copy), lengths_copy);
     const sluice_launch &where = abi::view(launch, "launch", launch_copy);
     const abi::TensorRules rules = {runtime::pointer_alignment, runtime::stride_multiple, true,
-                                    prepared.kernel().name.tile_q, prepared.rows_per_token()};
+                                    prepared.kernel().name.tile_q};
     abi::check_args(prepared.problem(), rules, call);
     runtime::check_call_features(prepared.kernel(), prepared.problem(), call);
     abi::check_launch(prepared.workspace_bytes(), runtime::workspace_alignment, where);

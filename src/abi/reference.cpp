@@ -15,7 +15,7 @@ extern "C" sluice_status sluice_reference(const sluice_problem *problem, const s
     const sluice_args &given = abi::view(args, "args", args_copy);
     abi::check_problem(wanted);
     const sluice_args &call = abi::with_lengths(wanted, given, lengths_copy);
-    const abi::TensorRules rules = {0, 1, false, 0, 1};
+    const abi::TensorRules rules = {0, 1, false, 0};
     abi::check_args(wanted, rules, call);
     reference::check_contents(wanted, call);
     reference::attention(wanted, call);

@@ -50,7 +50,6 @@ void set_page_rows(AttentionKernargs &args, uint32_t page_rows) {
 
 std::array<uint32_t, 3> attention_grid(const KernelName &kernel, uint32_t batch, uint32_t q_len,
                                        uint32_t q_heads, uint32_t kv_heads, uint32_t parts) {
-  if (!kernel.is_packed()) return {q_heads, divide_up(q_len, kernel.tile_q), batch};
   const uint64_t rows = uint64_t{q_len} * (q_heads / kv_heads);
   return {kv_heads * parts, uint32_t(divide_up(rows, uint64_t{kernel.tile_q})), batch};
 }

@@ -44,9 +44,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   page_rows           rows of a page
 //   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
 //
-// Grid, in workgroups: x = q_heads, y = tiles of query rows, z = batch; of kernels that pack the query heads
-// of a group into one tile x = kv_heads * parts (parts of one head together), and the rows of y are tokens *
-// group.
+// Grid, in workgroups: x = kv_heads * parts (parts of one head together), y = tiles of rows, z = batch. A row
+// is a token and a query head of the group: row = token * group + head in the group.
 #define SLUICE_ATTENTION_SIDE_STRIDES(FIELD, side)                                                           \
   FIELD(int64_t, i64, side##_batch_stride)                                                                   \
   FIELD(int64_t, i64, side##_token_stride)                                                                   \
@@ -162,8 +161,11 @@ constexpr uint64_t kernarg_hash(std::span<const KernargField> fields) {
   }
   return hash;
 }
+/// One more whenever the same fields mean something else, so that a pack of other meanings is refused as one
+/// of other fields is.
+inline constexpr uint64_t attention_kernarg_meaning = 2;
 constexpr uint64_t attention_kernarg_hash() {
-  return kernarg_hash(attention_kernarg_fields);
+  return kernarg_hash(attention_kernarg_fields) + attention_kernarg_meaning;
 }
 
 // The AMDGPU kernarg segment places each argument at its natural alignment; the struct must agree byte for

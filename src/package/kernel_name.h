@@ -10,9 +10,8 @@
 //             | "e4m3fnuz_to_" wide             of Q, K and V; of O
 //   wide      = "f16" | "bf16"
 //   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz"
-//   form      = "paged"                         K and V in pages
-//             | "packed"                        tokens and the query heads of a group in one tile;
-//                                               in pages or not
+//   form      = "paged"                         tall, as is a name without a form, with K and V in pages
+//             | "packed"                        few rows; K and V in pages or not
 //             | "latent"                        likewise, and V is the front of the rows of K
 //   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
 //   number    = a positive decimal integer without leading zeros
@@ -32,8 +31,8 @@
 
 namespace sluice::package {
 
-/// Rows that a wave of a packed kernel has at a time.
-inline constexpr uint32_t packed_rows_of_wave = 16;
+/// Rows that a wave has at a time: of a tall kernel, and of any other.
+inline constexpr uint32_t tall_rows_of_wave = 32, packed_rows_of_wave = 16;
 
 struct KernelName {
   std::string operation; // "attention_forward", "kv_append" or "merge_states"
@@ -50,8 +49,8 @@ struct KernelName {
 
   /// Whether it computes attention, so that the numbers count.
   bool is_attention() const { return to_dtype.empty(); }
-  /// Whether a tile has tokens and query heads of a group.
-  bool is_packed() const { return form == "packed" || form == "latent"; }
+  /// Whether it is attention for many rows: its waves have twice as many of them at a time.
+  bool is_tall() const { return is_attention() && (form.empty() || form == "paged"); }
   /// Waves of a workgroup among which its keys are divided: those of a packed kernel that have no rows of
   /// their own. Where V is in K, such waves divide its columns.
   uint32_t waves_dividing_keys() const {

@@ -27,6 +27,7 @@ uint32_t score_flags(const sluice_problem &problem) {
   set(problem.k_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_k_scale_heads);
   set(problem.v_scale_kind == SLUICE_SCALE_PER_HEAD, package::score_v_scale_heads);
   set(problem.flags & SLUICE_PAGE_INDEX_64, package::score_page_index_64);
+  set(problem.o_type == SLUICE_F32, package::score_o_f32);
   return flags;
 }
 

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <optional>
 
 namespace sluice::runtime {
@@ -15,19 +16,19 @@ namespace {
 using support::divide_up;
 using support::text;
 
-// Estimates closer than this say nothing: the fewer parts win, and tall kernels, which need no workspace,
-// where packed ones are no cheaper than so.
-constexpr double parts_margin = 1.01, packed_margin = 1.1;
+// Estimates closer than this say nothing: the fewer parts win; a packed kernel whose tile holds all rows,
+// which has fewer places for rows that are not there; then a tall one without parts, which needs no workspace
+// and leaves short sequences to a packed one.
+constexpr double parts_margin = 1.01, kernel_margin = 1.1;
 // Tiles that a part has at least where a sequence is shorter than its bound: below, there is more merging
 // than computing. Waves that share rows need one each.
 constexpr uint64_t usual_least_tiles = 4;
-// Without a bound of rows: how many a sequence that is packed may have at most.
-constexpr int64_t most_packed_rows = 1024;
+// Without a bound of rows: how many a sequence that is packed beside tall ones may have at most.
+constexpr int64_t most_few_rows = 1024;
 
 Candidate best_parts(const package::PackedKernel *kernel, const Workload &work, uint64_t most_parts,
                      uint32_t compute_units) {
   Candidate best{kernel, 1, estimate(kernel->entry, work, 1, compute_units)};
-  if (!kernel->entry.name.is_packed()) return best;
   const uint64_t tiles = tiles_seen(kernel->entry.name, work);
   // Each number of tiles in a part once, with the fewest parts that have so many.
   for (uint64_t parts = 2; parts <= std::min(tiles, most_parts);) {
@@ -46,9 +47,9 @@ std::string described(const Candidate &candidate) {
               uint64_t(std::llround(candidate.estimate.clk())), " clk");
 }
 
-void use_packed(Choice &choice, const Candidate &candidate, const sluice_problem &problem, int64_t rows,
-                const Workload &work) {
-  choice.packed = candidate.kernel;
+void use_for_few(Choice &choice, const Candidate &candidate, const sluice_problem &problem, int64_t rows,
+                 const Workload &work) {
+  choice.few = candidate.kernel;
   use_parts(choice, problem, candidate.parts, rows);
   const package::KernelName &name = candidate.kernel->entry.name;
   const uint64_t part_tiles = divide_up(tiles_seen(name, work), candidate.parts);
@@ -58,18 +59,32 @@ void use_packed(Choice &choice, const Candidate &candidate, const sluice_problem
 
 /// Up to how many rows a sequence is the packed kernel's, with the parts that it has: doubled as long as it
 /// is cheaper than the tall ones and the parts' workspace is below the ceiling.
-int64_t last_packed_rows(const Candidate &packed, const Kernels &tall, const sluice_problem &problem,
-                         int64_t few_rows, uint32_t compute_units) {
-  const int64_t most = problem.max_q_len != 0 ? problem.max_q_len - 1 : most_packed_rows;
+int64_t last_few_rows(const Candidate &packed, const Kernels &tall, const sluice_problem &problem,
+                      int64_t few_rows, uint32_t compute_units) {
+  const int64_t most = problem.max_q_len != 0 ? problem.max_q_len - 1 : most_few_rows;
   int64_t rows = few_rows;
   while (rows * 2 <= most) {
     const Workload more{problem, problem.max_batch, rows * 2, problem.max_kv_len};
     const double clk = estimate(packed.kernel->entry, more, packed.parts, compute_units).clk();
-    if (clk * packed_margin >= by_cost(tall, more, 1, compute_units).front().estimate.clk()) break;
+    if (clk * kernel_margin >= by_cost(tall, more, 1, compute_units).front().estimate.clk()) break;
     if (packed.parts > most_parts(problem, rows * 2)) break;
     rows *= 2;
   }
   return rows;
+}
+
+/// What takes all sequences, if anything: of the candidates, unless a tall kernel without parts, which takes
+/// `tall_clk`, costs about as little.
+std::optional<Candidate> one_for_all(const std::vector<Candidate> &candidates, double tall_clk,
+                                     const Workload &work) {
+  const double least = candidates.front().estimate.clk();
+  const auto packed = std::ranges::find_if(
+      candidates, [](const Candidate &candidate) { return !candidate.kernel->entry.name.is_tall(); });
+  const int64_t rows = work.rows * (work.problem.q_heads / work.problem.kv_heads);
+  if (packed != candidates.end() && packed->kernel->entry.name.tile_q >= rows &&
+      packed->estimate.clk() < least * kernel_margin)
+    return *packed;
+  return least * kernel_margin < tall_clk ? std::optional(candidates.front()) : std::nullopt;
 }
 
 } // namespace
@@ -91,35 +106,37 @@ void choose_by_cost(Choice &choice, const Kernels &tall, const Kernels &packed, 
   const int64_t rows = problem.max_q_len != 0 ? problem.max_q_len : problem.max_kv_len;
   const auto parts_of = [&](int64_t count) { return can_merge ? most_parts(problem, count) : 1; };
   const Workload work{problem, problem.max_batch, rows, problem.max_kv_len};
-  std::vector<Candidate> candidates = by_cost(packed, work, parts_of(rows), compute_units);
   const bool may_be_tall = !tall.empty() && (packed.empty() || problem.max_q_len == 0 || rows > few_rows);
-  std::vector<Candidate> others;
-  if (may_be_tall) others = by_cost(tall, work, 1, compute_units);
-  const bool all_packed =
-      !may_be_tall || (!packed.empty() && problem.max_q_len != 0 &&
-                       candidates.front().estimate.clk() * packed_margin < others.front().estimate.clk());
-  if (all_packed) {
-    choice.packed_rows = INT32_MAX;
-    use_packed(choice, candidates.front(), problem, rows, work);
+  Kernels kernels = packed;
+  if (may_be_tall) kernels.insert(kernels.end(), tall.begin(), tall.end());
+  std::vector<Candidate> candidates = by_cost(kernels, work, parts_of(rows), compute_units);
+  std::vector<Candidate> of_many;
+  if (may_be_tall) of_many = by_cost(tall, work, 1, compute_units);
+  const double tall_clk =
+      may_be_tall ? of_many.front().estimate.clk() : std::numeric_limits<double>::infinity();
+  std::optional<Candidate> chosen;
+  // Without a bound of rows parts have no workspace, and there are tall kernels.
+  if (problem.max_q_len != 0) chosen = one_for_all(candidates, tall_clk, work);
+  if (chosen) {
+    choice.few_rows = INT32_MAX;
+    use_for_few(choice, *chosen, problem, rows, work);
   } else {
-    choice.tall = others.front().kernel;
+    chosen = of_many.front();
+    choice.many = chosen->kernel;
     if (!packed.empty()) {
       const Workload few{problem, problem.max_batch, few_rows, problem.max_kv_len};
       const Candidate best = by_cost(packed, few, parts_of(few_rows), compute_units).front();
-      const int64_t last = last_packed_rows(best, tall, problem, few_rows, compute_units);
-      choice.packed_rows = int32_t(last);
-      use_packed(choice, best, problem, last, few);
+      const int64_t last = last_few_rows(best, tall, problem, few_rows, compute_units);
+      choice.few_rows = int32_t(last);
+      use_for_few(choice, best, problem, last, few);
     }
-    candidates.swap(others); // first the ones chosen from
   }
-  const Candidate &chosen = candidates.front();
-  choice.estimate = chosen.estimate;
-  choice.reason = text("about ", uint64_t(std::llround(chosen.estimate.clk())), " clk (",
-                       uint64_t(std::llround(chosen.estimate.microseconds())), " us)");
-  const Candidate *next = candidates.size() > 1 ? &candidates[1] : nullptr;
-  if (!others.empty() && (next == nullptr || others.front().estimate.clk() < next->estimate.clk()))
-    next = &others.front();
-  if (next != nullptr) choice.reason += text("; next: ", described(*next));
+  choice.estimate = chosen->estimate;
+  choice.reason = text("about ", uint64_t(std::llround(chosen->estimate.clk())), " clk (",
+                       uint64_t(std::llround(chosen->estimate.microseconds())), " us)");
+  const auto next = std::find_if(candidates.begin(), candidates.end(),
+                                 [&](const Candidate &other) { return other.kernel != chosen->kernel; });
+  if (next != candidates.end()) choice.reason += text("; next: ", described(*next));
 }
 
 } // namespace sluice::runtime

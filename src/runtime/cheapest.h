@@ -18,13 +18,13 @@ struct Candidate {
   Estimate estimate;
 };
 
-/// Every kernel with its best number of parts, which for tall kernels is 1 and for others at most
-/// `most_parts`: cheapest first.
+/// Every kernel with its best number of parts, which is at most `most_parts`: cheapest first.
 std::vector<Candidate> by_cost(const Kernels &kernels, const Workload &work, uint64_t most_parts,
                                uint32_t compute_units);
 
 /// Chooses by estimates for a problem with bounds of the batch and of keys, and of rows unless there are tall
-/// kernels. `few_rows`: sequences of no more are always packed, where there are packed kernels.
+/// kernels. `few_rows`: sequences of no more are always packed, where a plan has a packed kernel beside
+/// others.
 void choose_by_cost(Choice &choice, const Kernels &tall, const Kernels &packed, const sluice_problem &problem,
                     int64_t few_rows, bool can_merge, uint32_t compute_units);
 

@@ -26,21 +26,19 @@ constexpr int32_t max_q_heads = 32768; // of a grid
 // Kernels multiply with 2 / soft_cap, which must be finite, and know tanh with an error below 2^-20, which
 // moves a score by less than 2^-4.
 constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
-// Rows of a wave of a packed kernel: a sequence whose rows and heads of a group fit them is packed.
-constexpr int32_t packed_wave_rows = 16;
 
 [[noreturn]] void refuse(std::string_view field, std::string message) {
   throw Failure(Status::unsupported, std::string(field), std::move(message));
 }
 
-/// What a kernel serves of a head dim: its own, and if it is packed, which fills with zeros, less.
-bool serves(const package::KernelName &name, uint32_t dim, int32_t wanted) {
-  return int32_t(dim) == wanted || (name.is_packed() && int32_t(dim) > wanted && wanted % 8 == 0);
+/// What a kernel serves of a head dim: its own and, filling with zeros, less.
+bool serves(uint32_t dim, int32_t wanted) {
+  return int32_t(dim) == wanted || (int32_t(dim) > wanted && wanted % 8 == 0);
 }
 
 /// The head dim that a kernel serves and that is nearest to the wanted one.
-int32_t nearest_served(const package::KernelName &name, uint32_t dim, int32_t wanted) {
-  if (!name.is_packed() || int32_t(dim) <= wanted) return int32_t(dim);
+int32_t nearest_served(uint32_t dim, int32_t wanted) {
+  if (int32_t(dim) <= wanted) return int32_t(dim);
   return std::clamp((wanted + 4) / 8 * 8, 8, int32_t(dim));
 }
 
@@ -48,16 +46,14 @@ int32_t nearest_served(const package::KernelName &name, uint32_t dim, int32_t wa
 template <typename Get> void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, Get get) {
   int32_t nearest = 0;
   for (const package::PackedKernel *kernel : kernels) {
-    const int32_t dim = nearest_served(kernel->entry.name, get(kernel->entry.name), wanted);
+    const int32_t dim = nearest_served(get(kernel->entry.name), wanted);
     if (nearest == 0 || std::abs(dim - wanted) < std::abs(nearest - wanted)) nearest = dim;
   }
-  std::erase_if(kernels, [&](const auto *kernel) {
-    return !serves(kernel->entry.name, get(kernel->entry.name), wanted);
-  });
+  std::erase_if(kernels, [&](const auto *kernel) { return !serves(get(kernel->entry.name), wanted); });
   if (kernels.empty()) refuse(field, text(field, " is ", wanted, "; nearest supported: ", nearest));
 }
 
-/// Of the packed kernels, those whose head dims are the smallest.
+/// Those whose head dims are the smallest.
 void keep_smallest(Kernels &kernels) {
   uint64_t smallest = UINT64_MAX;
   const auto size = [](const auto *kernel) {
@@ -87,7 +83,8 @@ void keep_types(Kernels &kernels, const sluice_problem &problem) {
   keep_type(kernels, "q_type", problem.q_type, of_queries);
   keep_type(kernels, "k_type", problem.k_type, of_keys);
   keep_type(kernels, "v_type", problem.v_type, of_keys);
-  keep_type(kernels, "o_type", problem.o_type, of_results);
+  // All kernels can leave O as it was summed.
+  if (problem.o_type != SLUICE_F32) keep_type(kernels, "o_type", problem.o_type, of_results);
 }
 
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {
@@ -126,10 +123,15 @@ void check_numbers(const sluice_problem &problem) {
   }
 }
 
+/// Query heads that share a KV head.
+int32_t group_of(const sluice_problem &problem) {
+  return problem.q_heads / problem.kv_heads;
+}
+
 /// Workgroups of a launch at the problem's bounds; 0 if a bound is missing.
 uint64_t workgroups(const sluice_problem &problem, uint32_t tile_q) {
-  const uint64_t of_sequence =
-      uint64_t(problem.q_heads) * divide_up(uint64_t(problem.max_q_len), uint64_t{tile_q});
+  const uint64_t rows = uint64_t(problem.max_q_len) * uint64_t(group_of(problem));
+  const uint64_t of_sequence = uint64_t(problem.kv_heads) * divide_up(rows, uint64_t{tile_q});
   return support::checked_multiply(uint64_t(problem.max_batch), of_sequence).value_or(UINT64_MAX);
 }
 
@@ -139,20 +141,20 @@ void choose_tall(Choice &choice, Kernels kernels, const sluice_problem &problem,
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto *a, const auto *b) { return a->entry.name.tile_q > b->entry.name.tile_q; });
   const bool batch_counts = problem.determinism != SLUICE_DETERMINISM_BATCH_INVARIANT;
-  choice.tall = kernels.front();
+  choice.many = kernels.front();
   choice.reason =
       text("the highest of ", kernels.size(), " query tiles: the bounds do not ask for a lower one");
   for (const package::PackedKernel *kernel : kernels) {
     const uint32_t tile_q = kernel->entry.name.tile_q;
-    const uint32_t higher_tile_q = choice.tall->entry.name.tile_q;
+    const uint32_t higher_tile_q = choice.many->entry.name.tile_q;
     if (tile_q == higher_tile_q) continue;
     const uint64_t groups = workgroups(problem, higher_tile_q);
-    if (problem.max_q_len != 0 && problem.max_q_len <= int32_t(tile_q)) {
-      choice.tall = kernel;
+    if (problem.max_q_len != 0 && int64_t{problem.max_q_len} * group_of(problem) <= tile_q) {
+      choice.many = kernel;
       choice.reason = text("max_q_len ", problem.max_q_len, " fits a query tile of ", tile_q);
     } else if (batch_counts && groups != 0 && groups < compute_units &&
                workgroups(problem, tile_q) > groups) {
-      choice.tall = kernel;
+      choice.many = kernel;
       choice.reason =
           text("query tiles of ", higher_tile_q, " would make ", groups, " workgroups for ", compute_units,
                " compute units; tiles of ", tile_q, " make ", workgroups(problem, tile_q));
@@ -164,10 +166,10 @@ void choose_tall(Choice &choice, Kernels kernels, const sluice_problem &problem,
 void choose_packed(Choice &choice, Kernels kernels, const sluice_problem &problem, int64_t rows) {
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto *a, const auto *b) { return a->entry.name.tile_q < b->entry.name.tile_q; });
-  const int64_t wanted = rows * (problem.q_heads / problem.kv_heads);
+  const int64_t wanted = rows * group_of(problem);
   const auto fits = [&](const auto *kernel) { return kernel->entry.name.tile_q >= wanted; };
   const auto found = std::find_if(kernels.begin(), kernels.end(), fits);
-  choice.packed = found != kernels.end() ? *found : kernels.back();
+  choice.few = found != kernels.end() ? *found : kernels.back();
 }
 
 /// Where bits must not depend on the bounds, or the bounds say too little for an estimate.
@@ -175,15 +177,15 @@ void choose_by_rule(Choice &choice, const Kernels &tall, const Kernels &packed, 
                     int32_t few_rows, uint32_t compute_units) {
   const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
   if (!packed.empty()) {
-    const int32_t group = problem.q_heads / problem.kv_heads;
-    choice.packed_rows = tall.empty() ? INT32_MAX : few_rows;
-    const int32_t rows = fixed || problem.max_q_len == 0 ? choice.packed_rows
-                                                         : std::min(choice.packed_rows, problem.max_q_len);
+    const int32_t group = group_of(problem);
+    choice.few_rows = tall.empty() ? INT32_MAX : few_rows;
+    const int32_t rows =
+        fixed || problem.max_q_len == 0 ? choice.few_rows : std::min(choice.few_rows, problem.max_q_len);
     choose_packed(choice, packed, problem, rows);
-    choice.reason = text("query tiles of ", choice.packed->entry.name.tile_q, " hold the ", group,
+    choice.reason = text("query tiles of ", choice.few->entry.name.tile_q, " hold the ", group,
                          group == 1 ? " query head" : " query heads", " of a group");
   }
-  if (!tall.empty() && (packed.empty() || problem.max_q_len == 0 || problem.max_q_len > choice.packed_rows))
+  if (!tall.empty() && (packed.empty() || problem.max_q_len == 0 || problem.max_q_len > choice.few_rows))
     choose_tall(choice, tall, problem, compute_units);
 }
 
@@ -208,12 +210,20 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   }
   check_numbers(problem);
 
+  // With O as F32, kernels that differ in what they would round to are the same.
+  if (problem.o_type == SLUICE_F32) {
+    std::erase_if(kernels, [&, first = kernels.front()](const auto *kernel) {
+      return kernel->entry.name.o_dtype != first->entry.name.o_dtype;
+    });
+  }
+
   Kernels tall = kernels, packed = kernels;
-  std::erase_if(tall, [](const auto *kernel) { return kernel->entry.name.is_packed(); });
-  std::erase_if(packed, [](const auto *kernel) { return !kernel->entry.name.is_packed(); });
+  std::erase_if(tall, [](const auto *kernel) { return !kernel->entry.name.is_tall(); });
+  std::erase_if(packed, [](const auto *kernel) { return kernel->entry.name.is_tall(); });
+  keep_smallest(tall);
   keep_smallest(packed);
-  const int32_t group = problem.q_heads / problem.kv_heads;
-  const int32_t few_rows = std::max(packed_wave_rows / group, 1);
+  // A sequence whose rows and heads of a group fit those of a packed kernel's wave is always packed.
+  const int32_t few_rows = std::max(int32_t(package::packed_rows_of_wave) / group_of(problem), 1);
   const uint32_t compute_units = context.device().compute_units;
   const AroundKernel &merging =
       context.around_kernels().find(AroundOperation::merge_states, SLUICE_F32, problem.o_type);
@@ -226,11 +236,11 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
     choose_by_cost(choice, tall, packed, problem, few_rows, can_merge, compute_units);
   } else {
     choose_by_rule(choice, tall, packed, problem, few_rows, compute_units);
-    if (fixed && choice.packed != nullptr && can_merge) split_at_fixed_places(choice, problem);
+    if (fixed && choice.few != nullptr && can_merge) split_at_fixed_places(choice, problem);
   }
-  if (choice.tall != nullptr && choice.packed != nullptr) {
-    choice.reason += text("; sequences of up to ", choice.packed_rows,
-                          " rows: ", package::format_kernel_name(choice.packed->entry.name));
+  if (choice.many != nullptr && choice.few != nullptr) {
+    choice.reason += text("; sequences of up to ", choice.few_rows,
+                          " rows: ", package::format_kernel_name(choice.few->entry.name));
   }
   if (choice.merges) {
     choice.merging = &merging;
@@ -240,8 +250,8 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
 }
 
 void load_kernels(Context &context, const Choice &choice) {
-  if (choice.tall != nullptr) context.function(*choice.tall);
-  if (choice.packed != nullptr) context.function(*choice.packed);
+  if (choice.many != nullptr) context.function(*choice.many);
+  if (choice.few != nullptr) context.function(*choice.few);
   if (choice.merging != nullptr) context.function(*choice.merging->packed);
 }
 

@@ -12,13 +12,13 @@
 
 namespace sluice::runtime {
 
-/// The kernels of a plan. A sequence of at most `packed_rows` query rows is `packed`'s, whatever else is in
-/// the batch; a longer one is `tall`'s. One of the two may be missing: then no call has sequences for it.
+/// The kernels of a plan. A sequence of at most `few_rows` query rows is `few`'s, whatever else is in the
+/// batch; a longer one is `many`'s. One of the two may be missing: then no call has sequences for it.
 struct Choice {
-  const package::PackedKernel *tall = nullptr;   // tiles of tokens of one query head
-  const package::PackedKernel *packed = nullptr; // tiles of tokens and the query heads of a group
-  int32_t packed_rows = 0;
-  uint32_t parts = 1;          // workgroups of `packed` among which the keys of a row are divided ...
+  const package::PackedKernel *many = nullptr; // tall, and keys are not divided
+  const package::PackedKernel *few = nullptr;  // packed; tall only where it is the plan's only kernel
+  int32_t few_rows = 0;
+  uint32_t parts = 1;          // workgroups of `few` among which the keys of a row are divided ...
   uint32_t part_tiles = 0;     // ... so many tiles each, or 0: evenly ...
   uint32_t min_part_tiles = 1; // ... but not less than so many
   bool merges = false;         // parts go to workspace, and another kernel makes one result of them:
@@ -29,7 +29,7 @@ struct Choice {
   std::string reason; // why these, in a sentence
 
   /// The one that a plan is named after. Others may work beside it.
-  const package::PackedKernel &main() const { return tall != nullptr ? *tall : *packed; }
+  const package::PackedKernel &main() const { return many != nullptr ? *many : *few; }
 };
 
 /// What the launch of every attention kernel asks of its tensors.
@@ -41,10 +41,10 @@ inline constexpr uint32_t workspace_alignment = 256; // bytes
 /// number of compute units only, so that equal problems get equal kernels.
 ///
 /// With bounds of the batch and of keys, and of rows unless tall kernels take what is long, the choice is the
-/// cheapest by estimate (cost.h) of every tall kernel and of every packed one with every number of parts that
-/// the ceiling allows. Where sequences beyond a number of rows go to a tall kernel, that number is where the
-/// packed one ceases to be cheaper; a sequence whose rows and heads fill no more than 16 rows is always
-/// packed.
+/// cheapest by estimate (cost.h) of every kernel with every number of parts that the ceiling allows. That one
+/// takes all sequences if there is a bound of rows, unless a tall kernel without parts costs little more:
+/// then the latter takes long sequences, and a packed one short ones, up to where it ceases to be cheaper,
+/// and always those whose rows and heads fill no more than 16 rows.
 ///
 /// Without these bounds, and for SLUICE_DETERMINISM_BATCH_INVARIANT, rules choose. A sequence is packed if
 /// its rows and the heads of a group fill no more than 16 rows. Of packed kernels it is the lowest that the

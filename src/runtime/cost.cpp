@@ -19,7 +19,7 @@ double bytes_per_clk(double terabytes) {
 }
 
 double bytes_of(uint32_t type) {
-  return type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
+  return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
 }
 
 /// Loads that wait for one another in front of a round's first tile of keys, and what follows the last one,
@@ -30,13 +30,13 @@ constexpr double round_latencies = 7;
 /// What memory takes for a last round, at least, of what it takes for a full one: by the timing model.
 constexpr double least_of_round = 0.8;
 
-/// Rows that tiles are made of: of a packed kernel those of all heads of a group.
+/// Rows that tiles are made of: those of all heads of a group.
 struct Rows {
-  uint64_t count, tiles; // of a sequence and head
+  uint64_t count, tiles; // of a sequence and KV head
   double tokens;         // of a tile
 };
 Rows rows_of(const package::KernelName &name, const Workload &work) {
-  const uint64_t group = name.is_packed() ? uint64_t(work.problem.q_heads / work.problem.kv_heads) : 1;
+  const uint64_t group = uint64_t(work.problem.q_heads / work.problem.kv_heads);
   const uint64_t count = uint64_t(work.rows) * group, tiles = divide_up(count, uint64_t{name.tile_q});
   return {count, tiles, std::max(1.0, double(std::min<uint64_t>(count, name.tile_q)) / double(group))};
 }
@@ -100,9 +100,8 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   const Rows rows = rows_of(name, work);
   const uint64_t tiles = tiles_seen(name, work), part_tiles = divide_up(tiles, parts),
                  used_parts = divide_up(tiles, part_tiles);
-  const uint64_t heads = uint64_t(name.is_packed() ? problem.kv_heads : problem.q_heads);
   Estimate result;
-  result.workgroups = double(work.batch) * double(heads) * double(rows.tiles) * double(used_parts);
+  result.workgroups = double(work.batch) * problem.kv_heads * double(rows.tiles) * double(used_parts);
 
   // Memory: each key is read from HBM once, and by every further workgroup from MALL or L2, for which the
   // slower stands. Q, O and what waits to be merged are moved once.
@@ -115,11 +114,10 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   const double o_bytes = used_parts > 1 ? sizeof(float) : bytes_of(problem.o_type);
   const double other_bytes =
       rows_of_tile * (problem.head_dim_qk * bytes_of(problem.q_type) + problem.head_dim_v * o_bytes);
-  const double readers = name.is_packed() ? 1 : double(rows.tiles) * double(heads) / double(problem.kv_heads);
   const double hbm = bytes_per_clk(chip::hbm_terabytes) / chip::compute_units,
                mall = bytes_per_clk(chip::mall_terabytes) / chip::compute_units;
   const double memory_clk =
-      std::max(key_bytes / readers / hbm, key_bytes / mall) + other_bytes / hbm; // of a workgroup
+      std::max(key_bytes / double(rows.tiles) / hbm, key_bytes / mall) + other_bytes / hbm; // of a workgroup
 
   // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. In the last round,
   // compute units with fewer workgroups leave memory to the others. But where it is not the only one, it

@@ -55,7 +55,7 @@ struct Estimate {
 /// Tiles of keys that a row tile of the kernel sees, on average: those that its parts divide.
 uint64_t tiles_seen(const package::KernelName &name, const Workload &work);
 
-/// The work on one kernel, with keys in `parts` (1 or more; of tall kernels 1), on so many compute units.
+/// The work on one kernel, with keys in `parts` (1 or more), on so many compute units.
 Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t parts,
                   uint32_t compute_units);
 

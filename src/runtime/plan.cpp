@@ -18,16 +18,16 @@ using support::text;
 
 Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
     : shared(std::move(context)), wanted(problem), choice(choose_kernel(*shared, problem)) {
-  tall = prepare(choice.tall);
-  packed = prepare(choice.packed);
-  if (choice.packed != nullptr) {
-    if (choice.tall != nullptr) tall.arguments.min_rows = choice.packed_rows + 1;
-    packed.arguments.max_rows = choice.packed_rows;
-    package::set_parts(packed.arguments, choice.parts);
-    packed.arguments.part_tiles = choice.part_tiles;
-    packed.arguments.min_part_tiles = choice.min_part_tiles;
+  many = prepare(choice.many);
+  few = prepare(choice.few);
+  if (choice.few != nullptr) {
+    if (choice.many != nullptr) many.arguments.min_rows = choice.few_rows + 1;
+    few.arguments.max_rows = choice.few_rows;
+    package::set_parts(few.arguments, choice.parts);
+    few.arguments.part_tiles = choice.part_tiles;
+    few.arguments.min_part_tiles = choice.min_part_tiles;
   }
-  if (choice.merges) packed.arguments.score_flags |= package::score_partial;
+  if (choice.merges) few.arguments.score_flags |= package::score_partial;
   if (shared->device().hip) load_kernels(*shared, choice);
   if (support::logs(LogLevel::info)) {
     support::log(LogLevel::info, text("plan: ", kernel_name(), ": ", choice.reason));
@@ -45,13 +45,15 @@ Plan::Prepared Plan::prepare(const package::PackedKernel *kernel) {
   return out;
 }
 
-uint32_t Plan::rows_per_token() const {
-  return kernel().name.is_packed() ? uint32_t(wanted.q_heads / wanted.kv_heads) : 1;
+Grid Plan::grid(int32_t batch, int32_t q_len) const {
+  return grid(main(), batch, q_len);
 }
 
-Grid Plan::grid(int32_t batch, int32_t q_len) const {
-  return package::attention_grid(kernel().name, uint32_t(batch), uint32_t(q_len), uint32_t(wanted.q_heads),
-                                 uint32_t(wanted.kv_heads), choice.parts);
+Grid Plan::grid(const Prepared &prepared, int32_t batch, int32_t q_len) const {
+  const package::AttentionKernargs &arguments = prepared.arguments;
+  return package::attention_grid(prepared.entry->name, uint32_t(batch),
+                                 uint32_t(std::min(q_len, arguments.max_rows)), uint32_t(wanted.q_heads),
+                                 uint32_t(wanted.kv_heads), arguments.parts);
 }
 
 void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) const {
@@ -73,22 +75,18 @@ void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) con
 
 void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
                    const sluice_launch &launch) const {
-  const bool is_packed = prepared.entry->name.is_packed();
-  const int32_t q_len = is_packed ? std::min(args.q_len, choice.packed_rows) : args.q_len;
-  const Grid groups =
-      package::attention_grid(prepared.entry->name, uint32_t(args.batch), uint32_t(q_len),
-                              uint32_t(wanted.q_heads), uint32_t(wanted.kv_heads), choice.parts);
+  const Grid groups = grid(prepared, args.batch, args.q_len);
   trace(SLUICE_TRACE_RUN, prepared, groups);
   runtime::enqueue(*shared->device().hip,
                    {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, launch);
 }
 
-void Plan::run_packed(const sluice_args &args, const sluice_launch &launch) const {
-  package::AttentionKernargs kernargs = packed.arguments;
+void Plan::run_few(const sluice_args &args, const sluice_launch &launch) const {
+  package::AttentionKernargs kernargs = few.arguments;
   fill_call(kernargs, wanted, args);
-  if (!choice.merges) return enqueue(packed, args, kernargs, launch);
+  if (!choice.merges) return enqueue(few, args, kernargs, launch);
 
-  const int32_t rows = std::min(args.q_len, choice.packed_rows);
+  const int32_t rows = std::min(args.q_len, choice.few_rows);
   const PartsLayout parts = parts_layout(wanted, choice.parts, args.batch, rows);
   char *const workspace = static_cast<char *>(launch.workspace);
   kernargs.o = reinterpret_cast<uint64_t>(workspace);
@@ -103,7 +101,7 @@ void Plan::run_packed(const sluice_args &args, const sluice_launch &launch) cons
   kernargs.lse_part_stride = parts.lse_part_stride;
   sluice_launch unsignalled = launch;
   unsignalled.signal_event = nullptr;
-  enqueue(packed, args, kernargs, unsignalled);
+  enqueue(few, args, kernargs, unsignalled);
 
   PartsMerge merge;
   merge.partial = workspace;
@@ -119,7 +117,7 @@ void Plan::run_packed(const sluice_args &args, const sluice_launch &launch) cons
   merge.rows_per_sequence = rows;
   merge.heads = wanted.q_heads;
   merge.head_dim_v = wanted.head_dim_v;
-  merge.max_rows = choice.packed_rows;
+  merge.max_rows = choice.few_rows;
   merge_parts(*shared, *choice.merging, merge, launch);
 }
 
@@ -127,16 +125,16 @@ void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
   wait_for_dependencies(*shared->device().hip, launch);
   // Without starts and lengths on the device every sequence has q_len rows, and one kernel does them all.
   const bool mixed = args.q_starts != nullptr || args.q_lengths != nullptr;
-  const bool has_tall = tall.entry != nullptr && args.q_len > choice.packed_rows;
-  const bool has_packed = packed.entry != nullptr && (mixed || !has_tall);
-  if (has_tall || packed.entry == nullptr) {
-    package::AttentionKernargs kernargs = tall.arguments;
+  const bool has_many = many.entry != nullptr && args.q_len > choice.few_rows;
+  const bool has_few = few.entry != nullptr && (mixed || !has_many);
+  if (has_many || few.entry == nullptr) {
+    package::AttentionKernargs kernargs = many.arguments;
     fill_call(kernargs, wanted, args);
     sluice_launch first = launch;
-    if (has_packed) first.signal_event = nullptr;
-    enqueue(tall, args, kernargs, first);
+    if (has_few) first.signal_event = nullptr;
+    enqueue(many, args, kernargs, first);
   }
-  if (has_packed) run_packed(args, launch);
+  if (has_few) run_few(args, launch);
 }
 
 } // namespace sluice::runtime

@@ -32,9 +32,6 @@ public:
   const std::string &reason() const { return choice.reason; }
   uint64_t workspace_bytes() const { return choice.workspace_bytes; }
   bool can_run() const { return shared->device().hip.has_value(); }
-  /// Rows that kernel() makes of a query row of a sequence.
-  uint32_t rows_per_token() const;
-
   /// Workgroups of kernel() for these extents; 0 in a dimension whose extent is 0.
   Grid grid(int32_t batch, int32_t q_len) const;
 
@@ -53,15 +50,17 @@ private:
   Prepared prepare(const package::PackedKernel *kernel);
   void enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
                const sluice_launch &launch) const;
-  /// The packed kernel, and what merges its parts.
-  void run_packed(const sluice_args &args, const sluice_launch &launch) const;
+  /// Workgroups of a kernel of the choice.
+  Grid grid(const Prepared &prepared, int32_t batch, int32_t q_len) const;
+  /// The kernel for few rows, and what merges its parts.
+  void run_few(const sluice_args &args, const sluice_launch &launch) const;
   void trace(uint32_t event, const Prepared &prepared, const Grid &grid) const;
-  const Prepared &main() const { return tall.entry != nullptr ? tall : packed; }
+  const Prepared &main() const { return many.entry != nullptr ? many : few; }
 
   std::shared_ptr<Context> shared;
   sluice_problem wanted;
   Choice choice;
-  Prepared tall, packed;
+  Prepared many, few;
 };
 
 } // namespace sluice::runtime

@@ -19,7 +19,7 @@ using support::text;
 constexpr uint64_t max_parts = 65536;
 
 int32_t rows_of(const Choice &choice, int32_t q_len) {
-  return std::min(choice.packed_rows, q_len == 0 ? choice.packed_rows : q_len);
+  return std::min(choice.few_rows, q_len == 0 ? choice.few_rows : q_len);
 }
 
 void check_bound(const char *field, int64_t bound) {
@@ -63,7 +63,7 @@ void use_parts(Choice &choice, const sluice_problem &problem, uint64_t parts, in
 }
 
 void split_at_fixed_places(Choice &choice, const sluice_problem &problem) {
-  const package::KernelName &name = choice.packed->entry.name;
+  const package::KernelName &name = choice.few->entry.name;
   const int64_t rows = rows_of(choice, problem.max_q_len);
   check_bound("max_batch", problem.max_batch);
   check_bound("max_kv_len", problem.max_kv_len);

@@ -33,8 +33,8 @@ uint64_t most_parts(const sluice_problem &problem, int64_t rows);
 /// Gives the choice `parts` parts for `rows` rows of each sequence, and their workspace.
 void use_parts(Choice &choice, const sluice_problem &problem, uint64_t parts, int64_t rows);
 
-/// Splits the keys of the choice's packed kernel at fixed places. Throws support::Failure (unsupported) where
-/// the problem lacks a bound, or its ceiling is too low.
+/// Splits the keys of the choice's kernel for few rows at fixed places. Throws support::Failure (unsupported)
+/// where the problem lacks a bound, or its ceiling is too low.
 void split_at_fixed_places(Choice &choice, const sluice_problem &problem);
 
 } // namespace sluice::runtime

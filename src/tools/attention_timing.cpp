@@ -122,9 +122,8 @@ AttentionTiming time_attention(const package::KernelEntry &kernel, std::span<con
       addresses_of(make_tensors(work, memory)));
   AttentionTiming timing{.kernel = kernel, .problem = problem, .result = {}, .parts = {}};
   const auto start = std::chrono::steady_clock::now();
-  timing.result =
-      time_launch(program, launch.kernel, launch.grid, launch.block, 0, launch.kernarg(), memory.machine(),
-                  sample_of(launch.grid, problem.q_heads / problem.kv_heads, size));
+  timing.result = time_launch(program, launch.kernel, launch.grid, launch.block, 0, launch.kernarg(),
+                              memory.machine(), sample_of(launch.grid, size));
   timing.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!timing.result.reports.empty())
     throw ToolError(launch.kernel + ": " + emulator::to_text(timing.result.reports.front()));

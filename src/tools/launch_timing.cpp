@@ -10,14 +10,13 @@ namespace sluice::tools {
 
 using namespace emulator::timing;
 
-TimingOptions sample_of(const std::array<uint32_t, 3> &grid, uint32_t heads_per_keys,
-                        const SampleSize &size) {
+TimingOptions sample_of(const std::array<uint32_t, 3> &grid, const SampleSize &size) {
   TimingOptions options{.compute_units = size.compute_units, .workgroups = size.workgroups};
   if (size.compute_units >= xcd_compute_units) return options;
-  // Where neither x nor y leads to another reader of the same keys, neighbours are as good as any.
-  if (heads_per_keys == 1 && grid[1] == 1) return options;
+  // Where y does not lead to another reader of the same keys, neighbours are as good as any.
+  if (grid[1] == 1) return options;
   uint32_t &stride = options.compute_unit_stride;
-  while (stride < xcd_compute_units && device_xcds * stride % grid[0] / heads_per_keys != 0)
+  while (stride < xcd_compute_units && device_xcds * stride % grid[0] != 0)
     ++stride;
   options.compute_units = std::min(size.compute_units, (xcd_compute_units - 1) / stride + 1);
   return options;

@@ -20,9 +20,8 @@ struct SampleSize {
 inline constexpr SampleSize usual_sample = {.compute_units = 5, .workgroups = 8};
 
 /// The sample of a launch. Neighbours in it read the same keys and values, as neighbours on an XCD do where
-/// the grid lets them: x counts `heads_per_keys` workgroups in a row that read the same ones.
-emulator::timing::TimingOptions sample_of(const std::array<uint32_t, 3> &grid, uint32_t heads_per_keys,
-                                          const SampleSize &size);
+/// the grid lets them: those that differ in y alone.
+emulator::timing::TimingOptions sample_of(const std::array<uint32_t, 3> &grid, const SampleSize &size);
 
 /// "0.8 %"; "unknown" where the sample is too small to say.
 std::string error_text(const std::optional<double> &error_percent);

@@ -44,9 +44,7 @@ TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName
   const uint64_t tiles = wave_tiles(launch, name, work);
   const SampleSize whole = {device.compute_units_of_xcd(), 0};
   const SampleSize size = wanted ? *wanted : tiles / device_xcds <= most_wave_tiles ? whole : usual_sample;
-  // A packed kernel has all rows of a KV head along y, and a merge shares nothing.
-  const uint32_t heads_per_keys = name.is_attention() && !name.is_packed() ? work.q_heads / work.kv_heads : 1;
-  TimingOptions options = sample_of(launch.grid, heads_per_keys, size);
+  TimingOptions options = sample_of(launch.grid, size);
   if (!wanted && tiles <= most_wave_tiles) options.xcds = device_xcds;
   options.device = device;
   return options;

@@ -108,6 +108,7 @@ constexpr Question list[] = {
        p.k_scale_kind = SLUICE_SCALE_PER_PAGE;
      },
      ""},
+    {"O as F32", "`o_type`", "", [](sluice_problem &p) { p.o_type = SLUICE_F32; }, "*_of32*"},
     {"batch-invariant", "`determinism`", "",
      [](sluice_problem &p) {
        p.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;

@@ -48,7 +48,7 @@ Wanted find(const std::vector<ShippedKernel> &kernels, const std::string &argume
 }
 
 /// The workgroups that compute units of the first XCD get. The time of a causal one depends on its tile of
-/// queries: all tiles then, in place of those that come first.
+/// queries: of all tiles as many then, in place of those that come first.
 class Numbers : public WorkgroupSource {
 public:
   Numbers(const package::AttentionLaunch &call, bool causal) : causal(causal), q_tiles(call.grid[1]) {}
@@ -58,7 +58,7 @@ public:
     if (count == rounds) return std::nullopt;
     if (!causal) return Assignment{device_xcds * (compute_unit + uint64_t(xcd_compute_units) * count)};
     const uint32_t number = count * compute_units + compute_unit;
-    return Assignment{uint64_t(q_heads) * (number % q_tiles) + number / q_tiles * device_xcds};
+    return Assignment{uint64_t(kv_heads) * (number * q_tiles / (rounds * compute_units))};
   }
 
 private:

@@ -23,10 +23,7 @@ constexpr uint32_t of_pages = Problem::pages | Problem::wide_pages;
 constexpr uint32_t part_count = 2, page_rows = 24, unowned_pages = 1;
 
 bool serves(const package::KernelName &kernel, const Problem &problem) {
-  const bool packed = kernel.is_packed(), paged = packed || kernel.form == "paged";
-  const uint32_t refused = (packed || kernel.waves < 8 ? 0 : score_changes) | (paged ? 0 : of_pages) |
-                           (packed ? 0u : Problem::parts);
-  return (problem.extras & refused) == 0;
+  return !kernel.form.empty() || (problem.extras & of_pages) == 0;
 }
 
 uint8_t e4m3fnuz_from_float(float number) {

@@ -53,7 +53,7 @@ namespace {
 /// of the type of Q, converted, or all of them FP8, and whether the columns of K take one tile of LDS or two.
 std::string kind_of(const package::KernelName &name) {
   const std::string kind = name.form + " " + std::to_string(name.waves);
-  if (!name.is_packed() || name.waves != 4) return kind;
+  if (name.is_tall() || name.waves != 4) return kind;
   const bool two_tiles = name.waves_dividing_keys() == 1 && !std::has_single_bit(name.head_dim_qk);
   return kind + " " + std::to_string(name.tile_q / name.waves) + (two_tiles ? " two tiles " : " ") +
          (name.kv_dtype.empty() ? "" : "converted") + (name.o_dtype.empty() ? "" : "fp8");

@@ -46,7 +46,8 @@ std::vector<std::byte> pack_of(const std::vector<KernelEntry> &kernels) {
   package::PackWriter writer("test", "22.1.8");
   for (const KernelEntry &kernel : kernels)
     test::add_fake_kernel(writer, kernel);
-  test::add_fake_kernel(writer, test::around_entry("merge_states", "f32", "bf16"));
+  for (const char *to : {"bf16", "f32"})
+    test::add_fake_kernel(writer, test::around_entry("merge_states", "f32", to));
   return writer.finish();
 }
 
@@ -75,10 +76,10 @@ sluice_problem problem_of(int32_t batch, int32_t rows, int32_t keys, int32_t q_h
   return problem;
 }
 
-/// Of the choice's packed kernel, at the problem's bounds.
+/// Of the choice's kernel for few rows, at the problem's bounds.
 double workgroups_of(const Choice &choice, const sluice_problem &problem) {
   const Workload work{problem, problem.max_batch, problem.max_q_len, problem.max_kv_len};
-  return estimate(choice.packed->entry, work, choice.parts, 304).workgroups;
+  return estimate(choice.few->entry, work, choice.parts, 304).workgroups;
 }
 double places_of(const KernelEntry &kernel) {
   return 304.0 * package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
@@ -155,7 +156,7 @@ TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
       const sluice_problem decode = problem_of(batch, 1, 4096);
       const Target device(kernels);
       const Choice choice = device.choose(decode);
-      const double places = places_of(choice.packed->entry), workgroups = workgroups_of(choice, decode);
+      const double places = places_of(choice.few->entry), workgroups = workgroups_of(choice, decode);
       const double rounds = workgroups / places;
       INFO("batch " << batch << ": " << choice.reason << ", " << workgroups << " workgroups");
       CHECK((rounds <= 1 || rounds - std::floor(rounds) > 0.2 || rounds == std::floor(rounds)));
@@ -174,25 +175,28 @@ TEST_CASE("parts fill the device at short lengths", "[choice]") {
     CHECK(choice.merges);
     CHECK(workgroups_of(choice, decode) >= 128);
     for (uint64_t parts = 1; parts <= 64; ++parts)
-      CHECK(choice.estimate->clk() <= 1.01 * estimate(choice.packed->entry, work, parts, 304).clk());
+      CHECK(choice.estimate->clk() <= 1.01 * estimate(choice.few->entry, work, parts, 304).clk());
   }
   // So short that there is nothing to divide.
   CHECK(Target(all_kernels).choose(problem_of(8, 1, 16)).parts == 1);
 }
 
-TEST_CASE("a chunk of one long sequence occupies the device", "[choice]") {
+TEST_CASE("a chunk of one long sequence occupies the device with a tall kernel", "[choice]") {
   sluice_problem chunk = problem_of(1, 512, 131072, 8, 1);
   chunk.flags = SLUICE_CAUSAL;
-  for (const std::vector<KernelEntry> &kernels : {all_kernels, {tall_8, sharing, four_waves}}) {
+  for (const std::vector<KernelEntry> &kernels : {all_kernels, {tall_8, sharing, four_waves}, {tall_8}}) {
     const Target device(kernels);
     const Choice choice = device.choose(chunk);
     INFO(choice.reason);
-    CHECK(choice.tall == nullptr);
-    REQUIRE(choice.packed != nullptr);
-    CHECK(workgroups_of(choice, chunk) >= 304); // 32 or 64 without parts
+    CHECK(choice.many == nullptr);
+    REQUIRE(choice.few != nullptr);
+    CHECK(choice.few->entry.name.is_tall());
+    CHECK(choice.few_rows == INT32_MAX);
+    CHECK(choice.merges);
+    CHECK(workgroups_of(choice, chunk) >= 290); // 16 or 32 without parts
     for (uint64_t parts = 1; parts <= 64; ++parts)
       CHECK(choice.estimate->clk() <=
-            1.01 * estimate(choice.packed->entry, {chunk, 1, 512, 131072}, parts, 304).clk());
+            1.01 * estimate(choice.few->entry, {chunk, 1, 512, 131072}, parts, 304).clk());
   }
 }
 
@@ -202,27 +206,27 @@ TEST_CASE("few rows go to packed kernels, and many to tall ones", "[choice]") {
     for (const int32_t rows : {1, 2, 3, 4, 8}) {
       const Choice draft = device.choose(problem_of(8, rows, 4096));
       INFO(rows << " rows: " << draft.reason);
-      CHECK(draft.tall == nullptr);
-      CHECK(draft.packed != nullptr);
+      CHECK(draft.many == nullptr);
+      CHECK(draft.few != nullptr);
       // The same rows in a plan that also has prompts.
       const Choice mixed = device.choose(problem_of(8, 4096, 4096));
-      CHECK(mixed.tall != nullptr);
-      CHECK(mixed.packed_rows >= rows);
-      CHECK(mixed.packed_rows < 4096);
+      CHECK(mixed.many != nullptr);
+      CHECK(mixed.few_rows >= rows);
+      CHECK(mixed.few_rows < 4096);
       // Up to where the packed kernel with its parts is cheaper by a tenth, in steps of twice the rows.
       const auto is_cheaper = [&](int64_t count) {
         const sluice_problem problem = problem_of(8, 4096, 4096);
         const Workload work{problem, 8, count, 4096};
         double least = INFINITY;
         for (const KernelEntry &kernel : kernels)
-          if (!kernel.name.is_packed()) least = std::min(least, estimate(kernel, work, 1, 304).clk());
-        return 1.1 * estimate(mixed.packed->entry, work, mixed.parts, 304).clk() < least;
+          if (kernel.name.is_tall()) least = std::min(least, estimate(kernel, work, 1, 304).clk());
+        return 1.1 * estimate(mixed.few->entry, work, mixed.parts, 304).clk() < least;
       };
-      CHECK(is_cheaper(mixed.packed_rows));
-      CHECK_FALSE(is_cheaper(2 * int64_t{mixed.packed_rows}));
+      CHECK(is_cheaper(mixed.few_rows));
+      CHECK_FALSE(is_cheaper(2 * int64_t{mixed.few_rows}));
     }
     for (const int32_t bound : {4096, 0})
-      CHECK(device.choose(problem_of(16, bound, 4096)).tall->entry.name == tall_8.name);
+      CHECK(device.choose(problem_of(16, bound, 4096)).many->entry.name == tall_8.name);
   }
 }
 
@@ -230,7 +234,7 @@ TEST_CASE("of two packed kernels the one is chosen that is estimated to cost les
   const Target device({sharing, four_waves});
   const Choice choice = device.choose(problem_of(8, 1, 4096));
   INFO(choice.reason);
-  CHECK(choice.packed->entry.name == sharing.name);
+  CHECK(choice.few->entry.name == sharing.name);
   CHECK_THAT(choice.reason, Catch::StartsWith("about ") &&
                                 Catch::Contains(" us); next: attn_fwd_bf16_d128_q64") &&
                                 Catch::EndsWith("; keys in " + std::to_string(choice.parts) + " parts"));
@@ -239,8 +243,7 @@ TEST_CASE("of two packed kernels the one is chosen that is estimated to cost les
   slow.loop_slot_clk = 8000;
   slow.loop_wave_clk = 9000;
   const Target other({slow, four_waves});
-  CHECK(other.choose(problem_of(8, 1, 4096)).packed->entry.name ==
-        four_waves.name); // though 16 rows would do
+  CHECK(other.choose(problem_of(8, 1, 4096)).few->entry.name == four_waves.name); // though 16 rows would do
 }
 
 TEST_CASE("rows that one tile holds are read for once", "[choice]") {
@@ -249,7 +252,8 @@ TEST_CASE("rows that one tile holds are read for once", "[choice]") {
        {std::pair{1, 16u}, {2, 16u}, {3, 64u}, {8, 64u}, {9, 128u}, {16, 128u}}) {
     const Choice choice = device.choose(problem_of(64, rows, 4096));
     INFO(rows << " rows: " << choice.reason);
-    CHECK(choice.packed->entry.name.tile_q == tile_q);
+    CHECK(choice.main().entry.name.tile_q == tile_q);
+    CHECK(choice.main().entry.name.is_tall() == (rows > 8)); // whose waves take half the time
   }
 }
 
@@ -326,6 +330,94 @@ TEST_CASE("what the estimate depends on", "[choice]") {
   }
 }
 
+TEST_CASE("the smallest head dims that hold the problem's are filled with zeros, of either kind",
+          "[choice]") {
+  const auto of_dims = [](KernelEntry kernel, uint32_t qk, uint32_t v) {
+    kernel.name.head_dim_qk = qk;
+    kernel.name.head_dim_v = v;
+    return kernel;
+  };
+  std::vector<KernelEntry> kernels;
+  for (const auto &[qk, v] : {std::pair{64u, 64u}, {80u, 80u}, {128u, 128u}, {192u, 128u}, {192u, 192u}})
+    for (const KernelEntry &kernel : {tall_8, sharing})
+      if (kernel.name.is_tall() || qk != 80) kernels.push_back(of_dims(kernel, qk, v));
+  const Target device(kernels);
+  struct Row {
+    int32_t qk, v;
+    std::pair<uint32_t, uint32_t> tall, packed;
+  };
+  const Row rows[] = {{64, 64, {64, 64}, {64, 64}},      {8, 64, {64, 64}, {64, 64}},
+                      {72, 72, {80, 80}, {128, 128}},    {80, 72, {80, 80}, {128, 128}},
+                      {88, 8, {128, 128}, {128, 128}},   {184, 128, {192, 128}, {192, 128}},
+                      {184, 136, {192, 192}, {192, 192}}};
+  const auto dims = [](const package::PackedKernel *kernel) {
+    return std::pair{kernel->entry.name.head_dim_qk, kernel->entry.name.head_dim_v};
+  };
+  for (const bool bounded : {false, true})
+    for (const Row &row : rows) {
+      sluice_problem problem = bounded ? problem_of(16, 4096, 4096) : problem_of(0, 0, 0);
+      problem.head_dim_qk = row.qk;
+      problem.head_dim_v = row.v;
+      const Choice choice = device.choose(problem);
+      INFO(row.qk << "/" << row.v << ": " << choice.reason);
+      REQUIRE((choice.many != nullptr && choice.few != nullptr));
+      CHECK(dims(choice.many) == row.tall);
+      CHECK(dims(choice.few) == row.packed);
+    }
+  sluice_problem problem = problem_of(0, 0, 0);
+  for (const auto &[dim, message] : {std::pair{70, "head_dim_qk is 70; nearest supported: 72"},
+                                     {200, "head_dim_qk is 200; nearest supported: 192"}}) {
+    problem.head_dim_qk = dim;
+    CHECK_THROWS_WITH(device.choose(problem), Catch::Contains(message));
+  }
+}
+
+TEST_CASE("O as F32 is a matter of every kernel, and its parts are merged to F32", "[choice]") {
+  const Target device(all_kernels);
+  for (const int32_t rows : {1, 512}) {
+    sluice_problem problem = problem_of(1, rows, 131072, 8, 1);
+    const Choice rounded = device.choose(problem);
+    problem.o_type = SLUICE_F32;
+    const Choice choice = device.choose(problem);
+    CHECK(choice.few == rounded.few);
+    REQUIRE(choice.merging != nullptr);
+    CHECK(choice.merging->name == "merge_states_f32_f32");
+    CHECK(rounded.merging->name == "merge_states_f32_bf16");
+  }
+  // It is written once, with twice the bytes.
+  const sluice_problem bf16 = problem_of(64, 4096, 16, 64, 64);
+  sluice_problem f32 = bf16;
+  f32.o_type = SLUICE_F32;
+  const auto clk = [](const sluice_problem &problem) {
+    return estimate(tall_8, {problem, 64, 4096, 16}, 1, 304).attention_clk;
+  };
+  const double bytes = 64.0 * 64 * 4096 * 128 * 2;
+  CHECK(clk(f32) - clk(bf16) == Approx(bytes / 4.14e12 * 2.1e9).epsilon(0.01));
+}
+
+TEST_CASE("of kernels that differ in what they round O to one is enough where it is F32", "[choice]") {
+  std::vector<KernelEntry> kernels;
+  for (const char *type : {"f16", "bf16"})
+    for (KernelEntry kernel : all_kernels) {
+      kernel.name.dtype = "e4m3fnuz";
+      kernel.name.o_dtype = type;
+      kernels.push_back(kernel);
+    }
+  const Target device(kernels);
+  sluice_problem problem = problem_of(8, 1, 4096);
+  problem.q_type = problem.k_type = problem.v_type = SLUICE_E4M3FNUZ;
+  problem.o_type = SLUICE_F32;
+  const Choice choice = device.choose(problem);
+  CHECK(choice.few->entry.name.o_dtype == "bf16"); // the first by name
+  CHECK_THAT(choice.reason, !Catch::Contains("_to_f16"));
+  problem.max_q_len = problem.max_batch = 0;
+  const Choice open = device.choose(problem);
+  CHECK(open.many->entry.name.o_dtype == "bf16");
+  CHECK(open.few->entry.name.o_dtype == "bf16");
+  problem.o_type = SLUICE_F16;
+  CHECK(device.choose(problem).many->entry.name.o_dtype == "f16");
+}
+
 TEST_CASE("a ceiling holds for parts and for what is packed", "[choice]") {
   const Target device(all_kernels);
   for (const int32_t rows : {1, 16, 4096})
@@ -348,13 +440,13 @@ TEST_CASE("batch-invariant choices depend on nothing but the rules", "[choice]")
     return device.choose(problem);
   };
   const Choice first = chosen(1, 1, 4096);
-  CHECK(first.part_tiles * first.packed->entry.name.tile_kv == fixed_part_keys);
+  CHECK(first.part_tiles * first.few->entry.name.tile_kv == fixed_part_keys);
   for (const int32_t batch : {1, 8, 512})
     for (const int32_t rows : {1, 2, 300})
       for (const int32_t keys : {100, 4096, 100000}) {
         const Choice other = chosen(batch, rows, keys);
-        CHECK(other.packed == first.packed);
-        CHECK(other.packed_rows == 2);
+        CHECK(other.few == first.few);
+        CHECK(other.few_rows == 2);
         CHECK(other.part_tiles == first.part_tiles);
         CHECK(other.parts == uint32_t(keys + 2047) / 2048);
       }
@@ -369,10 +461,10 @@ TEST_CASE("every problem gets a kernel, whatever its bounds", "[choice]") {
           const sluice_problem problem = problem_of(batch, rows, keys, heads, 1);
           INFO(batch << " x " << rows << " rows, " << keys << " keys, " << heads << " heads");
           const Choice all = today.choose(problem);
-          CHECK((all.tall != nullptr || all.packed != nullptr));
-          CHECK((all.tall != nullptr || all.packed_rows >= rows));
+          CHECK((all.many != nullptr || all.few != nullptr));
+          CHECK((all.many != nullptr || all.few_rows >= rows));
           CHECK(all.reason.size() < sizeof sluice_plan_info::reason);
-          CHECK(packed.choose(problem).packed_rows == INT32_MAX);
-          CHECK(tall.choose(problem).tall != nullptr);
+          CHECK(packed.choose(problem).few_rows == INT32_MAX);
+          CHECK(tall.choose(problem).main().entry.name == tall_4.name);
         }
 }

@@ -45,7 +45,7 @@ TEST_CASE("windows and the alignment of the mask become arguments", "[plan]") {
   CHECK(window.score_flags == 0);
 }
 
-TEST_CASE("changes of the scores become arguments", "[plan]") {
+TEST_CASE("changes of the scores and the type of O become arguments", "[plan]") {
   package::KernelEntry kernel;
   sluice_problem problem = {};
   problem.q_heads = problem.kv_heads = 1;
@@ -61,6 +61,11 @@ TEST_CASE("changes of the scores become arguments", "[plan]") {
     problem.flags = flag;
     CHECK(flags() == package::score_changed);
   }
+  problem.flags = 0;
+  problem.o_type = SLUICE_F32;
+  CHECK(flags() == package::score_o_f32);
+  problem.o_type = SLUICE_F16;
+  CHECK(flags() == 0);
   problem.flags = SLUICE_SINK_LOGITS;
   problem.q_scale_kind = SLUICE_SCALE_PER_HEAD;
   problem.k_scale_kind = SLUICE_SCALE_PER_TENSOR;

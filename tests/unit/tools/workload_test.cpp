@@ -171,18 +171,17 @@ TEST_CASE("A refused workload leaves the thread free for the next plan") {
 }
 
 TEST_CASE("Neighbours of a sample read the same keys where the grid has such") {
-  const auto stride = [](std::array<uint32_t, 3> grid, uint32_t heads_per_keys) {
-    return sample_of(grid, heads_per_keys, {5, 8}).compute_unit_stride;
+  const auto stride = [](std::array<uint32_t, 3> grid) {
+    return sample_of(grid, {5, 8}).compute_unit_stride;
   };
-  CHECK(stride({64, 8, 1}, 8) == 8);  // workgroup 64 is head 0 again, 8 to 56 are those of other keys
-  CHECK(stride({16, 8, 1}, 8) == 2);  // 16
-  CHECK(stride({16, 8, 1}, 16) == 1); // all heads share keys
-  CHECK(stride({2, 100, 1}, 1) == 1); // packed: x is the KV head, 8 is a multiple of both
-  CHECK(stride({12, 100, 1}, 1) == 3);
-  CHECK(stride({152, 1, 8}, 1) == 1); // decode: no two workgroups share keys
-  CHECK(sample_of({64, 8, 1}, 8, {5, 8}).compute_units == 5);
-  CHECK(sample_of({128, 8, 1}, 8, {5, 8}).compute_units == 3); // every 16th of 38
-  CHECK(sample_of({64, 8, 1}, 8, {38, 0}).compute_units == 38);
+  CHECK(stride({64, 8, 1}) == 8);  // workgroup 64 is head 0 again, 8 to 56 are other heads
+  CHECK(stride({16, 8, 1}) == 2);  // 16
+  CHECK(stride({2, 100, 1}) == 1); // 8 is a multiple of both
+  CHECK(stride({12, 100, 1}) == 3);
+  CHECK(stride({152, 1, 8}) == 1); // decode: no two workgroups share keys
+  CHECK(sample_of({64, 8, 1}, {5, 8}).compute_units == 5);
+  CHECK(sample_of({128, 8, 1}, {5, 8}).compute_units == 3); // every 16th of 38
+  CHECK(sample_of({64, 8, 1}, {38, 0}).compute_units == 38);
 }
 
 TEST_CASE("Bytes and products of a workload") {
