@@ -95,6 +95,9 @@ public:
       if (op.wavesDivideKeys()) {
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+      } else if (hasManyRows() && getenv("PLAIN")) {
+        SmallVector<RowState> states = iterate(blocks, addresses, columns, parts);
+        storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(states[0], keys, op.getTileQ()); });
       } else if (hasManyRows()) {
         RowState state = iterateAhead(rows, addresses.front(), columns, parts);
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });

@@ -10,13 +10,10 @@ static Value operand(Emitter &b, Value low, Value high) {
 }
 
 Value fromProbabilities(Emitter &b, ArrayRef<Value> eight) {
-  SmallVector<Value> factored;
-  for (Value p : eight)
-    factored.push_back(b.mulF(p, b.f32(factorOfP)));
   auto word = [&](unsigned first) -> Value {
     auto convert = [&](unsigned pair, Value other) -> Value {
-      return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), factored[first + 2 * pair],
-                                          factored[first + 2 * pair + 1], other, /*wordSel=*/pair == 1);
+      return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), eight[first + 2 * pair],
+                                          eight[first + 2 * pair + 1], other, /*wordSel=*/pair == 1);
     };
     return convert(1, convert(0, b.i32(0)));
   };

@@ -10,10 +10,10 @@
 namespace sluice::fp8 {
 
 /// P is at most 1, E4M3FNUZ numbers at most 240, and they are the more exact the further they are from 2^-10,
-/// the smallest: P is multiplied with this when it becomes an operand.
+/// the smallest: exponentials are made this much larger, by their exponents.
 constexpr double factorOfP = 128;
 
-/// Eight probabilities as an operand, times factorOfP, rounded to nearest even. NaN stays NaN.
+/// Eight probabilities as an operand, rounded to nearest even. NaN stays NaN.
 mlir::Value fromProbabilities(Emitter &b, llvm::ArrayRef<mlir::Value> eight);
 
 /// Eight rows of n bytes, n a multiple of 4 or 1, to n operands: the bytes of a column each.

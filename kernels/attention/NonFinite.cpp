@@ -197,6 +197,8 @@ SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value>
     Split parts = split(math.transpose(rows)[0]);
     sum = math.mfma(parts.clean, p, sum);
     counts = math.mfma(parts.codes, sees, counts);
+    // One after the other, which takes fewer registers than reading ahead.
+    createWaveFence(b, b.getLoc());
   }
   Values settled = math.settle({sum, counts});
   Values next(loop.getRegionIterArgs().drop_front());

@@ -1,6 +1,8 @@
 //===- RowState.cpp - the running softmax of a row ------------------------------------------------------===//
 #include "attention/RowState.h"
+#include "attention/Fp8Math.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -12,7 +14,7 @@ Value Softmax::noMaximum() const {
 }
 
 Value Softmax::raised(Value maximum, Value ofTile) const {
-  if (math.layout.elementBytes == 1) return b.maxF(maximum, ofTile);
+  if (isFp8()) return b.maxF(maximum, ofTile);
   // Of two infinities of a sign the difference is NaN, which is not larger: the maximum stays.
   Value excess = b.mulF(b.subF(ofTile, maximum), scoreFactor);
   Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, excess, b.f32(mostExcess));
@@ -24,7 +26,12 @@ Value Softmax::reference(Value maximum) const {
 }
 
 Value Softmax::offset(Value reference) const {
-  return b.negF(b.mulF(reference, scoreFactor));
+  Value offset = b.negF(b.mulF(reference, scoreFactor));
+  return isFp8() ? b.addF(offset, b.f32(offsetOfZero())) : offset;
+}
+
+double Softmax::offsetOfZero() const {
+  return isFp8() ? std::log2(fp8::factorOfP) : 0;
 }
 
 Value Softmax::factor(Value before, Value reference) const {

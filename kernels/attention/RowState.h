@@ -21,7 +21,8 @@ namespace sluice {
 /// What the keys so far come to, for this lane's row.
 struct RowState {
   mlir::Value maximum;                   // of the scores, or little less
-  mlir::Value sum;                       // of this lane group's exponentials, relative to the maximum
+  mlir::Value sum;                       // of this lane group's exponentials, relative to the maximum; of FP8
+                                         // times fp8::factorOfP, like O^T
   llvm::SmallVector<mlir::Value> output; // O^T, relative to the maximum
 };
 
@@ -55,7 +56,7 @@ public:
   Value factor(Value before, Value reference) const;
   /// The offset to use, with scores that were made relative to the reference where it would not be exact.
   Value centre(Values &scores, Value offset, llvm::function_ref<Value()> reference) const {
-    return math.centre(scores, offset, reference);
+    return math.centre(scores, offset, b.f32(offsetOfZero()), reference);
   }
   /// Fragments of P^T; `sum`, relative to the same maximum, grows by them.
   Values exponentiate(llvm::ArrayRef<Value> scores, Value offset, Value &sum) const {
@@ -71,6 +72,9 @@ public:
   Included include(Value maximum, Value sum, Values scores) const;
 
 private:
+  bool isFp8() const { return math.layout.elementBytes == 1; }
+  double offsetOfZero() const; // the offset if the reference is 0
+
   Emitter &b;
   TileMath &math;
   Value scoreFactor, lane;

@@ -67,8 +67,12 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
       Value first = rowOf("bias"), keyStride = arguments.late("bias_key_stride");
       Value none = b.f32(-std::numeric_limits<double>::infinity());
-      auto add = [&](Type type) {
-        return each(scores, [&](Value score, Value key) {
+      // Left alone, LLVM computes the places that the types have in common in front of the branch between them:
+      // those of all scores at once.
+      auto add = [&](Type type, unsigned number) {
+        Value same = ofLane;
+        ofLane = b.opaque(ofLane, b.i32(number));
+        auto sums = each(scores, [&](Value score, Value key) {
           Value place = b.add(first, b.mul(b.zeroExtend(b.minS(key, lastKey)), keyStride));
           Value value = LLVM::LoadOp::create(b, type, b.advance(bias, type, place),
                                              /*alignment=*/type.getIntOrFloatBitWidth() / 8);
@@ -77,13 +81,15 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
           Value hides = b.equalF(b.mulF(value, b.f32(std::numbers::log2e)), none);
           return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
         });
+        ofLane = same;
+        return sums;
       };
       return b.branch(
-          arguments.flag(package::score_bias_f16), [&] { return add(b.getF16Type()); },
+          arguments.flag(package::score_bias_f16), [&] { return add(b.getF16Type(), 1); },
           [&] {
             return b.branch(
-                arguments.flag(package::score_bias_bf16), [&] { return add(b.getBF16Type()); },
-                [&] { return add(b.getF32Type()); });
+                arguments.flag(package::score_bias_bf16), [&] { return add(b.getBF16Type(), 2); },
+                [&] { return add(b.getF32Type(), 3); });
           });
     });
     Value slopes = arguments.late("alibi_slopes");

@@ -60,7 +60,8 @@ Value TileMath::maximum(ArrayRef<Value> blocks, Value lane) {
   return overGroups(result, lane, [&](Value x, Value y) { return b.maxF(x, y); });
 }
 
-Value TileMath::centre(Values &blocks, Value offset, llvm::function_ref<Value()> reference) {
+Value TileMath::centre(Values &blocks, Value offset, Value offsetOfZero,
+                       llvm::function_ref<Value()> reference) {
   constexpr double largest = 1 << 16; // errors of up to 2^-8 in an exponent
   Value isLarge =
       arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, offset), b.f32(largest));
@@ -76,7 +77,7 @@ Value TileMath::centre(Values &blocks, Value offset, llvm::function_ref<Value()>
             elements.push_back(b.subF(b.extract(block, r), centre));
           centred.push_back(b.pack(accumulator, elements));
         }
-        centred.push_back(b.select(isLarge, b.f32(0), offset));
+        centred.push_back(b.select(isLarge, offsetOfZero, offset));
         return centred;
       },
       [&] {
@@ -113,7 +114,8 @@ Value TileMath::toFragment(ArrayRef<Value> probabilities) {
   return b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high}));
 }
 
-/// Two probabilities as 16-bit numbers in a dword: f16 toward zero, bf16 to nearest even.
+/// Two probabilities as 16-bit numbers in a dword: f16 toward zero, bf16 to nearest. What lies in the middle
+/// goes away from zero, for which an addition is enough.
 Value TileMath::toPair(Value first, Value second) {
   auto pair = VectorType::get(2, element);
   if (element.isF16()) return b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, pair, first, second));
@@ -121,11 +123,7 @@ Value TileMath::toPair(Value first, Value second) {
     Value both = b.pack(VectorType::get(2, b.getF32Type()), {first, second});
     return b.bitcast(b.getI32Type(), arith::TruncFOp::create(b, pair, both));
   }
-  auto rounded = [&](Value value) {
-    Value bits = b.bitcast(b.getI32Type(), value);
-    Value odd = b.bitAnd(b.shiftRight(bits, b.i32(16)), b.i32(1));
-    return b.add(b.add(bits, odd), b.i32(0x7fff));
-  };
+  auto rounded = [&](Value value) { return b.add(b.bitcast(b.getI32Type(), value), b.i32(0x8000)); };
   return b.permuteBytes(rounded(second), rounded(first), 0x07060302);
 }
 
@@ -212,6 +210,8 @@ Value TileMath::widen(Value bytes) {
 
 TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit,
                                   Value lsePerLog2) {
+  // Of FP8 both have the factor of P, a power of two.
+  if (isFp8()) sum = b.mulF(sum, b.f32(1 / fp8::factorOfP));
   // No visible key: the sum is exactly 0. A NaN sum stays NaN.
   Value empty = b.equalF(sum, b.f32(0)), none = b.f32(negativeInfinity);
   auto inverse = [&](Value x) { return b.select(b.equalF(x, b.f32(0)), b.f32(0), b.reciprocal(x)); };

@@ -42,8 +42,8 @@ public:
 
   /// `offset`, -reference * factor, takes exponents relative to the reference. Its rounding error is one of
   /// an exponent, so rows where it is so large that this would show have their scores made relative to the
-  /// reference instead, and get the offset 0. Returns the offset to use.
-  Value centre(Values &blocks, Value offset, llvm::function_ref<Value()> reference);
+  /// reference instead, and get the offset that belongs to a reference of 0. Returns the offset to use.
+  Value centre(Values &blocks, Value offset, Value offsetOfZero, llvm::function_ref<Value()> reference);
 
   /// exp2(score * factor + offset) of all scores as fragments of P^T; `sum` grows by this lane's.
   Values exponentiate(llvm::ArrayRef<Value> blocks, Value factor, Value offset, Value &sum);

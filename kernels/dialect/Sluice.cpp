@@ -234,7 +234,8 @@ LogicalResult StoreTileOp::verify() {
     return emitOpError() << "names " << getColumns().size() << " columns for " << getValues().size()
                          << " values";
   if (getValues().empty()) return emitOpError() << "stores nothing";
-  if (!llvm::all_equal(getValues().getTypes())) return emitOpError() << "stores values of several types";
+  auto elements = llvm::map_range(getValues().getTypes(), [](Type type) { return getElementTypeOrSelf(type); });
+  if (!llvm::all_equal(elements)) return emitOpError() << "stores elements of several types";
   if (size_t(llvm::sum_of(getPanelValues())) != getValues().size())
     return emitOpError() << "has " << llvm::sum_of(getPanelValues()) << " values in panels, and "
                          << getValues().size() << " in all";

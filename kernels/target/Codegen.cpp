@@ -91,7 +91,7 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 void keepSourceOrder() {
   auto &&options = llvm::cl::getRegisteredOptions();
   for (auto [name, value] :
-       {std::pair{"pre-RA-sched", "source"}, {"enable-misched", "false"}, {"enable-post-misched", "false"}}) {
+       {std::pair{"pre-RA-sched", "source"}, {"enable-misched", "false"}, {"enable-post-misched", "false"}, {"disable-machine-licm", "true"}}) {
     llvm::cl::Option *option = options.lookup(name);
     assert(option && "LLVM 22 has these options");
     option->reset();

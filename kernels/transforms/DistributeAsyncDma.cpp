@@ -108,11 +108,13 @@ private:
   /// every extent if rows have no such column.
   Value bufferOffset(Value column, Value rowOffset) {
     Value offset = columnOffset(column);
-    if (!copy.getColumnLimit()) return b.add(offset, rowOffset);
-    // The sum saturates: a missing column stays beyond every extent, whatever the row.
+    if (!copy.getColumnLimit()) return plus(offset, rowOffset);
     offset = b.select(b.less(column, copy.getColumnLimit()), offset, b.i32(-1));
-    return LLVM::UAddSat::create(b, offset, rowOffset);
+    return plus(offset, rowOffset);
   }
+
+  /// The sum of parts of a lane's offset. It saturates: a missing column stays beyond every extent.
+  Value plus(Value offset, Value more) { return LLVM::UAddSat::create(b, offset, more); }
 
   /// Where in the tile the wave's instruction writes, in bytes.
   Value ldsOffset(unsigned batchRow, unsigned batchColumn) {
@@ -133,10 +135,11 @@ private:
     Value resource = descriptor(first, layout.batch.rows * rowsOfBatch);
     Value laneRows = b.mul(laneRow, stride);
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
-      Value rowOffset = b.add(laneRows, b.mul(stride, b.i32(batchRow * rowsOfBatch)));
+      // Left alone, LLVM keeps the offsets of all instructions in registers, all through a loop.
+      Value step = b.inOrder(b.mul(stride, b.i32(batchRow * rowsOfBatch)));
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
-        Value voffset = bufferOffset(sourceColumn(batchRow, batchColumn), rowOffset);
-        loadToLds(resource, voffset, batchRow, batchColumn);
+        Value voffset = bufferOffset(sourceColumn(batchRow, batchColumn), laneRows);
+        loadToLds(resource, plus(voffset, step), batchRow, batchColumn);
       }
     }
   }

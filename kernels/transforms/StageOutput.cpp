@@ -30,7 +30,6 @@
 #include "transforms/CopyBuilder.h"
 #include "transforms/Passes.h"
 
-
 namespace sluice {
 #define GEN_PASS_DEF_STAGEOUTPUT
 #include "transforms/Passes.h.inc"
@@ -44,13 +43,15 @@ constexpr unsigned storeBytes = 16; // the widest store of a lane
 class Lowering {
 public:
   explicit Lowering(StoreTileOp op)
-      : b(op.getLoc(), op), op(op), type(cast<VectorType>(op.getValues().front().getType())) {}
+      : b(op.getLoc(), op), op(op),
+        elementBytes(getElementTypeOrSelf(op.getValues().front().getType()).getIntOrFloatBitWidth() / 8) {}
 
   void storeDirectly() {
     when(b.less(op.getRow(), op.getRowLimit()), [&] {
       for (auto [column, value] : llvm::zip_equal(op.getColumns(), op.getValues()))
         when(b.less(column, op.getColumnLimit()), [&, column = column, value = value] {
-          LLVM::StoreOp::create(b, value, place(op.getAddress(), column), vectorBytes());
+          unsigned bytes = cast<VectorType>(value.getType()).getNumElements() * elementBytes;
+          LLVM::StoreOp::create(b, value, place(op.getAddress(), column), bytes);
         });
     });
   }
@@ -106,10 +107,8 @@ public:
   }
 
 private:
-  unsigned vectorBytes() const { return type.getNumElements() * type.getElementTypeBitWidth() / 8; }
-
   Value place(Value row, Value column) {
-    return b.advance(row, b.zeroExtend(b.mul(column, b.i32(type.getElementTypeBitWidth() / 8))));
+    return b.advance(row, b.zeroExtend(b.mul(column, b.i32(elementBytes))));
   }
 
   void when(Value condition, llvm::function_ref<void()> then) {
@@ -121,7 +120,7 @@ private:
 
   CopyBuilder b;
   StoreTileOp op;
-  VectorType type;
+  unsigned elementBytes;
 };
 
 struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
@@ -166,12 +165,13 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
       reason = why.str();
       return failure();
     };
-    auto vector = cast<VectorType>(store.getValues().front().getType());
-    unsigned elementBytes = vector.getElementTypeBitWidth() / 8, waves = wavesOf(kernel, chip);
+    Type element = getElementTypeOrSelf(store.getValues().front().getType());
+    unsigned elementBytes = element.getIntOrFloatBitWidth() / 8, waves = wavesOf(kernel, chip);
     unsigned chunk = storeBytes / elementBytes, columns = store.getPanelColumns(), rows = store.getTileRows();
     if (columns % chunk != 0 || chip.waveSize % (columns / chunk) != 0)
       return decline("a row of " + llvm::Twine(columns) + " elements is no power of two of 16-byte pieces");
-    if (chunk % vector.getNumElements() != 0)
+    auto isWide = [&](Type type) { return chunk % cast<VectorType>(type).getNumElements() != 0; };
+    if (llvm::any_of(store.getValues().getTypes(), isWide))
       return decline("lanes hold more than 16 neighbouring bytes at a time");
     if (waves == 0 || rows % waves != 0 || (rows / waves) % (chip.waveSize / (columns / chunk)) != 0)
       return decline(llvm::Twine(rows) + " rows do not divide into stores of " + llvm::Twine(waves) +
@@ -180,7 +180,7 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
     auto swizzle =
         XorSwizzleAttr::get(store.getContext(), XorSwizzle::forColumnReads(columns, elementBytes, storeBytes,
                                                                            chip.ldsBanks(storeBytes)));
-    auto tile = LdsTileType::get(store.getContext(), rows, columns, vector.getElementType(), swizzle);
+    auto tile = LdsTileType::get(store.getContext(), rows, columns, element, swizzle);
     unsigned before = arenaBytes(kernel), after = std::max(before, tile.getBytes());
     if (after > chip.ldsBytes || (before != 0 && chip.ldsBytes / after < chip.ldsBytes / before))
       return decline("staging takes " + llvm::Twine(tile.getBytes()) + " bytes of LDS where the kernel has " +
