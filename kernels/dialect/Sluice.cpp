@@ -143,7 +143,7 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
                          << "; with v_in_k V's is not larger";
   // P of a step fills whole operands of the second product.
-  unsigned keys = isFp8 ? 2 * rows : rows;
+  unsigned keys = isFp8 ? 32 : rows;
   if (getTileKv() == 0 || getTileKv() % keys != 0)
     return emitOpError() << "tile_kv is " << getTileKv() << ", not a multiple of " << keys;
   if (isFp8 && getKvType()) return emitOpError() << "has elements of f8E4M3FNUZ; kv_type is for wider ones";
