@@ -77,14 +77,14 @@ int64_t last_few_rows(const Candidate &packed, const Kernels &tall, const sluice
 /// `tall_clk`, costs about as little.
 std::optional<Candidate> one_for_all(const std::vector<Candidate> &candidates, double tall_clk,
                                      const Workload &work) {
-  const double least = candidates.front().estimate.clk();
-  const auto packed = std::ranges::find_if(
-      candidates, [](const Candidate &candidate) { return !candidate.kernel->entry.name.is_tall(); });
+  const double most = candidates.front().estimate.clk() * kernel_margin;
   const int64_t rows = work.rows * (work.problem.q_heads / work.problem.kv_heads);
-  if (packed != candidates.end() && packed->kernel->entry.name.tile_q >= rows &&
-      packed->estimate.clk() < least * kernel_margin)
-    return *packed;
-  return least * kernel_margin < tall_clk ? std::optional(candidates.front()) : std::nullopt;
+  const auto holding = std::ranges::find_if(candidates, [&](const Candidate &candidate) {
+    const package::KernelName &name = candidate.kernel->entry.name;
+    return !name.is_tall() && name.tile_q >= rows && candidate.estimate.clk() < most;
+  });
+  if (holding != candidates.end()) return *holding;
+  return most < tall_clk ? std::optional(candidates.front()) : std::nullopt;
 }
 
 } // namespace
