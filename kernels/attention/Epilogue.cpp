@@ -131,7 +131,8 @@ void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, Value s
         return SmallVector<Value>();
       };
     };
-    b.branch(partial, storeAs(b.getF32Type()), storeAs(result));
+    Value isF32 = b.either(partial, arguments.flag(package::score_o_f32));
+    b.branch(isF32, storeAs(b.getF32Type()), storeAs(result));
   });
   Value lse = arguments.late("lse");
   Value isMine = b.both(storesLse, b.equal(rows.laneGroup, b.i32(0)));
