@@ -12,16 +12,9 @@ public:
   Addresses(Emitter &b, const Arguments &arguments, const LaneRows &rows)
       : b(b), arguments(arguments), rows(rows) {}
 
-  /// When kernel arguments are loaded: on entry, or where they are used (Arguments::late).
-  enum class Load { onEntry, late };
-
-  /// Row 0 of the sequence, of a tensor's head: q, o and lse with the workgroup's query head.
-  Value ofQueryHead(llvm::StringRef tensor, mlir::Type type, Load load) const;
-  /// The same of k and v with the workgroup's KV head; `inPages`: of page 0.
-  Value ofKeyHead(llvm::StringRef side, mlir::Type type, bool inPages) const;
-
-  /// Row 0 of k or v of the workgroup's KV head: of the sequence, or where there is a page table of page 0.
-  Value ofKeys(llvm::StringRef side, mlir::Type type) const;
+  /// Row 0 of k or v of the workgroup's KV head: of the sequence, or of page 0 where there is a page table,
+  /// for which `mayBeInPages` says whether to ask.
+  Value ofKeys(llvm::StringRef side, mlir::Type type, bool mayBeInPages) const;
   /// The place of this lane's token and query head in q, o or lse, in elements. `firstRow` is that of the
   /// sequence.
   Value offsetOfRow(llvm::StringRef tensor, Value firstRow) const;
@@ -29,8 +22,6 @@ public:
   Value offsetOfPart(llvm::StringRef tensor) const;
 
 private:
-  Value ofHead(llvm::StringRef tensor, Value head, Value firstRow, mlir::Type type, Load load,
-               bool inPages) const;
   Value strideProduct(Value count, llvm::StringRef stride) const;
 
   Emitter &b;

@@ -20,11 +20,9 @@
 // calls here and inside the parts is the order of the kernel's instructions, but for what later passes move:
 // in another order a kernel still computes the same, with other registers and other times.
 //
-// Kernels of 32 rows a wave are for many rows, of one query head each: MFMAs of 32x32, and the scores are one
-// tile ahead. Kernels of 16 rows a wave are for few rows, of the heads of a group together: MFMAs of 16x16,
-// the plain loop, and everything that a tensor may be: smaller heads, converted caches, parts of the keys. In
-// decode kernels the waves of a workgroup have the same 16 rows and divide the keys, which they load into
-// registers.
+// Kernels of 32 rows a wave are for many rows: MFMAs of 32x32, and the scores are one tile ahead. Kernels of
+// 16 rows a wave are for few rows: MFMAs of 16x16 and the plain loop. In decode kernels the waves of a
+// workgroup have the same 16 rows and divide the keys, which they load into registers.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Epilogue.h"
@@ -43,7 +41,7 @@ using namespace mlir;
 
 namespace {
 
-constexpr unsigned rowsOfHead = 32; // of a wave; others have rows of a group
+constexpr unsigned manyRows = 32; // of a wave
 
 class AttentionBuilder {
 public:
@@ -55,57 +53,55 @@ public:
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip) {}
 
   void build() {
-    RowMap map(b, arguments, ofGroup() ? RowMap::RowsOf::group : RowMap::RowsOf::head, op.wavesOfRows(),
-               op.rowBlocks(), op.getTileQ(), layout);
-    if (ofGroup()) arguments.fetchLines();
+    RowMap map(b, arguments, op.wavesOfRows(), op.rowBlocks(), op.getTileQ(), layout);
+    arguments.fetchLines();
     WorkgroupRows workgroup = map.locateWorkgroup();
     b.when(workgroup.any, [&] {
-      SmallVector<LaneRows> blocks = map.locateLane(workgroup);
-      LaneRows &rows = blocks.front(); // what belongs to the wave or workgroup is the same in every block
+      Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+      SmallVector<LaneRows> blocks = map.locateLane(workgroup, thread);
+      const LaneRows &rows = blocks.front(); // what belongs to the wave or workgroup is the same in every block
       Visibility visibility(b, arguments, rows.sequence, tileKv);
       WaveKeys waveKeys = map.chooseTiles(blocks, visibility);
-      std::vector<ScoreChanges> changes(
-          blocks.size(), ScoreChanges(b, arguments, rows.sequence, ofGroup() || op.getEveryChange()));
       KeyRange keys = map.choosePart(rows, visibility, tileKv);
-      for (LaneRows &ofBlock : blocks)
-        map.locateKvHead(ofBlock);
 
       unsigned columnGroups = op.columnGroups();
       HeadColumns columns(op.getHeadDimQk(), op.getHeadDimV(), op.getVInK(), columnGroups,
                           storage.narrowestPanel(op.getWaves()), layout);
       Value firstColumn;
       if (columnGroups != 1) firstColumn = b.mul(rows.waveOfRows, b.i32(op.getHeadDimV() / columnGroups));
+      std::vector<ScoreChanges> changes;
+      changes.reserve(blocks.size()); // rules keep references
       SmallVector<ScoreRules> rules;
       SmallVector<Softmax> softmax;
       SmallVector<Addresses> addresses;
-      for (auto [ofBlock, change, seen] : llvm::zip_equal(blocks, changes, waveKeys.rows)) {
-        change.setRow(ofBlock.token, ofBlock.qHead, ofBlock.kvHead);
-        rules.emplace_back(b, change, visibility, seen, layout, ofBlock.laneGroup);
-        softmax.emplace_back(b, math, change.factor(), ofBlock.lane);
+      for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
+        changes.emplace_back(b, arguments, ofBlock, [&, index](Value changing) {
+          return map.locateLane(workgroup, b.opaque(thread, changing))[index];
+        });
+        rules.emplace_back(b, changes.back(), visibility, waveKeys.rows[index], layout, ofBlock.laneGroup);
+        softmax.emplace_back(b, math, changes.back().factor(), ofBlock.lane);
         addresses.emplace_back(b, arguments, ofBlock);
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
                             firstColumn, /*isFull=*/blocks.size() != 1);
       LoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
-      auto storeBlock = [&](const LaneRows &ofBlock, const ScoreChanges &change, auto how) {
+      // With the rows of a block, located again: LLVM has no registers for them all through the loop.
+      auto storeBlock = [&](unsigned index, auto store) {
+        LaneRows ofBlock = map.locateLane(workgroup, b.opaque(thread))[index];
         Addresses outputs(b, arguments, ofBlock);
-        how(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, change.factor(), result,
-                     firstColumn));
+        store(Epilogue(b, arguments, outputs, math, ofBlock, columns.valueReads, changes[index].factor(),
+                       result, firstColumn));
       };
       if (op.wavesDivideKeys()) {
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
-        storeBlock(rows, changes.front(), [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
-      } else if (ofGroup()) {
-        SmallVector<RowState> states = iterateOfGroup(blocks, addresses, columns, parts);
-        if (blocks.size() != 1) blocks = map.locateLane(workgroup, /*isAgain=*/true);
-        for (auto [state, ofBlock, change] : llvm::zip_equal(states, blocks, changes))
-          storeBlock(ofBlock, change,
-                     [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+        storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+      } else if (hasManyRows()) {
+        RowState state = iterateAhead(rows, addresses.front(), columns, parts);
+        storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });
       } else {
-        RowState state = iterateOfHead(rows, addresses.front(), columns, parts);
-        storeBlock(rows, changes.front(), [&](const Epilogue &epilogue) {
-          epilogue.storeTile(state, op.getTileQ(), op.getHeadDimV());
-        });
+        SmallVector<RowState> states = iterate(blocks, addresses, columns, parts);
+        for (auto [index, state] : llvm::enumerate(states))
+          storeBlock(index, [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       }
     });
   }
@@ -113,7 +109,7 @@ public:
 private:
   using Side = KeyTiles::Side;
 
-  bool ofGroup() const { return layout.rows != rowsOfHead; }
+  bool hasManyRows() const { return layout.rows == manyRows; }
 
   /// FP8 is bytes to everything but the products.
   static Type inMemory(Type type) {
@@ -130,7 +126,18 @@ private:
     return KeyTiles(b, math, arguments, copies, chip, storage, source, panels, label);
   }
 
-  Query queryOfGroup(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns) {
+  Value ofKeys(const Addresses &addresses, StringRef side) {
+    return addresses.ofKeys(side, storage.type, op.getPaged());
+  }
+
+  KeyTiles::Source sourceOfK(const Addresses &addresses) {
+    return {Side::k, ofKeys(addresses, "k"), arguments["head_dim_qk"], op.getPaged()};
+  }
+  KeyTiles::Source sourceOfV(const Addresses &addresses) {
+    return {Side::v, ofKeys(addresses, "v"), arguments["head_dim_v"], op.getPaged()};
+  }
+
+  Query queryOf(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns) {
     Value row = addresses.offsetOfRow("q", rows.sequence.firstRow);
     Value q = b.advance(arguments.late("q"), queries, row);
     return Query(b, math, columns.keyReads, q, queries, element, rows.laneGroup,
@@ -139,9 +146,9 @@ private:
 
   JoinedState iterateOverOwnKeys(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
                                  const LoopParts &parts) {
-    Query query = queryOfGroup(rows, addresses, columns);
+    Query query = queryOf(rows, addresses, columns);
     KeyPages pages(b, arguments, rows.sequence, parts.keys);
-    KeyRegisters::Source source{addresses.ofKeys("k", storage.type), addresses.ofKeys("v", storage.type),
+    KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"),
                                 arguments["head_dim_qk"], arguments["head_dim_v"]};
     KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.isWidened,
                            tileKv);
@@ -160,11 +167,11 @@ private:
     return needed <= ofRows ? 0 : llvm::divideCeil(needed - ofRows, op.rowBlocks() * ofRead);
   }
 
-  SmallVector<RowState> iterateOfGroup(ArrayRef<LaneRows> blocks, ArrayRef<Addresses> addresses,
-                                       const HeadColumns &columns, const LoopParts &parts) {
+  SmallVector<RowState> iterate(ArrayRef<LaneRows> blocks, ArrayRef<Addresses> addresses,
+                                const HeadColumns &columns, const LoopParts &parts) {
     SmallVector<Query> queries;
     for (auto [rows, ofBlock] : llvm::zip_equal(blocks, addresses))
-      queries.push_back(queryOfGroup(rows, ofBlock, columns));
+      queries.push_back(queryOf(rows, ofBlock, columns));
     if (unsigned reads = parkedReads()) {
       Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
       for (Query &query : queries)
@@ -172,24 +179,18 @@ private:
     }
     std::optional<KeyPages> pages = pagesOf(blocks.front(), parts);
     KeyCopies copies(b, arguments, parts.keys, pages ? &*pages : nullptr);
-    auto rowsOf = [&](StringRef side) { return addresses.front().ofKeys(side, storage.type); };
-    KeyTiles k = allocate(copies, {Side::k, rowsOf("k"), arguments["head_dim_qk"]}, columns.keyPanels, "k");
+    KeyTiles k = allocate(copies, sourceOfK(addresses.front()), columns.keyPanels, "k");
     if (op.getVInK()) return plainKeyLoop(parts, queries, copies, k, k);
-    KeyTiles v = allocate(copies, {Side::v, rowsOf("v"), arguments["head_dim_v"]}, columns.valuePanels, "v");
+    KeyTiles v = allocate(copies, sourceOfV(addresses.front()), columns.valuePanels, "v");
     return plainKeyLoop(parts, queries, copies, k, v);
   }
 
-  RowState iterateOfHead(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
-                         const LoopParts &parts) {
+  RowState iterateAhead(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
+                        const LoopParts &parts) {
     std::optional<KeyPages> pages = pagesOf(rows, parts);
     KeyCopies copies(b, arguments, parts.keys, pages ? &*pages : nullptr);
-    KeyTiles::Source k{Side::k, addresses.ofKeyHead("k", storage.type, op.getPaged()), {}};
-    KeyTiles::Source v{Side::v, addresses.ofKeyHead("v", storage.type, op.getPaged()), {}};
-    // Rows past the end repeat the last one: they are in bounds, and their results unused.
-    Value safeRow = b.minS(rows.row, b.sub(rows.count, b.i32(1)));
-    Value row = b.mul(b.signExtend(safeRow), arguments["q_token_stride"]);
-    Value q = b.advance(addresses.ofQueryHead("q", queries, Addresses::Load::onEntry), queries, row);
-    Query query(b, math, columns.keyReads, q, queries, element, rows.laneGroup);
+    KeyTiles::Source k = sourceOfK(addresses), v = sourceOfV(addresses);
+    Query query = queryOf(rows, addresses, columns);
     KeyTiles firstK = allocate(copies, k, columns.keyPanels, "first k");
     KeyTiles otherK = allocate(copies, k, columns.keyPanels, "k");
     KeyTiles everyV = allocate(copies, v, columns.valuePanels, "v");

@@ -7,6 +7,8 @@ using namespace mlir;
 
 namespace sluice {
 
+constexpr unsigned lineBytes = 128; // of memory, which a store should fill
+
 Value Epilogue::sumOfGroups(const RowState &state) const {
   return math.overGroups(state.sum, rows.lane, [&](Value x, Value y) { return b.addF(x, y); });
 }
@@ -29,7 +31,7 @@ Value Epilogue::chunkOf(ArrayRef<Value> elements, Type type) const {
 }
 
 void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type,
-                         function_ref<void(Value column, Value chunk)> store) const {
+                         Store store) const {
   // Four registers from 4 * group on are rows of a tile of O^T, and 4 * columns neighbouring columns of O in
   // all tiles of a read: register r of tile m is column columns * r + m of them.
   const MfmaLayout &layout = math.layout;
@@ -45,35 +47,31 @@ void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type,
       for (unsigned first = 0; first < elements.size(); first += atATime) {
         Value chunk = chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type);
         Value column = b.add(b.i32(firstOfChunk + first), b.mul(rows.laneGroup, b.i32(4 * read.columns)));
-        store(firstColumn ? b.add(column, firstColumn) : column, chunk);
+        store(firstOfChunk + first, firstColumn ? b.add(column, firstColumn) : column, chunk);
       }
     }
     tile += read.columns;
   }
 }
 
-void Epilogue::storeTile(const RowState &state, unsigned tileQ, unsigned headDim) const {
-  Value sum = sumOfGroups(state);
-  Value sinks = arguments.late("sink_logits"), sink = sinkOfHead(sinks);
-  Value lsePerLog2 = arguments.late("lse_per_log2");
-  Value hasSink = b.isFalse(b.isNull(sinks));
-  TileMath::Result finished = math.finish(state.maximum, scoreFactor, sum, hasSink, sink, lsePerLog2);
-  SmallVector<Value> firstColumns, chunks;
-  eachChunk(state.output, withScale(finished.weight), result, [&](Value column, Value chunk) {
-    firstColumns.push_back(column);
-    chunks.push_back(chunk);
-  });
-  Value base = addresses.ofQueryHead("o", result, Addresses::Load::late);
-  Value rowInTile = b.sub(rows.row, rows.first);
-  StoreTileOp::create(b, base, rows.first, rows.sequence.rows, arguments.late("o_token_stride"), rowInTile,
-                      firstColumns, chunks, tileQ, headDim);
-  Value lse = arguments.late("lse");
-  Value rowExists = b.both(b.less(rows.row, rows.count), b.equal(rows.laneGroup, b.i32(0)));
-  b.when(b.both(b.isFalse(b.isNull(lse)), rowExists), [&] {
-    Value offset = b.mul(b.signExtend(rows.row), arguments.late("lse_token_stride"));
-    Value ofHead = addresses.ofQueryHead("lse", b.getF32Type(), Addresses::Load::late);
-    storeLse(finished.lse, b.advance(ofHead, b.getF32Type(), offset));
-  });
+void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned tileQ) const {
+  unsigned neighbours = 0; // columns that the lane groups have together
+  for (const ColumnRead &read : columns)
+    neighbours = std::max(neighbours, 4 * math.layout.groups() * read.columns);
+  auto store = [&](Value row, Value weight, Type type) {
+    unsigned panelColumns = std::max(lineBytes * 8 / type.getIntOrFloatBitWidth(), neighbours);
+    SmallVector<Value> firstColumns, chunks;
+    SmallVector<int32_t> ofPanels;
+    eachChunk(state.output, weight, type, [&](unsigned first, Value column, Value chunk) {
+      ofPanels.resize(first / panelColumns + 1);
+      ++ofPanels.back();
+      firstColumns.push_back(column);
+      chunks.push_back(chunk);
+    });
+    StoreTileOp::create(b, row, b.sub(rows.row, rows.first), b.sub(rows.count, rows.first),
+                        arguments.late("head_dim_v"), firstColumns, chunks, tileQ, panelColumns, ofPanels);
+  };
+  finish(state.maximum, sumOfGroups(state), keys, b.boolean(true), store);
 }
 
 void Epilogue::storeRows(const RowState &state, const KeyRange &keys) const {
@@ -95,13 +93,31 @@ void Epilogue::storeRows(const JoinedState &state, const KeyRange &keys) const {
       Value column = b.add(b.i32(read.headColumn), b.mul(rowOfTile, b.i32(read.columns)));
       unsigned atATime = std::min<unsigned>(16 * 8 / type.getIntOrFloatBitWidth(), elements.size());
       for (unsigned first = 0; first < elements.size(); first += atATime)
-        store(b.add(column, b.i32(first)), chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type));
+        store(read.headColumn + first, b.add(column, b.i32(first)),
+              chunkOf(ArrayRef<Value>(elements).slice(first, atATime), type));
     }
   });
 }
 
 void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, Value storesLse,
-                         function_ref<void(Value weight, Type type, Store store)> eachChunk) const {
+                         EachChunk eachChunk) const {
+  auto store = [&](Value row, Value weight, Type type) {
+    Value limit = arguments.late("head_dim_v");
+    b.when(b.less(rows.row, rows.count), [&] {
+      eachChunk(weight, type, [&](unsigned, Value column, Value chunk) {
+        b.when(b.less(column, limit), [&] {
+          unsigned bytes = type.getIntOrFloatBitWidth() / 8;
+          LLVM::StoreOp::create(b, chunk, b.advance(row, type, column),
+                                /*alignment=*/bytes * cast<VectorType>(chunk.getType()).getNumElements());
+        });
+      });
+    });
+  };
+  finish(maximum, sum, keys, storesLse, store);
+}
+
+void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, Value storesLse,
+                      function_ref<void(Value row, Value weight, Type type)> store) const {
   Value partial = arguments.flag(package::score_partial);
   Value sinks = arguments.late("sink_logits"), sink = sinkOfHead(sinks);
   // Parts leave the sink to the merge.
@@ -110,33 +126,23 @@ void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, Value s
       math.finish(maximum, scoreFactor, sum, hasSink, sink, arguments.late("lse_per_log2"));
   Value weight = withScale(finished.weight);
   Value firstRow = b.select(partial, b.i32(0), rows.sequence.firstRow);
-  Value rowExists = b.less(rows.row, rows.count);
   // A part without keys has no weight in the merge, whatever its row of O is.
   Value hasKeys = b.less(keys.firstTile, keys.endTile);
-  Value matters = b.both(rowExists, b.isFalse(b.both(partial, b.isFalse(hasKeys))));
-  b.when(matters, [&] {
+  b.when(b.isFalse(b.both(partial, b.isFalse(hasKeys))), [&] {
     Value offset = addresses.offsetOfRow("o", firstRow);
     offset = b.add(offset, addresses.offsetOfPart("o"));
-    Value limit = arguments.late("head_dim_v");
     auto storeAs = [&](Type type) {
       return [&, type] {
-        Value base = b.advance(arguments.late("o"), type, offset);
-        eachChunk(weight, type, [&](Value column, Value chunk) {
-          b.when(b.less(column, limit), [&] {
-            unsigned bytes = type.getIntOrFloatBitWidth() / 8;
-            LLVM::StoreOp::create(b, chunk, b.advance(base, type, column),
-                                  /*alignment=*/bytes * cast<VectorType>(chunk.getType()).getNumElements());
-          });
-        });
+        store(b.advance(arguments.late("o"), type, offset), weight, type);
         return SmallVector<Value>();
       };
     };
-    Value isF32 = b.either(partial, arguments.flag(package::score_o_f32));
-    b.branch(isF32, storeAs(b.getF32Type()), storeAs(result));
+    Value isWide = b.either(partial, arguments.flag(package::score_o_f32));
+    b.branch(isWide, storeAs(b.getF32Type()), storeAs(result));
   });
   Value lse = arguments.late("lse");
   Value isMine = b.both(storesLse, b.equal(rows.laneGroup, b.i32(0)));
-  Value stores = b.both(b.both(rowExists, isMine), b.isFalse(b.isNull(lse)));
+  Value stores = b.both(b.both(b.less(rows.row, rows.count), isMine), b.isFalse(b.isNull(lse)));
   b.when(stores, [&] {
     Value ofPart = addresses.offsetOfPart("lse");
     Value offset = b.add(addresses.offsetOfRow("lse", firstRow), ofPart);

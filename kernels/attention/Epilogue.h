@@ -1,11 +1,11 @@
 //===- Epilogue.h - O and LSE of the rows when all keys are done ------------------------------*- C++ -*-===//
 //
 // The sums of the lane groups become one, the sink's logit joins the denominator, V's scale the weight of O.
-// O leaves in one of two ways:
+// O leaves in its type, or in F32 where the caller wants that or it is of a part of the keys, and in one of
+// two ways:
 //
-//   tile   all rows of the workgroup are of one head, so they are one tile of O: stage-output takes it
-//          through LDS, from which consecutive lanes store whole rows
-//   rows   each lane stores columns of its own row, in the type of O or, of a part of the keys, in F32
+//   tile   of many rows: stage-output takes them through LDS, from which consecutive lanes store whole lines
+//   rows   each lane stores columns of its own row
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -28,28 +28,30 @@ public:
       : b(b), arguments(arguments), addresses(addresses), math(math), rows(rows), columns(columns),
         scoreFactor(scoreFactor), result(result), firstColumn(firstColumn) {}
 
-  /// Rows of a head: `tileQ` of `headDim` columns.
-  void storeTile(const RowState &state, unsigned tileQ, unsigned headDim) const;
-  /// Rows of a group, whose keys may be a part of all.
+  /// As a tile of `tileQ` rows.
+  void storeTile(const RowState &state, const KeyRange &keys, unsigned tileQ) const;
+  /// Row by row.
   void storeRows(const RowState &state, const KeyRange &keys) const;
   /// The same of rows whose keys the waves have divided.
   void storeRows(const JoinedState &state, const KeyRange &keys) const;
 
 private:
   Value sumOfGroups(const RowState &state) const;
-  using Store = llvm::function_ref<void(Value column, Value chunk)>;
-  /// `eachChunk`: calls a Store with O of this lane's row, weighted and of a type. `storesLse`: whether this
-  /// wave does.
-  void storeRows(Value maximum, Value sum, const KeyRange &keys, Value storesLse,
-                 llvm::function_ref<void(Value weight, mlir::Type type, Store store)> eachChunk) const;
+  /// Neighbouring columns of O. `firstColumn` is that of lane group 0.
+  using Store = llvm::function_ref<void(unsigned firstColumn, Value column, Value chunk)>;
+  /// Calls a Store with O of this lane's row, weighted and of a type.
+  using EachChunk = llvm::function_ref<void(Value weight, mlir::Type type, Store store)>;
+  void storeRows(Value maximum, Value sum, const KeyRange &keys, Value storesLse, EachChunk eachChunk) const;
+  /// `store` gets the place of this lane's row of O. `storesLse`: whether this wave does.
+  void finish(Value maximum, Value sum, const KeyRange &keys, Value storesLse,
+              llvm::function_ref<void(Value row, Value weight, mlir::Type type)> store) const;
   Value chunkOf(llvm::ArrayRef<Value> elements, mlir::Type type) const;
   /// The sink's logit of this lane's head; of no meaning if there are no sinks.
   Value sinkOfHead(Value sinks) const;
   Value withScale(Value weight) const;
   void storeLse(Value lse, Value place) const;
-  /// Calls `store` with O of this lane's row, of `type` and 16 bytes at a time, and the first column of each.
-  void eachChunk(llvm::ArrayRef<Value> output, Value weight, mlir::Type type,
-                 llvm::function_ref<void(Value column, Value chunk)> store) const;
+  /// 16 bytes at a time.
+  void eachChunk(llvm::ArrayRef<Value> output, Value weight, mlir::Type type, Store store) const;
 
   Emitter &b;
   const Arguments &arguments;

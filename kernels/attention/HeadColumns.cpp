@@ -3,6 +3,7 @@
 
 #include "llvm/ADT/bit.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 
@@ -53,8 +54,8 @@ HeadColumns::HeadColumns(unsigned dimQk, unsigned dimV, bool vInK, unsigned colu
                          MfmaLayout layout)
     : keyPanels(panelsOf(dimQk, narrowest)), valuePanels(vInK ? keyPanels : panelsOf(dimV, narrowest)),
       keyReads(keyReadsOf(keyPanels, dimQk, layout)),
-      valueReads(valueReadsOf(valuePanels, dimV / columnGroups, layout)),
-      outputTiles(dimV / columnGroups / layout.rows) {
+      valueReads(valueReadsOf(valuePanels, llvm::alignTo(dimV / columnGroups, layout.rows), layout)),
+      outputTiles(llvm::divideCeil(dimV / columnGroups, layout.rows)) {
   llvm::erase_if(valuePanels, [&](const Panel &panel) { return panel.first >= dimV; });
 }
 

@@ -49,13 +49,10 @@ KeyTiles::KeyTiles(Emitter &b, TileMath &math, const Arguments &arguments, const
 SmallVector<Value> KeyTiles::copy(const KeyCopies::Rows &rows) const {
   SmallVector<Value> tokens;
   for (auto [panel, tile] : llvm::zip_equal(panels, tiles)) {
-    Value base = source.base, columns;
-    if (source.headDim) {
-      base = b.advance(base, storage.type,
-                       source.side == Side::k ? packedColumn(b, arguments, b.i32(panel.first))
-                                              : b.i64(panel.first));
-      columns = b.maxS(b.sub(source.headDim, b.i32(panel.first)), b.i32(0));
-    }
+    bool inPacks = source.side == Side::k && source.inPacks;
+    Value column = inPacks ? packedColumn(b, arguments, b.i32(panel.first)) : b.i64(panel.first);
+    Value base = b.advance(source.base, storage.type, column);
+    Value columns = b.maxS(b.sub(source.headDim, b.i32(panel.first)), b.i32(0));
     tokens.push_back(copies.copy(source.side == Side::k ? "k" : "v", base, rows, tile, columns));
   }
   return tokens;

@@ -63,7 +63,8 @@ public:
   struct Source {
     Side side;
     Value base;    // row 0: see KeyCopies
-    Value headDim; // columns of the tensor where they may be fewer than the kernel's, or in packs; else null
+    Value headDim; // columns of the tensor, which may be fewer than the kernel's
+    bool inPacks;  // whether columns of K may lie in packs
   };
 
   /// Allocates the tiles. `copies` has to outlive this.

@@ -12,12 +12,10 @@ Query::Query(Emitter &b, TileMath &math, ArrayRef<ColumnRead> reads, Value base,
   for (const ColumnRead &read : reads) {
     Type type = read.columns == layout.elements() ? math.fragment : VectorType::get(read.columns, element);
     Value column = b.add(b.i32(read.headColumn), b.mul(laneGroup, b.i32(read.columns)));
-    auto load = [&] {
-      return SmallVector<Value>{LLVM::LoadOp::create(b, type, b.advance(base, inMemory, column),
-                                                     /*alignment=*/layout.elementBytes * read.columns)};
-    };
-    auto zero = [&] { return SmallVector<Value>{arith::ConstantOp::create(b, b.getZeroAttr(type))}; };
-    columns.push_back((limit ? b.branch(b.less(column, limit), load, zero) : load())[0]);
+    unsigned bytes = layout.elementBytes * read.columns;
+    Value zeros = ZerosOp::create(b, base.getType(), bytes);
+    Value place = b.select(b.less(column, limit), b.advance(base, inMemory, column), zeros);
+    columns.push_back(LLVM::LoadOp::create(b, type, place, /*alignment=*/bytes));
   }
 }
 

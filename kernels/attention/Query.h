@@ -18,9 +18,9 @@ public:
   using Values = llvm::SmallVector<Value>;
 
   /// A row of Q in the order of `reads`. `base` is the lane's row, of elements `inMemory`. Columns at or past
-  /// `limit`, if given, are zeros and are not read.
+  /// `limit` are zeros and are not read.
   Query(Emitter &b, TileMath &math, llvm::ArrayRef<ColumnRead> reads, Value base, mlir::Type inMemory,
-        mlir::Type element, Value laneGroup, Value limit = {});
+        mlir::Type element, Value laneGroup, Value limit);
 
   /// Parks what belongs to the last `reads` reads. `thread`: of the workgroup, which has `threads`.
   void park(unsigned reads, Value thread, unsigned threads);

@@ -9,40 +9,29 @@ namespace sluice {
 
 WorkgroupRows RowMap::locateWorkgroup() const {
   WorkgroupRows rows;
-  Value x = ROCDL::BlockIdXOp::create(b, b.getI32Type());
-  if (ofGroup()) {
-    Emitter::Division place =
-        b.divide(x, arguments["parts"], arguments.late("parts_magic"), arguments.late("parts_shift"));
-    rows.kvHead = place.quotient;
-    rows.part = place.rest;
-  } else {
-    rows.qHead = x;
-  }
-  rows.first = b.mul(ROCDL::BlockIdYOp::create(b, b.getI32Type()), b.i32(tileQ));
+  Emitter::Division place =
+      b.divide(ROCDL::BlockIdXOp::create(b, b.getI32Type()), arguments["parts"],
+               arguments.late("parts_magic"), arguments.late("parts_shift"));
+  rows.kvHead = place.quotient;
+  rows.part = place.rest;
   rows.sequence = readSequence(b, arguments, ROCDL::BlockIdZOp::create(b, b.getI32Type()));
-  rows.count = ofGroup() ? b.mul(rows.sequence.rows, arguments["group"]) : rows.sequence.rows;
-  rows.any = b.both(b.less(rows.first, rows.count),
+  rows.count = b.mul(rows.sequence.rows, arguments["group"]);
+  Value tiles = b.shiftRight(b.add(rows.count, b.i32(tileQ - 1)), b.i32(llvm::Log2_32(tileQ)));
+  Value tile = b.sub(b.sub(tiles, b.i32(1)), ROCDL::BlockIdYOp::create(b, b.getI32Type()));
+  rows.first = b.mul(tile, b.i32(tileQ));
+  rows.any = b.both(b.isFalse(b.less(tile, b.i32(0))),
                     b.isFalse(b.either(b.less(rows.sequence.rows, arguments.late("min_rows")),
                                        b.less(arguments.late("max_rows"), rows.sequence.rows))));
   return rows;
 }
 
 Value RowMap::tokenOf(Value row) const {
-  if (!ofGroup()) return row;
   return b.divide(row, arguments["group"], arguments["group_magic"], arguments["group_shift"]).quotient;
 }
 
-/// A group's rows past the end repeat the last one, so that their tokens and heads exist. Those of a head are
-/// only compared.
-Value RowMap::withinEnd(Value row, Value lastRow) const {
-  return ofGroup() ? b.minS(row, lastRow) : row;
-}
-
-SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, bool isAgain) const {
+SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, Value thread) const {
   LaneRows rows;
   static_cast<WorkgroupRows &>(rows) = workgroup;
-  Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-  if (isAgain) thread = b.opaque(thread);
   rows.lane = b.bitAnd(thread, b.i32(63));
   rows.laneRow = b.bitAnd(rows.lane, b.i32(layout.rows - 1));
   rows.laneGroup = b.shiftRight(rows.lane, b.i32(llvm::Log2_32(layout.rows)));
@@ -55,20 +44,13 @@ SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, bool is
   SmallVector<LaneRows> blocks(rowBlocks, rows);
   for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
     ofBlock.row = b.add(b.add(rows.waveFirst, rows.laneRow), b.i32(index * layout.rows));
-    Value row = withinEnd(ofBlock.row, lastRow);
+    // Rows past the end repeat the last one, so that their tokens and heads exist.
+    Value row = b.minS(ofBlock.row, lastRow);
     ofBlock.token = tokenOf(row);
-    if (ofGroup())
-      ofBlock.qHead =
-          b.add(b.mul(rows.kvHead, arguments["group"]), b.sub(row, b.mul(ofBlock.token, arguments["group"])));
+    ofBlock.qHead =
+        b.add(b.mul(rows.kvHead, arguments["group"]), b.sub(row, b.mul(ofBlock.token, arguments["group"])));
   }
   return blocks;
-}
-
-void RowMap::locateKvHead(LaneRows &rows) const {
-  if (ofGroup()) return;
-  rows.kvHead = b.divide(rows.qHead, arguments.late("group"), arguments.late("group_magic"),
-                         arguments.late("group_shift"))
-                    .quotient;
 }
 
 WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) const {
@@ -77,7 +59,7 @@ WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) 
   Value lastRow = b.sub(rows.count, b.i32(1));
   auto lastOf = [&](Value first, unsigned count) { return b.minS(b.add(first, b.i32(count - 1)), lastRow); };
   visibility.chooseTiles(tokenOf(rows.first), tokenOf(lastOf(rows.first, tileQ)));
-  Value firstToken = tokenOf(withinEnd(rows.waveFirst, lastRow));
+  Value firstToken = tokenOf(b.minS(rows.waveFirst, lastRow));
   Value lastToken = tokenOf(lastOf(rows.waveFirst, rowBlocks * layout.rows));
   SmallVector<Visibility::Rows> seen;
   for (const LaneRows &ofBlock : blocks)
@@ -89,26 +71,20 @@ WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) 
 KeyRange RowMap::choosePart(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const {
   KeyRange range;
   Value tiles = visibility.tileCount();
-  if (ofGroup()) {
-    Value parts = arguments["parts"];
-    Value rounded = b.add(tiles, b.sub(parts, b.i32(1)));
-    Value even =
-        b.divide(rounded, parts, arguments.late("parts_magic"), arguments.late("parts_shift")).quotient;
-    Value fixed = arguments.late("part_tiles");
-    Value each = b.select(b.equal(fixed, b.i32(0)), b.maxS(even, arguments.late("min_part_tiles")), fixed);
-    range.firstTile = b.minS(b.mul(rows.part, each), tiles);
-    range.endTile = b.minS(b.add(range.firstTile, each), tiles);
-  } else {
-    range.firstTile = b.i32(0);
-    range.endTile = tiles;
-  }
+  Value parts = arguments["parts"];
+  Value rounded = b.add(tiles, b.sub(parts, b.i32(1)));
+  Value even =
+      b.divide(rounded, parts, arguments.late("parts_magic"), arguments.late("parts_shift")).quotient;
+  Value fixed = arguments.late("part_tiles");
+  Value each = b.select(b.equal(fixed, b.i32(0)), b.maxS(even, arguments.late("min_part_tiles")), fixed);
+  range.firstTile = b.minS(b.mul(rows.part, each), tiles);
+  range.endTile = b.minS(b.add(range.firstTile, each), tiles);
   // Keys after the last tile belong to another part, or no row sees them.
   Value endOfTiles = b.add(visibility.keyOfTile(b.sub(range.endTile, b.i32(1))), b.i32(tileKv));
   range.keyLimit = b.minS(rows.sequence.keys, endOfTiles);
   range.holeBegin = arguments["sink_tokens"];
   range.holeEnd = visibility.firstKey(tokenOf(rows.first));
-  Value none = b.i32(0);
-  if (ofGroup()) range.keyLimit = b.select(b.less(range.firstTile, range.endTile), range.keyLimit, none);
+  range.keyLimit = b.select(b.less(range.firstTile, range.endTile), range.keyLimit, b.i32(0));
   return range;
 }
 

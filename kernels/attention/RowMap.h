@@ -1,16 +1,19 @@
 //===- RowMap.h - which rows and which keys a workgroup, a wave and a lane have ---------------*- C++ -*-===//
 //
-// The rows of a sequence are numbered in one of two ways:
+// The query heads that share a KV head are a group, and their rows are numbered together:
 //
-//   of a head    row = token. A workgroup has rows of one query head.
-//   of a group   row = token * group + head of the group. A workgroup has rows of all query heads that
-//                share a KV head, so that their keys are read once (grouped-query attention, Ainslie et al.
-//                2023, arXiv 2305.13245): a token of a model with 8 heads to a KV head fills half of 16 rows.
+//   row = token * group + head of the group
+//
+// Their keys are then read once for all of them (grouped-query attention, Ainslie et al. 2023, arXiv
+// 2305.13245): in decode a token of a model with 8 heads to a KV head fills half of 16 rows, and in prefill a
+// causal mask cuts tiles of few tokens, which waste little of it. Workgroups that follow each other have
+// different KV heads: with 8 of them, each XCD, which gets every eighth workgroup, has the keys of one.
 //
 // A workgroup has `tileQ` rows, a wave a block of as many of them as its MFMAs have columns, or several, and
-// a lane one of each block, which it shares with the other lane groups (MfmaLayout.h).
+// a lane one of each block, which it shares with the other lane groups (MfmaLayout.h). The last rows of a
+// sequence, which see most keys of a causal mask, come first: what begins last is then short.
 //
-// The keys of a group's rows can be divided among the workgroups of `parts` (split-KV: Dao et al. 2023,
+// The keys of rows can be divided among the workgroups of `parts` (split-KV: Dao et al. 2023,
 // "Flash-Decoding"). Parts take whole tiles in order; which ones follows from the sequence only, where
 // part_tiles is set.
 //
@@ -29,11 +32,10 @@ namespace sluice {
 /// Known before it is known whether there is any work. All wave-uniform.
 struct WorkgroupRows {
   Sequence sequence;
-  mlir::Value first, count; // the workgroup's first row, and how many the sequence has of the head or group
+  mlir::Value first, count; // the workgroup's first row, and how many the sequence has of the group
   mlir::Value any;          // whether this workgroup has rows that the launch computes
-  mlir::Value qHead;        // of all rows; for rows of a group each lane has its own
-  mlir::Value kvHead;       // for rows of a head by locateKvHead
-  mlir::Value part;         // which of `parts`; null for rows of a head
+  mlir::Value kvHead;
+  mlir::Value part; // which of `parts`
 };
 
 /// With what a lane has of a block of rows.
@@ -42,8 +44,8 @@ struct LaneRows : WorkgroupRows {
   mlir::Value wave;                     // its number ...
   mlir::Value waveOfRows;               // ... and among those with the same rows
   mlir::Value waveFirst;                // first row of the wave
-  mlir::Value row;                      // may be past the end: see token
-  mlir::Value token;                    // of the row; a group's rows past the end repeat the last one's
+  mlir::Value row;                      // may be past the end ...
+  mlir::Value token, qHead;             // ... where these repeat the last one's
 };
 
 /// The keys that the rows of a wave need, of the tiles that Visibility has chosen.
@@ -62,34 +64,27 @@ struct KeyRange {
 class RowMap {
 public:
   using Value = mlir::Value;
-  enum class RowsOf { head, group };
 
   /// `wavesOfRows` neighbouring waves have the same rows: `rowBlocks` blocks of them.
-  RowMap(Emitter &b, const Arguments &arguments, RowsOf rowsOf, unsigned wavesOfRows, unsigned rowBlocks,
-         unsigned tileQ, MfmaLayout layout)
-      : b(b), arguments(arguments), rowsOf(rowsOf), wavesOfRows(wavesOfRows), rowBlocks(rowBlocks),
-        tileQ(tileQ), layout(layout) {}
+  RowMap(Emitter &b, const Arguments &arguments, unsigned wavesOfRows, unsigned rowBlocks, unsigned tileQ,
+         MfmaLayout layout)
+      : b(b), arguments(arguments), wavesOfRows(wavesOfRows), rowBlocks(rowBlocks), tileQ(tileQ),
+        layout(layout) {}
 
   WorkgroupRows locateWorkgroup() const;
-  /// A lane's rows, one of each block. `isAgain`: LLVM does not keep them in registers since they were
-  /// located before.
-  llvm::SmallVector<LaneRows> locateLane(const WorkgroupRows &workgroup, bool isAgain = false) const;
-  /// The KV head of rows of a head, which nothing before ScoreChanges needs; those of a group have it
-  /// already.
-  void locateKvHead(LaneRows &rows) const;
+  /// A lane's rows, one of each block. `thread` is its number in the workgroup; where that is opaque, LLVM
+  /// does not keep in registers what was located before.
+  llvm::SmallVector<LaneRows> locateLane(const WorkgroupRows &workgroup, Value thread) const;
   /// Chooses the tiles that the workgroup's rows need.
   WaveKeys chooseTiles(llvm::ArrayRef<LaneRows> blocks, Visibility &visibility) const;
   /// The tiles that the workgroup goes through: all of them, or those of its part.
   KeyRange choosePart(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const;
 
 private:
-  bool ofGroup() const { return rowsOf == RowsOf::group; }
   Value tokenOf(Value row) const;
-  Value withinEnd(Value row, Value lastRow) const;
 
   Emitter &b;
   const Arguments &arguments;
-  RowsOf rowsOf;
   unsigned wavesOfRows, rowBlocks;
   unsigned tileQ;
   MfmaLayout layout;

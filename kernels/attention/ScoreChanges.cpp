@@ -8,15 +8,13 @@ using namespace mlir;
 
 namespace sluice {
 
-void ScoreChanges::setRow(Value rowToken, Value head, Value kvHead) {
-  token = rowToken;
-  qHead = head;
-  Value product = arguments.scaled(arguments["scale_log2e"], "q_scale", package::score_q_scale_heads, head);
-  product = arguments.scaled(product, "k_scale", package::score_k_scale_heads, kvHead);
+ScoreChanges::ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, Locate locate)
+    : b(b), arguments(arguments), sequence(rows.sequence), locate(std::move(locate)) {
+  Value product =
+      arguments.scaled(arguments["scale_log2e"], "q_scale", package::score_q_scale_heads, rows.qHead);
+  product = arguments.scaled(product, "k_scale", package::score_k_scale_heads, rows.kvHead);
   // A hidden score is -infinity, and 0 times that would be NaN; the smallest number makes all others 0 too.
   scaleLog2e = b.select(b.equalF(product, b.f32(0)), b.f32(std::numeric_limits<float>::min()), product);
-  exponentFactor = scaleLog2e;
-  if (!canChange) return;
   changed = arguments.flag(package::score_changed);
   exponentFactor = b.select(changed, b.f32(1), scaleLog2e);
 }
@@ -27,11 +25,9 @@ Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
   return b.mulF(tanh, cap);
 }
 
-SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout,
-                                       Value laneGroup) const {
-  if (!canChange) return SmallVector<Value>(blocks);
+SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
-  Value ofLane = b.add(tileKey, b.mul(laneGroup, b.i32(4)));
+  Value ofLane, head, row;
   Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));
   using Change = llvm::function_ref<Value(Value score, Value key)>;
   auto each = [&](ArrayRef<Value> scores, Change change) {
@@ -49,7 +45,6 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
   auto eachIf = [&](Value condition, ArrayRef<Value> scores, llvm::function_ref<SmallVector<Value>()> then) {
     return b.branch(condition, then, [&] { return SmallVector<Value>(scores); });
   };
-  Value head, row;
   auto rowOf = [&](StringRef matrix) {
     Value offset = b.mul(b.zeroExtend(sequence.batch), arguments.late((matrix + "_batch_stride").str()));
     offset = b.add(offset, b.mul(b.zeroExtend(head), arguments.late((matrix + "_head_stride").str())));
@@ -57,9 +52,10 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
   };
 
   auto change = [&] {
-    // What follows from these would take registers all through the loop over tiles.
-    head = b.opaque(qHead, tileKey);
-    row = b.minS(b.opaque(token, tileKey), b.sub(sequence.rows, b.i32(1)));
+    LaneRows rows = locate(tileKey);
+    ofLane = b.add(tileKey, b.mul(rows.laneGroup, b.i32(4)));
+    head = rows.qHead;
+    row = rows.token;
     Value scale = b.opaque(scaleLog2e, tileKey);
     SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });
     Value cap = arguments.late("cap_log2e");

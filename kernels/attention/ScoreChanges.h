@@ -13,8 +13,9 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "attention/Arguments.h"
-#include "attention/MfmaLayout.h"
+#include "attention/RowMap.h"
+
+#include <functional>
 
 namespace sluice {
 
@@ -22,31 +23,30 @@ class ScoreChanges {
 public:
   using Value = mlir::Value;
 
-  /// `canChange`: whether the kernel has the code for it at all.
-  ScoreChanges(Emitter &b, const Arguments &arguments, const Sequence &sequence, bool canChange)
-      : b(b), arguments(arguments), sequence(sequence), canChange(canChange) {}
+  /// A lane's row of a block, found again in the loop in which `changing` changes: kept, it would take
+  /// registers all through it.
+  using Locate = std::function<LaneRows(Value changing)>;
 
-  /// What a lane's row is: token and query head; `kvHead` is the workgroup's. Computes factor().
-  void setRow(Value token, Value qHead, Value kvHead);
+  /// `rows` are those of the block.
+  ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, Locate locate);
 
   /// Takes the scores that apply() gives to exponents of two.
   Value factor() const { return exponentFactor; }
 
   /// Whether apply() may change anything, which a bias or a mask's bits do by hiding keys; wave-uniform.
-  Value mayHide() const { return canChange ? changed : b.boolean(false); }
+  Value mayHide() const { return changed; }
 
   /// `blocks`: raw scores, as Visibility::hide has them.
-  llvm::SmallVector<Value> apply(llvm::ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout,
-                                 Value laneGroup) const;
+  llvm::SmallVector<Value> apply(llvm::ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout) const;
 
 private:
   Value capped(Value score, Value twoPerCap, Value cap) const;
 
   Emitter &b;
   const Arguments &arguments;
-  const Sequence &sequence;
-  bool canChange;
-  Value token, qHead, scaleLog2e, changed, exponentFactor;
+  Sequence sequence;
+  Locate locate;
+  Value scaleLog2e, changed, exponentFactor;
 };
 
 } // namespace sluice

@@ -80,7 +80,7 @@ Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
   }
   Value any = b.boolean(false);
   for (auto [index, panel] : llvm::enumerate(columns.valuePanels)) {
-    Value isIn = nonFinite.isIn({tileKv, panel.columns}, lane, [&](unsigned wide, Value key, Value column) {
+    Value isIn = nonFinite.isIn({tileKv, panel.columns}, b.opaque(lane, tileKey), [&](unsigned wide, Value key, Value column) {
       return readV.anywhere(index, wide, key, column);
     });
     any = b.either(any, isIn);
@@ -90,13 +90,15 @@ Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
 
 SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<Value> probabilities,
                                               const ScoreRules &rules, Value tileKey, Read readV) const {
+  // Rare: what follows from these must not take registers all through the loop.
+  Value row = b.opaque(laneRow, tileKey), group = b.opaque(laneGroup, tileKey);
   Values level(scoreBlocks(), math.zeros());
   Values visible = nonFinite.visible(rules.apply(level, tileKey));
   Values sums;
   for (const ColumnRead &read : columns.valueReads) {
-    Value column = valueColumn(read, laneRow);
+    Value column = valueColumn(read, row);
     sums.append(nonFinite.accumulate(
-        output.slice(sums.size(), read.columns), probabilities, visible, column, b.mul(laneGroup, b.i32(4)),
+        output.slice(sums.size(), read.columns), probabilities, visible, column, b.mul(group, b.i32(4)),
         [&](unsigned wide, Value key, Value place) { return readV(read.panel, wide, key, place); }));
   }
   return sums;

@@ -12,12 +12,9 @@ struct AttentionVariant {
   unsigned headDimQk, headDimV;
   unsigned tileQ, tileKv;
   unsigned waves;
-  unsigned waveRows; // 32 (tall), or 16 for tiles of tokens and query heads (packed)
-  bool paged;        // K and V lie in pages, or with 16 rows a wave may
+  unsigned waveRows; // 32 (tall) or 16
+  bool paged;        // K and V may lie in pages
   bool vInK;         // V is the front of the rows of K
-
-  /// Soft cap, bias, mask and ALiBi. Eight waves of 32 rows have no registers left for them.
-  bool everyChange() const { return waveRows == 16 || waves < 8; }
 
   bool operator==(const AttentionVariant &) const = default;
 };

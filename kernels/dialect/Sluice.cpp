@@ -134,17 +134,11 @@ LogicalResult AttentionOp::verify() {
     return emitOpError() << "tile_q is " << getTileQ() << ", so that " << columnGroups() << " waves divide "
                          << getHeadDimV() << " columns; they need " << leastColumns
                          << " or a multiple each, of 512 columns at most";
-  if (rows == 32) {
-    if (getHeadDimQk() != getHeadDimV() || (getHeadDimQk() != 64 && getHeadDimQk() != 128))
-      return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
-                           << "; kernels of 32 rows a wave exist for 64 and 128";
-    if (getKvType() || getVInK() || isFp8)
-      return emitOpError() << "has 32 rows a wave; kv_type, v_in_k and f8E4M3FNUZ need 16";
-  } else if (unsigned columns = isFp8 ? 64 : 16;
-             getHeadDimQk() % columns != 0 || getHeadDimV() % columns != 0) {
+  if (rows == 32 && getVInK()) return emitOpError() << "has 32 rows a wave; v_in_k needs 16";
+  unsigned columns = isFp8 ? 64 : 16;
+  if (getHeadDimQk() % columns != 0 || getHeadDimV() % columns != 0)
     return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
                          << "; they must be multiples of " << columns;
-  }
   if (getVInK() && getHeadDimV() > getHeadDimQk())
     return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
                          << "; with v_in_k V's is not larger";
@@ -241,6 +235,9 @@ LogicalResult StoreTileOp::verify() {
                          << " values";
   if (getValues().empty()) return emitOpError() << "stores nothing";
   if (!llvm::all_equal(getValues().getTypes())) return emitOpError() << "stores values of several types";
+  if (size_t(llvm::sum_of(getPanelValues())) != getValues().size())
+    return emitOpError() << "has " << llvm::sum_of(getPanelValues()) << " values in panels, and "
+                         << getValues().size() << " in all";
   return success();
 }
 

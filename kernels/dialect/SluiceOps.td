@@ -88,22 +88,21 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
   let summary = "forward attention over the kernel arguments of the enclosing function";
   let description = [{
     The enclosing function has the parameters of the attention kernarg table. A workgroup of `waves` waves
-    computes `tile_q` rows in steps of `tile_kv` keys. A wave has `wave_rows` of them at a time: 32, which are tokens
-    of one query head, or 16, which are tokens and the query heads of a group together. With `v_in_k`, where a
+    computes `tile_q` rows, which are tokens and the query heads of a group together, in steps of `tile_kv` keys. A wave
+    has `wave_rows` of them at a time: 32 or 16. With `v_in_k`, where a
     workgroup has twice the rows that its waves have at a time, a wave has two blocks of 16, which share what it reads
     of K. Where all waves have the same 16 rows, they divide the keys between them: a step is one wave's. With `v_in_k`
     several waves that have the same rows divide the columns of V and O between them: each computes the scores for
     itself.
 
     Q, K and V have elements of `element_type`, in which products are computed; or K and V of `kv_type` bytes that
-    are converted to it. O has them too, or elements of `o_type`, which f8E4M3FNUZ needs. `every_change`: the
-    scores can be changed by soft cap, bias, mask and ALiBi; 16 rows always can. `paged`: K and V lie in pages,
-    or, of 16 rows, may. `v_in_k`: V is the first `head_dim_v` elements of the rows of K.
+    are converted to it. O has them too, or elements of `o_type`, which f8E4M3FNUZ needs. `paged`: K and V may lie in
+    pages. `v_in_k`: V is the first `head_dim_v` elements of the rows of K.
   }];
   let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type,
                        OptionalAttr<TypeAttr>:$o_type, I32Attr:$head_dim_qk, I32Attr:$head_dim_v, I32Attr:$tile_q, I32Attr:$tile_kv, I32Attr:$waves,
                        I32Attr:$wave_rows,
-                       UnitAttr:$every_change, UnitAttr:$paged, UnitAttr:$v_in_k);
+                       UnitAttr:$paged, UnitAttr:$v_in_k);
   let extraClassDeclaration = [{
     /// The blocks of `wave_rows` rows that a wave has.
     unsigned rowBlocks() { return std::max(1u, getTileQ() / (getWaves() * getWaveRows())); }
@@ -346,18 +345,21 @@ def Sluice_LdsWriteOp : Sluice_Op<"lds_write", [MemoryEffects<[MemWrite]>]> {
 }
 
 def Sluice_StoreTileOp : Sluice_Op<"store_tile", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "store a tile that the workgroup holds in registers to consecutive rows of global memory";
+  let summary = "store a tile that the workgroup holds in registers to rows of global memory";
   let description = [{
-    This lane holds, of row `row` of the tile, `values[i]` from column `columns[i]` on. Row r of the tile is
-    row `first_row + r` of the destination, which begins at `base + (first_row + r) * row_stride` (counted in
-    elements); rows at or past `row_limit` are not stored. Wave w holds the rows
-    [w, w + 1) * tile_rows / waves completely. All waves execute it together.
+    This lane holds, of row `row` of the tile, `values[i]` from column `columns[i]` on. The row begins at `address`, of
+    which all lanes with this row have the same. Rows at or past `row_limit` are not stored, nor columns at or past
+    `column_limit`, a multiple of 8. Wave w has the rows [w, w + 1) * tile_rows / waves, and its lane l row l of them,
+    modulo their number. All waves execute it together.
+
+    Values are in the order of panels of `panel_columns` columns: the first `panel_values[0]` of them are in the first
+    panel, and so on.
   }];
-  let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
-                       I32:$row, Variadic<I32>:$columns, Variadic<AnyVectorOfNonZeroRank>:$values,
-                       I32Attr:$tile_rows, I32Attr:$tile_columns);
+  let arguments = (ins LLVM_PointerInAddressSpace<1>:$address, I32:$row, I32:$row_limit, I32:$column_limit,
+                       Variadic<I32>:$columns, Variadic<AnyVectorOfNonZeroRank>:$values,
+                       I32Attr:$tile_rows, I32Attr:$panel_columns, DenseI32ArrayAttr:$panel_values);
   let assemblyFormat = [{
-    $base `[` $first_row `]` `limit` $row_limit `stride` $row_stride `row` $row `columns` `(` $columns `)`
+    $address `row` $row `limit` $row_limit `columns` `(` $columns `)` `limit` $column_limit
     `values` `(` $values `:` type($values) `)` attr-dict
   }];
   let hasVerifier = 1;

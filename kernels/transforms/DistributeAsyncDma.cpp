@@ -107,9 +107,11 @@ private:
   /// The lane's offset in a buffer of several rows, its own one `rowOffset` bytes behind the base; beyond
   /// every extent if rows have no such column.
   Value bufferOffset(Value column, Value rowOffset) {
-    Value offset = b.add(columnOffset(column), rowOffset);
-    if (!copy.getColumnLimit()) return offset;
-    return b.select(b.less(column, copy.getColumnLimit()), offset, b.i32(-1));
+    Value offset = columnOffset(column);
+    if (!copy.getColumnLimit()) return b.add(offset, rowOffset);
+    // The sum saturates: a missing column stays beyond every extent, whatever the row.
+    offset = b.select(b.less(column, copy.getColumnLimit()), offset, b.i32(-1));
+    return LLVM::UAddSat::create(b, offset, rowOffset);
   }
 
   /// Where in the tile the wave's instruction writes, in bytes.

@@ -4,12 +4,17 @@
 // neighbouring rows, and a store of 16 bytes per lane touches 32 rows. Written to LDS and read back row by
 // row, the same bytes leave as whole rows of consecutive lanes.
 //
-//   before: store_tile %base[%first] limit %n stride %s row %r columns(...) values(...)
-//   after:  %t = lds_alloc
-//           lds_write %value, %t[%r, %column]                     for each value
-//           %chunk = lds_read %t[row of the lane, its column]     for each 16 bytes of the lane
-//           lds_wait
-//           scf.if row < %n { store of 16 bytes }
+//   before: store_tile %address row %r limit %n columns(...) limit %c values(...)
+//   after:  barrier
+//           %t = lds_alloc
+//           for each panel of columns:
+//             lds_write %value, %t[%r, %column]                     for each value
+//             %chunk = lds_read %t[row of the lane, its column]     for each 16 bytes of the lane
+//             lds_wait
+//             scf.if row < %n and column < %c { store of 16 bytes }
+//
+// The lane that stores a piece of a row asks the lane that has the row where it begins (ds_bpermute). Panels
+// are narrower than rows, so that the tile has room where those of the loop were.
 //
 // A wave writes and reads rows of its own only: LDS operations of a wave are performed in order, so that no
 // barrier stands between. The tile comes to life when the loop's tiles are dead, and reuse-lds, which runs
@@ -22,9 +27,9 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/RequireChip.h"
+#include "transforms/CopyBuilder.h"
 #include "transforms/Passes.h"
 
-#include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace sluice {
 #define GEN_PASS_DEF_STAGEOUTPUT
@@ -42,67 +47,79 @@ public:
       : b(op.getLoc(), op), op(op), type(cast<VectorType>(op.getValues().front().getType())) {}
 
   void storeDirectly() {
-    storeIfBelowLimit(op.getRow(), [&] {
+    when(b.less(op.getRow(), op.getRowLimit()), [&] {
       for (auto [column, value] : llvm::zip_equal(op.getColumns(), op.getValues()))
-        LLVM::StoreOp::create(b, value, place(op.getRow(), column), vectorBytes());
+        when(b.less(column, op.getColumnLimit()), [&, column = column, value = value] {
+          LLVM::StoreOp::create(b, value, place(op.getAddress(), column), vectorBytes());
+        });
     });
   }
 
   void stage(LdsTileType tileType, unsigned waves, unsigned waveSize) {
+    // The bytes may have been those of a tile that another wave still reads.
+    BarrierOp::create(b);
     auto alloc = LdsAllocOp::create(b, tileType);
     alloc.setLabel("output");
     Value tile = alloc;
-    for (auto [column, value] : llvm::zip_equal(op.getColumns(), op.getValues()))
-      LdsWriteOp::create(b, value, tile, op.getRow(), column);
-    // No instruction: keeps the compiler from taking other lanes' writes for unrelated.
-    createWaveFence(b, b.getLoc());
-
     unsigned chunkColumns = storeBytes / tileType.getElementBytes();
     unsigned lanesPerRow = tileType.getColumns() / chunkColumns, rowsPerStore = waveSize / lanesPerRow;
     unsigned waveRows = tileType.getRows() / waves;
     auto chunkType = VectorType::get(chunkColumns, tileType.getElementType());
     Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-    Value lane = arith::AndIOp::create(b, thread, i32(waveSize - 1));
-    Value wave = arith::DivUIOp::create(b, thread, i32(waveSize));
-    Value laneRow =
-        add(arith::MulIOp::create(b, wave, i32(waveRows)), arith::DivUIOp::create(b, lane, i32(lanesPerRow)));
-    Value column =
-        arith::MulIOp::create(b, arith::RemUIOp::create(b, lane, i32(lanesPerRow)), i32(chunkColumns));
-    SmallVector<std::pair<Value, Value>> chunks; // row and what it holds: all reads stand before all stores
+    Value lane = b.laneOf(thread, waveSize);
+    Value firstRow = b.mul(b.waveOf(thread, waveSize), b.i32(waveRows));
+    Value laneRow = b.divide(lane, b.i32(lanesPerRow));
+    Value column = b.mul(b.remainder(lane, b.i32(lanesPerRow)), b.i32(chunkColumns));
+    // The rows of this lane's stores: their numbers in the tile, and where they begin.
+    SmallVector<std::pair<Value, Value>> rows;
+    auto [low, high] = b.halves(b.toInteger(op.getAddress()));
     for (unsigned row = 0; row < waveRows; row += rowsPerStore) {
-      Value tileRow = add(laneRow, i32(row));
-      chunks.push_back({tileRow, LdsReadOp::create(b, chunkType, tile, tileRow, column)});
+      Value inWave = b.add(laneRow, b.i32(row)), owner = b.shiftLeft(inWave, b.i32(2));
+      auto ofOwner = [&](Value half) -> Value {
+        return ROCDL::DsBpermuteOp::create(b, b.getI32Type(), owner, half);
+      };
+      Value address = b.joined(ofOwner(low), ofOwner(high));
+      rows.push_back({b.add(firstRow, inWave), b.toPointer(address)});
     }
-    // Left alone, the compiler moves reads and their waits behind the conditions of the stores, with a wait
-    // for every combination of rows that exist and rows that do not.
-    LdsWaitOp::create(b);
-    for (auto [row, chunk] : chunks)
-      storeIfBelowLimit(row, [&] { LLVM::StoreOp::create(b, chunk, place(row, column), storeBytes); });
+    unsigned first = 0; // value of the panel
+    for (auto [panel, count] : llvm::enumerate(op.getPanelValues())) {
+      unsigned firstColumn = panel * tileType.getColumns();
+      for (unsigned n = first; n < first + count; ++n) {
+        Value inPanel = b.sub(op.getColumns()[n], b.i32(firstColumn));
+        LdsWriteOp::create(b, op.getValues()[n], tile, op.getRow(), inPanel);
+      }
+      first += count;
+      // No instruction: keeps the compiler from taking other lanes' writes for unrelated.
+      createWaveFence(b, b.getLoc());
+      SmallVector<Value> chunks; // all reads stand before all stores
+      for (auto [row, address] : rows)
+        chunks.push_back(LdsReadOp::create(b, chunkType, tile, row, column));
+      // Left alone, the compiler moves reads and their waits behind the conditions of the stores, with a wait
+      // for every combination of rows that exist and rows that do not.
+      LdsWaitOp::create(b);
+      Value inRow = b.add(column, b.i32(firstColumn)), inLimit = b.less(inRow, op.getColumnLimit());
+      for (auto [row, chunk] : llvm::zip_equal(rows, chunks))
+        when(b.both(b.less(row.first, op.getRowLimit()), inLimit), [&, address = row.second, chunk = chunk] {
+          LLVM::StoreOp::create(b, chunk, place(address, inRow), storeBytes);
+        });
+    }
   }
 
 private:
-  Value i32(int64_t value) { return arith::ConstantOp::create(b, b.getI32IntegerAttr(value)); }
-  Value add(Value a, Value c) { return arith::AddIOp::create(b, a, c); }
   unsigned vectorBytes() const { return type.getNumElements() * type.getElementTypeBitWidth() / 8; }
 
   Value place(Value row, Value column) {
-    Value rowNumber = arith::ExtSIOp::create(b, b.getI64Type(), add(op.getFirstRow(), row));
-    Value offset = add(arith::MulIOp::create(b, rowNumber, op.getRowStride()),
-                       arith::ExtUIOp::create(b, b.getI64Type(), column));
-    return LLVM::GEPOp::create(b, op.getBase().getType(), type.getElementType(), op.getBase(),
-                               ArrayRef<LLVM::GEPArg>{offset});
+    return b.advance(row, b.zeroExtend(b.mul(column, b.i32(type.getElementTypeBitWidth() / 8))));
   }
 
-  void storeIfBelowLimit(Value row, llvm::function_ref<void()> store) {
-    Value below =
-        arith::CmpIOp::create(b, arith::CmpIPredicate::slt, add(op.getFirstRow(), row), op.getRowLimit());
+  void when(Value condition, llvm::function_ref<void()> then) {
     OpBuilder::InsertionGuard guard(b);
-    auto branch = scf::IfOp::create(b, below, /*withElseRegion=*/false);
+    auto branch = scf::IfOp::create(b, condition, /*withElseRegion=*/false);
     b.setInsertionPointToStart(branch.thenBlock());
-    store();
+    then();
   }
 
-  ImplicitLocOpBuilder b;
+  CopyBuilder b;
   StoreTileOp op;
   VectorType type;
 };
@@ -151,7 +168,7 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
     };
     auto vector = cast<VectorType>(store.getValues().front().getType());
     unsigned elementBytes = vector.getElementTypeBitWidth() / 8, waves = wavesOf(kernel, chip);
-    unsigned chunk = storeBytes / elementBytes, columns = store.getTileColumns(), rows = store.getTileRows();
+    unsigned chunk = storeBytes / elementBytes, columns = store.getPanelColumns(), rows = store.getTileRows();
     if (columns % chunk != 0 || chip.waveSize % (columns / chunk) != 0)
       return decline("a row of " + llvm::Twine(columns) + " elements is no power of two of 16-byte pieces");
     if (chunk % vector.getNumElements() != 0)
