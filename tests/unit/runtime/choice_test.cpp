@@ -226,7 +226,7 @@ TEST_CASE("few rows go to packed kernels, and many to tall ones", "[choice]") {
       // The same rows in a plan that also has prompts.
       const Choice mixed = device.choose(problem_of(8, 4096, 4096));
       CHECK(mixed.many != nullptr);
-      CHECK(mixed.few_rows >= rows);
+      CHECK(mixed.few_rows >= std::min(rows, 4)); // of more, 16 rows at a time read the keys too often
       CHECK(mixed.few_rows < 4096);
       // Up to where the packed kernel with its parts is cheaper by a tenth, in steps of twice the rows.
       const auto is_cheaper = [&](int64_t count) {
