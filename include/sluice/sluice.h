@@ -362,7 +362,7 @@ enum sluice_determinism {
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
  *   type of Q: toward zero to F16, to nearest even to BF16. With Q of E4M3FNUZ it is 2^7 P that is rounded,
  *   to nearest even: P has 4 significant bits down to 2^-14, and no weight at 2^-18 and below. O is rounded
- *   to nearest even.
+ *   to nearest even, and as F32 it is what was summed.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. sluice_args says
  *   which entries of a page table are read.
@@ -371,11 +371,11 @@ enum sluice_determinism {
  *   and may reach the others. LSE knows nothing of V.
  * - Factors are not negative.
  *
- * What this version computes: all three modes, with tables of both kinds and pages of any size; Q and O both
- * F16 or both BF16, K and V of that type or both E4M3FNUZ, or Q, K and V E4M3FNUZ and O F16 or BF16; head
- * dims that are multiples of 8 up to 512, with Q of E4M3FNUZ up to 256, different ones for K and V too, and
- * with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any q_heads up to 32768 that kv_heads
- * divides; everything that flags, windows, bias_type, scales, lse_base and determinism ask for; k_pack a
+ * What this version computes: all three modes, with tables of both kinds and pages of any size; Q F16 or
+ * BF16, K and V of that type or both E4M3FNUZ, and O of that type or F32, or Q, K and V E4M3FNUZ and O F16,
+ * BF16 or F32; head dims that are multiples of 8 up to 512, with Q of E4M3FNUZ up to 256, different ones for
+ * K and V too, and with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any q_heads up to 32768
+ * that kv_heads divides; everything that flags, windows, bias_type, scales, lse_base and determinism ask for; k_pack a
  * power of two from 8 on; soft_cap from 1e-30 to 65536. All else is refused with SLUICE_UNSUPPORTED.
  * `docs/reference/features.md` is what the library itself says of all this. sluice_query_support answers for
  * one problem, sluice_list_kernels lists what there is.
@@ -470,7 +470,7 @@ typedef struct sluice_kernel_info {
   uint32_t dtype;         /**< sluice_dtype of Q; around attention, of what is read. */
   int32_t head_dim_qk;    /**< Elements of a row of Q and K; 0 around attention, where any will do. */
   int32_t head_dim_v;     /**< Elements of a row of V and O; likewise. */
-  uint32_t tile_q;        /**< Query rows per workgroup; likewise. */
+  uint32_t tile_q;        /**< Rows per workgroup, those of all heads of a group; likewise. */
   uint32_t tile_kv;       /**< Keys per loop iteration; likewise. */
   uint32_t waves;         /**< Waves per workgroup. */
   uint32_t threads;       /**< Lanes per workgroup. */
@@ -528,7 +528,7 @@ SLUICE_API void sluice_plan_destroy(sluice_plan *plan) SLUICE_NOEXCEPT;
 /** What a plan does. */
 typedef struct sluice_plan_info {
   uint32_t struct_size;         /**< sizeof(sluice_plan_info). */
-  uint32_t tile_q;              /**< Query rows per workgroup. */
+  uint32_t tile_q;              /**< Rows per workgroup, those of all heads of a group. */
   uint32_t tile_kv;             /**< Keys per loop iteration. */
   uint32_t waves;               /**< Waves per workgroup. */
   uint32_t lds_bytes;           /**< LDS per workgroup. */
@@ -623,8 +623,9 @@ typedef struct sluice_tensor {
  *
  * Rules, each checked:
  * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound, which there must be
- *   then; they are within the bounds of the plan. batch and the number of query tiles (of tile_q rows, see
- *   sluice_plan_info) are at most 65535; q_len + kv_len is at most 2^31 - 512.
+ *   then; they are within the bounds of the plan. batch is at most 65535, and so is the number of tiles that
+ *   q_len * q_heads / kv_heads rows make (of tile_q, see sluice_plan_info); q_len + kv_len is at most
+ *   2^31 - 512.
  * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
  *   stride[3] of k less than 2^22. In sluice_run all of a tensor lies below address 2^48. stride[0] is 0

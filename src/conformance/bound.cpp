@@ -58,6 +58,12 @@ RowBound::Roundings RowBound::roundings_of(const Case &c) {
     roundings.p = 0x1p-4;
     roundings.p_absolute = 0x1p-18;
   }
+  // What is stored is what was summed. Below the normal numbers of f32 each of its roundings, of which there
+  // are less than 2^16, is half of 2^-149.
+  if (c.o_f32) {
+    roundings.o = 0;
+    roundings.o_absolute = 0x1p-134;
+  }
   return roundings;
 }
 

@@ -56,9 +56,10 @@ sluice_problem make_problem(const Case &c) {
   problem.flags = flags_of(c);
   constexpr uint32_t modes[] = {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED, SLUICE_MODE_PAGED};
   problem.mode = modes[size_t(c.mode)];
-  problem.o_type = c.dtype == Dtype::f16 ? SLUICE_F16 : SLUICE_BF16;
-  problem.q_type = has_fp8_queries(c) ? uint32_t(SLUICE_E4M3FNUZ) : problem.o_type;
-  problem.k_type = problem.v_type = has_fp8_cache(c) ? uint32_t(SLUICE_E4M3FNUZ) : problem.o_type;
+  const uint32_t dtype = c.dtype == Dtype::f16 ? SLUICE_F16 : SLUICE_BF16;
+  problem.q_type = has_fp8_queries(c) ? uint32_t(SLUICE_E4M3FNUZ) : dtype;
+  problem.k_type = problem.v_type = has_fp8_cache(c) ? uint32_t(SLUICE_E4M3FNUZ) : dtype;
+  problem.o_type = c.o_f32 ? uint32_t(SLUICE_F32) : dtype;
   problem.q_heads = c.q_heads;
   problem.kv_heads = c.kv_heads;
   problem.head_dim_qk = c.head_size.qk;
@@ -112,7 +113,7 @@ sluice_args make_args(const Case &c, const Memory &memory, const std::vector<voi
   args.q = tensor(memory.q, query_bytes(c));
   args.k = tensor(memory.k, cache_bytes(c), keys_by_sequence);
   if (!c.v_in_k) args.v = tensor(memory.v, cache_bytes(c), keys_by_sequence);
-  args.o = tensor(memory.o, 2);
+  args.o = tensor(memory.o, output_bytes(c));
   if (c.lse) args.lse = tensor(memory.lse, 4);
   args.q_starts = array(memory.q_starts, int32, first);
   args.kv_starts = array(memory.kv_starts, int32, first);

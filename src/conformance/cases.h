@@ -14,7 +14,7 @@
 
 namespace sluice::test {
 
-/// Of O, and of Q, K and V unless they are FP8.
+/// Of O unless it is F32, and of Q, K and V unless they are FP8.
 enum class Dtype : uint8_t { f16, bf16 };
 
 /// What K and V are stored as: as Q, FP8, or FP8 as Q is too.
@@ -141,6 +141,7 @@ struct Case {
   Scale k_scale = Scale::none;
   Scale v_scale = Scale::none;
   bool lse_base_2 = false;
+  bool o_f32 = false;
   bool batch_invariant = false;
 
   std::string name = {}; // by make_name

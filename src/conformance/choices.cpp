@@ -124,6 +124,7 @@ const std::vector<Feature> &features() {
       {"factors of V", {set_scale<&Case::v_scale, Scale::tensor>, set_scale<&Case::v_scale, Scale::head>}},
       {"scale", {give_scale}},
       {"LSE", {write_no_lse, write_lse_2}},
+      {"O", {set<&Case::o_f32>}},
       {"determinism", {set<&Case::batch_invariant>}},
       {"heads", {group<1, 1>, group<4, 1>, group<4, 4>, group<6, 3>, group<8, 1>}},
       {"pattern",

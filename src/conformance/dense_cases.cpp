@@ -158,6 +158,18 @@ void add_scales_and_outputs(Collector &out) {
           {.dtype = dtype, .q_len = 90, .kv_len = 70, .mask = mask, .layout = Layout::padded, .lse = false});
 }
 
+/// A chunk of a prompt for a group of query heads and many keys: what kernels for many rows split.
+void add_long_chunks(Collector &out) {
+  for (Dtype dtype : out.dtypes)
+    for (HeadSizes head_size : {64, 128})
+      out.add({.dtype = dtype,
+               .head_size = head_size,
+               .q_heads = 8,
+               .q_len = 200,
+               .kv_len = 3000,
+               .mask = head_size == 64 ? Mask::bottom_right : Mask::none});
+}
+
 /// Every pair of lengths.
 void add_products(Collector &out) {
   for (int q_len : lengths)
@@ -191,6 +203,7 @@ std::vector<Case> dense_cases(const Shapes &shapes) {
   add_heads_and_layouts(out);
   add_patterns(out);
   add_scales_and_outputs(out);
+  add_long_chunks(out);
   add_products(out);
   return std::move(out.cases);
 }

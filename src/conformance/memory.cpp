@@ -31,6 +31,23 @@ Element cache_element(const Case &c) {
   return has_fp8_cache(c) ? Element::fp8 : element_of(c.dtype);
 }
 
+Element output_element(const Case &c) {
+  return c.o_f32 ? Element::f32 : element_of(c.dtype);
+}
+
+/// Of a type that outputs have.
+double load(Element element, const std::byte *buffer, int64_t index) {
+  const std::byte *const from = buffer + size_t(index) * bytes_of(element);
+  if (element == Element::f32) {
+    float number;
+    std::memcpy(&number, from, sizeof number);
+    return number;
+  }
+  uint16_t bits;
+  std::memcpy(&bits, from, sizeof bits);
+  return decode(element == Element::f16 ? f16_format : bf16_format, bits);
+}
+
 void store(std::vector<std::byte> &buffer, Element element, int64_t index, double value) {
   std::byte *const to = &buffer[size_t(index) * bytes_of(element)];
   switch (element) {
@@ -111,7 +128,7 @@ private:
     }
     const Placed placed_o = place(o, c.layout), lse = place_lse(q, c.layout);
     memory.o = placed_o.placement;
-    memory.o.buffer = add_output(placed_o.buffer_elements, 2);
+    memory.o.buffer = add_output(placed_o.buffer_elements, output_bytes(c));
     memory.lse = lse.placement;
     memory.lse.buffer = add_output(lse.buffer_elements, 4);
     // A tensor that all share, or whose sequences have starts, has no step from one to the next.
@@ -258,13 +275,12 @@ Outputs read_outputs(const Case &c, const Memory &memory) {
   const size_t d = size_t(c.head_size.v);
   out.o.resize(size_t(c.batch) * c.q_len * c.q_heads * d);
   if (c.lse) out.lse.resize(size_t(c.batch) * c.q_heads * c.q_len);
-  const NumberFormat &format = c.dtype == Dtype::f16 ? f16_format : bf16_format;
-  const auto *const o = reinterpret_cast<const uint16_t *>(memory.buffers[memory.o.buffer].data());
+  const std::byte *const o = memory.buffers[memory.o.buffer].data();
   const auto *const lse = reinterpret_cast<const float *>(memory.buffers[memory.lse.buffer].data());
   for_each_row(c, [&](const std::array<int64_t, 2> &row, int b, int i, int h) {
     double *const to = &out.o[((size_t(b) * c.q_len + i) * c.q_heads + h) * d];
     for (size_t e = 0; e < d; ++e)
-      to[e] = decode(format, o[memory.o.at(row[0], row[1], h, int64_t(e))]);
+      to[e] = load(output_element(c), o, memory.o.at(row[0], row[1], h, int64_t(e)));
     if (c.lse) out.lse[(size_t(b) * c.q_heads + h) * c.q_len + i] = lse[memory.lse.at(row[0], row[1], h, 0)];
   });
   return out;
@@ -276,8 +292,8 @@ std::string find_stray_write(const Case &c, const Memory &before, const Memory &
   for (const std::vector<std::byte> &buffer : before.buffers)
     allowed.emplace_back(buffer.size(), false);
   for_each_row(c, [&](const std::array<int64_t, 2> &row, int, int, int h) {
-    const int64_t o = before.o.at(row[0], row[1], h, 0) * 2;
-    for (int64_t i = 0; i < 2 * c.head_size.v; ++i)
+    const size_t bytes = output_bytes(c), o = size_t(before.o.at(row[0], row[1], h, 0)) * bytes;
+    for (size_t i = 0; i < bytes * size_t(c.head_size.v); ++i)
       allowed[before.o.buffer][o + i] = true;
     const int64_t lse = before.lse.at(row[0], row[1], h, 0) * 4;
     if (c.lse)

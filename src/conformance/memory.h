@@ -34,6 +34,9 @@ inline size_t cache_bytes(const Case &c) {
 inline size_t query_bytes(const Case &c) {
   return has_fp8_queries(c) ? 1 : 2;
 }
+inline size_t output_bytes(const Case &c) {
+  return c.o_f32 ? 4 : 2;
+}
 inline size_t bias_bytes(const Case &c) {
   return c.bias.type == BiasType::f32 ? 4 : 2;
 }

@@ -88,6 +88,7 @@ std::string make_name(const Case &c) {
   if (c.scale != 0) result += format("_s%g", c.scale);
   if (!c.lse) result += "_nolse";
   if (c.lse_base_2) result += "_lse2";
+  if (c.o_f32) result += "_of32";
   if (c.batch_invariant) result += "_invariant";
   if (!c.bounded) result += "_open";
   return result;

@@ -25,6 +25,8 @@ constexpr double parts_margin = 1.01, kernel_margin = 1.1;
 constexpr uint64_t usual_least_tiles = 4;
 // Without a bound of rows: how many a sequence that is packed beside tall ones may have at most.
 constexpr int64_t most_few_rows = 1024;
+// Rows and heads of a sequence of a long chunk.
+constexpr int64_t least_chunk_rows = 1024;
 
 Candidate best_parts(const package::PackedKernel *kernel, const Workload &work, uint64_t most_parts,
                      uint32_t compute_units) {
@@ -77,14 +79,14 @@ int64_t last_few_rows(const Candidate &packed, const Kernels &tall, const sluice
 /// `tall_clk`, costs about as little.
 std::optional<Candidate> one_for_all(const std::vector<Candidate> &candidates, double tall_clk,
                                      const Workload &work) {
-  const double least = candidates.front().estimate.clk();
-  const auto packed = std::ranges::find_if(
-      candidates, [](const Candidate &candidate) { return !candidate.kernel->entry.name.is_tall(); });
+  const double most = candidates.front().estimate.clk() * kernel_margin;
   const int64_t rows = work.rows * (work.problem.q_heads / work.problem.kv_heads);
-  if (packed != candidates.end() && packed->kernel->entry.name.tile_q >= rows &&
-      packed->estimate.clk() < least * kernel_margin)
-    return *packed;
-  return least * kernel_margin < tall_clk ? std::optional(candidates.front()) : std::nullopt;
+  const auto holding = std::ranges::find_if(candidates, [&](const Candidate &candidate) {
+    const package::KernelName &name = candidate.kernel->entry.name;
+    return !name.is_tall() && name.tile_q >= rows && candidate.estimate.clk() < most;
+  });
+  if (holding != candidates.end()) return *holding;
+  return most < tall_clk ? std::optional(candidates.front()) : std::nullopt;
 }
 
 } // namespace
@@ -107,11 +109,18 @@ void choose_by_cost(Choice &choice, const Kernels &tall, const Kernels &packed, 
   const auto parts_of = [&](int64_t count) { return can_merge ? most_parts(problem, count) : 1; };
   const Workload work{problem, problem.max_batch, rows, problem.max_kv_len};
   const bool may_be_tall = !tall.empty() && (packed.empty() || problem.max_q_len == 0 || rows > few_rows);
-  Kernels kernels = packed;
-  if (may_be_tall) kernels.insert(kernels.end(), tall.begin(), tall.end());
-  std::vector<Candidate> candidates = by_cost(kernels, work, parts_of(rows), compute_units);
   std::vector<Candidate> of_many;
   if (may_be_tall) of_many = by_cost(tall, work, 1, compute_units);
+  // With parts, for which there is one kernel, a tall one would have sequences of few rows, too: of several
+  // sequences at most those that come beside long chunks.
+  const int64_t group = problem.q_heads / problem.kv_heads;
+  const bool has_parts = problem.max_batch == 1 || rows * group >= least_chunk_rows;
+  std::vector<Candidate> candidates = by_cost(packed, work, parts_of(rows), compute_units);
+  if (may_be_tall) {
+    const auto alone = by_cost(tall, work, has_parts ? parts_of(rows) : 1, compute_units);
+    candidates.insert(candidates.end(), alone.begin(), alone.end());
+    std::ranges::stable_sort(candidates, {}, [](const Candidate &one) { return one.estimate.clk(); });
+  }
   const double tall_clk =
       may_be_tall ? of_many.front().estimate.clk() : std::numeric_limits<double>::infinity();
   std::optional<Candidate> chosen;

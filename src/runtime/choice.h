@@ -41,10 +41,11 @@ inline constexpr uint32_t workspace_alignment = 256; // bytes
 /// number of compute units only, so that equal problems get equal kernels.
 ///
 /// With bounds of the batch and of keys, and of rows unless tall kernels take what is long, the choice is the
-/// cheapest by estimate (cost.h) of every kernel with every number of parts that the ceiling allows. That one
-/// takes all sequences if there is a bound of rows, unless a tall kernel without parts costs little more:
-/// then the latter takes long sequences, and a packed one short ones, up to where it ceases to be cheaper,
-/// and always those whose rows and heads fill no more than 16 rows.
+/// cheapest by estimate (cost.h) of every kernel with every number of parts that the ceiling allows; of tall
+/// ones only for one sequence or long chunks. That one takes all sequences if there is a bound of rows,
+/// unless a tall kernel without parts costs little more: then the latter takes long sequences, and a packed
+/// one short ones, up to where it ceases to be cheaper, and always those whose rows and heads fill no more
+/// than 16 rows.
 ///
 /// Without these bounds, and for SLUICE_DETERMINISM_BATCH_INVARIANT, rules choose. A sequence is packed if
 /// its rows and the heads of a group fill no more than 16 rows. Of packed kernels it is the lowest that the

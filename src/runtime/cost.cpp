@@ -116,8 +116,10 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
       rows_of_tile * (problem.head_dim_qk * bytes_of(problem.q_type) + problem.head_dim_v * o_bytes);
   const double hbm = bytes_per_clk(chip::hbm_terabytes) / chip::compute_units,
                mall = bytes_per_clk(chip::mall_terabytes) / chip::compute_units;
+  // A packed kernel is there to read keys for once: each of its row tiles is charged for all of them.
+  const double readers = name.is_tall() ? double(rows.tiles) : 1;
   const double memory_clk =
-      std::max(key_bytes / double(rows.tiles) / hbm, key_bytes / mall) + other_bytes / hbm; // of a workgroup
+      std::max(key_bytes / readers / hbm, key_bytes / mall) + other_bytes / hbm; // of a workgroup
 
   // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. In the last round,
   // compute units with fewer workgroups leave memory to the others. But where it is not the only one, it

@@ -67,10 +67,14 @@ ElementTypes types_named(const std::string &name) {
   throw ToolError(fmt::format("--type is '{}'; it is {}or, only one, 'all'", name, names));
 }
 
-/// Whether a kernel was made for these types and head dims.
+/// Whether a kernel was made for these types and head dims. O as F32 is a matter of every kernel, and made
+/// for none.
 bool has_kernel(const package::Manifest &kernels, const ElementTypes &types, const HeadDims &dims) {
   const auto dtype_name = [](uint32_t dtype) -> std::string_view {
-    return dtype == SLUICE_F16 ? "f16" : dtype == SLUICE_BF16 ? "bf16" : "e4m3fnuz";
+    return dtype == SLUICE_F16    ? "f16"
+           : dtype == SLUICE_BF16 ? "bf16"
+           : dtype == SLUICE_F32  ? "f32"
+                                  : "e4m3fnuz";
   };
   return std::any_of(kernels.kernels.begin(), kernels.kernels.end(), [&](const auto &kernel) {
     const package::KernelName &name = kernel.entry.name;

@@ -72,7 +72,7 @@ TEST_CASE("the trace sees every plan and run until it is switched off", "[librar
   REQUIRE(sluice_set_trace(context.get(), add, &seen, nullptr) == SLUICE_OK);
   sluice_problem problem = good_problem();
   problem.max_batch = 4;
-  problem.max_q_len = 100;
+  problem.max_q_len = 30;
   const PlanHandle plan = make_plan(context, problem);
   const sluice_args args = good_args();
   const sluice_launch launch = good_launch();
@@ -87,7 +87,7 @@ TEST_CASE("the trace sees every plan and run until it is switched off", "[librar
   const sluice_trace_record &planned = seen.records[0], &ran = seen.records[1];
   CHECK(planned.struct_size == sizeof planned);
   CHECK(planned.event == SLUICE_TRACE_PLAN);
-  CHECK(planned.grid[0] == 8);
+  CHECK(planned.grid[0] == 2);
   CHECK(planned.grid[1] == 1);
   CHECK(planned.grid[2] == 4);
   CHECK(ran.event == SLUICE_TRACE_RUN);
@@ -97,7 +97,7 @@ TEST_CASE("the trace sees every plan and run until it is switched off", "[librar
   CHECK(ran.lds_bytes == 65536);
   CHECK(ran.workspace_bytes == 0);
   CHECK(seen.kernels[1] == "attn_fwd_f16_d128_q128_kv64_w4");
-  CHECK(seen.reasons[1] == "max_q_len 100 fits a query tile of 128");
+  CHECK(seen.reasons[1] == "max_q_len 30 fits a query tile of 128");
   Error error;
   check_refusal(sluice_set_trace(nullptr, add, nullptr, &error), error, SLUICE_INVALID_ARGUMENT, "context",
                 "context is NULL");

@@ -46,7 +46,7 @@ const Refusal refusals[] = {
     {SLUICE_SET(k_type, SLUICE_E4M3FN), SLUICE_UNSUPPORTED, "k_type",
      "k_type is e4m3fn; nearest supported: f16"},
     {SLUICE_SET(v_type, SLUICE_BF16), SLUICE_UNSUPPORTED, "v_type", "v_type is bf16; nearest supported: f16"},
-    {SLUICE_SET(o_type, SLUICE_F32), SLUICE_UNSUPPORTED, "o_type", "o_type is f32; nearest supported: f16"},
+    {SLUICE_SET(o_type, SLUICE_BF16), SLUICE_UNSUPPORTED, "o_type", "o_type is bf16; nearest supported: f16"},
     {SLUICE_SET(o_type, SLUICE_E4M3FNUZ), SLUICE_UNSUPPORTED, "o_type", "o_type is 4; nearest supported"},
     {SLUICE_SET(q_heads, 0), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is 0; it must be at least 1"},
     {SLUICE_SET(q_heads, -8), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is -8"},
@@ -58,12 +58,13 @@ const Refusal refusals[] = {
     {SLUICE_SET(q_heads, 32770), SLUICE_UNSUPPORTED, "q_heads", "q_heads is 32770; nearest supported: 32768"},
     {SLUICE_SET(head_dim_qk, 0), SLUICE_INVALID_ARGUMENT, "head_dim_qk", "head_dim_qk is 0"},
     {SLUICE_SET(head_dim_v, -1), SLUICE_INVALID_ARGUMENT, "head_dim_v", "head_dim_v is -1"},
-    {SLUICE_SET(head_dim_qk, 80), SLUICE_UNSUPPORTED, "head_dim_qk",
-     "head_dim_qk is 80; nearest supported: 64"},
+    {SLUICE_SET(head_dim_qk, 83), SLUICE_UNSUPPORTED, "head_dim_qk",
+     "head_dim_qk is 83; nearest supported: 80"},
     {SLUICE_SET(head_dim_qk, 192), SLUICE_UNSUPPORTED, "head_dim_qk",
      "head_dim_qk is 192; nearest supported: 128"},
-    {SLUICE_SET(head_dim_v, 64), SLUICE_UNSUPPORTED, "head_dim_v",
-     "head_dim_v is 64; nearest supported: 128"},
+    {SLUICE_SET(head_dim_v, 61), SLUICE_UNSUPPORTED, "head_dim_v", "head_dim_v is 61; nearest supported: 64"},
+    {SLUICE_SET(head_dim_v, 192), SLUICE_UNSUPPORTED, "head_dim_v",
+     "head_dim_v is 192; nearest supported: 128"},
     {SLUICE_SET(max_batch, -1), SLUICE_INVALID_ARGUMENT, "max_batch", "max_batch is -1"},
     {SLUICE_SET(max_q_len, -1), SLUICE_INVALID_ARGUMENT, "max_q_len", "max_q_len is -1"},
     {SLUICE_SET(max_kv_len, -1), SLUICE_INVALID_ARGUMENT, "max_kv_len", "max_kv_len is -1"},
@@ -222,14 +223,14 @@ TEST_CASE("short and small problems get low query tiles, and the plan says why",
   const Case cases[] = {
       {0, 0, SLUICE_DETERMINISM_FAST, 256, "the bounds do not ask for a lower one"},
       {1, 1, SLUICE_DETERMINISM_FAST, 128, "max_q_len 1 fits a query tile of 128"},
-      {0, 128, SLUICE_DETERMINISM_FAST, 128, "max_q_len 128 fits a query tile of 128"},
-      {0, 129, SLUICE_DETERMINISM_FAST, 256, "the bounds do not ask"},
+      {0, 32, SLUICE_DETERMINISM_FAST, 128, "max_q_len 32 fits a query tile of 128"},
+      {0, 33, SLUICE_DETERMINISM_FAST, 256, "the bounds do not ask"},
       {1, 8192, SLUICE_DETERMINISM_FAST, 128,
        "query tiles of 256 would make 256 workgroups for 304 compute units; tiles of 128 make 512"},
       {2, 8192, SLUICE_DETERMINISM_FAST, 256, "the bounds do not ask"},
       {1, 256, SLUICE_DETERMINISM_FAST, 128, "would make 8 workgroups"},
       {1, 8192, SLUICE_DETERMINISM_BATCH_INVARIANT, 256, "the bounds do not ask"},
-      {1, 128, SLUICE_DETERMINISM_BATCH_INVARIANT, 128, "fits a query tile of 128"},
+      {1, 32, SLUICE_DETERMINISM_BATCH_INVARIANT, 128, "fits a query tile of 128"},
   };
   for (const Case &one : cases) {
     sluice_problem problem = good_problem();
@@ -247,8 +248,8 @@ TEST_CASE("short and small problems get low query tiles, and the plan says why",
     CHECK(info.block[0] == one.tile_q * 2);
     CHECK(info.block[1] == 1);
     CHECK(info.block[2] == 1);
-    CHECK(info.max_grid[0] == 8);
-    CHECK(info.max_grid[1] == (uint32_t(one.q_len) + one.tile_q - 1) / one.tile_q);
+    CHECK(info.max_grid[0] == 2); // KV heads, of 4 query heads each
+    CHECK(info.max_grid[1] == (uint32_t(one.q_len) * 4 + one.tile_q - 1) / one.tile_q);
     CHECK(info.max_grid[2] == uint32_t(one.batch));
     CHECK(info.lds_bytes == 65536);
     CHECK_THAT(info.kernel, Catch::Contains("_q" + std::to_string(one.tile_q) + "_"));

@@ -163,3 +163,55 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
     CHECK((hip.launch.kernargs.score_flags & sluice::package::score_partial) == 0);
   }
 }
+
+TEST_CASE("a chunk over a long cache takes a tall kernel in parts, and O as F32 its merge", "[split]") {
+  FakeHip hip;
+  const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+  std::vector<Launch> launches;
+  sluice_set_trace(context.get(), remember, &launches, nullptr);
+  sluice_problem problem = good_problem();
+  problem.kv_heads = 1;
+  problem.max_batch = 1;
+  problem.max_q_len = 512;
+  problem.max_kv_len = 131072;
+  sluice_args args = good_args();
+  args.batch = 1;
+  args.q_len = 500;
+  args.kv_len = 131072;
+  args.q.stride[0] = args.o.stride[0] = 500 * args.q.stride[1];
+  args.lse.stride[0] = 500 * 8;
+  args.lse.stride[2] = 500;
+  sluice_launch launch = good_launch();
+  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  for (const bool f32 : {false, true}) {
+    problem.o_type = f32 ? SLUICE_F32 : SLUICE_F16;
+    const PlanHandle plan = make_plan(context, problem);
+    launch.workspace_bytes = supported(context.get(), problem).workspace_bytes;
+    CHECK(launch.workspace_bytes != 0);
+    launches.clear();
+    REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
+    REQUIRE(launches.size() == 2);
+    CHECK_THAT(launches[0].kernel, Catch::EndsWith("_q256_kv64_w8") || Catch::EndsWith("_q128_kv64_w4"));
+    CHECK(launches[1].kernel == (f32 ? "merge_states_f32_f32" : "merge_states_f32_f16"));
+    const AttentionKernargs &kernargs = hip.attention.kernargs;
+    const uint32_t parts = kernargs.parts, tile_q = hip.attention.block[0] / 2;
+    CHECK(parts > 1);
+    CHECK(launches[0].grid == std::array<uint32_t, 3>{parts, (500 * 8 + tile_q - 1) / tile_q, 1});
+    CHECK(launch.workspace_bytes == uint64_t{parts} * 512 * 8 * (128 + 1) * 4);
+    CHECK(kernargs.min_rows == 0);
+    CHECK(kernargs.max_rows == INT32_MAX);
+    CHECK(kernargs.group == 8);
+    CHECK(kernargs.o == uint64_t{1} << 32);
+    CHECK(kernargs.score_flags ==
+          (sluice::package::score_partial | (f32 ? sluice::package::score_o_f32 : 0u)));
+  }
+  SECTION("without parts O as F32 is the kernel's own") {
+    problem.workspace_ceiling_bytes = 1;
+    const PlanHandle plan = make_plan(context, problem);
+    launches.clear();
+    REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
+    CHECK(launches.size() == 1);
+    CHECK(hip.attention.kernargs.o == reinterpret_cast<uint64_t>(args.o.data));
+    CHECK(hip.attention.kernargs.score_flags == sluice::package::score_o_f32);
+  }
+}

@@ -4,6 +4,7 @@
 #include "runner.h"
 
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <functional>
 #include <limits>
 
@@ -25,7 +26,7 @@ public:
     const Expected expected = compute_expected(c, make_inputs(c));
     const Outputs outputs = perfect(c, expected);
     const Sequences sequences(c);
-    auto *const o = reinterpret_cast<uint16_t *>(memory.buffers[size_t(memory.o.buffer)].data());
+    std::byte *const o = memory.buffers[size_t(memory.o.buffer)].data();
     auto *const lse = reinterpret_cast<float *>(memory.buffers[size_t(memory.lse.buffer)].data());
     const int d = c.head_size.v;
     for (int b = only.value_or(0); b < (only ? *only + 1 : c.batch); ++b)
@@ -33,8 +34,8 @@ public:
         for (int h = 0; h < c.q_heads; ++h) {
           const auto row = sequences.q_row(b, i);
           for (int e = 0; e < d; ++e)
-            o[memory.o.at(row[0], row[1], h, e)] =
-                encode(f16_format, outputs.o[((size_t(b) * c.q_len + i) * c.q_heads + h) * d + e]);
+            store(o, c.o_f32, memory.o.at(row[0], row[1], h, e),
+                  outputs.o[((size_t(b) * c.q_len + i) * c.q_heads + h) * d + e]);
           lse[memory.lse.at(row[0], row[1], h, 0)] =
               float(outputs.lse[(size_t(b) * c.q_heads + h) * c.q_len + i]);
         }
@@ -43,6 +44,15 @@ public:
   }
 
 private:
+  static void store(std::byte *o, bool f32, int64_t index, double value) {
+    const auto number = float(value);
+    const uint16_t bits = encode(f16_format, value);
+    if (f32)
+      std::memcpy(o + index * sizeof number, &number, sizeof number);
+    else
+      std::memcpy(o + index * sizeof bits, &bits, sizeof bits);
+  }
+
   Defect defect;
   int runs = 0;
 };
@@ -84,6 +94,22 @@ TEST_CASE("a case passes if all that is asked of it holds") {
   CHECK(outcome_of([](int, auto only, const Case &, Memory &memory) {
           if (only.value_or(0) == 0) flip(memory);
         }) == Outcome::passed);
+}
+
+TEST_CASE("O as F32 is read as such") {
+  Case c = some_case();
+  c.o_f32 = true;
+  c = named(c);
+  CHECK(outcome_of([](auto...) {}, c) == Outcome::passed);
+  CHECK(outcome_of(
+            [](int, auto, const Case &of, Memory &memory) {
+              // The upper halves alone, as if it were BF16.
+              std::vector<std::byte> &o = memory.buffers[size_t(memory.o.buffer)];
+              for (size_t i = 0; i < o.size(); i += 4)
+                o[i / 2] = o[i + 2], o[i / 2 + 1] = o[i + 3];
+              CHECK(of.o_f32);
+            },
+            c) == Outcome::failed);
 }
 
 TEST_CASE("other bits the second time, or for a sequence alone, are noticed") {

@@ -138,6 +138,25 @@ TEST_CASE("the comparison passes what is right and notices what is not") {
   }
 }
 
+TEST_CASE("O as F32 is not rounded: a tolerance less that rounding, which it would show alone") {
+  for (Dtype dtype : {Dtype::f16, Dtype::bf16}) {
+    const Case rounded = named({.dtype = dtype, .q_len = 20, .kv_len = 100});
+    Case c = rounded;
+    c.o_f32 = true;
+    const Inputs in = make_inputs(rounded);
+    const Expected less = compute_expected(c, in), more = compute_expected(rounded, in);
+    CHECK(less.o == more.o);
+    CHECK(less.lse_tolerance == more.lse_tolerance);
+    const double r = dtype == Dtype::f16 ? 0x1p-11 : 0x1p-8, s = dtype == Dtype::f16 ? 0x1p-25 : 0x1p-134;
+    for (size_t i = 0; i < less.o.size(); ++i)
+      REQUIRE(more.o_tolerance[i] - less.o_tolerance[i] ==
+              Approx(r * (std::fabs(less.o[i]) + less.o_tolerance[i]) + s).epsilon(1e-6));
+    // The reference has no error but that of its own type.
+    CHECK(compare(c, less, perfect(c, less), Judge::reference).wrong == 0);
+    CHECK(compare(c, less, perfect(rounded, less), Judge::reference).wrong > less.o.size() / 2);
+  }
+}
+
 TEST_CASE("a kernel that treats one key wrongly is noticed at every length") {
   for (Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (int kv_len : {2, 65, 257, 1000}) {
@@ -159,46 +178,48 @@ TEST_CASE("a kernel that treats one key wrongly is noticed at every length") {
 
 TEST_CASE("memory holds each layout, poisons the rest, and stray writes are found") {
   for (Layout layout : {Layout::bshd, Layout::bhsd, Layout::sbhd, Layout::packed, Layout::padded,
-                        Layout::capacity, Layout::broadcast}) {
-    const Case c = named({.head_size = 64,
-                          .batch = 2,
-                          .q_heads = 4,
-                          .kv_heads = 2,
-                          .q_len = 9,
-                          .kv_len = 9,
-                          .layout = layout});
-    const Inputs in = make_inputs(c);
-    const Memory memory = make_memory(c, in);
-    // No element of Q lies where another does, and each holds its value.
-    std::set<int64_t> places;
-    const auto *const q = reinterpret_cast<const uint16_t *>(memory.buffers[memory.q.buffer].data());
-    size_t i = 0;
-    for (int b = 0; b < 2; ++b)
-      for (int t = 0; t < 9; ++t)
-        for (int h = 0; h < 4; ++h)
-          for (int e = 0; e < 64; ++e, ++i) {
-            const int64_t at = memory.q.offset + b * memory.q.stride[0] + t * memory.q.stride[1] +
-                               h * memory.q.stride[2] + e;
-            REQUIRE(places.insert(at).second);
-            REQUIRE(decode(f16_format, q[at]) == in.q[i]);
-          }
-    if (layout == Layout::padded || layout == Layout::capacity)
-      for (size_t at = 0; at < memory.buffers[memory.q.buffer].size() / 2; ++at)
-        if (!places.count(int64_t(at))) REQUIRE(!std::isfinite(decode(f16_format, q[at])));
+                        Layout::capacity, Layout::broadcast})
+    for (bool o_f32 : {false, true}) {
+      const Case c = named({.head_size = 64,
+                            .batch = 2,
+                            .q_heads = 4,
+                            .kv_heads = 2,
+                            .q_len = 9,
+                            .kv_len = 9,
+                            .layout = layout,
+                            .o_f32 = o_f32});
+      const Inputs in = make_inputs(c);
+      const Memory memory = make_memory(c, in);
+      // No element of Q lies where another does, and each holds its value.
+      std::set<int64_t> places;
+      const auto *const q = reinterpret_cast<const uint16_t *>(memory.buffers[memory.q.buffer].data());
+      size_t i = 0;
+      for (int b = 0; b < 2; ++b)
+        for (int t = 0; t < 9; ++t)
+          for (int h = 0; h < 4; ++h)
+            for (int e = 0; e < 64; ++e, ++i) {
+              const int64_t at = memory.q.offset + b * memory.q.stride[0] + t * memory.q.stride[1] +
+                                 h * memory.q.stride[2] + e;
+              REQUIRE(places.insert(at).second);
+              REQUIRE(decode(f16_format, q[at]) == in.q[i]);
+            }
+      if (layout == Layout::padded || layout == Layout::capacity)
+        for (size_t at = 0; at < memory.buffers[memory.q.buffer].size() / 2; ++at)
+          if (!places.count(int64_t(at))) REQUIRE(!std::isfinite(decode(f16_format, q[at])));
 
-    // Writing every element of O and LSE is fine; one byte more is not.
-    Memory after = memory;
-    CHECK(find_stray_write(c, memory, after).empty());
-    for (std::byte &byte : after.buffers[after.o.buffer])
-      byte = std::byte(1);
-    for (std::byte &byte : after.buffers[after.lse.buffer])
-      byte = std::byte(1);
-    const bool spare = layout == Layout::padded || layout == Layout::capacity;
-    CHECK(find_stray_write(c, memory, after).empty() == !spare);
-    Memory input_written = memory;
-    input_written.buffers[memory.k.buffer].back() ^= std::byte(1);
-    CHECK(find_stray_write(c, memory, input_written).find("an input's buffer") != std::string::npos);
-  }
+      // Writing every element of O and LSE is fine; one byte more is not.
+      Memory after = memory;
+      CHECK(find_stray_write(c, memory, after).empty());
+      for (std::byte &byte : after.buffers[after.o.buffer])
+        byte = std::byte(1);
+      for (std::byte &byte : after.buffers[after.lse.buffer])
+        byte = std::byte(1);
+      const bool spare = layout == Layout::padded || layout == Layout::capacity;
+      CHECK(find_stray_write(c, memory, after).empty() == !spare);
+      Memory input_written = memory;
+      input_written.buffers[memory.k.buffer].back() ^= std::byte(1);
+      CHECK(find_stray_write(c, memory, input_written).find("an input's buffer") != std::string::npos);
+    }
 }
 
 TEST_CASE("the suite covers what it promises") {

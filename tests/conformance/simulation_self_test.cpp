@@ -38,14 +38,12 @@ public:
     const auto d = size_t(c.head_size.v);
     out.o.resize(size_t(c.batch) * c.q_len * c.q_heads * d);
     out.lse.resize(size_t(c.batch) * c.q_heads * c.q_len);
-    const NumberFormat &format = c.dtype == Dtype::f16 ? f16_format : bf16_format;
     for (int b = 0; b < c.batch; ++b)
       for (int i = 0; i < sequences.q_lengths[size_t(b)]; ++i)
         for (int h = 0; h < c.q_heads; ++h) {
           const State state = row(b, h, i);
           for (size_t e = 0; e < d; ++e)
-            out.o[((size_t(b) * c.q_len + i) * c.q_heads + h) * d + e] =
-                decode(format, encode(format, state.o[e]));
+            out.o[((size_t(b) * c.q_len + i) * c.q_heads + h) * d + e] = stored_as_o(c, state.o[e]);
           out.lse[(size_t(b) * c.q_heads + h) * c.q_len + i] = state.lse;
         }
     return out;

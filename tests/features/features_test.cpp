@@ -11,8 +11,10 @@ constexpr uint64_t calls = 90;
 
 /// Rounding P, which to FP8 is by up to 2^-4, and O to its own type; V is at most 1.5 here.
 double o_tolerance(const RandomCall &call) {
-  const double of_p = call.problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
-  return of_p + (call.problem.o_type == SLUICE_F16 ? 4e-3 : 2e-2);
+  const sluice_problem &problem = call.problem;
+  const double of_fp8 = problem.q_type == SLUICE_E4M3FNUZ ? 1.5 * 0x1p-4 : 0;
+  const bool has_bf16 = problem.q_type == SLUICE_BF16 || problem.o_type == SLUICE_BF16;
+  return of_fp8 + (has_bf16 ? 2e-2 : 4e-3);
 }
 
 void check(RandomCall &call, uint64_t seed) {

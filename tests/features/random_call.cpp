@@ -118,6 +118,8 @@ RandomCall::RandomCall(uint64_t seed) : random(seed) {
   if (one_in(8)) problem.flags |= SLUICE_V_IN_K;
   const bool has_fp8_kernel = problem.head_dim_qk <= 256 || problem.flags & SLUICE_V_IN_K;
   if (problem.k_type == SLUICE_E4M3FNUZ && has_fp8_kernel && one_in(2)) problem.q_type = SLUICE_E4M3FNUZ;
+  // P is rounded as for 16 bits, of which the type of Q says which.
+  if (one_in(4)) problem.o_type = SLUICE_F32;
   draw_lengths({});
 }
 

@@ -62,6 +62,7 @@ public:
   std::array<Call, 256> calls = {};
   size_t call_count = 0;
   Launch launch = {};                 // the last
+  Launch attention = {};              // the last of attention
   std::vector<std::string> functions; // names asked for, in order
   size_t function_count = 0;          // handles count from 1
   size_t loaded_modules = 0;
@@ -202,6 +203,7 @@ private:
     launch.kernarg_bytes = *static_cast<size_t *>(extra[3]);
     if (launch.kernarg_bytes == sizeof launch.kernargs) {
       std::memcpy(&launch.kernargs, extra[1], sizeof launch.kernargs);
+      current->attention = launch;
     }
     return called(__func__, stream);
   }

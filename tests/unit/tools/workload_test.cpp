@@ -14,6 +14,7 @@
 using namespace sluice;
 using namespace sluice::tools;
 using Catch::Contains;
+using Catch::EndsWith;
 
 namespace {
 
@@ -23,6 +24,10 @@ ElementTypes types(std::string_view name) {
 }
 
 std::vector<double> numbers(const void *data, size_t count, uint32_t dtype) {
+  if (dtype == SLUICE_F32) {
+    const auto *const singles = static_cast<const float *>(data);
+    return {singles, singles + count};
+  }
   const auto *const bits = static_cast<const uint16_t *>(data);
   std::vector<double> values;
   for (size_t i = 0; i < count; ++i)
@@ -54,12 +59,12 @@ size_t run_and_compare(const PackFile &pack, const Workload &work, double tolera
 
   const size_t elements = size_t(work.batch) * work.q_len * work.q_heads * work.dims.v;
   const std::vector<double> computed = numbers(args.o.data, elements, work.types.o);
-  std::vector<uint16_t> expected_bits(elements);
-  args.o.data = expected_bits.data();
+  std::vector<std::byte> expected_bytes(elements * element_bytes(work.types.o));
+  args.o.data = expected_bytes.data();
   const sluice_problem problem = work.problem();
   sluice_error error = make_error();
   check(sluice_reference(&problem, &args, &error), error);
-  const std::vector<double> expected = numbers(expected_bits.data(), elements, work.types.o);
+  const std::vector<double> expected = numbers(expected_bytes.data(), elements, work.types.o);
   double worst = 0, largest = 0;
   for (size_t i = 0; i < elements; ++i) {
     worst = std::max(worst, std::abs(computed[i] - expected[i]));
@@ -87,7 +92,17 @@ TEST_CASE("A recorded plan launches what computes the workload") {
   work.kind = WorkKind::chunk;
   work.kv_len = 1500;
   work.page_size = 16;
-  CHECK(run_and_compare(pack, work, 0.01) == 2); // few workgroups: packed, and its keys are divided
+  CHECK(run_and_compare(pack, work, 0.01) == 2); // few workgroups: their keys are divided
+  for (const char *type : {"f16", "bf16-f32"}) { // those of a tall kernel, too
+    Workload chunk = work;
+    chunk.types = types(type);
+    chunk.batch = chunk.kv_heads = 1;
+    chunk.q_heads = 8;
+    chunk.q_len = 200;
+    chunk.kv_len = 3000;
+    CHECK_THAT(RecordedPlan(pack, 304, chunk.problem()).info().kernel, EndsWith("_paged"));
+    CHECK(run_and_compare(pack, chunk, 0.01) == 2);
+  }
   work.batch = 40;
   work.kv_len = 80;
   CHECK(run_and_compare(pack, work, 0.01) == 1);

@@ -35,7 +35,7 @@ fn problems() {
     refused(base().head_dims(65, 64), Unsupported, "head_dim_qk", "65");
     refused(base().head_dims(64, 1024), Unsupported, "head_dim_v", "1024");
     refused(base().kv_type(Dtype::E5m2), Unsupported, "k_type", "k_type");
-    refused(base().o_type(Dtype::F32), Unsupported, "o_type", "o_type");
+    refused(base().o_type(Dtype::Bf16), Unsupported, "o_type", "o_type");
     refused(base().paged(0, PageTableKind::Block), InvalidArgument, "page_size", "page_size");
     refused(base().sink_tokens(4), InvalidArgument, "sink_tokens", "4");
     refused(base().soft_cap(-1.0), InvalidArgument, "soft_cap", "-1");
