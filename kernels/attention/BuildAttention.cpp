@@ -50,8 +50,8 @@ public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
       : op(op), chip(chip), b(op.getLoc(), op), arguments(kernel, b), element(op.getElementType()),
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
-        storage{op.getKvType().value_or(queries),
-                /*isWidened=*/op.getKvType().value_or(queries) != queries, tileKv},
+        storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
+                               /*copiesConvert=*/!op.wavesDivideKeys(), tileKv)),
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip) {}
 
   void build() {
