@@ -48,8 +48,8 @@ public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
       : op(op), chip(chip), b(op.getLoc(), op), arguments(kernel, b), element(op.getElementType()),
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
-        storage{op.getKvType().value_or(queries),
-                /*isWidened=*/op.getKvType().value_or(queries) != queries, tileKv},
+        storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
+                               /*copiesConvert=*/!op.wavesDivideKeys(), tileKv)),
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip) {}
 
   void build() {
@@ -95,11 +95,10 @@ public:
       if (op.wavesDivideKeys()) {
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
-      } else if (hasManyRows() && getenv("PLAIN")) {
-        SmallVector<RowState> states = iterate(blocks, addresses, columns, parts);
-        storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(states[0], keys, op.getTileQ()); });
       } else if (hasManyRows()) {
-        RowState state = iterateAhead(rows, addresses.front(), columns, parts);
+        RowState state = looksAhead(columns)
+                             ? iterateAhead(rows, addresses.front(), columns, parts)
+                             : iterate(blocks, addresses, columns, parts).front();
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });
       } else {
         SmallVector<RowState> states = iterate(blocks, addresses, columns, parts);
@@ -113,6 +112,18 @@ private:
   using Side = KeyTiles::Side;
 
   bool hasManyRows() const { return layout.rows == manyRows; }
+
+  /// Whether a wave has the registers for scores of two tiles: half of those of a SIMD, where it is not alone.
+  bool looksAhead(const HeadColumns &columns) {
+    constexpr unsigned mostOfRows = 136; // of 256 for Q and O
+    unsigned tileBytes = 0;
+    for (const Panel &panel : llvm::concat<const Panel>(columns.keyPanels, columns.valuePanels))
+      tileBytes += tileKv * panel.columns * storage.bytes();
+    unsigned workgroups = chip.ldsBytes / (2 * tileBytes), simds = 4;
+    unsigned ofRows = op.getHeadDimQk() * layout.elementBytes / 4 / layout.groups() +
+                      columns.outputTiles * layout.results();
+    return ofRows <= mostOfRows || workgroups * op.getWaves() <= simds;
+  }
 
   /// FP8 is bytes to everything but the products.
   static Type inMemory(Type type) {

@@ -7,11 +7,13 @@ using namespace mlir;
 
 namespace sluice {
 
-Value KeyCopies::copy(StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit) const {
+Value KeyCopies::copy(StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit,
+                      bool converts) const {
   auto token = TokenType::get(b.getContext());
   Value tokenStride = arguments[(side + "_token_stride").str()];
   auto copied = AsyncDmaOp::create(b, token, base, rows.first, keys.keyLimit, tokenStride, tile);
   if (columnLimit) copied.getColumnLimitMutable().assign(columnLimit);
+  if (converts) copied.setSourceType(Float8E4M3FNUZType::get(b.getContext()));
   if (!pages) {
     copied.setCloseRows(true); // the runtime refuses other strides
     return copied;
@@ -21,10 +23,11 @@ Value KeyCopies::copy(StringRef side, Value base, const Rows &rows, Value tile, 
 }
 
 unsigned KeyStorage::narrowestPanel(unsigned waves) const {
-  // Each wave copies at least one instruction of a tile: a dword per lane. Of shorter rows, one instruction
-  // would copy so many that finding their pages costs more than copying zeros.
+  // Each wave copies at least one instruction of a tile: of a lane a dword, or what it converts at a time. Of
+  // shorter rows, one instruction would copy so many that finding their pages costs more than copying zeros.
   constexpr unsigned shortestRowBytes = 64;
-  return std::max(shortestRowBytes, waves * 64 * 4 / tileKv) / bytes();
+  unsigned ofLane = copiesConvert() ? FetchRowsOp::laneColumns * bytes() : 4;
+  return std::max(shortestRowBytes, waves * 64 * ofLane / tileKv) / bytes();
 }
 
 KeyTiles::KeyTiles(Emitter &b, TileMath &math, const Arguments &arguments, const KeyCopies &copies,
@@ -38,7 +41,7 @@ KeyTiles::KeyTiles(Emitter &b, TileMath &math, const Arguments &arguments, const
     if (source.side == Side::k)
       swizzle =
           XorSwizzle::forColumnReads(panel.columns, storage.bytes(), readBytes, chip.ldsBanks(readBytes));
-    auto type = LdsTileType::get(b.getContext(), storage.tileKv, panel.columns, storage.type,
+    auto type = LdsTileType::get(b.getContext(), storage.tileKv, panel.columns, storage.inTiles,
                                  XorSwizzleAttr::get(b.getContext(), swizzle));
     auto alloc = LdsAllocOp::create(b, type);
     alloc.setLabel((label + (index == 0 ? "" : std::to_string(index))).str());
@@ -53,13 +56,14 @@ SmallVector<Value> KeyTiles::copy(const KeyCopies::Rows &rows) const {
     Value column = inPacks ? packedColumn(b, arguments, b.i32(panel.first)) : b.i64(panel.first);
     Value base = b.advance(source.base, storage.type, column);
     Value columns = b.maxS(b.sub(source.headDim, b.i32(panel.first)), b.i32(0));
-    tokens.push_back(copies.copy(source.side == Side::k ? "k" : "v", base, rows, tile, columns));
+    tokens.push_back(
+        copies.copy(source.side == Side::k ? "k" : "v", base, rows, tile, columns, storage.copiesConvert()));
   }
   return tokens;
 }
 
 Value KeyTiles::read(unsigned panel, unsigned columns, Value key, Value column) const {
-  Value value = LdsReadOp::create(b, VectorType::get(columns, storage.type), tiles[panel], key, column);
+  Value value = LdsReadOp::create(b, VectorType::get(columns, storage.inTiles), tiles[panel], key, column);
   return storage.isWidened ? math.widen(value) : value;
 }
 

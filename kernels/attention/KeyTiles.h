@@ -3,8 +3,8 @@
 // Each panel of K or V (HeadColumns.h) is a tile in LDS with a copy of its own. K tiles are XOR-swizzled in
 // chunks of what a lane reads at a time, as the banks of the chip want it (period 8 rows with 32 banks):
 // these reads are conflict-free. V tiles are read along their rows and need no swizzle. Where V is the front
-// of the rows of K, one tile serves both. K and V may be bytes, which are converted when they are read from
-// LDS.
+// of the rows of K, one tile serves both. K and V may be bytes in memory, which copies convert on the way; or
+// bytes in LDS, too, which are converted when they are read.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -33,8 +33,10 @@ public:
   Rows rowsFrom(Value firstKey) const { return {firstKey, pages ? pages->lookUp(firstKey) : Value()}; }
 
   /// The token of a copy of the tile's rows. `side` is "k" or "v", `base` row 0 of the head: of the sequence,
-  /// or with pages of page 0. Columns at or past `columnLimit`, if given, become zeros.
-  Value copy(llvm::StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit = {}) const;
+  /// or with pages of page 0. Columns at or past `columnLimit`, if not null, become zeros. `converts`: bytes
+  /// of E4M3FNUZ become the tile's elements.
+  Value copy(llvm::StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit,
+             bool converts) const;
 
 private:
   Emitter &b;
@@ -43,13 +45,22 @@ private:
   const KeyPages *pages;
 };
 
-/// How K and V are stored, in memory and in LDS alike.
+/// How K and V are stored.
 struct KeyStorage {
-  mlir::Type type;
-  bool isWidened;  // bytes, which become elements of the arithmetic when they are read
-  unsigned tileKv; // rows of a tile
+  mlir::Type type;    // in memory
+  mlir::Type inTiles; // in LDS: if it is not `type`, copies convert
+  bool isWidened;     // bytes, which become elements of the arithmetic when they are read
+  unsigned tileKv;    // rows of a tile
 
-  unsigned bytes() const { return type.getIntOrFloatBitWidth() / 8; }
+  /// Elements of the arithmetic come from memory as they are, or as bytes that copies into LDS convert; or
+  /// all waves convert the bytes that they read.
+  static KeyStorage of(mlir::Type inMemory, mlir::Type arithmetic, bool copiesConvert, unsigned tileKv) {
+    bool isOther = inMemory != arithmetic;
+    return {inMemory, copiesConvert ? arithmetic : inMemory, isOther && !copiesConvert, tileKv};
+  }
+
+  bool copiesConvert() const { return inTiles != type; }
+  unsigned bytes() const { return inTiles.getIntOrFloatBitWidth() / 8; } // of an element in LDS
   /// The columns of the narrowest panel that is copied well.
   unsigned narrowestPanel(unsigned waves) const;
 };

@@ -176,38 +176,6 @@ SmallVector<Value> TileMath::rescale(ArrayRef<Value> output, Value factor) {
       [&] { return Values(output); });
 }
 
-Value TileMath::widen(Value bytes) {
-  unsigned count = cast<VectorType>(bytes.getType()).getNumElements();
-  auto two = VectorType::get(2, b.getF32Type());
-  Values words;
-  if (count >= 4) {
-    Value all = b.bitcast(VectorType::get(count / 4, b.getI32Type()), bytes);
-    for (unsigned n = 0; n < count / 4; ++n)
-      words.push_back(b.extract(all, n));
-  } else {
-    auto integer = IntegerType::get(b.getContext(), 8 * count);
-    words.push_back(arith::ExtUIOp::create(b, b.getI32Type(), b.bitcast(integer, bytes)));
-  }
-  Values halves;
-  for (unsigned n = 0; n < (count + 1) / 2; ++n) {
-    Value pair = ROCDL::CvtPkF32Fp8Op::create(b, two, words[n / 2], /*wordSel=*/n % 2 == 1);
-    Value first = b.extract(pair, 0), second = b.extract(pair, 1);
-    if (element.isF16()) {
-      halves.push_back(
-          b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, VectorType::get(2, element), first, second)));
-    } else {
-      Value low = b.bitcast(b.getI32Type(), first), high = b.bitcast(b.getI32Type(), second);
-      halves.push_back(b.permuteBytes(high, low, 0x07060302));
-    }
-  }
-  if (count == 1) {
-    Value narrow = arith::TruncIOp::create(b, b.getI16Type(), halves[0]);
-    return b.bitcast(VectorType::get(1, element), narrow);
-  }
-  return b.bitcast(VectorType::get(count, element),
-                   b.pack(VectorType::get(count / 2, b.getI32Type()), halves));
-}
-
 TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit,
                                   Value lsePerLog2) {
   // Of FP8 both have the factor of P, a power of two.

@@ -11,6 +11,7 @@
 
 #include "attention/Emitter.h"
 #include "attention/MfmaLayout.h"
+#include "dialect/Widen.h"
 
 namespace sluice {
 
@@ -58,7 +59,7 @@ public:
   Values rescale(llvm::ArrayRef<Value> output, Value factor);
 
   /// E4M3FNUZ bytes as numbers of the element type, exactly.
-  Value widen(Value bytes);
+  Value widen(Value bytes) { return widenFp8(b, bytes, element); }
 
   /// What follows from the sums of a row when all keys are done.
   struct Result {

@@ -188,22 +188,77 @@ LogicalResult RowAddressesOp::verify() {
   return verifyPagedRows(*this, getFirstRow(), getPages());
 }
 
-LogicalResult AsyncDmaOp::verify() {
-  if (Value limit = getColumnLimit())
+/// What async_dma and fetch_rows have in common.
+template <typename Op> static LogicalResult verifyRows(Op op) {
+  constexpr unsigned granule = AsyncDmaOp::columnGranule;
+  if (Value limit = op.getColumnLimit())
     if (std::optional<int64_t> columns = getConstantIntValue(limit);
-        columns && (*columns < 0 || *columns % columnGranule != 0))
-      return emitOpError() << "column_limit is " << *columns << "; it is a multiple of " << columnGranule
-                           << " and not negative";
-  if (!isGather()) {
-    if (getPages() || getPageStride() || getPackLog2() || getPackStride())
-      return emitOpError() << "names pages but no entries of a table to gather with";
+        columns && (*columns < 0 || *columns % granule != 0))
+      return op.emitOpError() << "column_limit is " << *columns << "; it is a multiple of " << granule
+                              << " and not negative";
+  if (!op.isGather()) {
+    if (op.getPages() || op.getPageStride() || op.getPackLog2() || op.getPackStride())
+      return op.emitOpError() << "names pages but no entries of a table to gather with";
     return success();
   }
-  if (getCloseRows()) return emitOpError() << "promises close rows of a gather, whose pages lie anywhere";
-  if (!getPages() || !getPageStride()) return emitOpError() << "gathers without pages or page_stride";
-  if (bool(getPackLog2()) != bool(getPackStride()))
-    return emitOpError() << "has one of pack_log2 and pack_stride; packs have both";
-  return verifyPagedRows(*this, getFirstRow(), getPages());
+  if (op.getCloseRows())
+    return op.emitOpError() << "promises close rows of a gather, whose pages lie anywhere";
+  if (!op.getPages() || !op.getPageStride())
+    return op.emitOpError() << "gathers without pages or page_stride";
+  if (bool(op.getPackLog2()) != bool(op.getPackStride()))
+    return op.emitOpError() << "has one of pack_log2 and pack_stride; packs have both";
+  return verifyPagedRows(op, op.getFirstRow(), op.getPages());
+}
+
+/// Elements of a source become those of a tile.
+static LogicalResult verifyConversion(Operation *op, Type source, LdsTileType tile) {
+  Type element = tile.getElementType();
+  if (!isa<Float8E4M3FNUZType>(source) || (!element.isF16() && !element.isBF16()))
+    return op->emitOpError() << "converts " << source << " to " << element
+                             << "; f8E4M3FNUZ becomes f16 or bf16, and nothing else is converted";
+  return success();
+}
+
+static LogicalResult verifyFetched(Operation *op, Value rows) {
+  constexpr unsigned dwords = FetchRowsOp::laneColumns / 4; // of one load
+  auto type = cast<VectorType>(rows.getType());
+  if (!type.getElementType().isInteger(32) || type.getRank() != 1 || type.getNumElements() % dwords != 0)
+    return op->emitOpError() << "has rows of type " << type << "; they are dwords, " << dwords
+                             << " for each load of a lane";
+  return success();
+}
+
+LogicalResult AsyncDmaOp::verify() {
+  if (std::optional<Type> source = getSourceType())
+    if (failed(verifyConversion(*this, *source, getTile().getType()))) return failure();
+  return verifyRows(*this);
+}
+
+LogicalResult FetchRowsOp::verify() {
+  if (failed(verifyConversion(*this, getSourceType(), cast<LdsTileType>(getTileType()))) ||
+      failed(verifyFetched(*this, getRows())))
+    return failure();
+  return verifyRows(*this);
+}
+
+VectorType FetchRowsOp::rowsType(LdsTileType tile, unsigned lanes) {
+  // A tile that the lanes cannot share is refused when the op is distributed.
+  unsigned loads = llvm::divideCeil(tile.getRows() * tile.getColumns(), lanes * laneColumns);
+  return VectorType::get(loads * laneColumns / 4, IntegerType::get(tile.getContext(), 32));
+}
+
+FetchRowsOp FetchRowsOp::of(AsyncDmaOp copy, OpBuilder &builder, unsigned lanes) {
+  LdsTileType tile = copy.getTile().getType();
+  return FetchRowsOp::create(
+      builder, copy.getLoc(), rowsType(tile, lanes), copy.getBase(), copy.getFirstRow(), copy.getRowLimit(),
+      copy.getRowStride(), copy.getColumnLimit(), copy.getEntries(), copy.getPages(), copy.getPageStride(),
+      copy.getPackLog2(), copy.getPackStride(), copy.getCloseRows(), *copy.getSourceType(), tile);
+}
+
+LogicalResult LandRowsOp::verify() {
+  if (failed(verifyConversion(*this, Float8E4M3FNUZType::get(getContext()), getTile().getType())))
+    return failure();
+  return verifyFetched(*this, getRows());
 }
 
 /// Only an allocation has bytes that can be given away.

@@ -205,7 +205,20 @@ def Sluice_RowAddressesOp : Sluice_Op<"row_addresses", [Pure]> {
   let hasVerifier = 1;
 }
 
-def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+/// Rows of global memory: where they are, which of their elements exist, and what they are for.
+class Sluice_RowsOp<string mnemonic, dag target, dag type>
+    : Sluice_Op<mnemonic, [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let arguments = !con((ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride),
+                       target,
+                       (ins Optional<I32>:$column_limit, Optional<Sluice_PageEntry>:$entries,
+                            Optional<Sluice_PagesType>:$pages, Optional<I64>:$page_stride, Optional<I32>:$pack_log2,
+                            Optional<I64>:$pack_stride, UnitAttr:$close_rows),
+                       type);
+  let hasVerifier = 1;
+}
+
+def Sluice_AsyncDmaOp : Sluice_RowsOp<"async_dma", (ins Sluice_LdsTileType:$tile),
+                                      (ins OptionalAttr<TypeAttr>:$source_type)> {
   let summary = "copy consecutive rows of global memory into an LDS tile, asynchronously, by the whole workgroup";
   let description = [{
     Row r of the tile receives row `first_row + r` of the source, or zeros where `first_row + r >= row_limit`.
@@ -223,30 +236,64 @@ def Sluice_AsyncDmaOp : Sluice_Op<"async_dma", [AttrSizedOperandSegments, Memory
 
     `close_rows`, of contiguous rows only, promises that the rows of the tile span less than 4 GiB, from the first
     byte of the first to the last byte of the last, and that `row_stride` is not negative.
+
+    `from` names the elements of the source where they are not those of the tile: f8E4M3FNUZ, which become f16 or
+    bf16 without loss. Rows begin at multiples of 8 bytes then, and packs have 8 columns or more. Such a copy goes
+    through registers: it is a `fetch_rows` and a `land_rows`.
   }];
-  let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
-                       Sluice_LdsTileType:$tile, Optional<I32>:$column_limit,
-                       Optional<Sluice_PageEntry>:$entries, Optional<Sluice_PagesType>:$pages,
-                       Optional<I64>:$page_stride, Optional<I32>:$pack_log2, Optional<I64>:$pack_stride,
-                       UnitAttr:$close_rows);
   let results = (outs Sluice_TokenType:$token);
   let builders = [
     // A copy of contiguous rows.
     OpBuilder<(ins "::mlir::Type":$token, "::mlir::Value":$base, "::mlir::Value":$firstRow,
                    "::mlir::Value":$rowLimit, "::mlir::Value":$rowStride, "::mlir::Value":$tile), [{
-      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, {}, {}, false);
+      build($_builder, $_state, token, base, firstRow, rowLimit, rowStride, tile, {}, {}, {}, {}, {}, {}, false, {});
     }]>,
   ];
   let assemblyFormat = [{
     $base `[` $first_row `]` `limit` $row_limit (`columns` $column_limit^)? `stride` $row_stride
     (`gather` $entries^ `in` $pages `stride` $page_stride)? (`packs` $pack_log2^ `stride` $pack_stride)?
-    `into` $tile attr-dict `:` type($tile)
+    `into` $tile (`from` $source_type^)? attr-dict `:` type($tile)
   }];
   let extraClassDeclaration = [{
     /// What divides every column_limit.
     static constexpr unsigned columnGranule = 8;
     bool isGather() { return bool(getEntries()); }
+    bool converts() { return bool(getSourceType()); }
   }];
+}
+
+def Sluice_FetchRowsOp : Sluice_RowsOp<"fetch_rows", (ins), (ins TypeAttr:$source_type,
+                                                               TypeAttrOf<Sluice_LdsTileType>:$tile_type)> {
+  let summary = "load the rows for a tile into the registers of the workgroup";
+  let description = [{
+    The first half of an `async_dma` that converts: its operands, the type of its tile, and as `rows` what each lane
+    has loaded, 8 columns at a time. All waves execute it together. The backend waits for `rows` where they are used.
+  }];
+  let results = (outs AnyVectorOfNonZeroRank:$rows);
+  let assemblyFormat = [{
+    $base `[` $first_row `]` `limit` $row_limit (`columns` $column_limit^)? `stride` $row_stride
+    (`gather` $entries^ `in` $pages `stride` $page_stride)? (`packs` $pack_log2^ `stride` $pack_stride)?
+    `for` $tile_type `from` $source_type attr-dict `:` type($rows)
+  }];
+  let extraClassDeclaration = [{
+    /// The columns of a row that a lane loads and writes at a time: 16 bytes of LDS.
+    static constexpr unsigned laneColumns = 8;
+    bool isGather() { return bool(getEntries()); }
+    /// What each of `lanes` lanes has loaded, in dwords.
+    static ::mlir::VectorType rowsType(LdsTileType tile, unsigned lanes);
+    /// The first half of a copy that converts, by `lanes` lanes.
+    static FetchRowsOp of(AsyncDmaOp copy, ::mlir::OpBuilder &builder, unsigned lanes);
+  }];
+}
+
+def Sluice_LandRowsOp : Sluice_Op<"land_rows", [MemoryEffects<[MemWrite]>]> {
+  let summary = "convert rows that the workgroup has in registers to the elements of a tile, and write them to it";
+  let description = [{
+    The second half of an `async_dma` that converts. `rows` are what a `fetch_rows` for such a tile gave. All waves
+    execute it together, and each writes a part of the tile: other waves see it behind a `barrier`.
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$rows, Sluice_LdsTileType:$tile);
+  let assemblyFormat = "$rows `into` $tile attr-dict `:` type($rows) `,` type($tile)";
   let hasVerifier = 1;
 }
 

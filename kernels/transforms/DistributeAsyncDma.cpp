@@ -37,13 +37,27 @@
 // page_lookup becomes loads of the table that marks count as well. Their results come in the order of all
 // vector memory: whoever looks up a tile ahead of the copies that need it waits for nothing else.
 //
+// Rows that a copy converts go through registers, and so can be written where the swizzle wants them:
+//
+//   before: %rows = fetch_rows %base[%first] limit %limit stride %s for tile
+//           land_rows %rows into %tile
+//   after:  for each batch: load 8 columns of the lane's row                   addresses as above
+//           for each batch: convert them ; lds_write 16 bytes                  eight lanes fill all banks
+//
+// An async_dma that converts and that no pipeline took over is both, one after the other. Its wait is for the
+// other waves alone: a barrier. Fetched rows are ordinary loads, which marks do not count: LLVM waits for
+// them where they land. A fence, which is no instruction, keeps it from moving them there.
+//
 // A copy that cannot be distributed is an error that names the tile, the widths tried and the reason.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "dialect/Widen.h"
 #include "target/RequireChip.h"
 #include "transforms/NestedLayout.h"
 #include "transforms/PagedRows.h"
 #include "transforms/Passes.h"
+
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace sluice {
 #define GEN_PASS_DEF_DISTRIBUTEASYNCDMA
@@ -53,26 +67,9 @@ using namespace mlir;
 
 namespace {
 
-class CopyDistributor {
-public:
-  /// `lanes`: of a wave.
-  CopyDistributor(AsyncDmaOp copy, const NestedLayout &layout, unsigned lanes)
-      : b(copy.getLoc(), copy), copy(copy), layout(layout), tile(copy.getTile().getType()), lanes(lanes),
-        rowsOfWave(layout.waveTile().rows), rowsOfBatch(layout.batchTile().rows) {}
-
-  void run() {
-    locateLane();
-    strideBytes = b.mul(copy.getRowStride(), b.i64(tile.getElementBytes()));
-    if (copy.isGather())
-      gatherRows();
-    else if (copy.getCloseRows())
-      loadCloseRows();
-    else
-      loadRows();
-  }
-
-private:
-  void locateLane() {
+/// Where a lane of a wave is in a copied tile.
+struct LanePlace {
+  LanePlace(CopyBuilder &b, const NestedLayout &layout, unsigned lanes) : b(b), layout(layout) {
     Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
     Value lane = b.laneOf(thread, lanes), wave = b.waveUniform(b.waveOf(thread, lanes));
     laneRow = b.divide(lane, b.i32(layout.thread.columns));
@@ -83,13 +80,52 @@ private:
       waveOfRows = b.divide(wave, b.i32(layout.subgroup.columns));
       waveColumn = b.mul(b.remainder(wave, b.i32(layout.subgroup.columns)), b.i32(layout.waveTile().columns));
     }
-    waveRow = b.mul(waveOfRows, b.i32(rowsOfWave)); // within the rows of one batch
+    waveRow = b.mul(waveOfRows, b.i32(layout.waveTile().rows));
   }
 
+  /// The lane's cell of an instruction.
+  Value row(unsigned batchRow) const {
+    return b.add(b.add(waveRow, laneRow), b.i32(batchRow * layout.batchTile().rows));
+  }
+  Value column(unsigned batchColumn) const {
+    return b.add(b.add(waveColumn, laneColumn), b.i32(batchColumn * layout.batchTile().columns));
+  }
+
+  CopyBuilder &b;
+  NestedLayout layout;
+  Value laneRow, laneColumn; // in its wave's instruction
+  Value waveRow, waveColumn; // of the wave, in a batch
+};
+
+/// The loads of an async_dma, directly to LDS, or of a fetch_rows, into registers.
+template <typename Op> class CopyDistributor {
+  static constexpr bool isFetch = std::is_same_v<Op, FetchRowsOp>;
+
+public:
+  /// `lanes`: of a wave.
+  CopyDistributor(Op copy, LdsTileType tile, unsigned elementBytes, const NestedLayout &layout,
+                  unsigned lanes)
+      : b(copy.getLoc(), copy), copy(copy), layout(layout), tile(tile), elementBytes(elementBytes),
+        lanes(lanes), rowsOfWave(layout.waveTile().rows), rowsOfBatch(layout.batchTile().rows),
+        place(b, layout, lanes) {}
+
+  /// What a fetch has loaded, in dwords.
+  SmallVector<Value> run() {
+    strideBytes = b.mul(copy.getRowStride(), b.i64(elementBytes));
+    if (copy.isGather())
+      gatherRows();
+    else if (copy.getCloseRows())
+      loadCloseRows();
+    else
+      loadRows();
+    return loaded;
+  }
+
+private:
   /// The column of the source that this lane loads for its cell of LDS.
   Value sourceColumn(unsigned batchRow, unsigned batchColumn) {
-    Value tileRow = b.add(b.add(waveRow, laneRow), b.i32(batchRow * rowsOfBatch));
-    Value cell = b.add(b.add(waveColumn, laneColumn), b.i32(batchColumn * layout.batchTile().columns));
+    if (isFetch) return place.column(batchColumn);
+    Value tileRow = place.row(batchRow), cell = place.column(batchColumn);
     return swizzleColumn(b, b.getLoc(), tile, tileRow, cell);
   }
 
@@ -101,15 +137,18 @@ private:
       Value stride = arith::TruncIOp::create(b, b.getI32Type(), copy.getPackStride());
       column = b.add(b.mul(pack, stride), inPack);
     }
-    return b.mul(column, b.i32(tile.getElementBytes()));
+    return b.mul(column, b.i32(elementBytes));
   }
 
   /// The lane's offset in a buffer of several rows, its own one `rowOffset` bytes behind the base; beyond
   /// every extent if rows have no such column.
   Value bufferOffset(Value column, Value rowOffset) {
-    Value offset = columnOffset(column);
-    if (!copy.getColumnLimit()) return plus(offset, rowOffset);
-    offset = b.select(b.less(column, copy.getColumnLimit()), offset, b.i32(-1));
+    Value offset = columnOffset(column), limit = copy.getColumnLimit();
+    if (isFetch) {
+      offset = b.add(offset, rowOffset);
+      return limit ? b.select(b.less(column, limit), offset, b.i32(-fetchBytes)) : offset;
+    }
+    if (limit) offset = b.select(b.less(column, limit), offset, b.i32(-1));
     return plus(offset, rowOffset);
   }
 
@@ -118,28 +157,40 @@ private:
 
   /// Where in the tile the wave's instruction writes, in bytes.
   Value ldsOffset(unsigned batchRow, unsigned batchColumn) {
-    Value ofWave =
-        b.add(b.mul(waveRow, b.i32(tile.getRowBytes())), b.mul(waveColumn, b.i32(tile.getElementBytes())));
+    Value ofWave = b.add(b.mul(place.waveRow, b.i32(tile.getRowBytes())),
+                         b.mul(place.waveColumn, b.i32(tile.getElementBytes())));
     return b.add(ofWave, b.i32(batchRow * rowsOfBatch * tile.getRowBytes() +
                                batchColumn * layout.batchTile().columns * tile.getElementBytes()));
   }
 
-  void loadToLds(Value resource, Value voffset, unsigned batchRow, unsigned batchColumn) {
-    LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
-                        layout.elementBytes);
+  void load(Value resource, Value voffset, unsigned batchRow, unsigned batchColumn) {
+    if constexpr (isFetch)
+      keep(ROCDL::RawPtrBufferLoadOp::create(
+          b, fetchType(), ValueRange{resource, voffset, /*soffset=*/b.i32(0), /*aux=*/b.i32(0)}));
+    else
+      LoadToLdsOp::create(b, resource, voffset, copy.getTile(), ldsOffset(batchRow, batchColumn),
+                          layout.elementBytes);
+  }
+
+  VectorType fetchType() { return VectorType::get(fetchBytes / 4, b.getI32Type()); }
+  void keep(Value dwords) {
+    for (unsigned n = 0; n < fetchBytes / 4; ++n)
+      loaded.push_back(vector::ExtractOp::create(b, dwords, n));
   }
 
   /// All loads of the wave through one descriptor, from its first row on.
   void loadCloseRows() {
-    Value first = b.add(copy.getFirstRow(), waveRow), stride = b.truncate(strideBytes);
+    Value first = b.add(copy.getFirstRow(), place.waveRow), stride = b.truncate(strideBytes);
     Value resource = descriptor(first, layout.batch.rows * rowsOfBatch);
-    Value laneRows = b.mul(laneRow, stride);
+    Value laneRows = b.mul(place.laneRow, stride);
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
       // Left alone, LLVM keeps the offsets of all instructions in registers, all through a loop.
       Value step = b.inOrder(b.mul(stride, b.i32(batchRow * rowsOfBatch)));
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
-        Value voffset = bufferOffset(sourceColumn(batchRow, batchColumn), laneRows);
-        loadToLds(resource, plus(voffset, step), batchRow, batchColumn);
+        Value column = sourceColumn(batchRow, batchColumn);
+        Value voffset = isFetch ? bufferOffset(column, b.add(laneRows, step))
+                                : plus(bufferOffset(column, laneRows), step);
+        load(resource, voffset, batchRow, batchColumn);
       }
     }
   }
@@ -150,12 +201,12 @@ private:
       Value resource;
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
         if (!resource)
-          resource = descriptor(b.add(copy.getFirstRow(), b.add(waveRow, b.i32(batchRow * rowsOfBatch))),
-                                rowsOfWave);
+          resource = descriptor(
+              b.add(copy.getFirstRow(), b.add(place.waveRow, b.i32(batchRow * rowsOfBatch))), rowsOfWave);
         Value column = sourceColumn(batchRow, batchColumn);
-        Value voffset = rowsOfWave > 1 ? bufferOffset(column, b.mul(laneRow, b.truncate(strideBytes)))
+        Value voffset = rowsOfWave > 1 ? bufferOffset(column, b.mul(place.laneRow, b.truncate(strideBytes)))
                                        : columnOffset(column);
-        loadToLds(resource, voffset, batchRow, batchColumn);
+        load(resource, voffset, batchRow, batchColumn);
       }
     }
   }
@@ -178,20 +229,22 @@ private:
   Value rowExtent() {
     if (copy.getPackLog2()) return b.i64(INT32_MAX);
     Value limit = copy.getColumnLimit();
-    if (!limit) return b.i64(tile.getRowBytes());
+    if (!limit) return b.i64(rowBytes());
     Value columns = arith::MinSIOp::create(b, limit, b.i32(tile.getColumns()));
-    return b.mul(b.signExtend(columns), b.i64(tile.getElementBytes()));
+    return b.mul(b.signExtend(columns), b.i64(elementBytes));
   }
+
+  unsigned rowBytes() const { return tile.getColumns() * elementBytes; }
 
   void gatherRows() {
     PagedRows rows(b, copy, lanes);
-    Value pageBytes = b.mul(copy.getPageStride(), b.i64(tile.getElementBytes()));
+    Value pageBytes = b.mul(copy.getPageStride(), b.i64(elementBytes));
     bool descriptors = rowsOfWave == 1;
     // Packs go beyond the zeros, which therefore are read from their start, where a row's address is null.
     Value missing = descriptors || copy.getPackLog2() ? b.toPointer(b.i64(0)) : zeros();
     auto [low, high] = b.halves(
         b.toInteger(rows.addresses(copy.getBase(), copy.getEntries(), pageBytes, strideBytes, missing)));
-    Value inWave = waveRow;
+    Value inWave = place.waveRow;
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
       // Left alone, LLVM makes the descriptors of all rows first, and runs out of scalar registers.
       if (descriptors) inWave = b.inOrder(inWave);
@@ -206,11 +259,11 @@ private:
 
   /// The value of the lane that has this lane's row of an instruction, whose rows begin with `first`.
   Value fromRow(Value value, Value first) {
-    Value address = b.shiftLeft(b.add(first, laneRow), b.i32(2));
+    Value address = b.shiftLeft(b.add(first, place.laneRow), b.i32(2));
     return ROCDL::DsBpermuteOp::create(b, b.getI32Type(), address, value);
   }
 
-  Value zeros() { return ZerosOp::create(b, copy.getBase().getType(), tile.getRowBytes()); }
+  Value zeros() { return ZerosOp::create(b, copy.getBase().getType(), rowBytes()); }
 
   /// Loads of one row, whose address is in halves.
   void loadRow(Value low, Value high, unsigned batchRow) {
@@ -222,7 +275,7 @@ private:
       }
       Value column = sourceColumn(batchRow, batchColumn);
       Value voffset = copy.getPackLog2() ? bufferOffset(column, b.i32(0)) : columnOffset(column);
-      loadToLds(resource, voffset, batchRow, batchColumn);
+      load(resource, voffset, batchRow, batchColumn);
     }
   }
 
@@ -238,19 +291,51 @@ private:
       isMissing = isMissing ? b.either(isMissing, isBehind) : isBehind;
     }
     if (isMissing) pointer = b.select(isMissing, zeros(), pointer);
-    GatherToLdsOp::create(b, pointer, copy.getTile(), ldsOffset(batchRow, 0), layout.elementBytes);
+    if constexpr (isFetch)
+      keep(LLVM::LoadOp::create(b, fetchType(), pointer, /*alignment=*/fetchBytes));
+    else
+      GatherToLdsOp::create(b, pointer, copy.getTile(), ldsOffset(batchRow, 0), layout.elementBytes);
   }
 
+  /// Of a lane, in one instruction.
+  static constexpr int fetchBytes = FetchRowsOp::laneColumns;
+
   CopyBuilder b;
-  AsyncDmaOp copy;
+  Op copy;
   NestedLayout layout;
   LdsTileType tile;
+  unsigned elementBytes; // of the source
   unsigned lanes;
   unsigned rowsOfWave, rowsOfBatch; // rows of one instruction; of one instruction of all waves
+  LanePlace place;
   Value strideBytes;
-  Value laneRow, laneColumn; // the lane's place in its wave's instruction
-  Value waveRow, waveColumn; // the wave's place in a batch
+  SmallVector<Value> loaded;
 };
+
+void lowerFetch(FetchRowsOp fetch, const NestedLayout &layout, unsigned lanes) {
+  auto tile = cast<LdsTileType>(fetch.getTileType());
+  unsigned bytes = fetch.getSourceType().getIntOrFloatBitWidth() / 8;
+  SmallVector<Value> dwords = CopyDistributor(fetch, tile, bytes, layout, lanes).run();
+  CopyBuilder b(fetch.getLoc(), fetch);
+  createWaveFence(b, b.getLoc());
+  fetch.replaceAllUsesWith(
+      vector::FromElementsOp::create(b, cast<VectorType>(fetch.getRows().getType()), dwords).getResult());
+}
+
+void lowerLanding(LandRowsOp land, const NestedLayout &layout, unsigned lanes) {
+  constexpr unsigned columns = FetchRowsOp::laneColumns, dwords = columns / 4; // of a lane and instruction
+  CopyBuilder b(land.getLoc(), land);
+  LanePlace place(b, layout, lanes);
+  Type element = land.getTile().getType().getElementType();
+  for (unsigned instruction = 0; instruction < layout.instructions(); ++instruction) {
+    auto positions = llvm::to_vector(llvm::seq<int64_t>(instruction * dwords, (instruction + 1) * dwords));
+    Value ofLane = vector::ShuffleOp::create(b, land.getRows(), land.getRows(), positions);
+    Value bytes = LLVM::BitcastOp::create(b, VectorType::get(columns, b.getI8Type()), ofLane);
+    LdsWriteOp::create(b, widenFp8(b, bytes, element), land.getTile(),
+                       place.row(instruction / layout.batch.columns),
+                       place.column(instruction % layout.batch.columns));
+  }
+}
 
 struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaPass> {
   using DistributeAsyncDmaBase::DistributeAsyncDmaBase;
@@ -259,41 +344,101 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     gpu::GPUFuncOp kernel = getOperation();
     const Chip *target = requireChip(*this, kernel, chip);
     if (!target) return signalPassFailure();
-    SmallVector<AsyncDmaOp> copies;
-    kernel.walk([&](AsyncDmaOp copy) { copies.push_back(copy); });
+    std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
+    bool areWavesKnown = block && (*block)[0] % target->waveSize == 0;
+    if (areWavesKnown) splitConversions(kernel, (*block)[0]);
+    SmallVector<Operation *> copies;
+    kernel.walk([&](Operation *op) {
+      if (isa<AsyncDmaOp, FetchRowsOp, LandRowsOp>(op)) copies.push_back(op);
+    });
     lowerLookups(kernel, target->waveSize);
     if (copies.empty()) return erasePages(kernel);
-    std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
-    if (!block || (*block)[0] % target->waveSize != 0) {
+    if (!areWavesKnown) {
       kernel.emitError() << "distribute-async-dma: known_block_size must be a multiple of the wave size";
       return signalPassFailure();
     }
     unsigned waves = (*block)[0] / target->waveSize;
     // Decide for all copies before touching any.
     SmallVector<NestedLayout> layouts;
-    for (AsyncDmaOp copy : copies) {
-      std::string reason;
-      if (copy.isGather() && copy.getTile().getType().getRows() > target->waveSize) {
-        copy.emitError() << "cannot gather " << copy.getTile().getType() << ": a wave finds "
-                         << target->waveSize << " rows at a time";
-        return signalPassFailure();
-      }
-      unsigned granule = copy.getColumnLimit() ? AsyncDmaOp::columnGranule : 0;
-      FailureOr<NestedLayout> layout =
-          computeNestedLayout(copy.getTile().getType(), waves, *target, granule, reason);
-      if (failed(layout)) {
-        copy.emitError() << "cannot distribute " << copy.getTile().getType() << " over " << waves
-                         << " waves: " << reason;
-        return signalPassFailure();
-      }
+    for (Operation *copy : copies) {
+      FailureOr<NestedLayout> layout = layoutOf(copy, waves, *target);
+      if (failed(layout)) return signalPassFailure();
       layouts.push_back(*layout);
     }
-    for (auto [copy, layout] : llvm::zip_equal(copies, layouts))
-      CopyDistributor(copy, layout, target->waveSize).run();
+    for (auto [op, layout] : llvm::zip_equal(copies, layouts)) {
+      if (auto copy = dyn_cast<AsyncDmaOp>(op)) {
+        LdsTileType tile = copy.getTile().getType();
+        CopyDistributor(copy, tile, tile.getElementBytes(), layout, target->waveSize).run();
+      } else if (auto fetch = dyn_cast<FetchRowsOp>(op)) {
+        lowerFetch(fetch, layout, target->waveSize);
+      } else {
+        lowerLanding(cast<LandRowsOp>(op), layout, target->waveSize);
+      }
+    }
     lowerUnpipelinedWaits(kernel);
-    for (AsyncDmaOp copy : copies)
-      copy.erase();
+    for (Operation *copy : copies)
+      copy->erase();
     erasePages(kernel);
+  }
+
+  /// A copy that converts and that no pipeline took over lands where it is issued. Its waits are for the
+  /// other waves.
+  static void splitConversions(gpu::GPUFuncOp kernel, unsigned lanes) {
+    SmallVector<AsyncDmaOp> conversions;
+    kernel.walk([&](AsyncDmaOp copy) {
+      if (copy.converts()) conversions.push_back(copy);
+    });
+    for (AsyncDmaOp copy : conversions) {
+      OpBuilder builder(copy);
+      LandRowsOp::create(builder, copy.getLoc(), FetchRowsOp::of(copy, builder, lanes), copy.getTile());
+      for (Operation *wait : llvm::make_early_inc_range(copy.getToken().getUsers())) {
+        builder.setInsertionPoint(wait);
+        BarrierOp::create(builder, wait->getLoc());
+        wait->erase();
+      }
+      copy.erase();
+    }
+  }
+
+  /// Or an error that says why there is none.
+  static FailureOr<NestedLayout> layoutOf(Operation *op, unsigned waves, const Chip &chip) {
+    if (auto copy = dyn_cast<AsyncDmaOp>(op)) {
+      LdsTileType tile = copy.getTile().getType();
+      unsigned granule = copy.getColumnLimit() ? AsyncDmaOp::columnGranule : 0;
+      if (failed(checkGather(copy, tile, chip))) return failure();
+      return orRefuse(op, tile, waves, [&](std::string &reason) {
+        return computeNestedLayout(tile, waves, chip, granule, reason);
+      });
+    }
+    auto fetch = dyn_cast<FetchRowsOp>(op);
+    auto land = dyn_cast<LandRowsOp>(op);
+    auto tile = fetch ? cast<LdsTileType>(fetch.getTileType()) : land.getTile().getType();
+    if (fetch && failed(checkGather(fetch, tile, chip))) return failure();
+    FailureOr<NestedLayout> layout = orRefuse(op, tile, waves, [&](std::string &reason) {
+      return computeFetchLayout(tile, waves, chip.waveSize, reason);
+    });
+    Type rows = fetch ? fetch.getRows().getType() : land.getRows().getType();
+    VectorType wanted = FetchRowsOp::rowsType(tile, waves * chip.waveSize);
+    if (succeeded(layout) && rows != wanted)
+      return op->emitError() << "has rows of type " << rows << "; of " << tile << ", each lane of " << waves
+                             << " waves has " << wanted;
+    return layout;
+  }
+
+  template <typename Op> static LogicalResult checkGather(Op copy, LdsTileType tile, const Chip &chip) {
+    if (!copy.isGather() || tile.getRows() <= chip.waveSize) return success();
+    return copy.emitError() << "cannot gather " << tile << ": a wave finds " << chip.waveSize
+                            << " rows at a time";
+  }
+
+  static FailureOr<NestedLayout>
+  orRefuse(Operation *op, LdsTileType tile, unsigned waves,
+           llvm::function_ref<FailureOr<NestedLayout>(std::string &reason)> compute) {
+    std::string reason;
+    FailureOr<NestedLayout> layout = compute(reason);
+    if (failed(layout))
+      op->emitError() << "cannot distribute " << tile << " over " << waves << " waves: " << reason;
+    return layout;
   }
 
   /// Nothing asks them any more.

@@ -16,6 +16,7 @@ std::pair<std::optional<LdsAccess::Kind>, Value> classify(Operation *op) {
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case([](LdsReadOp read) { return Result(LdsAccess::read, read.getTile()); })
       .Case([](LdsWriteOp write) { return Result(LdsAccess::write, write.getTile()); })
+      .Case([](LandRowsOp land) { return Result(LdsAccess::write, land.getTile()); })
       .Case([](LoadToLdsOp load) { return Result(LdsAccess::copyPart, load.getTile()); })
       .Case([](GatherToLdsOp load) { return Result(LdsAccess::copyPart, load.getTile()); })
       .Case([](AsyncDmaOp copy) { return Result(LdsAccess::copyWhole, copy.getTile()); })
@@ -106,7 +107,8 @@ bool isCollective(Operation *op) {
   for (Region &region : op->getRegions())
     for (Block &block : region)
       for (Operation &inner : block)
-        if (isa<AsyncDmaOp, AsyncWaitOp, BarrierOp, StoreTileOp>(inner) || isCollective(&inner)) return true;
+        if (isa<AsyncDmaOp, AsyncWaitOp, BarrierOp, LandRowsOp, StoreTileOp>(inner) || isCollective(&inner))
+          return true;
   return false;
 }
 

@@ -75,4 +75,10 @@ FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, co
   return failure();
 }
 
+FailureOr<NestedLayout> computeFetchLayout(LdsTileType tile, unsigned waves, unsigned lanes,
+                                           std::string &reason) {
+  constexpr unsigned columns = FetchRowsOp::laneColumns;
+  return layoutOfWidth(columns * tile.getElementBytes(), tile, waves, lanes, columns, reason);
+}
+
 } // namespace sluice

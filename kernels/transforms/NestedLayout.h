@@ -13,7 +13,8 @@
 // register serves all its loads.
 //
 // What a wave instruction writes is contiguous in LDS. Its lanes therefore fill either a part of one row or
-// several whole rows.
+// several whole rows. What goes through registers is divided in the same way, with `element` what a lane
+// writes.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -58,5 +59,10 @@ struct NestedLayout {
 /// each width of the chip, the widest first, which extent breaks which rule.
 mlir::FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, const Chip &chip,
                                                   unsigned columnGranule, std::string &reason);
+
+/// The layout of rows that go through registers, by `lanes` lanes a wave, which write 16 bytes of LDS at a
+/// time: a lane's neighbours write the chunks beside its own, as the banks want it.
+mlir::FailureOr<NestedLayout> computeFetchLayout(LdsTileType tile, unsigned waves, unsigned lanes,
+                                                 std::string &reason);
 
 } // namespace sluice

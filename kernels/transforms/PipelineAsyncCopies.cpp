@@ -27,10 +27,31 @@
 // The loop is unrolled N times so that every slot has a static address: the backend can then tell the slots
 // apart and adds no wait of its own.
 //
+// Copies that convert go through registers (fetch_rows, land_rows), which are their second slot: there is one
+// in LDS whatever N is, and no unrolling. Rows for iteration t + 1 are fetched behind the barrier that tells
+// of tile t, and land right in front of the one that tells of theirs, a whole iteration later.
+//
+//   before:                                  after (K and V):
+//     scf.for %t = 0 to %T step 1 {            %k = fetch K(0) ; %v = fetch V(0) ; land %k
+//       %c = async_dma K(t) from ...           scf.for %t = 0 to %T step 1 iter_args(%v) {
+//       %d = async_dma V(t) from ...             barrier ; %k = fetch K(t+1)
+//       async_wait %c                            work on K
+//       work on K                                land %v ; barrier ; %v = fetch V(t+1)
+//       async_wait %d                            work on V
+//       work on V                                land %k }
+//       barrier }
+//
 // Why one barrier per copy is enough. `wait_marks` completes this wave's part of tile t; the barrier extends
 // that to all waves (read after write). The same barrier stands between the work of iteration t - 1 in every
 // wave and the copy issued behind it, which overwrites the slot of iteration t - 1 (write after read): the
 // barrier op completes LDS reads first. The barrier that ended the original loop body is therefore dropped.
+//
+// Why it is for rows that land. They are written in front of a barrier that all reads of them are behind, and
+// the barrier op completes LDS writes, too (read after write). What they overwrite was read in the iteration
+// before, by no wave any more (write after read): a landing in front of the second or a later barrier of an
+// iteration has its first one between these reads and itself. A landing at the end of an iteration, for the
+// next one's first barrier, has the last barrier between, if the tile is not read behind that. Where it is,
+// one more stands there.
 //
 // Tiles that are first read behind the wait for a later one (two parts of a row, say) need no wait of their
 // own: copies land in order, and that wait and its barrier tell of both. Their own barrier is then there for
@@ -68,11 +89,13 @@ struct Lookup {
 struct CopyGroup {
   AsyncDmaOp copy;
   AsyncWaitOp wait;
+  unsigned barrier = 0;                 // of an iteration, from 0: the one that tells of the tile
   SmallVector<Operation *> slice;       // in block order, all pure
   std::optional<unsigned> lookup;       // which look-up the copy needs
   bool isFirst = false, isLast = false; // of those that share it
   bool landsWithNext = false;           // nobody reads the tile before the wait for the next group
   bool isFreed = false;                 // a barrier of another one ends its reads before it is overwritten
+  Value rows;                           // if it converts: those that were fetched last
 };
 
 /// Copies that were in the block before the loop, and the operation before which they must have landed.
@@ -84,6 +107,9 @@ struct Drain {
 struct PipelinePlan {
   scf::ForOp loop;
   SmallVector<CopyGroup> groups; // in issue order, which is also the order of the waits
+  unsigned stages = 0;           // a copy is issued one iteration less ahead
+  bool converts = false;         // all of them; or none does
+  bool firstIsReadLast = false;  // a tile that the first barrier tells of is read behind the last one
   SmallVector<Lookup> lookups;
   BarrierOp trailingBarrier;           // frees the tiles for the next iteration; null if the loop has none
   SmallVector<Drain> drains;           // in program order
@@ -166,8 +192,8 @@ bool prologueFitsBehind(const PipelinePlan &plan, Operation *point) {
 }
 
 /// Looks only. Fails with the reason why the loop stays as it is.
-FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Operation *> &ours,
-                                     std::string &reason) {
+FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
+                                     const llvm::DenseSet<Operation *> &ours, std::string &reason) {
   PipelinePlan plan;
   plan.loop = loop;
   auto decline = [&](const llvm::Twine &why) {
@@ -212,18 +238,33 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Opera
     plan.groups.push_back(group);
   }
   if (plan.groups.empty()) return decline("it has no asynchronous copy");
-  bool isBarrierInFront = false;
-  for (size_t next = 1; next < plan.groups.size(); ++next) {
-    CopyGroup &group = plan.groups[next - 1];
+  plan.converts = plan.groups.front().copy.converts();
+  plan.stages = plan.converts ? 2 : stages; // one in LDS, one in registers
+  if (llvm::any_of(plan.groups, [&](CopyGroup &group) { return group.copy.converts() != plan.converts; }))
+    return decline("some of its copies convert and some do not");
+  auto readersOf = [&](CopyGroup &group) {
     SmallVector<Operation *> readers;
     for (Operation *user : group.copy.getTile().getUsers())
       if (user != group.copy) readers.push_back(body->findAncestorOpInBlock(*user));
-    auto isBefore = [](AsyncWaitOp wait) {
-      return [wait](Operation *reader) { return reader->isBeforeInBlock(wait); };
-    };
+    return readers;
+  };
+  auto isBefore = [](AsyncWaitOp wait) {
+    return [wait](Operation *reader) { return reader->isBeforeInBlock(wait); };
+  };
+  bool isBarrierInFront = false;
+  for (size_t next = 1; next < plan.groups.size(); ++next) {
+    CopyGroup &group = plan.groups[next - 1];
+    SmallVector<Operation *> readers = readersOf(group);
     group.landsWithNext = llvm::none_of(readers, isBefore(plan.groups[next].wait));
     group.isFreed = isBarrierInFront || llvm::all_of(readers, isBefore(plan.groups.back().wait));
     isBarrierInFront |= !group.landsWithNext;
+  }
+  unsigned barriers = 0;
+  for (CopyGroup &group : plan.groups) {
+    group.barrier = barriers;
+    barriers += !group.landsWithNext;
+    plan.firstIsReadLast |=
+        group.barrier == 0 && !llvm::all_of(readersOf(group), isBefore(plan.groups.back().wait));
   }
   for (unsigned lookup = 0; lookup < plan.lookups.size(); ++lookup) {
     SmallVector<CopyGroup *> sharing;
@@ -250,32 +291,35 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, const llvm::DenseSet<Opera
 /// Writes the pipelined loop. Cannot fail.
 class PipelineRewriter {
 public:
-  PipelineRewriter(PipelinePlan &plan, unsigned stages, llvm::DenseSet<Operation *> &ours)
-      : plan(plan), loop(plan.loop), stages(stages), ours(ours), builder(plan.loop), loc(plan.loop.getLoc()) {
-  }
+  /// `lanes`: of the workgroup.
+  PipelineRewriter(PipelinePlan &plan, unsigned lanes, llvm::DenseSet<Operation *> &ours)
+      : plan(plan), loop(plan.loop), stages(plan.stages), slots(plan.converts ? 1 : stages), lanes(lanes),
+        ours(ours), builder(plan.loop), loc(plan.loop.getLoc()) {}
 
   void rewrite() {
     allocateSlots();
     drainEarlierCopies();
     issuePrologue();
 
-    // What the loop carries, then the entries for the next copies.
+    // What the loop carries, then the entries for the next copies, then rows that have not landed.
     SmallVector<Value> initial(loop.getInitArgs());
     llvm::append_range(initial, entries);
+    if (plan.converts) landFor(0);
+    appendCarriedRows(initial);
     auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
-                                        constant(stages), initial);
+                                        constant(slots), initial);
     startBlock(pipelined.getBody());
     SmallVector<Value> carried(pipelined.getRegionIterArgs());
-    for (unsigned slot = 0; slot < stages; ++slot) {
+    for (unsigned slot = 0; slot < slots; ++slot) {
       Value iteration = add(pipelined.getInductionVar(), slot);
       carried = slot == 0 ? stage(iteration, slot, carried) : guardedStage(iteration, slot, carried);
     }
     scf::YieldOp::create(builder, loc, carried);
 
     // What was issued beyond the last iteration must land before the LDS is used for anything else, or given
-    // back.
+    // back. Rows in registers may be forgotten.
     builder.setInsertionPointAfter(pipelined);
-    WaitMarksOp::create(builder, loc, 0);
+    if (!plan.converts) WaitMarksOp::create(builder, loc, 0);
     loop->replaceAllUsesWith(pipelined.getResults().take_front(loop.getNumResults()));
     loop->erase();
     for (auto &[tile, slots] : slotsOf)
@@ -302,30 +346,44 @@ private:
       OpBuilder::InsertionGuard guard(builder);
       builder.setInsertionPoint(group.copy.getTile().getDefiningOp());
       auto alloc = group.copy.getTile().getDefiningOp<LdsAllocOp>();
-      for (unsigned slot = 0; slot < stages; ++slot) {
+      for (unsigned slot = 0; slot < slots; ++slot) {
         auto slotAlloc = LdsAllocOp::create(builder, loc, group.copy.getTile().getType());
         if (StringAttr label = alloc.getLabelAttr())
-          slotAlloc.setLabel((label.getValue() + "." + llvm::Twine(slot)).str());
+          slotAlloc.setLabel(slots == 1 ? label.getValue().str()
+                                        : (label.getValue() + "." + llvm::Twine(slot)).str());
         slotsOf[group.copy.getTile()].push_back(slotAlloc);
       }
     }
   }
 
   /// One mark for the copies of each drain, and one wait. The waits of the copies themselves go: nothing
-  /// reads LDS between the place of a wait and that of its drain.
+  /// reads LDS between the place of a wait and that of its drain. Copies that convert are fetched together,
+  /// and land where the others are waited for.
   void drainEarlierCopies() {
     OpBuilder::InsertionGuard guard(builder);
     for (Drain &drain : plan.drains) {
-      builder.setInsertionPointAfter(drain.copies.back());
-      AsyncMarkOp::create(builder, loc);
       bool prologueInFlight = plan.prologueBehind == drain.copies.back();
-      builder.setInsertionPoint(drain.before);
-      WaitMarksOp::create(builder, loc, prologueInFlight ? (stages - 1) * plan.groups.size() : 0);
-      if (!isa<BarrierOp>(drain.before)) BarrierOp::create(builder, loc);
-      ours.insert(drain.copies.begin(), drain.copies.end());
+      builder.setInsertionPointAfter(drain.copies.back());
+      SmallVector<std::pair<Value, Value>> landings; // rows, tile
       for (AsyncDmaOp copy : drain.copies)
+        if (copy.converts()) landings.push_back({FetchRowsOp::of(copy, builder, lanes), copy.getTile()});
+      bool isMarked = landings.size() != drain.copies.size();
+      if (isMarked) AsyncMarkOp::create(builder, loc);
+      if (prologueInFlight) plan.prologueBehind = &*std::prev(builder.getInsertionPoint());
+      builder.setInsertionPoint(drain.before);
+      unsigned marksOfPrologue = prologueInFlight && !plan.converts ? (stages - 1) * plan.groups.size() : 0;
+      if (isMarked) WaitMarksOp::create(builder, loc, marksOfPrologue);
+      for (auto [rows, tile] : landings)
+        LandRowsOp::create(builder, loc, rows, tile);
+      if (!isa<BarrierOp>(drain.before)) BarrierOp::create(builder, loc);
+      for (AsyncDmaOp copy : drain.copies) {
         for (Operation *wait : llvm::make_early_inc_range(copy.getToken().getUsers()))
           if (wait->getBlock() == loop->getBlock() && wait->isBeforeInBlock(loop)) wait->erase();
+        if (copy.converts())
+          copy.erase();
+        else
+          ours.insert(copy);
+      }
     }
   }
 
@@ -334,7 +392,7 @@ private:
     OpBuilder::InsertionGuard guard(builder);
     IRMapping constants;
     if (plan.prologueBehind) {
-      builder.setInsertionPointAfter(plan.prologueBehind->getNextNode()); // its mark
+      builder.setInsertionPointAfter(plan.prologueBehind);
       auto repeat = [&](Value value) {
         auto constant = value.getDefiningOp<arith::ConstantOp>();
         if (constant && constant->getBlock() == loop->getBlock() && !constants.contains(value))
@@ -369,8 +427,8 @@ private:
     return builder.clone(*lookup.op, map)->getResult(0);
   }
 
-  /// The copy of `group` for the iteration of that number, into `slot`, closed by its own mark. Behind the
-  /// first of the copies that share a look-up, that for the next iteration follows.
+  /// The copy of `group` for the iteration of that number, into `slot`, closed by its own mark; or into
+  /// registers. Behind the first of the copies that share a look-up, that for the next iteration follows.
   void issue(CopyGroup &group, Value iteration, unsigned slot, const IRMapping &outside = {}) {
     IRMapping map(outside);
     map.map(loop.getInductionVar(), iteration);
@@ -378,8 +436,14 @@ private:
     if (group.lookup) map.map(plan.lookups[*group.lookup].op.getEntries(), entries[*group.lookup]);
     for (Operation *op : group.slice)
       builder.clone(*op, map);
-    ours.insert(builder.clone(*group.copy, map));
-    AsyncMarkOp::create(builder, loc);
+    auto copy = cast<AsyncDmaOp>(builder.clone(*group.copy, map));
+    if (plan.converts) {
+      group.rows = FetchRowsOp::of(copy, builder, lanes);
+      copy.erase();
+    } else {
+      ours.insert(copy);
+      AsyncMarkOp::create(builder, loc);
+    }
     if (group.isFirst) ahead[*group.lookup] = lookUp(plan.lookups[*group.lookup], add(iteration, 1), outside);
     if (group.isLast) entries[*group.lookup] = ahead[*group.lookup];
   }
@@ -389,7 +453,13 @@ private:
     IRMapping map;
     map.map(loop.getInductionVar(), iteration);
     map.map(loop.getRegionIterArgs(), carried.take_front(loop.getNumResults()));
-    entries = ahead = SmallVector<Value>(carried.drop_front(loop.getNumResults()));
+    entries = ahead = SmallVector<Value>(carried.slice(loop.getNumResults(), plan.lookups.size()));
+    ValueRange inRegisters = carried.drop_front(loop.getNumResults() + plan.lookups.size());
+    for (CopyGroup &group : plan.groups) {
+      if (!isCarried(group)) continue;
+      group.rows = inRegisters.front();
+      inRegisters = inRegisters.drop_front();
+    }
     for (CopyGroup &group : plan.groups)
       map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
     // In flight when a group is waited for: the groups behind it, up to the one issued last, stages - 1
@@ -399,6 +469,10 @@ private:
       if (isa<AsyncDmaOp, PageLookupOp>(op) || &op == plan.trailingBarrier) continue;
       if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
         CopyGroup &group = *llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.wait == wait; });
+        if (plan.converts) {
+          if (!group.landsWithNext) exchangeRows(group.barrier, iteration);
+          continue;
+        }
         if (!group.landsWithNext) WaitMarksOp::create(builder, loc, younger);
         if (!group.landsWithNext || !group.isFreed) BarrierOp::create(builder, loc);
         issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
@@ -406,11 +480,36 @@ private:
       }
       builder.clone(op, map);
     }
+    if (plan.converts) {
+      if (plan.firstIsReadLast) BarrierOp::create(builder, loc);
+      landFor(0);
+    }
     SmallVector<Value> results;
     for (Value value : loop.getBody()->getTerminator()->getOperands())
       results.push_back(map.lookupOrDefault(value));
     llvm::append_range(results, entries);
+    appendCarriedRows(results);
     return results;
+  }
+
+  /// Whether the rows land in the iteration behind that in which they were fetched.
+  bool isCarried(const CopyGroup &group) const { return plan.converts && group.barrier != 0; }
+  void appendCarriedRows(SmallVector<Value> &values) const {
+    for (const CopyGroup &group : plan.groups)
+      if (isCarried(group)) values.push_back(group.rows);
+  }
+  /// The barrier of that number, with the rows that it tells of in front of it and the next ones behind.
+  void exchangeRows(unsigned barrier, Value iteration) {
+    if (barrier != 0) landFor(barrier);
+    BarrierOp::create(builder, loc);
+    for (CopyGroup &group : plan.groups)
+      if (group.barrier == barrier) issue(group, add(iteration, 1), /*slot=*/0);
+  }
+  /// Lands what the barrier of that number tells of.
+  void landFor(unsigned barrier) {
+    for (CopyGroup &group : plan.groups)
+      if (group.barrier == barrier)
+        LandRowsOp::create(builder, loc, group.rows, slotsOf[group.copy.getTile()].front());
   }
 
   SmallVector<Value> guardedStage(Value iteration, unsigned slot, ValueRange carried) {
@@ -427,7 +526,8 @@ private:
 
   PipelinePlan &plan;
   scf::ForOp loop;
-  unsigned stages;
+  unsigned stages, slots;
+  unsigned lanes;
   llvm::DenseSet<Operation *> &ours;
   OpBuilder builder;
   Location loc;
@@ -446,6 +546,16 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
       return signalPassFailure();
     }
     if (stages == 1) return; // one slot: nothing to overlap
+    std::optional<ArrayRef<int32_t>> block = getOperation().getKnownBlockSize();
+    unsigned lanes = block ? (*block)[0] : 0;
+    bool converts = false;
+    getOperation().walk([&](AsyncDmaOp copy) { converts |= copy.converts(); });
+    if (converts && lanes == 0) {
+      getOperation().emitError()
+          << "pipeline-async-copies: known_block_size is missing; a copy that converts "
+             "is divided among all lanes";
+      return signalPassFailure();
+    }
     llvm::DenseSet<Operation *> ours;
     SmallVector<Attribute> pipelines;
     SmallVector<scf::ForOp> loops;
@@ -454,13 +564,13 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
     });
     for (scf::ForOp loop : loops) {
       std::string reason;
-      FailureOr<PipelinePlan> plan = planPipeline(loop, ours, reason);
+      FailureOr<PipelinePlan> plan = planPipeline(loop, stages, ours, reason);
       if (failed(plan)) {
         loop.emitRemark() << "not pipelined: " << reason;
         continue;
       }
       pipelines.push_back(describe(*plan));
-      PipelineRewriter(*plan, stages, ours).rewrite();
+      PipelineRewriter(*plan, lanes, ours).rewrite();
     }
     if (!pipelines.empty())
       getOperation()->setAttr("sluice.pipeline", ArrayAttr::get(&getContext(), pipelines));
@@ -483,7 +593,7 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
         {attributes.getNamedAttr("drains", attributes.getI32IntegerAttr(plan.drains.size())),
          attributes.getNamedAttr("earlier_copies", attributes.getI32IntegerAttr(early)),
          attributes.getNamedAttr("groups", attributes.getArrayAttr(groups)),
-         attributes.getNamedAttr("stages", attributes.getI32IntegerAttr(stages))});
+         attributes.getNamedAttr("stages", attributes.getI32IntegerAttr(plan.stages))});
   }
 };
 

@@ -69,13 +69,44 @@ uint16_t value(int64_t row, unsigned column) {
   return uint16_t((uint64_t(row) * 0x9e3779b97f4a7c15u + column * 0x2545f491u) >> 17) | 1;
 }
 
+/// The bits in memory: of a source that is converted, any byte there is.
+uint16_t source_value(const KernelShape &shape, int64_t row, unsigned column) {
+  const uint16_t bits = value(row, column);
+  return shape.converts ? bits >> 8 : shape.element_bytes() == 1 ? bits & 0xff : bits;
+}
+
+/// The bits of an E4M3FNUZ number as F16, which has 5 bits of exponent, or as BF16, which has 8. Both hold
+/// all of them exactly: sign, exponent with a bias of 8, three bits of mantissa; 0x80 is the only NaN.
+uint16_t widened(uint8_t byte, const std::string &element) {
+  const bool is_f16 = element == "f16";
+  const unsigned mantissa_bits = is_f16 ? 10 : 7, bias = is_f16 ? 15 : 127;
+  if (byte == 0x80) return is_f16 ? 0x7e00 : 0x7fc0;
+  unsigned exponent = byte >> 3 & 15, mantissa = byte & 7;
+  if (exponent == 0 && mantissa == 0) return 0;
+  int scale = exponent == 0 ? 1 - 8 : int(exponent) - 8; // of the bit in front of the mantissa
+  if (exponent != 0) mantissa |= 8;
+  while (mantissa < 8) {
+    mantissa *= 2;
+    --scale;
+  }
+  return uint16_t((byte & 0x80) << 8 | unsigned(scale + int(bias)) << mantissa_bits |
+                  (mantissa & 7) << (mantissa_bits - 3));
+}
+
+/// The bits that arrive in the tile.
+uint16_t tile_value(const KernelShape &shape, int64_t row, unsigned column) {
+  const uint16_t bits = source_value(shape, row, column);
+  return shape.converts ? widened(uint8_t(bits), shape.element) : bits;
+}
+
 /// The row's columns from `first` up to `end`.
 void put_row(AddressSpace &space, uint64_t address, int64_t row, unsigned first, unsigned end,
-             unsigned element_bytes) {
+             const KernelShape &shape) {
   if (first >= end) return;
+  const unsigned element_bytes = shape.source_bytes();
   std::vector<uint8_t> values(size_t{end - first} * element_bytes);
   for (unsigned column = first; column < end; ++column) {
-    const uint16_t bits = value(row, column);
+    const uint16_t bits = source_value(shape, row, column);
     std::memcpy(&values[size_t{column - first} * element_bytes], &bits, element_bytes);
   }
   space.put(address, values.data(), values.size());
@@ -87,20 +118,19 @@ unsigned source_columns(const KernelShape &shape, const CopyArguments &arguments
                             : shape.columns;
 }
 
-/// Runs the kernel; what is below the limits must arrive as it is, everything else as zeros.
+/// Runs the kernel; what is below the limits must arrive as it is, or converted, everything else as zeros.
 void check_copy(const CopyKernel &kernel, const CopyArguments &arguments) {
   const CopyKernel::Result result = kernel.run(arguments);
   CHECK(result.error == 0);
   CHECK(result.reports == "[]");
   unsigned wrong = 0;
   const unsigned columns = kernel.shape.columns, valid_columns = source_columns(kernel.shape, arguments);
-  const uint16_t mask = kernel.shape.element_bytes() == 2 ? 0xffff : 0xff;
   for (size_t n = 0; n < result.tiles.size(); ++n) {
     const int64_t row = arguments.first + int64_t(n / columns);
     const unsigned column = unsigned(n % columns);
     const bool is_hole = kernel.shape.hole && row >= arguments.hole_begin && row < arguments.hole_end;
     const bool valid = row < arguments.limit && !is_hole && column < valid_columns;
-    wrong += result.tiles[n] != (valid ? value(row, column) & mask : 0);
+    wrong += result.tiles[n] != (valid ? tile_value(kernel.shape, row, column) : 0);
   }
   CHECK(wrong == 0);
 }
@@ -119,10 +149,11 @@ struct GatherCase {
 };
 
 std::string text_of(const KernelShape &shape) {
-  return std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + " of " + shape.element + " by " +
-         std::to_string(shape.waves) + " waves, " + (shape.close ? "close" : "") +
-         (shape.column_limit ? "limited" : "") + (shape.magic ? ", magic" : "") +
-         (shape.wide ? ", wide" : "") + (shape.hole ? ", hole" : "") + (shape.packs ? ", packs" : "");
+  return std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + " of " + shape.element +
+         (shape.converts ? ", converted" : "") + " by " + std::to_string(shape.waves) + " waves, " +
+         (shape.close ? "close" : "") + (shape.column_limit ? "limited" : "") +
+         (shape.magic ? ", magic" : "") + (shape.wide ? ", wide" : "") + (shape.hole ? ", hole" : "") +
+         (shape.packs ? ", packs" : "");
 }
 
 void check_gather(const CopyKernel &kernel, const GatherCase &c) {
@@ -133,7 +164,7 @@ void check_gather(const CopyKernel &kernel, const GatherCase &c) {
                              << ", columns to " << c.column_limit << ", packs of 2^" << c.pack_log2
                              << ", pack stride " << c.pack_stride);
   AddressSpace space;
-  const uint64_t element_bytes = kernel.shape.element_bytes();
+  const uint64_t element_bytes = kernel.shape.source_bytes();
   const int64_t row_stride = c.row_stride ? c.row_stride : kernel.shape.columns + 24;
   CopyArguments arguments;
   arguments.column_limit = c.column_limit;
@@ -173,7 +204,7 @@ void check_gather(const CopyKernel &kernel, const GatherCase &c) {
       const unsigned of_pack = kernel.shape.packs ? 1u << c.pack_log2 : std::max(columns, 1u);
       for (unsigned column = 0; column < columns; column += of_pack)
         put_row(space, origin + (element + column / of_pack * uint64_t(c.pack_stride)) * element_bytes, row,
-                column, std::min(column + of_pack, columns), kernel.shape.element_bytes());
+                column, std::min(column + of_pack, columns), kernel.shape);
     }
     const uint64_t entry = c.first_page + place;
     const unsigned entry_bytes = c.wide ? 8 : 4;
@@ -199,8 +230,8 @@ void check_contiguous(const CopyKernel &kernel, const StrideCase &c) {
   arguments.first = c.first;
   arguments.limit = c.limit;
   for (int64_t row = c.first; row < std::min<int64_t>(c.limit, c.first + int64_t(kernel.shape.rows)); ++row)
-    put_row(space, arguments.base + uint64_t(row * c.stride) * kernel.shape.element_bytes(), row, 0,
-            source_columns(kernel.shape, arguments), kernel.shape.element_bytes());
+    put_row(space, arguments.base + uint64_t(row * c.stride) * kernel.shape.source_bytes(), row, 0,
+            source_columns(kernel.shape, arguments), kernel.shape);
   check_copy(kernel, arguments);
 }
 
@@ -389,6 +420,59 @@ TEST_CASE("columns at or past their limit are zeros", "[copies]") {
     }
 }
 
+TEST_CASE("bytes are converted on their way", "[copies]") {
+  for (const char *element : {"f16", "bf16"})
+    for (unsigned columns : {64, 128, 512}) {
+      KernelShape shape{.rows = columns == 512 ? 8u : 32u,
+                        .columns = columns,
+                        .element = element,
+                        .column_limit = true,
+                        .converts = true};
+      KernelShape close = shape, paged = shape;
+      close.close = true;
+      paged.gather = paged.packs = paged.hole = true;
+      const CopyKernel apart_kernel(shape), close_kernel(close), paged_kernel(paged);
+      for (int32_t column_limit : {0, 8, 40, 64, 72, 1 << 30}) {
+        const int64_t stride = std::clamp(column_limit, 8, int32_t(columns));
+        for (int32_t limit : {-3, 3, 20, 40}) {
+          check_contiguous(apart_kernel, {stride, 3, limit, column_limit});
+          check_contiguous(close_kernel, {stride, 3, limit, column_limit});
+          check_gather(paged_kernel, {.page_rows = 3,
+                                      .first = 2,
+                                      .limit = limit,
+                                      .row_stride = stride,
+                                      .column_limit = column_limit,
+                                      .hole_begin = 7,
+                                      .hole_end = 9,
+                                      .pack_log2 = 4,
+                                      .pack_stride = 2048});
+        }
+      }
+      // Offsets of nearly 4 GiB: those of lanes past their limit must not wrap to bytes that exist.
+      const int64_t rows = shape.rows;
+      check_contiguous(close_kernel,
+                       {((int64_t(1) << 32) - columns) / (rows - 1) / 8 * 8, 0, int32_t(rows), 40});
+    }
+}
+
+TEST_CASE("converted rows land behind the reads of those before", "[copies]") {
+  for (unsigned columns : {64, 128})
+    for (unsigned stages : {1, 2, 3}) {
+      const CopyKernel kernel({.columns = columns, .stages = stages, .gather = true, .converts = true});
+      // Of a wave: loads of 8 bytes a lane, and writes of 16.
+      const std::string code = kernel.disassembly();
+      CHECK(code.find("global_load_dwordx2") != std::string::npos);
+      CHECK(code.find("ds_write_b128") != std::string::npos);
+      for (int32_t tiles : {1, 2, 5})
+        for (const char *completion : {"late", "early", "random"}) {
+          INFO(stages << " stages, completion " << completion);
+          sluice_emulator_configure("completion", completion);
+          check_gather(kernel, {.page_rows = 3, .first = 0, .limit = tiles * 32 - 5, .tiles = tiles});
+        }
+      sluice_emulator_configure("completion", "late");
+    }
+}
+
 TEST_CASE("pages are found without a division", "[copies]") {
   for (unsigned columns : {64, 128}) {
     KernelShape shape{.columns = columns, .gather = true};
@@ -438,6 +522,7 @@ TEST_CASE("reads of a swizzled tile meet no bank conflict", "[copies]") {
     const char *name, *swizzle;
     bool free;
     const char *element = "f16";
+    bool converts = false;
   };
   for (const Row &row :
        {Row{64, Reads::fragments, "K", ", xor<8, 8>", true},
@@ -447,20 +532,26 @@ TEST_CASE("reads of a swizzled tile meet no bank conflict", "[copies]") {
         Row{64, Reads::fragments, "K", ", xor<16, 4, 2>", true, "f8E4M3FNUZ"},
         Row{128, Reads::fragments, "K", ", xor<16, 8>", true, "f8E4M3FNUZ"},
         Row{128, Reads::columns, "V", "", true, "f8E4M3FNUZ"},
-        Row{128, Reads::fragments, "K", "", false, "f8E4M3FNUZ"}}) {
+        Row{128, Reads::fragments, "K", "", false, "f8E4M3FNUZ"},
+        // What lanes convert they write to LDS themselves.
+        Row{64, Reads::fragments, "K", ", xor<8, 8>", true, "f16", true},
+        Row{128, Reads::fragments, "K", ", xor<8, 8>", true, "f16", true},
+        Row{64, Reads::columns, "V", "", true, "f16", true},
+        Row{128, Reads::columns, "V", "", true, "f16", true}}) {
     const CopyKernel kernel({.rows = 64,
                              .columns = row.columns,
                              .element = row.element,
                              .swizzle = row.swizzle,
-                             .reads = row.reads});
+                             .reads = row.reads,
+                             .converts = row.converts});
     AddressSpace space;
     CopyArguments arguments;
     arguments.base = space.begin();
     arguments.stride = row.columns;
     arguments.limit = 64;
     for (int64_t n = 0; n < 64; ++n)
-      put_row(space, space.begin() + uint64_t(n) * row.columns * kernel.shape.element_bytes(), n, 0,
-              row.columns, kernel.shape.element_bytes());
+      put_row(space, space.begin() + uint64_t(n) * row.columns * kernel.shape.source_bytes(), n, 0,
+              row.columns, kernel.shape);
     const CopyKernel::Result result = kernel.run(arguments);
     std::printf("%7u  %-10s  %-9s  %-15s  %llu\n", row.columns, row.element, row.name,
                 *row.swizzle ? row.swizzle + 2 : "none", (unsigned long long)result.bank_conflicts);

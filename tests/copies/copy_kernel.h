@@ -39,7 +39,7 @@ enum class Reads {
 
 struct KernelShape {
   unsigned rows = 32, columns = 128;
-  std::string element = "f16"; // or a type of one byte
+  std::string element = "f16"; // or bf16, or a type of one byte
   unsigned waves = 4;
   std::string swizzle = ", xor<8, 8>";
   unsigned stages = 1;
@@ -49,8 +49,10 @@ struct KernelShape {
   // Operands of gathers: entries may be wide, the division is prepared, rows have a hole, columns lie in
   // packs.
   bool wide = false, magic = false, hole = false, packs = false;
+  bool converts = false; // from f8E4M3FNUZ
 
-  unsigned element_bytes() const { return element == "f16" ? 2 : 1; }
+  unsigned element_bytes() const { return element == "f16" || element == "bf16" ? 2 : 1; }
+  unsigned source_bytes() const { return converts ? 1 : element_bytes(); } // of an element
 };
 
 /// The kernel's parameters, as they lie in the kernarg segment.
@@ -114,6 +116,7 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
   if (shape.gather) text += " gather %entries in %pages stride %page_stride";
   if (shape.packs) text += " packs %pack_log2 stride %pack_stride";
   text += " into %tile";
+  if (shape.converts) text += " from f8E4M3FNUZ";
   if (shape.close) text += " {close_rows}";
   text += " : !tile\n    sluice.async_wait %token\n";
   const unsigned pieces = shape.rows * shape.columns / length;

@@ -201,3 +201,62 @@ func.func @entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi64>, %tile:
   %token = "sluice.async_dma"(%p, %n, %n, %s, %tile, %e, %pages, %s) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 1, 1, 1, 0, 0>} : (!llvm.ptr<1>, i32, i32, i64, !tile, vector<2xi64>, !sluice.pages, i64) -> !sluice.token
   return
 }
+
+// -----
+
+!tile = !sluice.lds_tile<16x128xf16>
+func.func @source(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
+  // expected-error@+1 {{'sluice.async_dma' op converts 'f8E4M3FN' to 'f16'; f8E4M3FNUZ becomes f16 or bf16, and nothing else is converted}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s into %tile from f8E4M3FN : !tile
+  return
+}
+
+// -----
+
+!tile = !sluice.lds_tile<16x128xf32>
+func.func @converted(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
+  // expected-error@+1 {{'sluice.async_dma' op converts 'f8E4M3FNUZ' to 'f32'}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s into %tile from f8E4M3FNUZ : !tile
+  return
+}
+
+// -----
+
+func.func @fetched_source(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
+  // expected-error@+1 {{'sluice.fetch_rows' op converts 'f16' to 'f16'}}
+  %rows = sluice.fetch_rows %p[%n] limit %n stride %s for !sluice.lds_tile<16x128xf16> from f16 : vector<2xi32>
+  return
+}
+
+// -----
+
+func.func @fetched_rows(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
+  // expected-error@+1 {{'sluice.fetch_rows' op has rows of type 'vector<8xi8>'; they are dwords, 2 for each load of a lane}}
+  %rows = sluice.fetch_rows %p[%n] limit %n stride %s for !sluice.lds_tile<16x128xf16> from f8E4M3FNUZ : vector<8xi8>
+  return
+}
+
+// -----
+
+func.func @fetched_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
+  %limit = arith.constant 12 : i32
+  // expected-error@+1 {{'sluice.fetch_rows' op column_limit is 12; it is a multiple of 8 and not negative}}
+  %rows = sluice.fetch_rows %p[%n] limit %n columns %limit stride %s for !sluice.lds_tile<16x128xf16> from f8E4M3FNUZ : vector<2xi32>
+  return
+}
+
+// -----
+
+func.func @landed_rows(%rows: vector<3xi32>, %tile: !sluice.lds_tile<16x128xf16>) {
+  // expected-error@+1 {{'sluice.land_rows' op has rows of type 'vector<3xi32>'; they are dwords, 2 for each load of a lane}}
+  sluice.land_rows %rows into %tile : vector<3xi32>, !sluice.lds_tile<16x128xf16>
+  return
+}
+
+// -----
+
+func.func @landed_elements(%rows: vector<2xi32>, %tile: !sluice.lds_tile<16x128xi8>) {
+  // expected-error@+1 {{'sluice.land_rows' op converts 'f8E4M3FNUZ' to 'i8'}}
+  sluice.land_rows %rows into %tile : vector<2xi32>, !sluice.lds_tile<16x128xi8>
+  return
+}

@@ -35,6 +35,31 @@ gpu.func @two_ranges(%k: !llvm.ptr<1>, %n: i32, %s: i64) kernel {
   gpu.return
 }
 
+// Rows that land are written by each wave for itself, like any part: around a loop their tile stays live, so that no
+// other takes its bytes between the last read and the next landing.
+// CHECK-LABEL: gpu.func @landings
+// CHECK:         %[[A:.*]] = sluice.lds_alloc
+// CHECK-NEXT:    sluice.live_in %[[A]]
+// CHECK-NEXT:    sluice.land_rows
+// CHECK:         scf.for
+// CHECK-NEXT:      sluice.barrier
+// CHECK-NEXT:      sluice.lds_read
+// CHECK-NEXT:      sluice.barrier
+// CHECK-NEXT:      sluice.land_rows
+// CHECK-NEXT:    }
+// CHECK-NEXT:    sluice.live_out %[[A]]
+gpu.func @landings(%rows: vector<4xi32>, %n: i32) kernel {
+  %a = sluice.lds_alloc : !tile
+  sluice.land_rows %rows into %a : vector<4xi32>, !tile
+  scf.for %t = %n to %n step %n : i32 {
+    sluice.barrier
+    %x = sluice.lds_read %a[%n, %n] : !tile, vector<4xf16>
+    sluice.barrier
+    sluice.land_rows %rows into %a : vector<4xi32>, !tile
+  }
+  gpu.return
+}
+
 // Writes of waves in a row are one range: none of them is known to fill the tile.
 // CHECK-LABEL: gpu.func @writes_of_parts
 // CHECK:         %[[A:.*]] = sluice.lds_alloc

@@ -53,3 +53,43 @@ gpu.module @m {
     gpu.return
   }
 }
+
+// -----
+
+// Each lane converts 8 columns at a time.
+!tile = !sluice.lds_tile<16x64xf16>
+gpu.module @m {
+  gpu.func @too_few_to_convert(%base: !llvm.ptr<1>, %n: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %tile = sluice.lds_alloc : !tile
+    // expected-error@+1 {{cannot distribute '!sluice.lds_tile<16x64xf16>' over 4 waves: 4 waves do not divide 2x1 instructions}}
+    %token = sluice.async_dma %base[%n] limit %n stride %stride into %tile from f8E4M3FNUZ : !tile
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !sluice.lds_tile<128x64xf16>
+gpu.module @m {
+  gpu.func @more_rows_to_convert(%base: !llvm.ptr<1>, %n: i32, %stride: i64, %entries: vector<2xi32>) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %pages = sluice.pages of %n
+    %tile = sluice.lds_alloc : !tile
+    // expected-error@+1 {{cannot gather '!sluice.lds_tile<128x64xf16>': a wave finds 64 rows at a time}}
+    %token = sluice.async_dma %base[%n] limit %n stride %stride gather %entries in %pages stride %stride into %tile from f8E4M3FNUZ : !tile
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !sluice.lds_tile<32x128xf16>
+gpu.module @m {
+  gpu.func @rows_of_others(%rows: vector<2xi32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %tile = sluice.lds_alloc : !tile
+    // expected-error@+1 {{has rows of type 'vector<2xi32>'; of '!sluice.lds_tile<32x128xf16>', each lane of 4 waves has 'vector<4xi32>'}}
+    sluice.land_rows %rows into %tile : vector<2xi32>, !tile
+    gpu.return
+  }
+}
