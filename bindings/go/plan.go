@@ -65,7 +65,7 @@ func (p *Plan) Problem() Problem { return p.problem }
 
 // PlanInfo is what a plan does.
 type PlanInfo struct {
-	TileQ              uint32    // Query rows per workgroup.
+	TileQ              uint32    // Rows per workgroup, those of all heads of a group.
 	TileKV             uint32    // Keys per loop iteration.
 	Waves              uint32    // Waves per workgroup.
 	LDSBytes           uint32    // LDS per workgroup.

@@ -57,7 +57,7 @@ type KernelInfo struct {
 	DType        DType  // Of Q; around attention, of what is read.
 	HeadDimQK    int32  // Elements of a row of Q and K; 0 around attention, where any will do.
 	HeadDimV     int32  // Elements of a row of V and O; likewise.
-	TileQ        uint32 // Query rows per workgroup; likewise.
+	TileQ        uint32 // Rows per workgroup, those of all heads of a group; likewise.
 	TileKV       uint32 // Keys per loop iteration; likewise.
 	Waves        uint32 // Waves per workgroup.
 	Threads      uint32 // Lanes per workgroup.

@@ -337,6 +337,17 @@ TEST_CASE("what the estimate depends on", "[choice]") {
     CHECK(estimate(free, {bytes_of_fp8, 57, 1, 8192}, 2, 304).attention_clk ==
           Approx(found - clk / 2).epsilon(0.01));
   }
+  SECTION("row tiles of a tall kernel that share keys") {
+    KernelEntry tall = tall_8;
+    tall.loop_slot_clk = tall.loop_wave_clk = 1;
+    KernelEntry packed = tall;
+    packed.name.form = "packed";
+    const sluice_problem chunk = problem_of(8, 512, 131072);
+    const auto clk = [&](const KernelEntry &kernel) {
+      return estimate(kernel, {chunk, 8, 512, 131072}, 1, 304).attention_clk;
+    };
+    CHECK(clk(tall) < 0.5 * clk(packed));
+  }
   SECTION("numbers beyond all bounds are numbers") {
     const sluice_problem huge = problem_of(INT32_MAX, INT32_MAX, INT32_MAX, 32768, 1);
     const double clk = estimate(tall_8, {huge, INT32_MAX, INT32_MAX, INT32_MAX}, 1, 304).clk();

@@ -342,7 +342,7 @@ pub struct sluice_kernel_info {
     pub head_dim_qk: i32,
     /// Elements of a row of V and O; likewise.
     pub head_dim_v: i32,
-    /// Query rows per workgroup; likewise.
+    /// Rows per workgroup, those of all heads of a group; likewise.
     pub tile_q: u32,
     /// Keys per loop iteration; likewise.
     pub tile_kv: u32,
@@ -379,7 +379,7 @@ pub struct sluice_plan {
 pub struct sluice_plan_info {
     /// sizeof(sluice_plan_info).
     pub struct_size: u32,
-    /// Query rows per workgroup.
+    /// Rows per workgroup, those of all heads of a group.
     pub tile_q: u32,
     /// Keys per loop iteration.
     pub tile_kv: u32,

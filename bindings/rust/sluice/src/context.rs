@@ -123,7 +123,7 @@ pub struct KernelInfo {
     pub head_dim_qk: usize,
     /// Elements of a row of V and O; likewise.
     pub head_dim_v: usize,
-    /// Query rows per workgroup; likewise.
+    /// Rows per workgroup, those of all heads of a group; likewise.
     pub tile_q: u32,
     /// Keys per loop iteration; likewise.
     pub tile_kv: u32,

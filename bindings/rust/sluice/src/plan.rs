@@ -37,7 +37,7 @@ impl Drop for Plan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlanInfo {
-    /// Query rows per workgroup.
+    /// Rows per workgroup, those of all heads of a group.
     pub tile_q: u32,
     /// Keys per loop iteration.
     pub tile_kv: u32,
