@@ -43,6 +43,29 @@ namespace {
 
 constexpr unsigned manyRows = 32; // of a wave
 
+/// Registers of a wave for Q and O.
+unsigned registersOfRows(AttentionOp op) {
+  unsigned elementBytes = op.getElementType().getIntOrFloatBitWidth() / 8, rows = op.getWaveRows();
+  unsigned columnsOfV = llvm::alignTo(op.getHeadDimV() / op.columnGroups(), rows);
+  return op.rowBlocks() * rows * (op.getHeadDimQk() * elementBytes / 4 + columnsOfV) / MfmaLayout::lanes;
+}
+
+/// How many waves of a SIMD the registers are to be divided among, where it is not as many as LDS allows.
+std::optional<unsigned> wavesPerSimd(AttentionOp op) {
+  if (op.getWaveRows() == manyRows) {
+    // Of 256, with the scores and what the products read; copies that convert hold their rows, too.
+    unsigned mostOfRows = op.getKvType() ? 136 : 160;
+    if (op.getWaves() == 4 && registersOfRows(op) > mostOfRows) return 1;
+    return std::nullopt;
+  }
+  // Q and O of rows take half of the registers that two waves would share; and so do K and V of a tile that
+  // is in registers with them.
+  if (op.getHeadDimV() / op.columnGroups() >= (op.wavesDivideKeys() ? 192u : 512u)) return 1;
+  if (!op.wavesDivideKeys()) return std::nullopt;
+  unsigned columns = op.getHeadDimQk() + op.getHeadDimV();
+  return columns * op.getTileKv() <= 4096 ? 3 : 2;
+}
+
 class AttentionBuilder {
 public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
@@ -96,7 +119,7 @@ public:
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       } else if (hasManyRows()) {
-        RowState state = looksAhead(columns)
+        RowState state = looksAhead()
                              ? iterateAhead(rows, addresses.front(), columns, parts)
                              : iterate(blocks, addresses, columns, parts).front();
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });
@@ -113,16 +136,10 @@ private:
 
   bool hasManyRows() const { return layout.rows == manyRows; }
 
-  /// Whether a wave has the registers for scores of two tiles: half of those of a SIMD, where it is not alone.
-  bool looksAhead(const HeadColumns &columns) {
-    constexpr unsigned mostOfRows = 136; // of 256 for Q and O
-    unsigned tileBytes = 0;
-    for (const Panel &panel : llvm::concat<const Panel>(columns.keyPanels, columns.valuePanels))
-      tileBytes += tileKv * panel.columns * storage.bytes();
-    unsigned workgroups = chip.ldsBytes / (2 * tileBytes), simds = 4;
-    unsigned ofRows = op.getHeadDimQk() * layout.elementBytes / 4 / layout.groups() +
-                      columns.outputTiles * layout.results();
-    return ofRows <= mostOfRows || workgroups * op.getWaves() <= simds;
+  /// Whether a wave has the registers for scores of two tiles.
+  bool looksAhead() {
+    constexpr unsigned mostOfRows = 136; // of 256
+    return registersOfRows(op) <= mostOfRows || wavesPerSimd(op) == 1;
   }
 
   /// FP8 is bytes to everything but the products.
@@ -221,16 +238,6 @@ private:
   const MfmaLayout layout;
   TileMath math;
 };
-
-/// How many waves of a SIMD the registers are to be divided among, where it is not as many as LDS allows.
-std::optional<unsigned> wavesPerSimd(AttentionOp op) {
-  // Q and O of rows take half of the registers that two waves would share; and so do K and V of a tile that
-  // is in registers with them.
-  if (op.getHeadDimV() / op.columnGroups() >= (op.wavesDivideKeys() ? 192u : 512u)) return 1;
-  if (!op.wavesDivideKeys()) return std::nullopt;
-  unsigned columns = op.getHeadDimQk() + op.getHeadDimV();
-  return columns * op.getTileKv() <= 4096 ? 3 : 2;
-}
 
 struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
   using BuildAttentionBase::BuildAttentionBase;

@@ -53,9 +53,11 @@ SmallVector<Value> KeyTiles::copy(const KeyCopies::Rows &rows) const {
   SmallVector<Value> tokens;
   for (auto [panel, tile] : llvm::zip_equal(panels, tiles)) {
     bool inPacks = source.side == Side::k && source.inPacks;
-    Value column = inPacks ? packedColumn(b, arguments, b.i32(panel.first)) : b.i64(panel.first);
+    // What follows from the other panels' columns would take scalar registers all through the loop.
+    Value first = panel.first == 0 ? b.i32(0) : b.opaqueScalar(b.i32(panel.first), rows.first);
+    Value column = inPacks ? packedColumn(b, arguments, first) : b.zeroExtend(first);
     Value base = b.advance(source.base, storage.type, column);
-    Value columns = b.maxS(b.sub(source.headDim, b.i32(panel.first)), b.i32(0));
+    Value columns = b.maxS(b.sub(source.headDim, first), b.i32(0));
     tokens.push_back(
         copies.copy(source.side == Side::k ? "k" : "v", base, rows, tile, columns, storage.copiesConvert()));
   }

@@ -158,7 +158,9 @@ FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, Operation *op,
     Operation *definition = value.getDefiningOp();
     if (definition->getBlock() != loop.getBody()) continue;
     if (isa<AsyncDmaOp>(op) && isa<PageLookupOp>(definition)) continue;
-    if (!isPure(definition) || definition->getNumRegions() != 0) {
+    // Assembly without side effects, which hides a value from LLVM, is no less a function of its operands.
+    bool isFunction = isPure(definition) || (isa<LLVM::InlineAsmOp>(definition) && isMemoryEffectFree(definition));
+    if (!isFunction || definition->getNumRegions() != 0) {
       reason = "the source of a copy is computed by '" + definition->getName().getStringRef().str() +
                "', which cannot be repeated ahead of time";
       return failure();
