@@ -302,24 +302,32 @@ func.func @write_of_another_type(%t: !sluice.lds_tile<64x128xf16>, %i: i32, %x: 
 
 // -----
 
-func.func @a_column_without_a_value(%p: !llvm.ptr<1>, %i: i32, %s: i64, %x: vector<4xf16>) {
+func.func @a_column_without_a_value(%p: !llvm.ptr<1>, %i: i32, %x: vector<4xf16>) {
   // expected-error@+1 {{names 2 columns for 1 values}}
-  sluice.store_tile %p[%i] limit %i stride %s row %i columns(%i, %i) values(%x : vector<4xf16>) {tile_rows = 64 : i32, tile_columns = 64 : i32}
+  sluice.store_tile %p row %i limit %i columns(%i, %i) limit %i values(%x : vector<4xf16>) {tile_rows = 64 : i32, panel_columns = 64 : i32, panel_values = array<i32: 1>}
   return
 }
 
 // -----
 
-func.func @store_of_nothing(%p: !llvm.ptr<1>, %i: i32, %s: i64) {
+func.func @store_of_nothing(%p: !llvm.ptr<1>, %i: i32) {
   // expected-error@+1 {{stores nothing}}
-  "sluice.store_tile"(%p, %i, %i, %s, %i) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>, tile_rows = 64 : i32, tile_columns = 64 : i32} : (!llvm.ptr<1>, i32, i32, i64, i32) -> ()
+  "sluice.store_tile"(%p, %i, %i, %i) {operandSegmentSizes = array<i32: 1, 1, 1, 1, 0, 0>, tile_rows = 64 : i32, panel_columns = 64 : i32, panel_values = array<i32>} : (!llvm.ptr<1>, i32, i32, i32) -> ()
   return
 }
 
 // -----
 
-func.func @store_of_several_types(%p: !llvm.ptr<1>, %i: i32, %s: i64, %x: vector<4xf16>, %y: vector<8xf16>) {
-  // expected-error@+1 {{stores values of several types}}
-  sluice.store_tile %p[%i] limit %i stride %s row %i columns(%i, %i) values(%x, %y : vector<4xf16>, vector<8xf16>) {tile_rows = 64 : i32, tile_columns = 64 : i32}
+func.func @store_of_several_types(%p: !llvm.ptr<1>, %i: i32, %x: vector<4xf16>, %y: vector<4xbf16>) {
+  // expected-error@+1 {{stores elements of several types}}
+  sluice.store_tile %p row %i limit %i columns(%i, %i) limit %i values(%x, %y : vector<4xf16>, vector<4xbf16>) {tile_rows = 64 : i32, panel_columns = 64 : i32, panel_values = array<i32: 2>}
+  return
+}
+
+// -----
+
+func.func @a_value_without_a_panel(%p: !llvm.ptr<1>, %i: i32, %x: vector<4xf16>) {
+  // expected-error@+1 {{has 1 values in panels, and 2 in all}}
+  sluice.store_tile %p row %i limit %i columns(%i, %i) limit %i values(%x, %x : vector<4xf16>, vector<4xf16>) {tile_rows = 64 : i32, panel_columns = 64 : i32, panel_values = array<i32: 1>}
   return
 }

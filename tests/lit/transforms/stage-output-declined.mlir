@@ -10,10 +10,10 @@
 // CHECK-NOT:     sluice.
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @columns(%o: !llvm.ptr<1>, %n: i32, %stride: i64, %row: i32, %a: i32, %b: i32, %x: vector<4xf16>, %y: vector<4xf16>) kernel
+  gpu.func @columns(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %b: i32, %x: vector<4xf16>, %y: vector<4xf16>) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
     // expected-remark@+1 {{stored from registers: a row of 96 elements is no power of two of 16-byte pieces}}
-    sluice.store_tile %o[%n] limit %n stride %stride row %row columns(%a, %b) values(%x, %y : vector<4xf16>, vector<4xf16>) {tile_rows = 64 : i32, tile_columns = 96 : i32}
+    sluice.store_tile %o row %row limit %n columns(%a, %b) limit %n values(%x, %y : vector<4xf16>, vector<4xf16>) {tile_rows = 64 : i32, panel_columns = 96 : i32, panel_values = array<i32: 2>}
     gpu.return
   }
 }
@@ -25,10 +25,10 @@ gpu.module @m {
 // CHECK-NOT:     sluice.
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @pieces(%o: !llvm.ptr<1>, %n: i32, %stride: i64, %row: i32, %a: i32, %x: vector<4xf16>) kernel
+  gpu.func @pieces(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
     // expected-remark@+1 {{stored from registers: a row of 68 elements is no power of two of 16-byte pieces}}
-    sluice.store_tile %o[%n] limit %n stride %stride row %row columns(%a) values(%x : vector<4xf16>) {tile_rows = 64 : i32, tile_columns = 68 : i32}
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 64 : i32, panel_columns = 68 : i32, panel_values = array<i32: 1>}
     gpu.return
   }
 }
@@ -39,10 +39,10 @@ gpu.module @m {
 // CHECK-NOT:     sluice.
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @wide_values(%o: !llvm.ptr<1>, %n: i32, %stride: i64, %row: i32, %a: i32, %x: vector<16xf16>) kernel
+  gpu.func @wide_values(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<16xf16>) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
     // expected-remark@+1 {{stored from registers: lanes hold more than 16 neighbouring bytes at a time}}
-    sluice.store_tile %o[%n] limit %n stride %stride row %row columns(%a) values(%x : vector<16xf16>) {tile_rows = 64 : i32, tile_columns = 64 : i32}
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<16xf16>) {tile_rows = 64 : i32, panel_columns = 64 : i32, panel_values = array<i32: 1>}
     gpu.return
   }
 }
@@ -54,10 +54,10 @@ gpu.module @m {
 // CHECK-NOT:     sluice.
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @rows_of_a_store(%o: !llvm.ptr<1>, %n: i32, %stride: i64, %row: i32, %a: i32, %x: vector<4xf16>) kernel
+  gpu.func @rows_of_a_store(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel
       attributes {known_block_size = array<i32: 128, 1, 1>} {
     // expected-remark@+1 {{stored from registers: 24 rows do not divide into stores of 2 waves}}
-    sluice.store_tile %o[%n] limit %n stride %stride row %row columns(%a) values(%x : vector<4xf16>) {tile_rows = 24 : i32, tile_columns = 64 : i32}
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 24 : i32, panel_columns = 64 : i32, panel_values = array<i32: 1>}
     gpu.return
   }
 }
@@ -68,10 +68,10 @@ gpu.module @m {
 // CHECK-NOT:     sluice.
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @rows_of_a_wave(%o: !llvm.ptr<1>, %n: i32, %stride: i64, %row: i32, %a: i32, %x: vector<4xf16>) kernel
+  gpu.func @rows_of_a_wave(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel
       attributes {known_block_size = array<i32: 192, 1, 1>} {
     // expected-remark@+1 {{stored from registers: 64 rows do not divide into stores of 3 waves}}
-    sluice.store_tile %o[%n] limit %n stride %stride row %row columns(%a) values(%x : vector<4xf16>) {tile_rows = 64 : i32, tile_columns = 64 : i32}
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 64 : i32, panel_columns = 64 : i32, panel_values = array<i32: 1>}
     gpu.return
   }
 }
@@ -83,9 +83,9 @@ gpu.module @m {
 // CHECK-NOT:     sluice.
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @no_waves(%o: !llvm.ptr<1>, %n: i32, %stride: i64, %row: i32, %a: i32, %x: vector<4xf16>) kernel {
+  gpu.func @no_waves(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel {
     // expected-remark@+1 {{stored from registers: 64 rows do not divide into stores of 0 waves}}
-    sluice.store_tile %o[%n] limit %n stride %stride row %row columns(%a) values(%x : vector<4xf16>) {tile_rows = 64 : i32, tile_columns = 64 : i32}
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 64 : i32, panel_columns = 64 : i32, panel_values = array<i32: 1>}
     gpu.return
   }
 }
@@ -98,11 +98,11 @@ gpu.module @m {
 // CHECK-NOT:     lds_write
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @fewer_workgroups(%o: !llvm.ptr<1>, %n: i32, %stride: i64, %row: i32, %a: i32, %x: vector<4xf16>) kernel
+  gpu.func @fewer_workgroups(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel
       attributes {known_block_size = array<i32: 256, 1, 1>} {
     %t = sluice.lds_alloc : !tile
     // expected-remark@+1 {{stored from registers: staging takes 32768 bytes of LDS where the kernel has 16384}}
-    sluice.store_tile %o[%n] limit %n stride %stride row %row columns(%a) values(%x : vector<4xf16>) {tile_rows = 128 : i32, tile_columns = 128 : i32}
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 128 : i32, panel_columns = 128 : i32, panel_values = array<i32: 1>}
     gpu.return
   }
 }
@@ -115,12 +115,12 @@ gpu.module @m {
 // CHECK-NOT:     lds_write
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @fewer_workgroups_than_reuse_leaves(%o: !llvm.ptr<1>, %n: i32, %stride: i64, %row: i32, %a: i32, %x: vector<4xf16>) kernel
+  gpu.func @fewer_workgroups_than_reuse_leaves(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel
       attributes {known_block_size = array<i32: 256, 1, 1>, sluice.lds = {arena_bytes = 16384 : i32}} {
     %t = sluice.lds_alloc {offset = 0 : i32} : !tile
     %u = sluice.lds_alloc {offset = 0 : i32} : !tile
     // expected-remark@+1 {{stored from registers: staging takes 32768 bytes of LDS where the kernel has 16384}}
-    sluice.store_tile %o[%n] limit %n stride %stride row %row columns(%a) values(%x : vector<4xf16>) {tile_rows = 128 : i32, tile_columns = 128 : i32}
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 128 : i32, panel_columns = 128 : i32, panel_values = array<i32: 1>}
     gpu.return
   }
 }
@@ -132,10 +132,10 @@ gpu.module @m {
 // CHECK-NOT:     lds_write
 // CHECK:         gpu.return
 gpu.module @m {
-  gpu.func @too_large(%o: !llvm.ptr<1>, %n: i32, %stride: i64, %row: i32, %a: i32, %x: vector<4xf16>) kernel
+  gpu.func @too_large(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel
       attributes {known_block_size = array<i32: 256, 1, 1>} {
     // expected-remark@+1 {{stored from registers: staging takes 131072 bytes of LDS where the kernel has 0}}
-    sluice.store_tile %o[%n] limit %n stride %stride row %row columns(%a) values(%x : vector<4xf16>) {tile_rows = 512 : i32, tile_columns = 128 : i32}
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 512 : i32, panel_columns = 128 : i32, panel_values = array<i32: 1>}
     gpu.return
   }
 }
