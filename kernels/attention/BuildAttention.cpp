@@ -66,13 +66,20 @@ std::optional<unsigned> wavesPerSimd(AttentionOp op) {
   return columns * op.getTileKv() <= 4096 ? 3 : 2;
 }
 
+/// Whether a wave of many rows has a SIMD for itself. Its copies then go through registers: that takes a
+/// quarter of the instructions of direct ones, in front of which nothing else would issue, and half the LDS.
+bool isAlone(AttentionOp op) {
+  return op.getWaveRows() == manyRows && wavesPerSimd(op) == 1;
+}
+
 class AttentionBuilder {
 public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
       : op(op), chip(chip), b(op.getLoc(), op), arguments(kernel, b), element(op.getElementType()),
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
         storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
-                               /*copiesConvert=*/!op.wavesDivideKeys(), tileKv)),
+                               /*copiesConvert=*/!op.wavesDivideKeys(),
+                               /*throughRegisters=*/isAlone(op), tileKv)),
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip) {}
 
   void build() {
@@ -139,7 +146,7 @@ private:
   /// Whether a wave has the registers for scores of two tiles.
   bool looksAhead() {
     constexpr unsigned mostOfRows = 136; // of 256
-    return registersOfRows(op) <= mostOfRows || wavesPerSimd(op) == 1;
+    return registersOfRows(op) <= mostOfRows || isAlone(op);
   }
 
   /// FP8 is bytes to everything but the products.

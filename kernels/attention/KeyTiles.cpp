@@ -8,12 +8,12 @@ using namespace mlir;
 namespace sluice {
 
 Value KeyCopies::copy(StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit,
-                      bool converts) const {
+                      Type fetched) const {
   auto token = TokenType::get(b.getContext());
   Value tokenStride = arguments[(side + "_token_stride").str()];
   auto copied = AsyncDmaOp::create(b, token, base, rows.first, keys.keyLimit, tokenStride, tile);
   if (columnLimit) copied.getColumnLimitMutable().assign(columnLimit);
-  if (converts) copied.setSourceType(Float8E4M3FNUZType::get(b.getContext()));
+  if (fetched) copied.setSourceType(fetched);
   if (!pages) {
     copied.setCloseRows(true); // the runtime refuses other strides
     return copied;
@@ -26,7 +26,7 @@ unsigned KeyStorage::narrowestPanel(unsigned waves) const {
   // Each wave copies at least one instruction of a tile: of a lane a dword, or what it converts at a time. Of
   // shorter rows, one instruction would copy so many that finding their pages costs more than copying zeros.
   constexpr unsigned shortestRowBytes = 64;
-  unsigned ofLane = copiesConvert() ? FetchRowsOp::laneColumns * bytes() : 4;
+  unsigned ofLane = fetched ? FetchRowsOp::laneColumns * bytes() : 4;
   return std::max(shortestRowBytes, waves * 64 * ofLane / tileKv) / bytes();
 }
 
@@ -59,7 +59,7 @@ SmallVector<Value> KeyTiles::copy(const KeyCopies::Rows &rows) const {
     Value base = b.advance(source.base, storage.type, column);
     Value columns = b.maxS(b.sub(source.headDim, first), b.i32(0));
     tokens.push_back(
-        copies.copy(source.side == Side::k ? "k" : "v", base, rows, tile, columns, storage.copiesConvert()));
+        copies.copy(source.side == Side::k ? "k" : "v", base, rows, tile, columns, storage.fetched));
   }
   return tokens;
 }

@@ -36,7 +36,7 @@ public:
   /// or with pages of page 0. Columns at or past `columnLimit`, if not null, become zeros. `converts`: bytes
   /// of E4M3FNUZ become the tile's elements.
   Value copy(llvm::StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit,
-             bool converts) const;
+             mlir::Type fetched) const;
 
 private:
   Emitter &b;
@@ -50,16 +50,19 @@ struct KeyStorage {
   mlir::Type type;    // in memory
   mlir::Type inTiles; // in LDS: if it is not `type`, copies convert
   bool isWidened;     // bytes, which become elements of the arithmetic when they are read
+  mlir::Type fetched; // elements of the source of copies through registers; null: copies are direct
   unsigned tileKv;    // rows of a tile
 
   /// Elements of the arithmetic come from memory as they are, or as bytes that copies into LDS convert; or
   /// all waves convert the bytes that they read.
-  static KeyStorage of(mlir::Type inMemory, mlir::Type arithmetic, bool copiesConvert, unsigned tileKv) {
+  static KeyStorage of(mlir::Type inMemory, mlir::Type arithmetic, bool copiesConvert, bool throughRegisters,
+                       unsigned tileKv) {
     bool isOther = inMemory != arithmetic;
-    return {inMemory, copiesConvert ? arithmetic : inMemory, isOther && !copiesConvert, tileKv};
+    mlir::Type fetched = throughRegisters ? arithmetic : mlir::Type();
+    if (isOther && copiesConvert) fetched = mlir::Float8E4M3FNUZType::get(inMemory.getContext());
+    return {inMemory, copiesConvert ? arithmetic : inMemory, isOther && !copiesConvert, fetched, tileKv};
   }
 
-  bool copiesConvert() const { return inTiles != type; }
   unsigned bytes() const { return inTiles.getIntOrFloatBitWidth() / 8; } // of an element in LDS
   /// The columns of the narrowest panel that is copied well.
   unsigned narrowestPanel(unsigned waves) const;

@@ -213,7 +213,7 @@ template <typename Op> static LogicalResult verifyRows(Op op) {
 /// Elements of a source become those of a tile.
 static LogicalResult verifyConversion(Operation *op, Type source, LdsTileType tile) {
   Type element = tile.getElementType();
-  if (!isa<Float8E4M3FNUZType>(source) || (!element.isF16() && !element.isBF16()))
+  if (source != element && (!isa<Float8E4M3FNUZType>(source) || (!element.isF16() && !element.isBF16())))
     return op->emitOpError() << "converts " << source << " to " << element
                              << "; f8E4M3FNUZ becomes f16 or bf16, and nothing else is converted";
   return success();
@@ -241,23 +241,23 @@ LogicalResult FetchRowsOp::verify() {
   return verifyRows(*this);
 }
 
-VectorType FetchRowsOp::rowsType(LdsTileType tile, unsigned lanes) {
+VectorType FetchRowsOp::rowsType(LdsTileType tile, Type source, unsigned lanes) {
   // A tile that the lanes cannot share is refused when the op is distributed.
   unsigned loads = llvm::divideCeil(tile.getRows() * tile.getColumns(), lanes * laneColumns);
-  return VectorType::get(loads * laneColumns / 4, IntegerType::get(tile.getContext(), 32));
+  unsigned bytes = source.getIntOrFloatBitWidth() / 8;
+  return VectorType::get(loads * laneColumns * bytes / 4, IntegerType::get(tile.getContext(), 32));
 }
 
 FetchRowsOp FetchRowsOp::of(AsyncDmaOp copy, OpBuilder &builder, unsigned lanes) {
   LdsTileType tile = copy.getTile().getType();
   return FetchRowsOp::create(
-      builder, copy.getLoc(), rowsType(tile, lanes), copy.getBase(), copy.getFirstRow(), copy.getRowLimit(),
+      builder, copy.getLoc(), rowsType(tile, *copy.getSourceType(), lanes), copy.getBase(), copy.getFirstRow(), copy.getRowLimit(),
       copy.getRowStride(), copy.getColumnLimit(), copy.getEntries(), copy.getPages(), copy.getPageStride(),
       copy.getPackLog2(), copy.getPackStride(), copy.getCloseRows(), *copy.getSourceType(), tile);
 }
 
 LogicalResult LandRowsOp::verify() {
-  if (failed(verifyConversion(*this, Float8E4M3FNUZType::get(getContext()), getTile().getType())))
-    return failure();
+  if (failed(verifyConversion(*this, getSourceType(), getTile().getType()))) return failure();
   return verifyFetched(*this, getRows());
 }
 

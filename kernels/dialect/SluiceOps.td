@@ -237,9 +237,9 @@ def Sluice_AsyncDmaOp : Sluice_RowsOp<"async_dma", (ins Sluice_LdsTileType:$tile
     `close_rows`, of contiguous rows only, promises that the rows of the tile span less than 4 GiB, from the first
     byte of the first to the last byte of the last, and that `row_stride` is not negative.
 
-    `from` names the elements of the source where they are not those of the tile: f8E4M3FNUZ, which become f16 or
-    bf16 without loss. Rows begin at multiples of 8 bytes then, and packs have 8 columns or more. Such a copy goes
-    through registers: it is a `fetch_rows` and a `land_rows`.
+    A copy `from` elements goes through registers: it is a `fetch_rows` and a `land_rows`. They are the elements of the
+    source: those of the tile, or f8E4M3FNUZ, which become f16 or bf16 without loss. 8 of them begin at a multiple of
+    their size then, and packs have 8 columns or more.
   }];
   let results = (outs Sluice_TokenType:$token);
   let builders = [
@@ -258,7 +258,7 @@ def Sluice_AsyncDmaOp : Sluice_RowsOp<"async_dma", (ins Sluice_LdsTileType:$tile
     /// What divides every column_limit.
     static constexpr unsigned columnGranule = 8;
     bool isGather() { return bool(getEntries()); }
-    bool converts() { return bool(getSourceType()); }
+    bool isFetched() { return bool(getSourceType()); }
   }];
 }
 
@@ -266,7 +266,7 @@ def Sluice_FetchRowsOp : Sluice_RowsOp<"fetch_rows", (ins), (ins TypeAttr:$sourc
                                                                TypeAttrOf<Sluice_LdsTileType>:$tile_type)> {
   let summary = "load the rows for a tile into the registers of the workgroup";
   let description = [{
-    The first half of an `async_dma` that converts: its operands, the type of its tile, and as `rows` what each lane
+    The first half of an `async_dma` through registers: its operands, the type of its tile, and as `rows` what each lane
     has loaded, 8 columns at a time. All waves execute it together. The backend waits for `rows` where they are used.
   }];
   let results = (outs AnyVectorOfNonZeroRank:$rows);
@@ -280,20 +280,20 @@ def Sluice_FetchRowsOp : Sluice_RowsOp<"fetch_rows", (ins), (ins TypeAttr:$sourc
     static constexpr unsigned laneColumns = 8;
     bool isGather() { return bool(getEntries()); }
     /// What each of `lanes` lanes has loaded, in dwords.
-    static ::mlir::VectorType rowsType(LdsTileType tile, unsigned lanes);
-    /// The first half of a copy that converts, by `lanes` lanes.
+    static ::mlir::VectorType rowsType(LdsTileType tile, ::mlir::Type source, unsigned lanes);
+    /// The first half of a copy through registers, by `lanes` lanes.
     static FetchRowsOp of(AsyncDmaOp copy, ::mlir::OpBuilder &builder, unsigned lanes);
   }];
 }
 
 def Sluice_LandRowsOp : Sluice_Op<"land_rows", [MemoryEffects<[MemWrite]>]> {
-  let summary = "convert rows that the workgroup has in registers to the elements of a tile, and write them to it";
+  let summary = "write rows that the workgroup has in registers to a tile, as elements of the tile";
   let description = [{
-    The second half of an `async_dma` that converts. `rows` are what a `fetch_rows` for such a tile gave. All waves
+    The second half of an `async_dma` through registers. `rows` are what a `fetch_rows` for such a tile gave. All waves
     execute it together, and each writes a part of the tile: other waves see it behind a `barrier`.
   }];
-  let arguments = (ins AnyVectorOfNonZeroRank:$rows, Sluice_LdsTileType:$tile);
-  let assemblyFormat = "$rows `into` $tile attr-dict `:` type($rows) `,` type($tile)";
+  let arguments = (ins AnyVectorOfNonZeroRank:$rows, Sluice_LdsTileType:$tile, TypeAttr:$source_type);
+  let assemblyFormat = "$rows `into` $tile `from` $source_type attr-dict `:` type($rows) `,` type($tile)";
   let hasVerifier = 1;
 }
 

@@ -146,7 +146,7 @@ private:
     Value offset = columnOffset(column), limit = copy.getColumnLimit();
     if (isFetch) {
       offset = b.add(offset, rowOffset);
-      return limit ? b.select(b.less(column, limit), offset, b.i32(-fetchBytes)) : offset;
+      return limit ? b.select(b.less(column, limit), offset, b.i32(-int64_t(fetchBytes()))) : offset;
     }
     if (limit) offset = b.select(b.less(column, limit), offset, b.i32(-1));
     return plus(offset, rowOffset);
@@ -172,9 +172,9 @@ private:
                           layout.elementBytes);
   }
 
-  VectorType fetchType() { return VectorType::get(fetchBytes / 4, b.getI32Type()); }
+  VectorType fetchType() { return VectorType::get(fetchBytes() / 4, b.getI32Type()); }
   void keep(Value dwords) {
-    for (unsigned n = 0; n < fetchBytes / 4; ++n)
+    for (unsigned n = 0; n < fetchBytes() / 4; ++n)
       loaded.push_back(vector::ExtractOp::create(b, dwords, n));
   }
 
@@ -292,13 +292,13 @@ private:
     }
     if (isMissing) pointer = b.select(isMissing, zeros(), pointer);
     if constexpr (isFetch)
-      keep(LLVM::LoadOp::create(b, fetchType(), pointer, /*alignment=*/fetchBytes));
+      keep(LLVM::LoadOp::create(b, fetchType(), pointer, /*alignment=*/fetchBytes()));
     else
       GatherToLdsOp::create(b, pointer, copy.getTile(), ldsOffset(batchRow, 0), layout.elementBytes);
   }
 
   /// Of a lane, in one instruction.
-  static constexpr int fetchBytes = FetchRowsOp::laneColumns;
+  unsigned fetchBytes() const { return FetchRowsOp::laneColumns * elementBytes; }
 
   CopyBuilder b;
   Op copy;
@@ -323,15 +323,20 @@ void lowerFetch(FetchRowsOp fetch, const NestedLayout &layout, unsigned lanes) {
 }
 
 void lowerLanding(LandRowsOp land, const NestedLayout &layout, unsigned lanes) {
-  constexpr unsigned columns = FetchRowsOp::laneColumns, dwords = columns / 4; // of a lane and instruction
+  constexpr unsigned columns = FetchRowsOp::laneColumns; // of a lane and instruction
+  unsigned dwords = columns * land.getSourceType().getIntOrFloatBitWidth() / 32;
   CopyBuilder b(land.getLoc(), land);
   LanePlace place(b, layout, lanes);
   Type element = land.getTile().getType().getElementType();
   for (unsigned instruction = 0; instruction < layout.instructions(); ++instruction) {
     auto positions = llvm::to_vector(llvm::seq<int64_t>(instruction * dwords, (instruction + 1) * dwords));
     Value ofLane = vector::ShuffleOp::create(b, land.getRows(), land.getRows(), positions);
-    Value bytes = LLVM::BitcastOp::create(b, VectorType::get(columns, b.getI8Type()), ofLane);
-    LdsWriteOp::create(b, widenFp8(b, bytes, element), land.getTile(),
+    auto asElements = [&](Type type) -> Value {
+      return LLVM::BitcastOp::create(b, VectorType::get(columns, type), ofLane);
+    };
+    bool converts = land.getSourceType() != element;
+    Value elements = converts ? widenFp8(b, asElements(b.getI8Type()), element) : asElements(element);
+    LdsWriteOp::create(b, elements, land.getTile(),
                        place.row(instruction / layout.batch.columns),
                        place.column(instruction % layout.batch.columns));
   }
@@ -386,11 +391,12 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
   static void splitConversions(gpu::GPUFuncOp kernel, unsigned lanes) {
     SmallVector<AsyncDmaOp> conversions;
     kernel.walk([&](AsyncDmaOp copy) {
-      if (copy.converts()) conversions.push_back(copy);
+      if (copy.isFetched()) conversions.push_back(copy);
     });
     for (AsyncDmaOp copy : conversions) {
       OpBuilder builder(copy);
-      LandRowsOp::create(builder, copy.getLoc(), FetchRowsOp::of(copy, builder, lanes), copy.getTile());
+      LandRowsOp::create(builder, copy.getLoc(), FetchRowsOp::of(copy, builder, lanes), copy.getTile(),
+                         *copy.getSourceType());
       for (Operation *wait : llvm::make_early_inc_range(copy.getToken().getUsers())) {
         builder.setInsertionPoint(wait);
         BarrierOp::create(builder, wait->getLoc());
@@ -418,7 +424,8 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
       return computeFetchLayout(tile, waves, chip.waveSize, reason);
     });
     Type rows = fetch ? fetch.getRows().getType() : land.getRows().getType();
-    VectorType wanted = FetchRowsOp::rowsType(tile, waves * chip.waveSize);
+    Type source = fetch ? fetch.getSourceType() : land.getSourceType();
+    VectorType wanted = FetchRowsOp::rowsType(tile, source, waves * chip.waveSize);
     if (succeeded(layout) && rows != wanted)
       return op->emitError() << "has rows of type " << rows << "; of " << tile << ", each lane of " << waves
                              << " waves has " << wanted;

@@ -240,9 +240,9 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
     plan.groups.push_back(group);
   }
   if (plan.groups.empty()) return decline("it has no asynchronous copy");
-  plan.converts = plan.groups.front().copy.converts();
+  plan.converts = plan.groups.front().copy.isFetched();
   plan.stages = plan.converts ? 2 : stages; // one in LDS, one in registers
-  if (llvm::any_of(plan.groups, [&](CopyGroup &group) { return group.copy.converts() != plan.converts; }))
+  if (llvm::any_of(plan.groups, [&](CopyGroup &group) { return group.copy.isFetched() != plan.converts; }))
     return decline("some of its copies convert and some do not");
   auto readersOf = [&](CopyGroup &group) {
     SmallVector<Operation *> readers;
@@ -366,22 +366,22 @@ private:
     for (Drain &drain : plan.drains) {
       bool prologueInFlight = plan.prologueBehind == drain.copies.back();
       builder.setInsertionPointAfter(drain.copies.back());
-      SmallVector<std::pair<Value, Value>> landings; // rows, tile
+      SmallVector<std::pair<Value, AsyncDmaOp>> landings; // rows, and whose they are
       for (AsyncDmaOp copy : drain.copies)
-        if (copy.converts()) landings.push_back({FetchRowsOp::of(copy, builder, lanes), copy.getTile()});
+        if (copy.isFetched()) landings.push_back({FetchRowsOp::of(copy, builder, lanes), copy});
       bool isMarked = landings.size() != drain.copies.size();
       if (isMarked) AsyncMarkOp::create(builder, loc);
       if (prologueInFlight) plan.prologueBehind = &*std::prev(builder.getInsertionPoint());
       builder.setInsertionPoint(drain.before);
       unsigned marksOfPrologue = prologueInFlight && !plan.converts ? (stages - 1) * plan.groups.size() : 0;
       if (isMarked) WaitMarksOp::create(builder, loc, marksOfPrologue);
-      for (auto [rows, tile] : landings)
-        LandRowsOp::create(builder, loc, rows, tile);
+      for (auto [rows, copy] : landings)
+        LandRowsOp::create(builder, loc, rows, copy.getTile(), *copy.getSourceType());
       if (!isa<BarrierOp>(drain.before)) BarrierOp::create(builder, loc);
       for (AsyncDmaOp copy : drain.copies) {
         for (Operation *wait : llvm::make_early_inc_range(copy.getToken().getUsers()))
           if (wait->getBlock() == loop->getBlock() && wait->isBeforeInBlock(loop)) wait->erase();
-        if (copy.converts())
+        if (copy.isFetched())
           copy.erase();
         else
           ours.insert(copy);
@@ -511,7 +511,8 @@ private:
   void landFor(unsigned barrier) {
     for (CopyGroup &group : plan.groups)
       if (group.barrier == barrier)
-        LandRowsOp::create(builder, loc, group.rows, slotsOf[group.copy.getTile()].front());
+        LandRowsOp::create(builder, loc, group.rows, slotsOf[group.copy.getTile()].front(),
+                           *group.copy.getSourceType());
   }
 
   SmallVector<Value> guardedStage(Value iteration, unsigned slot, ValueRange carried) {
@@ -551,7 +552,7 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
     std::optional<ArrayRef<int32_t>> block = getOperation().getKnownBlockSize();
     unsigned lanes = block ? (*block)[0] : 0;
     bool converts = false;
-    getOperation().walk([&](AsyncDmaOp copy) { converts |= copy.converts(); });
+    getOperation().walk([&](AsyncDmaOp copy) { converts |= copy.isFetched(); });
     if (converts && lanes == 0) {
       getOperation().emitError()
           << "pipeline-async-copies: known_block_size is missing; a copy that converts "
