@@ -125,8 +125,8 @@ bool keeps_copies_in_flight(const ShippedKernel &kernel) {
     const bool converts = statistics.loads != 0 && statistics.lds_writes != 0;
     if ((statistics.copies == 0 && !converts) || statistics.mfmas == 0) continue;
     ++pipelined;
-    // A loop that may load bias or mask into registers waits for what came before as well. (One of those that
-    // do not has a budget for it: kernel_budgets.)
+    // A loop that may load bias or mask into registers waits for what came before as well. (Where it does not
+    // load them, there is a budget: kernel_budgets.)
     if (statistics.loads != 0 || !statistics.worst || statistics.least_vmcnt > 0) continue;
     std::printf("FAILED %s: the pipelined loop waits for all copies: %s\n", kernel.name.c_str(),
                 describe(*statistics.worst).c_str());
