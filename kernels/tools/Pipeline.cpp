@@ -25,6 +25,7 @@ void buildTilePipeline(OpPassManager &passes, const PipelineOptions &options) {
   kernel.addPass(createAnnotateLdsLiveness());
   kernel.addPass(createReuseLds({options.chip}));
   kernel.addPass(createDistributeAsyncDma({options.chip}));
+  kernel.addPass(createSinkCopies());
   kernel.addPass(createInterleaveMfma({options.chip}));
 }
 

@@ -13,12 +13,17 @@
 // MFMA is taken up only a few MFMAs ahead, which bounds the registers it holds. Times are in turns of 4
 // clocks.
 //
-// Only operations without side effects and reads move, never across a wait, a barrier, a copy, a write or a
-// nested region. Safe direction: any order that respects the operands computes the same; the cost model only
-// decides how fast.
+// Copies are spread over the MFMAs of their segment: issued in a row they fill the queue of the address path,
+// and the wave waits. What a copy alone needs is taken up with it.
+//
+// Operations without side effects, reads and copies move, never across a wait, a barrier, a write or a nested
+// region; copies and marks keep their order. A copy may pass reads: nobody reads the bytes it writes before
+// the next wait and barrier, and every reader of what they held is behind the last one. Safe direction: any
+// order that respects the operands computes the same; the cost model only decides how fast.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/RequireChip.h"
+#include "transforms/Copies.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
@@ -41,6 +46,9 @@ constexpr unsigned transcendentalTurns = 4;
 constexpr unsigned ldsLatency = 32;
 // How many MFMAs ahead of their use reads and the arithmetic of operands are taken up.
 constexpr unsigned readAhead = 8, feedAhead = 4;
+// A copy also sets M0, and waits for that. Copies stand this many MFMAs apart where there are as many, and
+// leave the last ones of a segment alone: what they copy is waited for soon.
+constexpr unsigned copyTurns = 4, copyDistance = 2, lastWithoutCopies = 4;
 constexpr unsigned none = ~0u;
 
 struct Node {
@@ -52,6 +60,7 @@ struct Node {
   unsigned missing = 0;  // operands of this segment not scheduled yet
   unsigned ready = 0;    // turn at which all scheduled operands are there
   unsigned feeds = none; // number of the first MFMA that needs it
+  unsigned behind = 0;   // how many MFMAs come before it
   SmallVector<unsigned> users;
 };
 
@@ -73,7 +82,7 @@ bool isFree(Operation *op) {
 bool mayMove(Operation &op) {
   if (op.getNumRegions() != 0 || &op == &op.getBlock()->back()) return false;
   // MLIR knows nothing of the effects of a called intrinsic.
-  return isPure(&op) || isa<LdsReadOp, ROCDL::DsBpermuteOp>(op) || isTranscendental(&op) ||
+  return computesOnly(&op) || isa<LdsReadOp>(op) || isOfCopies(&op) || isTranscendental(&op) ||
          callsOneOf(&op, {"llvm.amdgcn.perm"});
 }
 
@@ -94,6 +103,11 @@ public:
       node.op = op;
       bool invariant = true;
       llvm::SmallDenseSet<unsigned> sources;
+      if (isOfCopies(op)) {
+        invariant = false;
+        if (!ofCopies.empty()) sources.insert(ofCopies.back());
+        ofCopies.push_back(number);
+      }
       for (Value operand : op->getOperands())
         if (Operation *definition = operand.getDefiningOp())
           if (auto found = index.find(definition); found != index.end()) sources.insert(found->second);
@@ -107,6 +121,10 @@ public:
       invariants.push_back(invariant && isa<arith::ArithDialect>(op->getDialect()) &&
                            op->getResult(0).getType().isInteger());
       if (isFree(op) || invariants.back()) {
+        node.turns = node.latency = 0;
+      } else if (isCopy(op)) {
+        node.turns = copyTurns;
+      } else if (isOfCopies(op)) {
         node.turns = node.latency = 0;
       } else if (node.matrix()) {
         node.latency = node.passes + afterPasses;
@@ -124,6 +142,7 @@ public:
     for (Node &node : llvm::reverse(nodes))
       for (unsigned user : node.users)
         node.feeds = std::min(node.feeds, nodes[user].feeds);
+    spreadCopies();
   }
 
   unsigned matrixCount() const { return matrices.size(); }
@@ -152,6 +171,24 @@ public:
   }
 
 private:
+  void spreadCopies() {
+    auto copies = llvm::to_vector(
+        llvm::make_filter_range(ofCopies, [&](unsigned number) { return isCopy(nodes[number].op); }));
+    unsigned count = copies.size(),
+             usable = matrices.size() - std::min<unsigned>(matrices.size(), lastWithoutCopies);
+    unsigned span = std::min(copyDistance * count, usable);
+    for (auto [index, copy] : llvm::enumerate(copies))
+      nodes[copy].behind = index * span / count;
+    // What only they need has time until then.
+    for (Node &node : llvm::reverse(nodes)) {
+      if (isCopy(node.op) || node.users.empty()) continue;
+      unsigned first = none;
+      for (unsigned user : node.users)
+        first = std::min(first, nodes[user].behind);
+      node.behind = first;
+    }
+  }
+
   /// All operands are scheduled. What costs nothing goes at once.
   void open(unsigned number) {
     Node &node = nodes[number];
@@ -180,10 +217,10 @@ private:
     unsigned bestClass = none;
     for (auto it = candidates.begin(); it != candidates.end(); ++it) {
       const Node &node = nodes[*it];
-      if (node.ready > now) continue;
+      if (node.ready > now || node.behind > nextMatrix) continue;
       unsigned ahead = node.feeds == none ? 0 : node.feeds - std::min(node.feeds, nextMatrix);
       if (node.feeds != none && ahead >= (node.read ? readAhead : feedAhead)) continue;
-      unsigned itsClass = node.read ? 0 : node.feeds != none ? 1 : 2;
+      unsigned itsClass = node.read || isCopy(node.op) ? 0 : node.feeds != none ? 1 : 2;
       if (itsClass < bestClass || (itsClass == bestClass && *it < *best)) {
         best = it;
         bestClass = itsClass;
@@ -197,7 +234,7 @@ private:
 
   SmallVector<Node> nodes;
   SmallVector<bool> invariants; // integer arithmetic on values from outside the segment
-  SmallVector<unsigned> matrices, candidates;
+  SmallVector<unsigned> matrices, candidates, ofCopies;
   SmallVector<Operation *> order;
   unsigned now = 0, nextMatrix = 0, matrixFree = 0;
 };
