@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dialect/Sluice.h"
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 
@@ -27,6 +28,17 @@ inline bool isOfCopies(mlir::Operation *op) {
 inline bool computesOnly(mlir::Operation *op) {
   return mlir::isPure(op) ||
          mlir::isa<mlir::ROCDL::DsBpermuteOp, mlir::ROCDL::ReadfirstlaneOp, mlir::ROCDL::ReadlaneOp>(op);
+}
+
+/// The branch has MFMAs, in loops aside: those are for rare cases.
+inline bool multiplies(mlir::scf::IfOp branch) {
+  return branch
+      ->walk<mlir::WalkOrder::PreOrder>([](mlir::Operation *op) {
+        if (mlir::isa<mlir::LoopLikeOpInterface>(op)) return mlir::WalkResult::skip();
+        return mlir::isa<mlir::amdgpu::MFMAOp>(op) ? mlir::WalkResult::interrupt()
+                                                   : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 
 } // namespace sluice

@@ -16,10 +16,13 @@
 // Copies are spread over the MFMAs of their segment: issued in a row they fill the queue of the address path,
 // and the wave waits. What a copy alone needs is taken up with it.
 //
-// Operations without side effects, reads and copies move, never across a wait, a barrier, a write or a nested
-// region; copies and marks keep their order. A copy may pass reads: nobody reads the bytes it writes before
-// the next wait and barrier, and every reader of what they held is behind the last one. Safe direction: any
-// order that respects the operands computes the same; the cost model only decides how fast.
+// A wait and a barrier at the end of a block rise over its last MFMAs, to where all reads are answered and
+// all copies issued: what they order is accesses to memory, not MFMAs.
+//
+// Operations without side effects, reads and copies move, never across any other wait or barrier, a write or
+// a nested region; copies and marks keep their order. A copy may pass reads: nobody reads the bytes it writes
+// before the next wait and barrier, and every reader of what they held is behind the last one. Safe
+// direction: any order that respects the operands computes the same; the cost model only decides how fast.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/RequireChip.h"
@@ -92,6 +95,14 @@ unsigned passesOf(amdgpu::MFMAOp mfma, const Chip &chip) {
   return chip.mfmaPasses({unsigned(mfma.getM()), unsigned(mfma.getN()), unsigned(mfma.getK())}, bytes);
 }
 
+/// A wait or a barrier behind which its block only ends.
+bool endsBlock(Operation &op) {
+  Operation *next = &op;
+  while (next && isa<WaitMarksOp, BarrierOp>(next))
+    next = next->getNextNode();
+  return next != &op && next == &op.getBlock()->back();
+}
+
 class Segment {
 public:
   Segment(ArrayRef<Operation *> ops, const Chip &chip) {
@@ -103,7 +114,10 @@ public:
       node.op = op;
       bool invariant = true;
       llvm::SmallDenseSet<unsigned> sources;
-      if (isOfCopies(op)) {
+      bool isSync = isa<WaitMarksOp, BarrierOp>(op);
+      if (isSync) sources.insert(reads.begin(), reads.end());
+      if (isa<LdsReadOp>(op)) reads.push_back(number);
+      if (isOfCopies(op) || isSync) {
         invariant = false;
         if (!ofCopies.empty()) sources.insert(ofCopies.back());
         ofCopies.push_back(number);
@@ -125,7 +139,7 @@ public:
       } else if (isCopy(op)) {
         node.turns = copyTurns;
       } else if (isOfCopies(op)) {
-        node.turns = node.latency = 0;
+        node.turns = node.latency = 0; // a mark is no instruction
       } else if (node.matrix()) {
         node.latency = node.passes + afterPasses;
         matrices.push_back(number);
@@ -220,7 +234,8 @@ private:
       if (node.ready > now || node.behind > nextMatrix) continue;
       unsigned ahead = node.feeds == none ? 0 : node.feeds - std::min(node.feeds, nextMatrix);
       if (node.feeds != none && ahead >= (node.read ? readAhead : feedAhead)) continue;
-      unsigned itsClass = node.read || isCopy(node.op) ? 0 : node.feeds != none ? 1 : 2;
+      bool isUrgent = node.read || isCopy(node.op) || isa<WaitMarksOp, BarrierOp>(node.op);
+      unsigned itsClass = isUrgent ? 0 : node.feeds != none ? 1 : 2;
       if (itsClass < bestClass || (itsClass == bestClass && *it < *best)) {
         best = it;
         bestClass = itsClass;
@@ -234,7 +249,7 @@ private:
 
   SmallVector<Node> nodes;
   SmallVector<bool> invariants; // integer arithmetic on values from outside the segment
-  SmallVector<unsigned> matrices, candidates, ofCopies;
+  SmallVector<unsigned> matrices, candidates, ofCopies, reads;
   SmallVector<Operation *> order;
   unsigned now = 0, nextMatrix = 0, matrixFree = 0;
 };
@@ -254,7 +269,7 @@ struct InterleaveMfmaPass : impl::InterleaveMfmaBase<InterleaveMfmaPass> {
     getOperation().walk([&](Block *block) {
       SmallVector<Operation *> ops;
       for (Operation &op : llvm::make_early_inc_range(*block)) {
-        if (mayMove(op)) {
+        if (mayMove(op) || endsBlock(op)) {
           ops.push_back(&op);
           continue;
         }

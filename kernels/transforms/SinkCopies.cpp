@@ -38,19 +38,14 @@ using namespace mlir;
 
 namespace {
 
-/// The branch has MFMAs, in loops aside: those are for rare cases.
-bool multiplies(scf::IfOp branch) {
-  return branch
-      ->walk<WalkOrder::PreOrder>([](Operation *op) {
-        if (isa<LoopLikeOpInterface>(op)) return WalkResult::skip();
-        return isa<amdgpu::MFMAOp>(op) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+/// Copies pass it, and it stays: a load for others, or what LLVM does not take out of branches and loops,
+/// like the number of the wave.
+bool stays(Operation *op) {
+  return isa<CountedLoadOp, ROCDL::ReadfirstlaneOp>(op);
 }
 
-/// Whether a copy may pass the operation, or an operation that only copies need be repeated behind it.
 bool isPassed(Operation *op) {
-  return isa<CountedLoadOp>(op) || isOfCopies(op) || (computesOnly(op) && op->getNumRegions() == 0);
+  return stays(op) || isOfCopies(op) || (computesOnly(op) && op->getNumRegions() == 0);
 }
 
 /// The copies that stand in front of the branch, behind the last operation they must not pass, with their
@@ -60,7 +55,7 @@ SmallVector<Operation *> copiesBefore(scf::IfOp branch) {
   for (Operation *op = branch->getPrevNode(); op && isPassed(op); op = op->getPrevNode()) {
     auto isFound = [&](Operation *user) { return found.contains(user); };
     bool isNeeded = !op->use_empty() && llvm::all_of(op->getUsers(), isFound);
-    if (isCopy(op) || isa<AsyncMarkOp>(op) || (isNeeded && !isa<CountedLoadOp>(op))) found.insert(op);
+    if (isCopy(op) || isa<AsyncMarkOp>(op) || (isNeeded && !stays(op))) found.insert(op);
   }
   if (llvm::none_of(found, isCopy)) return {};
   return SmallVector<Operation *>(llvm::reverse(found));
