@@ -94,15 +94,15 @@ SmallVector<Value> NonFinite::choose(Value mayHide, function_ref<Value()> hasNon
   // LLVM makes a way of its own for each side of a branch, one after the other, on which the registers of
   // what the later one needs are taken. So the rare way stands first, as a detour which changes the values,
   // and the usual one asks whether it was gone, in a form that LLVM cannot trace.
-  auto with = [&](Values changed, unsigned isDone) {
-    changed.push_back(b.i32(isDone));
+  auto with = [&](Values changed, unsigned isLeft) {
+    changed.push_back(b.i32(isLeft));
     return changed;
   };
-  auto stay = [&] { return with(Values(values), 0); };
+  auto stay = [&] { return with(Values(values), 1); };
   Values rare = b.branch(
-      mayHide, [&] { return b.branch(hasNonFinite(), [&] { return with(detour(), 1); }, stay); }, stay);
-  Value isDone = b.equal(b.opaqueScalar(rare.pop_back_val()), b.i32(1));
-  return b.branch(b.isFalse(isDone), [&] { return usual(rare); }, [&] { return rare; });
+      mayHide, [&] { return b.branch(hasNonFinite(), [&] { return with(detour(), 0); }, stay); }, stay);
+  Value isLeft = b.equal(b.opaqueScalar(rare.pop_back_val()), b.i32(1));
+  return b.branch(isLeft, [&] { return usual(rare); }, [&] { return rare; });
 }
 
 SmallVector<Value> NonFinite::visible(ArrayRef<Value> blocks) const {

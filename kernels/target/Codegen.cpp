@@ -87,11 +87,17 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 }
 
 /// The order of instructions is decided by interleave-mfma; LLVM's schedulers, which do not spread vector
-/// work below MFMAs, would undo it. lld resets all options: they are set again for every object.
+/// work below MFMAs, would undo it. Branches that all lanes of a wave take together stay branches: put one
+/// side behind the other, values that both need would live through the first, and copies of both sides
+/// would look to the backend as if a path had none of them, so that it waits for all memory before LDS reads.
+/// lld resets all options: they are set again for every object.
 void keepSourceOrder() {
   auto &&options = llvm::cl::getRegisteredOptions();
-  for (auto [name, value] :
-       {std::pair{"pre-RA-sched", "source"}, {"enable-misched", "false"}, {"enable-post-misched", "false"}, {"disable-machine-licm", "true"}}) {
+  for (auto [name, value] : {std::pair{"pre-RA-sched", "source"},
+                             {"enable-misched", "false"},
+                             {"enable-post-misched", "false"},
+                             {"disable-machine-licm", "true"},
+                             {"structurizecfg-skip-uniform-regions", "true"}}) {
     llvm::cl::Option *option = options.lookup(name);
     assert(option && "LLVM 22 has these options");
     option->reset();

@@ -25,6 +25,8 @@ void buildTilePipeline(OpPassManager &passes, const PipelineOptions &options) {
   kernel.addPass(createAnnotateLdsLiveness());
   kernel.addPass(createReuseLds({options.chip}));
   kernel.addPass(createDistributeAsyncDma({options.chip}));
+  kernel.addPass(createSinkCopies());
+  kernel.addPass(createRaiseBarriers());
   kernel.addPass(createInterleaveMfma({options.chip}));
 }
 

@@ -13,12 +13,20 @@
 // MFMA is taken up only a few MFMAs ahead, which bounds the registers it holds. Times are in turns of 4
 // clocks.
 //
-// Only operations without side effects and reads move, never across a wait, a barrier, a copy, a write or a
-// nested region. Safe direction: any order that respects the operands computes the same; the cost model only
-// decides how fast.
+// Copies are spread over the MFMAs of their segment: issued in a row they fill the queue of the address path,
+// and the wave waits. What a copy alone needs is taken up with it.
+//
+// A wait and a barrier at the end of a block rise over its last MFMAs, to where all reads are answered and
+// all copies issued: what they order is accesses to memory, not MFMAs.
+//
+// Operations without side effects, reads and copies move, never across any other wait or barrier, a write or
+// a nested region; copies and marks keep their order. A copy may pass reads: nobody reads the bytes it writes
+// before the next wait and barrier, and every reader of what they held is behind the last one. Safe
+// direction: any order that respects the operands computes the same; the cost model only decides how fast.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/RequireChip.h"
+#include "transforms/Copies.h"
 #include "transforms/Passes.h"
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
@@ -41,6 +49,9 @@ constexpr unsigned transcendentalTurns = 4;
 constexpr unsigned ldsLatency = 32;
 // How many MFMAs ahead of their use reads and the arithmetic of operands are taken up.
 constexpr unsigned readAhead = 8, feedAhead = 4;
+// A copy also sets M0, and waits for that. Copies stand this many MFMAs apart where there are as many, and
+// leave the last ones of a segment alone: what they copy is waited for soon.
+constexpr unsigned copyTurns = 4, copyDistance = 2, lastWithoutCopies = 4;
 constexpr unsigned none = ~0u;
 
 struct Node {
@@ -52,6 +63,7 @@ struct Node {
   unsigned missing = 0;  // operands of this segment not scheduled yet
   unsigned ready = 0;    // turn at which all scheduled operands are there
   unsigned feeds = none; // number of the first MFMA that needs it
+  unsigned behind = 0;   // how many MFMAs come before it
   SmallVector<unsigned> users;
 };
 
@@ -73,7 +85,7 @@ bool isFree(Operation *op) {
 bool mayMove(Operation &op) {
   if (op.getNumRegions() != 0 || &op == &op.getBlock()->back()) return false;
   // MLIR knows nothing of the effects of a called intrinsic.
-  return isPure(&op) || isa<LdsReadOp, ROCDL::DsBpermuteOp>(op) || isTranscendental(&op) ||
+  return computesOnly(&op) || isa<LdsReadOp>(op) || isOfCopies(&op) || isTranscendental(&op) ||
          callsOneOf(&op, {"llvm.amdgcn.perm"});
 }
 
@@ -81,6 +93,14 @@ unsigned passesOf(amdgpu::MFMAOp mfma, const Chip &chip) {
   Type source = mfma.getSourceA().getType();
   unsigned bytes = llvm::divideCeil(getElementTypeOrSelf(source).getIntOrFloatBitWidth(), 8);
   return chip.mfmaPasses({unsigned(mfma.getM()), unsigned(mfma.getN()), unsigned(mfma.getK())}, bytes);
+}
+
+/// A wait or a barrier behind which its block only ends.
+bool endsBlock(Operation &op) {
+  Operation *next = &op;
+  while (next && isa<WaitMarksOp, BarrierOp>(next))
+    next = next->getNextNode();
+  return next != &op && next == &op.getBlock()->back();
 }
 
 class Segment {
@@ -94,6 +114,14 @@ public:
       node.op = op;
       bool invariant = true;
       llvm::SmallDenseSet<unsigned> sources;
+      bool isSync = isa<WaitMarksOp, BarrierOp>(op);
+      if (isSync) sources.insert(reads.begin(), reads.end());
+      if (isa<LdsReadOp>(op)) reads.push_back(number);
+      if (isOfCopies(op) || isSync) {
+        invariant = false;
+        if (!ofCopies.empty()) sources.insert(ofCopies.back());
+        ofCopies.push_back(number);
+      }
       for (Value operand : op->getOperands())
         if (Operation *definition = operand.getDefiningOp())
           if (auto found = index.find(definition); found != index.end()) sources.insert(found->second);
@@ -108,6 +136,10 @@ public:
                            op->getResult(0).getType().isInteger());
       if (isFree(op) || invariants.back()) {
         node.turns = node.latency = 0;
+      } else if (isCopy(op)) {
+        node.turns = copyTurns;
+      } else if (isOfCopies(op)) {
+        node.turns = node.latency = 0; // a mark is no instruction
       } else if (node.matrix()) {
         node.latency = node.passes + afterPasses;
         matrices.push_back(number);
@@ -124,6 +156,7 @@ public:
     for (Node &node : llvm::reverse(nodes))
       for (unsigned user : node.users)
         node.feeds = std::min(node.feeds, nodes[user].feeds);
+    spreadCopies();
   }
 
   unsigned matrixCount() const { return matrices.size(); }
@@ -152,6 +185,24 @@ public:
   }
 
 private:
+  void spreadCopies() {
+    auto copies = llvm::to_vector(
+        llvm::make_filter_range(ofCopies, [&](unsigned number) { return isCopy(nodes[number].op); }));
+    unsigned count = copies.size(),
+             usable = matrices.size() - std::min<unsigned>(matrices.size(), lastWithoutCopies);
+    unsigned span = std::min(copyDistance * count, usable);
+    for (auto [index, copy] : llvm::enumerate(copies))
+      nodes[copy].behind = index * span / count;
+    // What only they need has time until then.
+    for (Node &node : llvm::reverse(nodes)) {
+      if (isCopy(node.op) || node.users.empty()) continue;
+      unsigned first = none;
+      for (unsigned user : node.users)
+        first = std::min(first, nodes[user].behind);
+      node.behind = first;
+    }
+  }
+
   /// All operands are scheduled. What costs nothing goes at once.
   void open(unsigned number) {
     Node &node = nodes[number];
@@ -180,10 +231,11 @@ private:
     unsigned bestClass = none;
     for (auto it = candidates.begin(); it != candidates.end(); ++it) {
       const Node &node = nodes[*it];
-      if (node.ready > now) continue;
+      if (node.ready > now || node.behind > nextMatrix) continue;
       unsigned ahead = node.feeds == none ? 0 : node.feeds - std::min(node.feeds, nextMatrix);
       if (node.feeds != none && ahead >= (node.read ? readAhead : feedAhead)) continue;
-      unsigned itsClass = node.read ? 0 : node.feeds != none ? 1 : 2;
+      bool isUrgent = node.read || isCopy(node.op) || isa<WaitMarksOp, BarrierOp>(node.op);
+      unsigned itsClass = isUrgent ? 0 : node.feeds != none ? 1 : 2;
       if (itsClass < bestClass || (itsClass == bestClass && *it < *best)) {
         best = it;
         bestClass = itsClass;
@@ -197,7 +249,7 @@ private:
 
   SmallVector<Node> nodes;
   SmallVector<bool> invariants; // integer arithmetic on values from outside the segment
-  SmallVector<unsigned> matrices, candidates;
+  SmallVector<unsigned> matrices, candidates, ofCopies, reads;
   SmallVector<Operation *> order;
   unsigned now = 0, nextMatrix = 0, matrixFree = 0;
 };
@@ -217,7 +269,7 @@ struct InterleaveMfmaPass : impl::InterleaveMfmaBase<InterleaveMfmaPass> {
     getOperation().walk([&](Block *block) {
       SmallVector<Operation *> ops;
       for (Operation &op : llvm::make_early_inc_range(*block)) {
-        if (mayMove(op)) {
+        if (mayMove(op) || endsBlock(op)) {
           ops.push_back(&op);
           continue;
         }

@@ -35,6 +35,14 @@ def StageOutput : Pass<"stage-output", "::mlir::gpu::GPUFuncOp"> {
                            "::mlir::ROCDL::ROCDLDialect", "::mlir::scf::SCFDialect", "::sluice::SluiceDialect"];
 }
 
+def SinkCopies : Pass<"sink-copies", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "move the copies of each wave into the branches that multiply";
+}
+
+def RaiseBarriers : Pass<"raise-barriers", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "move barriers into the branches that multiply in front of them";
+}
+
 def InterleaveMfma : Pass<"interleave-mfma", "::mlir::gpu::GPUFuncOp"> {
   let summary = "order each block so that vector instructions and LDS reads issue while the matrix core is busy";
   let options = [Option<"chip", "chip", "std::string", /*default=*/"\"gfx942\"", "chip of the chip table">];

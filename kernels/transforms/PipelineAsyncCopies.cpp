@@ -5,11 +5,12 @@
 //
 //   before:                                  after (N = 2, one tile):
 //     scf.for %t = 0 to %T step 1 {            async_dma tile 0 -> slot 0 ; async_mark
-//       %c = async_dma tile t -> %tile         scf.for %t = 0 to %T step 2 {
-//       async_wait %c                            wait_marks 0 ; barrier
+//       %c = async_dma tile t -> %tile         wait_marks 0 ; barrier
+//       async_wait %c                          scf.for %t = 0 to %T step 2 {
 //       work(%tile)                              async_dma tile t+1 -> slot 1 ; async_mark
 //       barrier                                  work(slot 0)
-//     }                                          scf.if t+1 < T { the same with the slots exchanged } }
+//     }                                          wait_marks 0 ; barrier
+//                                                scf.if t+1 < T { the same with the slots exchanged } }
 //                                              wait_marks 0
 //
 // Copies that stand before the loop in its block (the first tile of keys, say) are not part of the pipeline
@@ -23,6 +24,9 @@
 // iteration t + N - 1 are looked up in iteration t - 1, behind the first copy that was issued there, and
 // carried. Their result comes after that copy: with two slots, it has been waited for by then anyway; with
 // more, a tile less stays in flight. Copies that share a look-up share its entries.
+//
+// The first wait and barrier of an iteration stand at the end of the one before, and those of the first
+// iteration before the loop: raise-barriers takes them on from there.
 //
 // The loop is unrolled N times so that every slot has a static address: the backend can then tell the slots
 // apart and adds no wait of its own.
@@ -111,6 +115,7 @@ struct PipelinePlan {
   bool converts = false;         // all of them; or none does
   bool firstIsReadLast = false;  // a tile that the first barrier tells of is read behind the last one
   SmallVector<Lookup> lookups;
+  bool waitsAhead = false;             // an iteration ends with the first wait of the next one
   BarrierOp trailingBarrier;           // frees the tiles for the next iteration; null if the loop has none
   SmallVector<Drain> drains;           // in program order
   Operation *prologueBehind = nullptr; // the copy behind which the prologue goes; null: before the loop
@@ -282,6 +287,14 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
   loop->walk([&](BarrierOp barrier) { otherBarrier |= barrier != plan.trailingBarrier; });
   if (otherBarrier) return decline("it has a barrier that is not the last operation of its body");
 
+  // What stands in front of the first wait would then be behind it.
+  auto beforeWait = llvm::make_range(body->begin(), Block::iterator(plan.groups.front().wait));
+  auto mayWaitAhead = [](Operation &op) {
+    return isa<AsyncDmaOp, PageLookupOp>(op) || isMemoryEffectFree(&op);
+  };
+  plan.waitsAhead =
+      !plan.converts && !plan.groups.front().landsWithNext && llvm::all_of(beforeWait, mayWaitAhead);
+
   plan.drains = collectDrains(loop, ours);
   if (!plan.drains.empty()) {
     Operation *lastCopy = plan.drains.back().copies.back();
@@ -308,6 +321,7 @@ public:
     llvm::append_range(initial, entries);
     if (plan.converts) landFor(0);
     appendCarriedRows(initial);
+    if (plan.waitsAhead) waitFor(plan.groups.front());
     auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
                                         constant(slots), initial);
     startBlock(pipelined.getBody());
@@ -450,6 +464,13 @@ private:
     if (group.isLast) entries[*group.lookup] = ahead[*group.lookup];
   }
 
+  /// In flight when a group is waited for: the groups behind it, up to the one issued last, stages - 1
+  /// iterations ahead. All of them are younger, so all may stay.
+  void waitFor(const CopyGroup &group) {
+    if (!group.landsWithNext) WaitMarksOp::create(builder, loc, (stages - 1) * plan.groups.size() - 1);
+    if (!group.landsWithNext || !group.isFreed) BarrierOp::create(builder, loc);
+  }
+
   /// One iteration on one slot; returns the values it carries on.
   SmallVector<Value> stage(Value iteration, unsigned slot, ValueRange carried) {
     IRMapping map;
@@ -464,9 +485,6 @@ private:
     }
     for (CopyGroup &group : plan.groups)
       map.map(group.copy.getTile(), slotsOf[group.copy.getTile()][slot]);
-    // In flight when a group is waited for: the groups behind it, up to the one issued last, stages - 1
-    // iterations ahead. All of them are younger, so all may stay.
-    unsigned younger = (stages - 1) * plan.groups.size() - 1;
     for (Operation &op : loop.getBody()->without_terminator()) {
       if (isa<AsyncDmaOp, PageLookupOp>(op) || &op == plan.trailingBarrier) continue;
       if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
@@ -475,8 +493,7 @@ private:
           if (!group.landsWithNext) exchangeRows(group.barrier, iteration);
           continue;
         }
-        if (!group.landsWithNext) WaitMarksOp::create(builder, loc, younger);
-        if (!group.landsWithNext || !group.isFreed) BarrierOp::create(builder, loc);
+        if (!plan.waitsAhead || &group != &plan.groups.front()) waitFor(group);
         issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
         continue;
       }
@@ -486,6 +503,7 @@ private:
       if (plan.firstIsReadLast) BarrierOp::create(builder, loc);
       landFor(0);
     }
+    if (plan.waitsAhead) waitFor(plan.groups.front());
     SmallVector<Value> results;
     for (Value value : loop.getBody()->getTerminator()->getOperands())
       results.push_back(map.lookupOrDefault(value));

@@ -170,6 +170,86 @@ gpu.module @m {
     gpu.return
   }
 
+  // Copies are spread, one after every second MFMA; they keep their order and stay in front of their mark. They pass
+  // reads and MFMAs, never a barrier or a wait. What only a copy needs comes with it.
+  // CHECK-LABEL: gpu.func @copies
+  // CHECK:         sluice.barrier
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
+  // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 0 : i64}
+  // CHECK-NEXT:    sluice.lds_read
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
+  // CHECK-NEXT:    %[[PLACE:.*]] = llvm.add
+  // CHECK-NEXT:    sluice.load_to_lds %{{.*}}[%[[PLACE]]] {{.*}} {bytes = 4 : i32, id = 1 : i64}
+  // CHECK-NEXT:    sluice.async_mark
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 12 : i64}
+  // CHECK:         amdgpu.mfma {{.*}} {id = 19 : i64}
+  // CHECK-NEXT:    sluice.wait_marks 1
+  // CHECK-NEXT:    sluice.barrier
+  // CHECK:         sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 2 : i64}
+  gpu.func @copies(%a: vector<4xf16>, %c: vector<16xf32>, %row: i32, %r: !llvm.ptr<8>) kernel {
+    %s = sluice.lds_alloc : !tile
+    %t = sluice.lds_alloc : !tile
+    sluice.barrier
+    sluice.load_to_lds %r[%row] into %s[%row] {bytes = 4 : i32, id = 0} : !tile
+    %place = llvm.add %row, %row : i32
+    sluice.load_to_lds %r[%place] into %s[%row] {bytes = 4 : i32, id = 1} : !tile
+    sluice.async_mark
+    %m0 = amdgpu.mfma 32x32x8 %a * %a + %c {id = 10} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m1 = amdgpu.mfma 32x32x8 %a * %a + %m0 {id = 11} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m2 = amdgpu.mfma 32x32x8 %a * %a + %m1 {id = 12} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m3 = amdgpu.mfma 32x32x8 %a * %a + %m2 {id = 13} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m4 = amdgpu.mfma 32x32x8 %a * %a + %m3 {id = 14} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m5 = amdgpu.mfma 32x32x8 %a * %a + %m4 {id = 15} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m6 = amdgpu.mfma 32x32x8 %a * %a + %m5 {id = 16} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m7 = amdgpu.mfma 32x32x8 %a * %a + %m6 {id = 17} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %read = sluice.lds_read %t[%row, %row] : !tile, vector<4xf16>
+    %m8 = amdgpu.mfma 32x32x8 %a * %read + %m7 {id = 18} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m9 = amdgpu.mfma 32x32x8 %a * %a + %m8 {id = 19} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    sluice.wait_marks 1
+    sluice.barrier
+    %m10 = amdgpu.mfma 32x32x8 %a * %a + %m9 {id = 20} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m11 = amdgpu.mfma 32x32x8 %a * %a + %m10 {id = 21} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    sluice.load_to_lds %r[%row] into %s[%row] {bytes = 4 : i32, id = 2} : !tile
+    "test.use"(%m11) : (vector<16xf32>) -> ()
+    gpu.return
+  }
+
+  // A wait and a barrier at the end of a block rise over the last MFMAs, to where all copies are issued and all reads
+  // answered.
+  // CHECK-LABEL: gpu.func @last_barrier
+  // CHECK:         sluice.load_to_lds
+  // CHECK:         sluice.lds_read
+  // CHECK:         amdgpu.mfma {{.*}} {id = 14 : i64}
+  // CHECK-NEXT:    sluice.wait_marks 1
+  // CHECK-NEXT:    sluice.barrier
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 15 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 16 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 17 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 18 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 19 : i64}
+  // CHECK-NEXT:    gpu.return
+  gpu.func @last_barrier(%a: vector<4xf16>, %c: vector<16xf32>, %row: i32, %r: !llvm.ptr<8>) kernel {
+    %s = sluice.lds_alloc : !tile
+    %t = sluice.lds_alloc : !tile
+    sluice.barrier
+    sluice.load_to_lds %r[%row] into %s[%row] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    %m0 = amdgpu.mfma 32x32x8 %a * %a + %c {id = 10} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m1 = amdgpu.mfma 32x32x8 %a * %a + %m0 {id = 11} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m2 = amdgpu.mfma 32x32x8 %a * %a + %m1 {id = 12} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m3 = amdgpu.mfma 32x32x8 %a * %a + %m2 {id = 13} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m4 = amdgpu.mfma 32x32x8 %a * %a + %m3 {id = 14} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m5 = amdgpu.mfma 32x32x8 %a * %a + %m4 {id = 15} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m6 = amdgpu.mfma 32x32x8 %a * %a + %m5 {id = 16} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m7 = amdgpu.mfma 32x32x8 %a * %a + %m6 {id = 17} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %read = sluice.lds_read %t[%row, %row] : !tile, vector<4xf16>
+    %m8 = amdgpu.mfma 32x32x8 %a * %read + %m7 {id = 18} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m9 = amdgpu.mfma 32x32x8 %a * %a + %m8 {id = 19} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    sluice.wait_marks 1
+    sluice.barrier
+    gpu.return
+  }
+
   // One MFMA leaves nothing to fill: the block stays as it is.
   // CHECK-LABEL: gpu.func @one
   // CHECK-NEXT:    sluice.lds_alloc

@@ -39,12 +39,12 @@ gpu.module @m {
   // FOUR-NEXT:     sluice.wait_marks 3
   // CHECK-NEXT:    sluice.barrier
   // CHECK-NEXT:    sluice.lds_read %[[Q]]
+  // TWO:           sluice.wait_marks 0
+  // THREE:         sluice.wait_marks 1
+  // FOUR:          sluice.wait_marks 2
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NOT:     sluice.
   // CHECK:         scf.for
-  // TWO-NEXT:        sluice.wait_marks 0
-  // THREE-NEXT:      sluice.wait_marks 1
-  // FOUR-NEXT:       sluice.wait_marks 2
-  // CHECK-NEXT:      sluice.barrier
 
   // One stage leaves all of it alone, and says nothing about pipelines.
   // ONE-NOT:     sluice.pipeline
@@ -88,6 +88,10 @@ gpu.module @m {
   // CHECK-NEXT:    "test.other"
   // CHECK-NEXT:    "test.another"
   // CHECK-NEXT:    sluice.lds_read
+  // TWO:           sluice.wait_marks 0
+  // THREE:         sluice.wait_marks 1
+  // FOUR:          sluice.wait_marks 2
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NOT:     sluice.
   // CHECK:         scf.for
   gpu.func @barrier(%q: !llvm.ptr<1>, %k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel {
@@ -158,6 +162,10 @@ gpu.module @m {
   // FOUR-NEXT:     sluice.wait_marks 3
   // CHECK-NEXT:    sluice.barrier
   // CHECK-NEXT:    sluice.lds_read
+  // TWO:           sluice.wait_marks 0
+  // THREE:         sluice.wait_marks 1
+  // FOUR:          sluice.wait_marks 2
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NOT:     sluice.
   // CHECK:         scf.for
   gpu.func @shared(%q: !llvm.ptr<1>, %k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel {
@@ -225,6 +233,10 @@ gpu.module @m {
   // THREE-NEXT:    sluice.wait_marks 2
   // FOUR-NEXT:     sluice.wait_marks 3
   // CHECK-NEXT:    sluice.barrier
+  // TWO:           sluice.wait_marks 0
+  // THREE:         sluice.wait_marks 1
+  // FOUR:          sluice.wait_marks 2
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NOT:     sluice.
   // CHECK:         scf.for
   gpu.func @loop_needs_it(%q: !llvm.ptr<1>, %k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel {
@@ -271,12 +283,12 @@ gpu.module @order {
   // FOUR-NEXT:     sluice.wait_marks 6
   // CHECK-NEXT:    sluice.barrier
   // CHECK-NEXT:    sluice.lds_read %[[Q]]
+  // TWO:           sluice.wait_marks 1
+  // THREE:         sluice.wait_marks 3
+  // FOUR:          sluice.wait_marks 5
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NOT:     sluice.
   // CHECK:         scf.for
-  // TWO:             sluice.wait_marks 1
-  // THREE:           sluice.wait_marks 3
-  // FOUR:            sluice.wait_marks 5
-  // CHECK-NEXT:      sluice.barrier
   // CHECK:           sluice.lds_read %[[K0]]
   // TWO-NEXT:        sluice.wait_marks 1
   // THREE-NEXT:      sluice.wait_marks 3
@@ -319,6 +331,10 @@ gpu.module @order {
   // CHECK:         %[[ROW:.*]] = arith.addi %{{.*}}, %[[LATE]]
   // CHECK-NEXT:    sluice.async_dma %{{.*}}[%[[ROW]]]
   // CHECK-NEXT:    sluice.async_mark
+  // TWO:           sluice.wait_marks 0
+  // THREE:         sluice.wait_marks 1
+  // FOUR:          sluice.wait_marks 2
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NOT:     sluice.wait_marks
   // CHECK-NOT:     sluice.barrier
   // CHECK:         scf.for
@@ -358,6 +374,10 @@ gpu.module @order {
   // FOUR-NEXT:     sluice.wait_marks 3
   // CHECK-NEXT:    sluice.barrier
   // CHECK-NEXT:    sluice.lds_read
+  // TWO:           sluice.wait_marks 0
+  // THREE:         sluice.wait_marks 1
+  // FOUR:          sluice.wait_marks 2
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NOT:     sluice.
   // CHECK:         scf.for
   // TWO-COUNT-1:     else
@@ -367,6 +387,10 @@ gpu.module @order {
   // CHECK-NOT:     sluice.
   // CHECK:         sluice.async_dma {{.*}} into %[[V0]]
   // CHECK-NEXT:    sluice.async_mark
+  // TWO:           sluice.wait_marks 0
+  // THREE:         sluice.wait_marks 1
+  // FOUR:          sluice.wait_marks 2
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NOT:     sluice.wait_marks
   // CHECK:         scf.for
   gpu.func @two_loops(%q: !llvm.ptr<1>, %k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel {

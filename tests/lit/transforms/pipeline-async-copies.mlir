@@ -6,6 +6,7 @@
 
 // Two tiles, two stages. Behind each wait stands a barrier, and behind it the copy for the next iteration into
 // the other slot. When a tile is waited for, the copy of the other tile is younger and stays in flight: one mark.
+// The first wait and barrier of an iteration end the one before; those of the first stand before the loop.
 // TWO-LABEL: gpu.func @two_tiles
 // TWO:         %[[K0:.*]] = sluice.lds_alloc
 // TWO-NEXT:    %[[K1:.*]] = sluice.lds_alloc
@@ -15,9 +16,10 @@
 // TWO-NEXT:    sluice.async_mark
 // TWO:         sluice.async_dma {{.*}} into %[[V0]]
 // TWO-NEXT:    sluice.async_mark
+// TWO-NEXT:    sluice.wait_marks 1
+// TWO-NEXT:    sluice.barrier
 // TWO:         scf.for
-// TWO:           sluice.wait_marks 1
-// TWO-NEXT:      sluice.barrier
+// TWO-NOT:       sluice.barrier
 // TWO:           sluice.async_dma {{.*}} into %[[K1]]
 // TWO-NEXT:      sluice.async_mark
 // TWO:           sluice.lds_read %[[K0]]
@@ -26,17 +28,22 @@
 // TWO:           sluice.async_dma {{.*}} into %[[V1]]
 // TWO-NEXT:      sluice.async_mark
 // TWO:           sluice.lds_read %[[V0]]
-// The barrier that ended the body is subsumed: none is left before the second half.
+// The barrier that ended the body is subsumed: one alone is left before the second half.
+// TWO-NEXT:      "test.use"
+// TWO-NEXT:      sluice.wait_marks 1
+// TWO-NEXT:      sluice.barrier
 // TWO-NOT:       sluice.barrier
 // TWO:           scf.if
-// TWO:             sluice.wait_marks 1
-// TWO-NEXT:        sluice.barrier
+// TWO-NOT:         sluice.barrier
 // TWO:             sluice.async_dma {{.*}} into %[[K0]]
 // TWO:             sluice.lds_read %[[K1]]
 // TWO:             sluice.wait_marks 1
 // TWO-NEXT:        sluice.barrier
 // TWO:             sluice.async_dma {{.*}} into %[[V0]]
 // TWO:             sluice.lds_read %[[V1]]
+// TWO-NEXT:        "test.use"
+// TWO-NEXT:        sluice.wait_marks 1
+// TWO-NEXT:        sluice.barrier
 // TWO-NOT:         sluice.barrier
 // What was issued past the end lands before the LDS is given back.
 // TWO:         sluice.wait_marks 0
@@ -46,14 +53,14 @@
 // THREE-LABEL: gpu.func @two_tiles
 // THREE-COUNT-6: sluice.lds_alloc
 // THREE-COUNT-4: sluice.async_mark
+// THREE:       sluice.wait_marks 3
+// THREE-NEXT:  sluice.barrier
 // THREE:       scf.for
-// THREE:         sluice.wait_marks 3
-// THREE-NEXT:    sluice.barrier
-// THREE:         sluice.wait_marks 3
+// THREE-COUNT-2: sluice.wait_marks 3
 // THREE:         scf.if
-// THREE:           sluice.wait_marks 3
+// THREE-COUNT-2:   sluice.wait_marks 3
 // THREE:         scf.if
-// THREE:           sluice.wait_marks 3
+// THREE-COUNT-2:   sluice.wait_marks 3
 // THREE:       sluice.wait_marks 0
 
 // One stage leaves the loop alone.

@@ -1,0 +1,44 @@
+//===- Copies.h - what the copies of a wave are made of ----------------------------------------*- C++
+//-*-===//
+#pragma once
+
+#include "dialect/Sluice.h"
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+
+namespace sluice {
+
+inline bool isCopy(mlir::Operation *op) {
+  return mlir::isa<LoadToLdsOp, GatherToLdsOp>(op);
+}
+
+/// CopyBuilder::inOrder: a value that is known no earlier than here.
+inline bool isInOrder(mlir::Operation *op) {
+  auto assembly = mlir::dyn_cast<mlir::LLVM::InlineAsmOp>(op);
+  return assembly && assembly.getHasSideEffects() && assembly.getAsmString().empty();
+}
+
+/// Copies and what stands between them in an order that nothing changes.
+inline bool isOfCopies(mlir::Operation *op) {
+  return isCopy(op) || mlir::isa<AsyncMarkOp>(op) || isInOrder(op);
+}
+
+/// MLIR does not know that lanes that exchange values access no memory.
+inline bool computesOnly(mlir::Operation *op) {
+  return mlir::isPure(op) ||
+         mlir::isa<mlir::ROCDL::DsBpermuteOp, mlir::ROCDL::ReadfirstlaneOp, mlir::ROCDL::ReadlaneOp>(op);
+}
+
+/// The branch has MFMAs, in loops aside: those are for rare cases.
+inline bool multiplies(mlir::scf::IfOp branch) {
+  return branch
+      ->walk<mlir::WalkOrder::PreOrder>([](mlir::Operation *op) {
+        if (mlir::isa<mlir::LoopLikeOpInterface>(op)) return mlir::WalkResult::skip();
+        return mlir::isa<mlir::amdgpu::MFMAOp>(op) ? mlir::WalkResult::interrupt()
+                                                   : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+} // namespace sluice

@@ -1,0 +1,78 @@
+//===- RaiseBarriers.cpp - barriers into the branches in front of them ----------------------------------===//
+//
+// A wait and a barrier between two branches that multiply stand where no wave has an MFMA under way. This
+// pass moves them to the ends of the branch before, where interleave-mfma raises them over the last MFMAs,
+// whose operands are in registers by then.
+//
+//   before: scf.if %active {                 after: scf.if %active {
+//             mfma x32                                mfma x32
+//           } else {}                                 wait_marks ; barrier
+//           wait_marks ; barrier                    } else {
+//                                                     wait_marks ; barrier
+//                                                   }
+//
+// Every path gets them once: all waves of a workgroup pass the same number of barriers, whatever branches
+// they take.
+//
+// Safe direction: a barrier that stays is right. One that moves passes nothing but the ends of branches and
+// operations without side effects.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "transforms/Copies.h"
+#include "transforms/Passes.h"
+
+namespace sluice {
+#define GEN_PASS_DEF_RAISEBARRIERS
+#include "transforms/Passes.h.inc"
+
+using namespace mlir;
+
+namespace {
+
+/// Marks of live tiles have done their work when copies are distributed.
+bool isIdle(Operation *op) {
+  return isa<LiveInOp, LiveOutOp>(op) || (isPure(op) && op->getNumRegions() == 0);
+}
+
+/// The branch that multiplies behind which nothing that counts precedes `op`.
+scf::IfOp branchBefore(Operation *op) {
+  Operation *previous = op->getPrevNode();
+  while (previous && isIdle(previous))
+    previous = previous->getPrevNode();
+  auto branch = dyn_cast_or_null<scf::IfOp>(previous);
+  return branch && branch.elseBlock() && multiplies(branch) ? branch : scf::IfOp();
+}
+
+void appendTo(scf::IfOp branch, ArrayRef<Operation *> ops) {
+  for (Block *block : {branch.thenBlock(), branch.elseBlock()}) {
+    if (scf::IfOp inner = branchBefore(block->getTerminator())) {
+      appendTo(inner, ops);
+      continue;
+    }
+    OpBuilder builder(block->getTerminator());
+    for (Operation *op : ops)
+      builder.clone(*op);
+  }
+}
+
+struct RaiseBarriersPass : impl::RaiseBarriersBase<RaiseBarriersPass> {
+  void runOnOperation() override {
+    SmallVector<BarrierOp> barriers;
+    getOperation().walk([&](BarrierOp barrier) { barriers.push_back(barrier); });
+    for (BarrierOp barrier : barriers) {
+      SmallVector<Operation *> ops{barrier};
+      Operation *previous = barrier->getPrevNode();
+      while (isa_and_nonnull<LiveInOp, LiveOutOp>(previous))
+        previous = previous->getPrevNode();
+      if (isa_and_nonnull<WaitMarksOp>(previous)) ops.insert(ops.begin(), previous);
+      scf::IfOp branch = branchBefore(ops.front());
+      if (!branch) continue;
+      appendTo(branch, ops);
+      for (Operation *op : ops)
+        op->erase();
+    }
+  }
+};
+
+} // namespace
+} // namespace sluice
