@@ -23,7 +23,7 @@ table "f16 d128 what-ifs" --what-if attn_fwd_f16_d128_q256_kv64_w8
 table "f16 d128 listing" --listing attn_fwd_f16_d128_q256_kv64_w8
 if [ -n "$first" ]; then exit; fi
 names=
-for kernel in f16_d128_q256_kv64_w8 f16_d128_q128_kv64_w4 bf16_d128_q256_kv64_w8 bf16_d128_q128_kv64_w4; do
+for kernel in f16_d128_q256_kv64_w8 f16_d128_q128_kv32_w4 bf16_d128_q256_kv64_w8 bf16_d128_q128_kv32_w4; do
   names="$names attn_fwd_$kernel attn_fwd_$kernel+causal"
 done
 # shellcheck disable=SC2086

@@ -3,8 +3,8 @@
 //   kernel_budgets PACK | CODE-OBJECT KERNEL-NAME
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "scalar_spills.h"
 #include "shipped_kernels.h"
+#include "usual_way.h"
 
 #include "emulator/machine/machine.h"
 #include "package/kernargs.h"
@@ -107,13 +107,11 @@ bool keeps_budgets(const ShippedKernel &kernel) {
                   "the manifest knows the arguments", stats["kernarg_bytes"]);
   const size_t spills = scalar_spills_on_usual_way(kernel);
   verdict.require(spills == 0, "no scalar register saved or restored on the usual way", spills);
+  const size_t waits = waits_for_all_copies_on_usual_way(kernel);
+  verdict.require(waits == 0, "copies stay in flight on the usual way: no vmcnt(0)", waits);
   if (kernel.entry.name.waves_dividing_keys() != 1) check_decode(kernel.entry.name, stats, verdict);
   verdict.require(!stats["loops"].empty(), "there is a loop with MFMAs", stats["loops"]);
   for (const json &loop : stats["loops"]) {
-    // Bias and mask are read inside the loop, where there are any, and waited for with what came before.
-    const bool reads_scores = !kernel.entry.name.is_tall() || kernel.entry.name.waves < 8;
-    verdict.require(reads_scores || loop["vmcnt0"] == false,
-                    "copies stay in flight in the main loop: no vmcnt(0)", loop["vmcnt0"]);
     verdict.require(loop["instructions"]["PK32"] == 0, "no packed f32, which cannot run beside an MFMA",
                     loop["instructions"]["PK32"]);
     verdict.require(loop["instructions"]["SCRATCH"] == 0, "no scratch in the main loop",

@@ -126,7 +126,7 @@ bool keeps_copies_in_flight(const ShippedKernel &kernel) {
     if ((statistics.copies == 0 && !through_registers) || statistics.mfmas == 0) continue;
     ++pipelined;
     // A loop that loads into registers, be it K and V or bias and mask, waits for what came before as well.
-    // (One of those that do not has a budget for it: kernel_budgets.)
+    // (What it waits for on the usual way has a budget: kernel_budgets.)
     if (statistics.loads != 0 || !statistics.worst || statistics.least_vmcnt > 0) continue;
     std::printf("FAILED %s: the pipelined loop waits for all copies: %s\n", kernel.name.c_str(),
                 describe(*statistics.worst).c_str());

@@ -1,5 +1,5 @@
-//===- scalar_spills.cpp - scalar registers that a loop saves in lanes and restores ---------------------===//
-#include "scalar_spills.h"
+//===- usual_way.cpp - what a kernel's main loop does where nothing unusual happens ---------------------===//
+#include "usual_way.h"
 
 #include "emulator/stats/control_flow.h"
 #include "machine_code.h"
@@ -59,6 +59,18 @@ size_t scalar_spills_on_usual_way(const ShippedKernel &kernel) {
            (instruction.is("v_writelane_b32") ||
             (instruction.is("v_readlane_b32") && touches(instruction.reads, holds_scalars)));
   }));
+}
+
+size_t waits_for_all_copies_on_usual_way(const ShippedKernel &kernel) {
+  const MachineCode code(kernel.elf, kernel.name);
+  const std::set<uint64_t> way = usual_way(code_of(kernel));
+  size_t copies = 0, waits = 0;
+  for (const Instruction &instruction : code.instructions()) {
+    if (!way.contains(instruction.pc)) continue;
+    copies += instruction.text.ends_with(" lds") || instruction.starts_with("global_load_lds");
+    waits += instruction.is("s_waitcnt") && Wait::decode(uint16_t(instruction.word)).vmcnt == 0;
+  }
+  return copies == 0 ? 0 : waits;
 }
 
 } // namespace sluice::test
