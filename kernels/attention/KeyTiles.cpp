@@ -23,7 +23,7 @@ Value KeyCopies::copy(StringRef side, Value base, const Rows &rows, Value tile, 
 }
 
 unsigned KeyStorage::narrowestPanel(unsigned waves) const {
-  // Each wave copies at least one instruction of a tile: of a lane a dword, or what it converts at a time. Of
+  // Each wave copies at least one instruction of a tile: of a lane a dword, or what it fetches at a time. Of
   // shorter rows, one instruction would copy so many that finding their pages costs more than copying zeros.
   constexpr unsigned shortestRowBytes = 64;
   unsigned ofLane = fetched ? FetchRowsOp::laneColumns * bytes() : 4;

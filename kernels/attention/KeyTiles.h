@@ -3,8 +3,9 @@
 // Each panel of K or V (HeadColumns.h) is a tile in LDS with a copy of its own. K tiles are XOR-swizzled in
 // chunks of what a lane reads at a time, as the banks of the chip want it (period 8 rows with 32 banks):
 // these reads are conflict-free. V tiles are read along their rows and need no swizzle. Where V is the front
-// of the rows of K, one tile serves both. K and V may be bytes in memory, which copies convert on the way; or
-// bytes in LDS, too, which are converted when they are read.
+// of the rows of K, one tile serves both. Copies are direct or go through registers. K and V may be bytes in
+// memory, which copies through registers convert; or bytes in LDS, too, which are converted when they are
+// read.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -33,8 +34,8 @@ public:
   Rows rowsFrom(Value firstKey) const { return {firstKey, pages ? pages->lookUp(firstKey) : Value()}; }
 
   /// The token of a copy of the tile's rows. `side` is "k" or "v", `base` row 0 of the head: of the sequence,
-  /// or with pages of page 0. Columns at or past `columnLimit`, if not null, become zeros. `converts`: bytes
-  /// of E4M3FNUZ become the tile's elements.
+  /// or with pages of page 0. Columns at or past `columnLimit`, if not null, become zeros. `fetched`: the
+  /// elements of the source, if they go through registers; else null.
   Value copy(llvm::StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit,
              mlir::Type fetched) const;
 
@@ -50,11 +51,11 @@ struct KeyStorage {
   mlir::Type type;    // in memory
   mlir::Type inTiles; // in LDS: if it is not `type`, copies convert
   bool isWidened;     // bytes, which become elements of the arithmetic when they are read
-  mlir::Type fetched; // elements of the source of copies through registers; null: copies are direct
+  mlir::Type fetched; // elements in memory, to copies through registers; null: copies are direct
   unsigned tileKv;    // rows of a tile
 
-  /// Elements of the arithmetic come from memory as they are, or as bytes that copies into LDS convert; or
-  /// all waves convert the bytes that they read.
+  /// Elements of the arithmetic come from memory as they are, directly or through registers, or as bytes that
+  /// copies convert in registers; or all waves convert the bytes that they read.
   static KeyStorage of(mlir::Type inMemory, mlir::Type arithmetic, bool copiesConvert, bool throughRegisters,
                        unsigned tileKv) {
     bool isOther = inMemory != arithmetic;

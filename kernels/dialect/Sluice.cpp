@@ -210,17 +210,26 @@ template <typename Op> static LogicalResult verifyRows(Op op) {
   return verifyPagedRows(op, op.getFirstRow(), op.getPages());
 }
 
-/// Elements of a source become those of a tile.
-static LogicalResult verifyConversion(Operation *op, Type source, LdsTileType tile) {
+/// What goes through registers: elements of a source, which become those of a tile.
+static LogicalResult verifyElements(Operation *op, Type source, LdsTileType tile) {
   Type element = tile.getElementType();
-  if (source != element && (!isa<Float8E4M3FNUZType>(source) || (!element.isF16() && !element.isBF16())))
-    return op->emitOpError() << "converts " << source << " to " << element
-                             << "; f8E4M3FNUZ becomes f16 or bf16, and nothing else is converted";
+  // 8 columns of wider ones are more than a load brings.
+  bool isCopied = source == element && tile.getElementBytes() <= 2;
+  bool isConverted = isa<Float8E4M3FNUZType>(source) && (element.isF16() || element.isBF16());
+  if (!isCopied && !isConverted)
+    return op->emitOpError() << "goes through registers from " << source << " into a tile of " << element
+                             << "; elements of 1 or 2 bytes do into a tile of their own type, and f8E4M3FNUZ "
+                                "into one of f16 or bf16";
   return success();
 }
 
-static LogicalResult verifyFetched(Operation *op, Value rows) {
-  constexpr unsigned dwords = FetchRowsOp::laneColumns / 4; // of one load
+/// In registers, in dwords.
+static unsigned dwordsOfLoad(Type source) {
+  return FetchRowsOp::laneColumns * source.getIntOrFloatBitWidth() / 32;
+}
+
+static LogicalResult verifyFetched(Operation *op, Value rows, Type source) {
+  unsigned dwords = dwordsOfLoad(source);
   auto type = cast<VectorType>(rows.getType());
   if (!type.getElementType().isInteger(32) || type.getRank() != 1 || type.getNumElements() % dwords != 0)
     return op->emitOpError() << "has rows of type " << type << "; they are dwords, " << dwords
@@ -230,13 +239,13 @@ static LogicalResult verifyFetched(Operation *op, Value rows) {
 
 LogicalResult AsyncDmaOp::verify() {
   if (std::optional<Type> source = getSourceType())
-    if (failed(verifyConversion(*this, *source, getTile().getType()))) return failure();
+    if (failed(verifyElements(*this, *source, getTile().getType()))) return failure();
   return verifyRows(*this);
 }
 
 LogicalResult FetchRowsOp::verify() {
-  if (failed(verifyConversion(*this, getSourceType(), cast<LdsTileType>(getTileType()))) ||
-      failed(verifyFetched(*this, getRows())))
+  if (failed(verifyElements(*this, getSourceType(), cast<LdsTileType>(getTileType()))) ||
+      failed(verifyFetched(*this, getRows(), getSourceType())))
     return failure();
   return verifyRows(*this);
 }
@@ -244,21 +253,21 @@ LogicalResult FetchRowsOp::verify() {
 VectorType FetchRowsOp::rowsType(LdsTileType tile, Type source, unsigned lanes) {
   // A tile that the lanes cannot share is refused when the op is distributed.
   unsigned loads = llvm::divideCeil(tile.getRows() * tile.getColumns(), lanes * laneColumns);
-  unsigned bytes = source.getIntOrFloatBitWidth() / 8;
-  return VectorType::get(loads * laneColumns * bytes / 4, IntegerType::get(tile.getContext(), 32));
+  return VectorType::get(loads * dwordsOfLoad(source), IntegerType::get(tile.getContext(), 32));
 }
 
 FetchRowsOp FetchRowsOp::of(AsyncDmaOp copy, OpBuilder &builder, unsigned lanes) {
   LdsTileType tile = copy.getTile().getType();
-  return FetchRowsOp::create(
-      builder, copy.getLoc(), rowsType(tile, *copy.getSourceType(), lanes), copy.getBase(), copy.getFirstRow(), copy.getRowLimit(),
-      copy.getRowStride(), copy.getColumnLimit(), copy.getEntries(), copy.getPages(), copy.getPageStride(),
-      copy.getPackLog2(), copy.getPackStride(), copy.getCloseRows(), *copy.getSourceType(), tile);
+  Type source = *copy.getSourceType();
+  return FetchRowsOp::create(builder, copy.getLoc(), rowsType(tile, source, lanes), copy.getBase(),
+                             copy.getFirstRow(), copy.getRowLimit(), copy.getRowStride(),
+                             copy.getColumnLimit(), copy.getEntries(), copy.getPages(), copy.getPageStride(),
+                             copy.getPackLog2(), copy.getPackStride(), copy.getCloseRows(), source, tile);
 }
 
 LogicalResult LandRowsOp::verify() {
-  if (failed(verifyConversion(*this, getSourceType(), getTile().getType()))) return failure();
-  return verifyFetched(*this, getRows());
+  if (failed(verifyElements(*this, getSourceType(), getTile().getType()))) return failure();
+  return verifyFetched(*this, getRows(), getSourceType());
 }
 
 /// Only an allocation has bytes that can be given away.
@@ -289,7 +298,8 @@ LogicalResult StoreTileOp::verify() {
     return emitOpError() << "names " << getColumns().size() << " columns for " << getValues().size()
                          << " values";
   if (getValues().empty()) return emitOpError() << "stores nothing";
-  auto elements = llvm::map_range(getValues().getTypes(), [](Type type) { return getElementTypeOrSelf(type); });
+  auto elements =
+      llvm::map_range(getValues().getTypes(), [](Type type) { return getElementTypeOrSelf(type); });
   if (!llvm::all_equal(elements)) return emitOpError() << "stores elements of several types";
   if (size_t(llvm::sum_of(getPanelValues())) != getValues().size())
     return emitOpError() << "has " << llvm::sum_of(getPanelValues()) << " values in panels, and "

@@ -237,9 +237,9 @@ def Sluice_AsyncDmaOp : Sluice_RowsOp<"async_dma", (ins Sluice_LdsTileType:$tile
     `close_rows`, of contiguous rows only, promises that the rows of the tile span less than 4 GiB, from the first
     byte of the first to the last byte of the last, and that `row_stride` is not negative.
 
-    A copy `from` elements goes through registers: it is a `fetch_rows` and a `land_rows`. They are the elements of the
-    source: those of the tile, or f8E4M3FNUZ, which become f16 or bf16 without loss. 8 of them begin at a multiple of
-    their size then, and packs have 8 columns or more.
+    A copy `from` a type goes through registers: it is a `fetch_rows` and a `land_rows`. The source has elements of that
+    type: that of the tile, of 1 or 2 bytes; or f8E4M3FNUZ, which become f16 or bf16 without loss. Every 8 columns then
+    begin at a multiple of their size, and packs have 8 columns or more.
   }];
   let results = (outs Sluice_TokenType:$token);
   let builders = [
@@ -276,10 +276,10 @@ def Sluice_FetchRowsOp : Sluice_RowsOp<"fetch_rows", (ins), (ins TypeAttr:$sourc
     `for` $tile_type `from` $source_type attr-dict `:` type($rows)
   }];
   let extraClassDeclaration = [{
-    /// The columns of a row that a lane loads and writes at a time: 16 bytes of LDS.
+    /// The columns of a row that a lane loads and writes at a time: at most 16 bytes, of memory and of LDS.
     static constexpr unsigned laneColumns = 8;
     bool isGather() { return bool(getEntries()); }
-    /// What each of `lanes` lanes has loaded, in dwords.
+    /// What each of `lanes` lanes has loaded of elements of `source`, in dwords.
     static ::mlir::VectorType rowsType(LdsTileType tile, ::mlir::Type source, unsigned lanes);
     /// The first half of a copy through registers, by `lanes` lanes.
     static FetchRowsOp of(AsyncDmaOp copy, ::mlir::OpBuilder &builder, unsigned lanes);

@@ -37,14 +37,14 @@
 // page_lookup becomes loads of the table that marks count as well. Their results come in the order of all
 // vector memory: whoever looks up a tile ahead of the copies that need it waits for nothing else.
 //
-// Rows that a copy converts go through registers, and so can be written where the swizzle wants them:
+// A copy through registers can write rows where the swizzle wants them, and other elements than it loaded:
 //
-//   before: %rows = fetch_rows %base[%first] limit %limit stride %s for tile
-//           land_rows %rows into %tile
+//   before: %rows = fetch_rows %base[%first] limit %limit stride %s for tile from type
+//           land_rows %rows into %tile from type
 //   after:  for each batch: load 8 columns of the lane's row                   addresses as above
-//           for each batch: convert them ; lds_write 16 bytes                  eight lanes fill all banks
+//           for each batch: convert them, if need be ; lds_write               eight lanes fill all banks
 //
-// An async_dma that converts and that no pipeline took over is both, one after the other. Its wait is for the
+// An async_dma through registers that no pipeline took over is both, one after the other. Its wait is for the
 // other waves alone: a barrier. Fetched rows are ordinary loads, which marks do not count: LLVM waits for
 // them where they land. A fence, which is no instruction, keeps it from moving them there.
 //
@@ -332,12 +332,11 @@ void lowerLanding(LandRowsOp land, const NestedLayout &layout, unsigned lanes) {
     auto positions = llvm::to_vector(llvm::seq<int64_t>(instruction * dwords, (instruction + 1) * dwords));
     Value ofLane = vector::ShuffleOp::create(b, land.getRows(), land.getRows(), positions);
     auto asElements = [&](Type type) -> Value {
-      return LLVM::BitcastOp::create(b, VectorType::get(columns, type), ofLane);
+      return vector::BitCastOp::create(b, VectorType::get(columns, type), ofLane);
     };
     bool converts = land.getSourceType() != element;
     Value elements = converts ? widenFp8(b, asElements(b.getI8Type()), element) : asElements(element);
-    LdsWriteOp::create(b, elements, land.getTile(),
-                       place.row(instruction / layout.batch.columns),
+    LdsWriteOp::create(b, elements, land.getTile(), place.row(instruction / layout.batch.columns),
                        place.column(instruction % layout.batch.columns));
   }
 }
@@ -351,7 +350,7 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     if (!target) return signalPassFailure();
     std::optional<ArrayRef<int32_t>> block = kernel.getKnownBlockSize();
     bool areWavesKnown = block && (*block)[0] % target->waveSize == 0;
-    if (areWavesKnown) splitConversions(kernel, (*block)[0]);
+    if (areWavesKnown) splitFetched(kernel, (*block)[0]);
     SmallVector<Operation *> copies;
     kernel.walk([&](Operation *op) {
       if (isa<AsyncDmaOp, FetchRowsOp, LandRowsOp>(op)) copies.push_back(op);
@@ -386,14 +385,14 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     erasePages(kernel);
   }
 
-  /// A copy that converts and that no pipeline took over lands where it is issued. Its waits are for the
+  /// A copy through registers that no pipeline took over lands where it is issued. Its waits are for the
   /// other waves.
-  static void splitConversions(gpu::GPUFuncOp kernel, unsigned lanes) {
-    SmallVector<AsyncDmaOp> conversions;
+  static void splitFetched(gpu::GPUFuncOp kernel, unsigned lanes) {
+    SmallVector<AsyncDmaOp> fetched;
     kernel.walk([&](AsyncDmaOp copy) {
-      if (copy.isFetched()) conversions.push_back(copy);
+      if (copy.isFetched()) fetched.push_back(copy);
     });
-    for (AsyncDmaOp copy : conversions) {
+    for (AsyncDmaOp copy : fetched) {
       OpBuilder builder(copy);
       LandRowsOp::create(builder, copy.getLoc(), FetchRowsOp::of(copy, builder, lanes), copy.getTile(),
                          *copy.getSourceType());

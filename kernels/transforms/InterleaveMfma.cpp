@@ -78,8 +78,8 @@ bool isTranscendental(Operation *op) {
 
 /// Register renaming and what the backend hoists out of loops: no instruction here.
 bool isFree(Operation *op) {
-  return isa<arith::ConstantOp, vector::ExtractOp, vector::FromElementsOp, vector::ShuffleOp, LLVM::BitcastOp,
-             LLVM::PoisonOp>(op);
+  return isa<arith::ConstantOp, vector::BitCastOp, vector::ExtractOp, vector::FromElementsOp,
+             vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp>(op);
 }
 
 bool mayMove(Operation &op) {

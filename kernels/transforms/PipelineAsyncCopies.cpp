@@ -31,9 +31,9 @@
 // The loop is unrolled N times so that every slot has a static address: the backend can then tell the slots
 // apart and adds no wait of its own.
 //
-// Copies that convert go through registers (fetch_rows, land_rows), which are their second slot: there is one
-// in LDS whatever N is, and no unrolling. Rows for iteration t + 1 are fetched behind the barrier that tells
-// of tile t, and land right in front of the one that tells of theirs, a whole iteration later.
+// Copies through registers (fetch_rows, land_rows) have their second slot there: there is one in LDS whatever
+// N is, and no unrolling. Rows for iteration t + 1 are fetched behind the barrier that tells of tile t, and
+// land right in front of the one that tells of theirs, a whole iteration later.
 //
 //   before:                                  after (K and V):
 //     scf.for %t = 0 to %T step 1 {            %k = fetch K(0) ; %v = fetch V(0) ; land %k
@@ -99,7 +99,7 @@ struct CopyGroup {
   bool isFirst = false, isLast = false; // of those that share it
   bool landsWithNext = false;           // nobody reads the tile before the wait for the next group
   bool isFreed = false;                 // a barrier of another one ends its reads before it is overwritten
-  Value rows;                           // if it converts: those that were fetched last
+  Value rows;                           // if it goes through registers: those that were fetched last
 };
 
 /// Copies that were in the block before the loop, and the operation before which they must have landed.
@@ -112,7 +112,7 @@ struct PipelinePlan {
   scf::ForOp loop;
   SmallVector<CopyGroup> groups; // in issue order, which is also the order of the waits
   unsigned stages = 0;           // a copy is issued one iteration less ahead
-  bool converts = false;         // all of them; or none does
+  bool isFetched = false;        // all of them go through registers; or none does
   bool firstIsReadLast = false;  // a tile that the first barrier tells of is read behind the last one
   SmallVector<Lookup> lookups;
   bool waitsAhead = false;             // an iteration ends with the first wait of the next one
@@ -164,7 +164,8 @@ FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, Operation *op,
     if (definition->getBlock() != loop.getBody()) continue;
     if (isa<AsyncDmaOp>(op) && isa<PageLookupOp>(definition)) continue;
     // Assembly without side effects, which hides a value from LLVM, is no less a function of its operands.
-    bool isFunction = isPure(definition) || (isa<LLVM::InlineAsmOp>(definition) && isMemoryEffectFree(definition));
+    bool isFunction =
+        isPure(definition) || (isa<LLVM::InlineAsmOp>(definition) && isMemoryEffectFree(definition));
     if (!isFunction || definition->getNumRegions() != 0) {
       reason = "the source of a copy is computed by '" + definition->getName().getStringRef().str() +
                "', which cannot be repeated ahead of time";
@@ -245,10 +246,10 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
     plan.groups.push_back(group);
   }
   if (plan.groups.empty()) return decline("it has no asynchronous copy");
-  plan.converts = plan.groups.front().copy.isFetched();
-  plan.stages = plan.converts ? 2 : stages; // one in LDS, one in registers
-  if (llvm::any_of(plan.groups, [&](CopyGroup &group) { return group.copy.isFetched() != plan.converts; }))
-    return decline("some of its copies convert and some do not");
+  plan.isFetched = plan.groups.front().copy.isFetched();
+  plan.stages = plan.isFetched ? 2 : stages; // one in LDS, one in registers
+  if (llvm::any_of(plan.groups, [&](CopyGroup &group) { return group.copy.isFetched() != plan.isFetched; }))
+    return decline("some of its copies go through registers and some do not");
   auto readersOf = [&](CopyGroup &group) {
     SmallVector<Operation *> readers;
     for (Operation *user : group.copy.getTile().getUsers())
@@ -308,7 +309,7 @@ class PipelineRewriter {
 public:
   /// `lanes`: of the workgroup.
   PipelineRewriter(PipelinePlan &plan, unsigned lanes, llvm::DenseSet<Operation *> &ours)
-      : plan(plan), loop(plan.loop), stages(plan.stages), slots(plan.converts ? 1 : stages), lanes(lanes),
+      : plan(plan), loop(plan.loop), stages(plan.stages), slots(plan.isFetched ? 1 : stages), lanes(lanes),
         ours(ours), builder(plan.loop), loc(plan.loop.getLoc()) {}
 
   void rewrite() {
@@ -319,7 +320,7 @@ public:
     // What the loop carries, then the entries for the next copies, then rows that have not landed.
     SmallVector<Value> initial(loop.getInitArgs());
     llvm::append_range(initial, entries);
-    if (plan.converts) landFor(0);
+    if (plan.isFetched) landFor(0);
     appendCarriedRows(initial);
     if (plan.waitsAhead) waitFor(plan.groups.front());
     auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
@@ -335,7 +336,7 @@ public:
     // What was issued beyond the last iteration must land before the LDS is used for anything else, or given
     // back. Rows in registers may be forgotten.
     builder.setInsertionPointAfter(pipelined);
-    if (!plan.converts) WaitMarksOp::create(builder, loc, 0);
+    if (!plan.isFetched) WaitMarksOp::create(builder, loc, 0);
     loop->replaceAllUsesWith(pipelined.getResults().take_front(loop.getNumResults()));
     loop->erase();
     for (auto &[tile, slots] : slotsOf)
@@ -373,8 +374,8 @@ private:
   }
 
   /// One mark for the copies of each drain, and one wait. The waits of the copies themselves go: nothing
-  /// reads LDS between the place of a wait and that of its drain. Copies that convert are fetched together,
-  /// and land where the others are waited for.
+  /// reads LDS between the place of a wait and that of its drain. Copies through registers are fetched
+  /// together, and land where the others are waited for.
   void drainEarlierCopies() {
     OpBuilder::InsertionGuard guard(builder);
     for (Drain &drain : plan.drains) {
@@ -387,7 +388,7 @@ private:
       if (isMarked) AsyncMarkOp::create(builder, loc);
       if (prologueInFlight) plan.prologueBehind = &*std::prev(builder.getInsertionPoint());
       builder.setInsertionPoint(drain.before);
-      unsigned marksOfPrologue = prologueInFlight && !plan.converts ? (stages - 1) * plan.groups.size() : 0;
+      unsigned marksOfPrologue = prologueInFlight && !plan.isFetched ? (stages - 1) * plan.groups.size() : 0;
       if (isMarked) WaitMarksOp::create(builder, loc, marksOfPrologue);
       for (auto [rows, copy] : landings)
         LandRowsOp::create(builder, loc, rows, copy.getTile(), *copy.getSourceType());
@@ -453,7 +454,7 @@ private:
     for (Operation *op : group.slice)
       builder.clone(*op, map);
     auto copy = cast<AsyncDmaOp>(builder.clone(*group.copy, map));
-    if (plan.converts) {
+    if (plan.isFetched) {
       group.rows = FetchRowsOp::of(copy, builder, lanes);
       copy.erase();
     } else {
@@ -489,7 +490,7 @@ private:
       if (isa<AsyncDmaOp, PageLookupOp>(op) || &op == plan.trailingBarrier) continue;
       if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
         CopyGroup &group = *llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.wait == wait; });
-        if (plan.converts) {
+        if (plan.isFetched) {
           if (!group.landsWithNext) exchangeRows(group.barrier, iteration);
           continue;
         }
@@ -499,7 +500,7 @@ private:
       }
       builder.clone(op, map);
     }
-    if (plan.converts) {
+    if (plan.isFetched) {
       if (plan.firstIsReadLast) BarrierOp::create(builder, loc);
       landFor(0);
     }
@@ -513,7 +514,7 @@ private:
   }
 
   /// Whether the rows land in the iteration behind that in which they were fetched.
-  bool isCarried(const CopyGroup &group) const { return plan.converts && group.barrier != 0; }
+  bool isCarried(const CopyGroup &group) const { return plan.isFetched && group.barrier != 0; }
   void appendCarriedRows(SmallVector<Value> &values) const {
     for (const CopyGroup &group : plan.groups)
       if (isCarried(group)) values.push_back(group.rows);
@@ -569,11 +570,11 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
     if (stages == 1) return; // one slot: nothing to overlap
     std::optional<ArrayRef<int32_t>> block = getOperation().getKnownBlockSize();
     unsigned lanes = block ? (*block)[0] : 0;
-    bool converts = false;
-    getOperation().walk([&](AsyncDmaOp copy) { converts |= copy.isFetched(); });
-    if (converts && lanes == 0) {
+    bool anyFetched = false;
+    getOperation().walk([&](AsyncDmaOp copy) { anyFetched |= copy.isFetched(); });
+    if (anyFetched && lanes == 0) {
       getOperation().emitError()
-          << "pipeline-async-copies: known_block_size is missing; a copy that converts "
+          << "pipeline-async-copies: known_block_size is missing; a copy through registers "
              "is divided among all lanes";
       return signalPassFailure();
     }

@@ -72,7 +72,7 @@ uint16_t value(int64_t row, unsigned column) {
 /// The bits in memory: of a source that is converted, any byte there is.
 uint16_t source_value(const KernelShape &shape, int64_t row, unsigned column) {
   const uint16_t bits = value(row, column);
-  return shape.converts ? bits >> 8 : shape.element_bytes() == 1 ? bits & 0xff : bits;
+  return shape.converts() ? bits >> 8 : shape.element_bytes() == 1 ? bits & 0xff : bits;
 }
 
 /// The bits of an E4M3FNUZ number as F16, which has 5 bits of exponent, or as BF16, which has 8. Both hold
@@ -96,7 +96,7 @@ uint16_t widened(uint8_t byte, const std::string &element) {
 /// The bits that arrive in the tile.
 uint16_t tile_value(const KernelShape &shape, int64_t row, unsigned column) {
   const uint16_t bits = source_value(shape, row, column);
-  return shape.converts ? widened(uint8_t(bits), shape.element) : bits;
+  return shape.converts() ? widened(uint8_t(bits), shape.element) : bits;
 }
 
 /// The row's columns from `first` up to `end`.
@@ -150,8 +150,8 @@ struct GatherCase {
 
 std::string text_of(const KernelShape &shape) {
   return std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + " of " + shape.element +
-         (shape.converts ? ", converted" : "") + " by " + std::to_string(shape.waves) + " waves, " +
-         (shape.close ? "close" : "") + (shape.column_limit ? "limited" : "") +
+         (shape.from.empty() ? "" : " from " + shape.from) + " by " + std::to_string(shape.waves) +
+         " waves, " + (shape.close ? "close" : "") + (shape.column_limit ? "limited" : "") +
          (shape.magic ? ", magic" : "") + (shape.wide ? ", wide" : "") + (shape.hole ? ", hole" : "") +
          (shape.packs ? ", packs" : "");
 }
@@ -420,14 +420,20 @@ TEST_CASE("columns at or past their limit are zeros", "[copies]") {
     }
 }
 
-TEST_CASE("bytes are converted on their way", "[copies]") {
-  for (const char *element : {"f16", "bf16"})
+TEST_CASE("copies through registers, as they are and converted", "[copies]") {
+  struct Types {
+    const char *element, *from;
+  };
+  for (const auto &[element, from] :
+       {Types{"f16", "f8E4M3FNUZ"}, Types{"bf16", "f8E4M3FNUZ"}, Types{"f16", "f16"}, Types{"i8", "i8"},
+        Types{"f8E4M3FNUZ", "f8E4M3FNUZ"}})
     for (unsigned columns : {64, 128, 512}) {
       KernelShape shape{.rows = columns == 512 ? 8u : 32u,
                         .columns = columns,
                         .element = element,
                         .column_limit = true,
-                        .converts = true};
+                        .from = from};
+      if (shape.element_bytes() == 1) shape.swizzle = columns == 64 ? ", xor<16, 4, 2>" : ", xor<16, 8>";
       KernelShape close = shape, paged = shape;
       close.close = true;
       paged.gather = paged.packs = paged.hole = true;
@@ -449,20 +455,29 @@ TEST_CASE("bytes are converted on their way", "[copies]") {
         }
       }
       // Offsets of nearly 4 GiB: those of lanes past their limit must not wrap to bytes that exist.
-      const int64_t rows = shape.rows;
-      check_contiguous(close_kernel,
-                       {((int64_t(1) << 32) - columns) / (rows - 1) / 8 * 8, 0, int32_t(rows), 40});
+      const int64_t rows = shape.rows, reach = (int64_t(1) << 32) / shape.source_bytes() - columns;
+      check_contiguous(close_kernel, {reach / (rows - 1) / 8 * 8, 0, int32_t(rows), 40});
     }
 }
 
-TEST_CASE("converted rows land behind the reads of those before", "[copies]") {
-  for (unsigned columns : {64, 128})
+TEST_CASE("rows in registers land behind the reads of those before", "[copies]") {
+  struct Width {
+    const char *element, *from, *load, *write; // of 8 columns
+  };
+  for (const Width &width : {Width{"f16", "f8E4M3FNUZ", "global_load_dwordx2 ", "ds_write_b128 "},
+                             Width{"f16", "f16", "global_load_dwordx4 ", "ds_write_b128 "},
+                             Width{"i8", "i8", "global_load_dwordx2 ", "ds_write_b64 "}})
     for (unsigned stages : {1, 2, 3}) {
-      const CopyKernel kernel({.columns = columns, .stages = stages, .gather = true, .converts = true});
-      // Of a wave: loads of 8 bytes a lane, and writes of 16.
+      const std::string swizzle = std::strcmp(width.element, "i8") == 0 ? ", xor<16, 4, 2>" : ", xor<8, 8>";
+      const CopyKernel kernel({.columns = 64,
+                               .element = width.element,
+                               .swizzle = swizzle,
+                               .stages = stages,
+                               .gather = true,
+                               .from = width.from});
       const std::string code = kernel.disassembly();
-      CHECK(code.find("global_load_dwordx2") != std::string::npos);
-      CHECK(code.find("ds_write_b128") != std::string::npos);
+      CHECK(code.find(width.load) != std::string::npos);
+      CHECK(code.find(width.write) != std::string::npos);
       for (int32_t tiles : {1, 2, 5})
         for (const char *completion : {"late", "early", "random"}) {
           INFO(stages << " stages, completion " << completion);
@@ -515,14 +530,14 @@ TEST_CASE("pipelined gathers overlap, and their waits are exact", "[copies]") {
 
 TEST_CASE("reads of a swizzled tile meet no bank conflict", "[copies]") {
   std::cout << "bank conflicts of reading a tile of 64 rows, as the emulator counts them\n"
-               "columns  element     reads      swizzle          conflicts\n";
+               "columns  element     from        reads      swizzle          conflicts\n";
   struct Row {
     unsigned columns;
     Reads reads;
     const char *name, *swizzle;
     bool free;
     const char *element = "f16";
-    bool converts = false;
+    const char *from = "";
   };
   for (const Row &row :
        {Row{64, Reads::fragments, "K", ", xor<8, 8>", true},
@@ -533,17 +548,24 @@ TEST_CASE("reads of a swizzled tile meet no bank conflict", "[copies]") {
         Row{128, Reads::fragments, "K", ", xor<16, 8>", true, "f8E4M3FNUZ"},
         Row{128, Reads::columns, "V", "", true, "f8E4M3FNUZ"},
         Row{128, Reads::fragments, "K", "", false, "f8E4M3FNUZ"},
-        // What lanes convert they write to LDS themselves.
-        Row{64, Reads::fragments, "K", ", xor<8, 8>", true, "f16", true},
-        Row{128, Reads::fragments, "K", ", xor<8, 8>", true, "f16", true},
-        Row{64, Reads::columns, "V", "", true, "f16", true},
-        Row{128, Reads::columns, "V", "", true, "f16", true}}) {
+        // What goes through registers lanes write to LDS themselves.
+        Row{64, Reads::fragments, "K", ", xor<8, 8>", true, "f16", "f8E4M3FNUZ"},
+        Row{128, Reads::fragments, "K", ", xor<8, 8>", true, "f16", "f8E4M3FNUZ"},
+        Row{64, Reads::columns, "V", "", true, "f16", "f8E4M3FNUZ"},
+        Row{128, Reads::columns, "V", "", true, "f16", "f8E4M3FNUZ"},
+        Row{64, Reads::fragments, "K", ", xor<8, 8>", true, "f16", "f16"},
+        Row{128, Reads::fragments, "K", ", xor<8, 8>", true, "f16", "f16"},
+        Row{64, Reads::columns, "V", "", true, "f16", "f16"},
+        Row{128, Reads::columns, "V", "", true, "f16", "f16"},
+        Row{64, Reads::fragments, "K", ", xor<16, 4, 2>", true, "f8E4M3FNUZ", "f8E4M3FNUZ"},
+        Row{128, Reads::fragments, "K", ", xor<16, 8>", true, "f8E4M3FNUZ", "f8E4M3FNUZ"},
+        Row{128, Reads::columns, "V", "", true, "f8E4M3FNUZ", "f8E4M3FNUZ"}}) {
     const CopyKernel kernel({.rows = 64,
                              .columns = row.columns,
                              .element = row.element,
                              .swizzle = row.swizzle,
                              .reads = row.reads,
-                             .converts = row.converts});
+                             .from = row.from});
     AddressSpace space;
     CopyArguments arguments;
     arguments.base = space.begin();
@@ -553,7 +575,7 @@ TEST_CASE("reads of a swizzled tile meet no bank conflict", "[copies]") {
       put_row(space, space.begin() + uint64_t(n) * row.columns * kernel.shape.source_bytes(), n, 0,
               row.columns, kernel.shape);
     const CopyKernel::Result result = kernel.run(arguments);
-    std::printf("%7u  %-10s  %-9s  %-15s  %llu\n", row.columns, row.element, row.name,
+    std::printf("%7u  %-10s  %-10s  %-9s  %-15s  %llu\n", row.columns, row.element, row.from, row.name,
                 *row.swizzle ? row.swizzle + 2 : "none", (unsigned long long)result.bank_conflicts);
     std::fflush(stdout);
     CHECK(result.reports == "[]");

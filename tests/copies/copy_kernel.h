@@ -49,10 +49,11 @@ struct KernelShape {
   // Operands of gathers: entries may be wide, the division is prepared, rows have a hole, columns lie in
   // packs.
   bool wide = false, magic = false, hole = false, packs = false;
-  bool converts = false; // from f8E4M3FNUZ
+  std::string from = ""; // the source's type of a copy through registers
 
+  bool converts() const { return !from.empty() && from != element; }
   unsigned element_bytes() const { return element == "f16" || element == "bf16" ? 2 : 1; }
-  unsigned source_bytes() const { return converts ? 1 : element_bytes(); } // of an element
+  unsigned source_bytes() const { return converts() ? 1 : element_bytes(); } // of an element
 };
 
 /// The kernel's parameters, as they lie in the kernarg segment.
@@ -116,7 +117,7 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
   if (shape.gather) text += " gather %entries in %pages stride %page_stride";
   if (shape.packs) text += " packs %pack_log2 stride %pack_stride";
   text += " into %tile";
-  if (shape.converts) text += " from f8E4M3FNUZ";
+  if (!shape.from.empty()) text += " from " + shape.from;
   if (shape.close) text += " {close_rows}";
   text += " : !tile\n    sluice.async_wait %token\n";
   const unsigned pieces = shape.rows * shape.columns / length;

@@ -2,11 +2,11 @@
 //
 //   loop_waits PACK | CODE-OBJECT KERNEL-NAME
 //
-// A pipelined loop copies tiles into LDS for later iterations, directly or, where it converts them, by loads and
-// LDS writes. A vmcnt(0) in it, which the backend inserts in front of workgroup fences and where it cannot tell
-// LDS tiles apart, waits for those copies too, and the pipeline is none. Loops are those of the control-flow
-// graph (its strongly connected components), whatever the layout. Prints what each loop holds; fails when a loop
-// with copies and MFMAs waits for vmcnt(0), or when a kernel has no such loop.
+// A pipelined loop copies tiles into LDS for later iterations, directly, or through registers by loads and
+// LDS writes. A vmcnt(0) in it, which the backend inserts in front of workgroup fences and where it cannot
+// tell LDS tiles apart, waits for those copies too, and the pipeline is none. Loops are those of the
+// control-flow graph (its strongly connected components), whatever the layout. Prints what each loop holds;
+// fails when a loop with copies and MFMAs waits for vmcnt(0), or when a kernel has no such loop.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "machine_code.h"
@@ -122,11 +122,11 @@ bool keeps_copies_in_flight(const ShippedKernel &kernel) {
                 (unsigned long long)code.instructions()[loop[0]].pc, statistics.instructions,
                 statistics.mfmas, statistics.copies, statistics.loads, statistics.lds_reads,
                 statistics.lds_writes, statistics.barriers, statistics.waits, least.c_str());
-    const bool converts = statistics.loads != 0 && statistics.lds_writes != 0;
-    if ((statistics.copies == 0 && !converts) || statistics.mfmas == 0) continue;
+    const bool through_registers = statistics.loads != 0 && statistics.lds_writes != 0;
+    if ((statistics.copies == 0 && !through_registers) || statistics.mfmas == 0) continue;
     ++pipelined;
-    // A loop that may load bias or mask into registers waits for what came before as well. (Where it does not
-    // load them, there is a budget: kernel_budgets.)
+    // A loop that loads into registers, be it K and V or bias and mask, waits for what came before as well.
+    // (What it waits for on the usual way has a budget: kernel_budgets.)
     if (statistics.loads != 0 || !statistics.worst || statistics.least_vmcnt > 0) continue;
     std::printf("FAILED %s: the pipelined loop waits for all copies: %s\n", kernel.name.c_str(),
                 describe(*statistics.worst).c_str());

@@ -206,7 +206,7 @@ func.func @entries(%p: !llvm.ptr<1>, %n: i32, %s: i64, %e: vector<2xi64>, %tile:
 
 !tile = !sluice.lds_tile<16x128xf16>
 func.func @source(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
-  // expected-error@+1 {{'sluice.async_dma' op converts 'f8E4M3FN' to 'f16'; f8E4M3FNUZ becomes f16 or bf16, and nothing else is converted}}
+  // expected-error@+1 {{'sluice.async_dma' op goes through registers from 'f8E4M3FN' into a tile of 'f16'; elements of 1 or 2 bytes do into a tile of their own type, and f8E4M3FNUZ into one of f16 or bf16}}
   %token = sluice.async_dma %p[%n] limit %n stride %s into %tile from f8E4M3FN : !tile
   return
 }
@@ -215,15 +215,41 @@ func.func @source(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
 
 !tile = !sluice.lds_tile<16x128xf32>
 func.func @converted(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
-  // expected-error@+1 {{'sluice.async_dma' op converts 'f8E4M3FNUZ' to 'f32'}}
+  // expected-error@+1 {{'sluice.async_dma' op goes through registers from 'f8E4M3FNUZ' into a tile of 'f32'}}
   %token = sluice.async_dma %p[%n] limit %n stride %s into %tile from f8E4M3FNUZ : !tile
   return
 }
 
 // -----
 
+!tile = !sluice.lds_tile<16x128xbf16>
+func.func @another_type(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
+  // expected-error@+1 {{'sluice.async_dma' op goes through registers from 'f16' into a tile of 'bf16'; elements of 1 or 2 bytes do into a tile of their own type, and f8E4M3FNUZ into one of f16 or bf16}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s into %tile from f16 : !tile
+  return
+}
+
+// -----
+
+!tile = !sluice.lds_tile<16x128xf32>
+func.func @wide_elements(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
+  // expected-error@+1 {{'sluice.async_dma' op goes through registers from 'f32' into a tile of 'f32'; elements of 1 or 2 bytes do}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s into %tile from f32 : !tile
+  return
+}
+
+// -----
+
 func.func @fetched_source(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
-  // expected-error@+1 {{'sluice.fetch_rows' op converts 'f16' to 'f16'}}
+  // expected-error@+1 {{'sluice.fetch_rows' op goes through registers from 'bf16' into a tile of 'f16'}}
+  %rows = sluice.fetch_rows %p[%n] limit %n stride %s for !sluice.lds_tile<16x128xf16> from bf16 : vector<4xi32>
+  return
+}
+
+// -----
+
+func.func @half_a_load(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
+  // expected-error@+1 {{'sluice.fetch_rows' op has rows of type 'vector<2xi32>'; they are dwords, 4 for each load of a lane}}
   %rows = sluice.fetch_rows %p[%n] limit %n stride %s for !sluice.lds_tile<16x128xf16> from f16 : vector<2xi32>
   return
 }
@@ -249,14 +275,14 @@ func.func @fetched_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
 
 func.func @landed_rows(%rows: vector<3xi32>, %tile: !sluice.lds_tile<16x128xf16>) {
   // expected-error@+1 {{'sluice.land_rows' op has rows of type 'vector<3xi32>'; they are dwords, 2 for each load of a lane}}
-  sluice.land_rows %rows into %tile : vector<3xi32>, !sluice.lds_tile<16x128xf16>
+  sluice.land_rows %rows into %tile from f8E4M3FNUZ : vector<3xi32>, !sluice.lds_tile<16x128xf16>
   return
 }
 
 // -----
 
 func.func @landed_elements(%rows: vector<2xi32>, %tile: !sluice.lds_tile<16x128xi8>) {
-  // expected-error@+1 {{'sluice.land_rows' op converts 'f8E4M3FNUZ' to 'i8'}}
-  sluice.land_rows %rows into %tile : vector<2xi32>, !sluice.lds_tile<16x128xi8>
+  // expected-error@+1 {{'sluice.land_rows' op goes through registers from 'f8E4M3FNUZ' into a tile of 'i8'}}
+  sluice.land_rows %rows into %tile from f8E4M3FNUZ : vector<2xi32>, !sluice.lds_tile<16x128xi8>
   return
 }

@@ -53,8 +53,8 @@ func.func @read_of_another_type(%t: !sluice.lds_tile<64x128xf16>, %i: i32) {
 
 gpu.module @m {
   gpu.func @head_dim() kernel {
-    // expected-error@+1 {{head dims are 96 and 96; kernels of 32 rows a wave exist for 64 and 128}}
-    sluice.attention {element_type = f16, head_dim_qk = 96 : i32, head_dim_v = 96 : i32, tile_q = 256 : i32, tile_kv = 64 : i32, waves = 8 : i32, wave_rows = 32 : i32}
+    // expected-error@+1 {{head dims are 96 and 88; they must be multiples of 16}}
+    sluice.attention {element_type = f16, head_dim_qk = 96 : i32, head_dim_v = 88 : i32, tile_q = 256 : i32, tile_kv = 64 : i32, waves = 8 : i32, wave_rows = 32 : i32}
     gpu.return
   }
 }
@@ -190,9 +190,19 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @converted() kernel {
-    // expected-error@+1 {{has 32 rows a wave; kv_type, v_in_k and f8E4M3FNUZ need 16}}
-    sluice.attention {element_type = f16, kv_type = i8, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 1 : i32, wave_rows = 32 : i32}
+  gpu.func @tall_v_in_k() kernel {
+    // expected-error@+1 {{has 32 rows a wave; v_in_k needs 16}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 1 : i32, wave_rows = 32 : i32, v_in_k}
+    gpu.return
+  }
+}
+
+// -----
+
+gpu.module @m {
+  gpu.func @tall_tile_kv() kernel {
+    // expected-error@+1 {{tile_kv is 48, not a multiple of 32}}
+    sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 48 : i32, waves = 1 : i32, wave_rows = 32 : i32}
     gpu.return
   }
 }

@@ -50,12 +50,12 @@ gpu.func @two_ranges(%k: !llvm.ptr<1>, %n: i32, %s: i64) kernel {
 // CHECK-NEXT:    sluice.live_out %[[A]]
 gpu.func @landings(%rows: vector<4xi32>, %n: i32) kernel {
   %a = sluice.lds_alloc : !tile
-  sluice.land_rows %rows into %a : vector<4xi32>, !tile
+  sluice.land_rows %rows into %a from f8E4M3FNUZ : vector<4xi32>, !tile
   scf.for %t = %n to %n step %n : i32 {
     sluice.barrier
     %x = sluice.lds_read %a[%n, %n] : !tile, vector<4xf16>
     sluice.barrier
-    sluice.land_rows %rows into %a : vector<4xi32>, !tile
+    sluice.land_rows %rows into %a from f8E4M3FNUZ : vector<4xi32>, !tile
   }
   gpu.return
 }

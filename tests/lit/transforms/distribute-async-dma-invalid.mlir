@@ -56,10 +56,10 @@ gpu.module @m {
 
 // -----
 
-// Each lane converts 8 columns at a time.
+// Through registers, each lane copies 8 columns at a time.
 !tile = !sluice.lds_tile<16x64xf16>
 gpu.module @m {
-  gpu.func @too_few_to_convert(%base: !llvm.ptr<1>, %n: i32, %stride: i64) kernel
+  gpu.func @too_few_to_fetch(%base: !llvm.ptr<1>, %n: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 256, 1, 1>} {
     %tile = sluice.lds_alloc : !tile
     // expected-error@+1 {{cannot distribute '!sluice.lds_tile<16x64xf16>' over 4 waves: 4 waves do not divide 2x1 instructions}}
@@ -72,7 +72,7 @@ gpu.module @m {
 
 !tile = !sluice.lds_tile<128x64xf16>
 gpu.module @m {
-  gpu.func @more_rows_to_convert(%base: !llvm.ptr<1>, %n: i32, %stride: i64, %entries: vector<2xi32>) kernel
+  gpu.func @more_rows_to_fetch(%base: !llvm.ptr<1>, %n: i32, %stride: i64, %entries: vector<2xi32>) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
     %pages = sluice.pages of %n
     %tile = sluice.lds_alloc : !tile
@@ -89,7 +89,20 @@ gpu.module @m {
   gpu.func @rows_of_others(%rows: vector<2xi32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %tile = sluice.lds_alloc : !tile
     // expected-error@+1 {{has rows of type 'vector<2xi32>'; of '!sluice.lds_tile<32x128xf16>', each lane of 4 waves has 'vector<4xi32>'}}
-    sluice.land_rows %rows into %tile : vector<2xi32>, !tile
+    sluice.land_rows %rows into %tile from f8E4M3FNUZ : vector<2xi32>, !tile
+    gpu.return
+  }
+}
+
+// -----
+
+// Of elements of 16 bits, each load brings four dwords.
+!tile = !sluice.lds_tile<32x128xf16>
+gpu.module @m {
+  gpu.func @bytes_of_others(%rows: vector<4xi32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %tile = sluice.lds_alloc : !tile
+    // expected-error@+1 {{has rows of type 'vector<4xi32>'; of '!sluice.lds_tile<32x128xf16>', each lane of 4 waves has 'vector<8xi32>'}}
+    sluice.land_rows %rows into %tile from f16 : vector<4xi32>, !tile
     gpu.return
   }
 }

@@ -271,7 +271,8 @@ gpu.module @m {
   // CHECK-NEXT:    %[[ELEMENT:.*]] = arith.addi %[[OF_PACK]], %[[IN_PACK]]
   // CHECK-NEXT:    %[[BYTES:.*]] = arith.muli %[[ELEMENT]], %c2_i32
   // CHECK-NEXT:    %[[INSIDE:.*]] = arith.cmpi slt, %[[COLUMN]], %[[COLUMNS]]
-  // CHECK-NEXT:    %[[OFFSET:.*]] = arith.select %[[INSIDE]], %[[BYTES]], %c-1_i32
+  // CHECK-NEXT:    %[[IN_ROW:.*]] = arith.select %[[INSIDE]], %[[BYTES]], %c-1_i32
+  // CHECK-NEXT:    %[[OFFSET:.*]] = llvm.intr.uadd.sat(%[[IN_ROW]], %c0_i32)
   // CHECK:         sluice.load_to_lds %[[RESOURCE]][%[[OFFSET]]]
   gpu.func @packs_of_a_row(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64,
                            %entries: vector<2xi32>, %rows: i32, %page: i64, %log2: i32, %pack: i64) kernel

@@ -48,7 +48,8 @@ gpu.module @m {
   }
 
   // Close rows: one descriptor serves the two loads of a wave, rows 8 apart. It covers the rows from the wave's first
-  // to its last below the limit, and the lanes' offset steps by 8 strides from one load to the next.
+  // to its last below the limit, and the lanes' offset steps by 8 strides from one load to the next. Sums saturate: what is
+  // behind every extent stays there. LLVM is kept from computing all steps in front of a loop.
   // CHECK-LABEL: gpu.func @close
   // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64
   // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
@@ -63,8 +64,8 @@ gpu.module @m {
   // CHECK-NOT:     make.buffer.rsrc
   // CHECK:         sluice.load_to_lds %[[RESOURCE]][
   // CHECK:         %[[EIGHT:.*]] = arith.muli %[[STEP]], %c8
-  // CHECK:         %[[ROWS:.*]] = arith.addi %{{.*}}, %[[EIGHT]]
-  // CHECK:         %[[OFFSET:.*]] = arith.addi %{{.*}}, %[[ROWS]]
+  // CHECK-NEXT:    %[[ROWS:.*]] = llvm.inline_asm has_side_effects "", "=s,0" %[[EIGHT]]
+  // CHECK:         %[[OFFSET:.*]] = llvm.intr.uadd.sat(%{{.*}}, %[[ROWS]])
   // CHECK-NOT:     make.buffer.rsrc
   // CHECK:         sluice.load_to_lds %[[RESOURCE]][%[[OFFSET]]]
   // CHECK-NOT:     sluice.load_to_lds
@@ -96,11 +97,12 @@ gpu.module @m {
   }
 
   // Two rows in one descriptor: behind the limit of the first begins the second, so the lanes there get an offset that
-  // no extent covers.
+  // no extent covers, and that stays the largest when the row's is added.
   // CHECK-LABEL: gpu.func @columns_of_two_rows
   // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64)
   // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[COLUMNS]]
-  // CHECK:         %[[OFFSET:.*]] = arith.select %[[INSIDE]], %{{.*}}, %c-1_i32
+  // CHECK:         %[[IN_ROW:.*]] = arith.select %[[INSIDE]], %{{.*}}, %c-1_i32
+  // CHECK:         %[[OFFSET:.*]] = llvm.intr.uadd.sat(%[[IN_ROW]], %{{.*}})
   // CHECK:         sluice.load_to_lds %{{.*}}[%[[OFFSET]]]
   gpu.func @columns_of_two_rows(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
@@ -115,7 +117,9 @@ gpu.module @m {
   // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64)
   // CHECK:         sluice.load_to_lds
   // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[COLUMNS]]
-  // CHECK:         %[[OFFSET:.*]] = arith.select %[[INSIDE]], %{{.*}}, %c-1_i32
+  // CHECK:         %[[IN_ROW:.*]] = arith.select %[[INSIDE]], %{{.*}}, %c-1_i32
+  // CHECK:         %[[ROW:.*]] = llvm.intr.uadd.sat(%[[IN_ROW]], %{{.*}})
+  // CHECK:         %[[OFFSET:.*]] = llvm.intr.uadd.sat(%[[ROW]], %{{.*}})
   // CHECK:         sluice.load_to_lds %{{.*}}[%[[OFFSET]]]
   gpu.func @close_columns(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
@@ -132,7 +136,7 @@ gpu.module @m {
   // CHECK:         %[[PHASE:.*]] = arith.andi %{{.*}}, %c3_i32
   // CHECK:         %[[FLIP:.*]] = arith.shli %[[PHASE]], %c4_i32
   // CHECK:         %[[SOURCE:.*]] = arith.xori %[[COLUMN]], %[[FLIP]]
-  // CHECK:         %[[OFFSET:.*]] = arith.addi %[[SOURCE]], %{{.*}}
+  // CHECK:         %[[OFFSET:.*]] = llvm.intr.uadd.sat(%[[SOURCE]], %{{.*}})
   // CHECK:         sluice.load_to_lds %{{.*}}[%[[OFFSET]]] {{.*}} {bytes = 4 : i32}
   // CHECK-NOT:     sluice.load_to_lds
   // CHECK:         gpu.return

@@ -18,8 +18,8 @@ gpu.module @m {
   // CHECK:         %[[OWNER0:.*]] = arith.shli %[[ROW_OF_LANE]], %c2
   // CHECK:         %[[LOW0:.*]] = rocdl.ds_bpermute %[[OWNER0]],
   // CHECK:         %[[HIGH0:.*]] = rocdl.ds_bpermute %[[OWNER0]],
-  // CHECK:         %[[ADDRESS0:.*]] = llvm.inttoptr
-  // CHECK:         %[[ROW0:.*]] = arith.addi %[[ROW_OF_WAVE]], %[[ROW_OF_LANE]]
+  // CHECK-DAG:     %[[ADDRESS0:.*]] = llvm.inttoptr
+  // CHECK-DAG:     %[[ROW0:.*]] = arith.addi %[[ROW_OF_WAVE]], %[[ROW_OF_LANE]]
   // CHECK:         %[[IN_WAVE1:.*]] = arith.addi %[[ROW_OF_LANE]], %c8
   // CHECK:         %[[OWNER1:.*]] = arith.shli %[[IN_WAVE1]], %c2
   // CHECK-COUNT-2: rocdl.ds_bpermute %[[OWNER1]],

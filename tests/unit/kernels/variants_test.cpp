@@ -39,15 +39,6 @@ TEST_CASE("a name says what its kernel is like", "[variants]") {
   CHECK((append.operation == "kv_append" && append.from == "bf16" && append.to == "e4m3fnuz"));
 }
 
-TEST_CASE("eight waves of 32 rows leave out what changes scores one by one", "[variants]") {
-  auto everyChange = [](const char *name) {
-    return std::get<AttentionVariant>(variant(name).kind).everyChange();
-  };
-  CHECK_FALSE(everyChange("attn_fwd_f16_d128_q256_kv64_w8"));
-  CHECK(everyChange("attn_fwd_f16_d128_q128_kv64_w4"));
-  CHECK(everyChange("attn_fwd_f16_d128_q128_kv16_w8_packed"));
-}
-
 TEST_CASE("what is not a name is refused from where it stops to be one", "[variants]") {
   const std::pair<const char *, const char *> wrong[] = {
       {"", ""},

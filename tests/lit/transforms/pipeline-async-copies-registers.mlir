@@ -1,4 +1,4 @@
-// Copies that convert: the next rows are in registers, and land in front of the barrier that tells of them.
+// Copies through registers: the next rows are there, and land in front of the barrier that tells of them.
 // RUN: sluice-opt %s --allow-unregistered-dialect --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=2})))' | FileCheck %s
 // RUN: sluice-opt %s --allow-unregistered-dialect --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=3})))' | FileCheck %s
 
@@ -56,6 +56,34 @@ gpu.module @m {
       %a = sluice.lds_read %kt[%c0, %c0] : !tile, vector<4xf16>
       sluice.async_wait %vc
       %b = sluice.lds_read %vt[%c0, %c0] : !tile, vector<4xf16>
+      sluice.barrier
+    }
+    gpu.return
+  }
+
+  // Elements that stay what they are land the same way, four dwords of 8 columns.
+  // CHECK-LABEL: gpu.func @same_elements
+  // CHECK-SAME:    stages = 2 : i32
+  // CHECK-COUNT-1: sluice.lds_alloc
+  // CHECK-NOT:     sluice.lds_alloc
+  // CHECK:         %[[K0:.*]] = sluice.fetch_rows {{.*}} from f16 : vector<8xi32>
+  // CHECK-NEXT:    sluice.land_rows %[[K0]] into %[[KT:.*]] from f16
+  // CHECK:         scf.for
+  // CHECK-NEXT:      sluice.barrier
+  // CHECK:           %[[K1:.*]] = sluice.fetch_rows {{.*}} from f16 : vector<8xi32>
+  // CHECK-NEXT:      sluice.lds_read %[[KT]]
+  // CHECK-NEXT:      sluice.barrier
+  // CHECK-NEXT:      sluice.land_rows %[[K1]] into %[[KT]] from f16
+  // CHECK-NEXT:    }
+  gpu.func @same_elements(%k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %kt = sluice.lds_alloc : !tile
+    scf.for %t = %c0 to %tiles step %c1 : i32 {
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride into %kt from f16 : !tile
+      sluice.async_wait %kc
+      %a = sluice.lds_read %kt[%c0, %c0] : !tile, vector<4xf16>
       sluice.barrier
     }
     gpu.return
@@ -122,7 +150,7 @@ gpu.module @m {
     gpu.return
   }
 
-  // A copy in front of the loop that does not convert has its mark, and its wait leaves nothing of the pipeline's out.
+  // A direct copy in front of the loop has its mark, and its wait leaves nothing of the pipeline's out.
   // CHECK-LABEL: gpu.func @direct_before
   // CHECK:         sluice.async_dma
   // CHECK-NEXT:    sluice.async_mark
@@ -164,7 +192,7 @@ gpu.module @m {
     %c1 = arith.constant 1 : i32
     %kt = sluice.lds_alloc : !tile
     %vt = sluice.lds_alloc : !tile
-    // expected-remark@+1 {{not pipelined: some of its copies convert and some do not}}
+    // expected-remark@+1 {{not pipelined: some of its copies go through registers and some do not}}
     scf.for %t = %c0 to %tiles step %c1 : i32 {
       %kc = sluice.async_dma %k[%t] limit %n stride %stride into %kt : !tile
       %vc = sluice.async_dma %k[%t] limit %n stride %stride into %vt from f8E4M3FNUZ : !tile
@@ -179,7 +207,7 @@ gpu.module @m {
 
 !tile = !sluice.lds_tile<64x128xf16>
 gpu.module @m {
-  // expected-error@+1 {{pipeline-async-copies: known_block_size is missing; a copy that converts is divided among all lanes}}
+  // expected-error@+1 {{pipeline-async-copies: known_block_size is missing; a copy through registers is divided among all lanes}}
   gpu.func @no_block_size(%k: !llvm.ptr<1>, %n: i32, %stride: i64) kernel {
     %kt = sluice.lds_alloc : !tile
     %kc = sluice.async_dma %k[%n] limit %n stride %stride into %kt from f8E4M3FNUZ : !tile
