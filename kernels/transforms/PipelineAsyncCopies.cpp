@@ -294,7 +294,7 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
     return isa<AsyncDmaOp, PageLookupOp>(op) || isMemoryEffectFree(&op);
   };
   plan.waitsAhead =
-      !plan.converts && !plan.groups.front().landsWithNext && llvm::all_of(beforeWait, mayWaitAhead);
+      !plan.isFetched && !plan.groups.front().landsWithNext && llvm::all_of(beforeWait, mayWaitAhead);
 
   plan.drains = collectDrains(loop, ours);
   if (!plan.drains.empty()) {
