@@ -462,17 +462,19 @@ TEST_CASE("copies through registers, as they are and converted", "[copies]") {
 
 TEST_CASE("rows in registers land behind the reads of those before", "[copies]") {
   struct Width {
-    const char *element, *from, *load, *write; // of 8 columns
+    const char *element, *from, *swizzle;
+    const char *load, *write; // of 8 columns; of bytes two writes are one instruction
   };
-  for (const Width &width : {Width{"f16", "f8E4M3FNUZ", "global_load_dwordx2 ", "ds_write_b128 "},
-                             Width{"f16", "f16", "global_load_dwordx4 ", "ds_write_b128 "},
-                             Width{"i8", "i8", "global_load_dwordx2 ", "ds_write_b64 "}})
+  for (const Width &width :
+       {Width{"f16", "f8E4M3FNUZ", ", xor<8, 8>", "global_load_dwordx2 ", "ds_write_b128 "},
+        Width{"f16", "f16", ", xor<8, 8>", "global_load_dwordx4 ", "ds_write_b128 "},
+        Width{"i8", "i8", ", xor<16, 8>", "global_load_dwordx2 ", "ds_write2st64_b64 "}})
     for (unsigned stages : {1, 2, 3}) {
-      const std::string swizzle = std::strcmp(width.element, "i8") == 0 ? ", xor<16, 4, 2>" : ", xor<8, 8>";
-      const CopyKernel kernel({.columns = 64,
-                               .element = width.element,
-                               .swizzle = swizzle,
+      // Every wave reads what all waves have written.
+      const CopyKernel kernel({.element = width.element,
+                               .swizzle = width.swizzle,
                                .stages = stages,
+                               .reads = Reads::fragments,
                                .gather = true,
                                .from = width.from});
       const std::string code = kernel.disassembly();
