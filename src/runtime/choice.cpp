@@ -148,6 +148,8 @@ void choose_tall(Choice &choice, Kernels kernels, const sluice_problem &problem,
     const uint32_t tile_q = kernel->entry.name.tile_q;
     const uint32_t higher_tile_q = choice.many->entry.name.tile_q;
     if (tile_q == higher_tile_q) continue;
+    // Tiles of other keys round otherwise: bits would depend on the bounds.
+    if (!batch_counts && kernel->entry.name.tile_kv != choice.many->entry.name.tile_kv) continue;
     const uint64_t groups = workgroups(problem, higher_tile_q);
     if (problem.max_q_len != 0 && int64_t{problem.max_q_len} * group_of(problem) <= tile_q) {
       choice.many = kernel;
