@@ -89,7 +89,8 @@ public:
     b.when(workgroup.any, [&] {
       Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
       SmallVector<LaneRows> blocks = map.locateLane(workgroup, thread);
-      const LaneRows &rows = blocks.front(); // what belongs to the wave or workgroup is the same in every block
+      const LaneRows &rows =
+          blocks.front(); // what belongs to the wave or workgroup is the same in every block
       Visibility visibility(b, arguments, rows.sequence, tileKv);
       WaveKeys waveKeys = map.chooseTiles(blocks, visibility);
       KeyRange keys = map.choosePart(rows, visibility, tileKv);
@@ -126,14 +127,14 @@ public:
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       } else if (hasManyRows()) {
-        RowState state = looksAhead()
-                             ? iterateAhead(rows, addresses.front(), columns, parts)
-                             : iterate(blocks, addresses, columns, parts).front();
+        RowState state = looksAhead() ? iterateAhead(rows, addresses.front(), columns, parts)
+                                      : iterate(blocks, addresses, columns, parts).front();
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });
       } else {
         SmallVector<RowState> states = iterate(blocks, addresses, columns, parts);
         for (auto [index, state] : llvm::enumerate(states))
-          storeBlock(index, [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
+          storeBlock(index,
+                     [&, &state = state](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       }
     });
   }
@@ -186,8 +187,8 @@ private:
                                  const LoopParts &parts) {
     Query query = queryOf(rows, addresses, columns);
     KeyPages pages(b, arguments, rows.sequence, parts.keys);
-    KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"),
-                                arguments["head_dim_qk"], arguments["head_dim_v"]};
+    KeyRegisters::Source source{ofKeys(addresses, "k"), ofKeys(addresses, "v"), arguments["head_dim_qk"],
+                                arguments["head_dim_v"]};
     KeyRegisters registers(b, math, arguments, pages, rows, columns, source, storage.type, storage.isWidened,
                            tileKv);
     RowState state = registerKeyLoop(parts, query, pages, registers, columns, rows.wave, op.getWaves());

@@ -30,8 +30,7 @@ Value Epilogue::chunkOf(ArrayRef<Value> elements, Type type) const {
   return type.isF32() ? chunk : arith::TruncFOp::create(b, VectorType::get(elements.size(), type), chunk);
 }
 
-void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type,
-                         Store store) const {
+void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store store) const {
   // Four registers from 4 * group on are rows of a tile of O^T, and 4 * columns neighbouring columns of O in
   // all tiles of a read: register r of tile m is column columns * r + m of them.
   const MfmaLayout &layout = math.layout;

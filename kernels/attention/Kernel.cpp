@@ -65,7 +65,8 @@ OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name, co
   TypeAttr stored = variant.kvDtype.empty() ? TypeAttr() : TypeAttr::get(builder.getI8Type());
   TypeAttr result = variant.oDtype.empty() ? TypeAttr() : TypeAttr::get(typeOf(variant.oDtype));
   AttentionOp::create(builder, loc, element, stored, result, variant.headDimQk, variant.headDimV,
-                      variant.tileQ, variant.tileKv, variant.waves, variant.waveRows, variant.paged, variant.vInK);
+                      variant.tileQ, variant.tileKv, variant.waves, variant.waveRows, variant.paged,
+                      variant.vInK);
   gpu::ReturnOp::create(builder, loc);
   return std::move(empty.module);
 }

@@ -9,9 +9,8 @@ namespace sluice {
 
 WorkgroupRows RowMap::locateWorkgroup() const {
   WorkgroupRows rows;
-  Emitter::Division place =
-      b.divide(ROCDL::BlockIdXOp::create(b, b.getI32Type()), arguments["parts"],
-               arguments.late("parts_magic"), arguments.late("parts_shift"));
+  Emitter::Division place = b.divide(ROCDL::BlockIdXOp::create(b, b.getI32Type()), arguments["parts"],
+                                     arguments.late("parts_magic"), arguments.late("parts_shift"));
   rows.kvHead = place.quotient;
   rows.part = place.rest;
   rows.sequence = readSequence(b, arguments, ROCDL::BlockIdZOp::create(b, b.getI32Type()));

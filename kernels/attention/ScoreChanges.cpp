@@ -67,8 +67,8 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
       Value first = rowOf("bias"), keyStride = arguments.late("bias_key_stride");
       Value none = b.f32(-std::numeric_limits<double>::infinity());
-      // Left alone, LLVM computes the places that the types have in common in front of the branch between them:
-      // those of all scores at once.
+      // Left alone, LLVM computes the places that the types have in common in front of the branch between
+      // them: those of all scores at once.
       auto add = [&](Type type, unsigned number) {
         Value same = ofLane;
         ofLane = b.opaque(ofLane, b.i32(number));

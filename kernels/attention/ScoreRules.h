@@ -21,8 +21,7 @@ public:
 
   /// `blocks`: raw scores, as Visibility::hide has them. Hidden ones become -infinity.
   llvm::SmallVector<Value> apply(llvm::ArrayRef<Value> blocks, Value tileKey) const {
-    return visibility.hide(changes.apply(blocks, tileKey, layout), tileKey, rows, layout,
-                           laneGroup);
+    return visibility.hide(changes.apply(blocks, tileKey, layout), tileKey, rows, layout, laneGroup);
   }
 
   /// Whether apply() may hide keys of the tile from some row of the wave; wave-uniform.

@@ -80,9 +80,9 @@ Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
   }
   Value any = b.boolean(false);
   for (auto [index, panel] : llvm::enumerate(columns.valuePanels)) {
-    Value isIn = nonFinite.isIn({tileKv, panel.columns}, b.opaque(lane, tileKey), [&](unsigned wide, Value key, Value column) {
-      return readV.anywhere(index, wide, key, column);
-    });
+    Value isIn = nonFinite.isIn(
+        {tileKv, panel.columns}, b.opaque(lane, tileKey),
+        [&](unsigned wide, Value key, Value column) { return readV.anywhere(index, wide, key, column); });
     any = b.either(any, isIn);
   }
   return any;

@@ -135,6 +135,10 @@ LogicalResult AttentionOp::verify() {
                          << getHeadDimV() << " columns; they need " << leastColumns
                          << " or a multiple each, of 512 columns at most";
   if (rows == 32 && getVInK()) return emitOpError() << "has 32 rows a wave; v_in_k needs 16";
+  // Of V a lane transposes bytes four columns at a time.
+  if (rows == 32 && isFp8 && getHeadDimV() % 128 != 0)
+    return emitOpError() << "head_dim_v is " << getHeadDimV()
+                         << "; of f8E4M3FNUZ and 32 rows a wave it is a multiple of 128";
   unsigned columns = isFp8 ? 64 : 16;
   if (getHeadDimQk() % columns != 0 || getHeadDimV() % columns != 0)
     return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()

@@ -30,7 +30,7 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
                     "sink_logits", "scales", "lse",  "lse_base_2", "lengths", "ragged"};
   if (variant.paged) entry.features.insert(entry.features.end(), {"paged", "csr", "page_index_64", "k_pack"});
   if (variant.vInK) entry.features.push_back("v_in_k");
-  entry.p_rounding = variant.dtype == "f16" ? "toward_zero"
+  entry.p_rounding = variant.dtype == "f16"    ? "toward_zero"
                      : variant.dtype == "bf16" ? "nearest_away"
                                                : "nearest_even";
   return entry;

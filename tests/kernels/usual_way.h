@@ -11,8 +11,8 @@ namespace sluice::test {
 /// among them.
 size_t scalar_spills_on_usual_way(const ShippedKernel &kernel);
 
-/// Of a kernel whose loop copies directly into LDS: waits on the usual way around it for everything that is in
-/// flight, and so for copies that a later iteration wants. 0 for other kernels.
+/// Of a kernel whose loop copies directly into LDS: waits on the usual way around it for everything that is
+/// in flight, and so for copies that a later iteration wants. 0 for other kernels.
 size_t waits_for_all_copies_on_usual_way(const ShippedKernel &kernel);
 
 } // namespace sluice::test
