@@ -362,7 +362,7 @@ enum sluice_determinism {
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
  *   type of Q: toward zero to F16, to nearest to BF16 (ties away from zero). With Q of E4M3FNUZ it is 2^7 P
  *   that is rounded, to nearest even: P has 4 significant bits down to 2^-14, and no weight at 2^-18 and
- * below. O is rounded to nearest even, and as F32 it is what was summed.
+ *   below. O is rounded to nearest even, and as F32 it is what was summed.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. sluice_args says
  *   which entries of a page table are read.
