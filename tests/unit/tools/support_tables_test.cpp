@@ -47,7 +47,7 @@ TEST_CASE("kernels bring their types and head sizes, and features which they lis
   const ContextHandle context = context_of(pack);
   const std::string summary = support_summary(context.get());
   CHECK_THAT(summary,
-             Contains("| F16 | F16 | F16 | 64 | none |") && Contains("| BF16 | BF16 | BF16 | 40 | none |"));
+             Contains("| F16 | F16 | F16 | 64 | up to 64 |") && Contains("| BF16 | BF16 | BF16 | 40 | up to 40 |"));
   CHECK_THAT(summary, Contains("| all | LSE; grouped heads; causal, bottom-right;"));
   CHECK_THAT(summary, Contains("| none | LSE to base 2; ragged;"));
   const std::string tables = feature_tables(context.get());
@@ -57,7 +57,8 @@ TEST_CASE("kernels bring their types and head sizes, and features which they lis
   CHECK_THAT(tables,
              Contains("| ALiBi | `SLUICE_ALIBI` | no | flags has SLUICE_ALIBI; nearest supported: without "
                       "it | `alibi`: 0 of 2 |"));
-  CHECK_THAT(tables, Contains("F16 with F16:\n\n| head size | kernel |\n| --- | --- |\n| 64 | exact |\n"));
+  CHECK_THAT(tables, Contains("F16 with F16, F16 to F32:\n\n| head size | kernel |\n| --- | --- |\n"
+                              "| 8 to 56 | filled up to 64 |\n| 64 | exact |\n"));
 }
 
 TEST_CASE("packed kernels bring head sizes that are filled up, and caches of another type") {
@@ -80,14 +81,14 @@ TEST_CASE("kernels whose O has another type than Q are a row of their own") {
   const ContextHandle context = context_of(pack);
   const std::string tables = feature_tables(context.get());
   CHECK_THAT(tables, Contains("| E4M3FNUZ | E4M3FNUZ | BF16 | 64 | up to 64, up to 64 (V in K) |"));
-  CHECK_THAT(tables, Contains("BF16 with BF16, E4M3FNUZ to BF16:\n\n| head size |"));
+  CHECK_THAT(tables, Contains("BF16 with BF16, BF16 to F32, E4M3FNUZ to BF16, E4M3FNUZ to F32:\n\n| head size |"));
 }
 
 TEST_CASE("a feature of some types only is counted") {
   package::KernelEntry more = test::kernel_entry("bf16", 64, 4);
   more.features.push_back("alibi");
   const std::vector<std::byte> pack = finished({test::kernel_entry("f16", 64, 4), more});
-  CHECK_THAT(support_summary(context_of(pack).get()), Contains("| 1 of 2 | ALiBi |"));
+  CHECK_THAT(support_summary(context_of(pack).get()), Contains("| 2 of 4 | ALiBi |"));
 }
 
 TEST_CASE("a feature that no question asks for is an error") {
