@@ -115,9 +115,9 @@ TEST_CASE("large scores weigh by their differences", "[large-scores]") {
         return ProblemShape{.group = group, .head_dim = head_dim, .type = type, .flags = flags};
       };
       for (const int32_t head_dim : {64, 128}) {
-        check({"kv64_w8", shape(head_dim), 70, 300});
-        check({"kv64_w4", shape(head_dim), 70, 300, 100});
+        check({"_kv", shape(head_dim), 70, 300});
+        check({"_kv", shape(head_dim), 70, 300, 100});
       }
-      check({"packed", shape(80), 20, 300});
+      check({"_kv", shape(80), 20, 300});
     }
 }

@@ -210,7 +210,7 @@ TEST_CASE("at every offset of a diagonal tile, 32 rows a wave", "[non-finite]") 
     for (const int32_t head_dim : {64, 128}) {
       // A ragged chunk of the newest rows, and the first rows of more keys.
       check({"kv64_w8", shape(type, head_dim, 64), 150, 171, 64});
-      check({.kernel = "kv64_w8",
+      check({.kernel = "_kv",
              .shape = shape(type, head_dim, 64),
              .rows = 150,
              .keys = 171,
@@ -223,7 +223,7 @@ TEST_CASE("at every offset of a window's edge, beside first keys that stay visib
   // Row 9 sees keys from 0 on, row 136 from 127.
   for (const int32_t first : {0, 64})
     for (const uint32_t flags : {uint32_t(SLUICE_CAUSAL), 0u})
-      check({.kernel = "kv64_w8",
+      check({.kernel = "_kv",
              .shape = shape(flags == 0 ? SLUICE_F16 : SLUICE_BF16, 128, 64, 1, flags),
              .rows = 150,
              .keys = 171,
@@ -234,14 +234,14 @@ TEST_CASE("at every offset of a window's edge, beside first keys that stay visib
 
 TEST_CASE("behind mask bits and a bias of -infinity", "[non-finite]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16}) {
-    check({.kernel = "kv64_w4",
+    check({.kernel = "_kv",
            .shape = shape(type, 128, 64, 1, 0),
            .rows = 40,
            .keys = 131,
            .first_key = 64,
            .hiding = type == SLUICE_F16 ? Hiding::bits : Hiding::bias});
     for (const Hiding hiding : {Hiding::bits, Hiding::bias})
-      check({.kernel = "packed",
+      check({.kernel = "_kv",
              .shape = shape(type, 80, 32, 2, 0),
              .rows = 13,
              .keys = 40,
@@ -251,7 +251,7 @@ TEST_CASE("behind mask bits and a bias of -infinity", "[non-finite]") {
 }
 
 TEST_CASE("in pages", "[non-finite]") {
-  check({.kernel = "w8_paged",
+  check({.kernel = "_paged",
          .shape = shape(SLUICE_F16, 128, 64, 1, SLUICE_CAUSAL, SLUICE_MODE_PAGED),
          .rows = 150,
          .keys = 171,
@@ -264,13 +264,13 @@ TEST_CASE("at every offset of a diagonal tile, 16 rows a wave", "[non-finite]") 
       // One panel of a head, several, and one with columns behind the head's.
       for (const int32_t head_dim : {48, 80, 96, 104, 192, 256}) {
         // More rows than a wave has, and the tokens of groups.
-        check({.kernel = "packed",
+        check({.kernel = "_kv",
                .shape = shape(type, head_dim, 16),
                .rows = 40,
                .keys = 53,
                .first_key = 16,
                .k_type = k_type});
-        check({.kernel = "packed",
+        check({.kernel = "_kv",
                .shape = shape(type, head_dim, 16, 4, SLUICE_CAUSAL, SLUICE_MODE_PAGED),
                .rows = 9,
                .keys = 37,
@@ -298,11 +298,11 @@ TEST_CASE("at every offset of a diagonal tile, with FP8 queries", "[non-finite]"
 
 TEST_CASE("in the widest heads", "[non-finite]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
-    check({.kernel = "packed", .shape = shape(type, 512, 16), .rows = 20, .keys = 25, .first_key = 8});
+    check({.kernel = "_kv", .shape = shape(type, 512, 16), .rows = 20, .keys = 25, .first_key = 8});
 }
 
 TEST_CASE("in parts of the keys", "[non-finite]") {
-  check({.kernel = "packed",
+  check({.kernel = "_kv",
          .shape = shape(SLUICE_F16, 128, 16, 8),
          .rows = 2,
          .keys = 2500,
