@@ -209,7 +209,7 @@ TEST_CASE("at every offset of a diagonal tile, 32 rows a wave", "[non-finite]") 
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
     for (const int32_t head_dim : {64, 128}) {
       // A ragged chunk of the newest rows, and the first rows of more keys.
-      check({"kv64_w8", shape(type, head_dim, 64), 150, 171, 64});
+      check({"_kv", shape(type, head_dim, 64), 150, 171, 64});
       check({.kernel = "_kv",
              .shape = shape(type, head_dim, 64),
              .rows = 150,
