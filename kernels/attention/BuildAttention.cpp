@@ -89,8 +89,8 @@ public:
     b.when(workgroup.any, [&] {
       Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
       SmallVector<LaneRows> blocks = map.locateLane(workgroup, thread);
-      const LaneRows &rows =
-          blocks.front(); // what belongs to the wave or workgroup is the same in every block
+      // What belongs to the wave or workgroup is the same in every block.
+      const LaneRows &rows = blocks.front();
       Visibility visibility(b, arguments, rows.sequence, tileKv);
       WaveKeys waveKeys = map.chooseTiles(blocks, visibility);
       KeyRange keys = map.choosePart(rows, visibility, tileKv);

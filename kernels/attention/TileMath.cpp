@@ -114,8 +114,8 @@ Value TileMath::toFragment(ArrayRef<Value> probabilities) {
   return b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high}));
 }
 
-/// Two probabilities as 16-bit numbers in a dword: f16 toward zero, bf16 to nearest. What lies in the middle
-/// goes away from zero, for which an addition is enough.
+/// Two probabilities as 16-bit numbers in a dword: f16 toward zero, bf16 to nearest. Ties go away
+/// from zero: that takes one addition.
 Value TileMath::toPair(Value first, Value second) {
   auto pair = VectorType::get(2, element);
   if (element.isF16()) return b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, pair, first, second));

@@ -1,5 +1,4 @@
-//===- Copies.h - what the copies of a wave are made of ----------------------------------------*- C++
-//-*-===//
+//===- Copies.h - what the copies of a wave are made of ---------------------------------------*- C++ -*-===//
 #pragma once
 
 #include "dialect/Sluice.h"

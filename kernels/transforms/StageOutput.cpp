@@ -17,8 +17,8 @@
 // are narrower than rows, so that the tile has room where those of the loop were.
 //
 // A wave writes and reads rows of its own only: LDS operations of a wave are performed in order, so that no
-// barrier stands between. The tile comes to life when the loop's tiles are dead, and reuse-lds, which runs
-// again behind this pass, gives it their bytes and the barrier that takes.
+// barrier stands between. The tile comes to life when the loop's tiles are dead: reuse-lds, which runs again
+// after this pass, gives it their bytes, for which the barrier in front is there.
 //
 // Staging is declined, with a remark, where it would leave fewer workgroups resident per compute unit than
 // the tiles of the kernel allow (`sluice.lds` says what they need): lanes then store what they hold.
