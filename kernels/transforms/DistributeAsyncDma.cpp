@@ -259,8 +259,7 @@ private:
 
   /// The value of the lane that has this lane's row of an instruction, whose rows begin with `first`.
   Value fromRow(Value value, Value first) {
-    Value address = b.shiftLeft(b.add(first, place.laneRow), b.i32(2));
-    return ROCDL::DsBpermuteOp::create(b, b.getI32Type(), address, value);
+    return b.fromLane(value, b.add(first, place.laneRow));
   }
 
   Value zeros() { return ZerosOp::create(b, copy.getBase().getType(), rowBytes()); }

@@ -75,11 +75,8 @@ public:
     SmallVector<std::pair<Value, Value>> rows;
     auto [low, high] = b.halves(b.toInteger(op.getAddress()));
     for (unsigned row = 0; row < waveRows; row += rowsPerStore) {
-      Value inWave = b.add(laneRow, b.i32(row)), owner = b.shiftLeft(inWave, b.i32(2));
-      auto ofOwner = [&](Value half) -> Value {
-        return ROCDL::DsBpermuteOp::create(b, b.getI32Type(), owner, half);
-      };
-      Value address = b.joined(ofOwner(low), ofOwner(high));
+      Value inWave = b.add(laneRow, b.i32(row));
+      Value address = b.joined(b.fromLane(low, inWave), b.fromLane(high, inWave));
       rows.push_back({b.add(firstRow, inWave), b.toPointer(address)});
     }
     unsigned first = 0; // value of the panel
