@@ -13,10 +13,11 @@
 // Safe direction: a count may be too small (waits longer), never too large (a race). Only direct-to-LDS loads
 // and counted_load are counted: each is exactly one vector-memory instruction, and none moves over a mark:
 // LLVM does not reorder what they become, intrinsics that may write memory, and both machine schedulers are
-// off (target/Codegen.cpp). Any other access to memory between
-// a mark and its wait is not counted, so the wait covers as many instructions too many: the backend may
-// merge, split or drop it, may turn it into a scalar load or schedule it before the mark. (A volatile one is
-// surely one instruction, but the backend waits for it with vmcnt(0) on the spot.)
+// off (target/Codegen.cpp). Any other access to memory between a mark and its wait is not counted, so the
+// wait covers as many instructions too many: the backend may merge, split or drop it, may turn it into a
+// scalar load or schedule it before the mark. (A volatile one is surely one instruction, but the backend
+// waits for it with vmcnt(0) on the spot.) Nor is a counted_load with whose value a loop begins, by a wait in
+// front of that loop: LLVM sinks it behind the test whether the loop is entered, and so behind the wait.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "lowering/Passes.h"
@@ -29,6 +30,13 @@ namespace sluice {
 using namespace mlir;
 
 namespace {
+
+/// Whether a loop begins with the value, or with what follows from it.
+bool entersLoop(Value value) {
+  return llvm::any_of(value.getUsers(), [](Operation *user) {
+    return isa<LoopLikeOpInterface>(user) || (isPure(user) && llvm::any_of(user->getResults(), entersLoop));
+  });
+}
 
 bool isCounted(Operation &op) {
   return isa<LoadToLdsOp, GatherToLdsOp, CountedLoadOp, ROCDL::RawPtrBufferLoadLdsOp, ROCDL::GlobalLoadLDSOp,
@@ -68,13 +76,17 @@ class MarkAnalysis {
 public:
   /// Records for every wait below `block` the vmcnt it needs, and returns the state at the block's end.
   MarkState run(Block &block, MarkState state) {
+    unsigned entering = 0; // loads with whose values a loop below begins
     for (Operation &op : block) {
       if (isCounted(op)) {
+        auto load = dyn_cast<CountedLoadOp>(op);
+        entering += load && entersLoop(load.getResult());
         state.issue();
       } else if (isa<AsyncMarkOp>(op)) {
         state.mark();
       } else if (auto wait = dyn_cast<WaitMarksOp>(op)) {
-        vmcnt[wait] = state.vmcntFor(wait.getOutstanding());
+        unsigned inFlight = state.vmcntFor(wait.getOutstanding());
+        vmcnt[wait] = inFlight - std::min(entering, inFlight);
       } else if (auto branch = dyn_cast<scf::IfOp>(op)) {
         MarkState otherwise = branch.elseBlock() ? run(*branch.elseBlock(), state) : state;
         state = run(*branch.thenBlock(), state);

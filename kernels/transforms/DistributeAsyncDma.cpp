@@ -258,9 +258,7 @@ private:
   }
 
   /// The value of the lane that has this lane's row of an instruction, whose rows begin with `first`.
-  Value fromRow(Value value, Value first) {
-    return b.fromLane(value, b.add(first, place.laneRow));
-  }
+  Value fromRow(Value value, Value first) { return b.fromLane(value, b.add(first, place.laneRow)); }
 
   Value zeros() { return ZerosOp::create(b, copy.getBase().getType(), rowBytes()); }
 

@@ -134,6 +134,33 @@ gpu.module @m {
     gpu.return
   }
 
+  // One with whose value a loop begins may be sunk behind a wait in front of it: vmcnt(1), of the second copy. In the loop it
+  // is there: vmcnt(3) for the first round, which is the one with the fewest instructions behind the second copy's mark.
+  // CHECK-LABEL: gpu.func @load_of_a_loop
+  // CHECK:       rocdl.s.waitcnt 3953
+  // CHECK:       scf.for
+  // CHECK:       rocdl.s.waitcnt 3955
+  gpu.func @load_of_a_loop(%r: !rsrc, %o: i32) kernel {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %t = sluice.lds_alloc : !tile
+    sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    sluice.load_to_lds %r[%o] into %t[%o] {bytes = 4 : i32} : !tile
+    sluice.async_mark
+    %entry = sluice.counted_load %r[%o]
+    %next = arith.addi %entry, %c1 : i32
+    sluice.wait_marks 1
+    %last = scf.for %i = %c0 to %o step %c1 iter_args(%place = %next) -> i32 : i32 {
+      sluice.load_to_lds %r[%place] into %t[%o] {bytes = 4 : i32} : !tile
+      sluice.async_mark
+      %following = sluice.counted_load %r[%o]
+      sluice.wait_marks 1
+      scf.yield %following : i32
+    }
+    gpu.return
+  }
+
   // Else only direct-to-LDS loads count, in every form. What else touches memory between a mark and its wait may become any
   // number of instructions: vmcnt(4), which waits for those too if they are there.
   // CHECK-LABEL: gpu.func @other_accesses

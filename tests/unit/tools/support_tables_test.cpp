@@ -46,8 +46,8 @@ TEST_CASE("kernels bring their types and head sizes, and features which they lis
       finished({test::kernel_entry("bf16", 40, 4), test::kernel_entry("f16", 64, 4)});
   const ContextHandle context = context_of(pack);
   const std::string summary = support_summary(context.get());
-  CHECK_THAT(summary,
-             Contains("| F16 | F16 | F16 | 64 | up to 64 |") && Contains("| BF16 | BF16 | BF16 | 40 | up to 40 |"));
+  CHECK_THAT(summary, Contains("| F16 | F16 | F16 | 64 | up to 64 |") &&
+                          Contains("| BF16 | BF16 | BF16 | 40 | up to 40 |"));
   CHECK_THAT(summary, Contains("| all | LSE; grouped heads; causal, bottom-right;"));
   CHECK_THAT(summary, Contains("| none | LSE to base 2; ragged;"));
   const std::string tables = feature_tables(context.get());
@@ -81,7 +81,8 @@ TEST_CASE("kernels whose O has another type than Q are a row of their own") {
   const ContextHandle context = context_of(pack);
   const std::string tables = feature_tables(context.get());
   CHECK_THAT(tables, Contains("| E4M3FNUZ | E4M3FNUZ | BF16 | 64 | up to 64, up to 64 (V in K) |"));
-  CHECK_THAT(tables, Contains("BF16 with BF16, BF16 to F32, E4M3FNUZ to BF16, E4M3FNUZ to F32:\n\n| head size |"));
+  CHECK_THAT(tables,
+             Contains("BF16 with BF16, BF16 to F32, E4M3FNUZ to BF16, E4M3FNUZ to F32:\n\n| head size |"));
 }
 
 TEST_CASE("a feature of some types only is counted") {
