@@ -76,8 +76,8 @@ public:
     auto [low, high] = b.halves(b.toInteger(op.getAddress()));
     for (unsigned row = 0; row < waveRows; row += rowsPerStore) {
       Value inWave = b.add(laneRow, b.i32(row));
-      Value address = b.joined(b.fromLane(low, inWave), b.fromLane(high, inWave));
-      rows.push_back({b.add(firstRow, inWave), b.toPointer(address)});
+      Value lowOfRow = b.fromLane(low, inWave), highOfRow = b.fromLane(high, inWave);
+      rows.push_back({b.add(firstRow, inWave), b.toPointer(b.joined(lowOfRow, highOfRow))});
     }
     unsigned first = 0; // value of the panel
     for (auto [panel, count] : llvm::enumerate(op.getPanelValues())) {

@@ -1,4 +1,4 @@
-// RUN: sluice-opt %s --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(stage-output,canonicalize)))' | FileCheck %s
+// RUN: sluice-opt %s --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(stage-output,canonicalize,cse)))' | FileCheck %s
 
 !tile = !sluice.lds_tile<64x128xf16>
 
