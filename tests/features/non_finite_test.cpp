@@ -53,9 +53,10 @@ sluice_problem problem_of_call(const Call &call) {
     problem.window_left = call.window_left;
     problem.sink_tokens = call.sink_tokens;
   }
+  // The plan has one kernel, which is the one it names.
+  problem.max_q_len = call.rows;
   if (call.in_parts) {
     problem.max_batch = 1;
-    problem.max_q_len = call.rows;
     problem.max_kv_len = call.keys;
   }
   if (call.hiding == Hiding::bits) problem.flags |= SLUICE_BOOL_MASK;
@@ -208,9 +209,10 @@ ProblemShape shape(uint32_t type, int32_t head_dim, int32_t kv_heads, int32_t gr
 TEST_CASE("at every offset of a diagonal tile, 32 rows a wave", "[non-finite]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
     for (const int32_t head_dim : {64, 128}) {
+      const char *kernel = head_dim == 64 ? "_d64_q128_kv32_w4" : "_d128_q256_kv64_w8";
       // A ragged chunk of the newest rows, and the first rows of more keys.
-      check({"_kv", shape(type, head_dim, 64), 150, 171, 64});
-      check({.kernel = "_kv",
+      check({kernel, shape(type, head_dim, 64), 150, 171, 64});
+      check({.kernel = kernel,
              .shape = shape(type, head_dim, 64),
              .rows = 150,
              .keys = 171,
@@ -223,7 +225,7 @@ TEST_CASE("at every offset of a window's edge, beside first keys that stay visib
   // Row 9 sees keys from 0 on, row 136 from 127.
   for (const int32_t first : {0, 64})
     for (const uint32_t flags : {uint32_t(SLUICE_CAUSAL), 0u})
-      check({.kernel = "_kv",
+      check({.kernel = "_q256_kv64_w8",
              .shape = shape(flags == 0 ? SLUICE_F16 : SLUICE_BF16, 128, 64, 1, flags),
              .rows = 150,
              .keys = 171,
@@ -234,14 +236,14 @@ TEST_CASE("at every offset of a window's edge, beside first keys that stay visib
 
 TEST_CASE("behind mask bits and a bias of -infinity", "[non-finite]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16}) {
-    check({.kernel = "_kv",
+    check({.kernel = "_d128_q128_kv32_w4",
            .shape = shape(type, 128, 64, 1, 0),
            .rows = 40,
            .keys = 131,
            .first_key = 64,
            .hiding = type == SLUICE_F16 ? Hiding::bits : Hiding::bias});
     for (const Hiding hiding : {Hiding::bits, Hiding::bias})
-      check({.kernel = "_kv",
+      check({.kernel = "_d80_q128_kv32_w4",
              .shape = shape(type, 80, 32, 2, 0),
              .rows = 13,
              .keys = 40,
@@ -251,27 +253,35 @@ TEST_CASE("behind mask bits and a bias of -infinity", "[non-finite]") {
 }
 
 TEST_CASE("in pages", "[non-finite]") {
-  check({.kernel = "_paged",
+  check({.kernel = "_q256_kv64_w8_paged",
          .shape = shape(SLUICE_F16, 128, 64, 1, SLUICE_CAUSAL, SLUICE_MODE_PAGED),
          .rows = 150,
          .keys = 171,
          .first_key = 64});
 }
 
-TEST_CASE("at every offset of a diagonal tile, 16 rows a wave", "[non-finite]") {
+TEST_CASE("at every offset of a diagonal tile, in heads of all sizes", "[non-finite]") {
+  struct Size {
+    int32_t head_dim;
+    std::string kernel, from_fp8; // parts of the names
+  };
+  const Size sizes[] = {
+      {48, "_d64_q128_kv32_w4", "_d64_q128_kv32_w4"},    {80, "_d80_q128_kv32_w4", "_d80_q128_kv32_w4"},
+      {96, "_d96_q128_kv32_w4", "_d96_q128_kv32_w4"},    {104, "_d128_q128_kv32_w4", "_d128_q256_kv64_w8"},
+      {192, "_d192_q256_kv32_w8", "_d192_q128_kv64_w4"}, {256, "_d256_q128_kv64_w4", "_d256_q128_kv64_w4"}};
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
     for (const uint32_t k_type : {type, uint32_t(SLUICE_E4M3FNUZ)})
-      // One panel of a head, several, and one with columns behind the head's.
-      for (const int32_t head_dim : {48, 80, 96, 104, 192, 256}) {
+      for (const Size &size : sizes) {
+        const std::string &kernel = k_type == type ? size.kernel : size.from_fp8, paged = kernel + "_paged";
         // More rows than a wave has, and the tokens of groups.
-        check({.kernel = "_kv",
-               .shape = shape(type, head_dim, 16),
+        check({.kernel = kernel.c_str(),
+               .shape = shape(type, size.head_dim, 16),
                .rows = 40,
                .keys = 53,
                .first_key = 16,
                .k_type = k_type});
-        check({.kernel = "_kv",
-               .shape = shape(type, head_dim, 16, 4, SLUICE_CAUSAL, SLUICE_MODE_PAGED),
+        check({.kernel = paged.c_str(),
+               .shape = shape(type, size.head_dim, 16, 4, SLUICE_CAUSAL, SLUICE_MODE_PAGED),
                .rows = 9,
                .keys = 37,
                .first_key = 21,
@@ -279,6 +289,18 @@ TEST_CASE("at every offset of a diagonal tile, 16 rows a wave", "[non-finite]") 
                .window_left = 9,
                .sink_tokens = 2});
       }
+}
+
+TEST_CASE("at every offset of a diagonal tile, 16 rows a wave", "[non-finite]") {
+  for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
+    for (const uint32_t k_type : {type, uint32_t(SLUICE_E4M3FNUZ)})
+      for (const int32_t head_dim : {48, 80, 96, 104, 192, 256})
+        check({.kernel = "_w4_packed",
+               .shape = shape(type, head_dim, 16, 2),
+               .rows = 6,
+               .keys = 37,
+               .first_key = 21,
+               .k_type = k_type});
 }
 
 TEST_CASE("at every offset of a diagonal tile, with FP8 queries", "[non-finite]") {
@@ -298,11 +320,15 @@ TEST_CASE("at every offset of a diagonal tile, with FP8 queries", "[non-finite]"
 
 TEST_CASE("in the widest heads", "[non-finite]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
-    check({.kernel = "_kv", .shape = shape(type, 512, 16), .rows = 20, .keys = 25, .first_key = 8});
+    check({.kernel = "_d512_q64_kv16_w4_packed",
+           .shape = shape(type, 512, 16),
+           .rows = 20,
+           .keys = 25,
+           .first_key = 8});
 }
 
 TEST_CASE("in parts of the keys", "[non-finite]") {
-  check({.kernel = "_kv",
+  check({.kernel = "_d128_q16_kv16_w4_packed",
          .shape = shape(SLUICE_F16, 128, 16, 8),
          .rows = 2,
          .keys = 2500,

@@ -17,9 +17,10 @@
 // neither happens to is a survivor, or not reached if no problem comes by; the test fails then, and when
 // proof and emulator contradict each other.
 //
-// --quick runs redundant mutants on the shortest problem only, and takes the barriers and the waits with a
-// barrier behind them from all kernels but the first of each head size on contiguous tensors and the first
-// whose waves divide the keys. --list prints the mutants that were reported as well.
+// --quick takes the first of each kind of code of the kernels on contiguous tensors too, runs redundant
+// mutants on the shortest problem only, and takes the barriers and the waits with a barrier behind them from
+// all kernels but the first on contiguous tensors and the first whose waves divide the keys. --list prints
+// the mutants that were reported as well.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"
@@ -47,16 +48,19 @@ using emulator::ReportKind;
 
 namespace {
 
-/// What kernels for pages and for few rows have in common if they are made of the same kind of code: the
-/// form, which decides whether V is in the rows of K, and the waves; of few rows and four waves also how many
-/// of them there are to a wave (less than its 16: waves share them; more: blocks of 16), whether K and V are
-/// of the type of Q, converted, or all of them FP8, and whether the columns of K take one tile of LDS or two.
+/// What kernels have in common if they are made of the same kind of code: the form, which decides whether V
+/// is in the rows of K, the waves, and whether K and V are of the type of Q, converted, or all of them FP8.
+/// Of those with 32 rows to a wave also the keys of a step; of few rows and four waves how many of them there
+/// are to a wave (less than its 16: waves share them; more: blocks of 16), and whether the columns of K take
+/// one tile of LDS or two.
 std::string kind_of(const package::KernelName &name) {
-  const std::string kind = name.form + " " + std::to_string(name.waves);
-  if (name.is_tall() || name.waves != 4) return kind;
+  const std::string kind = name.form + " " + std::to_string(name.waves) + " ";
+  const std::string types =
+      (name.kv_dtype.empty() ? "" : "converted") + std::string(name.o_dtype.empty() ? "" : "fp8");
+  if (name.is_tall()) return kind + std::to_string(name.tile_kv) + " " + types;
+  if (name.waves != 4) return kind;
   const bool two_tiles = name.waves_dividing_keys() == 1 && !std::has_single_bit(name.head_dim_qk);
-  return kind + " " + std::to_string(name.tile_q / name.waves) + (two_tiles ? " two tiles " : " ") +
-         (name.kv_dtype.empty() ? "" : "converted") + (name.o_dtype.empty() ? "" : "fp8");
+  return kind + std::to_string(name.tile_q / name.waves) + (two_tiles ? " two tiles " : " ") + types;
 }
 
 struct Arguments {
@@ -300,7 +304,8 @@ std::vector<ShippedKernel> kernels_of(const Arguments &arguments) {
   std::set<std::string> kinds;
   std::erase_if(kernels, [&](const ShippedKernel &kernel) {
     if (!arguments.kernel.empty()) return kernel.name != arguments.kernel;
-    return !kernel.entry.name.form.empty() && !kinds.insert(kind_of(kernel.entry.name)).second;
+    const bool is_one_of_many = arguments.quick || !kernel.entry.name.form.empty();
+    return is_one_of_many && !kinds.insert(kind_of(kernel.entry.name)).second;
   });
   return kernels;
 }
@@ -310,11 +315,10 @@ std::vector<ShippedKernel> kernels_of(const Arguments &arguments) {
 int main(int argc, char **argv) try {
   const Arguments arguments = parse(argc, argv);
   std::vector<Tally> tallies;
-  std::set<std::pair<bool, uint32_t>> kinds; // whether waves divide the keys, and the head size
+  std::set<bool> kinds; // whether waves divide the keys
   const auto is_first_of_its_kind = [&](const package::KernelName &name) {
     const bool divides_keys = name.waves_dividing_keys() > 1;
-    if (!divides_keys && !name.form.empty()) return false;
-    return kinds.insert({divides_keys, divides_keys ? 0 : name.head_dim_qk}).second;
+    return (divides_keys || name.form.empty()) && kinds.insert(divides_keys).second;
   };
   for (const ShippedKernel &kernel : kernels_of(arguments)) {
     const bool barriers_only = arguments.quick && !is_first_of_its_kind(kernel.entry.name);

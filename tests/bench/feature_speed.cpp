@@ -1,0 +1,251 @@
+//===- feature_speed.cpp - what features cost, on the timing model --------------------------------------===//
+//
+//   feature_speed [PACK] [--types NAME]
+//
+// NAME is that of one combination of types, as "BF16 with E4M3FNUZ"; without it there is a table for each.
+//
+// For each combination of types, head size and feature that the library supports: the modelled time of a
+// problem with the feature, as a multiple of that of the plain problem. Prints a table in markdown. A problem
+// that takes more than twice as long has fallen off the fast kernels: the program names it and fails.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "emulator/machine/program.h"
+#include "emulator/timing/timing.h"
+#include "tools/launch_timing.h"
+#include "tools/pack_file.h"
+#include "tools/recorded_plan.h"
+#include "tools/support_questions.h"
+#include "tools/tool_error.h"
+#include "tools/workload_tensors.h"
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace sluice;
+using namespace sluice::tools;
+
+constexpr double most_times = 2;
+
+// A tile of rows for each of 8 KV heads and 80 sequences: more workgroups than compute units. A few of them
+// are simulated, and all sequences have the same keys.
+constexpr uint32_t compute_units = 304;
+constexpr int32_t batch = 80, q_len = 256, kv_len = 512;
+constexpr SampleSize sample = {.compute_units = 1, .workgroups = 2};
+constexpr int32_t most_page_size = 16;
+constexpr int64_t pages = (kv_len + 2) / 3 + 1; // of the smallest pages
+
+uint64_t bytes_of(uint32_t type) {
+  return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
+}
+
+/// A call of any problem that the questions make.
+class Call {
+public:
+  explicit Call(const sluice_problem &asked) : problem(asked), memory(uint64_t(1) << 30) {
+    problem.max_batch = batch;
+    problem.max_q_len = q_len;
+    problem.max_kv_len = kv_len;
+    sluice_args_init(&args, sizeof args);
+    args.batch = batch;
+    args.q_len = q_len;
+    args.kv_len = kv_len;
+    const int32_t qk = problem.head_dim_qk, v = problem.head_dim_v;
+    const bool ragged = problem.mode == SLUICE_MODE_RAGGED, paged = problem.mode == SLUICE_MODE_PAGED;
+    args.q = tensor(problem.q_type, ragged ? batch : 1, q_len, problem.q_heads, qk);
+    args.o = tensor(problem.o_type, batch, q_len, problem.q_heads, v);
+    args.o.stride[0] = ragged ? 0 : q_len * args.o.stride[1];
+    args.k = tensor(problem.k_type, ragged ? batch : 1, kv_len, problem.kv_heads, qk);
+    if (!(problem.flags & SLUICE_V_IN_K))
+      args.v = tensor(problem.v_type, ragged ? batch : 1, kv_len, problem.kv_heads, v);
+    if (ragged) {
+      args.q_starts = starts(q_len);
+      args.kv_starts = starts(kv_len);
+    }
+    if (paged) page();
+    change_scores();
+  }
+
+  /// Of all launches of a run.
+  uint64_t clk(const PackFile &pack) {
+    RecordedPlan plan(pack, compute_units, problem);
+    const uint64_t workspace_bytes = plan.info().workspace_bytes;
+    void *const workspace = workspace_bytes == 0 ? nullptr : memory.allocate(workspace_bytes);
+    uint64_t sum = 0;
+    for (const RecordedLaunch &launch : plan.run(args, workspace)) {
+      const emulator::Program program{pack.elf(pack.kernel(launch.kernel), "gfx942")};
+      const emulator::timing::TimingResult result = emulator::timing::time_launch(
+          program, launch.kernel, launch.grid, launch.block, launch.dynamic_lds_bytes, launch.kernarg,
+          memory.machine(), sample_of(launch.grid, sample));
+      if (!result.reports.empty())
+        throw ToolError(launch.kernel + ": " + emulator::to_text(result.reports.front()));
+      sum += result.device_clk;
+    }
+    return sum;
+  }
+
+private:
+  /// [sequences, tokens, heads, columns]; all sequences are the first one, unless the caller says otherwise.
+  sluice_tensor tensor(uint32_t type, int64_t sequences, int64_t tokens, int64_t heads, int64_t columns) {
+    const int64_t count = sequences * tokens * heads * columns;
+    return {.data = memory.allocate(uint64_t(count) * bytes_of(type)),
+            .stride = {0, heads * columns, columns, 1}};
+  }
+
+  template <typename T> T *array(size_t count, T value) {
+    const std::vector<T> values(count, value);
+    T *const data = static_cast<T *>(memory.allocate(count * sizeof(T)));
+    memory.upload(data, values.data(), count * sizeof(T));
+    return data;
+  }
+
+  int32_t *starts(int32_t step) {
+    int32_t *const places = array(batch + 1, 0);
+    for (int32_t sequence = 0; sequence <= batch; ++sequence)
+      places[sequence] = sequence * step;
+    return places;
+  }
+
+  template <typename T> void fill_table() {
+    T *const table = array(size_t{batch} * pages, T{0});
+    for (int64_t entry = 0; entry < batch * pages; ++entry)
+      table[entry] = T(entry % pages * problem.page_size < kv_len ? entry % pages : 0);
+    args.page_table = table;
+  }
+
+  void page() {
+    const auto in_pages = [&](sluice_tensor &t) { t.stride[0] = problem.page_size * t.stride[1]; };
+    const int64_t rows = pages * most_page_size;
+    args.k = tensor(problem.k_type, 1, rows, problem.kv_heads, problem.head_dim_qk);
+    in_pages(args.k);
+    if (problem.k_pack != 0) { // [page, head, pack, token, element of the pack]
+      args.k.stride[1] = problem.k_pack;
+      args.k.stride[3] = int64_t(problem.k_pack) * problem.page_size;
+      args.k.stride[2] = int64_t(problem.head_dim_qk) * problem.page_size;
+    }
+    if (!(problem.flags & SLUICE_V_IN_K)) {
+      args.v = tensor(problem.v_type, 1, rows, problem.kv_heads, problem.head_dim_v);
+      in_pages(args.v);
+    }
+    if (problem.flags & SLUICE_PAGE_INDEX_64)
+      fill_table<int64_t>();
+    else
+      fill_table<int32_t>();
+    if (problem.page_table_kind == SLUICE_PAGE_TABLE_CSR)
+      args.page_starts = starts(int32_t(pages));
+    else
+      args.page_table_stride = pages;
+    args.kv_lengths = array(batch, kv_len);
+  }
+
+  void change_scores() {
+    const auto heads = size_t(problem.q_heads);
+    if (problem.flags & SLUICE_WRITE_LSE) {
+      args.lse = tensor(SLUICE_F32, batch, q_len, problem.q_heads, 1);
+      args.lse.stride[0] = problem.mode == SLUICE_MODE_RAGGED ? 0 : q_len * args.lse.stride[1];
+    }
+    if (problem.bias_type != 0) args.bias = {memory.allocate(q_len * kv_len * 4), {0, 0, kv_len, 1}};
+    if (problem.flags & SLUICE_BOOL_MASK)
+      args.mask = {array(q_len * kv_len / 8, uint8_t{0xff}), {0, 0, kv_len / 8, 1}};
+    if (problem.flags & SLUICE_ALIBI) args.alibi_slopes = array(heads, 0.5f);
+    if (problem.flags & SLUICE_SINK_LOGITS) args.sink_logits = array(heads, 0.0f);
+    if (problem.q_scale_kind != SLUICE_SCALE_NONE) args.q_scale = array(heads, 1.0f);
+    if (problem.k_scale_kind != SLUICE_SCALE_NONE) args.k_scale = array(heads, 1.0f);
+    if (problem.v_scale_kind != SLUICE_SCALE_NONE) args.v_scale = array(heads, 1.0f);
+  }
+
+  sluice_problem problem;
+  ModelMemory memory;
+  sluice_args args;
+};
+
+std::string name_of(const HeadSizes &sizes) {
+  std::string name = std::to_string(sizes.qk);
+  if (sizes.v != sizes.qk) name += "/" + std::to_string(sizes.v);
+  return sizes.v_in_k ? name + " (V in K)" : name;
+}
+
+std::string name_of(const Types &types) {
+  std::string name = type_name(types.q);
+  if (types.kv != types.q) name += std::string(" with ") + type_name(types.kv);
+  if (types.o != types.q) name += std::string(" to ") + type_name(types.o);
+  return name;
+}
+
+int check_types(const PackFile &pack, const sluice_context *context, const Types &types,
+                const std::vector<HeadSizes> &sizes) {
+  int slow = 0;
+  std::map<std::string, std::map<std::string, std::string>> cells;
+  std::vector<std::string> columns;
+  for (const HeadSizes &size : sizes) {
+    const sluice_problem plain = plain_problem(types, size);
+    if (!ask(context, plain).supported) continue;
+    const auto plain_clk = double(Call(plain).clk(pack));
+    columns.push_back(name_of(size));
+    for (const Question &question : questions()) {
+      if (!question.ask) continue;
+      sluice_problem problem = plain;
+      question.ask(problem);
+      if (!ask(context, problem).supported) continue;
+      const double times = double(Call(problem).clk(pack)) / plain_clk;
+      char text[16];
+      std::snprintf(text, sizeof text, "%.2f", times);
+      cells[question.name][columns.back()] = text;
+      if (times <= most_times) continue;
+      std::fprintf(stderr, "%s, head size %s: %s takes %.2f times as long as without; %g is the most\n",
+                   name_of(types).c_str(), columns.back().c_str(), question.name, times, most_times);
+      ++slow;
+    }
+  }
+  std::printf("\n%s:\n\n| feature |", name_of(types).c_str());
+  for (const std::string &column : columns)
+    std::printf(" %s |", column.c_str());
+  std::printf("\n| --- |");
+  for (size_t column = 0; column < columns.size(); ++column)
+    std::printf(" ---: |");
+  std::printf("\n");
+  for (const Question &question : questions()) {
+    const auto row = cells.find(question.name);
+    if (row == cells.end()) continue;
+    std::printf("| %s |", question.name);
+    for (const std::string &column : columns)
+      std::printf(" %s |", row->second.contains(column) ? row->second[column].c_str() : "");
+    std::printf("\n");
+  }
+  std::fflush(stdout);
+  return slow;
+}
+
+} // namespace
+
+int main(int argc, char **argv) try {
+  std::string file, wanted;
+  for (int n = 1; n < argc; ++n) {
+    const std::string argument = argv[n];
+    if (argument != "--types")
+      file = argument;
+    else if (++n < argc)
+      wanted = argv[n];
+  }
+  const PackFile pack(file);
+  const ContextHandle context = make_context("gfx942:304", pack.content());
+  const std::vector<HeadSizes> sizes = kernel_head_sizes(context.get());
+  int slow = 0;
+  bool found = false;
+  for (const Types &types : supported_types(context.get(), sizes)) {
+    if (!wanted.empty() && name_of(types) != wanted) continue;
+    found = true;
+    slow += check_types(pack, context.get(), types, sizes);
+  }
+  if (!found)
+    throw ToolError("--types is \"" + wanted + "\"; no combination that is supported has this name");
+  return slow == 0 ? 0 : 1;
+} catch (const std::exception &error) {
+  std::fprintf(stderr, "feature_speed: %s\n", error.what());
+  return 1;
+}
