@@ -24,6 +24,9 @@ Value Emitter::equal(Value a, Value b) {
 Value Emitter::equalF(Value a, Value b) {
   return arith::CmpFOp::create(*this, arith::CmpFPredicate::OEQ, a, b);
 }
+Value Emitter::atMostF(Value a, Value b) {
+  return arith::CmpFOp::create(*this, arith::CmpFPredicate::OLE, a, b);
+}
 
 Value Emitter::intrinsic(StringRef name, Type result, ValueRange arguments) {
   return LLVM::CallIntrinsicOp::create(*this, result, getStringAttr(name), arguments).getResults();

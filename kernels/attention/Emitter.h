@@ -54,6 +54,7 @@ public:
   // v_max_f32: a NaN operand gives the other one. NaN scores survive in their exponentials.
   Value maxF(Value a, Value b) { return mlir::arith::MaxNumFOp::create(*this, a, b); }
   Value equalF(Value a, Value b);
+  Value atMostF(Value a, Value b);
 
   /// The raw hardware operations, without LLVM's handling of denormal results.
   Value exp2(Value a) { return intrinsic("llvm.amdgcn.exp2", getF32Type(), {a}); }

@@ -1,6 +1,7 @@
 //===- ScoreChanges.cpp - what is done to scores before the softmax -------------------------------------===//
 #include "attention/ScoreChanges.h"
 
+#include <cmath>
 #include <limits>
 #include <numbers>
 
@@ -19,6 +20,15 @@ ScoreChanges::ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRow
   exponentFactor = b.select(changed, b.f32(1), scaleLog2e);
 }
 
+/// The smallest bias that is infinite in units of the base-2 exponent.
+static float infiniteBias() {
+  constexpr auto log2e = std::numbers::log2e_v<float>;
+  float bias = std::numeric_limits<float>::max() / log2e;
+  while (!std::isinf(bias * log2e))
+    bias = std::nextafter(bias, std::numeric_limits<float>::infinity());
+  return bias;
+}
+
 Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
   Value power = b.exp2(b.mulF(score, twoPerCap));
   Value tanh = b.fma(b.f32(-2), b.reciprocal(b.addF(power, b.f32(1))), b.f32(1));
@@ -27,7 +37,7 @@ Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
 
 SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
-  Value ofLane, head, row;
+  Value ofLane, head, row, rowGroup;
   Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));
   using Change = llvm::function_ref<Value(Value score, Value key)>;
   auto each = [&](ArrayRef<Value> scores, Change change) {
@@ -56,6 +66,7 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     ofLane = b.add(tileKey, b.mul(rows.laneGroup, b.i32(4)));
     head = rows.qHead;
     row = rows.token;
+    rowGroup = rows.laneGroup;
     Value scale = b.opaque(scaleLog2e, tileKey);
     SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });
     Value cap = arguments.late("cap_log2e");
@@ -65,20 +76,51 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     });
     Value bias = arguments.late("bias");
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
-      Value first = rowOf("bias"), keyStride = arguments.late("bias_key_stride");
-      Value none = b.f32(-std::numeric_limits<double>::infinity());
+      Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
+      Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
+      Value end = b.add(tileKey, b.i32(layout.rows * scores.size()));
+      Value isWhole = b.both(isDense, b.isFalse(b.less(sequence.keys, end)));
       // Left alone, LLVM computes the places that the types have in common in front of the branch between
       // them: those of all scores at once.
       auto add = [&](Type type, unsigned number) {
         Value same = ofLane;
         ofLane = b.opaque(ofLane, b.i32(number));
-        auto sums = each(scores, [&](Value score, Value key) {
-          Value place = b.add(first, b.mul(b.zeroExtend(b.minS(key, lastKey)), keyStride));
-          Value value = LLVM::LoadOp::create(b, type, b.advance(bias, type, place),
-                                             /*alignment=*/type.getIntOrFloatBitWidth() / 8);
+        Value ofRow = b.advance(bias, type, first);
+        unsigned bytes = type.getIntOrFloatBitWidth() / 8;
+        auto four = VectorType::get(4, type);
+        // Four neighbouring keys are one load where the matrix has all of them.
+        auto inFours = [&](llvm::function_ref<Value(unsigned key)> load) {
+          SmallVector<Value> fours;
+          for (unsigned index = 0; index < scores.size(); ++index)
+            for (unsigned r = 0; r < layout.results(); r += 4)
+              fours.push_back(load(layout.rows * index + layout.rowOf(r)));
+          return fours;
+        };
+        auto ofWhole = [&] {
+          Value begin = b.advance(ofRow, type, b.zeroExtend(ofLane));
+          return inFours([&](unsigned key) -> Value {
+            return LLVM::LoadOp::create(b, four, b.advance(begin, type, b.i64(key)), /*alignment=*/bytes);
+          });
+        };
+        auto ofEnd = [&] {
+          return inFours([&](unsigned key) {
+            SmallVector<Value> elements;
+            for (unsigned n = 0; n < 4; ++n) {
+              Value place = b.minS(b.add(ofLane, b.i32(key + n)), lastKey);
+              Value address = b.advance(ofRow, type, b.zeroExtend(b.select(isDense, place, b.i32(0))));
+              elements.push_back(LLVM::LoadOp::create(b, type, address, /*alignment=*/bytes));
+            }
+            return b.pack(four, elements);
+          });
+        };
+        SmallVector<Value> fours = b.branch(isWhole, ofWhole, ofEnd);
+        unsigned element = 0;
+        auto sums = each(scores, [&](Value score, Value) {
+          Value value = b.extract(fours[element / 4], element % 4);
+          ++element;
           if (!type.isF32()) value = arith::ExtFOp::create(b, b.getF32Type(), value);
           // A bias of -infinity hides, NaN as well.
-          Value hides = b.equalF(b.mulF(value, b.f32(std::numbers::log2e)), none);
+          Value hides = b.atMostF(value, b.f32(-infiniteBias()));
           return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
         });
         ofLane = same;
@@ -108,19 +150,45 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     });
     Value mask = arguments.late("mask");
     return eachIf(b.isFalse(b.isNull(mask)), scores, [&] {
-      Value first = rowOf("mask");
+      Value ofRow = b.advance(mask, b.getI8Type(), rowOf("mask"));
       Value hidden = b.f32(-std::numeric_limits<double>::infinity());
-      Value bits;
-      unsigned number = 0;
-      return each(scores, [&](Value score, Value key) {
-        // Four neighbouring keys from a multiple of four on share a byte.
-        if (number++ % 4 == 0) {
-          Value byte = b.shiftRight(b.minS(key, lastKey), b.i32(3));
-          Value place = b.advance(mask, b.getI8Type(), b.add(first, b.zeroExtend(byte)));
-          Value loaded = LLVM::LoadOp::create(b, b.getI8Type(), place, /*alignment=*/1);
-          bits = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
+      unsigned keys = layout.rows * scores.size(), wordKeys = std::min(keys, 32u);
+      Type word = b.getIntegerType(wordKeys);
+      // The bits of neighbouring keys, from a multiple of eight on. A tile that the matrix has all of takes
+      // them in words.
+      auto ofWhole = [&] {
+        Value begin = b.advance(ofRow, b.getI8Type(), b.zeroExtend(b.shiftRight(tileKey, b.i32(3))));
+        SmallVector<Value> words;
+        for (unsigned key = 0; key < keys; key += wordKeys) {
+          Value loaded = LLVM::LoadOp::create(b, word, b.advance(begin, b.getI8Type(), b.i64(key / 8)),
+                                              /*alignment=*/1);
+          words.push_back(wordKeys == 32 ? loaded : arith::ExtUIOp::create(b, b.getI32Type(), loaded));
         }
-        Value bit = b.bitAnd(b.shiftRight(bits, b.bitAnd(key, b.i32(7))), b.i32(1));
+        return words;
+      };
+      auto ofEnd = [&] {
+        SmallVector<Value> words(keys / wordKeys, b.i32(0));
+        for (unsigned key = 0; key < keys; key += 8) {
+          Value byte = b.shiftRight(b.minS(b.add(tileKey, b.i32(key)), lastKey), b.i32(3));
+          Value loaded =
+              LLVM::LoadOp::create(b, b.getI8Type(), b.advance(ofRow, b.getI8Type(), b.zeroExtend(byte)),
+                                   /*alignment=*/1);
+          Value bits = b.shiftLeft(arith::ExtUIOp::create(b, b.getI32Type(), loaded), b.i32(key % 32));
+          words[key / wordKeys] = b.bitOr(words[key / wordKeys], bits);
+        }
+        return words;
+      };
+      Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(keys))));
+      SmallVector<Value> words = b.branch(isWhole, ofWhole, ofEnd);
+      // Those of a lane begin with its group's.
+      for (Value &bits : words)
+        bits = b.shiftRight(bits, b.mul(rowGroup, b.i32(4)));
+      unsigned number = 0;
+      return each(scores, [&](Value score, Value) {
+        unsigned index = number / layout.results(),
+                 key = layout.rows * index + layout.rowOf(number % layout.results());
+        ++number;
+        Value bit = b.bitAnd(words[key / wordKeys], b.i32(int32_t(1u << key % wordKeys)));
         return b.select(b.equal(bit, b.i32(0)), hidden, score);
       });
     });

@@ -26,10 +26,9 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   entry.threads = variant.waves * waveSize;
   entry.kernarg_bytes = sizeof(package::AttentionKernargs);
   entry.kernarg_hash = package::attention_kernarg_hash();
-  entry.features = {"causal",      "window", "mask", "soft_cap",   "bias",    "alibi",
-                    "sink_logits", "scales", "lse",  "lse_base_2", "lengths", "ragged"};
+  entry.features = {"causal", "window", "mask",       "soft_cap", "bias",   "alibi", "sink_logits",
+                    "scales", "lse",    "lse_base_2", "lengths",  "ragged", "v_in_k"};
   if (variant.paged) entry.features.insert(entry.features.end(), {"paged", "csr", "page_index_64", "k_pack"});
-  if (variant.vInK) entry.features.push_back("v_in_k");
   entry.p_rounding = variant.dtype == "f16"    ? "toward_zero"
                      : variant.dtype == "bf16" ? "nearest_away"
                                                : "nearest_even";

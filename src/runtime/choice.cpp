@@ -94,6 +94,13 @@ void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature
   }
 }
 
+/// Kernels read K as V where V is in K, but only those made for that know V in packs.
+void keep_packs_of_v(Kernels &kernels, const sluice_problem &problem) {
+  std::erase_if(kernels, [](const auto *kernel) { return kernel->entry.name.form != "latent"; });
+  if (kernels.empty())
+    refuse("k_pack", text("k_pack is ", problem.k_pack, " with SLUICE_V_IN_K; nearest supported: 0"));
+}
+
 /// The nearest number of elements per pack: a power of two from 8 on that divides the row.
 int32_t nearest_k_pack(const sluice_problem &problem) {
   const auto wanted = uint32_t(problem.k_pack);
@@ -210,6 +217,7 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   for (const Feature &feature : features()) {
     if (feature.is_needed(problem)) keep_feature(kernels, problem, feature);
   }
+  if (problem.flags & SLUICE_V_IN_K && problem.k_pack != 0) keep_packs_of_v(kernels, problem);
   check_numbers(problem);
 
   // With O as F32, kernels that differ in what they would round to are the same.

@@ -35,7 +35,7 @@ constexpr double most_times = 2;
 // A tile of rows for each of 8 KV heads and 80 sequences: more workgroups than compute units. A few of them
 // are simulated, and all sequences have the same keys.
 constexpr uint32_t compute_units = 304;
-constexpr int32_t batch = 80, q_len = 256, kv_len = 512;
+constexpr int32_t batch = 80, q_len = 256, kv_len = 2048;
 constexpr SampleSize sample = {.compute_units = 1, .workgroups = 2};
 constexpr int32_t most_page_size = 16;
 constexpr int64_t pages = (kv_len + 2) / 3 + 1; // of the smallest pages
