@@ -15,7 +15,9 @@ Value fromProbabilities(Emitter &b, ArrayRef<Value> eight) {
       return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), eight[first + 2 * pair],
                                           eight[first + 2 * pair + 1], other, /*wordSel=*/pair == 1);
     };
-    return convert(1, convert(0, b.i32(0)));
+    // A conversion keeps the other half of the register that it writes. The first one has nothing to keep,
+    // and takes over the register of an operand, which needs no instruction.
+    return convert(1, convert(0, b.bitcast(b.getI32Type(), eight[first])));
   };
   return operand(b, word(0), word(4));
 }

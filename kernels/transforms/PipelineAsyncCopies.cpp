@@ -542,7 +542,10 @@ private:
     startBlock(branch.thenBlock());
     scf::YieldOp::create(builder, loc, stage(iteration, slot, carried));
     startBlock(branch.elseBlock());
-    scf::YieldOp::create(builder, loc, carried);
+    SmallVector<Value> last(carried);
+    for (auto [index, result] : llvm::enumerate(loop.getResults()))
+      if (result.use_empty()) last[index] = LLVM::PoisonOp::create(builder, loc, result.getType());
+    scf::YieldOp::create(builder, loc, last);
     return SmallVector<Value>(branch.getResults());
   }
 
