@@ -72,6 +72,12 @@ bool isAlone(AttentionOp op) {
   return op.getWaveRows() == manyRows && wavesPerSimd(op) == 1;
 }
 
+/// Whether V lies in LDS as its product reads it: many rows of FP8. Its bytes are transposed once for the
+/// workgroup, on their way there, and not by every wave.
+bool hasValuesByColumns(AttentionOp op) {
+  return op.getWaveRows() == manyRows && op.getElementType().getIntOrFloatBitWidth() == 8;
+}
+
 class AttentionBuilder {
 public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
@@ -79,7 +85,7 @@ public:
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
         storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
                                /*copiesConvert=*/!op.wavesDivideKeys(),
-                               /*throughRegisters=*/isAlone(op), tileKv)),
+                               /*throughRegisters=*/isAlone(op), hasValuesByColumns(op), tileKv)),
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip) {}
 
   void build() {

@@ -49,7 +49,8 @@ LogicalResult XorSwizzleAttr::verify(function_ref<InFlightDiagnostic()> emitErro
 }
 
 LogicalResult LdsTileType::verify(function_ref<InFlightDiagnostic()> emitError, unsigned rows,
-                                  unsigned columns, Type elementType, XorSwizzleAttr swizzle) {
+                                  unsigned columns, Type elementType, XorSwizzleAttr swizzle,
+                                  bool byColumns) {
   if (rows == 0 || columns == 0) return emitError() << "an LDS tile has at least one row and one column";
   if (!elementType.isIntOrFloat() || elementType.getIntOrFloatBitWidth() % 8 != 0)
     return emitError() << "element type " << elementType << " is not a whole number of bytes";
@@ -57,11 +58,16 @@ LogicalResult LdsTileType::verify(function_ref<InFlightDiagnostic()> emitError, 
   if (chunk != 0 && columns % (chunk * period) != 0)
     return emitError() << "swizzle <" << chunk << ", " << period << "> leaves a row of " << columns
                        << " columns: " << chunk * period << " must divide it";
+  if (byColumns && (elementType.getIntOrFloatBitWidth() != 8 || chunk != 0 || rows % ColumnLayout::rows != 0 ||
+                    columns < ColumnLayout::leastColumns || !llvm::isPowerOf2_32(columns)))
+    return emitError() << "a tile by columns has elements of one byte, no swizzle, a multiple of "
+                       << ColumnLayout::rows << " rows, and a power of two of columns, "
+                       << ColumnLayout::leastColumns << " or more";
   return success();
 }
 
 // !sluice.lds_tile<64x128xf16>, !sluice.lds_tile<64x128xf16, xor<8, 8>> or, with two rows per phase,
-// !sluice.lds_tile<64x64xf16, xor<8, 8, 2>>
+// !sluice.lds_tile<64x64xf16, xor<8, 8, 2>>, or !sluice.lds_tile<64x128xi8, by_columns>
 Type LdsTileType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
@@ -73,9 +79,12 @@ Type LdsTileType::parse(AsmParser &parser) {
     parser.emitError(parser.getNameLoc(), "an LDS tile has two dimensions");
     return {};
   }
+  bool byColumns = false;
   if (succeeded(parser.parseOptionalComma())) {
     unsigned chunk, period, rowsPerPhase = 1;
-    if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) ||
+    byColumns = succeeded(parser.parseOptionalKeyword("by_columns"));
+    if (byColumns) {
+    } else if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) ||
         parser.parseComma() || parser.parseInteger(period) ||
         (succeeded(parser.parseOptionalComma()) && parser.parseInteger(rowsPerPhase)) ||
         parser.parseGreater())
@@ -86,7 +95,7 @@ Type LdsTileType::parse(AsmParser &parser) {
   }
   if (parser.parseGreater()) return {};
   return getChecked([&] { return parser.emitError(parser.getNameLoc()); }, parser.getContext(),
-                    unsigned(shape[0]), unsigned(shape[1]), element, swizzle);
+                    unsigned(shape[0]), unsigned(shape[1]), element, swizzle, byColumns);
 }
 
 void LdsTileType::print(AsmPrinter &printer) const {
@@ -96,6 +105,7 @@ void LdsTileType::print(AsmPrinter &printer) const {
     if (swizzle.getRowsPerPhase() != 1) printer << ", " << swizzle.getRowsPerPhase();
     printer << '>';
   }
+  if (getByColumns()) printer << ", by_columns";
   printer << '>';
 }
 
@@ -162,6 +172,8 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
   unsigned length = vector.getNumElements(), chunk = tile.getSwizzle().getChunk();
   if (chunk != 0 && chunk % length != 0)
     return op->emitOpError() << verb << ' ' << length << " elements across swizzle chunks of " << chunk;
+  if (tile.getByColumns() && length != 1 && length != 4 && length != 16)
+    return op->emitOpError() << verb << ' ' << length << " elements of a tile by columns; they are 1, 4 or 16";
   return success();
 }
 
@@ -193,13 +205,15 @@ LogicalResult RowAddressesOp::verify() {
 }
 
 /// What async_dma and fetch_rows have in common.
-template <typename Op> static LogicalResult verifyRows(Op op) {
+template <typename Op> static LogicalResult verifyRows(Op op, LdsTileType tile, bool isFetched) {
   constexpr unsigned granule = AsyncDmaOp::columnGranule;
   if (Value limit = op.getColumnLimit())
     if (std::optional<int64_t> columns = getConstantIntValue(limit);
         columns && (*columns < 0 || *columns % granule != 0))
       return op.emitOpError() << "column_limit is " << *columns << "; it is a multiple of " << granule
                               << " and not negative";
+  if (tile.getByColumns() && !(isFetched && (op.isGather() || op.getCloseRows())))
+    return op.emitOpError() << "fills a tile by columns, which copies of close rows or rows in pages do, through registers";
   if (!op.isGather()) {
     if (op.getPages() || op.getPageStride() || op.getPackLog2() || op.getPackStride())
       return op.emitOpError() << "names pages but no entries of a table to gather with";
@@ -244,14 +258,14 @@ static LogicalResult verifyFetched(Operation *op, Value rows, Type source) {
 LogicalResult AsyncDmaOp::verify() {
   if (std::optional<Type> source = getSourceType())
     if (failed(verifyElements(*this, *source, getTile().getType()))) return failure();
-  return verifyRows(*this);
+  return verifyRows(*this, getTile().getType(), isFetched());
 }
 
 LogicalResult FetchRowsOp::verify() {
   if (failed(verifyElements(*this, getSourceType(), cast<LdsTileType>(getTileType()))) ||
       failed(verifyFetched(*this, getRows(), getSourceType())))
     return failure();
-  return verifyRows(*this);
+  return verifyRows(*this, cast<LdsTileType>(getTileType()), /*isFetched=*/true);
 }
 
 VectorType FetchRowsOp::rowsType(LdsTileType tile, Type source, unsigned lanes) {
@@ -337,11 +351,22 @@ struct IrArithmetic {
     return builder.createOrFold<arith::AndIOp>(loc, a, constant(bits));
   }
   Value flip(Value a, Value b) const { return builder.createOrFold<arith::XOrIOp>(loc, a, b); }
+  Value add(Value a, Value b) const { return builder.createOrFold<arith::AddIOp>(loc, a, b); }
+  Value multiply(Value a, uint32_t b) const {
+    return builder.createOrFold<arith::MulIOp>(loc, a, constant(b));
+  }
 };
 } // namespace
 
 Value sluice::swizzleColumn(OpBuilder &builder, Location loc, LdsTileType tile, Value row, Value column) {
   return tile.getSwizzle().getPolicy().column(IrArithmetic{builder, loc}, row, column);
+}
+
+Value sluice::offsetInTile(OpBuilder &builder, Location loc, LdsTileType tile, Value row, Value column) {
+  IrArithmetic a{builder, loc};
+  if (tile.getByColumns()) return ColumnLayout{tile.getColumns()}.offset(IrArithmetic(a), row, column);
+  Value stored = swizzleColumn(builder, loc, tile, row, column);
+  return a.add(a.multiply(row, tile.getRowBytes()), a.multiply(stored, tile.getElementBytes()));
 }
 
 void sluice::createWaveFence(OpBuilder &builder, Location loc) {
