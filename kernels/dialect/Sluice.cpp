@@ -362,9 +362,50 @@ Value sluice::swizzleColumn(OpBuilder &builder, Location loc, LdsTileType tile, 
   return tile.getSwizzle().getPolicy().column(IrArithmetic{builder, loc}, row, column);
 }
 
+/// How many of the lower bits are 0, as far as the operation shows.
+static unsigned trailingZeros(Value a) {
+  if (std::optional<int64_t> constant = getConstantIntValue(a)) return llvm::countr_zero(uint32_t(*constant));
+  if (auto sum = a.getDefiningOp<arith::AddIOp>())
+    return std::min(trailingZeros(sum.getLhs()), trailingZeros(sum.getRhs()));
+  if (auto product = a.getDefiningOp<arith::MulIOp>())
+    return trailingZeros(product.getLhs()) + trailingZeros(product.getRhs());
+  return 0;
+}
+
+/// Takes away a constant summand if `isApart` finds that it and the other one can be looked at apart.
+static uint32_t takeConstant(Value &a, function_ref<bool(uint32_t constant, Value rest)> isApart) {
+  auto sum = a.getDefiningOp<arith::AddIOp>();
+  if (!sum) return 0;
+  Value rest = sum.getLhs();
+  std::optional<int64_t> constant = getConstantIntValue(sum.getRhs());
+  if (!constant) {
+    rest = sum.getRhs();
+    constant = getConstantIntValue(sum.getLhs());
+  }
+  if (!constant || !isApart(uint32_t(*constant), rest)) return 0;
+  a = rest;
+  return uint32_t(*constant);
+}
+
+/// The bits of an offset are sums modulo 2 of bits of row and column. So what constants add is known: LLVM
+/// finds that they are offsets of instructions only if they are added last.
+static Value offsetByColumns(IrArithmetic a, ColumnLayout layout, Value row, Value column) {
+  uint32_t constantRow =
+      takeConstant(row, [](uint32_t constant, Value) { return constant % ColumnLayout::rows == 0; });
+  uint32_t constantColumn = takeConstant(column, [](uint32_t constant, Value rest) {
+    return llvm::Log2_32_Ceil(constant + 1) <= trailingZeros(rest);
+  });
+  uint32_t constant = layout.offset(constantRow, constantColumn);
+  // The one part that several bits of a column come together in.
+  uint32_t flipped = constant & (layout.columns / 8 - 1) * ColumnLayout::unitBytes;
+  Value offset = layout.offset(IrArithmetic(a), row, column);
+  if (flipped != 0) offset = a.flip(offset, a.constant(flipped));
+  return constant == flipped ? offset : a.add(offset, a.constant(constant - flipped));
+}
+
 Value sluice::offsetInTile(OpBuilder &builder, Location loc, LdsTileType tile, Value row, Value column) {
   IrArithmetic a{builder, loc};
-  if (tile.getByColumns()) return ColumnLayout{tile.getColumns()}.offset(IrArithmetic(a), row, column);
+  if (tile.getByColumns()) return offsetByColumns(a, {tile.getColumns()}, row, column);
   Value stored = swizzleColumn(builder, loc, tile, row, column);
   return a.add(a.multiply(row, tile.getRowBytes()), a.multiply(stored, tile.getElementBytes()));
 }

@@ -324,12 +324,13 @@ public:
     appendCarriedRows(initial);
     if (plan.waitsAhead) waitFor(plan.groups.front());
     auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
-                                        constant(slots), initial);
+                                        constant(stages), initial);
     startBlock(pipelined.getBody());
     SmallVector<Value> carried(pipelined.getRegionIterArgs());
-    for (unsigned slot = 0; slot < slots; ++slot) {
-      Value iteration = add(pipelined.getInductionVar(), slot);
-      carried = slot == 0 ? stage(iteration, slot, carried) : guardedStage(iteration, slot, carried);
+    for (unsigned turn = 0; turn < stages; ++turn) {
+      Value iteration = add(pipelined.getInductionVar(), turn);
+      unsigned slot = turn % slots;
+      carried = turn == 0 ? stage(iteration, slot, carried) : guardedStage(iteration, slot, carried);
     }
     scf::YieldOp::create(builder, loc, carried);
 
