@@ -212,7 +212,8 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
         Values unknown(3, b.undef(b.getF32Type()));
         auto readV = readerOf(v);
         next.output = products.addValues(rescaled, probabilities, allRules, tileKey,
-                                         {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()}, unknown, [&](Values &values) {
+                                         {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()},
+                                         unknown, [&](Values &values) {
                                            includeScores(parts, next, state.maximum, nextActive);
                                            values.append({next.maximum, next.offset, next.factor});
                                          });

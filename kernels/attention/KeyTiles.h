@@ -62,7 +62,8 @@ struct KeyStorage {
     bool isOther = inMemory != arithmetic;
     mlir::Type fetched = throughRegisters || byColumns ? arithmetic : mlir::Type();
     if (isOther && copiesConvert) fetched = mlir::Float8E4M3FNUZType::get(inMemory.getContext());
-    return {inMemory, copiesConvert ? arithmetic : inMemory, isOther && !copiesConvert, fetched, byColumns, tileKv};
+    return {inMemory, copiesConvert ? arithmetic : inMemory, isOther && !copiesConvert, fetched, byColumns,
+            tileKv};
   }
 
   unsigned bytes() const { return inTiles.getIntOrFloatBitWidth() / 8; } // of an element in LDS

@@ -89,11 +89,10 @@ SmallVector<Value> TileProducts::add(ArrayRef<Value> output, ArrayRef<Value> pro
 }
 
 Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
-  if (!readV.isTile) {
-    Values all;
-    eachFragment(tileKey, readV, [&](unsigned, unsigned, Value fragment) { all.push_back(fragment); });
-    return nonFinite.isIn(all);
-  }
+  if (!readV.isTile)
+    return nonFinite.isIn([&](auto include) {
+      eachFragment(tileKey, readV, [&](unsigned, unsigned, Value fragment) { include(fragment); });
+    });
   Value any = b.boolean(false);
   for (auto [index, panel] : llvm::enumerate(columns.valuePanels)) {
     Value isIn = nonFinite.isIn(

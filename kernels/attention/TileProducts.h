@@ -50,7 +50,7 @@ public:
   /// How V is read: in the order in which the product asks, always the same, or anywhere, which is rare.
   struct ReadValues {
     Read inOrder, anywhere;
-    bool isTile; // whether reading anywhere is as good
+    bool isTile;            // whether reading anywhere is as good
     bool byColumns = false; // elements of a column are read, not of a row
   };
 

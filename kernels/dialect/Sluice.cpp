@@ -58,8 +58,9 @@ LogicalResult LdsTileType::verify(function_ref<InFlightDiagnostic()> emitError, 
   if (chunk != 0 && columns % (chunk * period) != 0)
     return emitError() << "swizzle <" << chunk << ", " << period << "> leaves a row of " << columns
                        << " columns: " << chunk * period << " must divide it";
-  if (byColumns && (elementType.getIntOrFloatBitWidth() != 8 || chunk != 0 || rows % ColumnLayout::rows != 0 ||
-                    columns < ColumnLayout::leastColumns || !llvm::isPowerOf2_32(columns)))
+  if (byColumns &&
+      (elementType.getIntOrFloatBitWidth() != 8 || chunk != 0 || rows % ColumnLayout::rows != 0 ||
+       columns < ColumnLayout::leastColumns || !llvm::isPowerOf2_32(columns)))
     return emitError() << "a tile by columns has elements of one byte, no swizzle, a multiple of "
                        << ColumnLayout::rows << " rows, and a power of two of columns, "
                        << ColumnLayout::leastColumns << " or more";
@@ -85,9 +86,9 @@ Type LdsTileType::parse(AsmParser &parser) {
     byColumns = succeeded(parser.parseOptionalKeyword("by_columns"));
     if (byColumns) {
     } else if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) ||
-        parser.parseComma() || parser.parseInteger(period) ||
-        (succeeded(parser.parseOptionalComma()) && parser.parseInteger(rowsPerPhase)) ||
-        parser.parseGreater())
+               parser.parseComma() || parser.parseInteger(period) ||
+               (succeeded(parser.parseOptionalComma()) && parser.parseInteger(rowsPerPhase)) ||
+               parser.parseGreater())
       return {};
     swizzle = XorSwizzleAttr::getChecked([&] { return parser.emitError(parser.getNameLoc()); },
                                          parser.getContext(), chunk, period, rowsPerPhase);
@@ -145,10 +146,6 @@ LogicalResult AttentionOp::verify() {
                          << getHeadDimV() << " columns; they need " << leastColumns
                          << " or a multiple each, of 512 columns at most";
   if (rows == 32 && getVInK()) return emitOpError() << "has 32 rows a wave; v_in_k needs 16";
-  // Of V a lane transposes bytes four columns at a time.
-  if (rows == 32 && isFp8 && getHeadDimV() % 128 != 0)
-    return emitOpError() << "head_dim_v is " << getHeadDimV()
-                         << "; of f8E4M3FNUZ and 32 rows a wave it is a multiple of 128";
   unsigned columns = isFp8 ? 64 : 16;
   if (getHeadDimQk() % columns != 0 || getHeadDimV() % columns != 0)
     return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
@@ -173,7 +170,8 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
   if (chunk != 0 && chunk % length != 0)
     return op->emitOpError() << verb << ' ' << length << " elements across swizzle chunks of " << chunk;
   if (tile.getByColumns() && length != 1 && length != 4 && length != 16)
-    return op->emitOpError() << verb << ' ' << length << " elements of a tile by columns; they are 1, 4 or 16";
+    return op->emitOpError() << verb << ' ' << length
+                             << " elements of a tile by columns; they are 1, 4 or 16";
   return success();
 }
 
@@ -213,7 +211,8 @@ template <typename Op> static LogicalResult verifyRows(Op op, LdsTileType tile, 
       return op.emitOpError() << "column_limit is " << *columns << "; it is a multiple of " << granule
                               << " and not negative";
   if (tile.getByColumns() && !(isFetched && (op.isGather() || op.getCloseRows())))
-    return op.emitOpError() << "fills a tile by columns, which copies of close rows or rows in pages do, through registers";
+    return op.emitOpError()
+           << "fills a tile by columns, which copies of close rows or rows in pages do, through registers";
   if (!op.isGather()) {
     if (op.getPages() || op.getPageStride() || op.getPackLog2() || op.getPackStride())
       return op.emitOpError() << "names pages but no entries of a table to gather with";

@@ -232,8 +232,8 @@ private:
       Value resource;
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
         if (!resource)
-          resource = descriptor(
-              b.add(copy.getFirstRow(), b.add(place.waveRow, b.i32(place.step(batchRow)))), rowsOfWave);
+          resource = descriptor(b.add(copy.getFirstRow(), b.add(place.waveRow, b.i32(place.step(batchRow)))),
+                                rowsOfWave);
         Value column = sourceColumn(batchRow, batchColumn);
         Value voffset = rowsOfWave > 1 ? bufferOffset(column, b.mul(place.laneRow, b.truncate(strideBytes)))
                                        : columnOffset(column);
@@ -370,8 +370,7 @@ void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, 
             b, land.getRows(), int64_t((row * layout.batch.columns + batchColumn) * words + word)));
       for (auto [index, column] : llvm::enumerate(transposeBytes(b, ofRows))) {
         Value dword = vector::FromElementsOp::create(b, VectorType::get(1, b.getI32Type()), column);
-        LdsWriteOp::create(b, vector::BitCastOp::create(b, type, dword), land.getTile(),
-                           place.row(firstRow),
+        LdsWriteOp::create(b, vector::BitCastOp::create(b, type, dword), land.getTile(), place.row(firstRow),
                            b.add(place.column(batchColumn), b.i32(word * ofWord + index)));
       }
     }
