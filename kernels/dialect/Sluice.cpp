@@ -82,17 +82,18 @@ Type LdsTileType::parse(AsmParser &parser) {
   }
   bool byColumns = false;
   if (succeeded(parser.parseOptionalComma())) {
-    unsigned chunk, period, rowsPerPhase = 1;
     byColumns = succeeded(parser.parseOptionalKeyword("by_columns"));
-    if (byColumns) {
-    } else if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) ||
-               parser.parseComma() || parser.parseInteger(period) ||
-               (succeeded(parser.parseOptionalComma()) && parser.parseInteger(rowsPerPhase)) ||
-               parser.parseGreater())
-      return {};
-    swizzle = XorSwizzleAttr::getChecked([&] { return parser.emitError(parser.getNameLoc()); },
-                                         parser.getContext(), chunk, period, rowsPerPhase);
-    if (!swizzle) return {};
+    if (!byColumns) {
+      unsigned chunk, period, rowsPerPhase = 1;
+      if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) ||
+          parser.parseComma() || parser.parseInteger(period) ||
+          (succeeded(parser.parseOptionalComma()) && parser.parseInteger(rowsPerPhase)) ||
+          parser.parseGreater())
+        return {};
+      swizzle = XorSwizzleAttr::getChecked([&] { return parser.emitError(parser.getNameLoc()); },
+                                           parser.getContext(), chunk, period, rowsPerPhase);
+      if (!swizzle) return {};
+    }
   }
   if (parser.parseGreater()) return {};
   return getChecked([&] { return parser.emitError(parser.getNameLoc()); }, parser.getContext(),
@@ -406,7 +407,8 @@ Value sluice::offsetInTile(OpBuilder &builder, Location loc, LdsTileType tile, V
   IrArithmetic a{builder, loc};
   if (tile.getByColumns()) return offsetByColumns(a, {tile.getColumns()}, row, column);
   Value stored = swizzleColumn(builder, loc, tile, row, column);
-  return a.add(a.multiply(row, tile.getRowBytes()), a.multiply(stored, tile.getElementBytes()));
+  Value ofRow = a.multiply(row, tile.getRowBytes()), ofColumn = a.multiply(stored, tile.getElementBytes());
+  return a.add(ofRow, ofColumn);
 }
 
 void sluice::createWaveFence(OpBuilder &builder, Location loc) {

@@ -232,11 +232,11 @@ TEST_CASE("accesses to a tile by columns meet no bank conflict", "[swizzle]") {
       CHECK(conflicts(32, 16, [&](unsigned lane) {
               return layout.offset(lane / 32 * 4, lane % 32 * (columns / 32) + tile);
             }) == 0);
-    // ... and write four rows of 4 or 8.
-    for (unsigned ofLane : {4u, 8u})
-      for (unsigned n = 0; n < ofLane && 16 * ofLane <= columns; ++n)
+    // ... and write four rows of 8, in small tiles of 4.
+    for (unsigned of_lane : {4u, 8u})
+      for (unsigned n = 0; n < of_lane && columns / of_lane >= 16 && columns / of_lane <= 32; ++n)
         CHECK(conflicts(32, 4, [&](unsigned lane) {
-                return layout.offset(lane / 8 % 4 * 8, (lane % 8 + lane / 32 * 8) * ofLane + n);
+                return layout.offset(lane / 8 % 4 * 8, (lane % 8 + lane / 32 * 8) * of_lane + n);
               }) == 0);
   }
 }
