@@ -50,12 +50,24 @@ unsigned registersOfRows(AttentionOp op) {
   return op.rowBlocks() * rows * (op.getHeadDimQk() * elementBytes / 4 + columnsOfV) / MfmaLayout::lanes;
 }
 
+/// Whether Q and O leave registers of 256 for more than a tile: scores of two, or rows on their way.
+bool leavesRegisters(AttentionOp op) {
+  return registersOfRows(op) <= 136;
+}
+
+/// Whether V lies in LDS as its product reads it: many rows of FP8. Its bytes are transposed once for the
+/// workgroup, on their way there, and not by every wave.
+bool hasValuesByColumns(AttentionOp op) {
+  return op.getWaveRows() == manyRows && op.getElementType().getIntOrFloatBitWidth() == 8 &&
+         leavesRegisters(op);
+}
+
 /// How many waves of a SIMD the registers are to be divided among, where it is not as many as LDS allows.
 std::optional<unsigned> wavesPerSimd(AttentionOp op) {
   if (op.getWaveRows() == manyRows) {
     // Of 256, with the scores and what the products read; copies that convert hold their rows, too.
-    unsigned mostOfRows = op.getKvType() ? 136 : 160;
-    if (op.getWaves() == 4 && registersOfRows(op) > mostOfRows) return 1;
+    bool isFull = op.getKvType() ? !leavesRegisters(op) : registersOfRows(op) > 160;
+    if (op.getWaves() == 4 && isFull) return 1;
     return std::nullopt;
   }
   // Q and O of rows take half of the registers that two waves would share; and so do K and V of a tile that
@@ -79,7 +91,7 @@ public:
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
         storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
                                /*copiesConvert=*/!op.wavesDivideKeys(),
-                               /*throughRegisters=*/isAlone(op), tileKv)),
+                               /*throughRegisters=*/isAlone(op), hasValuesByColumns(op), tileKv)),
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip) {}
 
   void build() {
@@ -145,10 +157,7 @@ private:
   bool hasManyRows() const { return layout.rows == manyRows; }
 
   /// Whether a wave has the registers for scores of two tiles.
-  bool looksAhead() {
-    constexpr unsigned mostOfRows = 136; // of 256
-    return registersOfRows(op) <= mostOfRows || isAlone(op);
-  }
+  bool looksAhead() { return leavesRegisters(op) || isAlone(op); }
 
   /// FP8 is bytes to everything but the products.
   static Type inMemory(Type type) {

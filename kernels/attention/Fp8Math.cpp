@@ -1,5 +1,6 @@
 //===- Fp8Math.cpp - operands of FP8 products, made in registers ----------------------------------------===//
 #include "attention/Fp8Math.h"
+#include "dialect/TransposeBytes.h"
 
 using namespace mlir;
 
@@ -15,22 +16,11 @@ Value fromProbabilities(Emitter &b, ArrayRef<Value> eight) {
       return ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), eight[first + 2 * pair],
                                           eight[first + 2 * pair + 1], other, /*wordSel=*/pair == 1);
     };
-    return convert(1, convert(0, b.i32(0)));
+    // A conversion keeps the other half of the register that it writes. The first one has nothing to keep,
+    // and takes over the register of an operand, which needs no instruction.
+    return convert(1, convert(0, b.bitcast(b.getI32Type(), eight[first])));
   };
   return operand(b, word(0), word(4));
-}
-
-/// Four dwords, whose bytes are four rows, to the dwords of the columns.
-static SmallVector<Value> transposeFour(Emitter &b, ArrayRef<Value> rows) {
-  // Bytes of neighbouring columns of two rows each, then of one column of all.
-  constexpr uint32_t pairs[] = {0x05010400, 0x07030602}, halves[] = {0x05040100, 0x07060302};
-  SmallVector<Value> columns;
-  for (uint32_t pair : pairs) {
-    Value upper = b.permuteBytes(rows[1], rows[0], pair), lower = b.permuteBytes(rows[3], rows[2], pair);
-    for (uint32_t half : halves)
-      columns.push_back(b.permuteBytes(lower, upper, half));
-  }
-  return columns;
 }
 
 static SmallVector<Value> transposeColumn(Emitter &b, ArrayRef<Value> rows) {
@@ -58,7 +48,7 @@ SmallVector<Value> transpose(Emitter &b, ArrayRef<Value> rows) {
       ofRows.push_back(b.extract(row, word));
     ArrayRef<Value> all(ofRows);
     for (auto [low, high] :
-         llvm::zip_equal(transposeFour(b, all.take_front(4)), transposeFour(b, all.drop_front(4))))
+         llvm::zip_equal(transposeBytes(b, all.take_front(4)), transposeBytes(b, all.drop_front(4))))
       operands.push_back(operand(b, low, high));
   }
   return operands;

@@ -85,7 +85,7 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
           llvm::append_range(rescaled, math.rescale(states[block].output, first[3 * block + 2]));
         auto readV = readerOf(v);
         return products.addValues(rescaled, ArrayRef(first).take_back(fragments), rules, tileKey,
-                                  {readV, readV, /*isTile=*/true});
+                                  {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()});
       },
       [&] {
         Values unchanged;
@@ -212,7 +212,8 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
         Values unknown(3, b.undef(b.getF32Type()));
         auto readV = readerOf(v);
         next.output = products.addValues(rescaled, probabilities, allRules, tileKey,
-                                         {readV, readV, /*isTile=*/true}, unknown, [&](Values &values) {
+                                         {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()},
+                                         unknown, [&](Values &values) {
                                            includeScores(parts, next, state.maximum, nextActive);
                                            values.append({next.maximum, next.offset, next.factor});
                                          });

@@ -26,7 +26,7 @@ unsigned KeyStorage::narrowestPanel(unsigned waves) const {
   // Each wave copies at least one instruction of a tile: of a lane a dword, or what it fetches at a time. Of
   // shorter rows, one instruction would copy so many that finding their pages costs more than copying zeros.
   constexpr unsigned shortestRowBytes = 64;
-  unsigned ofLane = fetched ? FetchRowsOp::laneColumns * bytes() : 4;
+  unsigned ofLane = byColumns ? 16 : fetched ? FetchRowsOp::laneColumns * bytes() : 4;
   return std::max(shortestRowBytes, waves * 64 * ofLane / tileKv) / bytes();
 }
 
@@ -42,7 +42,7 @@ KeyTiles::KeyTiles(Emitter &b, TileMath &math, const Arguments &arguments, const
       swizzle =
           XorSwizzle::forColumnReads(panel.columns, storage.bytes(), readBytes, chip.ldsBanks(readBytes));
     auto type = LdsTileType::get(b.getContext(), storage.tileKv, panel.columns, storage.inTiles,
-                                 XorSwizzleAttr::get(b.getContext(), swizzle));
+                                 XorSwizzleAttr::get(b.getContext(), swizzle), isByColumns());
     auto alloc = LdsAllocOp::create(b, type);
     alloc.setLabel((label + (index == 0 ? "" : std::to_string(index))).str());
     tiles.push_back(alloc.getTile());
@@ -57,15 +57,16 @@ SmallVector<Value> KeyTiles::copy(const KeyCopies::Rows &rows) const {
     Value first = panel.first == 0 ? b.i32(0) : b.opaqueScalar(b.i32(panel.first), rows.first);
     Value column = inPacks ? packedColumn(b, arguments, first) : b.zeroExtend(first);
     Value base = b.advance(source.base, storage.type, column);
-    Value columns = b.maxS(b.sub(source.headDim, first), b.i32(0));
+    // Hidden, or LLVM makes a median of this and the tile's columns, which only the vector unit computes.
+    Value columns = b.opaqueScalar(b.maxS(b.sub(source.headDim, first), b.i32(0)));
     tokens.push_back(
         copies.copy(source.side == Side::k ? "k" : "v", base, rows, tile, columns, storage.fetched));
   }
   return tokens;
 }
 
-Value KeyTiles::read(unsigned panel, unsigned columns, Value key, Value column) const {
-  Value value = LdsReadOp::create(b, VectorType::get(columns, storage.inTiles), tiles[panel], key, column);
+Value KeyTiles::read(unsigned panel, unsigned elements, Value key, Value column) const {
+  Value value = LdsReadOp::create(b, VectorType::get(elements, storage.inTiles), tiles[panel], key, column);
   return storage.isWidened ? math.widen(value) : value;
 }
 

@@ -52,16 +52,18 @@ struct KeyStorage {
   mlir::Type inTiles; // in LDS: if it is not `type`, copies convert
   bool isWidened;     // bytes, which become elements of the arithmetic when they are read
   mlir::Type fetched; // elements in memory, to copies through registers; null: copies are direct
+  bool byColumns;     // V in LDS: see ColumnLayout.h
   unsigned tileKv;    // rows of a tile
 
   /// Elements of the arithmetic come from memory as they are, directly or through registers, or as bytes that
   /// copies convert in registers; or all waves convert the bytes that they read.
   static KeyStorage of(mlir::Type inMemory, mlir::Type arithmetic, bool copiesConvert, bool throughRegisters,
-                       unsigned tileKv) {
+                       bool byColumns, unsigned tileKv) {
     bool isOther = inMemory != arithmetic;
-    mlir::Type fetched = throughRegisters ? arithmetic : mlir::Type();
+    mlir::Type fetched = throughRegisters || byColumns ? arithmetic : mlir::Type();
     if (isOther && copiesConvert) fetched = mlir::Float8E4M3FNUZType::get(inMemory.getContext());
-    return {inMemory, copiesConvert ? arithmetic : inMemory, isOther && !copiesConvert, fetched, tileKv};
+    return {inMemory, copiesConvert ? arithmetic : inMemory, isOther && !copiesConvert, fetched, byColumns,
+            tileKv};
   }
 
   unsigned bytes() const { return inTiles.getIntOrFloatBitWidth() / 8; } // of an element in LDS
@@ -89,8 +91,9 @@ public:
 
   /// Copies the rows. The tokens of the copies, which have to be waited for.
   llvm::SmallVector<Value> copy(const KeyCopies::Rows &rows) const;
-  /// Neighbouring elements of a row, of the type of the arithmetic.
-  Value read(unsigned panel, unsigned columns, Value key, Value column) const;
+  /// Neighbouring elements of a row, of the type of the arithmetic; of V by columns, elements of a column.
+  Value read(unsigned panel, unsigned elements, Value key, Value column) const;
+  bool isByColumns() const { return source.side == Side::v && storage.byColumns; }
 
 private:
   Emitter &b;

@@ -80,11 +80,10 @@ Value NonFinite::isIn(Extent extent, Value lane, Read read) const {
   return hasSeen(seen);
 }
 
-Value NonFinite::isIn(ArrayRef<Value> fragments) const {
+Value NonFinite::isIn(function_ref<void(function_ref<void(Value)>)> each) const {
   VectorType parts = partsOf(math.layout.elements());
   Value seen = arith::ConstantOp::create(b, b.getZeroAttr(parts));
-  for (Value fragment : fragments)
-    seen = include(seen, b.bitcast(parts, fragment));
+  each([&](Value fragment) { seen = include(seen, b.bitcast(parts, fragment)); });
   return hasSeen(seen);
 }
 

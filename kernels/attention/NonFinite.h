@@ -40,8 +40,8 @@ public:
   /// Whether there is an infinity or NaN, the same for all lanes of the wave.
   Value isIn(Extent extent, Value lane, Read read) const;
 
-  /// The same of fragments of V.
-  Value isIn(llvm::ArrayRef<Value> fragments) const;
+  /// The same of fragments of V, each of which `each` gives to its argument.
+  Value isIn(llvm::function_ref<void(llvm::function_ref<void(Value fragment)>)> each) const;
 
   /// What `usual` makes of `values`, O^T and what else follows from a tile, or in its place `detour`, where
   /// keys of the tile may be hidden and `hasNonFinite` holds, which asks isIn().

@@ -38,46 +38,61 @@ Value TileProducts::valueColumn(const ColumnRead &read, Value row) const {
   return firstColumn ? b.add(column, firstColumn) : column;
 }
 
-void TileProducts::eachStep(unsigned block, Value tileKey, Read readV,
-                            function_ref<void(unsigned, ArrayRef<Value>)> use) const {
+void TileProducts::eachFragment(Value tileKey, const ReadValues &readV, Use use) const {
   const MfmaLayout &layout = math.layout;
-  unsigned tile = 0; // of O^T
   Place place = placeIn(tileKey);
-  for (const ColumnRead &read : columns.valueReads) {
-    Value column = valueColumn(read, place.row);
-    Values rows; // in the order of the keys of a fragment of P^T
-    for (unsigned k = 0; k < layout.elements(); ++k) {
-      Value key = b.add(b.i32(layout.rowOf(block * layout.elements() + k)), b.mul(place.group, b.i32(4)));
-      rows.push_back(readV(read.panel, read.columns, key, column));
+  if (readV.byColumns) return eachFragmentByColumns(place, readV.inOrder, use);
+  for (unsigned step = 0; step < probabilityFragments(); ++step) {
+    unsigned tile = 0; // of O^T
+    for (const ColumnRead &read : columns.valueReads) {
+      Value column = valueColumn(read, place.row);
+      Values rows; // in the order of the keys of a fragment of P^T
+      for (unsigned k = 0; k < layout.elements(); ++k) {
+        Value key = b.add(b.i32(layout.rowOf(step * layout.elements() + k)), b.mul(place.group, b.i32(4)));
+        rows.push_back(readV.inOrder(read.panel, read.columns, key, column));
+      }
+      for (Value fragment : math.transpose(rows))
+        use(step, tile++, fragment);
     }
-    use(tile, math.transpose(rows));
-    tile += read.columns;
+  }
+}
+
+void TileProducts::eachFragmentByColumns(Place place, Read readV, Use use) const {
+  // A unit has the fragments of two steps. Those of two columns take turns: consecutive MFMAs then do not
+  // wait for one another's result.
+  constexpr unsigned steps = 2;
+  for (unsigned step = 0; step < probabilityFragments(); step += steps) {
+    Value key = b.add(b.i32(step * math.layout.depth()), b.mul(place.group, b.i32(4)));
+    SmallVector<Values> units; // as fragments
+    for (const ColumnRead &read : columns.valueReads)
+      for (unsigned column = 0; column < read.columns; ++column) {
+        Value bytes = readV(read.panel, ColumnLayout::unitBytes, key,
+                            b.add(valueColumn(read, place.row), b.i32(column)));
+        Value words = b.bitcast(VectorType::get(ColumnLayout::unitBytes / 4, b.getI32Type()), bytes);
+        units.push_back({b.slice(words, 0, 2), b.slice(words, 2, 2)});
+      }
+    for (unsigned first = 0; first < units.size(); first += 2)
+      for (unsigned n = 0; n < steps; ++n)
+        for (unsigned tile = first; tile < std::min<size_t>(first + 2, units.size()); ++tile)
+          use(step + n, tile, units[tile][n]);
   }
 }
 
 SmallVector<Value> TileProducts::add(ArrayRef<Value> output, ArrayRef<Value> probabilities, Value tileKey,
-                                     Read readV) const {
+                                     const ReadValues &readV) const {
   Values sums(output);
-  for (unsigned block = 0; block < probabilityFragments(); ++block)
-    eachStep(block, tileKey, readV, [&](unsigned tile, ArrayRef<Value> fragments) {
-      for (Value a : fragments) {
-        for (unsigned of = tile, p = block; of < sums.size();
-             of += outputTiles(), p += probabilityFragments())
-          sums[of] = math.mfma(a, probabilities[p], sums[of]);
-        ++tile;
-      }
-    });
+  eachFragment(tileKey, readV, [&](unsigned step, unsigned tile, Value fragment) {
+    for (unsigned of = tile, p = step; of < sums.size(); of += outputTiles(), p += probabilityFragments())
+      sums[of] = math.mfma(fragment, probabilities[p], sums[of]);
+  });
   return sums;
 }
 
 Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
-  if (!readV.isTile) {
-    Values all;
-    for (unsigned block = 0; block < probabilityFragments(); ++block)
-      eachStep(block, tileKey, readV.inOrder,
-               [&](unsigned, ArrayRef<Value> fragments) { llvm::append_range(all, fragments); });
-    return nonFinite.isIn(all);
-  }
+  if (!readV.isTile)
+    return nonFinite.isIn([&](auto include) {
+      eachFragment(tileKey, readV, [&](unsigned, unsigned, Value fragment) { include(fragment); });
+    });
   Value any = b.boolean(false);
   for (auto [index, panel] : llvm::enumerate(columns.valuePanels)) {
     Value isIn = nonFinite.isIn(
@@ -125,7 +140,7 @@ SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Valu
   return nonFinite.choose(
       mayHide, [&] { return hasNonFinite(tileKey, readV); }, before, [&] { return withMore(detour()); },
       [&](ArrayRef<Value> usual) {
-        return withMore(add(usual.take_front(output.size()), probabilities, tileKey, readV.inOrder));
+        return withMore(add(usual.take_front(output.size()), probabilities, tileKey, readV));
       });
 }
 

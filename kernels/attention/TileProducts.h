@@ -50,7 +50,8 @@ public:
   /// How V is read: in the order in which the product asks, always the same, or anywhere, which is rare.
   struct ReadValues {
     Read inOrder, anywhere;
-    bool isTile; // whether reading anywhere is as good
+    bool isTile;            // whether reading anywhere is as good
+    bool byColumns = false; // elements of a column are read, not of a row
   };
 
   /// O^T with the tile of V at `tileKey`, of as many blocks of rows as there are `rules`. V that is not
@@ -68,12 +69,12 @@ private:
   };
   Place placeIn(Value tileKey) const;
   Value valueColumn(const ColumnRead &read, Value row) const;
-  /// Calls `use` with the fragments of V^T of each step of the product, and the number of the first one's
-  /// tile of O^T.
-  void eachStep(unsigned block, Value tileKey, Read readV,
-                llvm::function_ref<void(unsigned, llvm::ArrayRef<Value>)> use) const;
+  /// Calls `use` with fragments of V^T: of which step of the product each is, and of which tile of O^T.
+  using Use = llvm::function_ref<void(unsigned step, unsigned tile, Value fragment)>;
+  void eachFragment(Value tileKey, const ReadValues &readV, Use use) const;
+  void eachFragmentByColumns(Place place, Read readV, Use use) const;
   Values add(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, Value tileKey,
-             Read readV) const;
+             const ReadValues &readV) const;
   Value hasNonFinite(Value tileKey, const ReadValues &readV) const;
   Values addNonFinite(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
                       const ScoreRules &rules, Value tileKey, Read readV) const; // of one block

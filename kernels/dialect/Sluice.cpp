@@ -49,7 +49,8 @@ LogicalResult XorSwizzleAttr::verify(function_ref<InFlightDiagnostic()> emitErro
 }
 
 LogicalResult LdsTileType::verify(function_ref<InFlightDiagnostic()> emitError, unsigned rows,
-                                  unsigned columns, Type elementType, XorSwizzleAttr swizzle) {
+                                  unsigned columns, Type elementType, XorSwizzleAttr swizzle,
+                                  bool byColumns) {
   if (rows == 0 || columns == 0) return emitError() << "an LDS tile has at least one row and one column";
   if (!elementType.isIntOrFloat() || elementType.getIntOrFloatBitWidth() % 8 != 0)
     return emitError() << "element type " << elementType << " is not a whole number of bytes";
@@ -57,11 +58,17 @@ LogicalResult LdsTileType::verify(function_ref<InFlightDiagnostic()> emitError, 
   if (chunk != 0 && columns % (chunk * period) != 0)
     return emitError() << "swizzle <" << chunk << ", " << period << "> leaves a row of " << columns
                        << " columns: " << chunk * period << " must divide it";
+  if (byColumns &&
+      (elementType.getIntOrFloatBitWidth() != 8 || chunk != 0 || rows % ColumnLayout::rows != 0 ||
+       columns < ColumnLayout::leastColumns || !llvm::isPowerOf2_32(columns)))
+    return emitError() << "a tile by columns has elements of one byte, no swizzle, a multiple of "
+                       << ColumnLayout::rows << " rows, and a power of two of columns, "
+                       << ColumnLayout::leastColumns << " or more";
   return success();
 }
 
 // !sluice.lds_tile<64x128xf16>, !sluice.lds_tile<64x128xf16, xor<8, 8>> or, with two rows per phase,
-// !sluice.lds_tile<64x64xf16, xor<8, 8, 2>>
+// !sluice.lds_tile<64x64xf16, xor<8, 8, 2>>, or !sluice.lds_tile<64x128xi8, by_columns>
 Type LdsTileType::parse(AsmParser &parser) {
   SmallVector<int64_t> shape;
   Type element;
@@ -73,20 +80,24 @@ Type LdsTileType::parse(AsmParser &parser) {
     parser.emitError(parser.getNameLoc(), "an LDS tile has two dimensions");
     return {};
   }
+  bool byColumns = false;
   if (succeeded(parser.parseOptionalComma())) {
-    unsigned chunk, period, rowsPerPhase = 1;
-    if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) ||
-        parser.parseComma() || parser.parseInteger(period) ||
-        (succeeded(parser.parseOptionalComma()) && parser.parseInteger(rowsPerPhase)) ||
-        parser.parseGreater())
-      return {};
-    swizzle = XorSwizzleAttr::getChecked([&] { return parser.emitError(parser.getNameLoc()); },
-                                         parser.getContext(), chunk, period, rowsPerPhase);
-    if (!swizzle) return {};
+    byColumns = succeeded(parser.parseOptionalKeyword("by_columns"));
+    if (!byColumns) {
+      unsigned chunk, period, rowsPerPhase = 1;
+      if (parser.parseKeyword("xor") || parser.parseLess() || parser.parseInteger(chunk) ||
+          parser.parseComma() || parser.parseInteger(period) ||
+          (succeeded(parser.parseOptionalComma()) && parser.parseInteger(rowsPerPhase)) ||
+          parser.parseGreater())
+        return {};
+      swizzle = XorSwizzleAttr::getChecked([&] { return parser.emitError(parser.getNameLoc()); },
+                                           parser.getContext(), chunk, period, rowsPerPhase);
+      if (!swizzle) return {};
+    }
   }
   if (parser.parseGreater()) return {};
   return getChecked([&] { return parser.emitError(parser.getNameLoc()); }, parser.getContext(),
-                    unsigned(shape[0]), unsigned(shape[1]), element, swizzle);
+                    unsigned(shape[0]), unsigned(shape[1]), element, swizzle, byColumns);
 }
 
 void LdsTileType::print(AsmPrinter &printer) const {
@@ -96,6 +107,7 @@ void LdsTileType::print(AsmPrinter &printer) const {
     if (swizzle.getRowsPerPhase() != 1) printer << ", " << swizzle.getRowsPerPhase();
     printer << '>';
   }
+  if (getByColumns()) printer << ", by_columns";
   printer << '>';
 }
 
@@ -135,10 +147,6 @@ LogicalResult AttentionOp::verify() {
                          << getHeadDimV() << " columns; they need " << leastColumns
                          << " or a multiple each, of 512 columns at most";
   if (rows == 32 && getVInK()) return emitOpError() << "has 32 rows a wave; v_in_k needs 16";
-  // Of V a lane transposes bytes four columns at a time.
-  if (rows == 32 && isFp8 && getHeadDimV() % 128 != 0)
-    return emitOpError() << "head_dim_v is " << getHeadDimV()
-                         << "; of f8E4M3FNUZ and 32 rows a wave it is a multiple of 128";
   unsigned columns = isFp8 ? 64 : 16;
   if (getHeadDimQk() % columns != 0 || getHeadDimV() % columns != 0)
     return emitOpError() << "head dims are " << getHeadDimQk() << " and " << getHeadDimV()
@@ -162,6 +170,9 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
   unsigned length = vector.getNumElements(), chunk = tile.getSwizzle().getChunk();
   if (chunk != 0 && chunk % length != 0)
     return op->emitOpError() << verb << ' ' << length << " elements across swizzle chunks of " << chunk;
+  if (tile.getByColumns() && length != 1 && length != 4 && length != 16)
+    return op->emitOpError() << verb << ' ' << length
+                             << " elements of a tile by columns; they are 1, 4 or 16";
   return success();
 }
 
@@ -193,13 +204,16 @@ LogicalResult RowAddressesOp::verify() {
 }
 
 /// What async_dma and fetch_rows have in common.
-template <typename Op> static LogicalResult verifyRows(Op op) {
+template <typename Op> static LogicalResult verifyRows(Op op, LdsTileType tile, bool isFetched) {
   constexpr unsigned granule = AsyncDmaOp::columnGranule;
   if (Value limit = op.getColumnLimit())
     if (std::optional<int64_t> columns = getConstantIntValue(limit);
         columns && (*columns < 0 || *columns % granule != 0))
       return op.emitOpError() << "column_limit is " << *columns << "; it is a multiple of " << granule
                               << " and not negative";
+  if (tile.getByColumns() && !(isFetched && (op.isGather() || op.getCloseRows())))
+    return op.emitOpError()
+           << "fills a tile by columns, which copies of close rows or rows in pages do, through registers";
   if (!op.isGather()) {
     if (op.getPages() || op.getPageStride() || op.getPackLog2() || op.getPackStride())
       return op.emitOpError() << "names pages but no entries of a table to gather with";
@@ -244,14 +258,14 @@ static LogicalResult verifyFetched(Operation *op, Value rows, Type source) {
 LogicalResult AsyncDmaOp::verify() {
   if (std::optional<Type> source = getSourceType())
     if (failed(verifyElements(*this, *source, getTile().getType()))) return failure();
-  return verifyRows(*this);
+  return verifyRows(*this, getTile().getType(), isFetched());
 }
 
 LogicalResult FetchRowsOp::verify() {
   if (failed(verifyElements(*this, getSourceType(), cast<LdsTileType>(getTileType()))) ||
       failed(verifyFetched(*this, getRows(), getSourceType())))
     return failure();
-  return verifyRows(*this);
+  return verifyRows(*this, cast<LdsTileType>(getTileType()), /*isFetched=*/true);
 }
 
 VectorType FetchRowsOp::rowsType(LdsTileType tile, Type source, unsigned lanes) {
@@ -337,11 +351,64 @@ struct IrArithmetic {
     return builder.createOrFold<arith::AndIOp>(loc, a, constant(bits));
   }
   Value flip(Value a, Value b) const { return builder.createOrFold<arith::XOrIOp>(loc, a, b); }
+  Value add(Value a, Value b) const { return builder.createOrFold<arith::AddIOp>(loc, a, b); }
+  Value multiply(Value a, uint32_t b) const {
+    return builder.createOrFold<arith::MulIOp>(loc, a, constant(b));
+  }
 };
 } // namespace
 
 Value sluice::swizzleColumn(OpBuilder &builder, Location loc, LdsTileType tile, Value row, Value column) {
   return tile.getSwizzle().getPolicy().column(IrArithmetic{builder, loc}, row, column);
+}
+
+/// How many of the lower bits are 0, as far as the operation shows.
+static unsigned trailingZeros(Value a) {
+  if (std::optional<int64_t> constant = getConstantIntValue(a)) return llvm::countr_zero(uint32_t(*constant));
+  if (auto sum = a.getDefiningOp<arith::AddIOp>())
+    return std::min(trailingZeros(sum.getLhs()), trailingZeros(sum.getRhs()));
+  if (auto product = a.getDefiningOp<arith::MulIOp>())
+    return trailingZeros(product.getLhs()) + trailingZeros(product.getRhs());
+  return 0;
+}
+
+/// Takes away a constant summand if `isApart` finds that it and the other one can be looked at apart.
+static uint32_t takeConstant(Value &a, function_ref<bool(uint32_t constant, Value rest)> isApart) {
+  auto sum = a.getDefiningOp<arith::AddIOp>();
+  if (!sum) return 0;
+  Value rest = sum.getLhs();
+  std::optional<int64_t> constant = getConstantIntValue(sum.getRhs());
+  if (!constant) {
+    rest = sum.getRhs();
+    constant = getConstantIntValue(sum.getLhs());
+  }
+  if (!constant || !isApart(uint32_t(*constant), rest)) return 0;
+  a = rest;
+  return uint32_t(*constant);
+}
+
+/// The bits of an offset are sums modulo 2 of bits of row and column. So what constants add is known: LLVM
+/// finds that they are offsets of instructions only if they are added last.
+static Value offsetByColumns(IrArithmetic a, ColumnLayout layout, Value row, Value column) {
+  uint32_t constantRow =
+      takeConstant(row, [](uint32_t constant, Value) { return constant % ColumnLayout::rows == 0; });
+  uint32_t constantColumn = takeConstant(column, [](uint32_t constant, Value rest) {
+    return llvm::Log2_32_Ceil(constant + 1) <= trailingZeros(rest);
+  });
+  uint32_t constant = layout.offset(constantRow, constantColumn);
+  // The one part that several bits of a column come together in.
+  uint32_t flipped = constant & (layout.columns / 8 - 1) * ColumnLayout::unitBytes;
+  Value offset = layout.offset(IrArithmetic(a), row, column);
+  if (flipped != 0) offset = a.flip(offset, a.constant(flipped));
+  return constant == flipped ? offset : a.add(offset, a.constant(constant - flipped));
+}
+
+Value sluice::offsetInTile(OpBuilder &builder, Location loc, LdsTileType tile, Value row, Value column) {
+  IrArithmetic a{builder, loc};
+  if (tile.getByColumns()) return offsetByColumns(a, {tile.getColumns()}, row, column);
+  Value stored = swizzleColumn(builder, loc, tile, row, column);
+  Value ofRow = a.multiply(row, tile.getRowBytes()), ofColumn = a.multiply(stored, tile.getElementBytes());
+  return a.add(ofRow, ofColumn);
 }
 
 void sluice::createWaveFence(OpBuilder &builder, Location loc) {

@@ -1,6 +1,7 @@
 //===- Sluice.h - the sluice dialect: tiles in LDS and the copies that fill them --------------*- C++ -*-===//
 #pragma once
 
+#include "dialect/ColumnLayout.h"
 #include "dialect/Swizzle.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -30,6 +31,10 @@ namespace sluice {
 /// nothing.
 mlir::Value swizzleColumn(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,
                           mlir::Value column);
+
+/// Where element (row, column) lies in the tile, in bytes, as operations on i32 values.
+mlir::Value offsetInTile(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,
+                         mlir::Value column);
 
 /// A fence of wavefront scope: no instruction, but LDS accesses keep their order across it. (One of workgroup
 /// scope would wait for all copies in flight.)

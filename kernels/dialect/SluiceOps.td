@@ -54,9 +54,18 @@ def Sluice_LdsTileType : TypeDef<Sluice_Dialect, "LdsTile"> {
   let description = [{
     `rows x columns` elements, rows contiguous and without padding, with a swizzle policy that every access
     goes through: a reader names logical coordinates and never sees it.
+
+    A tile of bytes may be `by_columns` (`dialect/ColumnLayout.h`): an access of 4 elements is to rows `row` + 0..3 of
+    one column, `row` a multiple of 4; one of 16 to those and the same of the rows 8, 16 and 24 further on.
   }];
   let parameters = (ins "unsigned":$rows, "unsigned":$columns, "::mlir::Type":$elementType,
-                        "::sluice::XorSwizzleAttr":$swizzle);
+                        "::sluice::XorSwizzleAttr":$swizzle, "bool":$byColumns);
+  let builders = [
+    TypeBuilder<(ins "unsigned":$rows, "unsigned":$columns, "::mlir::Type":$elementType,
+                     "::sluice::XorSwizzleAttr":$swizzle), [{
+      return $_get($_ctxt, rows, columns, elementType, swizzle, /*byColumns=*/false);
+    }]>,
+  ];
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -239,7 +248,8 @@ def Sluice_AsyncDmaOp : Sluice_RowsOp<"async_dma", (ins Sluice_LdsTileType:$tile
 
     A copy `from` a type goes through registers: it is a `fetch_rows` and a `land_rows`. The source has elements of that
     type: that of the tile, of 1 or 2 bytes; or f8E4M3FNUZ, which become f16 or bf16 without loss. Every 8 columns then
-    begin at a multiple of their size, and packs have 8 columns or more.
+    begin at a multiple of their size, and packs have 8 columns or more. Tiles `by_columns` are filled so, from
+    `close_rows` or by a gather.
   }];
   let results = (outs Sluice_TokenType:$token);
   let builders = [
@@ -267,7 +277,7 @@ def Sluice_FetchRowsOp : Sluice_RowsOp<"fetch_rows", (ins), (ins TypeAttr:$sourc
   let summary = "load the rows for a tile into the registers of the workgroup";
   let description = [{
     The first half of an `async_dma` through registers: its operands, the type of its tile, and as `rows` what each lane
-    has loaded, 8 columns at a time. All waves execute it together. The backend waits for `rows` where they are used.
+    has loaded: 8 columns at a time, or for tiles `by_columns` 8 or 4 of each of four rows. All waves execute it together. The backend waits for `rows` where they are used.
   }];
   let results = (outs AnyVectorOfNonZeroRank:$rows);
   let assemblyFormat = [{

@@ -27,6 +27,7 @@ struct HostArithmetic {
   constexpr Number shiftLeft(Number a, unsigned bits) const { return a << bits; }
   constexpr Number mask(Number a, uint32_t bits) const { return a & bits; }
   constexpr Number flip(Number a, Number b) const { return a ^ b; }
+  constexpr Number add(Number a, Number b) const { return a + b; }
 };
 
 struct XorSwizzle {

@@ -159,16 +159,10 @@ private:
                                ArrayRef<LLVM::GEPArg>{byteOffset}, LLVM::GEPNoWrapFlags::inbounds);
   }
 
-  /// The address of element (row, column), through the tile's swizzle.
+  /// The address of element (row, column).
   Value elementPointer(OpBuilder &builder, Location loc, Value tile, Value row, Value column) {
-    auto type = cast<LdsTileType>(tile.getType());
-    auto i32 = [&](unsigned value) -> Value {
-      return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
-    };
-    Value stored = swizzleColumn(builder, loc, type, row, column);
-    Value rowOffset = arith::MulIOp::create(builder, loc, row, i32(type.getRowBytes()));
-    Value columnOffset = arith::MulIOp::create(builder, loc, stored, i32(type.getElementBytes()));
-    return pointer(builder, loc, tile, arith::AddIOp::create(builder, loc, rowOffset, columnOffset));
+    return pointer(builder, loc, tile,
+                   offsetInTile(builder, loc, cast<LdsTileType>(tile.getType()), row, column));
   }
 
   static unsigned bytesOf(Value vector) {

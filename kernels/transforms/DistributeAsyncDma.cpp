@@ -51,6 +51,7 @@
 // A copy that cannot be distributed is an error that names the tile, the widths tried and the reason.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "dialect/TransposeBytes.h"
 #include "dialect/Widen.h"
 #include "target/RequireChip.h"
 #include "transforms/NestedLayout.h"
@@ -69,30 +70,57 @@ namespace {
 
 /// Where a lane of a wave is in a copied tile.
 struct LanePlace {
-  LanePlace(CopyBuilder &b, const NestedLayout &layout, unsigned lanes) : b(b), layout(layout) {
+  LanePlace(CopyBuilder &b, const NestedLayout &layout, unsigned lanes)
+      : b(b), layout(layout), byColumns(layout.element.rows != 1) {
     Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
     Value lane = b.laneOf(thread, lanes), wave = b.waveUniform(b.waveOf(thread, lanes));
-    laneRow = b.divide(lane, b.i32(layout.thread.columns));
-    laneColumn = b.mul(b.remainder(lane, b.i32(layout.thread.columns)), b.i32(layout.element.columns));
+    if (byColumns) {
+      // Lanes that write together: four groups of rows, each of eight neighbours.
+      constexpr unsigned neighbours = 8;
+      Value group = b.divide(lane, b.i32(neighbours));
+      laneRow = b.mul(b.remainder(group, b.i32(layout.thread.rows)), b.i32(rowsApart));
+      Value pieces = b.mul(b.divide(group, b.i32(layout.thread.rows)), b.i32(neighbours));
+      laneColumn = b.add(b.remainder(lane, b.i32(neighbours)), pieces);
+    } else {
+      laneRow = b.divide(lane, b.i32(layout.thread.columns));
+      laneColumn = b.remainder(lane, b.i32(layout.thread.columns));
+    }
+    laneColumn = b.mul(laneColumn, b.i32(layout.element.columns));
     Value waveOfRows = wave;
     waveColumn = b.i32(0);
     if (layout.subgroup.columns != 1) {
       waveOfRows = b.divide(wave, b.i32(layout.subgroup.columns));
       waveColumn = b.mul(b.remainder(wave, b.i32(layout.subgroup.columns)), b.i32(layout.waveTile().columns));
     }
-    waveRow = b.mul(waveOfRows, b.i32(layout.waveTile().rows));
+    if (byColumns)
+      waveRow = b.add(b.mul(b.divide(waveOfRows, b.i32(2)), b.i32(ColumnLayout::rows)),
+                      b.mul(b.remainder(waveOfRows, b.i32(2)), b.i32(layout.element.rows)));
+    else
+      waveRow = b.mul(waveOfRows, b.i32(layout.waveTile().rows));
+  }
+
+  /// A lane's rows in a column, and how far each is behind the first.
+  unsigned rowsOfLane() const { return layout.batch.rows * layout.element.rows; }
+  unsigned step(unsigned batchRow) const {
+    return batchRow / layout.element.rows * layout.batchTile().rows + batchRow % layout.element.rows;
+  }
+  /// From the first row of a wave to behind its last.
+  unsigned rowsOfWave() const {
+    unsigned ofInstruction = byColumns ? (layout.thread.rows - 1) * rowsApart + 1 : layout.thread.rows;
+    return step(rowsOfLane() - 1) + ofInstruction;
   }
 
   /// The lane's cell of an instruction.
-  Value row(unsigned batchRow) const {
-    return b.add(b.add(waveRow, laneRow), b.i32(batchRow * layout.batchTile().rows));
-  }
+  Value row(unsigned batchRow) const { return b.add(b.add(waveRow, laneRow), b.i32(step(batchRow))); }
   Value column(unsigned batchColumn) const {
     return b.add(b.add(waveColumn, laneColumn), b.i32(batchColumn * layout.batchTile().columns));
   }
 
+  static constexpr unsigned rowsApart = 8; // of neighbours in a unit of a tile by columns
+
   CopyBuilder &b;
   NestedLayout layout;
+  bool byColumns;            // the tile: see ColumnLayout.h
   Value laneRow, laneColumn; // in its wave's instruction
   Value waveRow, waveColumn; // of the wave, in a batch
 };
@@ -106,8 +134,7 @@ public:
   CopyDistributor(Op copy, LdsTileType tile, unsigned elementBytes, const NestedLayout &layout,
                   unsigned lanes)
       : b(copy.getLoc(), copy), copy(copy), layout(layout), tile(tile), elementBytes(elementBytes),
-        lanes(lanes), rowsOfWave(layout.waveTile().rows), rowsOfBatch(layout.batchTile().rows),
-        place(b, layout, lanes) {}
+        lanes(lanes), rowsOfWave(layout.waveTile().rows), place(b, layout, lanes) {}
 
   /// What a fetch has loaded, in dwords.
   SmallVector<Value> run() {
@@ -159,7 +186,7 @@ private:
   Value ldsOffset(unsigned batchRow, unsigned batchColumn) {
     Value ofWave = b.add(b.mul(place.waveRow, b.i32(tile.getRowBytes())),
                          b.mul(place.waveColumn, b.i32(tile.getElementBytes())));
-    return b.add(ofWave, b.i32(batchRow * rowsOfBatch * tile.getRowBytes() +
+    return b.add(ofWave, b.i32(place.step(batchRow) * tile.getRowBytes() +
                                batchColumn * layout.batchTile().columns * tile.getElementBytes()));
   }
 
@@ -172,8 +199,12 @@ private:
                           layout.elementBytes);
   }
 
-  VectorType fetchType() { return VectorType::get(fetchBytes() / 4, b.getI32Type()); }
+  Type fetchType() {
+    unsigned dwords = fetchBytes() / 4;
+    return dwords == 1 ? Type(b.getI32Type()) : VectorType::get(dwords, b.getI32Type());
+  }
   void keep(Value dwords) {
+    if (dwords.getType().isInteger()) return loaded.push_back(dwords);
     for (unsigned n = 0; n < fetchBytes() / 4; ++n)
       loaded.push_back(vector::ExtractOp::create(b, dwords, n));
   }
@@ -181,11 +212,11 @@ private:
   /// All loads of the wave through one descriptor, from its first row on.
   void loadCloseRows() {
     Value first = b.add(copy.getFirstRow(), place.waveRow), stride = b.truncate(strideBytes);
-    Value resource = descriptor(first, layout.batch.rows * rowsOfBatch);
+    Value resource = descriptor(first, place.rowsOfWave());
     Value laneRows = b.mul(place.laneRow, stride);
-    for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
+    for (unsigned batchRow = 0; batchRow < place.rowsOfLane(); ++batchRow) {
       // Left alone, LLVM keeps the offsets of all instructions in registers, all through a loop.
-      Value step = b.inOrder(b.mul(stride, b.i32(batchRow * rowsOfBatch)));
+      Value step = b.inOrder(b.mul(stride, b.i32(place.step(batchRow))));
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
         Value column = sourceColumn(batchRow, batchColumn);
         Value voffset = isFetch ? bufferOffset(column, b.add(laneRows, step))
@@ -201,8 +232,8 @@ private:
       Value resource;
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
         if (!resource)
-          resource = descriptor(
-              b.add(copy.getFirstRow(), b.add(place.waveRow, b.i32(batchRow * rowsOfBatch))), rowsOfWave);
+          resource = descriptor(b.add(copy.getFirstRow(), b.add(place.waveRow, b.i32(place.step(batchRow)))),
+                                rowsOfWave);
         Value column = sourceColumn(batchRow, batchColumn);
         Value voffset = rowsOfWave > 1 ? bufferOffset(column, b.mul(place.laneRow, b.truncate(strideBytes)))
                                        : columnOffset(column);
@@ -245,10 +276,10 @@ private:
     auto [low, high] = b.halves(
         b.toInteger(rows.addresses(copy.getBase(), copy.getEntries(), pageBytes, strideBytes, missing)));
     Value inWave = place.waveRow;
-    for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
+    for (unsigned batchRow = 0; batchRow < place.rowsOfLane(); ++batchRow) {
       // Left alone, LLVM makes the descriptors of all rows first, and runs out of scalar registers.
       if (descriptors) inWave = b.inOrder(inWave);
-      Value first = b.add(inWave, b.i32(batchRow * rowsOfBatch));
+      Value first = b.add(inWave, b.i32(place.step(batchRow)));
       if (descriptors)
         loadRow(ROCDL::ReadlaneOp::create(b, b.getI32Type(), low, first),
                 ROCDL::ReadlaneOp::create(b, b.getI32Type(), high, first), batchRow);
@@ -276,12 +307,16 @@ private:
     }
   }
 
-  /// One load of several rows, this lane's with its address in halves. Such rows are whole: there is one
-  /// batch column.
+  /// Loads of several rows, this lane's with its address in halves.
   void gather(Value low, Value high, unsigned batchRow) {
-    Value address = b.joined(low, high), isMissing;
+    for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn)
+      gather(b.joined(low, high), batchRow, batchColumn);
+  }
+
+  void gather(Value address, unsigned batchRow, unsigned batchColumn) {
+    Value isMissing;
     if (copy.getPackLog2()) isMissing = b.equal(address, b.i64(0));
-    Value column = sourceColumn(batchRow, 0);
+    Value column = sourceColumn(batchRow, batchColumn);
     Value pointer = b.advance(b.toPointer(address), b.zeroExtend(columnOffset(column)));
     if (Value limit = copy.getColumnLimit()) {
       Value isBehind = b.isFalse(b.less(column, limit));
@@ -291,11 +326,12 @@ private:
     if constexpr (isFetch)
       keep(LLVM::LoadOp::create(b, fetchType(), pointer, /*alignment=*/fetchBytes()));
     else
-      GatherToLdsOp::create(b, pointer, copy.getTile(), ldsOffset(batchRow, 0), layout.elementBytes);
+      GatherToLdsOp::create(b, pointer, copy.getTile(), ldsOffset(batchRow, batchColumn),
+                            layout.elementBytes);
   }
 
   /// Of a lane, in one instruction.
-  unsigned fetchBytes() const { return FetchRowsOp::laneColumns * elementBytes; }
+  unsigned fetchBytes() const { return layout.element.columns * elementBytes; }
 
   CopyBuilder b;
   Op copy;
@@ -303,7 +339,7 @@ private:
   LdsTileType tile;
   unsigned elementBytes; // of the source
   unsigned lanes;
-  unsigned rowsOfWave, rowsOfBatch; // rows of one instruction; of one instruction of all waves
+  unsigned rowsOfWave; // rows of one instruction
   LanePlace place;
   Value strideBytes;
   SmallVector<Value> loaded;
@@ -319,11 +355,34 @@ void lowerFetch(FetchRowsOp fetch, const NestedLayout &layout, unsigned lanes) {
       vector::FromElementsOp::create(b, cast<VectorType>(fetch.getRows().getType()), dwords).getResult());
 }
 
+/// Four rows of some columns of a lane become four elements of each of them.
+void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, const LanePlace &place) {
+  constexpr unsigned ofWord = 4; // columns in a dword
+  unsigned words = layout.element.columns / ofWord, rows = layout.element.rows;
+  auto type = VectorType::get(rows, land.getTile().getType().getElementType());
+  for (unsigned instruction = 0; instruction < layout.instructions(); ++instruction) {
+    unsigned firstRow = instruction / layout.batch.columns * rows;
+    unsigned batchColumn = instruction % layout.batch.columns;
+    for (unsigned word = 0; word < words; ++word) {
+      SmallVector<Value> ofRows;
+      for (unsigned row = firstRow; row < firstRow + rows; ++row)
+        ofRows.push_back(vector::ExtractOp::create(
+            b, land.getRows(), int64_t((row * layout.batch.columns + batchColumn) * words + word)));
+      for (auto [index, column] : llvm::enumerate(transposeBytes(b, ofRows))) {
+        Value dword = vector::FromElementsOp::create(b, VectorType::get(1, b.getI32Type()), column);
+        LdsWriteOp::create(b, vector::BitCastOp::create(b, type, dword), land.getTile(), place.row(firstRow),
+                           b.add(place.column(batchColumn), b.i32(word * ofWord + index)));
+      }
+    }
+  }
+}
+
 void lowerLanding(LandRowsOp land, const NestedLayout &layout, unsigned lanes) {
   constexpr unsigned columns = FetchRowsOp::laneColumns; // of a lane and instruction
   unsigned dwords = columns * land.getSourceType().getIntOrFloatBitWidth() / 32;
   CopyBuilder b(land.getLoc(), land);
   LanePlace place(b, layout, lanes);
+  if (land.getTile().getType().getByColumns()) return landByColumns(b, land, layout, place);
   Type element = land.getTile().getType().getElementType();
   for (unsigned instruction = 0; instruction < layout.instructions(); ++instruction) {
     auto positions = llvm::to_vector(llvm::seq<int64_t>(instruction * dwords, (instruction + 1) * dwords));

@@ -58,6 +58,28 @@ FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned
   return layout;
 }
 
+/// A lane moves four rows of 8 columns, or of 4 where these are too many for all lanes.
+FailureOr<NestedLayout> layoutByColumns(LdsTileType tile, unsigned waves, unsigned lanes,
+                                        std::string &reason) {
+  constexpr unsigned rows = 4, groupsOfRows = ColumnLayout::unitBytes / rows;
+  for (unsigned columns : {FetchRowsOp::laneColumns, FetchRowsOp::laneColumns / 2}) {
+    NestedLayout layout{};
+    layout.element = {rows, columns};
+    layout.elementBytes = columns;
+    layout.thread = {groupsOfRows, lanes / groupsOfRows};
+    NestedLayout::Pair whole = layout.waveTile();
+    NestedLayout::Pair parts{tile.getRows() / whole.rows, tile.getColumns() / whole.columns};
+    layout.subgroup.rows = std::gcd(waves, parts.rows);
+    layout.subgroup.columns = parts.columns == 0 ? 0 : std::gcd(waves / layout.subgroup.rows, parts.columns);
+    // The two lane groups of an operand are rows of neighbouring waves.
+    if (layout.subgroup.rows * layout.subgroup.columns != waves || layout.subgroup.rows % 2 != 0) continue;
+    layout.batch = {parts.rows / layout.subgroup.rows, parts.columns / layout.subgroup.columns};
+    return layout;
+  }
+  reason = std::to_string(waves) + " waves do not divide it in four rows of 4 or 8 columns for each lane";
+  return failure();
+}
+
 } // namespace
 
 FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, const Chip &chip,
@@ -78,6 +100,7 @@ FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, co
 FailureOr<NestedLayout> computeFetchLayout(LdsTileType tile, unsigned waves, unsigned lanes,
                                            std::string &reason) {
   constexpr unsigned columns = FetchRowsOp::laneColumns;
+  if (tile.getByColumns()) return layoutByColumns(tile, waves, lanes, reason);
   return layoutOfWidth(columns * tile.getElementBytes(), tile, waves, lanes, columns, reason);
 }
 

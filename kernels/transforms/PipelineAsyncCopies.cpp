@@ -29,11 +29,14 @@
 // iteration before the loop: raise-barriers takes them on from there.
 //
 // The loop is unrolled N times so that every slot has a static address: the backend can then tell the slots
-// apart and adds no wait of its own.
+// apart and adds no wait of its own. What only the next iteration needs, as scores that are computed one tile
+// ahead, is then in other registers than what this iteration uses up, and the last iteration carries none of
+// it on: where two iterations shared registers, they would be moved in each.
 //
 // Copies through registers (fetch_rows, land_rows) have their second slot there: there is one in LDS whatever
-// N is, and no unrolling. Rows for iteration t + 1 are fetched behind the barrier that tells of tile t, and
-// land right in front of the one that tells of theirs, a whole iteration later.
+// N is, and no unrolling but for what only the next iteration needs. Rows for iteration t + 1 are fetched
+// behind the barrier that tells of tile t, and land right in front of the one that tells of theirs, a whole
+// iteration later.
 //
 //   before:                                  after (K and V):
 //     scf.for %t = 0 to %T step 1 {            %k = fetch K(0) ; %v = fetch V(0) ; land %k
@@ -309,8 +312,9 @@ class PipelineRewriter {
 public:
   /// `lanes`: of the workgroup.
   PipelineRewriter(PipelinePlan &plan, unsigned lanes, llvm::DenseSet<Operation *> &ours)
-      : plan(plan), loop(plan.loop), stages(plan.stages), slots(plan.isFetched ? 1 : stages), lanes(lanes),
-        ours(ours), builder(plan.loop), loc(plan.loop.getLoc()) {}
+      : plan(plan), loop(plan.loop), stages(plan.stages), slots(plan.isFetched ? 1 : stages),
+        turns(carriesScores() ? stages : slots), lanes(lanes), ours(ours), builder(plan.loop),
+        loc(plan.loop.getLoc()) {}
 
   void rewrite() {
     allocateSlots();
@@ -324,12 +328,13 @@ public:
     appendCarriedRows(initial);
     if (plan.waitsAhead) waitFor(plan.groups.front());
     auto pipelined = scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(),
-                                        constant(slots), initial);
+                                        constant(turns), initial);
     startBlock(pipelined.getBody());
     SmallVector<Value> carried(pipelined.getRegionIterArgs());
-    for (unsigned slot = 0; slot < slots; ++slot) {
-      Value iteration = add(pipelined.getInductionVar(), slot);
-      carried = slot == 0 ? stage(iteration, slot, carried) : guardedStage(iteration, slot, carried);
+    for (unsigned turn = 0; turn < turns; ++turn) {
+      Value iteration = add(pipelined.getInductionVar(), turn);
+      unsigned slot = turn % slots;
+      carried = turn == 0 ? stage(iteration, slot, carried) : guardedStage(iteration, slot, carried);
     }
     scf::YieldOp::create(builder, loc, carried);
 
@@ -344,6 +349,11 @@ public:
   }
 
 private:
+  /// Whether the loop carries what only its next iteration needs, as the scores of the next tile.
+  bool carriesScores() {
+    return llvm::any_of(loop.getResults(), [](Value result) { return result.use_empty(); });
+  }
+
   Value constant(unsigned value) {
     return arith::ConstantOp::create(builder, loc,
                                      builder.getIntegerAttr(loop.getInductionVar().getType(), value));
@@ -542,13 +552,16 @@ private:
     startBlock(branch.thenBlock());
     scf::YieldOp::create(builder, loc, stage(iteration, slot, carried));
     startBlock(branch.elseBlock());
-    scf::YieldOp::create(builder, loc, carried);
+    SmallVector<Value> last(carried); // the loop ends: what only an iteration needs is needed no more
+    for (auto [index, result] : llvm::enumerate(loop.getResults()))
+      if (result.use_empty()) last[index] = LLVM::PoisonOp::create(builder, loc, result.getType());
+    scf::YieldOp::create(builder, loc, last);
     return SmallVector<Value>(branch.getResults());
   }
 
   PipelinePlan &plan;
   scf::ForOp loop;
-  unsigned stages, slots;
+  unsigned stages, slots, turns; // turns: iterations of the loop in one of the pipelined loop
   unsigned lanes;
   llvm::DenseSet<Operation *> &ours;
   OpBuilder builder;

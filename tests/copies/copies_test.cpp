@@ -490,6 +490,51 @@ TEST_CASE("rows in registers land behind the reads of those before", "[copies]")
     }
 }
 
+TEST_CASE("tiles by columns", "[copies]") {
+  struct Extent {
+    unsigned rows, columns;
+  };
+  for (const auto &[rows, columns] : {Extent{64, 64}, Extent{32, 128}, Extent{64, 128}, Extent{128, 128},
+                                      Extent{32, 256}, Extent{64, 256}}) {
+    KernelShape close{.rows = rows,
+                      .columns = columns,
+                      .element = "i8",
+                      .swizzle = ", by_columns",
+                      .reads = Reads::units,
+                      .column_limit = true,
+                      .close = true,
+                      .from = "i8"};
+    const CopyKernel close_kernel(close);
+    for (int32_t column_limit : {0, 8, 40, 64, 1 << 30})
+      for (int32_t limit : {-3, 3, 20, 40, 100})
+        check_contiguous(close_kernel,
+                         {std::clamp(column_limit, 8, int32_t(columns)), 3, limit, column_limit});
+    // Offsets of nearly 4 GiB: those of lanes past their limit must not wrap to bytes that exist.
+    const int64_t reach = (int64_t(1) << 32) - columns;
+    check_contiguous(close_kernel, {reach / (rows - 1) / 8 * 8, 0, int32_t(rows), 40});
+    INFO(rows << "x" << columns);
+    CHECK(close_kernel.run({.limit = 0, .column_limit = 8}).bank_conflicts == 0);
+
+    if (rows > 64) continue; // a wave has no lane for each row
+    for (unsigned stages : {1, 2}) {
+      KernelShape paged = close;
+      paged.close = false;
+      paged.gather = paged.hole = true;
+      paged.stages = stages;
+      const CopyKernel paged_kernel(paged);
+      for (int32_t column_limit : {8, 40, 1 << 30})
+        for (int32_t tiles : {1, 3})
+          check_gather(paged_kernel, {.page_rows = 3,
+                                      .first = 2,
+                                      .limit = tiles * int32_t(rows) - 5,
+                                      .tiles = tiles,
+                                      .column_limit = column_limit,
+                                      .hole_begin = 7,
+                                      .hole_end = 9});
+    }
+  }
+}
+
 TEST_CASE("pages are found without a division", "[copies]") {
   for (unsigned columns : {64, 128}) {
     KernelShape shape{.columns = columns, .gather = true};

@@ -35,6 +35,7 @@ enum class Reads {
   rows,      // up to 8 elements a lane, lanes along the rows
   fragments, // as attention reads K: 32 rows, 16 bytes of each half of the wave
   columns,   // as attention reads V: along a row, columns / 32 elements a lane
+  units,     // as attention reads V of a tile by columns: 16 elements of a column
 };
 
 struct KernelShape {
@@ -70,6 +71,7 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
   const unsigned threads = shape.waves * 64;
   // Elements a lane reads at a time; small tiles are read in smaller pieces so that every lane has one.
   const unsigned length = shape.reads == Reads::columns ? shape.columns / 32
+                          : shape.reads == Reads::units ? 16
                           : shape.reads == Reads::fragments
                               ? 16 / shape.element_bytes()
                               : std::min(shape.rows * shape.columns / threads, 8u);
@@ -147,13 +149,35 @@ inline std::string copy_kernel_text(const KernelShape &shape) {
       column = compute("muli", compute("remui", lane, constant(32)), constant(length));
       break;
     }
+    case Reads::units: { // n = ((32 rows * tiles) + tile) * 64 + lane
+      const std::string lane = compute("remui", n, constant(64)), read = compute("divui", n, constant(64));
+      const std::string tiles = constant(shape.columns / 32);
+      row = compute("addi", compute("muli", compute("divui", read, tiles), constant(32)),
+                    compute("muli", compute("divui", lane, constant(32)), constant(4)));
+      column = compute("addi", compute("muli", compute("remui", lane, constant(32)), tiles),
+                       compute("remui", read, tiles));
+      break;
+    }
     }
     const std::string value = "%v" + number(piece), pointer = "%p" + number(piece),
                       bytes = "%b" + number(piece);
     text +=
         "    " + value + " = sluice.lds_read %tile[" + row + ", " + column + "] : !tile, " + vector + "\n";
-    const std::string place =
-        compute("addi", compute("muli", compute("addi", done, row), constant(shape.columns)), column);
+    auto place_of = [&](const std::string &of_row) {
+      return compute("addi", compute("muli", compute("addi", done, of_row), constant(shape.columns)), column);
+    };
+    if (shape.reads == Reads::units) {
+      for (unsigned element = 0; element < length; ++element) {
+        const std::string one_byte = bytes + "_" + number(element), at = pointer + "_" + number(element);
+        const std::string place = place_of(compute("addi", row, constant(element / 4 * 8 + element % 4)));
+        text += "    " + one_byte + " = vector.extract " + value + "[" + number(element) + "] : i8 from " +
+                vector + "\n    " + at + " = llvm.getelementptr %out[" + place +
+                "] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, i8\n    llvm.store " + one_byte + ", " + at +
+                " {alignment = 1 : i64} : i8, !llvm.ptr<1>\n";
+      }
+      continue;
+    }
+    const std::string place = place_of(row);
     text += "    " + pointer + " = llvm.getelementptr %out[" + place +
             "] : (!llvm.ptr<1>, i32) -> !llvm.ptr<1>, " + stored + "\n";
     text += "    " + bytes + " = arith.bitcast " + value + " : " + vector + " to " + stored_vector + "\n";

@@ -93,6 +93,20 @@ unsigned v_read_conflicts(unsigned columns, unsigned banks, XorSwizzle swizzle) 
   return sum;
 }
 
+/// What `value` comes to, which sums, products and bit operations make of constants.
+uint32_t value_of(mlir::Value value) {
+  if (const auto constant = mlir::getConstantIntValue(value)) return uint32_t(*constant);
+  mlir::Operation *op = value.getDefiningOp();
+  const uint32_t a = value_of(op->getOperand(0)), b = value_of(op->getOperand(1));
+  if (mlir::isa<mlir::arith::AddIOp>(op)) return a + b;
+  if (mlir::isa<mlir::arith::MulIOp>(op)) return a * b;
+  if (mlir::isa<mlir::arith::AndIOp>(op)) return a & b;
+  if (mlir::isa<mlir::arith::XOrIOp>(op)) return a ^ b;
+  if (mlir::isa<mlir::arith::ShLIOp>(op)) return a << b;
+  REQUIRE(mlir::isa<mlir::arith::ShRUIOp>(op));
+  return a >> b;
+}
+
 std::vector<XorSwizzle> all_policies(unsigned columns) {
   std::vector<XorSwizzle> policies{{}};
   for (unsigned chunk = 1; chunk <= columns; chunk *= 2)
@@ -151,6 +165,80 @@ TEST_CASE("what passes build is what hosts evaluate", "[swizzle]") {
         }
       CHECK(different == 0);
     }
+}
+
+TEST_CASE("a tile by columns has a place for each element", "[swizzle]") {
+  for (unsigned columns : {64u, 128u, 256u, 512u}) {
+    const ColumnLayout layout{columns};
+    std::set<unsigned> places;
+    bool in_order = true;
+    for (unsigned row = 0; row < 64; ++row)
+      for (unsigned column = 0; column < columns; ++column) {
+        places.insert(layout.offset(row, column));
+        // 16 bytes are the rows of two steps of the product, in the order of its operands.
+        const unsigned first = row & ~0x1bu, number = row % 4 + row % 32 / 8 * 4;
+        in_order &= layout.offset(row, column) == layout.offset(first, column) + number;
+      }
+    INFO(columns << " columns");
+    CHECK(places.size() == 64 * columns);
+    CHECK(*places.rbegin() == 64 * columns - 1);
+    CHECK(in_order);
+  }
+}
+
+TEST_CASE("constants are looked at apart in a tile by columns", "[swizzle]") {
+  mlir::MLIRContext context;
+  context.loadDialect<SluiceDialect, mlir::arith::ArithDialect>();
+  mlir::OpBuilder builder(&context);
+  const mlir::Location loc = builder.getUnknownLoc();
+  for (unsigned columns : {64u, 128u, 256u}) {
+    mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
+    builder.setInsertionPointToStart(module->getBody());
+    const auto tile = LdsTileType::get(&context, 64, columns, builder.getI8Type(),
+                                       XorSwizzleAttr::get(&context, 0, 0), /*byColumns=*/true);
+    auto constant = [&](unsigned value) -> mlir::Value {
+      return mlir::arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(int(value)));
+    };
+    auto sum = [&](mlir::Value a, unsigned b) -> mlir::Value {
+      return mlir::arith::AddIOp::create(builder, loc, a, constant(b));
+    };
+    auto product = [&](unsigned a, unsigned b) -> mlir::Value {
+      return mlir::arith::MulIOp::create(builder, loc, constant(a), constant(b));
+    };
+    unsigned different = 0;
+    for (unsigned row = 0; row < 64; ++row)
+      for (unsigned lane = 0; lane < columns / 8; ++lane)
+        for (unsigned n = 0; n < 8; ++n) {
+          auto folded = [&](mlir::Value r, mlir::Value c) {
+            mlir::Value offset = offsetInTile(builder, loc, tile, r, c);
+            return value_of(offset);
+          };
+          const unsigned expected = ColumnLayout{columns}.offset(row, 8 * lane + n);
+          different += folded(sum(constant(row % 32), row / 32 * 32), sum(product(lane, 8), n)) != expected;
+          // Too large to be apart.
+          different += folded(constant(row), sum(product(2 * lane + n / 4, 4), n % 4)) != expected;
+          different += folded(constant(row), sum(product(8 * lane, 1), n)) != expected;
+        }
+    CHECK(different == 0);
+  }
+}
+
+TEST_CASE("accesses to a tile by columns meet no bank conflict", "[swizzle]") {
+  for (unsigned columns : {64u, 128u, 256u}) {
+    const ColumnLayout layout{columns};
+    INFO(columns << " columns");
+    // Lanes read columns that are columns / 32 apart...
+    for (unsigned tile = 0; tile < columns / 32; ++tile)
+      CHECK(conflicts(32, 16, [&](unsigned lane) {
+              return layout.offset(lane / 32 * 4, lane % 32 * (columns / 32) + tile);
+            }) == 0);
+    // ... and write four rows of 8, in small tiles of 4.
+    for (unsigned of_lane : {4u, 8u})
+      for (unsigned n = 0; n < of_lane && columns / of_lane >= 16 && columns / of_lane <= 32; ++n)
+        CHECK(conflicts(32, 4, [&](unsigned lane) {
+                return layout.offset(lane / 8 % 4 * 8, (lane % 8 + lane / 32 * 8) * of_lane + n);
+              }) == 0);
+  }
 }
 
 TEST_CASE("the swizzle chosen for column reads", "[swizzle]") {

@@ -286,3 +286,49 @@ func.func @landed_elements(%rows: vector<2xi32>, %tile: !sluice.lds_tile<16x128x
   sluice.land_rows %rows into %tile from f8E4M3FNUZ : vector<2xi32>, !sluice.lds_tile<16x128xi8>
   return
 }
+
+// -----
+
+// expected-error@+1 {{a tile by columns has elements of one byte, no swizzle, a multiple of 32 rows, and a power of two of columns, 64 or more}}
+func.func @columns_of_two_bytes(%tile: !sluice.lds_tile<32x64xf16, by_columns>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{a tile by columns has elements of one byte}}
+func.func @too_few_rows(%tile: !sluice.lds_tile<16x64xi8, by_columns>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{a tile by columns has elements of one byte}}
+func.func @too_few_columns(%tile: !sluice.lds_tile<32x32xi8, by_columns>) {
+  return
+}
+
+// -----
+
+!tile = !sluice.lds_tile<32x128xi8, by_columns>
+func.func @direct_by_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64, %tile: !tile) {
+  // expected-error@+1 {{'sluice.async_dma' op fills a tile by columns, which copies of close rows or rows in pages do, through registers}}
+  %token = sluice.async_dma %p[%n] limit %n stride %s into %tile {close_rows} : !tile
+  return
+}
+
+// -----
+
+func.func @far_rows_by_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
+  // expected-error@+1 {{'sluice.fetch_rows' op fills a tile by columns, which copies of close rows or rows in pages do, through registers}}
+  %rows = sluice.fetch_rows %p[%n] limit %n stride %s for !sluice.lds_tile<32x128xi8, by_columns> from i8 : vector<4xi32>
+  return
+}
+
+// -----
+
+func.func @read_by_columns(%tile: !sluice.lds_tile<32x128xi8, by_columns>, %n: i32) {
+  // expected-error@+1 {{'sluice.lds_read' op reads 8 elements of a tile by columns; they are 1, 4 or 16}}
+  %value = sluice.lds_read %tile[%n, %n] : !sluice.lds_tile<32x128xi8, by_columns>, vector<8xi8>
+  return
+}

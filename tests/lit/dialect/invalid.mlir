@@ -190,16 +190,6 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @tall_fp8() kernel {
-    // expected-error@+1 {{head_dim_v is 64; of f8E4M3FNUZ and 32 rows a wave it is a multiple of 128}}
-    sluice.attention {element_type = f8E4M3FNUZ, o_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 1 : i32, wave_rows = 32 : i32}
-    gpu.return
-  }
-}
-
-// -----
-
-gpu.module @m {
   gpu.func @tall_v_in_k() kernel {
     // expected-error@+1 {{has 32 rows a wave; v_in_k needs 16}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 1 : i32, wave_rows = 32 : i32, v_in_k}

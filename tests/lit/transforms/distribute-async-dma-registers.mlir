@@ -5,6 +5,7 @@
 !tile = !sluice.lds_tile<32x128xf16, xor<8, 8>>
 !brain = !sluice.lds_tile<32x64xbf16>
 !bytes = !sluice.lds_tile<16x128xi8, xor<16, 8>>
+!columns = !sluice.lds_tile<64x128xi8, by_columns>
 
 gpu.module @m {
   // 16 lanes have a row, a wave 4 of them, 4 waves 16: two loads. Strides, extents and offsets are in bytes. A lane whose
@@ -95,6 +96,30 @@ gpu.module @m {
     %tile = sluice.lds_alloc : !brain
     %token = sluice.async_dma %base[%first] limit %limit stride %stride into %tile from f8E4M3FNUZ : !brain
     "test.other"() : () -> ()
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // A tile by columns: each lane loads 8 columns of four rows, makes the four elements of a column one dword, and writes
+  // eight of them.
+  // CHECK-LABEL: gpu.func @by_columns
+  // CHECK:         %[[BUFFER:.*]] = rocdl.make.buffer.rsrc
+  // CHECK:         %[[R0:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
+  // CHECK:         %[[A0:.*]] = vector.extract %[[R0]][0]
+  // CHECK:         %[[R1:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
+  // CHECK:         %[[A1:.*]] = vector.extract %[[R1]][0]
+  // CHECK:         rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
+  // CHECK:         rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
+  // CHECK-NOT:     rocdl.raw.ptr.buffer.load
+  // CHECK:         llvm.call_intrinsic "llvm.amdgcn.perm"(%[[A1]], %[[A0]],
+  // CHECK-COUNT-3: llvm.call_intrinsic "llvm.amdgcn.perm"
+  // CHECK-COUNT-8: sluice.lds_write %{{.*}} : vector<4xi8>
+  // CHECK-NOT:     sluice.lds_write
+  // CHECK:         gpu.return
+  gpu.func @by_columns(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 256, 1, 1>} {
+    %tile = sluice.lds_alloc : !columns
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride into %tile from i8 {close_rows} : !columns
     sluice.async_wait %token
     gpu.return
   }

@@ -57,7 +57,7 @@ gpu.module @m {
   // CHECK:         %[[ROW:.*]] = arith.addi %[[FIRST]], %[[WAVE]]
   // CHECK:         %[[STEP:.*]] = arith.trunci %[[BYTES]] : i64 to i32
   // CHECK:         %[[LEFT:.*]] = arith.subi %[[LIMIT]], %[[ROW]]
-  // CHECK:         %[[COVERED:.*]] = arith.minsi %[[LEFT]], %c16
+  // CHECK:         %[[COVERED:.*]] = arith.minsi %[[LEFT]], %c9
   // CHECK:         %[[VALID:.*]] = arith.cmpi sgt, %[[LEFT]], %c0
   // CHECK:         %[[EXTENT:.*]] = arith.select %[[VALID]], %{{.*}}, %c0
   // CHECK:         %[[RESOURCE:.*]] = rocdl.make.buffer.rsrc %{{.*}}, %{{.*}}, %[[EXTENT]]

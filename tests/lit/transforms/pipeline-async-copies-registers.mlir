@@ -89,6 +89,42 @@ gpu.module @m {
     gpu.return
   }
 
+  // What only the next iteration needs is carried in other registers than what this one uses up: two iterations follow each
+  // other. Behind the last one it is not needed. There is still one tile in LDS.
+  // CHECK-LABEL: gpu.func @scores
+  // CHECK-COUNT-1: sluice.lds_alloc
+  // CHECK-NOT:     sluice.lds_alloc
+  // CHECK:         sluice.land_rows %{{.*}} into %[[KT:.*]] from
+  // CHECK:         %[[LOOP:.*]]:2 = scf.for {{.*}} step %c2_i32{{.*}} iter_args(%[[S:.*]] = %{{.*}}, %[[O:.*]] = %{{.*}})
+  // CHECK-NEXT:      sluice.barrier
+  // CHECK:           %[[S1:.*]] = sluice.lds_read %[[KT]]
+  // CHECK-NEXT:      %[[O1:.*]] = arith.addf %[[O]], %[[S]]
+  // CHECK:           sluice.land_rows %{{.*}} into %[[KT]] from
+  // CHECK:           scf.if
+  // CHECK:             %[[S2:.*]] = sluice.lds_read %[[KT]]
+  // CHECK-NEXT:        %[[O2:.*]] = arith.addf %[[O1]], %[[S1]]
+  // CHECK:             scf.yield %[[S2]], %[[O2]]
+  // CHECK-NEXT:      } else {
+  // CHECK-NEXT:        %[[NONE:.*]] = llvm.mlir.poison
+  // CHECK-NEXT:        scf.yield %[[NONE]], %[[O1]]
+  // CHECK:         "test.use"(%[[LOOP]]#1)
+  gpu.func @scores(%k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64, %s: vector<4xf16>) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %kt = sluice.lds_alloc : !tile
+    %r:2 = scf.for %t = %c0 to %tiles step %c1 iter_args(%scores = %s, %output = %s) -> (vector<4xf16>, vector<4xf16>) : i32 {
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride into %kt from f16 : !tile
+      sluice.async_wait %kc
+      %next = sluice.lds_read %kt[%c0, %c0] : !tile, vector<4xf16>
+      %sum = arith.addf %output, %scores : vector<4xf16>
+      sluice.barrier
+      scf.yield %next, %sum : vector<4xf16>, vector<4xf16>
+    }
+    "test.use"(%r#1) : (vector<4xf16>) -> ()
+    gpu.return
+  }
+
   // A tile that is read to the end has a barrier behind its reads.
   // CHECK-LABEL: gpu.func @read_to_the_end
   // CHECK:         sluice.land_rows

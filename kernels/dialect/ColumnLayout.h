@@ -1,0 +1,48 @@
+//===- ColumnLayout.h - where an element of a tile by columns lies ----------------------------*- C++ -*-===//
+//
+// V^T is an operand of O^T += V^T * P^T, and a lane needs eight keys of one column of it. P^T comes out of
+// the first product with the keys of lane group g of step s being 16s + 4g + 0..3 and 16s + 8 + 4g + 0..3
+// (MfmaLayout.h, R = 32). A tile by columns holds bytes in that order: 16 bytes of a column, which one
+// ds_read_b128 gives a lane, are the operands of two steps, or keys
+//
+//   32t + 4g + 0..3, + 8 + 0..3, + 16 + 0..3, + 24 + 0..3
+//
+// What lies side by side are units of 16 bytes of columns that are 8 apart, so that neither reads nor writes
+// meet in a bank: the lanes that LDS serves together read columns that are `columns / 32` apart, or write
+// four rows of 4 or 8 columns each. Where that alone would bring two of them to one unit of a line, the lower
+// bits of the column change the order of units.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "dialect/Swizzle.h"
+
+#include <algorithm>
+
+namespace sluice {
+
+struct ColumnLayout {
+  unsigned columns; // of the tile: a power of two
+
+  static constexpr unsigned unitBytes = 16; // of a column
+  static constexpr unsigned leastColumns = 64;
+  static constexpr unsigned rows = 32; // that the units of two lane groups hold together
+
+  /// Where element (row, column) lies in the tile, in bytes.
+  template <typename Arithmetic>
+  constexpr typename Arithmetic::Number offset(Arithmetic &&a, typename Arithmetic::Number row,
+                                               typename Arithmetic::Number column) const {
+    auto group = a.mask(a.shiftRight(row, 2), 1), word = a.mask(a.shiftRight(row, 3), 3);
+    auto block = a.add(a.shiftLeft(a.shiftRight(row, 5), 1), group);
+    auto place = a.flip(a.shiftRight(column, 3), a.mask(column, 7 & ~(std::min(columns / 32, 8u) - 1)));
+    auto line = a.add(a.shiftLeft(block, 3), a.mask(column, 7));
+    auto unit = a.add(a.shiftLeft(line, std::countr_zero(columns / 8)), place);
+    return a.add(a.shiftLeft(unit, 4), a.add(a.shiftLeft(word, 2), a.mask(row, 3)));
+  }
+
+  constexpr uint32_t offset(uint32_t row, uint32_t column) const {
+    return offset(HostArithmetic(), row, column);
+  }
+};
+
+} // namespace sluice

@@ -1,0 +1,12 @@
+//===- TransposeBytes.h - four rows of bytes to columns ---------------------------------------*- C++ -*-===//
+#pragma once
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace sluice {
+
+/// Four dwords, whose bytes are four rows, to the dwords of the columns: eight v_perm_b32.
+llvm::SmallVector<mlir::Value> transposeBytes(mlir::ImplicitLocOpBuilder &b,
+                                              llvm::ArrayRef<mlir::Value> rows);
+
+} // namespace sluice
