@@ -79,8 +79,8 @@ public:
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
         storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
                                /*copiesConvert=*/!op.wavesDivideKeys(),
-                               /*throughRegisters=*/isAlone(op), tileKv)),
-        layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip) {}
+                               /*throughRegisters=*/isAlone(op) && registersOfRows(op) < 384, tileKv)),
+        layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip, /*holdsOutput=*/isAlone(op) && registersOfRows(op) >= 384) {}
 
   void build() {
     RowMap map(b, arguments, op.wavesOfRows(), op.rowBlocks(), op.getTileQ(), layout);
@@ -114,7 +114,7 @@ public:
         addresses.emplace_back(b, arguments, ofBlock);
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
-                            firstColumn, /*isFull=*/blocks.size() != 1);
+                            firstColumn, /*isFull=*/blocks.size() != 1 || (isAlone(op) && registersOfRows(op) >= 384));
       LoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
       // With the rows of a block, located again: LLVM has no registers for them all through the loop.
       auto storeBlock = [&](unsigned index, auto store) {

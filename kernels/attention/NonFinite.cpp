@@ -184,10 +184,10 @@ SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value>
   // A loop, in which tiles take turns in the first place: this is rarely run, and unrolled it would be more
   // code than all else.
   auto loop = scf::ForOp::create(b, b.i32(0), b.i32(output.size()), b.i32(1), output);
-  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value column = b.add(firstColumn, loop.getInductionVar());
-  Value sum = loop.getRegionIterArgs()[0], counts = math.zeros();
+  Values tiles = math.held(Values(loop.getRegionIterArgs()));
+  Value sum = tiles.front(), counts = math.zeros();
   for (auto [index, p, sees] : llvm::enumerate(probabilities, visible)) {
     Values rows;
     for (unsigned k = 0; k < math.layout.elements(); ++k) {
@@ -195,16 +195,17 @@ SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value>
       rows.push_back(read(1, b.add(key, keyOfLane), column));
     }
     Split parts = split(math.transpose(rows)[0]);
-    sum = math.mfma(parts.clean, p, sum);
+    sum = math.mfmaOfOutput(parts.clean, p, sum);
     counts = math.mfma(parts.codes, sees, counts);
     // One after the other, which takes fewer registers than reading ahead.
     createWaveFence(b, b.getLoc());
   }
-  Values settled = math.settle({sum, counts});
-  Values next(loop.getRegionIterArgs().drop_front());
-  next.push_back(deliver(settled[0], settled[1]));
+  counts = math.settle(counts).front();
+  Values next(llvm::drop_begin(tiles));
+  llvm::append_range(next, math.held(deliver(math.held(sum, true).front(), counts)));
   scf::YieldOp::create(b, next);
-  return Values(loop.getResults());
+  b.setInsertionPointAfter(loop);
+  return math.held(Values(loop.getResults()));
 }
 
 } // namespace sluice

@@ -20,16 +20,23 @@ public:
   using Value = mlir::Value;
   using Values = llvm::SmallVector<Value>;
 
-  TileMath(Emitter &b, mlir::Type element, MfmaLayout layout, const Chip &chip)
+  /// `holdsOutput`: O^T takes all AccVGPRs, and nothing else is there.
+  TileMath(Emitter &b, mlir::Type element, MfmaLayout layout, const Chip &chip, bool holdsOutput)
       : layout(layout), fragment(layout.elementBytes == 1 ? mlir::VectorType::get(2, b.getI32Type())
                                                           : mlir::VectorType::get(4, element)),
         accumulator(mlir::VectorType::get(layout.results(), b.getF32Type())), b(b), chip(chip),
-        element(element) {}
+        element(element), holdsOutput(holdsOutput) {}
 
   const MfmaLayout layout;
   const mlir::VectorType fragment, accumulator;
 
   Value mfma(Value a, Value bFragment, Value c);
+  /// The same of a tile of O^T.
+  Value mfmaOfOutput(Value a, Value bFragment, Value output);
+  /// The same tiles of O^T, where they are held in AccVGPRs: LLVM chooses registers for what is read and
+  /// written on every way, and an AccVGPR only for what comes from one and goes to one. `settles`: they can be
+  /// read at once.
+  Values held(llvm::ArrayRef<Value> output, bool settles = false);
   Value zeros();
   /// The same results of MFMAs, which can be read at once, on whatever way. LLVM 22 counts wait states from
   /// one basic block to the next and takes IMPLICIT_DEF, which is no instruction, for one; so where results
@@ -78,6 +85,7 @@ private:
   Emitter &b;
   const Chip &chip;
   mlir::Type element;
+  bool holdsOutput;
 };
 
 } // namespace sluice

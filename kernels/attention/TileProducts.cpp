@@ -63,7 +63,7 @@ SmallVector<Value> TileProducts::add(ArrayRef<Value> output, ArrayRef<Value> pro
       for (Value a : fragments) {
         for (unsigned of = tile, p = block; of < sums.size();
              of += outputTiles(), p += probabilityFragments())
-          sums[of] = math.mfma(a, probabilities[p], sums[of]);
+          sums[of] = math.mfmaOfOutput(a, probabilities[p], sums[of]);
         ++tile;
       }
     });
@@ -117,16 +117,19 @@ SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Valu
   auto detour = [&] {
     Values sums;
     for (auto [block, ofBlock] : llvm::enumerate(rules))
-      sums.append(addNonFinite(output.slice(block * outputTiles(), outputTiles()),
+      llvm::append_range(sums, addNonFinite(output.slice(block * outputTiles(), outputTiles()),
                                probabilities.slice(block * probabilityFragments(), probabilityFragments()),
                                ofBlock, tileKey, readV.anywhere));
     return sums;
   };
-  return nonFinite.choose(
+  Values results = nonFinite.choose(
       mayHide, [&] { return hasNonFinite(tileKey, readV); }, before, [&] { return withMore(detour()); },
       [&](ArrayRef<Value> usual) {
-        return withMore(add(usual.take_front(output.size()), probabilities, tileKey, readV.inOrder));
+        Values sums = math.held(usual.take_front(output.size()));
+        return withMore(add(sums, probabilities, tileKey, readV.inOrder));
       });
+  llvm::copy(math.held(ArrayRef(results).take_front(output.size())), results.begin());
+  return results;
 }
 
 } // namespace sluice

@@ -29,7 +29,9 @@
 #include "lowering/WaitCounters.h"
 #include "target/RequireChip.h"
 
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace sluice {
@@ -78,6 +80,10 @@ public:
         lower(builder, barrier);
       else if (auto wait = dyn_cast<LdsWaitOp>(op))
         lower(builder, wait);
+      else if (auto hold = dyn_cast<HoldOp>(op))
+        lower(builder, hold);
+      else if (auto mfma = dyn_cast<amdgpu::MFMAOp>(op); mfma && mfma->hasAttr("sluice.held"))
+        lower(builder, mfma);
       else if (!isa<LiveInOp, LiveOutOp>(op))
         return;
       dead.push_back(op);
@@ -246,6 +252,34 @@ private:
 
   void lower(OpBuilder &builder, ZerosOp op) {
     op.replaceAllUsesWith(LLVM::AddressOfOp::create(builder, op.getLoc(), zeros).getResult());
+  }
+
+  /// LLVM takes all MFMAs of a function with results of that size to VGPRs, or all to AccVGPRs.
+  void lower(OpBuilder &builder, amdgpu::MFMAOp mfma) {
+    Location loc = mfma.getLoc();
+    auto operand = [&](Value value) -> Value {
+      return LLVM::BitcastOp::create(builder, loc, VectorType::get(2, builder.getI32Type()), value);
+    };
+    std::string type = getElementTypeOrSelf(mfma.getSourceA().getType()).isF16() ? "f16" : "bf16";
+    std::string text = llvm::formatv("v_mfma_f32_{0}x{1}x{2}_{3} $0, $1, $2, $0", mfma.getM(), mfma.getN(),
+                                     mfma.getK(), type);
+    ValueRange operands{operand(mfma.getSourceA()), operand(mfma.getSourceB()), mfma.getDestC()};
+    mfma.replaceAllUsesWith(assembly(builder, loc, mfma.getType(), operands, text, "=a,v,v,0"));
+  }
+
+  void lower(OpBuilder &builder, HoldOp hold) {
+    // An MFMA of eight passes needs eleven wait states in front of a read, of 16 passes nineteen.
+    StringRef text = hold.getSettles() ? "s_nop 15" : "";
+    hold.replaceAllUsesWith(
+        assembly(builder, hold.getLoc(), hold.getValue().getType(), hold.getValue(), text, "=a,0"));
+  }
+
+  static Value assembly(OpBuilder &builder, Location loc, Type type, ValueRange operands, StringRef text,
+                        StringRef constraints) {
+    return LLVM::InlineAsmOp::create(builder, loc, type, operands, text, constraints,
+                                     /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                     LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+        .getResult(0);
   }
 
   void lower(OpBuilder &builder, BarrierOp barrier) {

@@ -79,7 +79,7 @@ bool isTranscendental(Operation *op) {
 /// Register renaming and what the backend hoists out of loops: no instruction here.
 bool isFree(Operation *op) {
   return isa<arith::ConstantOp, vector::BitCastOp, vector::ExtractOp, vector::FromElementsOp,
-             vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp>(op);
+             vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp, HoldOp>(op);
 }
 
 bool mayMove(Operation &op) {

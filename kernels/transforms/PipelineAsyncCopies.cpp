@@ -70,6 +70,7 @@
 // not have this shape is left as it is, with a remark that says why: unpipelined code is correct.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "target/RequireChip.h"
 #include "transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -114,6 +115,8 @@ struct PipelinePlan {
   unsigned stages = 0;           // a copy is issued one iteration less ahead
   bool isFetched = false;        // all of them go through registers; or none does
   bool firstIsReadLast = false;  // a tile that the first barrier tells of is read behind the last one
+  bool takesTurns = false;       // one slot each in LDS: tiles are copied while others are read
+  unsigned barriers = 0;         // of an iteration
   SmallVector<Lookup> lookups;
   bool waitsAhead = false;             // an iteration ends with the first wait of the next one
   BarrierOp trailingBarrier;           // frees the tiles for the next iteration; null if the loop has none
@@ -200,7 +203,7 @@ bool prologueFitsBehind(const PipelinePlan &plan, Operation *point) {
 }
 
 /// Looks only. Fails with the reason why the loop stays as it is.
-FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
+FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, unsigned ldsBytes,
                                      const llvm::DenseSet<Operation *> &ours, std::string &reason) {
   PipelinePlan plan;
   plan.loop = loop;
@@ -267,10 +270,9 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
     group.isFreed = isBarrierInFront || llvm::all_of(readers, isBefore(plan.groups.back().wait));
     isBarrierInFront |= !group.landsWithNext;
   }
-  unsigned barriers = 0;
   for (CopyGroup &group : plan.groups) {
-    group.barrier = barriers;
-    barriers += !group.landsWithNext;
+    group.barrier = plan.barriers;
+    plan.barriers += !group.landsWithNext;
     plan.firstIsReadLast |=
         group.barrier == 0 && !llvm::all_of(readersOf(group), isBefore(plan.groups.back().wait));
   }
@@ -296,6 +298,18 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
   plan.waitsAhead =
       !plan.isFetched && !plan.groups.front().landsWithNext && llvm::all_of(beforeWait, mayWaitAhead);
 
+  // A tile that is not read from the next barrier on can be copied while the others are read.
+  auto isReadInTurn = [&](CopyGroup &group) {
+    auto next = llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.barrier == group.barrier + 1; });
+    return next == plan.groups.end() || llvm::all_of(readersOf(group), isBefore(next->wait));
+  };
+  auto isShared = [](const CopyGroup &group) { return group.isFirst != group.isLast; };
+  unsigned slotBytes = 0;
+  for (CopyGroup &group : plan.groups)
+    slotBytes += group.copy.getTile().getType().getBytes();
+  plan.takesTurns = plan.stages * slotBytes > ldsBytes && plan.barriers > 1 &&
+                    llvm::all_of(plan.groups, isReadInTurn) && llvm::none_of(plan.groups, isShared);
+
   plan.drains = collectDrains(loop, ours);
   if (!plan.drains.empty()) {
     Operation *lastCopy = plan.drains.back().copies.back();
@@ -309,7 +323,7 @@ class PipelineRewriter {
 public:
   /// `lanes`: of the workgroup.
   PipelineRewriter(PipelinePlan &plan, unsigned lanes, llvm::DenseSet<Operation *> &ours)
-      : plan(plan), loop(plan.loop), stages(plan.stages), slots(plan.isFetched ? 1 : stages), lanes(lanes),
+      : plan(plan), loop(plan.loop), stages(plan.stages), slots(plan.isFetched || plan.takesTurns ? 1 : stages), lanes(lanes),
         ours(ours), builder(plan.loop), loc(plan.loop.getLoc()) {}
 
   void rewrite() {
@@ -388,7 +402,7 @@ private:
       if (isMarked) AsyncMarkOp::create(builder, loc);
       if (prologueInFlight) plan.prologueBehind = &*std::prev(builder.getInsertionPoint());
       builder.setInsertionPoint(drain.before);
-      unsigned marksOfPrologue = prologueInFlight && !plan.isFetched ? (stages - 1) * plan.groups.size() : 0;
+      unsigned marksOfPrologue = prologueInFlight && !plan.isFetched ? prologueMarks() : 0;
       if (isMarked) WaitMarksOp::create(builder, loc, marksOfPrologue);
       for (auto [rows, copy] : landings)
         LandRowsOp::create(builder, loc, rows, copy.getTile(), *copy.getSourceType());
@@ -404,7 +418,12 @@ private:
     }
   }
 
-  /// The copies of the first stages - 1 iterations.
+  unsigned prologueMarks() const {
+    if (!plan.takesTurns) return (stages - 1) * plan.groups.size();
+    return llvm::count_if(plan.groups, [](const CopyGroup &group) { return group.barrier == 0; });
+  }
+
+  /// The copies of the first stages - 1 iterations; of tiles that take turns, those of the first barrier.
   void issuePrologue() {
     OpBuilder::InsertionGuard guard(builder);
     IRMapping constants;
@@ -433,7 +452,7 @@ private:
     ahead = entries;
     for (unsigned tile = 0; tile + 1 < stages; ++tile)
       for (CopyGroup &group : plan.groups)
-        issue(group, add(first, tile), tile, constants);
+        if (!plan.takesTurns || group.barrier == 0) issue(group, add(first, tile), tile, constants);
   }
 
   /// The entries for the iteration of that number.
@@ -467,9 +486,11 @@ private:
 
   /// In flight when a group is waited for: the groups behind it, up to the one issued last, stages - 1
   /// iterations ahead. All of them are younger, so all may stay.
+  /// Of tiles that take turns nothing younger is.
   void waitFor(const CopyGroup &group) {
-    if (!group.landsWithNext) WaitMarksOp::create(builder, loc, (stages - 1) * plan.groups.size() - 1);
-    if (!group.landsWithNext || !group.isFreed) BarrierOp::create(builder, loc);
+    unsigned younger = plan.takesTurns ? 0 : (stages - 1) * plan.groups.size() - 1;
+    if (!group.landsWithNext) WaitMarksOp::create(builder, loc, younger);
+    if (!group.landsWithNext || (!group.isFreed && !plan.takesTurns)) BarrierOp::create(builder, loc);
   }
 
   /// One iteration on one slot; returns the values it carries on.
@@ -495,7 +516,10 @@ private:
           continue;
         }
         if (!plan.waitsAhead || &group != &plan.groups.front()) waitFor(group);
-        issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
+        if (!plan.takesTurns)
+          issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
+        else if (!group.landsWithNext)
+          issueBehind(group.barrier, iteration);
         continue;
       }
       builder.clone(op, map);
@@ -514,7 +538,9 @@ private:
   }
 
   /// Whether the rows land in the iteration behind that in which they were fetched.
-  bool isCarried(const CopyGroup &group) const { return plan.isFetched && group.barrier != 0; }
+  bool isCarried(const CopyGroup &group) const {
+    return plan.isFetched && !plan.takesTurns && group.barrier != 0;
+  }
   void appendCarriedRows(SmallVector<Value> &values) const {
     for (const CopyGroup &group : plan.groups)
       if (isCarried(group)) values.push_back(group.rows);
@@ -523,8 +549,15 @@ private:
   void exchangeRows(unsigned barrier, Value iteration) {
     if (barrier != 0) landFor(barrier);
     BarrierOp::create(builder, loc);
+    issueBehind(barrier, iteration);
+  }
+  /// What goes into the only slot behind the barrier of that number: the next rows of its tiles, into
+  /// registers; or, where tiles take turns, those of the next barrier, whose tiles nobody reads any more.
+  void issueBehind(unsigned barrier, Value iteration) {
+    unsigned turn = plan.takesTurns ? (barrier + 1) % plan.barriers : barrier;
+    bool isNext = !plan.takesTurns || turn == 0;
     for (CopyGroup &group : plan.groups)
-      if (group.barrier == barrier) issue(group, add(iteration, 1), /*slot=*/0);
+      if (group.barrier == turn) issue(group, add(iteration, isNext), /*slot=*/0);
   }
   /// Lands what the barrier of that number tells of.
   void landFor(unsigned barrier) {
@@ -563,6 +596,8 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
   using PipelineAsyncCopiesBase::PipelineAsyncCopiesBase;
 
   void runOnOperation() override {
+    const Chip *target = requireChip(*this, getOperation(), chip);
+    if (!target) return signalPassFailure();
     if (stages < 1 || stages > 4) {
       getOperation().emitError() << "pipeline-async-copies: stages is " << stages << "; 1 to 4 are supported";
       return signalPassFailure();
@@ -586,7 +621,7 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
     });
     for (scf::ForOp loop : loops) {
       std::string reason;
-      FailureOr<PipelinePlan> plan = planPipeline(loop, stages, ours, reason);
+      FailureOr<PipelinePlan> plan = planPipeline(loop, stages, target->ldsBytes, ours, reason);
       if (failed(plan)) {
         loop.emitRemark() << "not pipelined: " << reason;
         continue;
