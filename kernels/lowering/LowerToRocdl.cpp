@@ -171,7 +171,17 @@ private:
     auto i32 = [&](unsigned value) -> Value {
       return arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(value));
     };
+    // The swizzle permutes within a whole number of phases, by which its lanes' columns may be moved: one
+    // address then serves all of them.
+    unsigned span = std::max(1u, type.getSwizzle().getChunk() * type.getSwizzle().getPeriod());
+    unsigned moved = 0;
+    if (auto sum = column.getDefiningOp<arith::AddIOp>())
+      if (auto first = sum.getLhs().getDefiningOp<arith::ConstantIntOp>()) {
+        moved = first.value() / span * span;
+        column = arith::AddIOp::create(builder, loc, i32(first.value() - moved), sum.getRhs());
+      }
     Value stored = swizzleColumn(builder, loc, type, row, column);
+    if (moved != 0) stored = arith::AddIOp::create(builder, loc, stored, i32(moved));
     Value rowOffset = arith::MulIOp::create(builder, loc, row, i32(type.getRowBytes()));
     Value columnOffset = arith::MulIOp::create(builder, loc, stored, i32(type.getElementBytes()));
     return pointer(builder, loc, tile, arith::AddIOp::create(builder, loc, rowOffset, columnOffset));
@@ -261,10 +271,29 @@ private:
       return LLVM::BitcastOp::create(builder, loc, VectorType::get(2, builder.getI32Type()), value);
     };
     std::string type = getElementTypeOrSelf(mfma.getSourceA().getType()).isF16() ? "f16" : "bf16";
-    std::string text = llvm::formatv("v_mfma_f32_{0}x{1}x{2}_{3} $0, $1, $2, $0", mfma.getM(), mfma.getN(),
+    std::string text = llvm::formatv("{0}v_mfma_f32_{1}x{2}x{3}_{4} $0, $1, $2, $0",
+                                     isSettledFor(mfma) ? "" : "s_nop 1\n", mfma.getM(), mfma.getN(),
                                      mfma.getK(), type);
     ValueRange operands{operand(mfma.getSourceA()), operand(mfma.getSourceB()), mfma.getDestC()};
     mfma.replaceAllUsesWith(assembly(builder, loc, mfma.getType(), operands, text, "=a,v,v,0"));
+  }
+
+  /// Whether there are two wait states between what computes the operands and the MFMA: at least two others
+  /// are between, or the operands are from before the block and they are in it. LLVM does not look into
+  /// assembly for what it reads.
+  static bool isSettledFor(amdgpu::MFMAOp mfma) {
+    Operation *earlier = mfma;
+    for (unsigned n = 0; n < 2; ++n) {
+      do
+        earlier = earlier->getPrevNode();
+      while (earlier && !isa<amdgpu::MFMAOp>(earlier));
+      if (!earlier) return false;
+    }
+    return llvm::all_of(ValueRange{mfma.getSourceA(), mfma.getSourceB()}, [&](Value operand) {
+      Operation *definition = operand.getDefiningOp();
+      return !definition || definition->getBlock() != mfma->getBlock() ||
+             definition->isBeforeInBlock(earlier);
+    });
   }
 
   void lower(OpBuilder &builder, HoldOp hold) {
