@@ -24,12 +24,12 @@ Value TileMath::mfma(Value a, Value bFragment, Value c) {
 
 Value TileMath::mfmaOfOutput(Value a, Value bFragment, Value output) {
   Value sum = mfma(a, bFragment, output);
-  if (holdsOutput) sum.getDefiningOp()->setAttr("sluice.held", b.getUnitAttr());
+  if (outputIsHeld) sum.getDefiningOp()->setAttr("sluice.held", b.getUnitAttr());
   return sum;
 }
 
 SmallVector<Value> TileMath::held(ArrayRef<Value> output, bool settles) {
-  if (!holdsOutput) return Values(output);
+  if (!outputIsHeld) return Values(output);
   Values tiles;
   for (Value tile : output)
     tiles.push_back(HoldOp::create(b, accumulator, tile, settles));

@@ -25,7 +25,7 @@ public:
       : layout(layout), fragment(layout.elementBytes == 1 ? mlir::VectorType::get(2, b.getI32Type())
                                                           : mlir::VectorType::get(4, element)),
         accumulator(mlir::VectorType::get(layout.results(), b.getF32Type())), b(b), chip(chip),
-        element(element), holdsOutput(holdsOutput) {}
+        element(element), outputIsHeld(holdsOutput) {}
 
   const MfmaLayout layout;
   const mlir::VectorType fragment, accumulator;
@@ -34,9 +34,14 @@ public:
   /// The same of a tile of O^T.
   Value mfmaOfOutput(Value a, Value bFragment, Value output);
   /// The same tiles of O^T, where they are held in AccVGPRs: LLVM chooses registers for what is read and
-  /// written on every way, and an AccVGPR only for what comes from one and goes to one. `settles`: they can be
-  /// read at once.
+  /// written on every way, and an AccVGPR only for what comes from one and goes to one. `settles`: they can
+  /// be read at once.
   Values held(llvm::ArrayRef<Value> output, bool settles = false);
+  bool holdsOutput() const { return outputIsHeld; }
+  /// A tile of O^T, the result of an MFMA, which can be read at once.
+  Value settledOutput(Value tile) {
+    return (outputIsHeld ? held(tile, /*settles=*/true) : settle(tile)).front();
+  }
   Value zeros();
   /// The same results of MFMAs, which can be read at once, on whatever way. LLVM 22 counts wait states from
   /// one basic block to the next and takes IMPLICIT_DEF, which is no instruction, for one; so where results
@@ -85,7 +90,7 @@ private:
   Emitter &b;
   const Chip &chip;
   mlir::Type element;
-  bool holdsOutput;
+  bool outputIsHeld;
 };
 
 } // namespace sluice
