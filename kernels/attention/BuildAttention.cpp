@@ -43,11 +43,17 @@ namespace {
 
 constexpr unsigned manyRows = 32; // of a wave
 
+/// Registers of a wave for O.
+unsigned registersOfOutput(AttentionOp op) {
+  unsigned columnsOfV = llvm::alignTo(op.getHeadDimV() / op.columnGroups(), op.getWaveRows());
+  return op.rowBlocks() * op.getWaveRows() * columnsOfV / MfmaLayout::lanes;
+}
+
 /// Registers of a wave for Q and O.
 unsigned registersOfRows(AttentionOp op) {
-  unsigned elementBytes = op.getElementType().getIntOrFloatBitWidth() / 8, rows = op.getWaveRows();
-  unsigned columnsOfV = llvm::alignTo(op.getHeadDimV() / op.columnGroups(), rows);
-  return op.rowBlocks() * rows * (op.getHeadDimQk() * elementBytes / 4 + columnsOfV) / MfmaLayout::lanes;
+  unsigned elementBytes = op.getElementType().getIntOrFloatBitWidth() / 8;
+  unsigned ofQuery = op.getHeadDimQk() * elementBytes / 4;
+  return op.rowBlocks() * op.getWaveRows() * ofQuery / MfmaLayout::lanes + registersOfOutput(op);
 }
 
 /// How many waves of a SIMD the registers are to be divided among, where it is not as many as LDS allows.
@@ -72,6 +78,13 @@ bool isAlone(AttentionOp op) {
   return op.getWaveRows() == manyRows && wavesPerSimd(op) == 1;
 }
 
+/// Whether O of a wave of many rows takes all its AccVGPRs. The other half has Q and what a tile needs, but
+/// no room for rows on their way to LDS: copies are direct where nothing is to be converted.
+bool holdsOutput(AttentionOp op) {
+  constexpr unsigned accVgprs = 256;
+  return isAlone(op) && registersOfOutput(op) == accVgprs;
+}
+
 class AttentionBuilder {
 public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
@@ -79,8 +92,9 @@ public:
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
         storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
                                /*copiesConvert=*/!op.wavesDivideKeys(),
-                               /*throughRegisters=*/isAlone(op) && registersOfRows(op) < 384, tileKv)),
-        layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip, /*holdsOutput=*/isAlone(op) && registersOfRows(op) >= 384) {}
+                               /*throughRegisters=*/isAlone(op) && !holdsOutput(op), tileKv)),
+        layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8},
+        math(b, element, layout, chip, holdsOutput(op)) {}
 
   void build() {
     RowMap map(b, arguments, op.wavesOfRows(), op.rowBlocks(), op.getTileQ(), layout);
@@ -114,7 +128,7 @@ public:
         addresses.emplace_back(b, arguments, ofBlock);
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
-                            firstColumn, /*isFull=*/blocks.size() != 1 || (isAlone(op) && registersOfRows(op) >= 384));
+                            firstColumn, /*isFull=*/blocks.size() != 1 || holdsOutput(op));
       LoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
       // With the rows of a block, located again: LLVM has no registers for them all through the loop.
       auto storeBlock = [&](unsigned index, auto store) {

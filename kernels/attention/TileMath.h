@@ -20,7 +20,7 @@ public:
   using Value = mlir::Value;
   using Values = llvm::SmallVector<Value>;
 
-  /// `holdsOutput`: O^T takes all AccVGPRs, and nothing else is there.
+  /// `holdsOutput`: O^T is in AccVGPRs, all of which it takes.
   TileMath(Emitter &b, mlir::Type element, MfmaLayout layout, const Chip &chip, bool holdsOutput)
       : layout(layout), fragment(layout.elementBytes == 1 ? mlir::VectorType::get(2, b.getI32Type())
                                                           : mlir::VectorType::get(4, element)),
@@ -33,9 +33,9 @@ public:
   Value mfma(Value a, Value bFragment, Value c);
   /// The same of a tile of O^T.
   Value mfmaOfOutput(Value a, Value bFragment, Value output);
-  /// The same tiles of O^T, where they are held in AccVGPRs: LLVM chooses registers for what is read and
-  /// written on every way, and an AccVGPR only for what comes from one and goes to one. `settles`: they can
-  /// be read at once.
+  /// The same tiles of O^T. Where O^T is in AccVGPRs, what branches and loops yield of it passes through this:
+  /// LLVM keeps a value there only if all that it comes from and goes to is. `settles`: they can be read at
+  /// once.
   Values held(llvm::ArrayRef<Value> output, bool settles = false);
   bool holdsOutput() const { return outputIsHeld; }
   /// A tile of O^T, the result of an MFMA, which can be read at once.

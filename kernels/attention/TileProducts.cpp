@@ -117,9 +117,10 @@ SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Valu
   auto detour = [&] {
     Values sums;
     for (auto [block, ofBlock] : llvm::enumerate(rules))
-      llvm::append_range(sums, addNonFinite(output.slice(block * outputTiles(), outputTiles()),
-                               probabilities.slice(block * probabilityFragments(), probabilityFragments()),
-                               ofBlock, tileKey, readV.anywhere));
+      llvm::append_range(
+          sums, addNonFinite(output.slice(block * outputTiles(), outputTiles()),
+                             probabilities.slice(block * probabilityFragments(), probabilityFragments()),
+                             ofBlock, tileKey, readV.anywhere));
     return sums;
   };
   Values results = nonFinite.choose(

@@ -271,9 +271,9 @@ private:
       return LLVM::BitcastOp::create(builder, loc, VectorType::get(2, builder.getI32Type()), value);
     };
     std::string type = getElementTypeOrSelf(mfma.getSourceA().getType()).isF16() ? "f16" : "bf16";
-    std::string text = llvm::formatv("{0}v_mfma_f32_{1}x{2}x{3}_{4} $0, $1, $2, $0",
-                                     isSettledFor(mfma) ? "" : "s_nop 1\n", mfma.getM(), mfma.getN(),
-                                     mfma.getK(), type);
+    std::string text =
+        llvm::formatv("{0}v_mfma_f32_{1}x{2}x{3}_{4} $0, $1, $2, $0", isSettledFor(mfma) ? "" : "s_nop 1\n",
+                      mfma.getM(), mfma.getN(), mfma.getK(), type);
     ValueRange operands{operand(mfma.getSourceA()), operand(mfma.getSourceB()), mfma.getDestC()};
     mfma.replaceAllUsesWith(assembly(builder, loc, mfma.getType(), operands, text, "=a,v,v,0"));
   }

@@ -323,8 +323,9 @@ class PipelineRewriter {
 public:
   /// `lanes`: of the workgroup.
   PipelineRewriter(PipelinePlan &plan, unsigned lanes, llvm::DenseSet<Operation *> &ours)
-      : plan(plan), loop(plan.loop), stages(plan.stages), slots(plan.isFetched || plan.takesTurns ? 1 : stages), lanes(lanes),
-        ours(ours), builder(plan.loop), loc(plan.loop.getLoc()) {}
+      : plan(plan), loop(plan.loop), stages(plan.stages),
+        slots(plan.isFetched || plan.takesTurns ? 1 : stages), lanes(lanes), ours(ours), builder(plan.loop),
+        loc(plan.loop.getLoc()) {}
 
   void rewrite() {
     allocateSlots();
