@@ -79,7 +79,8 @@ bool isAlone(AttentionOp op) {
 }
 
 /// Whether O of a wave of many rows takes all its AccVGPRs. The other half has Q and what a tile needs, but
-/// no room for rows on their way to LDS: copies are direct where nothing is to be converted.
+/// no room for rows on their way to LDS: copies are direct where nothing is to be converted, and tiles of K
+/// and V, which fill LDS, take turns.
 bool holdsOutput(AttentionOp op) {
   constexpr unsigned accVgprs = 256;
   return isAlone(op) && registersOfOutput(op) == accVgprs;
@@ -282,6 +283,7 @@ struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
       }
       if (std::optional<unsigned> waves = wavesPerSimd(op))
         getOperation()->setAttr("sluice.waves_per_simd", OpBuilder(op).getI32IntegerAttr(*waves));
+      if (holdsOutput(op)) getOperation()->setAttr("sluice.tiles_take_turns", OpBuilder(op).getUnitAttr());
       AttentionBuilder(getOperation(), op, *target).build();
       op.erase();
     }

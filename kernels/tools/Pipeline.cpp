@@ -17,7 +17,7 @@ namespace sluice {
 void buildTilePipeline(OpPassManager &passes, const PipelineOptions &options) {
   OpPassManager &kernel = passes.nest<gpu::GPUModuleOp>().nest<gpu::GPUFuncOp>();
   kernel.addPass(createBuildAttention({options.chip}));
-  kernel.addPass(createPipelineAsyncCopies({options.stages, options.chip}));
+  kernel.addPass(createPipelineAsyncCopies({options.stages}));
   kernel.addPass(createAnnotateLdsLiveness());
   kernel.addPass(createReuseLds({options.chip}));
   // Staging needs to know what LDS is in use without it, and is one more tile to place.

@@ -6,8 +6,7 @@ include "mlir/Pass/PassBase.td"
 
 def PipelineAsyncCopies : Pass<"pipeline-async-copies", "::mlir::gpu::GPUFuncOp"> {
   let summary = "overlap the copies of a loop with the work of earlier iterations";
-  let options = [Option<"stages", "stages", "unsigned", /*default=*/"2", "LDS buffers per copied tile">,
-                 Option<"chip", "chip", "std::string", /*default=*/"\"gfx942\"", "chip of the chip table">];
+  let options = [Option<"stages", "stages", "unsigned", /*default=*/"2", "LDS buffers per copied tile">];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::sluice::SluiceDialect"];
 }
 

@@ -45,6 +45,20 @@
 //       work on V                                land %k }
 //       barrier }
 //
+// Where the kernel says that tiles take turns (sluice.tiles_take_turns), LDS has room for one slot each, and
+// registers for the rows of one tile: a tile is copied while the others are read. Half an iteration has to
+// hide the latency.
+//
+//   before: as above, direct copies          after:
+//                                            async_dma K(0) -> K ; async_mark ; wait_marks 0 ; barrier
+//                                            scf.for %t = 0 to %T step 1 {
+//                                              async_dma V(t) -> V ; async_mark
+//                                              work on K
+//                                              wait_marks 0 ; barrier
+//                                              async_dma K(t+1) -> K ; async_mark
+//                                              work on V
+//                                              wait_marks 0 ; barrier }
+//
 // Why one barrier per copy is enough. `wait_marks` completes this wave's part of tile t; the barrier extends
 // that to all waves (read after write). The same barrier stands between the work of iteration t - 1 in every
 // wave and the copy issued behind it, which overwrites the slot of iteration t - 1 (write after read): the
@@ -70,7 +84,6 @@
 // not have this shape is left as it is, with a remark that says why: unpipelined code is correct.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "target/RequireChip.h"
 #include "transforms/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -203,7 +216,7 @@ bool prologueFitsBehind(const PipelinePlan &plan, Operation *point) {
 }
 
 /// Looks only. Fails with the reason why the loop stays as it is.
-FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, unsigned ldsBytes,
+FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, bool takesTurns,
                                      const llvm::DenseSet<Operation *> &ours, std::string &reason) {
   PipelinePlan plan;
   plan.loop = loop;
@@ -303,12 +316,12 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, unsigned 
     auto next = llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.barrier == group.barrier + 1; });
     return next == plan.groups.end() || llvm::all_of(readersOf(group), isBefore(next->wait));
   };
-  auto isShared = [](const CopyGroup &group) { return group.isFirst != group.isLast; };
-  unsigned slotBytes = 0;
-  for (CopyGroup &group : plan.groups)
-    slotBytes += group.copy.getTile().getType().getBytes();
-  plan.takesTurns = plan.stages * slotBytes > ldsBytes && plan.barriers > 1 &&
-                    llvm::all_of(plan.groups, isReadInTurn) && llvm::none_of(plan.groups, isShared);
+  auto sharesLookup = [](const CopyGroup &group) { return group.isFirst != group.isLast; };
+  plan.takesTurns = takesTurns;
+  if (takesTurns && (plan.barriers < 2 || !llvm::all_of(plan.groups, isReadInTurn)))
+    return decline("its tiles take turns, but a tile is read in another one's turn");
+  if (takesTurns && llvm::any_of(plan.groups, sharesLookup))
+    return decline("its tiles take turns, but their copies share a look-up");
 
   plan.drains = collectDrains(loop, ours);
   if (!plan.drains.empty()) {
@@ -597,8 +610,6 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
   using PipelineAsyncCopiesBase::PipelineAsyncCopiesBase;
 
   void runOnOperation() override {
-    const Chip *target = requireChip(*this, getOperation(), chip);
-    if (!target) return signalPassFailure();
     if (stages < 1 || stages > 4) {
       getOperation().emitError() << "pipeline-async-copies: stages is " << stages << "; 1 to 4 are supported";
       return signalPassFailure();
@@ -620,9 +631,10 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
     getOperation().walk([&](scf::ForOp loop) {
       if (!loop.getBody()->getOps<AsyncDmaOp>().empty()) loops.push_back(loop);
     });
+    bool takesTurns = getOperation()->hasAttr("sluice.tiles_take_turns");
     for (scf::ForOp loop : loops) {
       std::string reason;
-      FailureOr<PipelinePlan> plan = planPipeline(loop, stages, target->ldsBytes, ours, reason);
+      FailureOr<PipelinePlan> plan = planPipeline(loop, stages, takesTurns, ours, reason);
       if (failed(plan)) {
         loop.emitRemark() << "not pipelined: " << reason;
         continue;

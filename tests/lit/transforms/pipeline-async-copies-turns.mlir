@@ -1,6 +1,5 @@
-// Tiles of which LDS has room for one slot each take turns: one is copied while the other is read.
-// RUN: sluice-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=2})))' | FileCheck %s
-// RUN: sluice-opt %s --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=2 chip=gfx950})))' | FileCheck %s --check-prefix=ROOM
+// Tiles that take turns have one slot each: one is copied while the other is read.
+// RUN: sluice-opt %s --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=2})))' | FileCheck %s
 
 !tile = !sluice.lds_tile<32x512xf16>
 
@@ -28,10 +27,8 @@ gpu.module @m {
   // CHECK-NEXT:      sluice.wait_marks 0
   // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:    }
-  // With room for two slots each, nothing takes turns.
-  // ROOM-LABEL: gpu.func @direct
-  // ROOM-COUNT-4: sluice.lds_alloc
-  gpu.func @direct(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel {
+  gpu.func @direct(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
+      attributes {sluice.tiles_take_turns} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %kt = sluice.lds_alloc : !tile
@@ -65,7 +62,7 @@ gpu.module @m {
   // CHECK-NEXT:      sluice.land_rows %[[K1]] into %[[KT]] from
   // CHECK-NEXT:    }
   gpu.func @through_registers(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
-      attributes {known_block_size = array<i32: 256, 1, 1>} {
+      attributes {known_block_size = array<i32: 256, 1, 1>, sluice.tiles_take_turns} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %kt = sluice.lds_alloc : !tile
@@ -82,14 +79,14 @@ gpu.module @m {
     gpu.return
   }
 
-  // A tile that is read in the other's turn has to keep two slots.
-  // CHECK-LABEL: gpu.func @read_late
-  // CHECK-COUNT-4: sluice.lds_alloc
-  gpu.func @read_late(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel {
+  // A copy would overwrite what is still read.
+  gpu.func @read_late(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
+      attributes {sluice.tiles_take_turns} {
     %c0 = arith.constant 0 : i32
     %c1 = arith.constant 1 : i32
     %kt = sluice.lds_alloc : !tile
     %vt = sluice.lds_alloc : !tile
+    // expected-remark@+1 {{not pipelined: its tiles take turns, but a tile is read in another one's turn}}
     scf.for %t = %c0 to %tiles step %c1 : i32 {
       %kc = sluice.async_dma %k[%t] limit %n stride %stride into %kt : !tile
       %vc = sluice.async_dma %v[%t] limit %n stride %stride into %vt : !tile
@@ -98,6 +95,28 @@ gpu.module @m {
       sluice.async_wait %vc
       %b = sluice.lds_read %vt[%c0, %c0] : !tile, vector<4xf16>
       %c = sluice.lds_read %kt[%c0, %c0] : !tile, vector<4xf16>
+      sluice.barrier
+    }
+    gpu.return
+  }
+
+  // Entries for V(t) and for K(t + 1) would be needed at a time.
+  gpu.func @shared_lookup(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %table: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64,
+                          %rows: i32) kernel attributes {sluice.tiles_take_turns} {
+    %pages = sluice.pages of %rows
+    %c0 = arith.constant 0 : i32
+    %c1 = arith.constant 1 : i32
+    %kt = sluice.lds_alloc : !tile
+    %vt = sluice.lds_alloc : !tile
+    // expected-remark@+1 {{not pipelined: its tiles take turns, but their copies share a look-up}}
+    scf.for %t = %c0 to %tiles step %c1 : i32 {
+      %e = sluice.page_lookup %table[%t] limit %n in %pages
+      %kc = sluice.async_dma %k[%t] limit %n stride %stride gather %e in %pages stride %stride into %kt : !tile
+      %vc = sluice.async_dma %v[%t] limit %n stride %stride gather %e in %pages stride %stride into %vt : !tile
+      sluice.async_wait %kc
+      %a = sluice.lds_read %kt[%c0, %c0] : !tile, vector<4xf16>
+      sluice.async_wait %vc
+      %b = sluice.lds_read %vt[%c0, %c0] : !tile, vector<4xf16>
       sluice.barrier
     }
     gpu.return
