@@ -43,11 +43,17 @@ namespace {
 
 constexpr unsigned manyRows = 32; // of a wave
 
+/// Registers of a wave for O.
+unsigned registersOfOutput(AttentionOp op) {
+  unsigned columnsOfV = llvm::alignTo(op.getHeadDimV() / op.columnGroups(), op.getWaveRows());
+  return op.rowBlocks() * op.getWaveRows() * columnsOfV / MfmaLayout::lanes;
+}
+
 /// Registers of a wave for Q and O.
 unsigned registersOfRows(AttentionOp op) {
-  unsigned elementBytes = op.getElementType().getIntOrFloatBitWidth() / 8, rows = op.getWaveRows();
-  unsigned columnsOfV = llvm::alignTo(op.getHeadDimV() / op.columnGroups(), rows);
-  return op.rowBlocks() * rows * (op.getHeadDimQk() * elementBytes / 4 + columnsOfV) / MfmaLayout::lanes;
+  unsigned elementBytes = op.getElementType().getIntOrFloatBitWidth() / 8;
+  unsigned ofQuery = op.getHeadDimQk() * elementBytes / 4;
+  return op.rowBlocks() * op.getWaveRows() * ofQuery / MfmaLayout::lanes + registersOfOutput(op);
 }
 
 /// Whether Q and O leave registers of 256 for more than a tile: scores of two, or rows on their way.
@@ -84,6 +90,14 @@ bool isAlone(AttentionOp op) {
   return op.getWaveRows() == manyRows && wavesPerSimd(op) == 1;
 }
 
+/// Whether O of a wave of many rows takes all its AccVGPRs. The other half has Q and what a tile needs, but
+/// no room for rows on their way to LDS: copies are direct where nothing is to be converted, and tiles of K
+/// and V, which fill LDS, take turns.
+bool holdsOutput(AttentionOp op) {
+  constexpr unsigned accVgprs = 256;
+  return isAlone(op) && registersOfOutput(op) == accVgprs;
+}
+
 class AttentionBuilder {
 public:
   AttentionBuilder(gpu::GPUFuncOp kernel, AttentionOp op, const Chip &chip)
@@ -91,8 +105,10 @@ public:
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
         storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
                                /*copiesConvert=*/!op.wavesDivideKeys(),
-                               /*throughRegisters=*/isAlone(op), hasValuesByColumns(op), tileKv)),
-        layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8}, math(b, element, layout, chip) {}
+                               /*throughRegisters=*/isAlone(op) && !holdsOutput(op), hasValuesByColumns(op),
+                               tileKv)),
+        layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8},
+        math(b, element, layout, chip, holdsOutput(op)) {}
 
   void build() {
     RowMap map(b, arguments, op.wavesOfRows(), op.rowBlocks(), op.getTileQ(), layout);
@@ -126,7 +142,7 @@ public:
         addresses.emplace_back(b, arguments, ofBlock);
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
-                            firstColumn, /*isFull=*/blocks.size() != 1);
+                            firstColumn, /*isFull=*/blocks.size() != 1 || holdsOutput(op));
       LoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
       // With the rows of a block, located again: LLVM has no registers for them all through the loop.
       auto storeBlock = [&](unsigned index, auto store) {
@@ -277,6 +293,7 @@ struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
       }
       if (std::optional<unsigned> waves = wavesPerSimd(op))
         getOperation()->setAttr("sluice.waves_per_simd", OpBuilder(op).getI32IntegerAttr(*waves));
+      if (holdsOutput(op)) getOperation()->setAttr("sluice.tiles_take_turns", OpBuilder(op).getUnitAttr());
       AttentionBuilder(getOperation(), op, *target).build();
       op.erase();
     }

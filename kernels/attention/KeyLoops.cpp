@@ -159,18 +159,18 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   waitFor(b, firstK.copy(copies.rowsFrom(keyOfFirst)));
   AheadState initial;
   initial.sum = softmax.noSum();
-  initial.output = products.zeroOutput();
+  initial.output = math.held(products.zeroOutput());
   initial.scores = rules.apply(products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst);
   includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
 
   auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial.flatten());
-  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
   Value tileKey = visibility.keyOfTile(loop.getInductionVar());
   Value nextKey = visibility.keyOfTile(b.add(loop.getInductionVar(), b.i32(1)));
   Values kCopies = k.copy(copies.rowsFrom(nextKey)), vCopies = v.copy(copies.rowsFrom(tileKey));
   Value active = b.less(tileKey, waveEnd), nextActive = b.less(nextKey, waveEnd);
   AheadState state = AheadState::from(loop.getRegionIterArgs(), blocks);
+  state.output = math.held(state.output);
 
   waitFor(b, kCopies);
   // The new sum, the next scores, the fragments of P^T.
@@ -230,10 +230,13 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
         unchanged.scores = noScores;
         return unchanged.flatten();
       });
+  AheadState next = AheadState::from(carried, blocks);
+  next.output = math.held(next.output);
   BarrierOp::create(b);
-  scf::YieldOp::create(b, carried);
+  scf::YieldOp::create(b, next.flatten());
+  b.setInsertionPointAfter(loop);
   AheadState last = AheadState::from(loop.getResults(), blocks);
-  return {last.maximum, last.sum, last.output};
+  return {last.maximum, last.sum, math.held(last.output, /*settles=*/true)};
 }
 
 } // namespace sluice

@@ -180,30 +180,47 @@ Value NonFinite::deliver(Value output, Value counts) const {
 SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value> probabilities,
                                          ArrayRef<Value> visible, Value firstColumn, Value keyOfLane,
                                          Read read) const {
-  // A loop, in which tiles take turns in the first place: this is rarely run, and unrolled it would be more
-  // code than all else.
+  // A loop: this is rarely run, and unrolled it would be more code than all else.
   auto loop = scf::ForOp::create(b, b.i32(0), b.i32(output.size()), b.i32(1), output);
-  OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(loop.getBody());
-  Value column = b.add(firstColumn, loop.getInductionVar());
-  Value sum = loop.getRegionIterArgs()[0], counts = math.zeros();
-  for (auto [index, p, sees] : llvm::enumerate(probabilities, visible)) {
+  Value column = b.add(firstColumn, loop.getInductionVar()), counts = math.zeros();
+  Values clean;
+  for (auto [index, sees] : llvm::enumerate(visible)) {
     Values rows;
     for (unsigned k = 0; k < math.layout.elements(); ++k) {
       Value key = b.i32(math.layout.rowOf(index * math.layout.elements() + k));
       rows.push_back(read(1, b.add(key, keyOfLane), column));
     }
     Split parts = split(math.transpose(rows)[0]);
-    sum = math.mfma(parts.clean, p, sum);
+    clean.push_back(parts.clean);
     counts = math.mfma(parts.codes, sees, counts);
     // One after the other, which takes fewer registers than reading ahead.
     createWaveFence(b, b.getLoc());
   }
-  Values settled = math.settle({sum, counts});
-  Values next(loop.getRegionIterArgs().drop_front());
-  next.push_back(deliver(settled[0], settled[1]));
+  counts = math.settle(counts).front();
+  auto addTo = [&](Value tile) {
+    for (auto [fragment, p] : llvm::zip_equal(clean, probabilities))
+      tile = math.mfmaOfOutput(fragment, p, tile);
+    return deliver(math.settledOutput(tile), counts);
+  };
+  Values next;
+  if (math.holdsOutput()) {
+    // Tiles have no registers to move to.
+    for (auto [number, tile] : llvm::enumerate(math.held(Values(loop.getRegionIterArgs())))) {
+      Value isTurn = b.equal(loop.getInductionVar(), b.i32(number));
+      next.push_back(b.branch(
+          isTurn, [&, tile = tile] { return math.held(addTo(tile)); },
+          [&, tile = tile] { return Values{tile}; })[0]);
+    }
+    next = math.held(next);
+  } else {
+    // Tiles take turns in the first place.
+    next.append(loop.getRegionIterArgs().begin() + 1, loop.getRegionIterArgs().end());
+    next.push_back(addTo(loop.getRegionIterArgs().front()));
+  }
   scf::YieldOp::create(b, next);
-  return Values(loop.getResults());
+  b.setInsertionPointAfter(loop);
+  return math.held(Values(loop.getResults()));
 }
 
 } // namespace sluice

@@ -22,6 +22,20 @@ Value TileMath::mfma(Value a, Value bFragment, Value c) {
                                 bFragment, c);
 }
 
+Value TileMath::mfmaOfOutput(Value a, Value bFragment, Value output) {
+  Value sum = mfma(a, bFragment, output);
+  if (outputIsHeld) sum.getDefiningOp()->setAttr("sluice.held", b.getUnitAttr());
+  return sum;
+}
+
+SmallVector<Value> TileMath::held(ArrayRef<Value> output, bool settles) {
+  if (!outputIsHeld) return Values(output);
+  Values tiles;
+  for (Value tile : output)
+    tiles.push_back(HoldOp::create(b, accumulator, tile, settles));
+  return tiles;
+}
+
 Value TileMath::zeros() {
   return arith::ConstantOp::create(b, DenseElementsAttr::get(accumulator, 0.0f));
 }
@@ -161,19 +175,19 @@ SmallVector<Value> TileMath::transpose(ArrayRef<Value> rows) {
 
 SmallVector<Value> TileMath::rescale(ArrayRef<Value> output, Value factor) {
   Value anyChanged = b.anyLane(b.isFalse(b.equalF(factor, b.f32(1))));
-  return b.branch(
+  return held(b.branch(
       anyChanged,
       [&] {
         Values scaled;
-        for (Value tile : output) {
+        for (Value tile : held(output)) {
           Values elements;
           for (unsigned r = 0; r < layout.results(); ++r)
             elements.push_back(b.mulF(b.extract(tile, r), factor));
-          scaled.push_back(b.pack(accumulator, elements));
+          llvm::append_range(scaled, held(b.pack(accumulator, elements)));
         }
         return scaled;
       },
-      [&] { return Values(output); });
+      [&] { return Values(output); }));
 }
 
 TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit,

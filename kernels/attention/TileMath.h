@@ -20,16 +20,28 @@ public:
   using Value = mlir::Value;
   using Values = llvm::SmallVector<Value>;
 
-  TileMath(Emitter &b, mlir::Type element, MfmaLayout layout, const Chip &chip)
+  /// `holdsOutput`: O^T is in AccVGPRs, all of which it takes.
+  TileMath(Emitter &b, mlir::Type element, MfmaLayout layout, const Chip &chip, bool holdsOutput)
       : layout(layout), fragment(layout.elementBytes == 1 ? mlir::VectorType::get(2, b.getI32Type())
                                                           : mlir::VectorType::get(4, element)),
         accumulator(mlir::VectorType::get(layout.results(), b.getF32Type())), b(b), chip(chip),
-        element(element) {}
+        element(element), outputIsHeld(holdsOutput) {}
 
   const MfmaLayout layout;
   const mlir::VectorType fragment, accumulator;
 
   Value mfma(Value a, Value bFragment, Value c);
+  /// The same of a tile of O^T.
+  Value mfmaOfOutput(Value a, Value bFragment, Value output);
+  /// The same tiles of O^T. Where O^T is in AccVGPRs, what branches and loops yield of it passes through
+  /// this: LLVM keeps a value there only if all that it comes from and goes to is. `settles`: they can be
+  /// read at once.
+  Values held(llvm::ArrayRef<Value> output, bool settles = false);
+  bool holdsOutput() const { return outputIsHeld; }
+  /// A tile of O^T, the result of an MFMA, which can be read at once.
+  Value settledOutput(Value tile) {
+    return (outputIsHeld ? held(tile, /*settles=*/true) : settle(tile)).front();
+  }
   Value zeros();
   /// The same results of MFMAs, which can be read at once, on whatever way. LLVM 22 counts wait states from
   /// one basic block to the next and takes IMPLICIT_DEF, which is no instruction, for one; so where results
@@ -78,6 +90,7 @@ private:
   Emitter &b;
   const Chip &chip;
   mlir::Type element;
+  bool outputIsHeld;
 };
 
 } // namespace sluice

@@ -83,7 +83,7 @@ SmallVector<Value> TileProducts::add(ArrayRef<Value> output, ArrayRef<Value> pro
   Values sums(output);
   eachFragment(tileKey, readV, [&](unsigned step, unsigned tile, Value fragment) {
     for (unsigned of = tile, p = step; of < sums.size(); of += outputTiles(), p += probabilityFragments())
-      sums[of] = math.mfma(fragment, probabilities[p], sums[of]);
+      sums[of] = math.mfmaOfOutput(fragment, probabilities[p], sums[of]);
   });
   return sums;
 }
@@ -132,16 +132,20 @@ SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Valu
   auto detour = [&] {
     Values sums;
     for (auto [block, ofBlock] : llvm::enumerate(rules))
-      sums.append(addNonFinite(output.slice(block * outputTiles(), outputTiles()),
-                               probabilities.slice(block * probabilityFragments(), probabilityFragments()),
-                               ofBlock, tileKey, readV.anywhere));
+      llvm::append_range(
+          sums, addNonFinite(output.slice(block * outputTiles(), outputTiles()),
+                             probabilities.slice(block * probabilityFragments(), probabilityFragments()),
+                             ofBlock, tileKey, readV.anywhere));
     return sums;
   };
-  return nonFinite.choose(
+  Values results = nonFinite.choose(
       mayHide, [&] { return hasNonFinite(tileKey, readV); }, before, [&] { return withMore(detour()); },
       [&](ArrayRef<Value> usual) {
-        return withMore(add(usual.take_front(output.size()), probabilities, tileKey, readV));
+        Values sums = math.held(usual.take_front(output.size()));
+        return withMore(add(sums, probabilities, tileKey, readV));
       });
+  llvm::copy(math.held(ArrayRef(results).take_front(output.size())), results.begin());
+  return results;
 }
 
 } // namespace sluice

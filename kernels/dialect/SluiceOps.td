@@ -377,6 +377,18 @@ def Sluice_ZerosOp : Sluice_Op<"zeros", [Pure]> {
   let assemblyFormat = "$bytes attr-dict";
 }
 
+def Sluice_HoldOp : Sluice_Op<"hold", [Pure, AllTypesMatch<["value", "held"]>]> {
+  let summary = "the accumulator of an MFMA, in AccVGPRs";
+  let description = [{
+    No instruction where `value` comes from another `hold` or from an MFMA with the attribute `sluice.held`,
+    whose accumulator is in AccVGPRs as well, or from branches and loops of which each side does. `settles`:
+    the result may be read at once, whatever MFMA it comes from.
+  }];
+  let arguments = (ins AnyVectorOfNonZeroRank:$value, UnitAttr:$settles);
+  let results = (outs AnyVectorOfNonZeroRank:$held);
+  let assemblyFormat = "$value (`settles` $settles^)? attr-dict `:` type($value)";
+}
+
 def Sluice_LdsReadOp : Sluice_Op<"lds_read", [MemoryEffects<[MemRead]>]> {
   let summary = "read consecutive elements of one row of a tile";
   let description = [{

@@ -29,7 +29,9 @@
 #include "lowering/WaitCounters.h"
 #include "target/RequireChip.h"
 
+#include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace sluice {
@@ -78,6 +80,10 @@ public:
         lower(builder, barrier);
       else if (auto wait = dyn_cast<LdsWaitOp>(op))
         lower(builder, wait);
+      else if (auto hold = dyn_cast<HoldOp>(op))
+        lower(builder, hold);
+      else if (auto mfma = dyn_cast<amdgpu::MFMAOp>(op); mfma && mfma->hasAttr("sluice.held"))
+        lower(builder, mfma);
       else if (!isa<LiveInOp, LiveOutOp>(op))
         return;
       dead.push_back(op);
@@ -159,10 +165,28 @@ private:
                                ArrayRef<LLVM::GEPArg>{byteOffset}, LLVM::GEPNoWrapFlags::inbounds);
   }
 
+  /// Takes the columns that the swizzle leaves alone off `column`, and says how many they are. It permutes
+  /// within a whole number of phases: lanes' columns that are such numbers apart have one address.
+  static unsigned moveOutOfSwizzle(OpBuilder &builder, Location loc, LdsTileType type, Value &column) {
+    unsigned span = std::max(1u, type.getSwizzle().getChunk() * type.getSwizzle().getPeriod());
+    auto sum = column.getDefiningOp<arith::AddIOp>();
+    auto first = sum ? sum.getLhs().getDefiningOp<arith::ConstantIntOp>() : arith::ConstantIntOp();
+    if (!first) return 0;
+    unsigned moved = first.value() / span * span;
+    auto rest = builder.getI32IntegerAttr(first.value() - moved);
+    column = arith::AddIOp::create(builder, loc, arith::ConstantOp::create(builder, loc, rest), sum.getRhs());
+    return moved;
+  }
+
   /// The address of element (row, column).
   Value elementPointer(OpBuilder &builder, Location loc, Value tile, Value row, Value column) {
-    return pointer(builder, loc, tile,
-                   offsetInTile(builder, loc, cast<LdsTileType>(tile.getType()), row, column));
+    auto type = cast<LdsTileType>(tile.getType());
+    unsigned moved = type.getByColumns() ? 0 : moveOutOfSwizzle(builder, loc, type, column);
+    Value offset = offsetInTile(builder, loc, type, row, column);
+    auto bytes = builder.getI32IntegerAttr(moved * type.getElementBytes());
+    if (moved != 0)
+      offset = arith::AddIOp::create(builder, loc, offset, arith::ConstantOp::create(builder, loc, bytes));
+    return pointer(builder, loc, tile, offset);
   }
 
   static unsigned bytesOf(Value vector) {
@@ -240,6 +264,53 @@ private:
 
   void lower(OpBuilder &builder, ZerosOp op) {
     op.replaceAllUsesWith(LLVM::AddressOfOp::create(builder, op.getLoc(), zeros).getResult());
+  }
+
+  /// LLVM takes all MFMAs of a function with results of that size to VGPRs, or all to AccVGPRs.
+  void lower(OpBuilder &builder, amdgpu::MFMAOp mfma) {
+    Location loc = mfma.getLoc();
+    auto operand = [&](Value value) -> Value {
+      return LLVM::BitcastOp::create(builder, loc, VectorType::get(2, builder.getI32Type()), value);
+    };
+    std::string type = getElementTypeOrSelf(mfma.getSourceA().getType()).isF16() ? "f16" : "bf16";
+    std::string text =
+        llvm::formatv("{0}v_mfma_f32_{1}x{2}x{3}_{4} $0, $1, $2, $0", isSettledFor(mfma) ? "" : "s_nop 1\n",
+                      mfma.getM(), mfma.getN(), mfma.getK(), type);
+    ValueRange operands{operand(mfma.getSourceA()), operand(mfma.getSourceB()), mfma.getDestC()};
+    mfma.replaceAllUsesWith(assembly(builder, loc, mfma.getType(), operands, text, "=a,v,v,0"));
+  }
+
+  /// Whether there are two wait states between what computes the operands and the MFMA: at least two others
+  /// are between, or the operands are from before the block and they are in it. LLVM does not look into
+  /// assembly for what it reads.
+  static bool isSettledFor(amdgpu::MFMAOp mfma) {
+    Operation *earlier = mfma;
+    for (unsigned n = 0; n < 2; ++n) {
+      do
+        earlier = earlier->getPrevNode();
+      while (earlier && !isa<amdgpu::MFMAOp>(earlier));
+      if (!earlier) return false;
+    }
+    return llvm::all_of(ValueRange{mfma.getSourceA(), mfma.getSourceB()}, [&](Value operand) {
+      Operation *definition = operand.getDefiningOp();
+      return !definition || definition->getBlock() != mfma->getBlock() ||
+             definition->isBeforeInBlock(earlier);
+    });
+  }
+
+  void lower(OpBuilder &builder, HoldOp hold) {
+    // An MFMA of eight passes needs eleven wait states in front of a read, of 16 passes nineteen.
+    StringRef text = hold.getSettles() ? "s_nop 15" : "";
+    hold.replaceAllUsesWith(
+        assembly(builder, hold.getLoc(), hold.getValue().getType(), hold.getValue(), text, "=a,0"));
+  }
+
+  static Value assembly(OpBuilder &builder, Location loc, Type type, ValueRange operands, StringRef text,
+                        StringRef constraints) {
+    return LLVM::InlineAsmOp::create(builder, loc, type, operands, text, constraints,
+                                     /*has_side_effects=*/false, /*is_align_stack=*/false,
+                                     LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
+        .getResult(0);
   }
 
   void lower(OpBuilder &builder, BarrierOp barrier) {

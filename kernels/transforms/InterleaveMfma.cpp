@@ -52,6 +52,8 @@ constexpr unsigned readAhead = 8, feedAhead = 4;
 // A copy also sets M0, and waits for that. Copies stand this many MFMAs apart where there are as many, and
 // leave the last ones of a segment alone: what they copy is waited for soon.
 constexpr unsigned copyTurns = 4, copyDistance = 2, lastWithoutCopies = 4;
+// Where the segment itself ends with a wait for them, as many MFMAs as memory takes to answer.
+constexpr unsigned waitedForTurns = 160;
 constexpr unsigned none = ~0u;
 
 struct Node {
@@ -79,7 +81,7 @@ bool isTranscendental(Operation *op) {
 /// Register renaming and what the backend hoists out of loops: no instruction here.
 bool isFree(Operation *op) {
   return isa<arith::ConstantOp, vector::BitCastOp, vector::ExtractOp, vector::FromElementsOp,
-             vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp>(op);
+             vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp, HoldOp>(op);
 }
 
 bool mayMove(Operation &op) {
@@ -188,8 +190,13 @@ private:
   void spreadCopies() {
     auto copies = llvm::to_vector(
         llvm::make_filter_range(ofCopies, [&](unsigned number) { return isCopy(nodes[number].op); }));
-    unsigned count = copies.size(),
-             usable = matrices.size() - std::min<unsigned>(matrices.size(), lastWithoutCopies);
+    if (copies.empty() || matrices.empty()) return;
+    bool isWaitedFor = llvm::any_of(ofCopies, [&](unsigned number) {
+      auto wait = dyn_cast<WaitMarksOp>(nodes[number].op);
+      return wait && wait.getOutstanding() == 0;
+    });
+    unsigned last = isWaitedFor ? waitedForTurns / nodes[matrices.front()].passes : lastWithoutCopies;
+    unsigned count = copies.size(), usable = matrices.size() - std::min<unsigned>(matrices.size(), last);
     unsigned span = std::min(copyDistance * count, usable);
     for (auto [index, copy] : llvm::enumerate(copies))
       nodes[copy].behind = index * span / count;

@@ -48,6 +48,20 @@
 //       work on V                                land %k }
 //       barrier }
 //
+// Where the kernel says that tiles take turns (sluice.tiles_take_turns), LDS has room for one slot each, and
+// registers for the rows of one tile: a tile is copied while the others are read. Half an iteration has to
+// hide the latency.
+//
+//   before: as above, direct copies          after:
+//                                            async_dma K(0) -> K ; async_mark ; wait_marks 0 ; barrier
+//                                            scf.for %t = 0 to %T step 1 {
+//                                              async_dma V(t) -> V ; async_mark
+//                                              work on K
+//                                              wait_marks 0 ; barrier
+//                                              async_dma K(t+1) -> K ; async_mark
+//                                              work on V
+//                                              wait_marks 0 ; barrier }
+//
 // Why one barrier per copy is enough. `wait_marks` completes this wave's part of tile t; the barrier extends
 // that to all waves (read after write). The same barrier stands between the work of iteration t - 1 in every
 // wave and the copy issued behind it, which overwrites the slot of iteration t - 1 (write after read): the
@@ -117,6 +131,8 @@ struct PipelinePlan {
   unsigned stages = 0;           // a copy is issued one iteration less ahead
   bool isFetched = false;        // all of them go through registers; or none does
   bool firstIsReadLast = false;  // a tile that the first barrier tells of is read behind the last one
+  bool takesTurns = false;       // one slot each in LDS: tiles are copied while others are read
+  unsigned barriers = 0;         // of an iteration
   SmallVector<Lookup> lookups;
   bool waitsAhead = false;             // an iteration ends with the first wait of the next one
   BarrierOp trailingBarrier;           // frees the tiles for the next iteration; null if the loop has none
@@ -203,7 +219,7 @@ bool prologueFitsBehind(const PipelinePlan &plan, Operation *point) {
 }
 
 /// Looks only. Fails with the reason why the loop stays as it is.
-FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
+FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, bool takesTurns,
                                      const llvm::DenseSet<Operation *> &ours, std::string &reason) {
   PipelinePlan plan;
   plan.loop = loop;
@@ -270,10 +286,9 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
     group.isFreed = isBarrierInFront || llvm::all_of(readers, isBefore(plan.groups.back().wait));
     isBarrierInFront |= !group.landsWithNext;
   }
-  unsigned barriers = 0;
   for (CopyGroup &group : plan.groups) {
-    group.barrier = barriers;
-    barriers += !group.landsWithNext;
+    group.barrier = plan.barriers;
+    plan.barriers += !group.landsWithNext;
     plan.firstIsReadLast |=
         group.barrier == 0 && !llvm::all_of(readersOf(group), isBefore(plan.groups.back().wait));
   }
@@ -299,6 +314,18 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages,
   plan.waitsAhead =
       !plan.isFetched && !plan.groups.front().landsWithNext && llvm::all_of(beforeWait, mayWaitAhead);
 
+  // A tile that is not read from the next barrier on can be copied while the others are read.
+  auto isReadInTurn = [&](CopyGroup &group) {
+    auto next = llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.barrier == group.barrier + 1; });
+    return next == plan.groups.end() || llvm::all_of(readersOf(group), isBefore(next->wait));
+  };
+  auto sharesLookup = [](const CopyGroup &group) { return group.isFirst != group.isLast; };
+  plan.takesTurns = takesTurns;
+  if (takesTurns && (plan.barriers < 2 || !llvm::all_of(plan.groups, isReadInTurn)))
+    return decline("its tiles take turns, but a tile is read in another one's turn");
+  if (takesTurns && llvm::any_of(plan.groups, sharesLookup))
+    return decline("its tiles take turns, but their copies share a look-up");
+
   plan.drains = collectDrains(loop, ours);
   if (!plan.drains.empty()) {
     Operation *lastCopy = plan.drains.back().copies.back();
@@ -312,9 +339,10 @@ class PipelineRewriter {
 public:
   /// `lanes`: of the workgroup.
   PipelineRewriter(PipelinePlan &plan, unsigned lanes, llvm::DenseSet<Operation *> &ours)
-      : plan(plan), loop(plan.loop), stages(plan.stages), slots(plan.isFetched ? 1 : stages),
-        turns(carriesScores() ? stages : slots), lanes(lanes), ours(ours), builder(plan.loop),
-        loc(plan.loop.getLoc()) {}
+      : plan(plan), loop(plan.loop), stages(plan.stages),
+        slots(plan.isFetched || plan.takesTurns ? 1 : stages),
+        turns(carriesScores() && !plan.takesTurns ? stages : slots), lanes(lanes), ours(ours),
+        builder(plan.loop), loc(plan.loop.getLoc()) {}
 
   void rewrite() {
     allocateSlots();
@@ -398,7 +426,7 @@ private:
       if (isMarked) AsyncMarkOp::create(builder, loc);
       if (prologueInFlight) plan.prologueBehind = &*std::prev(builder.getInsertionPoint());
       builder.setInsertionPoint(drain.before);
-      unsigned marksOfPrologue = prologueInFlight && !plan.isFetched ? (stages - 1) * plan.groups.size() : 0;
+      unsigned marksOfPrologue = prologueInFlight && !plan.isFetched ? prologueMarks() : 0;
       if (isMarked) WaitMarksOp::create(builder, loc, marksOfPrologue);
       for (auto [rows, copy] : landings)
         LandRowsOp::create(builder, loc, rows, copy.getTile(), *copy.getSourceType());
@@ -414,7 +442,12 @@ private:
     }
   }
 
-  /// The copies of the first stages - 1 iterations.
+  unsigned prologueMarks() const {
+    if (!plan.takesTurns) return (stages - 1) * plan.groups.size();
+    return llvm::count_if(plan.groups, [](const CopyGroup &group) { return group.barrier == 0; });
+  }
+
+  /// The copies of the first stages - 1 iterations; of tiles that take turns, those of the first barrier.
   void issuePrologue() {
     OpBuilder::InsertionGuard guard(builder);
     IRMapping constants;
@@ -443,7 +476,7 @@ private:
     ahead = entries;
     for (unsigned tile = 0; tile + 1 < stages; ++tile)
       for (CopyGroup &group : plan.groups)
-        issue(group, add(first, tile), tile, constants);
+        if (!plan.takesTurns || group.barrier == 0) issue(group, add(first, tile), tile, constants);
   }
 
   /// The entries for the iteration of that number.
@@ -477,9 +510,11 @@ private:
 
   /// In flight when a group is waited for: the groups behind it, up to the one issued last, stages - 1
   /// iterations ahead. All of them are younger, so all may stay.
+  /// Of tiles that take turns nothing younger is.
   void waitFor(const CopyGroup &group) {
-    if (!group.landsWithNext) WaitMarksOp::create(builder, loc, (stages - 1) * plan.groups.size() - 1);
-    if (!group.landsWithNext || !group.isFreed) BarrierOp::create(builder, loc);
+    unsigned younger = plan.takesTurns ? 0 : (stages - 1) * plan.groups.size() - 1;
+    if (!group.landsWithNext) WaitMarksOp::create(builder, loc, younger);
+    if (!group.landsWithNext || (!group.isFreed && !plan.takesTurns)) BarrierOp::create(builder, loc);
   }
 
   /// One iteration on one slot; returns the values it carries on.
@@ -505,7 +540,10 @@ private:
           continue;
         }
         if (!plan.waitsAhead || &group != &plan.groups.front()) waitFor(group);
-        issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
+        if (!plan.takesTurns)
+          issue(group, add(iteration, stages - 1), (slot + stages - 1) % stages);
+        else if (!group.landsWithNext)
+          issueBehind(group.barrier, iteration);
         continue;
       }
       builder.clone(op, map);
@@ -524,7 +562,9 @@ private:
   }
 
   /// Whether the rows land in the iteration behind that in which they were fetched.
-  bool isCarried(const CopyGroup &group) const { return plan.isFetched && group.barrier != 0; }
+  bool isCarried(const CopyGroup &group) const {
+    return plan.isFetched && !plan.takesTurns && group.barrier != 0;
+  }
   void appendCarriedRows(SmallVector<Value> &values) const {
     for (const CopyGroup &group : plan.groups)
       if (isCarried(group)) values.push_back(group.rows);
@@ -533,8 +573,15 @@ private:
   void exchangeRows(unsigned barrier, Value iteration) {
     if (barrier != 0) landFor(barrier);
     BarrierOp::create(builder, loc);
+    issueBehind(barrier, iteration);
+  }
+  /// What goes into the only slot behind the barrier of that number: the next rows of its tiles, into
+  /// registers; or, where tiles take turns, those of the next barrier, whose tiles nobody reads any more.
+  void issueBehind(unsigned barrier, Value iteration) {
+    unsigned turn = plan.takesTurns ? (barrier + 1) % plan.barriers : barrier;
+    bool isNext = !plan.takesTurns || turn == 0;
     for (CopyGroup &group : plan.groups)
-      if (group.barrier == barrier) issue(group, add(iteration, 1), /*slot=*/0);
+      if (group.barrier == turn) issue(group, add(iteration, isNext), /*slot=*/0);
   }
   /// Lands what the barrier of that number tells of.
   void landFor(unsigned barrier) {
@@ -597,9 +644,10 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
     getOperation().walk([&](scf::ForOp loop) {
       if (!loop.getBody()->getOps<AsyncDmaOp>().empty()) loops.push_back(loop);
     });
+    bool takesTurns = getOperation()->hasAttr("sluice.tiles_take_turns");
     for (scf::ForOp loop : loops) {
       std::string reason;
-      FailureOr<PipelinePlan> plan = planPipeline(loop, stages, ours, reason);
+      FailureOr<PipelinePlan> plan = planPipeline(loop, stages, takesTurns, ours, reason);
       if (failed(plan)) {
         loop.emitRemark() << "not pipelined: " << reason;
         continue;

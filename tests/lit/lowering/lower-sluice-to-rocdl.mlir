@@ -120,3 +120,19 @@ gpu.module @counted {
     gpu.return
   }
 }
+
+// Columns that lie whole phases apart share what the swizzle makes of them: 40 is 32 and a chunk of the swizzle.
+// CHECK-LABEL: gpu.func @phases
+// CHECK:         %[[REST:.*]] = arith.addi %c8_i32{{.*}}, %{{.*}} : i32
+// CHECK:         %[[STORED:.*]] = arith.xori %[[REST]]
+// CHECK:         arith.addi %[[STORED]], %c32_i32
+gpu.module @swizzled {
+  gpu.func @phases(%row: i32, %column: i32) kernel {
+    %a = sluice.lds_alloc : !a
+    %c40 = arith.constant 40 : i32
+    %sum = arith.addi %c40, %column : i32
+    %x = sluice.lds_read %a[%row, %sum] : !a, vector<8xf16>
+    "test.use"(%x) : (vector<8xf16>) -> ()
+    gpu.return
+  }
+}
