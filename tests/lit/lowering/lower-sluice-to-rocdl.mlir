@@ -125,7 +125,9 @@ gpu.module @counted {
 // CHECK-LABEL: gpu.func @phases
 // CHECK:         %[[REST:.*]] = arith.addi %c8_i32{{.*}}, %{{.*}} : i32
 // CHECK:         %[[STORED:.*]] = arith.xori %[[REST]]
-// CHECK:         arith.addi %[[STORED]], %c32_i32
+// CHECK:         %[[OF_COLUMN:.*]] = arith.muli %[[STORED]]
+// CHECK:         %[[OFFSET:.*]] = arith.addi %{{.*}}, %[[OF_COLUMN]]
+// CHECK:         arith.addi %[[OFFSET]], %c64_i32
 gpu.module @swizzled {
   gpu.func @phases(%row: i32, %column: i32) kernel {
     %a = sluice.lds_alloc : !a

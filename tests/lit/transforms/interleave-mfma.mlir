@@ -214,6 +214,37 @@ gpu.module @m {
     gpu.return
   }
 
+  // Copies that the segment itself waits for are not spread: memory needs the time.
+  // CHECK-LABEL: gpu.func @copies_waited_for
+  // CHECK:         sluice.barrier
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
+  // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 0 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
+  // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 1 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 12 : i64}
+  // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 2 : i64}
+  // CHECK-NEXT:    sluice.async_mark
+  gpu.func @copies_waited_for(%a: vector<4xf16>, %c: vector<16xf32>, %row: i32, %r: !llvm.ptr<8>) kernel {
+    %s = sluice.lds_alloc : !tile
+    sluice.barrier
+    sluice.load_to_lds %r[%row] into %s[%row] {bytes = 4 : i32, id = 0} : !tile
+    sluice.load_to_lds %r[%row] into %s[%row] {bytes = 4 : i32, id = 1} : !tile
+    sluice.load_to_lds %r[%row] into %s[%row] {bytes = 4 : i32, id = 2} : !tile
+    sluice.async_mark
+    %m0 = amdgpu.mfma 32x32x8 %a * %a + %c {id = 10} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m1 = amdgpu.mfma 32x32x8 %a * %a + %m0 {id = 11} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m2 = amdgpu.mfma 32x32x8 %a * %a + %m1 {id = 12} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m3 = amdgpu.mfma 32x32x8 %a * %a + %m2 {id = 13} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m4 = amdgpu.mfma 32x32x8 %a * %a + %m3 {id = 14} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m5 = amdgpu.mfma 32x32x8 %a * %a + %m4 {id = 15} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m6 = amdgpu.mfma 32x32x8 %a * %a + %m5 {id = 16} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    %m7 = amdgpu.mfma 32x32x8 %a * %a + %m6 {id = 17} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+    sluice.wait_marks 0
+    sluice.barrier
+    "test.use"(%m7) : (vector<16xf32>) -> ()
+    gpu.return
+  }
+
   // A wait and a barrier at the end of a block rise over the last MFMAs, to where all copies are issued and all reads
   // answered.
   // CHECK-LABEL: gpu.func @last_barrier

@@ -23,7 +23,7 @@ SLUICE, LIBRARY, DATA, LLVM_BIN = sys.argv[1:5]
 HAS_EMULATOR = "--emulator" in sys.argv
 QKV = pathlib.Path(DATA) / "jargon_lm/qkv"
 INPUTS = ["--q", QKV / "q.npy", "--k", QKV / "k.npy", "--v", QKV / "v.npy"]
-ATTENTION_KERNELS, AROUND_KERNELS = 201, 9
+ATTENTION_KERNELS, AROUND_KERNELS = 213, 9
 KERNEL = "attn_fwd_f16_d128_q256_kv64_w8"
 
 
