@@ -219,9 +219,8 @@ gpu.module @m {
   // CHECK:         sluice.barrier
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
   // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 0 : i64}
-  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
   // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 1 : i64}
-  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 12 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
   // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 2 : i64}
   // CHECK-NEXT:    sluice.async_mark
   gpu.func @copies_waited_for(%a: vector<4xf16>, %c: vector<16xf32>, %row: i32, %r: !llvm.ptr<8>) kernel {
