@@ -184,27 +184,31 @@ SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value>
   auto loop = scf::ForOp::create(b, b.i32(0), b.i32(output.size()), b.i32(1), output);
   b.setInsertionPointToStart(loop.getBody());
   Value column = b.add(firstColumn, loop.getInductionVar()), counts = math.zeros();
+  Value first = loop.getRegionIterArgs().front();
   Values clean;
-  for (auto [index, sees] : llvm::enumerate(visible)) {
+  for (auto [index, p, sees] : llvm::enumerate(probabilities, visible)) {
     Values rows;
     for (unsigned k = 0; k < math.layout.elements(); ++k) {
       Value key = b.i32(math.layout.rowOf(index * math.layout.elements() + k));
       rows.push_back(read(1, b.add(key, keyOfLane), column));
     }
     Split parts = split(math.transpose(rows)[0]);
-    clean.push_back(parts.clean);
+    if (math.holdsOutput())
+      clean.push_back(parts.clean);
+    else
+      first = math.mfma(parts.clean, p, first);
     counts = math.mfma(parts.codes, sees, counts);
     // One after the other, which takes fewer registers than reading ahead.
     createWaveFence(b, b.getLoc());
   }
-  counts = math.settle(counts).front();
-  auto addTo = [&](Value tile) {
-    for (auto [fragment, p] : llvm::zip_equal(clean, probabilities))
-      tile = math.mfmaOfOutput(fragment, p, tile);
-    return deliver(math.settledOutput(tile), counts);
-  };
   Values next;
   if (math.holdsOutput()) {
+    counts = math.settle(counts).front();
+    auto addTo = [&](Value tile) {
+      for (auto [fragment, p] : llvm::zip_equal(clean, probabilities))
+        tile = math.mfmaOfOutput(fragment, p, tile);
+      return deliver(math.settledOutput(tile), counts);
+    };
     // Tiles have no registers to move to.
     for (auto [number, tile] : llvm::enumerate(math.held(Values(loop.getRegionIterArgs())))) {
       Value isTurn = b.equal(loop.getInductionVar(), b.i32(number));
@@ -215,8 +219,9 @@ SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value>
     next = math.held(next);
   } else {
     // Tiles take turns in the first place.
+    Values settled = math.settle({first, counts});
     next.append(loop.getRegionIterArgs().begin() + 1, loop.getRegionIterArgs().end());
-    next.push_back(addTo(loop.getRegionIterArgs().front()));
+    next.push_back(deliver(settled[0], settled[1]));
   }
   scf::YieldOp::create(b, next);
   b.setInsertionPointAfter(loop);

@@ -67,6 +67,8 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     head = rows.qHead;
     row = rows.token;
     rowGroup = rows.laneGroup;
+    // A matrix that has all keys of the tile is read in wide loads.
+    Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * blocks.size()))));
     Value scale = b.opaque(scaleLog2e, tileKey);
     SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });
     Value cap = arguments.late("cap_log2e");
@@ -78,8 +80,6 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
       Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
-      Value end = b.add(tileKey, b.i32(layout.rows * scores.size()));
-      Value isWhole = b.both(isDense, b.isFalse(b.less(sequence.keys, end)));
       // Left alone, LLVM computes the places that the types have in common in front of the branch between
       // them: those of all scores at once.
       auto add = [&](Type type, unsigned number) {
@@ -87,42 +87,37 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
         ofLane = b.opaque(ofLane, b.i32(number));
         Value ofRow = b.advance(bias, type, first);
         unsigned bytes = type.getIntOrFloatBitWidth() / 8;
-        auto four = VectorType::get(4, type);
-        // Four neighbouring keys are one load where the matrix has all of them.
-        auto inFours = [&](llvm::function_ref<Value(unsigned key)> load) {
-          SmallVector<Value> fours;
-          for (unsigned index = 0; index < scores.size(); ++index)
-            for (unsigned r = 0; r < layout.results(); r += 4)
-              fours.push_back(load(layout.rows * index + layout.rowOf(r)));
-          return fours;
-        };
-        auto ofWhole = [&] {
-          Value begin = b.advance(ofRow, type, b.zeroExtend(ofLane));
-          return inFours([&](unsigned key) -> Value {
-            return LLVM::LoadOp::create(b, four, b.advance(begin, type, b.i64(key)), /*alignment=*/bytes);
-          });
-        };
-        auto ofEnd = [&] {
-          return inFours([&](unsigned key) {
-            SmallVector<Value> elements;
-            for (unsigned n = 0; n < 4; ++n) {
-              Value place = b.minS(b.add(ofLane, b.i32(key + n)), lastKey);
-              Value address = b.advance(ofRow, type, b.zeroExtend(b.select(isDense, place, b.i32(0))));
-              elements.push_back(LLVM::LoadOp::create(b, type, address, /*alignment=*/bytes));
-            }
-            return b.pack(four, elements);
-          });
-        };
-        SmallVector<Value> fours = b.branch(isWhole, ofWhole, ofEnd);
-        unsigned element = 0;
-        auto sums = each(scores, [&](Value score, Value) {
-          Value value = b.extract(fours[element / 4], element % 4);
-          ++element;
+        auto biased = [&](Value score, Value value) {
           if (!type.isF32()) value = arith::ExtFOp::create(b, b.getF32Type(), value);
           // A bias of -infinity hides, NaN as well.
           Value hides = b.atMostF(value, b.f32(-infiniteBias()));
           return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
-        });
+        };
+        // Four neighbouring keys are one load.
+        auto ofWhole = [&] {
+          Value begin = b.advance(ofRow, type, b.zeroExtend(ofLane));
+          SmallVector<Value> fours;
+          for (unsigned index = 0; index < scores.size(); ++index)
+            for (unsigned r = 0; r < layout.results(); r += 4) {
+              Value place = b.advance(begin, type, b.i64(layout.rows * index + layout.rowOf(r)));
+              fours.push_back(LLVM::LoadOp::create(b, VectorType::get(4, type), place, /*alignment=*/bytes));
+            }
+          unsigned number = 0;
+          return each(scores, [&](Value score, Value) {
+            Value value = b.extract(fours[number / 4], number % 4);
+            ++number;
+            return biased(score, value);
+          });
+        };
+        auto ofEnd = [&] {
+          return each(scores, [&](Value score, Value key) {
+            Value place = b.select(isDense, b.minS(key, lastKey), b.i32(0));
+            Value address = b.advance(ofRow, type, b.zeroExtend(place));
+            return biased(score, LLVM::LoadOp::create(b, type, address, /*alignment=*/bytes));
+          });
+        };
+        Value isWide = b.both(isDense, isWhole);
+        SmallVector<Value> sums = b.branch(isWide, ofWhole, ofEnd);
         ofLane = same;
         return sums;
       };
@@ -152,45 +147,39 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     return eachIf(b.isFalse(b.isNull(mask)), scores, [&] {
       Value ofRow = b.advance(mask, b.getI8Type(), rowOf("mask"));
       Value hidden = b.f32(-std::numeric_limits<double>::infinity());
-      unsigned keys = layout.rows * scores.size(), wordKeys = std::min(keys, 32u);
-      Type word = b.getIntegerType(wordKeys);
-      // The bits of neighbouring keys, from a multiple of eight on. A tile that the matrix has all of takes
-      // them in words.
+      auto masked = [&](Value score, Value bit) { return b.select(b.equal(bit, b.i32(0)), hidden, score); };
+      // The bits of a block's keys are one load; those of a lane begin with its group's.
       auto ofWhole = [&] {
         Value begin = b.advance(ofRow, b.getI8Type(), b.zeroExtend(b.shiftRight(tileKey, b.i32(3))));
         SmallVector<Value> words;
-        for (unsigned key = 0; key < keys; key += wordKeys) {
-          Value loaded = LLVM::LoadOp::create(b, word, b.advance(begin, b.getI8Type(), b.i64(key / 8)),
-                                              /*alignment=*/1);
-          words.push_back(wordKeys == 32 ? loaded : arith::ExtUIOp::create(b, b.getI32Type(), loaded));
+        for (unsigned index = 0; index < scores.size(); ++index) {
+          Value place = b.advance(begin, b.getI8Type(), b.i64(layout.rows * index / 8));
+          Value word = LLVM::LoadOp::create(b, b.getIntegerType(layout.rows), place, /*alignment=*/1);
+          if (layout.rows < 32) word = arith::ExtUIOp::create(b, b.getI32Type(), word);
+          words.push_back(b.shiftRight(word, b.mul(rowGroup, b.i32(4))));
         }
-        return words;
+        unsigned number = 0;
+        return each(scores, [&](Value score, Value) {
+          unsigned block = number / layout.results(), r = number % layout.results();
+          ++number;
+          return masked(score, b.bitAnd(words[block], b.i32(int32_t(1u << layout.rowOf(r)))));
+        });
       };
       auto ofEnd = [&] {
-        SmallVector<Value> words(keys / wordKeys, b.i32(0));
-        for (unsigned key = 0; key < keys; key += 8) {
-          Value byte = b.shiftRight(b.minS(b.add(tileKey, b.i32(key)), lastKey), b.i32(3));
-          Value loaded =
-              LLVM::LoadOp::create(b, b.getI8Type(), b.advance(ofRow, b.getI8Type(), b.zeroExtend(byte)),
-                                   /*alignment=*/1);
-          Value bits = b.shiftLeft(arith::ExtUIOp::create(b, b.getI32Type(), loaded), b.i32(key % 32));
-          words[key / wordKeys] = b.bitOr(words[key / wordKeys], bits);
-        }
-        return words;
+        Value bits;
+        unsigned number = 0;
+        return each(scores, [&](Value score, Value key) {
+          // Four neighbouring keys from a multiple of four on share a byte.
+          if (number++ % 4 == 0) {
+            Value byte = b.shiftRight(b.minS(key, lastKey), b.i32(3));
+            Value place = b.advance(ofRow, b.getI8Type(), b.zeroExtend(byte));
+            Value loaded = LLVM::LoadOp::create(b, b.getI8Type(), place, /*alignment=*/1);
+            bits = arith::ExtUIOp::create(b, b.getI32Type(), loaded);
+          }
+          return masked(score, b.bitAnd(b.shiftRight(bits, b.bitAnd(key, b.i32(7))), b.i32(1)));
+        });
       };
-      Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(keys))));
-      SmallVector<Value> words = b.branch(isWhole, ofWhole, ofEnd);
-      // Those of a lane begin with its group's.
-      for (Value &bits : words)
-        bits = b.shiftRight(bits, b.mul(rowGroup, b.i32(4)));
-      unsigned number = 0;
-      return each(scores, [&](Value score, Value) {
-        unsigned index = number / layout.results(),
-                 key = layout.rows * index + layout.rowOf(number % layout.results());
-        ++number;
-        Value bit = b.bitAnd(words[key / wordKeys], b.i32(int32_t(1u << key % wordKeys)));
-        return b.select(b.equal(bit, b.i32(0)), hidden, score);
-      });
+      return b.branch(isWhole, ofWhole, ofEnd);
     });
   };
   return b.branch(changed, change, [&] { return SmallVector<Value>(blocks); });

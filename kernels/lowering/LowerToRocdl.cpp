@@ -181,7 +181,8 @@ private:
   /// The address of element (row, column).
   Value elementPointer(OpBuilder &builder, Location loc, Value tile, Value row, Value column) {
     auto type = cast<LdsTileType>(tile.getType());
-    unsigned moved = type.getByColumns() ? 0 : moveOutOfSwizzle(builder, loc, type, column);
+    unsigned moved =
+        hasFewAddresses && !type.getByColumns() ? moveOutOfSwizzle(builder, loc, type, column) : 0;
     Value offset = offsetInTile(builder, loc, type, row, column);
     auto bytes = builder.getI32IntegerAttr(moved * type.getElementBytes());
     if (moved != 0)
@@ -330,6 +331,9 @@ private:
 
   gpu::GPUModuleOp module;
   gpu::GPUFuncOp kernel;
+  // Where tiles take turns, rows take all registers, and addresses have to serve many columns. Elsewhere LLVM
+  // keeps more of them for less arithmetic.
+  const bool hasFewAddresses = kernel->hasAttr("sluice.tiles_take_turns");
   LLVM::GlobalOp arena, zeros;
   unsigned arenaBytes = 0;
   llvm::MapVector<Value, TilePlace> places;

@@ -46,15 +46,14 @@ TEST_CASE("a call with everything there is costs no more", "[run_counts]") {
   make_paged(problem);
   problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
   problem.k_pack = 8;
-  problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_ALIBI | SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK |
-                   SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
+  problem.flags |=
+      SLUICE_HAS_WINDOW_LEFT | SLUICE_ALIBI | SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64;
   problem.bias_type = SLUICE_F32;
   problem.q_scale_kind = problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_HEAD;
   problem.max_q_len = 5;
   problem.max_kv_len = 7;
   sluice_args args = good_args();
   args.q_len = args.kv_len = 0;
-  args.v = {};
   args.q.stride[0] = args.o.stride[0] = args.lse.stride[0] = 0;
   args.q_starts = args.q_lengths = args.kv_lengths = args.page_starts =
       reinterpret_cast<const int32_t *>(device_memory);

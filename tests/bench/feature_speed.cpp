@@ -22,6 +22,7 @@
 #include <cstring>
 #include <exception>
 #include <map>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,11 @@ using namespace sluice::tools;
 constexpr double most_times = 2.5;
 
 // A tile of rows for each of 8 KV heads and 80 sequences: more workgroups than compute units. A few of them
-// are simulated, and all sequences have the same keys.
+// are simulated.
 constexpr uint32_t compute_units = 304;
 constexpr int32_t batch = 80, q_len = 256, kv_len = 1024;
 constexpr SampleSize sample = {.compute_units = 1, .workgroups = 2};
-constexpr int32_t most_page_size = 16;
-constexpr int64_t pages = (kv_len + 2) / 3 + 1; // of the smallest pages
+constexpr uint64_t most_bytes = uint64_t(4) << 30; // of tensors; few of them are touched
 
 uint64_t bytes_of(uint32_t type) {
   return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
@@ -48,7 +48,7 @@ uint64_t bytes_of(uint32_t type) {
 /// A call of any problem that the questions make.
 class Call {
 public:
-  explicit Call(const sluice_problem &asked) : problem(asked), memory(uint64_t(1) << 30) {
+  explicit Call(const sluice_problem &asked) : problem(asked), memory(most_bytes) {
     problem.max_batch = batch;
     problem.max_q_len = q_len;
     problem.max_kv_len = kv_len;
@@ -57,18 +57,20 @@ public:
     args.q_len = q_len;
     args.kv_len = kv_len;
     const int32_t qk = problem.head_dim_qk, v = problem.head_dim_v;
-    const bool ragged = problem.mode == SLUICE_MODE_RAGGED, paged = problem.mode == SLUICE_MODE_PAGED;
-    args.q = tensor(problem.q_type, ragged ? batch : 1, q_len, problem.q_heads, qk);
+    const int32_t page_size = problem.mode == SLUICE_MODE_PAGED ? problem.page_size : 0;
+    const int64_t blocks = page_size == 0 ? batch : batch * pages_of(page_size);
+    const int64_t rows = page_size == 0 ? kv_len : page_size;
+    args.q = tensor(problem.q_type, batch, q_len, problem.q_heads, qk);
     args.o = tensor(problem.o_type, batch, q_len, problem.q_heads, v);
-    args.o.stride[0] = ragged ? 0 : q_len * args.o.stride[1];
-    args.k = tensor(problem.k_type, ragged ? batch : 1, kv_len, problem.kv_heads, qk);
-    if (!(problem.flags & SLUICE_V_IN_K))
-      args.v = tensor(problem.v_type, ragged ? batch : 1, kv_len, problem.kv_heads, v);
-    if (ragged) {
+    args.k = tensor(problem.k_type, blocks, rows, problem.kv_heads, qk);
+    if (!(problem.flags & SLUICE_V_IN_K)) args.v = tensor(problem.v_type, blocks, rows, problem.kv_heads, v);
+    if (problem.mode == SLUICE_MODE_RAGGED) {
       args.q_starts = starts(q_len);
       args.kv_starts = starts(kv_len);
+      for (sluice_tensor *tensor : {&args.q, &args.k, &args.v, &args.o})
+        tensor->stride[0] = 0;
     }
-    if (paged) page();
+    if (page_size != 0) page(pages_of(page_size));
     change_scores();
   }
 
@@ -91,11 +93,12 @@ public:
   }
 
 private:
-  /// [sequences, tokens, heads, columns]; all sequences are the first one, unless the caller says otherwise.
+  static int64_t pages_of(int32_t page_size) { return (kv_len + page_size - 1) / page_size; }
+
   sluice_tensor tensor(uint32_t type, int64_t sequences, int64_t tokens, int64_t heads, int64_t columns) {
     const int64_t count = sequences * tokens * heads * columns;
     return {.data = memory.allocate(uint64_t(count) * bytes_of(type)),
-            .stride = {0, heads * columns, columns, 1}};
+            .stride = {tokens * heads * columns, heads * columns, columns, 1}};
   }
 
   template <typename T> T *array(size_t count, T value) {
@@ -112,31 +115,22 @@ private:
     return places;
   }
 
-  template <typename T> void fill_table() {
-    T *const table = array(size_t{batch} * pages, T{0});
-    for (int64_t entry = 0; entry < batch * pages; ++entry)
-      table[entry] = T(entry % pages * problem.page_size < kv_len ? entry % pages : 0);
+  template <typename T> void fill_table(int64_t count) {
+    T *const table = array(size_t(count), T{0});
+    std::iota(table, table + count, T{0});
     args.page_table = table;
   }
 
-  void page() {
-    const auto in_pages = [&](sluice_tensor &t) { t.stride[0] = problem.page_size * t.stride[1]; };
-    const int64_t rows = pages * most_page_size;
-    args.k = tensor(problem.k_type, 1, rows, problem.kv_heads, problem.head_dim_qk);
-    in_pages(args.k);
+  void page(int64_t pages) {
     if (problem.k_pack != 0) { // [page, head, pack, token, element of the pack]
       args.k.stride[1] = problem.k_pack;
       args.k.stride[3] = int64_t(problem.k_pack) * problem.page_size;
       args.k.stride[2] = int64_t(problem.head_dim_qk) * problem.page_size;
     }
-    if (!(problem.flags & SLUICE_V_IN_K)) {
-      args.v = tensor(problem.v_type, 1, rows, problem.kv_heads, problem.head_dim_v);
-      in_pages(args.v);
-    }
     if (problem.flags & SLUICE_PAGE_INDEX_64)
-      fill_table<int64_t>();
+      fill_table<int64_t>(batch * pages);
     else
-      fill_table<int32_t>();
+      fill_table<int32_t>(batch * pages);
     if (problem.page_table_kind == SLUICE_PAGE_TABLE_CSR)
       args.page_starts = starts(int32_t(pages));
     else
@@ -148,7 +142,7 @@ private:
     const auto heads = size_t(problem.q_heads);
     if (problem.flags & SLUICE_WRITE_LSE) {
       args.lse = tensor(SLUICE_F32, batch, q_len, problem.q_heads, 1);
-      args.lse.stride[0] = problem.mode == SLUICE_MODE_RAGGED ? 0 : q_len * args.lse.stride[1];
+      if (problem.mode == SLUICE_MODE_RAGGED) args.lse.stride[0] = 0;
     }
     if (problem.bias_type != 0) args.bias = {memory.allocate(q_len * kv_len * 4), {0, 0, kv_len, 1}};
     if (problem.flags & SLUICE_BOOL_MASK)

@@ -294,7 +294,7 @@ TEST_CASE("at every offset of a diagonal tile, in heads of all sizes", "[non-fin
 TEST_CASE("at every offset of a diagonal tile, 16 rows a wave", "[non-finite]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
     for (const uint32_t k_type : {type, uint32_t(SLUICE_E4M3FNUZ)})
-      for (const int32_t head_dim : {48, 80, 96, 104, 192, 256})
+      for (const int32_t head_dim : {48, 80, 96, 104, 192, 256, 512})
         check({.kernel = "_w4_packed",
                .shape = shape(type, head_dim, 16, 2),
                .rows = 6,
@@ -320,7 +320,7 @@ TEST_CASE("at every offset of a diagonal tile, with FP8 queries", "[non-finite]"
 
 TEST_CASE("in the widest heads", "[non-finite]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
-    check({.kernel = "_d512_q64_kv16_w4_packed",
+    check({.kernel = "_d512_q128_kv32_w4",
            .shape = shape(type, 512, 16),
            .rows = 20,
            .keys = 25,

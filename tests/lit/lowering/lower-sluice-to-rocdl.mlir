@@ -129,7 +129,7 @@ gpu.module @counted {
 // CHECK:         %[[OFFSET:.*]] = arith.addi %{{.*}}, %[[OF_COLUMN]]
 // CHECK:         arith.addi %[[OFFSET]], %c64_i32
 gpu.module @swizzled {
-  gpu.func @phases(%row: i32, %column: i32) kernel {
+  gpu.func @phases(%row: i32, %column: i32) kernel attributes {sluice.tiles_take_turns} {
     %a = sluice.lds_alloc : !a
     %c40 = arith.constant 40 : i32
     %sum = arith.addi %c40, %column : i32
