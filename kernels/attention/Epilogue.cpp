@@ -125,15 +125,18 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, Value stor
       math.finish(maximum, scoreFactor, sum, hasSink, sink, arguments.late("lse_per_log2"));
   Value weight = withScale(finished.weight);
   Value firstRow = b.select(partial, b.i32(0), rows.sequence.firstRow);
-  // First: O takes all registers that there are.
-  Value lse = arguments.late("lse");
-  Value isMine = b.both(storesLse, b.equal(rows.laneGroup, b.i32(0)));
-  Value stores = b.both(b.both(b.less(rows.row, rows.count), isMine), b.isFalse(b.isNull(lse)));
-  b.when(stores, [&] {
-    Value ofPart = addresses.offsetOfPart("lse");
-    Value offset = b.add(addresses.offsetOfRow("lse", firstRow), ofPart);
-    storeLse(finished.lse, b.advance(lse, b.getF32Type(), offset));
-  });
+  auto finishLse = [&] {
+    Value lse = arguments.late("lse");
+    Value isMine = b.both(storesLse, b.equal(rows.laneGroup, b.i32(0)));
+    Value stores = b.both(b.both(b.less(rows.row, rows.count), isMine), b.isFalse(b.isNull(lse)));
+    b.when(stores, [&] {
+      Value ofPart = addresses.offsetOfPart("lse");
+      Value offset = b.add(addresses.offsetOfRow("lse", firstRow), ofPart);
+      storeLse(finished.lse, b.advance(lse, b.getF32Type(), offset));
+    });
+  };
+  // Where O is held, it takes all registers that there are.
+  if (math.holdsOutput()) finishLse();
   // A part without keys has no weight in the merge, whatever its row of O is.
   Value hasKeys = b.less(keys.firstTile, keys.endTile);
   b.when(b.isFalse(b.both(partial, b.isFalse(hasKeys))), [&] {
@@ -148,6 +151,7 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, Value stor
     Value isWide = b.either(partial, arguments.flag(package::score_o_f32));
     b.branch(isWide, storeAs(b.getF32Type()), storeAs(result));
   });
+  if (!math.holdsOutput()) finishLse();
 }
 
 } // namespace sluice

@@ -67,7 +67,10 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     head = rows.qHead;
     row = rows.token;
     rowGroup = rows.laneGroup;
-    // A matrix that has all keys of the tile is read in wide loads.
+    // A matrix that has all keys of the tile is read in wide loads; but not by waves of 16 rows, which gain
+    // little, and with V in K have no registers for what they load.
+    constexpr unsigned tallRows = 32;
+    bool isTall = layout.rows == tallRows;
     Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * blocks.size()))));
     Value scale = b.opaque(scaleLog2e, tileKey);
     SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });
@@ -117,7 +120,7 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
           });
         };
         Value isWide = b.both(isDense, isWhole);
-        SmallVector<Value> sums = b.branch(isWide, ofWhole, ofEnd);
+        SmallVector<Value> sums = isTall ? b.branch(isWide, ofWhole, ofEnd) : ofEnd();
         ofLane = same;
         return sums;
       };
@@ -154,8 +157,7 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
         SmallVector<Value> words;
         for (unsigned index = 0; index < scores.size(); ++index) {
           Value place = b.advance(begin, b.getI8Type(), b.i64(layout.rows * index / 8));
-          Value word = LLVM::LoadOp::create(b, b.getIntegerType(layout.rows), place, /*alignment=*/1);
-          if (layout.rows < 32) word = arith::ExtUIOp::create(b, b.getI32Type(), word);
+          Value word = LLVM::LoadOp::create(b, b.getI32Type(), place, /*alignment=*/1);
           words.push_back(b.shiftRight(word, b.mul(rowGroup, b.i32(4))));
         }
         unsigned number = 0;
@@ -179,7 +181,7 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
           return masked(score, b.bitAnd(b.shiftRight(bits, b.bitAnd(key, b.i32(7))), b.i32(1)));
         });
       };
-      return b.branch(isWhole, ofWhole, ofEnd);
+      return isTall ? b.branch(isWhole, ofWhole, ofEnd) : ofEnd();
     });
   };
   return b.branch(changed, change, [&] { return SmallVector<Value>(blocks); });
