@@ -63,11 +63,23 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        P::bias_bf16},
       {"mask alone, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::infinite, CompletionOrder::late,
        P::mask_bits},
+      {"mask of part of a tile", 1, 0, 17, 1, 1, P::none, false, P::usual, CompletionOrder::late,
+       P::mask_bits},
+      {"mask of part of an odd tile", 0, 40, 64 + 32 + 17, 1, 1, P::none, false, P::usual,
+       CompletionOrder::late, P::mask_bits},
+      {"one bias of F32 for all keys, mask, V infinite", 0, 40, 64 + 32 + 17, 1, 1, P::none, false,
+       P::infinite, CompletionOrder::late, P::bias_f32 | P::bias_of_rows | P::mask_bits},
+      {"one bias of F16 for all keys, V infinite", 0, 40, 64 + 32 + 17, 1, 1, P::none, false, P::infinite,
+       CompletionOrder::late, P::bias_f16 | P::bias_of_rows},
+      {"one bias of BF16 for all keys, V infinite", 0, 40, 64 + 32 + 17, 1, 1, P::none, false, P::infinite,
+       CompletionOrder::late, P::bias_bf16 | P::bias_of_rows},
       {"pages", 0, 70, 3 * 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late, P::pages},
       {"pages by 64-bit numbers", 0, 33, 2 * 64 + 9, 2, 2, P::bottom_right, true, P::usual,
        CompletionOrder::late, P::wide_pages | P::lengths},
       {"two parts", 0, 5, 2 * 64 + 9, 4, 1, P::none, true, P::usual, CompletionOrder::late,
        P::parts | P::factors | P::sinks},
+      {"two parts of one tile, all rows", 1, 0, 2 * 32 - 9, 1, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::parts},
   };
   std::vector<Problem> served;
   std::copy_if(std::begin(problems), std::end(problems), std::back_inserter(served),
@@ -192,7 +204,7 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
     args.mask = place(std::vector<uint8_t>(size_t(args.mask_head_stride) * q_heads, 0xb7));
   }
   if (has(Problem::bias_f32 | Problem::bias_f16 | Problem::bias_bf16)) {
-    args.bias_key_stride = 1;
+    args.bias_key_stride = has(Problem::bias_of_rows) ? 0 : 1;
     args.bias_row_stride = int64_t(problem.kv_len);
     args.bias_head_stride = args.bias_row_stride * int64_t(q_len);
     const size_t elements = size_t(args.bias_head_stride) * q_heads;
