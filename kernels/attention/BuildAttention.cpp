@@ -61,7 +61,7 @@ bool leavesRegisters(AttentionOp op) {
   return registersOfRows(op) <= 136;
 }
 
-/// Whether V lies in LDS as its product reads it: many rows of FP8. Its bytes are transposed once for the
+/// Whether V is in LDS as its product reads it: many rows of FP8. Its bytes are transposed once for the
 /// workgroup, on their way there, and not by every wave.
 bool hasValuesByColumns(AttentionOp op) {
   return op.getWaveRows() == manyRows && op.getElementType().getIntOrFloatBitWidth() == 8 &&

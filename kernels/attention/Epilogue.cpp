@@ -67,21 +67,24 @@ void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned t
       firstColumns.push_back(column);
       chunks.push_back(chunk);
     });
-    StoreTileOp::create(b, row, b.sub(rows.row, rows.first), b.sub(rows.count, rows.first),
-                        arguments.late("head_dim_v"), firstColumns, chunks, tileQ, panelColumns, ofPanels);
+    // From the wave's number: as the difference of rows it would come from no range that the machine code
+    // shows.
+    Value inTile = b.add(b.mul(rows.wave, b.i32(math.layout.rows)), rows.laneRow);
+    StoreTileOp::create(b, row, inTile, b.sub(rows.count, rows.first), arguments.late("head_dim_v"),
+                        firstColumns, chunks, tileQ, panelColumns, ofPanels);
   };
-  finish(state.maximum, sumOfGroups(state), keys, b.boolean(true), store);
+  finish(state.maximum, sumOfGroups(state), keys, {b.boolean(true), math.holdsOutput()}, store);
 }
 
 void Epilogue::storeRows(const RowState &state, const KeyRange &keys) const {
   Value isFirst = firstColumn ? b.equal(rows.waveOfRows, b.i32(0)) : b.boolean(true);
-  storeRows(state.maximum, sumOfGroups(state), keys, isFirst,
+  storeRows(state.maximum, sumOfGroups(state), keys, {isFirst, math.holdsOutput()},
             [&](Value weight, Type type, Store store) { eachChunk(state.output, weight, type, store); });
 }
 
 void Epilogue::storeRows(const JoinedState &state, const KeyRange &keys) const {
   Value isFirst = b.equal(rows.wave, b.i32(0));
-  storeRows(state.maximum, state.sum, keys, isFirst, [&](Value weight, Type type, Store store) {
+  storeRows(state.maximum, state.sum, keys, {isFirst, true}, [&](Value weight, Type type, Store store) {
     ArrayRef<Value> left = state.output;
     for (const ColumnRead &read : columns) {
       SmallVector<Value> elements;
@@ -98,7 +101,7 @@ void Epilogue::storeRows(const JoinedState &state, const KeyRange &keys) const {
   });
 }
 
-void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, Value storesLse,
+void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
                          EachChunk eachChunk) const {
   auto store = [&](Value row, Value weight, Type type) {
     Value limit = arguments.late("head_dim_v");
@@ -115,7 +118,7 @@ void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, Value s
   finish(maximum, sum, keys, storesLse, store);
 }
 
-void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, Value storesLse,
+void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
                       function_ref<void(Value row, Value weight, Type type)> store) const {
   Value partial = arguments.flag(package::score_partial);
   Value sinks = arguments.late("sink_logits"), sink = sinkOfHead(sinks);
@@ -127,7 +130,7 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, Value stor
   Value firstRow = b.select(partial, b.i32(0), rows.sequence.firstRow);
   auto finishLse = [&] {
     Value lse = arguments.late("lse");
-    Value isMine = b.both(storesLse, b.equal(rows.laneGroup, b.i32(0)));
+    Value isMine = b.both(storesLse.condition, b.equal(rows.laneGroup, b.i32(0)));
     Value stores = b.both(b.both(b.less(rows.row, rows.count), isMine), b.isFalse(b.isNull(lse)));
     b.when(stores, [&] {
       Value ofPart = addresses.offsetOfPart("lse");
@@ -135,8 +138,7 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, Value stor
       storeLse(finished.lse, b.advance(lse, b.getF32Type(), offset));
     });
   };
-  // Where O is held, it takes all registers that there are.
-  if (math.holdsOutput()) finishLse();
+  if (storesLse.isFirst) finishLse();
   // A part without keys has no weight in the merge, whatever its row of O is.
   Value hasKeys = b.less(keys.firstTile, keys.endTile);
   b.when(b.isFalse(b.both(partial, b.isFalse(hasKeys))), [&] {
@@ -151,7 +153,7 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, Value stor
     Value isWide = b.either(partial, arguments.flag(package::score_o_f32));
     b.branch(isWide, storeAs(b.getF32Type()), storeAs(result));
   });
-  if (!math.holdsOutput()) finishLse();
+  if (!storesLse.isFirst) finishLse();
 }
 
 } // namespace sluice

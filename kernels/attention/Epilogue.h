@@ -41,9 +41,16 @@ private:
   using Store = llvm::function_ref<void(unsigned firstColumn, Value column, Value chunk)>;
   /// Calls a Store with O of this lane's row, weighted and of a type.
   using EachChunk = llvm::function_ref<void(Value weight, mlir::Type type, Store store)>;
-  void storeRows(Value maximum, Value sum, const KeyRange &keys, Value storesLse, EachChunk eachChunk) const;
-  /// `store` gets the place of this lane's row of O. `storesLse`: whether this wave does.
-  void finish(Value maximum, Value sum, const KeyRange &keys, Value storesLse,
+  /// Whether this wave stores LSE, and in front of O: where O is held it takes all registers that there are,
+  /// and where waves have joined, LLVM would wait for O's address once more in front of it.
+  struct StoresLse {
+    Value condition;
+    bool isFirst;
+  };
+  void storeRows(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
+                 EachChunk eachChunk) const;
+  /// `store` gets the place of this lane's row of O.
+  void finish(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
               llvm::function_ref<void(Value row, Value weight, mlir::Type type)> store) const;
   Value chunkOf(llvm::ArrayRef<Value> elements, mlir::Type type) const;
   /// The sink's logit of this lane's head; of no meaning if there are no sinks.

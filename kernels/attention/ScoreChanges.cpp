@@ -1,6 +1,8 @@
 //===- ScoreChanges.cpp - what is done to scores before the softmax -------------------------------------===//
 #include "attention/ScoreChanges.h"
 
+#include "package/kernel_name.h"
+
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -69,8 +71,7 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     rowGroup = rows.laneGroup;
     // A matrix that has all keys of the tile is read in wide loads; but not by waves of 16 rows, which gain
     // little, and with V in K have no registers for what they load.
-    constexpr unsigned tallRows = 32;
-    bool isTall = layout.rows == tallRows;
+    bool isTall = layout.rows == package::tall_rows_of_wave;
     Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * blocks.size()))));
     Value scale = b.opaque(scaleLog2e, tileKey);
     SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });

@@ -1,4 +1,4 @@
-//===- ColumnLayout.h - where an element of a tile by columns lies ----------------------------*- C++ -*-===//
+//===- ColumnLayout.h - where an element of a tile by columns is ------------------------------*- C++ -*-===//
 //
 // V^T is an operand of O^T += V^T * P^T, and a lane needs eight keys of one column of it. P^T comes out of
 // the first product with the keys of lane group g of step s being 16s + 4g + 0..3 and 16s + 8 + 4g + 0..3
@@ -7,7 +7,7 @@
 //
 //   32t + 4g + 0..3, + 8 + 0..3, + 16 + 0..3, + 24 + 0..3
 //
-// What lies side by side are units of 16 bytes of columns that are 8 apart, so that neither reads nor writes
+// Side by side are units of 16 bytes of columns that are 8 apart, so that neither reads nor writes
 // meet in a bank: the lanes that LDS serves together read columns that are `columns / 32` apart, or write
 // four rows of 4 or 8 columns each. Where that alone would bring two of them to one unit of a line, the lower
 // bits of the column change the order of units.
@@ -28,7 +28,7 @@ struct ColumnLayout {
   static constexpr unsigned leastColumns = 64;
   static constexpr unsigned rows = 32; // that the units of two lane groups hold together
 
-  /// Where element (row, column) lies in the tile, in bytes.
+  /// Where element (row, column) is in the tile, in bytes.
   template <typename Arithmetic>
   constexpr typename Arithmetic::Number offset(Arithmetic &&a, typename Arithmetic::Number row,
                                                typename Arithmetic::Number column) const {

@@ -32,7 +32,7 @@ namespace sluice {
 mlir::Value swizzleColumn(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,
                           mlir::Value column);
 
-/// Where element (row, column) lies in the tile, in bytes, as operations on i32 values.
+/// Where element (row, column) is in the tile, in bytes, as operations on i32 values.
 mlir::Value offsetInTile(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,
                          mlir::Value column);
 

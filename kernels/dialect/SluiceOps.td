@@ -276,8 +276,9 @@ def Sluice_FetchRowsOp : Sluice_RowsOp<"fetch_rows", (ins), (ins TypeAttr:$sourc
                                                                TypeAttrOf<Sluice_LdsTileType>:$tile_type)> {
   let summary = "load the rows for a tile into the registers of the workgroup";
   let description = [{
-    The first half of an `async_dma` through registers: its operands, the type of its tile, and as `rows` what each lane
-    has loaded: 8 columns at a time, or for tiles `by_columns` 8 or 4 of each of four rows. All waves execute it together. The backend waits for `rows` where they are used.
+    The first half of an `async_dma` through registers: its operands, the type of its tile, and as `rows` what
+    each lane has loaded: 8 columns at a time, or for tiles `by_columns` 8 or 4 of each of four rows. All waves
+    execute it together. The backend waits for `rows` where they are used.
   }];
   let results = (outs AnyVectorOfNonZeroRank:$rows);
   let assemblyFormat = [{
@@ -382,7 +383,7 @@ def Sluice_HoldOp : Sluice_Op<"hold", [Pure, AllTypesMatch<["value", "held"]>]> 
   let description = [{
     No instruction where `value` comes from another `hold` or from an MFMA with the attribute `sluice.held`,
     whose accumulator is in AccVGPRs as well, or from branches and loops of which each side does. `settles`:
-    the result may be read at once, whatever MFMA it comes from.
+    the result may be read at once, whichever MFMA of at most eight passes it comes from.
   }];
   let arguments = (ins AnyVectorOfNonZeroRank:$value, UnitAttr:$settles);
   let results = (outs AnyVectorOfNonZeroRank:$held);

@@ -300,8 +300,8 @@ private:
   }
 
   void lower(OpBuilder &builder, HoldOp hold) {
-    // An MFMA of eight passes needs eleven wait states in front of a read, of 16 passes nineteen.
-    StringRef text = hold.getSettles() ? "s_nop 15" : "";
+    // Eleven wait states are in order between an MFMA of eight passes, as all held ones are, and a read.
+    StringRef text = hold.getSettles() ? "s_nop 10" : "";
     hold.replaceAllUsesWith(
         assembly(builder, hold.getLoc(), hold.getValue().getType(), hold.getValue(), text, "=a,0"));
   }

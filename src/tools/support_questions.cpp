@@ -130,6 +130,19 @@ const char *type_name(uint32_t type) {
   return names[type];
 }
 
+std::string text_of(const Types &types) {
+  std::string text = type_name(types.q);
+  if (types.kv != types.q) text += std::string(" with ") + type_name(types.kv);
+  if (types.o != types.q) text += std::string(" to ") + type_name(types.o);
+  return text;
+}
+
+std::string text_of(const HeadSizes &sizes) {
+  std::string text = std::to_string(sizes.qk);
+  if (sizes.v != sizes.qk) text += "/" + std::to_string(sizes.v);
+  return sizes.v_in_k ? text + " (V in K)" : text;
+}
+
 sluice_problem plain_problem(const Types &types, const HeadSizes &sizes) {
   sluice_problem problem;
   sluice_problem_init(&problem, sizeof problem);

@@ -29,12 +29,16 @@ struct Types {
   uint32_t q = 0, kv = 0, o = 0;
 };
 const char *type_name(uint32_t type);
+/// "F16", "F16 with E4M3FNUZ" of K and V, "E4M3FNUZ to F16" of O.
+std::string text_of(const Types &types);
 
 struct HeadSizes {
   int32_t qk = 0, v = 0;
   bool v_in_k = false;
   auto operator<=>(const HeadSizes &) const = default;
 };
+/// "128", "192/128", "576/512 (V in K)".
+std::string text_of(const HeadSizes &sizes);
 
 /// 8 query heads, and 8 of K and V: no feature at all.
 sluice_problem plain_problem(const Types &types, const HeadSizes &sizes);

@@ -19,11 +19,6 @@ namespace {
 // No kernel comes near.
 constexpr int32_t largest_head_size = 1024;
 
-std::string text(const HeadSizes &sizes) {
-  return (sizes.qk == sizes.v ? fmt::format("{}", sizes.qk) : fmt::format("{}/{}", sizes.qk, sizes.v)) +
-         (sizes.v_in_k ? " (V in K)" : "");
-}
-
 package::KernelName parsed(const std::string &kernel) {
   const std::optional<package::KernelName> name = package::parse_kernel_name(kernel);
   if (!name) throw ToolError(fmt::format("{} is no kernel name", kernel));
@@ -62,11 +57,11 @@ std::string types_table(const sluice_context *context) {
     for (const HeadSizes &size : sizes) {
       const SupportAnswer answer = ask(context, plain_problem(types, size));
       if (answer.supported && int32_t(parsed(answer.kernel).head_dim_qk) == size.qk)
-        own.push_back(text(size));
+        own.push_back(text_of(size));
     }
     for (bool v_in_k : {false, true}) {
       const HeadSizes largest = largest_sizes(context, types, v_in_k);
-      if (largest.v != 0) others.push_back("up to " + text(largest));
+      if (largest.v != 0) others.push_back("up to " + text_of(largest));
     }
     table += fmt::format("| {} | {} | {} | {} | {} |\n", type_name(types.q), type_name(types.kv),
                          type_name(types.o), fmt::join(own, ", "),
@@ -106,9 +101,7 @@ std::string head_size_tables(const sluice_context *context) {
   std::map<std::string, std::string> types_of_rows;
   for (const Types &types : supported_types(context, kernel_head_sizes(context))) {
     std::string &names = types_of_rows[head_sizes_of(context, types)];
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", type_name(types.q));
-    if (types.kv != types.q || types.o == types.q) names += fmt::format(" with {}", type_name(types.kv));
-    if (types.o != types.q) names += fmt::format(" to {}", type_name(types.o));
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", text_of(types));
   }
   std::string tables;
   for (const auto &[rows, types] : types_of_rows)

@@ -2,6 +2,7 @@
 #include "interposed.h"
 #include "split_fixture.h"
 
+using namespace sluice;
 using namespace sluice::test;
 
 TEST_CASE("a run makes one HIP call, allocates nothing and takes no lock", "[run_counts]") {
@@ -37,7 +38,14 @@ TEST_CASE("a run makes one HIP call, allocates nothing and takes no lock", "[run
 
 TEST_CASE("a call with everything there is costs no more", "[run_counts]") {
   FakeHip hip;
-  const std::vector<std::byte> pack = test_pack(all_features());
+  // Only such kernels know V in K and in packs.
+  package::KernelEntry latent = kernel_entry("f16", 128, 8);
+  latent.name.form = "latent";
+  latent.name.tile_q = 16 * latent.name.waves;
+  latent.features = all_features();
+  package::PackWriter writer("test", "22.1.8");
+  add_fake_kernel(writer, std::move(latent));
+  const std::vector<std::byte> pack = writer.finish();
   sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
   desc.pack = pack.data();
   desc.pack_bytes = pack.size();
@@ -46,8 +54,8 @@ TEST_CASE("a call with everything there is costs no more", "[run_counts]") {
   make_paged(problem);
   problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
   problem.k_pack = 8;
-  problem.flags |=
-      SLUICE_HAS_WINDOW_LEFT | SLUICE_ALIBI | SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_PAGE_INDEX_64;
+  problem.flags |= SLUICE_HAS_WINDOW_LEFT | SLUICE_ALIBI | SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK |
+                   SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
   problem.bias_type = SLUICE_F32;
   problem.q_scale_kind = problem.k_scale_kind = problem.v_scale_kind = SLUICE_SCALE_PER_HEAD;
   problem.max_q_len = 5;
@@ -61,6 +69,7 @@ TEST_CASE("a call with everything there is costs no more", "[run_counts]") {
   args.bias = args.mask = {device_memory, {0, 0, 8, 1}};
   args.alibi_slopes = args.sink_logits = args.q_scale = args.k_scale = args.v_scale =
       reinterpret_cast<const float *>(device_memory);
+  args.v = {};
   args.k.stride[3] = 8;
   const sluice_launch launch = good_launch();
   const PlanHandle plan = make_plan(context, problem);

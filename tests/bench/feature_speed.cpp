@@ -16,6 +16,7 @@
 #include "tools/recorded_plan.h"
 #include "tools/support_questions.h"
 #include "tools/tool_error.h"
+#include "tools/workload.h"
 #include "tools/workload_tensors.h"
 
 #include <cstdio>
@@ -40,10 +41,6 @@ constexpr uint32_t compute_units = 304;
 constexpr int32_t batch = 80, q_len = 256, kv_len = 1024;
 constexpr SampleSize sample = {.compute_units = 1, .workgroups = 2};
 constexpr uint64_t most_bytes = uint64_t(4) << 30; // of tensors; few of them are touched
-
-uint64_t bytes_of(uint32_t type) {
-  return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
-}
 
 /// A call of any problem that the questions make.
 class Call {
@@ -97,7 +94,7 @@ private:
 
   sluice_tensor tensor(uint32_t type, int64_t sequences, int64_t tokens, int64_t heads, int64_t columns) {
     const int64_t count = sequences * tokens * heads * columns;
-    return {.data = memory.allocate(uint64_t(count) * bytes_of(type)),
+    return {.data = memory.allocate(uint64_t(count) * element_bytes(type)),
             .stride = {tokens * heads * columns, heads * columns, columns, 1}};
   }
 
@@ -159,19 +156,6 @@ private:
   sluice_args args;
 };
 
-std::string name_of(const HeadSizes &sizes) {
-  std::string name = std::to_string(sizes.qk);
-  if (sizes.v != sizes.qk) name += "/" + std::to_string(sizes.v);
-  return sizes.v_in_k ? name + " (V in K)" : name;
-}
-
-std::string name_of(const Types &types) {
-  std::string name = type_name(types.q);
-  if (types.kv != types.q) name += std::string(" with ") + type_name(types.kv);
-  if (types.o != types.q) name += std::string(" to ") + type_name(types.o);
-  return name;
-}
-
 int check_types(const PackFile &pack, const sluice_context *context, const Types &types,
                 const std::vector<HeadSizes> &sizes) {
   int slow = 0;
@@ -181,7 +165,7 @@ int check_types(const PackFile &pack, const sluice_context *context, const Types
     const sluice_problem plain = plain_problem(types, size);
     if (!ask(context, plain).supported) continue;
     const auto plain_clk = double(Call(plain).clk(pack));
-    columns.push_back(name_of(size));
+    columns.push_back(text_of(size));
     for (const Question &question : questions()) {
       if (!question.ask) continue;
       sluice_problem problem = plain;
@@ -193,11 +177,11 @@ int check_types(const PackFile &pack, const sluice_context *context, const Types
       cells[question.name][columns.back()] = text;
       if (times <= most_times) continue;
       std::fprintf(stderr, "%s, head size %s: %s takes %.2f times as long as without; %g is the most\n",
-                   name_of(types).c_str(), columns.back().c_str(), question.name, times, most_times);
+                   text_of(types).c_str(), columns.back().c_str(), question.name, times, most_times);
       ++slow;
     }
   }
-  std::printf("\n%s:\n\n| feature |", name_of(types).c_str());
+  std::printf("\n%s:\n\n| feature |", text_of(types).c_str());
   for (const std::string &column : columns)
     std::printf(" %s |", column.c_str());
   std::printf("\n| --- |");
@@ -234,7 +218,7 @@ int main(int argc, char **argv) try {
   bool found = false;
   for (const Types &types : supported_types(context.get(), sizes)) {
     if (types.o == SLUICE_F32) continue; // a feature of the others
-    if (!wanted.empty() && name_of(types) != wanted) continue;
+    if (!wanted.empty() && text_of(types) != wanted) continue;
     found = true;
     slow += check_types(pack, context.get(), types, sizes);
   }

@@ -78,6 +78,7 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        CompletionOrder::late, P::wide_pages | P::lengths},
       {"two parts", 0, 5, 2 * 64 + 9, 4, 1, P::none, true, P::usual, CompletionOrder::late,
        P::parts | P::factors | P::sinks},
+      {"few columns", 0, 5, 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late, P::few_columns},
       {"two parts of one tile, all rows", 1, 0, 2 * 32 - 9, 1, 1, P::none, true, P::usual,
        CompletionOrder::late, P::parts},
   };
@@ -192,6 +193,7 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
     args.sink_tokens = 5;
   }
   if (has(Problem::sinks)) args.sink_logits = place(std::vector<float>(q_heads, 1));
+  if (has(Problem::few_columns)) args.head_dim_v = 8;
   if (has(score_changes)) args.score_flags |= package::score_changed;
   if (has(Problem::soft_cap)) {
     args.cap_log2e = 40;

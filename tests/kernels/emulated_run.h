@@ -47,6 +47,7 @@ struct Problem {
     parts = 1 << 11,        // of the keys, with a result for each
     window = 1 << 12,       // of keys, and first keys beside it
     bias_of_rows = 1 << 13, // one for all keys of a row
+    few_columns = 1 << 14,  // of O, so that some lanes have none
   };
   uint32_t extras = 0;
 };

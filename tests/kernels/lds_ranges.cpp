@@ -79,7 +79,8 @@ struct State {
   std::array<Interval, 640> registers; // by operand number
   // Scalars that were put aside in one lane of a vector register, by register and lane.
   std::map<std::pair<uint16_t, uint64_t>, Interval> lanes;
-  bool all_lanes = true; // EXEC is as it was at the start
+  bool all_lanes = true;                 // EXEC is as it was at the start ...
+  std::optional<uint16_t> all_lanes_are; // ... which this pair of scalars, by its first, has saved
   bool reached = false;
 };
 
@@ -159,7 +160,9 @@ Interval result_of(const Instruction &instruction, const State &state) {
   if (is(2, {"s_lshr_b32"})) return shift_right(in[0], in[1]);
   if (is(2, {"s_mul_i32", "v_mul_lo_u32"})) return multiply(in[0], in[1]);
   if (is(2, {"v_mul_u32_u24"}) && std::max(in[0].high, in[1].high) < 1 << 24) return multiply(in[0], in[1]);
-  if (is(2, {"v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32"})) return add({0, 32, 0}, in[1]);
+  // Lanes below this one of the first 32, then of the others.
+  if (is(2, {"v_mbcnt_lo_u32_b32"})) return add({0, 32, 0}, in[1]);
+  if (is(2, {"v_mbcnt_hi_u32_b32"})) return add({0, 31, 0}, in[1]);
   if (is(2, {"v_readlane_b32"})) {
     const auto lane = lane_of(instruction);
     const auto known = lane ? state.lanes.find(*lane) : state.lanes.end();
@@ -176,6 +179,30 @@ Interval result_of(const Instruction &instruction, const State &state) {
   return {};
 }
 
+/// The pair of scalars that s_and_saveexec writes or s_or reads beside EXEC.
+std::optional<uint16_t> pair_beside_exec(const std::vector<emulator::RegisterRange> &ranges) {
+  for (const emulator::RegisterRange &range : ranges)
+    if (range.count == 2 && range.first >= first_sgpr && range.first < first_sgpr + sgpr_vcc)
+      return range.first;
+  return std::nullopt;
+}
+
+void follow_exec(const Instruction &instruction, State &state) {
+  const bool was_all = state.all_lanes;
+  const auto saved_in = state.all_lanes_are;
+  for (const emulator::RegisterRange &range : instruction.writes) {
+    if (range.first < first_sgpr + sgpr_exec + 2 && first_sgpr + sgpr_exec < range.first + range.count)
+      state.all_lanes = false;
+    if (saved_in && range.first < *saved_in + 2 && *saved_in < range.first + range.count)
+      state.all_lanes_are.reset();
+  }
+  if (instruction.is("s_and_saveexec_b64") && was_all)
+    state.all_lanes_are = pair_beside_exec(instruction.writes);
+  if (instruction.text.starts_with("s_or_b64 exec, exec, s[") && saved_in &&
+      pair_beside_exec(instruction.reads) == saved_in)
+    state.all_lanes = true;
+}
+
 void step(const Instruction &instruction, State &state) {
   const auto operands = operands_of(instruction);
   if (const auto lane = lane_of(instruction); lane && instruction.is("v_writelane_b32")) {
@@ -189,11 +216,11 @@ void step(const Instruction &instruction, State &state) {
     for (uint16_t n = range.first; n < range.first + range.count && n < state.registers.size(); ++n) {
       std::erase_if(state.lanes, [&](const auto &lane) { return lane.first.first == n; });
       const Interval result = target == n ? result_of(instruction, state) : Interval{};
-      if (n >= first_sgpr + sgpr_exec && n < first_sgpr + sgpr_exec + 2) state.all_lanes = false;
       // A lane that does not take part keeps what it had.
       const bool keeps = n < first_sgpr && !state.all_lanes && instruction.mnemonic != "v_readfirstlane_b32";
       state.registers[n] = keeps ? state.registers[n].joined(result) : result;
     }
+  follow_exec(instruction, state);
 }
 
 /// "... offset:8": the number behind a modifier, else `otherwise`.
@@ -274,6 +301,10 @@ std::vector<LdsRange> lds_ranges(const MachineCode &code, uint32_t threads) {
       }
       bool changed = known.all_lanes && !state.all_lanes;
       known.all_lanes = known.all_lanes && state.all_lanes;
+      if (known.all_lanes_are && known.all_lanes_are != state.all_lanes_are) {
+        known.all_lanes_are.reset();
+        changed = true;
+      }
       for (size_t n = 0; n < known.registers.size(); ++n) {
         const Interval joined = known.registers[n].joined(state.registers[n]);
         if (joined == known.registers[n]) continue;

@@ -92,6 +92,19 @@ TEST_CASE("what is not known may be any address", "[kernels]") {
   check_range("v_mov_b32 v1, 64\ns_mov_b64 exec, 1\nv_mov_b32 v1, 0\n", "ds_read_b32 v4, v1", 0, 68);
 }
 
+TEST_CASE("behind a condition all lanes take part again", "[kernels]") {
+  const std::string before = "v_mov_b32 v1, 64\ns_and_saveexec_b64 s[2:3], vcc\n",
+                    after = "v_mov_b32 v1, 0\n", restored = "s_or_b64 exec, exec, s[2:3]\n",
+                    access = "ds_read_b32 v4, v1";
+  check_range(before + restored + after, access, 0, 4);
+  check_range(before + after, access, 0, 68);
+  // Not what was saved, no more what was saved, saved inside another condition, or on one path only.
+  check_range(before + "s_or_b64 exec, exec, s[4:5]\n" + after, access, 0, 68);
+  check_range(before + "s_mov_b32 s3, 0\n" + restored + after, access, 0, 68);
+  check_range(before + "s_and_saveexec_b64 s[2:3], vcc\n" + restored + after, access, 0, 68);
+  check_range(before + "s_cbranch_scc0 1\n" + restored + after, access, 0, 68);
+}
+
 TEST_CASE("both sides of a branch count, and a loop has no bound", "[kernels]") {
   check_range("v_mov_b32 v1, 64\ns_cbranch_scc0 1\nv_mov_b32 v1, 0\n", "ds_read_b32 v4, v1", 0, 68);
   check_unknown("v_mov_b32 v1, 64\nv_add_u32 v1, 4, v1\ns_cbranch_scc0 -2\n", "ds_read_b32 v4, v1");

@@ -105,9 +105,9 @@ bool WaitProofs::cares(const Operation &late, const Flights &flights, size_t ind
   case Kind::load:
     return is_barrier;
   case Kind::store:
-    return is_barrier || other_is({Kind::scalar_load, Kind::load, Kind::copy});
+    return is_barrier;
   case Kind::copy:
-    return is_end || touches || other_is({Kind::store});
+    return is_end || touches;
   case Kind::lds_read:
     return touches && other_is({Kind::copy, other_waves ? Kind::lds_write : Kind::copy});
   case Kind::lds_write:
@@ -292,13 +292,10 @@ bool WaitProofs::conflict(const Operation &one, const Operation &other) const {
   const auto in_lds = [&](const Operation &o) {
     return is(o, {Kind::copy, Kind::lds_read, Kind::lds_write});
   };
-  const auto in_memory = [&](const Operation &o) { return is(o, {Kind::copy, Kind::load, Kind::store}); };
   const auto changes_lds = [&](const Operation &o) { return is(o, {Kind::copy, Kind::lds_write}); };
   const bool lds = in_lds(one) && in_lds(other) && (changes_lds(one) || changes_lds(other)) &&
                    ranges[one.instruction].overlaps(ranges[other.instruction]);
-  const bool memory =
-      in_memory(one) && in_memory(other) && (is(one, {Kind::store}) || is(other, {Kind::store}));
-  return lds || memory;
+  return lds || (is(one, {Kind::store}) && is(other, {Kind::store}));
 }
 
 Proof WaitProofs::may_drop_barrier(size_t index) const {

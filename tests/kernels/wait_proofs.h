@@ -14,11 +14,11 @@
 // wait does what the kernel does. Who cares:
 //
 //   a load, a read of LDS, a permutation   who reads or writes a register it will write
-//   a copy into LDS                        who touches its bytes of LDS; a store; the end of the wave
+//   a copy into LDS                        who touches its bytes of LDS; the end of the wave
 //   a read of LDS                          a copy into its bytes
 //   a write to LDS                         a copy into its bytes; the end of the wave
 //   a load from memory                     a barrier: another wave may overwrite
-//   a store                                a barrier, every load and copy
+//   a store                                a barrier
 //
 // Other waves come in with a barrier: those that have passed it count on what is late. All waves of a
 // workgroup pass the same barriers (kernels have them in uniform control flow only), so that until the next
@@ -29,8 +29,8 @@
 // Paths are those of the control flow, without the ones that contradict themselves at a join
 // (decided_branches.h).
 //
-// Scalar loads do not care about barriers: their cache is not coherent, so that what they read is never
-// written while a kernel runs.
+// No load cares about a store: a kernel reads nothing that it writes. O and LSE are no part of any other
+// tensor.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -13,7 +13,7 @@ gpu.module @m {
   // CHECK:         llvm.inline_asm "s_nop 1\0Av_mfma_f32_32x32x8_f16
   // Others are as they were.
   // CHECK:         amdgpu.mfma
-  // CHECK:         llvm.inline_asm "s_nop 15", "=a,0" %[[A]]
+  // CHECK:         llvm.inline_asm "s_nop 10", "=a,0" %[[A]]
   gpu.func @kernel(%a: vector<4xf16>, %c: vector<16xf32>) kernel {
     %h = sluice.hold %c : vector<16xf32>
     %0 = amdgpu.mfma 32x32x8 %a * %a + %h {sluice.held} blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
