@@ -51,6 +51,8 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        CompletionOrder::random},
       {"two tiles and a window, V infinite", 0, 33, 2 * 64 - 1, 1, 1, P::bottom_right, true, P::infinite,
        CompletionOrder::late, P::window},
+      {"a window over many tiles, V infinite", 0, 33, 6 * 64 - 1, 1, 1, P::bottom_right, true, P::infinite,
+       CompletionOrder::late, P::window},
       {"one key, one query", 0, 1, 1, 1, 1, P::none, true, P::usual, CompletionOrder::late},
       {"no key", 0, 40, 0, 1, 1, P::none, true, P::usual, CompletionOrder::random},
       {"lengths, factors and sinks", 0, 70, 4 * 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late,
@@ -189,7 +191,7 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
         package::score_q_scale_heads | package::score_k_scale_heads | package::score_v_scale_heads;
   }
   if (has(Problem::window)) {
-    args.window_left = 50;
+    args.window_left = problem.kv_len / 2 - 13;
     args.sink_tokens = 5;
   }
   if (has(Problem::sinks)) args.sink_logits = place(std::vector<float>(q_heads, 1));

@@ -103,7 +103,6 @@ bool WaitProofs::cares(const Operation &late, const Flights &flights, size_t ind
   case Kind::lane_exchange:
     return false;
   case Kind::load:
-    return is_barrier;
   case Kind::store:
     return is_barrier;
   case Kind::copy:
@@ -298,7 +297,19 @@ bool WaitProofs::conflict(const Operation &one, const Operation &other) const {
   return lds || (is(one, {Kind::store}) && is(other, {Kind::store}));
 }
 
+/// Where the straight line that goes on from `index` meets another one.
+size_t WaitProofs::join_behind(size_t index) const {
+  while (at(index).next.size() == 1) {
+    index = at(index).next[0];
+    if (at(index).previous.size() > 1 || at(index).is("s_barrier")) break;
+  }
+  return index;
+}
+
 Proof WaitProofs::may_drop_barrier(size_t index) const {
+  for (size_t other = 0; other < code.instructions().size(); ++other)
+    if (other != index && at(other).is("s_barrier") && join_behind(other) == join_behind(index))
+      return {false, "waves that come by " + describe(at(other)) + " have one barrier more"};
   // Operations up to the nearest other barriers. The paths go on through this one: it is gone every time.
   const auto region = [&](auto neighbours, std::set<size_t> &barriers) {
     std::set<size_t> seen, found;

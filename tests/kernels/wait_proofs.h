@@ -17,12 +17,12 @@
 //   a copy into LDS                        who touches its bytes of LDS; the end of the wave
 //   a read of LDS                          a copy into its bytes
 //   a write to LDS                         a copy into its bytes; the end of the wave
-//   a load from memory                     a barrier: another wave may overwrite
-//   a store                                a barrier
+//   a load from memory, a store            a barrier: another wave may overwrite
 //
 // Other waves come in with a barrier: those that have passed it count on what is late. All waves of a
 // workgroup pass the same barriers (kernels have them in uniform control flow only), so that until the next
-// barrier they are somewhere on the paths from this one. From a barrier that an access of LDS crosses late to
+// barrier they are somewhere on the paths from this one. LLVM may have copied one barrier to the ends of
+// several paths: none of these copies may go. From a barrier that an access of LDS crosses late to
 // the first barrier that comes after its completion, every instruction that touches its bytes cares (for a
 // read: that writes them). Bytes of LDS are told apart by the intervals of lds_ranges.h.
 //
@@ -92,6 +92,7 @@ private:
   Search search(const Question &question) const;
   void step(size_t index, State &state, Search &search) const;
   void wait(size_t index, State &state, Search &search) const;
+  size_t join_behind(size_t index) const;
   std::string waits_before(size_t index, Counter counter) const;
   std::string places(const std::vector<size_t> &indices) const;
 
