@@ -50,6 +50,24 @@ Value Emitter::fromLane(Value value, Value lane, unsigned flip) {
   return bitcast(value.getType(), ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, word));
 }
 
+Value Emitter::pointerOfLane(Value pointer, Value lane) {
+  Value address = shiftLeft(lane, i32(2));
+  auto pair = VectorType::get(2, getI32Type());
+  Value halves = bitcast(pair, LLVM::PtrToIntOp::create(*this, getI64Type(), pointer));
+  auto get = [&](unsigned half) -> Value {
+    return ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, extract(halves, half));
+  };
+  Value bits = bitcast(getI64Type(), pack(pair, {get(0), get(1)}));
+  return LLVM::IntToPtrOp::create(*this, pointer.getType(), bits);
+}
+
+Value Emitter::fromRow(Value value, Value other, int distance, unsigned banks) {
+  constexpr uint32_t rowShl = 0x100, rowShr = 0x110, allRows = 0xf;
+  uint32_t control = distance > 0 ? rowShl | uint32_t(distance) : rowShr | uint32_t(-distance);
+  return ROCDL::DPPUpdateOp::create(*this, value.getType(), value, other, control, allRows, banks,
+                                    /*boundCtrl=*/false);
+}
+
 Value Emitter::anyLane(Value condition) {
   Value mask = ROCDL::BallotOp::create(*this, getI64Type(), condition);
   return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, mask, i64(0));

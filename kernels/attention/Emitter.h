@@ -67,6 +67,11 @@ public:
   Value waveUniform(Value a) { return mlir::ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
   /// The value of lane `lane ^ flip`.
   Value fromLane(Value value, Value lane, unsigned flip);
+  /// The pointer that lane `lane` has.
+  Value pointerOfLane(Value pointer, Value lane);
+  /// `value`; but lanes of `banks`, a bit for each four lanes of a row of 16, have that of `other` from the
+  /// lane `distance` behind them, or before them if negative (DPP row_shl and row_shr).
+  Value fromRow(Value value, Value other, int distance, unsigned banks);
   /// Whether the condition holds in any active lane, as a wave-uniform i1.
   Value anyLane(Value condition);
 

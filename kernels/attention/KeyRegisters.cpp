@@ -24,18 +24,6 @@ KeyRegisters::KeyRegisters(Emitter &b, TileMath &math, const Arguments &argument
   rowBytesV = rowBytes(columns.valueReads, math.layout.rows);
 }
 
-/// The value of another lane, of a pointer.
-Value KeyRegisters::fromLane(Value addresses, Value lane) const {
-  Value place = b.shiftLeft(lane, b.i32(2));
-  auto pair = VectorType::get(2, b.getI32Type());
-  Value halves = b.bitcast(pair, LLVM::PtrToIntOp::create(b, b.getI64Type(), addresses));
-  auto get = [&](unsigned half) -> Value {
-    return ROCDL::DsBpermuteOp::create(b, b.getI32Type(), place, b.extract(halves, half));
-  };
-  Value bits = b.bitcast(b.getI64Type(), b.pack(pair, {get(0), get(1)}));
-  return LLVM::IntToPtrOp::create(b, addresses.getType(), bits);
-}
-
 /// Elements in whole dwords if they fill any: LLVM would take vectors of smaller elements apart where they
 /// are carried around a loop.
 Value KeyRegisters::load(Value address, unsigned columns) const {
@@ -63,7 +51,7 @@ SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
   SmallVector<Row> keys;
   for (unsigned first = 0; first < tileKv; first += math.layout.rows) {
     Value key = b.add(b.i32(first), rows.laneRow);
-    Value address = fromLane(addresses, key); // of the zeros, where there is no row
+    Value address = b.pointerOfLane(addresses, key); // of the zeros, where there is no row
     keys.push_back({address, LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing)});
   }
   Value limit = b.opaqueScalar(source.columnsQk, firstKey);
@@ -93,8 +81,8 @@ SmallVector<Value> KeyRegisters::loadValues(Value firstKey, Value addresses) con
   for (unsigned block = 0; block < tileKv / layout.depth(); ++block) {
     Values ofKeys;
     for (unsigned k = 0; k < layout.elements(); ++k)
-      ofKeys.push_back(fromLane(addresses, b.add(b.i32(layout.rowOf(block * layout.elements() + k)),
-                                                 b.mul(rows.laneGroup, b.i32(4)))));
+      ofKeys.push_back(b.pointerOfLane(addresses, b.add(b.i32(layout.rowOf(block * layout.elements() + k)),
+                                                        b.mul(rows.laneGroup, b.i32(4)))));
     for (const ColumnRead &read : columns.valueReads) {
       Value column = b.add(b.i32(read.headColumn), b.mul(rows.laneRow, b.i32(read.columns)));
       Value exists = b.less(column, limit);
@@ -107,7 +95,7 @@ SmallVector<Value> KeyRegisters::loadValues(Value firstKey, Value addresses) con
 
 Value KeyRegisters::readValues(Value addresses, unsigned columns, Value key, Value column) const {
   Value exists = b.less(column, source.columnsV);
-  Value place = b.advance(fromLane(addresses, key), stored, column);
+  Value place = b.advance(b.pointerOfLane(addresses, key), stored, column);
   return asElements(load(b.select(exists, place, zeros(rowBytesV)), columns), columns);
 }
 

@@ -44,7 +44,6 @@ public:
   Value readValues(Value addresses, unsigned columns, Value key, Value column) const;
 
 private:
-  Value fromLane(Value addresses, Value lane) const;
   Value load(Value address, unsigned columns) const;
   Value zeros(unsigned columns) const;
 

@@ -37,9 +37,32 @@ Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
   return b.mulF(tanh, cap);
 }
 
+/// Element n of lane l becomes element (n & ~3 | q) of lane (l & ~12 | 4 * (n & 3)), where q is l / 4 % 4.
+static void transposeFours(Emitter &b, MutableArrayRef<Value> elements) {
+  Type type = elements.front().getType();
+  auto words = VectorType::get(cast<VectorType>(type).getElementTypeBitWidth() / 8, b.getI32Type());
+  for (unsigned bit = 0; bit < 2; ++bit) {
+    int distance = 4 << bit;
+    unsigned ofLow = bit == 0 ? 0b0101 : 0b0011, ofHigh = 0b1111 ^ ofLow;
+    for (unsigned n = 0; n < elements.size(); ++n) {
+      if (n >> bit & 1) continue;
+      Value &even = elements[n], &odd = elements[n | 1u << bit];
+      Value evens = b.bitcast(words, even), odds = b.bitcast(words, odd);
+      SmallVector<Value> newEvens, newOdds;
+      for (int word = 0; word < words.getNumElements(); ++word) {
+        Value ofEven = b.extract(evens, word), ofOdd = b.extract(odds, word);
+        newEvens.push_back(b.fromRow(ofEven, ofOdd, -distance, ofHigh));
+        newOdds.push_back(b.fromRow(ofOdd, ofEven, distance, ofLow));
+      }
+      even = b.bitcast(type, b.pack(words, newEvens));
+      odd = b.bitcast(type, b.pack(words, newOdds));
+    }
+  }
+}
+
 SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
-  Value ofLane, head, row, rowGroup;
+  Value ofLane, head, row, rowGroup, lane, quarter;
   Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));
   using Change = llvm::function_ref<Value(Value score, Value key)>;
   auto each = [&](ArrayRef<Value> scores, Change change) {
@@ -69,6 +92,8 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     head = rows.qHead;
     row = rows.token;
     rowGroup = rows.laneGroup;
+    lane = rows.lane;
+    quarter = b.bitAnd(b.shiftRight(lane, b.i32(2)), b.i32(3));
     // A matrix that has all keys of the tile is read in wide loads; but not by waves of 16 rows, which gain
     // little, and with V in K have no registers for what they load.
     bool isTall = layout.rows == package::tall_rows_of_wave;
@@ -97,15 +122,22 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
           Value hides = b.atMostF(value, b.f32(-infiniteBias()));
           return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
         };
-        // Four neighbouring keys are one load.
+        // Four neighbouring keys are one load. Four lanes read the rows of all four one after another, whole
+        // lines of them: lines of rows that are a power of two apart would not stay in the cache.
         auto ofWhole = [&] {
-          Value begin = b.advance(ofRow, type, b.zeroExtend(ofLane));
-          SmallVector<Value> fours;
-          for (unsigned index = 0; index < scores.size(); ++index)
-            for (unsigned r = 0; r < layout.results(); r += 4) {
-              Value place = b.advance(begin, type, b.i64(layout.rows * index + layout.rowOf(r)));
-              fours.push_back(LLVM::LoadOp::create(b, VectorType::get(4, type), place, /*alignment=*/bytes));
-            }
+          Value begin = b.add(ofLane, b.mul(quarter, b.i32(8)));
+          SmallVector<Value> ofRows, fours;
+          for (int other = 0; other < 4; ++other) {
+            Value place =
+                b.pointerOfLane(ofRow, b.add(b.sub(lane, b.mul(quarter, b.i32(4))), b.i32(4 * other)));
+            ofRows.push_back(b.advance(place, type, b.zeroExtend(begin)));
+          }
+          unsigned count = unsigned(scores.size()) * layout.results() / 4;
+          for (unsigned index = 0; index < count; ++index) {
+            Value place = b.advance(ofRows[index % 4], type, b.i64(index / 4 * 32));
+            fours.push_back(LLVM::LoadOp::create(b, VectorType::get(4, type), place, /*alignment=*/bytes));
+          }
+          transposeFours(b, fours);
           unsigned number = 0;
           return each(scores, [&](Value score, Value) {
             Value value = b.extract(fours[number / 4], number % 4);

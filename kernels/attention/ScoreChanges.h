@@ -7,8 +7,9 @@
 //   soft cap   c * tanh(x / c) = c * (1 - 2 / (exp2(x * log2(e) * 2 / c) + 1)): an error of some units in the
 //              last place of c
 //
-// Bias and mask are read where they are used, a lane its own row's. Keys and rows past the ends read those of
-// the last: what they give is hidden or not stored.
+// Bias and mask are read where they are used: a mask by each lane for its own row, a bias of a whole tile by
+// four lanes for the rows of all four. Keys and rows past the ends read those of the last: what they give is
+// hidden or not stored.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

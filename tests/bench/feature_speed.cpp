@@ -33,7 +33,7 @@ using namespace sluice;
 using namespace sluice::tools;
 
 // A bias, which has to be read, comes nearest to it.
-constexpr double most_times = 2.5;
+constexpr double most_times = 2;
 
 // A tile of rows for each of 8 KV heads and 80 sequences: more workgroups than compute units. A few of them
 // are simulated.
