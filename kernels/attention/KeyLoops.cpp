@@ -48,7 +48,7 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
   KeyCopies::Rows tileRows = copies.rowsFrom(tileKey);
   Values kCopies = k.copy(tileRows), vCopies;
   if (&v != &k) vCopies = v.copy(tileRows);
-  Value active = b.less(tileKey, waveEnd);
+  Value active = waveEnd ? b.less(tileKey, waveEnd) : b.boolean(true);
   SmallVector<RowState> states = toStates(loop.getRegionIterArgs());
 
   waitFor(b, kCopies);

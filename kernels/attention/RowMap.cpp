@@ -63,6 +63,7 @@ WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) 
   SmallVector<Visibility::Rows> seen;
   for (const LaneRows &ofBlock : blocks)
     seen.push_back(visibility.rowsOf(firstToken, lastToken, ofBlock.token));
+  if (rowBlocks * layout.rows == tileQ) return {seen, Value()};
   Value endIfAny = b.add(visibility.lastKey(lastToken), b.i32(1));
   return {seen, b.select(b.less(rows.waveFirst, rows.count), endIfAny, b.i32(0))};
 }

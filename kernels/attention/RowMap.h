@@ -51,7 +51,7 @@ struct LaneRows : WorkgroupRows {
 /// The keys that the rows of a wave need, of the tiles that Visibility has chosen.
 struct WaveKeys {
   llvm::SmallVector<Visibility::Rows> rows; // what hides keys from those of each block
-  mlir::Value end;                          // this wave needs none of the keys at or past it
+  mlir::Value end; // this wave needs none of the keys at or past it; none if it has all rows of the workgroup
 };
 
 /// The part of those tiles that the workgroup goes through.
