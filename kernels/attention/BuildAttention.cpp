@@ -71,8 +71,9 @@ bool hasValuesByColumns(AttentionOp op) {
 /// How many waves of a SIMD the registers are to be divided among, where it is not as many as LDS allows.
 std::optional<unsigned> wavesPerSimd(AttentionOp op) {
   if (op.getWaveRows() == manyRows) {
-    // Of 256, with the scores and what the products read; copies that convert hold their rows, too.
-    bool isFull = op.getKvType() ? !leavesRegisters(op) : registersOfRows(op) > 160;
+    // Of 256, with the scores and what the products read, which of FP8 is half as much.
+    bool isFull =
+        op.getElementType().getIntOrFloatBitWidth() == 8 ? registersOfRows(op) > 160 : !leavesRegisters(op);
     if (op.getWaves() == 4 && isFull) return 1;
     return std::nullopt;
   }
