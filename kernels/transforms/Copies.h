@@ -8,8 +8,11 @@
 
 namespace sluice {
 
+/// On the loads and LDS writes of copies through registers.
+inline constexpr llvm::StringLiteral halfOfCopy = "sluice.half_of_copy";
+
 inline bool isCopy(mlir::Operation *op) {
-  return mlir::isa<LoadToLdsOp, GatherToLdsOp>(op);
+  return mlir::isa<LoadToLdsOp, GatherToLdsOp>(op) || op->hasAttr(halfOfCopy);
 }
 
 /// CopyBuilder::inOrder: a value that is known no earlier than here.

@@ -54,6 +54,7 @@
 #include "dialect/TransposeBytes.h"
 #include "dialect/Widen.h"
 #include "target/RequireChip.h"
+#include "transforms/Copies.h"
 #include "transforms/NestedLayout.h"
 #include "transforms/PagedRows.h"
 #include "transforms/Passes.h"
@@ -204,6 +205,7 @@ private:
     return dwords == 1 ? Type(b.getI32Type()) : VectorType::get(dwords, b.getI32Type());
   }
   void keep(Value dwords) {
+    dwords.getDefiningOp()->setAttr(halfOfCopy, b.getUnitAttr());
     if (dwords.getType().isInteger()) return loaded.push_back(dwords);
     for (unsigned n = 0; n < fetchBytes() / 4; ++n)
       loaded.push_back(vector::ExtractOp::create(b, dwords, n));
@@ -355,6 +357,10 @@ void lowerFetch(FetchRowsOp fetch, const NestedLayout &layout, unsigned lanes) {
       vector::FromElementsOp::create(b, cast<VectorType>(fetch.getRows().getType()), dwords).getResult());
 }
 
+void writeHalf(CopyBuilder &b, Value elements, Value tile, Value row, Value column) {
+  LdsWriteOp::create(b, elements, tile, row, column)->setAttr(halfOfCopy, b.getUnitAttr());
+}
+
 /// Four rows of some columns of a lane become four elements of each of them.
 void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, const LanePlace &place) {
   constexpr unsigned ofWord = 4; // columns in a dword
@@ -370,8 +376,8 @@ void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, 
             b, land.getRows(), int64_t((row * layout.batch.columns + batchColumn) * words + word)));
       for (auto [index, column] : llvm::enumerate(transposeBytes(b, ofRows))) {
         Value dword = vector::FromElementsOp::create(b, VectorType::get(1, b.getI32Type()), column);
-        LdsWriteOp::create(b, vector::BitCastOp::create(b, type, dword), land.getTile(), place.row(firstRow),
-                           b.add(place.column(batchColumn), b.i32(word * ofWord + index)));
+        writeHalf(b, vector::BitCastOp::create(b, type, dword), land.getTile(), place.row(firstRow),
+                  b.add(place.column(batchColumn), b.i32(word * ofWord + index)));
       }
     }
   }
@@ -392,8 +398,8 @@ void lowerLanding(LandRowsOp land, const NestedLayout &layout, unsigned lanes) {
     };
     bool converts = land.getSourceType() != element;
     Value elements = converts ? widenFp8(b, asElements(b.getI8Type()), element) : asElements(element);
-    LdsWriteOp::create(b, elements, land.getTile(), place.row(instruction / layout.batch.columns),
-                       place.column(instruction % layout.batch.columns));
+    writeHalf(b, elements, land.getTile(), place.row(instruction / layout.batch.columns),
+              place.column(instruction % layout.batch.columns));
   }
 }
 

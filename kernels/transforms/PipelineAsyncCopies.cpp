@@ -550,7 +550,7 @@ private:
     }
     if (plan.isFetched) {
       if (plan.firstIsReadLast) BarrierOp::create(builder, loc);
-      landFor(0);
+      if (!landsEarly(0)) landFor(0);
     }
     if (plan.waitsAhead) waitFor(plan.groups.front());
     SmallVector<Value> results;
@@ -569,10 +569,18 @@ private:
     for (const CopyGroup &group : plan.groups)
       if (isCarried(group)) values.push_back(group.rows);
   }
-  /// The barrier of that number, with the rows that it tells of in front of it and the next ones behind.
+  /// Whether what the barrier of that number tells of may land behind the barrier before it: nobody reads
+  /// those tiles any more, and the rows were fetched behind another barrier.
+  bool landsEarly(unsigned barrier) const {
+    return !plan.takesTurns && (barrier != 0 || !plan.firstIsReadLast);
+  }
+  /// The barrier of that number. Behind it, the rows that the next one tells of land, and the rows for the
+  /// slots that it has freed are fetched.
   void exchangeRows(unsigned barrier, Value iteration) {
-    if (barrier != 0) landFor(barrier);
+    if (barrier != 0 && !landsEarly(barrier)) landFor(barrier);
     BarrierOp::create(builder, loc);
+    unsigned next = (barrier + 1) % plan.barriers;
+    if (landsEarly(next)) landFor(next);
     issueBehind(barrier, iteration);
   }
   /// What goes into the only slot behind the barrier of that number: the next rows of its tiles, into

@@ -44,56 +44,116 @@ bool stays(Operation *op) {
   return isa<CountedLoadOp, ROCDL::ReadfirstlaneOp>(op);
 }
 
+/// What keeps LLVM from moving fetches on, which the branches do.
+bool isFence(Operation *op) {
+  return isa<LLVM::FenceOp>(op);
+}
+
 bool isPassed(Operation *op) {
-  return stays(op) || isOfCopies(op) || (computesOnly(op) && op->getNumRegions() == 0);
+  return stays(op) || isOfCopies(op) || isFence(op) || (computesOnly(op) && op->getNumRegions() == 0);
 }
 
 /// The copies that stand in front of the branch, behind the last operation they must not pass, with their
-/// marks and what only they need; in block order.
+/// marks, what only they need and what is made of rows that they fetch; in block order.
 SmallVector<Operation *> copiesBefore(scf::IfOp branch) {
-  llvm::SetVector<Operation *> found;
+  llvm::DenseSet<Operation *> found;
+  Operation *first = branch;
   for (Operation *op = branch->getPrevNode(); op && isPassed(op); op = op->getPrevNode()) {
     auto isFound = [&](Operation *user) { return found.contains(user); };
     bool isNeeded = !op->use_empty() && llvm::all_of(op->getUsers(), isFound);
     if (isCopy(op) || isa<AsyncMarkOp>(op) || (isNeeded && !stays(op))) found.insert(op);
+    first = op;
   }
-  if (llvm::none_of(found, isCopy)) return {};
-  return SmallVector<Operation *>(llvm::reverse(found));
+  SmallVector<Operation *> ordered;
+  for (Operation *op = first; op != branch; op = op->getNextNode()) {
+    auto isFound = [&](Value operand) { return found.contains(operand.getDefiningOp()); };
+    if (llvm::any_of(op->getOperands(), isFound)) found.insert(op);
+    if (found.contains(op)) ordered.push_back(op);
+  }
+  if (llvm::none_of(ordered, isCopy)) return {};
+  return ordered;
 }
 
-void sinkInto(scf::IfOp branch, ArrayRef<Operation *> copies);
+/// Copies, and which of their values others use.
+struct Sunk {
+  SmallVector<Operation *> copies;
+  SmallVector<Value> results;
+};
 
-void sinkInto(Block &block, ArrayRef<Operation *> copies) {
+SmallVector<Value> sinkInto(scf::IfOp branch, const Sunk &sunk);
+
+/// Returns the results in the block.
+SmallVector<Value> sinkInto(Block &block, const Sunk &sunk) {
   Operation *place = &block.front();
   for (Operation &op : block) {
     auto inner = dyn_cast<scf::IfOp>(op);
-    if (inner && multiplies(inner) && inner.elseBlock()) return sinkInto(inner, copies);
+    if (inner && multiplies(inner) && inner.elseBlock()) return sinkInto(inner, sunk);
     if (!isa<amdgpu::MFMAOp>(op)) continue;
     place = &op;
     break;
   }
   OpBuilder builder(place);
   IRMapping map;
-  for (Operation *op : copies)
+  for (Operation *op : sunk.copies)
     builder.clone(*op, map);
+  return llvm::map_to_vector(sunk.results, [&](Value value) { return map.lookup(value); });
 }
 
-void sinkInto(scf::IfOp branch, ArrayRef<Operation *> copies) {
-  sinkInto(*branch.thenBlock(), copies);
-  sinkInto(*branch.elseBlock(), copies);
+/// Returns the results of the branch, which takes the place of the one before.
+SmallVector<Value> sinkInto(scf::IfOp branch, const Sunk &sunk) {
+  for (Block *block : {branch.thenBlock(), branch.elseBlock()}) {
+    SmallVector<Value> results = sinkInto(*block, sunk);
+    block->getTerminator()->insertOperands(block->getTerminator()->getNumOperands(), results);
+  }
+  if (sunk.results.empty()) return {};
+  auto types = llvm::to_vector(branch.getResultTypes());
+  llvm::append_range(types, ValueRange(sunk.results).getTypes());
+  OpBuilder builder(branch);
+  auto wider = scf::IfOp::create(builder, branch.getLoc(), types, branch.getCondition());
+  wider.getThenRegion().takeBody(branch.getThenRegion());
+  wider.getElseRegion().takeBody(branch.getElseRegion());
+  size_t before = branch.getNumResults();
+  branch.replaceAllUsesWith(wider.getResults().take_front(before));
+  branch.erase();
+  return SmallVector<Value>(wider.getResults().drop_front(before));
+}
+
+/// Returns the branch, or what has taken its place.
+scf::IfOp sink(scf::IfOp branch) {
+  Sunk sunk{copiesBefore(branch), {}};
+  if (sunk.copies.empty()) return branch;
+  llvm::DenseSet<Operation *> moved(sunk.copies.begin(), sunk.copies.end());
+  for (Operation *op : sunk.copies)
+    for (Value result : op->getResults())
+      if (llvm::any_of(result.getUsers(), [&](Operation *user) { return !moved.contains(user); }))
+        sunk.results.push_back(result);
+  for (Operation *op = sunk.copies.front(); op != branch;) {
+    Operation *fence = op;
+    op = op->getNextNode();
+    if (isFence(fence)) fence->erase();
+  }
+  Operation *next = branch->getNextNode();
+  SmallVector<Value> results = sinkInto(branch, sunk);
+  for (auto [result, inBranches] : llvm::zip_equal(sunk.results, results))
+    result.replaceAllUsesWith(inBranches);
+  for (Operation *op : llvm::reverse(sunk.copies))
+    op->erase();
+  return cast<scf::IfOp>(next->getPrevNode());
+}
+
+/// Outer branches first: they have all copies that they do not pass on.
+void sinkAll(Region &region) {
+  for (Block &block : region)
+    for (Operation *visited = &block.front(); visited; visited = visited->getNextNode()) {
+      if (auto branch = dyn_cast<scf::IfOp>(visited); branch && branch.elseBlock() && multiplies(branch))
+        visited = sink(branch);
+      for (Region &inner : visited->getRegions())
+        sinkAll(inner);
+    }
 }
 
 struct SinkCopiesPass : impl::SinkCopiesBase<SinkCopiesPass> {
-  void runOnOperation() override {
-    getOperation().walk<WalkOrder::PreOrder>([](scf::IfOp branch) {
-      if (!branch.elseBlock() || !multiplies(branch)) return;
-      SmallVector<Operation *> copies = copiesBefore(branch);
-      if (copies.empty()) return;
-      sinkInto(branch, copies);
-      for (Operation *op : llvm::reverse(copies))
-        op->erase();
-    });
-  }
+  void runOnOperation() override { sinkAll(getOperation().getBody()); }
 };
 
 } // namespace
