@@ -109,28 +109,21 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
       Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
+      Value isWide = isTall ? b.both(isDense, isWhole) : b.boolean(false);
       // Left alone, LLVM computes the places that the types have in common in front of the branch between
       // them: those of all scores at once.
-      auto add = [&](Type type, unsigned number) {
-        Value same = ofLane;
-        ofLane = b.opaque(ofLane, b.i32(number));
-        Value ofRow = b.advance(bias, type, first);
+      auto load = [&](Type type, llvm::function_ref<SmallVector<Value>(ArrayRef<Value>)> toFloats) {
         unsigned bytes = type.getIntOrFloatBitWidth() / 8;
-        auto biased = [&](Value score, Value value) {
-          if (!type.isF32()) value = arith::ExtFOp::create(b, b.getF32Type(), value);
-          // A bias of -infinity hides, NaN as well.
-          Value hides = b.atMostF(value, b.f32(-infiniteBias()));
-          return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
-        };
+        Value begin = b.opaque(ofLane, b.i32(bytes));
+        Value ofRow = b.advance(bias, type, first);
         // Four neighbouring keys are one load. Four lanes read the rows of all four one after another, whole
         // lines of them: lines of rows that are a power of two apart would not stay in the cache.
         auto ofWhole = [&] {
-          Value begin = b.add(ofLane, b.mul(quarter, b.i32(8)));
-          SmallVector<Value> ofRows, fours;
+          Value ofQuarter = b.add(begin, b.mul(quarter, b.i32(8)));
+          SmallVector<Value> ofRows, fours, elements;
           for (int other = 0; other < 4; ++other) {
-            Value place =
-                b.pointerOfLane(ofRow, b.add(b.sub(lane, b.mul(quarter, b.i32(4))), b.i32(4 * other)));
-            ofRows.push_back(b.advance(place, type, b.zeroExtend(begin)));
+            Value from = b.add(b.sub(lane, b.mul(quarter, b.i32(4))), b.i32(4 * other));
+            ofRows.push_back(b.advance(b.pointerOfLane(ofRow, from), type, b.zeroExtend(ofQuarter)));
           }
           unsigned count = unsigned(scores.size()) * layout.results() / 4;
           for (unsigned index = 0; index < count; ++index) {
@@ -138,32 +131,51 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
             fours.push_back(LLVM::LoadOp::create(b, VectorType::get(4, type), place, /*alignment=*/bytes));
           }
           transposeFours(b, fours);
-          unsigned number = 0;
-          return each(scores, [&](Value score, Value) {
-            Value value = b.extract(fours[number / 4], number % 4);
-            ++number;
-            return biased(score, value);
-          });
+          for (Value four : fours)
+            for (unsigned n = 0; n < 4; ++n)
+              elements.push_back(b.extract(four, n));
+          return toFloats(elements);
         };
         auto ofEnd = [&] {
-          return each(scores, [&](Value score, Value key) {
-            Value place = b.select(isDense, b.minS(key, lastKey), b.i32(0));
-            Value address = b.advance(ofRow, type, b.zeroExtend(place));
-            return biased(score, LLVM::LoadOp::create(b, type, address, /*alignment=*/bytes));
-          });
+          SmallVector<Value> elements;
+          for (unsigned index = 0; index < scores.size(); ++index)
+            for (unsigned r = 0; r < layout.results(); ++r) {
+              Value key = b.add(begin, b.i32(layout.rows * index + layout.rowOf(r)));
+              Value place = b.select(isDense, b.minS(key, lastKey), b.i32(0));
+              Value address = b.advance(ofRow, type, b.zeroExtend(place));
+              elements.push_back(LLVM::LoadOp::create(b, type, address, /*alignment=*/bytes));
+            }
+          return toFloats(elements);
         };
-        Value isWide = b.both(isDense, isWhole);
-        SmallVector<Value> sums = isTall ? b.branch(isWide, ofWhole, ofEnd) : ofEnd();
-        ofLane = same;
-        return sums;
+        return isTall ? b.branch(isWide, ofWhole, ofEnd) : ofEnd();
       };
-      return b.branch(
-          arguments.flag(package::score_bias_f16), [&] { return add(b.getF16Type(), 1); },
+      auto widened = [&](ArrayRef<Value> elements, Type type) {
+        return llvm::map_to_vector(elements, [&](Value element) -> Value {
+          return arith::ExtFOp::create(b, b.getF32Type(), b.bitcast(type, element));
+        });
+      };
+      Value isF16 = arguments.flag(package::score_bias_f16),
+            isBf16 = arguments.flag(package::score_bias_bf16);
+      SmallVector<Value> values = b.branch(
+          b.either(isF16, isBf16),
           [&] {
-            return b.branch(
-                arguments.flag(package::score_bias_bf16), [&] { return add(b.getBF16Type(), 2); },
-                [&] { return add(b.getF32Type(), 3); });
+            return load(b.getI16Type(), [&](ArrayRef<Value> elements) {
+              return b.branch(
+                  isF16, [&] { return widened(elements, b.getF16Type()); },
+                  [&] { return widened(elements, b.getBF16Type()); });
+            });
+          },
+          [&] {
+            return load(b.getF32Type(),
+                        [](ArrayRef<Value> elements) { return SmallVector<Value>(elements); });
           });
+      unsigned number = 0;
+      return each(scores, [&](Value score, Value) {
+        Value value = values[number++];
+        // A bias of -infinity hides, NaN as well.
+        Value hides = b.atMostF(value, b.f32(-infiniteBias()));
+        return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
+      });
     });
     Value slopes = arguments.late("alibi_slopes");
     scores = eachIf(b.isFalse(b.isNull(slopes)), scores, [&] {
