@@ -19,9 +19,9 @@
 // A wait and a barrier at the end of a block rise over its last MFMAs, to where all reads are answered and
 // all copies issued: what they order is accesses to memory, not MFMAs.
 //
-// Operations without side effects, reads and copies move, never across any other wait or barrier, a write or
-// a nested region; copies and marks keep their order. A copy may pass reads: nobody reads the bytes it writes
-// before the next wait and barrier, and every reader of what they held is behind the last one. Safe
+// Operations without side effects, reads and copies move, never across any other wait or barrier, another
+// write or a nested region; copies, whose halves may be loads and writes, and marks keep their order. A copy
+// may pass reads: nobody reads the bytes it writes before the next wait and barrier, and every reader of what they held is behind the last one. Safe
 // direction: any order that respects the operands computes the same; the cost model only decides how fast.
 //
 //===----------------------------------------------------------------------------------------------------===//

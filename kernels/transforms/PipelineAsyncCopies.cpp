@@ -35,17 +35,17 @@
 //
 // Copies through registers (fetch_rows, land_rows) have their second slot there: there is one in LDS whatever
 // N is, and no unrolling but for what only the next iteration needs. Rows for iteration t + 1 are fetched
-// behind the barrier that tells of tile t, and land right in front of the one that tells of theirs, a whole
-// iteration later.
+// behind the barrier that tells of tile t, and land behind the one before that which tells of theirs:
+// sink-copies takes both into the work that follows.
 //
 //   before:                                  after (K and V):
 //     scf.for %t = 0 to %T step 1 {            %k = fetch K(0) ; %v = fetch V(0) ; land %k
 //       %c = async_dma K(t) from ...           scf.for %t = 0 to %T step 1 iter_args(%v) {
-//       %d = async_dma V(t) from ...             barrier ; %k = fetch K(t+1)
+//       %d = async_dma V(t) from ...             barrier ; land %v ; %k = fetch K(t+1)
 //       async_wait %c                            work on K
-//       work on K                                land %v ; barrier ; %v = fetch V(t+1)
-//       async_wait %d                            work on V
-//       work on V                                land %k }
+//       work on K                                barrier ; land %k ; %v = fetch V(t+1)
+//       async_wait %d                            work on V }
+//       work on V
 //       barrier }
 //
 // Where the kernel says that tiles take turns (sluice.tiles_take_turns), LDS has room for one slot each, and
@@ -67,24 +67,12 @@
 // wave and the copy issued behind it, which overwrites the slot of iteration t - 1 (write after read): the
 // barrier op completes LDS reads first. The barrier that ended the original loop body is therefore dropped.
 //
-// Why it is for rows that land. They are written in front of a barrier that all reads of them are behind, and
-// the barrier op completes LDS writes, too (read after write). What they overwrite was read in the iteration
-// before, by no wave any more (write after read): a landing in front of the second or a later barrier of an
-// iteration has its first one between these reads and itself. A landing at the end of an iteration, for the
-// next one's first barrier, has the last barrier between, if the tile is not read behind that. Where it is,
-// one more stands there.
-//
-// Tiles that are first read behind the wait for a later one (two parts of a row, say) need no wait of their
-// own: copies land in order, and that wait and its barrier tell of both. Their own barrier is then there for
-// what is overwritten behind it. It goes as well if another barrier stands between the reads of iteration t -
-// 1 and the copy: that of the loop's last wait, if all reads are in front of it, or of a wait in front of
-// their own.
-//
-// A copy beyond the last iteration is still issued (its rows are past the limit or simply unused): every wave
-// then has the same number of marks in flight in every iteration, and the waits stay exact.
-//
-// Safe direction: waiting for more marks than needed is slow; waiting for fewer is a race. A loop that does
-// not have this shape is left as it is, with a remark that says why: unpipelined code is correct.
+// Why it is for rows that land. They are written between two barriers, of which the second tells of them: the
+// barrier op completes LDS writes, too (read after write). What they overwrite was read in the iteration
+// before, by no wave any more behind the first of the two (write after read): for the second or a later
+// barrier of an iteration that is one of the same iteration, for the first one it is the last barrier of the
+// iteration before, if the tile is not read behind that. Where it is, one more barrier stands at the end, and
+// the rows land behind it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Passes.h"

@@ -12,6 +12,8 @@
 //                                                     load_to_lds x8 ; async_mark
 //                                                   }
 //
+// Loads and LDS writes of copies through registers go the same way, and the branches yield what was loaded.
+//
 // All waves copy a tile together, whatever else they do. So every path gets every copy and every mark exactly
 // once, in their order: a branch without MFMAs at its start, one with MFMAs in front of the first, or in the
 // branches of the operation inside it that has them. What only copies need goes with them. Loads of page

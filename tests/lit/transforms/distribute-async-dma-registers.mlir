@@ -19,7 +19,7 @@ gpu.module @m {
   // CHECK:         %[[BUFFER:.*]] = rocdl.make.buffer.rsrc
   // CHECK:         %[[IS_THERE:.*]] = arith.cmpi slt, %[[IN_ROW]], %[[COLUMNS]]
   // CHECK:         %[[OFFSET:.*]] = arith.select %[[IS_THERE]], %{{.*}}, %c-8_i32
-  // CHECK:         %[[A:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], %[[OFFSET]], %c0_i32, %c0_i32 : vector<2xi32>
+  // CHECK:         %[[A:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], %[[OFFSET]], %c0_i32, %c0_i32 {sluice.half_of_copy} : vector<2xi32>
   // CHECK-NOT:     rocdl.make.buffer.rsrc
   // CHECK:         %[[B:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]]
   // CHECK-NOT:     rocdl.raw.ptr.buffer.load
@@ -37,9 +37,9 @@ gpu.module @m {
   // CHECK-LABEL: gpu.func @gather
   // CHECK:         sluice.zeros 128
   // CHECK-COUNT-2: rocdl.ds_bpermute
-  // CHECK:         llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xi32>
+  // CHECK:         llvm.load {{.*}} {alignment = 8 : i64, sluice.half_of_copy} : !llvm.ptr<1> -> vector<2xi32>
   // CHECK-COUNT-2: rocdl.ds_bpermute
-  // CHECK:         llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xi32>
+  // CHECK:         llvm.load {{.*}} {alignment = 8 : i64, sluice.half_of_copy} : !llvm.ptr<1> -> vector<2xi32>
   // CHECK-NOT:     llvm.load
   // CHECK:         gpu.return
   gpu.func @gather(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>, %n: i32) kernel
@@ -66,7 +66,7 @@ gpu.module @m {
   // CHECK:         rocdl.cvt.pk.f32.fp8 %[[D1]][false]
   // CHECK:         rocdl.cvt.pk.f32.fp8 %[[D1]][true]
   // CHECK:         %[[ROW:.*]] = arith.addi %[[WAVE_ROW]], %{{.*}}
-  // CHECK:         sluice.lds_write %{{.*}}, %[[TILE]][%[[ROW]], %[[COLUMN]]] : vector<8xf16>
+  // CHECK:         sluice.lds_write %{{.*}}, %[[TILE]][%[[ROW]], %[[COLUMN]]] {sluice.half_of_copy} : vector<8xf16>
   // CHECK:         %[[SECOND:.*]] = vector.shuffle %[[ROWS]], %{{.*}} [2, 3]
   // CHECK-NEXT:    %[[BYTES2:.*]] = vector.bitcast %[[SECOND]]
   // CHECK-NEXT:    %[[DWORDS2:.*]] = llvm.bitcast %[[BYTES2]]
@@ -75,7 +75,7 @@ gpu.module @m {
   // CHECK:         rocdl.cvt.pk.f32.fp8 %[[D2]][false]
   // CHECK:         rocdl.cvt.pk.f32.fp8 %[[D3]][true]
   // CHECK:         %[[ROW2:.*]] = arith.addi %[[ROW]], %c16_i32
-  // CHECK:         sluice.lds_write %{{.*}}, %[[TILE]][%[[ROW2]], %[[COLUMN]]] : vector<8xf16>
+  // CHECK:         sluice.lds_write %{{.*}}, %[[TILE]][%[[ROW2]], %[[COLUMN]]] {sluice.half_of_copy} : vector<8xf16>
   gpu.func @land(%rows: vector<4xi32>) kernel attributes {known_block_size = array<i32: 256, 1, 1>} {
     %tile = sluice.lds_alloc : !tile
     sluice.land_rows %rows into %tile from f8E4M3FNUZ : vector<4xi32>, !tile
@@ -131,7 +131,7 @@ gpu.module @m {
   // CHECK:         arith.muli %[[STRIDE]], %c2_i64
   // CHECK:         %[[IS_THERE:.*]] = arith.cmpi slt, %[[IN_ROW]], %[[COLUMNS]]
   // CHECK:         %[[OFFSET:.*]] = arith.select %[[IS_THERE]], %{{.*}}, %c-16_i32
-  // CHECK:         rocdl.raw.ptr.buffer.load %{{.*}}, %[[OFFSET]], %c0_i32, %c0_i32 : vector<4xi32>
+  // CHECK:         rocdl.raw.ptr.buffer.load %{{.*}}, %[[OFFSET]], %c0_i32, %c0_i32 {sluice.half_of_copy} : vector<4xi32>
   // CHECK:         rocdl.raw.ptr.buffer.load {{.*}} : vector<4xi32>
   // CHECK-NOT:     rocdl.raw.ptr.buffer.load
   // CHECK:         llvm.fence syncscope("wavefront") acq_rel
@@ -151,9 +151,9 @@ gpu.module @m {
   // CHECK:         arith.muli %[[PACK]], %[[STRIDE]]
   // CHECK:         %[[ZEROS:.*]] = sluice.zeros 256
   // CHECK-NEXT:    %[[PLACE:.*]] = arith.select %{{.*}}, %[[ZEROS]], %{{.*}} : !llvm.ptr<1>
-  // CHECK:         llvm.load %[[PLACE]] {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+  // CHECK:         llvm.load %[[PLACE]] {alignment = 16 : i64, sluice.half_of_copy} : !llvm.ptr<1> -> vector<4xi32>
   // CHECK-COUNT-2: rocdl.ds_bpermute
-  // CHECK:         llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+  // CHECK:         llvm.load {{.*}} {alignment = 16 : i64, sluice.half_of_copy} : !llvm.ptr<1> -> vector<4xi32>
   // CHECK-NOT:     llvm.load
   // CHECK:         gpu.return
   gpu.func @gather_same(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>, %n: i32,

@@ -1,4 +1,4 @@
-// Copies through registers: the next rows are there, and land in front of the barrier that tells of them.
+// Copies through registers: the next rows are there, and land behind the barrier in front of the one that tells of them.
 // RUN: sluice-opt %s --allow-unregistered-dialect --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=2})))' | FileCheck %s
 // RUN: sluice-opt %s --allow-unregistered-dialect --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(gpu.module(gpu.func(pipeline-async-copies{stages=3})))' | FileCheck %s
 
@@ -25,15 +25,15 @@ gpu.module @m {
   // CHECK-NEXT:    sluice.land_rows %[[K0]] into %[[KT]]
   // CHECK:         scf.for %[[T:.*]] = {{.*}} step %c1_i32{{.*}} iter_args(%[[E:.*]] = %[[E1]], %[[VR:.*]] = %[[V0]])
   // CHECK-NEXT:      sluice.barrier
+  // CHECK-NEXT:      sluice.land_rows %[[VR]] into %[[VT]]
   // CHECK:           %[[T1:.*]] = arith.addi %[[T]]
   // CHECK:           %[[K1:.*]] = sluice.fetch_rows %[[K]][%{{.*}}]{{.*}} gather %[[E]]
   // CHECK:           %[[E2:.*]] = sluice.page_lookup
   // CHECK-NEXT:      sluice.lds_read %[[KT]]
-  // CHECK-NEXT:      sluice.land_rows %[[VR]] into %[[VT]]
   // CHECK-NEXT:      sluice.barrier
+  // CHECK-NEXT:      sluice.land_rows %[[K1]] into %[[KT]]
   // CHECK:           %[[V1:.*]] = sluice.fetch_rows %[[V]]{{.*}} gather %[[E]]
   // CHECK-NEXT:      sluice.lds_read %[[VT]]
-  // CHECK-NEXT:      sluice.land_rows %[[K1]] into %[[KT]]
   // CHECK-NEXT:      scf.yield %[[E2]], %[[V1]]
   // CHECK-NEXT:    }
   // CHECK-NEXT:    gpu.return
@@ -153,16 +153,16 @@ gpu.module @m {
   // CHECK-LABEL: gpu.func @parts
   // CHECK:         scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}})
   // CHECK-NEXT:      sluice.barrier
-  // CHECK:           sluice.fetch_rows
-  // CHECK-NEXT:      sluice.lds_read
   // CHECK-NEXT:      sluice.land_rows %[[A]]
   // CHECK-NEXT:      sluice.land_rows %[[B]]
+  // CHECK:           %[[NEXT:.*]] = sluice.fetch_rows
+  // CHECK-NEXT:      sluice.lds_read
   // CHECK-NEXT:      sluice.barrier
+  // CHECK-NEXT:      sluice.land_rows %[[NEXT]]
   // CHECK:           sluice.fetch_rows
   // CHECK:           sluice.fetch_rows
   // CHECK-NEXT:      sluice.lds_read
   // CHECK-NEXT:      sluice.lds_read
-  // CHECK-NEXT:      sluice.land_rows
   // CHECK-NEXT:      scf.yield
   gpu.func @parts(%k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {

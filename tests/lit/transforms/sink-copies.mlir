@@ -100,6 +100,51 @@ gpu.module @m {
     gpu.return
   }
 
+  // Halves of copies through registers: rows come out of all branches around them, and what is made of them with them.
+  // The fence that kept them in their place goes.
+  // CHECK-LABEL: gpu.func @halves
+  // CHECK:         sluice.barrier
+  // CHECK-NEXT:    %[[OUTER:.*]]:2 = scf.if %{{.*}} -> (vector<16xf32>, i32) {
+  // CHECK-NEXT:      %[[INNER:.*]]:2 = scf.if %{{.*}} -> (vector<16xf32>, i32) {
+  // CHECK-NEXT:        sluice.lds_write
+  // CHECK-NEXT:        %[[ROWS:.*]] = rocdl.raw.ptr.buffer.load
+  // CHECK-NEXT:        %[[ROW:.*]] = vector.extract %[[ROWS]]
+  // CHECK-NEXT:        %[[PRODUCT:.*]] = amdgpu.mfma
+  // CHECK-NEXT:        scf.yield %[[PRODUCT]], %[[ROW]]
+  // CHECK-NEXT:      } else {
+  // CHECK-NEXT:        sluice.lds_write
+  // CHECK-NEXT:        rocdl.raw.ptr.buffer.load
+  // CHECK:             scf.yield
+  // CHECK:           scf.yield %[[INNER]]#0, %[[INNER]]#1
+  // CHECK-NEXT:    } else {
+  // CHECK-NEXT:      sluice.lds_write
+  // CHECK-NEXT:      rocdl.raw.ptr.buffer.load
+  // CHECK:           scf.yield
+  // CHECK-NEXT:    }
+  // CHECK-NEXT:    "test.use"(%[[OUTER]]#0, %[[OUTER]]#1)
+  gpu.func @halves(%active: i1, %next: i1, %f: vector<4xf16>, %c: vector<16xf32>, %r: !llvm.ptr<8>, %x: i32,
+                   %earlier: vector<8xf16>) kernel {
+    %t = sluice.lds_alloc : !tile
+    sluice.barrier
+    sluice.lds_write %earlier, %t[%x, %x] {sluice.half_of_copy} : vector<8xf16>, !tile
+    %rows = rocdl.raw.ptr.buffer.load %r, %x, %x, %x {sluice.half_of_copy} : vector<4xi32>
+    llvm.fence syncscope("wavefront") acq_rel
+    %row = vector.extract %rows[0] : i32 from vector<4xi32>
+    %y = scf.if %active -> vector<16xf32> {
+      %z = scf.if %next -> vector<16xf32> {
+        %m = amdgpu.mfma 32x32x8 %f * %f + %c blgp = none : vector<4xf16>, vector<4xf16>, vector<16xf32>
+        scf.yield %m : vector<16xf32>
+      } else {
+        scf.yield %c : vector<16xf32>
+      }
+      scf.yield %z : vector<16xf32>
+    } else {
+      scf.yield %c : vector<16xf32>
+    }
+    "test.use"(%y, %row) : (vector<16xf32>, i32) -> ()
+    gpu.return
+  }
+
   // A look-up stays, in front of the copies, which it is not part of.
   // CHECK-LABEL: gpu.func @look_up
   // CHECK:         sluice.barrier
