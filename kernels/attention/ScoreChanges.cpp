@@ -110,6 +110,19 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
       Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
       Value isWide = isTall ? b.both(isDense, isWhole) : b.boolean(false);
+      auto biased = [&](ArrayRef<Value> values) {
+        unsigned number = 0;
+        return each(scores, [&](Value score, Value) {
+          Value value = values[number++];
+          // A bias of -infinity hides, NaN as well.
+          Value hides = b.atMostF(value, b.f32(-infiniteBias()));
+          return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
+        });
+      };
+      // Once for all types, whose code is long in tall kernels; others have no registers for it.
+      auto biasedOfType = [&](ArrayRef<Value> values) {
+        return isTall ? SmallVector<Value>(values) : biased(values);
+      };
       // Left alone, LLVM computes the places that the types have in common in front of the branch between
       // them: those of all scores at once.
       auto load = [&](Type type, llvm::function_ref<SmallVector<Value>(ArrayRef<Value>)> toFloats) {
@@ -150,9 +163,9 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
         return isTall ? b.branch(isWide, ofWhole, ofEnd) : ofEnd();
       };
       auto widened = [&](ArrayRef<Value> elements, Type type) {
-        return llvm::map_to_vector(elements, [&](Value element) -> Value {
+        return biasedOfType(llvm::map_to_vector(elements, [&](Value element) -> Value {
           return arith::ExtFOp::create(b, b.getF32Type(), b.bitcast(type, element));
-        });
+        }));
       };
       Value isF16 = arguments.flag(package::score_bias_f16),
             isBf16 = arguments.flag(package::score_bias_bf16);
@@ -165,17 +178,8 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
                   [&] { return widened(elements, b.getBF16Type()); });
             });
           },
-          [&] {
-            return load(b.getF32Type(),
-                        [](ArrayRef<Value> elements) { return SmallVector<Value>(elements); });
-          });
-      unsigned number = 0;
-      return each(scores, [&](Value score, Value) {
-        Value value = values[number++];
-        // A bias of -infinity hides, NaN as well.
-        Value hides = b.atMostF(value, b.f32(-infiniteBias()));
-        return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
-      });
+          [&] { return load(b.getF32Type(), biasedOfType); });
+      return isTall ? biased(values) : values;
     });
     Value slopes = arguments.late("alibi_slopes");
     scores = eachIf(b.isFalse(b.isNull(slopes)), scores, [&] {
