@@ -286,12 +286,15 @@ private:
         loadRow(ROCDL::ReadlaneOp::create(b, b.getI32Type(), low, first),
                 ROCDL::ReadlaneOp::create(b, b.getI32Type(), high, first), batchRow);
       else
-        gather(fromRow(low, first), fromRow(high, first), batchRow);
+        gather(fromRow(low, batchRow), fromRow(high, batchRow), batchRow);
     }
   }
 
-  /// The value of the lane that has this lane's row of an instruction, whose rows begin with `first`.
-  Value fromRow(Value value, Value first) { return b.fromLane(value, b.add(first, place.laneRow)); }
+  /// The value of the lane that has this lane's row of an instruction. What differs between instructions is
+  /// in the ds_bpermute's offset, and in no register.
+  Value fromRow(Value value, unsigned batchRow) {
+    return b.fromLane(value, b.add(place.waveRow, place.laneRow), place.step(batchRow));
+  }
 
   Value zeros() { return ZerosOp::create(b, copy.getBase().getType(), rowBytes()); }
 

@@ -21,8 +21,9 @@
 //
 // Operations without side effects, reads and copies move, never across any other wait or barrier, another
 // write or a nested region; copies, whose halves may be loads and writes, and marks keep their order. A copy
-// may pass reads: nobody reads the bytes it writes before the next wait and barrier, and every reader of what they held is behind the last one. Safe
-// direction: any order that respects the operands computes the same; the cost model only decides how fast.
+// may pass reads: nobody reads the bytes it writes before the next wait and barrier, and every reader of what
+// they held is behind the last one. Safe direction: any order that respects the operands computes the same;
+// the cost model only decides how fast.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/RequireChip.h"
