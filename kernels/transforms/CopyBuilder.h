@@ -49,9 +49,10 @@ public:
     return mlir::arith::AndIOp::create(*this, thread, i32(lanes - 1));
   }
   Value waveOf(Value thread, unsigned lanes) { return shiftRight(thread, i32(llvm::Log2_32(lanes))); }
-  /// The value that lane number `lane + behind` of the wave has.
-  Value fromLane(Value value, Value lane, unsigned behind = 0) {
-    Value address = add(shiftLeft(lane, i32(2)), i32(4 * behind));
+  /// The value that lane number `lane` of the wave has.
+  Value fromLane(Value value, Value lane) { return fromByte(value, shiftLeft(lane, i32(2))); }
+  /// Likewise, by four times its number.
+  Value fromByte(Value value, Value address) {
     return mlir::ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, value);
   }
   /// The same wave-uniform value, known no earlier than here: what follows from it stays behind the memory

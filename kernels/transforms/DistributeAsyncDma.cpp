@@ -286,14 +286,16 @@ private:
         loadRow(ROCDL::ReadlaneOp::create(b, b.getI32Type(), low, first),
                 ROCDL::ReadlaneOp::create(b, b.getI32Type(), high, first), batchRow);
       else
-        gather(fromRow(low, batchRow), fromRow(high, batchRow), batchRow);
+        gather(fromRow(low, first, batchRow), fromRow(high, first, batchRow), batchRow);
     }
   }
 
-  /// The value of the lane that has this lane's row of an instruction. What differs between instructions is
-  /// in the ds_bpermute's offset, and in no register.
-  Value fromRow(Value value, unsigned batchRow) {
-    return b.fromLane(value, b.add(place.waveRow, place.laneRow), place.step(batchRow));
+  /// The value of the lane that has this lane's row of an instruction. Where rows on their way take
+  /// registers, what differs between instructions is in the ds_bpermute's offset, and takes none.
+  Value fromRow(Value value, Value firstOfInstruction, unsigned batchRow) {
+    if (!isFetch) return b.fromLane(value, b.add(firstOfInstruction, place.laneRow));
+    Value first = b.shiftLeft(b.add(place.waveRow, place.laneRow), b.i32(2));
+    return b.fromByte(value, b.add(first, b.i32(4 * place.step(batchRow))));
   }
 
   Value zeros() { return ZerosOp::create(b, copy.getBase().getType(), rowBytes()); }

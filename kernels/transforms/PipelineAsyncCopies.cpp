@@ -74,6 +74,19 @@
 // iteration before, if the tile is not read behind that. Where it is, one more barrier stands at the end, and
 // the rows land behind it.
 //
+// Tiles that are first read behind the wait for a later one (two parts of a row, say) need no wait of their
+// own: copies land in order, and that wait and its barrier tell of both. Their own barrier is then there for
+// what is overwritten behind it. It goes as well if another barrier stands between the reads of iteration t -
+// 1 and the copy: that of the loop's last wait, if all reads are in front of it, or of a wait in front of
+// their own.
+//
+// A copy beyond the last iteration is still issued (its rows are past the limit or simply unused): every wave
+// then has the same number of marks in flight in every iteration, and the waits stay exact.
+//
+// Safe direction: waiting for more marks than needed is slow; waiting for fewer is a race. A loop that does
+// not have this shape is left as it is, with a remark that says why: unpipelined code is correct.
+//
+//
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Passes.h"
 
