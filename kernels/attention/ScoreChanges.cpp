@@ -151,9 +151,12 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
         };
         auto ofEnd = [&] {
           SmallVector<Value> elements;
+          Value from = begin;
           for (unsigned index = 0; index < scores.size(); ++index)
             for (unsigned r = 0; r < layout.results(); ++r) {
-              Value key = b.add(begin, b.i32(layout.rows * index + layout.rowOf(r)));
+              // Left alone, LLVM has the places of all scores in registers, then loads.
+              if (r % 4 == 0) from = b.opaque(from);
+              Value key = b.add(from, b.i32(layout.rows * index + layout.rowOf(r)));
               Value place = b.select(isDense, b.minS(key, lastKey), b.i32(0));
               Value address = b.advance(ofRow, type, b.zeroExtend(place));
               elements.push_back(LLVM::LoadOp::create(b, type, address, /*alignment=*/bytes));

@@ -86,7 +86,6 @@
 // Safe direction: waiting for more marks than needed is slow; waiting for fewer is a race. A loop that does
 // not have this shape is left as it is, with a remark that says why: unpipelined code is correct.
 //
-//
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Passes.h"
 
