@@ -61,20 +61,24 @@ bool leavesRegisters(AttentionOp op) {
   return registersOfRows(op) <= 136;
 }
 
+bool isOfBytes(AttentionOp op) {
+  return op.getElementType().getIntOrFloatBitWidth() == 8;
+}
+
 /// Whether V is in LDS as its product reads it: many rows of FP8. Its bytes are transposed once for the
 /// workgroup, on their way there, and not by every wave.
 bool hasValuesByColumns(AttentionOp op) {
-  return op.getWaveRows() == manyRows && op.getElementType().getIntOrFloatBitWidth() == 8 &&
-         leavesRegisters(op);
+  return op.getWaveRows() == manyRows && isOfBytes(op) && leavesRegisters(op);
 }
 
 /// How many waves of a SIMD the registers are to be divided among, where it is not as many as LDS allows.
 std::optional<unsigned> wavesPerSimd(AttentionOp op) {
   if (op.getWaveRows() == manyRows) {
+    if (op.getWaves() != 4) return std::nullopt;
     // Of 256, with the scores and what the products read, which of FP8 is half as much.
-    bool isFull =
-        op.getElementType().getIntOrFloatBitWidth() == 8 ? registersOfRows(op) > 160 : !leavesRegisters(op);
-    if (op.getWaves() == 4 && isFull) return 1;
+    if (isOfBytes(op) ? registersOfRows(op) > 160 : !leavesRegisters(op)) return 1;
+    // Of 168; pages take some.
+    if (!isOfBytes(op) && !op.getPaged() && registersOfRows(op) <= 72) return 3;
     return std::nullopt;
   }
   // Q and O of rows take half of the registers that two waves would share; and so do K and V of a tile that
@@ -85,10 +89,11 @@ std::optional<unsigned> wavesPerSimd(AttentionOp op) {
   return columns * op.getTileKv() <= 4096 ? 3 : 2;
 }
 
-/// Whether a wave of many rows has a SIMD for itself. Its copies then go through registers: that takes a
-/// quarter of the instructions of direct ones, in front of which nothing else would issue, and half the LDS.
-bool isAlone(AttentionOp op) {
-  return op.getWaveRows() == manyRows && wavesPerSimd(op) == 1;
+/// Whether a wave has the registers for scores of two tiles.
+bool looksAhead(AttentionOp op) {
+  std::optional<unsigned> waves = wavesPerSimd(op);
+  if (waves == 3) return registersOfRows(op) <= 68;
+  return leavesRegisters(op) || (op.getWaveRows() == manyRows && waves == 1);
 }
 
 /// Whether O of a wave of many rows takes all its AccVGPRs. The other half has Q and what a tile needs, but
@@ -96,7 +101,16 @@ bool isAlone(AttentionOp op) {
 /// and V, which fill LDS, take turns.
 bool holdsOutput(AttentionOp op) {
   constexpr unsigned accVgprs = 256;
-  return isAlone(op) && registersOfOutput(op) == accVgprs;
+  return op.getWaveRows() == manyRows && wavesPerSimd(op) == 1 && registersOfOutput(op) == accVgprs;
+}
+
+/// Whether copies go through registers where nothing is to be converted. That takes a quarter of the
+/// instructions of direct ones, each of which has a whole line to ask for, and half the LDS. Four waves have
+/// the registers for rows on their way; eight share a copy, and have few instructions of it each.
+bool copiesThroughRegisters(AttentionOp op) {
+  bool isAlone = wavesPerSimd(op) == 1;
+  return op.getWaveRows() == manyRows && op.getWaves() == 4 && (isAlone || !isOfBytes(op)) &&
+         !holdsOutput(op);
 }
 
 class AttentionBuilder {
@@ -105,9 +119,8 @@ public:
       : op(op), chip(chip), b(op.getLoc(), op), arguments(kernel, b), element(op.getElementType()),
         result(op.getOType().value_or(element)), queries(inMemory(element)), tileKv(op.getTileKv()),
         storage(KeyStorage::of(op.getKvType().value_or(queries), queries,
-                               /*copiesConvert=*/!op.wavesDivideKeys(),
-                               /*throughRegisters=*/isAlone(op) && !holdsOutput(op), hasValuesByColumns(op),
-                               tileKv)),
+                               /*copiesConvert=*/!op.wavesDivideKeys(), copiesThroughRegisters(op),
+                               hasValuesByColumns(op), tileKv)),
         layout{op.getWaveRows(), element.getIntOrFloatBitWidth() / 8},
         math(b, element, layout, chip, holdsOutput(op)) {}
 
@@ -156,8 +169,8 @@ public:
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       } else if (hasManyRows()) {
-        RowState state = looksAhead() ? iterateAhead(rows, addresses.front(), columns, parts)
-                                      : iterate(blocks, addresses, columns, parts).front();
+        RowState state = looksAhead(op) ? iterateAhead(rows, addresses.front(), columns, parts)
+                                        : iterate(blocks, addresses, columns, parts).front();
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });
       } else {
         SmallVector<RowState> states = iterate(blocks, addresses, columns, parts);
@@ -172,9 +185,6 @@ private:
   using Side = KeyTiles::Side;
 
   bool hasManyRows() const { return layout.rows == manyRows; }
-
-  /// Whether a wave has the registers for scores of two tiles.
-  bool looksAhead() { return leavesRegisters(op) || isAlone(op); }
 
   /// FP8 is bytes to everything but the products.
   static Type inMemory(Type type) {
