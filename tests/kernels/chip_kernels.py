@@ -66,11 +66,21 @@ def check_spills(kernel, chip, figures):
     return limits
 
 
+def copies_through_registers(kernel):
+    """Whether a kernel of 16 bits does: four waves of 32 rows each, whose rows of O leave registers for that."""
+    tall = re.search(r"_d(\d+)(?:v\d+)?_q128_kv\d+_w4(?:_paged)?$", kernel)
+    return tall is not None and int(tall[1]) < 512
+
+
 def check_copies(kernel, chip, code):
     """Returns how many copies there are of each width."""
     widest = CHIPS[chip][2]
     into_lds = r"^\s+(?:(?:buffer|global)_load_dword(?=.* lds\b)|global_load_lds_dword)(?:x(\d))?\b"
     copies = [int(dwords or 1) for dwords in re.findall(into_lds, code, re.M)]
+    if copies_through_registers(kernel):
+        landed = len(re.findall(r"^\s+ds_write_b128\b", code, re.M))
+        require(not copies and landed, kernel, chip, f"{len(copies)} copies are direct, {landed} go through registers")
+        return f"{landed} copies through registers"
     width, waves = (int(re.search(pattern, kernel)[1]) for pattern in (r"_d(\d+)", r"_w(\d)"))
     rows = int(re.search(r"_kv(\d+)", kernel)[1])
     # All lanes copy alike: what their widest copies leave of a tile, they copy in narrower ones.
