@@ -22,6 +22,7 @@
 //
 // Staging is declined, with a remark, where it would leave fewer workgroups resident per compute unit than
 // the tiles of the kernel allow (`sluice.lds` says what they need): lanes then store what they hold.
+// Workgroups beyond those whose registers fit (`sluice.waves_per_simd`) do not count.
 //
 // Safe direction: both forms store the same values to the same places.
 //
@@ -156,6 +157,15 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
     return bytes;
   }
 
+  /// Workgroups of a compute unit that fit if each has so many bytes of LDS.
+  static unsigned residentWorkgroups(gpu::GPUFuncOp kernel, const Chip &chip, unsigned ldsBytes) {
+    constexpr unsigned simds = 4;
+    unsigned fit = chip.ldsBytes / ldsBytes;
+    auto wavesPerSimd = kernel->getAttrOfType<IntegerAttr>("sluice.waves_per_simd");
+    return wavesPerSimd ? std::min(fit, unsigned(wavesPerSimd.getInt()) * simds / wavesOf(kernel, chip))
+                        : fit;
+  }
+
   static FailureOr<LdsTileType> stagingTile(gpu::GPUFuncOp kernel, StoreTileOp store, const Chip &chip,
                                             std::string &reason) {
     auto decline = [&](const llvm::Twine &why) {
@@ -179,7 +189,8 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
                                                                            chip.ldsBanks(storeBytes)));
     auto tile = LdsTileType::get(store.getContext(), rows, columns, element, swizzle);
     unsigned before = arenaBytes(kernel), after = std::max(before, tile.getBytes());
-    if (after > chip.ldsBytes || (before != 0 && chip.ldsBytes / after < chip.ldsBytes / before))
+    if (after > chip.ldsBytes ||
+        (before != 0 && residentWorkgroups(kernel, chip, after) < residentWorkgroups(kernel, chip, before)))
       return decline("staging takes " + llvm::Twine(tile.getBytes()) + " bytes of LDS where the kernel has " +
                      llvm::Twine(before));
     return tile;

@@ -41,10 +41,6 @@ package::AttentionAddresses addresses_of(const sluice_args &args) {
   return {.q = address(args.q), .k = address(args.k), .v = address(args.v), .o = address(args.o), .lse = 0};
 }
 
-double percent(double part, double whole) {
-  return whole == 0 ? 0 : 100 * part / whole;
-}
-
 /// The matrix cores' time on the simulated compute units, then on the device: what is idle there while there
 /// are workgroups is divided as it is here.
 TimeParts parts_of(const AttentionTiming &timing, const emulator::Program &program,
@@ -76,7 +72,7 @@ TimeParts parts_of(const AttentionTiming &timing, const emulator::Program &progr
   const double busy = result.device_mfma_percent();
   parts.useful = busy * std::min(1.0, timing.useful_flops() / result.device_flops);
   parts.masked = busy - parts.useful;
-  parts.tail = 100 - percent(result.device_occupied_clk, double(result.device_clk) * result.device_places);
+  parts.tail = result.tail_percent();
   const double factor = (100 - busy - parts.tail) / idle.sum();
   parts.issuing = idle.issuing * factor;
   for (size_t i = 0; i < stall_count; ++i)

@@ -118,6 +118,7 @@ Json json_of(const LaunchTiming &launch) {
           {"executed_flops", result.device_flops},
           {"mfma_percent", result.device_mfma_percent()},
           {"bound_percent", launch.bound_percent},
+          {"tail_percent", result.tail_percent()},
           {"wait_percent", waits},
           {"simulated",
            {{"compute_units", result.compute_units},

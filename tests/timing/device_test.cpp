@@ -34,6 +34,14 @@ TEST_CASE("a launch takes as many rounds as workgroups need", "[timing]") {
   CHECK(device_clk(608, 32768) == about(start_clk + nops_clk, 1));
 }
 
+TEST_CASE("the tail is what places lack of workgroups", "[timing]") {
+  const auto tail_percent = [](uint32_t workgroups) {
+    return time_program(nops, {.workgroups = workgroups, .lds_bytes = 65536}).tail_percent();
+  };
+  CHECK(tail_percent(304) == about(0, 1));
+  CHECK(tail_percent(305) == about(100.0 * 303 / 608, 1));
+}
+
 TEST_CASE("what fits on a compute unit starts together", "[timing]") {
   const TimingResult small = time_program(nops, {.waves = 4, .workgroups = 304 * 8}, {}, {.xcds = 1});
   CHECK(small.workgroups_per_cu == 8);

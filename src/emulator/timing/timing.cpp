@@ -66,6 +66,10 @@ double TimingResult::device_mfma_percent() const {
   return percent(device_matrix_clk, double(device_clk) * device.compute_units * simds);
 }
 
+double TimingResult::tail_percent() const {
+  return 100 - percent(device_occupied_clk, double(device_clk) * device_places);
+}
+
 double TimingResult::device_terabytes_per_second(Level level) const {
   return device_clk == 0 ? 0 : device_bytes[size_t(level)] / microseconds() * 1e-6;
 }

@@ -161,6 +161,8 @@ struct TimingResult {
   /// Share of the time that matrix cores are busy: of the simulated compute units, and of the device.
   double simulated_mfma_percent() const;
   double device_mfma_percent() const;
+  /// Share of the places for workgroups that are without one, over the time of the launch: mostly its end.
+  double tail_percent() const;
   /// Share of the simulated time that all there are of a pipe were busy; of LDS, its ports.
   double busy_percent(Pipe pipe) const;
   /// While the simulated workgroups ran, in bytes per clk of a compute unit.

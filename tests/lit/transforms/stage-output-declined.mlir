@@ -110,6 +110,24 @@ gpu.module @m {
 // -----
 
 !tile = !sluice.lds_tile<64x128xf16>
+// The registers are those of three waves per SIMD, so that three of the four workgroups have room: not with
+// 32768 bytes each.
+// CHECK-LABEL: gpu.func @fewer_workgroups_than_registers_leave
+// CHECK-NOT:     lds_write
+// CHECK:         gpu.return
+gpu.module @m {
+  gpu.func @fewer_workgroups_than_registers_leave(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel
+      attributes {known_block_size = array<i32: 256, 1, 1>, sluice.waves_per_simd = 3 : i32} {
+    %t = sluice.lds_alloc : !tile
+    // expected-remark@+1 {{stored from registers: staging takes 32768 bytes of LDS where the kernel has 16384}}
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 128 : i32, panel_columns = 128 : i32, panel_values = array<i32: 1>}
+    gpu.return
+  }
+}
+
+// -----
+
+!tile = !sluice.lds_tile<64x128xf16>
 // What reuse-lds has found counts, not the sum of the tiles, which would leave room here.
 // CHECK-LABEL: gpu.func @fewer_workgroups_than_reuse_leaves
 // CHECK-NOT:     lds_write

@@ -97,6 +97,17 @@ gpu.module @m {
     gpu.return
   }
 
+  // Four workgroups have room beside tiles of 16384 bytes, and two with the output: as many as the registers of
+  // two waves per SIMD leave.
+  // CHECK-LABEL: gpu.func @as_many_as_registers_leave
+  // CHECK:         sluice.lds_alloc {label = "output"}
+  gpu.func @as_many_as_registers_leave(%o: !llvm.ptr<1>, %n: i32, %row: i32, %a: i32, %x: vector<4xf16>) kernel
+      attributes {known_block_size = array<i32: 256, 1, 1>, sluice.waves_per_simd = 2 : i32} {
+    %t = sluice.lds_alloc : !tile
+    sluice.store_tile %o row %row limit %n columns(%a) limit %n values(%x : vector<4xf16>) {tile_rows = 128 : i32, panel_columns = 128 : i32, panel_values = array<i32: 1>}
+    gpu.return
+  }
+
   // CHECK-LABEL: gpu.func @no_output
   // CHECK-NEXT:    sluice.lds_alloc
   // CHECK-NEXT:    sluice.lds_read
