@@ -24,7 +24,7 @@ def main(build):
     tests = pathlib.Path(__file__).parent
     page = tests.parent.parent / "docs" / "concepts" / "proofs.md"
     pack = build / "kernels" / "sluice.pack"
-    mutations = output_of(build / "bin" / "synchronisation_mutations", pack)
+    mutations = output_of(build / "bin" / "synchronisation_mutations", pack, "--quick")
     mutants = table(mutations, "| kernel | waits |")
     kernels = re.findall(r"^\| (attn_\w+)", mutants, re.MULTILINE)
     tables = {
