@@ -33,6 +33,9 @@ struct LdsReadBanks {
 /// What the chip's 8-bit floating-point instructions understand by E4M3 and E5M2.
 enum class Fp8Flavour { None, Fnuz, Ocp };
 
+/// Of all chips of the table.
+constexpr unsigned simdsPerComputeUnit = 4;
+
 struct Chip {
   llvm::StringRef name;
   unsigned computeUnits; // of one device as HIP counts devices

@@ -83,7 +83,7 @@ gpu::GPUModuleOp kernelsOf(ModuleOp module) {
 /// Waves of each SIMD that LDS allows to be resident; two are enough to hide one another, and fewer leave
 /// each more registers. A kernel whose rows take most of those of one wave says so (`sluice.waves_per_simd`).
 unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
-  constexpr unsigned simds = 4, enough = 2;
+  constexpr unsigned enough = 2;
   unsigned waves = 1, most = enough;
   for (LLVM::LLVMFuncOp kernel : module.getOps<LLVM::LLVMFuncOp>()) {
     if (auto size = kernel->getAttrOfType<DenseI32ArrayAttr>("rocdl.reqd_work_group_size"))
@@ -92,7 +92,7 @@ unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
   }
   unsigned lds = staticLdsBytes(module);
   unsigned workgroups = lds == 0 ? enough : chip.ldsBytes / lds;
-  return std::clamp(workgroups * waves / simds, 1u, most);
+  return std::clamp(workgroups * waves / simdsPerComputeUnit, 1u, most);
 }
 
 } // namespace

@@ -264,7 +264,7 @@ private:
       builder.clone(*op, map);
     auto copy = cast<AsyncDmaOp>(builder.clone(*group.copy, map));
     if (plan.isFetched) {
-      group.rows = FetchRowsOp::of(copy, builder, lanes);
+      rowsOf[group.copy.getTile()] = FetchRowsOp::of(copy, builder, lanes);
       copy.erase();
     } else {
       ours.insert(copy);
@@ -292,7 +292,7 @@ private:
     ValueRange inRegisters = carried.drop_front(loop.getNumResults() + plan.lookups.size());
     for (CopyGroup &group : plan.groups) {
       if (!isCarried(group)) continue;
-      group.rows = inRegisters.front();
+      rowsOf[group.copy.getTile()] = inRegisters.front();
       inRegisters = inRegisters.drop_front();
     }
     for (CopyGroup &group : plan.groups)
@@ -333,7 +333,7 @@ private:
   }
   void appendCarriedRows(SmallVector<Value> &values) const {
     for (const CopyGroup &group : plan.groups)
-      if (isCarried(group)) values.push_back(group.rows);
+      if (isCarried(group)) values.push_back(rowsOf.lookup(AsyncDmaOp(group.copy).getTile()));
   }
   /// Whether what the barrier of that number tells of may land behind the barrier before it: nobody reads
   /// those tiles any more, and the rows were fetched behind another barrier.
@@ -361,8 +361,8 @@ private:
   void landFor(unsigned barrier) {
     for (CopyGroup &group : plan.groups)
       if (group.barrier == barrier)
-        LandRowsOp::create(builder, loc, group.rows, slotsOf[group.copy.getTile()].front(),
-                           *group.copy.getSourceType());
+        LandRowsOp::create(builder, loc, rowsOf.lookup(group.copy.getTile()),
+                           slotsOf[group.copy.getTile()].front(), *group.copy.getSourceType());
   }
 
   SmallVector<Value> guardedStage(Value iteration, unsigned slot, ValueRange carried) {
@@ -388,6 +388,7 @@ private:
   OpBuilder builder;
   Location loc;
   llvm::MapVector<Value, SmallVector<Value>> slotsOf;
+  llvm::DenseMap<Value, Value> rowsOf; // of a tile that goes through registers: those that were fetched last
   // Of each look-up: the entries for the copies that are issued next, and those one iteration later, once
   // looked up.
   SmallVector<Value> entries, ahead;

@@ -51,7 +51,7 @@ FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, Operation *op,
     Operation *definition = value.getDefiningOp();
     if (definition->getBlock() != loop.getBody()) continue;
     if (isa<AsyncDmaOp>(op) && isa<PageLookupOp>(definition)) continue;
-    // Assembly without side effects, which hides a value from LLVM, is no less a function of its operands.
+    // Inline assembly hides a value from LLVM; without side effects it is still a function of its operands.
     bool isFunction =
         isPure(definition) || (isa<LLVM::InlineAsmOp>(definition) && isMemoryEffectFree(definition));
     if (!isFunction || definition->getNumRegions() != 0) {
@@ -176,7 +176,7 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, bool take
   loop->walk([&](BarrierOp barrier) { otherBarrier |= barrier != plan.trailingBarrier; });
   if (otherBarrier) return decline("it has a barrier that is not the last operation of its body");
 
-  // What stands in front of the first wait would then be behind it.
+  // The wait moves to the end of the iteration before, and so in front of everything that precedes it now.
   auto beforeWait = llvm::make_range(body->begin(), Block::iterator(plan.groups.front().wait));
   auto mayWaitAhead = [](Operation &op) {
     return isa<AsyncDmaOp, PageLookupOp>(op) || isMemoryEffectFree(&op);

@@ -27,7 +27,6 @@ struct CopyGroup {
   bool isFirst = false, isLast = false;       // of those that share it
   bool landsWithNext = false;                 // nobody reads the tile before the wait for the next group
   bool isFreed = false; // a barrier of another one ends its reads before it is overwritten
-  mlir::Value rows;     // if it goes through registers: those that were fetched last
 };
 
 /// Copies that were in the block before the loop, and the operation before which they must have landed.

@@ -157,13 +157,13 @@ struct StageOutputPass : impl::StageOutputBase<StageOutputPass> {
     return bytes;
   }
 
-  /// Workgroups of a compute unit that fit if each has so many bytes of LDS.
+  /// How many workgroups a compute unit holds at once if each takes `ldsBytes`.
   static unsigned residentWorkgroups(gpu::GPUFuncOp kernel, const Chip &chip, unsigned ldsBytes) {
-    constexpr unsigned simds = 4;
     unsigned fit = chip.ldsBytes / ldsBytes;
     auto wavesPerSimd = kernel->getAttrOfType<IntegerAttr>("sluice.waves_per_simd");
-    return wavesPerSimd ? std::min(fit, unsigned(wavesPerSimd.getInt()) * simds / wavesOf(kernel, chip))
-                        : fit;
+    return wavesPerSimd
+               ? std::min(fit, unsigned(wavesPerSimd.getInt()) * simdsPerComputeUnit / wavesOf(kernel, chip))
+               : fit;
   }
 
   static FailureOr<LdsTileType> stagingTile(gpu::GPUFuncOp kernel, StoreTileOp store, const Chip &chip,
