@@ -104,6 +104,13 @@ bool holdsOutput(AttentionOp op) {
   return op.getWaveRows() == manyRows && wavesPerSimd(op) == 1 && registersOfOutput(op) == accVgprs;
 }
 
+/// Whether a wave has no registers for the addresses of all that it reads of a tile: two blocks of rows, all
+/// AccVGPRs for O, or most registers of two waves of a SIMD for Q and O of many rows.
+bool isFull(AttentionOp op) {
+  return op.rowBlocks() != 1 || holdsOutput(op) ||
+         (op.getWaveRows() == manyRows && !leavesRegisters(op) && wavesPerSimd(op) != 1);
+}
+
 /// Whether copies go through registers where nothing is to be converted. That takes a quarter of the
 /// instructions of direct ones, each of which has a whole line to ask for, and half the LDS. Four waves have
 /// the registers for rows on their way; eight share a copy, and have few instructions of it each.
@@ -156,7 +163,7 @@ public:
         addresses.emplace_back(b, arguments, ofBlock);
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
-                            firstColumn, /*isFull=*/blocks.size() != 1 || holdsOutput(op));
+                            firstColumn, /*isFull=*/isFull(op));
       LoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
       // With the rows of a block, located again: LLVM has no registers for them all through the loop.
       auto storeBlock = [&](unsigned index, auto store) {

@@ -61,13 +61,6 @@ Value Emitter::pointerOfLane(Value pointer, Value lane) {
   return LLVM::IntToPtrOp::create(*this, pointer.getType(), bits);
 }
 
-Value Emitter::fromRow(Value value, Value other, int distance, unsigned banks) {
-  constexpr uint32_t rowShl = 0x100, rowShr = 0x110, allRows = 0xf;
-  uint32_t control = distance > 0 ? rowShl | uint32_t(distance) : rowShr | uint32_t(-distance);
-  return ROCDL::DPPUpdateOp::create(*this, value.getType(), value, other, control, allRows, banks,
-                                    /*boundCtrl=*/false);
-}
-
 Value Emitter::anyLane(Value condition) {
   Value mask = ROCDL::BallotOp::create(*this, getI64Type(), condition);
   return arith::CmpIOp::create(*this, arith::CmpIPredicate::ne, mask, i64(0));

@@ -53,6 +53,7 @@ public:
   Value fma(Value a, Value b, Value c) { return mlir::math::FmaOp::create(*this, a, b, c); }
   // v_max_f32: a NaN operand gives the other one. NaN scores survive in their exponentials.
   Value maxF(Value a, Value b) { return mlir::arith::MaxNumFOp::create(*this, a, b); }
+  Value minF(Value a, Value b) { return mlir::arith::MinNumFOp::create(*this, a, b); }
   Value equalF(Value a, Value b);
   Value atMostF(Value a, Value b);
 
@@ -69,9 +70,6 @@ public:
   Value fromLane(Value value, Value lane, unsigned flip);
   /// The pointer that lane `lane` has.
   Value pointerOfLane(Value pointer, Value lane);
-  /// `value`; but lanes of `banks`, a bit for each four lanes of a row of 16, have that of `other` from the
-  /// lane `distance` behind them, or before them if negative (DPP row_shl and row_shr).
-  Value fromRow(Value value, Value other, int distance, unsigned banks);
   /// Whether the condition holds in any active lane, as a wave-uniform i1.
   Value anyLane(Value condition);
 

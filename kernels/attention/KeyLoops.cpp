@@ -52,27 +52,32 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
   SmallVector<RowState> states = toStates(loop.getRegionIterArgs());
 
   waitFor(b, kCopies);
-  // Of each block the new maximum and sum and the factor of what is relative to the old maximum; the
-  // fragments of P^T.
+  // Of each block the new maximum and sum and the factor of what is relative to the old maximum; whether
+  // changes hide any; the fragments of P^T.
   size_t fragments = blocks * products.probabilityFragments();
   Values first = b.branch(
       active,
       [&] {
         Values scores = math.settle(products.scores(queries, tileKey, readerOf(k))), of, probabilities;
+        Value hidden = b.i32(0);
         for (size_t block = 0; block < blocks; ++block) {
           ArrayRef<Value> raw =
               ArrayRef(scores).slice(block * products.scoreBlocks(), products.scoreBlocks());
-          Softmax::Included included = softmax[block].include(states[block].maximum, states[block].sum,
-                                                              rules[block].apply(raw, tileKey));
+          ScoreRules::Applied applied = rules[block].apply(raw, tileKey);
+          hidden = b.bitOr(hidden, applied.hidden);
+          Softmax::Included included =
+              softmax[block].include(states[block].maximum, states[block].sum, applied.scores);
           of.append({included.maximum, included.sum, included.factor});
           llvm::append_range(probabilities, included.probabilities);
         }
+        of.push_back(hidden);
         return joined(std::move(of), probabilities);
       },
       [&] {
         Values unchanged;
         for (const RowState &state : states)
           unchanged.append({state.maximum, state.sum, b.f32(1)});
+        unchanged.push_back(b.i32(0));
         unchanged.append(fragments, b.undef(math.fragment));
         return unchanged;
       });
@@ -85,6 +90,7 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
           llvm::append_range(rescaled, math.rescale(states[block].output, first[3 * block + 2]));
         auto readV = readerOf(v);
         return products.addValues(rescaled, ArrayRef(first).take_back(fragments), rules, tileKey,
+                                  first[3 * blocks],
                                   {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()});
       },
       [&] {
@@ -110,21 +116,28 @@ struct AheadState {
   Value offset;  // of the exponents of the tile
   Value factor;  // takes sums relative to the maximum before this tile to `maximum`
   Value sum;     // of this lane group, without this tile, relative to the maximum before it
+  Value hidden;  // of the tile: see ScoreRules::Applied
   Values scores; // S^T
   Values output; // O^T without this tile, relative to the maximum before it
 
-  Values flatten() const { return joined(joined({maximum, offset, factor, sum}, scores), output); }
+  Values flatten() const { return joined(joined({maximum, offset, factor, sum, hidden}, scores), output); }
   static AheadState from(ValueRange values, unsigned blocks) {
     return {values[0],
             values[1],
             values[2],
             values[3],
-            Values(values.slice(4, blocks)),
-            Values(values.drop_front(4 + blocks))};
+            values[4],
+            Values(values.slice(5, blocks)),
+            Values(values.drop_front(5 + blocks))};
   }
 };
 
 } // namespace
+
+static void setScores(AheadState &state, const ScoreRules::Applied &applied) {
+  state.scores = applied.scores;
+  state.hidden = applied.hidden;
+}
 
 /// Completes `state`, whose scores are new, with the maximum and what follows from it. If there are no scores
 /// because the wave is done, the maximum stays.
@@ -160,7 +173,7 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   AheadState initial;
   initial.sum = softmax.noSum();
   initial.output = math.held(products.zeroOutput());
-  initial.scores = rules.apply(products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst);
+  setScores(initial, rules.apply(products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst));
   includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
 
   auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial.flatten());
@@ -206,12 +219,12 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
       [&] {
         AheadState next;
         next.sum = sum;
-        next.scores = rules.apply(nextScores, nextKey);
+        setScores(next, rules.apply(nextScores, nextKey, nextActive));
         Values rescaled = math.rescale(state.output, state.factor);
         // The maximum of the next scores, in the shadow of the product.
         Values unknown(3, b.undef(b.getF32Type()));
         auto readV = readerOf(v);
-        next.output = products.addValues(rescaled, probabilities, allRules, tileKey,
+        next.output = products.addValues(rescaled, probabilities, allRules, tileKey, state.hidden,
                                          {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()},
                                          unknown, [&](Values &values) {
                                            includeScores(parts, next, state.maximum, nextActive);

@@ -73,15 +73,15 @@ RowState registerKeyLoop(const LoopParts &parts, const Query &query, const KeyPa
   Values scores = math.settle(products.scores(query, tileKey, readK));
   next.k = registers.loadKeys(nextKey, now.entries);
   keepLoads(b);
-  Softmax::Included included =
-      softmax.include(now.state.maximum, now.state.sum, rules.front().apply(scores, tileKey));
+  ScoreRules::Applied applied = rules.front().apply(scores, tileKey);
+  Softmax::Included included = softmax.include(now.state.maximum, now.state.sum, applied.scores);
   auto readV = readIn(now.v);
   auto readAgain = [&](unsigned panel, unsigned wide, Value key, Value column) {
     Value ofHead = b.add(b.i32(columns.valuePanels[panel].first), column);
     return registers.readValues(now.valueAddresses, wide, key, ofHead);
   };
   Values output = products.addValues(math.rescale(now.state.output, included.factor), included.probabilities,
-                                     rules, tileKey, {readV, readAgain, /*isTile=*/false});
+                                     rules, tileKey, applied.hidden, {readV, readAgain, /*isTile=*/false});
   next.state = {included.maximum, included.sum, output};
   next.valueAddresses = registers.addressesOfValues(nextKey, now.entries);
   next.v = registers.loadValues(nextKey, next.valueAddresses);

@@ -1,8 +1,6 @@
 //===- ScoreChanges.cpp - what is done to scores before the softmax -------------------------------------===//
 #include "attention/ScoreChanges.h"
 
-#include "package/kernel_name.h"
-
 #include <cmath>
 #include <limits>
 #include <numbers>
@@ -37,32 +35,10 @@ Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
   return b.mulF(tanh, cap);
 }
 
-/// Element n of lane l becomes element (n & ~3 | q) of lane (l & ~12 | 4 * (n & 3)), where q is l / 4 % 4.
-static void transposeFours(Emitter &b, MutableArrayRef<Value> elements) {
-  Type type = elements.front().getType();
-  auto words = VectorType::get(cast<VectorType>(type).getElementTypeBitWidth() / 8, b.getI32Type());
-  for (unsigned bit = 0; bit < 2; ++bit) {
-    int distance = 4 << bit;
-    unsigned ofLow = bit == 0 ? 0b0101 : 0b0011, ofHigh = 0b1111 ^ ofLow;
-    for (unsigned n = 0; n < elements.size(); ++n) {
-      if (n >> bit & 1) continue;
-      Value &even = elements[n], &odd = elements[n | 1u << bit];
-      Value evens = b.bitcast(words, even), odds = b.bitcast(words, odd);
-      SmallVector<Value> newEvens, newOdds;
-      for (int word = 0; word < words.getNumElements(); ++word) {
-        Value ofEven = b.extract(evens, word), ofOdd = b.extract(odds, word);
-        newEvens.push_back(b.fromRow(ofEven, ofOdd, -distance, ofHigh));
-        newOdds.push_back(b.fromRow(ofOdd, ofEven, distance, ofLow));
-      }
-      even = b.bitcast(type, b.pack(words, newEvens));
-      odd = b.bitcast(type, b.pack(words, newOdds));
-    }
-  }
-}
-
-SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout) const {
+ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Value isNeeded,
+                                          MfmaLayout layout) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
-  Value ofLane, head, row, rowGroup, lane, quarter;
+  Value ofLane, head, row, rowGroup, lane;
   Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));
   using Change = llvm::function_ref<Value(Value score, Value key)>;
   auto each = [&](ArrayRef<Value> scores, Change change) {
@@ -93,10 +69,8 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     row = rows.token;
     rowGroup = rows.laneGroup;
     lane = rows.lane;
-    quarter = b.bitAnd(b.shiftRight(lane, b.i32(2)), b.i32(3));
     // A matrix that has all keys of the tile is read in wide loads; but not by waves of 16 rows, which gain
     // little, and with V in K have no registers for what they load.
-    bool isTall = layout.rows == package::tall_rows_of_wave;
     Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * blocks.size()))));
     Value scale = b.opaque(scaleLog2e, tileKey);
     SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });
@@ -109,19 +83,28 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
       Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
-      Value isWide = isTall ? b.both(isDense, isWhole) : b.boolean(false);
+      Value isWide = isTall(layout) ? b.both(isDense, isWhole) : b.boolean(false);
       auto biased = [&](ArrayRef<Value> values) {
-        unsigned number = 0;
-        return each(scores, [&](Value score, Value) {
-          Value value = values[number++];
-          // A bias of -infinity hides, NaN as well.
-          Value hides = b.atMostF(value, b.f32(-infiniteBias()));
-          return b.select(hides, none, b.fma(value, b.f32(std::numbers::log2e), score));
-        });
+        auto sums = [&](bool hidesAll) {
+          unsigned number = 0;
+          return each(scores, [&](Value score, Value) {
+            Value value = values[number++];
+            Value sum = b.fma(value, b.f32(std::numbers::log2e), score);
+            if (!hidesAll) return sum;
+            return b.select(b.atMostF(value, b.f32(-infiniteBias())), none, sum);
+          });
+        };
+        // A bias of -infinity hides scores that are infinite and NaN as well, which are rare: the sum does it
+        // for all others.
+        if (!isTall(layout)) return sums(true);
+        Value rest = b.f32(0);
+        each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0), rest); });
+        Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, rest, rest);
+        return b.branch(b.anyLane(isNaN), [&] { return sums(true); }, [&] { return sums(false); });
       };
       // Once for all types, whose code is long in tall kernels; others have no registers for it.
       auto biasedOfType = [&](ArrayRef<Value> values) {
-        return isTall ? SmallVector<Value>(values) : biased(values);
+        return isTall(layout) ? SmallVector<Value>(values) : biased(values);
       };
       // Left alone, LLVM computes the places that the types have in common in front of the branch between
       // them: those of all scores at once.
@@ -129,25 +112,29 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
         unsigned bytes = type.getIntOrFloatBitWidth() / 8;
         Value begin = b.opaque(ofLane, b.i32(bytes));
         Value ofRow = b.advance(bias, type, first);
-        // Four neighbouring keys are one load. Four lanes read the rows of all four one after another, whole
-        // lines of them: lines of rows that are a power of two apart would not stay in the cache.
+        // Four neighbouring keys are one load. Eight rows at a time: lines of rows that are a power of two
+        // apart share a few places of the cache, and those of 32 rows would be gone before the next load.
         auto ofWhole = [&] {
-          Value ofQuarter = b.add(begin, b.mul(quarter, b.i32(8)));
-          SmallVector<Value> ofRows, fours, elements;
-          for (int other = 0; other < 4; ++other) {
-            Value from = b.add(b.sub(lane, b.mul(quarter, b.i32(4))), b.i32(4 * other));
-            ofRows.push_back(b.advance(b.pointerOfLane(ofRow, from), type, b.zeroExtend(ofQuarter)));
+          constexpr unsigned turns = 4;
+          Value turn = b.bitAnd(b.shiftRight(lane, b.i32(3)), b.i32(turns - 1));
+          Value ofKeys = b.advance(ofRow, type, b.zeroExtend(begin));
+          auto four = VectorType::get(4, type);
+          SmallVector<Value> fours(scores.size() * layout.results() / 4, b.undef(four));
+          for (unsigned number = 0; number < turns; ++number) {
+            ofKeys = b.opaque(ofKeys, b.i32(number)); // else LLVM makes one load of those of all turns
+            fours = b.branch(
+                b.equal(turn, b.i32(number)),
+                [&] {
+                  SmallVector<Value> loaded;
+                  for (unsigned index = 0; index < fours.size(); ++index) {
+                    Value place = b.advance(ofKeys, type, b.i64(index * 8));
+                    loaded.push_back(LLVM::LoadOp::create(b, four, place, /*alignment=*/bytes));
+                  }
+                  return loaded;
+                },
+                [&] { return fours; });
           }
-          unsigned count = unsigned(scores.size()) * layout.results() / 4;
-          for (unsigned index = 0; index < count; ++index) {
-            Value place = b.advance(ofRows[index % 4], type, b.i64(index / 4 * 32));
-            fours.push_back(LLVM::LoadOp::create(b, VectorType::get(4, type), place, /*alignment=*/bytes));
-          }
-          transposeFours(b, fours);
-          for (Value four : fours)
-            for (unsigned n = 0; n < 4; ++n)
-              elements.push_back(b.extract(four, n));
-          return toFloats(elements);
+          return toFloats(fours);
         };
         auto ofEnd = [&] {
           SmallVector<Value> elements;
@@ -163,12 +150,37 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
             }
           return toFloats(elements);
         };
-        return isTall ? b.branch(isWide, ofWhole, ofEnd) : ofEnd();
+        return isTall(layout) ? b.branch(isWide, ofWhole, ofEnd) : ofEnd();
       };
-      auto widened = [&](ArrayRef<Value> elements, Type type) {
-        return biasedOfType(llvm::map_to_vector(elements, [&](Value element) -> Value {
-          return arith::ExtFOp::create(b, b.getF32Type(), b.bitcast(type, element));
-        }));
+      auto widened = [&](ArrayRef<Value> loaded, Type type) {
+        SmallVector<Value> values;
+        auto widen = [&](Value element) {
+          values.push_back(arith::ExtFOp::create(b, b.getF32Type(), element));
+        };
+        for (Value element : loaded) {
+          if (!isa<VectorType>(element.getType())) {
+            widen(b.bitcast(type, element));
+            continue;
+          }
+          Value words = b.bitcast(VectorType::get(2, b.getI32Type()), element);
+          for (unsigned word = 0; word < 2; ++word) {
+            // Left alone, LLVM takes halves apart in front of the branch between the types.
+            Value pair = b.bitcast(VectorType::get(2, type), b.opaque(b.extract(words, word)));
+            widen(b.extract(pair, 0));
+            widen(b.extract(pair, 1));
+          }
+        }
+        return biasedOfType(values);
+      };
+      auto floats = [&](ArrayRef<Value> loaded) {
+        SmallVector<Value> values;
+        for (Value element : loaded) {
+          auto four = dyn_cast<VectorType>(element.getType());
+          for (unsigned n = 0; four && n < four.getNumElements(); ++n)
+            values.push_back(b.extract(element, n));
+          if (!four) values.push_back(element);
+        }
+        return biasedOfType(values);
       };
       Value isF16 = arguments.flag(package::score_bias_f16),
             isBf16 = arguments.flag(package::score_bias_bf16);
@@ -181,8 +193,8 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
                   [&] { return widened(elements, b.getBF16Type()); });
             });
           },
-          [&] { return load(b.getF32Type(), biasedOfType); });
-      return isTall ? biased(values) : values;
+          [&] { return load(b.getF32Type(), floats); });
+      return isTall(layout) ? biased(values) : values;
     });
     Value slopes = arguments.late("alibi_slopes");
     scores = eachIf(b.isFalse(b.isNull(slopes)), scores, [&] {
@@ -199,7 +211,7 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
       });
     });
     Value mask = arguments.late("mask");
-    return eachIf(b.isFalse(b.isNull(mask)), scores, [&] {
+    scores = eachIf(b.isFalse(b.isNull(mask)), scores, [&] {
       Value ofRow = b.advance(mask, b.getI8Type(), rowOf("mask"));
       Value hidden = b.f32(-std::numeric_limits<double>::infinity());
       auto masked = [&](Value score, Value bit) { return b.select(b.equal(bit, b.i32(0)), hidden, score); };
@@ -233,10 +245,25 @@ SmallVector<Value> ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Mf
           return masked(score, b.bitAnd(b.shiftRight(bits, b.bitAnd(key, b.i32(7))), b.i32(1)));
         });
       };
-      return isTall ? b.branch(isWhole, ofWhole, ofEnd) : ofEnd();
+      return isTall(layout) ? b.branch(isWhole, ofWhole, ofEnd) : ofEnd();
     });
+    if (isTall(layout)) {
+      Value least = b.f32(std::numeric_limits<double>::infinity());
+      each(scores, [&](Value score, Value) { return least = b.minF(least, score); });
+      Value isHidden = b.anyLane(b.equalF(least, b.f32(-std::numeric_limits<double>::infinity())));
+      scores.push_back(b.select(isHidden, b.i32(1), b.i32(0)));
+    } else {
+      scores.push_back(b.i32(0));
+    }
+    return scores;
   };
-  return b.branch(changed, change, [&] { return SmallVector<Value>(blocks); });
+  SmallVector<Value> results = b.branch(b.both(changed, isNeeded), change, [&] {
+    SmallVector<Value> unchanged(blocks);
+    unchanged.push_back(b.i32(0));
+    return unchanged;
+  });
+  Value hidden = results.pop_back_val();
+  return {results, hidden};
 }
 
 } // namespace sluice

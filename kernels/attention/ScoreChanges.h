@@ -15,6 +15,7 @@
 #pragma once
 
 #include "attention/RowMap.h"
+#include "package/kernel_name.h"
 
 #include <functional>
 
@@ -34,13 +35,22 @@ public:
   /// Takes the scores that apply() gives to exponents of two.
   Value factor() const { return exponentFactor; }
 
-  /// Whether apply() may change anything, which a bias or a mask's bits do by hiding keys; wave-uniform.
-  Value mayHide() const { return changed; }
+  struct Changed {
+    llvm::SmallVector<Value> blocks;
+    Value hidden; // i32, not 0 if some score is -infinity, which a bias or a mask makes it; wave-uniform
+  };
+  /// `blocks`: raw scores, as Visibility::hide has them. Nobody needs them where `isNeeded`, wave-uniform, is
+  /// false.
+  Changed apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, MfmaLayout layout) const;
 
-  /// `blocks`: raw scores, as Visibility::hide has them.
-  llvm::SmallVector<Value> apply(llvm::ArrayRef<Value> blocks, Value tileKey, MfmaLayout layout) const;
+  /// Whether there may be keys that apply() has hidden, which returned `hidden`; wave-uniform. Waves of 16
+  /// rows have no registers for asking, and look out for them wherever anything is changed.
+  Value mayHide(Value hidden, MfmaLayout layout) const {
+    return isTall(layout) ? b.isFalse(b.equal(hidden, b.i32(0))) : changed;
+  }
 
 private:
+  static bool isTall(MfmaLayout layout) { return layout.rows == package::tall_rows_of_wave; }
   Value capped(Value score, Value twoPerCap, Value cap) const;
 
   Emitter &b;

@@ -19,14 +19,24 @@ public:
              const Visibility::Rows &rows, MfmaLayout layout, Value laneGroup)
       : b(b), changes(changes), visibility(visibility), rows(rows), layout(layout), laneGroup(laneGroup) {}
 
+  struct Applied {
+    llvm::SmallVector<Value> scores;
+    Value hidden; // i32: see ScoreChanges
+  };
   /// `blocks`: raw scores, as Visibility::hide has them. Hidden ones become -infinity.
-  llvm::SmallVector<Value> apply(llvm::ArrayRef<Value> blocks, Value tileKey) const {
-    return visibility.hide(changes.apply(blocks, tileKey, layout), tileKey, rows, layout, laneGroup);
+  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey) const {
+    return apply(blocks, tileKey, b.boolean(true));
+  }
+  /// The same; where `isNeeded`, wave-uniform, is false, nobody needs the scores.
+  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded) const {
+    auto [changed, hidden] = changes.apply(blocks, tileKey, isNeeded, layout);
+    return {visibility.hide(changed, tileKey, rows, layout, laneGroup), hidden};
   }
 
-  /// Whether apply() may hide keys of the tile from some row of the wave; wave-uniform.
-  Value mayHide(Value tileKey) const {
-    return b.either(visibility.mayHide(tileKey, rows), changes.mayHide());
+  /// Whether apply(), which returned `hidden`, may have hidden keys of the tile from some row of the wave;
+  /// wave-uniform.
+  Value mayHide(Value tileKey, Value hidden) const {
+    return b.either(visibility.mayHide(tileKey, rows), changes.mayHide(hidden, layout));
   }
 
 private:

@@ -108,7 +108,7 @@ SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<V
   // Rare: what follows from these must not take registers all through the loop.
   Value row = b.opaque(laneRow, tileKey), group = b.opaque(laneGroup, tileKey);
   Values level(scoreBlocks(), math.zeros());
-  Values visible = nonFinite.visible(rules.apply(level, tileKey));
+  Values visible = nonFinite.visible(rules.apply(level, tileKey).scores);
   Values sums;
   for (const ColumnRead &read : columns.valueReads) {
     Value column = valueColumn(read, row);
@@ -120,15 +120,16 @@ SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<V
 }
 
 SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Value> probabilities,
-                                           ArrayRef<ScoreRules> rules, Value tileKey, const ReadValues &readV,
-                                           ArrayRef<Value> unknown, function_ref<void(Values &)> more) const {
+                                           ArrayRef<ScoreRules> rules, Value tileKey, Value hidden,
+                                           const ReadValues &readV, ArrayRef<Value> unknown,
+                                           function_ref<void(Values &)> more) const {
   Values before(output);
   llvm::append_range(before, unknown);
   auto withMore = [&](Values sums) {
     more(sums);
     return sums;
   };
-  Value mayHide = rules.front().mayHide(tileKey); // of all rows of the wave
+  Value mayHide = rules.front().mayHide(tileKey, hidden); // of all rows of the wave
   auto detour = [&] {
     Values sums;
     for (auto [block, ofBlock] : llvm::enumerate(rules))

@@ -54,12 +54,13 @@ public:
     bool byColumns = false; // elements of a column are read, not of a row
   };
 
-  /// O^T with the tile of V at `tileKey`, of as many blocks of rows as there are `rules`. V that is not
-  /// finite reaches the rows that see its key only. Followed by what `more` appends, which is emitted
-  /// together with the product: as many values as `unknown` has of the same types.
+  /// O^T with the tile of V at `tileKey`, of as many blocks of rows as there are `rules`, which found that
+  /// `hidden` (see ScoreRules::Applied). V that is not finite reaches the rows that see its key only.
+  /// Followed by what `more` appends, which is emitted together with the product: as many values as `unknown`
+  /// has of the same types.
   Values addValues(
       llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, llvm::ArrayRef<ScoreRules> rules,
-      Value tileKey, const ReadValues &readV, llvm::ArrayRef<Value> unknown = {},
+      Value tileKey, Value hidden, const ReadValues &readV, llvm::ArrayRef<Value> unknown = {},
       llvm::function_ref<void(Values &)> more = [](Values &) {}) const;
 
 private:
