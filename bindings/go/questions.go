@@ -66,7 +66,7 @@ type KernelInfo struct {
 	Name         string // E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves.
 	Operation    string // "attention_forward", "kv_append" or "merge_states".
 	Features     string // What the kernel can do, separated by commas: "causal,lse".
-	PRounding    string // How P is rounded to the type of Q: "toward_zero", "nearest_away" or "nearest_even"; else "".
+	PRounding    string // How P is rounded to the type of Q: "centred_cut" or "nearest_even", see sluice.h; else "".
 	Chips        string // Chips there is machine code for, separated by commas.
 }
 

@@ -360,9 +360,12 @@ enum sluice_determinism {
  *   without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
- *   type of Q: toward zero to F16, to nearest to BF16 (ties away from zero). With Q of E4M3FNUZ it is 2^7 P
+ *   type of Q, F16 or BF16: it is wrong by at most 0.70 of its last place, by nothing if it is a number of
+ *   that type, and by next to nothing in the mean. With Q of E4M3FNUZ it is 2^7 P
  *   that is rounded, to nearest even: P has 4 significant bits down to 2^-14, and no weight at 2^-18 and
  *   below. O is rounded to nearest even, and as F32 it is what was summed.
+ * - Sums of P times V that exceed the range of F32 are infinite, even where O would not be: P is at most 1 or,
+ *   with Q of F16 or BF16, 2^8, so with V of BF16 this needs |V| of more than 2^120 / keys.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. sluice_args says
  *   which entries of a page table are read.
@@ -480,8 +483,8 @@ typedef struct sluice_kernel_info {
   char name[96];       /**< E.g. "attn_fwd_f16_d128_q256_kv64_w8": operation, type, head dim, tiles, waves. */
   char operation[32];  /**< "attention_forward", "kv_append" or "merge_states". */
   char features[128];  /**< What the kernel can do, separated by commas: "causal,lse". */
-  char p_rounding[16]; /**< How P is rounded to the type of Q: "toward_zero", "nearest_away" (ties go away
-                          from zero) or "nearest_even"; else "". */
+  char p_rounding[16]; /**< How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70
+                          of its last place, see sluice_problem) or "nearest_even"; else "". */
   char chips[64];      /**< Chips there is machine code for, separated by commas. */
 } sluice_kernel_info;
 

@@ -26,12 +26,11 @@ Value Softmax::reference(Value maximum) const {
 }
 
 Value Softmax::offset(Value reference) const {
-  Value offset = b.negF(b.mulF(reference, scoreFactor));
-  return isFp8() ? b.addF(offset, b.f32(offsetOfZero())) : offset;
+  return b.fma(b.negF(reference), scoreFactor, b.f32(offsetOfZero()));
 }
 
 double Softmax::offsetOfZero() const {
-  return isFp8() ? std::log2(fp8::factorOfP) : 0;
+  return std::log2(math.factorOfP());
 }
 
 Value Softmax::factor(Value before, Value reference) const {

@@ -21,8 +21,8 @@ namespace sluice {
 /// What the keys so far come to, for this lane's row.
 struct RowState {
   mlir::Value maximum;                   // of the scores, or little less
-  mlir::Value sum;                       // of this lane group's exponentials, relative to the maximum; of FP8
-                                         // times fp8::factorOfP, like O^T
+  mlir::Value sum;                       // of this lane group's exponentials, relative to the maximum, with
+                                         // TileMath::factorOfP()
   llvm::SmallVector<mlir::Value> output; // O^T, relative to the maximum
 };
 

@@ -121,15 +121,21 @@ SmallVector<Value> TileMath::exponentiate(ArrayRef<Value> blocks, Value factor, 
   return fragments;
 }
 
-/// Probabilities as a B fragment, of FP8 times fp8::factorOfP.
+double TileMath::factorOfP() const {
+  if (isFp8()) return fp8::factorOfP;
+  if (!cutsP()) return 1;
+  const double halfOfLastPlace = element.isF16() ? 0x1p-11 : 0x1p-8; // of a number between 1 and 2
+  return 1 + halfOfLastPlace / 1.44;
+}
+
+/// Probabilities as a B fragment, with factorOfP().
 Value TileMath::toFragment(ArrayRef<Value> probabilities) {
   if (isFp8()) return fp8::fromProbabilities(b, probabilities);
   Value low = toPair(probabilities[0], probabilities[1]), high = toPair(probabilities[2], probabilities[3]);
   return b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high}));
 }
 
-/// Two probabilities as 16-bit numbers in a dword: f16 toward zero, bf16 to nearest. Ties go away
-/// from zero: that takes one addition.
+/// Two probabilities as 16-bit numbers in a dword: cut, unless the chip has an instruction that rounds.
 Value TileMath::toPair(Value first, Value second) {
   auto pair = VectorType::get(2, element);
   if (element.isF16()) return b.bitcast(b.getI32Type(), ROCDL::CvtPkRtz::create(b, pair, first, second));
@@ -137,8 +143,8 @@ Value TileMath::toPair(Value first, Value second) {
     Value both = b.pack(VectorType::get(2, b.getF32Type()), {first, second});
     return b.bitcast(b.getI32Type(), arith::TruncFOp::create(b, pair, both));
   }
-  auto rounded = [&](Value value) { return b.add(b.bitcast(b.getI32Type(), value), b.i32(0x8000)); };
-  return b.permuteBytes(rounded(second), rounded(first), 0x07060302);
+  auto bits = [&](Value value) { return b.bitcast(b.getI32Type(), value); };
+  return b.permuteBytes(bits(second), bits(first), 0x07060302);
 }
 
 SmallVector<Value> TileMath::fragments(Value row, unsigned columns) {
@@ -192,8 +198,7 @@ SmallVector<Value> TileMath::rescale(ArrayRef<Value> output, Value factor) {
 
 TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit,
                                   Value lsePerLog2) {
-  // Of FP8 both have the factor of P, a power of two.
-  if (isFp8()) sum = b.mulF(sum, b.f32(1 / fp8::factorOfP));
+  sum = b.mulF(sum, b.f32(1 / factorOfP()));
   // No visible key: the sum is exactly 0. A NaN sum stays NaN.
   Value empty = b.equalF(sum, b.f32(0)), none = b.f32(negativeInfinity);
   auto inverse = [&](Value x) { return b.select(b.equalF(x, b.f32(0)), b.f32(0), b.reciprocal(x)); };
@@ -216,7 +221,7 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
         Value log2 = b.select(empty, none, b.fma(maximum, factor, b.log2(sum)));
         return SmallVector<Value>{inverse(sum), b.mulF(log2, lsePerLog2)};
       });
-  Value weight = isFp8() ? b.mulF(result[0], b.f32(1 / fp8::factorOfP)) : result[0];
+  Value weight = isFp8() ? b.mulF(result[0], b.f32(1 / factorOfP())) : result[0];
   return {weight, result[1]};
 }
 

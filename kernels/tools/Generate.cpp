@@ -29,9 +29,7 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   entry.features = {"causal", "window", "mask",       "soft_cap", "bias",   "alibi", "sink_logits",
                     "scales", "lse",    "lse_base_2", "lengths",  "ragged", "v_in_k"};
   if (variant.paged) entry.features.insert(entry.features.end(), {"paged", "csr", "page_index_64", "k_pack"});
-  entry.p_rounding = variant.dtype == "f16"    ? "toward_zero"
-                     : variant.dtype == "bf16" ? "nearest_away"
-                                               : "nearest_even";
+  entry.p_rounding = variant.dtype == "f16" || variant.dtype == "bf16" ? "centred_cut" : "nearest_even";
   return entry;
 }
 

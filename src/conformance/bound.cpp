@@ -47,12 +47,14 @@ void RowMagnitudes::count_keys(const std::vector<int> &visible) {
 }
 
 RowBound::Roundings RowBound::roundings_of(const Case &c) {
-  // f16 weights are truncated toward zero (11 significant bits); bf16 weights are rounded to nearest (8
-  // bits). Values of FP8 become the type of Q, exactly, and so do the weights; unless Q is FP8 too.
+  // A weight P, of 11 significant bits in f16 and 8 in bf16, becomes P (1 + d) and is cut: of a last place, 1 /
+  // 2.88 are added before. Values of FP8 become the type of Q, exactly, and so do the weights; unless Q is FP8
+  // too.
+  constexpr double cut = 1 - 1 / 2.88;
   Roundings roundings =
       c.dtype == Dtype::f16
-          ? Roundings{.p = 0x1p-10, .p_absolute = 0x1p-24, .o = 0x1p-11, .o_absolute = 0x1p-25}
-          : Roundings{.p = 0x1p-8, .p_absolute = 0x1p-126, .o = 0x1p-8, .o_absolute = 0x1p-134};
+          ? Roundings{.p = cut * 0x1p-10, .p_absolute = 0x1p-24, .o = 0x1p-11, .o_absolute = 0x1p-25}
+          : Roundings{.p = cut * 0x1p-7, .p_absolute = 0x1p-126, .o = 0x1p-8, .o_absolute = 0x1p-134};
   // 2^7 P, of 4 significant bits; subnormal FP8 numbers are multiples of 2^-10.
   if (has_fp8_queries(c)) {
     roundings.p = 0x1p-4;
@@ -71,7 +73,7 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
     : rounding(roundings_of(c)) {
   const double n = row.keys + c.sink_logits, t = row.tiles + c.sink_logits, X = row.score;
   const double weight = score_error(c, row) + u * (2 + t * (3 + 4 * X));
-  const double sum = weight + u * n;
+  const double sum = weight + u * (n + 2); // 2 for what takes out the 1 + d
   // What exponentials are relative to may be less than the largest score, and their sum that much larger.
   const double excess = has_fp8_queries(c) ? 0 : 8 * std::numbers::ln2;
   // Keys of several tiles may have been split into parts, whose results were stored and merged.

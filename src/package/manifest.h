@@ -21,7 +21,7 @@ struct KernelEntry {
   uint32_t kernarg_bytes = 0;        // size of the kernel's argument block ...
   uint64_t kernarg_hash = 0;         // ... and attention_kernarg_hash() of its layout
   std::vector<std::string> features; // what it can do: "causal", "lse" and so on
-  std::string p_rounding;            // "toward_zero", "nearest_away" or "nearest_even"
+  std::string p_rounding;            // "centred_cut" or "nearest_even"
 
   // What the pipeline decided, for people and tools: the runtime does not look at it.
   uint32_t stages = 0;                  // LDS slots of each tile that is copied while others are computed

@@ -115,12 +115,13 @@ private:
     }
 
     const bool f16 = !options.bf16;
-    const double p_rounding = f16 ? 0x1p-10 : 0x1p-8, p_absolute = f16 ? 0x1p-24 : 0x1p-126;
+    const double p_rounding = (1 - 1 / 2.88) * (f16 ? 0x1p-10 : 0x1p-7);
+    const double p_absolute = f16 ? 0x1p-24 : 0x1p-126;
     const double o_rounding = f16 ? 0x1p-11 : 0x1p-8, o_absolute = f16 ? 0x1p-25 : 0x1p-134;
     const double n = double(visible), d = double(dim), tiles = std::ceil(n / double(tile_kv));
     const double score = u * (A * (8 + 3 * d / 8) + 10 * X);
     const double weight = score + u * (2 + tiles * (3 + 4 * X));
-    const double sum = weight + u * n;
+    const double sum = weight + u * (n + 2);
     // The reference's own LSE and O are rounded to f32, which is one more u of each.
     if (std::isfinite(out.lse[lse_at]))
       out.lse_tolerance[lse_at] = sum + u * (4 * X + 4 * (1 + std::log(l)) + 2 * std::fabs(out.lse[lse_at]));

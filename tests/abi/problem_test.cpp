@@ -273,7 +273,7 @@ TEST_CASE("the kernels are listed by index, in the order of their names", "[prob
     CHECK(std::string(info.features) == "causal,lse");
     CHECK(std::string(info.chips) == "gfx942");
     CHECK(info.kernarg_bytes == sizeof(sluice::package::AttentionKernargs));
-    CHECK(std::string(info.p_rounding) == (info.dtype == SLUICE_F16 ? "toward_zero" : "nearest_away"));
+    CHECK(std::string(info.p_rounding) == "centred_cut");
   }
   CHECK(previous == "attn_fwd_f16_d64_q256_kv64_w8");
   sluice_kernel_info info;

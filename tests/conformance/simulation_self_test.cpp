@@ -21,10 +21,10 @@ constexpr float infinity = std::numeric_limits<float>::infinity();
 constexpr auto log2e = float(std::numbers::log2e);
 constexpr auto ln2 = float(std::numbers::ln2);
 
-float truncated_to_f16(float value) {
-  const double nearest = decode(f16_format, encode(f16_format, value));
-  if (nearest <= value) return float(nearest);
-  return float(decode(f16_format, uint16_t(encode(f16_format, value) - 1)));
+/// Toward zero; `value` is not negative.
+float cut(const NumberFormat &format, float value) {
+  const uint16_t nearest = encode(format, value);
+  return float(decode(format, decode(format, nearest) <= value ? nearest : uint16_t(nearest - 1)));
 }
 
 class Kernel {
@@ -55,6 +55,12 @@ private:
     std::vector<float> o;
     float lse = -infinity;
   };
+
+  /// What exponentials are multiplied with, so that a cut one is near to P.
+  double factor_of_p() const {
+    if (has_fp8_queries(c)) return 1;
+    return 1 + (c.dtype == Dtype::f16 ? 0x1p-11 : 0x1p-8) / 1.44;
+  }
 
   /// To base 2.
   float score(int b, int h, int i, int j) const {
@@ -102,12 +108,13 @@ private:
     for (float &o : state.o)
       o *= rescale;
     const int kv_head = h / (c.q_heads / c.kv_heads);
+    const auto log2_factor = float(std::log2(factor_of_p()));
     for (size_t n = 0; n < keys.size(); ++n) {
-      const float p = std::exp2(scores[n] - m);
+      const float p = std::exp2(scores[n] - m + log2_factor);
       state.l += p;
-      const float operand = has_fp8_queries(c)      ? float(decode_fp8(encode_fp8(0x1p7 * p)) * 0x1p-7)
-                            : c.dtype == Dtype::f16 ? truncated_to_f16(p)
-                                                    : float(decode(bf16_format, encode(bf16_format, p)));
+      const float operand = has_fp8_queries(c)
+                                ? float(decode_fp8(encode_fp8(0x1p7 * p)) * 0x1p-7)
+                                : cut(c.dtype == Dtype::f16 ? f16_format : bf16_format, p);
       const double *const v =
           &in.v[((size_t(b) * c.kv_len + keys[n]) * c.kv_heads + kv_head) * c.head_size.v];
       for (size_t e = 0; e < state.o.size(); ++e)
@@ -126,6 +133,7 @@ private:
       for (int key = begin; key < end; key += tile)
         add_tile(part, b, h, i, key, std::min(end, key + tile));
       if (part.m == -infinity) continue;
+      part.l *= float(1 / factor_of_p());
       for (float &o : part.o)
         o *= 1 / part.l;
       part.lse = part.m + std::log2(part.l);

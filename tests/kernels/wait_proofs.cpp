@@ -83,7 +83,10 @@ void WaitProofs::classify(size_t index) {
 
 bool WaitProofs::needs_registers_of(const Operation &late, size_t index) const {
   const std::vector<emulator::RegisterRange> &results = at(late.instruction).writes;
-  return overlap(results, at(index).reads) || overlap(results, at(index).writes);
+  if (overlap(results, at(index).reads)) return true;
+  const int other = operation_of[index];
+  const bool are_loads = late.kind == Kind::load && other >= 0 && operations[size_t(other)].kind == Kind::load;
+  return !are_loads && overlap(results, at(index).writes);
 }
 
 /// Whether the instruction at `index`, of this wave or another one, notices that `late` is in flight or

@@ -13,7 +13,8 @@
 // the counter holds. If no instruction on any path cares about a late operation, the kernel with the weaker
 // wait does what the kernel does. Who cares:
 //
-//   a load, a read of LDS, a permutation   who reads or writes a register it will write
+//   a load, a read of LDS, a permutation   who reads or writes a register it will write; but a load may write
+//                                          what another load will have written before, as loads come in order
 //   a copy into LDS                        who touches its bytes of LDS; the end of the wave
 //   a read of LDS                          a copy into its bytes
 //   a write to LDS                         a copy into its bytes; the end of the wave

@@ -62,6 +62,10 @@ TEST_CASE("a register is used behind a wait for its load, on every path", "[kern
   CHECK_FALSE(registers_are_waited_for(load + "v_mov_b32 v2, 0\n" + end));
   CHECK(registers_are_waited_for(load + load_3 + "s_waitcnt vmcnt(1)\n" + use + end));
   CHECK_FALSE(registers_are_waited_for(load + load_3 + "s_waitcnt vmcnt(1)\n" + use_3 + end));
+  // Loads come in order: the second one's result is there last. What a read of LDS gives may come before.
+  CHECK(registers_are_waited_for(load + load + "s_waitcnt vmcnt(0)\n" + use + end));
+  CHECK_FALSE(registers_are_waited_for(load + load + "s_waitcnt vmcnt(1)\n" + use + end));
+  CHECK_FALSE(registers_are_waited_for(load + "ds_read_b32 v2, v8\n" + wait_copy + wait_lds + use + end));
   // A branch around the wait.
   CHECK_FALSE(registers_are_waited_for(load + "s_cbranch_scc0 1\n" + wait_copy + use + end));
   // Once round the loop: the load at its end is in flight at its start.

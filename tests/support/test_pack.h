@@ -33,7 +33,7 @@ inline package::KernelEntry kernel_entry(const std::string &dtype, uint32_t head
   entry.kernarg_bytes = sizeof(package::AttentionKernargs);
   entry.kernarg_hash = package::attention_kernarg_hash();
   entry.features = {"causal", "lse"};
-  entry.p_rounding = dtype == "f16" ? "toward_zero" : "nearest_away";
+  entry.p_rounding = "centred_cut";
   entry.stages = 2;
   entry.copy_groups = {"K", "V"};
   entry.lds_bytes_without_reuse = 98304;

@@ -141,8 +141,7 @@ pub struct KernelInfo {
     pub operation: String,
     /// What the kernel can do, separated by commas.
     pub features: String,
-    /// How P is rounded to the type of Q: "toward_zero", "nearest_away" (ties go away from zero) or
-    /// "nearest_even"; else "".
+    /// How P is rounded to the type of Q: "centred_cut" (see sluice.h) or "nearest_even"; else "".
     pub p_rounding: String,
     /// Chips that there is machine code for, separated by commas.
     pub chips: String,

@@ -41,7 +41,7 @@ fn kernels_are_listed_and_chosen_from() {
     let kernel = kernels.iter().find(|kernel| kernel.name == support.kernel).expect("the kernel is listed");
     assert_eq!((kernel.dtype, kernel.head_dim_qk, kernel.head_dim_v), (Some(Dtype::F16), 128, 128));
     assert_eq!((kernel.operation.as_str(), kernel.threads), ("attention_forward", kernel.waves * 64));
-    assert!(kernel.features.contains("causal") && kernel.p_rounding == "toward_zero");
+    assert!(kernel.features.contains("causal") && kernel.p_rounding == "centred_cut");
     assert_eq!((support.pointer_alignment, support.stride_multiple), (16, 8));
     for operation in ["kv_append", "merge_states"] {
         assert!(kernels.iter().any(|kernel| kernel.operation == operation));
