@@ -364,8 +364,8 @@ enum sluice_determinism {
  *   that type, and by next to nothing in the mean. With Q of E4M3FNUZ it is 2^7 P
  *   that is rounded, to nearest even: P has 4 significant bits down to 2^-14, and no weight at 2^-18 and
  *   below. O is rounded to nearest even, and as F32 it is what was summed.
- * - Sums of P times V that exceed the range of F32 are infinite, even where O would not be: P is at most 1 or,
- *   with Q of F16 or BF16, 2^8, so with V of BF16 this needs |V| of more than 2^120 / keys.
+ * - Sums of P times V that exceed the range of F32 are infinite, even where O would not be: P is at most 1
+ * or, with Q of F16 or BF16, 2^8, so with V of BF16 this needs |V| of more than 2^120 / keys.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. sluice_args says
  *   which entries of a page table are read.

@@ -94,13 +94,14 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
             return b.select(b.atMostF(value, b.f32(-infiniteBias())), none, sum);
           });
         };
-        // A bias of -infinity hides scores that are infinite and NaN as well, which are rare: the sum does it
-        // for all others.
+        // A bias that is -infinity, in units of exponents, hides all scores. The sum does it for those below
+        // 2^64, far less than what the smallest such bias is beyond the largest number; others are rare.
         if (!isTall(layout)) return sums(true);
         Value rest = b.f32(0);
-        each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0), rest); });
-        Value isNaN = arith::CmpFOp::create(b, arith::CmpFPredicate::UNO, rest, rest);
-        return b.branch(b.anyLane(isNaN), [&] { return sums(true); }, [&] { return sums(false); });
+        each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0x1p64), rest); });
+        Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, rest),
+                                              b.f32(std::numeric_limits<double>::infinity()));
+        return b.branch(b.anyLane(isLarge), [&] { return sums(true); }, [&] { return sums(false); });
       };
       // Once for all types, whose code is long in tall kernels; others have no registers for it.
       auto biasedOfType = [&](ArrayRef<Value> values) {

@@ -58,10 +58,10 @@ public:
   /// reference instead, and get the offset that belongs to a reference of 0. Returns the offset to use.
   Value centre(Values &blocks, Value offset, Value offsetOfZero, llvm::function_ref<Value()> reference);
 
-  /// Exponentials are this much larger than P; sums of them, too, until finish(). Of FP8 it is fp8::factorOfP,
-  /// which is in O^T as well. Where P of 16 bits is cut to its type, it adds to an exponential between 0.35 and
-  /// 0.69 of its last place, a half at the mean, so that what is cut is near to P; numbers of the type stay what
-  /// they are.
+  /// Exponentials are this much larger than P; sums of them, too, until finish(). Of FP8 it is
+  /// fp8::factorOfP, which is in O^T as well. Where P of 16 bits is cut to its type, it adds to an
+  /// exponential between 0.35 and 0.69 of its last place, a half at the mean, so that what is cut is near to
+  /// P; numbers of the type stay what they are.
   double factorOfP() const;
 
   /// exp2(score * factor + offset) of all scores as fragments of P^T; `sum` grows by this lane's.

@@ -47,9 +47,9 @@ void RowMagnitudes::count_keys(const std::vector<int> &visible) {
 }
 
 RowBound::Roundings RowBound::roundings_of(const Case &c) {
-  // A weight P, of 11 significant bits in f16 and 8 in bf16, becomes P (1 + d) and is cut: of a last place, 1 /
-  // 2.88 are added before. Values of FP8 become the type of Q, exactly, and so do the weights; unless Q is FP8
-  // too.
+  // A weight P, of 11 significant bits in f16 and 8 in bf16, becomes P (1 + d) and is cut: of a last place, 1
+  // / 2.88 are added before. Values of FP8 become the type of Q, exactly, and so do the weights; unless Q is
+  // FP8 too.
   constexpr double cut = 1 - 1 / 2.88;
   Roundings roundings =
       c.dtype == Dtype::f16

@@ -112,9 +112,8 @@ private:
     for (size_t n = 0; n < keys.size(); ++n) {
       const float p = std::exp2(scores[n] - m + log2_factor);
       state.l += p;
-      const float operand = has_fp8_queries(c)
-                                ? float(decode_fp8(encode_fp8(0x1p7 * p)) * 0x1p-7)
-                                : cut(c.dtype == Dtype::f16 ? f16_format : bf16_format, p);
+      const float operand = has_fp8_queries(c) ? float(decode_fp8(encode_fp8(0x1p7 * p)) * 0x1p-7)
+                                               : cut(c.dtype == Dtype::f16 ? f16_format : bf16_format, p);
       const double *const v =
           &in.v[((size_t(b) * c.kv_len + keys[n]) * c.kv_heads + kv_head) * c.head_size.v];
       for (size_t e = 0; e < state.o.size(); ++e)

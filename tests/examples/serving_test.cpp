@@ -98,9 +98,9 @@ void note_largest(std::vector<float> &largest, const std::vector<float> &rows, i
 
 /// How far two results of attention with the same F16 queries and the same keys and values may be apart, as a
 /// multiple of the largest |v|. Each is a mean of values, whose weights P are rounded to F16, which keeps
-/// 11 bits: by 2^-10 of themselves at most, or, 2^-14 below the largest and smaller, by 2^-24 of it. Each is then
-/// rounded to F16 itself. Sums and exponents in F32 add 2^-24 for each key, and for each unit of the largest
-/// exponent, 64 at most in this model; scores are sums of equal products.
+/// 11 bits: by 2^-10 of themselves at most, or, 2^-14 below the largest and smaller, by 2^-24 of it. Each is
+/// then rounded to F16 itself. Sums and exponents in F32 add 2^-24 for each key, and for each unit of the
+/// largest exponent, 64 at most in this model; scores are sums of equal products.
 double allowed_distance(int keys) {
   const double weight = std::exp2(-10), smallest = std::exp2(-24), f16 = std::exp2(-11), f32 = std::exp2(-24);
   return 2 * (weight + keys * smallest + f16 + (keys + 64) * f32);

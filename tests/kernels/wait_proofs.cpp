@@ -85,7 +85,8 @@ bool WaitProofs::needs_registers_of(const Operation &late, size_t index) const {
   const std::vector<emulator::RegisterRange> &results = at(late.instruction).writes;
   if (overlap(results, at(index).reads)) return true;
   const int other = operation_of[index];
-  const bool are_loads = late.kind == Kind::load && other >= 0 && operations[size_t(other)].kind == Kind::load;
+  const bool are_loads =
+      late.kind == Kind::load && other >= 0 && operations[size_t(other)].kind == Kind::load;
   return !are_loads && overlap(results, at(index).writes);
 }
 

@@ -360,7 +360,8 @@ pub struct sluice_kernel_info {
     pub operation: [c_char; 32],
     /// What the kernel can do, separated by commas: "causal,lse".
     pub features: [c_char; 128],
-    /// How P is rounded to the type of Q: "centred_cut" (see sluice.h) or "nearest_even"; else "".
+    /// How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70 of its last place,
+    /// see sluice_problem) or "nearest_even"; else "".
     pub p_rounding: [c_char; 16],
     /// Chips there is machine code for, separated by commas.
     pub chips: [c_char; 64],

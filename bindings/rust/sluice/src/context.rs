@@ -141,7 +141,8 @@ pub struct KernelInfo {
     pub operation: String,
     /// What the kernel can do, separated by commas.
     pub features: String,
-    /// How P is rounded to the type of Q: "centred_cut" (see sluice.h) or "nearest_even"; else "".
+    /// How P is rounded to the type of Q: "centred_cut" (to F16 and BF16, by at most 0.70 of its last place,
+    /// see sluice_problem) or "nearest_even"; else "".
     pub p_rounding: String,
     /// Chips that there is machine code for, separated by commas.
     pub chips: String,
