@@ -360,12 +360,12 @@ enum sluice_determinism {
  *   without a visible key.
  * - Products of Q and K and of P and V are accumulated in F32, as are the maximum and the sum of the
  *   softmax. Before the second product P, relative to a running maximum of the row, is rounded to the
- *   type of Q, F16 or BF16: it is wrong by at most 0.70 of its last place, by nothing if it is a number of
- *   that type, and by next to nothing in the mean. With Q of E4M3FNUZ it is 2^7 P
- *   that is rounded, to nearest even: P has 4 significant bits down to 2^-14, and no weight at 2^-18 and
- *   below. O is rounded to nearest even, and as F32 it is what was summed.
- * - Sums of P times V that exceed the range of F32 are infinite, even where O would not be: P is at most 1
- * or, with Q of F16 or BF16, 2^8, so with V of BF16 this needs |V| of more than 2^120 / keys.
+ *   type of Q, F16 or BF16: by at most 0.70 of its last place, exactly if P is a number of that type, and
+ *   with nearly no bias. With Q of E4M3FNUZ, 2^7 P is rounded, to nearest even: P has 4 significant bits down
+ *   to 2^-14, and weights of 2^-18 and below are lost. O is rounded to nearest even, and as F32 it is what
+ *   was summed.
+ * - A sum of P times V beyond the range of F32 is infinite, even where O would not be. P is at most 1 with Q
+ *   of E4M3FNUZ and 2^8 otherwise, so only |V| above 2^120 / keys, of BF16, can lead there.
  * - Memory at and past a sequence's lengths never influences a result, whatever it holds, and is never
  *   written: rows of padding, unused slots of pages, what lies between and behind sequences. sluice_args says
  *   which entries of a page table are read.

@@ -56,7 +56,7 @@ private:
     float lse = -infinity;
   };
 
-  /// What exponentials are multiplied with, so that a cut one is near to P.
+  /// Exponentials are this much larger than P, so that cutting them rounds P without bias.
   double factor_of_p() const {
     if (has_fp8_queries(c)) return 1;
     return 1 + (c.dtype == Dtype::f16 ? 0x1p-11 : 0x1p-8) / 1.44;
