@@ -52,9 +52,10 @@ struct TilePlace {
 
 class KernelLowering {
 public:
-  KernelLowering(gpu::GPUModuleOp module, gpu::GPUFuncOp kernel) : module(module), kernel(kernel) {}
+  KernelLowering(gpu::GPUModuleOp module, gpu::GPUFuncOp kernel, const Chip &chip)
+      : module(module), kernel(kernel), chip(chip) {}
 
-  LogicalResult run(const Chip &chip) {
+  LogicalResult run() {
     if (failed(placeTiles())) return failure();
     if (arenaBytes > chip.ldsBytes)
       return kernel.emitError() << "needs " << arenaBytes << " bytes of LDS; " << chip.name << " has "
@@ -273,10 +274,10 @@ private:
     auto operand = [&](Value value) -> Value {
       return LLVM::BitcastOp::create(builder, loc, VectorType::get(2, builder.getI32Type()), value);
     };
-    std::string type = getElementTypeOrSelf(mfma.getSourceA().getType()).isF16() ? "f16" : "bf16";
-    std::string text =
-        llvm::formatv("{0}v_mfma_f32_{1}x{2}x{3}_{4} $0, $1, $2, $0", isSettledFor(mfma) ? "" : "s_nop 1\n",
-                      mfma.getM(), mfma.getN(), mfma.getK(), type);
+    bool isF16 = getElementTypeOrSelf(mfma.getSourceA().getType()).isF16();
+    std::string text = llvm::formatv("{0}v_mfma_f32_{1}x{2}x{3}{4} $0, $1, $2, $0",
+                                     isSettledFor(mfma) ? "" : "s_nop 1\n", mfma.getM(), mfma.getN(),
+                                     mfma.getK(), isF16 ? chip.f16MfmaSuffix : chip.bf16MfmaSuffix);
     ValueRange operands{operand(mfma.getSourceA()), operand(mfma.getSourceB()), mfma.getDestC()};
     mfma.replaceAllUsesWith(assembly(builder, loc, mfma.getType(), operands, text, "=a,v,v,0"));
   }
@@ -300,8 +301,12 @@ private:
   }
 
   void lower(OpBuilder &builder, HoldOp hold) {
-    // Eleven wait states are in order between an MFMA of eight passes, as all held ones are, and a read.
-    StringRef text = hold.getSettles() ? "s_nop 10" : "";
+    // All held values are of this shape. One s_nop has at most 16 wait states.
+    unsigned states = hold.getSettles() ? chip.mfmaResultWaitStates({32, 32, 8}) : 0;
+    std::string text;
+    for (; states > 16; states -= 16)
+      text += "s_nop 15\n";
+    if (states != 0) text += "s_nop " + std::to_string(states - 1);
     hold.replaceAllUsesWith(
         assembly(builder, hold.getLoc(), hold.getValue().getType(), hold.getValue(), text, "=a,0"));
   }
@@ -331,6 +336,7 @@ private:
 
   gpu::GPUModuleOp module;
   gpu::GPUFuncOp kernel;
+  const Chip &chip;
   // Where tiles take turns, rows take all registers, and addresses have to serve many columns. Elsewhere LLVM
   // keeps more of them for less arithmetic.
   const bool hasFewAddresses = kernel->hasAttr("sluice.tiles_take_turns");
@@ -346,7 +352,7 @@ struct LowerToRocdlPass : impl::LowerToRocdlBase<LowerToRocdlPass> {
     const Chip *target = requireChip(*this, getOperation(), chip);
     if (!target) return signalPassFailure();
     for (gpu::GPUFuncOp kernel : getOperation().getOps<gpu::GPUFuncOp>())
-      if (failed(KernelLowering(getOperation(), kernel).run(*target))) return signalPassFailure();
+      if (failed(KernelLowering(getOperation(), kernel, *target).run())) return signalPassFailure();
   }
 };
 

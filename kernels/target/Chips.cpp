@@ -8,6 +8,8 @@
 //   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 published measurements (HipKittens)
 //
 //   MFMA passes     LLVM's scheduling models, which chips_test asks again
+//   wait states     what LLVM's hazard recognizer puts behind an MFMA, which tests/lit/lowering/hold-chips.ll
+//                   asks again
 //   everything else LLVM's assembler for the chip, which tests/unit/kernels/chips_test.cpp asks again
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -40,6 +42,8 @@ static const Chip chips[] = {
      .directToLdsBytes = upToDword,
      .ldsReadBanks = banks32,
      .mfmas = halfRate,
+     .f16MfmaSuffix = "f16",
+     .bf16MfmaSuffix = "bf16_1k",
      .fp8 = Fp8Flavour::None,
      .transposingLdsReads = false,
      .packedBf16Conversion = false},
@@ -66,7 +70,8 @@ static const Chip chips[] = {
      .fp8Mfmas = eightBytesPerLane,
      .fp8 = Fp8Flavour::Ocp,
      .transposingLdsReads = true,
-     .packedBf16Conversion = true},
+     .packedBf16Conversion = true,
+     .waitStatesBehindMfma = 4},
 };
 
 unsigned Chip::mfmaPasses(MfmaShape shape, unsigned elementBytes) const {
@@ -126,6 +131,8 @@ std::string chipTable() {
   };
   row("passes by MFMA, f16 and bf16", [&](const Chip &chip) { shapes(chip.mfmas); });
   row("passes by MFMA, E4M3", [&](const Chip &chip) { shapes(chip.fp8Mfmas); });
+  row("wait states between 32x32x8 and a read of its result",
+      [&](const Chip &chip) { out << chip.mfmaResultWaitStates({32, 32, 8}); });
   row("FP8", [&](const Chip &chip) {
     out << (chip.fp8 == Fp8Flavour::None ? "none" : chip.fp8 == Fp8Flavour::Fnuz ? "FNUZ" : "OCP");
   });

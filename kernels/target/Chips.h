@@ -44,16 +44,22 @@ struct Chip {
   unsigned vgprs;                            // per lane and SIMD, ArchVGPR and AccVGPR together
   llvm::ArrayRef<unsigned> directToLdsBytes; // per lane and instruction, ascending
   llvm::ArrayRef<LdsReadBanks> ldsReadBanks = {};
-  llvm::ArrayRef<Mfma> mfmas = {};    // of f16 and bf16
+  llvm::ArrayRef<Mfma> mfmas = {}; // of f16 and bf16
+  /// What ends the assembler's names of these: v_mfma_f32_32x32x8 and this.
+  llvm::StringRef f16MfmaSuffix = "_f16", bf16MfmaSuffix = "_bf16";
   llvm::ArrayRef<Mfma> fp8Mfmas = {}; // of E4M3, in the chip's flavour
   Fp8Flavour fp8 = Fp8Flavour::None;
   bool transposingLdsReads = false;  // ds_read_b64_tr_b16 and its like
   bool packedBf16Conversion = false; // v_cvt_pk_bf16_f32
+  /// Wait states that a vector instruction keeps from an MFMA whose result it reads, more than its passes.
+  unsigned waitStatesBehindMfma = 3;
 
   /// The passes of an MFMA of elements of so many bytes: 2 for f16 and bf16, 1 for E4M3. 0 if the chip does
   /// not have it.
   unsigned mfmaPasses(MfmaShape shape, unsigned elementBytes) const;
   bool hasMfma(MfmaShape shape, unsigned elementBytes) const { return mfmaPasses(shape, elementBytes) != 0; }
+  /// The wait states between an MFMA of f16 or bf16 and a vector instruction that reads its result.
+  unsigned mfmaResultWaitStates(MfmaShape shape) const { return mfmaPasses(shape, 2) + waitStatesBehindMfma; }
   /// Banks for reads of `accessBytes` per lane; 0 for a width that is none.
   unsigned ldsBanks(unsigned accessBytes) const;
 };

@@ -58,6 +58,9 @@ def check_spills(kernel, chip, figures):
         # They read masks and biases as well, on their detour for V that is not finite once more: what that takes too
         # much lies in scratch, beside the usual way.
         limits = few, few, 4 * few
+    elif chip != "gfx942" and kernel.endswith("_q128_kv16_w4_latent"):
+        # Two blocks of rows take all registers of gfx942, whose instructions their shape is for.
+        limits = few, unlimited, 4 * few + UNUSED_SLOT_BYTES
     else:
         # They look up pages or gather rows: scalar registers go to lanes of vector registers.
         limits = 0, unlimited, UNUSED_SLOT_BYTES
@@ -66,10 +69,17 @@ def check_spills(kernel, chip, figures):
     return limits
 
 
-def copies_through_registers(kernel):
-    """Whether a kernel of 16 bits does: four waves of 32 rows each, whose rows of O leave registers for that."""
-    tall = re.search(r"_d(\d+)(?:v\d+)?_q128_kv\d+_w4(?:_paged)?$", kernel)
-    return tall is not None and int(tall[1]) < 512
+def way_of_keys(kernel):
+    """How K and V come to the products: with copies into LDS, through registers into LDS, or in registers."""
+    head_dim = int(re.search(r"_d(\d+)", kernel)[1])
+    if re.search(r"_q16_kv\d+_w4_packed$", kernel):
+        return "in registers"
+    if re.match(r"attn_fwd_b?f16_e4m3fnuz_", kernel):
+        return "through registers"  # which convert them
+    # Four waves of 32 rows each, whose rows of O leave registers for that.
+    is_tall = re.search(r"_q128_kv\d+_w4(?:_paged)?$", kernel)
+    widest = 192 if "_e4m3fnuz_to_" in kernel else 256
+    return "through registers" if is_tall and head_dim <= widest else "copied"
 
 
 def check_copies(kernel, chip, code):
@@ -77,14 +87,16 @@ def check_copies(kernel, chip, code):
     widest = CHIPS[chip][2]
     into_lds = r"^\s+(?:(?:buffer|global)_load_dword(?=.* lds\b)|global_load_lds_dword)(?:x(\d))?\b"
     copies = [int(dwords or 1) for dwords in re.findall(into_lds, code, re.M)]
-    if copies_through_registers(kernel):
-        landed = len(re.findall(r"^\s+ds_write_b128\b", code, re.M))
-        require(not copies and landed, kernel, chip, f"{len(copies)} copies are direct, {landed} go through registers")
-        return f"{landed} copies through registers"
+    way = way_of_keys(kernel)
+    if way != "copied":
+        writes = len(re.findall(r"^\s+ds_write", code, re.M))
+        require(not copies, kernel, chip, f"{len(copies)} copies, and K and V come {way}")
+        require(writes or way == "in registers", kernel, chip, "nothing is written to LDS")
+        return f"K and V {way}"
     width, waves = (int(re.search(pattern, kernel)[1]) for pattern in (r"_d(\d+)", r"_w(\d)"))
     rows = int(re.search(r"_kv(\d+)", kernel)[1])
     # All lanes copy alike: what their widest copies leave of a tile, they copy in narrower ones.
-    tile_bytes, lanes_bytes = rows * width * 2, waves * 64 * 4 * widest
+    tile_bytes, lanes_bytes = rows * width * (1 if "_e4m3fnuz_to_" in kernel else 2), waves * 64 * 4 * widest
     wide, narrow = widest in copies, any(dwords < widest for dwords in copies)
     require(wide == (tile_bytes >= lanes_bytes) and (not narrow or tile_bytes % lanes_bytes != 0), kernel, chip,
             f"copies of {sorted(set(copies))} dwords, {widest} would go")

@@ -1,11 +1,11 @@
-# lit configuration of the kernel pipeline's tests: each .mlir file runs sluice-opt or sluice-kernelgen.
+# lit configuration of the kernel pipeline's tests: most files run sluice-opt or sluice-kernelgen.
 import os
 
 import lit.formats
 
 config.name = "sluice"
 config.test_format = lit.formats.ShTest(execute_external=False)
-config.suffixes = [".mlir", ".test"]
+config.suffixes = [".ll", ".mlir", ".test"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.sluice_lit_folder
 config.environment["FILECHECK_OPTS"] = "-enable-var-scope --allow-unused-prefixes=false"
