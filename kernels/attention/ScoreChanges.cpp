@@ -36,7 +36,7 @@ Value ScoreChanges::capped(Value score, Value twoPerCap, Value cap) const {
 }
 
 ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey, Value isNeeded,
-                                          MfmaLayout layout) const {
+                                          MfmaLayout layout, Scores are) const {
   auto accumulator = cast<VectorType>(blocks.front().getType());
   Value ofLane, head, row, rowGroup, lane;
   Value lastKey = b.maxS(b.sub(sequence.keys, b.i32(1)), b.i32(0));
@@ -97,6 +97,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
         // A bias that is -infinity, in units of exponents, hides all scores. The sum does it for those below
         // 2^64, far less than what the smallest such bias is beyond the largest number; others are rare.
         if (!isTall(layout)) return sums(true);
+        if (are == Scores::Zero) return sums(false);
         Value rest = b.f32(0);
         each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0x1p64), rest); });
         Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::UEQ, math::AbsFOp::create(b, rest),

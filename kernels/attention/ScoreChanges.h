@@ -39,9 +39,11 @@ public:
     llvm::SmallVector<Value> blocks;
     Value hidden; // i32, not 0 if some score is -infinity, which a bias or a mask makes it; wave-uniform
   };
-  /// `blocks`: raw scores, as Visibility::hide has them. Nobody needs them where `isNeeded`, wave-uniform, is
-  /// false.
-  Changed apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, MfmaLayout layout) const;
+  enum class Scores { Any, Zero };
+  /// `blocks`: raw scores, as Visibility::hide has them, or all zero. Nobody needs them where `isNeeded`,
+  /// wave-uniform, is false.
+  Changed apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, MfmaLayout layout,
+                Scores are) const;
 
   /// Whether there may be keys that apply() has hidden, which returned `hidden`; wave-uniform. Waves of 16
   /// rows have no registers for asking, and look out for them wherever anything is changed.

@@ -29,8 +29,11 @@ public:
   }
   /// The same; where `isNeeded`, wave-uniform, is false, nobody needs the scores.
   Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded) const {
-    auto [changed, hidden] = changes.apply(blocks, tileKey, isNeeded, layout);
-    return {visibility.hide(changed, tileKey, rows, layout, laneGroup), hidden};
+    return apply(blocks, tileKey, isNeeded, ScoreChanges::Scores::Any);
+  }
+  /// What becomes of scores that are all zero: those of hidden keys are -infinity, and no others.
+  llvm::SmallVector<Value> applyToZeros(llvm::ArrayRef<Value> zeros, Value tileKey) const {
+    return apply(zeros, tileKey, b.boolean(true), ScoreChanges::Scores::Zero).scores;
   }
 
   /// Whether apply(), which returned `hidden`, may have hidden keys of the tile from some row of the wave;
@@ -40,6 +43,11 @@ public:
   }
 
 private:
+  Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, ScoreChanges::Scores are) const {
+    auto [changed, hidden] = changes.apply(blocks, tileKey, isNeeded, layout, are);
+    return {visibility.hide(changed, tileKey, rows, layout, laneGroup), hidden};
+  }
+
   Emitter &b;
   const ScoreChanges &changes;
   const Visibility &visibility;

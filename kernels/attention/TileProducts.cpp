@@ -108,7 +108,7 @@ SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<V
   // Rare: what follows from these must not take registers all through the loop.
   Value row = b.opaque(laneRow, tileKey), group = b.opaque(laneGroup, tileKey);
   Values level(scoreBlocks(), math.zeros());
-  Values visible = nonFinite.visible(rules.apply(level, tileKey).scores);
+  Values visible = nonFinite.visible(rules.applyToZeros(level, tileKey));
   Values sums;
   for (const ColumnRead &read : columns.valueReads) {
     Value column = valueColumn(read, row);

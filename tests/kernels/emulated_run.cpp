@@ -63,6 +63,12 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        P::bias_f16 | P::mask_bits},
       {"bias of BF16, mask", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::infinite, CompletionOrder::late,
        P::bias_bf16 | P::mask_bits},
+      {"bias of F32, mask, whole tiles, K and V infinite", 0, 40, 3 * 64, 1, 1, P::none, false, P::infinite,
+       CompletionOrder::late, P::bias_f32 | P::mask_bits | P::infinite_keys},
+      {"bias of F16, mask, whole tiles, V infinite", 0, 40, 3 * 64, 1, 1, P::none, false, P::infinite,
+       CompletionOrder::late, P::bias_f16 | P::mask_bits},
+      {"bias of BF16, mask, whole tiles, V infinite", 0, 40, 3 * 64, 1, 1, P::none, false, P::infinite,
+       CompletionOrder::late, P::bias_bf16 | P::mask_bits},
       {"mask alone, V infinite", 0, 40, 2 * 64 + 17, 2, 1, P::none, false, P::infinite, CompletionOrder::late,
        P::mask_bits},
       {"mask of part of a tile", 1, 0, 17, 1, 1, P::none, false, P::usual, CompletionOrder::late,
@@ -167,11 +173,13 @@ void AttentionRun::shape_values() {
     for (size_t n = 0; n < v.elements; ++n)
       v.set(n, n < v.elements / 2 ? 1 : -1);
   }
-  const size_t v_row = kernel.name.form == "latent" ? d_qk : d_v;
-  if (problem.values == Problem::infinite)
+  const auto make_infinite = [&](const Tensor &tensor, size_t row_elements, size_t columns) {
     for (size_t after = 1; after <= problem.kv_len; after += 24)
-      for (size_t column = 0; column < d_v; ++column)
-        v.set((size_t(problem.kv_len) - after) * problem.kv_heads * v_row + column, INFINITY);
+      for (size_t column = 0; column < columns; ++column)
+        tensor.set((size_t(problem.kv_len) - after) * problem.kv_heads * row_elements + column, INFINITY);
+  };
+  if (problem.values == Problem::infinite) make_infinite(v, kernel.name.form == "latent" ? d_qk : d_v, d_v);
+  if (has(Problem::infinite_keys)) make_infinite(k, d_qk, 1);
 }
 
 void AttentionRun::place_extras(package::AttentionKernargs &args) {

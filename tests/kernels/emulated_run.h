@@ -48,6 +48,7 @@ struct Problem {
     window = 1 << 12,       // of keys, and first keys beside it
     bias_of_rows = 1 << 13, // one for all keys of a row
     few_columns = 1 << 14,  // of O, so that some lanes have none
+    infinite_keys = 1 << 15 // every 24th row of K begins with infinity, so that its scores are infinite
   };
   uint32_t extras = 0;
 };

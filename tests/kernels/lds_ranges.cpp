@@ -113,10 +113,12 @@ std::optional<uint16_t> register_number(std::string_view text) {
   if (text == "m0") return uint16_t(first_sgpr + sgpr_m0);
   if (text == "vcc_lo") return uint16_t(first_sgpr + sgpr_vcc);
   if (text == "vcc_hi") return uint16_t(first_sgpr + sgpr_vcc + 1);
-  if (!text.starts_with('v') && !text.starts_with('s')) return std::nullopt;
+  constexpr uint16_t first_accvgpr = 256;
+  const uint16_t first = text.starts_with('a') ? first_accvgpr : text.starts_with('s') ? first_sgpr : 0;
+  if (first == 0 && !text.starts_with('v')) return std::nullopt;
   const auto value = number(text.substr(1));
   if (!value || *value > 255) return std::nullopt;
-  return uint16_t(*value + (text[0] == 's' ? first_sgpr : 0));
+  return uint16_t(*value + first);
 }
 
 Interval value_of(std::string_view operand, const State &state) {
@@ -145,7 +147,9 @@ Interval result_of(const Instruction &instruction, const State &state) {
   const auto is = [&](size_t sources, std::initializer_list<std::string_view> names) {
     return in.size() == sources && std::find(names.begin(), names.end(), instruction.mnemonic) != names.end();
   };
-  if (is(1, {"v_mov_b32", "s_mov_b32", "v_readfirstlane_b32"})) return in[0];
+  if (is(1, {"v_mov_b32", "s_mov_b32", "v_readfirstlane_b32", "v_accvgpr_read_b32", "v_accvgpr_write_b32",
+             "v_accvgpr_mov_b32"}))
+    return in[0];
   // The 16-bit constant has a sign; the destination is a source too.
   if (is(1, {"s_addk_i32"}))
     return in[0].high < 0x8000 ? add(value_of(operands[0], state), in[0]) : Interval{};

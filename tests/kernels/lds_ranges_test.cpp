@@ -55,6 +55,13 @@ TEST_CASE("a copy by addresses goes where M0 points too", "[kernels]") {
   check_unknown("s_mov_b32 m0, 0x400\n", "global_load_lds_dword v[2:3], off offset:-16");
 }
 
+TEST_CASE("numbers that are put aside in AccVGPRs", "[kernels]") {
+  const std::string aside = "v_lshlrev_b32 v1, 4, v0\nv_accvgpr_write_b32 a9, v1\nv_mov_b32 v1, v7\n"
+                            "v_accvgpr_mov_b32 a10, a9\n";
+  check_range(aside + "v_accvgpr_read_b32 v2, a10\n", "ds_read_b32 v4, v2", 0, 255 * 16 + 4);
+  check_unknown(aside + "v_accvgpr_read_b32 v2, a8\n", "ds_read_b32 v4, v2");
+}
+
 TEST_CASE("scalars that are put aside in lanes of a vector register", "[kernels]") {
   const std::string aside = "s_movk_i32 s4, 0x400\nv_writelane_b32 v9, s4, 3\n"
                             "s_movk_i32 s4, 0x800\nv_writelane_b32 v9, s4, 5\n",

@@ -298,7 +298,8 @@ bool WaitProofs::conflict(const Operation &one, const Operation &other) const {
   const auto changes_lds = [&](const Operation &o) { return is(o, {Kind::copy, Kind::lds_write}); };
   const bool lds = in_lds(one) && in_lds(other) && (changes_lds(one) || changes_lds(other)) &&
                    ranges[one.instruction].overlaps(ranges[other.instruction]);
-  return lds || (is(one, {Kind::store}) && is(other, {Kind::store}));
+  return lds || (is(one, {Kind::store}) && is(other, {Kind::store}) &&
+                 at(one.instruction).mnemonic == at(other.instruction).mnemonic);
 }
 
 /// Where the straight line that goes on from `index` meets another one.

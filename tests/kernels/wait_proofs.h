@@ -31,7 +31,8 @@
 // (decided_branches.h).
 //
 // No load cares about a store: a kernel reads nothing that it writes. O and LSE are no part of any other
-// tensor.
+// tensor, or of each other: of two stores of different width, one is to O and one is to LSE, or no launch
+// has both, because a launch stores each of them in one width.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -179,6 +179,8 @@ TEST_CASE("a barrier that orders no two accesses of the same bytes is redundant"
   const std::string store = "global_store_dword v[0:1], v2, off\n";
   CHECK_FALSE(may_drop_barrier(store + wait_copy + barrier + store + end));
   CHECK(may_drop_barrier(store + wait_copy + barrier + load + end));
+  // LSE and O.
+  CHECK(may_drop_barrier(store + wait_copy + barrier + "global_store_dwordx4 v[0:1], v[4:7], off\n" + end));
   // LLVM has copied a barrier to both sides of a condition that differs between waves: none goes alone.
   CHECK_FALSE(may_drop_barrier("s_cbranch_scc0 2\n" + barrier + "s_branch 1\n" + barrier + end));
   CHECK_FALSE(
