@@ -84,6 +84,8 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
       {"pages", 0, 70, 3 * 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late, P::pages},
       {"pages by 64-bit numbers", 0, 33, 2 * 64 + 9, 2, 2, P::bottom_right, true, P::usual,
        CompletionOrder::late, P::wide_pages | P::lengths},
+      {"no key in pages, O of F32", 1, 0, 0, 1, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::pages | P::output_f32},
       {"two parts", 0, 5, 2 * 64 + 9, 4, 1, P::none, true, P::usual, CompletionOrder::late,
        P::parts | P::factors | P::sinks},
       {"few columns", 0, 5, 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late, P::few_columns},
@@ -105,7 +107,8 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
   const std::string_view kv_type = kernel.name.kv_dtype.empty() ? type : kernel.name.kv_dtype;
   const std::string_view o_type = kernel.name.o_dtype.empty() ? type : kernel.name.o_dtype;
   const size_t q_rows = q_len * problem.q_heads, kv_rows = kv_capacity * problem.kv_heads;
-  const size_t results = has(Problem::parts) ? part_count : 1, o_words = has(Problem::parts) ? 2 : 1;
+  const size_t results = has(Problem::parts) ? part_count : 1,
+               o_words = has(Problem::parts | Problem::output_f32) ? 2 : 1;
   q = allocate(q_rows * d_qk, type);
   o = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * d_v * o_words, o_type).data),
        results * q_rows * d_v * o_words};
@@ -135,7 +138,7 @@ AttentionRun::Tensor AttentionRun::allocate(size_t elements, std::string_view ty
 }
 
 template <typename Element> uint64_t AttentionRun::place(const std::vector<Element> &array) {
-  void *block = memory.allocate(array.size() * sizeof(Element));
+  void *block = memory.allocate(std::max<size_t>(array.size(), 1) * sizeof(Element));
   if (!block) throw std::bad_alloc();
   std::memcpy(block, array.data(), array.size() * sizeof(Element));
   return reinterpret_cast<uint64_t>(block);
@@ -229,6 +232,7 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
       args.score_flags |= has(Problem::bias_f16) ? package::score_bias_f16 : package::score_bias_bf16;
     }
   }
+  if (has(Problem::output_f32)) args.score_flags |= package::score_o_f32;
   if (has(Problem::parts)) {
     package::set_parts(args, part_count);
     args.score_flags |= package::score_partial;

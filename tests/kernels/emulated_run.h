@@ -33,22 +33,23 @@ struct Problem {
   emulator::CompletionOrder completion;
   /// What else there is, as bits.
   enum Extra : uint32_t {
-    lengths = 1 << 0,       // of the sequence, and where it starts, in device memory
-    factors = 1 << 1,       // of Q, K and V, for each head
-    sinks = 1 << 2,         // a logit for each head
-    soft_cap = 1 << 3,      // from here on what changes scores
-    alibi = 1 << 4,         //
-    mask_bits = 1 << 5,     //
-    bias_f32 = 1 << 6,      //
-    bias_f16 = 1 << 7,      //
-    bias_bf16 = 1 << 8,     //
-    pages = 1 << 9,         // of K and V, with 32-bit numbers
-    wide_pages = 1 << 10,   // with 64-bit numbers, found by where the sequence's begin
-    parts = 1 << 11,        // of the keys, with a result for each
-    window = 1 << 12,       // of keys, and first keys beside it
-    bias_of_rows = 1 << 13, // one for all keys of a row
-    few_columns = 1 << 14,  // of O, so that some lanes have none
-    infinite_keys = 1 << 15 // every 24th row of K begins with infinity, so that its scores are infinite
+    lengths = 1 << 0,        // of the sequence, and where it starts, in device memory
+    factors = 1 << 1,        // of Q, K and V, for each head
+    sinks = 1 << 2,          // a logit for each head
+    soft_cap = 1 << 3,       // from here on what changes scores
+    alibi = 1 << 4,          //
+    mask_bits = 1 << 5,      //
+    bias_f32 = 1 << 6,       //
+    bias_f16 = 1 << 7,       //
+    bias_bf16 = 1 << 8,      //
+    pages = 1 << 9,          // of K and V, with 32-bit numbers
+    wide_pages = 1 << 10,    // with 64-bit numbers, found by where the sequence's begin
+    parts = 1 << 11,         // of the keys, with a result for each
+    window = 1 << 12,        // of keys, and first keys beside it
+    bias_of_rows = 1 << 13,  // one for all keys of a row
+    few_columns = 1 << 14,   // of O, so that some lanes have none
+    infinite_keys = 1 << 15, // every 24th row of K begins with infinity, so that its scores are infinite
+    output_f32 = 1 << 16,    // O as F32
   };
   uint32_t extras = 0;
 };

@@ -105,8 +105,8 @@ bool WaitProofs::cares(const Operation &late, const Flights &flights, size_t ind
   switch (late.kind) {
   case Kind::scalar_load:
   case Kind::lane_exchange:
-    return false;
   case Kind::load:
+    return false;
   case Kind::store:
     return is_barrier;
   case Kind::copy:

@@ -18,7 +18,7 @@
 //   a copy into LDS                        who touches its bytes of LDS; the end of the wave
 //   a read of LDS                          a copy into its bytes
 //   a write to LDS                         a copy into its bytes; the end of the wave
-//   a load from memory, a store            a barrier: another wave may overwrite
+//   a store                                a barrier: another wave may store there too
 //
 // Other waves come in with a barrier: those that have passed it count on what is late. All waves of a
 // workgroup pass the same barriers (kernels have them in uniform control flow only), so that until the next
@@ -30,9 +30,9 @@
 // Paths are those of the control flow, without the ones that contradict themselves at a join
 // (decided_branches.h).
 //
-// No load cares about a store: a kernel reads nothing that it writes. O and LSE are no part of any other
-// tensor, or of each other: of two stores of different width, one is to O and one is to LSE, or no launch
-// has both, because a launch stores each of them in one width.
+// No load cares about a store or a barrier: a kernel reads nothing that it writes. O and LSE are no part of
+// any other tensor, or of each other: of two stores of different width, one is to O and one is to LSE, or no
+// launch has both, because a launch stores each of them in one width.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

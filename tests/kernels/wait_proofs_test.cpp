@@ -166,6 +166,7 @@ TEST_CASE("a store is waited for before a barrier", "[kernels]") {
   CHECK(may_remove_vm(store + wait_copy + end));
   // A kernel reads nothing that it writes.
   CHECK(may_remove_vm(store + wait_copy + load + end));
+  CHECK(may_remove_vm(load + wait_copy + barrier + end));
   CHECK(may_remove_vm(copy_low + wait_copy + store + wait_copy + end));
 }
 
