@@ -31,7 +31,7 @@ public:
   Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded) const {
     return apply(blocks, tileKey, isNeeded, ScoreChanges::Scores::Any);
   }
-  /// What becomes of scores that are all zero: those of hidden keys are -infinity, and no others.
+  /// Applies the rules to scores of zero. Only those of hidden keys become -infinity.
   llvm::SmallVector<Value> applyToZeros(llvm::ArrayRef<Value> zeros, Value tileKey) const {
     return apply(zeros, tileKey, b.boolean(true), ScoreChanges::Scores::Zero).scores;
   }

@@ -129,17 +129,19 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
   if (has(of_pages)) place_pages(launch.arguments);
 }
 
-/// A tensor without an element still has an address.
-AttentionRun::Tensor AttentionRun::allocate(size_t elements, std::string_view type) {
-  const size_t element_bytes = type == "e4m3fnuz" ? 1 : 2;
-  void *block = memory.allocate(std::max<size_t>(elements, 8) * element_bytes);
+/// What has no element still has an address.
+std::byte *AttentionRun::reserve(size_t bytes) {
+  void *block = memory.allocate(std::max<size_t>(bytes, 1));
   if (!block) throw std::bad_alloc();
-  return {static_cast<std::byte *>(block), elements, type};
+  return static_cast<std::byte *>(block);
+}
+
+AttentionRun::Tensor AttentionRun::allocate(size_t elements, std::string_view type) {
+  return {reserve(elements * (type == "e4m3fnuz" ? 1 : 2)), elements, type};
 }
 
 template <typename Element> uint64_t AttentionRun::place(const std::vector<Element> &array) {
-  void *block = memory.allocate(std::max<size_t>(array.size(), 1) * sizeof(Element));
-  if (!block) throw std::bad_alloc();
+  std::byte *block = reserve(array.size() * sizeof(Element));
   std::memcpy(block, array.data(), array.size() * sizeof(Element));
   return reinterpret_cast<uint64_t>(block);
 }

@@ -85,6 +85,7 @@ private:
   };
 
   bool has(uint32_t extras) const { return (problem.extras & extras) != 0; }
+  std::byte *reserve(size_t bytes);
   Tensor allocate(size_t elements, std::string_view type);
   /// The address of an array in device memory that lives as long as the run.
   template <typename Element> uint64_t place(const std::vector<Element> &array);

@@ -17,6 +17,7 @@
 namespace sluice::test {
 namespace {
 
+using emulator::first_agpr;
 using emulator::first_sgpr;
 using emulator::sgpr_exec;
 using emulator::sgpr_m0;
@@ -113,8 +114,7 @@ std::optional<uint16_t> register_number(std::string_view text) {
   if (text == "m0") return uint16_t(first_sgpr + sgpr_m0);
   if (text == "vcc_lo") return uint16_t(first_sgpr + sgpr_vcc);
   if (text == "vcc_hi") return uint16_t(first_sgpr + sgpr_vcc + 1);
-  constexpr uint16_t first_accvgpr = 256;
-  const uint16_t first = text.starts_with('a') ? first_accvgpr : text.starts_with('s') ? first_sgpr : 0;
+  const uint16_t first = text.starts_with('a') ? first_agpr : text.starts_with('s') ? first_sgpr : 0;
   if (first == 0 && !text.starts_with('v')) return std::nullopt;
   const auto value = number(text.substr(1));
   if (!value || *value > 255) return std::nullopt;

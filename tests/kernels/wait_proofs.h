@@ -30,9 +30,9 @@
 // Paths are those of the control flow, without the ones that contradict themselves at a join
 // (decided_branches.h).
 //
-// No load cares about a store or a barrier: a kernel reads nothing that it writes. O and LSE are no part of
-// any other tensor, or of each other: of two stores of different width, one is to O and one is to LSE, or no
-// launch has both, because a launch stores each of them in one width.
+// Loads ignore stores and barriers, because a kernel never reads what it writes. O and LSE overlap neither
+// other tensors nor each other. A launch stores each of them in one width, so two stores of different width
+// never write the same bytes.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -126,17 +126,21 @@ std::string range(unsigned first, unsigned count) {
 }
 
 /// The registers follow from the shape: 64 lanes hold rows x columns results and rows x depth operands of as
-/// many bytes as the type has. gfx90a knows the bf16 instructions with four elements per lane by another
-/// name.
-std::vector<std::string> mfma(const MfmaShape &shape, const std::string &type) {
+/// many bytes as the type has.
+std::string mfma_with(const MfmaShape &shape, const std::string &suffix, unsigned element_bytes) {
   const unsigned results = shape.rows * shape.columns / 64;
-  const unsigned operands = shape.rows * shape.depth * (type == "fp8_fp8" ? 1 : 2) / 4 / 64;
+  const unsigned operands = shape.rows * shape.depth * element_bytes / 4 / 64;
   const std::string d = range(0, results), a = range(32, operands), b = range(48, operands);
   const std::string size =
       std::to_string(shape.rows) + "x" + std::to_string(shape.columns) + "x" + std::to_string(shape.depth);
-  const std::string rest = " " + d + ", " + a + ", " + b + ", " + d;
-  return {"v_mfma_f32_" + size + "_" + type + rest,
-          "v_mfma_f32_" + size + type + (type == "bf16" ? "_1k" : "") + rest};
+  return "v_mfma_f32_" + size + suffix + " " + d + ", " + a + ", " + b + ", " + d;
+}
+
+/// gfx90a spells them in another way.
+std::vector<std::string> mfma(const MfmaShape &shape, const std::string &type) {
+  const unsigned element_bytes = type == "fp8_fp8" ? 1 : 2;
+  return {mfma_with(shape, "_" + type, element_bytes),
+          mfma_with(shape, type + (type == "bf16" ? "_1k" : ""), element_bytes)};
 }
 
 template <typename Range, typename Value> bool holds(const Range &range, const Value &value) {
@@ -185,6 +189,8 @@ TEST_CASE("MFMA shapes are those of the table and no others", "[chips]") {
         const std::vector<std::string> spellings = mfma(shape, type);
         INFO(chip.name.str() << " " << spellings[0]);
         CHECK((llvm.accepts(spellings[0]) || llvm.accepts(spellings[1])) == chip.hasMfma(shape, 2));
+        const llvm::StringRef suffix = type == std::string("f16") ? chip.f16MfmaSuffix : chip.bf16MfmaSuffix;
+        CHECK(llvm.accepts(mfma_with(shape, suffix.str(), 2)) == chip.hasMfma(shape, 2));
       }
     for (const MfmaShape shape :
          {MfmaShape{16, 16, 16}, {16, 16, 32}, {32, 32, 8}, {32, 32, 16}, {32, 32, 32}}) {
