@@ -64,6 +64,14 @@ public:
                                            mlir::ArrayAttr())
         .getRes();
   }
+  /// Likewise, of a value of each lane.
+  Value inLanes(Value a) {
+    return mlir::LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"", "=v,0",
+                                           /*has_side_effects=*/true, /*is_align_stack=*/false,
+                                           mlir::LLVM::TailCallKind::None, mlir::LLVM::AsmDialectAttr(),
+                                           mlir::ArrayAttr())
+        .getRes();
+  }
   Value advance(Value pointer, Value bytes) {
     return mlir::LLVM::GEPOp::create(*this, pointer.getType(), getI8Type(), pointer,
                                      llvm::ArrayRef<mlir::LLVM::GEPArg>{bytes});

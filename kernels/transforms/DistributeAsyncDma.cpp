@@ -216,6 +216,7 @@ private:
     Value first = b.add(copy.getFirstRow(), place.waveRow), stride = b.truncate(strideBytes);
     Value resource = descriptor(first, place.rowsOfWave());
     Value laneRows = b.mul(place.laneRow, stride);
+    if (!isFetch && placesRepeat()) return loadSteps(resource, laneRows, stride);
     for (unsigned batchRow = 0; batchRow < place.rowsOfLane(); ++batchRow) {
       // Left alone, LLVM keeps the offsets of all instructions in registers, all through a loop.
       Value step = b.inOrder(b.mul(stride, b.i32(place.step(batchRow))));
@@ -226,6 +227,28 @@ private:
         load(resource, voffset, batchRow, batchColumn);
       }
     }
+  }
+
+  /// Whether a lane has the same columns of the source in all its rows.
+  bool placesRepeat() {
+    XorSwizzle swizzle = tile.getSwizzle().getPolicy();
+    unsigned phases = swizzle.chunk == 0 ? 1 : swizzle.period * swizzle.rowsPerPhase;
+    return layout.batchTile().rows % phases == 0;
+  }
+
+  /// From one row of a lane to the next the offset grows by as much.
+  void loadSteps(Value resource, Value laneRows, Value stride) {
+    Value step = b.mul(stride, b.i32(layout.batchTile().rows));
+    SmallVector<Value> offsets;
+    for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn)
+      offsets.push_back(bufferOffset(sourceColumn(0, batchColumn), laneRows));
+    for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow)
+      for (auto [batchColumn, offset] : llvm::enumerate(offsets)) {
+        // Left alone, LLVM computes each from the first.
+        if (batchRow != 0) offset = plus(offset, step);
+        offset = b.inLanes(offset);
+        load(resource, offset, batchRow, batchColumn);
+      }
   }
 
   /// Each instruction's rows, which are one stride apart, through a descriptor of their own.

@@ -49,7 +49,7 @@ gpu.module @m {
 
   // Close rows: one descriptor serves the two loads of a wave, rows 8 apart. It covers the rows from the wave's first
   // to its last below the limit, and the lanes' offset steps by 8 strides from one load to the next. Sums saturate: what is
-  // behind every extent stays there. LLVM is kept from computing all steps in front of a loop.
+  // behind every extent stays there. LLVM is kept from computing each offset from the first, in registers of its own.
   // CHECK-LABEL: gpu.func @close
   // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64
   // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
@@ -62,10 +62,11 @@ gpu.module @m {
   // CHECK:         %[[EXTENT:.*]] = arith.select %[[VALID]], %{{.*}}, %c0
   // CHECK:         %[[RESOURCE:.*]] = rocdl.make.buffer.rsrc %{{.*}}, %{{.*}}, %[[EXTENT]]
   // CHECK-NOT:     make.buffer.rsrc
-  // CHECK:         sluice.load_to_lds %[[RESOURCE]][
   // CHECK:         %[[EIGHT:.*]] = arith.muli %[[STEP]], %c8
-  // CHECK-NEXT:    %[[ROWS:.*]] = llvm.inline_asm has_side_effects "", "=s,0" %[[EIGHT]]
-  // CHECK:         %[[OFFSET:.*]] = llvm.intr.uadd.sat(%{{.*}}, %[[ROWS]])
+  // CHECK:         %[[FIRST_ROW:.*]] = llvm.inline_asm has_side_effects "", "=v,0" %
+  // CHECK:         sluice.load_to_lds %[[RESOURCE]][%[[FIRST_ROW]]]
+  // CHECK:         %[[SUM:.*]] = llvm.intr.uadd.sat(%[[FIRST_ROW]], %[[EIGHT]])
+  // CHECK-NEXT:    %[[OFFSET:.*]] = llvm.inline_asm has_side_effects "", "=v,0" %[[SUM]]
   // CHECK-NOT:     make.buffer.rsrc
   // CHECK:         sluice.load_to_lds %[[RESOURCE]][%[[OFFSET]]]
   // CHECK-NOT:     sluice.load_to_lds
@@ -112,14 +113,16 @@ gpu.module @m {
     gpu.return
   }
 
-  // Close rows, many in one descriptor: likewise, for the whole sum.
+  // Close rows, many in one descriptor: likewise, for the whole sum, from which the rows below step on.
   // CHECK-LABEL: gpu.func @close_columns
   // CHECK-SAME:    i32, %[[COLUMNS:[a-z0-9]+]]: i32, %{{[a-z0-9]+}}: i64)
-  // CHECK:         sluice.load_to_lds
   // CHECK:         %[[INSIDE:.*]] = arith.cmpi slt, %{{.*}}, %[[COLUMNS]]
   // CHECK:         %[[IN_ROW:.*]] = arith.select %[[INSIDE]], %{{.*}}, %c-1_i32
   // CHECK:         %[[ROW:.*]] = llvm.intr.uadd.sat(%[[IN_ROW]], %{{.*}})
-  // CHECK:         %[[OFFSET:.*]] = llvm.intr.uadd.sat(%[[ROW]], %{{.*}})
+  // CHECK:         %[[FIRST_ROW:.*]] = llvm.inline_asm has_side_effects "", "=v,0" %[[ROW]]
+  // CHECK:         sluice.load_to_lds %{{.*}}[%[[FIRST_ROW]]]
+  // CHECK:         %[[SUM:.*]] = llvm.intr.uadd.sat(%[[FIRST_ROW]], %{{.*}})
+  // CHECK:         %[[OFFSET:.*]] = llvm.inline_asm has_side_effects "", "=v,0" %[[SUM]]
   // CHECK:         sluice.load_to_lds %{{.*}}[%[[OFFSET]]]
   gpu.func @close_columns(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
