@@ -107,7 +107,8 @@ Value Emitter::loadKernarg(uint32_t offsetBytes, Type type) {
   return LLVM::LoadOp::create(*this, type, place, /*alignment=*/4);
 }
 
-SmallVector<Value> Emitter::branch(Value condition, Region then, Region otherwise) {
+SmallVector<Value> Emitter::branch(Value condition, Region then, Region otherwise,
+                                   std::optional<bool> usual) {
   SmallVector<Value> results;
   auto build = [&](Region region) {
     return [this, region](OpBuilder &, Location) { scf::YieldOp::create(*this, region()); };
@@ -115,6 +116,7 @@ SmallVector<Value> Emitter::branch(Value condition, Region then, Region otherwis
   // ImplicitLocOpBuilder passes itself on, so the callbacks emit through this emitter.
   OpBuilder::InsertionGuard guard(*this);
   auto op = scf::IfOp::create(*this, condition, build(then), build(otherwise));
+  if (usual) op->setAttr(usualSide, getBoolAttr(*usual));
   return SmallVector<Value>(op.getResults());
 }
 

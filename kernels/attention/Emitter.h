@@ -108,7 +108,15 @@ public:
 
   /// scf.if with results, both sides given as functions that return what they yield.
   using Region = llvm::function_ref<llvm::SmallVector<Value>()>;
-  llvm::SmallVector<Value> branch(Value condition, Region then, Region otherwise);
+  llvm::SmallVector<Value> branch(Value condition, Region then, Region otherwise,
+                                  std::optional<bool> usual = {});
+  /// The same where most waves most of the time take the first side: see PeelUsualWay.cpp; or the second.
+  llvm::SmallVector<Value> usually(Value condition, Region then, Region otherwise) {
+    return branch(condition, then, otherwise, true);
+  }
+  llvm::SmallVector<Value> rarely(Value condition, Region then, Region otherwise) {
+    return branch(condition, then, otherwise, false);
+  }
   void when(Value condition, llvm::function_ref<void()> then);
 
 private:

@@ -115,20 +115,22 @@ struct AheadState {
   Value maximum; // of the scores so far, this tile included
   Value offset;  // of the exponents of the tile
   Value factor;  // takes sums relative to the maximum before this tile to `maximum`
+  Value raised;  // i32, wave-uniform: whether `factor` is not 1 or `offset` too large; see Softmax::adjust
   Value sum;     // of this lane group, without this tile, relative to the maximum before it
   Value hidden;  // of the tile: see ScoreRules::Applied
   Values scores; // S^T
   Values output; // O^T without this tile, relative to the maximum before it
 
-  Values flatten() const { return joined(joined({maximum, offset, factor, sum, hidden}, scores), output); }
+  Values flatten() const { return joined(joined({maximum, offset, factor, raised, sum, hidden}, scores), output); }
   static AheadState from(ValueRange values, unsigned blocks) {
     return {values[0],
             values[1],
             values[2],
             values[3],
             values[4],
-            Values(values.slice(5, blocks)),
-            Values(values.drop_front(5 + blocks))};
+            values[5],
+            Values(values.slice(6, blocks)),
+            Values(values.drop_front(6 + blocks))};
   }
 };
 
@@ -149,11 +151,31 @@ static void includeScores(const LoopParts &parts, AheadState &state, Value maxim
   Value reference = softmax.reference(state.maximum);
   state.offset = softmax.offset(reference);
   state.factor = softmax.factor(maximumBefore, reference);
+  state.raised = softmax.needsAdjusting(state.factor, state.offset);
+}
+
+/// What is relative to the maximum before the tile relative to that with it: one branch for what is rare.
+static void adjust(const LoopParts &parts, AheadState &state) {
+  Emitter &b = parts.b;
+  unsigned blocks = state.scores.size();
+  Values results = b.branch(
+      b.isFalse(b.equal(state.raised, b.i32(0))),
+      [&] {
+        Values scores = state.scores;
+        Value offset = parts.softmax.front().centred(scores, state.offset, state.maximum);
+        Value sum = b.mulF(state.sum, state.factor);
+        return joined(joined({offset, sum}, scores), parts.math.scaled(state.output, state.factor));
+      },
+      [&] { return joined(joined({state.offset, state.sum}, state.scores), state.output); });
+  state.offset = results[0];
+  state.sum = results[1];
+  state.scores = Values(ArrayRef<Value>(results).slice(2, blocks));
+  state.output = parts.math.held(ArrayRef<Value>(results).drop_front(2 + blocks));
 }
 
 /// The sum with the tile of `state`, the next tile's raw scores, and the fragments of P^T.
 static Values exponentiate(const LoopParts &parts, const AheadState &state, ArrayRef<Value> nextScores) {
-  Value sum = parts.b.mulF(state.sum, state.factor);
+  Value sum = state.sum;
   Values fragments = parts.softmax.front().exponentiate(state.scores, state.offset, sum);
   return joined(joined({sum}, nextScores), fragments);
 }
@@ -176,6 +198,8 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   setScores(initial, rules.apply(products.scores(query, keyOfFirst, readerOf(firstK)), keyOfFirst));
   includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
 
+  Visibility::Tiles usual = rules.usualTiles(waveEnd);
+  usual.end = b.minS(usual.end, keys.endTile);
   auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial.flatten());
   b.setInsertionPointToStart(loop.getBody());
   Value tileKey = visibility.keyOfTile(loop.getInductionVar());
@@ -184,23 +208,23 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   Value active = b.less(tileKey, waveEnd), nextActive = b.less(nextKey, waveEnd);
   AheadState state = AheadState::from(loop.getRegionIterArgs(), blocks);
   state.output = math.held(state.output);
+  adjust(parts, state);
 
   waitFor(b, kCopies);
   // The new sum, the next scores, the fragments of P^T.
-  Values first = b.branch(
+  Values first = b.usually(
       active,
       [&] {
-        AheadState centred = state;
-        centred.offset =
-            softmax.centre(centred.scores, state.offset, [&] { return softmax.reference(state.maximum); });
-        return b.branch(
+        Value tile = loop.getInductionVar();
+        UsualWayOp::create(b, b.both(b.isFalse(b.less(tile, usual.first)), b.less(tile, usual.end)));
+        return b.usually(
             nextActive,
-            [&] { return exponentiate(parts, centred, products.scores(query, tileKey, readerOf(k))); },
+            [&] { return exponentiate(parts, state, products.scores(query, tileKey, readerOf(k))); },
             [&] {
               // The last tile of the wave. An offset that looks different keeps the code generator from
               // sharing the exponents of both sides in front of the branch, where no MFMA hides them.
-              AheadState last = centred;
-              last.offset = b.opaque(centred.offset);
+              AheadState last = state;
+              last.offset = b.opaque(state.offset);
               return exponentiate(parts, last, noScores);
             });
       },
@@ -214,22 +238,23 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   ArrayRef<Value> probabilities = ArrayRef<Value>(first).drop_front(1 + blocks);
 
   waitFor(b, vCopies);
-  Values carried = b.branch(
+  Values carried = b.usually(
       active,
       [&] {
         AheadState next;
         next.sum = sum;
         setScores(next, rules.apply(nextScores, nextKey, nextActive));
-        Values rescaled = math.rescale(state.output, state.factor);
         // The maximum of the next scores, in the shadow of the product.
         Values unknown(3, b.undef(b.getF32Type()));
+        unknown.push_back(b.undef(b.getI32Type()));
         auto readV = readerOf(v);
-        next.output = products.addValues(rescaled, probabilities, allRules, tileKey, state.hidden,
+        next.output = products.addValues(state.output, probabilities, allRules, tileKey, state.hidden,
                                          {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()},
                                          unknown, [&](Values &values) {
                                            includeScores(parts, next, state.maximum, nextActive);
-                                           values.append({next.maximum, next.offset, next.factor});
+                                           values.append({next.maximum, next.offset, next.factor, next.raised});
                                          });
+        next.raised = next.output.pop_back_val();
         next.factor = next.output.pop_back_val();
         next.offset = next.output.pop_back_val();
         next.maximum = next.output.pop_back_val();
@@ -240,6 +265,7 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
         AheadState unchanged = state;
         unchanged.sum = sum;
         unchanged.offset = unchanged.factor = b.undef(b.getF32Type());
+        unchanged.raised = b.i32(0);
         unchanged.scores = noScores;
         return unchanged.flatten();
       });

@@ -98,10 +98,10 @@ SmallVector<Value> NonFinite::choose(Value mayHide, function_ref<Value()> hasNon
     return changed;
   };
   auto stay = [&] { return with(Values(values), 1); };
-  Values rare = b.branch(
+  Values rare = b.rarely(
       mayHide, [&] { return b.branch(hasNonFinite(), [&] { return with(detour(), 0); }, stay); }, stay);
   Value isLeft = b.equal(b.opaqueScalar(rare.pop_back_val()), b.i32(1));
-  return b.branch(isLeft, [&] { return usual(rare); }, [&] { return rare; });
+  return b.usually(isLeft, [&] { return usual(rare); }, [&] { return rare; });
 }
 
 SmallVector<Value> NonFinite::visible(ArrayRef<Value> blocks) const {

@@ -37,12 +37,34 @@ Value Softmax::factor(Value before, Value reference) const {
   return b.exp2(b.mulF(b.subF(before, reference), scoreFactor));
 }
 
+Value Softmax::centre(Values &scores, Value offset, Value reference) const {
+  auto with = [](Values values, Value last) {
+    values.push_back(last);
+    return values;
+  };
+  Values results = b.branch(
+      b.anyLane(math.isLarge(offset)),
+      [&] {
+        Values centred = scores;
+        Value used = math.centre(centred, offset, b.f32(offsetOfZero()), reference);
+        return with(centred, used);
+      },
+      [&] { return with(scores, offset); });
+  offset = results.pop_back_val();
+  scores = results;
+  return offset;
+}
+
+Value Softmax::needsAdjusting(Value factor, Value offset) const {
+  return b.select(b.anyLane(b.either(math.isChange(factor), math.isLarge(offset))), b.i32(1), b.i32(0));
+}
+
 Softmax::Included Softmax::include(Value maximum, Value sum, Values scores) const {
   Included result;
   result.maximum = raised(maximum, maximumOf(scores));
   Value ofTile = reference(result.maximum);
   result.factor = factor(maximum, ofTile);
-  Value ofExponents = centre(scores, offset(ofTile), [&] { return ofTile; });
+  Value ofExponents = centre(scores, offset(ofTile), ofTile);
   result.sum = b.mulF(sum, result.factor);
   result.probabilities = exponentiate(scores, ofExponents, result.sum);
   return result;

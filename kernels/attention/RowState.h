@@ -54,10 +54,16 @@ public:
   /// Takes what is relative to `before` to the reference: exactly 1 where the maximum stays, since it comes
   /// from the difference, however the offset was rounded.
   Value factor(Value before, Value reference) const;
-  /// The offset to use, with scores that were made relative to the reference where it would not be exact.
-  Value centre(Values &scores, Value offset, llvm::function_ref<Value()> reference) const {
-    return math.centre(scores, offset, b.f32(offsetOfZero()), reference);
+  /// The offset to use, with scores that were made relative to the reference where it would not be exact:
+  /// one branch, taken where it is so for any row of the wave ...
+  Value centre(Values &scores, Value offset, Value reference) const;
+  /// ... or what stands in that branch, on a maximum.
+  Value centred(Values &scores, Value offset, Value maximum) const {
+    return math.centre(scores, offset, b.f32(offsetOfZero()), reference(maximum));
   }
+  /// i32, wave-uniform: whether what is relative to the old maximum has to be multiplied with `factor`, or
+  /// scores to be centred, for any row of the wave.
+  Value needsAdjusting(Value factor, Value offset) const;
   /// Fragments of P^T; `sum`, relative to the same maximum, grows by them.
   Values exponentiate(llvm::ArrayRef<Value> scores, Value offset, Value &sum) const {
     return math.exponentiate(scores, scoreFactor, offset, sum);

@@ -259,7 +259,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     }
     return scores;
   };
-  SmallVector<Value> results = b.branch(b.both(changed, isNeeded), change, [&] {
+  SmallVector<Value> results = b.rarely(b.both(changed, isNeeded), change, [&] {
     SmallVector<Value> unchanged(blocks);
     unchanged.push_back(b.i32(0));
     return unchanged;

@@ -32,6 +32,8 @@ public:
   /// `rows` are those of the block.
   ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, Locate locate);
 
+  /// Whether apply() changes any; the same for the whole launch.
+  Value any() const { return changed; }
   /// Takes the scores that apply() gives to exponents of two.
   Value factor() const { return exponentFactor; }
 

@@ -42,6 +42,13 @@ public:
     return b.either(visibility.mayHide(tileKey, rows), changes.mayHide(hidden, layout));
   }
 
+  /// Those of Visibility::openTiles, of which nothing changes the scores.
+  Visibility::Tiles usualTiles(Value waveEnd) const {
+    Visibility::Tiles tiles = visibility.openTiles(rows, waveEnd);
+    tiles.end = b.select(changes.any(), tiles.first, tiles.end);
+    return tiles;
+  }
+
 private:
   Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, ScoreChanges::Scores are) const {
     auto [changed, hidden] = changes.apply(blocks, tileKey, isNeeded, layout, are);

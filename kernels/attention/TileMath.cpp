@@ -74,34 +74,21 @@ Value TileMath::maximum(ArrayRef<Value> blocks, Value lane) {
   return overGroups(result, lane, [&](Value x, Value y) { return b.maxF(x, y); });
 }
 
-Value TileMath::centre(Values &blocks, Value offset, Value offsetOfZero,
-                       llvm::function_ref<Value()> reference) {
+Value TileMath::isLarge(Value offset) {
   constexpr double largest = 1 << 16; // errors of up to 2^-8 in an exponent
-  Value isLarge =
-      arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, offset), b.f32(largest));
-  Values results = b.branch(
-      b.anyLane(isLarge),
-      [&] {
-        // Each row by itself: what it computes does not depend on the other rows of the wave.
-        Value centre = b.select(isLarge, reference(), b.f32(0));
-        Values centred;
-        for (Value block : blocks) {
-          Values elements;
-          for (unsigned r = 0; r < layout.results(); ++r)
-            elements.push_back(b.subF(b.extract(block, r), centre));
-          centred.push_back(b.pack(accumulator, elements));
-        }
-        centred.push_back(b.select(isLarge, offsetOfZero, offset));
-        return centred;
-      },
-      [&] {
-        Values unchanged = blocks;
-        unchanged.push_back(offset);
-        return unchanged;
-      });
-  offset = results.pop_back_val();
-  blocks = results;
-  return offset;
+  return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, math::AbsFOp::create(b, offset), b.f32(largest));
+}
+
+Value TileMath::centre(Values &blocks, Value offset, Value offsetOfZero, Value reference) {
+  // Each row by itself: what it computes does not depend on the other rows of the wave.
+  Value large = isLarge(offset), centre = b.select(large, reference, b.f32(0));
+  for (Value &block : blocks) {
+    Values elements;
+    for (unsigned r = 0; r < layout.results(); ++r)
+      elements.push_back(b.subF(b.extract(block, r), centre));
+    block = b.pack(accumulator, elements);
+  }
+  return b.select(large, offsetOfZero, offset);
 }
 
 SmallVector<Value> TileMath::exponentiate(ArrayRef<Value> blocks, Value factor, Value offset, Value &sum) {
@@ -179,21 +166,20 @@ SmallVector<Value> TileMath::transpose(ArrayRef<Value> rows) {
   return fragments;
 }
 
+SmallVector<Value> TileMath::scaled(ArrayRef<Value> output, Value factor) {
+  Values scaled;
+  for (Value tile : held(output)) {
+    Values elements;
+    for (unsigned r = 0; r < layout.results(); ++r)
+      elements.push_back(b.mulF(b.extract(tile, r), factor));
+    llvm::append_range(scaled, held(b.pack(accumulator, elements)));
+  }
+  return scaled;
+}
+
 SmallVector<Value> TileMath::rescale(ArrayRef<Value> output, Value factor) {
-  Value anyChanged = b.anyLane(b.isFalse(b.equalF(factor, b.f32(1))));
   return held(b.branch(
-      anyChanged,
-      [&] {
-        Values scaled;
-        for (Value tile : held(output)) {
-          Values elements;
-          for (unsigned r = 0; r < layout.results(); ++r)
-            elements.push_back(b.mulF(b.extract(tile, r), factor));
-          llvm::append_range(scaled, held(b.pack(accumulator, elements)));
-        }
-        return scaled;
-      },
-      [&] { return Values(output); }));
+      b.anyLane(isChange(factor)), [&] { return scaled(output, factor); }, [&] { return Values(output); }));
 }
 
 TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value hasSink, Value sinkLogit,

@@ -54,9 +54,11 @@ public:
   Value maximum(llvm::ArrayRef<Value> blocks, Value lane);
 
   /// `offset`, -reference * factor, takes exponents relative to the reference. Its rounding error is one of
-  /// an exponent, so rows where it is so large that this would show have their scores made relative to the
-  /// reference instead, and get the offset that belongs to a reference of 0. Returns the offset to use.
-  Value centre(Values &blocks, Value offset, Value offsetOfZero, llvm::function_ref<Value()> reference);
+  /// an exponent. Whether it is so large that this would show:
+  Value isLarge(Value offset);
+  /// Makes the scores of rows whose offset is large relative to the reference instead. Returns the offset to
+  /// use: there the one that belongs to a reference of 0.
+  Value centre(Values &blocks, Value offset, Value offsetOfZero, Value reference);
 
   /// Exponentials are this much larger than P; sums of them, too, until finish(). Of FP8 it is
   /// fp8::factorOfP, which is in O^T as well. Where P of 16 bits is cut to its type, it adds to an
@@ -73,8 +75,11 @@ public:
   /// As many rows of n elements as a fragment has keys to n fragments.
   Values transpose(llvm::ArrayRef<Value> rows);
 
-  /// The tiles of O^T, multiplied with a factor of each row where any is not 1.
+  /// The tiles of O^T, multiplied with a factor of each row ...
+  Values scaled(llvm::ArrayRef<Value> output, Value factor);
+  /// ... where it is not 1 for all rows of the wave.
   Values rescale(llvm::ArrayRef<Value> output, Value factor);
+  Value isChange(Value factor) { return b.isFalse(b.equalF(factor, b.f32(1))); }
 
   /// E4M3FNUZ bytes as numbers of the element type, exactly.
   Value widen(Value bytes) { return widenFp8(b, bytes, element); }

@@ -40,6 +40,14 @@ Value Visibility::keyOfTile(Value tile) const {
   return b.mul(number, b.i32(tileKv));
 }
 
+Visibility::Tiles Visibility::openTiles(const Rows &rows, Value waveEnd) const {
+  Value bits = b.i32(llvm::Log2_32(tileKv));
+  auto number = [&](Value tile) { return b.sub(tile, gap); };
+  Value first = number(b.shiftRight(b.add(rows.allFirst, b.i32(tileKv - 1)), bits));
+  Value seen = b.maxS(b.minS(b.add(rows.allLast, b.i32(1)), waveEnd), b.i32(0));
+  return {b.maxS(first, sinkTiles), b.sub(number(b.shiftRight(seen, bits)), b.i32(1))};
+}
+
 Visibility::Rows Visibility::rowsOf(Value first, Value last, Value laneRow) const {
   return {firstKey(laneRow), lastKey(laneRow), firstKey(last), lastKey(first)};
 }
@@ -72,14 +80,14 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
     }
     return masked;
   };
-  SmallVector<Value> behind = b.branch(
+  SmallVector<Value> behind = b.rarely(
       hidesBehind(tileKey, rows),
       [&] {
         Value limit = b.sub(rows.laneLast, ofLane);
         return each(blocks, [&](Value key) { return b.less(limit, key); });
       },
       [&] { return SmallVector<Value>(blocks); });
-  return b.branch(
+  return b.rarely(
       hidesBefore(tileKey, rows),
       [&] {
         Value limit = b.sub(rows.laneFirst, ofLane), sinks = b.sub(sinkTokens, ofLane);

@@ -34,6 +34,14 @@ public:
   /// The first key of a tile by its number.
   Value keyOfTile(Value tile) const;
 
+  /// Of tiles by their numbers: of those from `first` up to `end`, and of the one behind each, all rows of the
+  /// wave see all keys. `waveEnd`: see WaveKeys.
+  struct Tiles {
+    Value first, end;
+  };
+  struct Rows;
+  Tiles openTiles(const Rows &rows, Value waveEnd) const;
+
   /// Hides keys of a tile from the rows of a wave. `blocks`: scores, one row per lane, a block for every
   /// layout.rows() keys from `tileKey` on; laneGroup = lane / layout.rows().
   struct Rows {

@@ -27,6 +27,9 @@
 
 namespace sluice {
 
+/// On an scf.if with two sides: whether the first is the usual one.
+inline constexpr llvm::StringLiteral usualSide = "sluice.usual";
+
 /// XorSwizzle::column of the tile's policy as operations on i32 values, in elements; the identity emits
 /// nothing.
 mlir::Value swizzleColumn(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,

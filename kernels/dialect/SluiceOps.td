@@ -325,6 +325,16 @@ def Sluice_WaitMarksOp : Sluice_Op<"wait_marks", [MemoryEffects<[MemRead, MemWri
   let assemblyFormat = "$outstanding attr-dict";
 }
 
+def Sluice_UsualWayOp : Sluice_Op<"usual_way", [MemoryEffects<[MemWrite]>]> {
+  let summary = "promises that an iteration of the loop around it takes no rare branch";
+  let description = [{
+    Where the wave-uniform `holds`, which follows from what the iteration begins with, is true, each branch of the
+    iteration that is marked `sluice.usual` goes to its usual side. It says nothing where it is false.
+  }];
+  let arguments = (ins I1:$holds);
+  let assemblyFormat = "$holds attr-dict";
+}
+
 def Sluice_BarrierOp : Sluice_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "workgroup barrier that also completes this wave's LDS reads and writes";
   let description = [{

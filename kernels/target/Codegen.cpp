@@ -96,7 +96,7 @@ void keepSourceOrder() {
   for (auto [name, value] : {std::pair{"pre-RA-sched", "source"},
                              {"enable-misched", "false"},
                              {"enable-post-misched", "false"},
-                             {"disable-machine-licm", "true"},
+                             {"disable-machine-licm", "true"}, {"sink-common-insts","false"},{"hoist-common-insts","false"},
                              {"structurizecfg-skip-uniform-regions", "true"}}) {
     llvm::cl::Option *option = options.lookup(name);
     assert(option && "LLVM 22 has these options");
@@ -145,6 +145,7 @@ FailureOr<CodeObject> compileToCodeObject(gpu::GPUModuleOp module, const Codegen
   if (!machine) return module.emitError() << "no code generator for " << options.chip.name << ": " << error;
   llvmModule->setTargetTriple(machine->getTargetTriple());
   llvmModule->setDataLayout(machine->createDataLayout());
+  keepSourceOrder();
   setKernelAttributes(*llvmModule, options);
   optimize(*llvmModule, *machine);
   CodeObject result;

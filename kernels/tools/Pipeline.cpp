@@ -27,6 +27,7 @@ void buildTilePipeline(OpPassManager &passes, const PipelineOptions &options) {
   kernel.addPass(createDistributeAsyncDma({options.chip}));
   kernel.addPass(createSinkCopies());
   kernel.addPass(createRaiseBarriers());
+  kernel.addPass(createPeelUsualWay());
   kernel.addPass(createInterleaveMfma({options.chip}));
 }
 

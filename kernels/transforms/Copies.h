@@ -26,10 +26,17 @@ inline bool isOfCopies(mlir::Operation *op) {
   return isCopy(op) || mlir::isa<AsyncMarkOp>(op) || isInOrder(op);
 }
 
+/// A value that LLVM does not trace, in no order.
+inline bool isOpaque(mlir::Operation *op) {
+  auto assembly = mlir::dyn_cast<mlir::LLVM::InlineAsmOp>(op);
+  return assembly && !assembly.getHasSideEffects() && assembly.getAsmString().empty();
+}
+
 /// MLIR does not know that lanes that exchange values access no memory.
 inline bool computesOnly(mlir::Operation *op) {
-  return mlir::isPure(op) ||
-         mlir::isa<mlir::ROCDL::DsBpermuteOp, mlir::ROCDL::ReadfirstlaneOp, mlir::ROCDL::ReadlaneOp>(op);
+  return mlir::isPure(op) || isOpaque(op) ||
+         mlir::isa<mlir::ROCDL::BallotOp, mlir::ROCDL::DsBpermuteOp, mlir::ROCDL::ReadfirstlaneOp,
+                   mlir::ROCDL::ReadlaneOp>(op);
 }
 
 /// The branch has MFMAs, in loops aside: those are for rare cases.

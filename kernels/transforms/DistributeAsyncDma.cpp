@@ -71,10 +71,9 @@ namespace {
 
 /// Where a lane of a wave is in a copied tile.
 struct LanePlace {
-  LanePlace(CopyBuilder &b, const NestedLayout &layout, unsigned lanes)
+  LanePlace(CopyBuilder &b, const NestedLayout &layout, unsigned lanes, Value wave)
       : b(b), layout(layout), byColumns(layout.element.rows != 1) {
-    Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-    Value lane = b.laneOf(thread, lanes), wave = b.waveUniform(b.waveOf(thread, lanes));
+    Value lane = b.laneOf(ROCDL::ThreadIdXOp::create(b, b.getI32Type()), lanes);
     if (byColumns) {
       // Lanes that write together: four groups of rows, each of eight neighbours.
       constexpr unsigned neighbours = 8;
@@ -131,11 +130,11 @@ template <typename Op> class CopyDistributor {
   static constexpr bool isFetch = std::is_same_v<Op, FetchRowsOp>;
 
 public:
-  /// `lanes`: of a wave.
+  /// `lanes`: of a wave; `wave`: its number.
   CopyDistributor(Op copy, LdsTileType tile, unsigned elementBytes, const NestedLayout &layout,
-                  unsigned lanes)
+                  unsigned lanes, Value wave)
       : b(copy.getLoc(), copy), copy(copy), layout(layout), tile(tile), elementBytes(elementBytes),
-        lanes(lanes), rowsOfWave(layout.waveTile().rows), place(b, layout, lanes) {}
+        lanes(lanes), rowsOfWave(layout.waveTile().rows), place(b, layout, lanes, wave) {}
 
   /// What a fetch has loaded, in dwords.
   SmallVector<Value> run() {
@@ -185,9 +184,11 @@ private:
 
   /// Where in the tile the wave's instruction writes, in bytes.
   Value ldsOffset(unsigned batchRow, unsigned batchColumn) {
-    Value ofWave = b.add(b.mul(place.waveRow, b.i32(tile.getRowBytes())),
-                         b.mul(place.waveColumn, b.i32(tile.getElementBytes())));
-    return b.add(ofWave, b.i32(place.step(batchRow) * tile.getRowBytes() +
+    // Left alone, LLVM keeps the sums of all instructions in registers, all through a loop.
+    if (!ofWaveInLds)
+      ofWaveInLds = b.inOrder(b.add(b.mul(place.waveRow, b.i32(tile.getRowBytes())),
+                                    b.mul(place.waveColumn, b.i32(tile.getElementBytes()))));
+    return b.add(ofWaveInLds, b.i32(place.step(batchRow) * tile.getRowBytes() +
                                batchColumn * layout.batchTile().columns * tile.getElementBytes()));
   }
 
@@ -213,8 +214,8 @@ private:
 
   /// All loads of the wave through one descriptor, from its first row on.
   void loadCloseRows() {
-    Value first = b.add(copy.getFirstRow(), place.waveRow), stride = b.truncate(strideBytes);
-    Value resource = descriptor(first, place.rowsOfWave());
+    Value stride = b.truncate(strideBytes);
+    Value resource = closeDescriptor(stride);
     Value laneRows = b.mul(place.laneRow, stride);
     if (!isFetch && placesRepeat()) return loadSteps(resource, laneRows, stride);
     for (unsigned batchRow = 0; batchRow < place.rowsOfLane(); ++batchRow) {
@@ -279,6 +280,18 @@ private:
     }
     Value start = b.advance(copy.getBase(), b.mul(b.signExtend(row), strideBytes));
     return b.buffer(start, b.select(b.positive(remaining), extent, b.i64(0)));
+  }
+
+  /// Covers the rows of the wave. What does not change with the tile's first row stands by itself, so that it
+  /// can leave a loop.
+  Value closeDescriptor(Value stride) {
+    Value beforeLast = b.sub(b.sub(b.sub(copy.getRowLimit(), place.waveRow), b.i32(1)), copy.getFirstRow());
+    Value rowsBefore = arith::MinSIOp::create(b, beforeLast, b.i32(place.rowsOfWave() - 1));
+    Value extent = b.add(b.mul(rowsBefore, stride), b.truncate(rowExtent()));
+    Value isEmpty = b.less(beforeLast, b.i32(0));
+    Value ofWave = b.advance(copy.getBase(), b.mul(b.zeroExtend(place.waveRow), strideBytes));
+    Value start = b.advance(ofWave, b.mul(b.zeroExtend(copy.getFirstRow()), b.zeroExtend(stride)));
+    return b.buffer(start, b.zeroExtend(b.select(isEmpty, b.i32(0), extent)));
   }
 
   /// The bytes of a row that may be read. Packs of columns are anywhere; they keep to the limit themselves.
@@ -371,14 +384,14 @@ private:
   unsigned lanes;
   unsigned rowsOfWave; // rows of one instruction
   LanePlace place;
-  Value strideBytes;
+  Value strideBytes, ofWaveInLds;
   SmallVector<Value> loaded;
 };
 
-void lowerFetch(FetchRowsOp fetch, const NestedLayout &layout, unsigned lanes) {
+void lowerFetch(FetchRowsOp fetch, const NestedLayout &layout, unsigned lanes, Value wave) {
   auto tile = cast<LdsTileType>(fetch.getTileType());
   unsigned bytes = fetch.getSourceType().getIntOrFloatBitWidth() / 8;
-  SmallVector<Value> dwords = CopyDistributor(fetch, tile, bytes, layout, lanes).run();
+  SmallVector<Value> dwords = CopyDistributor(fetch, tile, bytes, layout, lanes, wave).run();
   CopyBuilder b(fetch.getLoc(), fetch);
   createWaveFence(b, b.getLoc());
   fetch.replaceAllUsesWith(
@@ -411,11 +424,11 @@ void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, 
   }
 }
 
-void lowerLanding(LandRowsOp land, const NestedLayout &layout, unsigned lanes) {
+void lowerLanding(LandRowsOp land, const NestedLayout &layout, unsigned lanes, Value wave) {
   constexpr unsigned columns = FetchRowsOp::laneColumns; // of a lane and instruction
   unsigned dwords = columns * land.getSourceType().getIntOrFloatBitWidth() / 32;
   CopyBuilder b(land.getLoc(), land);
-  LanePlace place(b, layout, lanes);
+  LanePlace place(b, layout, lanes, wave);
   if (land.getTile().getType().getByColumns()) return landByColumns(b, land, layout, place);
   Type element = land.getTile().getType().getElementType();
   for (unsigned instruction = 0; instruction < layout.instructions(); ++instruction) {
@@ -459,14 +472,18 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
       if (failed(layout)) return signalPassFailure();
       layouts.push_back(*layout);
     }
+    // Where a kernel begins it is asked once, and what follows from it is found outside loops.
+    CopyBuilder b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.getBody().front()));
+    Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+    Value wave = b.waveUniform(b.waveOf(thread, target->waveSize));
     for (auto [op, layout] : llvm::zip_equal(copies, layouts)) {
       if (auto copy = dyn_cast<AsyncDmaOp>(op)) {
         LdsTileType tile = copy.getTile().getType();
-        CopyDistributor(copy, tile, tile.getElementBytes(), layout, target->waveSize).run();
+        CopyDistributor(copy, tile, tile.getElementBytes(), layout, target->waveSize, wave).run();
       } else if (auto fetch = dyn_cast<FetchRowsOp>(op)) {
-        lowerFetch(fetch, layout, target->waveSize);
+        lowerFetch(fetch, layout, target->waveSize, wave);
       } else {
-        lowerLanding(cast<LandRowsOp>(op), layout, target->waveSize);
+        lowerLanding(cast<LandRowsOp>(op), layout, target->waveSize, wave);
       }
     }
     lowerUnpipelinedWaits(kernel);

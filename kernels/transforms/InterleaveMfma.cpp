@@ -32,6 +32,7 @@
 
 #include "mlir/Dialect/AMDGPU/IR/AMDGPUDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
 
 namespace sluice {
 #define GEN_PASS_DEF_INTERLEAVEMFMA
@@ -61,12 +62,15 @@ struct Node {
   Operation *op = nullptr;
   unsigned turns = 1, latency = vectorLatency;
   unsigned passes = 0; // of the matrix core
+  unsigned port = 0;   // turns for which it keeps the vector port
   bool read = false;
   bool matrix() const { return passes != 0; }
   unsigned missing = 0;  // operands of this segment not scheduled yet
   unsigned ready = 0;    // turn at which all scheduled operands are there
-  unsigned feeds = none; // number of the first MFMA that needs it
+  unsigned phase = 0;    // how many barriers stand before it in the source
+  unsigned feeds = none; // number of the first MFMA of its phase that needs it
   unsigned behind = 0;   // how many MFMAs come before it
+  int due = 0;           // turn by which it should be scheduled, if MFMAs follow each other without a gap
   SmallVector<unsigned> users;
 };
 
@@ -81,14 +85,18 @@ bool isTranscendental(Operation *op) {
 
 /// Register renaming and what the backend hoists out of loops: no instruction here.
 bool isFree(Operation *op) {
-  return isa<arith::ConstantOp, vector::BitCastOp, vector::ExtractOp, vector::FromElementsOp,
+  return isOpaque(op) || isa<arith::ConstantOp, vector::BitCastOp, vector::ExtractOp, vector::FromElementsOp,
              vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp, HoldOp>(op);
+}
+
+bool isSync(Operation *op) {
+  return isa<WaitMarksOp, BarrierOp>(op);
 }
 
 bool mayMove(Operation &op) {
   if (op.getNumRegions() != 0 || &op == &op.getBlock()->back()) return false;
   // MLIR knows nothing of the effects of a called intrinsic.
-  return computesOnly(&op) || isa<LdsReadOp>(op) || isOfCopies(&op) || isTranscendental(&op) ||
+  return computesOnly(&op) || isa<LdsReadOp>(op) || isOfCopies(&op) || isSync(&op) || isTranscendental(&op) ||
          callsOneOf(&op, {"llvm.amdgcn.perm"});
 }
 
@@ -98,12 +106,12 @@ unsigned passesOf(amdgpu::MFMAOp mfma, const Chip &chip) {
   return chip.mfmaPasses({unsigned(mfma.getM()), unsigned(mfma.getN()), unsigned(mfma.getK())}, bytes);
 }
 
-/// A wait or a barrier behind which its block only ends.
-bool endsBlock(Operation &op) {
-  Operation *next = &op;
-  while (next && isa<WaitMarksOp, BarrierOp>(next))
-    next = next->getNextNode();
-  return next != &op && next == &op.getBlock()->back();
+/// Arithmetic on integers is taken for scalar: most of it is.
+unsigned portTurns(const Node &node) {
+  if (node.turns == 0 || node.read || isCopy(node.op) || isSync(node.op)) return 0;
+  if (isTranscendental(node.op)) return transcendentalTurns;
+  bool isInteger = isa<arith::ArithDialect>(node.op->getDialect()) && node.op->getResult(0).getType().isInteger();
+  return isInteger ? 0 : 1;
 }
 
 class Segment {
@@ -115,19 +123,29 @@ public:
       index[op] = number;
       Node node;
       node.op = op;
+      auto loop = op->getParentOfType<LoopLikeOpInterface>();
       bool invariant = true;
       llvm::SmallDenseSet<unsigned> sources;
-      bool isSync = isa<WaitMarksOp, BarrierOp>(op);
-      if (isSync) sources.insert(reads.begin(), reads.end());
-      if (isa<LdsReadOp>(op)) reads.push_back(number);
-      if (isOfCopies(op) || isSync) {
+      if (isSync(op)) sources.insert(reads.begin(), reads.end());
+      if (isa<LdsReadOp>(op)) {
+        reads.push_back(number);
+        if (lastSync != none) sources.insert(lastSync);
+      }
+      if (isOfCopies(op) || isSync(op)) {
         invariant = false;
         if (!ofCopies.empty()) sources.insert(ofCopies.back());
         ofCopies.push_back(number);
       }
-      for (Value operand : op->getOperands())
-        if (Operation *definition = operand.getDefiningOp())
-          if (auto found = index.find(definition); found != index.end()) sources.insert(found->second);
+      node.phase = phases.size();
+      if (isa<BarrierOp>(op)) phases.push_back(matrices.size());
+      if (isSync(op)) lastSync = number;
+      for (Value operand : op->getOperands()) {
+        auto found = index.find(operand.getDefiningOp());
+        if (found != index.end())
+          sources.insert(found->second);
+        else
+          invariant &= !loop || loop.isDefinedOutsideOfLoop(operand);
+      }
       for (unsigned source : sources) {
         nodes[source].users.push_back(number);
         invariant &= invariants[source];
@@ -149,17 +167,19 @@ public:
       } else if (node.read) {
         node.latency = ldsLatency;
       } else if (isTranscendental(op)) {
-        node.turns = transcendentalTurns;
         node.latency = transcendentalTurns + vectorLatency;
       }
+      node.port = portTurns(node);
       nodes.push_back(node);
     }
     for (auto [number, matrix] : llvm::enumerate(matrices))
       nodes[matrix].feeds = number;
     for (Node &node : llvm::reverse(nodes))
       for (unsigned user : node.users)
-        node.feeds = std::min(node.feeds, nodes[user].feeds);
+        if (nodes[user].phase == node.phase) node.feeds = std::min(node.feeds, nodes[user].feeds);
+    phases.push_back(matrices.size());
     spreadCopies();
+    findDueTimes();
   }
 
   unsigned matrixCount() const { return matrices.size(); }
@@ -172,7 +192,7 @@ public:
     while (order.size() < nodes.size()) {
       if (nextMatrix < matrices.size()) {
         Node &matrix = nodes[matrices[nextMatrix]];
-        if (matrix.missing == 0 && matrix.ready <= now && matrixFree <= now) {
+        if (matrix.missing == 0 && matrix.ready <= now && matrixFree <= now && portFree <= now) {
           matrixFree = now + matrix.passes;
           ++nextMatrix;
           issue(matrix);
@@ -189,18 +209,23 @@ public:
 
 private:
   void spreadCopies() {
-    auto copies = llvm::to_vector(
-        llvm::make_filter_range(ofCopies, [&](unsigned number) { return isCopy(nodes[number].op); }));
-    if (copies.empty() || matrices.empty()) return;
-    bool isWaitedFor = llvm::any_of(ofCopies, [&](unsigned number) {
-      auto wait = dyn_cast<WaitMarksOp>(nodes[number].op);
-      return wait && wait.getOutstanding() == 0;
-    });
-    unsigned last = isWaitedFor ? waitedForTurns / nodes[matrices.front()].passes : lastWithoutCopies;
-    unsigned count = copies.size(), usable = matrices.size() - std::min<unsigned>(matrices.size(), last);
-    unsigned span = std::min(copyDistance * count, usable);
-    for (auto [index, copy] : llvm::enumerate(copies))
-      nodes[copy].behind = index * span / count;
+    if (matrices.empty()) return;
+    unsigned first = 0;
+    for (auto [phase, end] : llvm::enumerate(phases)) {
+      auto of = llvm::make_filter_range(ofCopies, [&](unsigned number) { return nodes[number].phase == phase; });
+      auto copies = llvm::to_vector(
+          llvm::make_filter_range(of, [&](unsigned number) { return isCopy(nodes[number].op); }));
+      bool isWaitedFor = llvm::any_of(of, [&](unsigned number) {
+        auto wait = dyn_cast<WaitMarksOp>(nodes[number].op);
+        return wait && wait.getOutstanding() == 0;
+      });
+      unsigned last = isWaitedFor ? waitedForTurns / nodes[matrices.front()].passes : lastWithoutCopies;
+      unsigned count = copies.size(), usable = end - first - std::min(end - first, last);
+      unsigned span = std::min(copyDistance * count, usable);
+      for (auto [index, copy] : llvm::enumerate(copies))
+        nodes[copy].behind = first + index * span / count;
+      first = end;
+    }
     // What only they need has time until then.
     for (Node &node : llvm::reverse(nodes)) {
       if (isCopy(node.op) || node.users.empty()) continue;
@@ -208,6 +233,16 @@ private:
       for (unsigned user : node.users)
         first = std::min(first, nodes[user].behind);
       node.behind = first;
+    }
+  }
+
+  void findDueTimes() {
+    int passes = matrices.empty() ? 0 : nodes[matrices.front()].passes;
+    for (Node &node : llvm::reverse(nodes)) {
+      node.due = node.matrix() ? int(node.feeds) * passes
+                 : isCopy(node.op) ? int(node.behind) * passes : int(matrices.size()) * passes;
+      for (unsigned user : node.users)
+        node.due = std::min(node.due, nodes[user].due - int(node.latency));
     }
   }
 
@@ -223,6 +258,7 @@ private:
   void issue(Node &node) {
     order.push_back(node.op);
     unsigned done = node.turns == 0 ? node.ready : now + node.latency;
+    if (node.port != 0) portFree = now + node.port;
     now += node.turns;
     for (unsigned user : node.users) {
       Node &next = nodes[user];
@@ -233,17 +269,18 @@ private:
     }
   }
 
-  /// Reads first, then what the next MFMAs need, then everything else; each in the order of the source.
+  /// Reads first, then what is due first.
   Node *choose() {
     auto best = candidates.end();
-    unsigned bestClass = none;
+    std::pair<unsigned, int> bestClass(none, 0);
     for (auto it = candidates.begin(); it != candidates.end(); ++it) {
       const Node &node = nodes[*it];
       if (node.ready > now || node.behind > nextMatrix) continue;
+      if (node.port != 0 && portFree > now) continue;
       unsigned ahead = node.feeds == none ? 0 : node.feeds - std::min(node.feeds, nextMatrix);
       if (node.feeds != none && ahead >= (node.read ? readAhead : feedAhead)) continue;
-      bool isUrgent = node.read || isCopy(node.op) || isa<WaitMarksOp, BarrierOp>(node.op);
-      unsigned itsClass = isUrgent ? 0 : node.feeds != none ? 1 : 2;
+      bool isUrgent = node.read || isCopy(node.op) || isSync(node.op);
+      std::pair<unsigned, int> itsClass(!isUrgent, isUrgent ? 0 : node.due);
       if (itsClass < bestClass || (itsClass == bestClass && *it < *best)) {
         best = it;
         bestClass = itsClass;
@@ -256,10 +293,12 @@ private:
   }
 
   SmallVector<Node> nodes;
-  SmallVector<bool> invariants; // integer arithmetic on values from outside the segment
+  SmallVector<bool> invariants; // integer arithmetic on what does not change in the loop
   SmallVector<unsigned> matrices, candidates, ofCopies, reads;
+  SmallVector<unsigned> phases; // of each: how many MFMAs come before its end
+  unsigned lastSync = none;
   SmallVector<Operation *> order;
-  unsigned now = 0, nextMatrix = 0, matrixFree = 0;
+  unsigned now = 0, nextMatrix = 0, matrixFree = 0, portFree = 0;
 };
 
 struct InterleaveMfmaPass : impl::InterleaveMfmaBase<InterleaveMfmaPass> {
@@ -277,7 +316,7 @@ struct InterleaveMfmaPass : impl::InterleaveMfmaBase<InterleaveMfmaPass> {
     getOperation().walk([&](Block *block) {
       SmallVector<Operation *> ops;
       for (Operation &op : llvm::make_early_inc_range(*block)) {
-        if (mayMove(op) || endsBlock(op)) {
+        if (mayMove(op)) {
           ops.push_back(&op);
           continue;
         }

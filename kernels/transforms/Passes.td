@@ -43,6 +43,11 @@ def RaiseBarriers : Pass<"raise-barriers", "::mlir::gpu::GPUFuncOp"> {
   let summary = "move barriers into the branches that multiply in front of them";
 }
 
+def PeelUsualWay : Pass<"peel-usual-way", "::mlir::gpu::GPUFuncOp"> {
+  let summary = "give the iterations of a loop that take no rare branch a copy of its body without branches";
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect"];
+}
+
 def InterleaveMfma : Pass<"interleave-mfma", "::mlir::gpu::GPUFuncOp"> {
   let summary = "order each block so that vector instructions and LDS reads issue while the matrix core is busy";
   let options = [Option<"chip", "chip", "std::string", /*default=*/"\"gfx942\"", "chip of the chip table">];

@@ -369,6 +369,7 @@ private:
     Value inRange =
         arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, iteration, loop.getUpperBound());
     auto branch = scf::IfOp::create(builder, loc, TypeRange(carried), inRange, /*withElseRegion=*/true);
+    branch->setAttr(usualSide, builder.getBoolAttr(true));
     OpBuilder::InsertionGuard guard(builder);
     startBlock(branch.thenBlock());
     scf::YieldOp::create(builder, loc, stage(iteration, slot, carried));

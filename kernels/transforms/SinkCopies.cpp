@@ -112,6 +112,7 @@ SmallVector<Value> sinkInto(scf::IfOp branch, const Sunk &sunk) {
   llvm::append_range(types, ValueRange(sunk.results).getTypes());
   OpBuilder builder(branch);
   auto wider = scf::IfOp::create(builder, branch.getLoc(), types, branch.getCondition());
+  wider->setAttrs(branch->getAttrs());
   wider.getThenRegion().takeBody(branch.getThenRegion());
   wider.getElseRegion().takeBody(branch.getElseRegion());
   size_t before = branch.getNumResults();
