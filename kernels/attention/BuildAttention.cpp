@@ -96,6 +96,16 @@ bool looksAhead(AttentionOp op) {
   return leavesRegisters(op) || (op.getWaveRows() == manyRows && waves == 1);
 }
 
+/// Whether Q, O and a tile leave so few registers that nothing may be begun early.
+bool hasFewRegisters(AttentionOp op) {
+  return op.getWaveRows() != manyRows || registersOfRows(op) > (wavesPerSimd(op) == 3 ? 64 : 192);
+}
+
+/// Whether a wave has registers for where its part of each copy is, all through the loop.
+bool keepsAddresses(AttentionOp op) {
+  return !hasFewRegisters(op) && registersOfRows(op) <= 160;
+}
+
 /// Whether O of a wave of many rows takes all its AccVGPRs. The other half has Q and what a tile needs, but
 /// no room for rows on their way to LDS: copies are direct where nothing is to be converted, and tiles of K
 /// and V, which fill LDS, take turns.
@@ -311,6 +321,8 @@ struct BuildAttentionPass : impl::BuildAttentionBase<BuildAttentionPass> {
       }
       if (std::optional<unsigned> waves = wavesPerSimd(op))
         getOperation()->setAttr("sluice.waves_per_simd", OpBuilder(op).getI32IntegerAttr(*waves));
+      if (hasFewRegisters(op)) getOperation()->setAttr(fewRegisters, OpBuilder(op).getUnitAttr());
+      if (!keepsAddresses(op)) getOperation()->setAttr(noAddresses, OpBuilder(op).getUnitAttr());
       if (holdsOutput(op)) getOperation()->setAttr("sluice.tiles_take_turns", OpBuilder(op).getUnitAttr());
       AttentionBuilder(getOperation(), op, *target).build();
       op.erase();

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/Codegen.h"
+#include "target/ScheduleMachineCode.h"
 
 #include "lld/Common/Driver.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -12,6 +13,7 @@
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/ROCDL/ROCDLToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -21,6 +23,7 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/RegisterTargetPassConfigCallback.h"
 #include "llvm/Target/TargetMachine.h"
 
 LLD_HAS_DRIVER(elf)
@@ -111,8 +114,14 @@ LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, llv
   llvm::raw_fd_ostream file(path, code);
   if (code) return failure();
   keepSourceOrder();
+  bool isScheduled = false;
+  llvm::RegisterTargetPassConfigCallback schedule(
+      [&](llvm::TargetMachine &, llvm::legacy::PassManagerBase &, llvm::TargetPassConfig *config) {
+        isScheduled = addScheduleMachineCode(*config);
+      });
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, file, nullptr, llvm::CodeGenFileType::ObjectFile)) return failure();
+  if (!isScheduled) return failure();
   passes.run(module);
   file.flush();
   return success(!file.has_error());

@@ -472,11 +472,13 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
       if (failed(layout)) return signalPassFailure();
       layouts.push_back(*layout);
     }
-    // Where a kernel begins it is asked once, and what follows from it is found outside loops.
-    CopyBuilder b(kernel.getLoc(), OpBuilder::atBlockBegin(&kernel.getBody().front()));
-    Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
-    Value wave = b.waveUniform(b.waveOf(thread, target->waveSize));
     for (auto [op, layout] : llvm::zip_equal(copies, layouts)) {
+      // What follows from the wave's number is found outside loops if that is asked for there.
+      bool isEarly = !kernel->hasAttr(noAddresses);
+      CopyBuilder b(op->getLoc(),
+                    isEarly ? OpBuilder::atBlockBegin(&kernel.getBody().front()) : OpBuilder(op));
+      Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+      Value wave = b.waveUniform(b.waveOf(thread, target->waveSize));
       if (auto copy = dyn_cast<AsyncDmaOp>(op)) {
         LdsTileType tile = copy.getTile().getType();
         CopyDistributor(copy, tile, tile.getElementBytes(), layout, target->waveSize, wave).run();

@@ -116,7 +116,8 @@ unsigned portTurns(const Node &node) {
 
 class Segment {
 public:
-  Segment(ArrayRef<Operation *> ops, const Chip &chip) {
+  /// `fewRegisters`: what feeds MFMAs comes before all else, since what it takes registers for ends there.
+  Segment(ArrayRef<Operation *> ops, const Chip &chip, bool fewRegisters) : fewRegisters(fewRegisters) {
     llvm::DenseMap<Operation *, unsigned> index;
     for (Operation *op : ops) {
       unsigned number = nodes.size();
@@ -281,6 +282,7 @@ private:
       if (node.feeds != none && ahead >= (node.read ? readAhead : feedAhead)) continue;
       bool isUrgent = node.read || isCopy(node.op) || isSync(node.op);
       std::pair<unsigned, int> itsClass(!isUrgent, isUrgent ? 0 : node.due);
+      if (fewRegisters) itsClass = {isUrgent ? 0 : node.feeds != none ? 1 : 2, 0};
       if (itsClass < bestClass || (itsClass == bestClass && *it < *best)) {
         best = it;
         bestClass = itsClass;
@@ -292,6 +294,7 @@ private:
     return node;
   }
 
+  const bool fewRegisters;
   SmallVector<Node> nodes;
   SmallVector<bool> invariants; // integer arithmetic on what does not change in the loop
   SmallVector<unsigned> matrices, candidates, ofCopies, reads;
@@ -327,7 +330,8 @@ struct InterleaveMfmaPass : impl::InterleaveMfmaBase<InterleaveMfmaPass> {
   }
 
   static void interleave(ArrayRef<Operation *> ops, Operation *end, const Chip &target) {
-    Segment segment(ops, target);
+    bool fewRegisters = end->getParentOfType<gpu::GPUFuncOp>()->hasAttr(sluice::fewRegisters);
+    Segment segment(ops, target, fewRegisters);
     if (segment.matrixCount() < 2) return;
     for (Operation *op : segment.schedule())
       op->moveBefore(end);

@@ -140,8 +140,9 @@ struct PeelUsualWayPass : impl::PeelUsualWayBase<PeelUsualWayPass> {
   void runOnOperation() override {
     SmallVector<scf::ForOp> loops;
     getOperation().walk([&](scf::ForOp loop) { loops.push_back(loop); });
-    for (scf::ForOp loop : loops)
-      if (Peeling peeling(loop); peeling.isPossible()) peeling.peel();
+    if (!getOperation()->hasAttr(fewRegisters))
+      for (scf::ForOp loop : loops)
+        if (Peeling peeling(loop); peeling.isPossible()) peeling.peel();
     getOperation().walk([](UsualWayOp promise) { promise.erase(); });
   }
 };

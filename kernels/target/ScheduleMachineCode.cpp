@@ -1,0 +1,319 @@
+//===- ScheduleMachineCode.cpp - the last word on the order of instructions -----------------------------===//
+//
+// interleave-mfma orders operations. What the code generator makes of them is not yet there then: the writes
+// of M0 in front of copies, addresses, constants, waits. This pass orders the machine code of each block that
+// multiplies, after register allocation and the insertion of waits, in front of the pass that fills what is
+// left of hazards with s_nop.
+//
+//   before: s_add m0 ; s_nop ; buffer_load lds ; v_exp ; s_waitcnt lgkmcnt(3) ; v_perm ; s_waitcnt lgkmcnt(2) ...
+//   after:  s_add m0 ; v_exp ; buffer_load lds ; s_waitcnt lgkmcnt(2) ; v_perm ...
+//
+// Of two waits for LDS that soon follow each other the first waits for both.
+//
+// List scheduling of one wave that issues in order, with the costs of interleave-mfma (InterleaveMfma.cpp): an
+// MFMA issues as soon as the matrix core, the vector port and its operands are free, else the first
+// instruction in the order before of which that holds. No instruction passes another that it has a register
+// or a flag in common with which one of them writes. Whatever accesses memory, waits or is a barrier keeps
+// its order, and what reads or overwrites the result of a load stays behind the wait that was between them.
+//
+// Safe direction: a dependence too many costs time only. Costs decide how fast, never what is computed.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "target/ScheduleMachineCode.h"
+
+#include "llvm/CodeGen/MachineFunctionPass.h"
+#include "llvm/CodeGen/TargetInstrInfo.h"
+#include "llvm/CodeGen/TargetPassConfig.h"
+#include "llvm/CodeGen/TargetRegisterInfo.h"
+#include "llvm/CodeGen/TargetSubtargetInfo.h"
+#include "llvm/PassRegistry.h"
+
+#include <optional>
+
+namespace sluice {
+namespace {
+
+using namespace llvm;
+
+// In turns of 4 clk. The vector unit can read an MFMA's result that long after its issue (8 passes).
+constexpr unsigned matrixPasses = 8, matrixLatency = 12, transcendentalTurns = 4;
+// Wait states that the hardware asks for, and a turn: after a transcendental; from the vector unit to the
+// matrix core; of a scalar that the vector unit has written; of M0, for what addresses LDS with it.
+constexpr unsigned afterTranscendental = 2, toMatrix = 3, afterMask = 3, afterM0 = 2;
+// How far an instruction may be taken up in front of the first one that has not issued.
+constexpr unsigned window = 8;
+// Waits for LDS become one within so many instructions, where the read that is then waited for earlier is at
+// least as many behind its issue.
+constexpr unsigned waitsApart = 20, readsBefore = 30;
+
+enum class Kind { other, scalar, vector, transcendental, matrix, lds, memory, wait };
+
+struct Node {
+  MachineInstr *instruction;
+  Kind kind;
+  unsigned missing = 0, ready = 0;
+  SmallVector<std::pair<unsigned, unsigned>, 8> users = {}; // and after how many turns
+};
+
+/// The counters of s_waitcnt on gfx9 (ISA manual, S_WAITCNT).
+struct Wait {
+  static constexpr int64_t lgkmShift = 8, lgkmMask = 0xf;
+  static unsigned lgkm(int64_t immediate) { return unsigned(immediate >> lgkmShift & lgkmMask); }
+  static int64_t withLgkm(int64_t immediate, unsigned count) {
+    return (immediate & ~(lgkmMask << lgkmShift)) | int64_t(count) << lgkmShift;
+  }
+  static bool isForLgkmOnly(int64_t immediate) {
+    constexpr int64_t others = 0xc07f; // vmcnt and expcnt: for none of them
+    return (immediate & others) == others;
+  }
+};
+
+class BlockScheduler {
+public:
+  BlockScheduler(MachineBasicBlock &block)
+      : block(block), function(*block.getParent()), names(*function.getSubtarget().getInstrInfo()),
+        registers(*function.getSubtarget().getRegisterInfo()) {}
+
+  void run() {
+    SmallVector<MachineInstr *> region;
+    for (MachineInstr &instruction : make_early_inc_range(block)) {
+      if (!endsRegion(instruction)) {
+        region.push_back(&instruction);
+        continue;
+      }
+      schedule(region, instruction.getIterator());
+      region.clear();
+    }
+    schedule(region, block.end());
+    joinWaits();
+  }
+
+  bool multiplies() const {
+    return any_of(block, [&](const MachineInstr &instruction) { return kindOf(instruction) == Kind::matrix; });
+  }
+
+private:
+  StringRef nameOf(const MachineInstr &instruction) const { return names.getName(instruction.getOpcode()); }
+
+  Kind kindOf(const MachineInstr &instruction) const {
+    StringRef name = nameOf(instruction);
+    if (name == "S_WAITCNT") return Kind::wait;
+    if (name.starts_with("V_MFMA")) return Kind::matrix;
+    for (StringRef slow : {"V_EXP_F32", "V_LOG_F32", "V_RCP_F32", "V_RSQ_F32", "V_SQRT_F32"})
+      if (name.starts_with(slow)) return Kind::transcendental;
+    if (name.starts_with("V_")) return Kind::vector;
+    if (name.starts_with("DS_")) return Kind::lds;
+    if (instruction.mayLoadOrStore()) return Kind::memory;
+    return name.starts_with("S_") ? Kind::scalar : Kind::other;
+  }
+
+  bool endsRegion(const MachineInstr &instruction) const {
+    if (instruction.isTerminator() || instruction.isCall() || instruction.isBundled() || instruction.isPosition())
+      return true;
+    if (instruction.isInlineAsm()) return instruction.getOperand(0).getSymbolName()[0] != '\0';
+    if (nameOf(instruction).starts_with("S_SET") || nameOf(instruction) == "S_NOP") return true;
+    return any_of(instruction.all_defs(), [&](const MachineOperand &def) {
+      StringRef name = registers.getName(def.getReg());
+      return name.starts_with("EXEC") || name == "MODE";
+    });
+  }
+
+  bool keepsOrder(const Node &node) const {
+    return node.kind == Kind::wait || node.kind == Kind::lds || node.kind == Kind::memory ||
+           node.instruction->mayLoadOrStore() || node.instruction->hasUnmodeledSideEffects();
+  }
+
+  unsigned latency(const Node &def, const Node &use, MCRegister written) const {
+    switch (def.kind) {
+    case Kind::matrix:
+      return use.kind == Kind::matrix ? 1 : matrixLatency;
+    case Kind::transcendental:
+      return use.kind == Kind::matrix ? toMatrix : afterTranscendental;
+    case Kind::vector:
+      if (use.kind == Kind::matrix) return toMatrix;
+      return registers.getName(written)[0] == 'V' && registers.getName(written) != StringRef("VCC") ? 1 : afterMask;
+    case Kind::scalar:
+      return StringRef(registers.getName(written)) == "M0" ? afterM0 : 1;
+    default:
+      return 1;
+    }
+  }
+
+  void depend(unsigned before, unsigned after, unsigned turns) {
+    if (before == after) return;
+    nodes[before].users.push_back({after, turns});
+    ++nodes[after].missing;
+  }
+
+  void findDependences() {
+    struct Access {
+      std::optional<unsigned> def;
+      std::optional<unsigned> wait; // the first one behind a load
+      MCRegister written;
+      SmallVector<unsigned, 4> uses;
+    };
+    llvm::DenseMap<MCRegUnit, Access> accesses;
+    SmallVector<unsigned> waits;
+    std::optional<unsigned> ordered;
+    for (unsigned n = 0; n < nodes.size(); ++n) {
+      if (keepsOrder(nodes[n])) {
+        if (ordered) depend(*ordered, n, 1);
+        ordered = n;
+      }
+      if (nodes[n].kind == Kind::wait) waits.push_back(n);
+      auto behindWait = [&](const Access &access) {
+        if (!access.def || !nodes[*access.def].instruction->mayLoad()) return;
+        if (!waits.empty() && waits.back() > *access.def) depend(waits.back(), n, 1);
+      };
+      for (const MachineOperand &operand : nodes[n].instruction->operands()) {
+        if (!operand.isReg() || !operand.getReg().isPhysical() || !operand.readsReg()) continue;
+        for (MCRegUnit unit : registers.regunits(operand.getReg())) {
+          Access &access = accesses[unit];
+          if (access.def) depend(*access.def, n, latency(nodes[*access.def], nodes[n], access.written));
+          behindWait(access);
+          access.uses.push_back(n);
+        }
+      }
+      for (const MachineOperand &operand : nodes[n].instruction->operands()) {
+        if (!operand.isReg() || !operand.getReg().isPhysical() || !operand.isDef()) continue;
+        for (MCRegUnit unit : registers.regunits(operand.getReg())) {
+          Access &access = accesses[unit];
+          if (access.def) depend(*access.def, n, 1);
+          behindWait(access);
+          for (unsigned use : access.uses)
+            depend(use, n, 1);
+          access = {n, std::nullopt, operand.getReg().asMCReg(), {}};
+        }
+      }
+    }
+  }
+
+  void schedule(ArrayRef<MachineInstr *> region, MachineBasicBlock::iterator end) {
+    nodes.clear();
+    for (MachineInstr *instruction : region)
+      nodes.push_back({instruction, kindOf(*instruction)});
+    if (none_of(nodes, [](const Node &node) { return node.kind == Kind::matrix; })) return;
+    findDependences();
+    std::vector<bool> issued(nodes.size());
+    unsigned first = 0, now = 0, matrixFree = 0, portFree = 0;
+    auto mayIssue = [&](unsigned n) {
+      const Node &node = nodes[n];
+      if (issued[n] || node.missing != 0 || node.ready > now) return false;
+      bool isVector = node.kind == Kind::vector || node.kind == Kind::transcendental || node.kind == Kind::matrix;
+      return !(isVector && portFree > now) && !(node.kind == Kind::matrix && matrixFree > now);
+    };
+    while (first < nodes.size()) {
+      std::optional<unsigned> chosen;
+      for (unsigned n = first; n < std::min<size_t>(first + window, nodes.size()); ++n) {
+        if (!mayIssue(n)) continue;
+        if (!chosen) chosen = n;
+        if (nodes[n].kind != Kind::matrix) continue;
+        chosen = n;
+        break;
+      }
+      if (!chosen) {
+        ++now;
+        continue;
+      }
+      Node &node = nodes[*chosen];
+      issued[*chosen] = true;
+      block.splice(end, &block, node.instruction->getIterator());
+      if (node.kind == Kind::matrix) matrixFree = now + matrixPasses;
+      if (node.kind == Kind::transcendental)
+        portFree = now + transcendentalTurns;
+      else if (node.kind == Kind::matrix || node.kind == Kind::vector)
+        portFree = now + 1;
+      for (auto [user, turns] : node.users) {
+        nodes[user].ready = std::max(nodes[user].ready, now + turns);
+        --nodes[user].missing;
+      }
+      if (!node.instruction->isMetaInstruction()) ++now;
+      while (first < nodes.size() && issued[first])
+        ++first;
+    }
+    for (MachineInstr *instruction : region)
+      for (MachineOperand &operand : instruction->all_uses())
+        operand.setIsKill(false);
+  }
+
+  /// A wait for LDS becomes as strong as one that soon follows, which goes: of what it lets in flight, what is
+  /// issued between them.
+  void joinWaits() {
+    MachineInstr *earlier = nullptr;
+    unsigned since = 0, issuedSince = 0;
+    SmallVector<unsigned> reads; // where they are
+    unsigned place = 0, earlierPlace = 0;
+    for (MachineInstr &instruction : make_early_inc_range(block)) {
+      ++since;
+      ++place;
+      Kind kind = kindOf(instruction);
+      if (kind == Kind::lds) {
+        ++issuedSince;
+        reads.push_back(place);
+      }
+      if (kind == Kind::memory && nameOf(instruction).starts_with("S_"))
+        earlier = nullptr; // scalar loads answer in any order
+      else if (endsRegion(instruction) || nameOf(instruction) == "S_BARRIER")
+        earlier = nullptr;
+      if (kind != Kind::wait) continue;
+      int64_t immediate = instruction.getOperand(0).getImm();
+      if (!Wait::isForLgkmOnly(immediate)) {
+        earlier = nullptr;
+        continue;
+      }
+      if (earlier && since <= waitsApart && Wait::lgkm(immediate) >= issuedSince) {
+        MachineOperand &operand = earlier->getOperand(0);
+        unsigned both = std::min(Wait::lgkm(operand.getImm()), Wait::lgkm(immediate) - issuedSince);
+        unsigned before = reads.size() - issuedSince;
+        if (before <= both || reads[before - both - 1] + readsBefore <= earlierPlace) {
+        operand.setImm(Wait::withLgkm(operand.getImm(), both));
+        instruction.eraseFromParent();
+        continue;
+        }
+      }
+      earlier = &instruction;
+      earlierPlace = place;
+      since = issuedSince = 0;
+    }
+  }
+
+  MachineBasicBlock &block;
+  MachineFunction &function;
+  const TargetInstrInfo &names;
+  const TargetRegisterInfo &registers;
+  std::vector<Node> nodes;
+};
+
+class ScheduleMachineCode : public MachineFunctionPass {
+public:
+  static char ID;
+  ScheduleMachineCode() : MachineFunctionPass(ID) {}
+  StringRef getPassName() const override { return "Sluice: last order of instructions"; }
+  void getAnalysisUsage(AnalysisUsage &usage) const override {
+    usage.setPreservesCFG();
+    MachineFunctionPass::getAnalysisUsage(usage);
+  }
+  bool runOnMachineFunction(MachineFunction &function) override {
+    bool changed = false;
+    for (MachineBasicBlock &block : function) {
+      BlockScheduler scheduler(block);
+      if (!scheduler.multiplies()) continue;
+      scheduler.run();
+      changed = true;
+    }
+    return changed;
+  }
+};
+
+char ScheduleMachineCode::ID = 0;
+
+} // namespace
+
+bool addScheduleMachineCode(llvm::TargetPassConfig &config) {
+  const llvm::PassInfo *inFront = llvm::PassRegistry::getPassRegistry()->getPassInfo(StringRef("si-pre-emit-peephole"));
+  if (!inFront) return false;
+  config.insertPass(inFront->getTypeInfo(), llvm::IdentifyingPassPtr(new ScheduleMachineCode()));
+  return true;
+}
+
+} // namespace sluice

@@ -1,0 +1,15 @@
+//===- ScheduleMachineCode.h - the last word on the order of instructions ---------------------*- C++ -*-===//
+#pragma once
+
+namespace llvm {
+class TargetMachine;
+class TargetPassConfig;
+} // namespace llvm
+
+namespace sluice {
+
+/// Adds the pass of ScheduleMachineCode.cpp to a code generator for AMDGPU: behind the waits, in front of the
+/// wait states of hazards. Returns false if this LLVM has no such place.
+bool addScheduleMachineCode(llvm::TargetPassConfig &config);
+
+} // namespace sluice
