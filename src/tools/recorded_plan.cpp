@@ -2,6 +2,7 @@
 #include "tools/recorded_plan.h"
 
 #include "emulator/hip/types.h"
+#include "package/rounds.h"
 
 #include <cstdio>
 #include <cstring>
@@ -37,6 +38,22 @@ std::vector<std::byte> kernarg_of(void **extra) {
 }
 
 } // namespace
+
+std::optional<package::AttentionKernargs> RecordedLaunch::attention_arguments() const {
+  package::AttentionKernargs arguments{};
+  if (kernarg.size() != sizeof arguments) return std::nullopt;
+  std::memcpy(&arguments, kernarg.data(), sizeof arguments);
+  return arguments;
+}
+
+RecordedLaunch RecordedLaunch::with_whole_tiles() const {
+  RecordedLaunch whole = *this;
+  if (std::optional<package::AttentionKernargs> arguments = attention_arguments()) {
+    package::keep_tiles_whole(*arguments, whole.grid);
+    std::memcpy(whole.kernarg.data(), &*arguments, sizeof *arguments);
+  }
+  return whole;
+}
 
 /// The entry points that the library asks for.
 struct RecordingHip {
