@@ -9,7 +9,7 @@ namespace sluice {
 
 RowMap::Tile RowMap::locateTile() const {
   Value y = ROCDL::BlockIdYOp::create(b, b.getI32Type()), z = ROCDL::BlockIdZOp::create(b, b.getI32Type());
-  if (!halvesTiles()) return {y, z, {}, {}, {}};
+  if (!hasRounds()) return {y, z, {}, {}, {}};
   Value tiles = arguments.late("grid_tiles"), batch = arguments.late("grid_batch");
   Value stepY = arguments.late("halved_tiles"), stepZ = arguments.late("halved_batch");
   auto one = [&](Value condition) { return b.select(condition, b.i32(1), b.i32(0)); };
@@ -39,7 +39,7 @@ WorkgroupRows RowMap::locateWorkgroup() const {
   rows.first = b.mul(tile, b.i32(tileQ));
   rows.end = count;
   Value exists = b.isFalse(b.less(tile, b.i32(0)));
-  if (halvesTiles()) {
+  if (hasRounds()) {
     Value half = b.i32(tileQ / 2);
     rows.first = b.add(rows.first, b.select(located.isUpper, half, b.i32(0)));
     rows.end = b.select(located.isHalf, b.minS(b.add(rows.first, half), count), count);

@@ -85,10 +85,10 @@ private:
   /// A tile's place in the grid, and which of its rows a workgroup has.
   struct Tile {
     Value y, z;
-    Value exists, isHalf, isUpper; // null in kernels that do not halve tiles
+    Value exists, isHalf, isUpper; // null in kernels without rounds
   };
   Tile locateTile() const;
-  bool halvesTiles() const { return package::kernel_halves_tiles(tileQ, layout.rows); }
+  bool hasRounds() const { return package::kernel_has_rounds(tileQ, layout.rows); }
   Value tokenOf(Value row) const;
 
   Emitter &b;

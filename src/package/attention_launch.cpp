@@ -21,10 +21,10 @@ AttentionKernargs plain_kernargs(const KernelName &kernel) {
   args.min_part_tiles = 1;
   args.lse_per_log2 = std::numbers::ln2_v<float>;
   args.k_pack_log2 = 31;
-  args.grid_tiles = args.grid_batch = INT32_MAX;
   set_group(args, 1);
   set_parts(args, 1);
   set_page_rows(args, INT32_MAX);
+  args.kv_heads = args.grid_tiles = args.grid_batch = args.next_batch = kernarg_no_grid;
   return args;
 }
 

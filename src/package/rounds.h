@@ -1,11 +1,16 @@
 //===- rounds.h - the rounds in which a device runs the workgroups of a launch --------------------------===//
 //
-// A device has places for so many workgroups at a time. If all take equally long, they begin and end in rounds,
-// and in the last one some places may have none: 4,096 workgroups on 304 places take 14 rounds, of which the
-// last has 144. Where no more than half of the places are used, halved tiles end the launch half a round
-// earlier: their lower halves are where the tiles were, their upper halves in further layers of the grid.
+// A device has places for so many workgroups at a time, and the others follow. Where a compute unit is one
+// place, nothing hides what happens between two rounds:
 //
-// Each row is computed as it is without halves, by a wave with the same rows, so that no bit depends on them.
+//   A workgroup begins with a wait for its rows of Q. The one before it asks for them in its last tile.
+//
+//   If all workgroups take equally long, some places have none in the last round: 4,096 workgroups on 304
+//   places take 14 rounds, of which the last has 144. Where no more than half of the places are used, halved
+//   tiles end the launch half a round earlier: their lower halves are where the tiles were, their upper
+//   halves in further layers of the grid.
+//
+// Each row is computed by a wave with the same rows as without halves, so that no bit depends on any of it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,12 +23,12 @@
 
 namespace sluice::package {
 
-/// Halves the tiles of the last round where that ends the launch earlier. The workgroups are then alike, and
-/// there are rounds before. `args` are the other arguments of the launch, `grid` is that of whole tiles.
-void halve_last_round(const KernelEntry &kernel, uint32_t compute_units, AttentionKernargs &args,
-                      std::array<uint32_t, 3> &grid);
+/// Tells the workgroups of a launch of their rounds. `args` are its other arguments, `grid` is that of whole
+/// tiles.
+void use_rounds(const KernelEntry &kernel, uint32_t compute_units, AttentionKernargs &args,
+                std::array<uint32_t, 3> &grid);
 
-/// The same launch with whole tiles.
-void keep_tiles_whole(AttentionKernargs &args, std::array<uint32_t, 3> &grid);
+/// The same launch as it was before.
+void forget_rounds(AttentionKernargs &args, std::array<uint32_t, 3> &grid);
 
 } // namespace sluice::package

@@ -77,7 +77,7 @@ void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) con
 void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
                    const sluice_launch &launch) const {
   Grid groups = grid(prepared, args.batch, args.q_len);
-  package::halve_last_round(*prepared.entry, shared->device().compute_units, kernargs, groups);
+  package::use_rounds(*prepared.entry, shared->device().compute_units, kernargs, groups);
   trace(SLUICE_TRACE_RUN, prepared, groups);
   runtime::enqueue(*shared->device().hip,
                    {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, launch);

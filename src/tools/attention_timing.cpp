@@ -118,8 +118,8 @@ AttentionTiming time_attention(const package::KernelEntry &kernel, std::span<con
        .mask = problem.causal ? package::AttentionShape::bottom_right : package::AttentionShape::none},
       addresses_of(make_tensors(work, memory)));
   const TimingOptions options = sample_of(launch.grid, size);
-  if (has_last_round(options))
-    package::halve_last_round(kernel, options.device.compute_units, launch.arguments, launch.grid);
+  if (has_rounds(options))
+    package::use_rounds(kernel, options.device.compute_units, launch.arguments, launch.grid);
   AttentionTiming timing{.kernel = kernel, .problem = problem, .result = {}, .parts = {}};
   const auto start = std::chrono::steady_clock::now();
   timing.result = time_launch(program, launch.kernel, launch.grid, launch.block, 0, launch.kernarg(),

@@ -22,7 +22,7 @@ TimingOptions sample_of(const std::array<uint32_t, 3> &grid, const SampleSize &s
   return options;
 }
 
-bool has_last_round(const TimingOptions &options) {
+bool has_rounds(const TimingOptions &options) {
   return options.workgroups == 0 && options.compute_units == options.device.compute_units_of_xcd();
 }
 

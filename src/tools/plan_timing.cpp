@@ -51,9 +51,9 @@ TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName
 LaunchTiming time_recorded(const PackFile &pack, const RecordedLaunch &recorded, const ModelMemory &memory,
                            const Workload &work, uint32_t compute_units, const WantedSample &wanted) {
   const package::PackedKernel &kernel = pack.kernel(recorded.kernel);
-  const RecordedLaunch whole = recorded.with_whole_tiles();
-  const TimingOptions options = options_of(whole, kernel.entry.name, work, compute_units, wanted);
-  const RecordedLaunch &launch = has_last_round(options) ? recorded : whole;
+  const RecordedLaunch plain = recorded.without_rounds();
+  const TimingOptions options = options_of(plain, kernel.entry.name, work, compute_units, wanted);
+  const RecordedLaunch &launch = has_rounds(options) ? recorded : plain;
   const std::vector<std::byte> elf = pack.elf(kernel, "gfx942");
   const emulator::Program program{std::vector<std::byte>(elf)};
   LaunchTiming timing{.kernel = launch.kernel, .result = {}};

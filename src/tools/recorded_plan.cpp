@@ -46,13 +46,13 @@ std::optional<package::AttentionKernargs> RecordedLaunch::attention_arguments() 
   return arguments;
 }
 
-RecordedLaunch RecordedLaunch::with_whole_tiles() const {
-  RecordedLaunch whole = *this;
+RecordedLaunch RecordedLaunch::without_rounds() const {
+  RecordedLaunch plain = *this;
   if (std::optional<package::AttentionKernargs> arguments = attention_arguments()) {
-    package::keep_tiles_whole(*arguments, whole.grid);
-    std::memcpy(whole.kernarg.data(), &*arguments, sizeof *arguments);
+    package::forget_rounds(*arguments, plain.grid);
+    std::memcpy(plain.kernarg.data(), &*arguments, sizeof *arguments);
   }
-  return whole;
+  return plain;
 }
 
 /// The entry points that the library asks for.

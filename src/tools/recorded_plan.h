@@ -28,8 +28,8 @@ struct RecordedLaunch {
 
   /// Of an attention kernel; others have none.
   std::optional<package::AttentionKernargs> attention_arguments() const;
-  /// Without halves in the last round (rounds.h).
-  RecordedLaunch with_whole_tiles() const;
+  /// In which no workgroup knows of rounds (package/rounds.h).
+  RecordedLaunch without_rounds() const;
 };
 
 /// One at a time on each thread.
