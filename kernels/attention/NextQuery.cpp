@@ -32,7 +32,8 @@ void NextQuery::prefetch(const LaneRows &rows, Value changing) const {
     Value lastWord = b.sub(argument("head_dim_qk"), b.i32(wordBytes / elementBytes));
     LaneRows next = rows;
     next.sequence.batch = batch;
-    // Neighbouring lanes have neighbouring lines. Where these are fewer than lanes, several have the same one.
+    // Neighbouring lanes have neighbouring lines. Where these are fewer than lanes, several have the same
+    // one.
     unsigned lines = rowsOfWave * linesOfRow;
     for (unsigned first = 0; first < lines; first += MfmaLayout::lanes) {
       Value line = b.bitAnd(b.add(rows.lane, b.i32(first)), b.i32(lines - 1));
