@@ -16,19 +16,14 @@ using Grid = std::array<uint32_t, 3>;
 
 constexpr uint32_t most_layers = 65535; // of a grid
 
-/// Whether every sequence has q_len rows, at the places that the strides say.
-bool has_equal_rows(const AttentionKernargs &args) {
-  return (args.q_starts | args.q_lengths) == 0;
-}
-
-/// Whether every row sees as many keys.
-bool has_equal_keys(const AttentionKernargs &args) {
+/// Whether every workgroup has as many rows, at places that the strides say, and every row sees as many keys.
+bool are_alike(const AttentionKernargs &args) {
   const bool has_window = args.window_left != kernarg_no_window || args.window_right != kernarg_no_window;
-  return !has_window && (args.kv_starts | args.kv_lengths) == 0;
+  const bool has_lengths = (args.q_starts | args.q_lengths | args.kv_starts | args.kv_lengths) != 0;
+  return !has_window && !has_lengths && args.parts == 1;
 }
 
-/// Workgroups are dispatched along x, then y, then z: the next one at a place is about one round further. If
-/// they do not take equally long, that one still begins at about this time.
+/// Workgroups are dispatched along x, then y, then z: the next one at a place is about a round further.
 void find_next(AttentionKernargs &args, const Grid &grid, uint64_t places) {
   args.next_heads = int32_t(places % grid[0]);
   args.next_tiles = int32_t(places / grid[0] % grid[1]);
@@ -53,7 +48,7 @@ void halve_last_round(AttentionKernargs &args, Grid &grid, uint64_t places) {
 void use_rounds(const KernelEntry &kernel, uint32_t compute_units, AttentionKernargs &args, Grid &grid) {
   const KernelName &name = kernel.name;
   if (!kernel_has_rounds(name.tile_q, name.tile_q / name.waves)) return;
-  if (!has_equal_rows(args) || args.parts != 1) return;
+  if (!are_alike(args)) return;
   const uint64_t places =
       uint64_t{compute_units} * occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
   const uint64_t workgroups = uint64_t{grid[0]} * grid[1] * grid[2];
@@ -62,7 +57,7 @@ void use_rounds(const KernelEntry &kernel, uint32_t compute_units, AttentionKern
   args.grid_tiles = int32_t(grid[1]);
   args.grid_batch = int32_t(grid[2]);
   find_next(args, grid, places);
-  if (has_equal_keys(args)) halve_last_round(args, grid, places);
+  halve_last_round(args, grid, places);
 }
 
 void forget_rounds(AttentionKernargs &args, Grid &grid) {

@@ -95,6 +95,8 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
       {"few columns", 0, 5, 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late, P::few_columns},
       {"a round and half of one", 2, 40, 64 + 9, 1, 1, P::none, true, P::usual, CompletionOrder::late,
        P::rounds},
+      {"a round and half of one, odd tiles", 2, 40, 2 * 64 + 9, 1, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::rounds},
       {"two parts of one tile, all rows", 1, 0, 2 * 32 - 9, 1, 1, P::none, true, P::usual,
        CompletionOrder::late, P::parts},
   };
