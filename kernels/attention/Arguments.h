@@ -24,9 +24,17 @@ public:
 
   /// The same value, loaded where it is used. LLVM loads parameters on entry; those that only a branch or the
   /// code behind the loop needs would fill the scalar registers all through it.
-  Value late(Name name) const { return b.loadKernarg(name.field().offset, (*this)[name].getType()); }
+  Value late(Name name) const { return b.loadKernarg(name.field().offset, (*this)[name].getType(), segment); }
 
   template <std::same_as<llvm::StringRef> Text> Value late(Text name) const { return late(Name(name)); }
+
+  /// With late arguments that are loaded in a loop in which `changing`, a wave-uniform i32, changes, even
+  /// though they do not.
+  Arguments inLoop(Value changing) const {
+    Arguments result = *this;
+    result.segment = b.opaqueScalar(b.kernargSegment(), changing);
+    return result;
+  }
 
   /// Reads a word of each line of the kernarg segment and waits once for all of them: what is loaded late
   /// then comes from the scalar cache, and nothing waits for memory line by line.
@@ -46,6 +54,7 @@ public:
 private:
   mlir::gpu::GPUFuncOp kernel;
   Emitter &b;
+  Value segment; // of the kernarg, where it is opaque
 };
 
 /// Where the rows and keys of a sequence are: see sluice_args. All wave-uniform.

@@ -14,6 +14,7 @@
 //   RowState      the running softmax of a row
 //   KeyLoops      the loops over tiles in LDS
 //   RegisterLoop  the loop over tiles in registers, and what joins the waves that went through it
+//   NextQuery     the next workgroup's rows of Q, on their way
 //   Epilogue      O and LSE to memory
 //
 // A part gets the parts that it needs as arguments, all of them from above it in this list. The order of the
@@ -28,6 +29,7 @@
 #include "attention/Epilogue.h"
 #include "attention/Kernel.h"
 #include "attention/KeyLoops.h"
+#include "attention/NextQuery.h"
 #include "target/RequireChip.h"
 
 #include <optional>
@@ -186,7 +188,10 @@ public:
         JoinedState state = iterateOverOwnKeys(rows, addresses.front(), columns, parts);
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeRows(state, keys); });
       } else if (hasManyRows()) {
-        RowState state = looksAhead(op) ? iterateAhead(rows, addresses.front(), columns, parts)
+        auto locate = [&](Value changing) {
+          return map.locateLane(workgroup, b.opaque(thread, changing)).front();
+        };
+        RowState state = looksAhead(op) ? iterateAhead(rows, addresses.front(), columns, parts, locate)
                                         : iterate(blocks, addresses, columns, parts).front();
         storeBlock(0, [&](const Epilogue &epilogue) { epilogue.storeTile(state, keys, op.getTileQ()); });
       } else {
@@ -278,7 +283,7 @@ private:
   }
 
   RowState iterateAhead(const LaneRows &rows, const Addresses &addresses, const HeadColumns &columns,
-                        const LoopParts &parts) {
+                        const LoopParts &parts, function_ref<LaneRows(Value changing)> locate) {
     std::optional<KeyPages> pages = pagesOf(rows, parts);
     KeyCopies copies(b, arguments, parts.keys, pages ? &*pages : nullptr);
     KeyTiles::Source k = sourceOfK(addresses), v = sourceOfV(addresses);
@@ -286,7 +291,10 @@ private:
     KeyTiles firstK = allocate(copies, k, columns.keyPanels, "first k");
     KeyTiles otherK = allocate(copies, k, columns.keyPanels, "k");
     KeyTiles everyV = allocate(copies, v, columns.valuePanels, "v");
-    return aheadKeyLoop(parts, query, copies, firstK, otherK, everyV);
+    NextQuery next(b, arguments, layout.rows, op.getTileQ(), op.getHeadDimQk(), queries);
+    return aheadKeyLoop(parts, query, copies, firstK, otherK, everyV, [&](Value changing) {
+      if (package::kernel_has_rounds(op.getTileQ(), layout.rows)) next.prefetch(locate(changing), changing);
+    });
   }
 
   AttentionOp op;

@@ -89,6 +89,12 @@ Value Emitter::opaqueScalar(Value a, Value changing) {
   return emptyAssembly({a, changing}, "=s,0,s");
 }
 
+void Emitter::touch(Value pointer) {
+  LLVM::InlineAsmOp::create(*this, TypeRange(), pointer, "global_load_dword v255, $0, off", "v,~{v255}",
+                            /*has_side_effects=*/true, /*is_align_stack=*/false, LLVM::TailCallKind::None,
+                            LLVM::AsmDialectAttr(), ArrayAttr());
+}
+
 Value Emitter::advance(Value pointer, Type type, Value count) {
   return LLVM::GEPOp::create(*this, pointer.getType(), type, pointer, ArrayRef<LLVM::GEPArg>{count});
 }
@@ -99,10 +105,13 @@ Value Emitter::loadScalar(Type type, Value pointer, Value index) {
   return LLVM::LoadOp::create(*this, type, place, /*alignment=*/type.getIntOrFloatBitWidth() / 8);
 }
 
-Value Emitter::loadKernarg(uint32_t offsetBytes, Type type) {
-  auto pointerType = LLVM::LLVMPointerType::get(getContext(), 4);
-  Value segment = intrinsic("llvm.amdgcn.kernarg.segment.ptr", pointerType, {});
-  Value place = LLVM::GEPOp::create(*this, pointerType, getI8Type(), segment,
+Value Emitter::kernargSegment() {
+  return intrinsic("llvm.amdgcn.kernarg.segment.ptr", LLVM::LLVMPointerType::get(getContext(), 4), {});
+}
+
+Value Emitter::loadKernarg(uint32_t offsetBytes, Type type, Value segment) {
+  if (!segment) segment = kernargSegment();
+  Value place = LLVM::GEPOp::create(*this, segment.getType(), getI8Type(), segment,
                                     ArrayRef<LLVM::GEPArg>{int32_t(offsetBytes)});
   return LLVM::LoadOp::create(*this, type, place, /*alignment=*/4);
 }

@@ -82,6 +82,10 @@ public:
   Value opaque(Value a, Value changing);
   Value opaqueScalar(Value a, Value changing);
 
+  /// Loads a word of global memory that nothing waits for, so that its line is near afterwards. It comes to
+  /// the last of 256 VGPRs, which must have no other use: a kernel of this has at least as many.
+  void touch(Value pointer);
+
   Value bitcast(mlir::Type type, Value a) { return mlir::LLVM::BitcastOp::create(*this, type, a); }
   Value extract(Value vector, int64_t index) { return mlir::vector::ExtractOp::create(*this, vector, index); }
   Value pack(mlir::VectorType type, mlir::ValueRange elements) {
@@ -94,8 +98,9 @@ public:
   /// `pointer` advanced by `count` elements of `type`.
   Value advance(Value pointer, mlir::Type type, Value count);
 
-  /// A kernel argument by its offset in the kernarg segment.
-  Value loadKernarg(uint32_t offsetBytes, mlir::Type type);
+  Value kernargSegment();
+  /// A kernel argument by its offset in the kernarg segment, or in another copy of the pointer to it.
+  Value loadKernarg(uint32_t offsetBytes, mlir::Type type, Value segment = {});
 
   /// A wave-uniform element of memory that does not change while the kernel runs, by scalar memory.
   Value loadScalar(mlir::Type type, Value pointer, Value index);

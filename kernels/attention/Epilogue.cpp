@@ -70,7 +70,7 @@ void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned t
     // From the wave's number: as the difference of rows it would come from no range that the machine code
     // shows.
     Value inTile = b.add(b.mul(rows.wave, b.i32(math.layout.rows)), rows.laneRow);
-    StoreTileOp::create(b, row, inTile, b.sub(rows.count, rows.first), arguments.late("head_dim_v"),
+    StoreTileOp::create(b, row, inTile, b.sub(rows.end, rows.first), arguments.late("head_dim_v"),
                         firstColumns, chunks, tileQ, panelColumns, ofPanels);
   };
   finish(state.maximum, sumOfGroups(state), keys, {b.boolean(true), math.holdsOutput()}, store);
@@ -105,7 +105,7 @@ void Epilogue::storeRows(Value maximum, Value sum, const KeyRange &keys, StoresL
                          EachChunk eachChunk) const {
   auto store = [&](Value row, Value weight, Type type) {
     Value limit = arguments.late("head_dim_v");
-    b.when(b.less(rows.row, rows.count), [&] {
+    b.when(b.less(rows.row, rows.end), [&] {
       eachChunk(weight, type, [&](unsigned, Value column, Value chunk) {
         b.when(b.less(column, limit), [&] {
           unsigned bytes = type.getIntOrFloatBitWidth() / 8;
@@ -131,7 +131,7 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
   auto finishLse = [&] {
     Value lse = arguments.late("lse");
     Value isMine = b.both(storesLse.condition, b.equal(rows.laneGroup, b.i32(0)));
-    Value stores = b.both(b.both(b.less(rows.row, rows.count), isMine), b.isFalse(b.isNull(lse)));
+    Value stores = b.both(b.both(b.less(rows.row, rows.end), isMine), b.isFalse(b.isNull(lse)));
     b.when(stores, [&] {
       Value ofPart = addresses.offsetOfPart("lse");
       Value offset = b.add(addresses.offsetOfRow("lse", firstRow), ofPart);

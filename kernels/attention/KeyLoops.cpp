@@ -181,7 +181,8 @@ static Values exponentiate(const LoopParts &parts, const AheadState &state, Arra
 }
 
 RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopies &copies,
-                      const KeyTiles &firstK, const KeyTiles &k, const KeyTiles &v) {
+                      const KeyTiles &firstK, const KeyTiles &k, const KeyTiles &v,
+                      function_ref<void(Value)> atLastTile) {
   const auto &[b, math, visibility, keys, waveEnd, allRules, softmaxes, products] = parts;
   const ScoreRules &rules = allRules.front();
   const Softmax &softmax = softmaxes.front();
@@ -223,6 +224,7 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
             [&] {
               // The last tile of the wave. An offset that looks different keeps the code generator from
               // sharing the exponents of both sides in front of the branch, where no MFMA hides them.
+              atLastTile(nextKey);
               AheadState last = state;
               last.offset = b.opaque(state.offset);
               return exponentiate(parts, last, noScores);

@@ -7,20 +7,47 @@ using namespace mlir;
 
 namespace sluice {
 
+RowMap::Tile RowMap::locateTile() const {
+  Value y = ROCDL::BlockIdYOp::create(b, b.getI32Type()), z = ROCDL::BlockIdZOp::create(b, b.getI32Type());
+  if (!hasRounds()) return {y, z, {}, {}, {}};
+  Value tiles = arguments.late("grid_tiles"), batch = arguments.late("grid_batch");
+  Value stepY = arguments.late("halved_tiles"), stepZ = arguments.late("halved_batch");
+  auto one = [&](Value condition) { return b.select(condition, b.i32(1), b.i32(0)); };
+  // The upper half of this tile is there, in a layer after the batch if the tile is halved ...
+  Value carry = b.isFalse(b.less(b.add(y, stepY), tiles));
+  Value isHalf = b.isFalse(b.less(b.add(b.add(z, stepZ), one(carry)), batch));
+  // ... and the lower half of an upper one here.
+  Value isUpper = b.isFalse(b.less(z, batch));
+  Value borrow = b.less(y, stepY);
+  Value lowerY = b.add(b.sub(y, stepY), b.select(borrow, tiles, b.i32(0)));
+  Value lowerZ = b.sub(b.sub(z, stepZ), one(borrow));
+  Value tileZ = b.select(isUpper, lowerZ, z);
+  return {b.select(isUpper, lowerY, y), tileZ, b.less(tileZ, batch), isHalf, isUpper};
+}
+
 WorkgroupRows RowMap::locateWorkgroup() const {
   WorkgroupRows rows;
   Emitter::Division place = b.divide(ROCDL::BlockIdXOp::create(b, b.getI32Type()), arguments["parts"],
                                      arguments.late("parts_magic"), arguments.late("parts_shift"));
   rows.kvHead = place.quotient;
   rows.part = place.rest;
-  rows.sequence = readSequence(b, arguments, ROCDL::BlockIdZOp::create(b, b.getI32Type()));
-  rows.count = b.mul(rows.sequence.rows, arguments["group"]);
-  Value tiles = b.shiftRight(b.add(rows.count, b.i32(tileQ - 1)), b.i32(llvm::Log2_32(tileQ)));
-  Value tile = b.sub(b.sub(tiles, b.i32(1)), ROCDL::BlockIdYOp::create(b, b.getI32Type()));
+  Tile located = locateTile();
+  rows.sequence = readSequence(b, arguments, located.z);
+  Value count = b.mul(rows.sequence.rows, arguments["group"]);
+  Value tiles = b.shiftRight(b.add(count, b.i32(tileQ - 1)), b.i32(llvm::Log2_32(tileQ)));
+  Value tile = b.sub(b.sub(tiles, b.i32(1)), located.y);
   rows.first = b.mul(tile, b.i32(tileQ));
-  rows.any = b.both(b.isFalse(b.less(tile, b.i32(0))),
-                    b.isFalse(b.either(b.less(rows.sequence.rows, arguments.late("min_rows")),
-                                       b.less(arguments.late("max_rows"), rows.sequence.rows))));
+  rows.end = count;
+  Value exists = b.isFalse(b.less(tile, b.i32(0)));
+  if (hasRounds()) {
+    Value half = b.i32(tileQ / 2);
+    rows.first = b.add(rows.first, b.select(located.isUpper, half, b.i32(0)));
+    rows.end = b.select(located.isHalf, b.minS(b.add(rows.first, half), count), count);
+    // The last tile of a sequence may have no upper half.
+    exists = b.both(b.both(exists, located.exists), b.less(rows.first, rows.end));
+  }
+  rows.any = b.both(exists, b.isFalse(b.either(b.less(rows.sequence.rows, arguments.late("min_rows")),
+                                               b.less(arguments.late("max_rows"), rows.sequence.rows))));
   return rows;
 }
 
@@ -39,7 +66,7 @@ SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, Value t
   Value group = log2 == 0 ? rows.wave : b.shiftRight(rows.wave, b.i32(log2));
   rows.waveOfRows = b.bitAnd(rows.wave, b.i32(wavesOfRows - 1));
   rows.waveFirst = b.add(rows.first, b.mul(group, b.i32(rowBlocks * layout.rows)));
-  Value lastRow = b.sub(rows.count, b.i32(1));
+  Value lastRow = b.sub(rows.end, b.i32(1));
   SmallVector<LaneRows> blocks(rowBlocks, rows);
   for (auto [index, ofBlock] : llvm::enumerate(blocks)) {
     ofBlock.row = b.add(b.add(rows.waveFirst, rows.laneRow), b.i32(index * layout.rows));
@@ -55,7 +82,7 @@ SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, Value t
 WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) const {
   const LaneRows &rows = blocks.front();
   // The rows of a workgroup say which tiles it needs, the last row of a wave up to which of them it works.
-  Value lastRow = b.sub(rows.count, b.i32(1));
+  Value lastRow = b.sub(rows.end, b.i32(1));
   auto lastOf = [&](Value first, unsigned count) { return b.minS(b.add(first, b.i32(count - 1)), lastRow); };
   visibility.chooseTiles(tokenOf(rows.first), tokenOf(lastOf(rows.first, tileQ)));
   Value firstToken = tokenOf(b.minS(rows.waveFirst, lastRow));
@@ -65,7 +92,7 @@ WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) 
     seen.push_back(visibility.rowsOf(firstToken, lastToken, ofBlock.token));
   if (rowBlocks * layout.rows == tileQ) return {seen, Value()};
   Value endIfAny = b.add(visibility.lastKey(lastToken), b.i32(1));
-  return {seen, b.select(b.less(rows.waveFirst, rows.count), endIfAny, b.i32(0))};
+  return {seen, b.select(b.less(rows.waveFirst, rows.end), endIfAny, b.i32(0))};
 }
 
 KeyRange RowMap::choosePart(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const {

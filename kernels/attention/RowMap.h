@@ -11,7 +11,8 @@
 //
 // A workgroup has `tileQ` rows, a wave a block of as many of them as its MFMAs have columns, or several, and
 // a lane one of each block, which it shares with the other lane groups (MfmaLayout.h). The last rows of a
-// sequence, which see most keys of a causal mask, come first: what begins last is then short.
+// sequence, which see most keys of a causal mask, come first: what begins last is then short. Where all
+// workgroups take equally long, those of the last round may have half a tile each instead (rounds.h).
 //
 // The keys of rows can be divided among the workgroups of `parts` (split-KV: Dao et al. 2023,
 // "Flash-Decoding"). Parts take whole tiles in order; which ones follows from the sequence only, where
@@ -32,8 +33,8 @@ namespace sluice {
 /// Known before it is known whether there is any work. All wave-uniform.
 struct WorkgroupRows {
   Sequence sequence;
-  mlir::Value first, count; // the workgroup's first row, and how many the sequence has of the group
-  mlir::Value any;          // whether this workgroup has rows that the launch computes
+  mlir::Value first, end; // the workgroup's first row, and the end of its rows or of the sequence's
+  mlir::Value any;        // whether this workgroup has rows that the launch computes
   mlir::Value kvHead;
   mlir::Value part; // which of `parts`
 };
@@ -81,6 +82,13 @@ public:
   KeyRange choosePart(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const;
 
 private:
+  /// A tile's place in the grid, and which of its rows a workgroup has.
+  struct Tile {
+    Value y, z;
+    Value exists, isHalf, isUpper; // null in kernels without rounds
+  };
+  Tile locateTile() const;
+  bool hasRounds() const { return package::kernel_has_rounds(tileQ, layout.rows); }
   Value tokenOf(Value row) const;
 
   Emitter &b;

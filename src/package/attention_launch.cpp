@@ -24,6 +24,7 @@ AttentionKernargs plain_kernargs(const KernelName &kernel) {
   set_group(args, 1);
   set_parts(args, 1);
   set_page_rows(args, INT32_MAX);
+  args.kv_heads = args.grid_tiles = args.grid_batch = args.next_batch = kernarg_no_grid;
   return args;
 }
 

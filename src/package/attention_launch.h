@@ -26,7 +26,7 @@ void set_group(AttentionKernargs &args, uint32_t group);
 void set_parts(AttentionKernargs &args, uint32_t parts);
 void set_page_rows(AttentionKernargs &args, uint32_t page_rows);
 
-/// Workgroups: see kernargs.h. A dimension whose extent is 0 is 0.
+/// Workgroups with whole tiles: see kernargs.h. A dimension whose extent is 0 is 0.
 std::array<uint32_t, 3> attention_grid(const KernelName &kernel, uint32_t batch, uint32_t q_len,
                                        uint32_t q_heads, uint32_t kv_heads, uint32_t parts);
 
@@ -53,7 +53,7 @@ struct AttentionLaunch {
   std::span<const std::byte> kernarg() const { return std::as_bytes(std::span(&arguments, 1)); }
 };
 
-/// The scale is 1 / sqrt(head dim).
+/// With whole tiles. The scale is 1 / sqrt(head dim).
 AttentionLaunch contiguous_launch(const KernelEntry &kernel, const AttentionShape &shape,
                                   const AttentionAddresses &tensors);
 

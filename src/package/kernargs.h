@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "package/kernel_name.h"
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -43,9 +45,20 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   min_rows, max_rows  a sequence with fewer or more query rows is left to another kernel
 //   page_rows           rows of a page
 //   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
+//   kv_heads, grid_tiles, grid_batch   x of one part, y and z of the grid, without layers of upper halves; or
+//                       kernarg_no_grid each
+//   next_heads, next_tiles, next_batch   steps along x, y and z, with carries, from a workgroup to the one
+//   that
+//                       probably follows it on its compute unit; kernarg_no_grid along z: to none
+//   halved_tiles, halved_batch   likewise, from lower halves of tiles to upper ones; 0: tiles are whole
 //
 // Grid, in workgroups: x = kv_heads * parts (parts of one head together), y = tiles of rows, z = batch. A row
 // is a token and a query head of the group: row = token * group + head in the group.
+//
+// Kernels for which kernel_has_rounds() holds, and no others, look at these steps (rounds.h). If a place that
+// is moved by the halved steps is outside the grid, its tile has only the first half of its rows. The
+// workgroup at the place that it has been moved to, in a layer after grid_batch, has the others; further
+// workgroups of these layers have nothing to do.
 #define SLUICE_ATTENTION_SIDE_STRIDES(FIELD, side)                                                           \
   FIELD(int64_t, i64, side##_batch_stride)                                                                   \
   FIELD(int64_t, i64, side##_token_stride)                                                                   \
@@ -110,7 +123,15 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(uint32_t, i32, page_magic)                                                                           \
   FIELD(uint32_t, i32, page_shift)                                                                           \
   FIELD(uint32_t, i32, k_pack_log2)                                                                          \
-  FIELD(uint32_t, i32, score_flags)
+  FIELD(uint32_t, i32, score_flags)                                                                          \
+  FIELD(int32_t, i32, kv_heads)                                                                              \
+  FIELD(int32_t, i32, next_heads)                                                                            \
+  FIELD(int32_t, i32, next_tiles)                                                                            \
+  FIELD(int32_t, i32, next_batch)                                                                            \
+  FIELD(int32_t, i32, grid_tiles)                                                                            \
+  FIELD(int32_t, i32, grid_batch)                                                                            \
+  FIELD(int32_t, i32, halved_tiles)                                                                          \
+  FIELD(int32_t, i32, halved_batch)
 
 /// Bits of score_flags.
 enum ScoreFlag : uint32_t {
@@ -125,6 +146,15 @@ enum ScoreFlag : uint32_t {
   score_page_index_64 = 1 << 8, // page_table holds 64-bit numbers
   score_o_f32 = 1 << 9,         // o is F32
 };
+
+/// Whether a workgroup has a compute unit to itself, so that it begins when another has ended: eight waves,
+/// two for each SIMD, with 32 rows each. Half of its tile still has a wave for each SIMD.
+constexpr bool kernel_has_rounds(uint32_t tile_q, uint32_t rows_of_wave) {
+  return rows_of_wave == tall_rows_of_wave && tile_q == 8 * rows_of_wave;
+}
+
+/// An extent that no grid has, and a step to outside of any.
+inline constexpr int32_t kernarg_no_grid = 1 << 30;
 
 /// A window that hides nothing. Sums of it and lengths do not overflow where kernels build them.
 inline constexpr int32_t kernarg_no_window = INT32_MAX - 511;

@@ -2,6 +2,7 @@
 #include "runtime/plan.h"
 
 #include "package/attention_launch.h"
+#include "package/rounds.h"
 #include "runtime/around.h"
 #include "runtime/attention_arguments.h"
 #include "runtime/dtype.h"
@@ -75,7 +76,8 @@ void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) con
 
 void Plan::enqueue(const Prepared &prepared, const sluice_args &args, package::AttentionKernargs &kernargs,
                    const sluice_launch &launch) const {
-  const Grid groups = grid(prepared, args.batch, args.q_len);
+  Grid groups = grid(prepared, args.batch, args.q_len);
+  package::use_rounds(*prepared.entry, shared->device().compute_units, kernargs, groups);
   trace(SLUICE_TRACE_RUN, prepared, groups);
   runtime::enqueue(*shared->device().hip,
                    {prepared.function, groups, prepared.entry->threads, &kernargs, sizeof kernargs}, launch);

@@ -4,6 +4,7 @@
 #include "emulator/machine/program.h"
 #include "emulator/stats/kernel_stats.h"
 #include "emulator/timing/constants.h"
+#include "package/rounds.h"
 #include "tools/tool_error.h"
 #include "tools/workload_tensors.h"
 
@@ -107,7 +108,7 @@ AttentionTiming time_attention(const package::KernelEntry &kernel, std::span<con
   const Workload work = workload_of(kernel, problem);
   ModelMemory memory(work, 0);
   const auto length = int32_t(problem.length);
-  const package::AttentionLaunch launch = package::contiguous_launch(
+  package::AttentionLaunch launch = package::contiguous_launch(
       kernel,
       {.batch = problem.batch,
        .q_len = length,
@@ -116,10 +117,13 @@ AttentionTiming time_attention(const package::KernelEntry &kernel, std::span<con
        .kv_heads = problem.kv_heads,
        .mask = problem.causal ? package::AttentionShape::bottom_right : package::AttentionShape::none},
       addresses_of(make_tensors(work, memory)));
+  const TimingOptions options = sample_of(launch.grid, size);
+  if (has_rounds(options))
+    package::use_rounds(kernel, options.device.compute_units, launch.arguments, launch.grid);
   AttentionTiming timing{.kernel = kernel, .problem = problem, .result = {}, .parts = {}};
   const auto start = std::chrono::steady_clock::now();
   timing.result = time_launch(program, launch.kernel, launch.grid, launch.block, 0, launch.kernarg(),
-                              memory.machine(), sample_of(launch.grid, size));
+                              memory.machine(), options);
   timing.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!timing.result.reports.empty())
     throw ToolError(launch.kernel + ": " + emulator::to_text(timing.result.reports.front()));

@@ -22,6 +22,10 @@ TimingOptions sample_of(const std::array<uint32_t, 3> &grid, const SampleSize &s
   return options;
 }
 
+bool has_rounds(const TimingOptions &options) {
+  return options.workgroups == 0 && options.compute_units == options.device.compute_units_of_xcd();
+}
+
 std::string error_text(const std::optional<double> &error_percent) {
   return error_percent ? fmt::format("{:.1f} %", *error_percent) : "unknown";
 }

@@ -23,6 +23,10 @@ inline constexpr SampleSize usual_sample = {.compute_units = 5, .workgroups = 8}
 /// the grid lets them: those that differ in y alone.
 emulator::timing::TimingOptions sample_of(const std::array<uint32_t, 3> &grid, const SampleSize &size);
 
+/// Whether whole XCDs are simulated, and so all rounds as they are. Any other sample has workgroups that
+/// neither follow each other nor end the launch: it is one of the launch without rounds (package/rounds.h).
+bool has_rounds(const emulator::timing::TimingOptions &options);
+
 /// "0.8 %"; "unknown" where the sample is too small to say.
 std::string error_text(const std::optional<double> &error_percent);
 

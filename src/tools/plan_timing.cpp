@@ -23,18 +23,16 @@ namespace {
 // of all XCDs or else of one: at most half a minute of a core, at some thousand instructions each.
 constexpr uint64_t most_wave_tiles = 40000;
 
-package::AttentionKernargs arguments_of(const RecordedLaunch &launch) {
-  package::AttentionKernargs arguments{};
-  if (launch.kernarg.size() == sizeof arguments)
-    std::memcpy(&arguments, launch.kernarg.data(), sizeof arguments);
-  return arguments;
+uint32_t parts_of(const RecordedLaunch &launch) {
+  const std::optional<package::AttentionKernargs> arguments = launch.attention_arguments();
+  return arguments ? arguments->parts : 1;
 }
 
 /// About how often the launch's waves go around tiles of keys.
 uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work) {
   const uint64_t workgroups = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
   if (!name.is_attention()) return workgroups; // a merge is short
-  const uint64_t tiles = work.kv_len / name.tile_kv / arguments_of(launch).parts + 1;
+  const uint64_t tiles = work.kv_len / name.tile_kv / parts_of(launch) + 1;
   return workgroups * tiles * name.waves / name.waves_dividing_keys();
 }
 
@@ -50,16 +48,18 @@ TimingOptions options_of(const RecordedLaunch &launch, const package::KernelName
   return options;
 }
 
-LaunchTiming time_recorded(const PackFile &pack, const RecordedLaunch &launch, const ModelMemory &memory,
+LaunchTiming time_recorded(const PackFile &pack, const RecordedLaunch &recorded, const ModelMemory &memory,
                            const Workload &work, uint32_t compute_units, const WantedSample &wanted) {
-  const package::PackedKernel &kernel = pack.kernel(launch.kernel);
+  const package::PackedKernel &kernel = pack.kernel(recorded.kernel);
+  const RecordedLaunch plain = recorded.without_rounds();
+  const TimingOptions options = options_of(plain, kernel.entry.name, work, compute_units, wanted);
+  const RecordedLaunch &launch = has_rounds(options) ? recorded : plain;
   const std::vector<std::byte> elf = pack.elf(kernel, "gfx942");
   const emulator::Program program{std::vector<std::byte>(elf)};
   LaunchTiming timing{.kernel = launch.kernel, .result = {}};
   const auto start = std::chrono::steady_clock::now();
-  timing.result =
-      time_launch(program, launch.kernel, launch.grid, launch.block, launch.dynamic_lds_bytes, launch.kernarg,
-                  memory.machine(), options_of(launch, kernel.entry.name, work, compute_units, wanted));
+  timing.result = time_launch(program, launch.kernel, launch.grid, launch.block, launch.dynamic_lds_bytes,
+                              launch.kernarg, memory.machine(), options);
   timing.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (!timing.result.reports.empty())
     throw ToolError(launch.kernel + ": " + emulator::to_text(timing.result.reports.front()));
@@ -112,7 +112,7 @@ PlanTiming time_plan(const PackFile &pack, const Workload &work, uint32_t comput
   if (workspace) fill_partial_results(memory, workspace, plan.info().workspace_bytes);
   const std::vector<RecordedLaunch> launches = plan.run(args, workspace);
   PlanTiming timing{.work = work, .kernel = plan.info().kernel, .reason = plan.info().reason, .launches = {}};
-  timing.parts = std::max(arguments_of(launches.front()).parts, 1u);
+  timing.parts = parts_of(launches.front());
   for (const RecordedLaunch &launch : launches)
     timing.launches.push_back(time_recorded(pack, launch, memory, work, compute_units, sample));
   return timing;

@@ -2,6 +2,7 @@
 #include "tools/recorded_plan.h"
 
 #include "emulator/hip/types.h"
+#include "package/rounds.h"
 
 #include <cstdio>
 #include <cstring>
@@ -37,6 +38,22 @@ std::vector<std::byte> kernarg_of(void **extra) {
 }
 
 } // namespace
+
+std::optional<package::AttentionKernargs> RecordedLaunch::attention_arguments() const {
+  package::AttentionKernargs arguments{};
+  if (kernarg.size() != sizeof arguments) return std::nullopt;
+  std::memcpy(&arguments, kernarg.data(), sizeof arguments);
+  return arguments;
+}
+
+RecordedLaunch RecordedLaunch::without_rounds() const {
+  RecordedLaunch plain = *this;
+  if (std::optional<package::AttentionKernargs> arguments = attention_arguments()) {
+    package::forget_rounds(*arguments, plain.grid);
+    std::memcpy(plain.kernarg.data(), &*arguments, sizeof *arguments);
+  }
+  return plain;
+}
 
 /// The entry points that the library asks for.
 struct RecordingHip {

@@ -7,11 +7,13 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "package/kernargs.h"
 #include "tools/context.h"
 #include "tools/pack_file.h"
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,11 @@ struct RecordedLaunch {
   std::array<uint32_t, 3> block;
   uint32_t dynamic_lds_bytes;
   std::vector<std::byte> kernarg;
+
+  /// Of an attention kernel; others have none.
+  std::optional<package::AttentionKernargs> attention_arguments() const;
+  /// In which no workgroup knows of rounds (package/rounds.h).
+  RecordedLaunch without_rounds() const;
 };
 
 /// One at a time on each thread.

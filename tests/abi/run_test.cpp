@@ -235,6 +235,33 @@ TEST_CASE("mask, scale and tiles become what the kernel expects", "[run]") {
   }
 }
 
+TEST_CASE("the device's compute units decide which tiles a run halves", "[run]") {
+  FakeHip hip;
+  hip.attributes[63] = 6; // compute units
+  const ContextHandle context = fake_context();
+  const sluice_launch launch = good_launch();
+  sluice_problem problem = good_problem();
+  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT; // so that nothing else depends on them
+  sluice_args args = good_args();
+  args.q_len = 65; // of 4 heads: 260 rows
+  args.o.stride[0] = args.q.stride[0] = 65 * 8 * 128;
+  args.lse.stride[0] = 8 * 65;
+  args.lse.stride[2] = 65;
+  const auto halved_tiles = [&] {
+    const PlanHandle plan = make_plan(context, problem);
+    Error error;
+    const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
+    INFO(error.message);
+    REQUIRE(status == SLUICE_OK);
+    CHECK(hip.functions.back() == "attn_fwd_f16_d128_q256_kv64_w8");
+    CHECK(hip.launch.grid[2] == 2 + uint32_t(hip.launch.kernargs.halved_tiles));
+    return hip.launch.kernargs.halved_tiles;
+  };
+  CHECK(halved_tiles() == 0); // causal
+  problem.flags = SLUICE_WRITE_LSE;
+  CHECK(halved_tiles() == 1); // the last 2 of 8 workgroups
+}
+
 TEST_CASE("the group of query heads divides every head exactly", "[run]") {
   FakeHip hip;
   const ContextHandle context = fake_context();

@@ -78,7 +78,8 @@ public:
     const uint64_t workspace_bytes = plan.info().workspace_bytes;
     void *const workspace = workspace_bytes == 0 ? nullptr : memory.allocate(workspace_bytes);
     uint64_t sum = 0;
-    for (const RecordedLaunch &launch : plan.run(args, workspace)) {
+    for (const RecordedLaunch &recorded : plan.run(args, workspace)) {
+      const RecordedLaunch launch = recorded.without_rounds();
       const emulator::Program program{pack.elf(pack.kernel(launch.kernel), "gfx942")};
       const emulator::timing::TimingResult result = emulator::timing::time_launch(
           program, launch.kernel, launch.grid, launch.block, launch.dynamic_lds_bytes, launch.kernarg,

@@ -1,6 +1,7 @@
 //===- emulated_run.cpp - attention launches on the emulator, and what it reports -----------------------===//
 #include "emulated_run.h"
 
+#include "package/rounds.h"
 #include "support/checked.h"
 #include "support/fp8.h"
 #include "support/half.h"
@@ -23,7 +24,10 @@ constexpr uint32_t of_pages = Problem::pages | Problem::wide_pages;
 constexpr uint32_t part_count = 2, page_rows = 24, unowned_pages = 1;
 
 bool serves(const package::KernelName &kernel, const Problem &problem) {
-  return !kernel.form.empty() || (problem.extras & of_pages) == 0;
+  const bool has_pages = (problem.extras & of_pages) != 0,
+             has_rounds = (problem.extras & Problem::rounds) != 0;
+  return (!kernel.form.empty() || !has_pages) &&
+         (package::kernel_has_rounds(kernel.tile_q, kernel.tile_q / kernel.waves) || !has_rounds);
 }
 
 uint8_t e4m3fnuz_from_float(float number) {
@@ -89,6 +93,10 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
       {"two parts", 0, 5, 2 * 64 + 9, 4, 1, P::none, true, P::usual, CompletionOrder::late,
        P::parts | P::factors | P::sinks},
       {"few columns", 0, 5, 64 + 9, 2, 1, P::none, true, P::usual, CompletionOrder::late, P::few_columns},
+      {"a round and half of one", 2, 40, 64 + 9, 1, 1, P::none, true, P::usual, CompletionOrder::late,
+       P::rounds},
+      {"a round and half of one, odd tiles", 2, 40, 2 * 64 + 9, 1, 1, P::none, true, P::usual,
+       CompletionOrder::late, P::rounds},
       {"two parts of one tile, all rows", 1, 0, 2 * 32 - 9, 1, 1, P::none, true, P::usual,
        CompletionOrder::late, P::parts},
   };
@@ -127,6 +135,7 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
   }
   place_extras(launch.arguments);
   if (has(of_pages)) place_pages(launch.arguments);
+  if (has(Problem::rounds)) package::use_rounds(kernel, 2, launch.arguments, launch.grid);
 }
 
 /// What has no element still has an address.

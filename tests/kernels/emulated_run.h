@@ -50,6 +50,7 @@ struct Problem {
     few_columns = 1 << 14,   // of O, so that some lanes have none
     infinite_keys = 1 << 15, // every 24th row of K begins with infinity, so that its scores are infinite
     output_f32 = 1 << 16,    // O as F32
+    rounds = 1 << 17,        // two compute units, whose workgroups know of rounds
   };
   uint32_t extras = 0;
 };

@@ -12,6 +12,8 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <sstream>
 #include <stdexcept>
 
 using namespace sluice;
@@ -95,6 +97,19 @@ void check_decode(const package::KernelName &name, const json &stats, Verdict &v
                   "two waves of a SIMD, so at most 256 VGPRs", stats["vgprs_allocated"]);
 }
 
+/// Loads that no wave waits for, of the rows of Q of the next workgroup, come to a register of their own.
+void check_rounds(const ShippedKernel &kernel, Verdict &verdict) {
+  static const std::regex touch(R"(global_load_dword v255, )"), named(R"(\bv255\b|\bv\[\d+:255\])");
+  size_t touches = 0, others = 0;
+  std::istringstream lines(emulator::Program(kernel.elf).disassemble(kernel.name));
+  for (std::string line; std::getline(lines, line);) {
+    if (!std::regex_search(line, named)) continue;
+    ++(std::regex_search(line, touch) ? touches : others);
+  }
+  verdict.require(touches != 0, "the next workgroup's rows of Q are asked for", touches);
+  verdict.require(others == 0, "and come to a register that nothing else names", others);
+}
+
 bool keeps_budgets(const ShippedKernel &kernel) {
   const json stats = stats_of(kernel);
   Verdict verdict(kernel.name);
@@ -112,6 +127,8 @@ bool keeps_budgets(const ShippedKernel &kernel) {
   const bool takes_turns = kernel.entry.name.head_dim_qk == 512;
   verdict.require(waits == 0 || takes_turns || !kernel.entry.name.is_tall(),
                   "copies stay in flight on the usual way: no vmcnt(0)", waits);
+  const package::KernelName &name = kernel.entry.name;
+  if (package::kernel_has_rounds(name.tile_q, name.tile_q / name.waves)) check_rounds(kernel, verdict);
   if (kernel.entry.name.waves_dividing_keys() != 1) check_decode(kernel.entry.name, stats, verdict);
   verdict.require(!stats["loops"].empty(), "there is a loop with MFMAs", stats["loops"]);
   for (const json &loop : stats["loops"]) {
