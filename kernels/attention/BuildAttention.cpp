@@ -100,7 +100,7 @@ bool looksAhead(AttentionOp op) {
 
 /// Whether Q, O and a tile leave so few registers that nothing may be begun early.
 bool hasFewRegisters(AttentionOp op) {
-  return op.getWaveRows() != manyRows || registersOfRows(op) > (wavesPerSimd(op) == 3 ? 64 : 192);
+  return op.getWaveRows() != manyRows || registersOfRows(op) > (wavesPerSimd(op) == 3 ? 64 : 400);
 }
 
 /// Whether a wave has registers for where its part of each copy is, all through the loop.

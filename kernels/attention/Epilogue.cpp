@@ -140,7 +140,7 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
   };
   if (storesLse.isFirst) finishLse();
   // A part without keys has no weight in the merge, whatever its row of O is.
-  Value hasKeys = b.less(keys.firstTile, keys.endTile);
+  Value hasKeys = b.less(b.i32(0), keys.keyLimit); // which is in a register
   b.when(b.isFalse(b.both(partial, b.isFalse(hasKeys))), [&] {
     Value offset = addresses.offsetOfRow("o", firstRow);
     offset = b.add(offset, addresses.offsetOfPart("o"));

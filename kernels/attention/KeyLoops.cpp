@@ -121,7 +121,9 @@ struct AheadState {
   Values scores; // S^T
   Values output; // O^T without this tile, relative to the maximum before it
 
-  Values flatten() const { return joined(joined({maximum, offset, factor, raised, sum, hidden}, scores), output); }
+  Values flatten() const {
+    return joined(joined({maximum, offset, factor, raised, sum, hidden}, scores), output);
+  }
   static AheadState from(ValueRange values, unsigned blocks) {
     return {values[0],
             values[1],
@@ -200,7 +202,7 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
 
   Visibility::Tiles usual = rules.usualTiles(waveEnd);
-  usual.end = b.minS(usual.end, keys.endTile);
+  usual.end = b.minS(usual.end, keys.endTile); // a tile that is not there is not usual
   auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial.flatten());
   b.setInsertionPointToStart(loop.getBody());
   Value tileKey = visibility.keyOfTile(loop.getInductionVar());
@@ -250,12 +252,12 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
         Values unknown(3, b.undef(b.getF32Type()));
         unknown.push_back(b.undef(b.getI32Type()));
         auto readV = readerOf(v);
-        next.output = products.addValues(state.output, probabilities, allRules, tileKey, state.hidden,
-                                         {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()},
-                                         unknown, [&](Values &values) {
-                                           includeScores(parts, next, state.maximum, nextActive);
-                                           values.append({next.maximum, next.offset, next.factor, next.raised});
-                                         });
+        next.output = products.addValues(
+            state.output, probabilities, allRules, tileKey, state.hidden,
+            {readV, readV, /*isTile=*/!v.isByColumns(), v.isByColumns()}, unknown, [&](Values &values) {
+              includeScores(parts, next, state.maximum, nextActive);
+              values.append({next.maximum, next.offset, next.factor, next.raised});
+            });
         next.raised = next.output.pop_back_val();
         next.factor = next.output.pop_back_val();
         next.offset = next.output.pop_back_val();

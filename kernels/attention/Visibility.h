@@ -34,8 +34,8 @@ public:
   /// The first key of a tile by its number.
   Value keyOfTile(Value tile) const;
 
-  /// Of tiles by their numbers: of those from `first` up to `end`, and of the one behind each, all rows of the
-  /// wave see all keys. `waveEnd`: see WaveKeys.
+  /// Of tiles by their numbers: of those from `first` up to `end`, and of the one behind each, all rows of
+  /// the wave see all keys. `waveEnd`: see WaveKeys.
   struct Tiles {
     Value first, end;
   };

@@ -30,9 +30,10 @@ namespace sluice {
 /// On an scf.if with two sides: whether the first is the usual one.
 inline constexpr llvm::StringLiteral usualSide = "sluice.usual";
 
-/// On a kernel: nothing may be begun early, since there are no registers for it; or, of copies, nothing kept in
-/// front of loops.
-inline constexpr llvm::StringLiteral fewRegisters = "sluice.few_registers", noAddresses = "sluice.no_addresses";
+/// On a kernel: nothing may be begun early, since there are no registers for it; or, of copies, nothing kept
+/// in front of loops.
+inline constexpr llvm::StringLiteral fewRegisters = "sluice.few_registers",
+                                     noAddresses = "sluice.no_addresses";
 
 /// XorSwizzle::column of the tile's policy as operations on i32 values, in elements; the identity emits
 /// nothing.

@@ -93,13 +93,17 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
 /// work below MFMAs, would undo it. Branches that all lanes of a wave take together stay branches: put one
 /// side behind the other, values that both need would live through the first, and copies of both sides
 /// would look to the backend as if a path had none of them, so that it waits for all memory before LDS reads.
-/// lld resets all options: they are set again for every object.
+/// Nor do the ways through a loop share instructions: where their ends are merged they are no regions of
+/// their own, and all that lies between becomes one way after the other. lld resets all options: they are set
+/// again for every object.
 void keepSourceOrder() {
   auto &&options = llvm::cl::getRegisteredOptions();
   for (auto [name, value] : {std::pair{"pre-RA-sched", "source"},
                              {"enable-misched", "false"},
                              {"enable-post-misched", "false"},
-                             {"disable-machine-licm", "true"}, {"sink-common-insts","false"},{"hoist-common-insts","false"},
+                             {"disable-machine-licm", "true"},
+                             {"sink-common-insts", "false"},
+                             {"hoist-common-insts", "false"},
                              {"structurizecfg-skip-uniform-regions", "true"}}) {
     llvm::cl::Option *option = options.lookup(name);
     assert(option && "LLVM 22 has these options");
@@ -114,14 +118,12 @@ LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, llv
   llvm::raw_fd_ostream file(path, code);
   if (code) return failure();
   keepSourceOrder();
-  bool isScheduled = false;
   llvm::RegisterTargetPassConfigCallback schedule(
-      [&](llvm::TargetMachine &, llvm::legacy::PassManagerBase &, llvm::TargetPassConfig *config) {
-        isScheduled = addScheduleMachineCode(*config);
+      [](llvm::TargetMachine &, llvm::legacy::PassManagerBase &, llvm::TargetPassConfig *config) {
+        addScheduleMachineCode(*config);
       });
   llvm::legacy::PassManager passes;
   if (machine.addPassesToEmitFile(passes, file, nullptr, llvm::CodeGenFileType::ObjectFile)) return failure();
-  if (!isScheduled) return failure();
   passes.run(module);
   file.flush();
   return success(!file.has_error());

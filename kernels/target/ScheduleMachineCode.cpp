@@ -5,13 +5,13 @@
 // multiplies, after register allocation and the insertion of waits, in front of the pass that fills what is
 // left of hazards with s_nop.
 //
-//   before: s_add m0 ; s_nop ; buffer_load lds ; v_exp ; s_waitcnt lgkmcnt(3) ; v_perm ; s_waitcnt lgkmcnt(2) ...
-//   after:  s_add m0 ; v_exp ; buffer_load lds ; s_waitcnt lgkmcnt(2) ; v_perm ...
+//   before: s_add m0 ; s_nop ; buffer_load lds ; v_exp ; s_waitcnt lgkmcnt(3) ; v_perm ; s_waitcnt lgkmcnt(2)
+//   ... after:  s_add m0 ; v_exp ; buffer_load lds ; s_waitcnt lgkmcnt(2) ; v_perm ...
 //
 // Of two waits for LDS that soon follow each other the first waits for both.
 //
-// List scheduling of one wave that issues in order, with the costs of interleave-mfma (InterleaveMfma.cpp): an
-// MFMA issues as soon as the matrix core, the vector port and its operands are free, else the first
+// List scheduling of one wave that issues in order, with the costs of interleave-mfma (InterleaveMfma.cpp):
+// an MFMA issues as soon as the matrix core, the vector port and its operands are free, else the first
 // instruction in the order before of which that holds. No instruction passes another that it has a register
 // or a flag in common with which one of them writes. Whatever accesses memory, waits or is a barrier keeps
 // its order, and what reads or overwrites the result of a load stays behind the wait that was between them.
@@ -58,6 +58,7 @@ struct Node {
 /// The counters of s_waitcnt on gfx9 (ISA manual, S_WAITCNT).
 struct Wait {
   static constexpr int64_t lgkmShift = 8, lgkmMask = 0xf;
+  static unsigned vm(int64_t immediate) { return unsigned((immediate & 0xf) | (immediate >> 14 & 0x3) << 4); }
   static unsigned lgkm(int64_t immediate) { return unsigned(immediate >> lgkmShift & lgkmMask); }
   static int64_t withLgkm(int64_t immediate, unsigned count) {
     return (immediate & ~(lgkmMask << lgkmShift)) | int64_t(count) << lgkmShift;
@@ -68,31 +69,13 @@ struct Wait {
   }
 };
 
-class BlockScheduler {
+/// What a function's instructions are.
+class Code {
 public:
-  BlockScheduler(MachineBasicBlock &block)
-      : block(block), function(*block.getParent()), names(*function.getSubtarget().getInstrInfo()),
-        registers(*function.getSubtarget().getRegisterInfo()) {}
+  explicit Code(const MachineFunction &function)
+      : registers(*function.getSubtarget().getRegisterInfo()),
+        names(*function.getSubtarget().getInstrInfo()) {}
 
-  void run() {
-    SmallVector<MachineInstr *> region;
-    for (MachineInstr &instruction : make_early_inc_range(block)) {
-      if (!endsRegion(instruction)) {
-        region.push_back(&instruction);
-        continue;
-      }
-      schedule(region, instruction.getIterator());
-      region.clear();
-    }
-    schedule(region, block.end());
-    joinWaits();
-  }
-
-  bool multiplies() const {
-    return any_of(block, [&](const MachineInstr &instruction) { return kindOf(instruction) == Kind::matrix; });
-  }
-
-private:
   StringRef nameOf(const MachineInstr &instruction) const { return names.getName(instruction.getOpcode()); }
 
   Kind kindOf(const MachineInstr &instruction) const {
@@ -107,8 +90,104 @@ private:
     return name.starts_with("S_") ? Kind::scalar : Kind::other;
   }
 
+  const TargetRegisterInfo &registers;
+
+private:
+  const TargetInstrInfo &names;
+};
+
+/// Registers whose loads may be in flight, with the least number of accesses that were issued behind them and
+/// that the same counter counts. Answers of scalar loads come in any order: only a wait for all ends them.
+class InFlight {
+public:
+  using Retired = llvm::function_ref<void(MCRegUnit)>;
+
+  void pass(const MachineInstr &instruction, const Code &code, Retired retired) {
+    Kind kind = code.kindOf(instruction);
+    if (kind == Kind::wait) return wait(instruction.getOperand(0).getImm(), retired);
+    if (kind != Kind::lds && kind != Kind::memory) return;
+    Counter counter = kind == Kind::lds                            ? Counter::lds
+                      : code.nameOf(instruction).starts_with("S_") ? Counter::scalar
+                                                                   : Counter::vector;
+    for (auto &[unit, load] : loads)
+      if (load.counter == counter) load.behind = std::min(load.behind + 1, most);
+    if (!instruction.mayLoad()) return;
+    for (const MachineOperand &def : instruction.all_defs())
+      if (def.getReg().isPhysical())
+        for (MCRegUnit unit : code.registers.regunits(def.getReg()))
+          loads[unit] = {counter, 0};
+  }
+
+  /// Where ways meet. Returns whether this has changed.
+  bool meet(const InFlight &other) {
+    bool changed = false;
+    for (const auto &[unit, load] : other.loads) {
+      auto [mine, isNew] = loads.try_emplace(unit, load);
+      changed |= isNew || load.behind < mine->second.behind;
+      mine->second.behind = std::min(mine->second.behind, load.behind);
+    }
+    return changed;
+  }
+
+  bool contains(MCRegUnit unit) const { return loads.contains(unit); }
+
+private:
+  enum class Counter { vector, lds, scalar };
+  static constexpr unsigned most = 64; // more than any counter counts
+  struct Load {
+    Counter counter;
+    unsigned behind;
+  };
+
+  void wait(int64_t immediate, Retired retired) {
+    unsigned vm = Wait::vm(immediate), lgkm = Wait::lgkm(immediate);
+    SmallVector<MCRegUnit> done;
+    for (const auto &[unit, load] : loads)
+      if (load.counter == Counter::vector ? load.behind >= vm
+          : load.counter == Counter::lds  ? load.behind >= lgkm
+                                          : lgkm == 0)
+        done.push_back(unit);
+    for (MCRegUnit unit : done) {
+      loads.erase(unit);
+      retired(unit);
+    }
+  }
+
+  llvm::DenseMap<MCRegUnit, Load> loads;
+};
+
+class BlockScheduler {
+public:
+  BlockScheduler(MachineBasicBlock &block, const Code &code, InFlight inFlight)
+      : block(block), code(code), registers(code.registers), inFlight(std::move(inFlight)) {}
+
+  void run() {
+    SmallVector<MachineInstr *> region;
+    for (MachineInstr &instruction : make_early_inc_range(block)) {
+      if (!endsRegion(instruction)) {
+        region.push_back(&instruction);
+        continue;
+      }
+      schedule(region, instruction.getIterator());
+      region.clear();
+      inFlight.pass(instruction, code, [](MCRegUnit) {});
+    }
+    schedule(region, block.end());
+    joinWaits();
+  }
+
+  bool multiplies() const {
+    return any_of(block,
+                  [&](const MachineInstr &instruction) { return kindOf(instruction) == Kind::matrix; });
+  }
+
+private:
+  StringRef nameOf(const MachineInstr &instruction) const { return code.nameOf(instruction); }
+  Kind kindOf(const MachineInstr &instruction) const { return code.kindOf(instruction); }
+
   bool endsRegion(const MachineInstr &instruction) const {
-    if (instruction.isTerminator() || instruction.isCall() || instruction.isBundled() || instruction.isPosition())
+    if (instruction.isTerminator() || instruction.isCall() || instruction.isBundled() ||
+        instruction.isPosition())
       return true;
     if (instruction.isInlineAsm()) return instruction.getOperand(0).getSymbolName()[0] != '\0';
     if (nameOf(instruction).starts_with("S_SET") || nameOf(instruction) == "S_NOP") return true;
@@ -131,7 +210,9 @@ private:
       return use.kind == Kind::matrix ? toMatrix : afterTranscendental;
     case Kind::vector:
       if (use.kind == Kind::matrix) return toMatrix;
-      return registers.getName(written)[0] == 'V' && registers.getName(written) != StringRef("VCC") ? 1 : afterMask;
+      return registers.getName(written)[0] == 'V' && registers.getName(written) != StringRef("VCC")
+                 ? 1
+                 : afterMask;
     case Kind::scalar:
       return StringRef(registers.getName(written)) == "M0" ? afterM0 : 1;
     default:
@@ -147,30 +228,28 @@ private:
 
   void findDependences() {
     struct Access {
-      std::optional<unsigned> def;
-      std::optional<unsigned> wait; // the first one behind a load
+      std::optional<unsigned> def, wait; // that ended the load of what is in it
       MCRegister written;
       SmallVector<unsigned, 4> uses;
     };
     llvm::DenseMap<MCRegUnit, Access> accesses;
-    SmallVector<unsigned> waits;
-    std::optional<unsigned> ordered;
+    std::optional<unsigned> ordered, lastWait;
     for (unsigned n = 0; n < nodes.size(); ++n) {
       if (keepsOrder(nodes[n])) {
         if (ordered) depend(*ordered, n, 1);
         ordered = n;
       }
-      if (nodes[n].kind == Kind::wait) waits.push_back(n);
-      auto behindWait = [&](const Access &access) {
-        if (!access.def || !nodes[*access.def].instruction->mayLoad()) return;
-        if (!waits.empty() && waits.back() > *access.def) depend(waits.back(), n, 1);
+      if (nodes[n].kind == Kind::wait) lastWait = n;
+      auto behindWait = [&](MCRegUnit unit, const Access &access) {
+        if (access.wait) depend(*access.wait, n, 1);
+        if (lastWait && inFlight.contains(unit)) depend(*lastWait, n, 1);
       };
       for (const MachineOperand &operand : nodes[n].instruction->operands()) {
         if (!operand.isReg() || !operand.getReg().isPhysical() || !operand.readsReg()) continue;
         for (MCRegUnit unit : registers.regunits(operand.getReg())) {
           Access &access = accesses[unit];
           if (access.def) depend(*access.def, n, latency(nodes[*access.def], nodes[n], access.written));
-          behindWait(access);
+          behindWait(unit, access);
           access.uses.push_back(n);
         }
       }
@@ -179,12 +258,13 @@ private:
         for (MCRegUnit unit : registers.regunits(operand.getReg())) {
           Access &access = accesses[unit];
           if (access.def) depend(*access.def, n, 1);
-          behindWait(access);
+          behindWait(unit, access);
           for (unsigned use : access.uses)
             depend(use, n, 1);
           access = {n, std::nullopt, operand.getReg().asMCReg(), {}};
         }
       }
+      inFlight.pass(*nodes[n].instruction, code, [&](MCRegUnit unit) { accesses[unit].wait = n; });
     }
   }
 
@@ -192,14 +272,15 @@ private:
     nodes.clear();
     for (MachineInstr *instruction : region)
       nodes.push_back({instruction, kindOf(*instruction)});
-    if (none_of(nodes, [](const Node &node) { return node.kind == Kind::matrix; })) return;
     findDependences();
+    if (none_of(nodes, [](const Node &node) { return node.kind == Kind::matrix; })) return;
     std::vector<bool> issued(nodes.size());
     unsigned first = 0, now = 0, matrixFree = 0, portFree = 0;
     auto mayIssue = [&](unsigned n) {
       const Node &node = nodes[n];
       if (issued[n] || node.missing != 0 || node.ready > now) return false;
-      bool isVector = node.kind == Kind::vector || node.kind == Kind::transcendental || node.kind == Kind::matrix;
+      bool isVector =
+          node.kind == Kind::vector || node.kind == Kind::transcendental || node.kind == Kind::matrix;
       return !(isVector && portFree > now) && !(node.kind == Kind::matrix && matrixFree > now);
     };
     while (first < nodes.size()) {
@@ -236,8 +317,8 @@ private:
         operand.setIsKill(false);
   }
 
-  /// A wait for LDS becomes as strong as one that soon follows, which goes: of what it lets in flight, what is
-  /// issued between them.
+  /// A wait for LDS becomes as strong as one that soon follows, which goes: of what it lets in flight, what
+  /// is issued between them.
   void joinWaits() {
     MachineInstr *earlier = nullptr;
     unsigned since = 0, issuedSince = 0;
@@ -266,9 +347,9 @@ private:
         unsigned both = std::min(Wait::lgkm(operand.getImm()), Wait::lgkm(immediate) - issuedSince);
         unsigned before = reads.size() - issuedSince;
         if (before <= both || reads[before - both - 1] + readsBefore <= earlierPlace) {
-        operand.setImm(Wait::withLgkm(operand.getImm(), both));
-        instruction.eraseFromParent();
-        continue;
+          operand.setImm(Wait::withLgkm(operand.getImm(), both));
+          instruction.eraseFromParent();
+          continue;
         }
       }
       earlier = &instruction;
@@ -278,9 +359,9 @@ private:
   }
 
   MachineBasicBlock &block;
-  MachineFunction &function;
-  const TargetInstrInfo &names;
+  const Code &code;
   const TargetRegisterInfo &registers;
+  InFlight inFlight; // where the region begins, then behind each of its instructions
   std::vector<Node> nodes;
 };
 
@@ -294,9 +375,22 @@ public:
     MachineFunctionPass::getAnalysisUsage(usage);
   }
   bool runOnMachineFunction(MachineFunction &function) override {
+    const Code code(function);
+    // At the beginning of each block.
+    llvm::DenseMap<const MachineBasicBlock *, InFlight> inFlight;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const MachineBasicBlock &block : function) {
+        InFlight behind = inFlight[&block];
+        for (const MachineInstr &instruction : block)
+          behind.pass(instruction, code, [](MCRegUnit) {});
+        for (const MachineBasicBlock *next : block.successors())
+          changed |= inFlight[next].meet(behind);
+      }
+    }
     bool changed = false;
     for (MachineBasicBlock &block : function) {
-      BlockScheduler scheduler(block);
+      BlockScheduler scheduler(block, code, inFlight[&block]);
       if (!scheduler.multiplies()) continue;
       scheduler.run();
       changed = true;
@@ -309,11 +403,11 @@ char ScheduleMachineCode::ID = 0;
 
 } // namespace
 
-bool addScheduleMachineCode(llvm::TargetPassConfig &config) {
-  const llvm::PassInfo *inFront = llvm::PassRegistry::getPassRegistry()->getPassInfo(StringRef("si-pre-emit-peephole"));
-  if (!inFront) return false;
+void addScheduleMachineCode(llvm::TargetPassConfig &config) {
+  const llvm::PassInfo *inFront =
+      llvm::PassRegistry::getPassRegistry()->getPassInfo(StringRef("si-pre-emit-peephole"));
+  if (!inFront) llvm::report_fatal_error("LLVM 22 has a pass si-pre-emit-peephole; this one has none");
   config.insertPass(inFront->getTypeInfo(), llvm::IdentifyingPassPtr(new ScheduleMachineCode()));
-  return true;
 }
 
 } // namespace sluice

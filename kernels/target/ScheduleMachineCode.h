@@ -2,14 +2,13 @@
 #pragma once
 
 namespace llvm {
-class TargetMachine;
 class TargetPassConfig;
 } // namespace llvm
 
 namespace sluice {
 
 /// Adds the pass of ScheduleMachineCode.cpp to a code generator for AMDGPU: behind the waits, in front of the
-/// wait states of hazards. Returns false if this LLVM has no such place.
-bool addScheduleMachineCode(llvm::TargetPassConfig &config);
+/// wait states of hazards.
+void addScheduleMachineCode(llvm::TargetPassConfig &config);
 
 } // namespace sluice

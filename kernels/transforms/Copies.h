@@ -34,9 +34,8 @@ inline bool isOpaque(mlir::Operation *op) {
 
 /// MLIR does not know that lanes that exchange values access no memory.
 inline bool computesOnly(mlir::Operation *op) {
-  return mlir::isPure(op) || isOpaque(op) ||
-         mlir::isa<mlir::ROCDL::BallotOp, mlir::ROCDL::DsBpermuteOp, mlir::ROCDL::ReadfirstlaneOp,
-                   mlir::ROCDL::ReadlaneOp>(op);
+  return mlir::isPure(op) ||
+         mlir::isa<mlir::ROCDL::DsBpermuteOp, mlir::ROCDL::ReadfirstlaneOp, mlir::ROCDL::ReadlaneOp>(op);
 }
 
 /// The branch has MFMAs, in loops aside: those are for rare cases.

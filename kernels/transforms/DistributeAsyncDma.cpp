@@ -189,7 +189,7 @@ private:
       ofWaveInLds = b.inOrder(b.add(b.mul(place.waveRow, b.i32(tile.getRowBytes())),
                                     b.mul(place.waveColumn, b.i32(tile.getElementBytes()))));
     return b.add(ofWaveInLds, b.i32(place.step(batchRow) * tile.getRowBytes() +
-                               batchColumn * layout.batchTile().columns * tile.getElementBytes()));
+                                    batchColumn * layout.batchTile().columns * tile.getElementBytes()));
   }
 
   void load(Value resource, Value voffset, unsigned batchRow, unsigned batchColumn) {

@@ -9,18 +9,23 @@
 //   after:  lds_read ... mfma, fma, exp2, add, lds_read, mfma, fma, exp2, add, mfma ...
 //
 // List scheduling of one wave that issues in order: MFMAs keep their order and issue as soon as the matrix
-// core is free and their operands are there; whatever else is ready fills the turns between. What feeds an
-// MFMA is taken up only a few MFMAs ahead, which bounds the registers it holds. Times are in turns of 4
-// clocks.
+// core is free and their operands are there; of what else is ready, what is due first fills the turns
+// between. Due is what an MFMA or a copy needs, by the time at which that would issue if MFMAs followed each
+// other without a gap. What feeds an MFMA is taken up only a few MFMAs ahead, which bounds the registers it
+// holds. Times are in turns of 4 clocks.
 //
-// Copies are spread over the MFMAs of their segment: issued in a row they fill the queue of the address path,
-// and the wave waits. What a copy alone needs is taken up with it.
+// Copies are spread over the MFMAs of their phase, between two barriers: issued in a row they fill the queue
+// of the address path, and the wave waits. What a copy alone needs is taken up with it.
 //
-// A wait and a barrier at the end of a block rise over its last MFMAs, to where all reads are answered and
-// all copies issued: what they order is accesses to memory, not MFMAs.
+// A wait and a barrier rise over the last MFMAs of their phase, to where all reads are answered and all
+// copies issued: what they order is accesses to memory, not MFMAs. So the reads of the next phase are
+// answered when its first MFMA could issue, and what this phase has left of vector work fills the next one.
 //
-// Operations without side effects, reads and copies move, never across any other wait or barrier, another
-// write or a nested region; copies, whose halves may be loads and writes, and marks keep their order. A copy
+// Kernels with few registers (`sluice.few_registers`) have what feeds MFMAs first, then all else in the order
+// of the source, and barriers rise at the end of a block only.
+//
+// Operations without side effects move, never across another write or a nested region; reads and copies not
+// across a barrier either; copies, whose halves may be loads and writes, and marks keep their order. A copy
 // may pass reads: nobody reads the bytes it writes before the next wait and barrier, and every reader of what
 // they held is behind the last one. Safe direction: any order that respects the operands computes the same;
 // the cost model only decides how fast.
@@ -86,15 +91,24 @@ bool isTranscendental(Operation *op) {
 /// Register renaming and what the backend hoists out of loops: no instruction here.
 bool isFree(Operation *op) {
   return isOpaque(op) || isa<arith::ConstantOp, vector::BitCastOp, vector::ExtractOp, vector::FromElementsOp,
-             vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp, HoldOp>(op);
+                             vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp, HoldOp>(op);
 }
 
 bool isSync(Operation *op) {
   return isa<WaitMarksOp, BarrierOp>(op);
 }
 
-bool mayMove(Operation &op) {
+/// A wait or a barrier behind which its block only ends.
+bool endsBlock(Operation &op) {
+  Operation *next = &op;
+  while (next && isSync(next))
+    next = next->getNextNode();
+  return next != &op && next == &op.getBlock()->back();
+}
+
+bool mayMove(Operation &op, bool fewRegisters) {
   if (op.getNumRegions() != 0 || &op == &op.getBlock()->back()) return false;
+  if (isOpaque(&op) || isa<ROCDL::BallotOp>(op) || (isSync(&op) && !endsBlock(op))) return !fewRegisters;
   // MLIR knows nothing of the effects of a called intrinsic.
   return computesOnly(&op) || isa<LdsReadOp>(op) || isOfCopies(&op) || isSync(&op) || isTranscendental(&op) ||
          callsOneOf(&op, {"llvm.amdgcn.perm"});
@@ -110,7 +124,8 @@ unsigned passesOf(amdgpu::MFMAOp mfma, const Chip &chip) {
 unsigned portTurns(const Node &node) {
   if (node.turns == 0 || node.read || isCopy(node.op) || isSync(node.op)) return 0;
   if (isTranscendental(node.op)) return transcendentalTurns;
-  bool isInteger = isa<arith::ArithDialect>(node.op->getDialect()) && node.op->getResult(0).getType().isInteger();
+  bool isInteger =
+      isa<arith::ArithDialect>(node.op->getDialect()) && node.op->getResult(0).getType().isInteger();
   return isInteger ? 0 : 1;
 }
 
@@ -145,7 +160,7 @@ public:
         if (found != index.end())
           sources.insert(found->second);
         else
-          invariant &= !loop || loop.isDefinedOutsideOfLoop(operand);
+          invariant &= fewRegisters || !loop || loop.isDefinedOutsideOfLoop(operand);
       }
       for (unsigned source : sources) {
         nodes[source].users.push_back(number);
@@ -213,7 +228,8 @@ private:
     if (matrices.empty()) return;
     unsigned first = 0;
     for (auto [phase, end] : llvm::enumerate(phases)) {
-      auto of = llvm::make_filter_range(ofCopies, [&](unsigned number) { return nodes[number].phase == phase; });
+      auto of =
+          llvm::make_filter_range(ofCopies, [&](unsigned number) { return nodes[number].phase == phase; });
       auto copies = llvm::to_vector(
           llvm::make_filter_range(of, [&](unsigned number) { return isCopy(nodes[number].op); }));
       bool isWaitedFor = llvm::any_of(of, [&](unsigned number) {
@@ -240,8 +256,9 @@ private:
   void findDueTimes() {
     int passes = matrices.empty() ? 0 : nodes[matrices.front()].passes;
     for (Node &node : llvm::reverse(nodes)) {
-      node.due = node.matrix() ? int(node.feeds) * passes
-                 : isCopy(node.op) ? int(node.behind) * passes : int(matrices.size()) * passes;
+      node.due = node.matrix()     ? int(node.feeds) * passes
+                 : isCopy(node.op) ? int(node.behind) * passes
+                                   : int(matrices.size()) * passes;
       for (unsigned user : node.users)
         node.due = std::min(node.due, nodes[user].due - int(node.latency));
     }
@@ -316,21 +333,21 @@ struct InterleaveMfmaPass : impl::InterleaveMfmaBase<InterleaveMfmaPass> {
       return WalkResult::interrupt();
     });
     if (known.wasInterrupted()) return signalPassFailure();
+    bool fewRegisters = getOperation()->hasAttr(sluice::fewRegisters);
     getOperation().walk([&](Block *block) {
       SmallVector<Operation *> ops;
       for (Operation &op : llvm::make_early_inc_range(*block)) {
-        if (mayMove(op)) {
+        if (mayMove(op, fewRegisters)) {
           ops.push_back(&op);
           continue;
         }
-        interleave(ops, &op, *target);
+        interleave(ops, &op, *target, fewRegisters);
         ops.clear();
       }
     });
   }
 
-  static void interleave(ArrayRef<Operation *> ops, Operation *end, const Chip &target) {
-    bool fewRegisters = end->getParentOfType<gpu::GPUFuncOp>()->hasAttr(sluice::fewRegisters);
+  static void interleave(ArrayRef<Operation *> ops, Operation *end, const Chip &target, bool fewRegisters) {
     Segment segment(ops, target, fewRegisters);
     if (segment.matrixCount() < 2) return;
     for (Operation *op : segment.schedule())

@@ -2,24 +2,25 @@
 //
 // Most tiles of keys need nothing but two products and a softmax: every wave has rows that see every key, and
 // nothing is to be added to scores. What else a kernel can do stands in branches that such an iteration does
-// not take. But a branch ends a block, and what is behind it cannot begin while MFMAs before it are under way.
+// not take. But a branch ends a block, and what is behind it cannot begin while MFMAs before it are under
+// way.
 //
-// Branches say which side is usual (`sluice.usual`). This pass asks once, at the beginning of an iteration,
-// whether all of them whose conditions are known by then go there, and gives iterations in which they do a
-// copy of the body in which those sides stand in a row:
+// Branches say which side is usual (`sluice.usual`), and `usual_way` in which iterations all of them go
+// there. This pass gives those iterations a copy of the body in which the usual sides stand in a row:
 //
 //   before: scf.for {                         after: scf.for {
-//             a                                        %all = a's condition and b's condition
-//             scf.if %a {usual} { ... }                scf.if %all { a, usual, b, usual }
-//             b                                        else { the body as it was }
-//             scf.if %b {usual} { ... }              }
-//           }
+//             usual_way %holds                         scf.if %holds { a ; usual ; b ; usual }
+//             a                                        else { a
+//             scf.if %a {usual} { ... }                       scf.if %a { ... }
+//             b                                               b
+//             scf.if %b {usual} { ... }                       scf.if %b { ... } }
+//           }                                        }
 //
-// A condition is known if it follows, by operations without side effects, from what the iteration begins
-// with, or from what the usual sides yield. Branches whose conditions are not stay branches in both copies.
+// A loop whose iterations work on several tiles has a promise of each: all must hold. Branches without a mark
+// stay branches in both copies. Kernels with few registers stay as they are.
 //
-// Safe direction: both copies do the same; each wave takes the one or the other by itself and meets as many
-// barriers on both.
+// Safe direction: a promise that does not hold costs time. One that holds where a branch would have gone
+// elsewhere is wrong code, and nothing here can see it: tests with every mask do.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Copies.h"
@@ -42,41 +43,32 @@ public:
   }
 
   void peel() {
-    SmallVector<Value> initial(loop.getInitArgs());
-    initial.push_back(isUsual(loop.getLowerBound(), loop.getInitArgs()));
-    auto peeled =
-        scf::ForOp::create(builder, loc, loop.getLowerBound(), loop.getUpperBound(), loop.getStep(), initial);
-    builder.setInsertionPointToStart(peeled.getBody());
-    ValueRange arguments = peeled.getRegionIterArgs();
-    Value zero = arith::ConstantIntOp::create(builder, loc, 0, 32);
-    Value goes = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, arguments.back(), zero);
-    auto split =
-        scf::IfOp::create(builder, loc, ValueRange(initial).getTypes(), goes, /*withElseRegion=*/true);
-    for (bool goesUsualWay : {true, false}) {
-      builder.setInsertionPointToStart(goesUsualWay ? split.thenBlock() : split.elseBlock());
-      IRMapping map;
-      map.map(loop.getInductionVar(), peeled.getInductionVar());
-      map.map(loop.getRegionIterArgs(), arguments.drop_back());
-      clone(*loop.getBody(), goesUsualWay, map);
-      SmallVector<Value> results;
-      for (Value value : loop.getBody()->getTerminator()->getOperands())
-        results.push_back(map.lookupOrDefault(value));
-      Value next = arith::AddIOp::create(builder, loc, peeled.getInductionVar(), loop.getStep());
-      results.push_back(isUsual(next, results));
-      scf::YieldOp::create(builder, loc, results);
-    }
-    builder.setInsertionPointToEnd(peeled.getBody());
-    scf::YieldOp::create(builder, loc, split.getResults());
-    loop->replaceAllUsesWith(peeled.getResults().drop_back());
-    loop->erase();
+    Block *body = loop.getBody();
+    auto yield = cast<scf::YieldOp>(body->getTerminator());
+    Operation *first = &body->front();
+    builder.setInsertionPointToStart(body);
+    Value holds = allHold();
+    auto split = scf::IfOp::create(builder, loc, yield.getOperandTypes(), holds, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(split.thenBlock());
+    IRMapping map;
+    cloneUsual(*body, Block::iterator(first), map);
+    SmallVector<Value> results;
+    for (Value value : yield.getOperands())
+      results.push_back(map.lookupOrDefault(value));
+    scf::YieldOp::create(builder, loc, results);
+
+    Block *otherwise = split.elseBlock();
+    otherwise->getOperations().splice(otherwise->end(), body->getOperations(), Block::iterator(first),
+                                      Block::iterator(yield));
+    OpBuilder::atBlockEnd(otherwise).clone(*yield);
+    yield->setOperands(split.getResults());
+    yield->moveAfter(split);
   }
 
   bool isPossible() const { return !promises.empty(); }
 
 private:
-  static bool side(scf::IfOp branch) {
-    return cast<BoolAttr>(branch->getAttr(usualSide)).getValue();
-  }
+  static bool side(scf::IfOp branch) { return cast<BoolAttr>(branch->getAttr(usualSide)).getValue(); }
   static Block &usualBlock(scf::IfOp branch) {
     return side(branch) ? *branch.thenBlock() : *branch.elseBlock();
   }
@@ -89,21 +81,19 @@ private:
     }
   }
 
-  /// i32: whether all promises hold for an iteration that begins with these.
-  Value isUsual(Value inductionVar, ValueRange arguments) {
+  /// Whether all promises hold, where an iteration begins.
+  Value allHold() {
     IRMapping map;
-    map.map(loop.getInductionVar(), inductionVar);
-    map.map(loop.getRegionIterArgs(), arguments);
     Value all;
     for (UsualWayOp promise : promises) {
       Value holds = evaluate(promise.getHolds(), map);
       all = all ? arith::AndIOp::create(builder, loc, all, holds).getResult() : holds;
     }
-    return arith::ExtUIOp::create(builder, loc, builder.getI32Type(), all);
+    return all;
   }
 
   Value evaluate(Value value, IRMapping &map) {
-    if (loop.isDefinedOutsideOfLoop(value)) return value;
+    if (loop.isDefinedOutsideOfLoop(value) || isa<BlockArgument>(value)) return value;
     if (Value known = map.lookupOrNull(value)) return known;
     Operation *op = value.getDefiningOp();
     IRMapping operands;
@@ -113,18 +103,18 @@ private:
     return map.lookup(value);
   }
 
-  void clone(Block &block, bool goesUsualWay, IRMapping &map) {
-    for (Operation &op : block.without_terminator()) {
+  void cloneUsual(Block &block, Block::iterator from, IRMapping &map) {
+    for (Operation &op : llvm::make_range(from, std::prev(block.end()))) {
       // Marks of live tiles have done their work when copies are distributed, and would part what is between.
-      if (goesUsualWay && isa<LiveInOp, LiveOutOp, UsualWayOp>(op)) continue;
+      if (isa<LiveInOp, LiveOutOp, UsualWayOp>(op)) continue;
       auto branch = dyn_cast<scf::IfOp>(op);
-      if (!goesUsualWay || !branch || !branch->hasAttr(usualSide)) {
+      if (!branch || !branch->hasAttr(usualSide)) {
         builder.clone(op, map);
         continue;
       }
       map.map(branch.getCondition(), arith::ConstantIntOp::create(builder, loc, side(branch), 1));
       Block &chosen = usualBlock(branch);
-      clone(chosen, goesUsualWay, map);
+      cloneUsual(chosen, chosen.begin(), map);
       for (auto [result, value] : llvm::zip(branch.getResults(), chosen.getTerminator()->getOperands()))
         map.map(result, map.lookupOrDefault(value));
     }

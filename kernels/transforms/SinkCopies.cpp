@@ -51,7 +51,10 @@ bool isFence(Operation *op) {
   return isa<LLVM::FenceOp>(op);
 }
 
+/// What branches sink with their copies is alive at once. Kernels with few registers leave it in front of
+/// opaque values.
 bool isPassed(Operation *op) {
+  if (isOpaque(op)) return !op->getParentOfType<gpu::GPUFuncOp>()->hasAttr(fewRegisters);
   return stays(op) || isOfCopies(op) || isFence(op) || (computesOnly(op) && op->getNumRegions() == 0);
 }
 
