@@ -163,10 +163,13 @@ static void adjust(const LoopParts &parts, AheadState &state) {
   Values results = b.branch(
       b.isFalse(b.equal(state.raised, b.i32(0))),
       [&] {
+        // Products may have just been issued, and all that follows reads their results.
+        Value factor = parts.math.behindProducts(state.factor);
+        Value maximum = parts.math.behindProducts(state.maximum);
         Values scores = state.scores;
-        Value offset = parts.softmax.front().centred(scores, state.offset, state.maximum);
-        Value sum = b.mulF(state.sum, state.factor);
-        return joined(joined({offset, sum}, scores), parts.math.scaled(state.output, state.factor));
+        Value offset = parts.softmax.front().centred(scores, state.offset, maximum);
+        Value sum = b.mulF(state.sum, factor);
+        return joined(joined({offset, sum}, scores), parts.math.scaled(state.output, factor));
       },
       [&] { return joined(joined({state.offset, state.sum}, state.scores), state.output); });
   state.offset = results[0];

@@ -111,7 +111,8 @@ public:
                                                                    : Counter::vector;
     for (auto &[unit, load] : loads)
       if (load.counter == counter) load.behind = std::min(load.behind + 1, most);
-    if (!instruction.mayLoad()) return;
+    // To LLVM, lanes that exchange values by way of LDS load none.
+    if (kind != Kind::lds && !instruction.mayLoad()) return;
     for (const MachineOperand &def : instruction.all_defs())
       if (def.getReg().isPhysical())
         for (MCRegUnit unit : code.registers.regunits(def.getReg()))

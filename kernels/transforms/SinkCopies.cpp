@@ -51,10 +51,10 @@ bool isFence(Operation *op) {
   return isa<LLVM::FenceOp>(op);
 }
 
-/// What branches sink with their copies is alive at once. Kernels with few registers leave it in front of
+/// What branches get with their copies is alive at once. Kernels that keep no addresses leave it in front of
 /// opaque values.
 bool isPassed(Operation *op) {
-  if (isOpaque(op)) return !op->getParentOfType<gpu::GPUFuncOp>()->hasAttr(fewRegisters);
+  if (isOpaque(op)) return !op->getParentOfType<gpu::GPUFuncOp>()->hasAttr(noAddresses);
   return stays(op) || isOfCopies(op) || isFence(op) || (computesOnly(op) && op->getNumRegions() == 0);
 }
 
