@@ -176,7 +176,9 @@ public:
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
                             firstColumn, /*isFull=*/isFull(op));
-      LoopParts parts{b, math, visibility, keys, waveKeys.end, rules, softmax, products};
+      // Of a part of the keys, the tile behind the last one is another part's: no wave may see its scores.
+      Value waveEnd = waveKeys.end ? b.minS(waveKeys.end, keys.keyLimit) : Value();
+      LoopParts parts{b, math, visibility, keys, waveEnd, rules, softmax, products};
       // With the rows of a block, located again: LLVM has no registers for them all through the loop.
       auto storeBlock = [&](unsigned index, auto store) {
         LaneRows ofBlock = map.locateLane(workgroup, b.opaque(thread))[index];

@@ -390,6 +390,10 @@ public:
       }
     }
     bool changed = false;
+    // LLVM 22 takes IMPLICIT_DEF, which is no instruction, for a wait state.
+    for (MachineBasicBlock &block : function)
+      for (MachineInstr &instruction : make_early_inc_range(block))
+        if (instruction.isImplicitDef()) instruction.eraseFromParent();
     for (MachineBasicBlock &block : function) {
       BlockScheduler scheduler(block, code, inFlight[&block]);
       if (!scheduler.multiplies()) continue;
