@@ -86,6 +86,10 @@ public:
   /// the last of 256 VGPRs, which must have no other use: a kernel of this has at least as many.
   void touch(Value pointer);
 
+  /// The same value of a lane, and what follows from it can read the results of all MFMAs before. For the
+  /// first of what a branch does with them: LLVM 22 counts a wait state too many on some ways into one.
+  Value behindProducts(Value a);
+
   Value bitcast(mlir::Type type, Value a) { return mlir::LLVM::BitcastOp::create(*this, type, a); }
   Value extract(Value vector, int64_t index) { return mlir::vector::ExtractOp::create(*this, vector, index); }
   Value pack(mlir::VectorType type, mlir::ValueRange elements) {

@@ -163,9 +163,7 @@ static void adjust(const LoopParts &parts, AheadState &state) {
   Values results = b.branch(
       b.isFalse(b.equal(state.raised, b.i32(0))),
       [&] {
-        // Products may have just been issued, and all that follows reads their results.
-        Value factor = parts.math.behindProducts(state.factor);
-        Value maximum = parts.math.behindProducts(state.maximum);
+        Value factor = b.behindProducts(state.factor), maximum = b.behindProducts(state.maximum);
         Values scores = state.scores;
         Value offset = parts.softmax.front().centred(scores, state.offset, maximum);
         Value sum = b.mulF(state.sum, factor);

@@ -72,7 +72,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     // A matrix that has all keys of the tile is read in wide loads; but not by waves of 16 rows, which gain
     // little, and with V in K have no registers for what they load.
     Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * blocks.size()))));
-    Value scale = b.opaque(scaleLog2e, tileKey);
+    Value scale = b.behindProducts(b.opaque(scaleLog2e, tileKey));
     SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });
     Value cap = arguments.late("cap_log2e");
     scores = eachIf(b.isFalse(b.equalF(cap, b.f32(0))), scores, [&] {

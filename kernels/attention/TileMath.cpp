@@ -60,14 +60,6 @@ SmallVector<Value> TileMath::settle(ArrayRef<Value> blocks) {
   return results;
 }
 
-Value TileMath::behindProducts(Value value) {
-  // 32 wait states: no chip asks for more than 19.
-  return LLVM::InlineAsmOp::create(b, b.getF32Type(), value, /*asm_string=*/"s_nop 15\ns_nop 15", "=v,0",
-                                   /*has_side_effects=*/false, /*is_align_stack=*/false,
-                                   LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())
-      .getRes();
-}
-
 Value TileMath::overGroups(Value value, Value lane, llvm::function_ref<Value(Value, Value)> combine) {
   for (unsigned flip = layout.rows; flip < layout.lanes; flip *= 2)
     value = combine(value, b.fromLane(value, lane, flip));

@@ -48,9 +48,6 @@ public:
   /// are first read behind a branch, the wait stands in front of it, in assembly, which LLVM does not count.
   Values settle(llvm::ArrayRef<Value> blocks);
 
-  /// The same f32, and what follows from it can read results of all MFMAs before it, for the same reason.
-  Value behindProducts(Value value);
-
   /// Combines the values of the lane groups that share a row.
   Value overGroups(Value value, Value lane, llvm::function_ref<Value(Value, Value)> combine);
   /// The largest score of a row.

@@ -83,14 +83,14 @@ SmallVector<Value> Visibility::hide(ArrayRef<Value> blocks, Value tileKey, const
   SmallVector<Value> behind = b.rarely(
       hidesBehind(tileKey, rows),
       [&] {
-        Value limit = b.sub(rows.laneLast, ofLane);
+        Value limit = b.behindProducts(b.sub(rows.laneLast, ofLane));
         return each(blocks, [&](Value key) { return b.less(limit, key); });
       },
       [&] { return SmallVector<Value>(blocks); });
   return b.rarely(
       hidesBefore(tileKey, rows),
       [&] {
-        Value limit = b.sub(rows.laneFirst, ofLane), sinks = b.sub(sinkTokens, ofLane);
+        Value limit = b.behindProducts(b.sub(rows.laneFirst, ofLane)), sinks = b.sub(sinkTokens, ofLane);
         return each(behind,
                     [&](Value key) { return b.both(b.less(key, limit), b.isFalse(b.less(key, sinks))); });
       },
