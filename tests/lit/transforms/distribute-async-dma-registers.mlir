@@ -14,7 +14,10 @@ gpu.module @m {
   // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[COLUMNS:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64
   // CHECK-DAG:     %[[IN_ROW:.*]] = arith.muli %{{.*}}, %c8_i32
   // CHECK-DAG:     %[[WAVE_ROW:.*]] = arith.muli %{{.*}}, %c4_i32
-  // CHECK:         %[[ROW:.*]] = arith.addi %[[FIRST]], %[[WAVE_ROW]]
+  // CHECK:         %[[OF_WAVE:.*]] = arith.subi %[[LIMIT]], %[[WAVE_ROW]]
+  // CHECK:         %[[LAST:.*]] = arith.subi %[[OF_WAVE]], %c1_i32
+  // CHECK:         %[[LEFT:.*]] = arith.subi %[[LAST]], %[[FIRST]]
+  // CHECK:         arith.minsi %[[LEFT]], %c19_i32
   // CHECK:         arith.minsi %[[COLUMNS]], %c128_i32
   // CHECK:         %[[BUFFER:.*]] = rocdl.make.buffer.rsrc
   // CHECK:         %[[IS_THERE:.*]] = arith.cmpi slt, %[[IN_ROW]], %[[COLUMNS]]

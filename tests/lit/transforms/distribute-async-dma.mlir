@@ -48,19 +48,26 @@ gpu.module @m {
   }
 
   // Close rows: one descriptor serves the two loads of a wave, rows 8 apart. It covers the rows from the wave's first
-  // to its last below the limit, and the lanes' offset steps by 8 strides from one load to the next. Sums saturate: what is
-  // behind every extent stays there. LLVM is kept from computing each offset from the first, in registers of its own.
+  // to its last below the limit, and the tile's first row comes last into what it follows from: all before that leaves
+  // a loop. The lanes' offset steps by 8 strides from one load to the next. Sums saturate: what is behind every extent
+  // stays there. LLVM is kept from computing each offset from the first, in registers of its own.
   // CHECK-LABEL: gpu.func @close
   // CHECK-SAME:    %[[BASE:[a-z0-9]+]]: !llvm.ptr<1>, %[[FIRST:[a-z0-9]+]]: i32, %[[LIMIT:[a-z0-9]+]]: i32, %[[STRIDE:[a-z0-9]+]]: i64
   // CHECK:         %[[WAVE:.*]] = rocdl.readfirstlane
   // CHECK:         %[[BYTES:.*]] = arith.muli %[[STRIDE]], %c2_i64
-  // CHECK:         %[[ROW:.*]] = arith.addi %[[FIRST]], %[[WAVE]]
   // CHECK:         %[[STEP:.*]] = arith.trunci %[[BYTES]] : i64 to i32
-  // CHECK:         %[[LEFT:.*]] = arith.subi %[[LIMIT]], %[[ROW]]
-  // CHECK:         %[[COVERED:.*]] = arith.minsi %[[LEFT]], %c9
-  // CHECK:         %[[VALID:.*]] = arith.cmpi sgt, %[[LEFT]], %c0
-  // CHECK:         %[[EXTENT:.*]] = arith.select %[[VALID]], %{{.*}}, %c0
-  // CHECK:         %[[RESOURCE:.*]] = rocdl.make.buffer.rsrc %{{.*}}, %{{.*}}, %[[EXTENT]]
+  // CHECK:         %[[OF_WAVE:.*]] = arith.subi %[[LIMIT]], %[[WAVE]]
+  // CHECK:         %[[LAST:.*]] = arith.subi %[[OF_WAVE]], %c1_i32
+  // CHECK:         %[[LEFT:.*]] = arith.subi %[[LAST]], %[[FIRST]]
+  // CHECK:         %[[BEFORE:.*]] = arith.minsi %[[LEFT]], %c8_i32
+  // CHECK:         %[[ROWS:.*]] = arith.muli %[[BEFORE]], %[[STEP]]
+  // CHECK:         %[[COVERED:.*]] = arith.addi %[[ROWS]], %c256_i32
+  // CHECK:         %[[EMPTY:.*]] = arith.cmpi slt, %[[LEFT]], %c0_i32
+  // CHECK:         %[[WAVE_PLACE:.*]] = llvm.getelementptr %[[BASE]]
+  // CHECK:         %[[PLACE:.*]] = llvm.getelementptr %[[WAVE_PLACE]]
+  // CHECK:         %[[EXTENT:.*]] = arith.select %[[EMPTY]], %c0_i32, %[[COVERED]]
+  // CHECK:         %[[WIDE:.*]] = arith.extui %[[EXTENT]]
+  // CHECK:         %[[RESOURCE:.*]] = rocdl.make.buffer.rsrc %[[PLACE]], %{{.*}}, %[[WIDE]]
   // CHECK-NOT:     make.buffer.rsrc
   // CHECK:         %[[EIGHT:.*]] = arith.muli %[[STEP]], %c8
   // CHECK:         %[[FIRST_ROW:.*]] = llvm.inline_asm has_side_effects "", "=v,0" %
@@ -148,6 +155,41 @@ gpu.module @m {
     %tile = sluice.lds_alloc : !bytes
     %token = sluice.async_dma %base[%first] limit %limit stride %stride into %tile : !bytes
     sluice.async_wait %token
+    gpu.return
+  }
+
+  // A wave's number is found where the kernel begins, so that what follows from it alone can leave a loop.
+  // CHECK-LABEL: gpu.func @wave_in_front
+  // CHECK:         rocdl.readfirstlane
+  // CHECK:         scf.for
+  // CHECK-NOT:       rocdl.readfirstlane
+  // CHECK:           sluice.load_to_lds
+  // CHECK-NOT:     rocdl.readfirstlane
+  // CHECK:         gpu.return
+  gpu.func @wave_in_front(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !row_per_wave
+    scf.for %row = %first to %limit step %limit : i32 {
+      %token = sluice.async_dma %base[%row] limit %limit stride %stride into %tile {close_rows} : !row_per_wave
+      sluice.async_wait %token
+    }
+    gpu.return
+  }
+
+  // Where there are no registers for that, it is found at each copy.
+  // CHECK-LABEL: gpu.func @no_addresses
+  // CHECK-NOT:     rocdl.readfirstlane
+  // CHECK:         scf.for
+  // CHECK:           rocdl.readfirstlane
+  // CHECK:           sluice.load_to_lds
+  // CHECK:         gpu.return
+  gpu.func @no_addresses(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>, sluice.no_addresses} {
+    %tile = sluice.lds_alloc : !row_per_wave
+    scf.for %row = %first to %limit step %limit : i32 {
+      %token = sluice.async_dma %base[%row] limit %limit stride %stride into %tile {close_rows} : !row_per_wave
+      sluice.async_wait %token
+    }
     gpu.return
   }
 }

@@ -85,22 +85,22 @@ gpu.module @m {
     gpu.return
   }
 
-  // A barrier, a wait, a write and a nested region: neither reads nor arithmetic cross them, and what stands between
-  // two of them is ordered on its own, inside the region too.
+  // A write and a nested region: neither reads nor arithmetic cross them, and what stands between two of them is
+  // ordered on its own, inside the region too. Of these, a barrier and a wait part reads alone.
   // CHECK-LABEL: gpu.func @walls
   // CHECK-NEXT:    sluice.lds_alloc
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
-  // CHECK-NEXT:    arith.mulf {{.*}} {id = 0 : i64}
-  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
   // CHECK-NEXT:    sluice.barrier
-  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 12 : i64}
+  // CHECK-NEXT:    arith.mulf {{.*}} {id = 0 : i64}
   // CHECK-NEXT:    sluice.lds_read {{.*}} {id = 1 : i64}
   // CHECK-NEXT:    arith.mulf {{.*}} {id = 1 : i64}
+  // CHECK-NEXT:    arith.mulf {{.*}} {id = 2 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 12 : i64}
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 13 : i64}
   // CHECK-NEXT:    sluice.wait_marks 0
-  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 14 : i64}
   // CHECK-NEXT:    sluice.lds_read {{.*}} {id = 2 : i64}
-  // CHECK-NEXT:    arith.mulf {{.*}} {id = 2 : i64}
+  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 14 : i64}
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 15 : i64}
   // CHECK-NEXT:    sluice.lds_write
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 16 : i64}
@@ -173,8 +173,8 @@ gpu.module @m {
   // Copies are spread, one after every second MFMA; they keep their order and stay in front of their mark. They pass
   // reads and MFMAs, never a barrier or a wait. What only a copy needs comes with it.
   // CHECK-LABEL: gpu.func @copies
-  // CHECK:         sluice.barrier
-  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
+  // CHECK:         amdgpu.mfma {{.*}} {id = 10 : i64}
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 0 : i64}
   // CHECK-NEXT:    sluice.lds_read
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
@@ -216,8 +216,8 @@ gpu.module @m {
 
   // Copies that the segment itself waits for are not spread: memory needs the time.
   // CHECK-LABEL: gpu.func @copies_waited_for
-  // CHECK:         sluice.barrier
-  // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 10 : i64}
+  // CHECK:         amdgpu.mfma {{.*}} {id = 10 : i64}
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 0 : i64}
   // CHECK-NEXT:    sluice.load_to_lds {{.*}} {bytes = 4 : i32, id = 1 : i64}
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 11 : i64}
@@ -251,8 +251,8 @@ gpu.module @m {
   // CHECK:         sluice.lds_read
   // CHECK:         amdgpu.mfma {{.*}} {id = 14 : i64}
   // CHECK-NEXT:    sluice.wait_marks 1
-  // CHECK-NEXT:    sluice.barrier
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 15 : i64}
+  // CHECK-NEXT:    sluice.barrier
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 16 : i64}
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 17 : i64}
   // CHECK-NEXT:    amdgpu.mfma {{.*}} {id = 18 : i64}
