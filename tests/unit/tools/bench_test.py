@@ -128,7 +128,11 @@ class WholeXcdTest(unittest.TestCase):
             with self.subTest(kernel=a["kernel"], causal=a["causal"]):
                 print(f"{a['kernel']} {a['length']} causal {a['causal']}: {100 * (a['clk'] / b['clk'] - 1):+.1f} %, "
                       f"{a['simulated']['workgroups']} workgroups for {b['simulated']['workgroups']}")
-                self.assertLess(abs(a["clk"] / b["clk"] - 1), 0.05)
+                # A sample has no last round to halve and no next workgroup: it times the launch without
+                # (package/rounds.h), which takes longer.
+                has_rounds = a["kernel"].endswith("_w8") and not a["causal"]
+                self.assertLess(a["clk"] / b["clk"] - 1, 0.11 if has_rounds else 0.05)
+                self.assertGreater(a["clk"] / b["clk"] - 1, -0.05)
 
     @unittest.skipIf(WHOLE, "all of them follow")
     def test_a_sample_is_as_good_as_a_whole_xcd(self):
