@@ -14,8 +14,11 @@
 // Every path gets them once: all waves of a workgroup pass the same number of barriers, whatever branches
 // they take.
 //
-// Safe direction: a barrier that stays is right. One that moves passes nothing but the ends of branches and
-// operations without side effects.
+// A barrier at the start of both ways of a branch, as stores through LDS have it for each type of O, becomes
+// one in front of the branch.
+//
+// Safe direction: a barrier that stays is right. One that moves passes nothing but the ends of branches,
+// operations without side effects, and, out of a branch, what does not know LDS.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Copies.h"
@@ -55,6 +58,24 @@ void appendTo(scf::IfOp branch, ArrayRef<Operation *> ops) {
   }
 }
 
+/// The barrier that nothing precedes in the block but what has no part in LDS.
+BarrierOp firstIn(Block &block) {
+  for (Operation &op : block) {
+    if (auto barrier = dyn_cast<BarrierOp>(op)) return barrier;
+    bool knowsLds = !op.getDialect() || isa<SluiceDialect>(op.getDialect()) || op.getNumRegions() != 0;
+    if (knowsLds && !isIdle(&op)) break;
+  }
+  return {};
+}
+
+void moveInFrontOf(scf::IfOp branch) {
+  if (!branch.elseBlock()) return;
+  BarrierOp one = firstIn(*branch.thenBlock()), other = firstIn(*branch.elseBlock());
+  if (!one || !other) return;
+  one->moveBefore(branch);
+  other->erase();
+}
+
 struct RaiseBarriersPass : impl::RaiseBarriersBase<RaiseBarriersPass> {
   void runOnOperation() override {
     SmallVector<BarrierOp> barriers;
@@ -71,6 +92,7 @@ struct RaiseBarriersPass : impl::RaiseBarriersBase<RaiseBarriersPass> {
       for (Operation *op : ops)
         op->erase();
     }
+    getOperation().walk(moveInFrontOf);
   }
 };
 

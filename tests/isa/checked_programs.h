@@ -7,7 +7,8 @@
 
 namespace sluice::test {
 
-inline constexpr CompletionOrder orders[] = {CompletionOrder::late, CompletionOrder::early, CompletionOrder::random};
+inline constexpr CompletionOrder orders[] = {CompletionOrder::late, CompletionOrder::early,
+                                             CompletionOrder::random};
 
 struct Buffers {
   Memory memory;
@@ -21,7 +22,7 @@ struct Buffers {
 
 /// Runs under every order of completion and expects the one report, at the instruction whose text starts so.
 inline Report expect_report(const std::string &source, ReportKind kind, std::string_view instruction,
-                     std::string_view other = "", LaunchShape shape = {}) {
+                            std::string_view other = "", LaunchShape shape = {}) {
   const TestKernel kernel(source);
   Report last;
   for (CompletionOrder order : orders) {

@@ -69,6 +69,8 @@ std::vector<Problem> path_problems(const package::KernelName &kernel) {
        P::bias_bf16 | P::mask_bits},
       {"bias of F32, mask, whole tiles, K and V infinite", 0, 40, 3 * 64, 1, 1, P::none, false, P::infinite,
        CompletionOrder::late, P::bias_f32 | P::mask_bits | P::infinite_keys},
+      {"bias of F32, four whole tiles", 0, 40, 4 * 64, 1, 1, P::none, false, P::usual, CompletionOrder::late,
+       P::bias_f32},
       {"bias of F16, mask, whole tiles, V infinite", 0, 40, 3 * 64, 1, 1, P::none, false, P::infinite,
        CompletionOrder::late, P::bias_f16 | P::mask_bits},
       {"bias of BF16, mask, whole tiles, V infinite", 0, 40, 3 * 64, 1, 1, P::none, false, P::infinite,

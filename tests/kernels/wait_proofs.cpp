@@ -19,11 +19,13 @@ struct WaitProofs::Search {
   Question question;
   std::vector<State> before; // by instruction
   std::vector<bool> reached;
-  std::string objection;         // who cares about a late operation
-  bool any_late = false;         // the weaker wait leaves something in flight at all
-  bool counter_was_full = false; // and completed a late operation
-  std::set<size_t> completed;    // late operations ...
-  std::set<size_t> completing;   // ... and the waits that complete them
+  std::set<size_t> pending;                      // instructions to go on from
+  std::map<size_t, std::vector<bool>> elsewhere; // by barrier: what its counterparts were crossed late by
+  std::string objection;                         // who cares about a late operation
+  bool any_late = false;                         // the weaker wait leaves something in flight at all
+  bool counter_was_full = false;                 // and completed a late operation
+  std::set<size_t> completed;                    // late operations ...
+  std::set<size_t> completing;                   // ... and the waits that complete them
 };
 
 namespace {
@@ -51,7 +53,7 @@ bool one_of(const Instruction &instruction, std::initializer_list<std::string_vi
 
 WaitProofs::WaitProofs(const MachineCode &code, uint32_t threads)
     : code(code), ranges(lds_ranges(code, threads)), decided(decided_branches(code)),
-      operation_of(code.instructions().size(), -1) {
+      counterparts(barrier_counterparts(code)), operation_of(code.instructions().size(), -1) {
   for (size_t index = 0; index < code.instructions().size(); ++index)
     classify(index);
 }
@@ -101,14 +103,14 @@ bool WaitProofs::cares(const Operation &late, const Flights &flights, size_t ind
   };
   const bool touches = other_is({Kind::lds_read, Kind::lds_write, Kind::copy}) &&
                        ranges[index].overlaps(ranges[late.instruction]);
-  const bool other_waves = flights.crossed || flights.hidden;
+  const bool other_waves = flights.crossed || flights.hidden || flights.elsewhere;
   switch (late.kind) {
   case Kind::scalar_load:
   case Kind::lane_exchange:
   case Kind::load:
     return false;
   case Kind::store:
-    return is_barrier;
+    return is_barrier && flights.late != 0;
   case Kind::copy:
     return is_end || touches;
   case Kind::lds_read:
@@ -145,22 +147,39 @@ void WaitProofs::wait(size_t index, State &state, Search &search) const {
   }
 }
 
+void WaitProofs::cross(size_t barrier, State &state, Search &search) const {
+  for (Flights &flights : state) {
+    flights.crossed = flights.late != 0;
+    flights.hidden = flights.elsewhere = false;
+  }
+  if (const auto known = search.elsewhere.find(barrier); known != search.elsewhere.end())
+    for (size_t n = 0; n < operations.size(); ++n)
+      state[n].elsewhere = known->second[n];
+  for (size_t counterpart : counterparts[barrier]) {
+    std::vector<bool> &there = search.elsewhere[counterpart];
+    const std::vector<bool> known = there;
+    there.resize(operations.size());
+    for (size_t n = 0; n < operations.size(); ++n)
+      there[n] = there[n] || state[n].crossed;
+    if (there != known && search.reached[counterpart]) search.pending.insert(counterpart);
+  }
+}
+
 void WaitProofs::step(size_t index, State &state, Search &search) const {
   for (size_t n = 0; n < operations.size(); ++n) {
     const bool is_late = state[n].late != 0;
     const bool only_registers = search.question.everything_late;
     if (!(is_late && needs_registers_of(operations[n], index)) &&
-        !((is_late || state[n].hidden) && !only_registers && cares(operations[n], state[n], index)))
+        !((is_late || state[n].hidden || state[n].elsewhere) && !only_registers &&
+          cares(operations[n], state[n], index)))
       continue;
     search.objection = describe(at(index)) + " may come while " + describe(at(operations[n].instruction)) +
-                       (is_late ? " is in flight" : " is complete for its own wave only");
+                       (is_late           ? " is in flight"
+                        : state[n].hidden ? " is complete for its own wave only"
+                                          : " of a wave on another way is in flight");
     return;
   }
-  if (at(index).is("s_barrier"))
-    for (Flights &flights : state) {
-      flights.crossed = flights.late != 0;
-      flights.hidden = false;
-    }
+  if (at(index).is("s_barrier")) cross(index, state, search);
   if (at(index).is("s_waitcnt")) return wait(index, state, search);
   if (operation_of[index] < 0) return;
   const size_t issued = size_t(operation_of[index]);
@@ -181,12 +200,13 @@ void WaitProofs::step(size_t index, State &state, Search &search) const {
 }
 
 WaitProofs::Search WaitProofs::search(const Question &question) const {
-  Search search{question, {}, {}, {}, false, false, {}, {}};
+  Search search{question, {}, {}, {}, {}, {}, false, false, {}, {}};
   search.before.assign(code.instructions().size(), {});
   search.reached.assign(code.instructions().size(), false);
   search.before[0].resize(operations.size());
   search.reached[0] = true;
-  std::set<size_t> pending{0};
+  std::set<size_t> &pending = search.pending;
+  pending.insert(0);
   while (!pending.empty() && search.objection.empty()) {
     size_t index = *pending.begin();
     pending.erase(pending.begin());
@@ -220,6 +240,7 @@ WaitProofs::Search WaitProofs::search(const Question &question) const {
             known[n].late |= arriving[n].late;
             known[n].crossed |= arriving[n].crossed;
             known[n].hidden |= arriving[n].hidden;
+            known[n].elsewhere |= arriving[n].elsewhere;
           }
           if (known == old) continue;
         }
@@ -302,19 +323,10 @@ bool WaitProofs::conflict(const Operation &one, const Operation &other) const {
                  at(one.instruction).mnemonic == at(other.instruction).mnemonic);
 }
 
-/// Where the straight line that goes on from `index` meets another one.
-size_t WaitProofs::join_behind(size_t index) const {
-  while (at(index).next.size() == 1) {
-    index = at(index).next[0];
-    if (at(index).previous.size() > 1 || at(index).is("s_barrier")) break;
-  }
-  return index;
-}
-
 Proof WaitProofs::may_drop_barrier(size_t index) const {
-  for (size_t other = 0; other < code.instructions().size(); ++other)
-    if (other != index && at(other).is("s_barrier") && join_behind(other) == join_behind(index))
-      return {false, "waves that come by " + describe(at(other)) + " have one barrier more"};
+  if (!counterparts[index].empty())
+    return {false,
+            "waves that come by " + describe(at(*counterparts[index].begin())) + " have one barrier more"};
   // Operations up to the nearest other barriers. The paths go on through this one: it is gone every time.
   const auto region = [&](auto neighbours, std::set<size_t> &barriers) {
     std::set<size_t> seen, found;

@@ -21,11 +21,12 @@
 //   a store                                a barrier: another wave may store there too
 //
 // Other waves come in with a barrier: those that have passed it count on what is late. All waves of a
-// workgroup pass the same barriers (kernels have them in uniform control flow only), so that until the next
-// barrier they are somewhere on the paths from this one. LLVM may have copied one barrier to the ends of
-// several paths: none of these copies may go. From a barrier that an access of LDS crosses late to
-// the first barrier that comes after its completion, every instruction that touches its bytes cares (for a
-// read: that writes them). Bytes of LDS are told apart by the intervals of lds_ranges.h.
+// workgroup pass equally many barriers: this one or, on another way from a branch, one of its counterparts
+// (barrier_counterparts.h), none of which may go. Until the next barrier they are somewhere on the paths from
+// there. From a barrier that an access of LDS crosses late to the first barrier that comes after its
+// completion, every instruction that touches its bytes cares (for a read: that writes them); and from the
+// barrier's counterparts to the barriers next to them. Bytes of LDS are told apart by the intervals of
+// lds_ranges.h.
 //
 // Paths are those of the control flow, without the ones that contradict themselves at a join
 // (decided_branches.h).
@@ -37,12 +38,14 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
+#include "barrier_counterparts.h"
 #include "decided_branches.h"
 #include "lds_ranges.h"
 #include "machine_code.h"
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -78,8 +81,9 @@ private:
   /// Executions of one operation that may be in flight: bit n stands for n younger ones.
   struct Flights {
     uint64_t usual = 0, late = 0;
-    bool crossed = false; // a barrier while late
-    bool hidden = false;  // after that: complete, but no barrier since tells the other waves
+    bool crossed = false;   // a barrier while late
+    bool hidden = false;    // after that: complete, but no barrier since tells the other waves
+    bool elsewhere = false; // a wave that has crossed the barrier's counterpart may have one
     bool operator==(const Flights &) const = default;
   };
   using State = std::vector<Flights>; // by operation
@@ -93,14 +97,15 @@ private:
   bool conflict(const Operation &one, const Operation &other) const;
   Search search(const Question &question) const;
   void step(size_t index, State &state, Search &search) const;
+  void cross(size_t barrier, State &state, Search &search) const;
   void wait(size_t index, State &state, Search &search) const;
-  size_t join_behind(size_t index) const;
   std::string waits_before(size_t index, Counter counter) const;
   std::string places(const std::vector<size_t> &indices) const;
 
   const MachineCode &code;
   const std::vector<LdsRange> ranges;
   const std::map<std::pair<size_t, size_t>, size_t> decided;
+  const std::vector<std::set<size_t>> counterparts;
   std::vector<Operation> operations;
   std::vector<int> operation_of; // by instruction; -1: none
 };

@@ -8,6 +8,8 @@
 #include "kernels/assembled_code.h"
 #include "kernels/wait_proofs.h"
 
+#include <algorithm>
+
 namespace sluice::test {
 namespace {
 
@@ -194,6 +196,46 @@ TEST_CASE("a barrier that orders no two accesses of the same bytes is redundant"
   CHECK_FALSE(may_drop_barrier(addresses + barrier + write_low + wait_lds + "s_cbranch_scc0 -5\n" + end));
   CHECK_FALSE(may_drop_barrier(addresses + "s_branch 3\n" + write_low + wait_lds + barrier + read_low +
                                wait_lds + "s_cbranch_scc0 -8\n" + end));
+}
+
+TEST_CASE("waves that take the other way from a branch count on a copy too", "[kernels]") {
+  const auto program = [](const std::string &other, const std::string &behind) {
+    return addresses + copy_low + "s_cbranch_scc0 3\n" + wait_copy + barrier + "s_branch 5\n" + wait_copy +
+           barrier + other + wait_lds + behind + wait_copy + end;
+  };
+  CHECK_FALSE(may_remove_vm(program(read_low, "")));
+  CHECK(may_remove_vm(program(read_high, "")));
+  // Behind the next barrier they do, as those on the same way.
+  CHECK_FALSE(may_remove_vm(program(read_high, barrier + read_low + wait_lds)));
+  CHECK(may_remove_vm(program(read_high, wait_copy + barrier + read_low + wait_lds)));
+}
+
+TEST_CASE("barriers in the same place on the ways from a branch are counterparts", "[kernels]") {
+  // As numbers of barriers, in the order of their addresses.
+  const auto counterparts = [](const std::string &source, size_t occurrence) {
+    const MachineCode code = assembled(source);
+    const std::vector<Instruction> &all = code.instructions();
+    const std::vector<std::set<size_t>> found = barrier_counterparts(code);
+    std::vector<size_t> occurrences;
+    for (size_t index : found[index_of(code, "s_barrier", occurrence)])
+      occurrences.push_back(size_t(std::count_if(all.begin(), all.begin() + ptrdiff_t(index),
+                                                 [](const Instruction &i) { return i.is("s_barrier"); })));
+    return occurrences;
+  };
+  using Occurrences = std::vector<size_t>;
+  // Two barriers on either way, one behind the ways.
+  const std::string two_and_two = "s_cbranch_scc0 4\n" + barrier + wait_copy + barrier + "s_branch 2\n" +
+                                  barrier + barrier + barrier + end;
+  CHECK(counterparts(two_and_two, 0) == Occurrences{2});
+  CHECK(counterparts(two_and_two, 1) == Occurrences{3});
+  CHECK(counterparts(two_and_two, 4).empty());
+  // Once more round the loop is no other way to what is behind it.
+  const std::string loop = barrier + barrier + "s_cbranch_scc0 -3\n" + barrier + end;
+  for (size_t n : {0, 1, 2})
+    CHECK(counterparts(loop, n).empty());
+  // Both ways meet at the end only.
+  const std::string apart = "s_cbranch_scc0 2\n" + barrier + end + barrier + end;
+  CHECK(counterparts(apart, 0) == Occurrences{1});
 }
 
 TEST_CASE("a path is not followed through a branch that its own side decides", "[kernels]") {

@@ -84,4 +84,43 @@ gpu.module @m {
     sluice.barrier
     gpu.return
   }
+
+  // At the start of both ways of a branch it moves in front, past what does not know LDS; not past a read, and not
+  // if one way has none.
+  // CHECK-LABEL: gpu.func @both_ways
+  // CHECK:         sluice.barrier
+  // CHECK-NEXT:    scf.if
+  // CHECK-NOT:       sluice.barrier
+  // CHECK:         }
+  // CHECK:         scf.if
+  // CHECK-NEXT:      sluice.lds_read
+  // CHECK-NEXT:      sluice.barrier
+  // CHECK-NEXT:    } else {
+  // CHECK-NEXT:      sluice.barrier
+  // CHECK-NEXT:    }
+  // CHECK-NEXT:    scf.if
+  // CHECK-NEXT:      sluice.barrier
+  // CHECK-NEXT:    } else {
+  // CHECK-NEXT:    }
+  gpu.func @both_ways(%wide: i1, %x: i32, %p: !llvm.ptr) kernel {
+    %t = sluice.lds_alloc : !tile
+    scf.if %wide {
+      %l = llvm.load %p : !llvm.ptr -> i32
+      sluice.barrier
+      %a = sluice.lds_read %t[%x, %l] : !tile, vector<4xf16>
+    } else {
+      sluice.barrier
+    }
+    scf.if %wide {
+      %b = sluice.lds_read %t[%x, %x] : !tile, vector<4xf16>
+      sluice.barrier
+    } else {
+      sluice.barrier
+    }
+    scf.if %wide {
+      sluice.barrier
+    } else {
+    }
+    gpu.return
+  }
 }
