@@ -67,10 +67,17 @@ bool isOfBytes(AttentionOp op) {
   return op.getElementType().getIntOrFloatBitWidth() == 8;
 }
 
-/// Whether V is in LDS as its product reads it: many rows of FP8. Its bytes are transposed once for the
-/// workgroup, on their way there, and not by every wave.
+/// Whether eight waves of many rows have registers for rows on their way: not with the addresses of pages.
+bool eightFetch(AttentionOp op) {
+  return op.getWaves() == 8 && leavesRegisters(op) && !op.getPaged();
+}
+
+/// Whether V is in LDS as its product reads it: many rows. It is transposed once for the workgroup, on its
+/// way there, and not by every wave. With wider elements and four waves, whose tiles are smaller, it would
+/// come too late: a load for each row of a lane is twice as many.
 bool hasValuesByColumns(AttentionOp op) {
-  return op.getWaveRows() == manyRows && isOfBytes(op) && leavesRegisters(op);
+  if (op.getWaveRows() != manyRows || !leavesRegisters(op)) return false;
+  return isOfBytes(op) || (eightFetch(op) && !op.getKvType());
 }
 
 /// How many waves of a SIMD the registers are to be divided among, where it is not as many as LDS allows.
@@ -124,12 +131,11 @@ bool isFull(AttentionOp op) {
 }
 
 /// Whether copies go through registers where nothing is to be converted. That takes a quarter of the
-/// instructions of direct ones, each of which has a whole line to ask for, and half the LDS. Four waves have
-/// the registers for rows on their way; eight share a copy, and have few instructions of it each.
+/// instructions of direct ones, each of which has a whole line to ask for, and half the LDS.
 bool copiesThroughRegisters(AttentionOp op) {
   bool isAlone = wavesPerSimd(op) == 1;
-  return op.getWaveRows() == manyRows && op.getWaves() == 4 && (isAlone || !isOfBytes(op)) &&
-         !holdsOutput(op);
+  bool haveRegisters = op.getWaves() == 4 || eightFetch(op);
+  return op.getWaveRows() == manyRows && haveRegisters && (isAlone || !isOfBytes(op)) && !holdsOutput(op);
 }
 
 class AttentionBuilder {

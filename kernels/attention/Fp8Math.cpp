@@ -1,6 +1,6 @@
 //===- Fp8Math.cpp - operands of FP8 products, made in registers ----------------------------------------===//
 #include "attention/Fp8Math.h"
-#include "dialect/TransposeBytes.h"
+#include "dialect/Transpose.h"
 
 using namespace mlir;
 

@@ -1,6 +1,8 @@
 //===- TileMath.cpp - the arithmetic of a wave on a tile of keys ----------------------------------------===//
 #include "attention/TileMath.h"
+
 #include "attention/Fp8Math.h"
+#include "dialect/Transpose.h"
 
 #include <limits>
 #include <numbers>
@@ -156,12 +158,12 @@ SmallVector<Value> TileMath::transpose(ArrayRef<Value> rows) {
   for (Value row : rows)
     rowWords.push_back(b.bitcast(words, row));
   Values fragments;
-  for (unsigned column = 0; column < columns; ++column) {
-    uint32_t selector = column % 2 == 0 ? 0x05040100 : 0x07060302; // low or high halves
-    auto word = [&](unsigned k) { return b.extract(rowWords[k], column / 2); };
-    Value low = b.permuteBytes(word(1), word(0), selector);
-    Value high = b.permuteBytes(word(3), word(2), selector);
-    fragments.push_back(b.bitcast(fragment, b.pack(VectorType::get(2, b.getI32Type()), {low, high})));
+  for (unsigned word = 0; word < columns / 2; ++word) {
+    Values ofRows;
+    for (Value row : rowWords)
+      ofRows.push_back(b.extract(row, word));
+    for (Value column : transposeHalves(b, ofRows))
+      fragments.push_back(b.bitcast(fragment, column));
   }
   return fragments;
 }

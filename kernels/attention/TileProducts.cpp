@@ -66,10 +66,9 @@ void TileProducts::eachFragmentByColumns(Place place, Read readV, Use use) const
     SmallVector<Values> units; // as fragments
     for (const ColumnRead &read : columns.valueReads)
       for (unsigned column = 0; column < read.columns; ++column) {
-        Value bytes = readV(read.panel, ColumnLayout::unitBytes, key,
-                            b.add(valueColumn(read, place.row), b.i32(column)));
-        Value words = b.bitcast(VectorType::get(ColumnLayout::unitBytes / 4, b.getI32Type()), bytes);
-        units.push_back({b.slice(words, 0, 2), b.slice(words, 2, 2)});
+        Value unit = readV(read.panel, 2 * math.layout.elements(), key,
+                           b.add(valueColumn(read, place.row), b.i32(column)));
+        units.push_back(math.fragments(unit, 2 * math.layout.elements()));
       }
     for (unsigned first = 0; first < units.size(); first += 2)
       for (unsigned n = 0; n < steps; ++n)

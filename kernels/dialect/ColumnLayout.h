@@ -1,11 +1,12 @@
 //===- ColumnLayout.h - where an element of a tile by columns is ------------------------------*- C++ -*-===//
 //
-// V^T is an operand of O^T += V^T * P^T, and a lane needs eight keys of one column of it. P^T comes out of
-// the first product with the keys of lane group g of step s being 16s + 4g + 0..3 and 16s + 8 + 4g + 0..3
-// (MfmaLayout.h, R = 32). A tile by columns holds bytes in that order: 16 bytes of a column, which one
-// ds_read_b128 gives a lane, are the operands of two steps, or keys
+// V^T is an operand of O^T += V^T * P^T, and a lane needs eight bytes of keys of one column of it. P^T comes
+// out of the first product with the keys of lane group g being 8n + 4g + 0..3 (MfmaLayout.h, R = 32). A tile
+// by columns holds them in that order: 16 bytes of a column, which one ds_read_b128 gives a lane, are the
+// operands of two steps, or keys
 //
-//   32t + 4g + 0..3, + 8 + 0..3, + 16 + 0..3, + 24 + 0..3
+//   of one byte    32t + 4g + 0..3, + 8 + 0..3, + 16 + 0..3, + 24 + 0..3
+//   of two bytes   16t + 4g + 0..3, + 8 + 0..3
 //
 // Side by side are units of 16 bytes of columns that are 8 apart, so that neither reads nor writes
 // meet in a bank: the lanes that LDS serves together read columns that are `columns / 32` apart, or write
@@ -22,22 +23,28 @@
 namespace sluice {
 
 struct ColumnLayout {
-  unsigned columns; // of the tile: a power of two
+  unsigned columns;      // of the tile: a power of two
+  unsigned elementBytes; // 1 or 2
 
   static constexpr unsigned unitBytes = 16; // of a column
   static constexpr unsigned leastColumns = 64;
-  static constexpr unsigned rows = 32; // that the units of two lane groups hold together
+  static constexpr unsigned quadRows = 4; // that one lane writes together
+
+  constexpr unsigned quadsOfUnit() const { return unitBytes / (quadRows * elementBytes); }
+  /// That the units of two lane groups hold together.
+  constexpr unsigned rows() const { return 2 * unitBytes / elementBytes; }
 
   /// Where element (row, column) is in the tile, in bytes.
   template <typename Arithmetic>
   constexpr typename Arithmetic::Number offset(Arithmetic &&a, typename Arithmetic::Number row,
                                                typename Arithmetic::Number column) const {
-    auto group = a.mask(a.shiftRight(row, 2), 1), word = a.mask(a.shiftRight(row, 3), 3);
-    auto block = a.add(a.shiftLeft(a.shiftRight(row, 5), 1), group);
+    auto group = a.mask(a.shiftRight(row, 2), 1), quad = a.mask(a.shiftRight(row, 3), quadsOfUnit() - 1);
+    auto block = a.add(a.shiftLeft(a.shiftRight(row, std::countr_zero(rows())), 1), group);
     auto place = a.flip(a.shiftRight(column, 3), a.mask(column, 7 & ~(std::min(columns / 32, 8u) - 1)));
     auto line = a.add(a.shiftLeft(block, 3), a.mask(column, 7));
     auto unit = a.add(a.shiftLeft(line, std::countr_zero(columns / 8)), place);
-    return a.add(a.shiftLeft(unit, 4), a.add(a.shiftLeft(word, 2), a.mask(row, 3)));
+    auto inUnit = a.add(a.shiftLeft(quad, 2), a.mask(row, quadRows - 1));
+    return a.add(a.shiftLeft(unit, 4), elementBytes == 1 ? inUnit : a.shiftLeft(inUnit, 1));
   }
 
   constexpr uint32_t offset(uint32_t row, uint32_t column) const {

@@ -58,12 +58,13 @@ LogicalResult LdsTileType::verify(function_ref<InFlightDiagnostic()> emitError, 
   if (chunk != 0 && columns % (chunk * period) != 0)
     return emitError() << "swizzle <" << chunk << ", " << period << "> leaves a row of " << columns
                        << " columns: " << chunk * period << " must divide it";
-  if (byColumns &&
-      (elementType.getIntOrFloatBitWidth() != 8 || chunk != 0 || rows % ColumnLayout::rows != 0 ||
-       columns < ColumnLayout::leastColumns || !llvm::isPowerOf2_32(columns)))
-    return emitError() << "a tile by columns has elements of one byte, no swizzle, a multiple of "
-                       << ColumnLayout::rows << " rows, and a power of two of columns, "
-                       << ColumnLayout::leastColumns << " or more";
+  if (!byColumns) return success();
+  unsigned bytes = elementType.getIntOrFloatBitWidth() / 8;
+  if (bytes > 2 || chunk != 0 || rows % ColumnLayout{columns, bytes}.rows() != 0 ||
+      columns < ColumnLayout::leastColumns || !llvm::isPowerOf2_32(columns))
+    return emitError() << "a tile by columns has elements of one or two bytes, no swizzle, a multiple of "
+                       << "32 or 16 rows, and a power of two of columns, " << ColumnLayout::leastColumns
+                       << " or more";
   return success();
 }
 
@@ -170,9 +171,10 @@ static LogicalResult verifyAccess(Operation *op, StringRef verb, LdsTileType til
   unsigned length = vector.getNumElements(), chunk = tile.getSwizzle().getChunk();
   if (chunk != 0 && chunk % length != 0)
     return op->emitOpError() << verb << ' ' << length << " elements across swizzle chunks of " << chunk;
-  if (tile.getByColumns() && length != 1 && length != 4 && length != 16)
-    return op->emitOpError() << verb << ' ' << length
-                             << " elements of a tile by columns; they are 1, 4 or 16";
+  unsigned ofUnit = ColumnLayout::unitBytes / tile.getElementBytes();
+  if (tile.getByColumns() && length != 1 && length != ColumnLayout::quadRows && length != ofUnit)
+    return op->emitOpError() << verb << ' ' << length << " elements of a tile by columns; they are 1, "
+                             << ColumnLayout::quadRows << " or " << ofUnit;
   return success();
 }
 
@@ -391,7 +393,7 @@ static uint32_t takeConstant(Value &a, function_ref<bool(uint32_t constant, Valu
 /// finds that they are offsets of instructions only if they are added last.
 static Value offsetByColumns(IrArithmetic a, ColumnLayout layout, Value row, Value column) {
   uint32_t constantRow =
-      takeConstant(row, [](uint32_t constant, Value) { return constant % ColumnLayout::rows == 0; });
+      takeConstant(row, [&](uint32_t constant, Value) { return constant % layout.rows() == 0; });
   uint32_t constantColumn = takeConstant(column, [](uint32_t constant, Value rest) {
     return llvm::Log2_32_Ceil(constant + 1) <= trailingZeros(rest);
   });
@@ -405,7 +407,8 @@ static Value offsetByColumns(IrArithmetic a, ColumnLayout layout, Value row, Val
 
 Value sluice::offsetInTile(OpBuilder &builder, Location loc, LdsTileType tile, Value row, Value column) {
   IrArithmetic a{builder, loc};
-  if (tile.getByColumns()) return offsetByColumns(a, {tile.getColumns()}, row, column);
+  if (tile.getByColumns())
+    return offsetByColumns(a, {tile.getColumns(), tile.getElementBytes()}, row, column);
   Value stored = swizzleColumn(builder, loc, tile, row, column);
   Value ofRow = a.multiply(row, tile.getRowBytes()), ofColumn = a.multiply(stored, tile.getElementBytes());
   return a.add(ofRow, ofColumn);

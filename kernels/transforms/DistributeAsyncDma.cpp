@@ -51,7 +51,7 @@
 // A copy that cannot be distributed is an error that names the tile, the widths tried and the reason.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "dialect/TransposeBytes.h"
+#include "dialect/Transpose.h"
 #include "dialect/Widen.h"
 #include "target/RequireChip.h"
 #include "transforms/Copies.h"
@@ -93,7 +93,7 @@ struct LanePlace {
       waveColumn = b.mul(b.remainder(wave, b.i32(layout.subgroup.columns)), b.i32(layout.waveTile().columns));
     }
     if (byColumns)
-      waveRow = b.add(b.mul(b.divide(waveOfRows, b.i32(2)), b.i32(ColumnLayout::rows)),
+      waveRow = b.add(b.mul(b.divide(waveOfRows, b.i32(2)), b.i32(2 * layout.waveTile().rows)),
                       b.mul(b.remainder(waveOfRows, b.i32(2)), b.i32(layout.element.rows)));
     else
       waveRow = b.mul(waveOfRows, b.i32(layout.waveTile().rows));
@@ -402,11 +402,21 @@ void writeHalf(CopyBuilder &b, Value elements, Value tile, Value row, Value colu
   LdsWriteOp::create(b, elements, tile, row, column)->setAttr(halfOfCopy, b.getUnitAttr());
 }
 
+/// The columns of four rows, of which each has a dword, as vectors of dwords.
+SmallVector<Value> columnsOf(CopyBuilder &b, ArrayRef<Value> rows, unsigned elementBytes) {
+  if (elementBytes == 2) return transposeHalves(b, rows);
+  SmallVector<Value> columns = transposeBytes(b, rows);
+  for (Value &column : columns)
+    column = vector::FromElementsOp::create(b, VectorType::get(1, b.getI32Type()), column);
+  return columns;
+}
+
 /// Four rows of some columns of a lane become four elements of each of them.
 void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, const LanePlace &place) {
-  constexpr unsigned ofWord = 4; // columns in a dword
+  LdsTileType tile = land.getTile().getType();
+  unsigned ofWord = 4 / tile.getElementBytes(); // columns in a dword
   unsigned words = layout.element.columns / ofWord, rows = layout.element.rows;
-  auto type = VectorType::get(rows, land.getTile().getType().getElementType());
+  auto type = VectorType::get(rows, tile.getElementType());
   for (unsigned instruction = 0; instruction < layout.instructions(); ++instruction) {
     unsigned firstRow = instruction / layout.batch.columns * rows;
     unsigned batchColumn = instruction % layout.batch.columns;
@@ -415,11 +425,9 @@ void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, 
       for (unsigned row = firstRow; row < firstRow + rows; ++row)
         ofRows.push_back(vector::ExtractOp::create(
             b, land.getRows(), int64_t((row * layout.batch.columns + batchColumn) * words + word)));
-      for (auto [index, column] : llvm::enumerate(transposeBytes(b, ofRows))) {
-        Value dword = vector::FromElementsOp::create(b, VectorType::get(1, b.getI32Type()), column);
-        writeHalf(b, vector::BitCastOp::create(b, type, dword), land.getTile(), place.row(firstRow),
+      for (auto [index, column] : llvm::enumerate(columnsOf(b, ofRows, tile.getElementBytes())))
+        writeHalf(b, vector::BitCastOp::create(b, type, column), land.getTile(), place.row(firstRow),
                   b.add(place.column(batchColumn), b.i32(word * ofWord + index)));
-      }
     }
   }
 }

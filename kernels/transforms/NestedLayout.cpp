@@ -61,11 +61,12 @@ FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned
 /// A lane moves four rows of 8 columns, or of 4 where these are too many for all lanes.
 FailureOr<NestedLayout> layoutByColumns(LdsTileType tile, unsigned waves, unsigned lanes,
                                         std::string &reason) {
-  constexpr unsigned rows = 4, groupsOfRows = ColumnLayout::unitBytes / rows;
+  constexpr unsigned rows = ColumnLayout::quadRows;
+  unsigned groupsOfRows = ColumnLayout{tile.getColumns(), tile.getElementBytes()}.quadsOfUnit();
   for (unsigned columns : {FetchRowsOp::laneColumns, FetchRowsOp::laneColumns / 2}) {
     NestedLayout layout{};
     layout.element = {rows, columns};
-    layout.elementBytes = columns;
+    layout.elementBytes = columns * tile.getElementBytes();
     layout.thread = {groupsOfRows, lanes / groupsOfRows};
     NestedLayout::Pair whole = layout.waveTile();
     NestedLayout::Pair parts{tile.getRows() / whole.rows, tile.getColumns() / whole.columns};

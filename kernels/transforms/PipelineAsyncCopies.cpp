@@ -279,7 +279,7 @@ private:
   /// Of tiles that take turns nothing younger is.
   void waitFor(const CopyGroup &group) {
     unsigned younger = plan.takesTurns ? 0 : (stages - 1) * plan.groups.size() - 1;
-    if (!group.landsWithNext) WaitMarksOp::create(builder, loc, younger);
+    if (!group.landsWithNext && !plan.isFetched) WaitMarksOp::create(builder, loc, younger);
     if (!group.landsWithNext || (!group.isFreed && !plan.takesTurns)) BarrierOp::create(builder, loc);
   }
 
@@ -344,7 +344,7 @@ private:
   /// slots that it has freed are fetched.
   void exchangeRows(unsigned barrier, Value iteration) {
     if (barrier != 0 && !landsEarly(barrier)) landFor(barrier);
-    BarrierOp::create(builder, loc);
+    if (barrier != 0 || !plan.waitsAhead) BarrierOp::create(builder, loc);
     unsigned next = (barrier + 1) % plan.barriers;
     if (landsEarly(next)) landFor(next);
     issueBehind(barrier, iteration);

@@ -181,8 +181,7 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, bool take
   auto mayWaitAhead = [](Operation &op) {
     return isa<AsyncDmaOp, PageLookupOp>(op) || isMemoryEffectFree(&op);
   };
-  plan.waitsAhead =
-      !plan.isFetched && !plan.groups.front().landsWithNext && llvm::all_of(beforeWait, mayWaitAhead);
+  plan.waitsAhead = !plan.groups.front().landsWithNext && llvm::all_of(beforeWait, mayWaitAhead);
 
   // A tile that is not read from the next barrier on can be copied while the others are read.
   auto isReadInTurn = [&](CopyGroup &group) {

@@ -168,22 +168,25 @@ TEST_CASE("what passes build is what hosts evaluate", "[swizzle]") {
 }
 
 TEST_CASE("a tile by columns has a place for each element", "[swizzle]") {
-  for (unsigned columns : {64u, 128u, 256u, 512u}) {
-    const ColumnLayout layout{columns};
-    std::set<unsigned> places;
-    bool in_order = true;
-    for (unsigned row = 0; row < 64; ++row)
-      for (unsigned column = 0; column < columns; ++column) {
-        places.insert(layout.offset(row, column));
-        // 16 bytes are the rows of two steps of the product, in the order of its operands.
-        const unsigned first = row & ~0x1bu, number = row % 4 + row % 32 / 8 * 4;
-        in_order &= layout.offset(row, column) == layout.offset(first, column) + number;
-      }
-    INFO(columns << " columns");
-    CHECK(places.size() == 64 * columns);
-    CHECK(*places.rbegin() == 64 * columns - 1);
-    CHECK(in_order);
-  }
+  for (unsigned bytes : {1u, 2u})
+    for (unsigned columns : {64u, 128u, 256u, 512u}) {
+      const ColumnLayout layout{columns, bytes};
+      // 16 bytes are the rows of two steps of the product, in the order of its operands.
+      const unsigned rows_of_step = 16 / bytes;
+      std::set<unsigned> places;
+      bool in_order = true;
+      for (unsigned row = 0; row < 64; ++row)
+        for (unsigned column = 0; column < columns; ++column) {
+          places.insert(layout.offset(row, column));
+          const unsigned pair = row / (2 * rows_of_step) * (2 * rows_of_step);
+          const unsigned first = pair + row % 8 / 4 * 4, number = row % 4 + (row - pair) / 8 * 4;
+          in_order &= layout.offset(row, column) == layout.offset(first, column) + number * bytes;
+        }
+      INFO(columns << " columns of " << bytes << " bytes");
+      CHECK(places.size() == 64 * columns);
+      CHECK(*places.rbegin() == (64 * columns - 1) * bytes);
+      CHECK(in_order);
+    }
 }
 
 TEST_CASE("constants are looked at apart in a tile by columns", "[swizzle]") {
@@ -191,11 +194,11 @@ TEST_CASE("constants are looked at apart in a tile by columns", "[swizzle]") {
   context.loadDialect<SluiceDialect, mlir::arith::ArithDialect>();
   mlir::OpBuilder builder(&context);
   const mlir::Location loc = builder.getUnknownLoc();
-  for (unsigned columns : {64u, 128u, 256u}) {
+  const auto check = [&](unsigned columns, mlir::Type element) {
     mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(loc);
     builder.setInsertionPointToStart(module->getBody());
-    const auto tile = LdsTileType::get(&context, 64, columns, builder.getI8Type(),
-                                       XorSwizzleAttr::get(&context, 0, 0), /*byColumns=*/true);
+    const auto tile = LdsTileType::get(&context, 64, columns, element, XorSwizzleAttr::get(&context, 0, 0),
+                                       /*byColumns=*/true);
     auto constant = [&](unsigned value) -> mlir::Value {
       return mlir::arith::ConstantOp::create(builder, loc, builder.getI32IntegerAttr(int(value)));
     };
@@ -213,19 +216,23 @@ TEST_CASE("constants are looked at apart in a tile by columns", "[swizzle]") {
             mlir::Value offset = offsetInTile(builder, loc, tile, r, c);
             return value_of(offset);
           };
-          const unsigned expected = ColumnLayout{columns}.offset(row, 8 * lane + n);
+          const unsigned expected = ColumnLayout{columns, tile.getElementBytes()}.offset(row, 8 * lane + n);
           different += folded(sum(constant(row % 32), row / 32 * 32), sum(product(lane, 8), n)) != expected;
           // Too large to be apart.
           different += folded(constant(row), sum(product(2 * lane + n / 4, 4), n % 4)) != expected;
           different += folded(constant(row), sum(product(8 * lane, 1), n)) != expected;
         }
     CHECK(different == 0);
+  };
+  for (unsigned columns : {64u, 128u, 256u}) {
+    check(columns, builder.getI8Type());
+    check(columns, builder.getF16Type());
   }
 }
 
 TEST_CASE("accesses to a tile by columns meet no bank conflict", "[swizzle]") {
   for (unsigned columns : {64u, 128u, 256u}) {
-    const ColumnLayout layout{columns};
+    const ColumnLayout layout{columns, 1};
     INFO(columns << " columns");
     // Lanes read columns that are columns / 32 apart...
     for (unsigned tile = 0; tile < columns / 32; ++tile)
@@ -237,6 +244,17 @@ TEST_CASE("accesses to a tile by columns meet no bank conflict", "[swizzle]") {
       for (unsigned n = 0; n < of_lane && columns / of_lane >= 16 && columns / of_lane <= 32; ++n)
         CHECK(conflicts(32, 4, [&](unsigned lane) {
                 return layout.offset(lane / 8 % 4 * 8, (lane % 8 + lane / 32 * 8) * of_lane + n);
+              }) == 0);
+    // Of two bytes, 8 bytes at once.
+    const ColumnLayout halves{columns, 2};
+    for (unsigned tile = 0; tile < columns / 32; ++tile)
+      CHECK(conflicts(32, 16, [&](unsigned lane) {
+              return halves.offset(lane / 32 * 4, lane % 32 * (columns / 32) + tile);
+            }) == 0);
+    for (unsigned of_lane : {4u, 8u})
+      for (unsigned n = 0; n < of_lane && columns / of_lane == 32; ++n)
+        CHECK(conflicts(32, 8, [&](unsigned lane) {
+                return halves.offset(lane / 8 % 2 * 8, (lane % 8 + lane / 16 * 8) * of_lane + n);
               }) == 0);
   }
 }

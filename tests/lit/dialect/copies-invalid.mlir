@@ -289,21 +289,28 @@ func.func @landed_elements(%rows: vector<2xi32>, %tile: !sluice.lds_tile<16x128x
 
 // -----
 
-// expected-error@+1 {{a tile by columns has elements of one byte, no swizzle, a multiple of 32 rows, and a power of two of columns, 64 or more}}
-func.func @columns_of_two_bytes(%tile: !sluice.lds_tile<32x64xf16, by_columns>) {
+// expected-error@+1 {{a tile by columns has elements of one or two bytes, no swizzle, a multiple of 32 or 16 rows, and a power of two of columns, 64 or more}}
+func.func @columns_of_four_bytes(%tile: !sluice.lds_tile<32x64xf32, by_columns>) {
   return
 }
 
 // -----
 
-// expected-error@+1 {{a tile by columns has elements of one byte}}
+// expected-error@+1 {{a tile by columns has elements of one or two bytes}}
 func.func @too_few_rows(%tile: !sluice.lds_tile<16x64xi8, by_columns>) {
   return
 }
 
 // -----
 
-// expected-error@+1 {{a tile by columns has elements of one byte}}
+// expected-error@+1 {{a tile by columns has elements of one or two bytes}}
+func.func @too_few_rows_of_two_bytes(%tile: !sluice.lds_tile<8x64xf16, by_columns>) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{a tile by columns has elements of one or two bytes}}
 func.func @too_few_columns(%tile: !sluice.lds_tile<32x32xi8, by_columns>) {
   return
 }
@@ -330,5 +337,13 @@ func.func @far_rows_by_columns(%p: !llvm.ptr<1>, %n: i32, %s: i64) {
 func.func @read_by_columns(%tile: !sluice.lds_tile<32x128xi8, by_columns>, %n: i32) {
   // expected-error@+1 {{'sluice.lds_read' op reads 8 elements of a tile by columns; they are 1, 4 or 16}}
   %value = sluice.lds_read %tile[%n, %n] : !sluice.lds_tile<32x128xi8, by_columns>, vector<8xi8>
+  return
+}
+
+// -----
+
+func.func @read_two_bytes_by_columns(%tile: !sluice.lds_tile<16x128xf16, by_columns>, %n: i32) {
+  // expected-error@+1 {{'sluice.lds_read' op reads 16 elements of a tile by columns; they are 1, 4 or 8}}
+  %value = sluice.lds_read %tile[%n, %n] : !sluice.lds_tile<16x128xf16, by_columns>, vector<16xf16>
   return
 }

@@ -6,6 +6,7 @@
 !brain = !sluice.lds_tile<32x64xbf16>
 !bytes = !sluice.lds_tile<16x128xi8, xor<16, 8>>
 !columns = !sluice.lds_tile<64x128xi8, by_columns>
+!halves = !sluice.lds_tile<64x128xf16, by_columns>
 
 gpu.module @m {
   // 16 lanes have a row, a wave 4 of them, 4 waves 16: two loads. Strides, extents and offsets are in bytes. A lane whose
@@ -123,6 +124,32 @@ gpu.module @m {
       attributes {known_block_size = array<i32: 256, 1, 1>} {
     %tile = sluice.lds_alloc : !columns
     %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride into %tile from i8 {close_rows} : !columns
+    sluice.async_wait %token
+    gpu.return
+  }
+
+  // Of two bytes, 512 lanes load 4 columns of four rows each, and a column is two dwords.
+  // CHECK-LABEL: gpu.func @halves_by_columns
+  // CHECK:         %[[BUFFER:.*]] = rocdl.make.buffer.rsrc
+  // CHECK:         %[[R0:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
+  // CHECK:         %[[A0:.*]] = vector.extract %[[R0]][0]
+  // CHECK:         %[[R1:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
+  // CHECK:         %[[A1:.*]] = vector.extract %[[R1]][0]
+  // CHECK:         %[[R2:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
+  // CHECK:         %[[A2:.*]] = vector.extract %[[R2]][0]
+  // CHECK:         %[[R3:.*]] = rocdl.raw.ptr.buffer.load %[[BUFFER]], {{.*}} : vector<2xi32>
+  // CHECK:         %[[A3:.*]] = vector.extract %[[R3]][0]
+  // CHECK-NOT:     rocdl.raw.ptr.buffer.load
+  // CHECK:         %[[FIRST:.*]] = llvm.call_intrinsic "llvm.amdgcn.perm"(%[[A1]], %[[A0]], %{{.*}})
+  // CHECK:         %[[LAST:.*]] = llvm.call_intrinsic "llvm.amdgcn.perm"(%[[A3]], %[[A2]], %{{.*}})
+  // CHECK:         vector.from_elements %[[FIRST]], %[[LAST]] : vector<2xi32>
+  // CHECK-COUNT-4: sluice.lds_write %{{.*}} : vector<4xf16>
+  // CHECK-NOT:     sluice.lds_write
+  // CHECK:         gpu.return
+  gpu.func @halves_by_columns(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %columns: i32, %stride: i64) kernel
+      attributes {known_block_size = array<i32: 512, 1, 1>} {
+    %tile = sluice.lds_alloc : !halves
+    %token = sluice.async_dma %base[%first] limit %limit columns %columns stride %stride into %tile from f16 {close_rows} : !halves
     sluice.async_wait %token
     gpu.return
   }
