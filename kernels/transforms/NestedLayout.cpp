@@ -58,12 +58,13 @@ FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned
   return layout;
 }
 
-/// A lane moves four rows of 8 columns, or of 4 where these are too many for all lanes.
+/// A lane moves four rows of 8 columns, or of fewer where these are too many for all lanes: of one dword at
+/// least.
 FailureOr<NestedLayout> layoutByColumns(LdsTileType tile, unsigned waves, unsigned lanes,
                                         std::string &reason) {
   constexpr unsigned rows = ColumnLayout::quadRows;
   unsigned groupsOfRows = ColumnLayout{tile.getColumns(), tile.getElementBytes()}.quadsOfUnit();
-  for (unsigned columns : {FetchRowsOp::laneColumns, FetchRowsOp::laneColumns / 2}) {
+  for (unsigned columns = FetchRowsOp::laneColumns; columns * tile.getElementBytes() >= 4; columns /= 2) {
     NestedLayout layout{};
     layout.element = {rows, columns};
     layout.elementBytes = columns * tile.getElementBytes();
@@ -77,7 +78,8 @@ FailureOr<NestedLayout> layoutByColumns(LdsTileType tile, unsigned waves, unsign
     layout.batch = {parts.rows / layout.subgroup.rows, parts.columns / layout.subgroup.columns};
     return layout;
   }
-  reason = std::to_string(waves) + " waves do not divide it in four rows of 4 or 8 columns for each lane";
+  reason = std::to_string(waves) +
+           " waves do not divide it in four rows of 8 columns, or a part of them, for each lane";
   return failure();
 }
 

@@ -39,13 +39,13 @@
 // sink-copies takes both into the work that follows.
 //
 //   before:                                  after (K and V):
-//     scf.for %t = 0 to %T step 1 {            %k = fetch K(0) ; %v = fetch V(0) ; land %k
+//     scf.for %t = 0 to %T step 1 {            %k = fetch K(0) ; %v = fetch V(0) ; land %k ; barrier
 //       %c = async_dma K(t) from ...           scf.for %t = 0 to %T step 1 iter_args(%v) {
-//       %d = async_dma V(t) from ...             barrier ; land %v ; %k = fetch K(t+1)
+//       %d = async_dma V(t) from ...             land %v ; %k = fetch K(t+1)
 //       async_wait %c                            work on K
 //       work on K                                barrier ; land %k ; %v = fetch V(t+1)
-//       async_wait %d                            work on V }
-//       work on V
+//       async_wait %d                            work on V
+//       work on V                                barrier }
 //       barrier }
 //
 // Where the kernel says that tiles take turns (sluice.tiles_take_turns), LDS has room for one slot each, and

@@ -23,8 +23,8 @@ gpu.module @m {
   // CHECK-NEXT:    sluice.barrier
   // CHECK-NEXT:    sluice.lds_read %[[FIRST]]
   // CHECK-NEXT:    sluice.land_rows %[[K0]] into %[[KT]]
+  // CHECK-NEXT:    sluice.barrier
   // CHECK:         scf.for %[[T:.*]] = {{.*}} step %c1_i32{{.*}} iter_args(%[[E:.*]] = %[[E1]], %[[VR:.*]] = %[[V0]])
-  // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:      sluice.land_rows %[[VR]] into %[[VT]]
   // CHECK:           %[[T1:.*]] = arith.addi %[[T]]
   // CHECK:           %[[K1:.*]] = sluice.fetch_rows %[[K]][%{{.*}}]{{.*}} gather %[[E]]
@@ -34,6 +34,7 @@ gpu.module @m {
   // CHECK-NEXT:      sluice.land_rows %[[K1]] into %[[KT]]
   // CHECK:           %[[V1:.*]] = sluice.fetch_rows %[[V]]{{.*}} gather %[[E]]
   // CHECK-NEXT:      sluice.lds_read %[[VT]]
+  // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:      scf.yield %[[E2]], %[[V1]]
   // CHECK-NEXT:    }
   // CHECK-NEXT:    gpu.return
@@ -68,12 +69,14 @@ gpu.module @m {
   // CHECK-NOT:     sluice.lds_alloc
   // CHECK:         %[[K0:.*]] = sluice.fetch_rows {{.*}} from f16 : vector<8xi32>
   // CHECK-NEXT:    sluice.land_rows %[[K0]] into %[[KT:.*]] from f16
+  // CHECK-NEXT:    sluice.barrier
   // CHECK:         scf.for
-  // CHECK-NEXT:      sluice.barrier
+  // CHECK-NOT:       sluice.barrier
   // CHECK:           %[[K1:.*]] = sluice.fetch_rows {{.*}} from f16 : vector<8xi32>
   // CHECK-NEXT:      sluice.lds_read %[[KT]]
   // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:      sluice.land_rows %[[K1]] into %[[KT]] from f16
+  // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:    }
   gpu.func @same_elements(%k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
@@ -96,10 +99,11 @@ gpu.module @m {
   // CHECK-NOT:     sluice.lds_alloc
   // CHECK:         sluice.land_rows %{{.*}} into %[[KT:.*]] from
   // CHECK:         %[[LOOP:.*]]:2 = scf.for {{.*}} step %c2_i32{{.*}} iter_args(%[[S:.*]] = %{{.*}}, %[[O:.*]] = %{{.*}})
-  // CHECK-NEXT:      sluice.barrier
+  // CHECK-NOT:       sluice.barrier
   // CHECK:           %[[S1:.*]] = sluice.lds_read %[[KT]]
   // CHECK-NEXT:      %[[O1:.*]] = arith.addf %[[O]], %[[S]]
   // CHECK:           sluice.land_rows %{{.*}} into %[[KT]] from
+  // CHECK-NEXT:      sluice.barrier
   // CHECK:           scf.if
   // CHECK:             %[[S2:.*]] = sluice.lds_read %[[KT]]
   // CHECK-NEXT:        %[[O2:.*]] = arith.addf %[[O1]], %[[S1]]
@@ -128,12 +132,14 @@ gpu.module @m {
   // A tile that is read to the end has a barrier behind its reads.
   // CHECK-LABEL: gpu.func @read_to_the_end
   // CHECK:         sluice.land_rows
+  // CHECK-NEXT:    sluice.barrier
   // CHECK:         scf.for
-  // CHECK-NEXT:      sluice.barrier
+  // CHECK-NOT:       sluice.barrier
   // CHECK:           %[[NEXT:.*]] = sluice.fetch_rows
   // CHECK-NEXT:      sluice.lds_read
   // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:      sluice.land_rows %[[NEXT]]
+  // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:    }
   gpu.func @read_to_the_end(%k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {
@@ -152,7 +158,6 @@ gpu.module @m {
   // Parts of a row whose barrier is one: what lands is what was fetched an iteration ago, of both.
   // CHECK-LABEL: gpu.func @parts
   // CHECK:         scf.for {{.*}} iter_args(%[[A:.*]] = %{{.*}}, %[[B:.*]] = %{{.*}})
-  // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:      sluice.land_rows %[[A]]
   // CHECK-NEXT:      sluice.land_rows %[[B]]
   // CHECK:           %[[NEXT:.*]] = sluice.fetch_rows
@@ -163,6 +168,7 @@ gpu.module @m {
   // CHECK:           sluice.fetch_rows
   // CHECK-NEXT:      sluice.lds_read
   // CHECK-NEXT:      sluice.lds_read
+  // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:      scf.yield
   gpu.func @parts(%k: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 512, 1, 1>} {

@@ -51,8 +51,9 @@ gpu.module @m {
   // CHECK:         %[[K0:.*]] = sluice.fetch_rows %[[K]]
   // CHECK-NOT:     sluice.fetch_rows
   // CHECK:         sluice.land_rows %[[K0]] into %[[KT:.*]] from
+  // CHECK-NEXT:    sluice.barrier
   // CHECK:         scf.for %[[T:.*]] = {{.*}} {
-  // CHECK-NEXT:      sluice.barrier
+  // CHECK-NOT:       sluice.barrier
   // CHECK:           %[[V0:.*]] = sluice.fetch_rows %[[V]][%[[T]]]
   // CHECK-NEXT:      sluice.lds_read %[[KT]]
   // CHECK-NEXT:      sluice.land_rows %[[V0]] into %[[VT:.*]] from
@@ -60,6 +61,7 @@ gpu.module @m {
   // CHECK:           %[[K1:.*]] = sluice.fetch_rows %[[K]]
   // CHECK-NEXT:      sluice.lds_read %[[VT]]
   // CHECK-NEXT:      sluice.land_rows %[[K1]] into %[[KT]] from
+  // CHECK-NEXT:      sluice.barrier
   // CHECK-NEXT:    }
   gpu.func @through_registers(%k: !llvm.ptr<1>, %v: !llvm.ptr<1>, %n: i32, %tiles: i32, %stride: i64) kernel
       attributes {known_block_size = array<i32: 256, 1, 1>, sluice.tiles_take_turns} {

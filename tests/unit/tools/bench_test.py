@@ -15,7 +15,7 @@ from bench_fixture import SLUICE, BenchTestCase, bench
 
 WHOLE = "--whole" in sys.argv
 SMALL = ["--heads", "8", "--kv-heads", "2", "--batch", "8", "--lengths", "512"]
-KERNEL = "attn_fwd_f16_d64_q128_kv32_w4"
+KERNEL = "attn_fwd_f16_d64_q128_kv64_w4"
 
 
 def timings_and_warnings(*arguments):
