@@ -21,6 +21,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/ScheduleMachineCode.h"
 
+#include "target/ScheduleChoices.h"
+
 #include "llvm/CodeGen/MachineFunctionPass.h"
 #include "llvm/CodeGen/TargetInstrInfo.h"
 #include "llvm/CodeGen/TargetPassConfig.h"
@@ -40,11 +42,6 @@ constexpr unsigned matrixPasses = 8, matrixLatency = 12, transcendentalTurns = 4
 // Wait states that the hardware asks for, and a turn: after a transcendental; from the vector unit to the
 // matrix core; of a scalar that the vector unit has written; of M0, for what addresses LDS with it.
 constexpr unsigned afterTranscendental = 2, toMatrix = 3, afterMask = 3, afterM0 = 2;
-// How far an instruction may be taken up in front of the first one that has not issued.
-constexpr unsigned window = 8;
-// Waits for LDS become one within so many instructions, where the read that is then waited for earlier is at
-// least as many behind its issue.
-constexpr unsigned waitsApart = 20, readsBefore = 30;
 
 enum class Kind { other, scalar, vector, transcendental, matrix, lds, memory, wait };
 
@@ -159,8 +156,10 @@ private:
 
 class BlockScheduler {
 public:
-  BlockScheduler(MachineBasicBlock &block, const Code &code, InFlight inFlight)
-      : block(block), code(code), registers(code.registers), inFlight(std::move(inFlight)) {}
+  BlockScheduler(MachineBasicBlock &block, const Code &code, const ScheduleChoices &choices,
+                 InFlight inFlight)
+      : block(block), code(code), choices(choices), registers(code.registers), inFlight(std::move(inFlight)) {
+  }
 
   void run() {
     SmallVector<MachineInstr *> region;
@@ -286,7 +285,7 @@ private:
     };
     while (first < nodes.size()) {
       std::optional<unsigned> chosen;
-      for (unsigned n = first; n < std::min<size_t>(first + window, nodes.size()); ++n) {
+      for (unsigned n = first; n < std::min<size_t>(first + choices.window, nodes.size()); ++n) {
         if (!mayIssue(n)) continue;
         if (!chosen) chosen = n;
         if (nodes[n].kind != Kind::matrix) continue;
@@ -343,11 +342,11 @@ private:
         earlier = nullptr;
         continue;
       }
-      if (earlier && since <= waitsApart && Wait::lgkm(immediate) >= issuedSince) {
+      if (earlier && since <= choices.waitsApart && Wait::lgkm(immediate) >= issuedSince) {
         MachineOperand &operand = earlier->getOperand(0);
         unsigned both = std::min(Wait::lgkm(operand.getImm()), Wait::lgkm(immediate) - issuedSince);
         unsigned before = reads.size() - issuedSince;
-        if (before <= both || reads[before - both - 1] + readsBefore <= earlierPlace) {
+        if (before <= both || reads[before - both - 1] + choices.readsBefore <= earlierPlace) {
           operand.setImm(Wait::withLgkm(operand.getImm(), both));
           instruction.eraseFromParent();
           continue;
@@ -361,6 +360,7 @@ private:
 
   MachineBasicBlock &block;
   const Code &code;
+  const ScheduleChoices &choices;
   const TargetRegisterInfo &registers;
   InFlight inFlight; // where the region begins, then behind each of its instructions
   std::vector<Node> nodes;
@@ -389,13 +389,15 @@ public:
           changed |= inFlight[next].meet(behind);
       }
     }
+    StringRef own = function.getFunction().getFnAttribute(ScheduleChoices::attribute).getValueAsString();
+    const ScheduleChoices choices = ScheduleChoices::parse(own).value_or(ScheduleChoices());
     bool changed = false;
     // LLVM 22 takes IMPLICIT_DEF, which is no instruction, for a wait state.
     for (MachineBasicBlock &block : function)
       for (MachineInstr &instruction : make_early_inc_range(block))
         if (instruction.isImplicitDef()) instruction.eraseFromParent();
     for (MachineBasicBlock &block : function) {
-      BlockScheduler scheduler(block, code, inFlight[&block]);
+      BlockScheduler scheduler(block, code, choices, inFlight[&block]);
       if (!scheduler.multiplies()) continue;
       scheduler.run();
       changed = true;

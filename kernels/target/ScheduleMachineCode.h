@@ -8,7 +8,7 @@ class TargetPassConfig;
 namespace sluice {
 
 /// Adds the pass of ScheduleMachineCode.cpp to a code generator for AMDGPU: behind the waits, in front of the
-/// wait states of hazards.
+/// wait states of hazards. Functions may have choices of their own (ScheduleChoices.h).
 void addScheduleMachineCode(llvm::TargetPassConfig &config);
 
 } // namespace sluice

@@ -156,6 +156,13 @@ FailureOr<std::vector<std::string>> Generator::passNames(const Variant &variant,
 
 FailureOr<CodeObject> Generator::compile(ModuleOp module, const Chip &chip) {
   gpu::GPUModuleOp kernels = kernelsOf(module);
+  for (LLVM::LLVMFuncOp kernel : kernels.getOps<LLVM::LLVMFuncOp>()) {
+    auto own = schedules.find(kernel.getName());
+    if (own == schedules.end()) continue;
+    StringAttr name = StringAttr::get(&context, ScheduleChoices::attribute);
+    StringAttr choices = StringAttr::get(&context, own->second.text());
+    kernel.setPassthroughAttr(ArrayAttr::get(&context, {ArrayAttr::get(&context, {name, choices})}));
+  }
   return compileToCodeObject(kernels, {chip, targetWavesPerSimd(kernels, chip)});
 }
 

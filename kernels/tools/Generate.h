@@ -3,6 +3,7 @@
 
 #include "target/Codegen.h"
 #include "tools/Pipeline.h"
+#include "tools/ScheduleTable.h"
 #include "tools/VariantTable.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -25,6 +26,9 @@ public:
   void disablePass(llvm::StringRef name) { disabledPass = name.str(); }
   /// The names, in order, of the passes that a variant goes through.
   mlir::FailureOr<std::vector<std::string>> passNames(const Variant &variant, const Chip &chip);
+
+  /// Kernels that have choices of their own for the last order of their instructions.
+  void setSchedules(ScheduleTable table) { schedules = std::move(table); }
 
   /// One kernel for one chip at a stage: "input" (sluice.attention, or a body around it), "mlir" (LLVM and
   /// ROCDL dialects), "llvm" (optimised IR) or "elf". Diagnostics go to standard error.
@@ -52,6 +56,7 @@ private:
 
   mlir::MLIRContext context;
   unsigned stages;
+  ScheduleTable schedules;
   std::string disabledPass;
   std::vector<std::string> passRuns; // of the module last lowered
 };

@@ -55,6 +55,9 @@ cl::list<std::string> chips("chips", cl::desc("Chips to generate for; gfx942 by 
                             cl::cat(category));
 cl::opt<unsigned> stages("stages", cl::desc("LDS slots per copied tile"), cl::init(PipelineOptions{}.stages),
                          cl::cat(category));
+cl::opt<std::string>
+    schedule("schedule", cl::desc("Choices for the last order of the one kernel, in place of the table's"),
+             cl::value_desc("window waits-apart reads-before"), cl::Hidden, cl::cat(category));
 cl::opt<std::string> disablePass("disable-pass", cl::desc("Leave out the pass of this name"),
                                  cl::value_desc("name"), cl::Hidden, cl::cat(category));
 cl::opt<bool> listPasses("list-passes", cl::desc("Print the passes that --variant goes through, in order"),
@@ -66,7 +69,8 @@ cl::opt<std::string> output("o", cl::desc("Output file; standard output by defau
 struct Request {
   bool list = ::list, chipTable = chipTableWanted, merge = ::merge, listPasses = ::listPasses;
   std::string names = ::names, row = ::row, pack = ::pack, variant = ::variant, explain = ::explain,
-              compile = ::compile, emit = ::emit, disablePass = ::disablePass, output = ::output;
+              compile = ::compile, emit = ::emit, disablePass = ::disablePass, output = ::output,
+              schedule = ::schedule;
   std::vector<std::string> parts{::parts.begin(), ::parts.end()}, chips{::chips.begin(), ::chips.end()};
   unsigned stages = ::stages;
 };
@@ -107,20 +111,30 @@ int mergeParts(const Request &request) {
   return write(request.pack, llvm::StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()));
 }
 
+std::string besideProgram(const char *program, llvm::StringRef name) {
+  static int anchor;
+  llvm::SmallString<256> beside(llvm::sys::fs::getMainExecutable(program, &anchor));
+  llvm::sys::path::remove_filename(beside);
+  llvm::sys::path::append(beside, name);
+  return std::string(beside);
+}
+
+llvm::Expected<ScheduleTable> readSchedules(const char *program) {
+  std::string path = besideProgram(program, "kernel_schedules.txt");
+  auto file = read(path);
+  if (!file) return file.takeError();
+  auto table = parseScheduleTable((*file)->getBuffer());
+  if (!table) return llvm::createStringError(path + ": " + llvm::toString(table.takeError()));
+  return table;
+}
+
 llvm::Expected<std::vector<Variant>> readVariants(const Request &request, const char *program) {
   if (!request.row.empty()) {
     llvm::Expected<Variant> variant = parseVariant(request.row);
     if (!variant) return variant.takeError();
     return std::vector<Variant>{std::move(*variant)};
   }
-  std::string path = request.names;
-  if (path.empty()) {
-    static int anchor;
-    llvm::SmallString<256> beside(llvm::sys::fs::getMainExecutable(program, &anchor));
-    llvm::sys::path::remove_filename(beside);
-    llvm::sys::path::append(beside, "kernel_names.txt");
-    path = beside.str();
-  }
+  std::string path = request.names.empty() ? besideProgram(program, "kernel_names.txt") : request.names;
   auto file = read(path);
   if (!file) return file.takeError();
   auto variants = parseVariantList((*file)->getBuffer());
@@ -145,6 +159,17 @@ int run(const Request &request, const char *program) {
   }
   Generator generator(request.stages);
   generator.disablePass(request.disablePass);
+  auto schedules = readSchedules(program);
+  if (!schedules) return fail(llvm::toString(schedules.takeError()));
+  if (!request.schedule.empty()) {
+    auto choices = ScheduleChoices::parse(request.schedule);
+    if (!choices)
+      return fail("--schedule is '" + request.schedule + "'; it is three numbers, the first not 0");
+    schedules->clear();
+    for (llvm::StringRef name : {request.variant, request.row})
+      if (!name.empty()) schedules->try_emplace(name, *choices);
+  }
+  generator.setSchedules(std::move(*schedules));
   std::string result;
   if (!request.compile.empty()) {
     if (targets.size() != 1) return fail("one kernel is generated for one chip; --chips names several");

@@ -3,6 +3,9 @@
 // RUN: llvm-objdump -d --no-show-raw-insn %t.elf | FileCheck %s
 // RUN: sluice-kernelgen --compile %s --emit llvm -o %t.ll
 // RUN: llc -mtriple=amdgcn-amd-amdhsa -mcpu=gfx942 -O3 --pre-RA-sched=source --enable-misched=false --enable-post-misched=false %t.ll -o - | FileCheck %s --check-prefix=ALONE
+// RUN: sed 's/attributes {gpu.kernel/attributes {passthrough = [["sluice-schedule", "8 20 0"]], gpu.kernel/' %s > %t.own.mlir
+// RUN: sluice-kernelgen --compile %t.own.mlir -o %t.own.elf
+// RUN: llvm-objdump -d --no-show-raw-insn %t.own.elf | FileCheck %s --check-prefix=OWN
 
 gpu.module @kernels attributes {llvm.data_layout = "e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128:128:48-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9"} {
   llvm.mlir.global internal @lds() {addr_space = 3 : i32, alignment = 128 : i64} : !llvm.array<32768 x i8>
@@ -84,6 +87,14 @@ gpu.module @kernels attributes {llvm.data_layout = "e-p:64:64-p1:64:64-p2:32:32-
   // CHECK:         s_waitcnt lgkmcnt(0)
   // CHECK:         v_mfma_f32_32x32x8_f16
   // CHECK:         s_endpgm
+  // A function that chooses so waits for both at once.
+  // OWN-LABEL: <soon>:
+  // OWN:         ds_read_b128
+  // OWN-NEXT:    ds_read_b128
+  // OWN-NOT:     s_waitcnt lgkmcnt(1)
+  // OWN:         s_waitcnt lgkmcnt(0)
+  // OWN-NOT:     s_waitcnt
+  // OWN:         s_endpgm
   llvm.func @soon(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>, %to: i32) attributes {gpu.kernel, gpu.known_block_size = array<i32: 64, 1, 1>, rocdl.flat_work_group_size = "64,64", rocdl.kernel, rocdl.reqd_work_group_size = array<i32: 64, 1, 1>} {
     %lds = llvm.mlir.addressof @lds : !llvm.ptr<3>
     %c0 = llvm.mlir.constant(0 : i32) : i32

@@ -1,4 +1,5 @@
 //===- variants_test.cpp - variants by their names ------------------------------------------------------===//
+#include "tools/ScheduleTable.h"
 #include "tools/VariantTable.h"
 
 #include <catch2/catch.hpp>
@@ -74,4 +75,26 @@ TEST_CASE("a list has a name on each line", "[variants]") {
   REQUIRE(!wrong);
   CHECK(llvm::toString(wrong.takeError()) ==
         "line 3: 'kv_append' is not the name of a kernel: no name goes on with '' here");
+}
+
+TEST_CASE("a kernel has a line with its schedule", "[variants]") {
+  auto table = parseScheduleTable("# a comment\n\nattn_fwd_f16_d64_q128_kv64_w4 12 0 16 # another\n");
+  REQUIRE(bool(table));
+  REQUIRE(table->size() == 1);
+  const ScheduleChoices &choices = table->at("attn_fwd_f16_d64_q128_kv64_w4");
+  CHECK(choices.window == 12);
+  CHECK(choices.waitsApart == 0);
+  CHECK(choices.readsBefore == 16);
+  CHECK(choices.text() == "12 0 16");
+  const auto refusal = [](const std::string &text) {
+    auto wrong = parseScheduleTable(text);
+    REQUIRE(!wrong);
+    return llvm::toString(wrong.takeError());
+  };
+  const std::string name = "attn_fwd_f16_d64_q128_kv64_w4";
+  CHECK(refusal("\nattn_fwd_f16 8 20 30\n") == "line 2: 'attn_fwd_f16' names no kernel");
+  for (const std::string numbers : {"8 20", "8 20 30 1", "0 20 30", "8 x 30", "8 -1 30"})
+    CHECK(refusal(name + " " + numbers) ==
+          "line 1: '" + numbers + "' are not the choices of a schedule: three numbers, the first not 0");
+  CHECK(refusal(name + " 8 20 30\n" + name + " 8 20 16\n") == "line 2: '" + name + "' is here twice");
 }
