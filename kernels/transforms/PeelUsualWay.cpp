@@ -49,6 +49,9 @@ public:
     builder.setInsertionPointToStart(body);
     Value holds = allHold();
     auto split = scf::IfOp::create(builder, loc, yield.getOperandTypes(), holds, /*withElseRegion=*/true);
+    // scf creates the yields of a branch without results.
+    for (Block *side : {split.thenBlock(), split.elseBlock()})
+      if (!side->empty()) side->getTerminator()->erase();
     builder.setInsertionPointToStart(split.thenBlock());
     IRMapping map;
     cloneUsual(*body, Block::iterator(first), map);

@@ -181,4 +181,28 @@ gpu.module @m {
     }
     gpu.return
   }
+
+  // A loop that carries nothing.
+  // CHECK-LABEL: gpu.func @no_results
+  // CHECK-NEXT:    scf.for
+  // CHECK-NEXT:      %[[HOLDS:.*]] = arith.cmpi
+  // CHECK-NEXT:      scf.if %[[HOLDS]] {
+  // CHECK-NOT:         "test.rare"
+  // CHECK:             "test.usual"
+  // CHECK-NEXT:      } else {
+  // CHECK:             scf.if
+  // CHECK:               "test.rare"
+  // CHECK:         gpu.return
+  gpu.func @no_results(%p: i1, %n: i32, %step: i32, %whole: i32) kernel {
+    scf.for %i = %n to %n step %step : i32 {
+      %holds = arith.cmpi slt, %i, %whole : i32
+      sluice.usual_way %holds
+      scf.if %p {
+        "test.usual"() : () -> ()
+      } else {
+        "test.rare"() : () -> ()
+      } {sluice.usual = true}
+    }
+    gpu.return
+  }
 }
