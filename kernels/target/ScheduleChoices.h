@@ -8,7 +8,8 @@
 
 namespace sluice {
 
-/// Of ScheduleMachineCode.cpp. A kernel may have its own, which a search has found (kernels/tools/schedules.txt).
+/// Of ScheduleMachineCode.cpp. A kernel may have its own, which a search has found
+/// (kernels/tools/schedules.txt).
 struct ScheduleChoices {
   /// How far an instruction may be taken up in front of the first one that has not issued: 1 or more.
   unsigned window = 8;
