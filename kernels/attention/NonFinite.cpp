@@ -177,9 +177,30 @@ Value NonFinite::deliver(Value output, Value counts) const {
   return b.pack(math.accumulator, elements);
 }
 
+/// A fragment of V^T, each key read by itself.
+Value NonFinite::fragmentOfKeys(ReadKeys read) const {
+  Values keys;
+  for (unsigned k = 0; k < math.layout.elements(); ++k)
+    keys.push_back(read(1, k));
+  return math.transpose(keys)[0];
+}
+
+/// The same of a tile by columns, where four keys are neighbours.
+Value NonFinite::fragmentOfQuads(ReadKeys read) const {
+  constexpr unsigned quad = ColumnLayout::quadRows;
+  unsigned wordsOfQuad = quad * math.layout.elementBytes / 4;
+  Values words;
+  for (unsigned k = 0; k < math.layout.elements(); k += quad) {
+    Value dwords = b.bitcast(VectorType::get(wordsOfQuad, b.getI32Type()), read(quad, k));
+    for (unsigned n = 0; n < wordsOfQuad; ++n)
+      words.push_back(b.extract(dwords, n));
+  }
+  return b.bitcast(math.fragment, b.pack(VectorType::get(words.size(), b.getI32Type()), words));
+}
+
 SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value> probabilities,
                                          ArrayRef<Value> visible, Value firstColumn, Value keyOfLane,
-                                         Read read) const {
+                                         bool byColumns, Read read) const {
   // A loop: this is rarely run, and unrolled it would be more code than all else.
   auto loop = scf::ForOp::create(b, b.i32(0), b.i32(output.size()), b.i32(1), output);
   b.setInsertionPointToStart(loop.getBody());
@@ -187,12 +208,11 @@ SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value>
   Value first = loop.getRegionIterArgs().front();
   Values clean;
   for (auto [index, p, sees] : llvm::enumerate(probabilities, visible)) {
-    Values rows;
-    for (unsigned k = 0; k < math.layout.elements(); ++k) {
+    auto readKeys = [&](unsigned count, unsigned k) {
       Value key = b.i32(math.layout.rowOf(index * math.layout.elements() + k));
-      rows.push_back(read(1, b.add(key, keyOfLane), column));
-    }
-    Split parts = split(math.transpose(rows)[0]);
+      return read(count, b.add(key, keyOfLane), column);
+    };
+    Split parts = split(byColumns ? fragmentOfQuads(readKeys) : fragmentOfKeys(readKeys));
     if (math.holdsOutput())
       clean.push_back(parts.clean);
     else

@@ -54,11 +54,16 @@ public:
   Values visible(llvm::ArrayRef<Value> blocks) const;
 
   /// Adds to `output`, neighbouring tiles of O^T: tile m holds column `firstColumn` + m of V, which is a
-  /// lane's own. `keyOfLane` is 4 * lane group.
+  /// lane's own. `keyOfLane` is 4 * lane group. `byColumns`: `read` gives elements of a column, not of a row.
   Values accumulate(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
-                    llvm::ArrayRef<Value> visible, Value firstColumn, Value keyOfLane, Read read) const;
+                    llvm::ArrayRef<Value> visible, Value firstColumn, Value keyOfLane, bool byColumns,
+                    Read read) const;
 
 private:
+  /// Some keys of a column, from that of element k of a fragment on.
+  using ReadKeys = llvm::function_ref<Value(unsigned count, unsigned k)>;
+  Value fragmentOfKeys(ReadKeys read) const;
+  Value fragmentOfQuads(ReadKeys read) const;
   bool isFp8() const { return math.layout.elementBytes == 1; }
   Value splat(mlir::VectorType type, unsigned bits) const;
   mlir::VectorType partsOf(unsigned elements) const;

@@ -103,7 +103,8 @@ Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
 }
 
 SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<Value> probabilities,
-                                              const ScoreRules &rules, Value tileKey, Read readV) const {
+                                              const ScoreRules &rules, Value tileKey,
+                                              const ReadValues &readV) const {
   // Rare: what follows from these must not take registers all through the loop.
   Value row = b.opaque(laneRow, tileKey), group = b.opaque(laneGroup, tileKey);
   Values level(scoreBlocks(), math.zeros());
@@ -113,7 +114,8 @@ SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<V
     Value column = valueColumn(read, row);
     sums.append(nonFinite.accumulate(
         output.slice(sums.size(), read.columns), probabilities, visible, column, b.mul(group, b.i32(4)),
-        [&](unsigned wide, Value key, Value place) { return readV(read.panel, wide, key, place); }));
+        readV.byColumns,
+        [&](unsigned wide, Value key, Value place) { return readV.anywhere(read.panel, wide, key, place); }));
   }
   return sums;
 }
@@ -135,7 +137,7 @@ SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Valu
       llvm::append_range(
           sums, addNonFinite(output.slice(block * outputTiles(), outputTiles()),
                              probabilities.slice(block * probabilityFragments(), probabilityFragments()),
-                             ofBlock, tileKey, readV.anywhere));
+                             ofBlock, tileKey, readV));
     return sums;
   };
   Values results = nonFinite.choose(

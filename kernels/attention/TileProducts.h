@@ -78,7 +78,7 @@ private:
              const ReadValues &readV) const;
   Value hasNonFinite(Value tileKey, const ReadValues &readV) const;
   Values addNonFinite(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
-                      const ScoreRules &rules, Value tileKey, Read readV) const; // of one block
+                      const ScoreRules &rules, Value tileKey, const ReadValues &readV) const; // of one block
 
   Emitter &b;
   TileMath &math;

@@ -24,7 +24,7 @@ function(sluice_add_kernel_pack name)
         add_custom_command(
           OUTPUT ${part}
           COMMAND sluice-kernelgen --row ${kernel} --chips ${chip} --pack ${part}
-          DEPENDS sluice-kernelgen ${CMAKE_RUNTIME_OUTPUT_DIRECTORY}/kernel_schedules.txt
+          DEPENDS sluice-kernelgen ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/schedules.txt
           COMMENT "Generating the kernel ${kernel} for ${chip} (line ${line} of ${ARG_TABLE})"
           VERBATIM)
       endif()

@@ -114,7 +114,7 @@ TEST_CASE("large scores weigh by their differences", "[large-scores]") {
       const auto shape = [&](int32_t head_dim, int32_t group = 1) {
         return ProblemShape{.group = group, .head_dim = head_dim, .type = type, .flags = flags};
       };
-      check({"_d64_q128_kv64_w4", shape(64), 70, 300});
+      check({"_d64_q128_kv32_w4", shape(64), 70, 300});
       check({"_d128_q128_kv32_w4", shape(128), 70, 300});
       check({"_d128_q256_kv64_w8", shape(128), 200, 300});
       check({"_d80_q128_kv32_w4", shape(80), 20, 300});

@@ -209,7 +209,7 @@ ProblemShape shape(uint32_t type, int32_t head_dim, int32_t kv_heads, int32_t gr
 TEST_CASE("at every offset of a diagonal tile, 32 rows a wave", "[non-finite]") {
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
     for (const int32_t head_dim : {64, 128}) {
-      const char *kernel = head_dim == 64 ? "_d64_q128_kv64_w4" : "_d128_q256_kv64_w8";
+      const char *kernel = head_dim == 64 ? "_d64_q128_kv32_w4" : "_d128_q256_kv64_w8";
       // A ragged chunk of the newest rows, and the first rows of more keys.
       check({kernel, shape(type, head_dim, 64), 150, 171, 64});
       check({.kernel = kernel,
@@ -263,19 +263,16 @@ TEST_CASE("in pages", "[non-finite]") {
 TEST_CASE("at every offset of a diagonal tile, in heads of all sizes", "[non-finite]") {
   struct Size {
     int32_t head_dim;
-    std::string kernel, paged, from_fp8; // parts of the names
+    std::string kernel, from_fp8; // parts of the names
   };
-  const Size sizes[] = {{48, "_d64_q128_kv64_w4", "_d64_q128_kv32_w4", "_d64_q128_kv32_w4"},
-                        {80, "_d80_q128_kv32_w4", "_d80_q128_kv32_w4", "_d80_q128_kv32_w4"},
-                        {96, "_d96_q128_kv32_w4", "_d96_q128_kv32_w4", "_d96_q128_kv32_w4"},
-                        {104, "_d128_q128_kv32_w4", "_d128_q128_kv32_w4", "_d128_q256_kv64_w8"},
-                        {192, "_d192_q128_kv64_w4", "_d192_q128_kv64_w4", "_d192_q128_kv64_w4"},
-                        {256, "_d256_q128_kv64_w4", "_d256_q128_kv64_w4", "_d256_q128_kv64_w4"}};
+  const Size sizes[] = {
+      {48, "_d64_q128_kv32_w4", "_d64_q128_kv32_w4"},    {80, "_d80_q128_kv32_w4", "_d80_q128_kv32_w4"},
+      {96, "_d96_q128_kv32_w4", "_d96_q128_kv32_w4"},    {104, "_d128_q128_kv32_w4", "_d128_q256_kv64_w8"},
+      {192, "_d192_q128_kv64_w4", "_d192_q128_kv64_w4"}, {256, "_d256_q128_kv64_w4", "_d256_q128_kv64_w4"}};
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
     for (const uint32_t k_type : {type, uint32_t(SLUICE_E4M3FNUZ)})
       for (const Size &size : sizes) {
-        const std::string &kernel = k_type == type ? size.kernel : size.from_fp8,
-                          paged = (k_type == type ? size.paged : size.from_fp8) + "_paged";
+        const std::string &kernel = k_type == type ? size.kernel : size.from_fp8, paged = kernel + "_paged";
         // More rows than a wave has, and the tokens of groups.
         check({.kernel = kernel.c_str(),
                .shape = shape(type, size.head_dim, 16),

@@ -24,7 +24,7 @@ using emulator::timing::TimedLaunch;
 
 constexpr const char *timeline_kernel = "attn_fwd_f16_d128_q256_kv64_w8";
 constexpr std::string_view roofline_kernels[] = {timeline_kernel, "attn_fwd_f16_d128_q128_kv32_w4",
-                                                 "attn_fwd_f16_d64_q128_kv64_w4"};
+                                                 "attn_fwd_f16_d64_q128_kv32_w4"};
 
 constexpr Problem problem{.name = "long",
                           .q_tiles = 8,

@@ -15,7 +15,7 @@ from bench_fixture import SLUICE, BenchTestCase, bench
 
 WHOLE = "--whole" in sys.argv
 SMALL = ["--heads", "8", "--kv-heads", "2", "--batch", "8", "--lengths", "512"]
-KERNEL = "attn_fwd_f16_d64_q128_kv64_w4"
+KERNEL = "attn_fwd_f16_d64_q128_kv32_w4"
 
 
 def timings_and_warnings(*arguments):
@@ -131,7 +131,7 @@ class WholeXcdTest(unittest.TestCase):
                 # A sample has no last round to halve and no next workgroup: it times the launch without
                 # (package/rounds.h), which takes longer.
                 has_rounds = a["kernel"].endswith("_w8") and not a["causal"]
-                self.assertLess(a["clk"] / b["clk"] - 1, 0.11 if has_rounds else 0.05)
+                self.assertLess(a["clk"] / b["clk"] - 1, 0.12 if has_rounds else 0.06)
                 self.assertGreater(a["clk"] / b["clk"] - 1, -0.05)
 
     @unittest.skipIf(WHOLE, "all of them follow")
