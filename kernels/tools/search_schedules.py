@@ -3,10 +3,11 @@
 
 usage: search_schedules.py BUILD-FOLDER KERNEL...
 
-Times each kernel with `sluice bench --timing`, starting with the usual choices, and changes one at a time as long as that
-helps. Kernels that gain at least as much as code that never runs changes them get a line in schedules.txt, the others lose
-theirs. Prints what was tried. The model is deterministic; addresses are not, so programs run without their randomisation.
+Times each kernel with `sluice bench --timing` and all combinations of a few choices, which depend on one another. Kernels that
+gain more than chance get a line in schedules.txt, the others lose theirs. Prints what was tried. The model is deterministic;
+addresses are not, so programs run without their randomisation.
 """
+import itertools
 import pathlib
 import re
 import subprocess
@@ -14,7 +15,7 @@ import sys
 import tempfile
 
 USUAL = (8, 20, 30)
-CHOICES = ((4, 6, 8, 12, 16, 24), (0, 10, 20, 40), (12, 16, 24, 30, 40))
+CHOICES = ((6, 8, 12, 16), (0, 20, 40), (12, 20, 30))
 LENGTHS = "1024,4096"
 # Less is chance, in points of MFMA busy: such changes move the waves of a compute unit against each other.
 CHANCE = 0.5
@@ -44,15 +45,7 @@ class Kernel:
         return sum(float(row[1]) + float(row[2]) for row in rows) / len(rows)
 
     def search(self):
-        best = USUAL
-        improved = True
-        while improved:
-            improved = False
-            for place, values in enumerate(CHOICES):
-                for value in values:
-                    candidate = best[:place] + (value,) + best[place + 1 :]
-                    if self.busy(candidate) > self.busy(best):
-                        best, improved = candidate, True
+        best = max(itertools.product(*CHOICES), key=self.busy)
         return best if self.busy(best) - self.busy(USUAL) >= CHANCE else USUAL
 
 
