@@ -10,8 +10,8 @@
 //
 // Side by side are units of 16 bytes of columns that are 8 apart, so that neither reads nor writes
 // meet in a bank: the lanes that LDS serves together read columns that are `columns / 32` apart, or write
-// four rows of 4 or 8 columns each. Where that alone would bring two of them to one unit of a line, the lower
-// bits of the column change the order of units.
+// four rows of 8 columns each, or of fewer in small tiles. Where that alone would bring two of them to one
+// unit of a line, the lower bits of the column change the order of units.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -55,8 +55,9 @@ def Sluice_LdsTileType : TypeDef<Sluice_Dialect, "LdsTile"> {
     `rows x columns` elements, rows contiguous and without padding, with a swizzle policy that every access
     goes through: a reader names logical coordinates and never sees it.
 
-    A tile of bytes may be `by_columns` (`dialect/ColumnLayout.h`): an access of 4 elements is to rows `row` + 0..3 of
-    one column, `row` a multiple of 4; one of 16 to those and the same of the rows 8, 16 and 24 further on.
+    A tile of elements of one or two bytes may be `by_columns` (`dialect/ColumnLayout.h`): an access of 4 elements is
+    to rows `row` + 0..3 of one column, `row` a multiple of 4; one of 16 bytes to those and the same of the rows 8
+    further on, and with elements of one byte 16 and 24.
   }];
   let parameters = (ins "unsigned":$rows, "unsigned":$columns, "::mlir::Type":$elementType,
                         "::sluice::XorSwizzleAttr":$swizzle, "bool":$byColumns);

@@ -13,8 +13,8 @@ namespace sluice {
 struct ScheduleChoices {
   /// How far an instruction may be taken up in front of the first one that has not issued: 1 or more.
   unsigned window = 8;
-  /// Waits for LDS become one within so many instructions, 0: never; where the read that is then waited for
-  /// earlier is at least `readsBefore` behind its issue.
+  /// Two waits for LDS become one if they are at most `waitsApart` instructions apart (0: never) and the read
+  /// that is then waited for earlier was issued at least `readsBefore` instructions before.
   unsigned waitsApart = 20, readsBefore = 30;
 
   /// The function's attribute that has them as text.

@@ -392,7 +392,7 @@ public:
     StringRef own = function.getFunction().getFnAttribute(ScheduleChoices::attribute).getValueAsString();
     const ScheduleChoices choices = ScheduleChoices::parse(own).value_or(ScheduleChoices());
     bool changed = false;
-    // LLVM 22 takes IMPLICIT_DEF, which is no instruction, for a wait state.
+    // LLVM 22 counts IMPLICIT_DEF as a wait state, although it emits no instruction.
     for (MachineBasicBlock &block : function)
       for (MachineInstr &instruction : make_early_inc_range(block))
         if (instruction.isImplicitDef()) instruction.eraseFromParent();

@@ -51,8 +51,8 @@ bool isFence(Operation *op) {
   return isa<LLVM::FenceOp>(op);
 }
 
-/// What branches get with their copies is alive at once. Kernels that keep no addresses leave it in front of
-/// opaque values.
+/// Whether copies sink past it. Operands that follow them into a branch are all alive there at once, so
+/// kernels that keep no addresses do not let copies pass opaque values.
 bool isPassed(Operation *op) {
   if (isOpaque(op)) return !op->getParentOfType<gpu::GPUFuncOp>()->hasAttr(noAddresses);
   return stays(op) || isOfCopies(op) || isFence(op) || (computesOnly(op) && op->getNumRegions() == 0);

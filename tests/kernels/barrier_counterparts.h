@@ -18,8 +18,8 @@
 
 namespace sluice::test {
 
-/// By instruction: the other barriers at which waves may stand while some stand at this one. Empty for what
-/// is no barrier.
+/// By instruction: the other barriers at which waves may stand while some stand at this one. Empty for
+/// other instructions.
 std::vector<std::set<size_t>> barrier_counterparts(const MachineCode &code);
 
 } // namespace sluice::test

@@ -19,13 +19,13 @@ struct WaitProofs::Search {
   Question question;
   std::vector<State> before; // by instruction
   std::vector<bool> reached;
-  std::set<size_t> pending;                      // instructions to go on from
-  std::map<size_t, std::vector<bool>> elsewhere; // by barrier: what its counterparts were crossed late by
-  std::string objection;                         // who cares about a late operation
-  bool any_late = false;                         // the weaker wait leaves something in flight at all
-  bool counter_was_full = false;                 // and completed a late operation
-  std::set<size_t> completed;                    // late operations ...
-  std::set<size_t> completing;                   // ... and the waits that complete them
+  std::set<size_t> pending;                     // instructions to go on from
+  std::map<size_t, std::set<size_t>> elsewhere; // by barrier: operations that crossed a counterpart late
+  std::string objection;                        // who cares about a late operation
+  bool any_late = false;                        // the weaker wait leaves something in flight at all
+  bool counter_was_full = false;                // and completed a late operation
+  std::set<size_t> completed;                   // late operations ...
+  std::set<size_t> completing;                  // ... and the waits that complete them
 };
 
 namespace {
@@ -110,7 +110,7 @@ bool WaitProofs::cares(const Operation &late, const Flights &flights, size_t ind
   case Kind::load:
     return false;
   case Kind::store:
-    return is_barrier && flights.late != 0;
+    return is_barrier;
   case Kind::copy:
     return is_end || touches;
   case Kind::lds_read:
@@ -152,16 +152,14 @@ void WaitProofs::cross(size_t barrier, State &state, Search &search) const {
     flights.crossed = flights.late != 0;
     flights.hidden = flights.elsewhere = false;
   }
-  if (const auto known = search.elsewhere.find(barrier); known != search.elsewhere.end())
-    for (size_t n = 0; n < operations.size(); ++n)
-      state[n].elsewhere = known->second[n];
+  for (size_t n : search.elsewhere[barrier])
+    state[n].elsewhere = true;
   for (size_t counterpart : counterparts[barrier]) {
-    std::vector<bool> &there = search.elsewhere[counterpart];
-    const std::vector<bool> known = there;
-    there.resize(operations.size());
+    std::set<size_t> &there = search.elsewhere[counterpart];
+    const size_t known = there.size();
     for (size_t n = 0; n < operations.size(); ++n)
-      there[n] = there[n] || state[n].crossed;
-    if (there != known && search.reached[counterpart]) search.pending.insert(counterpart);
+      if (state[n].crossed) there.insert(n);
+    if (there.size() != known && search.reached[counterpart]) search.pending.insert(counterpart);
   }
 }
 

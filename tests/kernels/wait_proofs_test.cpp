@@ -229,7 +229,7 @@ TEST_CASE("barriers in the same place on the ways from a branch are counterparts
   CHECK(counterparts(two_and_two, 0) == Occurrences{2});
   CHECK(counterparts(two_and_two, 1) == Occurrences{3});
   CHECK(counterparts(two_and_two, 4).empty());
-  // Once more round the loop is no other way to what is behind it.
+  // Going round the loop again is not another way to what follows it.
   const std::string loop = barrier + barrier + "s_cbranch_scc0 -3\n" + barrier + end;
   for (size_t n : {0, 1, 2})
     CHECK(counterparts(loop, n).empty());
