@@ -40,8 +40,8 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  *   checks               "all" (that are on by default), "none", or a comma-separated list of those to be on
  *   <name of a check>    "on" or "off"; "report": on, what it finds is a warning; "fault": on, an error
  *   warnings             the checks that only warn: "default", "all" that can, "none", or a comma-separated
- *                        list. The default is lds_equal_stores, lds_write_after_read, hazards_compiler and
- *                        hazards_by_count. See "Reports and faults" below
+ *                        list. The default is lds_equal_stores, lds_write_after_read, hazards_compiler,
+ *                        hazards_by_count and hazards_waived. See "Reports and faults" below
  *   completion           "late", "early" or "random": when loads arrive
  *   wave_schedule        "greedy": a wave runs until it has to wait; "round_robin": one instruction each;
  *                        "random": a few of one that is drawn

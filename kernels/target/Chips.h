@@ -51,6 +51,7 @@ struct Chip {
   Fp8Flavour fp8 = Fp8Flavour::None;
   bool transposingLdsReads = false;  // ds_read_b64_tr_b16 and its like
   bool packedBf16Conversion = false; // v_cvt_pk_bf16_f32
+  bool hasHazardRules = false;       // the emulator's checks are those of this chip's manual
   /// Wait states that a vector instruction keeps from an MFMA whose result it reads, more than its passes.
   unsigned waitStatesBehindMfma = 3;
 

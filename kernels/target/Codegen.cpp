@@ -8,6 +8,7 @@
 #include "target/ScheduleMachineCode.h"
 
 #include "lld/Common/Driver.h"
+#include "mlir/Target/LLVM/ROCDL/Utils.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
@@ -34,6 +35,9 @@ namespace sluice {
 namespace {
 
 constexpr unsigned codeObjectVersion = 500;
+constexpr const char *triple = "amdgcn-amd-amdhsa";
+// No kernel has scratch, but without this LLVM keeps four SGPRs of gfx90a for it, which then spill.
+constexpr const char *features = "+enable-flat-scratch";
 
 void initializeBackend() {
   static const bool once = [] {
@@ -49,13 +53,11 @@ void initializeBackend() {
 
 std::unique_ptr<llvm::TargetMachine> createTargetMachine(const Chip &chip, std::string &error) {
   initializeBackend();
-  llvm::Triple triple("amdgcn-amd-amdhsa");
-  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(triple, error);
+  llvm::Triple machine(triple);
+  const llvm::Target *target = llvm::TargetRegistry::lookupTarget(machine, error);
   if (!target) return nullptr;
-  // No kernel has scratch, but without this LLVM keeps four SGPRs of gfx90a for it, which then spill.
-  constexpr const char *features = "+enable-flat-scratch";
   return std::unique_ptr<llvm::TargetMachine>(target->createTargetMachine(
-      triple, chip.name, features, {}, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      machine, chip.name, features, {}, llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Aggressive));
 }
 
 void setKernelAttributes(llvm::Module &module, const CodegenOptions &options) {
@@ -113,23 +115,23 @@ void keepSourceOrder() {
   }
 }
 
-LogicalResult emitObject(llvm::Module &module, llvm::TargetMachine &machine, llvm::StringRef path) {
-  std::error_code code;
-  llvm::raw_fd_ostream file(path, code);
-  if (code) return failure();
+LogicalResult emitAssembly(llvm::Module &module, llvm::TargetMachine &machine, std::string &text) {
   keepSourceOrder();
   llvm::RegisterTargetPassConfigCallback schedule(
       [](llvm::TargetMachine &, llvm::legacy::PassManagerBase &, llvm::TargetPassConfig *config) {
         addScheduleMachineCode(*config);
       });
+  llvm::SmallString<0> buffer;
+  llvm::raw_svector_ostream stream(buffer);
   llvm::legacy::PassManager passes;
-  if (machine.addPassesToEmitFile(passes, file, nullptr, llvm::CodeGenFileType::ObjectFile)) return failure();
+  if (machine.addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::AssemblyFile))
+    return failure();
   passes.run(module);
-  file.flush();
-  return success(!file.has_error());
+  text = buffer.str();
+  return success();
 }
 
-/// Holds the object file between code generation and lld; removed with what is in it.
+/// Holds the object file between the assembler and lld; removed with what is in it.
 class ScratchFolder {
 public:
   ScratchFolder() { failed = bool(llvm::sys::fs::createUniqueDirectory("sluice-kernelgen", path)); }
@@ -162,23 +164,36 @@ FailureOr<CodeObject> compileToCodeObject(gpu::GPUModuleOp module, const Codegen
   CodeObject result;
   llvm::raw_string_ostream(result.llvmIr) << *llvmModule;
 
+  if (failed(emitAssembly(*llvmModule, *machine, result.assembly)))
+    return module.emitError() << "cannot be compiled for " << options.chip.name;
+  if (failed(assembleAndLink(result, options.chip, [&] { return module.emitError(); }))) return failure();
+  return result;
+}
+
+LogicalResult assembleAndLink(CodeObject &code, const Chip &chip,
+                              llvm::function_ref<InFlightDiagnostic()> emitError) {
+  initializeBackend();
+  FailureOr<SmallVector<char, 0>> object =
+      ROCDL::assembleIsa(code.assembly, triple, chip.name, features, emitError);
+  if (failed(object)) return failure();
   ScratchFolder scratch;
-  if (scratch.failed) return module.emitError() << "cannot make a temporary folder";
-  llvm::SmallString<128> object(scratch.path), linked(scratch.path);
-  llvm::sys::path::append(object, "kernel.o");
+  if (scratch.failed) return emitError() << "cannot make a temporary folder";
+  llvm::SmallString<128> input(scratch.path), linked(scratch.path);
+  llvm::sys::path::append(input, "kernel.o");
   llvm::sys::path::append(linked, "kernel.hsaco");
-  if (failed(emitObject(*llvmModule, *machine, object)))
-    return module.emitError() << "cannot write the object file " << object;
+  std::error_code error;
+  llvm::raw_fd_ostream(input, error).write(object->data(), object->size());
+  if (error) return emitError() << "cannot write " << input << ": " << error.message();
   std::string diagnostics;
   llvm::raw_string_ostream diagnosticStream(diagnostics);
   lld::Result status =
-      lld::lldMain({"ld.lld", "-shared", "--no-undefined", object.c_str(), "-o", linked.c_str()},
+      lld::lldMain({"ld.lld", "-shared", "--no-undefined", input.c_str(), "-o", linked.c_str()},
                    llvm::nulls(), diagnosticStream, {{lld::Gnu, &lld::elf::link}});
-  if (status.retCode != 0) return module.emitError() << "lld: " << diagnostics;
+  if (status.retCode != 0) return emitError() << "lld: " << diagnostics;
   auto file = llvm::MemoryBuffer::getFile(linked, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-  if (!file) return module.emitError() << "cannot read " << linked << ": " << file.getError().message();
-  result.elf.assign((*file)->getBufferStart(), (*file)->getBufferEnd());
-  return result;
+  if (!file) return emitError() << "cannot read " << linked << ": " << file.getError().message();
+  code.elf.assign((*file)->getBufferStart(), (*file)->getBufferEnd());
+  return success();
 }
 
 } // namespace sluice

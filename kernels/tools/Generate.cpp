@@ -7,6 +7,7 @@
 #include "package/pack_merge.h"
 #include "package/pack_writer.h"
 #include "tools/Decisions.h"
+#include "tools/TrimNops.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
@@ -163,13 +164,17 @@ FailureOr<CodeObject> Generator::compile(ModuleOp module, const Chip &chip) {
     StringAttr choices = StringAttr::get(&context, own->second.text());
     kernel.setPassthroughAttr(ArrayAttr::get(&context, {ArrayAttr::get(&context, {name, choices})}));
   }
-  return compileToCodeObject(kernels, {chip, targetWavesPerSimd(kernels, chip)});
+  FailureOr<CodeObject> code = compileToCodeObject(kernels, {chip, targetWavesPerSimd(kernels, chip)});
+  if (failed(code) || failed(trimNops(*code, chip, [&] { return kernels.emitError(); }))) return failure();
+  return code;
 }
 
 static LogicalResult render(const FailureOr<CodeObject> &code, StringRef stage, std::string &result) {
   if (failed(code)) return failure();
   if (stage == "llvm")
     result = code->llvmIr;
+  else if (stage == "asm")
+    result = code->assembly;
   else
     result.assign(code->elf.begin(), code->elf.end());
   return success();

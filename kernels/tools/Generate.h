@@ -31,11 +31,11 @@ public:
   void setSchedules(ScheduleTable table) { schedules = std::move(table); }
 
   /// One kernel for one chip at a stage: "input" (sluice.attention, or a body around it), "mlir" (LLVM and
-  /// ROCDL dialects), "llvm" (optimised IR) or "elf". Diagnostics go to standard error.
+  /// ROCDL dialects), "llvm" (optimised IR), "asm" or "elf". Diagnostics go to standard error.
   mlir::LogicalResult generate(const Variant &variant, const Chip &chip, llvm::StringRef stage,
                                std::string &result);
 
-  /// The same for a module that is already in the LLVM and ROCDL dialects; "llvm" or "elf".
+  /// The same for a module that is already in the LLVM and ROCDL dialects; "llvm", "asm" or "elf".
   mlir::LogicalResult compileFile(llvm::StringRef path, const Chip &chip, llvm::StringRef stage,
                                   std::string &result);
 

@@ -49,7 +49,7 @@ cl::opt<std::string> explain("explain", cl::desc("Show how this variant comes ab
                              cl::cat(category));
 cl::opt<std::string> compile("compile", cl::desc("Compile a module in the LLVM and ROCDL dialects"),
                              cl::value_desc("file.mlir"), cl::cat(category));
-cl::opt<std::string> emit("emit", cl::desc("input, mlir (LLVM and ROCDL dialects), llvm or elf"),
+cl::opt<std::string> emit("emit", cl::desc("input, mlir (LLVM and ROCDL dialects), llvm, asm or elf"),
                           cl::init("elf"), cl::cat(category));
 cl::list<std::string> chips("chips", cl::desc("Chips to generate for; gfx942 by default"), cl::CommaSeparated,
                             cl::cat(category));
@@ -149,8 +149,8 @@ int run(const Request &request, const char *program) {
   }
   if (request.merge != !request.parts.empty()) return fail("--merge and packs to merge go together");
   if (request.merge) return mergeParts(request);
-  if (!llvm::is_contained({"input", "mlir", "llvm", "elf"}, request.emit))
-    return fail("--emit is '" + request.emit + "'; it is input, mlir, llvm or elf");
+  if (!llvm::is_contained({"input", "mlir", "llvm", "asm", "elf"}, request.emit))
+    return fail("--emit is '" + request.emit + "'; it is input, mlir, llvm, asm or elf");
   llvm::SmallVector<const Chip *> targets;
   for (llvm::StringRef name : request.chips.empty() ? std::vector<std::string>{"gfx942"} : request.chips) {
     const Chip *chip = findChip(name);

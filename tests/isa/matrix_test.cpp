@@ -309,7 +309,7 @@ uint32_t states_between(const Step &first, const Step &second) {
   const emulator::OpInfos none;
   std::vector<uint32_t> asked;
   for (uint32_t states = 0;; ++states) {
-    tracker.start();
+    tracker.start({true, true, true, true});
     REQUIRE_FALSE(tracker.step(first.op, first.info, first.ranges));
     nop.wait_states = uint8_t(states);
     if (states > 0) REQUIRE_FALSE(tracker.step({}, nop, none));

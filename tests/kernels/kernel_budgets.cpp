@@ -10,6 +10,7 @@
 #include "package/kernargs.h"
 #include <sluice/emulator.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <regex>
@@ -60,8 +61,12 @@ void check_any(const ShippedKernel &kernel, const json &stats, Verdict &verdict)
                   stats["lds_bytes"]);
   verdict.require(stats["occupancy"]["workgroups_per_cu"] >= 1, "a workgroup fits a compute unit",
                   stats["occupancy"]);
-  const size_t hazards = emulator::static_reports(emulator::Program(kernel.elf)).size();
+  const emulator::Program program(kernel.elf);
+  const size_t hazards = emulator::static_reports(program).size();
   verdict.require(hazards == 0, "wait states on every path through the code", hazards);
+  const size_t nops = std::ranges::count_if(emulator::nop_states(program),
+                                            [](const auto &nop) { return nop.needed != nop.given; });
+  verdict.require(nops == 0, "no s_nop with more wait states than a path needs", nops);
 }
 
 /// What those keep to that neither look up pages nor need more registers than two waves of a SIMD share:

@@ -11,6 +11,8 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/check/hazards.h"
 
+#include <algorithm>
+
 #include "emulator/check/register_name.h"
 
 namespace sluice::emulator {
@@ -81,6 +83,7 @@ struct RuleText {
 RuleText text_of(HazardRule rule) {
   constexpr HazardLevel required = HazardLevel::required;
   constexpr HazardLevel compiler = HazardLevel::compiler;
+  constexpr HazardLevel waived = HazardLevel::waived;
   switch (rule) {
   case HazardRule::matrix_result:
     return {required, "written by the matrix core", "CDNA3 ISA table 37"};
@@ -126,7 +129,7 @@ RuleText text_of(HazardRule rule) {
   case HazardRule::scalar_constant:
     return {required, "written by a vector instruction", "CDNA3 ISA table 11, cases 14 and 18"};
   case HazardRule::carry_in:
-    return {compiler, "written by a vector instruction",
+    return {waived, "written by a vector instruction",
             "LLVM; a carry-in or mask needs 0 by CDNA3 ISA table 11, cases 14 and 18"};
   case HazardRule::vcc_to_div_fmas:
     return {required, "written by a vector instruction", "CDNA3 ISA table 11, case 7"};
@@ -138,9 +141,13 @@ RuleText text_of(HazardRule rule) {
     return {required, "still to be read by a store", "CDNA3 ISA table 11, case 9"};
   case HazardRule::m0:
     return {required, "M0 written by a scalar instruction", "CDNA3 ISA table 11, cases 11, 16 and 17"};
-  case HazardRule::m0_compiler:
-    // Neither loads of buffers into LDS nor s_ttracedata are in those cases.
+  // Neither loads of buffers into LDS nor s_ttracedata are in those cases. AMD's own assembly steps M0 right
+  // in front of loads of buffers.
+  case HazardRule::m0_trace:
     return {compiler, "M0 written by a scalar instruction",
+            "LLVM; not among CDNA3 ISA table 11, cases 11, 16 and 17"};
+  case HazardRule::m0_copy:
+    return {waived, "M0 written by a scalar instruction",
             "LLVM; not among CDNA3 ISA table 11, cases 11, 16 and 17"};
   case HazardRule::mode:
     return {required, "written by a scalar instruction", "CDNA3 ISA table 11, cases 1 to 3"};
@@ -193,7 +200,8 @@ void HazardTracker::need(HazardRule rule, uint64_t written, uint32_t states, uin
                          uint32_t other) {
   if (written == never || now - written - 1 >= states) [[likely]]
     return;
-  const HazardLevel level = interrupted > written ? HazardLevel::by_count : text_of(rule).level;
+  HazardLevel level = text_of(rule).level;
+  if (interrupted > written) level = std::max(level, HazardLevel::by_count);
   if (!wanted[size_t(level)] || (found && found->level <= level)) return;
   found = HazardFound{rule, level, operand, other, states, uint32_t(now - written - 1)};
 }
@@ -311,8 +319,10 @@ void HazardTracker::check_memory(const OpInfo &info, const OpInfos &infos) {
 
 void HazardTracker::check_m0(const OpInfo &info) {
   if (info.m0_wait == M0Wait::none) return;
-  need(info.m0_wait == M0Wait::required ? HazardRule::m0 : HazardRule::m0_compiler, scalar_m0_write, m0_wait,
-       first_sgpr + sgpr_m0, scalar_m0_op);
+  const HazardRule rule = info.m0_wait == M0Wait::required ? HazardRule::m0
+                          : info.m0_wait == M0Wait::trace  ? HazardRule::m0_trace
+                                                           : HazardRule::m0_copy;
+  need(rule, scalar_m0_write, m0_wait, first_sgpr + sgpr_m0, scalar_m0_op);
 }
 
 void HazardTracker::check_scalar(const OpInfo &info) {

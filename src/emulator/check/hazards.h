@@ -48,7 +48,8 @@ enum class HazardRule : uint8_t {
   scalar_to_memory,
   store_data,
   m0,
-  m0_compiler,
+  m0_trace,
+  m0_copy,
   mode,
 };
 
@@ -69,7 +70,7 @@ public:
   static constexpr uint32_t longest_wait = 32;
 
   /// `wanted`: the levels to look for. `one_wave`: barriers take no time, nobody else is to arrive.
-  void start(std::array<bool, hazard_levels> wanted = {true, true, true}, bool one_wave = false);
+  void start(std::array<bool, hazard_levels> wanted, bool one_wave = false);
   /// Checks an instruction against those before it, and enters what it writes. Of several findings the one of
   /// the most serious level.
   std::optional<HazardFound> step(const Op &op, const OpInfo &info, const OpInfos &infos);

@@ -14,8 +14,9 @@ namespace sluice::emulator {
 /// What an instruction that combines does with what memory holds.
 enum class AtomicKind : uint8_t { none, exchange, combine };
 
-/// Who asks for a wait state between a scalar write of M0 and an instruction that takes it early.
-enum class M0Wait : uint8_t { none, required, compiler };
+/// What takes M0 so early that somebody asks for a wait state behind a scalar write: one of the manual's
+/// instructions, s_ttracedata, or a copy of a buffer into LDS.
+enum class M0Wait : uint8_t { none, required, trace, copy };
 
 enum class OpKind : uint8_t {
   scalar,

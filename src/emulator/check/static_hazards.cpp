@@ -1,6 +1,7 @@
 //===- static_hazards.cpp - wait states on every path through a program ---------------------------------===//
 #include "emulator/check/static_hazards.h"
 
+#include <algorithm>
 #include <map>
 
 namespace sluice::emulator {
@@ -9,14 +10,17 @@ namespace {
 
 class Walk {
 public:
-  Walk(const std::vector<Op> &ops, const OpInfos &infos, uint32_t first, uint32_t end)
-      : ops(ops), infos(infos), first(first), end(end) {}
+  Walk(const std::vector<Op> &ops, const OpInfos &infos, uint32_t first, uint32_t end,
+       std::array<bool, hazard_levels> wanted)
+      : ops(ops), infos(infos), first(first), end(end), wanted(wanted) {}
 
   void from(uint32_t op) {
     HazardTracker tracker;
-    tracker.start();
+    tracker.start(wanted);
     along(op, 0, tracker);
   }
+
+  const std::map<std::pair<uint32_t, uint32_t>, StaticHazard> &pairs() const { return found; }
 
   std::vector<StaticHazard> results() const {
     std::vector<StaticHazard> all;
@@ -47,17 +51,94 @@ private:
   const OpInfos &infos;
   const uint32_t first;
   const uint32_t end;
+  const std::array<bool, hazard_levels> wanted;
   std::map<std::pair<uint32_t, uint32_t>, StaticHazard> found;
 };
+
+/// For each instruction those that another can come from.
+std::vector<std::vector<uint32_t>> predecessors(const std::vector<Op> &ops, const OpInfos &infos,
+                                                uint32_t end) {
+  std::vector<std::vector<uint32_t>> result(end + 1);
+  for (uint32_t op = 0; op < end; ++op) {
+    if (infos.infos[op].falls_through) result[op + 1].push_back(op);
+    if (infos.infos[op].branch && ops[op].value >= 0 && uint32_t(ops[op].value) < end)
+      result[uint32_t(ops[op].value)].push_back(op);
+  }
+  return result;
+}
+
+/// The instructions that something behind `nop` may have to keep away from: those at most the longest wait in
+/// front of it, were it not there.
+std::vector<uint32_t> reach_back(const std::vector<std::vector<uint32_t>> &before, const OpInfos &infos,
+                                 uint32_t nop) {
+  std::map<uint32_t, uint32_t> states; // between the instruction and the s_nop, on the shortest path
+  std::vector<uint32_t> work{nop};
+  while (!work.empty()) {
+    const uint32_t op = work.back();
+    work.pop_back();
+    const uint32_t reached = op == nop ? 0 : states.at(op) + infos.infos[op].wait_states;
+    if (reached > HazardTracker::longest_wait) continue;
+    for (const uint32_t earlier : before[op]) {
+      const auto [at, is_new] = states.try_emplace(earlier, reached);
+      if (!is_new && at->second <= reached) continue;
+      at->second = reached;
+      work.push_back(earlier);
+    }
+  }
+  std::vector<uint32_t> result;
+  for (const auto &[op, distance] : states)
+    result.push_back(op);
+  return result;
+}
 
 } // namespace
 
 std::vector<StaticHazard> static_hazards(const std::vector<Op> &ops, const OpInfos &infos, uint32_t first,
-                                         uint32_t end) {
-  Walk walk(ops, infos, first, end);
+                                         uint32_t end, std::array<bool, hazard_levels> wanted) {
+  Walk walk(ops, infos, first, end, wanted);
   for (uint32_t op = first; op < end; ++op)
     walk.from(op);
   return walk.results();
+}
+
+std::vector<bool> reachable(const std::vector<Op> &ops, const OpInfos &infos, uint32_t end,
+                            std::vector<uint32_t> entries) {
+  std::vector<bool> result(end);
+  while (!entries.empty()) {
+    const uint32_t op = entries.back();
+    entries.pop_back();
+    if (op >= end || result[op]) continue;
+    result[op] = true;
+    if (infos.infos[op].falls_through) entries.push_back(op + 1);
+    if (infos.infos[op].branch && ops[op].value >= 0) entries.push_back(uint32_t(ops[op].value));
+  }
+  return result;
+}
+
+std::vector<uint8_t> needed_wait_states(const std::vector<Op> &ops, const OpInfos &infos, uint32_t end,
+                                        const std::vector<uint32_t> &nops,
+                                        std::array<bool, hazard_levels> wanted) {
+  Walk whole(ops, infos, 0, end, wanted);
+  for (uint32_t op = 0; op < end; ++op)
+    whole.from(op);
+  OpInfos cut = infos;
+  const std::vector<std::vector<uint32_t>> before = predecessors(ops, infos, end);
+  std::vector<uint8_t> needed;
+  for (const uint32_t nop : nops) {
+    uint8_t &states = cut.infos[nop].wait_states;
+    const std::vector<uint32_t> starts = reach_back(before, cut, nop);
+    const uint8_t given = states;
+    for (states = 0; states < given; ++states) {
+      Walk walk(ops, cut, 0, end, wanted);
+      for (const uint32_t start : starts)
+        walk.from(start);
+      const bool is_enough = std::ranges::all_of(
+          walk.pairs(), [&](const auto &hazard) { return whole.pairs().contains(hazard.first); });
+      if (is_enough) break;
+    }
+    needed.push_back(states);
+  }
+  return needed;
 }
 
 } // namespace sluice::emulator

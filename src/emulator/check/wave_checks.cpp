@@ -21,7 +21,8 @@ constexpr uint32_t most_lgkm_operations = 15;
 
 WaveChecks::WaveChecks(const LaunchChecks &launch, LdsShadow &lds)
     : launch(launch), checks(launch.options->checks),
-      looks_for_hazards(checks.hazards || checks.hazards_compiler || checks.hazards_by_count),
+      looks_for_hazards(checks.hazards || checks.hazards_compiler || checks.hazards_by_count ||
+                        checks.hazards_waived),
       enters_lds(checks.lds_races || checks.lds_equal_stores || checks.lds_write_after_read ||
                  checks.uninitialised),
       lds(lds) {}
@@ -35,7 +36,7 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
   pending_registers = 0;
   bank_conflicts = 0;
   if (looks_for_hazards)
-    hazards.start({checks.hazards, checks.hazards_compiler, checks.hazards_by_count},
+    hazards.start({checks.hazards, checks.hazards_compiler, checks.hazards_by_count, checks.hazards_waived},
                   w.workgroup->waves == 1);
   last_block.assign(launch.ops->infos.size(), nullptr);
   loaded.any = false;

@@ -28,6 +28,7 @@ constexpr CheckName checks_table[] = {
     {"hazards", &Checks::hazards},
     {"hazards_compiler", &Checks::hazards_compiler},
     {"hazards_by_count", &Checks::hazards_by_count},
+    {"hazards_waived", &Checks::hazards_waived},
     {"buffer_range", &Checks::buffer_range},
 };
 
@@ -103,9 +104,16 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
   case ReportKind::freed_in_use:
     return &Checks::stream_races;
   case ReportKind::hazard:
-    return level == HazardLevel::required   ? &Checks::hazards
-           : level == HazardLevel::compiler ? &Checks::hazards_compiler
-                                            : &Checks::hazards_by_count;
+    switch (level) {
+    case HazardLevel::required:
+      return &Checks::hazards;
+    case HazardLevel::compiler:
+      return &Checks::hazards_compiler;
+    case HazardLevel::by_count:
+      return &Checks::hazards_by_count;
+    case HazardLevel::waived:
+      return &Checks::hazards_waived;
+    }
   }
   return nullptr;
 }

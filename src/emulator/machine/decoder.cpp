@@ -252,7 +252,7 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
   result.info.falls_through = name != "s_branch" && name != "s_call_b64" && name != "s_setpc_b64" &&
                               name != "s_swappc_b64" && !name.starts_with("s_endpgm");
   if (name.starts_with("s_movrel") || name == "s_sendmsg") result.info.m0_wait = M0Wait::required;
-  if (name == "s_ttracedata") result.info.m0_wait = M0Wait::compiler;
+  if (name == "s_ttracedata") result.info.m0_wait = M0Wait::trace;
   result.info.barrier = name == "s_barrier";
   result.info.writes_mode = name.starts_with("s_setreg_");
   result.info.reads_mode =
@@ -509,7 +509,7 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   if (row.kind == MemoryKind::lds_copy) info.kind = OpKind::lds_copy;
   const bool buffer = f.format == Format::mubuf || f.format == Format::mtbuf;
   if (info.kind == OpKind::lds_copy || row.m0 == UseOfM0::address_after_wait || row.m0 == UseOfM0::resource)
-    info.m0_wait = buffer ? M0Wait::compiler : M0Wait::required;
+    info.m0_wait = buffer ? M0Wait::copy : M0Wait::required;
   info.address_in_m0 = info.m0_wait != M0Wait::none || row.m0 == UseOfM0::address || op.src[2] == m0 ||
                        op.mask_in == m0 || (f.format == Format::smem && op.src[1] == m0);
   if (stores) info.stored = {f.format == Format::smem ? op.dst : op.src[1], stored};

@@ -50,11 +50,12 @@ enum class HazardLevel : uint8_t {
   required, // AMD's CDNA3 ISA manual asks for them
   compiler, // only LLVM's hazard recogniser does
   by_count, // too few by count, but a taken branch or a barrier was in between, which takes some time as well
+  waived,   // LLVM's alone, too, but the manual says 0 there, or AMD's own assembly does without
 };
-inline constexpr size_t hazard_levels = 3;
+inline constexpr size_t hazard_levels = 4;
 std::string_view hazard_level_name(HazardLevel level);
 
-/// A check that is off costs nothing when all are off. All are on but the last, which reports what the ISA
+/// A check that is off costs nothing when all are off. All are on but the last two, which report what the ISA
 /// defines and many kernels rely on.
 struct Checks {
   bool pending = true;              // registers touched before the wait for the load that writes them
@@ -72,12 +73,13 @@ struct Checks {
   bool hazards = true;              // missing wait states that the manual requires
   bool hazards_compiler = true;     // ... of HazardLevel::compiler
   bool hazards_by_count = true;     // ... of HazardLevel::by_count
+  bool hazards_waived = false;      // ... of HazardLevel::waived
   bool buffer_range = false; // buffer accesses out of the resource's range, which read 0 and store nothing
 
   /// All that are on by default.
   static constexpr Checks all() { return {}; }
   static constexpr Checks none() {
-    return {false, false, false, false, false, false, false, false,
+    return {false, false, false, false, false, false, false, false, false,
             false, false, false, false, false, false, false, false};
   }
   /// Those whose reports are warnings by default: what they find gives right results on the hardware as far
@@ -85,7 +87,7 @@ struct Checks {
   static constexpr Checks warned_of() {
     Checks checks = none();
     checks.lds_equal_stores = checks.lds_write_after_read = true;
-    checks.hazards_compiler = checks.hazards_by_count = true;
+    checks.hazards_compiler = checks.hazards_by_count = checks.hazards_waived = true;
     return checks;
   }
   friend bool operator==(const Checks &, const Checks &) = default;
@@ -284,9 +286,21 @@ private:
   std::unique_ptr<ProgramImpl> implementation;
 };
 
-/// Wait states that are missing on some path through the code, whether a wave takes it or not. A report's
-/// kernel is the one whose entry lies before it; wave and lane mean nothing.
-std::vector<Report> static_reports(const Program &program);
+/// Wait states that are missing on some path through the code, whether a wave takes it or not; those of
+/// HazardLevel::waived only `with_waived`. A report's kernel is the one whose entry lies before it; wave and
+/// lane mean nothing.
+std::vector<Report> static_reports(const Program &program, bool with_waived = false);
+
+/// What an s_nop gives in wait states, and how many of them any path through it needs.
+struct NopStates {
+  uint64_t pc; // address in the code object
+  uint32_t given;
+  uint32_t needed; // 0: it can go
+};
+/// By address, all s_nop instructions that a kernel reaches without jumps through registers, each held
+/// against the rules of all levels but HazardLevel::waived. All together can be cut down to what they need;
+/// what is a hazard as the code stands is left out of account.
+std::vector<NopStates> nop_states(const Program &program);
 
 /// Runs a kernel. `grid` counts workgroups, `block` work-items; `kernarg` is copied and read-only to the
 /// kernel. Throws std::invalid_argument for a launch no driver would accept (unknown kernel, an extent of 0,

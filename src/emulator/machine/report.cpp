@@ -109,6 +109,8 @@ std::string_view hazard_level_name(HazardLevel level) {
     return "compiler";
   case HazardLevel::by_count:
     return "by_count";
+  case HazardLevel::waived:
+    return "waived";
   }
   return "unknown";
 }

@@ -5,12 +5,24 @@
 
 namespace sluice::emulator {
 
-std::vector<Report> static_reports(const Program &program) {
+namespace {
+
+std::array<bool, hazard_levels> levels(bool with_waived) {
+  std::array<bool, hazard_levels> result;
+  result.fill(true);
+  result[size_t(HazardLevel::waived)] = with_waived;
+  return result;
+}
+
+} // namespace
+
+std::vector<Report> static_reports(const Program &program, bool with_waived) {
   const ProgramImpl &p = program.impl();
   std::vector<Report> reports;
   std::optional<SourceLines> lines; // most programs have nothing to report
   // The last one is the stop behind the end.
-  for (const StaticHazard &hazard : static_hazards(p.strict, p.infos, 0, uint32_t(p.strict.size() - 1))) {
+  const uint32_t end = uint32_t(p.strict.size() - 1);
+  for (const StaticHazard &hazard : static_hazards(p.strict, p.infos, 0, end, levels(with_waived))) {
     Report report;
     report.kind = ReportKind::hazard;
     report.level = hazard.found.level;
@@ -33,6 +45,24 @@ std::vector<Report> static_reports(const Program &program) {
     reports.push_back(std::move(report));
   }
   return reports;
+}
+
+std::vector<NopStates> nop_states(const Program &program) {
+  const ProgramImpl &p = program.impl();
+  const uint32_t end = uint32_t(p.strict.size() - 1);
+  std::vector<uint32_t> nops;
+  // Others fill the code up to the next alignment.
+  std::vector<uint32_t> entries;
+  for (const KernelInfo &kernel : p.kernels)
+    if (const int32_t entry = p.op_at_address(kernel.entry); entry >= 0) entries.push_back(uint32_t(entry));
+  const std::vector<bool> is_reached = reachable(p.strict, p.infos, end, std::move(entries));
+  for (uint32_t op = 0; op < end; ++op)
+    if (is_reached[op] && p.text(op).starts_with("s_nop ")) nops.push_back(op);
+  const std::vector<uint8_t> needed = needed_wait_states(p.strict, p.infos, end, nops, levels(false));
+  std::vector<NopStates> result;
+  for (size_t n = 0; n < nops.size(); ++n)
+    result.push_back({p.address_of(nops[n]), p.infos.infos[nops[n]].wait_states, needed[n]});
+  return result;
 }
 
 } // namespace sluice::emulator

@@ -15,16 +15,33 @@ std::string source_text(const std::string &source) {
   return source.empty() ? "" : "\n               " + source;
 }
 
+/// One line for each that could be smaller or go, and how many there are in all.
+void print_nops(const emulator::Program &program) {
+  const std::vector<emulator::NopStates> nops = emulator::nop_states(program);
+  size_t larger = 0;
+  for (const emulator::NopStates &nop : nops) {
+    if (nop.needed == nop.given) continue;
+    ++larger;
+    fmt::print("{:#x}: s_nop gives {}, {} needed\n", nop.pc, counted(nop.given, "wait state"),
+               nop.needed == 0 ? "none is"
+                               : fmt::format("{} {}", nop.needed, nop.needed == 1 ? "is" : "are"));
+  }
+  fmt::print("{} of {} s_nop give more than is needed\n", larger, nops.size());
+}
+
 } // namespace
 
 int check_command(const CheckOptions &options) {
   using emulator::HazardLevel;
   const std::unique_ptr<emulator::Program> program = load_code(options.code_file);
-  const std::vector<emulator::Report> reports = emulator::static_reports(*program);
+  const bool with_waived = options.fail_on == emulator::hazard_level_name(HazardLevel::waived);
+  const std::vector<emulator::Report> reports = emulator::static_reports(*program, with_waived);
   std::string by_level;
   bool failed = false;
   bool serious = true; // down to the level of --fail-on
-  for (const HazardLevel level : {HazardLevel::required, HazardLevel::compiler, HazardLevel::by_count}) {
+  for (const HazardLevel level :
+       {HazardLevel::required, HazardLevel::compiler, HazardLevel::by_count, HazardLevel::waived}) {
+    if (level == HazardLevel::waived && !with_waived) break;
     const auto count = std::ranges::count(reports, level, &emulator::Report::level);
     const std::string_view name = emulator::hazard_level_name(level);
     by_level += fmt::format("{}{} {}", by_level.empty() ? "" : ", ", count, name);
@@ -48,6 +65,7 @@ int check_command(const CheckOptions &options) {
     else
       fmt::print("{}: {}\n", counted(reports.size(), "report"), by_level);
   }
+  if (options.nops) print_nops(*program);
   return failed ? 1 : 0;
 }
 

@@ -99,6 +99,7 @@ struct CheckOptions {
   std::string code_file;
   std::string fail_on = "required"; // this level of hazards and those that are more serious make the status 1
   bool json = false;
+  bool nops = false; // s_nop instructions with more wait states than the code needs, too
 };
 int check_command(const CheckOptions &options);
 

@@ -274,9 +274,11 @@ int main(int count, char **arguments) {
       ->add_option(
           "--fail-on", check.fail_on,
           "the level from which on reports make the exit status 1: required (default), compiler (and "
-          "required), by_count (all)")
-      ->check(CLI::IsMember({"required", "compiler", "by_count"}));
-  command->add_flag("--json", check.json, "the reports as JSON");
+          "required), by_count (all that are shown), waived (which it shows too)")
+      ->check(CLI::IsMember({"required", "compiler", "by_count", "waived"}));
+  CLI::Option *const json = command->add_flag("--json", check.json, "the reports as JSON");
+  command->add_flag("--nops", check.nops, "also s_nop instructions with more wait states than any path needs")
+      ->excludes(json);
   command->callback([&] { status = check_command(check); });
 
   ListOptions list;

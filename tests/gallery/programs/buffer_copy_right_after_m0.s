@@ -1,6 +1,6 @@
 // M0 is written right before a buffer is copied into LDS: the manual's rows on M0 do not name that instruction
 // report: hazard
-// level: compiler
+// level: waived
 // severity: warning
 // at: buffer_load_dword
 // other: s_movk_i32 m0

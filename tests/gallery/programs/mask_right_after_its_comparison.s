@@ -1,6 +1,6 @@
 // A comparison is the mask of the next instruction: LLVM keeps them apart, the manual asks for nothing between them
 // report: hazard
-// level: compiler
+// level: waived
 // severity: warning
 // at: v_cndmask_b32_e64 v3
 // other: v_cmp_eq_u32_e64 s[16:17]

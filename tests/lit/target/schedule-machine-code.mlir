@@ -131,7 +131,6 @@ gpu.module @kernels attributes {llvm.data_layout = "e-p:64:64-p1:64:64-p2:32:32-
   // A block that does not multiply stays as it is.
   // CHECK-LABEL: <no_products>:
   // CHECK:         s_mov_b32 m0
-  // CHECK-NEXT:    s_nop 0
   // CHECK-NEXT:    buffer_load_dword {{.*}} lds
   llvm.func @no_products(%in: !llvm.ptr<1>, %out: !llvm.ptr<1>, %to: i32) attributes {gpu.kernel, gpu.known_block_size = array<i32: 64, 1, 1>, rocdl.flat_work_group_size = "64,64", rocdl.kernel, rocdl.reqd_work_group_size = array<i32: 64, 1, 1>} {
     %lds = llvm.mlir.addressof @lds : !llvm.ptr<3>

@@ -1,6 +1,7 @@
 // Kernels of which the command line of the emulator has warnings, and one that never ends.
 //
 //   masks()    three comparisons that are the mask of the next instruction
+//   waits()    an s_nop larger than needed, and one that is not needed
 //   endless()  a loop that nothing ends
 
   .amdgcn_target "amdgcn-amd-amdhsa--gfx942"
@@ -14,6 +15,14 @@ begin masks
   v_cndmask_b32_e32 v1, v0, v0, vcc
 .endr
 end masks, 0
+
+begin waits
+  v_mov_b32_e32 v2, 0
+  s_nop 4
+  v_readfirstlane_b32 s4, v2
+  s_nop 0
+  s_mov_b32 s5, s4
+end waits, 0
 
 begin endless
 .Lagain:
