@@ -4,10 +4,14 @@
 #include "support/failure.h"
 
 #include <array>
+#include <cinttypes>
+#include <cstdio>
+#include <fstream>
 #include <string_view>
 
 #include <dlfcn.h>
 #include <link.h>
+#include <sys/auxv.h>
 
 namespace sluice::runtime {
 namespace {
@@ -47,6 +51,27 @@ std::string loaded_hip() {
   return found;
 }
 
+/// The folder, with '/' at its end, of the shared library that this code is in, as the kernel has mapped it.
+/// Empty for a program that it is linked into, and where nothing says it. The loader's own names do not do:
+/// that of a program is argv[0], that of a library what dlopen was given, perhaps relative to a folder that
+/// is the process's no longer.
+std::string library_folder() {
+  const void *const here = reinterpret_cast<const void *>(&find_hip);
+  Dl_info info;
+  link_map *map = nullptr;
+  if (dladdr1(here, &info, reinterpret_cast<void **>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr) return {};
+  if (map->l_name == nullptr || map->l_name[0] == '\0') return {}; // the program
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    uintptr_t begin = 0, end = 0; // "begin-end rights offset device inode    path", in hexadecimal
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2) continue;
+    if (reinterpret_cast<uintptr_t>(here) < begin || reinterpret_cast<uintptr_t>(here) >= end) continue;
+    const size_t path = line.find('/');
+    return path == line.npos ? std::string() : line.substr(path, line.rfind('/') + 1 - path);
+  }
+  return {};
+}
+
 } // namespace
 
 HipSource find_hip() {
@@ -69,15 +94,18 @@ HipSource find_hip() {
 }
 
 HipSource find_emulator() {
+  // Whoever starts such a program chooses its arguments, its folder and its environment, not its code.
+  if (getauxval(AT_SECURE) != 0)
+    throw Failure(Status::no_device, emulator_soname,
+                  text("the emulator ", emulator_soname,
+                       " is not opened in a program with more rights than its user (AT_SECURE)"));
   void *library = dlopen(emulator_soname, RTLD_NOW | RTLD_LOCAL);
   std::string reasons;
   if (library == nullptr) {
     reasons = last_error();
-    Dl_info self;
-    if (dladdr(reinterpret_cast<const void *>(&find_emulator), &self) != 0 && self.dli_fname != nullptr) {
-      const std::string_view path = self.dli_fname;
-      const std::string beside(path.substr(0, path.size() - file_name(path).size()));
-      library = dlopen((beside + emulator_soname).c_str(), RTLD_NOW | RTLD_LOCAL);
+    const std::string folder = library_folder();
+    if (!folder.empty()) {
+      library = dlopen((folder + emulator_soname).c_str(), RTLD_NOW | RTLD_LOCAL);
       if (library == nullptr) reasons += "; " + last_error();
     }
   }

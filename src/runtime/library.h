@@ -22,8 +22,9 @@ struct HipSource {
 /// soname. Throws support::Failure (no_device) if there is none.
 HipSource find_hip();
 
-/// libsluice_emulator.so.1 by soname, else beside this library. Throws support::Failure (no_device) naming
-/// the file.
+/// libsluice_emulator.so.1 by soname, else beside the file of libsluice.so; in a program that libsluice.a is
+/// linked into by soname alone. Never in a program with more rights than its user (AT_SECURE). Throws
+/// support::Failure (no_device) naming the file.
 HipSource find_emulator();
 
 } // namespace sluice::runtime

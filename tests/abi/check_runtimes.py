@@ -3,9 +3,10 @@
 
 usage: check_runtimes.py hip PROBE FOLDER          FOLDER/NUMBER holds a fake libamdhip64.so.NUMBER for 5, 6, 7, 42
        check_runtimes.py no_gpu PROBE              77 (skipped) if the system has no libamdhip64.so.5 or has a GPU
-       check_runtimes.py emulator PROBE LIBRARY FOLDER
+       check_runtimes.py emulator PROBE LIBRARY FOLDER STATIC-PROBE
                                                    LIBRARY is libsluice.so, FOLDER/emulator holds a fake emulator and
-                                                   FOLDER/7 a libamdhip64.so.7, which is none
+                                                   FOLDER/7 a libamdhip64.so.7, which is none; STATIC-PROBE has
+                                                   libsluice.a in it
 """
 import ctypes
 import os
@@ -16,12 +17,12 @@ import sys
 import tempfile
 
 
-def probe(command, folders, preload=""):
+def probe(command, folders, preload="", **how):
     """(status, field, message, [runtime, mapped files...]); fails if anything else is printed."""
     environment = {key: value for key, value in os.environ.items() if not key.startswith("LD_")}
     environment["LD_LIBRARY_PATH"] = ":".join(str(folder) for folder in folders)
     environment["LD_PRELOAD"] = str(preload)
-    result = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True)
+    result = subprocess.run([str(part) for part in command], env=environment, capture_output=True, text=True, **how)
     lines = result.stdout.splitlines()
     if result.returncode != 0 or result.stderr or len(lines) != 2:
         sys.exit(f"{command}: exit {result.returncode}\n{result.stdout}{result.stderr}")
@@ -71,7 +72,56 @@ def check_no_gpu(program):
         sys.exit(f"unclear message: {message}")
 
 
-def check_emulator(program, library, folder):
+def check_wrong_emulators(work, program, library, emulator, static_program):
+    """An emulator where whoever starts the program wants it is not opened."""
+    soname = emulator.name
+    theirs, programs = work / "theirs", work / "programs"
+    for place in (theirs, programs):
+        place.mkdir()
+    shutil.copy(emulator, theirs)
+    shutil.copy(static_program, programs / "probe")
+    nothing = ("SLUICE_NO_DEVICE", soname)
+    # A program names itself as it likes; libsluice.a in it knows no folder of its own.
+    for name in (theirs / "probe", "./probe", "probe"):
+        status, field, message, _ = probe([name, "emulated"], [], executable=programs / "probe", cwd=theirs)
+        expect(f"a program that says it is {name}", (status, field), nothing)
+        if str(theirs) in message:
+            sys.exit(f"it looked there: {message}")
+    # A library that was opened by a relative path, in a process that has gone elsewhere since.
+    home = work / "home"
+    home.mkdir()
+    shutil.copy(library, home / "libsluice.so.1")
+    shutil.copy(program, home / "probe")
+    command = [home / "probe", "emulated", "-", theirs]
+    status, field, message, _ = probe(command, [], "./libsluice.so.1", cwd=home)
+    expect("a folder changed", (status, field), nothing)
+    if f"{home}/{soname}" not in message:
+        sys.exit(f"it did not look beside the library: {message}")
+    shutil.copy(emulator, home)
+    status, _, message, runtime = probe(command, [], "./libsluice.so.1", cwd=home)
+    expect("a folder changed, and one beside the library", (status, message, runtime), ("SLUICE_OK", "", [soname]))
+    check_more_rights(work, theirs, static_program)
+
+
+def check_more_rights(work, theirs, static_program):
+    """A program with more rights than its user opens none at all."""
+    if os.geteuid() != 0 or os.statvfs(work).f_flag & os.ST_NOSUID:
+        print("skipped: no program with more rights can be made here")
+        return
+    nobody = 65534
+    entered = work / "setuid"
+    entered.mkdir()
+    shutil.copy(static_program, entered / "probe")
+    (entered / "probe").chmod(0o4755)
+    work.chmod(0o755)
+    status, field, message, _ = probe([theirs / "probe", "emulated"], [theirs], executable=entered / "probe", cwd=theirs,
+                                      user=nobody)
+    expect("with more rights", (status, field), ("SLUICE_NO_DEVICE", "libsluice_emulator.so.1"))
+    if "AT_SECURE" not in message:
+        sys.exit(f"unclear message: {message}")
+
+
+def check_emulator(program, library, folder, static_program):
     soname = "libsluice_emulator.so.1"
     with tempfile.TemporaryDirectory() as work:
         alone, beside, wrong = (pathlib.Path(work) / name for name in ("alone", "beside", "wrong"))
@@ -97,6 +147,7 @@ def check_emulator(program, library, folder):
         expect("something else", (status, field), ("SLUICE_NO_DEVICE", soname))
         if "has no entry point sluice_emulator_symbol" not in message:
             sys.exit(f"unclear message: {message}")
+        check_wrong_emulators(pathlib.Path(work), program, library, beside / soname, static_program)
 
 
 def main():

@@ -1,7 +1,9 @@
 //===- probe.cpp - makes one context and says what came of it -------------------------------------------===//
 //
-// usage: probe hip|emulated|target [LIBRARY]    LIBRARY is opened first, as by the process that links
-// libsluice.so
+// usage: probe hip|emulated|target [LIBRARY [FOLDER]]
+//
+// LIBRARY is opened first, as by the process that links libsluice.so; - is none. The process then goes to
+// FOLDER.
 //
 // Prints two lines: status, field and message; then where HIP comes from, the libamdhip64 files that are
 // mapped, and what of HIP and the emulator the whole process can see, which should be nothing.
@@ -18,11 +20,16 @@
 #include <string>
 
 #include <dlfcn.h>
+#include <unistd.h>
 
 int main(int argc, char **argv) {
   if (argc < 2) return 2;
-  if (argc > 2 && dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) == nullptr) {
+  if (argc > 2 && std::strcmp(argv[2], "-") != 0 && dlopen(argv[2], RTLD_NOW | RTLD_LOCAL) == nullptr) {
     std::fprintf(stderr, "%s\n", dlerror());
+    return 2;
+  }
+  if (argc > 3 && chdir(argv[3]) != 0) {
+    std::perror(argv[3]);
     return 2;
   }
   const std::vector<std::byte> pack = sluice::test::test_pack();
