@@ -198,7 +198,9 @@ SLUICE_API sluice_status sluice_context_desc_init(sluice_context_desc *desc, siz
  * already loaded; else from libamdhip64.so.7, .6 or .5, whichever the system finds first. There is
  * never a second HIP runtime, and no path is assumed. The HIP runtime is initialised (hipInit); the
  * calling thread's current device is unchanged.
- * EMULATED: opens libsluice_emulator.so.1 by name, else from the folder of libsluice.so.
+ * EMULATED: opens libsluice_emulator.so.1 by name, else from the folder of the file that the kernel has mapped
+ * libsluice.so from; a program with libsluice.a in it finds it by name only. A program that runs with more
+ * rights than its user (AT_SECURE: setuid, file capabilities) gets SLUICE_NO_DEVICE.
  * TARGET: touches no device and no library.
  *
  * @param desc   what the context stands for
@@ -630,10 +632,10 @@ typedef struct sluice_tensor {
  * - batch is at least 1. q_len and kv_len are at least 1, or 0 for the problem's bound, which there must be
  *   then; they are within the bounds of the plan. batch is at most 65535, and so is the number of tiles that
  *   q_len * q_heads / kv_heads rows make (of tile_q, see sluice_plan_info); q_len + kv_len is at most
- *   2^31 - 512.
+ *   2^31 - 512 (else SLUICE_UNSUPPORTED).
  * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
- *   stride[3] of k less than 2^22. In sluice_run all of a tensor lies below address 2^48. stride[0] is 0
+ *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run all of a tensor lies below address 2^48. stride[0] is 0
  *   for q, o and lse with q_starts, and for k and v with kv_starts.
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
  *   page_table_stride is not negative.
@@ -736,7 +738,7 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
  *
  * @param plan    made for a HIP or emulated device
  * @param args    copied; pointers in it are device pointers
- * @param launch  copied
+ * @param launch  copied; NULL is the default stream, without workspace, dependencies and signal_event
  * @param error   nullable
  * @return SLUICE_OK: enqueued. Otherwise nothing is enqueued: SLUICE_INVALID_ARGUMENT;
  *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_WORKSPACE_TOO_SMALL; SLUICE_NO_DEVICE for a
@@ -832,8 +834,8 @@ typedef struct sluice_append {
 SLUICE_API sluice_status sluice_append_init(sluice_append *append, size_t size) SLUICE_NOEXCEPT;
 
 /**
- * Enqueues an append on launch->stream and returns without waiting. Needs no workspace:
- * launch->workspace_bytes is ignored. The first call of a context for a kernel loads it, which is not legal
+ * Enqueues an append on launch->stream, with NULL for launch on the default stream, and returns without
+ * waiting. Needs no workspace: launch->workspace_bytes is ignored. The first call of a context for a kernel loads it, which is not legal
  * during stream capture; behind sluice_preload with a NULL problem the rules of sluice_run hold.
  * @return as sluice_run
  */

@@ -384,7 +384,7 @@ public:
   explicit Plan(sluice_plan *handle) noexcept : owner(handle) {}
 
   /** As sluice_run: enqueues one call. */
-  Result<void> run(const sluice_args &args, const sluice_launch &launch) const noexcept {
+  Result<void> run(const sluice_args &args, const sluice_launch &launch = Launch()) const noexcept {
     return Result<void>([&](sluice_error *error) { return sluice_run(c(), &args, &launch, error); });
   }
   /** As sluice_plan_describe. */
@@ -446,11 +446,11 @@ public:
     return Result<void>([&](sluice_error *error) { return sluice_preload(c(), nullptr, error); });
   }
   /** As sluice_kv_append. */
-  Result<void> kv_append(const sluice_append &append, const sluice_launch &launch) const noexcept {
+  Result<void> kv_append(const sluice_append &append, const sluice_launch &launch = Launch()) const noexcept {
     return Result<void>([&](sluice_error *error) { return sluice_kv_append(c(), &append, &launch, error); });
   }
   /** As sluice_merge_states. */
-  Result<void> merge_states(const sluice_merge &merge, const sluice_launch &launch) const noexcept {
+  Result<void> merge_states(const sluice_merge &merge, const sluice_launch &launch = Launch()) const noexcept {
     return Result<void>(
         [&](sluice_error *error) { return sluice_merge_states(c(), &merge, &launch, error); });
   }

@@ -2,6 +2,7 @@
 #include "abi/around_checks.h"
 #include "abi/tensor_checks.h"
 #include "package/around_kernargs.h"
+#include "runtime/dtype.h"
 #include "support/failure.h"
 
 #include <limits>
@@ -9,6 +10,7 @@
 namespace sluice::abi {
 namespace {
 
+using runtime::dtype_text;
 using support::Failure;
 using support::Status;
 using support::text;
@@ -45,11 +47,14 @@ void check_flags(uint32_t flags) {
 void check_types(const sluice_append &append) {
   if (append.source_type == 0) invalid("source_type", "source_type is missing; it is a sluice_dtype");
   if (append.source_type != SLUICE_F16 && append.source_type != SLUICE_BF16) {
-    unsupported("source_type", append.source_type, "SLUICE_F16 (1) or SLUICE_BF16 (2)");
+    unsupported("source_type", dtype_text(append.source_type), "f16 or bf16");
   }
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it is a sluice_dtype");
   if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
-    unsupported("cache_type", append.cache_type, "source_type or SLUICE_E4M3FNUZ (4)");
+    // Of one byte e4m3fnuz, else the source's.
+    const bool is_wide = append.cache_type == SLUICE_F16 || append.cache_type == SLUICE_BF16 || append.cache_type == SLUICE_F32;
+    unsupported("cache_type", dtype_text(append.cache_type),
+                dtype_text(is_wide ? append.source_type : uint32_t(SLUICE_E4M3FNUZ)));
   }
 }
 

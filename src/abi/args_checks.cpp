@@ -33,6 +33,11 @@ constexpr int64_t kv_row_stride_end = int64_t{1} << 25;
 // The packs of a row of K are reached with 31 bits from its start.
 constexpr int64_t pack_stride_end = int64_t{1} << 22;
 
+/// A legal call that this version cannot do.
+[[noreturn]] void unsupported(std::string field, std::string message) {
+  throw Failure(Status::unsupported, std::move(field), std::move(message));
+}
+
 void check_extent(std::string_view field, int32_t value, int64_t bound) {
   if (value <= 0) {
     invalid(std::string(field),
@@ -57,17 +62,17 @@ void check_extents(const sluice_problem &problem, const TensorRules &rules, cons
   }
   if (rules.tile_q == 0) return;
   if (uint32_t(args.batch) > max_grid_yz) {
-    invalid("batch", text("batch is ", args.batch, "; it must be at most ", max_grid_yz));
+    unsupported("batch", text("batch is ", args.batch, "; nearest supported: ", max_grid_yz));
   }
   const uint64_t most_rows = uint64_t{max_grid_yz} * rules.tile_q;
   const auto group = uint64_t(problem.q_heads / problem.kv_heads);
   if (uint64_t(args.q_len) * group > most_rows) {
-    invalid("q_len", text("q_len is ", args.q_len, "; it must be at most ", most_rows / group, ", which is ",
-                          max_grid_yz, " tiles of ", rules.tile_q, " rows"));
+    unsupported("q_len", text("q_len is ", args.q_len, "; nearest supported: ", most_rows / group, ", which is ",
+                              max_grid_yz, " tiles of ", rules.tile_q, " rows"));
   }
   if (int64_t{args.q_len} + args.kv_len > max_lengths) {
-    invalid("kv_len", text("kv_len is ", args.kv_len, " and q_len ", args.q_len,
-                           "; their sum must be at most ", max_lengths));
+    unsupported("kv_len", text("kv_len is ", args.kv_len, " and q_len ", args.q_len, "; nearest supported: ",
+                               max_lengths - args.q_len));
   }
 }
 
@@ -159,7 +164,7 @@ void check_tensor(const Shape &shape, const TensorRules &rules, bool has_starts,
 
 void check_close_rows(const Shape &shape) {
   if (shape.tensor.stride[1] >= kv_row_stride_end) {
-    bad_stride(shape, 1, text("it must be less than ", kv_row_stride_end));
+    far_stride(shape, 1, kv_row_stride_end - 1);
   }
 }
 
@@ -190,7 +195,7 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
   if (rules.tile_q != 0) {
     check_close_rows(k);
     if (problem.k_pack != 0 && args.k.stride[3] >= pack_stride_end) {
-      bad_stride(k, 3, text("it must be less than ", pack_stride_end));
+      far_stride(k, 3, pack_stride_end - 1);
     }
     check_close_rows(v);
   }

@@ -19,7 +19,7 @@ sluice_status enqueue(sluice_context *context, const Call *given, const char *na
     Call call_copy;
     sluice_launch launch_copy;
     const Call &call = abi::view(given, name, call_copy);
-    const sluice_launch &where = abi::view(launch, "launch", launch_copy);
+    const sluice_launch &where = abi::view_launch(launch, launch_copy);
     check(call);
     abi::check_dependencies(where);
     run(shared, call, where);

@@ -27,7 +27,7 @@ void check_type(std::string_view field, uint32_t type) {
   if (type == 0) invalid(std::string(field), text(field, " is missing; it is a sluice_dtype"));
   if (type > SLUICE_F32) {
     throw Failure(Status::unsupported, std::string(field),
-                  text(field, " is ", type, "; nearest supported: SLUICE_F32 (3)"));
+                  text(field, " is ", runtime::dtype_text(type), "; nearest supported: bf16"));
   }
 }
 

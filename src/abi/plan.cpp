@@ -106,7 +106,7 @@ sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const
     sluice_launch launch_copy;
     const sluice_args &call =
         abi::with_lengths(prepared.problem(), abi::view(args, "args", args_copy), lengths_copy);
-    const sluice_launch &where = abi::view(launch, "launch", launch_copy);
+    const sluice_launch &where = abi::view_launch(launch, launch_copy);
     const abi::TensorRules rules = {runtime::pointer_alignment, runtime::stride_multiple, true,
                                     prepared.kernel().name.tile_q};
     abi::check_args(prepared.problem(), rules, call);

@@ -1,6 +1,7 @@
 //===- problem_checks.cpp - what a caller can get wrong in a problem ------------------------------------===//
 #include "abi/checks.h"
 
+#include "runtime/dtype.h"
 #include "support/failure.h"
 
 #include <cmath>
@@ -10,6 +11,7 @@
 namespace sluice::abi {
 namespace {
 
+using runtime::dtype_text;
 using support::Failure;
 using support::Status;
 using support::text;
@@ -52,8 +54,9 @@ void check_types(const sluice_problem &problem) {
   check_type("v_type", problem.v_type);
   check_type("o_type", problem.o_type);
   if (problem.o_type > SLUICE_F32) {
-    unsupported("o_type", problem.o_type,
-                problem.q_type == SLUICE_BF16 ? "SLUICE_BF16 (2)" : "SLUICE_F16 (1)");
+    throw Failure(Status::unsupported, "o_type",
+                  text("o_type is ", dtype_text(problem.o_type), "; nearest supported: ",
+                       dtype_text(problem.q_type == SLUICE_BF16 ? SLUICE_BF16 : SLUICE_F16)));
   }
 }
 
@@ -102,8 +105,8 @@ void check_scores(const sluice_problem &problem) {
   }
   if (problem.bias_type > SLUICE_E5M2) unknown("bias_type", problem.bias_type, "SLUICE_F32 (3)");
   if (problem.bias_type > SLUICE_F32) {
-    invalid("bias_type", text("bias_type is ", problem.bias_type,
-                              "; it must be SLUICE_F32 (3), SLUICE_F16 (1), SLUICE_BF16 (2), or 0 for none"));
+    invalid("bias_type", text("bias_type is ", dtype_text(problem.bias_type),
+                              "; it must be f32, f16 or bf16, or 0 for none"));
   }
 }
 
@@ -147,8 +150,8 @@ void check_pages(const sluice_problem &problem) {
 
 void check_v_in_k(const sluice_problem &problem) {
   if (problem.v_type != problem.k_type) {
-    invalid("v_type", text("v_type is ", problem.v_type, "; with SLUICE_V_IN_K it must be k_type, which is ",
-                           problem.k_type));
+    invalid("v_type", text("v_type is ", dtype_text(problem.v_type),
+                           "; with SLUICE_V_IN_K it must be k_type, which is ", dtype_text(problem.k_type)));
   }
   if (problem.head_dim_v > problem.head_dim_qk) {
     invalid("head_dim_v",

@@ -89,6 +89,14 @@ template <typename Struct> const Struct &view(const Struct *given, std::string_v
   return *given;
 }
 
+/// Likewise; none is the default stream, without workspace, dependencies and signal.
+inline const sluice_launch &view_launch(const sluice_launch *given, sluice_launch &copy) {
+  if (given != nullptr) return view(given, "launch", copy);
+  copy = sluice_launch{};
+  copy.struct_size = sizeof copy;
+  return copy;
+}
+
 /// Throws support::Failure unless `out` can be filled.
 template <typename Struct> void check_output(const Struct *out, std::string_view argument) {
   if (out == nullptr) {

@@ -25,6 +25,13 @@ void bad_stride(const Shape &shape, size_t dimension, std::string_view rule) {
   invalid(std::move(field), std::move(message));
 }
 
+void far_stride(const Shape &shape, size_t dimension, int64_t most) {
+  std::string field = text(shape.name, ".stride[", uint64_t{dimension}, "]");
+  std::string message = text(field, " is ", shape.tensor.stride[dimension], "; nearest supported: ",
+                             most - most % 8);
+  throw Failure(Status::unsupported, std::move(field), std::move(message));
+}
+
 namespace {
 
 /// `name` and `suffix` are put together only if something is wrong.

@@ -1,7 +1,7 @@
 //===- tensor_checks.h - what a caller can get wrong in a tensor ----------------------------------------===//
 //
-// Each function throws support::Failure (invalid_argument) with the field, its value and the rule. On the
-// path of every run: no allocation unless something is wrong.
+// Each function throws support::Failure, of status invalid_argument where nothing else is said, with the
+// field, its value and the rule. On the path of every run: no allocation unless something is wrong.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -33,6 +33,8 @@ struct Shape {
 };
 
 [[noreturn]] void bad_stride(const Shape &shape, size_t dimension, std::string_view rule);
+/// For a legal stride that this version cannot do: SLUICE_UNSUPPORTED.
+[[noreturn]] void far_stride(const Shape &shape, size_t dimension, int64_t most);
 
 /// The pointer is given, and aligned.
 void check_pointer(const Shape &shape, uint32_t alignment);

@@ -64,9 +64,11 @@ void keep_smallest(Kernels &kernels) {
   std::erase_if(kernels, [&](const auto *kernel) { return size(kernel) != smallest; });
 }
 
-/// Keeps the kernels that have the wanted type in a place; refuses, naming a type there is, if none do.
+/// Keeps the kernels that have the wanted type in a place; refuses, naming the nearest there is, if none do.
 template <typename Get> void keep_type(Kernels &kernels, std::string_view field, uint32_t wanted, Get get) {
-  std::string_view nearest = get(kernels.front()->entry.name);
+  const std::string_view nearest = get((*std::ranges::min_element(kernels, {}, [&](const auto *kernel) {
+                                          return dtype_distance(wanted, dtype_of_name(get(kernel->entry.name)));
+                                        }))->entry.name);
   std::erase_if(kernels, [&](const auto *kernel) { return get(kernel->entry.name) != dtype_name(wanted); });
   if (kernels.empty())
     refuse(field, text(field, " is ", dtype_name(wanted), "; nearest supported: ", nearest));

@@ -2,6 +2,7 @@
 #include "runtime/context.h"
 
 #include "package/around_kernargs.h"
+#include "package/chips.h"
 #include "package/offload_bundle.h"
 #include "runtime/split.h"
 #include "support/failure.h"
@@ -103,6 +104,7 @@ Context::Context(Device device, std::span<const std::byte> pack) : bound(std::mo
                   text("the ", what, " is ", bound.arch, "; the kernel pack has kernels for ",
                        chips.empty() ? "no chip" : join(chips)));
   }
+  check_fits();
   around = AroundKernels(usable);
   // A module is found again in what is already reserved: loading the last one cannot fail after
   // hipModuleLoadData.
@@ -110,6 +112,26 @@ Context::Context(Device device, std::span<const std::byte> pack) : bound(std::mo
   if (support::logs(LogLevel::info)) {
     support::log(LogLevel::info, text("context: ", bound.arch, ", ", bound.compute_units, " compute units, ",
                                       usable.size(), " kernels, HIP from ", bound.origin));
+  }
+}
+
+/// A device of the right chip may still be less than the chip is: a part of one, or a HIP table of the caller's
+/// own that says so.
+void Context::check_fits() const {
+  const std::string what = bound.hip ? "device" : "target";
+  const package::Chip *chip = package::find_chip(bound.chip);
+  if (chip != nullptr && bound.wave_size != chip->wave_size) {
+    throw Failure(Status::wrong_arch, what,
+                  text("the ", what, " is ", bound.arch, " with waves of ", bound.wave_size,
+                       " lanes; kernels for ", bound.chip, " have waves of ", chip->wave_size));
+  }
+  const package::KernelEntry &largest =
+      (*std::ranges::max_element(usable, {}, [](const auto *kernel) { return kernel->entry.lds_bytes; }))->entry;
+  if (largest.lds_bytes > bound.lds_bytes) {
+    throw Failure(Status::wrong_arch, what,
+                  text("the ", what, " is ", bound.arch, " with ", bound.lds_bytes,
+                       " bytes of LDS for a workgroup; ", package::format_kernel_name(largest.name), " needs ",
+                       largest.lds_bytes));
   }
 }
 

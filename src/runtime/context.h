@@ -17,7 +17,8 @@ namespace sluice::runtime {
 
 class Context {
 public:
-  /// Throws support::Failure: pack_corrupt, or wrong_arch if the pack has no kernel for the device.
+  /// Throws support::Failure: pack_corrupt, or wrong_arch if the pack has no kernel for the device or the
+  /// device is less than its chip.
   Context(Device device, std::span<const std::byte> pack);
   Context(const Context &) = delete;
   Context &operator=(const Context &) = delete;
@@ -38,6 +39,8 @@ public:
   void *trace_user = nullptr;
 
 private:
+  void check_fits() const;
+
   struct Loaded {
     const package::PackedKernel *kernel;
     void *module;

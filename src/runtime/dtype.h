@@ -4,6 +4,7 @@
 #include <sluice/sluice.h>
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace sluice::runtime {
@@ -30,7 +31,24 @@ constexpr std::string_view dtype_name(uint32_t type) {
   }
 }
 
-/// The inverse; 0 for an unknown name.
+/// For messages: the name, or the number of what is no sluice_dtype.
+inline std::string dtype_text(uint32_t type) {
+  const std::string_view name = dtype_name(type);
+  return name.empty() ? std::to_string(type) : std::string(name);
+}
+
+/// How far a type that a kernel takes is from a wanted one: first by size, then by what its bits mean. E4M3FN
+/// is nearest to E4M3FNUZ and E5M2 to E5M2FNUZ.
+constexpr uint32_t dtype_distance(uint32_t wanted, uint32_t other) {
+  const auto bytes = [](uint32_t type) {
+    return type == SLUICE_F32 ? 4u : type == SLUICE_F16 || type == SLUICE_BF16 ? 2u : 1u;
+  };
+  const auto is_e5m2 = [](uint32_t type) { return type == SLUICE_E5M2FNUZ || type == SLUICE_E5M2; };
+  const uint32_t far = bytes(wanted) > bytes(other) ? bytes(wanted) - bytes(other) : bytes(other) - bytes(wanted);
+  return wanted == other ? 0 : far * 4 + (is_e5m2(wanted) != is_e5m2(other) ? 2 : 1);
+}
+
+/// The inverse of dtype_name; 0 for an unknown name.
 constexpr uint32_t dtype_of_name(std::string_view name) {
   for (uint32_t type = SLUICE_F16; type <= SLUICE_E5M2; ++type) {
     if (dtype_name(type) == name) return type;

@@ -30,11 +30,11 @@ const Breach<A> append_breaches[] = {
     {"flags", invalid, "0x1", [](A &a) { a.flags = SLUICE_CAUSAL; }},
     {"flags", invalid, "no page table", [](A &a) { a.flags = SLUICE_PAGE_INDEX_64; }},
     {"source_type", invalid, "missing", [](A &a) { a.source_type = 0; }},
-    {"source_type", unsupported, "3", [](A &a) { a.source_type = SLUICE_F32; }},
+    {"source_type", unsupported, "source_type is f32; nearest supported: f16 or bf16", [](A &a) { a.source_type = SLUICE_F32; }},
     {"source_type", unsupported, "99", [](A &a) { a.source_type = 99; }},
     {"cache_type", invalid, "missing", [](A &a) { a.cache_type = 0; }},
-    {"cache_type", unsupported, "2", [](A &a) { a.cache_type = SLUICE_BF16; }},
-    {"cache_type", unsupported, "SLUICE_E4M3FNUZ", [](A &a) { a.cache_type = SLUICE_E4M3FN; }},
+    {"cache_type", unsupported, "cache_type is bf16; nearest supported: f16", [](A &a) { a.cache_type = SLUICE_BF16; }},
+    {"cache_type", unsupported, "cache_type is e4m3fn; nearest supported: e4m3fnuz", [](A &a) { a.cache_type = SLUICE_E4M3FN; }},
     {"kv_heads", invalid, "0; it must be at least 1", [](A &a) { a.kv_heads = 0; }},
     {"kv_heads", unsupported, "16777215", [](A &a) { a.kv_heads = 1 << 24; }},
     {"head_dim_qk", invalid, "-8", [](A &a) { a.head_dim_qk = -8; }},
@@ -163,7 +163,7 @@ const Breach<M> merge_breaches[] = {
     {"flags", SLUICE_NEWER_STRUCT, "0x1", [](M &m) { m.flags = 1; }},
     {"reserved", SLUICE_NEWER_STRUCT, "1", [](M &m) { m.reserved = 1; }},
     {"partial_type", invalid, "missing", [](M &m) { m.partial_type = 0; }},
-    {"partial_type", unsupported, "4", [](M &m) { m.partial_type = SLUICE_E4M3FNUZ; }},
+    {"partial_type", unsupported, "partial_type is e4m3fnuz; nearest supported: bf16", [](M &m) { m.partial_type = SLUICE_E4M3FNUZ; }},
     {"o_type", invalid, "missing", [](M &m) { m.o_type = 0; }},
     {"o_type", unsupported, "99", [](M &m) { m.o_type = 99; }},
     {"o_type", unsupported, "nearest supported: f16",
@@ -281,12 +281,22 @@ TEST_CASE("null arguments of appends and merges are refused by name", "[around]"
   Error error;
   check_refusal(sluice_kv_append(nullptr, &append, &launch, &error), error, invalid, "context", "NULL");
   check_refusal(sluice_kv_append(context.get(), nullptr, &launch, &error), error, invalid, "append", "NULL");
-  check_refusal(sluice_kv_append(context.get(), &append, nullptr, &error), error, invalid, "launch", "NULL");
   check_refusal(sluice_merge_states(nullptr, &merge, &launch, &error), error, invalid, "context", "NULL");
   check_refusal(sluice_merge_states(context.get(), nullptr, &launch, &error), error, invalid, "merge",
                 "NULL");
-  check_refusal(sluice_merge_states(context.get(), &merge, nullptr, &error), error, invalid, "launch",
-                "NULL");
+}
+
+TEST_CASE("an append and a merge without a launch go to the default stream", "[around]") {
+  FakeHip hip;
+  const ContextHandle context = around_context();
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  hip.launch.stream = FakeHip::handle(5);
+  CHECK(sluice_kv_append(context.get(), &append, nullptr, nullptr) == SLUICE_OK);
+  CHECK(hip.launch.stream == nullptr);
+  hip.launch.stream = FakeHip::handle(5);
+  CHECK(sluice_merge_states(context.get(), &merge, nullptr, nullptr) == SLUICE_OK);
+  CHECK(hip.launch.stream == nullptr);
 }
 
 TEST_CASE("a target has no device to append on", "[around]") {

@@ -16,7 +16,8 @@ EXPORT int hipSetDevice(int device) {
   return device != 0;
 }
 EXPORT int hipDeviceGetAttribute(int *value, int attribute, int device) {
-  return *value = attribute, device != 0;
+  *value = attribute == 87 ? 64 : 65536; /* lanes of a wave; compute units and bytes of LDS */
+  return device != 0;
 }
 EXPORT int hipGetDevicePropertiesR0600(void *properties, int device) {
   strcpy((char *)properties + 1160, "gfx942:sramecc+:xnack-");

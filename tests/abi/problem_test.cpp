@@ -47,7 +47,7 @@ const Refusal refusals[] = {
      "k_type is e4m3fn; nearest supported: f16"},
     {SLUICE_SET(v_type, SLUICE_BF16), SLUICE_UNSUPPORTED, "v_type", "v_type is bf16; nearest supported: f16"},
     {SLUICE_SET(o_type, SLUICE_BF16), SLUICE_UNSUPPORTED, "o_type", "o_type is bf16; nearest supported: f16"},
-    {SLUICE_SET(o_type, SLUICE_E4M3FNUZ), SLUICE_UNSUPPORTED, "o_type", "o_type is 4; nearest supported"},
+    {SLUICE_SET(o_type, SLUICE_E4M3FNUZ), SLUICE_UNSUPPORTED, "o_type", "o_type is e4m3fnuz; nearest supported: f16"},
     {SLUICE_SET(q_heads, 0), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is 0; it must be at least 1"},
     {SLUICE_SET(q_heads, -8), SLUICE_INVALID_ARGUMENT, "q_heads", "q_heads is -8"},
     {SLUICE_SET(kv_heads, 0), SLUICE_INVALID_ARGUMENT, "kv_heads", "kv_heads is 0"},
@@ -108,7 +108,7 @@ const Refusal refusals[] = {
     {SLUICE_FLAG(SLUICE_SINK_LOGITS), SLUICE_UNSUPPORTED, "flags", "flags has SLUICE_SINK_LOGITS"},
     {SLUICE_SET(bias_type, SLUICE_F32), SLUICE_UNSUPPORTED, "bias_type", "nearest supported: 0 (no bias)"},
     {SLUICE_SET(bias_type, SLUICE_E4M3FN), SLUICE_INVALID_ARGUMENT, "bias_type",
-     "bias_type is 5; it must be SLUICE_F32 (3)"},
+     "bias_type is e4m3fn; it must be f32, f16 or bf16"},
     {SLUICE_SET(bias_type, 8), SLUICE_UNSUPPORTED, "bias_type", "bias_type is 8; the last value"},
     {SLUICE_FLAG(SLUICE_BOOL_MASK), SLUICE_UNSUPPORTED, "flags", "flags has SLUICE_BOOL_MASK"},
     {SLUICE_SET(q_scale_kind, SLUICE_SCALE_PER_TENSOR), SLUICE_UNSUPPORTED, "q_scale_kind",
@@ -142,7 +142,7 @@ const Refusal refusals[] = {
        problem.flags |= SLUICE_V_IN_K;
        problem.v_type = SLUICE_BF16;
      },
-     SLUICE_INVALID_ARGUMENT, "v_type", "v_type is 2; with SLUICE_V_IN_K it must be k_type, which is 1"},
+     SLUICE_INVALID_ARGUMENT, "v_type", "v_type is bf16; with SLUICE_V_IN_K it must be k_type, which is f16"},
     {[](sluice_problem &problem) {
        problem.flags |= SLUICE_V_IN_K;
        problem.head_dim_v = 136;

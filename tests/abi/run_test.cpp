@@ -40,11 +40,10 @@ const Refusal refusals[] = {
      "q_len is -2147483648"},
     {SLUICE_ARG(kv_len, 0), SLUICE_INVALID_ARGUMENT, "kv_len", "kv_len is 0"},
     {SLUICE_ARG(kv_len, -7), SLUICE_INVALID_ARGUMENT, "kv_len", "kv_len is -7"},
-    {SLUICE_ARG(batch, 65536), SLUICE_INVALID_ARGUMENT, "batch", "batch is 65536; it must be at most 65535"},
-    {SLUICE_ARG(q_len, 65535 * 64 + 1), SLUICE_INVALID_ARGUMENT, "q_len",
-     "it must be at most 4194240, which is 65535 tiles of 256 rows"},
-    {SLUICE_ARG(kv_len, 2147483647 - 515), SLUICE_INVALID_ARGUMENT, "kv_len",
-     "their sum must be at most 2147483136"},
+    {SLUICE_ARG(batch, 65536), SLUICE_UNSUPPORTED, "batch", "batch is 65536; nearest supported: 65535"},
+    {SLUICE_ARG(q_len, 65535 * 64 + 1), SLUICE_UNSUPPORTED, "q_len",
+     "nearest supported: 4194240, which is 65535 tiles of 256 rows"},
+    {SLUICE_ARG(kv_len, 2147483647 - 515), SLUICE_UNSUPPORTED, "kv_len", "nearest supported: 2147483131"},
     // Scale.
     {SLUICE_ARG(scale, infinity), SLUICE_INVALID_ARGUMENT, "scale", "scale is inf; it must be finite"},
     {SLUICE_ARG(scale, -infinity), SLUICE_INVALID_ARGUMENT, "scale", "scale is -inf"},
@@ -148,6 +147,17 @@ TEST_CASE("a run is one launch with packed arguments", "[run]") {
   CHECK(k.kv_len == 7);
   CHECK(k.window_right == 0);
   CHECK(k.group == 4);
+}
+
+TEST_CASE("a run without a launch is one on the default stream", "[run]") {
+  FakeHip hip;
+  const PlanHandle plan = make_plan(fake_context(), good_problem());
+  const sluice_args args = good_args();
+  hip.forget_calls();
+  hip.launch.stream = FakeHip::handle(5);
+  REQUIRE(sluice_run(plan.get(), &args, nullptr, nullptr) == SLUICE_OK);
+  CHECK(hip.call_names() == std::vector<std::string>{"hipModuleLaunchKernel"});
+  CHECK(hip.launch.stream == nullptr);
 }
 
 TEST_CASE("each stride reaches its own argument", "[run]") {
@@ -367,8 +377,8 @@ TEST_CASE("rows of K and V that are too far apart are refused", "[run]") {
       CHECK(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
       stride = int64_t{1} << 25;
       Error error;
-      check_refusal(sluice_run(plan.get(), &args, &launch, &error), error, SLUICE_INVALID_ARGUMENT,
-                    is_v ? "v.stride[1]" : "k.stride[1]", "it must be less than 33554432");
+      check_refusal(sluice_run(plan.get(), &args, &launch, &error), error, SLUICE_UNSUPPORTED,
+                    is_v ? "v.stride[1]" : "k.stride[1]", "nearest supported: 33554424");
     }
   }
 }

@@ -23,8 +23,8 @@ int hip_device(int *device) {
   *device = 0;
   return 0;
 }
-int hip_attribute(int *value, int, int) {
-  *value = 304;
+int hip_attribute(int *value, int attribute, int) {
+  *value = attribute == 87 ? 64 : 65536; // lanes of a wave; compute units and bytes of LDS
   return 0;
 }
 int hip_properties(void *properties, int) {

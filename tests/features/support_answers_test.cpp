@@ -306,7 +306,7 @@ TEST_CASE("FP8 of Q goes with FP8 of K and V and a wider O", "[support]") {
       {SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16, SLUICE_BF16,
        "v_type is bf16; nearest supported: e4m3fnuz"},
       {SLUICE_E4M3FN, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_F16,
-       "q_type is e4m3fn; nearest supported: bf16"},
+       "q_type is e4m3fn; nearest supported: e4m3fnuz"},
       {SLUICE_F16, SLUICE_E4M3FNUZ, SLUICE_E4M3FNUZ, SLUICE_BF16, "o_type is bf16; nearest supported: f16"},
   };
   for (const Row &row : rows) {
