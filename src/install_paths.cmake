@@ -29,6 +29,25 @@ function(sluice_pkg_config_paths name)
   endforeach()
 endfunction()
 
+# sluice_set_rpath(TARGET PATH...): where the target finds libraries when it is installed, and libLLVM where the loader does not
+# look by itself. The build tree has the same shape if folders have their usual names: the target then keeps these paths as they
+# are. CMake would else end the build tree's own with an empty one, which is the folder that a program happens to run in.
+function(sluice_set_rpath target)
+  set(paths ${ARGN})
+  if(LLVM_LIBRARY_DIR)
+    find_file(SLUICE_SYSTEM_LLVM libLLVM.so.${LLVM_VERSION_MAJOR}.${LLVM_VERSION_MINOR}
+              PATHS ${CMAKE_C_IMPLICIT_LINK_DIRECTORIES} NO_DEFAULT_PATH)
+    mark_as_advanced(SLUICE_SYSTEM_LLVM)
+    if(NOT SLUICE_SYSTEM_LLVM)
+      list(APPEND paths ${LLVM_LIBRARY_DIR})
+    endif()
+  endif()
+  set_target_properties(${target} PROPERTIES INSTALL_RPATH "${paths}")
+  if(CMAKE_INSTALL_BINDIR STREQUAL "bin" AND CMAKE_INSTALL_LIBDIR STREQUAL "lib")
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH TRUE)
+  endif()
+endfunction()
+
 # sluice_install_program(TARGET COMPONENT): a program that finds libsluice.so where that is installed.
 function(sluice_install_program target component)
   if(NOT SLUICE_INSTALL)
@@ -38,6 +57,6 @@ function(sluice_install_program target component)
   if(NOT IS_ABSOLUTE "${path}")
     set(path $ORIGIN/${path})
   endif()
-  set_target_properties(${target} PROPERTIES INSTALL_RPATH ${path})
+  sluice_set_rpath(${target} ${path})
   install(TARGETS ${target} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT ${component})
 endfunction()

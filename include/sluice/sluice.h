@@ -638,7 +638,8 @@ typedef struct sluice_tensor {
  *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run all of a tensor lies below address 2^48. stride[0] is 0
  *   for q, o and lse with q_starts, and for k and v with kv_starts.
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
- *   page_table_stride is not negative.
+ *   page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
+ *   for one table that all of them have.
  * - lse: data is 4-byte aligned and not NULL if and only if the plan has SLUICE_WRITE_LSE.
  * - bias, mask, alibi_slopes, sink_logits and the scales are given if and only if the problem says so; a
  *   dimension of bias and mask whose stride is 0 is the same for all its indices. stride[3] of bias is 0 or

@@ -133,6 +133,13 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
                                       block ? "; it must not be negative"
                                             : "; it must be 0: there is no SLUICE_PAGE_TABLE_BLOCK"));
   }
+  // With a stride of 0 all sequences have the same table, and the last one's goes on beyond any stride.
+  if (block && args.batch > 1 && args.page_table_stride > 0 &&
+      divide_up(int64_t{args.kv_len}, int64_t{problem.page_size}) > args.page_table_stride) {
+    invalid("kv_len", text("kv_len is ", args.kv_len, "; a row of the page table has ", args.page_table_stride,
+                           " entries (page_table_stride) for pages of ", problem.page_size, ", which is ",
+                           args.page_table_stride * problem.page_size, " keys"));
+  }
 }
 
 /// The first two extents of a tensor. With starts only the device knows the number of rows: two stand for

@@ -7,6 +7,7 @@
 #include <cinttypes>
 #include <cstdio>
 #include <fstream>
+#include <span>
 #include <string_view>
 
 #include <dlfcn.h>
@@ -51,21 +52,30 @@ std::string loaded_hip() {
   return found;
 }
 
+/// Whether an address is in the program itself, which comes first.
+bool is_in_program(uintptr_t address) {
+  return dl_iterate_phdr(
+             [](dl_phdr_info *info, size_t, void *user) {
+               const uintptr_t offset = *static_cast<const uintptr_t *>(user) - info->dlpi_addr;
+               for (const ElfW(Phdr) &segment : std::span(info->dlpi_phdr, info->dlpi_phnum))
+                 if (segment.p_type == PT_LOAD && offset - segment.p_vaddr < segment.p_memsz) return 1;
+               return 2;
+             },
+             &address) == 1;
+}
+
 /// The folder, with '/' at its end, of the shared library that this code is in, as the kernel has mapped it.
 /// Empty for a program that it is linked into, and where nothing says it. The loader's own names do not do:
 /// that of a program is argv[0], that of a library what dlopen was given, perhaps relative to a folder that
 /// is the process's no longer.
 std::string library_folder() {
-  const void *const here = reinterpret_cast<const void *>(&find_hip);
-  Dl_info info;
-  link_map *map = nullptr;
-  if (dladdr1(here, &info, reinterpret_cast<void **>(&map), RTLD_DL_LINKMAP) == 0 || map == nullptr) return {};
-  if (map->l_name == nullptr || map->l_name[0] == '\0') return {}; // the program
+  const auto here = reinterpret_cast<uintptr_t>(&find_hip);
+  if (is_in_program(here)) return {};
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
     uintptr_t begin = 0, end = 0; // "begin-end rights offset device inode    path", in hexadecimal
     if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2) continue;
-    if (reinterpret_cast<uintptr_t>(here) < begin || reinterpret_cast<uintptr_t>(here) >= end) continue;
+    if (here < begin || here >= end) continue;
     const size_t path = line.find('/');
     return path == line.npos ? std::string() : line.substr(path, line.rfind('/') + 1 - path);
   }

@@ -2,7 +2,11 @@
 #include "support/failure.h"
 
 #include <charconv>
+#include <cstdio>
+#include <cstdlib>
 #include <utility>
+
+#include <locale.h>
 
 namespace sluice::support {
 
@@ -30,7 +34,17 @@ void append(std::string &out, char piece) {
   out.push_back(piece);
 }
 void append(std::string &out, double piece) {
-  append_number(out, piece);
+  // std::to_chars of a double is newer than the oldest libstdc++ that the library runs with.
+  static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
+  const locale_t own = uselocale(plain);
+  char digits[32];
+  constexpr int least = 6, enough = 17; // digits; with 17 every number is itself again
+  for (int precision = least; precision <= enough; ++precision) {
+    std::snprintf(digits, sizeof digits, "%.*g", precision, piece);
+    if (std::strtod(digits, nullptr) == piece) break;
+  }
+  uselocale(own);
+  out.append(digits);
 }
 void append(std::string &out, int64_t piece) {
   append_number(out, piece);

@@ -139,6 +139,8 @@ const Refusal refusals[] = {
      },
      "page_table", "it must be aligned to 8 bytes"},
     {paged, SLUICE_SET(page_table_stride, -1), "page_table_stride", "is -1; it must not be negative"},
+    {paged, SLUICE_SET(kv_len, 17), "kv_len",
+     "a row of the page table has 1 entries (page_table_stride) for pages of 16, which is 16 keys"},
     {paged, SLUICE_SET(page_starts, array()), "page_starts", "page_table_kind is SLUICE_PAGE_TABLE_BLOCK"},
     {csr, SLUICE_SET(page_starts, nullptr), "page_starts", "page_starts is NULL"},
     {csr, SLUICE_SET(page_starts, SLUICE_ODD(int32_t)), "page_starts", "it must be aligned to 4 bytes"},
@@ -270,6 +272,7 @@ TEST_CASE("of pages a call uses any one, and all of it", "[args]") {
   const sluice_launch launch = good_launch();
   Call call = paged();
   call.args.kv_len = 1 << 30; // in as many pages as it takes: they do not follow each other
+  call.args.page_table_stride = (1 << 30) / 16;
   call.args.k.stride[1] = call.args.v.stride[1] = 1 << 20;
   CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
 
@@ -285,6 +288,21 @@ TEST_CASE("of pages a call uses any one, and all of it", "[args]") {
   Error error;
   check_refusal(sluice_run(plan.get(), &call.args, &launch, &error), error, SLUICE_INVALID_ARGUMENT,
                 "k.stride", "beyond the address space");
+}
+
+TEST_CASE("a table of pages that all sequences have, or that is the only one, has no end that a call knows", "[args]") {
+  FakeHip hip;
+  const ContextHandle context = able_context(SLUICE_DEVICE_HIP);
+  const sluice_launch launch = good_launch();
+  Call call = paged();
+  call.args.kv_len = 17; // two pages
+  call.args.page_table_stride = 2;
+  CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  call.args.page_table_stride = 0;
+  CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  call.args.page_table_stride = 1;
+  call.args.batch = 1;
+  CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
 }
 
 TEST_CASE("an args struct of the first version is still a dense call", "[args]") {

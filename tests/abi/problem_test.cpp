@@ -98,9 +98,9 @@ const Refusal refusals[] = {
      "sink_tokens is 4, but flags lacks SLUICE_HAS_WINDOW_LEFT"},
     {[](sluice_problem &problem) {
        problem.flags |= SLUICE_HAS_WINDOW_LEFT;
-       problem.sink_tokens = -4;
+       problem.sink_tokens = -1;
      },
-     SLUICE_INVALID_ARGUMENT, "sink_tokens", "sink_tokens is -4"},
+     SLUICE_INVALID_ARGUMENT, "sink_tokens", "sink_tokens is -1"},
     {SLUICE_SET(soft_cap, 30), SLUICE_UNSUPPORTED, "soft_cap", "soft_cap is 30; nearest supported: 0"},
     {SLUICE_SET(soft_cap, -1), SLUICE_INVALID_ARGUMENT, "soft_cap", "soft_cap is -1"},
     {SLUICE_SET(soft_cap, not_a_number), SLUICE_INVALID_ARGUMENT, "soft_cap", "soft_cap is nan"},

@@ -16,7 +16,7 @@ page=$here/../../docs/concepts/f16_d128_losses.md
 table() {
   name=$1
   shift
-  /usr/bin/python3 "$here/../tree/check_table.py" $fix "$page" "$name" \
+  python3 "$here/../tree/check_table.py" $fix "$page" "$name" \
     "$build/bin/kernel_losses" "$build/kernels/sluice.pack" "$@"
 }
 table "f16 d128 what-ifs" --what-if attn_fwd_f16_d128_q256_kv64_w8

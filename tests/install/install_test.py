@@ -153,6 +153,17 @@ def pkg_config(installation):
     installation.expect_result(program)
 
 
+def check_with_lintian(folder):
+    """Debian's own checks find no errors, where lintian is."""
+    lintian = shutil.which("lintian")
+    if lintian is None:
+        print("skipped: there is no lintian")
+        return
+    done = subprocess.run([lintian, "--allow-root", "--fail-on", "error", *folder.glob("*.deb")], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"lintian:\n{done.stdout}{done.stderr}")
+
+
 def debian(installation):
     """The C program with what the Debian packages bring, unpacked somewhere."""
     folder, root = installation.work / "packages", installation.work / "debian root"
@@ -168,20 +179,25 @@ def debian(installation):
                 owners.setdefault(path, []).append(name)
         run("dpkg-deb", "--extract", package, root)
     packages = set(sum(owners.values(), []))
-    if packages != {"libsluice1", "libsluice-dev", "sluice-emulator", "sluice-tools"}:
+    if packages != {"libsluice1", "libsluice-dev", "sluice-emulator", "sluice-emulator-dev", "sluice-tools", "sluice-doc"}:
         sys.exit(f"the packages are {sorted(packages)}")
     shared = {path: names for path, names in owners.items() if len(names) > 1}
     if shared:
         sys.exit(f"in more than one package: {shared}")
     for name in packages:
-        if owners.get(f"./usr/share/doc/{name}/copyright") != [name]:
-            sys.exit(f"{name} says nothing of copyright")
+        for file in ("copyright", "changelog.gz"):
+            if owners.get(f"./usr/share/doc/{name}/{file}") != [name]:
+                sys.exit(f"{name} has no {file}")
+    json.loads((root / "usr/share/doc/sluice/sluice.spdx.json").read_text())
+    if "@" in (root / "usr/share/doc/sluice/sluice.spdx.json").read_text():
+        sys.exit("the bill of materials is not filled in")
+    check_with_lintian(folder)
     # From this dpkg-shlibdeps knows what a package needs whose program was linked with the library.
     shlibs = (control / "libsluice1/shlibs").read_text()
     if not re.fullmatch(r"libsluice 1 libsluice1 \(>= 1\.\d+\)\n", shlibs):
         sys.exit(f"the shlibs of libsluice1 are {shlibs!r}")
-    if owners.get("./usr/include/sluice/emulator.h") != ["libsluice-dev"]:
-        sys.exit("libsluice-dev has no sluice/emulator.h")
+    if owners.get("./usr/include/sluice/emulator.h") != ["sluice-emulator-dev"]:
+        sys.exit("sluice-emulator-dev has no sluice/emulator.h")
     installation.prefix = root / "usr"
     pkg_config(installation)
 

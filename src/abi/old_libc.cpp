@@ -1,0 +1,33 @@
+//===- old_libc.cpp - symbols that are newer than the oldest system the library runs on -----------------===//
+//
+// A linker binds a call to the newest version of its function, and the library then loads with nothing older.
+// These functions have had older versions all along, of the same meaning, which every glibc still has: what
+// the library itself calls is here, and calls those. tests/abi/check_floors.py lists what is left.
+//
+// exp and log differ in that the older ones set errno by way of _LIB_VERSION; nothing here reads it. Those of
+// libdl are in libc from 2.34 on, where libdl.so.2 is an empty library. The version script, and in libsluice.a
+// the joining of its objects, keep all of this from the program.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include <new>
+
+#define SLUICE_CALL_OLD(result, name, parameters, arguments)                                                 \
+  extern "C" result sluice_old_##name parameters;                                                            \
+  __asm__(".symver sluice_old_" #name ", " #name "@GLIBC_2.2.5");                                            \
+  extern "C" result name parameters {                                                                        \
+    return sluice_old_##name arguments;                                                                      \
+  }
+
+SLUICE_CALL_OLD(double, exp, (double x), (x))
+SLUICE_CALL_OLD(double, log, (double x), (x))
+SLUICE_CALL_OLD(void *, dlopen, (const char *file, int mode), (file, mode))
+SLUICE_CALL_OLD(void *, dlsym, (void *handle, const char *name), (handle, name))
+SLUICE_CALL_OLD(char *, dlerror, (), ())
+
+// glibc 2.32. libstdc++ counts references without atomics where it is true.
+extern "C" const char __libc_single_threaded = 0;
+
+// libstdc++ of GCC 11.
+extern "C" void _ZSt28__throw_bad_array_new_lengthv() {
+  throw std::bad_array_new_length();
+}
