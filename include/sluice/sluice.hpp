@@ -450,7 +450,8 @@ public:
     return Result<void>([&](sluice_error *error) { return sluice_kv_append(c(), &append, &launch, error); });
   }
   /** As sluice_merge_states. */
-  Result<void> merge_states(const sluice_merge &merge, const sluice_launch &launch = Launch()) const noexcept {
+  Result<void> merge_states(const sluice_merge &merge,
+                            const sluice_launch &launch = Launch()) const noexcept {
     return Result<void>(
         [&](sluice_error *error) { return sluice_merge_states(c(), &merge, &launch, error); });
   }

@@ -1,6 +1,7 @@
 //===- TrimNops.cpp - no s_nop that the manual does not ask for -----------------------------------------===//
 //
-//   before: s_mov_b32 s2, s5 ; s_nop 0 ; v_add_u32 v10, s2, v171        after: s_mov_b32 s2, s5 ; v_add_u32 ...
+//   before: s_mov_b32 s2, s5 ; s_nop 0 ; v_add_u32 v10, s2, v171        after: s_mov_b32 s2, s5 ; v_add_u32
+//   ...
 //
 // The emulator's checks decide, on every path through the machine code. A wait state too many costs clk; one
 // too few is wrong results, so the checks have the last word: on the code without those s_nop.
@@ -47,7 +48,8 @@ FailureOr<std::string> withStates(StringRef assembly, ArrayRef<emulator::NopStat
 
 } // namespace
 
-LogicalResult trimNops(CodeObject &code, const Chip &chip, llvm::function_ref<InFlightDiagnostic()> emitError) {
+LogicalResult trimNops(CodeObject &code, const Chip &chip,
+                       llvm::function_ref<InFlightDiagnostic()> emitError) {
   if (!chip.hasHazardRules) return success();
   std::vector<emulator::NopStates> nops = emulator::nop_states(decode(code));
   if (llvm::all_of(nops, [](const emulator::NopStates &nop) { return nop.needed == nop.given; }))

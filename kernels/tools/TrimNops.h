@@ -6,8 +6,8 @@
 namespace sluice {
 
 /// Cuts the s_nop instructions of compiled code down to the wait states that some path needs by AMD's manual,
-/// and takes out those that none needs. LLVM's hazard recogniser does not see that another write of a register
-/// came in between, and nobody sees into inline assembly. Does nothing for chips without rules
+/// and takes out those that none needs. LLVM's hazard recogniser does not see that another write of a
+/// register came in between, and nobody sees into inline assembly. Does nothing for chips without rules
 /// (Chip::hasHazardRules). The result is assembled and checked again: an error where a wait state is missing.
 mlir::LogicalResult trimNops(CodeObject &code, const Chip &chip,
                              llvm::function_ref<mlir::InFlightDiagnostic()> emitError);

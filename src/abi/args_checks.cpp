@@ -67,12 +67,12 @@ void check_extents(const sluice_problem &problem, const TensorRules &rules, cons
   const uint64_t most_rows = uint64_t{max_grid_yz} * rules.tile_q;
   const auto group = uint64_t(problem.q_heads / problem.kv_heads);
   if (uint64_t(args.q_len) * group > most_rows) {
-    unsupported("q_len", text("q_len is ", args.q_len, "; nearest supported: ", most_rows / group, ", which is ",
-                              max_grid_yz, " tiles of ", rules.tile_q, " rows"));
+    unsupported("q_len", text("q_len is ", args.q_len, "; nearest supported: ", most_rows / group,
+                              ", which is ", max_grid_yz, " tiles of ", rules.tile_q, " rows"));
   }
   if (int64_t{args.q_len} + args.kv_len > max_lengths) {
-    unsupported("kv_len", text("kv_len is ", args.kv_len, " and q_len ", args.q_len, "; nearest supported: ",
-                               max_lengths - args.q_len));
+    unsupported("kv_len", text("kv_len is ", args.kv_len, " and q_len ", args.q_len,
+                               "; nearest supported: ", max_lengths - args.q_len));
   }
 }
 
@@ -136,9 +136,10 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
   // With a stride of 0 all sequences have the same table, and the last one's goes on beyond any stride.
   if (block && args.batch > 1 && args.page_table_stride > 0 &&
       divide_up(int64_t{args.kv_len}, int64_t{problem.page_size}) > args.page_table_stride) {
-    invalid("kv_len", text("kv_len is ", args.kv_len, "; a row of the page table has ", args.page_table_stride,
-                           " entries (page_table_stride) for pages of ", problem.page_size, ", which is ",
-                           args.page_table_stride * problem.page_size, " keys"));
+    invalid("kv_len",
+            text("kv_len is ", args.kv_len, "; a row of the page table has ", args.page_table_stride,
+                 " entries (page_table_stride) for pages of ", problem.page_size, ", which is ",
+                 args.page_table_stride * problem.page_size, " keys"));
   }
 }
 

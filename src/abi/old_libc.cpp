@@ -5,8 +5,8 @@
 // the library itself calls is here, and calls those. tests/abi/check_floors.py lists what is left.
 //
 // exp and log differ in that the older ones set errno by way of _LIB_VERSION; nothing here reads it. Those of
-// libdl are in libc from 2.34 on, where libdl.so.2 is an empty library. The version script, and in libsluice.a
-// the joining of its objects, keep all of this from the program.
+// libdl are in libc from 2.34 on, where libdl.so.2 is an empty library. The version script, and in
+// libsluice.a the joining of its objects, keep all of this from the program.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <new>

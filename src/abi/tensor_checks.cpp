@@ -27,8 +27,8 @@ void bad_stride(const Shape &shape, size_t dimension, std::string_view rule) {
 
 void far_stride(const Shape &shape, size_t dimension, int64_t most) {
   std::string field = text(shape.name, ".stride[", uint64_t{dimension}, "]");
-  std::string message = text(field, " is ", shape.tensor.stride[dimension], "; nearest supported: ",
-                             most - most % 8);
+  std::string message =
+      text(field, " is ", shape.tensor.stride[dimension], "; nearest supported: ", most - most % 8);
   throw Failure(Status::unsupported, std::move(field), std::move(message));
 }
 

@@ -66,9 +66,10 @@ void keep_smallest(Kernels &kernels) {
 
 /// Keeps the kernels that have the wanted type in a place; refuses, naming the nearest there is, if none do.
 template <typename Get> void keep_type(Kernels &kernels, std::string_view field, uint32_t wanted, Get get) {
-  const std::string_view nearest = get((*std::ranges::min_element(kernels, {}, [&](const auto *kernel) {
-                                          return dtype_distance(wanted, dtype_of_name(get(kernel->entry.name)));
-                                        }))->entry.name);
+  const std::string_view nearest =
+      get((*std::ranges::min_element(kernels, {}, [&](const auto *kernel) {
+            return dtype_distance(wanted, dtype_of_name(get(kernel->entry.name)));
+          }))->entry.name);
   std::erase_if(kernels, [&](const auto *kernel) { return get(kernel->entry.name) != dtype_name(wanted); });
   if (kernels.empty())
     refuse(field, text(field, " is ", dtype_name(wanted), "; nearest supported: ", nearest));

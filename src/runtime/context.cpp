@@ -115,8 +115,8 @@ Context::Context(Device device, std::span<const std::byte> pack) : bound(std::mo
   }
 }
 
-/// A device of the right chip may still be less than the chip is: a part of one, or a HIP table of the caller's
-/// own that says so.
+/// A device of the right chip may still be less than the chip is: a part of one, or a HIP table of the
+/// caller's own that says so.
 void Context::check_fits() const {
   const std::string what = bound.hip ? "device" : "target";
   const package::Chip *chip = package::find_chip(bound.chip);
@@ -125,13 +125,14 @@ void Context::check_fits() const {
                   text("the ", what, " is ", bound.arch, " with waves of ", bound.wave_size,
                        " lanes; kernels for ", bound.chip, " have waves of ", chip->wave_size));
   }
-  const package::KernelEntry &largest =
-      (*std::ranges::max_element(usable, {}, [](const auto *kernel) { return kernel->entry.lds_bytes; }))->entry;
+  const package::KernelEntry &largest = (*std::ranges::max_element(usable, {}, [](const auto *kernel) {
+                                          return kernel->entry.lds_bytes;
+                                        }))->entry;
   if (largest.lds_bytes > bound.lds_bytes) {
     throw Failure(Status::wrong_arch, what,
                   text("the ", what, " is ", bound.arch, " with ", bound.lds_bytes,
-                       " bytes of LDS for a workgroup; ", package::format_kernel_name(largest.name), " needs ",
-                       largest.lds_bytes));
+                       " bytes of LDS for a workgroup; ", package::format_kernel_name(largest.name),
+                       " needs ", largest.lds_bytes));
   }
 }
 

@@ -44,7 +44,8 @@ constexpr uint32_t dtype_distance(uint32_t wanted, uint32_t other) {
     return type == SLUICE_F32 ? 4u : type == SLUICE_F16 || type == SLUICE_BF16 ? 2u : 1u;
   };
   const auto is_e5m2 = [](uint32_t type) { return type == SLUICE_E5M2FNUZ || type == SLUICE_E5M2; };
-  const uint32_t far = bytes(wanted) > bytes(other) ? bytes(wanted) - bytes(other) : bytes(other) - bytes(wanted);
+  const uint32_t far =
+      bytes(wanted) > bytes(other) ? bytes(wanted) - bytes(other) : bytes(other) - bytes(wanted);
   return wanted == other ? 0 : far * 4 + (is_e5m2(wanted) != is_e5m2(other) ? 2 : 1);
 }
 

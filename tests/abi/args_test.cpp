@@ -290,7 +290,8 @@ TEST_CASE("of pages a call uses any one, and all of it", "[args]") {
                 "k.stride", "beyond the address space");
 }
 
-TEST_CASE("a table of pages that all sequences have, or that is the only one, has no end that a call knows", "[args]") {
+TEST_CASE("a table of pages that all sequences have, or that is the only one, has no end that a call knows",
+          "[args]") {
   FakeHip hip;
   const ContextHandle context = able_context(SLUICE_DEVICE_HIP);
   const sluice_launch launch = good_launch();

@@ -117,7 +117,8 @@ TEST_CASE("attributes that no device can have are refused, though HIP succeeds",
   }
 }
 
-TEST_CASE("a device of the right chip that is less than the chip is WRONG_ARCH, with the reason", "[context]") {
+TEST_CASE("a device of the right chip that is less than the chip is WRONG_ARCH, with the reason",
+          "[context]") {
   FakeHip hip;
   const sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
   const auto real = hip.attributes;
@@ -126,7 +127,8 @@ TEST_CASE("a device of the right chip that is less than the chip is WRONG_ARCH, 
                        "gfx942:sramecc+:xnack- with waves of 32 lanes; kernels for gfx942 have waves of 64");
   hip.attributes = real;
   hip.attributes[74] = 1024;
-  check_create_refused(desc, SLUICE_WRONG_ARCH, "device", "with 1024 bytes of LDS for a workgroup; attn_fwd_");
+  check_create_refused(desc, SLUICE_WRONG_ARCH, "device",
+                       "with 1024 bytes of LDS for a workgroup; attn_fwd_");
 }
 
 TEST_CASE("a machine without a GPU is NO_DEVICE, other errors are HIP", "[context]") {
