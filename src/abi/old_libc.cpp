@@ -12,9 +12,9 @@
 #include <new>
 
 #define SLUICE_CALL_OLD(result, name, parameters, arguments)                                                 \
-  extern "C" result sluice_old_##name parameters;                                                            \
+  extern "C" result sluice_old_##name parameters noexcept;                                                   \
   __asm__(".symver sluice_old_" #name ", " #name "@GLIBC_2.2.5");                                            \
-  extern "C" result name parameters {                                                                        \
+  extern "C" result name parameters noexcept {                                                               \
     return sluice_old_##name arguments;                                                                      \
   }
 
@@ -25,7 +25,9 @@ SLUICE_CALL_OLD(void *, dlsym, (void *handle, const char *name), (handle, name))
 SLUICE_CALL_OLD(char *, dlerror, (), ())
 
 // glibc 2.32. libstdc++ counts references without atomics where it is true.
-extern "C" const char __libc_single_threaded = 0;
+extern "C" {
+char __libc_single_threaded = 0;
+}
 
 // libstdc++ of GCC 11.
 extern "C" void _ZSt28__throw_bad_array_new_lengthv() {

@@ -33,9 +33,10 @@ bool is_before_window(const Case &c, const Sequences &sequences, size_t b, int n
 } // namespace
 
 PageTable::PageTable(const Case &c, const Sequences &sequences) {
+  const auto pages_of = [&](int keys) { return (keys + c.pages.size - 1) / c.pages.size; };
   std::vector<int> needed;
   for (int keys : sequences.kv_lengths)
-    needed.push_back((keys + c.pages.size - 1) / c.pages.size);
+    needed.push_back(pages_of(keys));
   const int most = *std::max_element(needed.begin(), needed.end());
   const bool shared = c.layout == Layout::broadcast;
   pages_in_all = (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) + unowned_pages;
@@ -52,7 +53,7 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
       starts.push_back(int(end) + (b + 1 < c.batch ? b % 2 : 0));
     }
   } else {
-    stride = most + 2;
+    stride = pages_of(c.kv_len) + 2; // the call says that there may be so many keys
     for (int b = 0; b < c.batch; ++b)
       places.push_back(size_t(b * stride));
     end = places.back() + size_t(needed.back());

@@ -17,8 +17,9 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-ALLOWED = {"linux-vdso.so.1", "ld-linux-x86-64.so.2", "libc.so.6", "libgcc_s.so.1", "libm.so.6", "libstdc++.so.6",
-           "libzstd.so.1"}
+# libdl is libc's.
+ALLOWED = {"linux-vdso.so.1", "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6",
+           "libstdc++.so.6", "libzstd.so.1"}
 
 
 def header_text(header):

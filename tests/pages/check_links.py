@@ -22,7 +22,7 @@ CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"(?:\.ci|bindings|docs|include|kernels|src|tests)/[\w./-]*\w")
 TEST = re.compile(r"[a-z]\w*_test")
 TESTS = re.compile(r"\btests?\s+((?:`[a-z_0-9]+`(?:,?\s+(?:and\s+)?)?)+)")
-REGISTERED = re.compile(r"(?:add_test\(\s*NAME|sluice_add_unit_test\()\s*([\w${}]+)")
+REGISTERED = re.compile(r"(?:add_test\(\s*NAME|sluice_add_unit_test\(|sluice_add_abi_command\()\s*([\w${}]+)")
 
 
 def pages_of(root):
