@@ -784,7 +784,7 @@ extern "C" {
     /// Zeroes the struct and sets struct_size.
     pub fn sluice_append_init(append: *mut sluice_append, size: usize) -> sluice_status;
 
-    /// Enqueues an append on launch->stream and returns without waiting.
+    /// Enqueues an append on launch->stream, with NULL for launch on the default stream, and returns without waiting.
     pub fn sluice_kv_append(
         context: *mut sluice_context,
         append: *const sluice_append,
