@@ -200,8 +200,9 @@ SLUICE_API sluice_status sluice_context_desc_init(sluice_context_desc *desc, siz
  * calling thread's current device is unchanged.
  * EMULATED: opens libsluice_emulator.so.1 by name, else from the folder of the file that the kernel has
  * mapped libsluice.so from; a program with libsluice.a in it finds it by name only. A program that runs with
- * more rights than its user (AT_SECURE: setuid, file capabilities) gets SLUICE_NO_DEVICE. TARGET: touches no
- * device and no library.
+ * more rights than its user (AT_SECURE: setuid, file capabilities) gets SLUICE_NO_DEVICE.
+ *
+ * TARGET: touches no device and no library.
  *
  * @param desc   what the context stands for
  * @param out    receives the context; NULL on failure. The caller's: sluice_context_destroy.
@@ -635,8 +636,8 @@ typedef struct sluice_tensor {
  *   2^31 - 512 (else SLUICE_UNSUPPORTED).
  * - q, k, v and o: data is 16-byte aligned, stride[3] is 1, or with k_pack that of k a multiple of 8; the
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
- *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run all of a tensor lies below address
- * 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
+ *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run all of a tensor lies below
+ *   address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
  *   page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
  *   for one table that all of them have.

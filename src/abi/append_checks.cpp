@@ -52,8 +52,7 @@ void check_types(const sluice_append &append) {
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it is a sluice_dtype");
   if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
     // Of one byte e4m3fnuz, else the source's.
-    const bool is_wide = append.cache_type == SLUICE_F16 || append.cache_type == SLUICE_BF16 ||
-                         append.cache_type == SLUICE_F32;
+    const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
     unsupported("cache_type", dtype_text(append.cache_type),
                 dtype_text(is_wide ? append.source_type : uint32_t(SLUICE_E4M3FNUZ)));
   }

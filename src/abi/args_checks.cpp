@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "abi/checks.h"
 #include "abi/tensor_checks.h"
+#include "runtime/dtype.h"
 
 #include "support/checked.h"
 #include "support/failure.h"
@@ -19,6 +20,7 @@
 namespace sluice::abi {
 namespace {
 
+using runtime::dtype_bytes;
 using support::divide_up;
 using support::Failure;
 using support::Status;
@@ -32,11 +34,6 @@ constexpr uint64_t device_address_end = uint64_t{1} << 48;
 constexpr int64_t kv_row_stride_end = int64_t{1} << 25;
 // The packs of a row of K are reached with 31 bits from its start.
 constexpr int64_t pack_stride_end = int64_t{1} << 22;
-
-/// A legal call that this version cannot do.
-[[noreturn]] void unsupported(std::string field, std::string message) {
-  throw Failure(Status::unsupported, std::move(field), std::move(message));
-}
 
 void check_extent(std::string_view field, int32_t value, int64_t bound) {
   if (value <= 0) {
@@ -79,9 +76,8 @@ void check_extents(const sluice_problem &problem, const TensorRules &rules, cons
 void check_scale(float scale) {
   if (!std::isfinite(scale)) invalid("scale", text("scale is ", scale, "; it must be finite"));
   if (scale < 0) {
-    throw Failure(Status::unsupported, "scale",
-                  text("scale is ", scale,
-                       "; it must not be negative; nearest supported: 0, for 1 / sqrt(head_dim_qk)"));
+    unsupported("scale", text("scale is ", scale,
+                              "; it must not be negative; nearest supported: 0, for 1 / sqrt(head_dim_qk)"));
   }
   if (!std::isfinite(float(double{scale} * std::numbers::log2e))) {
     invalid("scale", text("scale is ", scale, "; scale * log2(e) must be finite"));
@@ -181,16 +177,16 @@ void check_tensors(const sluice_problem &problem, const TensorRules &rules, cons
   const auto [kv_outer, kv_inner] = kv_rows(problem, args);
   const int64_t pack = problem.k_pack != 0 ? problem.k_pack : 1;
   const Shape q = {
-      "q", args.q, {q_outer, q_inner, problem.q_heads, problem.head_dim_qk}, bytes_of(problem.q_type)};
+      "q", args.q, {q_outer, q_inner, problem.q_heads, problem.head_dim_qk}, dtype_bytes(problem.q_type)};
   const Shape k = {"k",
                    args.k,
                    {kv_outer, kv_inner, problem.kv_heads, problem.head_dim_qk / pack},
-                   bytes_of(problem.k_type),
+                   dtype_bytes(problem.k_type),
                    pack};
   const Shape v = {
-      "v", args.v, {kv_outer, kv_inner, problem.kv_heads, problem.head_dim_v}, bytes_of(problem.v_type)};
+      "v", args.v, {kv_outer, kv_inner, problem.kv_heads, problem.head_dim_v}, dtype_bytes(problem.v_type)};
   const Shape o = {
-      "o", args.o, {q_outer, q_inner, problem.q_heads, problem.head_dim_v}, bytes_of(problem.o_type)};
+      "o", args.o, {q_outer, q_inner, problem.q_heads, problem.head_dim_v}, dtype_bytes(problem.o_type)};
   check_tensor(q, rules, args.q_starts != nullptr);
   check_tensor(k, rules, args.kv_starts != nullptr, problem.k_pack != 0);
   if (problem.flags & SLUICE_V_IN_K) {
@@ -223,8 +219,10 @@ void check_lse(const sluice_problem &problem, const sluice_args &args) {
 }
 
 void check_bias(const sluice_problem &problem, const sluice_args &args, uint64_t address_end) {
-  const Shape shape = {
-      "bias", args.bias, {args.batch, problem.q_heads, args.q_len, args.kv_len}, bytes_of(problem.bias_type)};
+  const Shape shape = {"bias",
+                       args.bias,
+                       {args.batch, problem.q_heads, args.q_len, args.kv_len},
+                       dtype_bytes(problem.bias_type)};
   check_pointer(shape, shape.element_bytes);
   if (args.bias.stride[3] != 0 && args.bias.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
   check_reach(shape, address_end);

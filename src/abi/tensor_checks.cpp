@@ -19,6 +19,10 @@ void invalid(std::string field, std::string message) {
   throw Failure(Status::invalid_argument, std::move(field), std::move(message));
 }
 
+void unsupported(std::string field, std::string message) {
+  throw Failure(Status::unsupported, std::move(field), std::move(message));
+}
+
 void bad_stride(const Shape &shape, size_t dimension, std::string_view rule) {
   std::string field = text(shape.name, ".stride[", uint64_t{dimension}, "]");
   std::string message = text(field, " is ", shape.tensor.stride[dimension], "; ", rule);
@@ -29,7 +33,7 @@ void far_stride(const Shape &shape, size_t dimension, int64_t most) {
   std::string field = text(shape.name, ".stride[", uint64_t{dimension}, "]");
   std::string message =
       text(field, " is ", shape.tensor.stride[dimension], "; nearest supported: ", most - most % 8);
-  throw Failure(Status::unsupported, std::move(field), std::move(message));
+  unsupported(std::move(field), std::move(message));
 }
 
 namespace {

@@ -17,11 +17,8 @@
 namespace sluice::abi {
 
 [[noreturn]] void invalid(std::string field, std::string message);
-
-/// Size of an element of a legal sluice_dtype.
-constexpr uint32_t bytes_of(uint32_t type) {
-  return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
-}
+/// For what is legal, but this version cannot do: status unsupported.
+[[noreturn]] void unsupported(std::string field, std::string message);
 
 /// A tensor and how much of it a call uses, as far as the call tells.
 struct Shape {
@@ -33,7 +30,7 @@ struct Shape {
 };
 
 [[noreturn]] void bad_stride(const Shape &shape, size_t dimension, std::string_view rule);
-/// For a legal stride that this version cannot do: SLUICE_UNSUPPORTED.
+/// For a legal stride that this version cannot do: status unsupported.
 [[noreturn]] void far_stride(const Shape &shape, size_t dimension, int64_t most);
 
 /// The pointer is given, and aligned.

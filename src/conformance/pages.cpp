@@ -53,7 +53,7 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
       starts.push_back(int(end) + (b + 1 < c.batch ? b % 2 : 0));
     }
   } else {
-    stride = pages_of(c.kv_len) + 2; // the call says that there may be so many keys
+    stride = pages_of(c.kv_len) + 2; // enough for the most keys that the call allows
     for (int b = 0; b < c.batch; ++b)
       places.push_back(size_t(b * stride));
     end = places.back() + size_t(needed.back());

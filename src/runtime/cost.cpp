@@ -19,7 +19,7 @@ double bytes_per_clk(double terabytes) {
 }
 
 double bytes_of(uint32_t type) {
-  return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
+  return dtype_bytes(type);
 }
 
 /// Loads that wait for one another in front of a round's first tile of keys, and what follows the last one,

@@ -31,21 +31,23 @@ constexpr std::string_view dtype_name(uint32_t type) {
   }
 }
 
-/// For messages: the name, or the number of what is no sluice_dtype.
+/// The name, for messages; of a value that is no sluice_dtype its number.
 inline std::string dtype_text(uint32_t type) {
   const std::string_view name = dtype_name(type);
   return name.empty() ? std::to_string(type) : std::string(name);
 }
 
+/// Size of an element of a legal sluice_dtype.
+constexpr uint32_t dtype_bytes(uint32_t type) {
+  return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
+}
+
 /// How far a type that a kernel takes is from a wanted one: first by size, then by what its bits mean. E4M3FN
 /// is nearest to E4M3FNUZ and E5M2 to E5M2FNUZ.
 constexpr uint32_t dtype_distance(uint32_t wanted, uint32_t other) {
-  const auto bytes = [](uint32_t type) {
-    return type == SLUICE_F32 ? 4u : type == SLUICE_F16 || type == SLUICE_BF16 ? 2u : 1u;
-  };
   const auto is_e5m2 = [](uint32_t type) { return type == SLUICE_E5M2FNUZ || type == SLUICE_E5M2; };
-  const uint32_t far =
-      bytes(wanted) > bytes(other) ? bytes(wanted) - bytes(other) : bytes(other) - bytes(wanted);
+  const uint32_t own = dtype_bytes(wanted), theirs = dtype_bytes(other);
+  const uint32_t far = own > theirs ? own - theirs : theirs - own;
   return wanted == other ? 0 : far * 4 + (is_e5m2(wanted) != is_e5m2(other) ? 2 : 1);
 }
 

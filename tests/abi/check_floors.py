@@ -57,7 +57,7 @@ def main():
         failures.append(f"{library} does not allow shadow stacks")
     code = output(objdump, "-d", "--no-show-raw-insn", library)
     entries = re.findall(r"<(sluice_\w+)>:\n\s+\w+:\s+(\w+)", code)
-    failures += [f"{name} is no target of indirect branches" for name, first in entries if first != "endbr64"]
+    failures += [f"{name} does not begin with endbr64" for name, first in entries if first != "endbr64"]
     if not entries:
         failures.append(f"{library} has no functions")
     print("\n".join(failures) or f"{library} and {len(programs)} programs: nothing to report")

@@ -157,7 +157,7 @@ def check_with_lintian(folder):
     """Debian's own checks find no errors, where lintian is."""
     lintian = shutil.which("lintian")
     if lintian is None:
-        print("skipped: there is no lintian")
+        print("skipped: lintian is not installed")
         return
     done = subprocess.run([lintian, "--allow-root", "--fail-on", "error", *folder.glob("*.deb")], capture_output=True, text=True)
     if done.returncode != 0:

@@ -212,14 +212,14 @@ TEST_CASE("of each s_nop the wait states that some path needs are known", "[isa]
   CHECK(states("s_mov_b32 s6, 1\n again:\n s_nop 3\n v_add_f32_e32 v6, v24, v24\n s_sub_u32 s6, s6, 1\n"
                "s_cmp_lg_u32 s6, 0\n s_cbranch_scc1 again\n v_exp_f32_e32 v24, v7\n s_nop 4\n"
                "v_add_f32_e32 v6, v24, v24\n") == Expected{{4, 0}, {5, 1}});
-  // A mask's wait states are LLVM's alone, and the manual says that there are none; so are those of a load
-  // over a result, of which it says nothing.
+  // Only LLVM asks for wait states in front of a mask, and the manual asks for none. Only LLVM asks for them
+  // in front of a load over a result, too, but there the manual is silent.
   const std::string masked = "v_cmp_eq_u32_e32 vcc, 0, v1\n s_nop 3\n v_cndmask_b32_e32 v3, v4, v5, vcc\n";
   CHECK(states(sources + masked) == Expected{{4, 0}});
   CHECK(states(sources + "s_nop 1\n" + mfma + "s_nop 15\n ds_read_b32 v8, v1\n") ==
         Expected{{2, 2}, {16, 11}});
-  // What is a hazard as it stands does not keep others from being cut down; code that nothing reaches is no
-  // part of the answer.
+  // A hazard that the code has already does not keep other s_nop from being cut down. Unreachable code is
+  // left out.
   CHECK(states(sources + mfma + "s_nop 15\n" + use) == Expected{{16, 11}});
   CHECK(states("s_branch over\n s_nop 3\n over:\n") == Expected{});
 }

@@ -4,15 +4,17 @@
 //
 // All are the same kernel; in a BROKEN.co two tiles that are in use at the same time share bytes of LDS. The
 // intact one must run without a report, and each broken one must be reported as a race on LDS by the first
-// problem, or give other results. There is no race where a wave itself writes both tiles' bytes and its
-// writes stay in order: with one wave, whose copies complete each other in order once they fill the counter;
-// with copies through registers, of which a wave writes the same places of tiles of the same width; and with
-// panels of one row that waits and barriers for other panels keep apart. With several waves, at least one
-// broken kernel must have a race.
+// problem. Some share bytes in order, without a race; the results must then be others. So it is with one
+// wave, whose copies complete each other in order once they fill the counter; with copies through registers,
+// where a wave writes the same places of tiles of the same width; and with parked rows of Q, which are
+// written before the first barrier and only read from then on. With several waves, at least one broken kernel
+// must have a race.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulated_run.h"
 #include "shipped_kernels.h"
+
+#include "emulator/stats/kernel_stats.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -28,6 +30,14 @@ const emulator::Report *race_in(const emulator::LaunchResult &result) {
     return report.kind == emulator::ReportKind::lds_race;
   });
   return found == result.reports.end() ? nullptr : &*found;
+}
+
+/// Whether two tiles may share bytes without a race.
+bool may_be_in_order(const ShippedKernel &kernel) {
+  const package::KernelName &name = kernel.entry.name;
+  const bool parks_rows = name.form == "latent" && name.tile_q == 128;
+  const emulator::KernelStats stats = emulator::kernel_stats(kernel.elf, kernel.name);
+  return name.waves == 1 || parks_rows || stats.mix[emulator::InstructionClass::memory_to_lds] == 0;
 }
 
 } // namespace
@@ -47,12 +57,12 @@ int main(int argc, char **argv) try {
     const emulator::LaunchResult result = run.run(emulator::Program(read_file(argv[n])), true);
     const emulator::Report *race = race_in(result);
     any_race |= race != nullptr;
-    if (!race && run.output() != expected) {
+    if (!race && may_be_in_order(intact) && run.output() != expected) {
       std::printf("%s: no race, but other results\n", argv[n]);
       continue;
     }
     if (!race) {
-      std::printf("FAILED %s: no race is reported, and the results are the same\n", argv[n]);
+      std::printf("FAILED %s: no race is reported\n", argv[n]);
       passed = false;
       continue;
     }
