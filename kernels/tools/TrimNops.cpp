@@ -1,7 +1,7 @@
-//===- TrimNops.cpp - no s_nop that the manual does not ask for -----------------------------------------===//
+//===- TrimNops.cpp - every s_nop as small as its paths allow -------------------------------------------===//
 //
-//   before: s_mov_b32 s2, s5 ; s_nop 0 ; v_add_u32 v10, s2, v171        after: s_mov_b32 s2, s5 ; v_add_u32
-//   ...
+//   before: s_mov_b32 s2, s5 ; s_nop 0 ; v_add_u32 v10, s2, v171
+//   after:  s_mov_b32 s2, s5 ; v_add_u32 v10, s2, v171
 //
 // The emulator's checks decide, on every path through the machine code. A wait state too many costs clk; one
 // too few is wrong results, so the checks have the last word: on the code without those s_nop.
@@ -29,7 +29,7 @@ emulator::Program decode(const CodeObject &code) {
   return emulator::Program(std::as_bytes(std::span(code.elf.data(), code.elf.size())));
 }
 
-/// With so many wait states for each s_nop, in order of lines, which is that of addresses.
+/// The text with each s_nop cut down to what it needs. `nops` come by address, and so do the lines.
 FailureOr<std::string> withStates(StringRef assembly, ArrayRef<emulator::NopStates> nops) {
   std::string result;
   size_t next = 0;

@@ -1,14 +1,15 @@
-//===- TrimNops.h - no s_nop that the manual does not ask for ---------------------------------*- C++ -*-===//
+//===- TrimNops.h - every s_nop as small as its paths allow -----------------------------------*- C++ -*-===//
 #pragma once
 
 #include "target/Codegen.h"
 
 namespace sluice {
 
-/// Cuts the s_nop instructions of compiled code down to the wait states that some path needs by AMD's manual,
-/// and takes out those that none needs. LLVM's hazard recogniser does not see that another write of a
-/// register came in between, and nobody sees into inline assembly. Does nothing for chips without rules
-/// (Chip::hasHazardRules). The result is assembled and checked again: an error where a wait state is missing.
+/// Cuts the s_nop instructions of compiled code down to the wait states that some path needs, and takes out
+/// those that none needs. The rules are the emulator's, of all levels but HazardLevel::waived. LLVM's hazard
+/// recogniser does not see that another write of a register came in between, and nobody sees into inline
+/// assembly. Does nothing for chips without rules (Chip::hasHazardRules). The result is assembled and checked
+/// again: an error where a wait state is missing.
 mlir::LogicalResult trimNops(CodeObject &code, const Chip &chip,
                              llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 

@@ -29,7 +29,7 @@ std::vector<bool> reachable(const std::vector<Op> &ops, const OpInfos &infos, ui
 
 /// The wait states that each of `nops`, s_nop instructions in ascending order, has to give, at most those it
 /// has, so that no hazard of the `wanted` levels comes about. Each is cut down with those before it cut down
-/// already: the answers hold together. What is a hazard as it stands is left out of account.
+/// already, so that all of them can be. Hazards that the code has already are ignored.
 std::vector<uint8_t> needed_wait_states(const std::vector<Op> &ops, const OpInfos &infos, uint32_t end,
                                         const std::vector<uint32_t> &nops,
                                         std::array<bool, hazard_levels> wanted);

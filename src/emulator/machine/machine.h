@@ -298,8 +298,8 @@ struct NopStates {
   uint32_t needed; // 0: it can go
 };
 /// By address, all s_nop instructions that a kernel reaches without jumps through registers, each held
-/// against the rules of all levels but HazardLevel::waived. All together can be cut down to what they need;
-/// what is a hazard as the code stands is left out of account.
+/// against the rules of all levels but HazardLevel::waived. All of them together can be cut down to what they
+/// need. Hazards that the code has already are ignored.
 std::vector<NopStates> nop_states(const Program &program);
 
 /// Runs a kernel. `grid` counts workgroups, `block` work-items; `kernarg` is copied and read-only to the
