@@ -50,8 +50,10 @@ type Append struct {
 	Positions       DevicePointer // int32 [tokens], or 0.
 }
 
-// check compares types and shapes; all else the library does.
-func (a *Append) check() error {
+// appendNeeds is what the tensors of an append must be like.
+type appendNeeds struct{ k, v, kCache, vCache need }
+
+func (a *Append) needs() appendNeeds {
 	rows := func(field string, dim int32, what string) need {
 		return need{field: field, dtype: a.SourceType, extents: [4]extent{exactly(1, "batch of rows"),
 			atLeast(int64(a.Tokens), "tokens"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
@@ -60,11 +62,21 @@ func (a *Append) check() error {
 		return need{field: field, dtype: a.CacheType, extents: [4]extent{atLeast(0, "pages"),
 			exactly(a.PageSize, "page_size"), exactly(a.KVHeads, "kv_heads"), exactly(dim, what)}}
 	}
-	k, v := rows("k", a.HeadDimQK, "head_dim_qk"), rows("v", a.HeadDimV, "head_dim_v")
-	kCache, vCache := cache("k_cache", a.HeadDimQK, "head_dim_qk"), cache("v_cache", a.HeadDimV, "head_dim_v")
-	kCache.pack = a.KPack
-	return checkTensors(tensorNeed{&a.K, &k}, tensorNeed{&a.V, &v}, tensorNeed{&a.KCache, &kCache},
-		tensorNeed{&a.VCache, &vCache})
+	made := appendNeeds{
+		k:      rows("k", a.HeadDimQK, "head_dim_qk"),
+		v:      rows("v", a.HeadDimV, "head_dim_v"),
+		kCache: cache("k_cache", a.HeadDimQK, "head_dim_qk"),
+		vCache: cache("v_cache", a.HeadDimV, "head_dim_v"),
+	}
+	made.kCache.pack = a.KPack
+	return made
+}
+
+// check compares types and shapes; all else the library does.
+func (a *Append) check() error {
+	needs := a.needs()
+	return checkTensors(tensorNeed{&a.K, &needs.k}, tensorNeed{&a.V, &needs.v}, tensorNeed{&a.KCache, &needs.kCache},
+		tensorNeed{&a.VCache, &needs.vCache})
 }
 
 func (a *Append) c() *C.sluice_append {
@@ -100,12 +112,14 @@ func (a *Append) c() *C.sluice_append {
 	put(unsafe.Pointer(&made.rotary), a.Rotary)
 	made.rotary_stride = C.int64_t(a.RotaryStride)
 	put(unsafe.Pointer(&made.positions), a.Positions)
+	made.page_count = fewest(0, &a.KCache, &a.VCache) // so that slots and page numbers cannot lead out of the caches
 	return made
 }
 
 // KVAppend enqueues an append and returns without waiting; a nil launch is the default stream. It needs no workspace.
 // The first call of a context for a kernel loads it, which is not legal during stream capture; behind a Preload of nil
-// the rules of Plan.Run hold.
+// the rules of Plan.Run hold. Whatever slots, starts, lengths and page numbers on the device hold, the append stays within
+// the tensors; but page tables must have all entries that lengths ask for, and Rotary all positions.
 func (c *Context) KVAppend(rows *Append, launch *Launch) error {
 	release, err := c.use()
 	if err != nil {

@@ -47,6 +47,20 @@ type callNumbers struct {
 	packedQ, packedKV  bool // There are starts.
 }
 
+// count tells the library how many rows and pages all tensors have, so that starts and page numbers cannot lead out of
+// them.
+func (n *callNumbers) count(to *C.sluice_args, p *Problem, q, k, v, o, lse sized) {
+	if n.packedQ {
+		to.q_tokens = fewest(1, q, o, lse)
+	}
+	switch {
+	case p.Mode == ModePaged:
+		to.page_count = fewest(0, k, v)
+	case n.packedKV:
+		to.kv_tokens = fewest(1, k, v)
+	}
+}
+
 func (n *callNumbers) c() *C.sluice_args {
 	made := (*C.sluice_args)(unsafe.Pointer(new([C.sizeof_sluice_args / 8]uint64)))
 	made.struct_size = C.sizeof_sluice_args
@@ -147,7 +161,7 @@ func checkTensors(pairs ...tensorNeed) error {
 	return nil
 }
 
-func (a *Args) c() *C.sluice_args {
+func (a *Args) c(p *Problem) *C.sluice_args {
 	numbers := a.numbers()
 	made := numbers.c()
 	ofRows, ofKeys := numbers.putting()
@@ -169,5 +183,6 @@ func (a *Args) c() *C.sluice_args {
 	put(unsafe.Pointer(&made.q_scale), a.QScale)
 	put(unsafe.Pointer(&made.k_scale), a.KScale)
 	put(unsafe.Pointer(&made.v_scale), a.VScale)
+	numbers.count(made, p, &a.Q, &a.K, &a.V, &a.O, &a.LSE)
 	return made
 }

@@ -111,6 +111,178 @@ func TestFieldsOfAppends(t *testing.T) {
 	check(t, device.Synchronize(0))
 }
 
+// hostAppend is the call in slices, with caches of their own that are full of NaN like those of the device.
+func hostAppend(t *testing.T, call *sluice.Append, k, v *tensor) (host sluice.HostAppend, kCache, vCache *tensor) {
+	shape := [4]int64{appendPages, appendPage, appendHeads, appendDim}
+	kCache, vCache = newTensor(t, sluice.Contiguous(call.CacheType, shape)), newTensor(t, sluice.Contiguous(call.CacheType, shape))
+	return sluice.HostAppend{SourceType: call.SourceType, CacheType: call.CacheType, KVHeads: call.KVHeads,
+		HeadDimQK: call.HeadDimQK, HeadDimV: call.HeadDimV, PageSize: call.PageSize, PageTableKind: call.PageTableKind,
+		KScaleKind: call.KScaleKind, VScaleKind: call.VScaleKind, Tokens: call.Tokens, Batch: call.Batch,
+		RotaryDim: call.RotaryDim, RotaryStyle: call.RotaryStyle, PageTableStride: call.PageTableStride,
+		RotaryStride: call.RotaryStride, K: k.host(), V: v.host(), KCache: kCache.host(), VCache: vCache.host()}, kCache, vCache
+}
+
+// compareCaches expects the same in the cache of the device as in that of the host.
+func compareCaches(t *testing.T, name string, device, host *tensor) {
+	t.Helper()
+	has := device.fromDevice(t)
+	for at := int64(0); at < appendPages*appendPage*appendHeads*appendDim; at++ {
+		got, wanted := has.array.value(at), host.array.value(at)
+		if got != wanted && !(math.IsNaN(got) && math.IsNaN(wanted)) {
+			t.Fatalf("%s: element %d is %g on the device and %g on the host", name, at, got, wanted)
+		}
+	}
+}
+
+func TestReferenceAppend(t *testing.T) {
+	context, device := emulated(t)
+	random := rand.New(rand.NewSource(4))
+	k, v, kCache, vCache := appendTensors(t, device, 4, sluice.F16, random)
+	call := appendOf(t, device, 4, k, v, kCache, vCache)
+	// Quarter turns, which are exact: cosines and sines of four pairs.
+	turns := []float32{1, 0, -1, 0, 0, 1, 0, -1, 0, 1, 0, -1, 1, 0, -1, 0, 7}
+	call.RotaryDim, call.RotaryStyle, call.RotaryStride = 8, sluice.RotaryPairs, 8
+	slots, positions := []int64{7, -1, 79, 16}, []int32{1, 0, 0, 1}
+	call.Slots, call.Positions = pointerTo(t, device, slots), pointerTo(t, device, positions)
+	call.Rotary = pointerTo(t, device, turns)
+	check(t, context.KVAppend(&call, nil))
+	check(t, device.Synchronize(0))
+	host, kHost, vHost := hostAppend(t, &call, k, v)
+	host.Slots, host.Positions, host.Rotary = slots, positions, turns
+	check(t, sluice.ReferenceAppend(&host))
+	compareCaches(t, "k by slots", kCache, kHost)
+	compareCaches(t, "v by slots", vCache, vHost)
+	compareCache(t, "v", vCache, v, slots, 1)
+
+	// Two sequences: 3 new rows of 18 keys in pages 4 and 1, and 1 of 2 in page 3.
+	k, v, kCache, vCache = appendTensors(t, device, 4, sluice.E4M3FNUZ, random)
+	call = appendOf(t, device, 4, k, v, kCache, vCache)
+	starts, lengths, table, pageStarts := []int32{0, 3, 4}, []int32{18, 2}, []int64{4, 1, 3}, []int32{0, 2, 3}
+	kScale, vScale := []float32{2, 0.5}, []float32{0.5}
+	call.Batch, call.PageTableKind, call.Flags = 2, sluice.PageTableCSR, sluice.PageIndex64
+	call.Starts, call.KVLengths = pointerTo(t, device, starts), pointerTo(t, device, lengths)
+	call.PageTable, call.PageStarts = pointerTo(t, device, table), pointerTo(t, device, pageStarts)
+	call.KScaleKind, call.VScaleKind = sluice.ScalePerHead, sluice.ScalePerTensor
+	call.KScale, call.VScale = pointerTo(t, device, kScale), pointerTo(t, device, vScale)
+	check(t, context.KVAppend(&call, nil))
+	check(t, device.Synchronize(0))
+	host, kHost, vHost = hostAppend(t, &call, k, v)
+	host.Flags, host.Starts, host.KVLengths, host.PageTable64, host.PageStarts = call.Flags, starts, lengths, table, pageStarts
+	host.KScale, host.VScale = kScale, vScale
+	check(t, sluice.ReferenceAppend(&host))
+	compareCaches(t, "k by table", kCache, kHost)
+	compareCaches(t, "v by table", vCache, vHost)
+	compareCache(t, "v", vCache, v, []int64{4*16 + 15, 1*16 + 0, 1*16 + 1, 3*16 + 1}, 0.5)
+}
+
+// What contents of slices an append refuses; it stores nothing then.
+func TestContentsOfHostAppends(t *testing.T) {
+	const none = 0xffff // a NaN that no append writes
+	kCache, vCache := make([]uint16, 4*16*8), make([]uint16, 3*16*8)
+	for _, cache := range [][]uint16{kCache, vCache} {
+		for i := range cache {
+			cache[i] = none
+		}
+	}
+	stored := func() (count int) {
+		for _, cache := range [][]uint16{kCache, vCache} {
+			for i := range cache {
+				if cache[i] != none {
+					cache[i] = none
+					count++
+				}
+			}
+		}
+		return count
+	}
+	rows := sluice.OnHost(make([]uint16, 6*8), sluice.Contiguous(sluice.F16, [4]int64{1, 6, 1, 8}))
+	slots := sluice.HostAppend{SourceType: sluice.F16, CacheType: sluice.F16, KVHeads: 1, HeadDimQK: 8, HeadDimV: 8,
+		PageSize: 16, Tokens: 6, K: rows, V: rows, Slots: []int64{0, 1, -5, 47, 2, 3},
+		KCache: sluice.OnHost(kCache, sluice.Contiguous(sluice.F16, [4]int64{4, 16, 1, 8})),
+		VCache: sluice.OnHost(vCache, sluice.Contiguous(sluice.F16, [4]int64{3, 16, 1, 8}))}
+	block := slots // The new row of the first sequence is in page 1, those of the second in page 2.
+	block.Slots, block.Batch, block.Starts, block.KVLengths = nil, 2, []int32{1, 2, 5}, []int32{17, 19}
+	block.PageTableKind, block.PageTable, block.PageTableStride = sluice.PageTableBlock, []int32{0, 1, 77, 3, 2}, 3
+	csr := block
+	csr.PageTableKind, csr.PageTable, csr.PageTableStride, csr.PageStarts = sluice.PageTableCSR, []int32{0, 1, 2, 2}, 0, []int32{0, 2, 4}
+	rotated := block
+	rotated.Rotary, rotated.RotaryDim, rotated.RotaryStride = make([]float32, 19*4), 4, 4
+	rotatedSlots := slots
+	rotatedSlots.Rotary, rotatedSlots.RotaryDim, rotatedSlots.RotaryStride = rotated.Rotary, 4, 4
+	rotatedSlots.Positions = []int32{0, 1, 99, 18, 0, 1} // row 2 has no slot
+	still := rotated
+	still.Rotary, still.RotaryStride = rotated.Rotary[:4], 0
+	positioned := rotated
+	positioned.Positions = []int32{99, 18, 0, 1, 18, 99} // rows 0 and 5 are of no sequence
+	empty := block
+	empty.Starts, empty.KVLengths, empty.PageTable = []int32{1, 2, 2}, []int32{17, math.MaxInt32}, block.PageTable[:2]
+	for i, right := range []sluice.HostAppend{slots, block, csr, rotated, rotatedSlots, still, positioned, empty} {
+		if err := sluice.ReferenceAppend(&right); err != nil || stored() == 0 {
+			t.Fatalf("append %d: %v", i, err)
+		}
+	}
+	for _, c := range []struct {
+		right        *sluice.HostAppend
+		field, value string
+		change       func(a *sluice.HostAppend)
+	}{
+		{&slots, "tokens", "0", func(a *sluice.HostAppend) { a.Tokens = 0 }},
+		{&slots, "batch", "1", func(a *sluice.HostAppend) { a.Batch = 1 }},
+		{&slots, "k.data", "NULL", func(a *sluice.HostAppend) { a.K = sluice.HostTensor{} }},
+		{&slots, "v_cache.data", "NULL", func(a *sluice.HostAppend) { a.VCache = sluice.HostTensor{} }},
+		{&slots, "v_cache.data", "384", func(a *sluice.HostAppend) { a.VCache.Shape[0] = 4 }},
+		{&slots, "k.shape[1]", "7", func(a *sluice.HostAppend) { a.Tokens = 7 }},
+		{&slots, "k_cache.type", "2 bytes", func(a *sluice.HostAppend) { a.KCache = sluice.OnHost(make([]uint8, 4096), a.KCache.View) }},
+		{&slots, "slots", "5", func(a *sluice.HostAppend) { a.Slots = a.Slots[:5] }},
+		{&slots, "slots", "NULL", func(a *sluice.HostAppend) { a.Slots = nil }},
+		{&slots, "slots[3]", "page_count, which is 3", func(a *sluice.HostAppend) { a.Slots = []int64{0, 1, 2, 48, 3, 4} }},
+		{&slots, "slots[5]", "page_count, which is 3", func(a *sluice.HostAppend) { a.Slots = []int64{0, 1, 2, 4, 3, math.MaxInt64} }},
+		{&block, "batch", "-1", func(a *sluice.HostAppend) { a.Batch = -1 }},
+		{&block, "starts", "2", func(a *sluice.HostAppend) { a.Starts = a.Starts[:2] }},
+		{&block, "starts[2]", "7", func(a *sluice.HostAppend) { a.Starts = []int32{1, 2, 7} }},
+		{&block, "starts[2]", "fall", func(a *sluice.HostAppend) { a.Starts = []int32{1, 2, 1} }},
+		{&block, "starts[0]", "-1", func(a *sluice.HostAppend) { a.Starts = []int32{-1, 2, 5} }},
+		{&block, "kv_lengths", "1", func(a *sluice.HostAppend) { a.KVLengths = a.KVLengths[:1] }},
+		{&block, "kv_lengths[1]", "2", func(a *sluice.HostAppend) { a.KVLengths = []int32{17, 2} }},
+		{&block, "page_table", "4", func(a *sluice.HostAppend) { a.PageTable = a.PageTable[:4] }},
+		{&block, "page_table", "entries", func(a *sluice.HostAppend) { a.PageTableStride = math.MaxInt64 }},
+		{&block, "page_table_stride", "-1", func(a *sluice.HostAppend) { a.PageTableStride = -1 }},
+		{&block, "page_table", "NULL", func(a *sluice.HostAppend) { a.PageTable = nil }},
+		{&block, "page_table", "64", func(a *sluice.HostAppend) { a.PageTable, a.PageTable64 = nil, []int64{0, 1, 0, 3, 2} }},
+		{&block, "page_table", "32", func(a *sluice.HostAppend) { a.Flags = sluice.PageIndex64 }},
+		{&block, "page_table[1]", "page_count, which is 3", func(a *sluice.HostAppend) { a.PageTable = []int32{0, 3, 0, 0, 2} }},
+		{&block, "page_table[1]", "-1", func(a *sluice.HostAppend) { a.PageTable = []int32{0, -1, 0, 0, 2} }},
+		{&csr, "page_table", "3", func(a *sluice.HostAppend) { a.PageTable = a.PageTable[:3] }},
+		{&csr, "page_table", "-1", func(a *sluice.HostAppend) { a.PageStarts = []int32{-1, 2, 4} }},
+		{&csr, "page_starts[1]", "2 pages", func(a *sluice.HostAppend) { a.PageStarts = []int32{0, 1, 3} }},
+		{&csr, "page_starts", "2", func(a *sluice.HostAppend) { a.PageStarts = a.PageStarts[:2] }},
+		{&csr, "page_starts", "NULL", func(a *sluice.HostAppend) { a.PageStarts = nil }},
+		{&rotated, "kv_lengths[1]", "position 18", func(a *sluice.HostAppend) { a.Rotary = a.Rotary[:75] }},
+		{&rotated, "rotary", "3", func(a *sluice.HostAppend) { a.Rotary = a.Rotary[:3] }},
+		{&rotated, "rotary_stride", "-4", func(a *sluice.HostAppend) { a.RotaryStride = -4 }},
+		{&rotated, "kv_lengths[0]", "position 16", func(a *sluice.HostAppend) { a.RotaryStride = math.MaxInt64 }},
+		{&positioned, "positions[4]", "position 19", func(a *sluice.HostAppend) { a.Positions = []int32{0, 0, 0, 0, 19, 0} }},
+		{&positioned, "positions[1]", "-1", func(a *sluice.HostAppend) { a.Positions = []int32{0, -1, 0, 0, 0, 0} }},
+		{&positioned, "positions", "5", func(a *sluice.HostAppend) { a.Positions = a.Positions[:5] }},
+		{&rotatedSlots, "positions[3]", "position 19", func(a *sluice.HostAppend) { a.Positions = []int32{0, 1, 99, 19, 0, 1} }},
+		{&rotatedSlots, "positions", "NULL", func(a *sluice.HostAppend) { a.Positions = nil }},
+		{&csr, "k_scale", "1", func(a *sluice.HostAppend) { // refused before all that is wrong with its other fields
+			a.KVHeads, a.KScaleKind, a.KScale = 2, sluice.ScalePerHead, []float32{1}
+			for _, tensor := range []*sluice.HostTensor{&a.K, &a.V, &a.KCache, &a.VCache} {
+				tensor.Shape[2], tensor.Stride[2] = 2, 0
+			}
+		}},
+	} {
+		call := *c.right
+		c.change(&call)
+		refused(t, sluice.ReferenceAppend(&call), sluice.InvalidArgument, c.field, c.value)
+		if count := stored(); count != 0 {
+			t.Errorf("%s: %d elements are stored", c.field, count)
+		}
+	}
+	refused(t, sluice.ReferenceAppend(nil), sluice.InvalidArgument, "append", "nil")
+}
+
 func TestMerge(t *testing.T) {
 	context, device := emulated(t)
 	const parts, tokens, heads, dim = 3, 4, 2, 64

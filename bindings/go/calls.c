@@ -119,3 +119,26 @@ sluice_status sluice_go_reference(const sluice_problem *problem, const void *arg
   made.v_scale = v_scale;
   return sluice_reference(problem, &made, error);
 }
+
+sluice_status sluice_go_reference_append(const void *append, uint8_t *k, uint8_t *v, uint8_t *k_cache,
+                                         uint8_t *v_cache, const int64_t *slots, const int32_t *starts,
+                                         const int32_t *kv_lengths, const uint8_t *page_table,
+                                         const int32_t *page_starts, const float *k_scale,
+                                         const float *v_scale, const float *rotary, const int32_t *positions,
+                                         sluice_error *error) {
+  sluice_append made = *(const sluice_append *)append;
+  made.k.data = k;
+  made.v.data = v;
+  made.k_cache.data = k_cache;
+  made.v_cache.data = v_cache;
+  made.slots = slots;
+  made.starts = starts;
+  made.kv_lengths = kv_lengths;
+  made.page_table = page_table;
+  made.page_starts = page_starts;
+  made.k_scale = k_scale;
+  made.v_scale = v_scale;
+  made.rotary = rotary;
+  made.positions = positions;
+  return sluice_reference_append(&made, error);
+}

@@ -17,8 +17,8 @@
 // # Memory
 //
 // What a call of a device works on is device memory, named by a DevicePointer: a number to Go, which neither moves nor
-// frees it. The package hip allocates it through the runtime that a context is bound to. Reference computes on the
-// host, from slices. No pointer into Go's memory is kept by the library after a call.
+// frees it. The package hip allocates it through the runtime that a context is bound to. Reference and
+// ReferenceAppend compute on the host, from slices. No pointer into Go's memory is kept by the library after a call.
 //
 // # Closing
 //

@@ -245,19 +245,19 @@ func TestFieldsOfReference(t *testing.T) {
 		}},
 		{&dense, "kv_lengths[0]", "5", func(a *sluice.HostArgs) { a.KVLengths = []int32{5} }},
 		{&ragged, "q_starts", "1", func(a *sluice.HostArgs) { a.QStarts, a.KVStarts = []int32{0}, []int32{0, 4} }},
-		{&ragged, "q_starts[1]", "rows of q", func(a *sluice.HostArgs) { a.QLen, a.QStarts, a.KVStarts = 8, []int32{0, 5}, []int32{0, 4} }},
-		{&ragged, "q_starts[1]", "rows of o", func(a *sluice.HostArgs) {
+		{&ragged, "q_starts[1]", "q_tokens, which is 4", func(a *sluice.HostArgs) { a.QLen, a.QStarts, a.KVStarts = 8, []int32{0, 5}, []int32{0, 4} }},
+		{&ragged, "q_starts[1]", "q_tokens, which is 4", func(a *sluice.HostArgs) {
 			a.QLen, a.QStarts, a.KVStarts = 8, []int32{0, 5}, []int32{0, 4}
 			repeat(&a.Q)
 		}},
-		{&ragged, "q_starts[1]", "rows of lse", func(a *sluice.HostArgs) {
+		{&ragged, "q_starts[1]", "q_tokens, which is 4", func(a *sluice.HostArgs) {
 			a.QLen, a.QStarts, a.KVStarts = 8, []int32{0, 5}, []int32{0, 4}
 			repeat(&a.Q)
 			a.O = sluice.OnHost(make([]uint16, 8*2*128), sluice.Contiguous(sluice.F16, [4]int64{1, 8, 2, 128}))
 		}},
 		{&ragged, "kv_starts", "1", func(a *sluice.HostArgs) { a.QStarts, a.KVStarts = []int32{0, 4}, []int32{0} }},
-		{&ragged, "kv_starts[1]", "rows of k", func(a *sluice.HostArgs) { a.KVLen, a.QStarts, a.KVStarts = 8, []int32{0, 4}, []int32{0, 5} }},
-		{&ragged, "kv_starts[1]", "rows of v", func(a *sluice.HostArgs) {
+		{&ragged, "kv_starts[1]", "kv_tokens, which is 4", func(a *sluice.HostArgs) { a.KVLen, a.QStarts, a.KVStarts = 8, []int32{0, 4}, []int32{0, 5} }},
+		{&ragged, "kv_starts[1]", "kv_tokens, which is 4", func(a *sluice.HostArgs) {
 			a.KVLen, a.QStarts, a.KVStarts = 8, []int32{0, 4}, []int32{0, 5}
 			repeat(&a.K)
 		}},
@@ -270,7 +270,7 @@ func TestFieldsOfReference(t *testing.T) {
 		{&pages, "v.data", "NULL", func(a *sluice.HostArgs) {
 			a.KVLengths, a.PageTable, a.PageTableStride, a.V = []int32{4}, []int32{0}, 1, sluice.HostTensor{}
 		}},
-		{&pages, "page_table[0]", "1 pages", func(a *sluice.HostArgs) {
+		{&pages, "page_table[0]", "page_count, which is 1", func(a *sluice.HostArgs) {
 			a.KVLengths, a.PageTable, a.PageTableStride = []int32{4}, []int32{1}, 1
 			a.K.Shape[0], a.K.Stride[0] = 2, 0
 		}},
@@ -297,6 +297,11 @@ func TestFieldsOfReference(t *testing.T) {
 		c.change(&args)
 		refused(t, sluice.Reference(c.problem, &args), invalid, c.field, c.value)
 	}
+	// A page in front of the window need not be there any more.
+	window, args := pages, right
+	window.Flags, window.WindowLeft = window.Flags|sluice.HasWindowLeft, 1
+	args.QLen, args.KVLen, args.KVLengths, args.PageTable, args.PageTableStride = 2, 8, []int32{8}, []int32{77, 0}, 2
+	check(t, sluice.Reference(&window, &args))
 	refused(t, sluice.Reference(nil, &right), invalid, "problem", "nil")
 	refused(t, sluice.Reference(&dense, nil), invalid, "args", "nil")
 }

@@ -1,6 +1,7 @@
 package sluice
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -33,6 +34,10 @@ var absentFields = map[string]string{
 	"sluice_context_desc.pack_bytes":        "the length of Pack",
 	"sluice_context_desc.hip_resolver":      "put by calls.c: TestResolver",
 	"sluice_context_desc.hip_resolver_user": "the number of HIPResolver",
+	"sluice_args.page_count":                "counted from shapes: TestCounts",
+	"sluice_args.q_tokens":                  "counted from shapes: TestCounts",
+	"sluice_args.kv_tokens":                 "counted from shapes: TestCounts",
+	"sluice_append.page_count":              "counted from shapes: TestCounts",
 	"sluice_launch.dependency_count":        "the length of Dependencies",
 	"sluice_launch.dependencies":            "put by calls.c: TestDependencies",
 }
@@ -47,11 +52,11 @@ var otherMembers = map[string]string{
 }
 
 func readHeader(t *testing.T) string {
-	bytes, err := os.ReadFile(headerPath)
+	text, err := os.ReadFile(headerPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(string(bytes), "")
+	return regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAllString(string(text), "")
 }
 
 // goName is a name of the header in Go's spelling.
@@ -231,7 +236,7 @@ var inputs = map[string]struct {
 	make func(from any) any
 }{
 	"sluice_problem":      {Problem{}, func(from any) any { return from.(*Problem).c() }},
-	"sluice_args":         {Args{}, func(from any) any { return from.(*Args).c() }},
+	"sluice_args":         {Args{}, func(from any) any { return from.(*Args).c(&Problem{}) }},
 	"sluice_launch":       {Launch{}, func(from any) any { return from.(*Launch).c() }},
 	"sluice_append":       {Append{}, func(from any) any { return from.(*Append).c() }},
 	"sluice_merge":        {Merge{}, func(from any) any { return from.(*Merge).c() }},
@@ -426,15 +431,108 @@ func TestEveryStructIsKnown(t *testing.T) {
 			t.Errorf("there is an excuse for %s, which the header does not have", excuse)
 		}
 	}
-	// HostArgs is Args in slices.
-	device, host := reflect.TypeOf(Args{}), reflect.TypeOf(HostArgs{})
-	for i := 0; i < device.NumField(); i++ {
-		if _, ok := host.FieldByName(device.Field(i).Name); !ok {
-			t.Errorf("HostArgs has no %s", device.Field(i).Name)
+	// HostArgs and HostAppend are Args and Append in slices.
+	for device, host := range map[reflect.Type]reflect.Type{
+		reflect.TypeOf(Args{}): reflect.TypeOf(HostArgs{}), reflect.TypeOf(Append{}): reflect.TypeOf(HostAppend{}),
+	} {
+		for i := 0; i < device.NumField(); i++ {
+			if _, ok := host.FieldByName(device.Field(i).Name); !ok {
+				t.Errorf("%s has no %s", host.Name(), device.Field(i).Name)
+			}
+		}
+		if host.NumField() != device.NumField()+1 { // PageTable64
+			t.Errorf("%s has %d members, %s %d", host.Name(), host.NumField(), device.Name(), device.NumField())
 		}
 	}
-	if host.NumField() != device.NumField()+1 { // PageTable64
-		t.Errorf("HostArgs has %d members, Args %d", host.NumField(), device.NumField())
+}
+
+// The numbers of an append on the host get where those of an append on the device do.
+func TestEveryNumberOfHostAppends(t *testing.T) {
+	members := reflect.TypeOf(HostAppend{})
+	for i := 0; i < members.NumField(); i++ {
+		from, device := reflect.New(members), reflect.New(reflect.TypeOf(Append{}))
+		name, to := members.Field(i).Name, device.Elem().FieldByName(members.Field(i).Name)
+		switch member := from.Elem().Field(i); member.Interface().(type) {
+		case HostTensor:
+			view := View{Stride: [4]int64{5, 6, 7, 8}}
+			member.FieldByName("View").Set(reflect.ValueOf(view))
+			to.FieldByName("View").Set(reflect.ValueOf(view))
+		default:
+			if member.Kind() == reflect.Slice {
+				continue // an argument of its own: TestReferenceAppend
+			}
+			set(t, member)
+			set(t, to)
+		}
+		host := bytesOf(reflect.ValueOf(from.Interface().(*HostAppend).c()))
+		if !bytes.Equal(host, bytesOf(reflect.ValueOf(device.Interface().(*Append).c()))) {
+			t.Errorf("HostAppend.%s does not get where Append.%s does", name, name)
+		}
+	}
+}
+
+// The fewest rows and pages count, whichever tensor has them; tensors that are not there do not.
+func TestCounts(t *testing.T) {
+	memory := make([]uint16, 1)
+	of := func(i int, extent int64) (Tensor, HostTensor) {
+		view := View{Shape: [4]int64{100, 100, 100, 100}}
+		if view.Shape[i] = extent; extent == 0 {
+			return Tensor{View: view}, HostTensor{View: view}
+		}
+		return Tensor{0x1000, view}, HostTensor{View: view, memory: unsafe.Pointer(&memory[0])}
+	}
+	type counts struct{ q, kv, pages int64 }
+	for _, c := range []struct {
+		mode      Mode
+		q, o, lse int64
+		k, v      int64
+		starts    bool
+		wants     counts
+	}{
+		{mode: ModeRagged, q: 7, o: 8, lse: 9, k: 5, v: 6, starts: true, wants: counts{7, 5, 0}},
+		{mode: ModeRagged, q: 9, o: 7, lse: 8, k: 6, v: 5, starts: true, wants: counts{7, 5, 0}},
+		{mode: ModeRagged, q: 9, o: 8, lse: 7, k: 6, starts: true, wants: counts{7, 6, 0}},
+		{mode: ModeRagged, q: 9, o: 8, k: 6, v: 9, starts: true, wants: counts{8, 6, 0}},
+		{mode: ModePaged, q: 9, o: 8, k: 5, v: 6, starts: true, wants: counts{8, 0, 5}},
+		{mode: ModePaged, q: 9, o: 8, k: 6, v: 5, wants: counts{0, 0, 5}},
+		{mode: ModePaged, q: 9, o: 8, k: 6, wants: counts{0, 0, 6}},
+		{mode: ModeDense, q: 9, o: 8, k: 6, v: 5, wants: counts{0, 0, 0}},
+	} {
+		keys := 1
+		if c.mode == ModePaged {
+			keys = 0
+		}
+		var device Args
+		var host HostArgs
+		device.Q, host.Q = of(1, c.q)
+		device.O, host.O = of(1, c.o)
+		device.LSE, host.LSE = of(1, c.lse)
+		device.K, host.K = of(keys, c.k)
+		device.V, host.V = of(keys, c.v)
+		if c.starts {
+			device.QStarts, host.QStarts = 0x1000, []int32{0}
+			if c.mode == ModeRagged {
+				device.KVStarts, host.KVStarts = 0x1000, []int32{0}
+			}
+		}
+		problem := &Problem{Mode: c.mode}
+		onDevice, onHost := device.c(problem), host.c(problem)
+		if got := (counts{int64(onDevice.q_tokens), int64(onDevice.kv_tokens), int64(onDevice.page_count)}); got != c.wants {
+			t.Errorf("%+v: Args has %+v", c, got)
+		}
+		if got := (counts{int64(onHost.q_tokens), int64(onHost.kv_tokens), int64(onHost.page_count)}); got != c.wants {
+			t.Errorf("%+v: HostArgs has %+v", c, got)
+		}
+	}
+	for _, c := range []struct{ k, v, wants int64 }{{5, 6, 5}, {6, 5, 5}, {6, 0, 6}} {
+		var device Append
+		var host HostAppend
+		device.KCache, host.KCache = of(0, c.k)
+		device.VCache, host.VCache = of(0, c.v)
+		onDevice, onHost := int64(device.c().page_count), int64(host.c().page_count)
+		if onDevice != c.wants || onHost != c.wants {
+			t.Errorf("%+v: Append has %d, HostAppend %d", c, onDevice, onHost)
+		}
 	}
 }
 

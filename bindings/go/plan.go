@@ -124,7 +124,9 @@ func (c *Context) Preload(problem *Problem) error {
 // Run enqueues one call of the plan and returns without waiting; a nil launch is the default stream without
 // workspace. It is legal during stream capture. What arguments point to is read when the work executes, and must stay
 // until then; faults of the device appear where the caller synchronises. Beyond what the library checks, types and
-// shapes of tensors are compared with the problem and the call.
+// shapes of tensors are compared with the problem and the call. Whatever starts, lengths and page numbers on the device
+// hold, the run stays within Q, K, V, O and LSE, whose rows and pages the library gets; but page tables must have all
+// entries that lengths ask for.
 //
 // An error means that nothing was enqueued: InvalidArgument, Unsupported, NewerStruct, WorkspaceTooSmall, NoDevice for
 // a plan of a target, HIP. The exceptions are those of sluice_run.
@@ -144,6 +146,6 @@ func (p *Plan) Run(args *Args, launch *Launch) error {
 		return err
 	}
 	failure := newError()
-	return result(C.sluice_go_run(&p.context.device, p.handle, unsafe.Pointer(args.c()), unsafe.Pointer(launch.c()),
+	return result(C.sluice_go_run(&p.context.device, p.handle, unsafe.Pointer(args.c(&p.problem)), unsafe.Pointer(launch.c()),
 		launch.dependencies(), failure), failure)
 }

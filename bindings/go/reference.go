@@ -3,11 +3,7 @@ package sluice
 // #include "calls.h"
 import "C"
 
-import (
-	"fmt"
-	"math"
-	"unsafe"
-)
+import "unsafe"
 
 // HostTensor is a tensor in a slice. One that a call does not have is all zero.
 type HostTensor struct {
@@ -33,8 +29,10 @@ func OnHost[T HostElement](values []T, view View) HostTensor {
 
 func (t *HostTensor) bytes() *C.uint8_t { return (*C.uint8_t)(t.memory) }
 
+func (t *HostTensor) present() bool { return t.memory != nil }
+
 func (t *HostTensor) check(n *need) error {
-	if t.memory == nil {
+	if !t.present() {
 		return nil // the library says whether it is missing
 	}
 	if err := n.check(&t.View); err != nil {
@@ -100,10 +98,10 @@ func Reference(problem *Problem, args *HostArgs) error {
 		return err
 	}
 	failure := newError()
-	return result(C.sluice_go_reference(problem.c(), unsafe.Pointer(args.c()),
+	return result(C.sluice_go_reference(problem.c(), unsafe.Pointer(args.c(problem)),
 		args.Q.bytes(), args.K.bytes(), args.V.bytes(), args.O.bytes(), args.LSE.bytes(), args.Bias.bytes(), args.Mask.bytes(),
 		int32s(args.QStarts), int32s(args.KVStarts), int32s(args.QLengths), int32s(args.KVLengths),
-		args.pageTable(), int32s(args.PageStarts),
+		args.table(problem).bytes(), int32s(args.PageStarts),
 		floats(args.AlibiSlopes), floats(args.SinkLogits), floats(args.QScale), floats(args.KScale), floats(args.VScale),
 		failure), failure)
 }
@@ -115,6 +113,13 @@ func int32s(values []int32) *C.int32_t {
 	return (*C.int32_t)(&values[0])
 }
 
+func int64s(values []int64) *C.int64_t {
+	if len(values) == 0 {
+		return nil
+	}
+	return (*C.int64_t)(&values[0])
+}
+
 func floats(values []float32) *C.float {
 	if len(values) == 0 {
 		return nil
@@ -122,12 +127,50 @@ func floats(values []float32) *C.float {
 	return (*C.float)(&values[0])
 }
 
-func (a *HostArgs) pageTable() *C.uint8_t {
-	if len(a.PageTable) > 0 {
-		return (*C.uint8_t)(unsafe.Pointer(&a.PageTable[0]))
+// hostTable is a page table in slices, of which one is given.
+type hostTable struct {
+	numbers32 []int32
+	numbers64 []int64
+	stride    int64
+	csr       bool
+	starts    []int32 // With csr.
+}
+
+func (t *hostTable) bytes() *C.uint8_t {
+	if len(t.numbers32) > 0 {
+		return (*C.uint8_t)(unsafe.Pointer(&t.numbers32[0]))
 	}
-	if len(a.PageTable64) > 0 {
-		return (*C.uint8_t)(unsafe.Pointer(&a.PageTable64[0]))
+	if len(t.numbers64) > 0 {
+		return (*C.uint8_t)(unsafe.Pointer(&t.numbers64[0]))
+	}
+	return nil
+}
+
+// checkWidth refuses numbers that C would read as others.
+func (t *hostTable) checkWidth(flags ProblemFlags) error {
+	if (len(t.numbers32) > 0 && flags&PageIndex64 != 0) || (len(t.numbers64) > 0 && flags&PageIndex64 == 0) {
+		return invalid("page_table", "page_table has %d numbers of 32 bits and %d of 64; the flag SLUICE_PAGE_INDEX_64 says "+
+			"which there must be", len(t.numbers32), len(t.numbers64))
+	}
+	return nil
+}
+
+// missing is whether the library will find that something is not there, or not what it can be, before it reads the table.
+func (t *hostTable) missing() bool {
+	return len(t.numbers32)+len(t.numbers64) == 0 || t.stride < 0 || (t.csr && len(t.starts) == 0)
+}
+
+// checkEntries refuses a table that ends before the first `needed` entries of sequence b do. The pages that they name, the
+// library compares with those there are.
+func (t *hostTable) checkEntries(b, needed int64) error {
+	first := elements(b, t.stride)
+	if t.csr {
+		first = int64(t.starts[b])
+	}
+	entries := int64(len(t.numbers32) + len(t.numbers64))
+	if needed > 0 && (first < 0 || first > entries-needed) {
+		return invalid("page_table", "page_table has %d entries; sequence %d needs %d from entry %d on", entries, b, needed,
+			first)
 	}
 	return nil
 }
@@ -138,7 +181,7 @@ func (a *HostArgs) numbers() *callNumbers {
 }
 
 // c lacks all pointers, which C gets by themselves.
-func (a *HostArgs) c() *C.sluice_args {
+func (a *HostArgs) c(p *Problem) *C.sluice_args {
 	numbers := a.numbers()
 	made := numbers.c()
 	ofRows, ofKeys := numbers.putting()
@@ -152,6 +195,7 @@ func (a *HostArgs) c() *C.sluice_args {
 	strides(ofRows, &a.LSE, &made.lse)
 	strides((*Tensor).put, &a.Bias, &made.bias)
 	strides((*Tensor).put, &a.Mask, &made.mask)
+	numbers.count(made, p, &a.Q, &a.K, &a.V, &a.O, &a.LSE)
 	return made
 }
 
@@ -172,17 +216,7 @@ func (a *HostArgs) check(p *Problem) error {
 		return nil // refused by the library before it reads
 	}
 	batch := int64(a.Batch)
-	perHead := func(kind ScaleKind, heads int32) int64 {
-		if kind == ScalePerHead {
-			return int64(heads)
-		}
-		return 1
-	}
-	for _, array := range []struct {
-		field       string
-		length, has int64
-		what        string
-	}{
+	if err := checkArrays([]arrayNeed{
 		{"q_starts", batch + 1, int64(len(a.QStarts)), "batch + 1"},
 		{"kv_starts", batch + 1, int64(len(a.KVStarts)), "batch + 1"},
 		{"q_lengths", batch, int64(len(a.QLengths)), "batch"},
@@ -193,24 +227,8 @@ func (a *HostArgs) check(p *Problem) error {
 		{"q_scale", perHead(p.QScaleKind, p.QHeads), int64(len(a.QScale)), "number of factors"},
 		{"k_scale", perHead(p.KScaleKind, p.KVHeads), int64(len(a.KScale)), "number of factors"},
 		{"v_scale", perHead(p.VScaleKind, p.KVHeads), int64(len(a.VScale)), "number of factors"},
-	} {
-		if array.has != 0 && array.has < array.length {
-			return invalid(array.field, "%s has %d elements; it must have %d, the %s", array.field, array.has, array.length,
-				array.what)
-		}
-	}
-	for _, rows := range []struct {
-		field  string
-		starts []int32
-		tensor *HostTensor
-		name   string
-	}{
-		{"q_starts", a.QStarts, &a.Q, "q"}, {"q_starts", a.QStarts, &a.O, "o"}, {"q_starts", a.QStarts, &a.LSE, "lse"},
-		{"kv_starts", a.KVStarts, &a.K, "k"}, {"kv_starts", a.KVStarts, &a.V, "v"},
-	} {
-		if err := withinRows(rows.field, rows.starts, batch, rows.tensor, rows.name); err != nil {
-			return err
-		}
+	}); err != nil {
+		return err
 	}
 	if p.Mode == ModePaged {
 		return a.checkPages(p)
@@ -218,63 +236,226 @@ func (a *HostArgs) check(p *Problem) error {
 	return nil
 }
 
-// withinRows leaves a tensor that is not there to the library, which says so.
-func withinRows(field string, starts []int32, batch int64, tensor *HostTensor, name string) error {
-	if len(starts) == 0 || tensor.memory == nil {
-		return nil
-	}
-	for i, start := range starts[:batch+1] {
-		if rows := tensor.Shape[1]; int64(start) > rows {
-			return invalid(index(field, i), "%s is %d; there are %d rows of %s", index(field, i), start, rows, name)
+// arrayNeed is how long an array must be if it is there.
+type arrayNeed struct {
+	field       string
+	length, has int64
+	what        string
+}
+
+func checkArrays(arrays []arrayNeed) error {
+	for _, array := range arrays {
+		if array.has != 0 && array.has < array.length {
+			return invalid(array.field, "%s has %d elements; it must have %d, the %s", array.field, array.has, array.length,
+				array.what)
 		}
 	}
 	return nil
 }
 
-// checkPages follows the page tables as the library will: each entry that is needed is there, and names a page of K and V.
+// perHead is how many factors there are.
+func perHead(kind ScaleKind, heads int32) int64 {
+	if kind == ScalePerHead {
+		return int64(heads)
+	}
+	return 1
+}
+
+func (a *HostArgs) table(p *Problem) *hostTable {
+	return &hostTable{numbers32: a.PageTable, numbers64: a.PageTable64, stride: a.PageTableStride,
+		csr: p.PageTableKind == PageTableCSR, starts: a.PageStarts}
+}
+
+// checkPages makes sure that each entry that is needed is there.
 func (a *HostArgs) checkPages(p *Problem) error {
-	entries := int64(len(a.PageTable))
-	entry := func(i int64) int64 { return int64(a.PageTable[i]) }
-	if p.Flags&PageIndex64 != 0 {
-		entries = int64(len(a.PageTable64))
-		entry = func(i int64) int64 { return a.PageTable64[i] }
+	table := a.table(p)
+	if err := table.checkWidth(p.Flags); err != nil {
+		return err
 	}
-	if (len(a.PageTable) > 0 && p.Flags&PageIndex64 != 0) || (len(a.PageTable64) > 0 && p.Flags&PageIndex64 == 0) {
-		return invalid("page_table", "page_table has %d numbers of 32 bits and %d of 64; the flag SLUICE_PAGE_INDEX_64 says "+
-			"which there must be", len(a.PageTable), len(a.PageTable64))
-	}
-	if entries == 0 || len(a.KVLengths) == 0 || p.PageSize < 1 || a.PageTableStride < 0 {
+	if table.missing() || len(a.KVLengths) == 0 || p.PageSize < 1 {
 		return nil // refused by the library before it reads
 	}
-	csr := p.PageTableKind == PageTableCSR
-	if csr && len(a.PageStarts) == 0 {
+	for b := int64(0); b < int64(a.Batch); b++ {
+		needed := (int64(a.KVLengths[b]) + int64(p.PageSize) - 1) / int64(p.PageSize)
+		if err := table.checkEntries(b, needed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// HostAppend is Append in the memory of the host, for ReferenceAppend. Of PageTable and PageTable64 one is given, by
+// PageIndex64. As on a device, tensors begin at addresses that are multiples of 16, as larger slices do.
+type HostAppend struct {
+	Flags           ProblemFlags
+	SourceType      DType
+	CacheType       DType
+	KVHeads         int32
+	HeadDimQK       int32
+	HeadDimV        int32
+	PageSize        int32
+	PageTableKind   PageTableKind
+	KPack           int32
+	KScaleKind      ScaleKind
+	VScaleKind      ScaleKind
+	Tokens          int32
+	Batch           int32
+	RotaryDim       int32
+	RotaryStyle     RotaryStyle
+	K               HostTensor
+	V               HostTensor
+	KCache          HostTensor // Written.
+	VCache          HostTensor // Written.
+	Slots           []int64    // [tokens]
+	Starts          []int32    // [batch + 1]
+	KVLengths       []int32    // [batch]
+	PageTable       []int32
+	PageTable64     []int64
+	PageTableStride int64
+	PageStarts      []int32   // [batch + 1]
+	KScale          []float32 // [1] or [KVHeads]
+	VScale          []float32 // [1] or [KVHeads]
+	Rotary          []float32 // [positions][RotaryDim]
+	RotaryStride    int64
+	Positions       []int32 // [tokens]
+}
+
+// ReferenceAppend does an append on the host, in plain loops: the yardstick for what a device stores. Contents are checked
+// before anything is stored, as is every slice against what the call reads of it. A device skips rows with a wrong place;
+// here they are refused, but for negative slots and rows without a sequence. Errors: InvalidArgument, Unsupported,
+// NewerStruct, OutOfMemory.
+func ReferenceAppend(rows *HostAppend) error {
+	if rows == nil {
+		return invalid("append", "append is nil; it says which rows go where")
+	}
+	if err := rows.check(); err != nil {
+		return err
+	}
+	failure := newError()
+	return result(C.sluice_go_reference_append(unsafe.Pointer(rows.c()),
+		rows.K.bytes(), rows.V.bytes(), rows.KCache.bytes(), rows.VCache.bytes(), int64s(rows.Slots), int32s(rows.Starts),
+		int32s(rows.KVLengths), rows.table().bytes(), int32s(rows.PageStarts), floats(rows.KScale), floats(rows.VScale),
+		floats(rows.Rotary), int32s(rows.Positions), failure), failure)
+}
+
+// without is the append without its memory.
+func (a *HostAppend) without() *Append {
+	return &Append{Flags: a.Flags, SourceType: a.SourceType, CacheType: a.CacheType, KVHeads: a.KVHeads,
+		HeadDimQK: a.HeadDimQK, HeadDimV: a.HeadDimV, PageSize: a.PageSize, PageTableKind: a.PageTableKind, KPack: a.KPack,
+		KScaleKind: a.KScaleKind, VScaleKind: a.VScaleKind, Tokens: a.Tokens, Batch: a.Batch, RotaryDim: a.RotaryDim,
+		RotaryStyle: a.RotaryStyle, K: Tensor{View: a.K.View}, V: Tensor{View: a.V.View}, KCache: Tensor{View: a.KCache.View},
+		VCache: Tensor{View: a.VCache.View}, PageTableStride: a.PageTableStride, RotaryStride: a.RotaryStride}
+}
+
+// c lacks all pointers, which C gets by themselves.
+func (a *HostAppend) c() *C.sluice_append {
+	made := a.without().c()
+	made.page_count = fewest(0, &a.KCache, &a.VCache)
+	return made
+}
+
+func (a *HostAppend) table() *hostTable {
+	return &hostTable{numbers32: a.PageTable, numbers64: a.PageTable64, stride: a.PageTableStride,
+		csr: a.PageTableKind == PageTableCSR, starts: a.PageStarts}
+}
+
+// check makes sure that the library stays within the slices. Where it checks a value itself before it reads by it, that
+// is left to it.
+func (a *HostAppend) check() error {
+	needs := a.without().needs()
+	for _, pair := range []struct {
+		tensor *HostTensor
+		need   *need
+	}{{&a.K, &needs.k}, {&a.V, &needs.v}, {&a.KCache, &needs.kCache}, {&a.VCache, &needs.vCache}} {
+		if err := pair.tensor.check(pair.need); err != nil {
+			return err
+		}
+	}
+	batch, tokens := int64(a.Batch), int64(a.Tokens)
+	if err := checkArrays([]arrayNeed{
+		{"slots", tokens, int64(len(a.Slots)), "tokens"},
+		{"starts", batch + 1, int64(len(a.Starts)), "batch + 1"},
+		{"kv_lengths", batch, int64(len(a.KVLengths)), "batch"},
+		{"page_starts", batch + 1, int64(len(a.PageStarts)), "batch + 1"},
+		{"k_scale", perHead(a.KScaleKind, a.KVHeads), int64(len(a.KScale)), "number of factors"},
+		{"v_scale", perHead(a.VScaleKind, a.KVHeads), int64(len(a.VScale)), "number of factors"},
+		{"rotary", int64(a.RotaryDim), int64(len(a.Rotary)), "rotary_dim"},
+		{"positions", tokens, int64(len(a.Positions)), "tokens"},
+	}); err != nil {
+		return err
+	}
+	table := a.table()
+	if err := table.checkWidth(a.Flags); err != nil {
+		return err
+	}
+	switch {
+	case a.Tokens < 1 || a.PageSize < 1:
+		return nil // refused by the library before it reads
+	case len(a.Slots) > 0:
+		return a.checkSlots()
+	case a.Batch < 1 || len(a.Starts) == 0 || len(a.KVLengths) == 0 || table.missing():
 		return nil // likewise
 	}
-	pages := int64(math.MaxInt64)
-	for _, cache := range []*HostTensor{&a.K, &a.V} {
-		if cache.memory != nil && cache.Shape[0] < pages {
-			pages = cache.Shape[0]
-		}
+	return a.checkSequences(table)
+}
+
+// checkSlots looks at the positions of rows that have a slot.
+func (a *HostAppend) checkSlots() error {
+	if len(a.Positions) == 0 {
+		return nil // needed by a rotation, as the library says
 	}
-	for b := int64(0); b < int64(a.Batch); b++ {
-		first := elements(b, a.PageTableStride)
-		if csr {
-			first = int64(a.PageStarts[b])
-		}
-		needed := (int64(a.KVLengths[b]) + int64(p.PageSize) - 1) / int64(p.PageSize)
-		if needed <= 0 {
+	for t, slot := range a.Slots[:a.Tokens] {
+		if slot < 0 {
 			continue
 		}
-		if first < 0 || first > entries-needed {
-			return invalid("page_table", "page_table has %d entries; sequence %d needs %d from entry %d on", entries, b, needed,
-				first)
+		if err := a.checkPosition("positions", t, int64(a.Positions[t])); err != nil {
+			return err
 		}
-		for i := first; i < first+needed; i++ {
-			if entry(i) >= pages {
-				field := fmt.Sprintf("page_table[%d]", i)
-				return invalid(field, "%s is %d; there are %d pages", field, entry(i), pages)
+	}
+	return nil
+}
+
+// checkSequences follows table and positions as the library will.
+func (a *HostAppend) checkSequences(table *hostTable) error {
+	before := int32(0)
+	for _, start := range a.Starts[:a.Batch+1] {
+		if start < before || start > a.Tokens {
+			return nil // refused by the library before it goes by it
+		}
+		before = start
+	}
+	for b := 0; b < int(a.Batch); b++ {
+		first, end, keys := a.Starts[b], a.Starts[b+1], a.KVLengths[b]
+		if first == end || keys < end-first {
+			continue // likewise
+		}
+		if err := table.checkEntries(int64(b), (int64(keys)-1)/int64(a.PageSize)+1); err != nil {
+			return err
+		}
+		if len(a.Positions) == 0 {
+			if err := a.checkPosition("kv_lengths", b, int64(keys)-1); err != nil {
+				return err
+			}
+			continue
+		}
+		for t := first; t < end; t++ {
+			if err := a.checkPosition("positions", int(t), int64(a.Positions[t])); err != nil {
+				return err
 			}
 		}
+	}
+	return nil
+}
+
+// checkPosition leaves what is no position to the library; field[i] is where it comes from.
+func (a *HostAppend) checkPosition(field string, i int, position int64) error {
+	if position < 0 || a.RotaryDim < 1 || a.RotaryStride < 0 || len(a.Rotary) == 0 {
+		return nil
+	}
+	first := elements(position, a.RotaryStride)
+	if first < 0 || first > int64(len(a.Rotary))-int64(a.RotaryDim) {
+		return invalid(index(field, i), "%s leads to position %d of rotary, which has %d elements", index(field, i), position,
+			len(a.Rotary))
 	}
 	return nil
 }

@@ -138,6 +138,26 @@ func (t *Tensor) putRows(to *C.sluice_tensor) {
 
 func (t *Tensor) present() bool { return t.Data != 0 }
 
+// sized is a tensor on the host or on the device, one that is there or not.
+type sized interface {
+	present() bool
+	extent(i int) int64
+}
+
+// extent is one of the shape.
+func (v *View) extent(i int) int64 { return v.Shape[i] }
+
+// fewest is the least extent i of the tensors that are there; 0 if none is.
+func fewest(i int, tensors ...sized) C.int64_t {
+	count := int64(0)
+	for _, tensor := range tensors {
+		if tensor.present() && (count == 0 || tensor.extent(i) < count) {
+			count = tensor.extent(i)
+		}
+	}
+	return C.int64_t(count)
+}
+
 // extent is what a call asks of one index of a tensor.
 type extent struct {
 	count int64  // How many it reads or writes.

@@ -84,6 +84,22 @@ SLUICE_EMULATOR_API void *sluice_emulator_symbol(const char *name);
  */
 SLUICE_EMULATOR_API int sluice_emulator_configure(const char *key, const char *value);
 
+/** Looks at what the arrays of a call hold: returns 0 if they keep its rules. Otherwise it writes a sentence,
+ * of at most `size` bytes with the final zero, into `message`. */
+typedef int (*sluice_emulator_check_t)(const void *call, char *message, size_t size);
+
+/** For libraries that launch kernels: whether the check "contents" is on. */
+SLUICE_EMULATOR_API int sluice_emulator_checks_contents(void);
+
+/** For libraries that launch kernels: enqueues a check of what the next launch on the stream, a hipStream_t,
+ * will read. When the work before it is done, `check` gets a copy of the `bytes` bytes of `call`, and reads
+ * device memory where it is. Its sentence becomes a report (bad_contents) in `name`: if that is an error, the
+ * work behind it does not run. While the stream is capturing, the check becomes a node of the graph.
+ * SLUICE_EMULATOR_BAD_VALUE where nothing can be enqueued. */
+SLUICE_EMULATOR_API int sluice_emulator_check_call(void *stream, const char *name,
+                                                   sluice_emulator_check_t check, const void *call,
+                                                   size_t bytes);
+
 /** Sums over launches. */
 typedef struct sluice_emulator_counters_t {
   uint64_t wave_instructions;      /**< issued by waves */

@@ -57,7 +57,7 @@ extern "C" {
  */
 #define SLUICE_ABI_MAJOR 1
 /** Counts additions to the ABI within its generation. */
-#define SLUICE_ABI_MINOR 0
+#define SLUICE_ABI_MINOR 1
 
 /* ------------------------------------------------------------------------------------------ status --- */
 
@@ -621,9 +621,18 @@ typedef struct sluice_tensor {
  * touched either: it may belong to another sequence by now, and its entry may be -1 or any number.
  *
  * Lengths are 0 or more and at most q_len and kv_len of the call, and where starts are given too, at most
- * what lies between the two starts. Starts are 0 or more and do not fall, entries that are read are not
- * negative, and for CSR the entries from one start to the next are enough for the keys. A run cannot check
- * what is in device memory, and breaking this is the caller's error; sluice_reference checks it.
+ * what lies between the two starts. Starts are 0 or more, do not fall and end within the tensors; entries
+ * that are read are numbers of pages; and for CSR the entries from one start to the next are enough for the
+ * keys. A run cannot refuse what is in device memory, and breaking this is the caller's error;
+ * sluice_reference checks it. What it can lead to is limited:
+ *
+ * - A negative length counts as 0, and a longer one as the most there may be. A negative start counts as 0,
+ *   one that falls as the one before, and one beyond q_tokens, max_q_tokens or kv_tokens as that. So results
+ *   are wrong, but they are stored to the call's own rows of o and lse, and to nothing else. Only where
+ * neither q_tokens nor max_q_tokens is given do starts beyond the tensors lead to stores beyond them.
+ * - A page whose number is negative, or not below page_count, reads as zeros. Without page_count, other
+ *   numbers of no page are read wherever that leads. So are keys past the end of k and v without kv_tokens,
+ *   and entries past the end of a table. These reads may fault; they store nothing.
  *
  *     q [batch, q_len, q_heads, head_dim_qk]      k [batch, kv_len, kv_heads, head_dim_qk]
  *     o [batch, q_len, q_heads, head_dim_v]       v [batch, kv_len, kv_heads, head_dim_v]
@@ -638,6 +647,7 @@ typedef struct sluice_tensor {
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
  *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run all of a tensor lies below
  *   address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
+ * - page_count, q_tokens and kv_tokens are not negative, and 0 where they have no meaning.
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
  *   page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
  *   for one table that all of them have.
@@ -645,8 +655,9 @@ typedef struct sluice_tensor {
  * - bias, mask, alibi_slopes, sink_logits and the scales are given if and only if the problem says so; a
  *   dimension of bias and mask whose stride is 0 is the same for all its indices. stride[3] of bias is 0 or
  *   1, that of mask is 1.
- * - The elements of o, and of lse, do not overlap each other. With q_starts, where only the device knows how
- *   many rows there are, two rows stand for all. That they overlap no input is the caller's to see to.
+ * - The elements of o, and of lse, do not overlap each other. With q_starts and without q_tokens, where only
+ *   the device knows how many rows there are, two rows stand for all. That they overlap no input is the
+ *   caller's to see to.
  * - scale is finite and not negative (refused with SLUICE_UNSUPPORTED), and so is scale * log2(e) in F32; 0
  *   means 1 / sqrt(head_dim_qk).
  *
@@ -682,6 +693,10 @@ typedef struct sluice_args {
   const float *q_scale;      /**< [1] or [q_heads], by q_scale_kind. */
   const float *k_scale;      /**< [1] or [kv_heads], by k_scale_kind. */
   const float *v_scale;      /**< [1] or [kv_heads], by v_scale_kind. */
+
+  int64_t page_count; /**< PAGED: pages of the cache; 0: unknown. Since ABI 1.1, as what follows. */
+  int64_t q_tokens;   /**< With q_starts: rows of q, o and lse; 0: unknown. */
+  int64_t kv_tokens;  /**< With kv_starts: rows of k and v; 0: unknown. */
 } sluice_args;
 
 /**
@@ -771,6 +786,15 @@ enum sluice_rotary_style {
  *   kv_lengths[b] - starts[b + 1] + t: lengths count the new keys. Its page comes from the table as in
  *   sluice_args. Rows in front of starts[0] and from starts[batch] on are skipped.
  *
+ * A page whose number is negative, or not below page_count, is skipped too. So are rows between starts that
+ * fall, the rows of a sequence whose kv_lengths[b] is less than its new rows, and a row whose page is not
+ * among the sequence's entries: page_table_stride of them, where that is not 0 and there are several
+ * sequences, and for CSR those up to page_starts[b + 1]. So whatever the arrays hold, an append with
+ * page_count stores to pages of the caches and to nothing else. Without page_count, numbers of no page lead
+ * to stores where no page is. Entries past the end of a table, and positions past the end of `rotary`, are
+ * read wherever that leads, and may fault. sluice_reference_append refuses what is skipped here, but for
+ * negative slots and rows without a sequence.
+ *
  *     k [0][tokens][kv_heads][head_dim_qk]        k_cache [page][row][kv_heads][head_dim_qk]
  *     v [0][tokens][kv_heads][head_dim_v]         v_cache [page][row][kv_heads][head_dim_v]
  *
@@ -827,6 +851,7 @@ typedef struct sluice_append {
   const float *rotary;        /**< [positions][rotary_dim]: cosines, then sines. */
   int64_t rotary_stride;      /**< Elements from one position to the next. */
   const int32_t *positions;   /**< [tokens], nullable. */
+  int64_t page_count;         /**< Pages of each cache; not negative; 0: unknown. Since ABI 1.1. */
 } sluice_append;
 
 /**
@@ -912,6 +937,20 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  */
 SLUICE_API sluice_status sluice_reference(const sluice_problem *problem, const sluice_args *args,
                                           sluice_error *error) SLUICE_NOEXCEPT;
+
+/**
+ * Does an append on the host, in plain loops: the yardstick for what a device stores.
+ *
+ * Same struct and rules as for sluice_kv_append, but all pointers are host pointers. Elements are rotated in
+ * double precision and rounded once to the source's type, or divided by their scale and rounded once to FP8.
+ * Starts, lengths, slots and page numbers are checked first: what would be skipped on a device is refused,
+ * but for negative slots and rows without a sequence. Nothing is stored then. Positions are not negative.
+ *
+ * @return SLUICE_OK: the caches are written; SLUICE_INVALID_ARGUMENT, with the array's element as the field;
+ *         SLUICE_UNSUPPORTED; SLUICE_NEWER_STRUCT; SLUICE_OUT_OF_MEMORY
+ */
+SLUICE_API sluice_status sluice_reference_append(const sluice_append *append,
+                                                 sluice_error *error) SLUICE_NOEXCEPT;
 
 /* --------------------------------------------------------------------------------------- observing --- */
 

@@ -503,6 +503,11 @@ inline Result<void> reference(const sluice_problem &problem, const sluice_args &
   return Result<void>([&](sluice_error *error) { return sluice_reference(&problem, &args, error); });
 }
 
+/** As sluice_reference_append: host pointers. */
+inline Result<void> reference_append(const sluice_append &append) noexcept {
+  return Result<void>([&](sluice_error *error) { return sluice_reference_append(&append, error); });
+}
+
 /** As sluice_build_info. */
 inline Result<BuildInfo> build_info() noexcept {
   BuildInfo build;

@@ -79,14 +79,18 @@ private:
                     b.argument("page_shift"));
   }
 
+  /// A page that the cache has, as far as its pages are counted.
+  Value isInCache(Value page) { return b.lessUnsigned(page, b.argument("page_count")); }
+
   SmallVector<Value> fromSlots(Value token) {
     Value slot = b.load(b.getI64Type(), b.argument("slots"), token, 8);
     AroundEmitter::Division place = intoPages(slot);
-    return {b.isFalse(b.less(slot, b.i64(0))), place.quotient, place.rest, b.i64(0)};
+    Value valid = b.both(b.isFalse(b.less(slot, b.i64(0))), isInCache(place.quotient));
+    return {valid, place.quotient, place.rest, b.i64(0)};
   }
 
   /// The sequence is the last one whose start is not beyond the token: sequences without rows in front of it
-  /// start there too.
+  /// start there too. Starts that fall, and fewer keys than new rows, lead to no slot.
   SmallVector<Value> fromTable(Value token, Value source) {
     Value starts = b.argument("starts"), batch = b.argument("batch");
     Value row = b.truncateInteger(token);
@@ -102,29 +106,48 @@ private:
           return SmallVector<Value>{b.select(within, tried, counts[0])};
         });
     Value sequence = b.zeroExtend(b.sub(count[0], b.i32(1)));
-    Value valid = b.both(b.less(b.i32(0), count[0]), b.isFalse(b.less(batch, count[0])));
+    Value isFound = b.both(b.less(b.i32(0), count[0]), b.isFalse(b.less(batch, count[0])));
+    return orNone(isFound, [&] {
+      Value after = b.add(sequence, b.i64(1));
+      Value start = number(starts, sequence), end = number(starts, after);
+      Value keys = number(b.argument("kv_lengths"), sequence);
+      Value isNew = b.both(b.less(token, end), b.isFalse(b.less(keys, b.sub(end, start))));
+      Value key = b.add(b.sub(keys, end), token);
+      AroundEmitter::Division place = intoPages(key);
+      SmallVector<Value> table = b.branch(
+          b.equal(source, b.i32(int32_t(package::PageSource::csr_table))),
+          [&] {
+            Value first = number(b.argument("page_starts"), sequence);
+            return SmallVector<Value>{first, b.sub(number(b.argument("page_starts"), after), first)};
+          },
+          [&] {
+            return SmallVector<Value>{b.mul(sequence, b.argument("page_table_stride")),
+                                      b.argument("page_table_entries")};
+          });
+      Value hasEntry = b.both(b.isFalse(b.less(table[0], b.i64(0))), b.less(place.quotient, table[1]));
+      return orNone(b.both(isNew, hasEntry), [&] {
+        Value page = entryOf(b.add(table[0], place.quotient));
+        return SmallVector<Value>{isInCache(page), page, place.rest, key};
+      });
+    });
+  }
+
+  /// What `slot` gives where the condition holds, else none.
+  SmallVector<Value> orNone(Value condition, function_ref<SmallVector<Value>()> slot) {
+    return b.branch(condition, slot,
+                    [&] { return SmallVector<Value>{b.boolean(false), b.i64(0), b.i64(0), b.i64(0)}; });
+  }
+
+  /// A start or a length.
+  Value number(Value array, Value index) { return b.signExtend(b.load(b.getI32Type(), array, index, 4)); }
+
+  /// An entry of the page table, as a page's number.
+  Value entryOf(Value index) {
+    Value table = b.argument("page_table");
     return b.branch(
-        valid,
-        [&] {
-          Value end = b.load(b.getI32Type(), starts, b.add(sequence, b.i64(1)), 4);
-          Value keys = b.load(b.getI32Type(), b.argument("kv_lengths"), sequence, 4);
-          Value key = b.signExtend(b.add(b.sub(keys, end), row));
-          AroundEmitter::Division place = intoPages(key);
-          Value first = b.branch(
-              b.equal(source, b.i32(int32_t(package::PageSource::csr_table))),
-              [&] {
-                return SmallVector<Value>{
-                    b.signExtend(b.load(b.getI32Type(), b.argument("page_starts"), sequence, 4))};
-              },
-              [&] { return SmallVector<Value>{b.mul(sequence, b.argument("page_table_stride"))}; })[0];
-          Value table = b.argument("page_table"), entry = b.add(first, place.quotient);
-          Value page = b.branch(
-              b.equal(b.argument("page_index_64"), b.i32(0)),
-              [&] { return SmallVector<Value>{b.signExtend(b.load(b.getI32Type(), table, entry, 4))}; },
-              [&] { return SmallVector<Value>{b.load(b.getI64Type(), table, entry, 8)}; })[0];
-          return SmallVector<Value>{valid, page, place.rest, key};
-        },
-        [&] { return SmallVector<Value>{valid, b.i64(0), b.i64(0), b.i64(0)}; });
+        b.equal(b.argument("page_index_64"), b.i32(0)),
+        [&] { return SmallVector<Value>{number(table, index)}; },
+        [&] { return SmallVector<Value>{b.load(b.getI64Type(), table, index, 8)}; })[0];
   }
 
   Value sideOf(Emitter::Sides name) { return b.sideArgument(name, side); }

@@ -95,16 +95,20 @@ private:
     Value sequence = place.quotient, tokenOfSequence = place.rest;
     Value starts = argument("q_starts"), lengths = argument("q_lengths");
     SmallVector<Value> found = b.branch(
-        b.isNull(starts), [&] { return SmallVector<Value>{b.i32(0), argument("tokens")}; },
+        b.isNull(starts), [&] { return SmallVector<Value>{b.i32(0), argument("most_tokens")}; },
         [&] {
-          Value start = loadOfSequence(starts, sequence, 0);
-          Value end = loadOfSequence(starts, sequence, 1);
-          return SmallVector<Value>{start, b.sub(end, start)};
+          Value rows = argument("q_rows");
+          Value start = b.clamp(loadOfSequence(starts, sequence, 0), b.i32(0), rows);
+          Value end = b.clamp(loadOfSequence(starts, sequence, 1), start, rows);
+          return SmallVector<Value>{start, b.minS(b.sub(end, start), argument("most_tokens"))};
         });
     Value tokens = b.branch(
         b.isNull(lengths), [&] { return SmallVector<Value>{found[1]}; },
         // The wait for it is for those who load it, and not for the LSEs of all others.
-        [&] { return SmallVector<Value>{b.opaque(loadOfSequence(lengths, sequence, 0))}; })[0];
+        [&] {
+          Value given = b.opaque(loadOfSequence(lengths, sequence, 0));
+          return SmallVector<Value>{b.clamp(given, b.i32(0), found[1])};
+        })[0];
     Value has = b.both(b.less(tokenOfSequence, tokens), b.isFalse(b.less(argument("max_tokens"), tokens)));
     return {b.both(exists, has), sequence, b.add(found[0], tokenOfSequence)};
   }

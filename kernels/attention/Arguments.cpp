@@ -18,13 +18,6 @@ void Arguments::fetchLines() const {
                             ArrayAttr());
 }
 
-Value Arguments::elementOr(Name array, Type type, Value index, Value otherwise) const {
-  Value pointer = late(array);
-  return b.branch(
-      b.isNull(pointer), [&] { return SmallVector<Value>{otherwise}; },
-      [&] { return SmallVector<Value>{b.loadScalar(type, pointer, b.zeroExtend(index))}; })[0];
-}
-
 Value Arguments::scaled(Value value, Name factor, package::ScoreFlag perHead, Value head) const {
   Value pointer = late(factor);
   return b.branch(
@@ -37,21 +30,33 @@ Value Arguments::scaled(Value value, Name factor, package::ScoreFlag perHead, Va
       })[0];
 }
 
+Value Arguments::elementOr(Name array, Type type, Value index, Value otherwise) const {
+  Value pointer = late(array);
+  return b.branch(
+      b.isNull(pointer), [&] { return SmallVector<Value>{otherwise}; },
+      [&] { return SmallVector<Value>{b.loadScalar(type, pointer, b.zeroExtend(index))}; })[0];
+}
+
 Sequence readSequence(Emitter &b, const Arguments &arguments, Value batch) {
   using Name = Arguments::Name;
-  auto extent = [&](Name starts, Name lengths, Name length) -> std::pair<Value, Value> {
-    Value pointer = arguments.late(starts);
+  Value zero = b.i32(0);
+  auto extent = [&](Name starts, Name rows, Name lengths, Name length) -> std::pair<Value, Value> {
+    Value pointer = arguments.late(starts), most = arguments.late(length);
     SmallVector<Value> packed = b.branch(
-        b.isNull(pointer), [&] { return SmallVector<Value>{b.i32(0), arguments.late(length)}; },
+        b.isNull(pointer), [&] { return SmallVector<Value>{zero, most}; },
         [&] {
-          Value first = b.loadScalar(b.getI32Type(), pointer, b.zeroExtend(batch));
-          Value end = b.loadScalar(b.getI32Type(), pointer, b.zeroExtend(b.add(batch, b.i32(1))));
-          return SmallVector<Value>{first, b.sub(end, first)};
+          Value ofTensor = arguments.late(rows);
+          auto start = [&](Value index, Value least) {
+            return b.clamp(b.loadScalar(b.getI32Type(), pointer, b.zeroExtend(index)), least, ofTensor);
+          };
+          Value first = start(batch, zero), end = start(b.add(batch, b.i32(1)), first);
+          return SmallVector<Value>{first, b.minS(b.sub(end, first), most)};
         });
-    return {packed[0], arguments.elementOr(lengths, b.getI32Type(), batch, packed[1])};
+    Value own = arguments.elementOr(lengths, b.getI32Type(), batch, packed[1]);
+    return {packed[0], b.clamp(own, zero, packed[1])};
   };
-  auto [firstRow, rows] = extent("q_starts", "q_lengths", "q_len");
-  auto [firstKey, keys] = extent("kv_starts", "kv_lengths", "kv_len");
+  auto [firstRow, rows] = extent("q_starts", "q_rows", "q_lengths", "q_len");
+  auto [firstKey, keys] = extent("kv_starts", "kv_rows", "kv_lengths", "kv_len");
   return {batch, firstRow, rows, firstKey, keys};
 }
 

@@ -66,7 +66,8 @@ struct Sequence {
   mlir::Value keys;
 };
 
-/// Reads starts and lengths from memory where there are any.
+/// Reads starts and lengths from memory where there are any. Whatever they are, the rows and keys are among
+/// the tensors' rows, and no more than q_len and kv_len.
 Sequence readSequence(Emitter &b, const Arguments &arguments, mlir::Value batch);
 
 } // namespace sluice

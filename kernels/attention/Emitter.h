@@ -25,6 +25,8 @@ public:
   Value mul(Value a, Value b) { return mlir::arith::MulIOp::create(*this, a, b); }
   Value minS(Value a, Value b) { return mlir::arith::MinSIOp::create(*this, a, b); }
   Value maxS(Value a, Value b) { return mlir::arith::MaxSIOp::create(*this, a, b); }
+  /// `low` where the value is less, `high` where it is more; low <= high.
+  Value clamp(Value value, Value low, Value high) { return minS(maxS(value, low), high); }
   Value bitAnd(Value a, Value b) { return mlir::arith::AndIOp::create(*this, a, b); }
   Value bitOr(Value a, Value b) { return mlir::arith::OrIOp::create(*this, a, b); }
   Value bitXor(Value a, Value b) { return mlir::arith::XOrIOp::create(*this, a, b); }

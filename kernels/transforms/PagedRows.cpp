@@ -8,7 +8,7 @@ using namespace mlir;
 namespace sluice {
 
 PagedRows::PagedRows(CopyBuilder &builder, Value firstRow, Value rowLimit, PagesOp pages, unsigned lanes)
-    : b(builder), lanes(lanes) {
+    : b(builder), lanes(lanes), pageCount(pages.getCount()) {
   Value row = b.add(firstRow, b.laneOf(ROCDL::ThreadIdXOp::create(b, b.getI32Type()), lanes));
   page = pages.getMagic()
              ? b.shiftRight(b.mulHigh(b.shiftLeft(row, b.i32(1)), pages.getMagic()), pages.getShift())
@@ -44,7 +44,9 @@ Value PagedRows::addresses(Value base, Value entries, Value pageStrideBytes, Val
                            Value missing) {
   Value entry = b.joined(vector::ExtractOp::create(b, entries, 0), vector::ExtractOp::create(b, entries, 1));
   Value offset = b.add(b.mul(entry, pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
-  return b.select(exists, b.advance(base, offset), missing);
+  Value isThere = exists;
+  if (pageCount) isThere = b.both(exists, b.compare(arith::CmpIPredicate::ult, entry, pageCount));
+  return b.select(isThere, b.advance(base, offset), missing);
 }
 
 } // namespace sluice

@@ -29,7 +29,7 @@ public:
   /// The entries of the lanes' rows. One or, if there may be wide ones, two instructions of vector memory.
   Value lookUp(Value table, Value wide);
 
-  /// The addresses of the lanes' rows; `missing`, an address, where no entry was read.
+  /// The addresses of the lanes' rows; `missing`, an address, where no entry was read, or one of no page.
   Value addresses(Value base, Value entries, Value pageStrideBytes, Value rowStrideBytes, Value missing);
 
 private:
@@ -38,6 +38,7 @@ private:
   CopyBuilder &b;
   unsigned lanes;
   Value rowInPage, page, exists; // of this lane's row
+  Value pageCount;               // may be null
 };
 
 } // namespace sluice

@@ -19,7 +19,7 @@ constexpr uint32_t append_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
 constexpr uint32_t problem_flags = (SLUICE_V_IN_K << 1) - 1;
 constexpr int32_t chunk = package::around_chunk_elements;
 constexpr uint32_t pointer_alignment = 16;
-// How many pages a cache has is not known, but that it has another one.
+// Where it is not known how many pages a cache has, it has another one.
 constexpr int64_t some_pages = 2;
 
 template <typename Value>
@@ -141,6 +141,10 @@ void check_places(const sluice_append &append) {
     invalid("page_table_stride",
             text("page_table_stride is ", append.page_table_stride, "; it must not be negative"));
   }
+  if (append.page_count < 0) {
+    invalid("page_count",
+            text("page_count is ", append.page_count, "; it must not be negative, and 0 is unknown"));
+  }
   if (kind != SLUICE_PAGE_TABLE_BLOCK)
     check_zero("page_table_stride", append.page_table_stride, "without SLUICE_PAGE_TABLE_BLOCK");
 }
@@ -195,7 +199,8 @@ void check_rows(const Shape &rows) {
 void check_cache(std::string_view name, const sluice_tensor &cache, const sluice_append &append,
                  int32_t head_dim, int32_t pack) {
   const uint32_t bytes = append.cache_type == SLUICE_E4M3FNUZ ? 1 : 2;
-  const Shape shape = {name, cache, {some_pages, append.page_size, append.kv_heads, head_dim}, bytes};
+  const int64_t pages = append.page_count != 0 ? append.page_count : some_pages;
+  const Shape shape = {name, cache, {pages, append.page_size, append.kv_heads, head_dim}, bytes};
   check_pointer(shape, pointer_alignment);
   if (pack == 0 && cache.stride[3] != 1) bad_stride(shape, 3, "it must be 1");
   check_reach(shape, UINT64_MAX);
@@ -210,7 +215,7 @@ void check_cache(std::string_view name, const sluice_tensor &cache, const sluice
       bad_stride(shape, i, text("it must be a multiple of k_pack, which is ", pack));
     packs.stride[i] /= pack;
   }
-  check_disjoint({name, packs, {some_pages, append.page_size, append.kv_heads, head_dim / pack}, bytes});
+  check_disjoint({name, packs, {pages, append.page_size, append.kv_heads, head_dim / pack}, bytes});
 }
 
 void check_absent(std::string_view name, const sluice_tensor &tensor) {

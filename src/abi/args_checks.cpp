@@ -139,16 +139,35 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
   }
 }
 
-/// The first two extents of a tensor. With starts only the device knows the number of rows: two stand for
-/// all.
-std::array<int64_t, 2> rows(const int32_t *starts, int64_t batch, int64_t length) {
+void check_count(std::string_view field, int64_t value, bool has_meaning, std::string_view why_not) {
+  if (value < 0) invalid(std::string(field), text(field, " is ", value, "; it must not be negative"));
+  if (value != 0 && !has_meaning)
+    invalid(std::string(field), text(field, " is ", value, "; it must be 0: ", why_not));
+}
+
+void check_counts(const sluice_problem &problem, const sluice_args &args) {
+  check_count("page_count", args.page_count, problem.mode == SLUICE_MODE_PAGED,
+              "the problem's mode is not SLUICE_MODE_PAGED");
+  check_count("q_tokens", args.q_tokens, args.q_starts != nullptr, "q_starts is NULL");
+  check_count("kv_tokens", args.kv_tokens, args.kv_starts != nullptr, "kv_starts is NULL");
+}
+
+/// The first two extents of a tensor. Where only the device knows the number of rows, two stand for all.
+std::array<int64_t, 2> rows(const int32_t *starts, int64_t tokens, int64_t batch, int64_t length) {
   if (starts == nullptr) return {batch, length};
-  return {1, std::min<int64_t>(2, batch * length)};
+  return {1, tokens != 0 ? tokens : std::min<int64_t>(2, batch * length)};
+}
+
+std::array<int64_t, 2> q_rows(const sluice_args &args) {
+  return rows(args.q_starts, args.q_tokens, args.batch, args.q_len);
 }
 
 std::array<int64_t, 2> kv_rows(const sluice_problem &problem, const sluice_args &args) {
-  if (problem.mode == SLUICE_MODE_PAGED) return {1, problem.page_size}; // of any page
-  return rows(args.kv_starts, args.batch, args.kv_len);
+  if (problem.mode == SLUICE_MODE_PAGED) {
+    return {std::max<int64_t>(args.page_count, 1),
+            problem.page_size}; // of any page where they are not counted
+  }
+  return rows(args.kv_starts, args.kv_tokens, args.batch, args.kv_len);
 }
 
 void check_tensor(const Shape &shape, const TensorRules &rules, bool has_starts, bool is_packed = false) {
@@ -173,7 +192,7 @@ void check_close_rows(const Shape &shape) {
 }
 
 void check_tensors(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
-  const auto [q_outer, q_inner] = rows(args.q_starts, args.batch, args.q_len);
+  const auto [q_outer, q_inner] = q_rows(args);
   const auto [kv_outer, kv_inner] = kv_rows(problem, args);
   const int64_t pack = problem.k_pack != 0 ? problem.k_pack : 1;
   const Shape q = {
@@ -210,7 +229,7 @@ void check_lse(const sluice_problem &problem, const sluice_args &args) {
     check_absent("lse.data", args.lse.data, "the problem's flags lack SLUICE_WRITE_LSE");
     return;
   }
-  const auto [outer, inner] = rows(args.q_starts, args.batch, args.q_len);
+  const auto [outer, inner] = q_rows(args);
   const Shape shape = {"lse", args.lse, {outer, inner, problem.q_heads, 1}, sizeof(float)};
   const TensorRules rules = {sizeof(float), 1, false, 0};
   if (args.lse.stride[3] != 0 && args.lse.stride[3] != 1) bad_stride(shape, 3, "it must be 0 or 1");
@@ -287,6 +306,7 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
   check_extents(problem, rules, args);
   check_scale(args.scale);
   check_sequences(problem, args);
+  check_counts(problem, args);
   check_tensors(problem, rules, args);
   check_lse(problem, args);
   check_scores(problem, rules, args);

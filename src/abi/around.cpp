@@ -2,6 +2,7 @@
 #include "runtime/around.h"
 #include "abi/around_checks.h"
 #include "abi/checks.h"
+#include "abi/contents.h"
 #include "abi/handles.h"
 #include "abi/wall.h"
 
@@ -39,7 +40,10 @@ sluice_status sluice_merge_init(sluice_merge *merge, size_t size) noexcept {
 
 sluice_status sluice_kv_append(sluice_context *context, const sluice_append *append,
                                const sluice_launch *launch, sluice_error *error) noexcept {
-  return enqueue(context, append, "append", abi::check_append, runtime::append, launch, error);
+  const auto run = [](runtime::Context &shared, const sluice_append &call, const sluice_launch &where) {
+    runtime::append(shared, call, abi::with_contents_check(shared.device(), where, "sluice_kv_append", call));
+  };
+  return enqueue(context, append, "append", abi::check_append, +run, launch, error);
 }
 
 sluice_status sluice_merge_states(sluice_context *context, const sluice_merge *merge,

@@ -1,5 +1,6 @@
 //===- plan.cpp - the C ABI: plans and runs -------------------------------------------------------------===//
 #include "abi/checks.h"
+#include "abi/contents.h"
 #include "abi/handles.h"
 #include "abi/wall.h"
 #include "runtime/choice.h"
@@ -117,7 +118,8 @@ sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const
           Status::no_device, "plan",
           text("plan was made for the target ", prepared.context().device().arch, ", which has no device"));
     }
-    prepared.run(call, where);
+    const abi::CallOfPlan contents = {prepared.problem(), call};
+    prepared.run(call, abi::with_contents_check(prepared.context().device(), where, "sluice_run", contents));
   });
 }
 

@@ -1,6 +1,8 @@
 //===- reference.cpp - the C ABI: the host reference ----------------------------------------------------===//
+#include "abi/around_checks.h"
 #include "abi/checks.h"
 #include "abi/wall.h"
+#include "reference/append.h"
 #include "reference/attention.h"
 #include "reference/contents.h"
 
@@ -19,5 +21,15 @@ extern "C" sluice_status sluice_reference(const sluice_problem *problem, const s
     abi::check_args(wanted, rules, call);
     reference::check_contents(wanted, call);
     reference::attention(wanted, call);
+  });
+}
+
+extern "C" sluice_status sluice_reference_append(const sluice_append *append, sluice_error *error) noexcept {
+  return abi::wall(error, [&] {
+    sluice_append copy;
+    const sluice_append &call = abi::view(append, "append", copy);
+    abi::check_append(call);
+    reference::check_contents(call);
+    reference::append(call);
   });
 }

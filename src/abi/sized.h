@@ -38,9 +38,9 @@ SLUICE_PUBLISHED(sluice_problem, 128);
 SLUICE_PUBLISHED(sluice_support, 120);
 SLUICE_PUBLISHED(sluice_kernel_info, 376);
 SLUICE_PUBLISHED(sluice_plan_info, 360);
-SLUICE_PUBLISHED(sluice_args, 224, 400);
+SLUICE_PUBLISHED(sluice_args, 224, 400, 424);
 SLUICE_PUBLISHED(sluice_launch, 48);
-SLUICE_PUBLISHED(sluice_append, 312);
+SLUICE_PUBLISHED(sluice_append, 312, 320);
 SLUICE_PUBLISHED(sluice_merge, 208);
 
 /// Larger than any version there will be: a struct_size beyond it was never set.

@@ -49,6 +49,9 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 //   chunks, head_chunks   of all heads, and of one
 //
 // slots ... page_starts   as in sluice_append; which of them counts says page_source
+// page_table_entries      of a sequence in a block_table. A row stores nothing if its page is not among them,
+//                         or for csr_table not among those between two starts
+// page_count              nor if the page's number, unsigned, is not below this
 // page_magic, page_shift  divide by page_size
 // search_steps            2^search_steps > batch + 1: halvings until a row's sequence is found
 // lanes_log2              lanes for a row of one token, and how many rows a workgroup has at a time
@@ -85,6 +88,8 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint64_t, pointer, rotary)                                                                           \
   FIELD(uint64_t, pointer, positions)                                                                        \
   FIELD(int64_t, i64, page_table_stride)                                                                     \
+  FIELD(int64_t, i64, page_table_entries)                                                                    \
+  FIELD(uint64_t, i64, page_count)                                                                           \
   FIELD(int64_t, i64, rotary_stride)                                                                         \
   FIELD(uint64_t, i64, page_magic)                                                                           \
   SLUICE_APPEND_SIDE_NARROW(FIELD, k_)                                                                       \
@@ -117,9 +122,11 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 //                          lowest on, tell the chunk and then the row
 // row_step                 rows from one y of the grid to the next
 // mode                     of MergeMode
-// tokens                   of each sequence in the parts. How many of them are merged is q_lengths[b], else
-//                          q_starts[b + 1] - q_starts[b], else all of them
-// max_tokens               a sequence with more tokens than that is left alone
+// tokens                   of each sequence in the parts
+// most_tokens              a sequence has q_lengths[b] tokens, else q_starts[b + 1] - q_starts[b], else
+//                          most_tokens, and never more than these; all of them are merged
+// max_tokens               ... but a sequence with more tokens than that is left alone
+// q_rows                   of o and lse, with q_starts; INT32_MAX if that is unknown
 //
 // sluice_merge has one sequence.
 //
@@ -159,7 +166,9 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, tokens)                                                                               \
   FIELD(uint32_t, i32, tokens_magic)                                                                         \
   FIELD(uint32_t, i32, tokens_shift)                                                                         \
-  FIELD(uint32_t, i32, max_tokens)
+  FIELD(uint32_t, i32, most_tokens)                                                                          \
+  FIELD(uint32_t, i32, max_tokens)                                                                           \
+  FIELD(int32_t, i32, q_rows)
 
 #define SLUICE_FIELD(type, kind, name) type name;
 struct AppendKernargs {

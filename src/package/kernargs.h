@@ -30,6 +30,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //                       with page_table, the batch stride of k and v is that between pages and their token
 //                       stride that between the rows of a page
 //   lse                 null: it is not written
+//   q_rows, kv_rows     of q, o and lse, and of k and v, where there are starts; INT32_MAX if that is unknown
 //   q_starts ... page_starts   of sluice_args, each may be null; without page_table there are no pages
 //   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale   likewise
 //   o_part_stride, lse_part_stride   between the results of parts of the keys
@@ -44,6 +45,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   part_tiles          ... so many tiles each; 0: evenly, but not less than min_part_tiles
 //   min_rows, max_rows  a sequence with fewer or more query rows is left to another kernel
 //   page_rows           rows of a page
+//   page_count          entries of the page table are less, as unsigned numbers; the rows of others are zeros
 //   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
 //   kv_heads, grid_tiles, grid_batch   x of one part, y and z of the grid, without layers of upper halves; or
 //                       kernarg_no_grid each
@@ -90,6 +92,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(int64_t, i64, o_part_stride)                                                                         \
   FIELD(int64_t, i64, lse_part_stride)                                                                       \
   FIELD(int64_t, i64, page_table_stride)                                                                     \
+  FIELD(uint64_t, i64, page_count)                                                                           \
   FIELD(int64_t, i64, k_pack_stride)                                                                         \
   FIELD(int64_t, i64, bias_batch_stride)                                                                     \
   FIELD(int64_t, i64, bias_head_stride)                                                                      \
@@ -104,6 +107,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(float, f32, lse_per_log2)                                                                            \
   FIELD(int32_t, i32, q_len)                                                                                 \
   FIELD(int32_t, i32, kv_len)                                                                                \
+  FIELD(int32_t, i32, q_rows)                                                                                \
+  FIELD(int32_t, i32, kv_rows)                                                                               \
   FIELD(int32_t, i32, window_left)                                                                           \
   FIELD(int32_t, i32, window_right)                                                                          \
   FIELD(int32_t, i32, sink_tokens)                                                                           \

@@ -1,6 +1,7 @@
 //===- contents.cpp - what a caller can get wrong in lengths, starts and tables -------------------------===//
 #include "reference/contents.h"
 
+#include "reference/append.h"
 #include "reference/tensors.h"
 #include "support/checked.h"
 #include "support/failure.h"
@@ -20,7 +21,9 @@ using support::text;
   throw support::Failure(support::Status::invalid_argument, std::move(field), std::move(message));
 }
 
-void check_starts(std::string_view name, const int32_t *starts, int64_t batch) {
+/// `tokens`: rows that there are; 0 if that is unknown.
+void check_starts(std::string_view name, const int32_t *starts, int64_t batch,
+                  std::string_view bound_name = {}, int64_t tokens = 0) {
   if (starts == nullptr) return;
   if (starts[0] < 0) invalid(name, 0, starts[0], "it must not be negative");
   for (int64_t b = 1; b <= batch; ++b) {
@@ -28,6 +31,15 @@ void check_starts(std::string_view name, const int32_t *starts, int64_t batch) {
       invalid(name, b, starts[b], text("starts must not fall, and the one before is ", starts[b - 1]));
     }
   }
+  if (tokens != 0 && starts[batch] > tokens) {
+    invalid(name, batch, starts[batch], text("it must be at most ", bound_name, ", which is ", tokens));
+  }
+}
+
+void check_page(int64_t entry, int64_t page, int64_t page_count) {
+  if (page < 0) invalid("page_table", entry, page, "a page number must not be negative");
+  if (page_count != 0 && page >= page_count)
+    invalid("page_table", entry, page, text("it must be less than page_count, which is ", page_count));
 }
 
 struct Lengths {
@@ -70,27 +82,64 @@ void check_pages(const sluice_problem &problem, const sluice_args &args) {
               text("sequence ", b, " starts at ", args.page_starts[b], " and needs ", pages, " pages"));
     }
     for (int64_t n = 0; n < pages; ++n) {
-      if (sequence.is_page_before_window(n) || sequence.page(n) >= 0) continue;
-      invalid("page_table", sequence.page_entry(n), sequence.page(n), "a page number must not be negative");
+      if (!sequence.is_page_before_window(n))
+        check_page(sequence.page_entry(n), sequence.page(n), args.page_count);
     }
   }
+}
+
+/// The new rows of sequence b, one at least, and the pages that they go to.
+void check_new_rows(const sluice_append &call, int64_t b) {
+  const int64_t rows = int64_t{call.starts[b + 1]} - call.starts[b], keys = call.kv_lengths[b];
+  if (keys < rows) {
+    invalid("kv_lengths", b, keys, text("it counts the new keys too, and sequence ", b, " has ", rows));
+  }
+  const int64_t first = (keys - rows) / call.page_size, last = (keys - 1) / call.page_size;
+  const bool is_csr = call.page_table_kind == SLUICE_PAGE_TABLE_CSR;
+  if (is_csr && int64_t{call.page_starts[b + 1]} - call.page_starts[b] <= last) {
+    invalid("page_starts", b + 1, call.page_starts[b + 1],
+            text("sequence ", b, " starts at ", call.page_starts[b], " and needs ", last + 1, " pages"));
+  }
+  if (!is_csr && call.batch > 1 && call.page_table_stride != 0 && last >= call.page_table_stride) {
+    invalid("kv_lengths", b, keys,
+            text("that is ", last + 1, " pages of ", call.page_size, ", and a row of the page table has ",
+                 call.page_table_stride, " entries (page_table_stride)"));
+  }
+  for (int64_t n = first; n <= last; ++n)
+    check_page(page_entry(call, b, n), page(call, b, n), call.page_count);
 }
 
 } // namespace
 
 void check_contents(const sluice_problem &problem, const sluice_args &args) {
-  check_starts("q_starts", args.q_starts, args.batch);
-  check_starts("kv_starts", args.kv_starts, args.batch);
+  check_starts("q_starts", args.q_starts, args.batch, "the problem's max_q_tokens", problem.max_q_tokens);
+  check_starts("q_starts", args.q_starts, args.batch, "q_tokens", args.q_tokens);
+  check_starts("kv_starts", args.kv_starts, args.batch, "kv_tokens", args.kv_tokens);
   check_starts("page_starts", args.page_starts, args.batch);
   check_lengths({"q_lengths", args.q_lengths, "q_starts", args.q_starts, "q_len", args.q_len}, args.batch);
   check_lengths({"kv_lengths", args.kv_lengths, "kv_starts", args.kv_starts, "kv_len", args.kv_len},
                 args.batch);
-  if (args.q_starts != nullptr && problem.max_q_tokens != 0 &&
-      args.q_starts[args.batch] > problem.max_q_tokens) {
-    invalid("q_starts", args.batch, args.q_starts[args.batch],
-            text("it must be at most the problem's max_q_tokens, which is ", problem.max_q_tokens));
-  }
   if (problem.mode == SLUICE_MODE_PAGED) check_pages(problem, args);
+}
+
+void check_contents(const sluice_append &call) {
+  check_starts("starts", call.starts, call.batch, "tokens", call.tokens);
+  check_starts("page_starts", call.page_starts, call.batch);
+  if (call.slots != nullptr) {
+    for (int64_t t = 0; t < call.tokens; ++t) {
+      const int64_t page = call.slots[t] / call.page_size;
+      if (call.slots[t] < 0 || call.page_count == 0 || page < call.page_count) continue;
+      invalid("slots", t, call.slots[t],
+              text("that is page ", page, "; it must be less than page_count, which is ", call.page_count));
+    }
+  } else {
+    for (int64_t b = 0; b < call.batch; ++b) {
+      if (call.starts[b] != call.starts[b + 1]) check_new_rows(call, b);
+    }
+  }
+  for (int64_t t = 0; call.positions != nullptr && t < call.tokens; ++t) {
+    if (call.positions[t] < 0) invalid("positions", t, call.positions[t], "it must not be negative");
+  }
 }
 
 } // namespace sluice::reference

@@ -8,5 +8,7 @@ namespace sluice::reference {
 /// Looks at what a run cannot look at, since it is on the host here: lengths, starts, page numbers. Throws
 /// support::Failure (invalid_argument) with the element, its value and the rule.
 void check_contents(const sluice_problem &problem, const sluice_args &args);
+/// Likewise of an append: what a device would skip, but for negative slots and rows without a sequence.
+void check_contents(const sluice_append &call);
 
 } // namespace sluice::reference

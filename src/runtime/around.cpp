@@ -2,6 +2,7 @@
 #include "runtime/around.h"
 
 #include "package/around_kernargs.h"
+#include "runtime/attention_arguments.h"
 #include "runtime/cost.h"
 #include "runtime/dtype.h"
 #include "runtime/launch.h"
@@ -11,6 +12,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <numbers>
 
 namespace sluice::runtime {
@@ -131,7 +133,7 @@ void run(Context &context, const AroundKernel &kernel, const Grid &grid, Kernarg
   } while (false)
 
 struct MergeExtents {
-  uint32_t parts, batch, tokens, max_tokens, heads, head_dim;
+  uint32_t parts, batch, tokens, most_tokens, max_tokens, heads, head_dim;
 };
 
 struct LaneDivision {
@@ -173,6 +175,7 @@ bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint3
   const MergeExtents all = {.parts = extents.parts,
                             .batch = 1,
                             .tokens = extents.batch * extents.tokens,
+                            .most_tokens = 0,
                             .max_tokens = 0,
                             .heads = extents.heads,
                             .head_dim = extents.head_dim};
@@ -214,6 +217,7 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
   out.tokens = extents.tokens;
   out.tokens_magic = by_tokens.magic;
   out.tokens_shift = by_tokens.shift;
+  out.most_tokens = extents.most_tokens;
   out.max_tokens = extents.max_tokens;
   out.row_chunks = extents.head_dim / around_chunk_elements;
   const LaneDivision division = divide_lanes(extents.parts, out.row_chunks);
@@ -250,6 +254,11 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   out.rotary = address_of(call.rotary);
   out.positions = address_of(call.positions);
   out.page_table_stride = call.page_table_stride;
+  // One sequence's entries are all there are, and all sequences may have the same.
+  out.page_table_entries = call.batch > 1 && call.page_table_stride != 0
+                               ? call.page_table_stride
+                               : std::numeric_limits<int64_t>::max();
+  out.page_count = pages_or_unknown(call.page_count, /*index_64=*/true);
   out.rotary_stride = call.rotary_stride;
   out.page_magic = by_page.magic;
   out.page_shift = by_page.shift;
@@ -294,6 +303,7 @@ void merge(Context &context, const sluice_merge &call, const sluice_launch &laun
   const MergeExtents extents = {.parts = uint32_t(call.parts),
                                 .batch = 1,
                                 .tokens = tokens,
+                                .most_tokens = tokens,
                                 .max_tokens = tokens,
                                 .heads = uint32_t(call.heads),
                                 .head_dim = uint32_t(call.head_dim_v)};
@@ -310,6 +320,7 @@ void merge_parts(const Context &context, const AroundKernel &kernel, const Parts
   out.partial_lse = address_of(call.partial_lse);
   out.q_starts = address_of(call.q_starts);
   out.q_lengths = address_of(call.q_lengths);
+  out.q_rows = call.q_rows;
   out.partial_lse_head_stride = 1;
   out.partial_lse_token_stride = heads;
   out.partial_lse_part_stride = int64_t{tokens} * heads;
@@ -319,6 +330,7 @@ void merge_parts(const Context &context, const AroundKernel &kernel, const Parts
   const MergeExtents extents = {.parts = uint32_t(call.parts),
                                 .batch = uint32_t(call.batch),
                                 .tokens = uint32_t(call.rows_per_sequence),
+                                .most_tokens = uint32_t(call.most_rows),
                                 .max_tokens = uint32_t(call.max_rows),
                                 .heads = heads,
                                 .head_dim = uint32_t(call.head_dim_v)};

@@ -21,11 +21,13 @@ struct PartsMerge {
   sluice_tensor lse = {};             // likewise; all zero if it is not wanted
   const float *sink_logits = nullptr; // as in sluice_merge
   // On the device, nullable. Sequence b has q_lengths[b] rows, or q_starts[b + 1] - q_starts[b], or
-  // rows_per_sequence: what is given first.
+  // most_rows: what is given first, within what attention kernels make of it.
   const int32_t *q_lengths = nullptr; // [batch]
   const int32_t *q_starts = nullptr;  // [batch + 1]; then o.stride[0] and lse.stride[0] are 0
   uint32_t lse_base = 0;              // of partial_lse and lse
   int32_t parts = 0;
+  int32_t q_rows = 0;                                  // of o and lse, with q_starts: see rows_or_unknown
+  int32_t most_rows = 0;                               // of a sequence
   int32_t batch = 0, rows_per_sequence = 0, heads = 0; // their product is at most 2^31 - 1
   int32_t head_dim_v = 0;                              // a multiple of 8
   int32_t max_rows = 0; // a sequence with more rows than that is left alone: another kernel has done it

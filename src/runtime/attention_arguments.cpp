@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 namespace sluice::runtime {
@@ -32,6 +33,16 @@ uint32_t score_flags(const sluice_problem &problem) {
 }
 
 } // namespace
+
+int32_t rows_or_unknown(int64_t rows) {
+  constexpr int32_t unknown = std::numeric_limits<int32_t>::max();
+  return rows == 0 ? unknown : int32_t(std::min<int64_t>(rows, unknown));
+}
+
+uint64_t pages_or_unknown(int64_t pages, bool index_64) {
+  const uint64_t most = index_64 ? uint64_t{1} << 63 : uint64_t{1} << 31;
+  return pages == 0 ? most : std::min(uint64_t(pages), most);
+}
 
 package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
                                              const sluice_problem &problem) {
@@ -79,7 +90,11 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.q_lengths = address_of(call.q_lengths);
   out.kv_lengths = address_of(call.kv_lengths);
   out.page_table = address_of(call.page_table);
+  out.q_rows = std::min(rows_or_unknown(call.q_tokens), rows_or_unknown(problem.max_q_tokens));
+  out.kv_rows = rows_or_unknown(call.kv_tokens);
   out.page_table_stride = call.page_table_stride;
+  if (call.page_table != nullptr)
+    out.page_count = pages_or_unknown(call.page_count, problem.flags & SLUICE_PAGE_INDEX_64);
   out.page_starts = address_of(call.page_starts);
   out.k_pack_stride = problem.k_pack != 0 ? call.k.stride[3] : 0;
   out.bias = address_of(call.bias.data);

@@ -84,6 +84,13 @@ Device open_device(uint32_t kind, int32_t ordinal, const HipSource &source) {
   device.compute_units = read_attribute(hip, hip_attribute_compute_units, ordinal);
   device.wave_size = read_attribute(hip, hip_attribute_wave_size, ordinal);
   device.lds_bytes = read_attribute(hip, hip_attribute_lds_bytes, ordinal);
+  if (kind == SLUICE_DEVICE_EMULATED) {
+    const auto bind = [&]<typename Function>(Function &function, const char *entry) {
+      function = reinterpret_cast<Function>(source.resolver(entry, source.user));
+    };
+    bind(device.checks_contents, "sluice_emulator_checks_contents");
+    bind(device.check_call, "sluice_emulator_check_call");
+  }
   char name[256] = {};
   if (hip.hipDeviceGetName != nullptr && hip.hipDeviceGetName(name, sizeof name, ordinal) == hip_success) {
     device.name.assign(name, strnlen(name, sizeof name));

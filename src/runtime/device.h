@@ -16,6 +16,9 @@
 
 namespace sluice::runtime {
 
+/// sluice_emulator_check_t
+using ContentsCheck = int (*)(const void *call, char *message, size_t size);
+
 struct Device {
   uint32_t kind = 0;    // sluice_device_kind
   int32_t ordinal = -1; // -1 for a target
@@ -28,6 +31,10 @@ struct Device {
   uint32_t lds_bytes = 0;
   int32_t hip_runtime_version = 0;
   std::optional<HipTable> hip; // nothing for a target
+  // Of an emulator that has them (sluice/emulator.h), else null.
+  int (*checks_contents)() = nullptr;
+  int (*check_call)(void *stream, const char *name, ContentsCheck check, const void *call,
+                    size_t bytes) = nullptr;
 };
 
 /// The device `ordinal` of a HIP runtime, real or not. Throws support::Failure: no_device or hip.

@@ -116,6 +116,8 @@ void Plan::run_few(const sluice_args &args, const sluice_launch &launch) const {
   merge.lse_base = wanted.lse_base;
   merge.parts = int32_t(choice.parts);
   merge.batch = args.batch;
+  merge.q_rows = kernargs.q_rows;
+  merge.most_rows = args.q_len;
   merge.rows_per_sequence = rows;
   merge.heads = wanted.q_heads;
   merge.head_dim_v = wanted.head_dim_v;

@@ -2,6 +2,7 @@
 #include "support/fp8.h"
 
 #include <bit>
+#include <cmath>
 #include <limits>
 
 namespace sluice::support {
@@ -48,6 +49,22 @@ float e5m2_to_float(uint8_t bits) {
   if (magnitude < infinity_bits) return finite<2, 15>(bits);
   constexpr float infinity = std::numeric_limits<float>::infinity();
   return bits & sign_bit ? -infinity : infinity;
+}
+
+uint8_t e4m3fnuz_from_double(double value) {
+  if (std::isnan(value)) return sign_bit;
+  // Bits without the sign are in the order of what they stand for: halve the range that holds the number.
+  constexpr uint8_t largest = 0x7f;
+  const double magnitude = std::abs(value);
+  uint8_t low = 0, high = largest;
+  while (high - low > 1) {
+    const auto middle = uint8_t((low + high) / 2);
+    (double{e4m3fnuz_to_float(middle)} <= magnitude ? low : high) = middle;
+  }
+  const double between = (double{e4m3fnuz_to_float(low)} + e4m3fnuz_to_float(high)) / 2;
+  const bool up = magnitude > between || (magnitude == between && low % 2 == 1);
+  const uint8_t bits = up ? high : low;
+  return std::signbit(value) && bits != 0 ? uint8_t(bits | sign_bit) : bits;
 }
 
 } // namespace sluice::support

@@ -1,7 +1,8 @@
 //===- fp8.h - the 8-bit floating-point types as numbers ------------------------------------------------===//
 //
-// Conversions from bit patterns to float, all exact. The FNUZ encodings (CDNA3) have one NaN, 0x80, where the
-// others have a negative zero. E4M3FN and E5M2 are those of the OCP 8-bit floating-point specification.
+// Conversions from bit patterns to float, all exact, and one back. The FNUZ encodings (CDNA3) have one NaN,
+// 0x80, where the others have a negative zero. E4M3FN and E5M2 are those of the OCP 8-bit floating-point
+// specification.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,5 +15,8 @@ float e4m3fnuz_to_float(uint8_t bits);
 float e4m3fn_to_float(uint8_t bits);
 float e5m2fnuz_to_float(uint8_t bits);
 float e5m2_to_float(uint8_t bits);
+
+/// Rounds once, to nearest even. What lies beyond +-240, infinity too, becomes +-240, and zeros have no sign.
+uint8_t e4m3fnuz_from_double(double value);
 
 } // namespace sluice::support

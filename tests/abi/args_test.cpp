@@ -145,6 +145,20 @@ const Refusal refusals[] = {
     {csr, SLUICE_SET(page_starts, nullptr), "page_starts", "page_starts is NULL"},
     {csr, SLUICE_SET(page_starts, SLUICE_ODD(int32_t)), "page_starts", "it must be aligned to 4 bytes"},
     {csr, SLUICE_SET(page_table_stride, 4), "page_table_stride", "there is no SLUICE_PAGE_TABLE_BLOCK"},
+    // How many pages and rows there are.
+    {dense, SLUICE_SET(page_count, 1), "page_count",
+     "page_count is 1; it must be 0: the problem's mode is not"},
+    {ragged, SLUICE_SET(page_count, 1), "page_count", "the problem's mode is not SLUICE_MODE_PAGED"},
+    {paged, SLUICE_SET(page_count, -1), "page_count", "page_count is -1; it must not be negative"},
+    {dense, SLUICE_SET(q_tokens, 1), "q_tokens", "q_tokens is 1; it must be 0: q_starts is NULL"},
+    {paged, SLUICE_SET(q_tokens, 1), "q_tokens", "it must be 0: q_starts is NULL"},
+    {ragged, SLUICE_SET(q_tokens, -1), "q_tokens", "it must not be negative"},
+    {dense, SLUICE_SET(kv_tokens, 1), "kv_tokens", "kv_tokens is 1; it must be 0: kv_starts is NULL"},
+    {paged, SLUICE_SET(kv_tokens, 1), "kv_tokens", "it must be 0: kv_starts is NULL"},
+    {ragged, SLUICE_SET(kv_tokens, -1), "kv_tokens", "it must not be negative"},
+    {paged, SLUICE_SET(page_count, int64_t{1} << 50), "k.stride", "beyond the address space"},
+    {ragged, SLUICE_SET(q_tokens, int64_t{1} << 50), "q.stride", "beyond the address space"},
+    {ragged, SLUICE_SET(kv_tokens, int64_t{1} << 50), "k.stride", "beyond the address space"},
     // With starts there is no batch dimension.
     {ragged, SLUICE_SET(q.stride[0], 8), "q.stride[0]", "q.stride[0] is 8; it must be 0 where starts"},
     {ragged, SLUICE_SET(k.stride[0], 8), "k.stride[0]", "it must be 0 where starts"},
@@ -264,6 +278,13 @@ TEST_CASE("with starts only the device knows how many rows there are", "[args]")
   call.args.o.stride[1] = 128;
   call.args.o.stride[2] = 2 * 128;
   CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  // ... as long as nobody says that there are more.
+  call.args.q_tokens = 2;
+  CHECK(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, nullptr) == SLUICE_OK);
+  call.args.q_tokens = 3;
+  Error error;
+  check_refusal(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
+                SLUICE_INVALID_ARGUMENT, "o.stride[2]", "elements of an output would overlap");
 }
 
 TEST_CASE("of pages a call uses any one, and all of it", "[args]") {
@@ -312,7 +333,8 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   const sluice_launch launch = good_launch();
   constexpr uint32_t first_size = 224;
   CHECK(offsetof(sluice_args, q_starts) == first_size);
-  CHECK(sizeof(sluice_args) == 400);
+  CHECK(offsetof(sluice_args, page_count) == 400); // the end of release 1.0's
+  CHECK(sizeof(sluice_args) == 424);
   // What lies behind an older caller's struct is not its business.
   const auto older = [](const Call &call) {
     sluice_args args = call.args;
@@ -330,10 +352,10 @@ TEST_CASE("an args struct of the first version is still a dense call", "[args]")
   args = older(call);
   check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
                 SLUICE_INVALID_ARGUMENT, "q_starts", "q_starts is NULL");
-  for (const uint32_t size : {223u, 225u, 399u}) {
+  for (const uint32_t size : {223u, 225u, 399u, 401u, 423u}) {
     args.struct_size = size;
     check_refusal(sluice_run(make_plan(context, call.problem).get(), &args, &launch, &error), error,
-                  SLUICE_INVALID_ARGUMENT, "args.struct_size", "sizeof(sluice_args) is 400");
+                  SLUICE_INVALID_ARGUMENT, "args.struct_size", "sizeof(sluice_args) is 424");
   }
   std::memset(&args, 0xee, sizeof args);
   CHECK(sluice_args_init(&args, first_size) == SLUICE_OK);
@@ -420,6 +442,12 @@ const ContentRefusal content_refusals[] = {
      "kv_lengths[0]", "kv_lengths[0] is 5; it must be at most kv_len, which is 4"},
     {SLUICE_MODE_RAGGED, 0, [](HostCall &c) { c.problem.max_q_tokens = 4; }, "q_starts[3]",
      "q_starts[3] is 5; it must be at most the problem's max_q_tokens, which is 4"},
+    {SLUICE_MODE_RAGGED, 0, [](HostCall &c) { c.args.q_tokens = 4; }, "q_starts[3]",
+     "q_starts[3] is 5; it must be at most q_tokens, which is 4"},
+    {SLUICE_MODE_RAGGED, 0, [](HostCall &c) { c.args.kv_tokens = 7; }, "kv_starts[3]",
+     "kv_starts[3] is 8; it must be at most kv_tokens, which is 7"},
+    {SLUICE_MODE_PAGED, block, [](HostCall &c) { c.args.page_count = 5; }, "page_table[4]",
+     "page_table[4] is 5; it must be less than page_count, which is 5"},
     {SLUICE_MODE_PAGED, block, [](HostCall &c) { c.kv_lengths[2] = 5; }, "kv_lengths[2]", "at most kv_len"},
     {SLUICE_MODE_PAGED, block, [](HostCall &c) { c.table[1] = -1; }, "page_table[1]",
      "page_table[1] is -1; a page number must not be negative"},

@@ -102,6 +102,44 @@ TEST_CASE("A dense call through views gives what the reference gives", "[cpp]") 
   CHECK(number(o.host[0]) > 0.2); // an O of zeros would agree with zeros
 }
 
+TEST_CASE("An append through views stores what the reference stores", "[cpp]") {
+  const sluice::Context context = emulated();
+  constexpr int64_t tokens = 3, pages = 4, page_size = 16, heads = 2, dim = 64;
+  Buffer k(context, tokens * heads * dim), k_cache(context, pages * page_size * heads * dim);
+  fill(k.host, 1);
+  k.upload(), k_cache.upload();
+  int64_t slots[] = {17, 63, 2};
+  Buffer device_slots(context, sizeof slots / 2);
+  std::memcpy(device_slots.host.data(), slots, sizeof slots);
+  device_slots.upload();
+
+  sluice::Append append;
+  append.flags = SLUICE_V_IN_K;
+  append.source_type = append.cache_type = SLUICE_F16;
+  append.kv_heads = heads;
+  append.head_dim_qk = dim;
+  append.page_size = page_size;
+  append.tokens = tokens;
+  append.page_count = pages;
+  const auto place = [&](void *rows, void *cache, const void *numbers) {
+    append.k = TensorView::packed(rows, SLUICE_F16, tokens, heads, dim);
+    append.k_cache = TensorView::pages_hnd(cache, SLUICE_F16, pages, page_size, heads, dim);
+    append.slots = static_cast<const int64_t *>(numbers);
+  };
+  place(k.device, k_cache.device, device_slots.device);
+  context.kv_append(append).value();
+  REQUIRE(context.hip<int(void *)>("hipStreamSynchronize")(nullptr) == 0);
+  k_cache.download();
+
+  std::vector<uint16_t> cache(k_cache.host.size());
+  place(k.host.data(), cache.data(), slots);
+  sluice::reference_append(append).value();
+  CHECK(cache == k_cache.host);
+  CHECK(std::equal(&cache[2 * dim], &cache[3 * dim], &k.host[2 * heads * dim]));
+  slots[1] = 64;
+  CHECK(sluice::reference_append(append).error().field() == "slots[1]");
+}
+
 TEST_CASE("A failed call says why, as a value and as an exception", "[cpp]") {
   const sluice::Context context = emulated();
   sluice::Problem problem;

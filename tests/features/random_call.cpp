@@ -9,8 +9,6 @@
 namespace sluice::test {
 namespace {
 
-constexpr uint8_t untouched = 0x5a; // every byte
-constexpr float untouched_lse = -12345;
 constexpr int32_t far_page =
     0x00ffffff; // behind what a table needs: reading the page is an error of the device
 
@@ -65,7 +63,7 @@ void Elements::fill_with_bytes(uint8_t byte) {
   std::fill_n(memory.data(), memory.size(), byte);
 }
 
-RandomCall::RandomCall(uint64_t seed) : random(seed) {
+RandomCall::RandomCall(uint64_t seed, const Largest &largest) : random(seed) {
   sluice_problem_init(&problem, sizeof problem);
   const auto one_in = [&](uint32_t n) { return random.below(n) == 0; };
   problem.mode = random.below(3);
@@ -120,7 +118,7 @@ RandomCall::RandomCall(uint64_t seed) : random(seed) {
   if (problem.k_type == SLUICE_E4M3FNUZ && has_fp8_kernel && one_in(2)) problem.q_type = SLUICE_E4M3FNUZ;
   // P is rounded as for 16 bits, of which the type of Q says which.
   if (one_in(4)) problem.o_type = SLUICE_F32;
-  draw_lengths({});
+  draw_lengths(largest);
 }
 
 RandomCall::RandomCall(uint64_t seed, const sluice_problem &given, const Largest &largest)
@@ -174,10 +172,11 @@ void RandomCall::draw_rows() {
   for (int32_t length : q_lengths)
     starts.push_back(starts.back() + length + (q_lengths_given ? int32_t(random.below(3)) : 0));
   const size_t tokens = q_starts_given ? size_t(starts.back()) + 2 : size_t(room) * size_t(batch);
+  q_tokens = tokens;
   const int64_t row_qk = int64_t{problem.head_dim_qk} * heads + 8,
                 row_v = int64_t{problem.head_dim_v} * heads + 16;
   q.emplace(problem.q_type, tokens * size_t(row_qk)).fill_with_nan();
-  o.emplace(problem.o_type, tokens * size_t(row_v)).fill_with_bytes(untouched);
+  o.emplace(problem.o_type, tokens * size_t(row_v)).fill_with_bytes(untouched_byte);
   for (int32_t b = 0; b < batch; ++b)
     for (int32_t i = 0; i < q_lengths[size_t(b)]; ++i) {
       const size_t row =
@@ -206,13 +205,14 @@ void RandomCall::draw_keys() {
     starts.push_back(starts.back() + length + (kv_lengths_given ? int32_t(random.below(3)) : 0));
   // Pages in random order, some of them nobody's; tables go on behind what is needed.
   std::vector<int32_t> pages_of(kv_lengths.size());
-  int32_t pages = 2, stride = 1;
+  int32_t page_count = 2, stride = 1;
   for (size_t b = 0; b < pages_of.size(); ++b) {
     pages_of[b] = (kv_lengths[b] + page_size - 1) / page_size;
-    pages += pages_of[b];
+    page_count += pages_of[b];
     stride = std::max(stride, pages_of[b] + 1);
   }
-  std::vector<int32_t> order(static_cast<size_t>(pages));
+  pages = size_t(page_count);
+  std::vector<int32_t> order(pages);
   std::iota(order.begin(), order.end(), 0);
   for (size_t n = order.size(); n > 1; --n)
     std::swap(order[n - 1], order[random.below(uint32_t(n))]);
@@ -234,9 +234,10 @@ void RandomCall::draw_keys() {
              size_t(key % page_size);
     return ragged ? size_t(starts[size_t(b)] + key) : size_t(b) * size_t(room) + size_t(key);
   };
-  const size_t rows = paged    ? size_t(pages) * size_t(page_size)
+  const size_t rows = paged    ? pages * size_t(page_size)
                       : ragged ? size_t(starts.back()) + 1
                                : size_t(room) * size_t(batch);
+  kv_tokens = rows;
   const auto fill = [&](std::optional<Elements> &tensor, uint32_t type, int32_t head_dim,
                         int32_t pack) -> sluice_tensor {
     if (pack != 0) return fill_packed(tensor, rows, row_of);
@@ -323,7 +324,8 @@ void RandomCall::draw_scores() {
   }
 }
 
-void RandomCall::run() {
+void RandomCall::with_plan(
+    const std::function<void(const sluice_plan *plan, const sluice_launch &where)> &launch) {
   sluice_error error;
   sluice_error_init(&error, sizeof error);
   sluice_plan *created = nullptr;
@@ -336,17 +338,25 @@ void RandomCall::run() {
   REQUIRE(sluice_plan_describe(created, &info, nullptr) == SLUICE_OK);
   // Workspace is exactly as large as the plan says; nothing is zero in it.
   Visible<uint8_t> workspace(info.workspace_bytes, 0xff);
-  run_on_device(args, [&](sluice_context *, const sluice_args *call, sluice_launch *launch, sluice_error *e) {
-    if (info.workspace_bytes != 0) {
-      launch->workspace = workspace.data();
-      launch->workspace_bytes = info.workspace_bytes;
-    }
-    return sluice_run(created, call, launch, e);
+  sluice_launch where;
+  sluice_launch_init(&where, sizeof where);
+  if (info.workspace_bytes != 0) {
+    where.workspace = workspace.data();
+    where.workspace_bytes = info.workspace_bytes;
+  }
+  launch(created, where);
+}
+
+void RandomCall::run() {
+  with_plan([&](const sluice_plan *plan, const sluice_launch &where) {
+    run_on_device(args, [&](sluice_context *, const sluice_args *call, sluice_launch *, sluice_error *error) {
+      return sluice_run(plan, call, &where, error);
+    });
   });
 }
 
 void RandomCall::refer() {
-  expected_o.assign(o->count() * o->element_bytes(), untouched);
+  expected_o.assign(o->count() * o->element_bytes(), untouched_byte);
   if (lse) expected_lse.assign(lse->size(), untouched_lse);
   sluice_args call = args;
   call.o.data = expected_o.data();
@@ -373,7 +383,7 @@ RandomCall::Difference RandomCall::compare() const {
   const size_t bytes = o->element_bytes();
   const auto is_untouched = [&](const std::vector<uint8_t> &of, size_t n) {
     return std::all_of(&of[n * bytes], &of[n * bytes] + bytes,
-                       [](uint8_t byte) { return byte == untouched; });
+                       [](uint8_t byte) { return byte == untouched_byte; });
   };
   for (size_t n = 0; n < o->count(); ++n) {
     if (is_untouched(expected_o, n) || is_untouched(got_o, n)) {

@@ -13,6 +13,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace sluice::test {
@@ -40,6 +41,10 @@ private:
   Visible<uint8_t> memory;
 };
 
+/// What O and LSE hold before a call.
+inline constexpr uint8_t untouched_byte = 0x5a;
+inline constexpr float untouched_lse = -12345;
+
 /// What lengths are drawn up to, where the problem has no lower bounds.
 struct Largest {
   uint32_t batch = 3, q_len = 149, kv_len = 299;
@@ -47,7 +52,7 @@ struct Largest {
 
 class RandomCall {
 public:
-  explicit RandomCall(uint64_t seed);
+  explicit RandomCall(uint64_t seed, const Largest &largest = {});
   /// Of a given problem.
   RandomCall(uint64_t seed, const sluice_problem &problem, const Largest &largest);
 
@@ -59,8 +64,22 @@ public:
   /// Draws memory for the problem and lengths as they are.
   void prepare();
 
+  /// Overwrites lengths, starts and page numbers with numbers of all kinds. Where `counted`, the call says
+  /// how many rows and pages there are.
+  void make_wild(bool counted);
+  /// Says how many rows and pages there are.
+  void count_all();
+  /// One number, by the name of the array in sluice_args.
+  void set_wild(std::string_view array, size_t place, int64_t value);
+  /// Makes the rows of K and V of a sequence's first page zeros.
+  void clear_page_of(size_t entry);
+
   /// Runs on the device, with workspace as large as the plan says.
   void run();
+  /// Likewise, whatever the device may see. Reports, as JSON.
+  std::string run_wild();
+  /// What has changed that is neither a row of O or LSE that the call may write; empty if nothing has.
+  std::string find_stray_store() const;
   /// The same on the host.
   void refer();
   /// The largest differences that both outputs show; places that may not be written must be as they were.
@@ -76,6 +95,9 @@ public:
 
 private:
   double number(double spread) { return random.between(-spread, spread); }
+  /// Makes a plan, and has `launch` run it with its workspace.
+  void with_plan(const std::function<void(const sluice_plan *plan, const sluice_launch &where)> &launch);
+  std::vector<std::vector<uint8_t>> inputs() const;
   void draw_lengths(const Largest &largest);
   void draw_rows();
   void draw_keys();
@@ -91,6 +113,8 @@ private:
   std::optional<Visible<uint8_t>> mask;
   std::optional<Visible<int32_t>> q_starts, kv_starts, q_lens, kv_lens, table, page_starts;
   std::optional<Visible<int64_t>> wide_table;
+  size_t q_tokens = 0, kv_tokens = 0, pages = 0; // rows of Q, of K, pages
+  std::vector<std::vector<uint8_t>> inputs_before;
   std::vector<uint8_t> expected_o;
   std::vector<float> expected_lse;
 };

@@ -70,6 +70,7 @@ void step(const sluice::Context &context, std::string_view layout, bool csr) {
   append.page_table = csr ? csr_table.device() : block_table.device();
   append.page_table_stride = csr ? 0 : table_width;
   append.page_starts = csr ? csr_starts.device() : nullptr;
+  append.page_count = pages;
   context.kv_append(append, launch).value();
   // </append>
 
@@ -99,6 +100,8 @@ void step(const sluice::Context &context, std::string_view layout, bool csr) {
   args.page_table = append.page_table;
   args.page_table_stride = append.page_table_stride;
   args.page_starts = append.page_starts;
+  args.page_count = append.page_count;
+  args.q_tokens = batch; // rows of q and o
   plan.run(args, launch).value();
   // </attend>
 

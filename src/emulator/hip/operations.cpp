@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "emulator/hip/capture.h"
 #include "emulator/hip/device.h"
@@ -111,6 +112,18 @@ void KernelLaunch::run(const Options &given) const {
   if (options.list_memory_uses)
     StreamRaces::get().enter("kernel " + function->kernel->name, std::move(result.uses));
   if (const Report *const failure = result.failure()) throw Failure(error_of(*failure));
+}
+
+void ContentsCheck::run(const Options &options) const {
+  char message[512];
+  if (check(call.data(), message, sizeof message) == 0) return;
+  Report report;
+  report.kind = ReportKind::bad_contents;
+  report.kernel = name;
+  report.message = message;
+  report.fails = report_fails(report.kind, report.level, options.warnings);
+  Device::get().add_report(report);
+  if (report.fails) throw Failure(hipErrorLaunchFailure);
 }
 
 void Copy::run(const Options &options) const {
@@ -233,6 +246,10 @@ void submit(const std::shared_ptr<Stream> &stream, Fill fill) {
 
 void submit(const std::shared_ptr<Stream> &stream, HostCall call) {
   submit_call(stream, call);
+}
+
+void submit(const std::shared_ptr<Stream> &stream, ContentsCheck check) {
+  submit_call(stream, std::move(check));
 }
 
 } // namespace sluice::emulator::hip

@@ -9,11 +9,13 @@
 #include <array>
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <variant>
 #include <vector>
 
 #include "emulator/hip/module.h"
 #include "emulator/hip/types.h"
+#include <sluice/emulator.h>
 
 namespace sluice::emulator::hip {
 
@@ -77,6 +79,14 @@ struct HostCall {
   void run(const Options &) const { function(user); }
 };
 
+/// Looks at what a library's call reads from memory, when its turn has come: see sluice_emulator_check_call.
+struct ContentsCheck {
+  std::string name;
+  sluice_emulator_check_t check;
+  std::vector<std::byte> call;
+  void run(const Options &options) const;
+};
+
 struct NodeList;
 struct ChildGraph {
   std::shared_ptr<const NodeList> nodes;
@@ -89,9 +99,9 @@ struct EventMark {
   std::shared_ptr<Event> event;
 };
 
-/// What a node of a graph does, in the order of hipGraphNodeType.
-using NodeWork =
-    std::variant<KernelLaunch, Copy, Fill, HostCall, ChildGraph, EmptyNode, EventWait, EventMark>;
+/// What a node of a graph does, in the order of hipGraphNodeType; what HIP does not know comes last.
+using NodeWork = std::variant<KernelLaunch, Copy, Fill, HostCall, ChildGraph, EmptyNode, EventWait, EventMark,
+                              ContentsCheck>;
 
 /// The launch that hipModuleLaunchKernel's arguments describe. Throws Failure, with HIP's codes.
 KernelLaunch checked_launch(hipFunction_t function, const LaunchShape &shape, void **parameters,
@@ -111,5 +121,6 @@ void submit(const std::shared_ptr<Stream> &stream, KernelLaunch launch);
 void submit(const std::shared_ptr<Stream> &stream, Copy copy);
 void submit(const std::shared_ptr<Stream> &stream, Fill fill);
 void submit(const std::shared_ptr<Stream> &stream, HostCall call);
+void submit(const std::shared_ptr<Stream> &stream, ContentsCheck check);
 
 } // namespace sluice::emulator::hip

@@ -11,6 +11,7 @@
 #include "emulator/hip/error.h"
 #include "emulator/hip/function_versions.h"
 #include "emulator/hip/functions.h"
+#include "emulator/hip/operations.h"
 #include "emulator/hip/scheduler.h"
 #include "emulator/hip/streams.h"
 #include "emulator/stats/kernel_stats.h"
@@ -38,6 +39,8 @@ const std::map<std::string_view, void *> &symbols() {
       {"hipGetErrorString", address_of(&hipGetErrorString)},
       {"sluice_emulator_symbol", address_of(&sluice_emulator_symbol)},
       {"sluice_emulator_configure", address_of(&sluice_emulator_configure)},
+      {"sluice_emulator_check_call", address_of(&sluice_emulator_check_call)},
+      {"sluice_emulator_checks_contents", address_of(&sluice_emulator_checks_contents)},
       {"sluice_emulator_counters", address_of(&sluice_emulator_counters)},
       {"sluice_emulator_mfma_count", address_of(&sluice_emulator_mfma_count)},
       {"sluice_emulator_watch", address_of(&sluice_emulator_watch)},
@@ -172,6 +175,22 @@ int sluice_emulator_mfma_count(const char *mnemonic, uint64_t *count) {
     return SLUICE_EMULATOR_OK;
   }
   return SLUICE_EMULATOR_UNKNOWN_KEY;
+}
+
+int sluice_emulator_checks_contents() {
+  return usable() && Device::get().options().checks.contents ? 1 : 0;
+}
+
+int sluice_emulator_check_call(void *stream, const char *name, sluice_emulator_check_t check,
+                               const void *call, size_t bytes) {
+  if (name == nullptr || check == nullptr || call == nullptr || !usable()) return SLUICE_EMULATOR_BAD_VALUE;
+  try {
+    const auto *const first = static_cast<const std::byte *>(call);
+    submit(work_stream(static_cast<hipStream_t>(stream)), ContentsCheck{name, check, {first, first + bytes}});
+    return SLUICE_EMULATOR_OK;
+  } catch (...) { // no such stream, a device with a fault, or no memory
+  }
+  return SLUICE_EMULATOR_BAD_VALUE;
 }
 
 int sluice_emulator_watch(const void *start, size_t bytes, uint32_t *loads, uint32_t *stores) {

@@ -29,6 +29,7 @@ constexpr CheckName checks_table[] = {
     {"hazards_compiler", &Checks::hazards_compiler},
     {"hazards_by_count", &Checks::hazards_by_count},
     {"hazards_waived", &Checks::hazards_waived},
+    {"contents", &Checks::contents},
     {"buffer_range", &Checks::buffer_range},
 };
 
@@ -103,6 +104,8 @@ bool Checks::*check_of(ReportKind kind, HazardLevel level) {
   case ReportKind::stream_race:
   case ReportKind::freed_in_use:
     return &Checks::stream_races;
+  case ReportKind::bad_contents:
+    return &Checks::contents;
   case ReportKind::hazard:
     switch (level) {
     case HazardLevel::required:

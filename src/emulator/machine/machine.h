@@ -74,13 +74,14 @@ struct Checks {
   bool hazards_compiler = true;     // ... of HazardLevel::compiler
   bool hazards_by_count = true;     // ... of HazardLevel::by_count
   bool hazards_waived = false;      // ... of HazardLevel::waived
+  bool contents = false;            // what arrays in memory hold that a library's call reads (HIP surface)
   bool buffer_range = false; // buffer accesses out of the resource's range, which read 0 and store nothing
 
   /// All that are on by default.
   static constexpr Checks all() { return {}; }
   static constexpr Checks none() {
     return {false, false, false, false, false, false, false, false, false,
-            false, false, false, false, false, false, false, false};
+            false, false, false, false, false, false, false, false, false};
   }
   /// Those whose reports are warnings by default: what they find gives right results on the hardware as far
   /// as is known.
@@ -162,6 +163,7 @@ enum class ReportKind : uint8_t {
   exec_at_mfma,           // EXEC not full at an MFMA
   stream_race,            // two pieces of work of streams use memory in no order, one writes
   freed_in_use,           // ... one frees it
+  bad_contents,           // a library's call would read numbers that break its rules
   hazard,                 // too few wait states between two instructions
 };
 std::string_view report_kind_name(ReportKind kind);

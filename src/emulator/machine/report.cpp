@@ -95,6 +95,8 @@ std::string_view report_kind_name(ReportKind kind) {
     return "stream_race";
   case ReportKind::freed_in_use:
     return "freed_in_use";
+  case ReportKind::bad_contents:
+    return "bad_contents";
   case ReportKind::hazard:
     return "hazard";
   }

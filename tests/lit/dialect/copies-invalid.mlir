@@ -12,7 +12,7 @@ func.func @page_rows() {
 
 func.func @magic_without_shift(%n: i32) {
   // expected-error@+1 {{has one of magic and shift; both make a division}}
-  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0>} : (i32, i32) -> !sluice.pages
+  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>} : (i32, i32) -> !sluice.pages
   return
 }
 

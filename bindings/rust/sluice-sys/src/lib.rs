@@ -11,7 +11,7 @@ use std::os::raw::{c_char, c_void};
 /// ABI generation: SONAME `libsluice.so.1`, symbol version node `SLUICE_1`.
 pub const SLUICE_ABI_MAJOR: u32 = 1;
 /// Counts additions to the ABI within its generation.
-pub const SLUICE_ABI_MINOR: u32 = 0;
+pub const SLUICE_ABI_MINOR: u32 = 1;
 /// Result of a call: one of the SLUICE_* codes below.
 pub type sluice_status = i32;
 
@@ -467,6 +467,12 @@ pub struct sluice_args {
     pub k_scale: *const f32,
     /// \[1\] or \[kv_heads\], by v_scale_kind.
     pub v_scale: *const f32,
+    /// PAGED: pages of the cache; 0: unknown.
+    pub page_count: i64,
+    /// With q_starts: rows of q, o and lse; 0: unknown.
+    pub q_tokens: i64,
+    /// With kv_starts: rows of k and v; 0: unknown.
+    pub kv_tokens: i64,
 }
 
 // sluice_dependency_kind: What a dependency is.
@@ -581,6 +587,8 @@ pub struct sluice_append {
     pub rotary_stride: i64,
     /// \[tokens\], nullable.
     pub positions: *const i32,
+    /// Pages of each cache; not negative; 0: unknown.
+    pub page_count: i64,
 }
 
 /// Results of attention over parts of the keys, to be made one.
@@ -810,6 +818,9 @@ extern "C" {
         args: *const sluice_args,
         error: *mut sluice_error,
     ) -> sluice_status;
+
+    /// Does an append on the host, in plain loops: the yardstick for what a device stores.
+    pub fn sluice_reference_append(append: *const sluice_append, error: *mut sluice_error) -> sluice_status;
 
     /// Sets the function that sees every plan and run of a context; NULL switches tracing off, as at start.
     pub fn sluice_set_trace(

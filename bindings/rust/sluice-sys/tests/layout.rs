@@ -81,7 +81,7 @@ fn rust_layouts() -> Numbers {
         sluice_args {
             struct_size, flags, batch, q_len, kv_len, scale, q, k, v, o, lse, q_starts, kv_starts,
             q_lengths, kv_lengths, page_table, page_table_stride, page_starts, bias, mask, alibi_slopes,
-            sink_logits, q_scale, k_scale, v_scale
+            sink_logits, q_scale, k_scale, v_scale, page_count, q_tokens, kv_tokens
         }
         sluice_dependency { kind, reserved, event, stream }
         sluice_launch {
@@ -91,7 +91,7 @@ fn rust_layouts() -> Numbers {
             struct_size, flags, source_type, cache_type, kv_heads, head_dim_qk, head_dim_v, page_size,
             page_table_kind, k_pack, k_scale_kind, v_scale_kind, tokens, batch, rotary_dim, rotary_style, k,
             v, k_cache, v_cache, slots, starts, kv_lengths, page_table, page_table_stride, page_starts,
-            k_scale, v_scale, rotary, rotary_stride, positions
+            k_scale, v_scale, rotary, rotary_stride, positions, page_count
         }
         sluice_merge {
             struct_size, flags, partial_type, o_type, parts, tokens, heads, head_dim_v, lse_base, reserved,
@@ -305,6 +305,7 @@ fn every_function_can_be_linked() {
         sluice_merge_init,
         sluice_merge_states,
         sluice_reference,
+        sluice_reference_append,
         sluice_set_trace,
     ];
     let mut names: Vec<&str> = linked.iter().map(|(name, _)| *name).collect();

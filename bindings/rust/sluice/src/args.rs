@@ -4,7 +4,7 @@ use crate::contents;
 use crate::element::Dtype;
 use crate::error::{call, init, int, Error, Result};
 use crate::problem::Problem;
-use crate::tensor::{optional, Array, Extent, Host, Memory, Tensor, TensorMut};
+use crate::tensor::{fewest, optional, Array, Extent, Host, Memory, Tensor, TensorMut};
 use sluice_sys as sys;
 use std::os::raw::c_void;
 use Extent::{AtLeast, Exactly};
@@ -166,7 +166,8 @@ impl<'a, M: Memory> Args<'a, M> {
         }
     }
 
-    /// Checks types, extents and counts, so that the library, which has pointers only, stays within them.
+    /// Checks types, extents and counts, so that the library, which has pointers only, stays within them. What starts and
+    /// page tables lead to is counted for it: rows and pages that all tensors have.
     pub(crate) fn to_raw(&self, problem: &Problem) -> Result<sys::sluice_args> {
         let p = problem.raw();
         let batch = self.batch;
@@ -205,6 +206,16 @@ impl<'a, M: Memory> Args<'a, M> {
         if let Some(lse) = &self.lse {
             raw.lse = lse.view.checked("lse", Some(Dtype::F32), 0, rows(q_heads, AtLeast(1)))?;
         }
+        let v = self.v.as_ref().map(|v| &v.view);
+        if self.q_starts.is_some() {
+            let lse = self.lse.as_ref().map(|lse| &lse.view);
+            raw.q_tokens = fewest(1, [Some(&self.q.view), Some(&self.o.view), lse]);
+        }
+        match p.mode {
+            sys::SLUICE_MODE_RAGGED => raw.kv_tokens = fewest(1, [Some(&self.k.view), v]),
+            sys::SLUICE_MODE_PAGED => raw.page_count = fewest(0, [Some(&self.k.view), v]),
+            _ => {}
+        }
         let scores = |keys| [AtLeast(batch), AtLeast(q_heads), AtLeast(q_len), AtLeast(keys)];
         if let Some(bias) = &self.bias {
             raw.bias = match Dtype::from_raw(p.bias_type) {
@@ -237,7 +248,9 @@ impl<'a, M: Memory> Args<'a, M> {
         raw.q_scale = optional(&self.q_scale, "q_scale", factors(p.q_scale_kind, q_heads))?;
         raw.k_scale = optional(&self.k_scale, "k_scale", factors(p.k_scale_kind, kv_heads))?;
         raw.v_scale = optional(&self.v_scale, "v_scale", factors(p.v_scale_kind, kv_heads))?;
-        contents::check(self, p.mode, p.page_size as usize)?;
+        if p.mode == sys::SLUICE_MODE_PAGED {
+            contents::check_pages(self, (p.page_size as usize).max(1))?;
+        }
         Ok(raw)
     }
 }
@@ -264,7 +277,8 @@ impl<'a, M: Memory> Args<'a, M> {
 pub fn reference(problem: &Problem, args: &mut Args<Host>) -> Result<()> {
     let raw = args.to_raw(problem)?;
     // SAFETY: all memory is borrowed until the call returns, what is written mutably; to_raw has compared its extents
-    // with the problem and its contents with the extents.
+    // with the problem and looked at what page tables are read by. With the counts that it sets, the library checks the
+    // contents of starts and page tables before it goes by them.
     call(|error| unsafe { sys::sluice_reference(problem.raw(), &raw, error) })
 }
 
@@ -302,7 +316,7 @@ mod tests {
             .write_lse(LseBase::E)
             .build()
             .unwrap();
-        let v = Some(tensor::<E4m3Fnuz>(3, [9, 16, 2, 32]));
+        let v = Some(tensor::<E4m3Fnuz>(3, [8, 16, 2, 32]));
         let o = tensor_mut::<F16>(4, [3, 5, 4, 32]);
         let mut args =
             Args::new(3, tensor::<F16>(1, [3, 5, 4, 64]), tensor::<E4m3Fnuz>(2, [9, 16, 2, 64]), v, o);
@@ -347,6 +361,9 @@ mod tests {
             q_scale,
             k_scale,
             v_scale,
+            page_count,
+            q_tokens,
+            kv_tokens,
         } = args.to_raw(&problem).unwrap();
         assert_eq!((struct_size as usize, flags), (std::mem::size_of::<sys::sluice_args>(), 0));
         assert_eq!((batch, q_len, kv_len, scale), (3, 5, 20, 0.5));
@@ -358,6 +375,7 @@ mod tests {
             [alibi_slopes, sink_logits, q_scale, k_scale, v_scale].map(|a| a as usize),
             [12, 13, 14, 15, 16]
         );
+        assert_eq!((page_count, q_tokens, kv_tokens), (8, 0, 0));
 
         let pages = PageNumbers::I64(array(9, 6).unwrap());
         args.page_table = Some(PageTable::Csr { pages, starts: array(17, 4).unwrap() });
@@ -367,6 +385,31 @@ mod tests {
         args.q_starts = array(18, 4);
         let raw = args.to_raw(&problem).unwrap();
         assert_eq!((raw.page_starts as usize, raw.page_table_stride, raw.q_starts as usize), (17, 0, 18));
+    }
+
+    /// The fewest rows and pages count, whichever tensor has them.
+    #[test]
+    fn rows_and_pages_are_counted_by_the_smallest_tensor() {
+        let counts = |[q, o, lse]: [usize; 3], [k, v]: [usize; 2], paged: bool| {
+            let builder = Problem::builder(Dtype::F16, 4, 2, 64).head_dims(64, 32).write_lse(LseBase::E);
+            let builder = if paged { builder.paged(16, PageTableKind::Block) } else { builder.ragged() };
+            let problem = builder.build().unwrap();
+            let keys = |extent, dim| if paged { [extent, 16, 2, dim] } else { [1, extent, 2, dim] };
+            let (rows, k) = (tensor::<F16>(1, [1, q, 4, 64]), tensor::<F16>(2, keys(k, 64)));
+            let o = tensor_mut::<F16>(4, [1, o, 4, 32]);
+            let mut args = Args::new(3, rows, k, Some(tensor::<F16>(3, keys(v, 32))), o);
+            (args.q_len, args.kv_len) = (20, 20);
+            args.lse = Some(tensor_mut::<f32>(5, [1, lse, 4, 1]));
+            args.q_starts = array(6, 4);
+            let all = args.to_raw(&problem).unwrap();
+            (args.lse, args.v) = (None, None);
+            let few = args.to_raw(&problem).unwrap();
+            [all, few].map(|raw| (raw.q_tokens, raw.kv_tokens, raw.page_count))
+        };
+        assert_eq!(counts([7, 8, 9], [5, 6], false), [(7, 5, 0), (7, 5, 0)]);
+        assert_eq!(counts([8, 7, 9], [6, 5], false), [(7, 5, 0), (7, 6, 0)]);
+        assert_eq!(counts([9, 8, 7], [5, 6], true), [(7, 0, 5), (8, 0, 5)]);
+        assert_eq!(counts([7, 7, 7], [6, 5], true), [(7, 0, 5), (7, 0, 6)]);
     }
 
     #[test]

@@ -1,38 +1,39 @@
 //! New rows into a paged cache, and results of several parts into one.
 
 use crate::args::{PageTable, RawTable};
+use crate::contents;
 use crate::element::Dtype;
-use crate::error::{init, int, Error, Result};
+use crate::error::{call, init, int, Error, Result};
 use crate::problem::LseBase;
-use crate::tensor::{optional, Array, Device, Extent, Tensor, TensorMut, View};
+use crate::tensor::{fewest, optional, Array, Device, Extent, Host, Memory, Tensor, TensorMut, View};
 use sluice_sys as sys;
 use Extent::{AtLeast, Exactly};
 
 /// Where new rows go.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'a> {
+pub enum Place<'a, M: Memory = Device> {
     /// \[tokens\]: page * page_size + row of the page; a negative slot is skipped.
-    Slots(Array<'a, i64, Device>),
+    Slots(Array<'a, i64, M>),
     /// To the end of sequences, as attention finds it.
     Sequences {
         /// Sequences.
         batch: usize,
         /// \[batch + 1\]: new rows before each sequence's first.
-        starts: Array<'a, i32, Device>,
+        starts: Array<'a, i32, M>,
         /// \[batch\]: keys of each sequence, the new ones included.
-        kv_lengths: Array<'a, i32, Device>,
+        kv_lengths: Array<'a, i32, M>,
         /// Which pages a sequence has.
-        page_table: PageTable<'a, Device>,
+        page_table: PageTable<'a, M>,
     },
 }
 
 /// What values of an FP8 cache are divided by.
 #[derive(Clone, Copy, Debug)]
-pub enum AppendScale<'a> {
+pub enum AppendScale<'a, M: Memory = Device> {
     /// One factor.
-    PerTensor(Array<'a, f32, Device>),
+    PerTensor(Array<'a, f32, M>),
     /// \[kv_heads\].
-    PerHead(Array<'a, f32, Device>),
+    PerHead(Array<'a, f32, M>),
 }
 
 /// Which elements of a row of K a rotation takes together.
@@ -47,39 +48,40 @@ pub enum RotaryStyle {
 
 /// How K is rotated before it goes into the cache.
 #[derive(Clone, Copy, Debug)]
-pub struct Rotary<'a> {
+pub struct Rotary<'a, M: Memory = Device> {
     /// Elements of a row that are rotated; even.
     pub dim: usize,
     /// Which of them belong together.
     pub style: RotaryStyle,
     /// \[positions\]\[dim\]: cosines, then sines.
-    pub table: Array<'a, f32, Device>,
+    pub table: Array<'a, f32, M>,
     /// Elements from one position to the next.
     pub stride: usize,
     /// \[tokens\]; None for the key's number.
-    pub positions: Option<Array<'a, i32, Device>>,
+    pub positions: Option<Array<'a, i32, M>>,
 }
 
-/// New rows of K and V on their way into a paged cache; the header's `sluice_append`. Types, heads, dims, pages and the
-/// number of rows are those of the tensors.
+/// New rows of K and V on their way into a paged cache, by [`Context::kv_append`](crate::Context::kv_append) or on the host
+/// by [`reference_append`]; the header's `sluice_append`. Types, heads, dims, pages and the number of rows are those of the
+/// tensors.
 #[derive(Debug)]
-pub struct Append<'a> {
+pub struct Append<'a, M: Memory = Device> {
     /// New rows, \[1, tokens, kv_heads, head_dim_qk\].
-    pub k: Tensor<'a, Device>,
+    pub k: Tensor<'a, M>,
     /// New rows, \[1, tokens, kv_heads, head_dim_v\]; None if V is in K.
-    pub v: Option<Tensor<'a, Device>>,
+    pub v: Option<Tensor<'a, M>>,
     /// Where they go, \[page, page_size, kv_heads, head_dim_qk\].
-    pub k_cache: TensorMut<'a, Device>,
+    pub k_cache: TensorMut<'a, M>,
     /// Where they go, \[page, page_size, kv_heads, head_dim_v\].
-    pub v_cache: Option<TensorMut<'a, Device>>,
+    pub v_cache: Option<TensorMut<'a, M>>,
     /// Which slots they go to.
-    pub place: Place<'a>,
+    pub place: Place<'a, M>,
     /// Of an FP8 cache.
-    pub k_scale: Option<AppendScale<'a>>,
+    pub k_scale: Option<AppendScale<'a, M>>,
     /// Of an FP8 cache.
-    pub v_scale: Option<AppendScale<'a>>,
+    pub v_scale: Option<AppendScale<'a, M>>,
     /// None leaves K as it is.
-    pub rotary: Option<Rotary<'a>>,
+    pub rotary: Option<Rotary<'a, M>>,
 }
 
 /// The type of a tensor of numbers.
@@ -89,7 +91,8 @@ fn number(view: &View, name: &str) -> Result<Dtype> {
     })
 }
 
-impl<'a> Append<'a> {
+impl<M: Memory> Append<'_, M> {
+    /// Checks types, extents and counts, as [`Args`](crate::Args) does.
     pub(crate) fn to_raw(&self) -> Result<sys::sluice_append> {
         let [_, tokens, heads, dim_qk] = self.k.layout().shape();
         let [_, page_size, _, _] = self.k_cache.layout().shape();
@@ -121,6 +124,8 @@ impl<'a> Append<'a> {
                 return Err(Error::invalid(missing, message));
             }
         }
+        raw.page_count =
+            fewest(0, [Some(&self.k_cache.view), self.v_cache.as_ref().map(|v_cache| &v_cache.view)]);
         match &self.place {
             Place::Slots(slots) => raw.slots = slots.checked("slots", tokens)?,
             Place::Sequences { batch, starts, kv_lengths, page_table } => {
@@ -147,16 +152,51 @@ impl<'a> Append<'a> {
             raw.rotary_stride = int("rotary_stride", rotary.stride)?.into();
             raw.positions = optional(&rotary.positions, "positions", tokens)?;
         }
+        contents::check_append(self, tokens, page_size)?;
         Ok(raw)
     }
 }
 
-fn scale(scale: &Option<AppendScale>, name: &str, heads: usize) -> Result<(u32, *const f32)> {
+fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) -> Result<(u32, *const f32)> {
     Ok(match scale {
         None => (sys::SLUICE_SCALE_NONE, std::ptr::null()),
         Some(AppendScale::PerTensor(factor)) => (sys::SLUICE_SCALE_PER_TENSOR, factor.checked(name, 1)?),
         Some(AppendScale::PerHead(factors)) => (sys::SLUICE_SCALE_PER_HEAD, factors.checked(name, heads)?),
     })
+}
+
+/// Does an append on the host, in plain loops: the yardstick for what a device stores.
+///
+/// Beside types and extents, contents are checked before anything is stored: slots and page numbers must be of pages that
+/// there are, page tables have the entries that are read, and the table of a rotation all positions. A device skips rows
+/// with a wrong place; here they are refused, but for negative slots and rows without a sequence. As on a device, tensors
+/// begin at addresses that are multiples of 16, as those of larger vectors do.
+///
+/// ```
+/// use sluice::{reference_append, Append, Array, Layout, Place, Tensor, TensorMut, F16};
+/// let rows: Vec<F16> = (0..2 * 64).map(|i| F16::from_f32(i as f32)).collect();
+/// let (mut k_cache, mut v_cache) = (vec![F16::default(); 3 * 4 * 64], vec![F16::default(); 3 * 4 * 64]);
+/// let (new, pages) = (Layout::rows([2, 1, 64]), Layout::contiguous([3, 4, 1, 64]));
+/// let mut append = Append {
+///     k: Tensor::new(&rows, new)?,
+///     v: Some(Tensor::new(&rows, new)?),
+///     k_cache: TensorMut::new(&mut k_cache, pages)?,
+///     v_cache: Some(TensorMut::new(&mut v_cache, pages)?),
+///     place: Place::Slots(Array::new(&[9, 2])), // row 1 of page 2, and row 2 of page 0
+///     k_scale: None,
+///     v_scale: None,
+///     rotary: None,
+/// };
+/// reference_append(&mut append)?;
+/// assert_eq!((&k_cache[9 * 64..10 * 64], &v_cache[2 * 64..3 * 64]), (&rows[..64], &rows[64..]));
+/// # Ok::<(), sluice::Error>(())
+/// ```
+pub fn reference_append(append: &mut Append<Host>) -> Result<()> {
+    let raw = append.to_raw()?;
+    // SAFETY: all memory is borrowed until the call returns, what is written mutably; to_raw has compared its extents with
+    // each other and looked at what page table and rotation are read by. With the counts that it sets, the library checks
+    // all other contents before it goes by them.
+    call(|error| unsafe { sys::sluice_reference_append(&raw, error) })
 }
 
 /// Results of attention over parts of the keys, to be made one; the header's `sluice_merge`. Types and extents are those
@@ -230,7 +270,7 @@ mod tests {
             v: Some(tensor::<F16>(2, Layout::rows([7, 2, 32]))),
             k_cache: tensor_mut::<E4m3Fnuz>(
                 3,
-                Layout::strided([9, 16, 2, 64], [2048, 16, 1024, 256]).packed(16),
+                Layout::strided([10, 16, 2, 64], [2048, 16, 1024, 256]).packed(16),
             ),
             v_cache: Some(tensor_mut::<E4m3Fnuz>(4, Layout::contiguous([9, 16, 2, 32]))),
             place: Place::Sequences {
@@ -282,6 +322,7 @@ mod tests {
             rotary,
             rotary_stride,
             positions,
+            page_count,
         } = append.to_raw().unwrap();
         assert_eq!(struct_size as usize, std::mem::size_of::<sys::sluice_append>());
         assert_eq!((flags, source_type, cache_type), (sys::SLUICE_PAGE_INDEX_64, 1, 4));
@@ -292,11 +333,17 @@ mod tests {
         assert_eq!((slots as usize, page_table as usize, page_table_stride), (0, 7, 0));
         assert_eq!([starts, kv_lengths, page_starts, positions].map(|a| a as usize), [5, 6, 8, 12]);
         assert_eq!([k_scale, v_scale, rotary].map(|a| a as usize), [9, 10, 11]);
+        assert_eq!(page_count, 9); // of V, which has fewer
 
         append.place = Place::Slots(array(13, 7));
         (append.v, append.v_cache) = (None, None);
         let raw = append.to_raw().unwrap();
         assert_eq!((raw.flags, raw.slots as usize, raw.head_dim_v), (sys::SLUICE_V_IN_K, 13, 0));
+        assert_eq!(raw.page_count, 10);
+
+        append.v = Some(tensor::<F16>(2, Layout::rows([7, 2, 32])));
+        append.v_cache = Some(tensor_mut::<E4m3Fnuz>(4, Layout::contiguous([11, 16, 2, 32])));
+        assert_eq!(append.to_raw().unwrap().page_count, 10); // of K
     }
 
     #[test]

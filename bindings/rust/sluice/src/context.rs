@@ -382,9 +382,12 @@ impl Context {
     ///
     /// # Safety
     /// Until the work has completed, what `append` and `launch` name must stay, nobody else may write it, and nobody
-    /// read the cache; handles are of live objects, and the calling thread's current device is the context's. Slots,
-    /// starts, lengths, positions and page numbers in device memory keep to the rules of the header's `sluice_append`
-    /// when the work executes: no slot or page beyond the cache, no position beyond the table of the rotation.
+    /// read the cache; handles are of live objects, and the calling thread's current device is the context's.
+    ///
+    /// When the work executes, page tables in device memory have all entries that starts and lengths ask for, as in the
+    /// header's `sluice_append`, and no position is negative or beyond the table of the rotation. Whatever else slots,
+    /// starts, lengths and page numbers hold, the append stays within the tensors: the library gets the pages that the
+    /// caches have, and skips rows with a place that there is not.
     pub unsafe fn kv_append(&self, append: &Append, launch: &Launch) -> Result<()> {
         let (append, launch) = (append.to_raw()?, launch.to_raw()?);
         // SAFETY: structs that were filled in by their rules; for what they point to, as the caller says.

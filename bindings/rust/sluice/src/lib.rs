@@ -67,7 +67,7 @@
 //!
 //! Whatever enqueues work on device memory ([`Plan::run`], [`Context::kv_append`], [`Context::merge_states`]) or
 //! makes a view of it from a bare pointer: nobody but the caller knows what the device does with the memory, and
-//! when. Everything else is safe, [`reference()`] included.
+//! when. Everything else is safe, [`reference()`] and [`reference_append`] included.
 #![deny(missing_debug_implementations, missing_docs, unsafe_op_in_unsafe_fn)]
 
 mod args;
@@ -87,7 +87,7 @@ mod text;
 mod trace;
 
 pub use args::{reference, Args, PageNumbers, PageTable};
-pub use around::{Append, AppendScale, Merge, Place, Rotary, RotaryStyle};
+pub use around::{reference_append, Append, AppendScale, Merge, Place, Rotary, RotaryStyle};
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
 pub use element::{Bf16, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, F16};
 pub use error::{Code, Error, Result};

@@ -99,8 +99,12 @@ impl Plan {
     /// # Safety
     /// Until the work has completed, the plan and what `args` and `launch` name must stay, nobody else may write it,
     /// and nobody read `o` and `lse`; no other run has the same workspace at once. Handles are of live objects, and
-    /// the calling thread's current device is the context's. Lengths, starts and page tables in device memory keep
-    /// to the rules of the header's `sluice_args` when the work executes.
+    /// the calling thread's current device is the context's.
+    ///
+    /// When the work executes, page tables in device memory have all entries that lengths and starts ask for, as in the
+    /// header's `sluice_args`. Whatever else lengths, starts and page tables hold, the run stays within `q`, `k`, `v`, `o`
+    /// and `lse`: the library gets the rows and pages that these have, limits starts to them, and takes a page that is
+    /// not there for zeros. If contents break the rules, only results are wrong.
     pub unsafe fn run(&self, args: &Args<Device>, launch: &Launch) -> Result<()> {
         let (args, launch) = (args.to_raw(&self.problem)?, launch.to_raw()?);
         // SAFETY: structs that were filled in by their rules; for what they point to, as the caller says.

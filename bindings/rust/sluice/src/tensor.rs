@@ -20,7 +20,7 @@ pub trait Memory: sealed::Sealed + Copy + std::fmt::Debug + 'static {
         Self: Sized;
 }
 
-/// Memory of the host, which [`reference`](crate::reference()) works on.
+/// Memory of the host, which [`reference`](crate::reference()) and [`reference_append`](crate::reference_append) work on.
 #[derive(Clone, Copy, Debug)]
 pub enum Host {}
 
@@ -238,6 +238,12 @@ impl<'a, T: Plain, M: Memory> Array<'a, T, M> {
         }
         Ok(self.data)
     }
+}
+
+/// The least that these tensors have of a dimension; 0 if there is none of them.
+pub(crate) fn fewest<'a>(dimension: usize, views: impl IntoIterator<Item = Option<&'a View>>) -> i64 {
+    let extents = views.into_iter().flatten().map(|view| view.layout.shape()[dimension]);
+    extents.min().map_or(0, |extent| i64::try_from(extent).unwrap_or(i64::MAX))
 }
 
 /// The address of an array that may be left out.

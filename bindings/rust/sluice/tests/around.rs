@@ -2,11 +2,11 @@
 
 mod common;
 
-use common::{emulator, Number, Random, TensorViews};
+use common::{emulator, Number, Random, TensorViews, Views};
 use sluice::hip::{Buffer, Hip};
 use sluice::{
-    reference, Append, AppendScale, Args, Dtype, E4m3Fnuz, Element, Launch, Layout, LseBase, Merge,
-    PageNumbers, PageTable, Place, Problem, Result, Rotary, RotaryStyle, F16,
+    reference, reference_append, Append, AppendScale, Args, Dtype, E4m3Fnuz, Element, Launch, Layout,
+    LseBase, Merge, PageNumbers, PageTable, Place, Problem, Result, Rotary, RotaryStyle, F16,
 };
 
 const TOKENS: usize = 6;
@@ -66,6 +66,52 @@ fn rows_go_to_their_slots() -> Result<()> {
         }
         assert_eq!(cache, expected);
     }
+
+    let slots = slots.to_vec();
+    let (mut k_host, mut v_host) = (vec![F16::default(); k_cache.len()], vec![F16::default(); v_cache.len()]);
+    reference_append(&mut Append {
+        k: k.tensor(new_rows())?,
+        v: Some(v.tensor(new_rows())?),
+        k_cache: k_host.tensor_mut(cache_layout())?,
+        v_cache: Some(v_host.tensor_mut(cache_layout())?),
+        place: Place::Slots(slots.array()),
+        k_scale: None,
+        v_scale: None,
+        rotary: None,
+    })?;
+    assert_eq!((k_host, v_host), (downloaded(&k_cache)?, downloaded(&v_cache)?));
+    Ok(())
+}
+
+/// The last page of the memory is not the views', and nothing gets there.
+#[test]
+fn rows_without_a_page_are_skipped() -> Result<()> {
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    let rows = hip.buffer(&vec![F16::from_f32(1.0); TOKENS * HEADS * DIM])?;
+    let slots = [0i64, 79, 64, 63, i64::MAX, i64::MIN];
+    let slot_numbers = hip.buffer(&slots)?;
+    let mut k_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
+    let mut v_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
+    let append = Append {
+        k: rows.tensor(new_rows())?,
+        v: Some(rows.tensor(new_rows())?),
+        k_cache: k_cache.tensor_mut(cache_layout())?,
+        v_cache: Some(v_cache.tensor_mut(Layout::contiguous([PAGES - 1, PAGE_SIZE, HEADS, DIM]))?),
+        place: Place::Slots(slot_numbers.array()),
+        k_scale: None,
+        v_scale: None,
+        rotary: None,
+    };
+    // SAFETY: all buffers stay until the device has been waited for.
+    unsafe { context.kv_append(&append, &Launch::default()) }?;
+    hip.synchronize()?;
+    for cache in [downloaded(&k_cache)?, downloaded(&v_cache)?] {
+        for slot in 0..PAGES * PAGE_SIZE {
+            let wanted = if slot == 0 || slot == 63 { 1.0 } else { 0.0 };
+            assert!(row(&cache, slot).iter().all(|element| element.to_f32() == wanted), "slot {slot}");
+        }
+    }
     Ok(())
 }
 
@@ -82,15 +128,14 @@ fn rows_go_to_the_end_of_their_sequences_rotated_and_in_fp8() -> Result<()> {
     let mut k_cache = hip.zeroed::<E4m3Fnuz>(PAGES * PAGE_SIZE * HEADS * DIM)?;
     let mut v_cache = hip.zeroed::<E4m3Fnuz>(PAGES * PAGE_SIZE * HEADS * DIM)?;
     // Two of the first sequence, which has 18 keys then; four of the second, which has 4.
-    let (starts, lengths) = (hip.buffer(&[0i32, 2, 6])?, hip.buffer(&[18i32, 4])?);
-    let table = hip.buffer(&[4i32, 2, 1, 0])?;
-    let k_factors = hip.buffer(&factors)?;
-    let v_factor = hip.buffer(&[0.5f32])?;
+    let host = (vec![0i32, 2, 6], vec![18i32, 4], vec![4i32, 2, 1, 0], factors.to_vec(), vec![0.5f32]);
+    let (starts, lengths, table) = (hip.buffer(&host.0)?, hip.buffer(&host.1)?, hip.buffer(&host.2)?);
+    let (k_factors, v_factor) = (hip.buffer(&host.3)?, hip.buffer(&host.4)?);
     // Quarter turns: position p has cosine and sine of p * 90 degrees for all pairs.
     let turns: Vec<f32> = (0..18)
         .flat_map(|p| [[1., 0., -1., 0.][p % 4]; 4].into_iter().chain([[0., 1., 0., -1.][p % 4]; 4]))
         .collect();
-    let turns = hip.buffer(&turns)?;
+    let device_turns = hip.buffer(&turns)?;
     let append = Append {
         k: source.tensor(new_rows())?,
         v: Some(source.tensor(new_rows())?),
@@ -107,7 +152,7 @@ fn rows_go_to_the_end_of_their_sequences_rotated_and_in_fp8() -> Result<()> {
         rotary: Some(Rotary {
             dim: 8,
             style: RotaryStyle::Halves,
-            table: turns.array(),
+            table: device_turns.array(),
             stride: 8,
             positions: None,
         }),
@@ -131,6 +176,31 @@ fn rows_go_to_the_end_of_their_sequences_rotated_and_in_fp8() -> Result<()> {
             assert_eq!(is(&k_cache), rotated / factors[i / DIM], "K of token {t}, element {i}");
         }
     }
+
+    let mut on_host = [vec![E4m3Fnuz::default(); k_cache.len()], vec![E4m3Fnuz::default(); v_cache.len()]];
+    let [k_host, v_host] = &mut on_host;
+    reference_append(&mut Append {
+        k: rows.tensor(new_rows())?,
+        v: Some(rows.tensor(new_rows())?),
+        k_cache: k_host.tensor_mut(cache_layout())?,
+        v_cache: Some(v_host.tensor_mut(cache_layout())?),
+        place: Place::Sequences {
+            batch: 2,
+            starts: host.0.array(),
+            kv_lengths: host.1.array(),
+            page_table: PageTable::Block { pages: PageNumbers::I32(host.2.array()), stride: 2 },
+        },
+        k_scale: Some(AppendScale::PerHead(host.3.array())),
+        v_scale: Some(AppendScale::PerTensor(host.4.array())),
+        rotary: Some(Rotary {
+            dim: 8,
+            style: RotaryStyle::Halves,
+            table: turns.array(),
+            stride: 8,
+            positions: None,
+        }),
+    })?;
+    assert_eq!(on_host, [k_cache, v_cache]);
     Ok(())
 }
 

@@ -5,9 +5,9 @@ mod common;
 use common::{emulator, target, TensorViews, Views};
 use sluice::hip::{Buffer, Hip};
 use sluice::{
-    reference, Append, Args, Array, Bf16, Code, Determinism, Device, Dtype, Error, Host, Launch, Layout,
-    LseBase, Merge, PageNumbers, PageTable, PageTableKind, Place, Problem, ProblemBuilder, Result, ScaleKind,
-    F16,
+    reference, reference_append, Append, Args, Array, Bf16, Code, Determinism, Device, Dtype, Error, Host,
+    Launch, Layout, LseBase, Merge, PageNumbers, PageTable, PageTableKind, Place, Problem, ProblemBuilder,
+    Result, Rotary, RotaryStyle, ScaleKind, F16,
 };
 
 fn check(result: Result<()>, code: Code, field: &str, part: &str) {
@@ -289,13 +289,13 @@ fn contents_that_lead_out_of_the_memory() {
         with_starts(&[0, 1, 5], &[0, 40, 64]),
         InvalidArgument,
         "q_starts[2]",
-        "is 5; the tensors have 4 rows",
+        "is 5; it must be at most q_tokens, which is 4",
     );
     check(
         with_starts(&GOOD, &[0, 40, 65]),
         InvalidArgument,
         "kv_starts[2]",
-        "is 65; the tensors have 64 rows",
+        "is 65; it must be at most kv_tokens, which is 64",
     );
     check(with_starts(&GOOD, &[0, 40, 39]), InvalidArgument, "kv_starts[2]", "fall");
     check(with_starts(&[-1, 1, 4], &[0, 40, 64]), InvalidArgument, "q_starts[0]", "-1");
@@ -314,9 +314,19 @@ fn contents_that_lead_out_of_the_memory() {
         with_table(&[0, 1, 3, 2, 4, 2], 3),
         InvalidArgument,
         "page_table[4]",
-        "is 4; the cache has 4 pages",
+        "is 4; it must be less than page_count, which is 4",
     );
     check(with_table(&[0, 1, 3, 2, -4, 2], 3), InvalidArgument, "page_table[4]", "-4");
+
+    // The first sequence has 39 keys that its one row does not see, in two pages that need not be there any more.
+    let window = base().paged(16, PageTableKind::Block).window_left(0).build().unwrap();
+    let behind_window = run(&window, |args| {
+        args.q_starts = Some(Array::new(&GOOD));
+        args.kv_lengths = Some(Array::new(&KEYS));
+        let pages = PageNumbers::I32(Array::new(&[77, -1, 3, 2, 2, 2]));
+        args.page_table = Some(PageTable::Block { pages, stride: 3 });
+    });
+    assert_eq!(behind_window, Ok(()));
 
     let csr = base().paged(16, PageTableKind::Csr).page_index_64().build().unwrap();
     let with_csr = |pages: &'static [i64], starts: &'static [i32]| {
@@ -343,6 +353,131 @@ fn contents_that_lead_out_of_the_memory() {
         args.kv_lengths = Some(Array::new(&KEYS[..1]));
     });
     check(short, InvalidArgument, "kv_lengths", "has 1 elements; this call needs 2");
+}
+
+/// Likewise of an append, which stores nothing then.
+#[test]
+fn contents_that_lead_an_append_out_of_the_memory() {
+    const STARTS: [i32; 3] = [1, 2, 5];
+    const KEYS: [i32; 2] = [17, 19];
+    const PAGES: [i32; 5] = [0, 1, 77, 3, 2];
+    // Six rows; caches of four pages of K and three of V.
+    let run = |change: &dyn for<'a> Fn(&mut Append<'a, Host>)| {
+        let rows = vec![F16::from_f32(1.0); 6 * 8];
+        let (mut k_cache, mut v_cache) = (vec![F16::default(); 4 * 16 * 8], vec![F16::default(); 3 * 16 * 8]);
+        let row_layout = Layout::rows([6, 1, 8]);
+        let mut append = Append {
+            k: rows.tensor(row_layout).unwrap(),
+            v: Some(rows.tensor(row_layout).unwrap()),
+            k_cache: k_cache.tensor_mut(Layout::contiguous([4, 16, 1, 8])).unwrap(),
+            v_cache: Some(v_cache.tensor_mut(Layout::contiguous([3, 16, 1, 8])).unwrap()),
+            place: Place::Slots(Array::new(&[0, 1, -5, 47, 2, 3])),
+            k_scale: None,
+            v_scale: None,
+            rotary: None,
+        };
+        change(&mut append);
+        let result = reference_append(&mut append);
+        let stored = k_cache.iter().chain(&v_cache).filter(|element| element.to_f32() != 0.0).count();
+        assert_eq!(stored > 0, result.is_ok());
+        result
+    };
+    use Code::InvalidArgument;
+    let with_slots = |slots: &'static [i64]| run(&|append| append.place = Place::Slots(Array::new(slots)));
+    assert_eq!(with_slots(&[0, 1, -5, 47, 2, 3]), Ok(()));
+    check(with_slots(&[0; 5]), InvalidArgument, "slots", "has 5 elements; this call needs 6");
+    check(
+        with_slots(&[0, 1, -5, 48, 2, 3]),
+        InvalidArgument,
+        "slots[3]",
+        "is page 3; it must be less than page_count, which is 3",
+    );
+    check(with_slots(&[0, 1, -5, 2, 3, i64::MAX]), InvalidArgument, "slots[5]", "page_count");
+
+    fn placed<'a>(
+        starts: &'a [i32],
+        keys: &'a [i32],
+        pages: &'a [i32],
+        page_starts: Option<&'a [i32]>,
+    ) -> Place<'a, Host> {
+        let pages = PageNumbers::I32(Array::new(pages));
+        let page_table = match page_starts {
+            None => PageTable::Block { pages, stride: 3 },
+            Some(starts) => PageTable::Csr { pages, starts: Array::new(starts) },
+        };
+        let (starts, kv_lengths) = (Array::new(starts), Array::new(keys));
+        Place::Sequences { batch: 2, starts, kv_lengths, page_table }
+    }
+    let with = |starts: &'static [i32],
+                keys: &'static [i32],
+                pages: &'static [i32],
+                page_starts: Option<&'static [i32]>| {
+        run(&|append| append.place = placed(starts, keys, pages, page_starts))
+    };
+    // The new row of the first sequence is in page 1, those of the second in page 2.
+    assert_eq!(with(&STARTS, &KEYS, &PAGES, None), Ok(()));
+    check(
+        with(&STARTS, &KEYS, &PAGES[..4], None),
+        InvalidArgument,
+        "page_table",
+        "has 4 entries; this call needs 5",
+    );
+    check(
+        with(&STARTS, &KEYS, &[0, 3, 0, 0, 2], None),
+        InvalidArgument,
+        "page_table[1]",
+        "page_count, which is 3",
+    );
+    check(with(&STARTS, &KEYS, &[0, -1, 0, 0, 2], None), InvalidArgument, "page_table[1]", "-1");
+    check(with(&STARTS, &[17, 2], &PAGES, None), InvalidArgument, "kv_lengths[1]", "is 2");
+    check(with(&STARTS, &[17, -1], &PAGES, None), InvalidArgument, "kv_lengths[1]", "is -1");
+    check(with(&STARTS, &KEYS[..1], &PAGES, None), InvalidArgument, "kv_lengths", "needs 2");
+    check(with(&STARTS[..2], &KEYS, &PAGES, None), InvalidArgument, "starts", "needs 3");
+    check(with(&[1, 2, 7], &[17, 90], &PAGES, None), InvalidArgument, "starts[2]", "tokens, which is 6");
+    check(with(&[1, 2, 1], &KEYS, &PAGES, None), InvalidArgument, "starts[2]", "fall");
+    check(with(&[-1, 2, 5], &KEYS, &PAGES, None), InvalidArgument, "starts[0]", "-1");
+    // A sequence without new rows has no entries that are read.
+    assert_eq!(with(&[1, 2, 2], &[17, i32::MAX], &PAGES[..2], None), Ok(()));
+
+    assert_eq!(with(&STARTS, &KEYS, &[0, 1, 2, 2], Some(&[0, 2, 4])), Ok(()));
+    check(with(&STARTS, &KEYS, &[0, 1, 2], Some(&[0, 2, 4])), InvalidArgument, "page_table", "needs 4");
+    check(
+        with(&STARTS, &KEYS, &[0, 1, 2, 2], Some(&[0, 1, 4])),
+        InvalidArgument,
+        "page_starts[1]",
+        "needs 2",
+    );
+    check(with(&STARTS, &KEYS, &[0, 1, 2, 2], Some(&[-1, 2, 4])), InvalidArgument, "page_starts[0]", "-1");
+    check(with(&STARTS, &KEYS, &[0, 1, 2, 2], Some(&[0, 2])), InvalidArgument, "page_starts", "needs 3");
+
+    const TURNS: [f32; 19 * 4] = [0.5; 19 * 4];
+    let rotated = |len: usize, stride: usize, positions: Option<&'static [i32]>, slots: bool| {
+        run(&|append| {
+            let positions = positions.map(Array::new);
+            let (style, table) = (RotaryStyle::Pairs, Array::new(&TURNS[..len]));
+            append.rotary = Some(Rotary { dim: 4, style, table, stride, positions });
+            if !slots {
+                append.place = placed(&STARTS, &KEYS, &PAGES, None);
+            }
+        })
+    };
+    assert_eq!(rotated(76, 4, None, false), Ok(()));
+    check(
+        rotated(75, 4, None, false),
+        InvalidArgument,
+        "kv_lengths[1]",
+        "position 18 of rotary, which needs 76",
+    );
+    check(rotated(3, 4, None, false), InvalidArgument, "rotary", "needs 4");
+    assert_eq!(rotated(4, 0, None, false), Ok(()));
+    // Rows 0 and 5 are of no sequence, and row 2 has no slot.
+    assert_eq!(rotated(76, 4, Some(&[99, 18, 0, 1, 18, 99]), false), Ok(()));
+    check(rotated(76, 4, Some(&[0, 0, 0, 0, 19, 0]), false), InvalidArgument, "positions[4]", "position 19");
+    check(rotated(76, 4, Some(&[0, -1, 0, 0, 0, 0]), false), InvalidArgument, "positions[1]", "-1");
+    check(rotated(76, 4, Some(&[0; 5]), false), InvalidArgument, "positions", "needs 6");
+    assert_eq!(rotated(76, 4, Some(&[0, 1, 99, 18, 0, 1]), true), Ok(()));
+    check(rotated(76, 4, Some(&[0, 1, 99, 19, 0, 1]), true), InvalidArgument, "positions[3]", "position 19");
+    check(rotated(76, 4, None, true), InvalidArgument, "positions", "NULL");
 }
 
 #[test]

@@ -417,3 +417,57 @@ fn paged_batch_invariant_with_a_table_in_csr_of_64_bits() -> Result<()> {
     assert!(emulator().workspace_size(&case.problem)? > 0, "this case is about a workspace");
     case.check()
 }
+
+/// Starts and page numbers that lead out of the views give wrong numbers and nothing worse: what lies behind the views
+/// stays as it is, and pages that are not there count as zeros.
+#[test]
+fn contents_do_not_lead_out_of_the_views() -> Result<()> {
+    let context = emulator();
+    let hip = Hip::new(&context)?;
+    let one = F16::from_f32(1.0);
+    let (q, kv) = (hip.buffer(&[one; 8 * 64])?, hip.buffer(&vec![one; 4 * 16 * 64])?);
+    let starts = [hip.buffer(&[0i32, 2, 8])?, hip.buffer(&[0i32, 16, 5000])?];
+    let (lengths, table) = (hip.buffer(&[16i32, 32])?, hip.buffer(&[1i32, 0, 0, 1 << 30])?);
+    // The last four rows of O and of the LSE are nobody's.
+    let run = |problem: ProblemBuilder, paged: bool| -> Result<Vec<f32>> {
+        let (mut o, mut lse) = (hip.buffer(&[F16::from_f32(-5.0); 8 * 64])?, hip.buffer(&[-5.0f32; 8])?);
+        let keys = if paged { Layout::contiguous([2, 16, 1, 64]) } else { Layout::rows([2 * 16, 1, 64]) };
+        let kv = kv.tensor(keys)?;
+        let mut args = Args::new(
+            2,
+            q.tensor(Layout::rows([8, 1, 64]))?,
+            kv,
+            Some(kv),
+            o.tensor_mut(Layout::rows([8, 1, 64]))?,
+        );
+        args.lse = Some(lse.tensor_mut(Layout::rows([4, 1, 1]))?);
+        (args.q_len, args.kv_len) = (8, 32);
+        args.q_starts = Some(starts[0].array());
+        match paged {
+            false => args.kv_starts = Some(starts[1].array()),
+            true => {
+                args.kv_lengths = Some(lengths.array());
+                let pages = PageNumbers::I32(table.array());
+                args.page_table = Some(PageTable::Block { pages, stride: 2 });
+            }
+        }
+        let plan = context.plan(&problem.write_lse(LseBase::E).build()?)?;
+        // SAFETY: all buffers stay until the device has been waited for.
+        unsafe { plan.run(&args, &Launch::default()) }?;
+        hip.synchronize()?;
+        let (mut rows, mut of_lse) = ([F16::default(); 8 * 64], [0.0; 8]);
+        o.download(&mut rows)?;
+        lse.download(&mut of_lse)?;
+        assert_eq!(of_lse[4..], [-5.0; 4]);
+        assert!(rows.chunks(64).all(|row| row.iter().all(|element| *element == row[0])));
+        Ok(rows.iter().step_by(64).map(|element| element.to_f32()).collect())
+    };
+    let base = || Problem::builder(Dtype::F16, 1, 1, 64);
+    assert_eq!(run(base().ragged(), false)?, [1.0, 1.0, 1.0, 1.0, -5.0, -5.0, -5.0, -5.0]);
+    // Half of what the second sequence sees has V = 1; the other half has scores of 0, and the weight exp(-8).
+    let rows = run(base().paged(16, PageTableKind::Block), true)?;
+    assert_eq!((&rows[..2], &rows[4..]), (&[1.0; 2][..], &[-5.0; 4][..]));
+    let weight = 1.0 / (1.0 + (-8f32).exp());
+    assert!(rows[2..4].iter().all(|is| (is - weight).abs() < 1e-3), "{rows:?}");
+    Ok(())
+}

@@ -1,0 +1,68 @@
+//===- contents.cpp - checks of what is in device memory, where an emulator runs them -------------------===//
+#include "abi/contents.h"
+
+#include "reference/contents.h"
+#include "runtime/launch.h"
+#include "support/failure.h"
+
+#include <algorithm>
+#include <exception>
+#include <string_view>
+
+namespace sluice::abi {
+namespace {
+
+void check(const CallOfPlan &call) {
+  reference::check_contents(call.problem, call.args);
+}
+void check(const sluice_append &call) {
+  reference::check_contents(call);
+}
+
+/// A runtime::ContentsCheck.
+template <typename Call> int find_bad_contents(const void *call, char *message, size_t size) {
+  const auto tell = [&](std::string_view sentence) {
+    const size_t length = std::min(sentence.size(), size - 1);
+    std::copy_n(sentence.data(), length, message);
+    message[length] = '\0';
+    return 1;
+  };
+  try {
+    check(*static_cast<const Call *>(call));
+    return 0;
+  } catch (const support::Failure &failure) {
+    return tell(failure.message());
+  } catch (const std::exception &failure) {
+    return tell(failure.what());
+  }
+}
+
+template <typename Call>
+sluice_launch enqueue_check(const runtime::Device &device, const sluice_launch &launch, const char *name,
+                            const Call &call) {
+  sluice_launch after = launch;
+  if (device.check_call == nullptr || device.checks_contents == nullptr || device.checks_contents() == 0)
+    return after;
+  runtime::wait_for_dependencies(*device.hip, launch);
+  after.dependency_count = 0;
+  after.dependencies = nullptr;
+  if (device.check_call(launch.stream, name, find_bad_contents<Call>, &call, sizeof call) != 0) {
+    throw support::Failure(support::Status::hip, "stream",
+                           support::text("the emulator could not enqueue the check of the contents of ", name));
+  }
+  return after;
+}
+
+} // namespace
+
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch, const char *name,
+                                  const CallOfPlan &call) {
+  return enqueue_check(device, launch, name, call);
+}
+
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch, const char *name,
+                                  const sluice_append &call) {
+  return enqueue_check(device, launch, name, call);
+}
+
+} // namespace sluice::abi

@@ -1,0 +1,307 @@
+//===- append_wild_test.cpp - appends whose slots, starts, lengths and tables hold anything -------------===//
+//
+// What is stored where follows from the rules in the header alone. The oracle lists, row by row, the slots that
+// they allow: a slot of the cache holds what it held or a row that belongs there, and one of those if there
+// are some.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "features/wild_numbers.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+using namespace sluice::test;
+
+namespace {
+
+constexpr int64_t heads = 2, k_dim = 16, v_dim = 8;
+
+class WildAppend {
+public:
+  explicit WildAppend(uint64_t seed);
+
+  /// The arrays, and how many elements they have.
+  std::optional<Visible<int64_t>> slots, wide_table;
+  std::optional<Visible<int32_t>> starts, lengths, table, page_starts;
+  sluice_append call;
+
+  void make_wild() {
+    const auto overwrite = [&](auto &array, int64_t usual) {
+      if (array && random.below(3) != 0) make_some_wild(random, *array, usual);
+    };
+    overwrite(slots, pages * call.page_size);
+    overwrite(starts, call.tokens);
+    overwrite(lengths, call.tokens);
+    overwrite(table, pages);
+    overwrite(wide_table, pages);
+    overwrite(page_starts, pages);
+  }
+
+  std::string run() {
+    sluice_error error;
+    sluice_error_init(&error, sizeof error);
+    const sluice_status status = sluice_kv_append(device(), &call, nullptr, &error);
+    INFO(error.field << ": " << error.message);
+    REQUIRE(status == SLUICE_OK);
+    hip<int(void *)>("hipStreamSynchronize")(nullptr);
+    return take_reports_and_recover();
+  }
+
+  /// The field that sluice_reference_append refuses; empty if it has stored what the device had to.
+  std::string refer() {
+    sluice_append on_host = call;
+    std::vector<uint16_t> k = before_k, v = before_v;
+    on_host.k_cache.data = k.data();
+    on_host.v_cache.data = v.data();
+    sluice_error error;
+    sluice_error_init(&error, sizeof error);
+    if (sluice_reference_append(&on_host, &error) != SLUICE_OK) {
+      CHECK(k == before_k);
+      return error.field;
+    }
+    CHECK(k == k_cache->copy());
+    CHECK(v == v_cache->copy());
+    return {};
+  }
+
+  /// The first slot that holds what it must not.
+  std::string find_wrong_slot() const;
+  bool reads_beyond_table() const { return beyond; }
+
+private:
+  void list_places(int64_t t);
+  void add_place(int64_t t, int64_t page, int64_t row) {
+    if (page >= 0 && page < pages) rows_of[size_t(page * call.page_size + row)].push_back(t);
+  }
+  bool holds(int64_t slot, int64_t t) const {
+    return std::equal(&(*k_cache)[size_t(slot * heads * k_dim)], &(*k_cache)[size_t(slot * heads * k_dim)] + heads * k_dim,
+                      &(*k_rows)[size_t(t * heads * k_dim)]) &&
+           std::equal(&(*v_cache)[size_t(slot * heads * v_dim)], &(*v_cache)[size_t(slot * heads * v_dim)] + heads * v_dim,
+                      &(*v_rows)[size_t(t * heads * v_dim)]);
+  }
+  bool is_as_before(int64_t slot) const {
+    return std::equal(&(*k_cache)[size_t(slot * heads * k_dim)], &(*k_cache)[size_t(slot * heads * k_dim)] + heads * k_dim,
+                      &before_k[size_t(slot * heads * k_dim)]) &&
+           std::equal(&(*v_cache)[size_t(slot * heads * v_dim)], &(*v_cache)[size_t(slot * heads * v_dim)] + heads * v_dim,
+                      &before_v[size_t(slot * heads * v_dim)]);
+  }
+
+  Numbers random;
+  int64_t pages;
+  std::optional<Visible<uint16_t>> k_rows, v_rows, k_cache, v_cache;
+  std::vector<uint16_t> before_k, before_v;
+  std::vector<std::vector<int64_t>> rows_of; // of each slot
+  bool beyond = false;
+
+public:
+  void list_all_places() {
+    rows_of.assign(size_t(pages * call.page_size), {});
+    for (int64_t t = 0; t < call.tokens; ++t)
+      list_places(t);
+  }
+};
+
+WildAppend::WildAppend(uint64_t seed) : random(seed) {
+  sluice_append_init(&call, sizeof call);
+  constexpr int32_t sizes[] = {1, 3, 16};
+  call.source_type = call.cache_type = seed % 2 == 0 ? SLUICE_F16 : SLUICE_BF16;
+  call.kv_heads = heads;
+  call.head_dim_qk = k_dim;
+  call.head_dim_v = v_dim;
+  call.page_size = sizes[random.below(3)];
+  call.page_table_kind = random.below(3);
+  const auto batch = int32_t(1 + random.below(5));
+  std::vector<int32_t> new_starts = {int32_t(random.below(2))}, new_lengths, csr = {0};
+  std::vector<int64_t> entries;
+  int64_t stride = 0;
+  for (int32_t b = 0; b < batch; ++b) {
+    const auto rows = int32_t(random.below(9));
+    new_starts.push_back(new_starts.back() + rows);
+    new_lengths.push_back(rows + int32_t(random.below(30)));
+    stride = std::max(stride, int64_t{new_lengths.back()} / call.page_size + 2);
+  }
+  call.tokens = std::max(new_starts.back() + int32_t(random.below(3)), 1);
+  pages = stride * batch;
+  for (int64_t n = 0; n < pages; ++n)
+    entries.push_back(n);
+  for (size_t n = entries.size(); n > 1; --n)
+    std::swap(entries[n - 1], entries[random.below(uint32_t(n))]);
+  for (int32_t b = 0; b < batch; ++b)
+    csr.push_back(int32_t((b + 1) * stride));
+  call.page_count = pages;
+  if (call.page_table_kind == SLUICE_PAGE_TABLE_NONE) {
+    std::vector<int64_t> numbers;
+    for (int32_t t = 0; t < call.tokens; ++t)
+      numbers.push_back(t % 5 == 4 ? -1 : entries[0] * call.page_size + t);
+    for (int64_t &slot : numbers)
+      slot = slot < 0 ? slot : slot % (pages * call.page_size);
+    call.slots = slots.emplace(numbers).data();
+  } else {
+    call.batch = batch;
+    call.starts = starts.emplace(new_starts).data();
+    call.kv_lengths = lengths.emplace(new_lengths).data();
+    if (random.below(2)) {
+      call.flags = SLUICE_PAGE_INDEX_64;
+      call.page_table = wide_table.emplace(entries).data();
+    } else {
+      call.page_table = table.emplace(std::vector<int32_t>(entries.begin(), entries.end())).data();
+    }
+    if (call.page_table_kind == SLUICE_PAGE_TABLE_CSR)
+      call.page_starts = page_starts.emplace(csr).data();
+    else
+      call.page_table_stride = stride;
+  }
+  const auto numbers = [&](std::optional<Visible<uint16_t>> &tensor, int64_t rows, int64_t dim) {
+    std::vector<uint16_t> bits(size_t(rows * heads * dim));
+    for (uint16_t &element : bits)
+      element = uint16_t(random.next() & 0x3fff); // no NaN, which rounding would make quiet
+    return sluice_tensor{tensor.emplace(bits).data(), {0, heads * dim, dim, 1}};
+  };
+  call.k = numbers(k_rows, call.tokens, k_dim);
+  call.v = numbers(v_rows, call.tokens, v_dim);
+  call.k_cache = numbers(k_cache, pages * call.page_size, k_dim);
+  call.v_cache = numbers(v_cache, pages * call.page_size, v_dim);
+  call.k_cache.stride[0] = call.page_size * heads * k_dim;
+  call.v_cache.stride[0] = call.page_size * heads * v_dim;
+  before_k = k_cache->copy();
+  before_v = v_cache->copy();
+}
+
+void WildAppend::list_places(int64_t t) {
+  if (slots) {
+    const int64_t slot = (*slots)[size_t(t)];
+    if (slot >= 0) add_place(t, slot / call.page_size, slot % call.page_size);
+    return;
+  }
+  for (int32_t b = 0; b < call.batch; ++b) {
+    const int64_t start = (*starts)[size_t(b)], end = (*starts)[size_t(b) + 1], keys = (*lengths)[size_t(b)];
+    if (t < start || t >= end || keys < end - start) continue;
+    const int64_t key = keys - end + t, n = key / call.page_size;
+    int64_t first = b * call.page_table_stride, entries = call.page_table_stride;
+    if (page_starts) {
+      first = (*page_starts)[size_t(b)];
+      entries = (*page_starts)[size_t(b) + 1] - first;
+    }
+    const bool is_known = page_starts || call.batch > 1;
+    if (first < 0 || (is_known && n >= entries)) continue;
+    const auto all = int64_t(table ? table->size() : wide_table->size());
+    if (first + n >= all) {
+      beyond = true; // it may go to any page
+      for (int64_t page = 0; page < pages; ++page)
+        add_place(t, page, key % call.page_size);
+      continue;
+    }
+    add_place(t, table ? (*table)[size_t(first + n)] : (*wide_table)[size_t(first + n)], key % call.page_size);
+  }
+}
+
+std::string WildAppend::find_wrong_slot() const {
+  // Where starts fall, or entries are nobody's, a row may also be skipped.
+  const bool may_skip =
+      beyond || (starts && !std::is_sorted(starts->data(), starts->data() + starts->size()));
+  for (int64_t slot = 0; slot < pages * call.page_size; ++slot) {
+    const std::vector<int64_t> &own = rows_of[size_t(slot)];
+    const bool is_own = std::any_of(own.begin(), own.end(), [&](int64_t t) { return holds(slot, t); });
+    if (!is_own && !((own.empty() || may_skip) && is_as_before(slot))) return "slot " + std::to_string(slot);
+  }
+  return {};
+}
+
+void set_up_emulator() {
+  REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
+  REQUIRE(sluice_emulator_configure("instruction_budget", "1000000") == SLUICE_EMULATOR_OK);
+}
+
+void check_wild_appends(uint64_t first, uint64_t end) {
+  set_up_emulator();
+  for (uint64_t seed = first; seed < end; ++seed) {
+    WildAppend append(seed);
+    INFO("seed " << seed << ", table " << append.call.page_table_kind << ", pages of " << append.call.page_size);
+    append.make_wild();
+    append.list_all_places();
+    const std::string reports = append.run();
+    INFO(reports);
+    REQUIRE((append.reads_beyond_table() ? !has_more_than_loads(reports) : reports == "[]"));
+    REQUIRE(append.find_wrong_slot() == "");
+  }
+}
+
+} // namespace
+
+TEST_CASE("rows of bad slots, starts, lengths and pages are skipped, and the host refuses them", "[append]") {
+  struct Case {
+    uint32_t table;
+    const char *field;
+    void (*change)(WildAppend &append);
+  };
+  const Case cases[] = {
+      {SLUICE_PAGE_TABLE_NONE, "", [](WildAppend &a) { (*a.slots)[0] = -7; }},
+      {SLUICE_PAGE_TABLE_NONE, "slots[0]",
+       [](WildAppend &a) { (*a.slots)[0] = a.call.page_count * a.call.page_size; }},
+      {SLUICE_PAGE_TABLE_BLOCK, "starts[0]", [](WildAppend &a) { (*a.starts)[0] = -3; }},
+      {SLUICE_PAGE_TABLE_BLOCK, "starts[2]", [](WildAppend &a) { (*a.starts)[2] = (*a.starts)[1] - 1; }},
+      {SLUICE_PAGE_TABLE_BLOCK, "kv_lengths[0]",
+       [](WildAppend &a) { (*a.lengths)[0] = (*a.starts)[1] - (*a.starts)[0] - 1; }},
+      {SLUICE_PAGE_TABLE_BLOCK, "kv_lengths[0]",
+       [](WildAppend &a) { (*a.lengths)[0] = int32_t(a.call.page_table_stride * a.call.page_size) + 1; }},
+      {SLUICE_PAGE_TABLE_CSR, "page_starts[1]",
+       [](WildAppend &a) { (*a.page_starts)[1] = ((*a.lengths)[0] - 1) / a.call.page_size; }},
+      {SLUICE_PAGE_TABLE_CSR, "page_starts[0]", [](WildAppend &a) { (*a.page_starts)[0] = -1; }},
+  };
+  set_up_emulator();
+  for (const Case &c : cases) {
+    int found = 0;
+    for (uint64_t seed = 0; found < 3; ++seed) {
+      WildAppend append(seed);
+      const bool fits = append.call.page_table_kind == c.table &&
+                        (append.slots || (append.call.batch > 1 && (*append.starts)[1] > (*append.starts)[0]));
+      if (!fits) continue;
+      ++found;
+      INFO("seed " << seed << ", field " << c.field);
+      c.change(append);
+      append.list_all_places();
+      CHECK(append.run() == "[]");
+      CHECK(append.find_wrong_slot() == "");
+      CHECK(append.refer() == c.field);
+    }
+  }
+}
+
+TEST_CASE("a page that is none, or a negative one, is skipped, and the host refuses it", "[append]") {
+  set_up_emulator();
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    WildAppend append(seed);
+    if (append.slots) continue;
+    INFO("seed " << seed);
+    const bool is_negative = seed % 2 == 0;
+    const auto set = [&](auto &table) {
+      for (size_t n = 0; table && n < table->size(); ++n)
+        (*table)[n] = is_negative ? -1 : std::remove_reference_t<decltype((*table)[n])>(append.call.page_count);
+    };
+    set(append.table);
+    set(append.wide_table);
+    append.list_all_places();
+    CHECK(append.run() == "[]");
+    CHECK(append.find_wrong_slot() == "");
+    const bool has_rows = (*append.starts)[0] != (*append.starts)[size_t(append.call.batch)];
+    CHECK(append.refer().starts_with("page_table[") == has_rows);
+  }
+}
+
+TEST_CASE("good appends do the same on the host", "[append]") {
+  set_up_emulator();
+  for (uint64_t seed = 100; seed < 160; ++seed) {
+    WildAppend append(seed);
+    INFO("seed " << seed);
+    append.list_all_places();
+    CHECK(append.run() == "[]");
+    CHECK(append.find_wrong_slot() == "");
+    if (!append.slots) CHECK(append.refer() == ""); // slots may be those of several rows
+  }
+}
+
+TEST_CASE("random contents are stored by the rules, and nowhere else", "[append]") {
+  check_wild_appends(1000, 1400);
+}

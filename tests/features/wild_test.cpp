@@ -1,0 +1,149 @@
+//===- wild_test.cpp - calls whose lengths, starts and tables hold anything -----------------------------===//
+//
+// The header says what that may lead to: wrong rows of the call's own O and LSE, and loads of what is not
+// there where nothing says how much there is. Never a store anywhere else, and never a run without an end.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "features/random_call.h"
+#include "features/wild_numbers.h"
+
+#include <cstdlib>
+#include <limits>
+
+using namespace sluice::test;
+
+namespace {
+
+constexpr Largest small = {.batch = 3, .q_len = 45, .kv_len = 110};
+
+/// Two sequences may get the same rows: the workgroups race for them, and that is no harm here.
+void set_up_emulator() {
+  REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
+  REQUIRE(sluice_emulator_configure("instruction_budget", "3000000") == SLUICE_EMULATOR_OK);
+}
+
+void check_wild_calls(uint64_t first, uint64_t end) {
+  set_up_emulator();
+  for (uint64_t seed = first; seed < end; ++seed) {
+    RandomCall call(seed, small);
+    if (seed % 3 == 0) { // which splits keys
+      call.problem.max_batch = 3;
+      call.problem.max_kv_len = 4000;
+      call.problem.max_q_len = 150;
+    }
+    INFO("seed " << seed << ": " << call.text());
+    call.prepare();
+    // Only what is counted is checked of rows: starts that nobody counts lead anywhere, as the header says.
+    const bool counted = call.q_starts_given || seed % 4 != 0;
+    call.make_wild(counted);
+    const std::string reports = call.run_wild();
+    const std::string stray = call.find_stray_store();
+    INFO(reports);
+    INFO(stray);
+    // A table's end is known to nobody: starts of a CSR table lead beyond it.
+    const bool may_fault = !counted || call.problem.page_table_kind == SLUICE_PAGE_TABLE_CSR;
+    REQUIRE((may_fault ? !has_more_than_loads(reports) : reports == "[]"));
+    REQUIRE(stray.empty());
+  }
+}
+
+/// A call of one kind, with contents that are set by hand.
+struct Case {
+  const char *name;
+  uint32_t mode;
+  int32_t kv_heads, group;
+  void (*change)(RandomCall &call);
+};
+
+sluice_problem problem_of(const Case &c) {
+  sluice_problem problem;
+  sluice_problem_init(&problem, sizeof problem);
+  problem.mode = c.mode;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.kv_heads = c.kv_heads;
+  problem.q_heads = c.kv_heads * c.group;
+  problem.head_dim_qk = problem.head_dim_v = 128;
+  problem.flags = SLUICE_WRITE_LSE;
+  if (c.mode == SLUICE_MODE_PAGED) {
+    problem.page_size = 16;
+    problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+  }
+  return problem;
+}
+
+} // namespace
+
+TEST_CASE("lengths, starts and pages that break the rules store nothing elsewhere", "[wild]") {
+  constexpr int32_t most = std::numeric_limits<int32_t>::max();
+  const Case cases[] = {
+      {"more query rows than q_len", SLUICE_MODE_DENSE, 2, 1,
+       [](RandomCall &call) { call.set_wild("q_lengths", 0, 140); }},
+      {"all rows there can be", SLUICE_MODE_DENSE, 1, 8,
+       [](RandomCall &call) { call.set_wild("q_lengths", 1, most); }},
+      {"a negative length", SLUICE_MODE_DENSE, 2, 1,
+       [](RandomCall &call) { call.set_wild("q_lengths", 1, -1); }},
+      {"all keys there can be", SLUICE_MODE_DENSE, 1, 1,
+       [](RandomCall &call) { call.set_wild("kv_lengths", 0, most); }},
+      {"all keys in pages", SLUICE_MODE_PAGED, 1, 8,
+       [](RandomCall &call) { call.set_wild("kv_lengths", 0, most); }},
+      {"a negative number of keys", SLUICE_MODE_PAGED, 1, 8,
+       [](RandomCall &call) { call.set_wild("kv_lengths", 0, std::numeric_limits<int32_t>::min()); }},
+      {"negative starts", SLUICE_MODE_RAGGED, 2, 1,
+       [](RandomCall &call) { call.set_wild("q_starts", 0, -100); }},
+      {"starts beyond the tensor", SLUICE_MODE_RAGGED, 2, 1,
+       [](RandomCall &call) { call.set_wild("q_starts", 1, 1 << 20); }},
+      {"starts of keys beyond the tensor", SLUICE_MODE_RAGGED, 2, 1,
+       [](RandomCall &call) { call.set_wild("kv_starts", 1, 1 << 20); }},
+      {"negative starts of keys", SLUICE_MODE_RAGGED, 1, 4,
+       [](RandomCall &call) { call.set_wild("kv_starts", 0, -1000000); }},
+      {"a page that is none", SLUICE_MODE_PAGED, 1, 1,
+       [](RandomCall &call) { call.set_wild("page_table", 0, 1 << 20); }},
+      {"a negative page", SLUICE_MODE_PAGED, 1, 8,
+       [](RandomCall &call) { call.set_wild("page_table", 1, -1); }},
+  };
+  set_up_emulator();
+  for (const Case &c : cases) {
+    INFO(c.name);
+    RandomCall call(7, problem_of(c), small);
+    call.q_lengths = {40, 33, 40};
+    call.kv_lengths = {100, 77, 100};
+    call.q_lengths_given = call.q_starts_given = c.mode == SLUICE_MODE_RAGGED;
+    if (c.mode == SLUICE_MODE_DENSE) call.q_lengths_given = true;
+    call.kv_lengths_given = true;
+    call.prepare();
+    call.count_all();
+    c.change(call);
+    const std::string reports = call.run_wild();
+    INFO(reports);
+    CHECK(reports == "[]");
+    CHECK(call.find_stray_store() == "");
+  }
+}
+
+TEST_CASE("a page that is none, or a negative one, is read as zeros", "[wild]") {
+  set_up_emulator();
+  for (const bool is_negative : {false, true}) {
+    RandomCall call(3, problem_of({"", SLUICE_MODE_PAGED, 1, 2, nullptr}), small);
+    call.q_lengths = {3};
+    call.kv_lengths = {40};
+    call.q_lengths_given = call.q_starts_given = false;
+    call.prepare();
+    call.count_all();
+    call.clear_page_of(0); // on the host, where the number stays what it is
+    call.refer();
+    call.set_wild("page_table", 0, is_negative ? -1 : 1 << 24);
+    CHECK(call.run_wild() == "[]");
+    const RandomCall::Difference difference = call.compare();
+    INFO(difference.where);
+    CHECK(difference.o <= 4e-3);
+    CHECK(difference.lse <= 1e-4);
+  }
+}
+
+TEST_CASE("random contents store nothing elsewhere", "[wild]") {
+  check_wild_calls(0, 150);
+}
+
+TEST_CASE("ten thousand random contents store nothing elsewhere", "[.more]") {
+  check_wild_calls(150, 10150);
+}
