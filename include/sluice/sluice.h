@@ -647,7 +647,8 @@ typedef struct sluice_tensor {
  *   other strides are multiples of 8 elements. stride[1] of k and v is less than 2^25, and with k_pack
  *   stride[3] of k less than 2^22 (else SLUICE_UNSUPPORTED). In sluice_run all of a tensor lies below
  *   address 2^48. stride[0] is 0 for q, o and lse with q_starts, and for k and v with kv_starts.
- * - page_count, q_tokens and kv_tokens are not negative, and 0 where they have no meaning.
+ * - page_count, q_tokens and kv_tokens are not negative, and 0 where they have no meaning. page_count is at
+ *   most 2^32 (else SLUICE_UNSUPPORTED).
  * - Arrays are aligned to their elements: 4 bytes, and 8 for a page table with SLUICE_PAGE_INDEX_64.
  *   page_table_stride is not negative. With several sequences it is enough for the pages of kv_len keys, or 0
  *   for one table that all of them have.

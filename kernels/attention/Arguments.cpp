@@ -39,21 +39,21 @@ Value Arguments::elementOr(Name array, Type type, Value index, Value otherwise) 
 
 Sequence readSequence(Emitter &b, const Arguments &arguments, Value batch) {
   using Name = Arguments::Name;
-  Value zero = b.i32(0);
   auto extent = [&](Name starts, Name rows, Name lengths, Name length) -> std::pair<Value, Value> {
     Value pointer = arguments.late(starts), most = arguments.late(length);
-    SmallVector<Value> packed = b.branch(
-        b.isNull(pointer), [&] { return SmallVector<Value>{zero, most}; },
+    SmallVector<Value> given = b.branch(
+        b.isNull(pointer), [&] { return SmallVector<Value>{b.i32(0), most}; },
         [&] {
-          Value ofTensor = arguments.late(rows);
-          auto start = [&](Value index, Value least) {
-            return b.clamp(b.loadScalar(b.getI32Type(), pointer, b.zeroExtend(index)), least, ofTensor);
-          };
-          Value first = start(batch, zero), end = start(b.add(batch, b.i32(1)), first);
-          return SmallVector<Value>{first, b.minS(b.sub(end, first), most)};
+          Value first = b.loadScalar(b.getI32Type(), pointer, b.zeroExtend(batch));
+          Value end = b.loadScalar(b.getI32Type(), pointer, b.zeroExtend(b.add(batch, b.i32(1))));
+          return SmallVector<Value>{first, end};
         });
-    Value own = arguments.elementOr(lengths, b.getI32Type(), batch, packed[1]);
-    return {packed[0], b.clamp(own, zero, packed[1])};
+    // Without starts all of this is true already: a tensor has INT32_MAX rows then, as far as the kernel
+    // knows.
+    Value zero = b.i32(0), ofTensor = arguments.late(rows);
+    Value first = b.clamp(given[0], zero, ofTensor), end = b.clamp(given[1], first, ofTensor);
+    Value count = b.minS(b.sub(end, first), most);
+    return {first, b.clamp(arguments.elementOr(lengths, b.getI32Type(), batch, count), zero, count)};
   };
   auto [firstRow, rows] = extent("q_starts", "q_rows", "q_lengths", "q_len");
   auto [firstKey, keys] = extent("kv_starts", "kv_rows", "kv_lengths", "kv_len");

@@ -27,7 +27,8 @@ KeyPages::KeyPages(Emitter &b, const Arguments &arguments, const Sequence &seque
         return SmallVector<Value>{b.advance(ofCaller, b.getI32Type(), words)};
       })[0];
   pages = PagesOp::create(b, PagesType::get(b.getContext()), arguments["page_rows"], arguments["page_magic"],
-                          arguments["page_shift"], keys.holeBegin, keys.holeEnd, arguments["page_count"]);
+                          arguments["page_shift"], keys.holeBegin, keys.holeEnd, arguments["last_page_low"],
+                          arguments["last_page_high"]);
 }
 
 Value KeyPages::lookUp(Value firstKey) const {

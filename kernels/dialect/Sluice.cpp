@@ -183,6 +183,8 @@ LogicalResult PagesOp::verify() {
     return emitOpError() << "has one of magic and shift; both make a division";
   if (bool(getHoleBegin()) != bool(getHoleEnd()))
     return emitOpError() << "has one of hole_begin and hole_end; a hole has both";
+  if (bool(getLastLow()) != bool(getLastHigh()))
+    return emitOpError() << "has one of last_low and last_high; an entry has both halves";
   if (std::optional<int64_t> rows = getConstantIntValue(getRows()); rows && *rows < 1)
     return emitOpError() << "rows is " << *rows << "; a page has at least one row";
   return success();

@@ -164,14 +164,15 @@ def Sluice_PagesOp : Sluice_Op<"pages", [AttrSizedOperandSegments, Pure]> {
     A source of rows is cut into pages of `rows` rows (at least 1): row n is row `n % rows` of page `n / rows`. Rows in
     `[hole_begin, hole_end)`, where these are given, exist no more than those past the end. `magic` and `shift` replace
     divisions by `rows`, where the host has prepared them: n / rows is the upper half of 2n * magic, shifted right by
-    shift, for 0 <= n < 2^31 (support/divisor.h). Entries of a page table are numbers below `count`, where it is given,
-    and the rows of any other entry are zeros. All operands are wave-uniform.
+    shift, for 0 <= n < 2^31 (support/divisor.h). Where `last_low` and
+    `last_high` are given, the rows of an entry are zeros unless its lower half is at most the one and its upper half at
+    most the other. All operands are wave-uniform.
   }];
   let arguments = (ins I32:$rows, Optional<I32>:$magic, Optional<I32>:$shift, Optional<I32>:$hole_begin,
-                       Optional<I32>:$hole_end, Optional<I64>:$count);
+                       Optional<I32>:$hole_end, Optional<I32>:$last_low, Optional<I32>:$last_high);
   let results = (outs Sluice_PagesType:$pages);
   let assemblyFormat = [{
-    `of` $rows (`magic` $magic^ `shift` $shift)? (`hole` $hole_begin^ `to` $hole_end)? (`count` $count^)?
+    `of` $rows (`magic` $magic^ `shift` $shift)? (`hole` $hole_begin^ `to` $hole_end)? (`last` $last_low^ `and` $last_high)?
     attr-dict
   }];
   let hasVerifier = 1;
@@ -204,7 +205,7 @@ def Sluice_RowAddressesOp : Sluice_Op<"row_addresses", [Pure]> {
         base + entry * page_stride + r * row_stride
 
     with strides that count elements of `element_bytes` bytes. Lane l gets the address of row `first_row + l`; or, where
-    the look-up read no entry, or one that is not below the count of `pages`, that of `row_bytes` zeros: what a
+    the look-up read no entry, or one beyond the last of `pages`, that of `row_bytes` zeros: what a
     `sluice.zeros` gives.
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
@@ -241,7 +242,7 @@ def Sluice_AsyncDmaOp : Sluice_RowsOp<"async_dma", (ins Sluice_LdsTileType:$tile
 
     Row n of the source begins at `base + n * row_stride`. With a gather, the source is cut into `pages`, and row n
     begins where `row_addresses` says with the same operands: `entries` are what a `page_lookup` of the tile's rows gave.
-    Rows in the hole of `pages`, and of entries past its count, become zeros, like those at or past `row_limit`. A tile of a gather has at most as
+    Rows in the hole of `pages`, and of entries beyond its last, become zeros, like those at or past `row_limit`. A tile of a gather has at most as
     many rows as a wave has lanes.
 
     Element c of a row lies at c from the row's start; with packs, of a gather only, at

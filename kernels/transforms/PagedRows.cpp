@@ -8,7 +8,7 @@ using namespace mlir;
 namespace sluice {
 
 PagedRows::PagedRows(CopyBuilder &builder, Value firstRow, Value rowLimit, PagesOp pages, unsigned lanes)
-    : b(builder), lanes(lanes), pageCount(pages.getCount()) {
+    : b(builder), lanes(lanes), lastLow(pages.getLastLow()), lastHigh(pages.getLastHigh()) {
   Value row = b.add(firstRow, b.laneOf(ROCDL::ThreadIdXOp::create(b, b.getI32Type()), lanes));
   page = pages.getMagic()
              ? b.shiftRight(b.mulHigh(b.shiftLeft(row, b.i32(1)), pages.getMagic()), pages.getShift())
@@ -33,19 +33,26 @@ Value PagedRows::lookUp(Value table, Value wide) {
   Value low = CountedLoadOp::create(b, b.getI32Type(), entries, b.select(exists, offset, nowhere));
   Value high = b.i32(0);
   if (wide) {
-    Value isThere = b.both(exists, wide);
-    high = CountedLoadOp::create(b, b.getI32Type(), entries,
-                                 b.select(isThere, b.add(offset, b.i32(4)), nowhere));
+    // Narrow entries have no upper half: all lanes are out of range then.
+    constexpr int32_t outOfRange = 1 << 30;
+    Value upper = b.add(offset, b.select(wide, b.i32(sizeof(int32_t)), b.i32(outOfRange)));
+    high = CountedLoadOp::create(b, b.getI32Type(), entries, b.select(exists, upper, nowhere));
   }
   return vector::FromElementsOp::create(b, VectorType::get(2, b.getI32Type()), ValueRange{low, high});
 }
 
 Value PagedRows::addresses(Value base, Value entries, Value pageStrideBytes, Value rowStrideBytes,
                            Value missing) {
-  Value entry = b.joined(vector::ExtractOp::create(b, entries, 0), vector::ExtractOp::create(b, entries, 1));
-  Value offset = b.add(b.mul(entry, pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
+  Value low = vector::ExtractOp::create(b, entries, 0), high = vector::ExtractOp::create(b, entries, 1);
+  Value offset =
+      b.add(b.mul(b.joined(low, high), pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
   Value isThere = exists;
-  if (pageCount) isThere = b.both(exists, b.compare(arith::CmpIPredicate::ult, entry, pageCount));
+  if (lastLow) {
+    // Half by half: a comparison of 64 bits would want the halves in a pair of registers, and moving a load's
+    // result there waits for it.
+    isThere = b.both(isThere, b.compare(arith::CmpIPredicate::ule, low, lastLow));
+    isThere = b.both(isThere, b.compare(arith::CmpIPredicate::ule, high, lastHigh));
+  }
   return b.select(isThere, b.advance(base, offset), missing);
 }
 

@@ -38,7 +38,7 @@ private:
   CopyBuilder &b;
   unsigned lanes;
   Value rowInPage, page, exists; // of this lane's row
-  Value pageCount;               // may be null
+  Value lastLow, lastHigh;       // may be null
 };
 
 } // namespace sluice

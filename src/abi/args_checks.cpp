@@ -32,6 +32,8 @@ constexpr int64_t max_lengths = (int64_t{1} << 31) - 512;
 constexpr uint64_t device_address_end = uint64_t{1} << 48;
 // One buffer descriptor serves a tile of K or V: its 64 rows of 16-bit elements span less than 4 GiB.
 constexpr int64_t kv_row_stride_end = int64_t{1} << 25;
+// Kernels compare the halves of a page's number, each by itself.
+constexpr int64_t max_pages = int64_t{1} << 32;
 // The packs of a row of K are reached with 31 bits from its start.
 constexpr int64_t pack_stride_end = int64_t{1} << 22;
 
@@ -145,9 +147,12 @@ void check_count(std::string_view field, int64_t value, bool has_meaning, std::s
     invalid(std::string(field), text(field, " is ", value, "; it must be 0: ", why_not));
 }
 
-void check_counts(const sluice_problem &problem, const sluice_args &args) {
+void check_counts(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args) {
   check_count("page_count", args.page_count, problem.mode == SLUICE_MODE_PAGED,
               "the problem's mode is not SLUICE_MODE_PAGED");
+  if (rules.tile_q != 0 && args.page_count > max_pages) {
+    unsupported("page_count", text("page_count is ", args.page_count, "; nearest supported: ", max_pages));
+  }
   check_count("q_tokens", args.q_tokens, args.q_starts != nullptr, "q_starts is NULL");
   check_count("kv_tokens", args.kv_tokens, args.kv_starts != nullptr, "kv_starts is NULL");
 }
@@ -306,7 +311,7 @@ void check_args(const sluice_problem &problem, const TensorRules &rules, const s
   check_extents(problem, rules, args);
   check_scale(args.scale);
   check_sequences(problem, args);
-  check_counts(problem, args);
+  check_counts(problem, rules, args);
   check_tensors(problem, rules, args);
   check_lse(problem, args);
   check_scores(problem, rules, args);

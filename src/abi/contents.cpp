@@ -47,21 +47,22 @@ sluice_launch enqueue_check(const runtime::Device &device, const sluice_launch &
   after.dependency_count = 0;
   after.dependencies = nullptr;
   if (device.check_call(launch.stream, name, find_bad_contents<Call>, &call, sizeof call) != 0) {
-    throw support::Failure(support::Status::hip, "stream",
-                           support::text("the emulator could not enqueue the check of the contents of ", name));
+    throw support::Failure(
+        support::Status::hip, "stream",
+        support::text("the emulator could not enqueue the check of the contents of ", name));
   }
   return after;
 }
 
 } // namespace
 
-sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch, const char *name,
-                                  const CallOfPlan &call) {
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
+                                  const char *name, const CallOfPlan &call) {
   return enqueue_check(device, launch, name, call);
 }
 
-sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch, const char *name,
-                                  const sluice_append &call) {
+sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
+                                  const char *name, const sluice_append &call) {
   return enqueue_check(device, launch, name, call);
 }
 

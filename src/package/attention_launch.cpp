@@ -16,7 +16,6 @@ AttentionKernargs plain_kernargs(const KernelName &kernel) {
   AttentionKernargs args{};
   args.window_left = args.window_right = kernarg_no_window;
   args.max_rows = args.q_rows = args.kv_rows = INT32_MAX;
-  args.page_count = 1; // the one that holds everything
   args.head_dim_qk = int32_t(kernel.head_dim_qk);
   args.head_dim_v = int32_t(kernel.head_dim_v);
   args.min_part_tiles = 1;

@@ -45,7 +45,9 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   part_tiles          ... so many tiles each; 0: evenly, but not less than min_part_tiles
 //   min_rows, max_rows  a sequence with fewer or more query rows is left to another kernel
 //   page_rows           rows of a page
-//   page_count          entries of the page table are less, as unsigned numbers; the rows of others are zeros
+//   last_page_low, last_page_high   the most that the halves of an entry of the page table may be, each by
+//   itself
+//                       and unsigned; the rows of other entries are zeros
 //   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
 //   kv_heads, grid_tiles, grid_batch   x of one part, y and z of the grid, without layers of upper halves; or
 //                       kernarg_no_grid each
@@ -92,7 +94,6 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(int64_t, i64, o_part_stride)                                                                         \
   FIELD(int64_t, i64, lse_part_stride)                                                                       \
   FIELD(int64_t, i64, page_table_stride)                                                                     \
-  FIELD(uint64_t, i64, page_count)                                                                           \
   FIELD(int64_t, i64, k_pack_stride)                                                                         \
   FIELD(int64_t, i64, bias_batch_stride)                                                                     \
   FIELD(int64_t, i64, bias_head_stride)                                                                      \
@@ -107,8 +108,6 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(float, f32, lse_per_log2)                                                                            \
   FIELD(int32_t, i32, q_len)                                                                                 \
   FIELD(int32_t, i32, kv_len)                                                                                \
-  FIELD(int32_t, i32, q_rows)                                                                                \
-  FIELD(int32_t, i32, kv_rows)                                                                               \
   FIELD(int32_t, i32, window_left)                                                                           \
   FIELD(int32_t, i32, window_right)                                                                          \
   FIELD(int32_t, i32, sink_tokens)                                                                           \
@@ -136,7 +135,11 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(int32_t, i32, grid_tiles)                                                                            \
   FIELD(int32_t, i32, grid_batch)                                                                            \
   FIELD(int32_t, i32, halved_tiles)                                                                          \
-  FIELD(int32_t, i32, halved_batch)
+  FIELD(int32_t, i32, halved_batch)                                                                          \
+  FIELD(int32_t, i32, q_rows)                                                                                \
+  FIELD(int32_t, i32, kv_rows)                                                                               \
+  FIELD(uint32_t, i32, last_page_low)                                                                        \
+  FIELD(uint32_t, i32, last_page_high)
 
 /// Bits of score_flags.
 enum ScoreFlag : uint32_t {

@@ -47,9 +47,9 @@ void append_row(const sluice_append &call, const Side &side, int64_t t, const Pl
       values[size_t(e)] = load(side.rows.data, call.source_type, index_of(side.rows, 0, t, head, e));
     if (rotates) rotate(call, call.positions != nullptr ? call.positions[t] : place.key, values);
     for (int64_t e = 0; e < side.head_dim; ++e) {
-      const int64_t index = side.pack == 0 ? index_of(side.cache, place.page, place.row, head, e)
-                                           : index_of(side.cache, place.page, place.row, head, e / side.pack) +
-                                                 e % side.pack;
+      const int64_t index =
+          side.pack == 0 ? index_of(side.cache, place.page, place.row, head, e)
+                         : index_of(side.cache, place.page, place.row, head, e / side.pack) + e % side.pack;
       if (call.cache_type != SLUICE_E4M3FNUZ) {
         store(side.cache.data, call.cache_type, index, values[size_t(e)]);
         continue;

@@ -2,7 +2,6 @@
 #include "runtime/around.h"
 
 #include "package/around_kernargs.h"
-#include "runtime/attention_arguments.h"
 #include "runtime/cost.h"
 #include "runtime/dtype.h"
 #include "runtime/launch.h"
@@ -258,7 +257,7 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   out.page_table_entries = call.batch > 1 && call.page_table_stride != 0
                                ? call.page_table_stride
                                : std::numeric_limits<int64_t>::max();
-  out.page_count = pages_or_unknown(call.page_count, /*index_64=*/true);
+  out.page_count = call.page_count != 0 ? uint64_t(call.page_count) : uint64_t{1} << 63;
   out.rotary_stride = call.rotary_stride;
   out.page_magic = by_page.magic;
   out.page_shift = by_page.shift;

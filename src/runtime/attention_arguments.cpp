@@ -39,11 +39,6 @@ int32_t rows_or_unknown(int64_t rows) {
   return rows == 0 ? unknown : int32_t(std::min<int64_t>(rows, unknown));
 }
 
-uint64_t pages_or_unknown(int64_t pages, bool index_64) {
-  const uint64_t most = index_64 ? uint64_t{1} << 63 : uint64_t{1} << 31;
-  return pages == 0 ? most : std::min(uint64_t(pages), most);
-}
-
 package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
                                              const sluice_problem &problem) {
   package::AttentionKernargs out = package::plain_kernargs(kernel.name);
@@ -93,8 +88,13 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.q_rows = std::min(rows_or_unknown(call.q_tokens), rows_or_unknown(problem.max_q_tokens));
   out.kv_rows = rows_or_unknown(call.kv_tokens);
   out.page_table_stride = call.page_table_stride;
-  if (call.page_table != nullptr)
-    out.page_count = pages_or_unknown(call.page_count, problem.flags & SLUICE_PAGE_INDEX_64);
+  if (call.page_table != nullptr) {
+    const bool is_64 = problem.flags & SLUICE_PAGE_INDEX_64;
+    const uint64_t last = call.page_count != 0 ? uint64_t(call.page_count) - 1 : UINT32_MAX;
+    // A number of 32 bits that is negative is too large.
+    out.last_page_low = is_64 ? uint32_t(last) : uint32_t(std::min<uint64_t>(last, INT32_MAX));
+    out.last_page_high = is_64 && call.page_count == 0 ? INT32_MAX : 0;
+  }
   out.page_starts = address_of(call.page_starts);
   out.k_pack_stride = problem.k_pack != 0 ? call.k.stride[3] : 0;
   out.bias = address_of(call.bias.data);

@@ -15,9 +15,7 @@ package::AttentionKernargs problem_arguments(const package::KernelEntry &kernel,
 /// Fills in a call whose arguments have been checked. `args` came from problem_arguments.
 void fill_call(package::AttentionKernargs &args, const sluice_problem &problem, const sluice_args &call);
 
-/// Numbers as kernels take them: 0 is unknown, and sets no limit but that of the type. Negative page numbers,
-/// of 32 bits or of 64, are beyond any.
+/// `rows` as kernels take them: 0 is unknown, and sets no limit but that of the type.
 int32_t rows_or_unknown(int64_t rows);
-uint64_t pages_or_unknown(int64_t pages, bool index_64);
 
 } // namespace sluice::runtime

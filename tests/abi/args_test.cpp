@@ -156,7 +156,7 @@ const Refusal refusals[] = {
     {dense, SLUICE_SET(kv_tokens, 1), "kv_tokens", "kv_tokens is 1; it must be 0: kv_starts is NULL"},
     {paged, SLUICE_SET(kv_tokens, 1), "kv_tokens", "it must be 0: kv_starts is NULL"},
     {ragged, SLUICE_SET(kv_tokens, -1), "kv_tokens", "it must not be negative"},
-    {paged, SLUICE_SET(page_count, int64_t{1} << 50), "k.stride", "beyond the address space"},
+    {paged, SLUICE_SET(page_count, int64_t{1} << 32), "k.stride", "beyond the address space"},
     {ragged, SLUICE_SET(q_tokens, int64_t{1} << 50), "q.stride", "beyond the address space"},
     {ragged, SLUICE_SET(kv_tokens, int64_t{1} << 50), "k.stride", "beyond the address space"},
     // With starts there is no batch dimension.
@@ -285,6 +285,17 @@ TEST_CASE("with starts only the device knows how many rows there are", "[args]")
   Error error;
   check_refusal(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
                 SLUICE_INVALID_ARGUMENT, "o.stride[2]", "elements of an output would overlap");
+}
+
+TEST_CASE("a device counts pages up to 2^32", "[args]") {
+  FakeHip hip;
+  const ContextHandle context = able_context(SLUICE_DEVICE_HIP);
+  const sluice_launch launch = good_launch();
+  Call call = paged();
+  call.args.page_count = (int64_t{1} << 32) + 1;
+  Error error;
+  check_refusal(sluice_run(make_plan(context, call.problem).get(), &call.args, &launch, &error), error,
+                SLUICE_UNSUPPORTED, "page_count", "nearest supported: 4294967296");
 }
 
 TEST_CASE("of pages a call uses any one, and all of it", "[args]") {

@@ -69,6 +69,11 @@ struct PagedCall {
 
 constexpr int launch_failure = 719; // hipErrorLaunchFailure
 
+/// The check may have failed by the time that the kernels are enqueued, which then are refused.
+bool is_enqueued_or_too_late(sluice_status status) {
+  return status == SLUICE_OK || status == SLUICE_HIP;
+}
+
 } // namespace
 
 TEST_CASE("bad lengths of a run are reported when it executes, and its kernels do not run", "[contents]") {
@@ -76,7 +81,7 @@ TEST_CASE("bad lengths of a run are reported when it executes, and its kernels d
   PagedCall paged;
   DeviceStream stream;
   configure("contents", "on");
-  CHECK(paged.run(stream.get()) == SLUICE_OK);
+  CHECK(is_enqueued_or_too_late(paged.run(stream.get())));
   CHECK(wait(stream.get()) == launch_failure);
   configure("clear_fault", "1");
   CHECK(paged.call.result() == paged.untouched);
@@ -118,7 +123,8 @@ TEST_CASE("a captured run checks the contents of each replay", "[contents]") {
   hip_call<void *, int>("hipStreamBeginCapture", stream.get(), 0);
   CHECK(paged.run(stream.get()) == SLUICE_OK);
   hip_call<void *, void **>("hipStreamEndCapture", stream.get(), &graph);
-  hip_call<void **, void *, void **, char *, size_t>("hipGraphInstantiate", &executable, graph, nullptr, nullptr, 0);
+  hip_call<void **, void *, void **, char *, size_t>("hipGraphInstantiate", &executable, graph, nullptr,
+                                                     nullptr, 0);
   for (const int32_t length : {64, -2, 17}) {
     INFO(length);
     paged.set_length(length);
@@ -163,7 +169,7 @@ TEST_CASE("bad slots of an append are reported, and nothing is stored", "[conten
   sluice_append append = call_append(tokens, rows, cache, slots);
   append.page_count = 2;
   configure("contents", "on");
-  CHECK(sluice_kv_append(context.get(), &append, nullptr, nullptr) == SLUICE_OK);
+  CHECK(is_enqueued_or_too_late(sluice_kv_append(context.get(), &append, nullptr, nullptr)));
   CHECK(wait(nullptr) == launch_failure);
   configure("clear_fault", "1");
   CHECK(cache.read() == before);

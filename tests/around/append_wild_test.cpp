@@ -1,8 +1,8 @@
 //===- append_wild_test.cpp - appends whose slots, starts, lengths and tables hold anything -------------===//
 //
-// What is stored where follows from the rules in the header alone. The oracle lists, row by row, the slots that
-// they allow: a slot of the cache holds what it held or a row that belongs there, and one of those if there
-// are some.
+// What is stored where follows from the rules in the header alone. The oracle lists, row by row, the slots
+// that they allow: a slot of the cache holds what it held or a row that belongs there, and one of those if
+// there are some.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "features/wild_numbers.h"
@@ -76,15 +76,19 @@ private:
     if (page >= 0 && page < pages) rows_of[size_t(page * call.page_size + row)].push_back(t);
   }
   bool holds(int64_t slot, int64_t t) const {
-    return std::equal(&(*k_cache)[size_t(slot * heads * k_dim)], &(*k_cache)[size_t(slot * heads * k_dim)] + heads * k_dim,
+    return std::equal(&(*k_cache)[size_t(slot * heads * k_dim)],
+                      &(*k_cache)[size_t(slot * heads * k_dim)] + heads * k_dim,
                       &(*k_rows)[size_t(t * heads * k_dim)]) &&
-           std::equal(&(*v_cache)[size_t(slot * heads * v_dim)], &(*v_cache)[size_t(slot * heads * v_dim)] + heads * v_dim,
+           std::equal(&(*v_cache)[size_t(slot * heads * v_dim)],
+                      &(*v_cache)[size_t(slot * heads * v_dim)] + heads * v_dim,
                       &(*v_rows)[size_t(t * heads * v_dim)]);
   }
   bool is_as_before(int64_t slot) const {
-    return std::equal(&(*k_cache)[size_t(slot * heads * k_dim)], &(*k_cache)[size_t(slot * heads * k_dim)] + heads * k_dim,
+    return std::equal(&(*k_cache)[size_t(slot * heads * k_dim)],
+                      &(*k_cache)[size_t(slot * heads * k_dim)] + heads * k_dim,
                       &before_k[size_t(slot * heads * k_dim)]) &&
-           std::equal(&(*v_cache)[size_t(slot * heads * v_dim)], &(*v_cache)[size_t(slot * heads * v_dim)] + heads * v_dim,
+           std::equal(&(*v_cache)[size_t(slot * heads * v_dim)],
+                      &(*v_cache)[size_t(slot * heads * v_dim)] + heads * v_dim,
                       &before_v[size_t(slot * heads * v_dim)]);
   }
 
@@ -193,7 +197,8 @@ void WildAppend::list_places(int64_t t) {
         add_place(t, page, key % call.page_size);
       continue;
     }
-    add_place(t, table ? (*table)[size_t(first + n)] : (*wide_table)[size_t(first + n)], key % call.page_size);
+    add_place(t, table ? (*table)[size_t(first + n)] : (*wide_table)[size_t(first + n)],
+              key % call.page_size);
   }
 }
 
@@ -218,7 +223,8 @@ void check_wild_appends(uint64_t first, uint64_t end) {
   set_up_emulator();
   for (uint64_t seed = first; seed < end; ++seed) {
     WildAppend append(seed);
-    INFO("seed " << seed << ", table " << append.call.page_table_kind << ", pages of " << append.call.page_size);
+    INFO("seed " << seed << ", table " << append.call.page_table_kind << ", pages of "
+                 << append.call.page_size);
     append.make_wild();
     append.list_all_places();
     const std::string reports = append.run();
@@ -255,8 +261,9 @@ TEST_CASE("rows of bad slots, starts, lengths and pages are skipped, and the hos
     int found = 0;
     for (uint64_t seed = 0; found < 3; ++seed) {
       WildAppend append(seed);
-      const bool fits = append.call.page_table_kind == c.table &&
-                        (append.slots || (append.call.batch > 1 && (*append.starts)[1] > (*append.starts)[0]));
+      const bool fits =
+          append.call.page_table_kind == c.table &&
+          (append.slots || (append.call.batch > 1 && (*append.starts)[1] > (*append.starts)[0]));
       if (!fits) continue;
       ++found;
       INFO("seed " << seed << ", field " << c.field);
@@ -278,7 +285,8 @@ TEST_CASE("a page that is none, or a negative one, is skipped, and the host refu
     const bool is_negative = seed % 2 == 0;
     const auto set = [&](auto &table) {
       for (size_t n = 0; table && n < table->size(); ++n)
-        (*table)[n] = is_negative ? -1 : std::remove_reference_t<decltype((*table)[n])>(append.call.page_count);
+        (*table)[n] =
+            is_negative ? -1 : std::remove_reference_t<decltype((*table)[n])>(append.call.page_count);
     };
     set(append.table);
     set(append.wide_table);

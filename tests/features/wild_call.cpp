@@ -5,7 +5,8 @@
 namespace sluice::test {
 namespace {
 
-template <typename Element> void add(std::vector<std::vector<uint8_t>> &to, const std::optional<Element> &of) {
+template <typename Element>
+void add(std::vector<std::vector<uint8_t>> &to, const std::optional<Element> &of) {
   if (!of) return;
   const auto values = of->copy();
   const auto *first = reinterpret_cast<const uint8_t *>(values.data());

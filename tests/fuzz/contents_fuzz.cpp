@@ -1,9 +1,9 @@
 //===- contents_fuzz.cpp - calls on the emulated device whose arrays hold anything ----------------------===//
 //
-// Runs and appends are legal, and small; their lengths, starts, slots and tables come from the fuzzer. Nothing
-// but O, LSE and caches may change, no kernel may run on without an end, and where the call says how much
-// there is, no kernel may leave it. How many instructions a call took counts as coverage: the emulator is not
-// instrumented.
+// Runs and appends are legal, and small; their lengths, starts, slots and tables come from the fuzzer.
+// Nothing but O, LSE and caches may change, no kernel may run on without an end, and where the call says how
+// much there is, no kernel may leave it. How many instructions a call took counts as coverage: the emulator
+// is not instrumented.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "caller.h"
@@ -43,7 +43,8 @@ public:
     reset();
   }
   void reset() const {
-    require(hip<void *, const void *, size_t, int>("hipMemcpy", memory, initial.data(), initial.size(), 1) == 0,
+    require(hip<void *, const void *, size_t, int>("hipMemcpy", memory, initial.data(), initial.size(), 1) ==
+                0,
             "hipMemcpy");
   }
   bool is_unchanged() const { return std::memcmp(memory, initial.data(), initial.size()) == 0; }
@@ -58,8 +59,8 @@ struct Arrays {
       v{kv_rows * dim * element_bytes, 0x35}, o{q_rows * q_heads * dim * element_bytes, 0x5a},
       lse{q_rows * q_heads * sizeof(float), 0x5a}, new_rows{q_rows * dim * element_bytes, 0x36};
   Block q_starts{(batch + 1) * 4, 0}, kv_starts{(batch + 1) * 4, 0}, q_lengths{batch * 4, 0},
-      kv_lengths{batch * 4, 0}, table{pages * 4, 0}, wide_table{pages * 8, 0}, page_starts{(batch + 1) * 4, 0},
-      slots{q_rows * 8, 0};
+      kv_lengths{batch * 4, 0}, table{pages * 4, 0}, wide_table{pages * 8, 0},
+      page_starts{(batch + 1) * 4, 0}, slots{q_rows * 8, 0};
 };
 
 Arrays &arrays() {
@@ -69,7 +70,8 @@ Arrays &arrays() {
 
 sluice_context *device() {
   static sluice_context *const context = [] {
-    for (const auto &[key, value] : {std::pair{"global_races", "off"}, {"threads", "1"}, {"instruction_budget", "2000000"}})
+    for (const auto &[key, value] :
+         {std::pair{"global_races", "off"}, {"threads", "1"}, {"instruction_budget", "2000000"}})
       require(sluice_emulator_configure(key, value) == SLUICE_EMULATOR_OK, key);
     sluice_context_desc desc;
     sluice_context_desc_init(&desc, sizeof desc);
@@ -125,7 +127,8 @@ void *workspace_of(const sluice_plan *plan, uint64_t &bytes) {
 }
 
 /// Half of the numbers are near what they should be.
-template <typename Number> void fill(FuzzedDataProvider &bytes, Block &array, size_t count, int32_t usual_step) {
+template <typename Number>
+void fill(FuzzedDataProvider &bytes, Block &array, size_t count, int32_t usual_step) {
   std::vector<Number> numbers(count);
   for (size_t n = 0; n < count; ++n) {
     const auto choice = bytes.ConsumeIntegral<uint8_t>();
@@ -252,8 +255,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   (void)hip<void *>("hipStreamSynchronize", nullptr);
   paths[(kind * 512 + (instructions() - before) / 64 % 512) % sizeof paths] = 1;
   check_reports(kind);
-  for (const Block *array : {&a.q, &a.q_starts, &a.kv_starts, &a.q_lengths, &a.kv_lengths, &a.table, &a.wide_table,
-                             &a.page_starts, &a.slots, &a.new_rows})
+  for (const Block *array : {&a.q, &a.q_starts, &a.kv_starts, &a.q_lengths, &a.kv_lengths, &a.table,
+                             &a.wide_table, &a.page_starts, &a.slots, &a.new_rows})
     require(array->is_unchanged(), "an input has changed");
   for (const Block *cache : {&a.k, &a.v}) {
     require(appends || cache->is_unchanged(), "K or V has changed");

@@ -355,7 +355,7 @@ TEST_CASE("a check that is off is silent", "[isa][checks]") {
   options.checks.uninitialised = false;
   CHECK(kernel.run(buffers.memory, buffers.arguments(), {}, options).ok());
   CHECK(emulator::check_by_name(options.checks, "no such check") == nullptr);
-  CHECK(emulator::check_names().size() == 17);
+  CHECK(emulator::check_names().size() == 18);
 }
 
 TEST_CASE("one mistake is one report, with a count", "[isa][checks]") {

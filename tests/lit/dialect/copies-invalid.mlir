@@ -12,7 +12,7 @@ func.func @page_rows() {
 
 func.func @magic_without_shift(%n: i32) {
   // expected-error@+1 {{has one of magic and shift; both make a division}}
-  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0>} : (i32, i32) -> !sluice.pages
+  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>} : (i32, i32) -> !sluice.pages
   return
 }
 
@@ -20,7 +20,7 @@ func.func @magic_without_shift(%n: i32) {
 
 func.func @shift_without_magic(%n: i32) {
   // expected-error@+1 {{has one of magic and shift; both make a division}}
-  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 0>} : (i32, i32) -> !sluice.pages
+  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 0, 0, 0>} : (i32, i32) -> !sluice.pages
   return
 }
 
@@ -28,7 +28,7 @@ func.func @shift_without_magic(%n: i32) {
 
 func.func @begin_of_a_hole(%n: i32) {
   // expected-error@+1 {{has one of hole_begin and hole_end; a hole has both}}
-  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 0, 1, 0>} : (i32, i32) -> !sluice.pages
+  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 0, 1, 0, 0, 0>} : (i32, i32) -> !sluice.pages
   return
 }
 
@@ -36,7 +36,7 @@ func.func @begin_of_a_hole(%n: i32) {
 
 func.func @end_of_a_hole(%n: i32) {
   // expected-error@+1 {{has one of hole_begin and hole_end; a hole has both}}
-  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 1>} : (i32, i32) -> !sluice.pages
+  %pages = "sluice.pages"(%n, %n) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 0>} : (i32, i32) -> !sluice.pages
   return
 }
 

@@ -83,15 +83,36 @@ gpu.module @m {
   // CHECK-NEXT:    %[[OFFSET:.*]] = arith.shli %[[AFTER]], %[[LOG2]]
   // CHECK-NEXT:    %[[PLACE:.*]] = arith.select %[[EXISTS]], %[[OFFSET]], %c-1_i32
   // CHECK-NEXT:    %[[LOW:.*]] = sluice.counted_load %[[BUFFER]][%[[PLACE]]]
-  // CHECK-NEXT:    %[[HAS_HIGH:.*]] = arith.andi %[[EXISTS]], %[[WIDE]]
-  // CHECK-NEXT:    %[[HIGH_OFFSET:.*]] = arith.addi %[[OFFSET]], %c4_i32
-  // CHECK-NEXT:    %[[HIGH_PLACE:.*]] = arith.select %[[HAS_HIGH]], %[[HIGH_OFFSET]], %c-1_i32
+  // CHECK-NEXT:    %[[AWAY:.*]] = arith.select %[[WIDE]], %c4_i32, %c1073741824_i32
+  // CHECK-NEXT:    %[[HIGH_OFFSET:.*]] = arith.addi %[[OFFSET]], %[[AWAY]]
+  // CHECK-NEXT:    %[[HIGH_PLACE:.*]] = arith.select %[[EXISTS]], %[[HIGH_OFFSET]], %c-1_i32
   // CHECK-NEXT:    %[[HIGH:.*]] = sluice.counted_load %[[BUFFER]][%[[HIGH_PLACE]]]
   // CHECK-NEXT:    vector.from_elements %[[LOW]], %[[HIGH]]
   gpu.func @wide(%table: !llvm.ptr<1>, %first: i32, %limit: i32, %rows: i32, %wide: i1) kernel {
     %pages = sluice.pages of %rows
     %entries = sluice.page_lookup %table[%first] limit %limit in %pages wide %wide
     "test.use"(%entries) : (vector<2xi32>) -> ()
+    gpu.return
+  }
+
+  // An entry beyond the last page, or with a half that is, leads to zeros as a missing one does.
+  // CHECK-LABEL: gpu.func @last
+  // CHECK-SAME:    %[[LAST_LOW:[a-z0-9]+]]: i32, %[[LAST_HIGH:[a-z0-9]+]]: i32)
+  // CHECK:         %[[ZEROS:.*]] = sluice.zeros 160
+  // CHECK:         %[[EXISTS:.*]] = arith.cmpi sgt
+  // CHECK-DAG:     %[[LOW:.*]] = vector.extract %[[ENTRIES:.*]][0]
+  // CHECK-DAG:     %[[HIGH:.*]] = vector.extract %[[ENTRIES]][1]
+  // CHECK:         %[[LOW_IS:.*]] = arith.cmpi ule, %[[LOW]], %[[LAST_LOW]]
+  // CHECK-NEXT:    %[[BOTH:.*]] = arith.andi %[[EXISTS]], %[[LOW_IS]]
+  // CHECK-NEXT:    %[[HIGH_IS:.*]] = arith.cmpi ule, %[[HIGH]], %[[LAST_HIGH]]
+  // CHECK-NEXT:    %[[THERE:.*]] = arith.andi %[[BOTH]], %[[HIGH_IS]]
+  // CHECK:         arith.select %[[THERE]], %{{.*}}, %[[ZEROS]]
+  gpu.func @last(%base: !llvm.ptr<1>, %first: i32, %limit: i32, %stride: i64, %entries: vector<2xi32>, %rows: i32,
+                 %page_stride: i64, %low: i32, %high: i32) kernel {
+    %pages = sluice.pages of %rows last %low and %high
+    %addresses = sluice.row_addresses %base[%first] limit %limit stride %stride gather %entries in %pages
+                                      stride %page_stride {element_bytes = 2 : i32, row_bytes = 160 : i32}
+    "test.use"(%addresses) : (!llvm.ptr<1>) -> ()
     gpu.return
   }
 
