@@ -42,16 +42,31 @@ double reference_tolerance(const Case &c, double o) {
 
 } // namespace
 
+void Comparison::note(const std::string &line) {
+  if (++wrong <= shown_at_most) details += "    " + line + "\n";
+}
+
+double rounded_error_ratio(Element element, double got, double value, double margin) {
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  if (std::isnan(value)) return std::isnan(got) ? 0 : infinity;
+  if (!std::isfinite(value)) return got == as_stored(element, value) ? 0 : infinity;
+  if (got == value) return 0;
+  // To the nearest number or, near the middle between two, to the other.
+  const double most = got > value ? as_stored(element, value + margin) - value
+                                  : value - as_stored(element, value - margin);
+  return std::isnan(got) || most <= 0 ? infinity : std::fabs(got - value) / most;
+}
+
 Comparison compare(const Case &c, const Expected &expected, const Outputs &outputs, Judge judge) {
   Comparison result;
   auto note = [&](const char *what, int b, int row, int h, int column, double got, double want,
                   double tolerance) {
-    if (++result.wrong > shown_at_most) return;
-    char line[256];
-    std::snprintf(line, sizeof line,
-                  "    %s batch %d row %d head %d column %d: %.9g, expected %.9g +- %.3g\n", what, b, row, h,
-                  column, got, want, tolerance);
-    result.details += line;
+    char line[256] = "";
+    if (result.wrong < shown_at_most)
+      std::snprintf(line, sizeof line,
+                    "%s batch %d row %d head %d column %d: %.9g, expected %.9g +- %.3g", what, b, row, h,
+                    column, got, want, tolerance);
+    result.note(line);
   };
   size_t i = 0;
   for (int b = 0; b < c.batch; ++b)
