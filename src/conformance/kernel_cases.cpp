@@ -36,6 +36,8 @@ template <Pattern pattern> void fill(Case &c, const Kernel &) {
 void look_around(Case &c, const Kernel &kernel) {
   c.window_left = kernel.tile_kv + 5;
   c.window_right = 7;
+  // Behind a row that is the last there is nothing.
+  if (c.q_len == 1) c.mask = Mask::none_top_left;
 }
 void look_back(Case &c, const Kernel &kernel) {
   c.mask = Mask::bottom_right;
@@ -123,7 +125,10 @@ std::vector<Extents> extents_of(const Kernel &kernel, size_t turn) {
       const int group = groups[(turn + i) % groups.size()];
       all.push_back({group, rows < tile ? rows / group : (rows + group - 1) / group});
     }
-  // One row for more heads than a lower tile holds.
+  // Few rows of more heads, at last one of more than a lower tile holds.
+  for (const int group : {8, 16, 32})
+    for (const int rows : {tile - 1, tile / 2 + group})
+      if (rows / group > 1) all.push_back({group, rows / group});
   for (const int group : {tile - 3, tile / 2 + 1})
     all.push_back({group, 1});
   return all;
@@ -134,7 +139,7 @@ std::vector<Extents> extents_of(const Kernel &kernel, size_t turn) {
 std::vector<PlanBounds> bounds_of(const Case &c, const Kernel &kernel) {
   std::vector<PlanBounds> all = {{}, {.batch = c.batch}, {.q_len = c.q_len}, {c.batch, c.q_len, 0}};
   if (kernel.tall) return all;
-  for (const int batch : {c.batch, 8, 64, 512})
+  for (const int batch : {512, 64, 8, c.batch})
     for (const int keys : {0, 1024, 8192, 65536})
       all.push_back({batch, c.q_len, std::max(keys, c.kv_len)});
   return all;
@@ -157,15 +162,19 @@ std::optional<Case> find_case(const Target &target, const Kernel &kernel, const 
     if (kernel.paged) page<16>(c, kernel);
     feature.set(c, kernel);
     // V in K has no packs but where kernels are made for it.
-    if (c.v_in_k && (!kernel.latent || has_fp8_queries(c))) c.pages.k_pack = false;
+    if (c.v_in_k && !kernel.latent) c.pages.k_pack = false;
     c = meaningful(std::move(c));
-    for (const PlanBounds &bounds : bounds_of(c, kernel)) {
-      c.plan = bounds;
-      const std::optional<Answer> answer = target.ask(c);
-      if (!answer || answer->kernel != kernel.name || (feature.in_parts && !answer->has_parts)) continue;
-      c.name = make_name(c);
-      return c;
-    }
+    // Parts that hold no keys take their time, too: none, unless they are wanted or the kernel never goes
+    // without.
+    for (const bool has_parts : {false, true})
+      for (const PlanBounds &bounds : bounds_of(c, kernel)) {
+        if (feature.in_parts && !has_parts) continue;
+        c.plan = bounds;
+        const std::optional<Answer> answer = target.ask(c);
+        if (!answer || answer->kernel != kernel.name || answer->has_parts != has_parts) continue;
+        c.name = make_name(c);
+        return c;
+      }
   }
   return {};
 }
