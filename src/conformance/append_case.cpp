@@ -285,7 +285,8 @@ std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInp
     if (side.is_rotated && e < c.rotary_dim) {
       const int half = c.rotary_dim / 2;
       const bool halves = c.rotation == Rotation::halves;
-      const int pair = halves ? e % half : e / 2, x = halves ? pair : 2 * pair, y = halves ? pair + half : x + 1;
+      const int pair = halves ? e % half : e / 2, x = halves ? pair : 2 * pair,
+                y = halves ? pair + half : x + 1;
       const double *const numbers = &in.rotary[size_t(in.positions[size_t(t)]) * size_t(c.rotary_dim)];
       const double cosine = numbers[pair], sine = numbers[pair + half];
       value = e == x ? row[x] * cosine - row[y] * sine : row[y] * cosine + row[x] * sine;

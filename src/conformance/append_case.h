@@ -25,8 +25,8 @@ struct AppendCase {
   bool v_in_k = false;
   Finding finding = Finding::slots;
   int page_size = 16;
-  bool wide = false;   // int64_t entries of the table
-  int k_pack = 0;      // elements of a pack of an x-packed K
+  bool wide = false; // int64_t entries of the table
+  int k_pack = 0;    // elements of a pack of an x-packed K
   Rotation rotation = Rotation::none;
   int rotary_dim = 0;
   bool positions = false; // given, and not those of the keys

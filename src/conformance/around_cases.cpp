@@ -42,9 +42,9 @@ template <typename... Values> std::string format(const char *pattern, Values... 
 std::string make_name(const AppendCase &c) {
   constexpr std::array findings = {"slots", "block", "csr"}, rotations = {"", "_halves", "_pairs"};
   constexpr std::array scales = {"", "tensor", "head"};
-  std::string name = format("append_%s_%s_h%d_d%dx%d_p%d_%s", name_of(c.source), name_of(c.cache), c.heads,
-                            c.head_size.qk, c.v_in_k ? 0 : c.head_size.v, c.page_size,
-                            findings[size_t(c.finding)]);
+  std::string name =
+      format("append_%s_%s_h%d_d%dx%d_p%d_%s", name_of(c.source), name_of(c.cache), c.heads, c.head_size.qk,
+             c.v_in_k ? 0 : c.head_size.v, c.page_size, findings[size_t(c.finding)]);
   if (c.wide) name += "_wide";
   if (c.k_pack != 0) name += format("_xpack%d", c.k_pack);
   if (c.rotation != Rotation::none) name += rotations[size_t(c.rotation)] + std::to_string(c.rotary_dim);

@@ -40,8 +40,8 @@ double reference_tolerance(const Case &c, double o) {
   return std::fabs(o) * (f16 ? 0x1p-11 : 0x1p-8) + (f16 ? 0x1p-25 : 0x1p-134) + orders;
 }
 
-/// Whether O as F32 holds numbers of the 16-bit type alone, where what was summed is mostly none of it: errors
-/// of P hide this rounding from the tolerance.
+/// Whether O as F32 holds numbers of the 16-bit type alone, where what was summed is mostly none of it:
+/// errors of P hide this rounding from the tolerance.
 bool is_rounded(const Case &c, const Expected &expected, const Outputs &outputs) {
   constexpr size_t enough = 64;
   const Element narrow = element_of(c.dtype);
@@ -67,8 +67,8 @@ double rounded_error_ratio(Element element, double got, double value, double mar
   if (!std::isfinite(value)) return got == as_stored(element, value) ? 0 : infinity;
   if (got == value) return 0;
   // To the nearest number or, near the middle between two, to the other.
-  const double most = got > value ? as_stored(element, value + margin) - value
-                                  : value - as_stored(element, value - margin);
+  const double most =
+      got > value ? as_stored(element, value + margin) - value : value - as_stored(element, value - margin);
   return std::isnan(got) || most <= 0 ? infinity : std::fabs(got - value) / most;
 }
 
@@ -78,9 +78,8 @@ Comparison compare(const Case &c, const Expected &expected, const Outputs &outpu
                   double tolerance) {
     char line[256] = "";
     if (result.wrong < shown_at_most)
-      std::snprintf(line, sizeof line,
-                    "%s batch %d row %d head %d column %d: %.9g, expected %.9g +- %.3g", what, b, row, h,
-                    column, got, want, tolerance);
+      std::snprintf(line, sizeof line, "%s batch %d row %d head %d column %d: %.9g, expected %.9g +- %.3g",
+                    what, b, row, h, column, got, want, tolerance);
     result.note(line);
   };
   size_t i = 0;

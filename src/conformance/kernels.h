@@ -26,7 +26,7 @@ using Pack = std::vector<std::byte>;
 struct Kernel {
   std::string name;
   std::set<std::string, std::less<>> claims = {}; // the features that the library lists
-  Dtype dtype = Dtype::f16;                  // as of a case
+  Dtype dtype = Dtype::f16;                       // as of a case
   Cache cache = Cache::same;
   HeadSizes head_size = 128;
   int tile_q = 0, tile_kv = 0;

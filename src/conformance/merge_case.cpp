@@ -31,7 +31,10 @@ double lse_of(const MergeCase &c, int part, int row, double drawn) {
       return -infinity;
     return drawn;
   case Weights::far:
-    return (row % 2 ? 2000 : -90) + drawn + (row % 3 == 0 ? 10.0 * (part % 9) : row % 3 == 1 ? -part % 30 : 0);
+    return (row % 2 ? 2000 : -90) + drawn +
+           (row % 3 == 0   ? 10.0 * (part % 9)
+            : row % 3 == 1 ? -part % 30
+                           : 0);
   case Weights::not_finite:
     if (row == 2 && part == c.parts - 1) return quiet_nan;
     if (row == 7) return part == 0 ? quiet_nan : -infinity;
@@ -65,9 +68,9 @@ MergeInputs make_inputs(const MergeCase &c) {
       }
     }
   for (int h = 0; h < c.heads; ++h)
-    in.sink_logits.push_back(!c.sink_logits || h == 1 ? -infinity
-                                                      : float((c.weights == Weights::far ? 1380 : 0) +
-                                                              2 * sinks.normal()));
+    in.sink_logits.push_back(!c.sink_logits || h == 1
+                                 ? -infinity
+                                 : float((c.weights == Weights::far ? 1380 : 0) + 2 * sinks.normal()));
   return in;
 }
 
@@ -173,9 +176,9 @@ MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in) {
       const double o = is_nan ? quiet_nan : is_empty ? 0 : sums[e] / denominator;
       out.o.push_back(o);
       // What is below the normal numbers of F32 may be 0.
-      out.o_margin.push_back(is_empty || !std::isfinite(o)
-                                 ? 0
-                                 : margins[e] / denominator + std::fabs(o) * known + double(parts) * 0x1p-126);
+      out.o_margin.push_back(is_empty || !std::isfinite(o) ? 0
+                                                           : margins[e] / denominator + std::fabs(o) * known +
+                                                                 double(parts) * 0x1p-126);
     }
   }
   return out;

@@ -41,7 +41,8 @@ void check(const Options &options) {
   if (options.all_kernels && options.device == "reference")
     throw UsageError("--all-kernels is about the kernels of a device; --device reference uses none");
   if (options.device == "reference" && (options.part == "kernels" || options.part == "around"))
-    throw UsageError("--part is '" + options.part + "', which is about kernels; --device reference uses none");
+    throw UsageError("--part is '" + options.part +
+                     "', which is about kernels; --device reference uses none");
   if (options.list && !(options.junit.empty() && options.json.empty()))
     throw UsageError("--list runs nothing that --junit or --json could report");
 }
@@ -100,7 +101,8 @@ Options parse_options(int count, char **arguments) {
                          "'; it is dense, features, sample, rest, kernels or around");
     } else if (name == "--level") {
       const std::string text = value();
-      if (text != "quick" && text != "full") throw UsageError("--level is '" + text + "'; it is quick or full");
+      if (text != "quick" && text != "full")
+        throw UsageError("--level is '" + text + "'; it is quick or full");
       options.level = text == "full" ? Level::full : Level::quick;
     } else if (name == "--seed") {
       const std::string text = value();

@@ -66,7 +66,8 @@ void miss_slots(AppendCase &c, AppendInputs &in) {
 }
 /// The last new row is lost.
 void lose_row(AppendCase &, AppendInputs &in) {
-  const auto last = std::find_if(in.slots.rbegin(), in.slots.rend(), [](const auto &slot) { return bool(slot); });
+  const auto last =
+      std::find_if(in.slots.rbegin(), in.slots.rend(), [](const auto &slot) { return bool(slot); });
   last->reset();
 }
 void use_other_page(AppendCase &, AppendInputs &in) {
@@ -133,12 +134,10 @@ const std::vector<AppendMutant> &append_mutants() {
          for (int &position : in.positions)
            if (!c.positions) ++position;
        }},
-      {"no factor of K", true,
-       [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
+      {"no factor of K", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
       {"the factor of K of the first head", true,
        [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
-      {"no factor of V", true,
-       [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
+      {"no factor of V", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
       {"the factor of V of the first head", true,
        [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
       {"K is multiplied with the factor of V", true,
@@ -187,8 +186,7 @@ const std::vector<MergeMutant> &merge_mutants() {
        }},
       {"LSEs have the other base", [](MergeCase &c, MergeInputs &) { c.lse_base_2 = !c.lse_base_2; }},
       {"LSEs to base 2 are read to base e", [](MergeCase &c, MergeInputs &) { c.lse_base_2 = false; }},
-      {"no sink logit",
-       [](MergeCase &, MergeInputs &in) { std::ranges::fill(in.sink_logits, -infinity); }},
+      {"no sink logit", [](MergeCase &, MergeInputs &in) { std::ranges::fill(in.sink_logits, -infinity); }},
       {"the sink logit of the first head",
        [](MergeCase &, MergeInputs &in) { std::ranges::fill(in.sink_logits, in.sink_logits[0]); }},
       {"sink logits have the LSEs' base",
@@ -222,7 +220,8 @@ const std::vector<MergeMutant> &merge_mutants() {
   return all;
 }
 
-template <typename AnyCase> std::map<std::string, std::vector<AnyCase>> by_kernel(std::vector<AnyCase> cases) {
+template <typename AnyCase>
+std::map<std::string, std::vector<AnyCase>> by_kernel(std::vector<AnyCase> cases) {
   std::map<std::string, std::vector<AnyCase>> result;
   for (AnyCase &c : cases)
     result[c.kernel].push_back(std::move(c));

@@ -89,7 +89,8 @@ template <Matrix Inputs::*matrix, size_t dim> void matrix_repeats(Case &, Inputs
     for (int h = 0; h < extent[1]; ++h)
       for (int i = 0; i < extent[2]; ++i)
         for (int j = 0; j < extent[3]; ++j)
-          wrong.values[at++] = before.at(dim == 0 ? 0 : b, h, dim == 2 ? i / 2 * 2 : i, dim == 3 ? j / 2 * 2 : j);
+          wrong.values[at++] =
+              before.at(dim == 0 ? 0 : b, h, dim == 2 ? i / 2 * 2 : i, dim == 3 ? j / 2 * 2 : j);
 }
 
 template <int Case::*member, int change> void add(Case &c, Inputs &, const Kernel &) {
@@ -170,7 +171,8 @@ void read_other_page(Case &c, Inputs &in, const Kernel &) {
     const ptrdiff_t token = ptrdiff_t(c.kv_heads) * (tensor == &in.k ? c.head_size.qk : c.head_size.v);
     for (int b = 0; b < c.batch; ++b) {
       const auto begin = tensor->begin() + b * c.kv_len * token;
-      std::copy_n(begin + c.pages.size * token, std::min(c.pages.size, c.kv_len - c.pages.size) * token, begin);
+      std::copy_n(begin + c.pages.size * token, std::min(c.pages.size, c.kv_len - c.pages.size) * token,
+                  begin);
     }
   }
 }
@@ -185,8 +187,7 @@ const std::vector<Mutant> &mutants() {
        [](Case &c, Inputs &in, const Kernel &kernel) {
          hide_keys(c, in, [&](int j, int keys) { return j / kernel.tile_kv == (keys - 1) / kernel.tile_kv; });
        }},
-      {"a key of the second tile is another's", "",
-       [](const Case &c) { return c.sink_tokens == 0; },
+      {"a key of the second tile is another's", "", [](const Case &c) { return c.sink_tokens == 0; },
        [](Case &c, Inputs &in, const Kernel &kernel) {
          swap_keys(c, in.v, c.head_size.v, kernel.tile_kv, kernel.tile_kv + 1);
        }},
@@ -228,8 +229,7 @@ const std::vector<Mutant> &mutants() {
        [](Case &c, Inputs &, const Kernel &kernel) { c.window_left += kernel.tile_kv; }},
       {"a window too wide by one on the right", "window", right, add<&Case::window_right, 1>},
       {"a window too narrow by one on the right", "window", right, add<&Case::window_right, -1>},
-      {"no sink tokens", "window", sink_tokens,
-       [](Case &c, Inputs &, const Kernel &) { c.sink_tokens = 0; }},
+      {"no sink tokens", "window", sink_tokens, [](Case &c, Inputs &, const Kernel &) { c.sink_tokens = 0; }},
       {"a sink token too many", "window", sink_tokens, add<&Case::sink_tokens, 1>},
       {"a sink token too few", "window", sink_tokens, add<&Case::sink_tokens, -1>},
       {"the whole tile of the sink tokens is seen", "window", sink_tokens,
@@ -287,9 +287,8 @@ const std::vector<Mutant> &mutants() {
        }},
       {"ALiBi with distances of the tile's first key", "alibi", alibi,
        [](Case &c, Inputs &in, const Kernel &kernel) {
-         change_distance(c, in, [&](int own, int j, int) {
-           return std::abs(own - j / kernel.tile_kv * kernel.tile_kv);
-         });
+         change_distance(
+             c, in, [&](int own, int j, int) { return std::abs(own - j / kernel.tile_kv * kernel.tile_kv); });
        }},
       {"ALiBi with the slope of the KV head", "alibi", alibi, by_kv_head<&Inputs::alibi_slopes>},
       {"ALiBi with the slope of a place in the group", "alibi", alibi,
