@@ -16,12 +16,18 @@ namespace sluice::test {
 namespace {
 
 // Sequences with and without new rows and keys, some at the ends of pages.
-constexpr std::array new_rows = {0, 3, 1, 0, 7, 2, 18}, old_keys = {4, 2, 0, 9, 13, 16, 31};
+constexpr std::array usual_rows = {0, 3, 1, 0, 7, 2, 18}, old_keys = {4, 2, 0, 9, 13, 16, 31};
 // Rows in front of the first sequence and behind the last are nobody's.
 constexpr int rows_in_front = 2, rows_behind = 3;
 constexpr int most_positions = 64;
 constexpr int unowned_pages = 2;
 constexpr int64_t gap = 8; // elements; a multiple of what strides must be one of
+
+std::vector<int> new_rows_of(const AppendCase &c) {
+  std::vector<int> rows(usual_rows.begin(), usual_rows.end());
+  rows.back() += c.more_rows;
+  return rows;
+}
 
 /// In a buffer, rows or those of a cache; [outer][row][head][element].
 Placed place(const Extents &e, bool apart, bool is_cache) {
@@ -63,6 +69,7 @@ void draw_rows(const AppendCase &c, AppendInputs &in) {
 
 /// Pages and slots are drawn without repetition.
 void find_slots(const AppendCase &c, AppendInputs &in) {
+  const std::vector<int> new_rows = new_rows_of(c);
   const auto pages_for = [&](int keys) { return (keys + c.page_size - 1) / c.page_size; };
   int needed = 0;
   if (c.finding == Finding::slots)
@@ -107,6 +114,7 @@ void find_slots(const AppendCase &c, AppendInputs &in) {
 
 AppendInputs make_inputs(const AppendCase &c) {
   AppendInputs in;
+  const std::vector<int> new_rows = new_rows_of(c);
   in.tokens = rows_in_front + std::accumulate(new_rows.begin(), new_rows.end(), 0) + rows_behind;
   draw_rows(c, in);
   find_slots(c, in);

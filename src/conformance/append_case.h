@@ -33,14 +33,16 @@ struct AppendCase {
   Scale k_scale = Scale::none, v_scale = Scale::none;
   bool apart = false;      // NaN between heads and rows, and in the caches what must stay
   bool not_finite = false; // NaN and infinity among the new rows
+  int more_rows = 0;       // of the last sequence, beside those that all cases have
 
   std::string kernel = {}; // that must run
   std::string name = {};
   uint64_t seed = 0;
 };
 
-/// Of every append kernel of the pack all that it claims.
-std::vector<AppendCase> append_cases(const Target &target);
+/// Of every append kernel of the pack all that it claims; at the full level also sizes beyond those of a
+/// grid.
+std::vector<AppendCase> append_cases(const Target &target, Level level);
 
 /// Where a row goes.
 struct Slot {

@@ -52,6 +52,7 @@ std::string make_name(const AppendCase &c) {
   if (c.k_scale != Scale::none) name += format("_k%s", scales[size_t(c.k_scale)]);
   if (c.v_scale != Scale::none) name += format("_v%s", scales[size_t(c.v_scale)]);
   if (c.v_in_k) name += "_vink";
+  if (c.more_rows != 0) name += format("_more%d", c.more_rows);
   if (c.apart) name += "_apart";
   if (c.not_finite) name += "_notfinite";
   return name;
@@ -209,19 +210,33 @@ std::vector<MergeCase> merge_cases_of(const Types &types) {
 
 } // namespace
 
-std::vector<AppendCase> append_cases(const Target &target) {
+std::vector<AppendCase> append_cases(const Target &target, Level level) {
   std::vector<AppendCase> all;
-  for (const std::string &kernel : target.names("kv_append"))
-    for (AppendCase &c : append_cases_of(types_of(kernel, "kv_append_")))
+  for (const std::string &kernel : target.names("kv_append")) {
+    const Types types = types_of(kernel, "kv_append_");
+    for (AppendCase &c : append_cases_of(types))
       add(all, std::move(c), kernel);
+    // More chunks of a row than a grid takes at a time, and more rows of so many.
+    if (level == Level::full)
+      add(all,
+          {.source = types.from, .cache = types.to, .heads = 130, .head_size = {1024, 8}, .more_rows = 8},
+          kernel);
+  }
   return all;
 }
 
-std::vector<MergeCase> merge_cases(const Target &target) {
+std::vector<MergeCase> merge_cases(const Target &target, Level level) {
   std::vector<MergeCase> all;
-  for (const std::string &kernel : target.names("merge_states"))
-    for (MergeCase &c : merge_cases_of(types_of(kernel, "merge_states_")))
+  for (const std::string &kernel : target.names("merge_states")) {
+    const Types types = types_of(kernel, "merge_states_");
+    for (MergeCase &c : merge_cases_of(types))
       add(all, std::move(c), kernel);
+    // More workgroups, with four rows each, than a grid has along x.
+    if (level == Level::full)
+      add(all,
+          {.partial = types.from, .o = types.to, .parts = 1, .tokens = 3280, .heads = 5, .head_size = 264},
+          kernel);
+  }
   return all;
 }
 

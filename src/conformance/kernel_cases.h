@@ -11,11 +11,6 @@
 
 namespace sluice::test {
 
-enum class Level : uint8_t {
-  quick, // on each kernel everything together, without a causal mask and with one
-  full,  // on each kernel every feature alone, too
-};
-
 /// What a kernel is tested for, on inputs that are finite.
 struct KernelFeature {
   const char *name;

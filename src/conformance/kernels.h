@@ -35,6 +35,12 @@ struct Kernel {
   bool latent = false; // serves SLUICE_V_IN_K and nothing else
 };
 
+/// How many cases the kernels get.
+enum class Level : uint8_t {
+  quick, // of attention everything together, without a causal mask and with one
+  full,  // and every feature alone
+};
+
 /// What a plan for a problem would be.
 struct Answer {
   std::string kernel;

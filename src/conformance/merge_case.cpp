@@ -43,7 +43,7 @@ double lse_of(const MergeCase &c, int part, int row, double drawn) {
   __builtin_unreachable();
 }
 
-/// [part][token][head][element]
+/// [part][token][head][element]; of LSE an element is all there is of a head.
 Placed place(const Extents &e, int64_t gap) {
   const int64_t head = e.d + gap, token = e.heads * head + 2 * gap, part = e.rows * token + gap;
   return {{.stride = {part, token, head, 1}}, e.outer * part};
@@ -104,11 +104,19 @@ MergeMemory make_memory(const MergeCase &c, const MergeInputs &in) {
     memory.lse = memory.partial_lse;
     memory.lse.offset = memory.partial_lse.at(c.parts - 1, 0, 0, 0);
   } else {
-    // With strides of their own: heads are outside of tokens.
-    const int64_t token = c.head_size + 8, canary = 77;
-    add(memory.o, {{.stride = {0, token, c.tokens * token, 1}}, c.heads * c.tokens * token}, c.o, canary);
-    add(memory.lse, {{.stride = {0, 1, c.tokens + 1, 0}}, c.heads * (int64_t(c.tokens) + 1)}, Element::f32,
-        canary);
+    constexpr double canary = 77;
+    Extents one = rows, one_lse = lses;
+    one.outer = one_lse.outer = 1;
+    // Side by side as the parts, or with strides of their own: heads are outside of tokens.
+    const int64_t token = c.head_size + 8;
+    add(memory.o,
+        c.apart ? Placed{{.stride = {0, token, c.tokens * token, 1}}, c.heads * c.tokens * token}
+                : place(one, 0),
+        c.o, canary);
+    add(memory.lse,
+        c.apart ? Placed{{.stride = {0, 1, c.tokens + 1, 0}}, c.heads * (int64_t(c.tokens) + 1)}
+                : place(one_lse, 0),
+        Element::f32, canary);
   }
   memory.o.stride[0] = memory.lse.stride[0] = 0;
   if (c.sink_logits) memory.sink_logits = add_array<float>(memory.buffers, in.sink_logits);

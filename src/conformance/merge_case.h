@@ -32,8 +32,8 @@ struct MergeCase {
   uint64_t seed = 0;
 };
 
-/// Of every merge kernel of the pack all that it claims.
-std::vector<MergeCase> merge_cases(const Target &target);
+/// Of every merge kernel of the pack all that it claims; at the full level also sizes beyond those of a grid.
+std::vector<MergeCase> merge_cases(const Target &target, Level level);
 
 struct MergeInputs {
   std::vector<double> partial;     // [part][token][head][element]

@@ -53,7 +53,7 @@ const char *const usage = R"(usage: sluice-conformance --device emulated|hip:N|r
   --filter PATTERN      only cases whose name matches; *, ? and [a-z] are wild; may be repeated: then
                         cases that match one of them (--case is the same)
   --level LEVEL         quick, as without it: on each kernel everything together; full: on each
-                        kernel every feature that it claims alone, too
+                        kernel every feature that it claims alone, too, and large appends and merges
   --part PART           dense: plain dense attention; features: every other kind of attention; sample:
                         a third of the features' cases, with every choice in every mode; rest: the
                         others of them; kernels: features on each kernel, as the level has them;

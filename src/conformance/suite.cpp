@@ -61,8 +61,8 @@ std::vector<AnyCase> suite(const Target &target, const std::string &part, Level 
   if (host_only) return all;
   if (whole || part == "kernels") append_to(all, kernel_cases(target, level));
   if (whole || part == "around") {
-    append_to(all, append_cases(target));
-    append_to(all, merge_cases(target));
+    append_to(all, append_cases(target, level));
+    append_to(all, merge_cases(target, level));
   }
   return all;
 }

@@ -259,7 +259,7 @@ bool shows(const MergeCase &c, const MergeMutant &mutant) {
 } // namespace
 
 TEST_CASE("each defect of every append kernel is noticed") {
-  const auto cases = by_kernel(append_cases(target()));
+  const auto cases = by_kernel(append_cases(target(), Level::quick));
   CHECK(cases.size() == target().names("kv_append").size());
   for (const auto &[kernel, of_kernel] : cases)
     for (const AppendMutant &mutant : append_mutants()) {
@@ -270,7 +270,7 @@ TEST_CASE("each defect of every append kernel is noticed") {
 }
 
 TEST_CASE("each defect of every merge kernel is noticed") {
-  const auto cases = by_kernel(merge_cases(target()));
+  const auto cases = by_kernel(merge_cases(target(), Level::quick));
   CHECK(cases.size() == target().names("merge_states").size());
   for (const auto &[kernel, of_kernel] : cases)
     for (const MergeMutant &mutant : merge_mutants()) {
@@ -280,7 +280,7 @@ TEST_CASE("each defect of every merge kernel is noticed") {
 }
 
 TEST_CASE("a write beside what an append or a merge writes is noticed") {
-  for (const AppendCase &c : append_cases(target())) {
+  for (const AppendCase &c : append_cases(target(), Level::quick)) {
     if (!c.apart) continue;
     const AppendInputs in = make_inputs(c);
     const AppendMemory before = make_memory(c, in);
@@ -293,8 +293,8 @@ TEST_CASE("a write beside what an append or a merge writes is noticed") {
     cache[at] ^= std::byte(1);
     CHECK(compare(c, expected, before, after).wrong == 1);
   }
-  for (const MergeCase &c : merge_cases(target())) {
-    if (c.in_place) continue;
+  for (const MergeCase &c : merge_cases(target(), Level::quick)) {
+    if (c.in_place || !c.apart) continue;
     const MergeInputs in = make_inputs(c);
     const MergeMemory before = make_memory(c, in);
     const MergeExpected expected = compute_expected(c, in);
