@@ -118,6 +118,10 @@ template <typename Place> void move_elements(std::vector<double> &tensor, int he
 bool any(const Case &) {
   return true;
 }
+/// Other cases without a window have fewer keys.
+bool in_parts(const Case &c) {
+  return c.window_left < 0 && c.kv_len > 300;
+}
 bool causal(const Case &c) {
   return is_causal(c);
 }
@@ -159,6 +163,10 @@ bool ragged(const Case &c) {
 }
 template <Scale Case::*member> bool has_factors(const Case &c) {
   return c.*member == Scale::head;
+}
+
+void lose_bias(Case &c, Inputs &, const Kernel &) {
+  c.bias = {};
 }
 
 void lose_last_key(Case &c, Inputs &in, const Kernel &) {
@@ -210,7 +218,20 @@ const std::vector<Mutant> &mutants() {
       {"LSE has no base 2", "lse_base_2", [](const Case &c) { return c.lse_base_2; },
        [](Case &c, Inputs &, const Kernel &) { c.lse_base_2 = false; }},
       {"O as F32 is rounded", "", [](const Case &c) { return c.o_f32; },
-       [](Case &c, Inputs &, const Kernel &) { c.o_f32 = false; }},
+       [](Case &c, Inputs &, const Kernel &) { c.o_f32 = false; }, true},
+      {"the last part of the keys is lost", "", in_parts,
+       [](Case &c, Inputs &in, const Kernel &) {
+         hide_keys(c, in, [](int j, int keys) { return j >= keys * 2 / 3; });
+       },
+       true},
+      {"the first tile is not made relative to a larger maximum", "",
+       [](const Case &c) { return c.pattern == Pattern::rising; },
+       [](Case &c, Inputs &in, const Kernel &kernel) {
+         // As much as scores rise from the last key of the tile to that of all.
+         const double rise =
+             256 / std::sqrt(c.head_size.qk) * (1 - double(kernel.tile_kv) / double(c.kv_len));
+         add_to_scores(c, in, [&](int, int, int, int j) { return j < kernel.tile_kv ? rise : 0.0; });
+       }},
 
       // What a row sees.
       {"no causal mask", "causal", causal, [](Case &c, Inputs &, const Kernel &) { c.mask = Mask::none; }},
@@ -223,6 +244,11 @@ const std::vector<Mutant> &mutants() {
        [](Case &c, Inputs &, const Kernel &) {
          c.mask = is_top_left(c) ? Mask::bottom_right : Mask::top_left;
        }},
+      {"a causal mask from the top left taken for the other", "causal",
+       [](const Case &c) { return is_causal(c) && is_top_left(c); },
+       [](Case &c, Inputs &, const Kernel &) { c.mask = Mask::bottom_right; }},
+      {"a causal window too wide by one on the left", "window",
+       [](const Case &c) { return left(c) && is_causal(c); }, add<&Case::window_left, 1>},
       {"a window too wide by one on the left", "window", left, add<&Case::window_left, 1>},
       {"a window too narrow by one on the left", "window", left, add<&Case::window_left, -1>},
       {"a window too wide by a tile on the left", "window", left,
@@ -233,6 +259,12 @@ const std::vector<Mutant> &mutants() {
       {"a sink token too many", "window", sink_tokens, add<&Case::sink_tokens, 1>},
       {"a sink token too few", "window", sink_tokens, add<&Case::sink_tokens, -1>},
       {"the whole tile of the sink tokens is seen", "window", sink_tokens,
+       [](Case &c, Inputs &, const Kernel &kernel) { c.sink_tokens = kernel.tile_kv; }},
+      {"the whole tile of the sink tokens is seen where causal", "window",
+       [](const Case &c) { return sink_tokens(c) && is_causal(c); },
+       [](Case &c, Inputs &, const Kernel &kernel) { c.sink_tokens = kernel.tile_kv; }},
+      {"the whole tile of the sink tokens is seen where not causal", "window",
+       [](const Case &c) { return sink_tokens(c) && !is_causal(c); },
        [](Case &c, Inputs &, const Kernel &kernel) { c.sink_tokens = kernel.tile_kv; }},
       {"the tile behind that of the sink tokens is seen", "window", sink_tokens,
        [](Case &c, Inputs &in, const Kernel &kernel) {
@@ -259,7 +291,9 @@ const std::vector<Mutant> &mutants() {
        [](Case &c, Inputs &, const Kernel &) { c.soft_cap = 0; }},
       {"another soft cap", "soft_cap", [](const Case &c) { return c.soft_cap != 0; },
        [](Case &c, Inputs &, const Kernel &) { c.soft_cap *= 1.01; }},
-      {"no bias", "bias", bias, [](Case &c, Inputs &, const Kernel &) { c.bias = {}; }},
+      {"no bias of F32", "bias", [](const Case &c) { return c.bias.type == BiasType::f32; }, lose_bias},
+      {"no bias of F16", "bias", [](const Case &c) { return c.bias.type == BiasType::f16; }, lose_bias},
+      {"no bias of BF16", "bias", [](const Case &c) { return c.bias.type == BiasType::bf16; }, lose_bias},
       {"the bias of the KV head", "bias", bias, matrix_by_kv_head<&Inputs::bias>},
       {"the bias of the first sequence", "bias", bias, matrix_repeats<&Inputs::bias, 0>},
       {"the bias of another row", "bias", bias, matrix_repeats<&Inputs::bias, 2>},
@@ -281,6 +315,14 @@ const std::vector<Mutant> &mutants() {
        [](Case &c, Inputs &in, const Kernel &) {
          change_distance(c, in, [](int own, int j, int) { return std::abs(own - j + 1); });
        }},
+      {"ALiBi with distances off by one where causal", "alibi",
+       [](const Case &c) { return c.alibi && is_causal(c); },
+       [](Case &c, Inputs &in, const Kernel &) {
+         change_distance(c, in, [](int own, int j, int) { return std::abs(own - j + 1); });
+       }},
+      {"ALiBi from the top left with distances from the other corner", "alibi",
+       [](const Case &c) { return c.alibi && is_top_left(c); },
+       [](Case &c, Inputs &, const Kernel &) { c.mask = Mask::none; }},
       {"ALiBi with distances from the other corner", "alibi", alibi_bottom_right,
        [](Case &c, Inputs &in, const Kernel &) {
          change_distance(c, in, [](int, int j, int i) { return std::abs(i - j); });

@@ -15,6 +15,7 @@ struct Mutant {
   /// Where the defect could show at all.
   bool (*shows)(const Case &);
   void (*change)(Case &, Inputs &, const Kernel &);
+  bool may_lack = false; // some kernels have no case where it could show, as no plan has them so
 };
 
 const std::vector<Mutant> &mutants();
