@@ -8,10 +8,13 @@
 #include "kernel_cases.h"
 #include "kernel_mutants.h"
 #include "perfect.h"
+#include "runner.h"
 
 #include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
+#include <cstdio>
+#include <memory>
 #include <optional>
 
 using namespace sluice::test;
@@ -122,6 +125,25 @@ TEST_CASE("each kernel has a case of each feature that it claims, on finite inpu
     // Tiles that no row sees, between the sink tokens and the first row's window.
     CHECK(deepest->kv_len - deepest->q_len - deepest->window_left > 5 * kernel.tile_kv);
   }
+}
+
+TEST_CASE("a case fails if another kernel than its own is launched") {
+  std::unique_ptr<Executor> executor;
+  try {
+    executor = make_executor("emulated", {}, {});
+  } catch (const NotHere &) {
+    return; // a build without the emulator
+  }
+  const std::vector<Kernel> kernels = target().attention_kernels();
+  const std::vector<Case> cases = cases_of_kernel(target(), kernels.front(), Level::full);
+  Case right = *std::ranges::min_element(cases, {}, work_of), wrong = right;
+  wrong.kernel = kernels.back().name;
+  std::FILE *const log = std::tmpfile();
+  const std::vector<Result> results = run_cases({right, wrong}, *executor, true, log);
+  std::fclose(log);
+  CHECK(results.at(0).outcome == Outcome::passed);
+  CHECK(results.at(1).outcome == Outcome::failed);
+  CHECK(results.at(1).reason == "the library ran " + right.kernel + " instead of " + wrong.kernel);
 }
 
 // One for many rows, the other for few, and the one that most calls of many rows take.
