@@ -20,11 +20,6 @@ uint32_t flags_of(const Case &c) {
   return flags;
 }
 
-uint32_t scale_kind(Scale scale) {
-  constexpr uint32_t kinds[] = {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD};
-  return kinds[size_t(scale)];
-}
-
 uint32_t bias_type(BiasType type) {
   constexpr uint32_t types[] = {0, SLUICE_F16, SLUICE_BF16, SLUICE_F32};
   return types[size_t(type)];
@@ -50,6 +45,16 @@ void set_wide_bounds(const Case &c, sluice_problem &problem) {
 
 } // namespace
 
+uint32_t scale_kind(Scale scale) {
+  constexpr uint32_t kinds[] = {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD};
+  return kinds[size_t(scale)];
+}
+
+uint32_t c_type(Element element) {
+  constexpr uint32_t types[] = {SLUICE_F16, SLUICE_BF16, SLUICE_F32, SLUICE_E4M3FNUZ};
+  return types[size_t(element)];
+}
+
 sluice_problem make_problem(const Case &c) {
   sluice_problem problem;
   sluice_problem_init(&problem, sizeof problem);
@@ -64,7 +69,11 @@ sluice_problem make_problem(const Case &c) {
   problem.kv_heads = c.kv_heads;
   problem.head_dim_qk = c.head_size.qk;
   problem.head_dim_v = c.head_size.v;
-  if (c.bounded)
+  if (!c.kernel.empty()) {
+    problem.max_batch = c.plan.batch;
+    problem.max_q_len = c.plan.q_len;
+    problem.max_kv_len = c.plan.kv_len;
+  } else if (c.bounded)
     set_bounds(c, problem);
   else if (c.batch_invariant)
     set_wide_bounds(c, problem);

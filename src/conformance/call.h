@@ -1,12 +1,17 @@
 //===- call.h - a case as the structs of the C ABI ------------------------------------------------------===//
 #pragma once
 
+#include "elements.h"
 #include "memory.h"
 
 #include <optional>
 #include <sluice/sluice.h>
 
 namespace sluice::test {
+
+/// Values of sluice_scale_kind and sluice_dtype.
+uint32_t scale_kind(Scale scale);
+uint32_t c_type(Element element);
 
 sluice_problem make_problem(const Case &c);
 

@@ -1,12 +1,13 @@
 //===- case_random.h - numbers from the name of a case --------------------------------------------------===//
 #pragma once
 
-#include "cases.h"
-
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace sluice::test {
 
@@ -37,8 +38,17 @@ private:
 };
 
 /// A stream of its own for each kind of number, so that one feature leaves the numbers of others as they are.
-inline Random random_of(const Case &c, std::string_view what = "") {
+template <typename AnyCase> Random random_of(const AnyCase &c, std::string_view what = "") {
   return Random(c.name + std::string(what) + (c.seed == 0 ? "" : " seed " + std::to_string(c.seed)));
+}
+
+/// 0 to count - 1, each once.
+inline std::vector<int64_t> shuffled(int64_t count, Random random) {
+  std::vector<int64_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  for (size_t i = numbers.size(); i > 1; --i)
+    std::swap(numbers[i - 1], numbers[random.below(i)]);
+  return numbers;
 }
 
 } // namespace sluice::test

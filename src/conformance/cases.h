@@ -103,6 +103,12 @@ struct Bits {
 
 enum class Scale : uint8_t { none, tensor, head };
 
+/// Bounds of a plan; 0 is none.
+struct PlanBounds {
+  int batch = 0, q_len = 0, kv_len = 0;
+  bool operator==(const PlanBounds &) const = default;
+};
+
 struct Case {
   Dtype dtype = Dtype::f16;
   HeadSizes head_size = 128;
@@ -143,6 +149,10 @@ struct Case {
   bool lse_base_2 = false;
   bool o_f32 = false;
   bool batch_invariant = false;
+
+  // A case that is about one kernel: this one must run. The plan then has bounds which lead to it.
+  std::string kernel = {};
+  PlanBounds plan = {};
 
   std::string name = {}; // by make_name
   uint64_t seed = 0;     // of the run; the same case has other numbers with another seed

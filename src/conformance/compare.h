@@ -1,6 +1,7 @@
 //===- compare.h - results against expectations ---------------------------------------------------------===//
 #pragma once
 
+#include "elements.h"
 #include "memory.h"
 
 namespace sluice::test {
@@ -18,7 +19,14 @@ struct Comparison {
   size_t wrong = 0;
   /// The first few wrong elements, a line each.
   std::string details;
+
+  /// Something is wrong.
+  void note(const std::string &line);
 };
+
+/// The error of what F32 arithmetic has left within `margin` of `value` and one rounding has made of it, in
+/// the most that this allows: above 1 it is another number.
+double rounded_error_ratio(Element element, double got, double value, double margin);
 
 Comparison compare(const Case &c, const Expected &expected, const Outputs &outputs, Judge judge);
 

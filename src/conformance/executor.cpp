@@ -15,61 +15,6 @@ namespace sluice::test {
 
 namespace {
 
-sluice_error make_error() {
-  sluice_error error;
-  sluice_error_init(&error, sizeof error);
-  return error;
-}
-
-[[noreturn]] void fail(const std::string &what, sluice_status status, const sluice_error &error) {
-  throw std::runtime_error(what + ": " + sluice_status_name(status) + " [" + error.field + "] " +
-                           error.message);
-}
-
-[[noreturn]] void fail_or_refuse(const std::string &what, sluice_status status, const sluice_error &error) {
-  if (status == SLUICE_UNSUPPORTED) throw Refused(error.field, error.message);
-  fail(what, status, error);
-}
-
-sluice_context_desc context_desc(uint32_t kind, const Pack &pack) {
-  sluice_context_desc desc;
-  sluice_context_desc_init(&desc, sizeof desc);
-  desc.kind = kind;
-  if (!pack.empty()) {
-    desc.pack = pack.data();
-    desc.pack_bytes = pack.size();
-  }
-  return desc;
-}
-
-std::vector<sluice_kernel_info> list_kernels(const sluice_context *context) {
-  sluice_error error = make_error();
-  uint32_t count = 0;
-  if (const sluice_status status = sluice_list_kernels(context, 0, nullptr, &count, &error))
-    fail("sluice_list_kernels", status, error);
-  std::vector<sluice_kernel_info> kernels(count);
-  for (uint32_t i = 0; i < count; ++i) {
-    sluice_kernel_info_init(&kernels[i], sizeof kernels[i]);
-    if (const sluice_status status = sluice_list_kernels(context, i, &kernels[i], nullptr, &error))
-      fail("sluice_list_kernels", status, error);
-  }
-  std::erase_if(kernels, [](const auto &kernel) {
-    return std::string(kernel.operation) !=
-           "attention_forward"; // the others have their tests in tests/around
-  });
-  return kernels;
-}
-
-/// Whether a shape's kernels do nothing but SLUICE_V_IN_K.
-bool needs_v_in_k(const sluice_context *context, const Shapes::Shape &shape) {
-  const auto is_supported = [&](bool v_in_k) {
-    const sluice_problem problem =
-        make_problem({.dtype = shape.dtype, .head_size = shape.head_size, .v_in_k = v_in_k});
-    return sluice_query_support(context, &problem, nullptr, nullptr) == SLUICE_OK;
-  };
-  return !is_supported(false) && is_supported(true);
-}
-
 class ReferenceExecutor final : public Executor {
 public:
   Judge judge() const override { return Judge::reference; }
@@ -100,6 +45,7 @@ public:
     const sluice_status status = sluice_context_create(&desc, &context, &error);
     if (status == SLUICE_NO_DEVICE || status == SLUICE_WRONG_ARCH) throw NotHere(error.message);
     if (status != SLUICE_OK) fail("sluice_context_create", status, error);
+    sluice_set_trace(context, see_launch, &launched, nullptr);
     if (!emulated) check(symbol<int(int)>("hipSetDevice")(desc.device_ordinal), "hipSetDevice");
     // A kernel that never ends is a failure to report; --emulator may set another limit.
     if (emulated)
@@ -128,7 +74,7 @@ public:
   }
 
   std::string run(const Case &c, Memory &memory, std::optional<int> only) override {
-    DeviceBuffers buffers(*this, memory);
+    DeviceBuffers buffers(*this, memory.buffers);
     const sluice_problem problem = make_problem(c);
     sluice_error error = make_error();
     sluice_plan *created = nullptr;
@@ -147,17 +93,21 @@ public:
       launch.workspace_bytes = info.workspace_bytes;
     }
     const sluice_args args = make_args(c, memory, buffers.addresses, only);
+    launched.clear();
     if (const sluice_status status = sluice_run(created, &args, &launch, &error))
       fail_or_refuse("sluice_run", status, error);
-    if (const int code = symbol<int(void *)>("hipStreamSynchronize")(nullptr))
-      throw DeviceLost("the run ended with " + text_of(code) + reports());
-    const std::string checks = reports();
-    if (!checks.empty()) throw std::runtime_error("the emulator reports" + checks);
-    for (size_t i = 0; i < memory.buffers.size(); ++i)
-      copy(memory.buffers[i].data(), buffers.addresses[i], memory.buffers[i].size(), device_to_host);
+    finish(c.kernel, buffers, memory.buffers);
     ++runs;
-    used.insert(info.kernel);
     return info.kernel;
+  }
+
+  std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory) override {
+    return run_around(c, memory.buffers, "sluice_kv_append", sluice_kv_append,
+                      [&](const std::vector<void *> &bases) { return make_call(c, inputs, memory, bases); });
+  }
+  std::string merge(const MergeCase &c, MergeMemory &memory) override {
+    return run_around(c, memory.buffers, "sluice_merge_states", sluice_merge_states,
+                      [&](const std::vector<void *> &bases) { return make_call(c, memory, bases); });
   }
 
   std::vector<std::string> unused_kernels() const override {
@@ -173,7 +123,7 @@ public:
     check(symbol<decltype(sluice_emulator_counters)>("sluice_emulator_counters")(&counters, sizeof counters),
           "sluice_emulator_counters");
     // What was compared must have come from executed machine code.
-    if (counters.launches < runs || counters.waves < runs || counters.mfma_instructions < runs)
+    if (counters.launches < runs + runs_around || counters.waves < runs || counters.mfma_instructions < runs)
       throw std::runtime_error("the emulator counted fewer launches, waves or MFMA than there were runs");
     return std::to_string(counters.launches) + " launches, " + std::to_string(counters.waves) + " waves, " +
            std::to_string(counters.wave_instructions) + " instructions";
@@ -184,8 +134,9 @@ private:
 
   class DeviceBuffers {
   public:
-    DeviceBuffers(DeviceExecutor &device, const Memory &memory) : device(device) {
-      for (const std::vector<std::byte> &buffer : memory.buffers)
+    DeviceBuffers(DeviceExecutor &device, const std::vector<std::vector<std::byte>> &buffers)
+        : device(device) {
+      for (const std::vector<std::byte> &buffer : buffers)
         device.copy(add(buffer.size()), buffer.data(), buffer.size(), host_to_device);
     }
     ~DeviceBuffers() {
@@ -203,6 +154,39 @@ private:
   private:
     DeviceExecutor &device;
   };
+
+  static void see_launch(const sluice_trace_record *record, void *user) {
+    if (record->event == SLUICE_TRACE_RUN)
+      static_cast<std::vector<std::string> *>(user)->emplace_back(record->kernel);
+  }
+
+  /// Waits for what has been enqueued and brings its memory back. `wanted` must have run, unless it is empty.
+  void finish(const std::string &wanted, const DeviceBuffers &buffers,
+              std::vector<std::vector<std::byte>> &images) {
+    if (const int code = symbol<int(void *)>("hipStreamSynchronize")(nullptr))
+      throw DeviceLost("the run ended with " + text_of(code) + reports());
+    const std::string checks = reports();
+    if (!checks.empty()) throw std::runtime_error("the emulator reports" + checks);
+    used.insert(launched.begin(), launched.end());
+    if (!wanted.empty() && std::ranges::find(launched, wanted) == launched.end())
+      throw std::runtime_error("the library ran " + launched.back() + " instead of " + wanted);
+    for (size_t i = 0; i < images.size(); ++i)
+      copy(images[i].data(), buffers.addresses[i], images[i].size(), device_to_host);
+  }
+
+  template <typename AnyCase, typename Run, typename Make>
+  std::string run_around(const AnyCase &c, std::vector<std::vector<std::byte>> &images, const char *name,
+                         Run run, Make make) {
+    DeviceBuffers buffers(*this, images);
+    sluice_error error = make_error();
+    const auto call = make(buffers.addresses);
+    launched.clear();
+    if (const sluice_status status = run(context, &call, nullptr, &error))
+      fail_or_refuse(name, status, error);
+    finish(c.kernel, buffers, images);
+    ++runs_around;
+    return launched.back();
+  }
 
   template <typename Function> Function *symbol(const char *name) const {
     void *const found = sluice_context_hip_symbol(context, name);
@@ -236,34 +220,18 @@ private:
 
   bool emulated;
   sluice_context *context = nullptr;
-  uint64_t runs = 0;
+  uint64_t runs = 0, runs_around = 0;
+  std::vector<std::string> launched; // by the last run
   std::set<std::string, std::less<>> used;
 };
 
 } // namespace
 
-Shapes kernel_shapes(const Pack &pack) {
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
-  desc.target = "gfx942:304";
-  sluice_error error = make_error();
-  sluice_context *context = nullptr;
-  if (const sluice_status status = sluice_context_create(&desc, &context, &error))
-    fail("sluice_context_create", status, error);
-  const std::unique_ptr<sluice_context, void (*)(sluice_context *)> guard(context, sluice_context_destroy);
-  Shapes shapes;
-  for (const sluice_kernel_info &kernel : list_kernels(context)) {
-    // Of Q, K and V of FP8 are cases of the types of O, whose kernels have at least the same head sizes.
-    if (kernel.dtype == SLUICE_E4M3FNUZ) continue;
-    if (kernel.dtype != SLUICE_F16 && kernel.dtype != SLUICE_BF16)
-      throw std::runtime_error(std::string("the suite has no cases for ") + kernel.name);
-    Shapes::Shape shape = {kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16,
-                           {kernel.head_dim_qk, kernel.head_dim_v}};
-    shape.v_in_k = needs_v_in_k(context, shape);
-    if (std::find(shapes.all.begin(), shapes.all.end(), shape) == shapes.all.end())
-      shapes.all.push_back(shape);
-  }
-  if (shapes.all.empty()) throw std::runtime_error("the pack has no kernel for F16 or BF16 queries");
-  return shapes;
+std::string Executor::append(const AppendCase &, const AppendInputs &, AppendMemory &) {
+  throw std::logic_error("appends need a device");
+}
+std::string Executor::merge(const MergeCase &, MergeMemory &) {
+  throw std::logic_error("merges need a device");
 }
 
 std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings,

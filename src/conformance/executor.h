@@ -8,7 +8,10 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "compare.h"
+#include "append_case.h"
+#include "failure.h"
+#include "kernels.h"
+#include "merge_case.h"
 #include "report.h"
 
 #include <cstdint>
@@ -37,14 +40,6 @@ public:
   using std::runtime_error::runtime_error;
 };
 
-/// The library has said SLUICE_UNSUPPORTED.
-class Refused : public std::runtime_error {
-public:
-  Refused(std::string refused_field, const std::string &message)
-      : std::runtime_error(message), field(std::move(refused_field)) {}
-  std::string field; // of the problem or the call
-};
-
 class Executor {
 public:
   virtual ~Executor() = default;
@@ -54,6 +49,9 @@ public:
   /// Runs the case, or one of its sequences alone, on `memory` and brings every buffer back into it. Returns
   /// what ran.
   virtual std::string run(const Case &c, Memory &memory, std::optional<int> only = {}) = 0;
+  /// Run an append or a merge likewise; what runs no kernels has none.
+  virtual std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory);
+  virtual std::string merge(const MergeCase &c, MergeMemory &memory);
   /// Kernels that no run has used.
   virtual std::vector<std::string> unused_kernels() const { return {}; }
   /// A closing line; throws if the executor finds that it has not done its work.
@@ -62,12 +60,6 @@ public:
 
 /// Keys and values of sluice_emulator_configure.
 using EmulatorSettings = std::vector<std::pair<std::string, std::string>>;
-
-/// A kernel pack in place of the library's own; empty for that one.
-using Pack = std::vector<std::byte>;
-
-/// The shapes of the pack's attention kernels, each once.
-Shapes kernel_shapes(const Pack &pack);
 
 /// `name` as above. Throws NotHere or UsageError.
 std::unique_ptr<Executor> make_executor(const std::string &name, const EmulatorSettings &settings,

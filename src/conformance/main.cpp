@@ -5,7 +5,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "options.h"
 #include "runner.h"
-#include "sample.h"
+#include "suite.h"
 
 #include "tools/output_file.h"
 #include "tools/tool_error.h"
@@ -29,53 +29,30 @@ namespace {
 using namespace sluice::test;
 using sluice::tools::OutputFile;
 
+// Of an MI300X: what lists and reports of a device that is not here go by.
+constexpr uint32_t usual_compute_units = 304;
+
 enum ExitStatus { exit_passed, exit_failed, exit_usage, exit_no_device };
 
-// Beside those of the kernels, for sluice_reference, which computes any.
-const Shapes other_shapes = {{{Dtype::f16, {192, 128}}, {Dtype::bf16, {576, 512}}, {Dtype::f16, {80, 48}}}};
-
-std::vector<Case> cases_of(const Options &options) {
-  const Shapes shapes = kernel_shapes(options.pack);
-  std::vector<Case> cases;
-  if (options.part.empty() || options.part == "dense") cases = dense_cases(shapes);
-  if (options.part == "dense") return cases;
-  std::vector<Case> features = feature_cases(shapes);
-  if (options.device == "reference") {
-    Shapes others = other_shapes;
-    std::erase_if(others.all, [&](const auto &shape) {
-      return std::ranges::any_of(shapes.all, [&](const auto &other) {
-        return other.dtype == shape.dtype && other.head_size == shape.head_size;
-      });
-    });
-    if (!others.all.empty())
-      for (Case &c : single_feature_cases(others))
-        features.push_back(std::move(c));
-  }
-  const std::vector<bool> in_sample = sample_of(features);
-  for (size_t i = 0; i < features.size(); ++i)
-    if (options.part != (in_sample[i] ? "rest" : "sample")) cases.push_back(std::move(features[i]));
-  return cases;
+bool matches(const AnyCase &c, const std::string &pattern) {
+  return fnmatch(pattern.c_str(), name_of(c).c_str(), 0) == 0;
 }
 
-bool matches(const Case &c, const std::string &pattern) {
-  return fnmatch(pattern.c_str(), c.name.c_str(), 0) == 0;
-}
-
-std::vector<Case> chosen_cases(const Options &options) {
-  std::vector<Case> cases = cases_of(options);
+std::vector<AnyCase> chosen_cases(const Options &options, uint32_t compute_units) {
+  const std::vector<AnyCase> cases =
+      suite(Target(options.pack, compute_units), options.part, options.level, options.device == "reference");
   for (const std::string &pattern : options.patterns)
-    if (std::ranges::none_of(cases, [&](const Case &c) { return matches(c, pattern); }))
+    if (std::ranges::none_of(cases, [&](const AnyCase &c) { return matches(c, pattern); }))
       throw UsageError("--filter is '" + pattern + "'; no case" +
                        (options.part.empty() ? "" : " of the part " + options.part) + " has such a name");
-  std::vector<Case> chosen;
+  std::vector<AnyCase> chosen;
   size_t index = 0;
-  for (Case &c : cases) {
+  for (const AnyCase &c : cases) {
     if (index++ % options.shards != options.shard) continue;
     if (!options.patterns.empty() &&
         std::ranges::none_of(options.patterns, [&](const auto &pattern) { return matches(c, pattern); }))
       continue;
-    c.seed = options.seed;
-    chosen.push_back(std::move(c));
+    set_seed(chosen.emplace_back(c), options.seed);
   }
   if (chosen.empty())
     throw UsageError(fmt::format("--shard is '{}/{}'; no case is in it", options.shard, options.shards));
@@ -161,31 +138,39 @@ void add_closing_results(const Options &options, Executor &executor, Report &rep
 }
 
 int run(const Options &options, const std::vector<std::string> &words) {
-  const std::vector<Case> cases = chosen_cases(options);
+  Report report;
+  report.about = about_of(options, shell_line(words));
+  std::unique_ptr<Executor> executor;
+  std::string not_here;
+  try {
+    if (!options.device.empty()) executor = make_executor(options.device, options.settings, options.pack);
+  } catch (const NotHere &reason) {
+    not_here = reason.what();
+  }
+  if (executor) executor->describe(report.about);
+  const uint32_t compute_units = report.about.compute_units;
+  const std::vector<AnyCase> cases =
+      chosen_cases(options, compute_units != 0 ? compute_units : usual_compute_units);
   if (options.list) {
-    for (const Case &c : cases)
-      std::puts(c.name.c_str());
+    for (const AnyCase &c : cases)
+      std::puts(name_of(c).c_str());
     return exit_passed;
   }
-  Report report;
   report.started = now();
-  report.about = about_of(options, shell_line(words));
   ReportFiles files(options);
   const auto begin = std::chrono::steady_clock::now();
   int status = exit_no_device;
-  try {
-    const std::unique_ptr<Executor> executor = make_executor(options.device, options.settings, options.pack);
-    executor->describe(report.about);
+  if (executor) {
     std::printf("%s\n", heading(report.about, cases.size()).c_str());
     report.results = run_cases(cases, *executor, options.refused_fails, stdout);
     for (Result &result : report.results)
       result.reproduce = command_of(words.front(), options, result.name);
     add_closing_results(options, *executor, report);
     status = report.count(Outcome::failed) == 0 ? exit_passed : exit_failed;
-  } catch (const NotHere &reason) {
-    std::printf("SKIPPED: %s is not here: %s\n", options.device.c_str(), reason.what());
-    for (const Case &c : cases)
-      report.results.push_back({.name = c.name, .outcome = Outcome::skipped, .reason = reason.what()});
+  } else {
+    std::printf("SKIPPED: %s is not here: %s\n", options.device.c_str(), not_here.c_str());
+    for (const AnyCase &c : cases)
+      report.results.push_back({.name = name_of(c), .outcome = Outcome::skipped, .reason = not_here});
   }
   report.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   print_summary(report, stdout);

@@ -2,7 +2,7 @@
 
 #include "memory.h"
 
-#include "conformance/numbers.h"
+#include "elements.h"
 #include "pages.h"
 
 #include <algorithm>
@@ -15,15 +15,6 @@ namespace {
 
 constexpr uint8_t canary = 0xa5;
 
-enum class Element : uint8_t { f16, bf16, f32, fp8 };
-
-size_t bytes_of(Element element) {
-  return element == Element::f32 ? 4 : element == Element::fp8 ? 1 : 2;
-}
-
-Element element_of(Dtype dtype) {
-  return dtype == Dtype::f16 ? Element::f16 : Element::bf16;
-}
 Element query_element(const Case &c) {
   return has_fp8_queries(c) ? Element::fp8 : element_of(c.dtype);
 }
@@ -33,39 +24,6 @@ Element cache_element(const Case &c) {
 
 Element output_element(const Case &c) {
   return c.o_f32 ? Element::f32 : element_of(c.dtype);
-}
-
-/// Of a type that outputs have.
-double load(Element element, const std::byte *buffer, int64_t index) {
-  const std::byte *const from = buffer + size_t(index) * bytes_of(element);
-  if (element == Element::f32) {
-    float number;
-    std::memcpy(&number, from, sizeof number);
-    return number;
-  }
-  uint16_t bits;
-  std::memcpy(&bits, from, sizeof bits);
-  return decode(element == Element::f16 ? f16_format : bf16_format, bits);
-}
-
-void store(std::vector<std::byte> &buffer, Element element, int64_t index, double value) {
-  std::byte *const to = &buffer[size_t(index) * bytes_of(element)];
-  switch (element) {
-  case Element::f16:
-  case Element::bf16: {
-    const uint16_t bits = encode(element == Element::f16 ? f16_format : bf16_format, value);
-    std::memcpy(to, &bits, sizeof bits);
-    return;
-  }
-  case Element::f32: {
-    const auto number = float(value);
-    std::memcpy(to, &number, sizeof number);
-    return;
-  }
-  case Element::fp8:
-    *to = std::byte(encode_fp8(value));
-    return;
-  }
 }
 
 class Builder {
@@ -94,12 +52,7 @@ private:
     return last_buffer();
   }
   template <typename Number, typename Values> int add_array(const Values &values) {
-    std::vector<std::byte> &buffer = memory.buffers.emplace_back(values.size() * sizeof(Number));
-    for (size_t i = 0; i < values.size(); ++i) {
-      const auto number = Number(values[i]);
-      std::memcpy(&buffer[i * sizeof number], &number, sizeof number);
-    }
-    return last_buffer();
+    return test::add_array<Number>(memory.buffers, values);
   }
   int last_buffer() const { return int(memory.buffers.size()) - 1; }
 

@@ -91,6 +91,8 @@ std::string make_name(const Case &c) {
   if (c.o_f32) result += "_of32";
   if (c.batch_invariant) result += "_invariant";
   if (!c.bounded) result += "_open";
+  if (!c.kernel.empty())
+    result += format("_plan%dx%dx%d@", c.plan.batch, c.plan.q_len, c.plan.kv_len) + c.kernel;
   return result;
 }
 

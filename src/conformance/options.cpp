@@ -2,8 +2,9 @@
 
 #include "options.h"
 
+#include "suite.h"
+
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <fstream>
 #include <iterator>
@@ -13,8 +14,6 @@
 namespace sluice::test {
 
 namespace {
-
-constexpr std::array<std::string_view, 4> parts = {"dense", "features", "sample", "rest"};
 
 Pack read_pack(const std::string &path) {
   std::ifstream file(path, std::ios::binary);
@@ -41,6 +40,9 @@ void check(const Options &options) {
   if (options.device.empty() && !options.list) throw UsageError("--device is missing");
   if (options.all_kernels && options.device == "reference")
     throw UsageError("--all-kernels is about the kernels of a device; --device reference uses none");
+  if (options.device == "reference" && (options.part == "kernels" || options.part == "around"))
+    throw UsageError("--part is '" + options.part +
+                     "', which is about kernels; --device reference uses none");
   if (options.list && !(options.junit.empty() && options.json.empty()))
     throw UsageError("--list runs nothing that --junit or --json could report");
 }
@@ -50,8 +52,12 @@ void check(const Options &options) {
 const char *const usage = R"(usage: sluice-conformance --device emulated|hip:N|reference [options]
   --filter PATTERN      only cases whose name matches; *, ? and [a-z] are wild; may be repeated: then
                         cases that match one of them (--case is the same)
-  --part PART           dense: plain dense attention; features: all else; sample: a third of the
-                        features' cases, with every choice in every mode; rest: the others of them
+  --level LEVEL         quick, as without it: on each kernel everything together; full: on each
+                        kernel every feature that it claims alone, too, and large appends and merges
+  --part PART           dense: plain dense attention; features: every other kind of attention; sample:
+                        a third of the features' cases, with every choice in every mode; rest: the
+                        others of them; kernels: features on each kernel, as the level has them;
+                        around: appends and merges
   --shard I/N           every N-th case, from the I-th on (I from 0)
   --seed N              other numbers in the same cases; 0 without it
   --emulator KEY=VALUE  a setting of the emulator, e.g. completion=random; may be repeated
@@ -91,7 +97,13 @@ Options parse_options(int count, char **arguments) {
     } else if (name == "--part") {
       options.part = value();
       if (std::ranges::find(parts, options.part) == parts.end())
-        throw UsageError("--part is '" + options.part + "'; it is dense, features, sample or rest");
+        throw UsageError("--part is '" + options.part +
+                         "'; it is dense, features, sample, rest, kernels or around");
+    } else if (name == "--level") {
+      const std::string text = value();
+      if (text != "quick" && text != "full")
+        throw UsageError("--level is '" + text + "'; it is quick or full");
+      options.level = text == "full" ? Level::full : Level::quick;
     } else if (name == "--seed") {
       const std::string text = value();
       if (!parse(text, options.seed)) throw UsageError("--seed is '" + text + "'; it is a number below 2^64");
@@ -122,6 +134,7 @@ std::string command_of(const std::string &program, const Options &options, const
     words.insert(words.end(), {"--emulator", key + "=" + setting});
   if (!options.pack_file.empty()) words.insert(words.end(), {"--pack", options.pack_file});
   if (options.seed != 0) words.insert(words.end(), {"--seed", std::to_string(options.seed)});
+  if (options.level == Level::full) words.insert(words.end(), {"--level", "full"});
   if (options.refused_fails) words.push_back("--refused-fails");
   words.insert(words.end(), {"--case", case_name});
   return shell_line(words);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "executor.h"
+#include "kernel_cases.h"
 
 #include <cstdint>
 #include <string>
@@ -11,6 +12,7 @@ namespace sluice::test {
 
 struct Options {
   std::string device, part;
+  Level level = Level::quick;
   std::vector<std::string> patterns; // a case matches one of them; all do if there is none
   EmulatorSettings settings;
   std::string pack_file;

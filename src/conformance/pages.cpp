@@ -6,21 +6,12 @@
 
 #include <algorithm>
 #include <numeric>
-#include <utility>
 
 namespace sluice::test {
 
 namespace {
 
 constexpr int unowned_pages = 3;
-
-std::vector<int64_t> shuffled(int64_t count, Random random) {
-  std::vector<int64_t> numbers(static_cast<size_t>(count));
-  std::iota(numbers.begin(), numbers.end(), 0);
-  for (size_t i = numbers.size(); i > 1; --i)
-    std::swap(numbers[i - 1], numbers[random.below(i)]);
-  return numbers;
-}
 
 /// Whether an engine may have given page n of a sequence away: it has no sink token, and the window of the
 /// first row, which begins before those of all others, begins behind it.

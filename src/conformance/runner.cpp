@@ -45,27 +45,43 @@ void add_line(std::string &text, const std::string &line) {
   text += (text.empty() ? "" : "\n") + line;
 }
 
+void tell(const Comparison &compared, Result &result) {
+  result.o_ratio = compared.o_ratio;
+  result.lse_ratio = compared.lse_ratio;
+  if (compared.wrong == 0) return;
+  add_line(result.reason, std::to_string(compared.wrong) + " wrong elements:");
+  add_line(result.reason, compared.details.substr(0, compared.details.find_last_not_of('\n') + 1));
+}
+
 /// Fills in what became of the case. Throws what the executor throws.
 void run_case(const Case &c, Executor &executor, Result &result) {
   const Inputs inputs = make_inputs(c);
   const Memory before = make_memory(c, inputs);
   Memory memory = before;
   result.kernel = executor.run(c, memory);
-  const Comparison compared =
-      compare(c, compute_expected(c, inputs), read_outputs(c, memory), executor.judge());
-  result.o_ratio = compared.o_ratio;
-  result.lse_ratio = compared.lse_ratio;
-  if (compared.wrong != 0) {
-    add_line(result.reason, std::to_string(compared.wrong) + " wrong elements:");
-    add_line(result.reason, compared.details.substr(0, compared.details.find_last_not_of('\n') + 1));
-  }
+  tell(compare(c, compute_expected(c, inputs), read_outputs(c, memory), executor.judge()), result);
   const std::string stray = find_stray_write(c, before, memory);
   if (!stray.empty()) add_line(result.reason, stray);
   if (!c.bounded && !passes([&] { return is_repeatable(c, executor, before, memory); }))
     add_line(result.reason, "a second run gave other bits");
   if (c.batch_invariant && !passes([&] { return is_batch_invariant(c, executor, before, memory); }))
     add_line(result.reason, "its sequences one by one gave other bits");
-  result.outcome = result.reason.empty() ? Outcome::passed : Outcome::failed;
+}
+
+void run_case(const AppendCase &c, Executor &executor, Result &result) {
+  const AppendInputs inputs = make_inputs(c);
+  const AppendMemory before = make_memory(c, inputs);
+  AppendMemory memory = before;
+  result.kernel = executor.append(c, inputs, memory);
+  tell(compare(c, compute_expected(c, inputs, before), before, memory), result);
+}
+
+void run_case(const MergeCase &c, Executor &executor, Result &result) {
+  const MergeInputs inputs = make_inputs(c);
+  const MergeMemory before = make_memory(c, inputs);
+  MergeMemory memory = before;
+  result.kernel = executor.merge(c, memory);
+  tell(compare(c, compute_expected(c, inputs), before, memory), result);
 }
 
 void print(const Result &result, std::FILE *log) {
@@ -91,21 +107,22 @@ const char *running_case() noexcept {
   return running;
 }
 
-std::vector<Result> run_cases(const std::vector<Case> &cases, Executor &executor, bool refused_fails,
+std::vector<Result> run_cases(const std::vector<AnyCase> &cases, Executor &executor, bool refused_fails,
                               std::FILE *log) {
   std::vector<Result> results;
   std::string lost_by;
-  for (const Case &c : cases) {
-    Result &result = results.emplace_back(Result{.name = c.name});
+  for (const AnyCase &c : cases) {
+    Result &result = results.emplace_back(Result{.name = name_of(c)});
     if (!lost_by.empty()) {
       result.outcome = Outcome::skipped;
       result.reason = "the device was lost in " + lost_by;
       continue;
     }
     const auto begin = std::chrono::steady_clock::now();
-    running = c.name.c_str();
+    running = name_of(c).c_str();
     try {
-      run_case(c, executor, result);
+      std::visit([&](const auto &one) { run_case(one, executor, result); }, c);
+      result.outcome = result.reason.empty() ? Outcome::passed : Outcome::failed;
     } catch (const Refused &refusal) {
       result.outcome = refused_fails ? Outcome::failed : Outcome::refused;
       result.reason = refusal.what();
@@ -113,7 +130,7 @@ std::vector<Result> run_cases(const std::vector<Case> &cases, Executor &executor
     } catch (const DeviceLost &error) {
       result.outcome = Outcome::failed;
       add_line(result.reason, error.what());
-      lost_by = c.name;
+      lost_by = name_of(c);
     } catch (const std::exception &error) {
       result.outcome = Outcome::failed;
       add_line(result.reason, error.what());

@@ -8,6 +8,7 @@
 
 #include "executor.h"
 #include "report.h"
+#include "suite.h"
 
 #include <cstdio>
 
@@ -15,7 +16,7 @@ namespace sluice::test {
 
 /// One result per case, in their order. Prints a line or more per case to `log`. With `refused_fails`, what
 /// was refused has failed. Once the device is lost, the case that lost it has failed and the rest is skipped.
-std::vector<Result> run_cases(const std::vector<Case> &cases, Executor &executor, bool refused_fails,
+std::vector<Result> run_cases(const std::vector<AnyCase> &cases, Executor &executor, bool refused_fails,
                               std::FILE *log);
 
 /// The name of the case that run_cases runs or has run last, or null outside of it. For signal handlers.

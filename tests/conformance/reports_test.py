@@ -134,6 +134,22 @@ class Reports(InFolder):
         self.assertIn("0 passed, 1 failed", again.stdout)
         self.assertIn(failed["reason"].splitlines()[1], again.stdout)
 
+    def test_a_wrong_kernel_fails_the_cases_of_that_kernel_alone(self):
+        pack, wrong = self.folder / "wrong.pack", "attn_fwd_f16_d128_q256_kv64_w8"
+        subprocess.run([WRONG_KERNELS, "undivided", PACK, pack, wrong], check=True)
+        data = self.report("--device", "emulated", "--pack", pack, "--part", "kernels", "--filter", f"*@{wrong}",
+                           "--filter", "*@attn_fwd_f16_d128_q128_kv32_w4", status=1)[2]
+        for case in data["cases"]:
+            self.assertEqual(case["kernel"], case["name"].split("@")[1])
+            self.assertEqual(case["outcome"], "failed" if case["kernel"] == wrong else "passed", case["name"])
+        self.assertEqual(data["counts"]["failed"], data["counts"]["passed"])
+        # A case that only the full level has is run again at that level.
+        alone = f"f16_d128_*_full_*_normal_alibi_plan*@{wrong}"
+        case, = self.report("--device", "emulated", "--pack", pack, "--level", "full", "--filter", alone, status=1)[2]["cases"]
+        again = subprocess.run(case["reproduce"], shell=True, capture_output=True, text=True)
+        self.assertEqual(again.returncode, 1, again.stderr)
+        self.assertIn(f"FAIL {case['name']}", again.stdout)
+
     def test_refusals_are_skipped_with_their_field_or_fail(self):
         pack = self.folder / "plain.pack"
         subprocess.run([WRONG_KERNELS, "plain", PACK, pack], check=True)
@@ -232,7 +248,9 @@ class Usage(unittest.TestCase):
         self.refuses("--shard is '1'; it is I/N", "--device", "reference", "--shard", "1")
         self.refuses("--seed is '-1'; it is a number", "--device", "reference", "--seed", "-1")
         self.refuses("--seed is '1x'; it is a number", "--device", "reference", "--seed", "1x")
-        self.refuses("--part is 'all'; it is dense, features, sample or rest", "--device", "reference", "--part", "all")
+        self.refuses("--part is 'all'; it is dense, features, sample, rest, kernels or around", "--device", "reference", "--part", "all")
+        self.refuses("--part is 'around', which is about kernels", "--device", "reference", "--part", "around")
+        self.refuses("--level is 'all'; it is quick or full", "--device", "reference", "--level", "all")
         self.refuses("--device is missing", "--part", "dense")
         self.refuses("--device needs a value", "--device")
         self.refuses("there is no option --devices", "--devices", "reference")

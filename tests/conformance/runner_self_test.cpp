@@ -72,7 +72,7 @@ std::vector<Result> results_of(const std::vector<Case> &cases, Defective::Defect
                                bool refused_fails = false) {
   Defective executor(std::move(defect));
   std::FILE *const log = std::tmpfile();
-  std::vector<Result> results = run_cases(cases, executor, refused_fails, log);
+  std::vector<Result> results = run_cases({cases.begin(), cases.end()}, executor, refused_fails, log);
   std::fclose(log);
   return results;
 }

@@ -151,6 +151,9 @@ TEST_CASE("O as F32 is not rounded: a tolerance less that rounding, which it wou
     for (size_t i = 0; i < less.o.size(); ++i)
       REQUIRE(more.o_tolerance[i] - less.o_tolerance[i] ==
               Approx(r * (std::fabs(less.o[i]) + less.o_tolerance[i]) + s).epsilon(1e-6));
+    // Errors of P hide the rounding of a kernel, but not that it is everywhere.
+    CHECK(compare(c, less, perfect(c, less), Judge::kernel).wrong == 0);
+    CHECK(compare(c, less, perfect(rounded, less), Judge::kernel).wrong == 1);
     // The reference has no error but that of its own type.
     CHECK(compare(c, less, perfect(c, less), Judge::reference).wrong == 0);
     CHECK(compare(c, less, perfect(rounded, less), Judge::reference).wrong > less.o.size() / 2);

@@ -1,9 +1,9 @@
 //===- wrong_kernels.cpp - a kernel pack that is whole, and not what it should be -----------------------===//
 //
-//   usage: wrong_kernels WHAT PACK OUT
+//   usage: wrong_kernels WHAT PACK OUT [KERNEL]
 //
 // `undivided`: in every attention kernel, each v_rcp_f32 becomes a v_mov_b32, and rows are not divided by the
-// sum of their weights. `plain`: kernels list no feature but lse.
+// sum of their weights. `plain`: kernels list no feature but lse. With KERNEL, that one alone is so.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "package/offload_bundle.h"
@@ -38,12 +38,16 @@ size_t leave_out_divisions(std::vector<std::byte> &code) {
   return found;
 }
 
-void write_wrong_pack(const std::string &what, const std::string &from, const std::string &to) {
+/// `only` is empty for all kernels.
+void write_wrong_pack(const std::string &what, const std::string &from, const std::string &to,
+                      const std::string &only) {
   const std::vector<std::byte> bytes = test::read_file(from);
   const package::PackReader pack(bytes);
   package::PackWriter writer("wrong_kernels", pack.manifest().llvm_version);
   for (const package::PackedKernel &kernel : pack.manifest().kernels) {
     const std::vector<std::byte> bundle = pack.bundle(kernel);
+    const std::string name = package::format_kernel_name(kernel.entry.name);
+    const bool is_wrong = kernel.entry.name.is_attention() && (only.empty() || name == only);
     std::vector<std::vector<std::byte>> codes;
     std::vector<package::ChipCode> objects;
     codes.reserve(kernel.entry.chips.size());
@@ -51,12 +55,12 @@ void write_wrong_pack(const std::string &what, const std::string &from, const st
       for (const std::string &chip : kernel.entry.chips) {
         if (entry.id != package::bundle_id(chip)) continue;
         codes.emplace_back(entry.code.begin(), entry.code.end());
-        if (what == "undivided" && kernel.entry.name.is_attention() && leave_out_divisions(codes.back()) == 0)
-          throw std::runtime_error(package::format_kernel_name(kernel.entry.name) + " has no v_rcp_f32");
+        if (what == "undivided" && is_wrong && leave_out_divisions(codes.back()) == 0)
+          throw std::runtime_error(name + " has no v_rcp_f32");
         objects.push_back({chip, codes.back()});
       }
     package::KernelEntry entry = kernel.entry;
-    if (what == "plain" && entry.name.is_attention()) entry.features = {"lse"};
+    if (what == "plain" && is_wrong) entry.features = {"lse"};
     writer.add(std::move(entry), objects);
   }
   const std::vector<std::byte> out = writer.finish();
@@ -68,11 +72,11 @@ void write_wrong_pack(const std::string &what, const std::string &from, const st
 } // namespace
 
 int main(int count, char **arguments) {
-  const std::string what = count == 4 ? arguments[1] : "";
+  const std::string what = count == 4 || count == 5 ? arguments[1] : "";
   if (what != "undivided" && what != "plain")
-    return std::fputs("usage: wrong_kernels undivided|plain PACK OUT\n", stderr), 2;
+    return std::fputs("usage: wrong_kernels undivided|plain PACK OUT [KERNEL]\n", stderr), 2;
   try {
-    write_wrong_pack(what, arguments[2], arguments[3]);
+    write_wrong_pack(what, arguments[2], arguments[3], count == 5 ? arguments[4] : "");
   } catch (const std::exception &error) {
     return std::fprintf(stderr, "wrong_kernels: %s\n", error.what()), 1;
   }

@@ -1,0 +1,92 @@
+//===- append_case.h - what the suite runs of sluice_kv_append ------------------------------------------===//
+//
+// As of attention, a case's name says all of it, and its numbers follow from the name and the seed.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "compare.h"
+#include "elements.h"
+#include "kernels.h"
+
+#include <optional>
+
+namespace sluice::test {
+
+/// What says where new rows go.
+enum class Finding : uint8_t { slots, block, csr };
+
+enum class Rotation : uint8_t { none, halves, pairs };
+
+struct AppendCase {
+  Element source = Element::f16, cache = Element::f16;
+  int heads = 3;
+  HeadSizes head_size = {48, 24};
+  bool v_in_k = false;
+  Finding finding = Finding::slots;
+  int page_size = 16;
+  bool wide = false; // int64_t entries of the table
+  int k_pack = 0;    // elements of a pack of an x-packed K
+  Rotation rotation = Rotation::none;
+  int rotary_dim = 0;
+  bool positions = false; // given, and not those of the keys
+  Scale k_scale = Scale::none, v_scale = Scale::none;
+  bool apart = false;      // NaN between heads and rows, and in the caches what must stay
+  bool not_finite = false; // NaN and infinity among the new rows
+  int more_rows = 0;       // of the last sequence, beside those that all cases have
+
+  std::string kernel = {}; // that must run
+  std::string name = {};
+  uint64_t seed = 0;
+};
+
+/// Of every append kernel of the pack all that it claims; at the full level also sizes beyond those of a
+/// grid.
+std::vector<AppendCase> append_cases(const Target &target, Level level);
+
+/// Where a row goes.
+struct Slot {
+  int64_t page, row;
+  bool operator==(const Slot &) const = default;
+};
+
+struct AppendInputs {
+  int tokens = 0;
+  std::vector<double> k, v;                // [token][head][element]
+  std::vector<std::optional<Slot>> slots;  // [token]; nothing for a row that is skipped
+  std::vector<int> positions;              // [token]
+  std::vector<double> rotary;              // [position][rotary_dim]: cosines, then sines
+  std::vector<double> k_scale, v_scale;    // [head]; 1 without
+  std::vector<int> starts, lengths;        // of sequences; empty with slots
+  std::vector<std::vector<int64_t>> pages; // [sequence][page of it]
+  int64_t pages_in_all = 0;
+};
+AppendInputs make_inputs(const AppendCase &c);
+
+struct AppendMemory {
+  Placement k, v, k_cache, v_cache;
+  int64_t table_stride = 0;
+  /// Numbers of buffers; -1 for none.
+  int slots = -1, starts = -1, kv_lengths = -1, page_table = -1, page_starts = -1;
+  int k_scale = -1, v_scale = -1, rotary = -1, positions = -1;
+  std::vector<std::vector<std::byte>> buffers;
+};
+AppendMemory make_memory(const AppendCase &c, const AppendInputs &in);
+
+sluice_append make_call(const AppendCase &c, const AppendInputs &in, const AppendMemory &memory,
+                        const std::vector<void *> &bases);
+
+/// What must become of the caches, an element of them each.
+struct StoredElement {
+  int buffer;
+  int64_t at;
+  double value, margin; // what is rounded once to the cache's type is so near to the value
+};
+std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInputs &in,
+                                            const AppendMemory &memory);
+
+/// All that is wrong: elements that are another number, and bytes that are no element and changed.
+Comparison compare(const AppendCase &c, const std::vector<StoredElement> &expected,
+                   const AppendMemory &before, const AppendMemory &after);
+
+} // namespace sluice::test

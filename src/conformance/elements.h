@@ -1,0 +1,81 @@
+//===- elements.h - numbers as the elements of a buffer -------------------------------------------------===//
+#pragma once
+
+#include "cases.h"
+
+#include "conformance/numbers.h"
+
+#include <cstddef>
+#include <cstring>
+
+namespace sluice::test {
+
+enum class Element : uint8_t { f16, bf16, f32, fp8 };
+
+inline size_t bytes_of(Element element) {
+  return element == Element::f32 ? 4 : element == Element::fp8 ? 1 : 2;
+}
+
+inline Element element_of(Dtype dtype) {
+  return dtype == Dtype::f16 ? Element::f16 : Element::bf16;
+}
+
+inline double load(Element element, const std::byte *buffer, int64_t index) {
+  const std::byte *const from = buffer + size_t(index) * bytes_of(element);
+  switch (element) {
+  case Element::f16:
+  case Element::bf16: {
+    uint16_t bits;
+    std::memcpy(&bits, from, sizeof bits);
+    return decode(element == Element::f16 ? f16_format : bf16_format, bits);
+  }
+  case Element::f32: {
+    float number;
+    std::memcpy(&number, from, sizeof number);
+    return number;
+  }
+  case Element::fp8:
+    return decode_fp8(uint8_t(*from));
+  }
+  __builtin_unreachable();
+}
+
+inline void store(std::vector<std::byte> &buffer, Element element, int64_t index, double value) {
+  std::byte *const to = &buffer[size_t(index) * bytes_of(element)];
+  switch (element) {
+  case Element::f16:
+  case Element::bf16: {
+    const uint16_t bits = encode(element == Element::f16 ? f16_format : bf16_format, value);
+    std::memcpy(to, &bits, sizeof bits);
+    return;
+  }
+  case Element::f32: {
+    const auto number = float(value);
+    std::memcpy(to, &number, sizeof number);
+    return;
+  }
+  case Element::fp8:
+    *to = std::byte(encode_fp8(value));
+    return;
+  }
+}
+
+/// The number that an element has after a store.
+inline double as_stored(Element element, double value) {
+  std::vector<std::byte> one(bytes_of(element));
+  store(one, element, 0, value);
+  return load(element, one.data(), 0);
+}
+
+/// The number of a new buffer with the values in it, as an engine's arrays have them.
+template <typename Number, typename Values>
+int add_array(std::vector<std::vector<std::byte>> &buffers, const Values &values) {
+  std::vector<std::byte> &buffer = buffers.emplace_back(values.size() * sizeof(Number));
+  for (size_t i = 0; i < values.size(); ++i) {
+    const auto number = Number(values[i]);
+    std::memcpy(&buffer[i * sizeof number], &number, sizeof number);
+  }
+  return int(buffers.size()) - 1;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,128 @@
+//===- kernels.cpp - the kernels of a pack, and which of them the library would take --------------------===//
+
+#include "kernels.h"
+
+#include "call.h"
+#include "failure.h"
+
+#include <algorithm>
+#include <sstream>
+#include <stdexcept>
+
+namespace sluice::test {
+
+namespace {
+
+constexpr std::string_view attention = "attention_forward";
+
+/// What stands in front of the head size in a name: "f16", "f16_e4m3fnuz" or "e4m3fnuz_to_f16".
+void read_types(std::string_view name, Kernel &kernel) {
+  constexpr std::string_view front = "attn_fwd_", to = "e4m3fnuz_to_";
+  name.remove_prefix(front.size());
+  if (name.starts_with(to)) {
+    kernel.cache = Cache::e4m3fnuz_as_q;
+    name.remove_prefix(to.size());
+  }
+  kernel.dtype = name.starts_with("bf16_") ? Dtype::bf16 : Dtype::f16;
+  name.remove_prefix(name.find('_') + 1);
+  if (name.starts_with("e4m3fnuz_")) kernel.cache = Cache::e4m3fnuz;
+}
+
+Kernel kernel_of(const sluice_kernel_info &info) {
+  Kernel kernel{.name = info.name,
+                .head_size = {info.head_dim_qk, info.head_dim_v},
+                .tile_q = int(info.tile_q),
+                .tile_kv = int(info.tile_kv)};
+  read_types(kernel.name, kernel);
+  kernel.paged = kernel.name.ends_with("_paged");
+  kernel.latent = kernel.name.ends_with("_latent");
+  kernel.tall = !kernel.latent && !kernel.name.ends_with("_packed");
+  std::istringstream features(info.features);
+  for (std::string feature; std::getline(features, feature, ',');)
+    kernel.claims.insert(feature);
+  return kernel;
+}
+
+} // namespace
+
+sluice_context_desc context_desc(uint32_t kind, const Pack &pack) {
+  sluice_context_desc desc;
+  sluice_context_desc_init(&desc, sizeof desc);
+  desc.kind = kind;
+  if (!pack.empty()) {
+    desc.pack = pack.data();
+    desc.pack_bytes = pack.size();
+  }
+  return desc;
+}
+
+std::vector<sluice_kernel_info> list_kernels(const sluice_context *context) {
+  sluice_error error = make_error();
+  uint32_t count = 0;
+  if (const sluice_status status = sluice_list_kernels(context, 0, nullptr, &count, &error))
+    fail("sluice_list_kernels", status, error);
+  std::vector<sluice_kernel_info> kernels(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    sluice_kernel_info_init(&kernels[i], sizeof kernels[i]);
+    if (const sluice_status status = sluice_list_kernels(context, i, &kernels[i], nullptr, &error))
+      fail("sluice_list_kernels", status, error);
+  }
+  return kernels;
+}
+
+Target::Target(const Pack &pack, uint32_t compute_units) {
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
+  const std::string name = "gfx942:" + std::to_string(compute_units);
+  desc.target = name.c_str();
+  sluice_error error = make_error();
+  sluice_context *created = nullptr;
+  if (const sluice_status status = sluice_context_create(&desc, &created, &error))
+    fail("sluice_context_create", status, error);
+  context.reset(created);
+}
+
+std::optional<Answer> Target::ask(const Case &c) const {
+  const sluice_problem problem = make_problem(c);
+  sluice_support support;
+  sluice_support_init(&support, sizeof support);
+  if (sluice_query_support(context.get(), &problem, &support, nullptr) != SLUICE_OK) return {};
+  return Answer{support.kernel, support.workspace_bytes != 0};
+}
+
+std::vector<Kernel> Target::attention_kernels() const {
+  std::vector<Kernel> kernels;
+  for (const sluice_kernel_info &info : list_kernels(context.get()))
+    if (info.operation == attention) kernels.push_back(kernel_of(info));
+  return kernels;
+}
+
+std::vector<std::string> Target::names(std::string_view operation) const {
+  std::vector<std::string> names;
+  for (const sluice_kernel_info &info : list_kernels(context.get()))
+    if (info.operation == operation) names.emplace_back(info.name);
+  return names;
+}
+
+Shapes Target::shapes() const {
+  Shapes shapes;
+  for (const sluice_kernel_info &kernel : list_kernels(context.get())) {
+    if (kernel.operation != attention) continue;
+    // Of Q, K and V of FP8 are cases of the types of O, whose kernels have at least the same head sizes.
+    if (kernel.dtype == SLUICE_E4M3FNUZ) continue;
+    if (kernel.dtype != SLUICE_F16 && kernel.dtype != SLUICE_BF16)
+      throw std::runtime_error(std::string("the suite has no cases for ") + kernel.name);
+    Shapes::Shape shape = {kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16,
+                           {kernel.head_dim_qk, kernel.head_dim_v}};
+    // Whether a shape's kernels do nothing but SLUICE_V_IN_K.
+    const Case plain{.dtype = shape.dtype, .head_size = shape.head_size};
+    Case in_k = plain;
+    in_k.v_in_k = true;
+    shape.v_in_k = !ask(plain) && ask(in_k);
+    if (std::find(shapes.all.begin(), shapes.all.end(), shape) == shapes.all.end())
+      shapes.all.push_back(shape);
+  }
+  if (shapes.all.empty()) throw std::runtime_error("the pack has no kernel for F16 or BF16 queries");
+  return shapes;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,77 @@
+//===- kernels.h - the kernels of a pack, and which of them the library would take ----------------------===//
+//
+// Asked of the library through the C ABI alone, for a chip by its name: nothing here needs a device.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "cases.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sluice/sluice.h>
+#include <string>
+#include <vector>
+
+namespace sluice::test {
+
+/// A kernel pack in place of the library's own; empty for that one.
+using Pack = std::vector<std::byte>;
+
+/// An attention kernel, as what its name and the library say of it.
+struct Kernel {
+  std::string name;
+  std::set<std::string, std::less<>> claims = {}; // the features that the library lists
+  Dtype dtype = Dtype::f16;                       // as of a case
+  Cache cache = Cache::same;
+  HeadSizes head_size = 128;
+  int tile_q = 0, tile_kv = 0;
+  bool tall = false;   // for many rows: sequences of few are another kernel's
+  bool paged = false;  // serves SLUICE_MODE_PAGED and nothing else
+  bool latent = false; // serves SLUICE_V_IN_K and nothing else
+};
+
+/// How many cases the kernels get.
+enum class Level : uint8_t {
+  quick, // of attention everything together, without a causal mask and with one
+  full,  // and every feature alone
+};
+
+/// What a plan for a problem would be.
+struct Answer {
+  std::string kernel;
+  bool has_parts = false; // keys are divided among workgroups, and the parts merged
+};
+
+/// A chip with so many compute units, which the choice between kernels looks at.
+class Target {
+public:
+  /// Throws if the pack cannot be read.
+  Target(const Pack &pack, uint32_t compute_units);
+
+  /// The shapes of the attention kernels, each once.
+  Shapes shapes() const;
+  std::vector<Kernel> attention_kernels() const;
+  /// Of an operation as sluice_kernel_info has it.
+  std::vector<std::string> names(std::string_view operation) const;
+  /// Nothing if the library refuses the case.
+  std::optional<Answer> ask(const Case &c) const;
+
+private:
+  struct Destroy {
+    void operator()(sluice_context *context) const { sluice_context_destroy(context); }
+  };
+  std::unique_ptr<sluice_context, Destroy> context;
+};
+
+/// All kernels of a context.
+std::vector<sluice_kernel_info> list_kernels(const sluice_context *context);
+
+/// A description with a pack in it, which must outlive the context.
+sluice_context_desc context_desc(uint32_t kind, const Pack &pack);
+
+} // namespace sluice::test

@@ -1,0 +1,70 @@
+//===- suite.cpp - all cases that the suite has ---------------------------------------------------------===//
+
+#include "suite.h"
+
+#include "sample.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace sluice::test {
+
+namespace {
+
+// Beside those of the kernels, for sluice_reference, which computes any.
+const Shapes other_shapes = {{{Dtype::f16, {192, 128}}, {Dtype::bf16, {576, 512}}, {Dtype::f16, {80, 48}}}};
+
+template <typename OfKind> void append_to(std::vector<AnyCase> &all, std::vector<OfKind> more) {
+  all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
+}
+
+/// All, or those in the sample or beside it.
+std::vector<Case> features_of(const Shapes &shapes, const std::string &part, bool host_only) {
+  std::vector<Case> features = feature_cases(shapes);
+  if (host_only) {
+    Shapes others = other_shapes;
+    std::erase_if(others.all, [&](const auto &shape) {
+      return std::ranges::any_of(shapes.all, [&](const auto &other) {
+        return other.dtype == shape.dtype && other.head_size == shape.head_size;
+      });
+    });
+    if (!others.all.empty())
+      for (Case &c : single_feature_cases(others))
+        features.push_back(std::move(c));
+  }
+  const std::vector<bool> in_sample = sample_of(features);
+  std::vector<Case> chosen;
+  for (size_t i = 0; i < features.size(); ++i)
+    if (part != (in_sample[i] ? "rest" : "sample")) chosen.push_back(std::move(features[i]));
+  return chosen;
+}
+
+} // namespace
+
+const std::vector<std::string> parts = {"dense", "features", "sample", "rest", "kernels", "around"};
+
+const std::string &name_of(const AnyCase &c) {
+  return std::visit([](const auto &one) -> const std::string & { return one.name; }, c);
+}
+
+void set_seed(AnyCase &c, uint64_t seed) {
+  std::visit([&](auto &one) { one.seed = seed; }, c);
+}
+
+std::vector<AnyCase> suite(const Target &target, const std::string &part, Level level, bool host_only) {
+  const Shapes shapes = target.shapes();
+  const bool whole = part.empty();
+  std::vector<AnyCase> all;
+  if (whole || part == "dense") append_to(all, dense_cases(shapes));
+  if (whole || part == "features" || part == "sample" || part == "rest")
+    append_to(all, features_of(shapes, part, host_only));
+  if (host_only) return all;
+  if (whole || part == "kernels") append_to(all, kernel_cases(target, level));
+  if (whole || part == "around") {
+    append_to(all, append_cases(target, level));
+    append_to(all, merge_cases(target, level));
+  }
+  return all;
+}
+
+} // namespace sluice::test

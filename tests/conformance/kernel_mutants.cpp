@@ -1,0 +1,374 @@
+//===- kernel_mutants.cpp - small defects that one kernel alone might have ------------------------------===//
+
+#include "kernel_mutants.h"
+
+#include "oracle.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+namespace sluice::test {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+int group(const Case &c) {
+  return c.q_heads / c.kv_heads;
+}
+
+/// Adds something to the scores, through a bias of every element.
+template <typename Add> void add_to_scores(Case &c, Inputs &in, Add add) {
+  Matrix full;
+  full.extent = {c.batch, c.q_heads, c.q_len, c.kv_len};
+  for (int b = 0; b < c.batch; ++b)
+    for (int h = 0; h < c.q_heads; ++h)
+      for (int i = 0; i < c.q_len; ++i)
+        for (int j = 0; j < c.kv_len; ++j)
+          full.values.push_back((c.bias.type != BiasType::none ? in.bias.at(b, h, i, j) : 0) +
+                                add(b, h, i, j));
+  in.bias = std::move(full);
+  c.bias = {.type = BiasType::f32};
+}
+
+/// ALiBi with another distance.
+template <typename Distance> void change_distance(Case &c, Inputs &in, Distance distance) {
+  const Sequences sequences(c);
+  add_to_scores(c, in, [&](int b, int h, int i, int j) {
+    const int shift = is_top_left(c) ? 0 : sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)];
+    return -in.alibi_slopes[size_t(h)] * distance(i + shift, j, i);
+  });
+  c.alibi = false;
+  std::ranges::fill(in.alibi_slopes, 0.0);
+}
+
+/// Hides keys from all rows of a sequence.
+template <typename Hide> void hide_keys(Case &c, Inputs &in, Hide hide) {
+  const Sequences sequences(c);
+  add_to_scores(c, in, [&](int b, int, int, int j) {
+    return hide(j, sequences.kv_lengths[size_t(b)]) ? -infinity : 0.0;
+  });
+}
+
+/// Each head has what another has.
+template <typename Head> void mix_heads(std::vector<double> &of_heads, Head head) {
+  const std::vector<double> before = of_heads;
+  for (size_t h = 0; h < of_heads.size(); ++h)
+    of_heads[h] = before[size_t(head(int(h)))];
+}
+template <typename Head> void mix_heads(Matrix &matrix, Head head) {
+  const Matrix before = matrix;
+  size_t at = 0;
+  for (int b = 0; b < matrix.extent[0]; ++b)
+    for (int h = 0; h < matrix.extent[1]; ++h)
+      for (int i = 0; i < matrix.extent[2]; ++i)
+        for (int j = 0; j < matrix.extent[3]; ++j)
+          matrix.values[at++] = before.at(b, head(h), i, j);
+}
+template <std::vector<double> Inputs::*of_heads> void by_kv_head(Case &c, Inputs &in, const Kernel &) {
+  mix_heads(in.*of_heads, [&](int h) { return h / group(c); });
+}
+template <std::vector<double> Inputs::*of_heads> void by_place_in_group(Case &c, Inputs &in, const Kernel &) {
+  mix_heads(in.*of_heads, [&](int h) { return h % group(c); });
+}
+template <std::vector<double> Inputs::*of_heads> void by_first_head(Case &, Inputs &in, const Kernel &) {
+  mix_heads(in.*of_heads, [](int) { return 0; });
+}
+template <Matrix Inputs::*matrix> void matrix_by_kv_head(Case &c, Inputs &in, const Kernel &) {
+  mix_heads(in.*matrix, [&](int h) { return h / group(c); });
+}
+template <Matrix Inputs::*matrix, size_t dim> void matrix_repeats(Case &, Inputs &in, const Kernel &) {
+  Matrix &wrong = in.*matrix;
+  const Matrix before = wrong;
+  std::array<int, 4> extent = before.extent;
+  size_t at = 0;
+  for (int b = 0; b < extent[0]; ++b)
+    for (int h = 0; h < extent[1]; ++h)
+      for (int i = 0; i < extent[2]; ++i)
+        for (int j = 0; j < extent[3]; ++j)
+          wrong.values[at++] =
+              before.at(dim == 0 ? 0 : b, h, dim == 2 ? i / 2 * 2 : i, dim == 3 ? j / 2 * 2 : j);
+}
+
+template <int Case::*member, int change> void add(Case &c, Inputs &, const Kernel &) {
+  c.*member += change;
+}
+
+/// Swaps the keys at two places, of K or V.
+void swap_keys(const Case &c, std::vector<double> &tensor, int head_size, int a, int b) {
+  const ptrdiff_t token = ptrdiff_t(c.kv_heads) * head_size;
+  for (int sequence = 0; sequence < c.batch; ++sequence) {
+    const auto begin = tensor.begin() + sequence * c.kv_len * token;
+    std::swap_ranges(begin + a * token, begin + (a + 1) * token, begin + b * token);
+  }
+}
+
+/// Elements in the order that a mistake in their place gives them.
+template <typename Place> void move_elements(std::vector<double> &tensor, int head_size, Place place) {
+  const std::vector<double> before = tensor;
+  for (size_t i = 0; i < tensor.size(); ++i) {
+    const size_t row = i / size_t(head_size) * size_t(head_size);
+    tensor[i] = before[row + size_t(place(int(i - row)))];
+  }
+}
+
+bool any(const Case &) {
+  return true;
+}
+/// Other cases without a window have fewer keys.
+bool in_parts(const Case &c) {
+  return c.window_left < 0 && c.kv_len > 300;
+}
+bool causal(const Case &c) {
+  return is_causal(c);
+}
+bool left(const Case &c) {
+  return c.window_left >= 0;
+}
+bool right(const Case &c) {
+  return c.window_right >= 0;
+}
+bool sink_tokens(const Case &c) {
+  return c.sink_tokens > 0;
+}
+bool bits(const Case &c) {
+  return c.bits.given;
+}
+bool bias(const Case &c) {
+  return c.bias.type != BiasType::none;
+}
+bool alibi(const Case &c) {
+  return c.alibi;
+}
+bool alibi_not_causal(const Case &c) {
+  return c.alibi && !is_causal(c);
+}
+bool alibi_bottom_right(const Case &c) {
+  return c.alibi && !is_top_left(c);
+}
+bool sink_logits(const Case &c) {
+  return c.sink_logits;
+}
+bool paged(const Case &c) {
+  return c.mode == Mode::paged;
+}
+bool lengths(const Case &c) {
+  return c.rows == Rows::lengths || c.rows == Rows::gaps;
+}
+bool ragged(const Case &c) {
+  return c.rows == Rows::starts || c.rows == Rows::gaps;
+}
+template <Scale Case::*member> bool has_factors(const Case &c) {
+  return c.*member == Scale::head;
+}
+
+void lose_bias(Case &c, Inputs &, const Kernel &) {
+  c.bias = {};
+}
+
+void lose_last_key(Case &c, Inputs &in, const Kernel &) {
+  hide_keys(c, in, [](int j, int keys) { return j == keys - 1; });
+}
+
+/// The second page in place of the first.
+void read_other_page(Case &c, Inputs &in, const Kernel &) {
+  for (std::vector<double> *tensor : {&in.k, &in.v}) {
+    const ptrdiff_t token = ptrdiff_t(c.kv_heads) * (tensor == &in.k ? c.head_size.qk : c.head_size.v);
+    for (int b = 0; b < c.batch; ++b) {
+      const auto begin = tensor->begin() + b * c.kv_len * token;
+      std::copy_n(begin + c.pages.size * token, std::min(c.pages.size, c.kv_len - c.pages.size) * token,
+                  begin);
+    }
+  }
+}
+
+} // namespace
+
+const std::vector<Mutant> &mutants() {
+  static const std::vector<Mutant> all = {
+      // What every kernel does.
+      {"the last key of a sequence is lost", "", any, lose_last_key},
+      {"the last tile of keys is lost", "", any,
+       [](Case &c, Inputs &in, const Kernel &kernel) {
+         hide_keys(c, in, [&](int j, int keys) { return j / kernel.tile_kv == (keys - 1) / kernel.tile_kv; });
+       }},
+      {"a key of the second tile is another's", "", [](const Case &c) { return c.sink_tokens == 0; },
+       [](Case &c, Inputs &in, const Kernel &kernel) {
+         swap_keys(c, in.v, c.head_size.v, kernel.tile_kv, kernel.tile_kv + 1);
+       }},
+      {"the scale is off by a thousandth", "", any,
+       [](Case &, Inputs &in, const Kernel &) {
+         for (double &scale : in.q_scale)
+           scale *= 1.001;
+       }},
+      {"query heads of a group have the next KV head", "", any,
+       [](Case &c, Inputs &in, const Kernel &) {
+         for (std::vector<double> *tensor : {&in.k, &in.v}) {
+           const int size = tensor == &in.k ? c.head_size.qk : c.head_size.v;
+           for (size_t at = 0; at + size_t(2 * size) <= tensor->size(); at += size_t(2 * size))
+             std::swap_ranges(tensor->begin() + ptrdiff_t(at), tensor->begin() + ptrdiff_t(at) + size,
+                              tensor->begin() + ptrdiff_t(at) + size);
+         }
+       }},
+      {"LSE has the other base", "lse", any,
+       [](Case &c, Inputs &, const Kernel &) { c.lse_base_2 = !c.lse_base_2; }},
+      {"LSE has no base 2", "lse_base_2", [](const Case &c) { return c.lse_base_2; },
+       [](Case &c, Inputs &, const Kernel &) { c.lse_base_2 = false; }},
+      {"O as F32 is rounded", "", [](const Case &c) { return c.o_f32; },
+       [](Case &c, Inputs &, const Kernel &) { c.o_f32 = false; }, true},
+      {"the last part of the keys is lost", "", in_parts,
+       [](Case &c, Inputs &in, const Kernel &) {
+         hide_keys(c, in, [](int j, int keys) { return j >= keys * 2 / 3; });
+       },
+       true},
+      {"the first tile is not made relative to a larger maximum", "",
+       [](const Case &c) { return c.pattern == Pattern::rising; },
+       [](Case &c, Inputs &in, const Kernel &kernel) {
+         // As much as scores rise from the last key of the tile to that of all.
+         const double rise =
+             256 / std::sqrt(c.head_size.qk) * (1 - double(kernel.tile_kv) / double(c.kv_len));
+         add_to_scores(c, in, [&](int, int, int, int j) { return j < kernel.tile_kv ? rise : 0.0; });
+       }},
+
+      // What a row sees.
+      {"no causal mask", "causal", causal, [](Case &c, Inputs &, const Kernel &) { c.mask = Mask::none; }},
+      {"a causal mask that is off by one", "causal", causal,
+       [](Case &c, Inputs &, const Kernel &) {
+         c.mask = is_top_left(c) ? Mask::none_top_left : Mask::none;
+         c.window_right = 1;
+       }},
+      {"a causal mask from the other corner", "causal", causal,
+       [](Case &c, Inputs &, const Kernel &) {
+         c.mask = is_top_left(c) ? Mask::bottom_right : Mask::top_left;
+       }},
+      {"a causal mask from the top left taken for the other", "causal",
+       [](const Case &c) { return is_causal(c) && is_top_left(c); },
+       [](Case &c, Inputs &, const Kernel &) { c.mask = Mask::bottom_right; }},
+      {"a causal window too wide by one on the left", "window",
+       [](const Case &c) { return left(c) && is_causal(c); }, add<&Case::window_left, 1>},
+      {"a window too wide by one on the left", "window", left, add<&Case::window_left, 1>},
+      {"a window too narrow by one on the left", "window", left, add<&Case::window_left, -1>},
+      {"a window too wide by a tile on the left", "window", left,
+       [](Case &c, Inputs &, const Kernel &kernel) { c.window_left += kernel.tile_kv; }},
+      {"a window too wide by one on the right", "window", right, add<&Case::window_right, 1>},
+      {"a window too narrow by one on the right", "window", right, add<&Case::window_right, -1>},
+      {"no sink tokens", "window", sink_tokens, [](Case &c, Inputs &, const Kernel &) { c.sink_tokens = 0; }},
+      {"a sink token too many", "window", sink_tokens, add<&Case::sink_tokens, 1>},
+      {"a sink token too few", "window", sink_tokens, add<&Case::sink_tokens, -1>},
+      {"the whole tile of the sink tokens is seen", "window", sink_tokens,
+       [](Case &c, Inputs &, const Kernel &kernel) { c.sink_tokens = kernel.tile_kv; }},
+      {"the whole tile of the sink tokens is seen where causal", "window",
+       [](const Case &c) { return sink_tokens(c) && is_causal(c); },
+       [](Case &c, Inputs &, const Kernel &kernel) { c.sink_tokens = kernel.tile_kv; }},
+      {"the whole tile of the sink tokens is seen where not causal", "window",
+       [](const Case &c) { return sink_tokens(c) && !is_causal(c); },
+       [](Case &c, Inputs &, const Kernel &kernel) { c.sink_tokens = kernel.tile_kv; }},
+      {"the tile behind that of the sink tokens is seen", "window", sink_tokens,
+       [](Case &c, Inputs &in, const Kernel &kernel) {
+         Case more = c;
+         more.sink_tokens = 2 * kernel.tile_kv;
+         const Sequences sequences(c);
+         add_to_scores(more, in, [&](int b, int, int i, int j) {
+           const bool in_tile = j >= kernel.tile_kv && j < 2 * kernel.tile_kv;
+           return in_tile || is_in_place(c, sequences, b, i, j) ? 0.0 : -infinity;
+         });
+         c = more;
+       }},
+      {"the first key is seen whatever the window", "window",
+       [](const Case &c) { return c.window_left >= 0 && c.sink_tokens == 0; },
+       [](Case &c, Inputs &, const Kernel &) { c.sink_tokens = 1; }},
+      {"no bits", "mask", bits, [](Case &c, Inputs &, const Kernel &) { c.bits = {}; }},
+      {"bits of the KV head", "mask", bits, matrix_by_kv_head<&Inputs::bits>},
+      {"bits of the first sequence", "mask", bits, matrix_repeats<&Inputs::bits, 0>},
+      {"bits of another row", "mask", bits, matrix_repeats<&Inputs::bits, 2>},
+      {"bits of another key", "mask", bits, matrix_repeats<&Inputs::bits, 3>},
+
+      // What becomes of its scores.
+      {"no soft cap", "soft_cap", [](const Case &c) { return c.soft_cap != 0; },
+       [](Case &c, Inputs &, const Kernel &) { c.soft_cap = 0; }},
+      {"another soft cap", "soft_cap", [](const Case &c) { return c.soft_cap != 0; },
+       [](Case &c, Inputs &, const Kernel &) { c.soft_cap *= 1.01; }},
+      {"no bias of F32", "bias", [](const Case &c) { return c.bias.type == BiasType::f32; }, lose_bias},
+      {"no bias of F16", "bias", [](const Case &c) { return c.bias.type == BiasType::f16; }, lose_bias},
+      {"no bias of BF16", "bias", [](const Case &c) { return c.bias.type == BiasType::bf16; }, lose_bias},
+      {"the bias of the KV head", "bias", bias, matrix_by_kv_head<&Inputs::bias>},
+      {"the bias of the first sequence", "bias", bias, matrix_repeats<&Inputs::bias, 0>},
+      {"the bias of another row", "bias", bias, matrix_repeats<&Inputs::bias, 2>},
+      {"the bias of another key", "bias", bias, matrix_repeats<&Inputs::bias, 3>},
+      {"a bias of -infinity hides nothing", "bias", [](const Case &c) { return c.bias.holes; },
+       [](Case &, Inputs &in, const Kernel &) {
+         for (double &value : in.bias.values)
+           if (std::isinf(value)) value = 0;
+       }},
+      {"ALiBi with signed distances", "alibi", alibi_not_causal,
+       [](Case &c, Inputs &in, const Kernel &) {
+         change_distance(c, in, [](int own, int j, int) { return own - j; });
+       }},
+      {"ALiBi with distances off by one", "alibi", alibi,
+       [](Case &c, Inputs &in, const Kernel &) {
+         change_distance(c, in, [](int own, int j, int) { return std::abs(own - j + 1); });
+       }},
+      {"ALiBi with distances off by one where not causal", "alibi", alibi_not_causal,
+       [](Case &c, Inputs &in, const Kernel &) {
+         change_distance(c, in, [](int own, int j, int) { return std::abs(own - j + 1); });
+       }},
+      {"ALiBi with distances off by one where causal", "alibi",
+       [](const Case &c) { return c.alibi && is_causal(c); },
+       [](Case &c, Inputs &in, const Kernel &) {
+         change_distance(c, in, [](int own, int j, int) { return std::abs(own - j + 1); });
+       }},
+      {"ALiBi from the top left with distances from the other corner", "alibi",
+       [](const Case &c) { return c.alibi && is_top_left(c); },
+       [](Case &c, Inputs &, const Kernel &) { c.mask = Mask::none; }},
+      {"ALiBi with distances from the other corner", "alibi", alibi_bottom_right,
+       [](Case &c, Inputs &in, const Kernel &) {
+         change_distance(c, in, [](int, int j, int i) { return std::abs(i - j); });
+       }},
+      {"ALiBi with distances of the tile's first key", "alibi", alibi,
+       [](Case &c, Inputs &in, const Kernel &kernel) {
+         change_distance(
+             c, in, [&](int own, int j, int) { return std::abs(own - j / kernel.tile_kv * kernel.tile_kv); });
+       }},
+      {"ALiBi with the slope of the KV head", "alibi", alibi, by_kv_head<&Inputs::alibi_slopes>},
+      {"ALiBi with the slope of a place in the group", "alibi", alibi,
+       by_place_in_group<&Inputs::alibi_slopes>},
+      {"ALiBi with the slope of the KV head where not causal", "alibi", alibi_not_causal,
+       by_kv_head<&Inputs::alibi_slopes>},
+      {"the sink logit of the KV head", "sink_logits", sink_logits, by_kv_head<&Inputs::sink_logits>},
+      {"the sink logit of a place in the group", "sink_logits", sink_logits,
+       by_place_in_group<&Inputs::sink_logits>},
+      {"no sink logit", "sink_logits", sink_logits,
+       [](Case &, Inputs &in, const Kernel &) { std::ranges::fill(in.sink_logits, -infinity); }},
+      {"the factor of Q of the KV head", "scales", has_factors<&Case::q_scale>, by_kv_head<&Inputs::q_scale>},
+      {"the factor of Q of a place in the group", "scales", has_factors<&Case::q_scale>,
+       by_place_in_group<&Inputs::q_scale>},
+      {"the factor of K of the first head", "scales", has_factors<&Case::k_scale>,
+       by_first_head<&Inputs::k_scale>},
+      {"the factor of V of the first head", "scales", has_factors<&Case::v_scale>,
+       by_first_head<&Inputs::v_scale>},
+      {"no factor of V", "scales", has_factors<&Case::v_scale>,
+       [](Case &, Inputs &in, const Kernel &) { std::ranges::fill(in.v_scale, 1.0); }},
+
+      // Where keys and values are.
+      {"the last key of a sequence with a length is lost", "lengths", lengths, lose_last_key},
+      {"the last key of a ragged sequence is lost", "ragged", ragged, lose_last_key},
+      {"another page", "paged", paged, read_other_page},
+      {"another page through starts", "csr", [](const Case &c) { return c.pages.csr; }, read_other_page},
+      {"another page through entries of 64 bits", "page_index_64", [](const Case &c) { return c.pages.wide; },
+       read_other_page},
+      {"packs of K in another order", "k_pack", [](const Case &c) { return c.pages.k_pack; },
+       [](Case &c, Inputs &in, const Kernel &) {
+         move_elements(in.k, c.head_size.qk, [&](int e) { return e ^ (e < 2 * k_pack(c) ? k_pack(c) : 0); });
+       }},
+      {"V from the next elements of K", "v_in_k", [](const Case &c) { return c.v_in_k; },
+       [](Case &c, Inputs &in, const Kernel &) {
+         move_elements(in.v, c.head_size.v, [&](int e) { return (e + 8) % c.head_size.v; });
+       }},
+  };
+  return all;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,170 @@
+//===- kernel_mutation_test.cpp - a defect of one kernel alone is noticed -------------------------------===//
+//
+// For each kernel of the library and each defect (kernel_mutants.cpp) some case that runs on this kernel must
+// show it: computed by the oracle as the defective kernel would, and compared as its result. All other
+// kernels are right.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "kernel_cases.h"
+#include "kernel_mutants.h"
+#include "perfect.h"
+#include "runner.h"
+
+#include <algorithm>
+#include <array>
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+using namespace sluice::test;
+
+namespace {
+
+const Target &target() {
+  static const Target one({}, 304);
+  return one;
+}
+
+/// A case with all that is right of it.
+class Right {
+public:
+  explicit Right(Case of) : c(std::move(of)), in(make_inputs(c)), expected(compute_expected(c, in)) {}
+
+  /// Whether the comparison notices the kernel that is so.
+  bool shows(const Mutant &mutant, const Kernel &kernel) const {
+    Case changed = c;
+    Inputs changed_in = in;
+    mutant.change(changed, changed_in, kernel);
+    Outputs outputs = perfect(changed, compute_expected(changed, changed_in));
+    keep_sequences_of_others(kernel, outputs);
+    return compare(c, expected, outputs, Judge::kernel).wrong != 0;
+  }
+
+private:
+  /// Beside a tall kernel, sequences of as few rows as fit a wave of a packed one are that one's.
+  void keep_sequences_of_others(const Kernel &kernel, Outputs &outputs) const {
+    if (!kernel.tall) return;
+    const Sequences sequences(c);
+    const int few_rows = std::max(16 / (c.q_heads / c.kv_heads), 1);
+    const Outputs right = perfect(c, expected);
+    const auto keep = [](std::vector<double> &wrong, const std::vector<double> &of, size_t b, size_t size) {
+      const auto begin = ptrdiff_t(b * size);
+      std::copy_n(of.begin() + begin, size, wrong.begin() + begin);
+    };
+    for (size_t b = 0; b < size_t(c.batch); ++b) {
+      if (sequences.q_lengths[b] > few_rows) continue;
+      const size_t rows = size_t(c.q_len) * size_t(c.q_heads);
+      keep(outputs.o, right.o, b, rows * size_t(c.head_size.v));
+      keep(outputs.lse, right.lse, b, rows);
+    }
+  }
+
+  Case c;
+  Inputs in;
+  Expected expected;
+};
+
+int64_t work_of(const Case &c) {
+  return int64_t(c.batch) * c.q_len * c.q_heads * (c.window_left < 0 ? c.kv_len : c.window_left);
+}
+
+/// At the full level by cases of one feature alone, at the quick one by those of everything together.
+void check(const Kernel &kernel, Level level) {
+  std::vector<Case> cases = cases_of_kernel(target(), kernel, level);
+  if (level == Level::full)
+    for (const Case &c : cases_of_kernel(target(), kernel, Level::quick))
+      std::erase(cases, c);
+  // Those that take least time first.
+  std::ranges::stable_sort(cases, {}, work_of);
+  std::vector<std::optional<Right>> rights(cases.size());
+  for (const Mutant &mutant : mutants()) {
+    if (*mutant.claim != '\0' && !kernel.claims.contains(mutant.claim)) continue;
+    bool possible = false, shown = false;
+    for (size_t i = 0; i < cases.size() && !shown; ++i) {
+      if (!mutant.shows(cases[i])) continue;
+      possible = true;
+      if (!rights[i]) rights[i].emplace(cases[i]);
+      shown = rights[i]->shows(mutant, kernel);
+    }
+    if (!possible && (mutant.may_lack || level == Level::quick)) continue;
+    CAPTURE(kernel.name, mutant.name, possible, level == Level::full);
+    CHECK(shown);
+  }
+}
+
+void check_some(size_t first, size_t step) {
+  const std::vector<Kernel> kernels = target().attention_kernels();
+  for (size_t i = first; i < kernels.size(); i += step)
+    check(kernels[i], Level::full);
+}
+
+} // namespace
+
+TEST_CASE("each kernel has a case of each feature that it claims, on finite inputs", "[coverage]") {
+  for (const Kernel &kernel : target().attention_kernels()) {
+    const std::vector<Case> cases = cases_of_kernel(target(), kernel, Level::full);
+    for (const Case &c : cases) {
+      CAPTURE(c.name);
+      CHECK(c.pattern < Pattern::nan_query);
+      CHECK(c.kv_heads > 1);
+      CHECK(c.q_heads > c.kv_heads);
+      CHECK(c.name == make_name(c));
+      const auto answer = target().ask(c);
+      CHECK((answer && answer->kernel == kernel.name));
+    }
+    const Case *deepest = nullptr;
+    for (const Mutant &mutant : mutants()) {
+      if (*mutant.claim == '\0' || !kernel.claims.contains(mutant.claim)) continue;
+      CAPTURE(kernel.name, mutant.name);
+      CHECK(std::ranges::any_of(cases, mutant.shows));
+    }
+    for (const Case &c : cases)
+      if (c.sink_tokens > 0 && (!deepest || c.kv_len > deepest->kv_len)) deepest = &c;
+    REQUIRE(deepest);
+    // Tiles that no row sees, between the sink tokens and the first row's window.
+    CHECK(deepest->kv_len - deepest->q_len - deepest->window_left > 5 * kernel.tile_kv);
+  }
+}
+
+TEST_CASE("a case fails if another kernel than its own is launched") {
+  std::unique_ptr<Executor> executor;
+  try {
+    executor = make_executor("emulated", {}, {});
+  } catch (const NotHere &) {
+    return; // a build without the emulator
+  }
+  const std::vector<Kernel> kernels = target().attention_kernels();
+  const std::vector<Case> cases = cases_of_kernel(target(), kernels.front(), Level::full);
+  Case right = *std::ranges::min_element(cases, {}, work_of), wrong = right;
+  wrong.kernel = kernels.back().name;
+  std::FILE *const log = std::tmpfile();
+  const std::vector<Result> results = run_cases({right, wrong}, *executor, true, log);
+  std::fclose(log);
+  CHECK(results.at(0).outcome == Outcome::passed);
+  CHECK(results.at(1).outcome == Outcome::failed);
+  CHECK(results.at(1).reason == "the library ran " + right.kernel + " instead of " + wrong.kernel);
+}
+
+// One for many rows, the other for few, and the one that most calls of many rows take.
+constexpr std::array some_kernels = {"attn_fwd_f16_d64_q128_kv32_w4", "attn_fwd_bf16_d64_q16_kv32_w4_packed",
+                                     "attn_fwd_f16_d128_q256_kv64_w8"};
+
+TEST_CASE("each defect of some kernels is noticed, and at the quick level what its cases have") {
+  for (const Kernel &kernel : target().attention_kernels()) {
+    if (std::ranges::find(some_kernels, kernel.name) == some_kernels.end()) continue;
+    check(kernel, Level::full);
+    check(kernel, Level::quick);
+  }
+}
+
+// Three parts, for as many processes.
+TEST_CASE("each defect of every kernel is noticed: first third", "[.full]") {
+  check_some(0, 3);
+}
+TEST_CASE("each defect of every kernel is noticed: second third", "[.full]") {
+  check_some(1, 3);
+}
+TEST_CASE("each defect of every kernel is noticed: last third", "[.full]") {
+  check_some(2, 3);
+}
