@@ -80,6 +80,7 @@ def check_wrong_emulators(work, program, library, emulator, static_program):
         place.mkdir()
     shutil.copy(emulator, theirs)
     shutil.copy(static_program, programs / "probe")
+    shutil.copy(emulator, programs)
     nothing = ("SLUICE_NO_DEVICE", soname)
     # A program names itself as it likes; libsluice.a in it knows no folder of its own.
     for name in (theirs / "probe", "./probe", "probe"):
@@ -87,12 +88,15 @@ def check_wrong_emulators(work, program, library, emulator, static_program):
         expect(f"a program that says it is {name}", (status, field), nothing)
         if str(theirs) in message:
             sys.exit(f"it looked there: {message}")
+        if str(programs) in message:
+            sys.exit(f"it looked beside the program: {message}")
     # A library that was opened by a relative path, in a process that has gone elsewhere since.
-    home = work / "home"
-    home.mkdir()
+    home, elsewhere = work / "home", work / "elsewhere"
+    for place in (home, elsewhere):
+        place.mkdir()
     shutil.copy(library, home / "libsluice.so.1")
-    shutil.copy(program, home / "probe")
-    command = [home / "probe", "emulated", "-", theirs]
+    shutil.copy(program, elsewhere / "probe")
+    command = [elsewhere / "probe", "emulated", "-", theirs]
     status, field, message, _ = probe(command, [], "./libsluice.so.1", cwd=home)
     expect("a folder changed", (status, field), nothing)
     if f"{home}/{soname}" not in message:
@@ -146,8 +150,9 @@ def check_emulator(program, library, folder, static_program):
         # Nowhere: the message names the file and where it was looked for.
         status, field, message, _ = probe([alone / "probe", "emulated"], [alone])
         expect("nowhere", (status, field), ("SLUICE_NO_DEVICE", soname))
-        if f"{alone}/{soname}" not in message:
-            sys.exit(f"the message does not say where it looked: {message}")
+        for place in (f": {soname}: ", f"; {alone}/{soname}: "):
+            if place not in message:
+                sys.exit(f"the message does not say where it looked: {message}")
         # A file of that name that is something else.
         status, field, message, _ = probe([wrong / "probe", "emulated"], [wrong])
         expect("something else", (status, field), ("SLUICE_NO_DEVICE", soname))

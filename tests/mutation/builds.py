@@ -155,15 +155,18 @@ class MutatedPrograms:
         return None
 
     def link(self):
-        """Links what has a mutated object in it, libraries before programs."""
+        """Links what has a mutated object or a mutated library in it, libraries before programs."""
         self.programs = {}
+        libraries = self.folder / "linked" / "lib"
+        paths = {f"-Wl,-rpath,{self.build.folder / 'lib'}": f"-Wl,-rpath,{libraries}"}
         for output in sorted(self.links, key=lambda output: ".so" not in output):
-            words = list(self.links[output])
+            words = self.parted(self.links[output])
             objects = [new for old, new in self.objects.items() if old not in words and
                        any(archive in words for archive, inside in self.archives.items() if old in inside)]
-            words = [self.objects.get(word, word) for word in words]
-            if words == self.links[output] and not objects:
+            words = [self.objects.get(word) or self.programs.get(str(self.build.folder / word)) or word for word in words]
+            if words == self.parted(self.links[output]) and not objects:
                 continue
+            words = [paths.get(word, word) for word in words]
             target = self.folder / "linked" / output
             target.parent.mkdir(parents=True, exist_ok=True)
             at = words.index("-o")
@@ -172,13 +175,20 @@ class MutatedPrograms:
             if result.returncode != 0:
                 sys.exit(f"mutate.py: {output} with mutants does not link:\n{result.stderr}")
             self.programs[str(self.build.folder / output)] = str(target)
-        self.link_names()
+            if ".so" in output:
+                self.link_names()
+
+    def parted(self, words):
+        """With the parts of libsluice.so for libsluice.a, which is one object made of them."""
+        if "lib/libsluice.a" not in words:
+            return list(words)
+        at = words.index("lib/libsluice.a")
+        shared = next(command for output, command in self.links.items() if output.startswith("lib/libsluice.so"))
+        return [*words[:at], *(word for word in shared if word.endswith((".o", ".a"))), *words[at + 1:]]
 
     def link_names(self):
         """A mutated libsluice.so under its other names, and beside it the emulator, which is found there."""
         library = self.folder / "linked" / "lib"
-        if not library.is_dir():
-            return
         for name in os.listdir(self.build.folder / "lib"):
             if not (library / name).exists() and ".so" in name:
                 original = self.build.folder / "lib" / name
@@ -186,7 +196,6 @@ class MutatedPrograms:
                 (library / name).symlink_to(original.resolve().name if is_alias else original)
 
     def commands(self):
-        """(name, command, folder, environment) of each test, with what is mutated in place of what is not."""
-        library = str(self.folder / "linked" / "lib")
-        return [(name, [self.programs.get(word, word) for word in command], folder, {"LD_LIBRARY_PATH": library})
-                for name, command, folder in self.tests]
+        """(name, command, folder) of each test that has a mutant in it, with the mutated programs."""
+        return [(name, [self.programs.get(word, word) for word in command], folder)
+                for name, command, folder in self.tests if any(word in self.programs for word in command)]

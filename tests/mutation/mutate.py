@@ -35,9 +35,13 @@ TESTS = {
     "src/package": ["package_test", "package_code_object_test", "pack_page_reader", "pack_page", "runtime_test", "abi_test"],
     "src/runtime": ["runtime_test", "abi_test", "abi_launch_order_test", "abi_memory_test"],
 }
-# Of a file, where those of its folder do not do.
-MORE_TESTS = {
-    "src/runtime/library.cpp": ["abi_finds_hip", "abi_finds_emulator"],
+# Of files that these do not cover, or that others cover alone.
+FILE_TESTS = {
+    "src/abi/context.cpp": ["abi_test", "abi_memory_test", "abi_finds_hip", "abi_finds_emulator"],
+    "src/package/code_object.cpp": ["package_code_object_test"],
+    "src/package/code_object.h": ["package_code_object_test"],
+    "src/package/msgpack.cpp": ["package_code_object_test"],
+    "src/runtime/library.cpp": ["abi_test", "abi_finds_hip", "abi_finds_emulator"],
 }
 MEMORY_BYTES = 8 << 30
 
@@ -65,10 +69,9 @@ def limit():
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
 
 
-def passes(command, folder, environment, number, seconds):
+def passes(command, folder, number, seconds):
     """Whether a test passes in time with this mutant; all that it started ends with it."""
-    process = subprocess.Popen(command, cwd=folder, env={**os.environ, **environment, "SLUICE_MUTANT": str(number)},
-                               stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "SLUICE_MUTANT": str(number)}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                start_new_session=True, preexec_fn=limit)
     try:
         return process.wait(seconds) == 0
@@ -110,8 +113,14 @@ class FileRun:
             left_out -= len(chosen)
             programs.link()
             commands = self.timed(programs.commands())
+            if not commands:
+                sys.exit(f"mutate.py: {self.shown} is in none of the tests")
             with concurrent.futures.ThreadPoolExecutor(self.options.jobs) as pool:
-                survived = list(pool.map(lambda mutant: self.survives(mutant, commands), chosen))
+                try:
+                    survived = list(pool.map(lambda mutant: self.survives(mutant, commands), chosen))
+                except BaseException:
+                    pool.shutdown(cancel_futures=True)
+                    raise
             survivors = [mutant for mutant, alive in zip(chosen, survived) if alive]
             for mutant in survivors:
                 print(f"survived: {mutant}")
@@ -131,17 +140,16 @@ class FileRun:
     def timed(self, commands):
         """The tests with the time that each may take. Without a mutant they pass."""
         timed = []
-        for name, command, folder, environment in commands:
+        for name, command, folder in commands:
             start = time.monotonic()
-            if not passes(command, folder, environment, 0, 600):
+            if not passes(command, folder, 0, 600):
                 sys.exit(f"mutate.py: {name} fails without any mutant of {self.shown}")
-            timed.append((command, folder, environment, 3 + 10 * (time.monotonic() - start)))
+            timed.append((command, folder, 3 + 10 * (time.monotonic() - start)))
         return timed
 
     @staticmethod
     def survives(mutant, commands):
-        return all(passes(command, folder, environment, mutant.number, seconds)
-                   for command, folder, environment, seconds in commands)
+        return all(passes(command, folder, mutant.number, seconds) for command, folder, seconds in commands)
 
 
 def files_of(paths):
@@ -153,6 +161,10 @@ def files_of(paths):
         if not file.is_file() or str(file.parent.relative_to(ROOT)) not in TESTS:
             sys.exit(f"mutate.py: {file} is no file of {', '.join(TESTS)}")
     return files
+
+
+def tests_of(file):
+    return FILE_TESTS.get(str(file)) or TESTS[str(file.parent)]
 
 
 def read_options():
@@ -169,12 +181,13 @@ def read_options():
 
 
 def main():
+    # The folder of the mutants goes away then too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("mutate.py: stopped"))
     options = read_options()
     files = files_of(options.paths or [ROOT / folder for folder in TESTS])
     equivalents = read_equivalents(EQUIVALENT)
     build = builds.Build(options.build)
-    names = {file: options.tests or TESTS[str(file.parent.relative_to(ROOT))] + MORE_TESTS.get(str(file.relative_to(ROOT)), [])
-             for file in files}
+    names = {file: options.tests or tests_of(file.relative_to(ROOT)) for file in files}
     all_tests = build.tests(sorted({name for of_file in names.values() for name in of_file}))
     build.make(sorted({word for _, command, _ in all_tests for word in builds.targets_of(build, command)}))
 
