@@ -52,11 +52,11 @@ class Site:
 
 
 class Mutant:
-    def __init__(self, number, site, file, lines, original, shown, text):
-        self.number, self.site = number, site
+    """`key` names it as long as its function and its line stay what they are, wherever they move to."""
+
+    def __init__(self, number, site, lines, text, key):
+        self.number, self.site, self.text, self.key = number, site, text, key
         self.line, self.last_line = lines
-        self.text = text
-        self.key = f"{file}: {site.function}: {original}  ->  {shown}"
 
     def __str__(self):
         return self.key.replace(":", f":{self.line}:", 1)
@@ -120,7 +120,7 @@ class Finder:
             self.add(node, function, f"{a} {BOUNDARY[operator]} {b}")
         if operator in OPPOSITE:
             self.add(node, function, f"{a} {OPPOSITE[operator]} {b}")
-        if operator in ARITHMETIC:
+        if operator in ARITHMETIC and node.kind != "CXXOperatorCallExpr":  # text has no minus
             self.add(node, function, f"{a} {ARITHMETIC[operator]} {b}")
         if operator in ("&&", "||"):
             self.add(node, function, f"{a} {'||' if operator == '&&' else '&&'} {b}")
@@ -211,13 +211,20 @@ def find_mutants(path, shown_path, source, trees):
     finder = Finder(path, source)
     for tree in trees:
         finder.visit(tree)
-    mutants = []
-    for key in sorted(finder.sites, key=lambda key: (key[0], -key[1])):
-        site = finder.sites[key]
+    lines = source.decode().split("\n")
+    mutants, keys = [], {}
+    for place in sorted(finder.sites, key=lambda place: (place[0], -place[1])):
+        site = finder.sites[place]
         original = plain(source[site.begin:site.end].decode())
-        lines = [source.count(b"\n", 0, place) + 1 for place in (site.begin, site.end)]
+        ends = [source.count(b"\n", 0, end) + 1 for end in (site.begin, site.end)]
+        # A number alone says little.
+        around = f"  in  {lines[ends[0] - 1].strip()}" if len(original) < 8 else ""
         for shown, text in site.alternatives.items():
-            mutants.append(Mutant(len(mutants) + 1, site, shown_path, lines, original, shown, text))
+            key = f"{shown_path}: {site.function}: {original}  ->  {shown}{around}"
+            keys[key] = keys.get(key, 0) + 1
+            if keys[key] > 1:
+                key += f"  (number {keys[key]})"
+            mutants.append(Mutant(len(mutants) + 1, site, ends, text, key))
     return mutants
 
 
