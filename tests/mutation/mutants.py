@@ -69,6 +69,7 @@ class Finder:
         self.path, self.source = str(path), source
         self.sites = {}
         self.skipped = set()
+        self.noreturn = set()
 
     def text(self, node):
         return plain(self.source[node.begin:node.end].decode())
@@ -90,6 +91,8 @@ class Finder:
             return
         if node.kind in FUNCTIONS and node.data.get("name", "") != "operator()":
             function = node.data.get("name", "")
+            if any(child.kind == "CXX11NoReturnAttr" for child in node.children):
+                self.noreturn.add(function)  # without its one statement it would have no behaviour at all
         if self.is_here(node):
             self.expression(node, function, parent)
         self.statements(node, function)
@@ -194,6 +197,8 @@ class Finder:
                 self.negate(node.children[0], function)
 
     def leave_out(self, node, function):
+        if function in self.noreturn:
+            return
         inner = self.unwrapped(node)
         if inner.kind == "BinaryOperator" and inner.data.get("opcode") == ",":
             for operand in inner.children:

@@ -64,6 +64,9 @@ TEST_CASE("every field of an object arrives where it belongs", "[code_object]") 
   CHECK(flags(0) == "r--");
   CHECK(flags(1) == "r-x");
   CHECK(flags(2) == "rw-");
+  SmallElf unreadable;
+  unreadable.segment(1, 1, 1, SmallElf::code, SmallElf::code_address, 8, 8);
+  CHECK_FALSE(CodeObject::parse(unreadable.bytes).segments()[1].readable);
   CHECK(object.image_bytes() == SmallElf::data_address + 16);
   REQUIRE(object.symbols().size() == 5);
   CHECK(object.symbols()[1].type == 2);
@@ -187,6 +190,10 @@ TEST_CASE("notes of other names and types are passed over", "[code_object]") {
   CHECK(has_metadata(note(broken, std::string("AMDGPX\0", 7), 32) + good));
   CHECK(has_metadata(note(broken, std::string("AMDGPUX", 7), 32) + good));
   CHECK(has_metadata(note(broken, std::string("AMDGPU\0\0", 8), 32) + good));
+  // What fills up a word behind a name is not looked at.
+  std::string filled = good;
+  filled[12 + 7] = 'X';
+  CHECK(has_metadata(filled));
   // A note of nothing but its header.
   CHECK(has_metadata(good + note("", "")));
   CHECK(refusal(SmallElf(good + std::string(11, '\0'))) == "has a note that ends inside its header");
@@ -205,10 +212,15 @@ TEST_CASE("each byte of the identification counts", "[code_object]") {
   CHECK(refusal_with([](SmallElf &elf) { elf.put(56, 2, 0), elf.put(54, 2, 0); }) == "has no program headers");
   CHECK(refusal_with([](SmallElf &elf) { elf.put(60, 2, 0), elf.put(58, 2, 0); }) ==
         "metadata: kernel 'k' has no descriptor symbol");
-  CHECK(refusal_with([](SmallElf &elf) { elf.put(56, 2, 1), elf.put(54, 2, 57); }) ==
-        "has program headers of 57 bytes instead of 56");
-  CHECK(refusal_with([](SmallElf &elf) { elf.put(60, 2, 1), elf.put(58, 2, 65); }) ==
-        "has section headers of 65 bytes instead of 64");
+  for (const uint64_t count : {1, 256}) {
+    CHECK(refusal_with([&](SmallElf &elf) { elf.put(56, 2, count), elf.put(54, 2, 57); }) ==
+          "has program headers of 57 bytes instead of 56");
+    CHECK(refusal_with([&](SmallElf &elf) { elf.put(60, 2, count), elf.put(58, 2, 65); }) ==
+          "has section headers of 65 bytes instead of 64");
+  }
+  CHECK(refusal_with([](SmallElf &elf) { elf.put(4, 1, 1); }) == "is not a 64-bit ELF (class 1)");
+  CHECK(refusal_with([](SmallElf &elf) { elf.put(5, 1, 2); }) ==
+        "is not little-endian (data encoding 2)");
 }
 
 TEST_CASE("numbers of every width are read whole", "[code_object]") {
@@ -246,6 +258,11 @@ TEST_CASE("segments touch and do not overlap", "[code_object]") {
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, data, 0x2000, 16, 16); }) == "");
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, data, 0x2000, 17, 16); }) ==
         "segment 2 has 17 bytes in the file but only 16 in memory");
+  // What follows the table is none.
+  CHECK(refusal_with([](SmallElf &elf) {
+          elf.put(SmallElf::program_headers + 4 * 56, 4, 1);
+          elf.put(SmallElf::program_headers + 4 * 56 + 8, 8, ~uint64_t{0});
+        }) == "");
   // What ends with the file is in it.
   CHECK(refusal_with([&](SmallElf &elf) {
           elf.segment(2, 1, 6, elf.bytes.size() - 8, 0x2000, 8, 16);
@@ -336,7 +353,7 @@ TEST_CASE("a relocated word has all its bytes, and the image only what belongs i
     return bytes;
   }();
   CHECK(word == expected);
-  CHECK(image[SmallElf::code_address - 1] == std::byte{0});
+  CHECK(image[SmallElf::data_address - 1] == std::byte{0});
 }
 
 TEST_CASE("a descriptor and a kernel's first instruction lie in contents of segments", "[code_object]") {
@@ -392,6 +409,13 @@ TEST_CASE("a file ends with the last of its tables, segments and sections", "[co
   CHECK(bytes_with([](SmallElf &e) { e.section(1, 11, 2, 0x9000, 7, 2, 24); }) == 0x9007);
   CHECK(bytes_with([](SmallElf &e) { e.section(4, 1, 2, 0x9000, 8, 2, 24); }) == 0x9008);
   CHECK(bytes_with([](SmallElf &e) { e.section(4, 0, 2, 0x9000, 8, 2, 24); }) == elf.bytes.size());
+  CHECK(bytes_with([](SmallElf &e) { e.section(4, 1 << 24, 2, 0x9000, 9, 2, 24); }) == 0x9009);
+  CHECK(bytes_with([](SmallElf &e) { e.section(0, 1, 2, 0x9000, 10, 2, 24); }) == 0x900a);
+  // What follows the table is none.
+  CHECK(bytes_with([](SmallElf &e) {
+          e.put(SmallElf::section_headers + 5 * 64 + 4, 4, 1);
+          e.put(SmallElf::section_headers + 5 * 64 + 24, 8, 0x9000);
+        }) == elf.bytes.size());
   // Neither segments nor sections: the tables, of which the one of sections is the last here.
   const uint64_t tables = SmallElf::section_headers + 5 * 64;
   const auto empty = [](SmallElf &e) {
