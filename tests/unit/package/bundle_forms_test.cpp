@@ -116,7 +116,7 @@ TEST_CASE("numbers that no bundle has are refused", "[offload_bundle]") {
   const Bytes good = bytes;
   put(bytes, 24, 8, 4097);
   CHECK(refused_file(bytes) == "offload bundle: claims to have 4097 entries");
-  put(bytes, 24, 8, 4096)
+  put(bytes, 24, 8, 4096);
   CHECK(refused_file(bytes) == "");
   for (const size_t field : {32, 40}) {
     bytes = good;
