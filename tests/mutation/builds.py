@@ -84,6 +84,19 @@ def targets_of(build, command):
     return [word for word in words if re.match(r"(bin|lib)/", word)]
 
 
+def faulty_lines(errors, file):
+    """The lines of a file that errors are about. Where a constant is missed, the notes tell which one no longer is."""
+    lines, blamed, line = set(), set(), None
+    for number, kind, text in re.findall(re.escape(str(file)) + r":(\d+):\d+: (error|note): (.*)", errors):
+        if kind == "error":
+            lines.add(int(number))
+            line = int(number) if "constant expression" in text else None
+        elif line is not None:
+            blamed.add(line)
+            lines.add(int(number))
+    return lines - blamed
+
+
 class MutatedPrograms:
     """The programs of some tests with all mutants of a file in them."""
 
@@ -127,7 +140,7 @@ class MutatedPrograms:
             errors = self.compile_units(overlay, place, selector)
             if errors is None:
                 return found
-            lines = {int(line) for line in re.findall(re.escape(str(place)) + r":(\d+):\d+: error", errors)}
+            lines = faulty_lines(errors, place)
             kept = [m for m in found if not any(m.line <= line <= m.last_line for line in lines)]
             if len(kept) == len(found):
                 break

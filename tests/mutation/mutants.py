@@ -2,7 +2,7 @@
 
 A site is a piece of text with alternatives. In the schema, the file that is compiled, it is
 
-    (sluice_mutation::is(7) ? (a <= b) : (a < b))
+    (sluice_mutation::chosen == 7 ? (a <= b) : (a < b))
 
 and the environment variable SLUICE_MUTANT chooses one alternative of the whole file: one build, many mutants. An
 alternative is made of the original text, since no two mutants are ever alive together.
@@ -17,7 +17,7 @@ inline const int chosen = [] {
   const char *text = std::getenv("SLUICE_MUTANT");
   return text == nullptr ? 0 : std::atoi(text);
 }();
-// What the compiler computes is never mutated.
+// For functions that the compiler may call: what it computes is never mutated.
 constexpr bool is(int mutant) { return std::is_constant_evaluated() ? false : chosen == mutant; }
 } // namespace sluice_mutation
 """
@@ -45,8 +45,8 @@ def plain(text):
 
 
 class Site:
-    def __init__(self, begin, end, function):
-        self.begin, self.end, self.function = begin, end, function
+    def __init__(self, begin, end, function, is_constexpr):
+        self.begin, self.end, self.function, self.is_constexpr = begin, end, function, is_constexpr
         self.wrap = ""  # what the value is converted to, so that a constant may become a variable
         self.alternatives = {}  # shown -> text
 
@@ -70,6 +70,7 @@ class Finder:
         self.sites = {}
         self.skipped = set()
         self.noreturn = set()
+        self.is_constexpr = True  # of the function that is visited; so may be what is in none
 
     def text(self, node):
         return plain(self.source[node.begin:node.end].decode())
@@ -81,16 +82,19 @@ class Finder:
         return node.file == self.path and node.has_text()
 
     def add(self, node, function, shown, text=None, wrap=""):
-        site = self.sites.setdefault((node.begin, node.end), Site(node.begin, node.end, function))
+        site = self.sites.setdefault((node.begin, node.end), Site(node.begin, node.end, function, self.is_constexpr))
         if wrap and not site.alternatives:
             site.wrap = wrap
         site.alternatives.setdefault(shown, shown if text is None else text)
 
     def visit(self, node, function="", parent=None):
-        if node.kind in NEVER or node.data.get("constexpr") and node.kind == "VarDecl" or node.data.get("isImplicit") and node.kind in FUNCTIONS:
+        is_constant = node.kind == "VarDecl" and node.data.get("constexpr")
+        if node.kind in NEVER or is_constant or (node.kind in FUNCTIONS and node.data.get("isImplicit")):
             return
-        if node.kind in FUNCTIONS and node.data.get("name", "") != "operator()":
+        is_function = node.kind in FUNCTIONS and node.data.get("name", "") != "operator()"
+        if is_function:
             function = node.data.get("name", "")
+            outside, self.is_constexpr = self.is_constexpr, bool(node.data.get("constexpr"))
             if any(child.kind == "CXX11NoReturnAttr" for child in node.children):
                 self.noreturn.add(function)  # without its one statement it would have no behaviour at all
         if self.is_here(node):
@@ -98,6 +102,8 @@ class Finder:
         self.statements(node, function)
         for child in node.children:
             self.visit(child, function, node)
+        if is_function:
+            self.is_constexpr = outside
 
     def expression(self, node, function, parent):
         if node.kind in ("BinaryOperator", "CompoundAssignOperator", "CXXOperatorCallExpr"):
@@ -254,7 +260,8 @@ def schema(source, mutants):
             wrap = group[0].site.wrap
             body = render(key[0], key[1], nested)
             convert = f"({wrap})" if wrap else ""
-            chain = "".join(f"sluice_mutation::is({m.number}) ? {convert}({m.text}) : " for m in group)
+            chosen = "sluice_mutation::is({})" if group[0].site.is_constexpr else "sluice_mutation::chosen == {}"
+            chain = "".join(f"{chosen.format(m.number)} ? {convert}({m.text}) : " for m in group)
             out.append(f"({chain}{convert}({body}))")
             at = key[1]
         out.append(source[at:end].decode())

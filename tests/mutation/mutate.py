@@ -71,8 +71,9 @@ def limit():
 
 def passes(command, folder, number, seconds):
     """Whether a test passes in time with this mutant; all that it started ends with it."""
-    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "SLUICE_MUTANT": str(number)}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               start_new_session=True, preexec_fn=limit)
+    nothing = subprocess.DEVNULL
+    process = subprocess.Popen(command, cwd=folder, env={**os.environ, "SLUICE_MUTANT": str(number)}, stdin=nothing,
+                               stdout=nothing, stderr=nothing, start_new_session=True, preexec_fn=limit)
     try:
         return process.wait(seconds) == 0
     except subprocess.TimeoutExpired:
@@ -88,16 +89,16 @@ def passes(command, folder, number, seconds):
 class FileRun:
     """One file: its mutants, and which of them survive."""
 
-    def __init__(self, build, path, names, options):
-        self.path, self.options = path, options
-        self.shown = str(path.relative_to(ROOT))
+    def __init__(self, build, root, path, names, options):
+        self.root, self.path, self.options = root, path, options
+        self.shown = str(path.relative_to(root))
         self.tests = build.tests(names)
         self.build = build
 
     def run(self, equivalents):
         """(mutants that ran, survivors, keys of all mutants of the file)"""
         with tempfile.TemporaryDirectory(prefix="sluice_mutants_") as folder:
-            programs = builds.MutatedPrograms(self.build, ROOT, pathlib.Path(folder), self.path, self.tests)
+            programs = builds.MutatedPrograms(self.build, self.root, pathlib.Path(folder), self.path, self.tests)
             found = programs.find()
             keys = {mutant.key for mutant in found}
             chosen = [mutant for mutant in found if self.is_chosen(mutant, equivalents)]
@@ -193,7 +194,7 @@ def main():
 
     counts, known = {}, set()
     for file in files:
-        ran, survivors, keys = FileRun(build, file, names[file], options).run(equivalents)
+        ran, survivors, keys = FileRun(build, ROOT, file, names[file], options).run(equivalents)
         known |= keys
         folder = counts.setdefault(str(file.parent.relative_to(ROOT)), [0, 0, 0])
         folder[0] += len(ran)
