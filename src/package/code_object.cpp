@@ -227,8 +227,8 @@ private:
     std::vector<Section> sections;
     for (uint32_t i = 0; i < count; ++i) {
       const Record entry{headers.at + i * section_header_bytes};
-      sections.push_back({entry.u32(4), entry.u64(8), entry.u64(24), entry.u64(32),
-                          entry.u32(40), entry.u64(56)});
+      sections.push_back(
+          {entry.u32(4), entry.u64(8), entry.u64(24), entry.u64(32), entry.u32(40), entry.u64(56)});
       if (sections.back().type != section_nobits && sections.back().type != 0)
         record(sections.back().offset, sections.back().size, "section " + std::to_string(i));
     }

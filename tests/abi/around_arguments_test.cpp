@@ -1,5 +1,6 @@
 //===- around_arguments_test.cpp - what appends and merges become in a kernel's arguments ---------------===//
 #include "around_fixture.h"
+#include "split_fixture.h"
 
 #include "package/around_kernargs.h"
 
@@ -16,8 +17,8 @@ struct Launched {
   std::vector<std::byte> arguments;
 } last;
 
-using LaunchKernel = int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-                             void **, void **);
+using LaunchKernel = int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                             void *, void **, void **);
 int launch_kernel(void *function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y,
                   unsigned block_z, unsigned lds, void *stream, void **parameters, void **extra) {
   const auto *bytes = static_cast<const std::byte *>(extra[1]);
@@ -340,4 +341,113 @@ TEST_CASE("a merge's rows go along x, and along y where x would be too long", "[
   const MergeKernargs many = device.merge(dense_merge(1, INT32_MAX, 1, 2048));
   CHECK(many.rows == uint32_t(INT32_MAX));
   CHECK(last.grid == std::array<unsigned, 3>{32769, 65535, 1});
+}
+
+TEST_CASE("the parts of a run are merged where the workspace has them", "[split]") {
+  using namespace sluice::package;
+  FakeHip hip;
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.pack = split_pack().data();
+  desc.pack_bytes = split_pack().size();
+  desc.hip_resolver = resolve;
+  const ContextHandle context = make_context(desc);
+  sluice_problem problem = decode_problem();
+  problem.flags |= SLUICE_SINK_LOGITS;
+  problem.max_q_len = 4;
+  problem.workspace_ceiling_bytes = 6 * 2 * 4 * 8 * (128 + 1) * 4; // parts, sequences, rows, heads
+  const PlanHandle plan = make_plan(context, problem);
+  sluice_args args = good_args();
+  args.q_len = 3;
+  args.sink_logits = reinterpret_cast<const float *>(device_memory + 100);
+  sluice_launch launch = good_launch();
+  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  launch.workspace_bytes = uint64_t{1} << 32;
+  const auto run = [&] {
+    Error error;
+    const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
+    INFO(error.message);
+    REQUIRE(status == SLUICE_OK);
+    REQUIRE(last.arguments.size() == sizeof(MergeKernargs));
+    MergeKernargs arguments;
+    std::memcpy(&arguments, last.arguments.data(), sizeof arguments);
+    return arguments;
+  };
+  MergeKernargs out = run();
+  const AttentionKernargs &parts = hip.attention.kernargs;
+  CHECK(out.parts > 1);
+  CHECK(out.parts == uint32_t(parts.parts));
+  CHECK(out.partial == uint64_t{1} << 32);
+  CHECK(out.partial == parts.o);
+  CHECK(out.partial_lse == parts.lse);
+  // Of F32, [part][sequence][row][head][dim], then LSE; three rows of two sequences.
+  CHECK(out.partial_lse == (uint64_t{1} << 32) + uint64_t{out.parts} * 2 * 3 * 8 * 128 * 4);
+  CHECK(out.partial_head_stride == 128);
+  CHECK(out.partial_token_stride == 8 * 128);
+  CHECK(out.partial_part_stride == 2 * 3 * 8 * 128);
+  CHECK(out.partial_lse_head_stride == 1);
+  CHECK(out.partial_lse_token_stride == 8);
+  CHECK(out.partial_lse_part_stride == 2 * 3 * 8);
+  CHECK(parts.o_head_stride == 128);
+  CHECK(parts.o_token_stride == 8 * 128);
+  CHECK(parts.o_batch_stride == 3 * 8 * 128);
+  CHECK(parts.o_part_stride == out.partial_part_stride);
+  CHECK(parts.lse_head_stride == 1);
+  CHECK(parts.lse_token_stride == 8);
+  CHECK(parts.lse_batch_stride == 3 * 8);
+  CHECK(parts.lse_part_stride == out.partial_lse_part_stride);
+  CHECK(out.o == address_of(args.o.data));
+  CHECK(out.lse == address_of(args.lse.data));
+  CHECK(out.o_batch_stride == args.o.stride[0]);
+  CHECK(out.o_token_stride == args.o.stride[1]);
+  CHECK(out.o_head_stride == args.o.stride[2]);
+  CHECK(out.lse_batch_stride == args.lse.stride[0]);
+  CHECK(out.sink_logits == address_of(args.sink_logits));
+  CHECK(out.heads == 8);
+  CHECK(out.tokens == 3);
+  CHECK(out.rows == 2 * 3 * 8);
+  CHECK(out.max_tokens == INT32_MAX); // no other kernel takes longer ones
+  CHECK(out.row_chunks == 16);
+  CHECK(out.q_starts == 0);
+  CHECK(out.q_lengths == 0);
+  CHECK(out.log2_per_unit == Approx(1.442695f));
+  CHECK((out.mode & merge_to_plain_rows) == 0); // LSE lies the other way round
+  // With results that lie as their rows do, nothing is skipped; with rows that only the device counts, some
+  // may be.
+  args.o.stride[0] = 3 * args.o.stride[1];
+  args.lse.stride[0] = 3 * 8;
+  args.lse.stride[1] = 8;
+  args.lse.stride[2] = 1;
+  CHECK((run().mode & merge_to_plain_rows) != 0);
+  args.o.stride[0] += 8;
+  CHECK((run().mode & merge_to_plain_rows) == 0);
+  args.o.stride[0] -= 8;
+  args.lse.stride[0] += 1;
+  CHECK((run().mode & merge_to_plain_rows) == 0);
+  args.lse.stride[0] -= 1;
+  args.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
+  out = run();
+  CHECK(out.q_lengths == address_of(args.q_lengths));
+  CHECK((out.mode & merge_to_plain_rows) == 0);
+}
+
+TEST_CASE("a record of an append says all of its launch", "[around]") {
+  FakeHip hip;
+  const ContextHandle context = around_context();
+  static sluice_trace_record seen;
+  static std::string reason;
+  const auto note = [](const sluice_trace_record *record, void *) {
+    seen = *record;
+    reason = record->reason;
+  };
+  REQUIRE(sluice_set_trace(context.get(), note, nullptr, nullptr) == SLUICE_OK);
+  const sluice_append call = good_append();
+  REQUIRE(sluice_kv_append(context.get(), &call, nullptr, nullptr) == SLUICE_OK);
+  CHECK(seen.struct_size == sizeof seen);
+  for (int i = 0; i < 3; ++i) {
+    CHECK(seen.grid[i] == hip.launch.grid[i]);
+    CHECK(seen.block[i] == hip.launch.block[i]);
+  }
+  CHECK(seen.lds_bytes == around_entry("kv_append", "f16", "f16").lds_bytes);
+  CHECK(seen.workspace_bytes == 0);
+  CHECK(reason == "there is one kernel for its types");
 }

@@ -53,3 +53,52 @@ TEST_CASE("the problem of a preload is checked like any other", "[context]") {
                 "q_heads is 0; it must be at least 1");
   CHECK(hip.count("hipModuleLoadData") == 0);
 }
+
+TEST_CASE("a listed kernel has the numbers of its name and entry", "[problem]") {
+  const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
+  uint32_t count = 0;
+  REQUIRE(sluice_list_kernels(context.get(), 0, nullptr, &count, nullptr) == SLUICE_OK);
+  bool is_seen = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    sluice_kernel_info info;
+    sluice_kernel_info_init(&info, sizeof info);
+    REQUIRE(sluice_list_kernels(context.get(), i, &info, nullptr, nullptr) == SLUICE_OK);
+    if (info.name != std::string("attn_fwd_f16_d128_q64_kv16_w4_packed")) continue;
+    is_seen = true;
+    CHECK(info.dtype == SLUICE_F16);
+    CHECK(info.head_dim_qk == 128);
+    CHECK(info.head_dim_v == 128);
+    CHECK(info.tile_q == 64);
+    CHECK(info.tile_kv == 16);
+    CHECK(info.waves == 4);
+    CHECK(info.threads == 256);
+    CHECK(info.lds_bytes == 65536);
+  }
+  CHECK(is_seen);
+}
+
+TEST_CASE("host tensors are aligned to their elements, and lengths have no limit of a device", "[problem]") {
+  alignas(16) static const uint16_t ones[64] = {};
+  uint16_t result[8] = {};
+  sluice_problem problem = good_problem();
+  problem.flags = 0;
+  problem.q_heads = problem.kv_heads = 1;
+  problem.head_dim_qk = problem.head_dim_v = 8;
+  sluice_args args;
+  sluice_args_init(&args, sizeof args);
+  args.batch = args.q_len = 1;
+  args.kv_len = INT32_MAX;
+  const int32_t keys = 2;
+  args.kv_lengths = &keys;
+  uint16_t *const input = const_cast<uint16_t *>(ones);
+  args.q = {input, {0, 8, 8, 1}};
+  args.k = args.v = {input, {0, 0, 8, 1}};
+  args.o = {result, {0, 8, 8, 1}};
+  Error error;
+  const sluice_status status = sluice_reference(&problem, &args, &error);
+  INFO(error.message);
+  CHECK(status == SLUICE_OK);
+  args.q.data = reinterpret_cast<char *>(input) + 1;
+  check_refusal(sluice_reference(&problem, &args, &error), error, SLUICE_INVALID_ARGUMENT, "q.data",
+                "it must be aligned to 2 bytes");
+}

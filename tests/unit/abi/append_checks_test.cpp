@@ -95,7 +95,8 @@ TEST_CASE("a rotation takes a whole row at most", "[append]") {
   append.rotary_dim = 128;
   CHECK(refusal(append) == "");
   append.rotary_dim = 130;
-  CHECK(refusal(append) == "rotary_dim: rotary_dim is 130; it must be even and at most head_dim_qk, which is 128");
+  CHECK(refusal(append) ==
+        "rotary_dim: rotary_dim is 130; it must be even and at most head_dim_qk, which is 128");
   append.rotary_dim = 2;
   CHECK(refusal(append) == "");
   append.positions = nullptr;

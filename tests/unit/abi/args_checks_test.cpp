@@ -126,7 +126,8 @@ TEST_CASE("q_len and kv_len together are at most 2^31 - 512", "[args]") {
   call.args.kv_len = INT32_MAX - 511 - 4;
   CHECK(call.refusal() == "");
   ++call.args.kv_len;
-  CHECK(call.refusal() == "unsupported kv_len: kv_len is 2147483133 and q_len 4; nearest supported: 2147483132");
+  CHECK(call.refusal() ==
+        "unsupported kv_len: kv_len is 2147483133 and q_len 4; nearest supported: 2147483132");
 }
 
 TEST_CASE("tensors of a device end at 2^48, those of the host where addresses do", "[args]") {

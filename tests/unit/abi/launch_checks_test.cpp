@@ -39,8 +39,7 @@ TEST_CASE("a workspace is refused for its size, then its pointer, then its align
     return refused([&] { abi::check_launch(bytes, 256, launch); });
   };
   CHECK(refusal(0) == "");
-  CHECK(refusal(1) ==
-        "workspace_too_small workspace_bytes: workspace_bytes is 0; the plan needs 1");
+  CHECK(refusal(1) == "workspace_too_small workspace_bytes: workspace_bytes is 0; the plan needs 1");
   // A workspace that nobody asks for is one all the same.
   launch.workspace_bytes = 1;
   CHECK(refusal(0) == "workspace: workspace is NULL, but workspace_bytes is 1");
@@ -50,8 +49,7 @@ TEST_CASE("a workspace is refused for its size, then its pointer, then its align
   launch.workspace = memory + 256;
   CHECK(refusal(0) == "");
   CHECK(refusal(1) == "");
-  CHECK(refusal(2) ==
-        "workspace_too_small workspace_bytes: workspace_bytes is 1; the plan needs 2");
+  CHECK(refusal(2) == "workspace_too_small workspace_bytes: workspace_bytes is 1; the plan needs 2");
   launch.workspace_bytes = 0;
   CHECK(refusal(0) == "");
 }

@@ -73,7 +73,8 @@ TEST_CASE("types are the eight there are, and of O those of 16 bits and more", "
     problem.*type = SLUICE_E5M2;
     CHECK(refusal(problem) == "");
     problem.*type = SLUICE_E5M2 + 1;
-    CHECK_THAT(refusal(problem), Catch::EndsWith("is 8; the last value that this version knows is SLUICE_E5M2 (7)"));
+    CHECK_THAT(refusal(problem),
+               Catch::EndsWith("is 8; the last value that this version knows is SLUICE_E5M2 (7)"));
   }
   sluice_problem problem = good();
   problem.o_type = SLUICE_F32;
@@ -158,8 +159,9 @@ TEST_CASE("windows have widths of 0 and more, and only where they count", "[prob
   problem.sink_tokens = -1;
   CHECK(refusal(problem) == "sink_tokens: sink_tokens is -1; it is at least 0");
   problem.flags = SLUICE_CAUSAL | SLUICE_HAS_WINDOW_RIGHT;
-  CHECK(refusal(problem) == "flags: flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most "
-                            "one of them: SLUICE_CAUSAL is a window_right of 0");
+  CHECK(refusal(problem) ==
+        "flags: flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most "
+        "one of them: SLUICE_CAUSAL is a window_right of 0");
 }
 
 TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias can have", "[problem]") {
@@ -167,7 +169,8 @@ TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias ca
   problem.soft_cap = std::numeric_limits<float>::denorm_min();
   CHECK(refusal(problem) == "");
   problem.soft_cap = -std::numeric_limits<float>::denorm_min();
-  CHECK_THAT(refusal(problem), Catch::StartsWith("soft_cap: ") && Catch::EndsWith("it is finite and at least 0"));
+  CHECK_THAT(refusal(problem),
+             Catch::StartsWith("soft_cap: ") && Catch::EndsWith("it is finite and at least 0"));
   problem.soft_cap = std::numeric_limits<float>::infinity();
   CHECK(refusal(problem) == "soft_cap: soft_cap is inf; it is finite and at least 0");
   problem = good();
@@ -252,8 +255,7 @@ TEST_CASE("V in K has K's type and no more elements", "[problem]") {
   CHECK(refusal(problem) == "head_dim_v: head_dim_v is 129; with SLUICE_V_IN_K it must be at most "
                             "head_dim_qk, which is 128");
   problem.v_type = SLUICE_BF16;
-  CHECK(refusal(problem) ==
-        "v_type: v_type is bf16; with SLUICE_V_IN_K it must be k_type, which is f16");
+  CHECK(refusal(problem) == "v_type: v_type is bf16; with SLUICE_V_IN_K it must be k_type, which is f16");
   problem.flags = 0;
   CHECK(refusal(problem) == "");
 }

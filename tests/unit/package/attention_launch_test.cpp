@@ -1,4 +1,5 @@
-//===- attention_launch_test.cpp - a launch of tensors without gaps --------------------------------------===//
+//===- attention_launch_test.cpp - a launch of tensors without gaps
+//--------------------------------------===//
 #include "package/attention_launch.h"
 
 #include <catch2/catch.hpp>

@@ -37,7 +37,8 @@ Bytes compressed(int version) {
   const Bytes bundle = plain();
   const size_t header_bytes = version == 2 ? 24 : 32;
   Bytes file(header_bytes + ZSTD_compressBound(bundle.size()));
-  const size_t frame_bytes = ZSTD_compress(file.data() + header_bytes, file.size() - header_bytes, bundle.data(), bundle.size(), 3);
+  const size_t frame_bytes =
+      ZSTD_compress(file.data() + header_bytes, file.size() - header_bytes, bundle.data(), bundle.size(), 3);
   REQUIRE(ZSTD_isError(frame_bytes) == 0);
   const uint64_t bytes = header_bytes + frame_bytes;
   std::memcpy(file.data(), "CCOB", 4);
@@ -200,12 +201,14 @@ TEST_CASE("sizes of a compressed bundle agree with each other", "[offload_bundle
     put(bytes, field, 8, (uint64_t{1} << 36) + 1);
     CHECK(refused_compressed(bytes) == "offload bundle: claims to have 68719476737 bytes");
     put(bytes, field, 8, uint64_t{1} << 36);
-    CHECK_THAT(refused_compressed(bytes), Catch::Contains(field == 8 ? " bytes of 68719476736" : "differ in size"));
+    CHECK_THAT(refused_compressed(bytes),
+               Catch::Contains(field == 8 ? " bytes of 68719476736" : "differ in size"));
   }
 }
 
 TEST_CASE("a device takes code for its chip before code for the chip's family", "[offload_bundle]") {
-  const std::string chip = bundle_id("gfx942"), family = bundle_id("gfx9-4-generic"), other = bundle_id("gfx90a");
+  const std::string chip = bundle_id("gfx942"), family = bundle_id("gfx9-4-generic"),
+                    other = bundle_id("gfx90a");
   CHECK(selected({other, family, chip}, "gfx942") == chip);
   CHECK(selected({other, family}, "gfx942") == family);
   CHECK(selected({other, chip}, "gfx950") == "none");

@@ -127,9 +127,8 @@ TEST_CASE("an argument has a kind, an offset and a size in the kernarg segment",
   const auto refusal_of_argument = [](const PackedMap &argument) {
     return refusal_of(with(".args", packed_array({packed_map(argument)})));
   };
-  const PackedMap good = {{".value_kind", packed_text("by_value")},
-                          {".offset", packed_number(16)},
-                          {".size", packed_number(8)}};
+  const PackedMap good = {
+      {".value_kind", packed_text("by_value")}, {".offset", packed_number(16)}, {".size", packed_number(8)}};
   CHECK(refusal_of_argument(good) == "");
   const Kernel kernel = kernel_of(with(".args", packed_array({packed_map(good)})));
   CHECK(kernel.arguments.at(0).name == "");
@@ -144,14 +143,16 @@ TEST_CASE("an argument has a kind, an offset and a size in the kernarg segment",
   }
   PackedMap argument = good;
   argument[".size"] = packed_number(9);
-  CHECK(refusal_of_argument(argument) == "metadata: kernel 'k' argument 0 at offset 16, 9 bytes, lies outside "
-                                         "the kernarg segment of 24 bytes");
+  CHECK(refusal_of_argument(argument) ==
+        "metadata: kernel 'k' argument 0 at offset 16, 9 bytes, lies outside "
+        "the kernarg segment of 24 bytes");
   CHECK(refusal_of(with(".args", packed_number(1))) == "metadata: kernel 'k' has .args that are no array");
   CHECK(refusal_of(with(".args", packed_array({packed_number(1)}))) ==
         "metadata: kernel 'k' argument 0 is not a map");
 }
 
-TEST_CASE("a kernel asks for its explicit arguments, or for the whole segment where nobody says", "[code_object]") {
+TEST_CASE("a kernel asks for its explicit arguments, or for the whole segment where nobody says",
+          "[code_object]") {
   Kernel kernel;
   kernel.kernarg_bytes = 40;
   CHECK(kernel.explicit_kernarg_bytes() == 40);
@@ -209,7 +210,8 @@ TEST_CASE("each byte of the identification counts", "[code_object]") {
   for (const uint64_t at : {6, 20})
     CHECK(refusal_with([&](SmallElf &elf) { elf.put(at, 1, 2); }) == "has an unknown ELF version");
   // Entries of tables that have none may be of any size.
-  CHECK(refusal_with([](SmallElf &elf) { elf.put(56, 2, 0), elf.put(54, 2, 0); }) == "has no program headers");
+  CHECK(refusal_with([](SmallElf &elf) { elf.put(56, 2, 0), elf.put(54, 2, 0); }) ==
+        "has no program headers");
   CHECK(refusal_with([](SmallElf &elf) { elf.put(60, 2, 0), elf.put(58, 2, 0); }) ==
         "metadata: kernel 'k' has no descriptor symbol");
   for (const uint64_t count : {1, 256}) {
@@ -219,17 +221,17 @@ TEST_CASE("each byte of the identification counts", "[code_object]") {
           "has section headers of 65 bytes instead of 64");
   }
   CHECK(refusal_with([](SmallElf &elf) { elf.put(4, 1, 1); }) == "is not a 64-bit ELF (class 1)");
-  CHECK(refusal_with([](SmallElf &elf) { elf.put(5, 1, 2); }) ==
-        "is not little-endian (data encoding 2)");
+  CHECK(refusal_with([](SmallElf &elf) { elf.put(5, 1, 2); }) == "is not little-endian (data encoding 2)");
 }
 
 TEST_CASE("numbers of every width are read whole", "[code_object]") {
   CHECK(refusal_with([](SmallElf &elf) { elf.put(18, 2, 0xff00 + 224); }) ==
         "is for ELF machine 65504, not AMDGPU (224)");
   CHECK(refusal_with([](SmallElf &elf) { elf.put(20, 4, 0x80000001); }) == "has an unknown ELF version");
-  CHECK(refusal_with([](SmallElf &elf) { elf.put(40, 8, uint64_t{0x80} << 56 | SmallElf::section_headers); }) ==
-        "the section header table at offset 0x8000000000000280, 320 bytes, lies outside the " +
-            std::to_string(SmallElf().bytes.size()) + " bytes of the file");
+  CHECK(refusal_with([](SmallElf &elf) {
+          elf.put(40, 8, uint64_t{0x80} << 56 | SmallElf::section_headers);
+        }) == "the section header table at offset 0x8000000000000280, 320 bytes, lies outside the " +
+                  std::to_string(SmallElf().bytes.size()) + " bytes of the file");
   // A type of one byte, whatever is beside it.
   SmallElf elf;
   elf.put(SmallElf::symbols + 24 + 4, 2, 0xff02);
@@ -253,8 +255,7 @@ TEST_CASE("segments touch and do not overlap", "[code_object]") {
   CHECK(at(address - 16, 17) == "segment 2 at address 0xff0 overlaps the one at 0x1000");
   // Up to a GiB.
   CHECK(at((1 << 30) - 16, 16) == "");
-  CHECK(at((1 << 30) - 16, 17) ==
-        "segment 2 at address 0x3ffffff0, 17 bytes, ends beyond 1073741824 bytes");
+  CHECK(at((1 << 30) - 16, 17) == "segment 2 at address 0x3ffffff0, 17 bytes, ends beyond 1073741824 bytes");
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, data, 0x2000, 16, 16); }) == "");
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, data, 0x2000, 17, 16); }) ==
         "segment 2 has 17 bytes in the file but only 16 in memory");
@@ -264,9 +265,8 @@ TEST_CASE("segments touch and do not overlap", "[code_object]") {
           elf.put(SmallElf::program_headers + 4 * 56 + 8, 8, ~uint64_t{0});
         }) == "");
   // What ends with the file is in it.
-  CHECK(refusal_with([&](SmallElf &elf) {
-          elf.segment(2, 1, 6, elf.bytes.size() - 8, 0x2000, 8, 16);
-        }) == "");
+  CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, elf.bytes.size() - 8, 0x2000, 8, 16); }) ==
+        "");
   CHECK_THAT(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, elf.bytes.size() - 7, 0x2000, 8, 16); }),
              Catch::StartsWith("segment 2 at offset ") && Catch::Contains("lies outside the"));
   CHECK(refusal_with([&](SmallElf &elf) { elf.segment(2, 1, 6, elf.bytes.size(), 0x2000, 0, 16); }) == "");
@@ -376,9 +376,8 @@ TEST_CASE("a descriptor and a kernel's first instruction lie in contents of segm
         }) == "kernel descriptor 'k.kd' at address 0x800, 64 bytes, lies in no segment's contents");
   // Four bytes of code, and not three; and not in front of the segment.
   const auto code_of = [](uint64_t bytes) {
-    return refusal_with([&](SmallElf &elf) {
-      elf.segment(1, 1, 5, SmallElf::code, SmallElf::code_address, bytes, 8);
-    });
+    return refusal_with(
+        [&](SmallElf &elf) { elf.segment(1, 1, 5, SmallElf::code, SmallElf::code_address, bytes, 8); });
   };
   const std::string nowhere = "kernel 'k' enters at address 0x1000, which no executable segment holds";
   CHECK(code_of(4) == "");
@@ -427,8 +426,8 @@ TEST_CASE("a file ends with the last of its tables, segments and sections", "[co
   CHECK(bytes_with(empty) == tables);
   CHECK(bytes_with([&](SmallElf &e) { empty(e), e.put(60, 2, 0), e.put(40, 8, 0); }) ==
         SmallElf::program_headers + 4 * 56);
-  CHECK(bytes_with([&](SmallElf &e) { e.put(60, 2, 0), e.put(40, 8, 0), e.put(56, 2, 0), e.put(32, 8, 0); }) ==
-        64);
+  CHECK(bytes_with(
+            [&](SmallElf &e) { e.put(60, 2, 0), e.put(40, 8, 0), e.put(56, 2, 0), e.put(32, 8, 0); }) == 64);
   CHECK_THROWS_WITH(bytes_with([](SmallElf &e) { e.segment(3, 4, 4, 1 << 30, 0, 1, 1); }),
                     Catch::Contains("a segment at offset 0x40000000, 1 bytes, ends beyond"));
   CHECK_THROWS_WITH(bytes_with([](SmallElf &e) { e.section(4, 1, 2, 1 << 30, 1, 0, 0); }),

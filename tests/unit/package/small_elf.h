@@ -1,4 +1,5 @@
-//===- small_elf.h - a small code object, made by hand ----------------------------------------------------===//
+//===- small_elf.h - a small code object, made by hand
+//----------------------------------------------------===//
 //
 // One kernel, `k`, and room to be wrong everywhere. File offsets are what the names below say; the first
 // segment has the file's first bytes at address 0, so that they are addresses too.
@@ -92,7 +93,10 @@ struct SmallElf {
   explicit SmallElf(const std::string &note_bytes = note(metadata_of({packed_map(kernel_metadata())}))) {
     bytes.resize(notes + note_bytes.size());
     std::memcpy(bytes.data() + notes, note_bytes.data(), note_bytes.size());
-    std::memcpy(bytes.data(), "\x7f" "ELF\2\1\1\x40\3", 9);
+    std::memcpy(bytes.data(),
+                "\x7f"
+                "ELF\2\1\1\x40\3",
+                9);
     put(16, 2, 3), put(18, 2, 224), put(20, 4, 1), put(48, 4, 0x54c);
     put(32, 8, program_headers), put(40, 8, section_headers);
     put(52, 2, 64), put(54, 2, 56), put(56, 2, 4), put(58, 2, 64), put(60, 2, 5);
@@ -130,7 +134,8 @@ struct SmallElf {
   }
   void relocation(uint64_t i, uint64_t address, uint64_t type, uint64_t of_symbol, uint64_t addend) {
     const uint64_t entry = relocations + 24 * i;
-    put(entry, 8, address), put(entry + 8, 4, type), put(entry + 12, 4, of_symbol), put(entry + 16, 8, addend);
+    put(entry, 8, address), put(entry + 8, 4, type), put(entry + 12, 4, of_symbol),
+        put(entry + 16, 8, addend);
   }
   void section(uint64_t i, uint64_t type, uint64_t flags, uint64_t at, uint64_t size, uint64_t link,
                uint64_t entry_bytes) {
