@@ -11,6 +11,7 @@ usage: check_runtimes.py hip PROBE FOLDER          FOLDER/NUMBER holds a fake li
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,15 @@ def check_hip(program, folder):
         shutil.copy(folder / "6/libamdhip64.so.6", path)
         status, _, message, runtime = probe([program, "hip", path], [folder / "7"])
         expect("with a renamed one loaded", (status, runtime), ("SLUICE_OK", [str(path), path.name]))
+    # Where none can be opened, the message says why of each.
+    with tempfile.TemporaryDirectory() as broken:
+        for number in ("7", "6", "5"):
+            (pathlib.Path(broken) / f"libamdhip64.so.{number}").write_text("no library")
+        status, field, message, _ = probe([program, "hip"], [broken])
+        expect("of three that are none", (status, field), ("SLUICE_NO_DEVICE", "libamdhip64"))
+        said = [rf"{re.escape(broken)}/libamdhip64\.so\.{number}: [^;]+" for number in ("7", "6", "5")]
+        if not re.fullmatch("no HIP runtime is loaded, and none can be opened: " + "; ".join(said), message):
+            sys.exit(f"unclear message: {message}")
     # A context that needs no HIP loads none.
     status, _, message, runtime = probe([program, "target"], [folder / "7"])
     expect("for a target", (status, runtime), ("SLUICE_OK", ["none"]))
