@@ -220,8 +220,8 @@ TEST_CASE("each byte of the identification counts", "[code_object]") {
     CHECK(refusal_with([&](SmallElf &elf) { elf.put(60, 2, count), elf.put(58, 2, 65); }) ==
           "has section headers of 65 bytes instead of 64");
   }
-  CHECK(refusal_with([](SmallElf &elf) { elf.put(4, 1, 1); }) == "is not a 64-bit ELF (class 1)");
-  CHECK(refusal_with([](SmallElf &elf) { elf.put(5, 1, 2); }) == "is not little-endian (data encoding 2)");
+  CHECK(refusal_with([](SmallElf &elf) { elf.put(4, 1, 3); }) == "is not a 64-bit ELF (class 3)");
+  CHECK(refusal_with([](SmallElf &elf) { elf.put(5, 1, 7); }) == "is not little-endian (data encoding 7)");
 }
 
 TEST_CASE("numbers of every width are read whole", "[code_object]") {
