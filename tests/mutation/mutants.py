@@ -88,7 +88,10 @@ class Finder:
         site.alternatives.setdefault(shown, shown if text is None else text)
 
     def visit(self, node, function="", parent=None):
-        is_constant = node.kind == "VarDecl" and node.data.get("constexpr")
+        is_constant = node.kind == "VarDecl" and node.data.get("constexpr") or node.kind == "FieldDecl"
+        if node.kind in FUNCTIONS and self.is_here(node):
+            head = self.source[node.begin:node.end].split(b"(")[0]
+            is_constant = b"consteval" in head
         if node.kind in NEVER or is_constant or (node.kind in FUNCTIONS and node.data.get("isImplicit")):
             return
         is_function = node.kind in FUNCTIONS and node.data.get("name", "") != "operator()"

@@ -7,7 +7,8 @@ behind an environment variable, so that a mutant costs a run of the tests and no
 the folder, cheapest first; one that fails, or runs much longer than usual, kills the mutant.
 
 Prints survivors, and how many mutants there are, were killed, survived, and change nothing (equivalent.txt beside this
-script says why). Exits with 1 if there are survivors. What a macro or constexpr variable says is not mutated.
+script says why). Exits with 1 if there are survivors. What a macro, a
+constexpr variable or a member's default says is not mutated.
 
 usage: mutate.py [options] [FILE or FOLDER]...
 """
