@@ -451,3 +451,57 @@ TEST_CASE("a record of an append says all of its launch", "[around]") {
   CHECK(seen.workspace_bytes == 0);
   CHECK(reason == "there is one kernel for its types");
 }
+
+TEST_CASE("a run's merge has the run's base of LSE, its starts and its signal", "[split]") {
+  FakeHip hip;
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.pack = split_pack().data();
+  desc.pack_bytes = split_pack().size();
+  desc.hip_resolver = resolve;
+  const ContextHandle context = make_context(desc);
+  static sluice_trace_record seen;
+  REQUIRE(sluice_set_trace(
+              context.get(),
+              [](const sluice_trace_record *record, void *) {
+                if (record->event == SLUICE_TRACE_PLAN) seen = *record;
+              },
+              nullptr, nullptr) == SLUICE_OK);
+  sluice_problem problem = decode_problem();
+  problem.lse_base = SLUICE_LSE_BASE_2;
+  make_paged(problem);
+  const PlanHandle plan = make_plan(context, problem);
+  CHECK(seen.block[0] == 64);
+  CHECK(seen.block[1] == 1);
+  CHECK(seen.block[2] == 1);
+  CHECK(seen.workspace_bytes > 0);
+  sluice_args args = good_args();
+  args.q_len = 1;
+  args.k.stride[0] = args.v.stride[0] = 16 * 2 * 128;
+  args.q.stride[0] = args.o.stride[0] = args.lse.stride[0] = 0;
+  args.lse.stride[1] = 8;
+  args.lse.stride[2] = 1;
+  const auto *const numbers = reinterpret_cast<const int32_t *>(device_memory);
+  args.q_starts = numbers + 8;
+  args.kv_lengths = numbers;
+  args.page_table = numbers;
+  args.page_table_stride = 8192 / 16;
+  sluice_launch launch = good_launch();
+  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  launch.workspace_bytes = uint64_t{1} << 32;
+  launch.signal_event = FakeHip::handle(13);
+  hip.forget_calls();
+  Error error;
+  const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
+  INFO(error.message);
+  REQUIRE(status == SLUICE_OK);
+  CHECK(hip.call_names() ==
+        std::vector<std::string>{"hipModuleLaunchKernel", "hipModuleLaunchKernel", "hipEventRecord"});
+  REQUIRE(last.arguments.size() == sizeof(MergeKernargs));
+  MergeKernargs out;
+  std::memcpy(&out, last.arguments.data(), sizeof out);
+  CHECK(out.q_starts == address_of(args.q_starts));
+  CHECK(out.q_lengths == 0);
+  CHECK((out.mode & sluice::package::merge_to_plain_rows) == 0);
+  CHECK(out.log2_per_unit == 1);
+  CHECK(hip.attention.kernargs.lse_per_log2 == 1);
+}

@@ -135,7 +135,8 @@ TEST_CASE("keys are split every 2048, at whatever bounds", "[split]") {
 TEST_CASE("what fixed places need is asked for", "[split]") {
   const auto no_bound = [](const std::string &field) {
     return field + ": " + field +
-           " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at fixed places, "
+           " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at fixed "
+           "places, "
            "and the parts need workspace; nearest supported: 1 or more";
   };
   sluice_problem wanted = problem();
@@ -173,5 +174,6 @@ TEST_CASE("what fixed places make too much of is refused with the nearest", "[sp
   wanted.workspace_ceiling_bytes = 4 * 3 * 2 * row_bytes;
   CHECK(Split(wanted).refusal == "");
   wanted.workspace_ceiling_bytes -= 1;
-  CHECK(Split(wanted).refusal == "workspace_ceiling_bytes: workspace_ceiling_bytes is 49919; " + invariant + "49920");
+  CHECK(Split(wanted).refusal ==
+        "workspace_ceiling_bytes: workspace_ceiling_bytes is 49919; " + invariant + "49920");
 }
