@@ -102,3 +102,46 @@ TEST_CASE("host tensors are aligned to their elements, and lengths have no limit
   check_refusal(sluice_reference(&problem, &args, &error), error, SLUICE_INVALID_ARGUMENT, "q.data",
                 "it must be aligned to 2 bytes");
 }
+
+namespace {
+
+int leaves_it(void *) {
+  return 0;
+}
+int leaves_attribute(int *, int, int) {
+  return 0;
+}
+
+/// FakeHip, but for the function named by `user`, which succeeds and writes nothing.
+void *resolve_but_one(const char *name, void *user) {
+  if (std::string(name) != static_cast<const char *>(user)) return FakeHip::resolve(name, nullptr);
+  return std::string(name) == "hipDeviceGetAttribute" ? reinterpret_cast<void *>(&leaves_attribute)
+                                                      : reinterpret_cast<void *>(&leaves_it);
+}
+
+} // namespace
+
+TEST_CASE("what a caller's HIP leaves unwritten is nothing", "[context]") {
+  FakeHip hip;
+  char count[] = "hipGetDeviceCount", attribute[] = "hipDeviceGetAttribute",
+       version[] = "hipRuntimeGetVersion";
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.hip_resolver = resolve_but_one;
+  sluice_context *context = nullptr;
+  Error error;
+  desc.hip_resolver_user = count;
+  check_refusal(sluice_context_create(&desc, &context, &error), error, SLUICE_NO_DEVICE, "device_ordinal",
+                "caller has 0 devices");
+  desc.hip_resolver_user = attribute;
+  check_refusal(sluice_context_create(&desc, &context, &error), error, SLUICE_HIP, "",
+                " of device 0 is 0; it must be at least 1");
+  desc.hip_resolver_user = version;
+  const ContextHandle made = make_context(desc);
+  sluice_device_info info;
+  sluice_device_info_init(&info, sizeof info);
+  REQUIRE(sluice_context_device(made.get(), &info, nullptr) == SLUICE_OK);
+  CHECK(info.hip_runtime_version == 0);
+  // One compute unit is enough.
+  hip.attributes[63] = 1;
+  CHECK(make_context(context_desc(SLUICE_DEVICE_HIP)) != nullptr);
+}

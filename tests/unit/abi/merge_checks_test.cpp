@@ -118,6 +118,8 @@ TEST_CASE("tensors of a merge end before addresses do", "[merge]") {
   sluice_merge merge = good();
   check_end(merge, partial, 3 * 640 * 4, 16);
   check_end(merge, partial_lse, 30 * 4, 4);
+  merge.partial_lse.stride[3] = 1;
+  check_end(merge, partial_lse, 30 * 4, 4);
   check_end(merge, o, 640 * 2, 16);
   check_end(merge, lse, 10 * 4, 4);
   merge.o_type = SLUICE_F32;

@@ -61,7 +61,7 @@ TEST_CASE("rows of several heads are fewer tokens", "[cost]") {
   sluice_problem problem = problem_of(4);
   problem.flags = SLUICE_CAUSAL;
   CHECK(seen(problem, 20, 1000) == 1000 - 20 + 11);
-  problem.q_heads = 16; // a token takes two tiles
+  problem.q_heads = 16;                             // a token takes two tiles
   CHECK(seen(problem, 20, 1000) == 1000 - 20 + 11); // 10.5
 }
 
