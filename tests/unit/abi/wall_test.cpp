@@ -24,7 +24,8 @@ sluice_error error_of(void (*body)(), sluice_status expected) {
 } // namespace
 
 TEST_CASE("an exception becomes a status and what is known of it", "[wall]") {
-  const sluice_error failure = error_of([] { throw Failure(Status::hip, "field", "message", 719); }, SLUICE_HIP);
+  const sluice_error failure =
+      error_of([] { throw Failure(Status::hip, "field", "message", 719); }, SLUICE_HIP);
   CHECK(failure.code == SLUICE_HIP);
   CHECK(failure.hip_code == 719);
   CHECK(std::string(failure.field) == "field");
