@@ -430,28 +430,6 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   CHECK((out.mode & merge_to_plain_rows) == 0);
 }
 
-TEST_CASE("a record of an append says all of its launch", "[around]") {
-  FakeHip hip;
-  const ContextHandle context = around_context();
-  static sluice_trace_record seen;
-  static std::string reason;
-  const auto note = [](const sluice_trace_record *record, void *) {
-    seen = *record;
-    reason = record->reason;
-  };
-  REQUIRE(sluice_set_trace(context.get(), note, nullptr, nullptr) == SLUICE_OK);
-  const sluice_append call = good_append();
-  REQUIRE(sluice_kv_append(context.get(), &call, nullptr, nullptr) == SLUICE_OK);
-  CHECK(seen.struct_size == sizeof seen);
-  for (int i = 0; i < 3; ++i) {
-    CHECK(seen.grid[i] == hip.launch.grid[i]);
-    CHECK(seen.block[i] == hip.launch.block[i]);
-  }
-  CHECK(seen.lds_bytes == around_entry("kv_append", "f16", "f16").lds_bytes);
-  CHECK(seen.workspace_bytes == 0);
-  CHECK(reason == "there is one kernel for its types");
-}
-
 TEST_CASE("a run's merge has the run's base of LSE, its starts and its signal", "[split]") {
   FakeHip hip;
   sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);

@@ -65,8 +65,8 @@ TEST_CASE("packs of K are powers of two from 8 on, and the nearest of them divid
   struct Case {
     int32_t head_dim, pack, nearest;
   };
-  const Case cases[] = {{128, 1, 8},  {128, 4, 8},  {96, 12, 8},  {96, 24, 16}, {96, 48, 32}, {96, 96, 32},
-                        {112, 14, 16}, {112, 28, 16}, {80, 10, 8},  {80, 20, 16}, {80, 40, 16}, {120, 24, 8}};
+  const Case cases[] = {{128, 1, 8},   {128, 4, 8},   {96, 12, 8}, {96, 24, 16}, {96, 48, 32}, {96, 96, 32},
+                        {112, 14, 16}, {112, 28, 16}, {80, 10, 8}, {80, 20, 16}, {80, 40, 16}, {120, 24, 8}};
   for (const auto &[head_dim, pack, nearest] : cases)
     CHECK(refusal_of_pack(head_dim, pack) ==
           "k_pack is " + std::to_string(pack) + "; nearest supported: " + std::to_string(nearest));
@@ -74,12 +74,14 @@ TEST_CASE("packs of K are powers of two from 8 on, and the nearest of them divid
 
 TEST_CASE("soft caps are of numbers that arithmetic in F32 can divide by", "[nearest]") {
   CHECK(refusal_of_cap(1e-30f) == "");
-  CHECK_THAT(refusal_of_cap(9e-31f), Catch::StartsWith("soft_cap is 9.0") && Catch::Contains("supported: 1.0"));
+  CHECK_THAT(refusal_of_cap(9e-31f),
+             Catch::StartsWith("soft_cap is 9.0") && Catch::Contains("supported: 1.0"));
   CHECK(refusal_of_cap(65536) == "");
   CHECK(refusal_of_cap(65537) == "soft_cap is 65537; nearest supported: 65536");
 }
 
-TEST_CASE("there are 32768 heads at most, and the nearest number is a multiple of the KV heads", "[nearest]") {
+TEST_CASE("there are 32768 heads at most, and the nearest number is a multiple of the KV heads",
+          "[nearest]") {
   CHECK(refusal_of_heads(32768, 32768) == "");
   CHECK(refusal_of_heads(32769, 32769) == "kv_heads is 32769; nearest supported: 32768");
   CHECK(refusal_of_heads(32770, 10) == "q_heads is 32770; nearest supported: 32760");
