@@ -123,7 +123,6 @@ private:
   struct Section {
     uint32_t type;
     uint64_t flags;
-    uint64_t address;
     uint64_t offset;
     uint64_t size;
     uint32_t link;
@@ -228,8 +227,8 @@ private:
     std::vector<Section> sections;
     for (uint32_t i = 0; i < count; ++i) {
       const Record entry{headers.at + i * section_header_bytes};
-      sections.push_back({entry.u32(4), entry.u64(8), entry.u64(16), entry.u64(24), entry.u64(32),
-                          entry.u32(40), entry.u64(56)});
+      sections.push_back(
+          {entry.u32(4), entry.u64(8), entry.u64(24), entry.u64(32), entry.u32(40), entry.u64(56)});
       if (sections.back().type != section_nobits && sections.back().type != 0)
         record(sections.back().offset, sections.back().size, "section " + std::to_string(i));
     }
@@ -366,10 +365,13 @@ private:
     return std::string(value->text);
   }
 
-  static uint32_t number(const MsgpackValue &map, std::string_view key, const std::string &where,
-                         bool required, uint32_t otherwise) {
+  static uint32_t number_or(uint32_t otherwise, const MsgpackValue &map, std::string_view key,
+                            const std::string &where) {
+    return map.find(key) ? number(map, key, where) : otherwise;
+  }
+
+  static uint32_t number(const MsgpackValue &map, std::string_view key, const std::string &where) {
     const MsgpackValue *value = map.find(key);
-    if (!value && !required) return otherwise;
     if (!value || value->kind != MsgpackValue::Kind::unsigned_integer || value->integer > 0xffffffff)
       malformed("metadata: " + where + " has no 32-bit number " + std::string(key));
     return uint32_t(value->integer);
@@ -383,18 +385,18 @@ private:
     const std::string symbol = text(map, ".symbol", where, true);
     if (symbol != kernel.name + ".kd")
       malformed("metadata: " + where + " has the descriptor symbol '" + symbol + "'");
-    kernel.kernarg_bytes = number(map, ".kernarg_segment_size", where, true, 0);
-    kernel.kernarg_alignment = number(map, ".kernarg_segment_align", where, false, 16);
-    kernel.lds_bytes = number(map, ".group_segment_fixed_size", where, true, 0);
-    kernel.private_bytes = number(map, ".private_segment_fixed_size", where, true, 0);
-    kernel.wavefront_size = number(map, ".wavefront_size", where, true, 64);
-    kernel.max_workgroup_size = number(map, ".max_flat_workgroup_size", where, true, 0);
+    kernel.kernarg_bytes = number(map, ".kernarg_segment_size", where);
+    kernel.kernarg_alignment = number_or(16, map, ".kernarg_segment_align", where);
+    kernel.lds_bytes = number(map, ".group_segment_fixed_size", where);
+    kernel.private_bytes = number(map, ".private_segment_fixed_size", where);
+    kernel.wavefront_size = number(map, ".wavefront_size", where);
+    kernel.max_workgroup_size = number(map, ".max_flat_workgroup_size", where);
     if (kernel.max_workgroup_size == 0) kernel.max_workgroup_size = Kernel().max_workgroup_size; // not said
-    kernel.sgpr_count = number(map, ".sgpr_count", where, true, 0);
-    kernel.vgpr_count = number(map, ".vgpr_count", where, true, 0);
-    kernel.agpr_count = number(map, ".agpr_count", where, false, 0);
-    kernel.sgpr_spills = number(map, ".sgpr_spill_count", where, false, 0);
-    kernel.vgpr_spills = number(map, ".vgpr_spill_count", where, false, 0);
+    kernel.sgpr_count = number(map, ".sgpr_count", where);
+    kernel.vgpr_count = number(map, ".vgpr_count", where);
+    kernel.agpr_count = number_or(0, map, ".agpr_count", where);
+    kernel.sgpr_spills = number_or(0, map, ".sgpr_spill_count", where);
+    kernel.vgpr_spills = number_or(0, map, ".vgpr_spill_count", where);
     const MsgpackValue *dynamic = map.find(".uses_dynamic_stack");
     kernel.dynamic_stack = dynamic && dynamic->kind == MsgpackValue::Kind::boolean && dynamic->integer != 0;
 
@@ -408,8 +410,8 @@ private:
       KernelArgument argument;
       argument.name = text(entry, ".name", which, false);
       argument.value_kind = text(entry, ".value_kind", which, true);
-      argument.offset = number(entry, ".offset", which, true, 0);
-      argument.size = number(entry, ".size", which, true, 0);
+      argument.offset = number(entry, ".offset", which);
+      argument.size = number(entry, ".size", which);
       if (!fits(argument.offset, argument.size, kernel.kernarg_bytes))
         malformed("metadata: " + which + " at offset " + std::to_string(argument.offset) + ", " +
                   std::to_string(argument.size) + " bytes, lies outside the kernarg segment of " +

@@ -79,7 +79,7 @@ constexpr CallFeature call_table[] = {
 };
 
 /// Length of all names, each once, with commas between.
-constexpr size_t bytes_of_all_names() {
+consteval size_t bytes_of_all_names() {
   size_t bytes = 0;
   std::string_view previous;
   for (const Feature &feature : table) {

@@ -11,6 +11,7 @@ usage: check_runtimes.py hip PROBE FOLDER          FOLDER/NUMBER holds a fake li
 import ctypes
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -51,6 +52,15 @@ def check_hip(program, folder):
         shutil.copy(folder / "6/libamdhip64.so.6", path)
         status, _, message, runtime = probe([program, "hip", path], [folder / "7"])
         expect("with a renamed one loaded", (status, runtime), ("SLUICE_OK", [str(path), path.name]))
+    # Where none can be opened, the message says why of each.
+    with tempfile.TemporaryDirectory() as broken:
+        for number in ("7", "6", "5"):
+            (pathlib.Path(broken) / f"libamdhip64.so.{number}").write_text("no library")
+        status, field, message, _ = probe([program, "hip"], [broken])
+        expect("of three that are none", (status, field), ("SLUICE_NO_DEVICE", "libamdhip64"))
+        said = [rf"{re.escape(broken)}/libamdhip64\.so\.{number}: [^;]+" for number in ("7", "6", "5")]
+        if not re.fullmatch("no HIP runtime is loaded, and none can be opened: " + "; ".join(said), message):
+            sys.exit(f"unclear message: {message}")
     # A context that needs no HIP loads none.
     status, _, message, runtime = probe([program, "target"], [folder / "7"])
     expect("for a target", (status, runtime), ("SLUICE_OK", ["none"]))
@@ -80,6 +90,7 @@ def check_wrong_emulators(work, program, library, emulator, static_program):
         place.mkdir()
     shutil.copy(emulator, theirs)
     shutil.copy(static_program, programs / "probe")
+    shutil.copy(emulator, programs)
     nothing = ("SLUICE_NO_DEVICE", soname)
     # A program names itself as it likes; libsluice.a in it knows no folder of its own.
     for name in (theirs / "probe", "./probe", "probe"):
@@ -87,12 +98,15 @@ def check_wrong_emulators(work, program, library, emulator, static_program):
         expect(f"a program that says it is {name}", (status, field), nothing)
         if str(theirs) in message:
             sys.exit(f"it looked there: {message}")
+        if str(programs) in message:
+            sys.exit(f"it looked beside the program: {message}")
     # A library that was opened by a relative path, in a process that has gone elsewhere since.
-    home = work / "home"
-    home.mkdir()
+    home, elsewhere = work / "home", work / "elsewhere"
+    for place in (home, elsewhere):
+        place.mkdir()
     shutil.copy(library, home / "libsluice.so.1")
-    shutil.copy(program, home / "probe")
-    command = [home / "probe", "emulated", "-", theirs]
+    shutil.copy(program, elsewhere / "probe")
+    command = [elsewhere / "probe", "emulated", "-", theirs]
     status, field, message, _ = probe(command, [], "./libsluice.so.1", cwd=home)
     expect("a folder changed", (status, field), nothing)
     if f"{home}/{soname}" not in message:
@@ -146,8 +160,9 @@ def check_emulator(program, library, folder, static_program):
         # Nowhere: the message names the file and where it was looked for.
         status, field, message, _ = probe([alone / "probe", "emulated"], [alone])
         expect("nowhere", (status, field), ("SLUICE_NO_DEVICE", soname))
-        if f"{alone}/{soname}" not in message:
-            sys.exit(f"the message does not say where it looked: {message}")
+        for place in (f": {soname}: ", f"; {alone}/{soname}: "):
+            if place not in message:
+                sys.exit(f"the message does not say where it looked: {message}")
         # A file of that name that is something else.
         status, field, message, _ = probe([wrong / "probe", "emulated"], [wrong])
         expect("something else", (status, field), ("SLUICE_NO_DEVICE", soname))

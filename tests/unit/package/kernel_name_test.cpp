@@ -150,3 +150,13 @@ TEST_CASE("every name that parses is the one its fields make", "[kernel_name]") 
   CHECK(accepted > 100);
   CHECK(refused > 5 * accepted);
 }
+
+TEST_CASE("a name has one operation, one type in each place, and numbers that fit", "[kernel_name]") {
+  for (const char *text : {"_f16_f16", "_bf16_e4m3fnuz", "attn_fwdkv_append_f16_f16", "kv_append_bf16f16_f16",
+                           "kv_append_f16_bf16f16", "attn_fwd_bf16f16_d128_q256_kv64_w8",
+                           "attn_fwd_f16_d4294967296_q256_kv64_w8", "attn_fwd_f16_d128_q256_kv64_w4294967296",
+                           "attn_fwd_f16_d_q256_kv64_w8", "attn_fwd_f16_d128_q256_kv64_w8_paged_packed",
+                           "attn_fwd_f16_d:_q256_kv64_w8", "attn_fwd_f16_d128_q256_kv64_w"})
+    CHECK_FALSE(parse_kernel_name(text).has_value());
+  CHECK(parse_kernel_name("attn_fwd_f16_d128_q256_kv64_w4294967295").has_value());
+}

@@ -124,3 +124,26 @@ TEST_CASE("what does not belong together is refused", "[pack_merge]") {
         merge({good, part("f16", {{"gfx950", 1}}, change)}),
         Catch::Contains("attn_fwd_f16_d128_q256_kv64_w8 for gfx950 differs from that for gfx942"));
 }
+
+TEST_CASE("the largest LDS of a kernel's chips is the kernel's, wherever it stands", "[pack_merge]") {
+  const auto larger_lds = [](KernelEntry &entry) {
+    entry.lds_bytes = 81920;
+    entry.lds_bytes_without_reuse = 163840;
+  };
+  const std::vector<std::byte> large = part("f16", {{"gfx950", 1}}, larger_lds),
+                               small = part("f16", {{"gfx942", 2}});
+  const std::vector<std::byte> whole = merge({small, large});
+  const PackReader reader(whole);
+  CHECK(reader.manifest().kernels[0].entry.lds_bytes == 81920);
+  CHECK(reader.manifest().kernels[0].entry.lds_bytes_without_reuse == 163840);
+  CHECK(merge({large, small}) == whole);
+}
+
+TEST_CASE("packs with code of different LLVMs do not belong together", "[pack_merge]") {
+  PackWriter other("g", "21.0.0");
+  const std::vector<std::byte> code = test::fake_code(500, 1);
+  const ChipCode object = {"gfx942", code};
+  other.add(test::kernel_entry("bf16", 128, 8), {&object, 1});
+  CHECK_THROWS_WITH(merge({part("f16", {{"gfx942", 1}}), other.finish()}),
+                    Catch::Contains("packs by g, LLVM 22.1.8, and by g, LLVM 21.0.0"));
+}

@@ -231,3 +231,42 @@ TEST_CASE("what is consistent but wrong is refused too", "[pack]") {
                                    })),
              Catch::Contains("no kernel name by the grammar"));
 }
+
+TEST_CASE("sizes and names of a pack at their limits", "[pack]") {
+  const std::vector<std::byte> none = PackWriter("g", "22.1.8").finish();
+  CHECK(PackReader(none).manifest().kernels.empty());
+  CHECK_THAT(refusal(with_header(none, [](PackHeader &h) { ++h.manifest_bytes; })),
+             Catch::Contains("longer than the pack"));
+
+  PackWriter writer("g", "22.1.8");
+  const std::vector<std::byte> code(100, std::byte{1});
+  const ChipCode object = {"gfx942", code};
+  for (const uint32_t dim : {128, 129})
+    writer.add(test::kernel_entry("f16", dim, 8), {&object, 1});
+  const std::vector<std::byte> pack = writer.finish();
+  CHECK(refusal(pack) == "");
+  const auto with_text = [&](std::string_view from, std::string_view to) {
+    return with_manifest(pack, [&](std::span<std::byte> manifest) {
+      const std::string_view text(reinterpret_cast<const char *>(manifest.data()), manifest.size());
+      std::memcpy(manifest.data() + text.find(from), to.data(), to.size());
+    });
+  };
+  CHECK_THAT(refusal(with_text("_d129_", "_d128_")),
+             Catch::Contains("_d128_q256_kv64_w8 is out of order behind attn_fwd_f16_d128_q256_kv64_w8"));
+  const auto with_last_kernel = [&](size_t field, uint64_t value) {
+    return with_manifest(pack, [&](std::span<std::byte> manifest) {
+      std::memcpy(manifest.data() + manifest.size() - 24 + 8 * field, &value, sizeof value);
+    });
+  };
+  PackHeader header;
+  std::memcpy(&header, pack.data(), sizeof header);
+  uint64_t code_bytes;
+  std::memcpy(&code_bytes, pack.data() + sizeof header + header.manifest_bytes - 24, sizeof code_bytes);
+  CHECK_THAT(refusal(with_last_kernel(0, code_bytes + 1)), Catch::Contains("is outside the pack"));
+  CHECK_THAT(refusal(with_last_kernel(1, bundle_bytes_limit)), Catch::Contains("claims 268435456 bytes"));
+  CHECK_THAT(refusal(with_last_kernel(1, bundle_bytes_limit - 1)), Catch::Contains("instead of 268435455"));
+
+  CHECK_NOTHROW(PackWriter(std::string(65535, 'g'), "").finish());
+  CHECK_THROWS_WITH(PackWriter(std::string(65536, 'g'), "").finish(),
+                    Catch::Contains("a string of 65536 bytes does not fit"));
+}

@@ -136,3 +136,20 @@ TEST_CASE("a launch can forget its rounds", "[rounds]") {
     CHECK(std::memcmp(&launch.args, &plain, sizeof plain) == 0);
   }
 }
+
+TEST_CASE("rounds at their limits", "[rounds]") {
+  CHECK(Launch({1, 1, 65534}, 13).is_halved()); // one layer more is the last there can be
+  CHECK(Launch({1, 9, 1}, 1).has_next());
+  // A kernel that does not fit has no places.
+  KernelEntry kernel = kernel_of_waves(8);
+  kernel.vgprs = 600;
+  AttentionKernargs args = plain_kernargs(kernel.name);
+  Grid grid = {1, 9, 1};
+  use_rounds(kernel, 4, args, grid);
+  CHECK(args.next_batch == kernarg_no_grid);
+  // More sequences than tiles.
+  Launch launch({1, 2, 9}, 11);
+  CHECK(launch.has_next());
+  forget_rounds(launch.args, launch.grid);
+  CHECK(launch.grid == Grid{1, 2, 9});
+}

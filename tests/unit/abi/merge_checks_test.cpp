@@ -1,0 +1,149 @@
+//===- merge_checks_test.cpp - what a merge may still have, and what is one too much --------------------===//
+//
+// What breaks a rule altogether is in tests/abi/around_test.cpp.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "abi/around_checks.h"
+#include "unit/abi/refused.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+#include <limits>
+
+using namespace sluice;
+using test::refused;
+
+namespace {
+
+constexpr int32_t most = std::numeric_limits<int32_t>::max();
+
+void *at(uint64_t address) {
+  return reinterpret_cast<void *>(address);
+}
+
+/// 3 parts of 5 tokens and 2 heads, with LSE.
+sluice_merge good() {
+  sluice_merge merge = {};
+  merge.struct_size = sizeof merge;
+  merge.partial_type = SLUICE_F32;
+  merge.o_type = SLUICE_F16;
+  merge.parts = 3;
+  merge.tokens = 5;
+  merge.heads = 2;
+  merge.head_dim_v = 64;
+  merge.partial = {at(0x1000), {640, 128, 64, 1}};
+  merge.partial_lse = {at(0x2004), {10, 2, 1, 0}};
+  merge.o = {at(0x3000), {0, 128, 64, 1}};
+  merge.lse = {at(0x4004), {0, 2, 1, 0}};
+  return merge;
+}
+
+std::string refusal(const sluice_merge &merge) {
+  return refused([&] { abi::check_merge(merge); });
+}
+
+/// Whether a tensor of so many bytes may end with the last address and not behind it.
+template <typename Data> void check_end(sluice_merge merge, Data &&data_of, uint64_t bytes, uint64_t step) {
+  data_of(merge).data = at(UINT64_MAX - bytes - step + 1);
+  CHECK(refusal(merge) == "");
+  data_of(merge).data = at(UINT64_MAX - bytes + 1);
+  CHECK_THAT(refusal(merge), Catch::EndsWith(" would reach beyond the address space"));
+}
+
+} // namespace
+
+TEST_CASE("parts of any type become F16, BF16 or F32 as the rules say", "[merge]") {
+  sluice_merge merge = good();
+  for (const uint32_t type : {SLUICE_F16, SLUICE_BF16, SLUICE_F32}) {
+    merge.partial_type = SLUICE_F32;
+    merge.o_type = type;
+    CHECK(refusal(merge) == "");
+    merge.partial_type = type;
+    CHECK(refusal(merge) == "");
+  }
+  merge.partial_type = SLUICE_BF16;
+  CHECK(refusal(merge) == "unsupported o_type: o_type is f32 and partial_type bf16; nearest supported: bf16");
+}
+
+TEST_CASE("as many parts, tokens and heads are merged as the header says", "[merge]") {
+  sluice_merge merge = good();
+  merge.parts = 65536;
+  CHECK(refusal(merge) == "");
+  merge.parts = 65537;
+  CHECK(refusal(merge) == "unsupported parts: parts is 65537; nearest supported: 65536");
+  merge.parts = merge.tokens = merge.heads = 1;
+  CHECK(refusal(merge) == "");
+  merge.tokens = most; // a prime
+  CHECK(refusal(merge) == "");
+  merge.tokens = 1 << 30;
+  merge.heads = 2;
+  CHECK(refusal(merge) == "unsupported tokens: tokens is 1073741824 and heads 2; nearest supported: "
+                          "1073741823 tokens");
+}
+
+TEST_CASE("every base of LSE is merged", "[merge]") {
+  sluice_merge merge = good();
+  merge.lse_base = SLUICE_LSE_BASE_2;
+  CHECK(refusal(merge) == "");
+  merge.lse_base = 2;
+  CHECK(refusal(merge) == "unsupported lse_base: lse_base is 2; nearest supported: SLUICE_LSE_BASE_2 (1)");
+}
+
+TEST_CASE("the last stride of numbers means nothing and is 0 or 1", "[merge]") {
+  sluice_merge merge = good();
+  merge.partial_lse.stride[3] = merge.lse.stride[3] = 1;
+  CHECK(refusal(merge) == "");
+  merge.lse.stride[3] = 2;
+  CHECK(refusal(merge) == "lse.stride[3]: lse.stride[3] is 2; it must be 0 or 1");
+  merge.partial_lse.stride[3] = 2;
+  CHECK(refusal(merge) == "partial_lse.stride[3]: partial_lse.stride[3] is 2; it must be 0 or 1");
+}
+
+TEST_CASE("strides of rows are multiples of 8, but for the last", "[merge]") {
+  for (size_t i = 0; i < 3; ++i) {
+    sluice_merge merge = good();
+    merge.partial.stride[i] += 4;
+    const std::string field = "partial.stride[" + std::to_string(i) + "]";
+    CHECK(refusal(merge) == field + ": " + field + " is " + std::to_string(merge.partial.stride[i]) +
+                                "; it must be a multiple of 8");
+  }
+}
+
+TEST_CASE("tensors of a merge end before addresses do", "[merge]") {
+  const auto partial = [](sluice_merge &merge) -> sluice_tensor & { return merge.partial; };
+  const auto partial_lse = [](sluice_merge &merge) -> sluice_tensor & { return merge.partial_lse; };
+  const auto o = [](sluice_merge &merge) -> sluice_tensor & { return merge.o; };
+  const auto lse = [](sluice_merge &merge) -> sluice_tensor & { return merge.lse; };
+  sluice_merge merge = good();
+  check_end(merge, partial, 3 * 640 * 4, 16);
+  check_end(merge, partial_lse, 30 * 4, 4);
+  merge.partial_lse.stride[3] = 1;
+  check_end(merge, partial_lse, 30 * 4, 4);
+  check_end(merge, o, 640 * 2, 16);
+  check_end(merge, lse, 10 * 4, 4);
+  merge.o_type = SLUICE_F32;
+  check_end(merge, o, 640 * 4, 16);
+  merge.o_type = merge.partial_type = SLUICE_F16;
+  check_end(merge, partial, 3 * 640 * 2, 16);
+}
+
+TEST_CASE("LSE that is not wanted is all zero", "[merge]") {
+  sluice_merge merge = good();
+  merge.lse = {};
+  CHECK(refusal(merge) == "");
+  for (size_t i = 0; i < 4; ++i) {
+    merge.lse = {};
+    merge.lse.stride[i] = 1;
+    const std::string field = "lse.stride[" + std::to_string(i) + "]";
+    CHECK(refusal(merge) == field + ": " + field + " is 1; it must be 0 where lse.data is NULL");
+  }
+}
+
+TEST_CASE("sinks are aligned to their elements and may be missing", "[merge]") {
+  sluice_merge merge = good();
+  merge.sink_logits = static_cast<const float *>(at(4));
+  CHECK(refusal(merge) == "");
+  merge.sink_logits = static_cast<const float *>(at(6));
+  CHECK(refusal(merge) == "sink_logits: sink_logits is 0x6; it must be aligned to 4 bytes");
+}

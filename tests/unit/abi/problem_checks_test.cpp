@@ -1,0 +1,273 @@
+//===- problem_checks_test.cpp - what a problem may still have, and what is one too much ----------------===//
+//
+// What breaks a rule altogether is in tests/abi/problem_test.cpp.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "abi/checks.h"
+#include "unit/abi/refused.h"
+
+#include <catch2/catch.hpp>
+
+#include <limits>
+
+using namespace sluice;
+using test::refused;
+
+namespace {
+
+/// F16, 8 query heads on 2 KV heads of dim 128.
+sluice_problem good() {
+  sluice_problem problem = {};
+  problem.struct_size = sizeof problem;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_heads = 8;
+  problem.kv_heads = 2;
+  problem.head_dim_qk = problem.head_dim_v = 128;
+  return problem;
+}
+
+sluice_problem paged() {
+  sluice_problem problem = good();
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.page_size = 1;
+  problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+  return problem;
+}
+
+std::string refusal(const sluice_problem &problem) {
+  return refused([&] { abi::check_problem(problem); });
+}
+
+std::string is_missing(const std::string &field) {
+  return field + ": " + field + " is missing; it is a sluice_dtype";
+}
+
+std::string is_small(const std::string &field, const std::string &value) {
+  return field + ": " + field + " is " + value + "; it must be at least 1";
+}
+
+std::string is_unknown(const std::string &field, const std::string &value, const std::string &last) {
+  return "unsupported " + field + ": " + field + " is " + value +
+         "; the last value that this version knows is " + last;
+}
+
+} // namespace
+
+TEST_CASE("every flag there is may be set, and no other", "[problem]") {
+  sluice_problem problem = good();
+  problem.flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_WINDOW_LEFT | SLUICE_ALIBI |
+                  SLUICE_SINK_LOGITS | SLUICE_BOOL_MASK | SLUICE_V_IN_K;
+  CHECK(refusal(problem) == "");
+  problem = paged();
+  problem.flags = SLUICE_HAS_WINDOW_RIGHT | SLUICE_PAGE_INDEX_64;
+  CHECK(refusal(problem) == "");
+  problem.flags |= 1 << 9;
+  CHECK(refusal(problem) == "newer_struct flags: flags has bits 0x200 that this library does not know: it is "
+                            "older than the caller's header");
+}
+
+TEST_CASE("types are the eight there are, and of O those of 16 bits and more", "[problem]") {
+  for (uint32_t sluice_problem::*type :
+       {&sluice_problem::q_type, &sluice_problem::k_type, &sluice_problem::v_type}) {
+    sluice_problem problem = good();
+    problem.*type = SLUICE_E5M2;
+    CHECK(refusal(problem) == "");
+    problem.*type = SLUICE_E5M2 + 1;
+    CHECK_THAT(refusal(problem),
+               Catch::EndsWith("is 8; the last value that this version knows is SLUICE_E5M2 (7)"));
+  }
+  sluice_problem problem = good();
+  problem.o_type = SLUICE_F32;
+  CHECK(refusal(problem) == "");
+  problem.o_type = SLUICE_E4M3FNUZ;
+  CHECK(refusal(problem) == "unsupported o_type: o_type is e4m3fnuz; nearest supported: f16");
+  problem.q_type = SLUICE_BF16;
+  CHECK(refusal(problem) == "unsupported o_type: o_type is e4m3fnuz; nearest supported: bf16");
+  // The first that is missing is named.
+  problem = {};
+  CHECK(refusal(problem) == is_missing("q_type"));
+  problem.q_type = SLUICE_F16;
+  CHECK(refusal(problem) == is_missing("k_type"));
+  problem.k_type = SLUICE_F16;
+  CHECK(refusal(problem) == is_missing("v_type"));
+  problem.v_type = SLUICE_F16;
+  CHECK(refusal(problem) == is_missing("o_type"));
+  problem.o_type = SLUICE_F16;
+  CHECK(refusal(problem) == is_small("q_heads", "0"));
+  problem.q_heads = 8;
+  CHECK(refusal(problem) == is_small("kv_heads", "0"));
+  problem.kv_heads = 8;
+  CHECK(refusal(problem) == is_small("head_dim_qk", "0"));
+  problem.head_dim_qk = 1;
+  CHECK(refusal(problem) == is_small("head_dim_v", "0"));
+  problem.head_dim_v = 1;
+  CHECK(refusal(problem) == "");
+  problem.head_dim_v = -1;
+  CHECK(refusal(problem) == is_small("head_dim_v", "-1"));
+}
+
+TEST_CASE("query heads are a multiple of KV heads", "[problem]") {
+  sluice_problem problem = good();
+  problem.q_heads = 7;
+  CHECK(refusal(problem) == "q_heads: q_heads is 7; it must be a multiple of kv_heads, which is 2");
+  problem.kv_heads = 7;
+  CHECK(refusal(problem) == "");
+}
+
+TEST_CASE("bounds are at least 1, or 0", "[problem]") {
+  sluice_problem problem = good();
+  problem.max_batch = problem.max_q_len = problem.max_kv_len = 1;
+  problem.max_q_tokens = 1;
+  CHECK(refusal(problem) == "");
+  const auto refused_as = [](const std::string &field) {
+    return field + ": " + field + " is -1; a bound is at least 1, or 0 for none";
+  };
+  problem.max_q_tokens = -1;
+  CHECK(refusal(problem) == refused_as("max_q_tokens"));
+  problem.max_kv_len = -1;
+  CHECK(refusal(problem) == refused_as("max_kv_len"));
+  problem.max_q_len = -1;
+  CHECK(refusal(problem) == refused_as("max_q_len"));
+  problem.max_batch = -1;
+  CHECK(refusal(problem) == refused_as("max_batch"));
+}
+
+TEST_CASE("windows have widths of 0 and more, and only where they count", "[problem]") {
+  sluice_problem problem = good();
+  problem.mask_alignment = SLUICE_TOP_LEFT;
+  CHECK(refusal(problem) == "");
+  problem.mask_alignment = 2;
+  CHECK(refusal(problem) ==
+        "unsupported mask_alignment: mask_alignment is 2; nearest supported: SLUICE_TOP_LEFT (1)");
+  problem = good();
+  problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+  CHECK(refusal(problem) == "");
+  problem.sink_tokens = 1;
+  problem.window_left = 1;
+  problem.window_right = 1;
+  CHECK(refusal(problem) == "");
+  problem.window_right = -1;
+  CHECK(refusal(problem) == "window_right: window_right is -1; a width is at least 0");
+  problem.window_left = -1;
+  CHECK(refusal(problem) == "window_left: window_left is -1; a width is at least 0");
+  problem.flags = 0;
+  CHECK(refusal(problem) == "window_left: window_left is -1, but flags lacks SLUICE_HAS_WINDOW_LEFT");
+  problem.window_left = 0;
+  CHECK(refusal(problem) == "window_right: window_right is -1, but flags lacks SLUICE_HAS_WINDOW_RIGHT");
+  problem.window_right = 0;
+  CHECK(refusal(problem) == "sink_tokens: sink_tokens is 1, but flags lacks SLUICE_HAS_WINDOW_LEFT");
+  problem.sink_tokens = -1;
+  CHECK(refusal(problem) == "sink_tokens: sink_tokens is -1; it is at least 0");
+  problem.flags = SLUICE_CAUSAL | SLUICE_HAS_WINDOW_RIGHT;
+  CHECK(refusal(problem) ==
+        "flags: flags has SLUICE_CAUSAL and SLUICE_HAS_WINDOW_RIGHT; it must have at most "
+        "one of them: SLUICE_CAUSAL is a window_right of 0");
+}
+
+TEST_CASE("a soft cap is finite and not negative, a bias has a type that bias can have", "[problem]") {
+  sluice_problem problem = good();
+  problem.soft_cap = std::numeric_limits<float>::denorm_min();
+  CHECK(refusal(problem) == "");
+  problem.soft_cap = -std::numeric_limits<float>::denorm_min();
+  CHECK_THAT(refusal(problem),
+             Catch::StartsWith("soft_cap: ") && Catch::EndsWith("it is finite and at least 0"));
+  problem.soft_cap = std::numeric_limits<float>::infinity();
+  CHECK(refusal(problem) == "soft_cap: soft_cap is inf; it is finite and at least 0");
+  problem = good();
+  problem.bias_type = SLUICE_F32;
+  CHECK(refusal(problem) == "");
+  problem.bias_type = SLUICE_E4M3FNUZ;
+  CHECK(refusal(problem) == "bias_type: bias_type is e4m3fnuz; it must be f32, f16 or bf16, or 0 for none");
+  problem.bias_type = SLUICE_E5M2;
+  CHECK(refusal(problem) == "bias_type: bias_type is e5m2; it must be f32, f16 or bf16, or 0 for none");
+  problem.bias_type = SLUICE_E5M2 + 1;
+  CHECK(refusal(problem) == is_unknown("bias_type", "8", "SLUICE_F32 (3)"));
+}
+
+TEST_CASE("scales are of a tensor or its heads", "[problem]") {
+  const std::pair<uint32_t sluice_problem::*, std::string> kinds[] = {
+      {&sluice_problem::q_scale_kind, "q_scale_kind"},
+      {&sluice_problem::k_scale_kind, "k_scale_kind"},
+      {&sluice_problem::v_scale_kind, "v_scale_kind"}};
+  for (const auto &[kind, field] : kinds) {
+    sluice_problem problem = good();
+    problem.*kind = SLUICE_SCALE_PER_HEAD;
+    CHECK(refusal(problem) == "");
+    for (const uint32_t unplaced : {SLUICE_SCALE_PER_TOKEN, SLUICE_SCALE_PER_PAGE}) {
+      problem.*kind = unplaced;
+      CHECK(refusal(problem) == "unsupported " + field + ": " + field + " is " + std::to_string(unplaced) +
+                                    "; sluice_args has no place for factors per token or page; nearest "
+                                    "supported: SLUICE_SCALE_PER_HEAD (2)");
+    }
+    problem.*kind = 5;
+    CHECK(refusal(problem) == is_unknown(field, "5", "SLUICE_SCALE_PER_PAGE (4)"));
+  }
+}
+
+TEST_CASE("pages are described where there are any", "[problem]") {
+  sluice_problem problem = paged();
+  CHECK(refusal(problem) == "");
+  problem.page_table_kind = SLUICE_PAGE_TABLE_CSR;
+  CHECK(refusal(problem) == "");
+  problem.page_table_kind = 3;
+  CHECK(refusal(problem) == is_unknown("page_table_kind", "3", "SLUICE_PAGE_TABLE_CSR (2)"));
+  problem.page_table_kind = 0;
+  CHECK(refusal(problem) == "page_table_kind: page_table_kind is missing; with SLUICE_MODE_PAGED it is "
+                            "SLUICE_PAGE_TABLE_BLOCK (1) or SLUICE_PAGE_TABLE_CSR (2)");
+  problem.page_size = 0;
+  CHECK(refusal(problem) == is_small("page_size", "0"));
+  problem = paged();
+  for (const int32_t pack : {1, 2, 128}) {
+    problem.k_pack = pack;
+    CHECK(refusal(problem) == "");
+  }
+  for (const int32_t pack : {-1, 3, 256}) {
+    problem.k_pack = pack;
+    CHECK(refusal(problem) == "k_pack: k_pack is " + std::to_string(pack) +
+                                  "; it must divide head_dim_qk, which is 128, or be 0 for none");
+  }
+  problem.mode = 3;
+  CHECK(refusal(problem) == is_unknown("mode", "3", "SLUICE_MODE_PAGED (2)"));
+
+  const auto only_paged = [](const std::string &field, const std::string &value) {
+    return field + ": " + field + " is " + value + "; it must be 0 unless mode is SLUICE_MODE_PAGED";
+  };
+  for (const uint32_t mode : {SLUICE_MODE_DENSE, SLUICE_MODE_RAGGED}) {
+    problem = good();
+    problem.mode = mode;
+    problem.flags = SLUICE_PAGE_INDEX_64;
+    CHECK(refusal(problem) == "flags: flags has SLUICE_PAGE_INDEX_64, but mode is " + std::to_string(mode) +
+                                  " and not SLUICE_MODE_PAGED (2)");
+    problem.k_pack = -1;
+    CHECK(refusal(problem) == only_paged("k_pack", "-1"));
+    problem.page_table_kind = SLUICE_PAGE_TABLE_BLOCK;
+    CHECK(refusal(problem) == only_paged("page_table_kind", "1"));
+    problem.page_size = -1;
+    CHECK(refusal(problem) == only_paged("page_size", "-1"));
+  }
+}
+
+TEST_CASE("V in K has K's type and no more elements", "[problem]") {
+  sluice_problem problem = good();
+  problem.flags = SLUICE_V_IN_K;
+  CHECK(refusal(problem) == "");
+  problem.head_dim_v = 129;
+  CHECK(refusal(problem) == "head_dim_v: head_dim_v is 129; with SLUICE_V_IN_K it must be at most "
+                            "head_dim_qk, which is 128");
+  problem.v_type = SLUICE_BF16;
+  CHECK(refusal(problem) == "v_type: v_type is bf16; with SLUICE_V_IN_K it must be k_type, which is f16");
+  problem.flags = 0;
+  CHECK(refusal(problem) == "");
+}
+
+TEST_CASE("the last values of bases and of determinism are known", "[problem]") {
+  sluice_problem problem = good();
+  problem.lse_base = SLUICE_LSE_BASE_2;
+  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+  CHECK(refusal(problem) == "");
+  problem.determinism = 2;
+  CHECK(refusal(problem) == "unsupported determinism: determinism is 2; nearest supported: "
+                            "SLUICE_DETERMINISM_BATCH_INVARIANT (1)");
+  problem.lse_base = 2;
+  CHECK(refusal(problem) == is_unknown("lse_base", "2", "SLUICE_LSE_BASE_2 (1)"));
+}

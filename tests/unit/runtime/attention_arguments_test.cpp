@@ -1,0 +1,187 @@
+//===- attention_arguments_test.cpp - what problems and calls become in a kernel's arguments ------------===//
+#include "runtime/attention_arguments.h"
+
+#include "package/attention_launch.h"
+
+#include <catch2/catch.hpp>
+
+#include <cstdint>
+
+using namespace sluice;
+using namespace sluice::runtime;
+
+namespace {
+
+package::KernelEntry kernel() {
+  package::KernelEntry kernel;
+  kernel.name = {"attention_forward", "f16", 128, 128, 128, 64, 4};
+  return kernel;
+}
+
+sluice_problem plain() {
+  sluice_problem problem = {};
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_heads = 10;
+  problem.kv_heads = 2;
+  problem.head_dim_qk = 120;
+  problem.head_dim_v = 104;
+  return problem;
+}
+
+uint32_t flags_of(void (*change)(sluice_problem &)) {
+  sluice_problem problem = plain();
+  change(problem);
+  return problem_arguments(kernel(), problem).score_flags;
+}
+
+template <typename Element> const Element *at(uint64_t address) {
+  return reinterpret_cast<const Element *>(address);
+}
+
+} // namespace
+
+TEST_CASE("each thing that changes scores has its flags, and no others", "[arguments]") {
+  using namespace package;
+  CHECK(flags_of([](sluice_problem &) {}) == 0);
+  CHECK(flags_of([](sluice_problem &p) { p.mask_alignment = SLUICE_TOP_LEFT; }) == score_top_left);
+  CHECK(flags_of([](sluice_problem &p) { p.soft_cap = 1; }) == score_changed);
+  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_ALIBI; }) == score_changed);
+  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_BOOL_MASK; }) == score_changed);
+  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_SINK_LOGITS | SLUICE_WRITE_LSE; }) == 0);
+  CHECK(flags_of([](sluice_problem &p) { p.bias_type = SLUICE_F32; }) == score_changed);
+  CHECK(flags_of([](sluice_problem &p) { p.bias_type = SLUICE_F16; }) == (score_changed | score_bias_f16));
+  CHECK(flags_of([](sluice_problem &p) { p.bias_type = SLUICE_BF16; }) == (score_changed | score_bias_bf16));
+  CHECK(flags_of([](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_HEAD; }) == score_q_scale_heads);
+  CHECK(flags_of([](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_HEAD; }) == score_k_scale_heads);
+  CHECK(flags_of([](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; }) == score_v_scale_heads);
+  CHECK(flags_of([](sluice_problem &p) {
+          p.q_scale_kind = p.k_scale_kind = p.v_scale_kind = SLUICE_SCALE_PER_TENSOR;
+        }) == 0);
+  CHECK(flags_of([](sluice_problem &p) { p.flags = SLUICE_PAGE_INDEX_64; }) == score_page_index_64);
+  CHECK(flags_of([](sluice_problem &p) { p.o_type = SLUICE_F32; }) == score_o_f32);
+}
+
+TEST_CASE("a problem's numbers are a kernel's", "[arguments]") {
+  const package::AttentionKernargs none = problem_arguments(kernel(), plain());
+  CHECK(none.head_dim_qk == 120);
+  CHECK(none.head_dim_v == 104);
+  CHECK(none.group == 5);
+  CHECK(none.page_rows == INT32_MAX);
+  CHECK(none.k_pack_log2 == 31);
+  CHECK(none.window_left == package::kernarg_no_window);
+  CHECK(none.window_right == package::kernarg_no_window);
+  CHECK(none.sink_tokens == 0);
+  CHECK(none.cap_log2e == 0);
+  CHECK(none.two_per_cap == 0);
+  CHECK(none.lse_per_log2 == Approx(0.693147f));
+
+  sluice_problem problem = plain();
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.page_size = 48;
+  problem.k_pack = 16;
+  problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+  problem.window_left = 100;
+  problem.window_right = 7;
+  problem.sink_tokens = 3;
+  problem.soft_cap = 30;
+  problem.lse_base = SLUICE_LSE_BASE_2;
+  const package::AttentionKernargs all = problem_arguments(kernel(), problem);
+  CHECK(all.page_rows == 48);
+  CHECK(all.k_pack_log2 == 4);
+  CHECK(all.window_left == 100);
+  CHECK(all.window_right == 7);
+  CHECK(all.sink_tokens == 3);
+  CHECK(all.cap_log2e == Approx(30 * 1.442695f));
+  CHECK(all.two_per_cap == Approx(2.0f / 30));
+  CHECK(all.lse_per_log2 == 1);
+
+  // What reaches beyond all keys is no window; the smallest cap is one.
+  problem.window_left = problem.window_right = problem.sink_tokens = INT32_MAX;
+  problem.soft_cap = 1;
+  problem.k_pack = 1;
+  const package::AttentionKernargs far = problem_arguments(kernel(), problem);
+  CHECK(far.window_left == package::kernarg_no_window);
+  CHECK(far.window_right == package::kernarg_no_window);
+  CHECK(far.sink_tokens == package::kernarg_no_window);
+  CHECK(far.cap_log2e == Approx(1.442695f));
+  CHECK(far.k_pack_log2 == 0);
+  problem.flags = SLUICE_CAUSAL;
+  CHECK(problem_arguments(kernel(), problem).window_right == 0);
+  CHECK(problem_arguments(kernel(), problem).window_left == package::kernarg_no_window);
+}
+
+TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
+  sluice_problem problem = plain();
+  problem.mode = SLUICE_MODE_PAGED;
+  problem.page_size = 16;
+  problem.k_pack = 1;
+  sluice_args call = {};
+  call.q_len = 3;
+  call.kv_len = 4;
+  call.scale = 0.5f;
+  call.k.stride[3] = 33;
+  call.q_starts = at<int32_t>(0x100);
+  call.kv_starts = at<int32_t>(0x200);
+  call.q_lengths = at<int32_t>(0x300);
+  call.kv_lengths = at<int32_t>(0x400);
+  call.page_table = at<int32_t>(0x500);
+  call.page_starts = at<int32_t>(0x600);
+  call.page_table_stride = 77;
+  call.bias = {const_cast<int32_t *>(at<int32_t>(0x700)), {11, 12, 13, 14}};
+  call.mask = {const_cast<int32_t *>(at<int32_t>(0x800)), {21, 22, 23, 1}};
+  call.alibi_slopes = at<float>(0x900);
+  call.sink_logits = at<float>(0xa00);
+  call.q_scale = at<float>(0xb00);
+  call.k_scale = at<float>(0xc00);
+  call.v_scale = at<float>(0xd00);
+  package::AttentionKernargs args = problem_arguments(kernel(), problem);
+  fill_call(args, problem, call);
+  CHECK(args.q_len == 3);
+  CHECK(args.kv_len == 4);
+  CHECK(args.scale_log2e == Approx(0.5f * 1.442695f));
+  CHECK(args.q_starts == 0x100);
+  CHECK(args.kv_starts == 0x200);
+  CHECK(args.q_lengths == 0x300);
+  CHECK(args.kv_lengths == 0x400);
+  CHECK(args.page_table == 0x500);
+  CHECK(args.page_starts == 0x600);
+  CHECK(args.page_table_stride == 77);
+  CHECK(args.k_pack_stride == 33);
+  CHECK(args.bias == 0x700);
+  CHECK(args.bias_batch_stride == 11);
+  CHECK(args.bias_head_stride == 12);
+  CHECK(args.bias_row_stride == 13);
+  CHECK(args.bias_key_stride == 14);
+  CHECK(args.mask == 0x800);
+  CHECK(args.mask_batch_stride == 21);
+  CHECK(args.mask_head_stride == 22);
+  CHECK(args.mask_row_stride == 23);
+  CHECK(args.alibi_slopes == 0x900);
+  CHECK(args.sink_logits == 0xa00);
+  CHECK(args.q_scale == 0xb00);
+  CHECK(args.k_scale == 0xc00);
+  CHECK(args.v_scale == 0xd00);
+  // Without packs the last stride is no argument; without a scale it follows from the head dim.
+  problem.k_pack = 0;
+  call.scale = 0;
+  fill_call(args, problem, call);
+  CHECK(args.k_pack_stride == 0);
+  CHECK(args.scale_log2e == Approx(1.442695f / 10.954451f));
+}
+
+TEST_CASE("V in K is read where K is", "[arguments]") {
+  sluice_problem problem = plain();
+  sluice_args call = {};
+  call.k = {const_cast<int32_t *>(at<int32_t>(0x100)), {1, 2, 3, 1}};
+  call.v = {const_cast<int32_t *>(at<int32_t>(0x200)), {4, 5, 6, 1}};
+  package::AttentionKernargs args = {};
+  fill_call(args, problem, call);
+  CHECK(args.v == 0x200);
+  CHECK(args.v_head_stride == 6);
+  problem.flags = SLUICE_V_IN_K;
+  fill_call(args, problem, call);
+  CHECK(args.v == 0x100);
+  CHECK(args.v_batch_stride == 1);
+  CHECK(args.v_token_stride == 2);
+  CHECK(args.v_head_stride == 3);
+}

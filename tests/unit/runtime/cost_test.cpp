@@ -1,0 +1,96 @@
+//===- cost_test.cpp - parts of the estimate that can be told exactly -----------------------------------===//
+//
+// That the whole is near what the timing model says is in choice_test.cpp.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "runtime/cost.h"
+
+#include <catch2/catch.hpp>
+
+using namespace sluice;
+using namespace sluice::runtime;
+
+namespace {
+
+sluice_problem problem_of(int32_t q_heads, int32_t dim = 128) {
+  sluice_problem problem = {};
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_F16;
+  problem.q_heads = q_heads;
+  problem.kv_heads = 1;
+  problem.head_dim_qk = problem.head_dim_v = dim;
+  return problem;
+}
+
+/// Keys that a tile of 8 rows sees, rounded up.
+uint64_t seen(const sluice_problem &problem, int64_t rows, int64_t keys) {
+  package::KernelName name;
+  name.tile_q = 8;
+  name.tile_kv = 1;
+  return tiles_seen(name, {problem, 1, rows, keys});
+}
+
+/// What a merge takes besides the time of its bytes; 0 without one.
+double fixed_clk(int32_t dim, uint64_t parts, int64_t batch = 1) {
+  package::KernelEntry kernel;
+  kernel.name = {"attention_forward", "f16", uint32_t(dim), uint32_t(dim), 16, 16, 1};
+  kernel.name.form = "packed";
+  kernel.threads = 64;
+  const sluice_problem problem = problem_of(8, dim);
+  const Estimate found = estimate(kernel, {problem, batch, 1, int64_t(parts) * 16}, parts, 304);
+  const double bytes = double(batch) * 8 * dim * 4 * double(parts);
+  return parts == 1 ? found.merge_clk
+                    : found.merge_clk - bytes / (chip::hbm_terabytes * 1e12 / (chip::clock_mhz * 1e6));
+}
+
+} // namespace
+
+TEST_CASE("what a tile sees of the keys, on average", "[cost]") {
+  sluice_problem problem = problem_of(1);
+  CHECK(seen(problem, 20, 1000) == 1000);
+  // The middle of 20 rows, and half a tile behind it.
+  problem.flags = SLUICE_CAUSAL;
+  CHECK(seen(problem, 20, 1000) == 1000 - 20 + 14);
+  CHECK(seen(problem, 4, 1000) == 1000 - 4 + 4);
+  CHECK(seen(problem, 20, 5) == 1);
+  problem.mask_alignment = SLUICE_TOP_LEFT;
+  CHECK(seen(problem, 20, 1000) == 14);
+  CHECK(seen(problem, 20, 10) == 10);
+}
+
+TEST_CASE("rows of several heads are fewer tokens", "[cost]") {
+  sluice_problem problem = problem_of(4);
+  problem.flags = SLUICE_CAUSAL;
+  CHECK(seen(problem, 20, 1000) == 1000 - 20 + 11);
+  problem.q_heads = 16;                             // a token takes two tiles
+  CHECK(seen(problem, 20, 1000) == 1000 - 20 + 11); // 10.5
+}
+
+TEST_CASE("a window that ends on both sides bounds what is seen", "[cost]") {
+  sluice_problem problem = problem_of(1);
+  problem.window_left = 100;
+  problem.window_right = 30;
+  problem.sink_tokens = 5;
+  problem.flags = SLUICE_HAS_WINDOW_LEFT;
+  CHECK(seen(problem, 20, 1000) == 1000);
+  problem.flags = SLUICE_HAS_WINDOW_RIGHT;
+  CHECK(seen(problem, 20, 1000) == 1000);
+  problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_HAS_WINDOW_RIGHT;
+  CHECK(seen(problem, 20, 1000) == 100 + 30 + 8 + 5);
+  problem.flags = SLUICE_HAS_WINDOW_LEFT | SLUICE_CAUSAL;
+  CHECK(seen(problem, 20, 1000) == 100 + 8 + 5);
+  CHECK(seen(problem, 20, 50) == 44);
+}
+
+TEST_CASE("a merge reads few parts and bytes at once, and goes round for many", "[cost]") {
+  CHECK(fixed_clk(64, 1) == 0);
+  CHECK(fixed_clk(64, 2) == Approx(merge_at_once_clk));
+  CHECK(fixed_clk(64, 64) == Approx(merge_at_once_clk));
+  CHECK(fixed_clk(64, 65) == Approx(merge_clk));
+  CHECK(fixed_clk(64, 128) == Approx(merge_clk));
+  CHECK(fixed_clk(64, 129) == Approx(merge_clk + merge_round_clk));
+  CHECK(fixed_clk(256, 32) == Approx(merge_at_once_clk));
+  CHECK(fixed_clk(256, 33) == Approx(merge_clk + merge_round_clk));
+  // 4 MiB of parts.
+  CHECK(fixed_clk(64, 64, 32) == Approx(merge_at_once_clk));
+  CHECK(fixed_clk(64, 64, 33) == Approx(merge_clk));
+}

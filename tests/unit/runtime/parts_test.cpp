@@ -1,0 +1,179 @@
+//===- parts_test.cpp - parts of the keys, their workspace, and where there are too many ----------------===//
+#include "runtime/choice.h"
+#include "runtime/split.h"
+#include "support/failure.h"
+
+#include <catch2/catch.hpp>
+
+#include <string>
+
+using namespace sluice;
+using namespace sluice::runtime;
+
+namespace {
+
+/// 8 heads of dim 64, 3 sequences, 8192 keys.
+sluice_problem problem() {
+  sluice_problem problem = {};
+  problem.q_heads = 8;
+  problem.kv_heads = 2;
+  problem.head_dim_qk = problem.head_dim_v = 64;
+  problem.max_batch = 3;
+  problem.max_kv_len = 8192;
+  problem.max_q_len = 2;
+  return problem;
+}
+
+/// O and LSE of a row of all heads.
+constexpr uint64_t row_bytes = 8 * (64 + 1) * 4;
+
+struct Split {
+  package::PackedKernel kernel;
+  Choice choice;
+  std::string refusal;
+
+  explicit Split(const sluice_problem &problem, int32_t few_rows = 4) {
+    kernel.entry.name.tile_kv = 16;
+    choice.few = &kernel;
+    choice.few_rows = few_rows;
+    try {
+      split_at_fixed_places(choice, problem);
+    } catch (const support::Failure &failure) {
+      CHECK(failure.status() == support::Status::unsupported);
+      refusal = failure.field() + ": " + failure.message();
+    }
+  }
+};
+
+const std::string invariant = "with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ";
+
+} // namespace
+
+TEST_CASE("parts lie side by side, and their LSEs behind them", "[split]") {
+  const PartsLayout layout = parts_layout(problem(), 5, 3, 2);
+  CHECK(layout.lse_token_stride == 8);
+  CHECK(layout.lse_batch_stride == 2 * 8);
+  CHECK(layout.lse_part_stride == 3 * 2 * 8);
+  CHECK(layout.token_stride == 8 * 64);
+  CHECK(layout.batch_stride == 2 * 8 * 64);
+  CHECK(layout.part_stride == 3 * 2 * 8 * 64);
+  CHECK(layout.lse_offset_bytes == 5 * 3 * 2 * 8 * 64 * 4);
+  CHECK(layout.bytes == 5 * 3 * 2 * row_bytes);
+}
+
+TEST_CASE("a ceiling allows so many parts, but one at least and 65536 at most", "[split]") {
+  sluice_problem wanted = problem();
+  const uint64_t part_bytes = 3 * 2 * row_bytes;
+  CHECK(most_parts(wanted, 2) == (uint64_t{256} << 20) / part_bytes);
+  wanted.workspace_ceiling_bytes = 7 * part_bytes;
+  CHECK(most_parts(wanted, 2) == 7);
+  wanted.workspace_ceiling_bytes -= 1;
+  CHECK(most_parts(wanted, 2) == 6);
+  wanted.workspace_ceiling_bytes = 1;
+  CHECK(most_parts(wanted, 2) == 1);
+  wanted.workspace_ceiling_bytes = 65536 * part_bytes;
+  CHECK(most_parts(wanted, 2) == 65536);
+  wanted.workspace_ceiling_bytes += part_bytes;
+  CHECK(most_parts(wanted, 2) == 65536);
+}
+
+TEST_CASE("rows of a merge are counted in 31 bits", "[split]") {
+  sluice_problem wanted = problem();
+  wanted.workspace_ceiling_bytes = uint64_t{1} << 60;
+  // 2^31 - 1 is a prime: of one head and one sequence.
+  wanted.q_heads = wanted.kv_heads = wanted.max_batch = 1;
+  CHECK(most_parts(wanted, INT32_MAX) == 65536);
+  CHECK(most_parts(wanted, int64_t{INT32_MAX} + 1) == 1);
+  wanted.max_batch = INT32_MAX;
+  CHECK(most_parts(wanted, 1) == 65536);
+  CHECK(most_parts(wanted, 2) == 1);
+  wanted.q_heads = 2;
+  CHECK(most_parts(wanted, 1) == 1);
+  wanted.max_batch = 1;
+  CHECK(most_parts(wanted, INT32_MAX / 2) == 65536);
+  CHECK(most_parts(wanted, INT32_MAX / 2 + 1) == 1);
+}
+
+TEST_CASE("one part needs neither merge nor workspace", "[split]") {
+  Choice choice;
+  use_parts(choice, problem(), 2, 4);
+  CHECK(choice.parts == 2);
+  CHECK(choice.merges);
+  CHECK(choice.workspace_bytes == 2 * 3 * 4 * row_bytes);
+  Choice one;
+  use_parts(one, problem(), 1, 4);
+  CHECK(one.parts == 1);
+  CHECK_FALSE(one.merges);
+  CHECK(one.workspace_bytes == 0);
+}
+
+TEST_CASE("keys are split every 2048, at whatever bounds", "[split]") {
+  sluice_problem wanted = problem();
+  const Split four(wanted);
+  CHECK(four.refusal == "");
+  CHECK(four.choice.parts == 4);
+  CHECK(four.choice.part_tiles == 2048 / 16);
+  CHECK(four.choice.merges);
+  CHECK(four.choice.workspace_bytes == 4 * 3 * 2 * row_bytes);
+  wanted.max_kv_len = 8193;
+  CHECK(Split(wanted).choice.parts == 5);
+  // Up to the rows that the kernel takes; without a bound all of these.
+  wanted.max_kv_len = 8192;
+  wanted.max_q_len = 9;
+  CHECK(Split(wanted).choice.workspace_bytes == 4 * 3 * 4 * row_bytes);
+  wanted.max_q_len = 0;
+  CHECK(Split(wanted).choice.workspace_bytes == 4 * 3 * 4 * row_bytes);
+  // A sink is the merge's.
+  wanted.max_kv_len = 2048;
+  CHECK_FALSE(Split(wanted).choice.merges);
+  CHECK(Split(wanted).choice.workspace_bytes == 0);
+  wanted.flags = SLUICE_SINK_LOGITS;
+  CHECK(Split(wanted).choice.merges);
+  CHECK(Split(wanted).choice.workspace_bytes == 3 * 4 * row_bytes);
+}
+
+TEST_CASE("what fixed places need is asked for", "[split]") {
+  const auto no_bound = [](const std::string &field) {
+    return field + ": " + field +
+           " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at fixed "
+           "places, "
+           "and the parts need workspace; nearest supported: 1 or more";
+  };
+  sluice_problem wanted = problem();
+  wanted.max_q_len = 0;
+  CHECK(Split(wanted, INT32_MAX).refusal == no_bound("max_q_len"));
+  wanted.max_kv_len = 0;
+  CHECK(Split(wanted).refusal == no_bound("max_kv_len"));
+  wanted.max_batch = 0;
+  CHECK(Split(wanted).refusal == no_bound("max_batch"));
+}
+
+TEST_CASE("what fixed places make too much of is refused with the nearest", "[split]") {
+  sluice_problem wanted = problem();
+  wanted.q_heads = wanted.kv_heads = wanted.max_batch = 1;
+  wanted.max_q_len = INT32_MAX - 1;
+  CHECK(Split(wanted, INT32_MAX).refusal == "");
+  wanted.q_heads = 2;
+  CHECK(Split(wanted, INT32_MAX).refusal ==
+        "max_q_len: max_q_len is 2147483646 with 2 heads; " + invariant + "1073741823");
+  wanted.max_q_len = INT32_MAX / 2;
+  CHECK(Split(wanted, INT32_MAX).refusal == "");
+  wanted = problem();
+  wanted.max_q_len = 1;
+  wanted.max_batch = INT32_MAX / 8;
+  CHECK(Split(wanted).refusal == "");
+  wanted.max_batch += 1;
+  CHECK(Split(wanted).refusal ==
+        "max_batch: max_batch is 268435456 with 1 rows of 8 heads; " + invariant + "268435455");
+  wanted = problem();
+  wanted.max_kv_len = 65536 * 2048;
+  CHECK(Split(wanted).refusal == "");
+  wanted.max_kv_len += 1;
+  CHECK(Split(wanted).refusal == "max_kv_len: max_kv_len is 134217729; " + invariant + "134217728");
+  wanted = problem();
+  wanted.workspace_ceiling_bytes = 4 * 3 * 2 * row_bytes;
+  CHECK(Split(wanted).refusal == "");
+  wanted.workspace_ceiling_bytes -= 1;
+  CHECK(Split(wanted).refusal ==
+        "workspace_ceiling_bytes: workspace_ceiling_bytes is 49919; " + invariant + "49920");
+}
