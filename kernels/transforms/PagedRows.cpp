@@ -44,8 +44,8 @@ Value PagedRows::lookUp(Value table, Value wide) {
 Value PagedRows::addresses(Value base, Value entries, Value pageStrideBytes, Value rowStrideBytes,
                            Value missing) {
   Value low = vector::ExtractOp::create(b, entries, 0), high = vector::ExtractOp::create(b, entries, 1);
-  Value offset =
-      b.add(b.mul(b.joined(low, high), pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
+  Value entry = b.joined(low, high);
+  Value offset = b.add(b.mul(entry, pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
   Value isThere = exists;
   if (lastLow) {
     // Half by half: a comparison of 64 bits would want the halves in a pair of registers, and moving a load's

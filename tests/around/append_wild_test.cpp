@@ -66,6 +66,13 @@ public:
     return {};
   }
 
+  /// Lists, slot by slot, the rows that the rules allow there, with the arrays as they are now.
+  void list_all_places() {
+    rows_of.assign(size_t(pages * call.page_size), {});
+    for (int64_t t = 0; t < call.tokens; ++t)
+      list_places(t);
+  }
+
   /// The first slot that holds what it must not.
   std::string find_wrong_slot() const;
   bool reads_beyond_table() const { return beyond; }
@@ -75,22 +82,16 @@ private:
   void add_place(int64_t t, int64_t page, int64_t row) {
     if (page >= 0 && page < pages) rows_of[size_t(page * call.page_size + row)].push_back(t);
   }
-  bool holds(int64_t slot, int64_t t) const {
-    return std::equal(&(*k_cache)[size_t(slot * heads * k_dim)],
-                      &(*k_cache)[size_t(slot * heads * k_dim)] + heads * k_dim,
-                      &(*k_rows)[size_t(t * heads * k_dim)]) &&
-           std::equal(&(*v_cache)[size_t(slot * heads * v_dim)],
-                      &(*v_cache)[size_t(slot * heads * v_dim)] + heads * v_dim,
-                      &(*v_rows)[size_t(t * heads * v_dim)]);
+  /// Whether row `n` of both, of K and of V, is row `slot` of its cache.
+  bool holds(int64_t slot, const uint16_t *k, const uint16_t *v, int64_t n) const {
+    const auto is_same = [&](const Visible<uint16_t> &cache, const uint16_t *rows, int64_t dim) {
+      const int64_t elements = heads * dim;
+      return std::equal(rows + n * elements, rows + (n + 1) * elements, cache.data() + slot * elements);
+    };
+    return is_same(*k_cache, k, k_dim) && is_same(*v_cache, v, v_dim);
   }
-  bool is_as_before(int64_t slot) const {
-    return std::equal(&(*k_cache)[size_t(slot * heads * k_dim)],
-                      &(*k_cache)[size_t(slot * heads * k_dim)] + heads * k_dim,
-                      &before_k[size_t(slot * heads * k_dim)]) &&
-           std::equal(&(*v_cache)[size_t(slot * heads * v_dim)],
-                      &(*v_cache)[size_t(slot * heads * v_dim)] + heads * v_dim,
-                      &before_v[size_t(slot * heads * v_dim)]);
-  }
+  bool holds_row(int64_t slot, int64_t t) const { return holds(slot, k_rows->data(), v_rows->data(), t); }
+  bool is_as_before(int64_t slot) const { return holds(slot, before_k.data(), before_v.data(), slot); }
 
   Numbers random;
   int64_t pages;
@@ -98,13 +99,6 @@ private:
   std::vector<uint16_t> before_k, before_v;
   std::vector<std::vector<int64_t>> rows_of; // of each slot
   bool beyond = false;
-
-public:
-  void list_all_places() {
-    rows_of.assign(size_t(pages * call.page_size), {});
-    for (int64_t t = 0; t < call.tokens; ++t)
-      list_places(t);
-  }
 };
 
 WildAppend::WildAppend(uint64_t seed) : random(seed) {
@@ -208,7 +202,7 @@ std::string WildAppend::find_wrong_slot() const {
       beyond || (starts && !std::is_sorted(starts->data(), starts->data() + starts->size()));
   for (int64_t slot = 0; slot < pages * call.page_size; ++slot) {
     const std::vector<int64_t> &own = rows_of[size_t(slot)];
-    const bool is_own = std::any_of(own.begin(), own.end(), [&](int64_t t) { return holds(slot, t); });
+    const bool is_own = std::any_of(own.begin(), own.end(), [&](int64_t t) { return holds_row(slot, t); });
     if (!is_own && !((own.empty() || may_skip) && is_as_before(slot))) return "slot " + std::to_string(slot);
   }
   return {};
