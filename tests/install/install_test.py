@@ -82,8 +82,10 @@ def find_package(installation):
     cmake_programs(installation, "in_c", here, "-DC_ONLY=ON", "-DREQUEST=1.0...<2 COMPONENTS shared static",
                    "-DCMAKE_C_FLAGS=-O2 -flto -fvisibility=hidden -ffunction-sections",
                    "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--gc-sections", languages=("c",))
-    for request, why in (("1.1", 'requested version "1.1"'), ("2.0", 'requested version "2.0"'),
-                         ("0.9", 'requested version "0.9"'), ("1.1...1.9", 'requested version range "1.1...1.9"'),
+    header = (installation.source / "include/sluice/sluice.h").read_text()
+    newer = f"1.{int(re.search(r'#define SLUICE_ABI_MINOR ([0-9]+)', header)[1]) + 1}"
+    for request, why in ((newer, f'requested version "{newer}"'), ("2.0", 'requested version "2.0"'),
+                         ("0.9", 'requested version "0.9"'), (f"{newer}...1.9", f'requested version range "{newer}...1.9"'),
                          ("1.0 COMPONENTS emulator", "there is no component emulator")):
         refused = subprocess.run([str(part) for part in configure(installation, "refused", here, "-DC_ONLY=ON",
                                                                   f"-DREQUEST={request}")],
