@@ -156,7 +156,12 @@ const Refusal refusals[] = {
     {dense, SLUICE_SET(kv_tokens, 1), "kv_tokens", "kv_tokens is 1; it must be 0: kv_starts is NULL"},
     {paged, SLUICE_SET(kv_tokens, 1), "kv_tokens", "it must be 0: kv_starts is NULL"},
     {ragged, SLUICE_SET(kv_tokens, -1), "kv_tokens", "it must not be negative"},
-    {paged, SLUICE_SET(page_count, int64_t{1} << 32), "k.stride", "beyond the address space"},
+    {paged,
+     [](Call &c) {
+       c.args.page_count = int64_t{1} << 32;
+       c.args.k.stride[0] = int64_t{1} << 16; // of 2 bytes: 2^49 in all
+     },
+     "k.stride", "beyond the address space"},
     {ragged, SLUICE_SET(q_tokens, int64_t{1} << 50), "q.stride", "beyond the address space"},
     {ragged, SLUICE_SET(kv_tokens, int64_t{1} << 50), "k.stride", "beyond the address space"},
     // With starts there is no batch dimension.

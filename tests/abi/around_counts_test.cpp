@@ -51,7 +51,7 @@ TEST_CASE("a merge of a plan's parts makes its HIP calls, allocates nothing and 
   call.lse_base = SLUICE_LSE_BASE_2;
   call.parts = 3;
   call.batch = 40;
-  call.rows_per_sequence = call.max_rows = 5;
+  call.rows_per_sequence = call.most_rows = call.max_rows = 5;
   call.heads = 7;
   call.head_dim_v = 128;
   // Dependencies are for the kernel before it, the signal is for this one.

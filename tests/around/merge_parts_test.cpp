@@ -11,6 +11,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <limits>
 
 using namespace sluice;
 using namespace sluice::test;
@@ -41,9 +42,9 @@ struct PartsCase {
 
   /// How many rows of a sequence are merged.
   int merged_rows(int b) const {
-    int count = rows;
-    if (!starts.empty()) count = starts[size_t(b) + 1] - starts[size_t(b)];
-    if (!lengths.empty()) count = lengths[size_t(b)];
+    int count = starts.empty() ? rows : starts[size_t(b) + 1] - starts[size_t(b)];
+    // A length is never more than what lies between two starts.
+    if (!lengths.empty()) count = starts.empty() ? lengths[size_t(b)] : std::min(count, lengths[size_t(b)]);
     return count <= max_rows ? std::min(count, rows) : 0;
   }
 };
@@ -105,6 +106,9 @@ void check_parts(const PartsCase &c) {
   call.heads = c.heads;
   call.head_dim_v = c.dim;
   call.max_rows = c.max_rows;
+  const bool has_own_lengths = packed || !c.lengths.empty();
+  call.most_rows = has_own_lengths ? std::numeric_limits<int32_t>::max() : c.rows;
+  call.q_rows = packed ? c.starts.back() : std::numeric_limits<int32_t>::max();
   const runtime::AroundKernel &kernel =
       context().around_kernels().find(runtime::AroundOperation::merge_states, SLUICE_F32, c.o);
   context().function(*kernel.packed);

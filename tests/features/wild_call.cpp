@@ -74,7 +74,8 @@ std::string RandomCall::run_wild() {
     sluice_error_init(&error, sizeof error);
     const sluice_status status = sluice_run(plan, &args, &where, &error);
     INFO(error.field << ": " << error.message);
-    REQUIRE(status == SLUICE_OK);
+    // The first launch of a run may have faulted before the next one.
+    REQUIRE((status == SLUICE_OK || status == SLUICE_HIP));
     hip<int(void *)>("hipStreamSynchronize")(nullptr);
   });
   return take_reports_and_recover();
