@@ -164,9 +164,8 @@ def Sluice_PagesOp : Sluice_Op<"pages", [AttrSizedOperandSegments, Pure]> {
     A source of rows is cut into pages of `rows` rows (at least 1): row n is row `n % rows` of page `n / rows`. Rows in
     `[hole_begin, hole_end)`, where these are given, exist no more than those past the end. `magic` and `shift` replace
     divisions by `rows`, where the host has prepared them: n / rows is the upper half of 2n * magic, shifted right by
-    shift, for 0 <= n < 2^31 (support/divisor.h). Where `last_low` and
-    `last_high` are given, the rows of an entry are zeros unless its lower half is at most the one and its upper half at
-    most the other. All operands are wave-uniform.
+    shift, for 0 <= n < 2^31 (support/divisor.h). Where `last_low` and `last_high` are given, the rows of an entry are
+    zeros unless its lower half is at most the one and its upper half at most the other. All operands are wave-uniform.
   }];
   let arguments = (ins I32:$rows, Optional<I32>:$magic, Optional<I32>:$shift, Optional<I32>:$hole_begin,
                        Optional<I32>:$hole_end, Optional<I32>:$last_low, Optional<I32>:$last_high);
@@ -242,8 +241,8 @@ def Sluice_AsyncDmaOp : Sluice_RowsOp<"async_dma", (ins Sluice_LdsTileType:$tile
 
     Row n of the source begins at `base + n * row_stride`. With a gather, the source is cut into `pages`, and row n
     begins where `row_addresses` says with the same operands: `entries` are what a `page_lookup` of the tile's rows gave.
-    Rows in the hole of `pages`, and of entries beyond its last, become zeros, like those at or past `row_limit`. A tile of a gather has at most as
-    many rows as a wave has lanes.
+    Rows in the hole of `pages`, and rows of entries beyond its last, become zeros, like those at or past `row_limit`. A
+    tile of a gather has at most as many rows as a wave has lanes.
 
     Element c of a row lies at c from the row's start; with packs, of a gather only, at
     `(c >> pack_log2) * pack_stride + c % 2^pack_log2`, all of them within 2 GiB of the row's start.

@@ -41,7 +41,7 @@ sluice_status sluice_merge_init(sluice_merge *merge, size_t size) noexcept {
 sluice_status sluice_kv_append(sluice_context *context, const sluice_append *append,
                                const sluice_launch *launch, sluice_error *error) noexcept {
   const auto run = [](runtime::Context &shared, const sluice_append &call, const sluice_launch &where) {
-    runtime::append(shared, call, abi::with_contents_check(shared.device(), where, "sluice_kv_append", call));
+    runtime::append(shared, call, abi::with_contents_check(shared.device(), where, call));
   };
   return enqueue(context, append, "append", abi::check_append, +run, launch, error);
 }

@@ -12,6 +12,11 @@
 namespace sluice::abi {
 namespace {
 
+struct CallOfPlan {
+  sluice_problem problem;
+  sluice_args args;
+};
+
 void check(const CallOfPlan &call) {
   reference::check_contents(call.problem, call.args);
 }
@@ -37,12 +42,14 @@ template <typename Call> int find_bad_contents(const void *call, char *message, 
   }
 }
 
+bool checks_contents(const runtime::Device &device) {
+  return device.check_call != nullptr && device.checks_contents != nullptr && device.checks_contents() != 0;
+}
+
 template <typename Call>
 sluice_launch enqueue_check(const runtime::Device &device, const sluice_launch &launch, const char *name,
                             const Call &call) {
   sluice_launch after = launch;
-  if (device.check_call == nullptr || device.checks_contents == nullptr || device.checks_contents() == 0)
-    return after;
   runtime::wait_for_dependencies(*device.hip, launch);
   after.dependency_count = 0;
   after.dependencies = nullptr;
@@ -57,13 +64,14 @@ sluice_launch enqueue_check(const runtime::Device &device, const sluice_launch &
 } // namespace
 
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const char *name, const CallOfPlan &call) {
-  return enqueue_check(device, launch, name, call);
+                                  const sluice_problem &problem, const sluice_args &args) {
+  return checks_contents(device) ? enqueue_check(device, launch, "sluice_run", CallOfPlan{problem, args})
+                                 : launch;
 }
 
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const char *name, const sluice_append &call) {
-  return enqueue_check(device, launch, name, call);
+                                  const sluice_append &call) {
+  return checks_contents(device) ? enqueue_check(device, launch, "sluice_kv_append", call) : launch;
 }
 
 } // namespace sluice::abi

@@ -12,17 +12,12 @@
 
 namespace sluice::abi {
 
-struct CallOfPlan {
-  sluice_problem problem;
-  sluice_args args;
-};
-
 /// The launch for the work itself. If the device checks contents, the check is on the stream behind what
 /// `launch` depends on, and the work no longer has to wait for that. Throws support::Failure as
 /// runtime::wait_for_dependencies does, or hip.
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const char *name, const CallOfPlan &call);
+                                  const sluice_problem &problem, const sluice_args &args);
 sluice_launch with_contents_check(const runtime::Device &device, const sluice_launch &launch,
-                                  const char *name, const sluice_append &call);
+                                  const sluice_append &call);
 
 } // namespace sluice::abi

@@ -118,8 +118,8 @@ sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args, const
           Status::no_device, "plan",
           text("plan was made for the target ", prepared.context().device().arch, ", which has no device"));
     }
-    const abi::CallOfPlan contents = {prepared.problem(), call};
-    prepared.run(call, abi::with_contents_check(prepared.context().device(), where, "sluice_run", contents));
+    const runtime::Device &device = prepared.context().device();
+    prepared.run(call, abi::with_contents_check(device, where, prepared.problem(), call));
   });
 }
 

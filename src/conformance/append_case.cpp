@@ -344,7 +344,7 @@ Comparison compare(const AppendCase &c, const std::vector<StoredElement> &expect
                     (int(buffer) == before.k_cache.buffer   ? "K's cache"
                      : int(buffer) == before.v_cache.buffer ? "V's cache"
                                                             : "an input") +
-                    " was overwritten, which is no element of a new row");
+                    " was overwritten, but no new row belongs there");
   return result;
 }
 

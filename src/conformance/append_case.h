@@ -85,7 +85,7 @@ struct StoredElement {
 std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInputs &in,
                                             const AppendMemory &memory);
 
-/// All that is wrong: elements that are another number, and bytes that are no element and changed.
+/// Everything that is wrong: elements with a wrong value, and bytes outside of any element that have changed.
 Comparison compare(const AppendCase &c, const std::vector<StoredElement> &expected,
                    const AppendMemory &before, const AppendMemory &after);
 

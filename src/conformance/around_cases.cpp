@@ -216,7 +216,7 @@ std::vector<AppendCase> append_cases(const Target &target, Level level) {
     const Types types = types_of(kernel, "kv_append_");
     for (AppendCase &c : append_cases_of(types))
       add(all, std::move(c), kernel);
-    // More chunks of a row than a grid takes at a time, and more rows of so many.
+    // A row with more chunks than the grid takes at a time, and more such rows than it takes.
     if (level == Level::full)
       add(all,
           {.source = types.from, .cache = types.to, .heads = 130, .head_size = {1024, 8}, .more_rows = 8},

@@ -11,7 +11,7 @@
 
 namespace sluice::test {
 
-/// What a kernel is tested for, on inputs that are finite.
+/// The features that a kernel is tested for, on finite inputs.
 struct KernelFeature {
   const char *name;
   const char *claim; // of the library's list for a kernel; "" where all kernels have it

@@ -58,7 +58,7 @@ struct MergeExpected {
 };
 MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in);
 
-/// All that is wrong: elements that are another number, and bytes that are no element and changed.
+/// Everything that is wrong: elements with a wrong value, and bytes outside of any element that have changed.
 Comparison compare(const MergeCase &c, const MergeExpected &expected, const MergeMemory &before,
                    const MergeMemory &after);
 

@@ -45,9 +45,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   part_tiles          ... so many tiles each; 0: evenly, but not less than min_part_tiles
 //   min_rows, max_rows  a sequence with fewer or more query rows is left to another kernel
 //   page_rows           rows of a page
-//   last_page_low, last_page_high   the most that the halves of an entry of the page table may be, each by
-//   itself
-//                       and unsigned; the rows of other entries are zeros
+//   last_page_low, last_page_high   the halves of an entry of the page table are at most these, as unsigned
+//                       numbers; the rows of any other entry are zeros
 //   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
 //   kv_heads, grid_tiles, grid_batch   x of one part, y and z of the grid, without layers of upper halves; or
 //                       kernarg_no_grid each

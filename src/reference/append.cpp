@@ -1,8 +1,7 @@
 //===- append.cpp - an append on the host, in plain loops -----------------------------------------------===//
 #include "reference/append.h"
 
-#include "reference/tensors.h"
-#include "support/fp8.h"
+#include "reference/scores.h"
 
 #include <utility>
 #include <vector>
@@ -46,19 +45,10 @@ void append_row(const sluice_append &call, const Side &side, int64_t t, const Pl
     for (int64_t e = 0; e < side.head_dim; ++e)
       values[size_t(e)] = load(side.rows.data, call.source_type, index_of(side.rows, 0, t, head, e));
     if (rotates) rotate(call, call.positions != nullptr ? call.positions[t] : place.key, values);
+    const double scale = factor(side.scale_kind, side.scale, head);
     for (int64_t e = 0; e < side.head_dim; ++e) {
-      const int64_t index =
-          side.pack == 0 ? index_of(side.cache, place.page, place.row, head, e)
-                         : index_of(side.cache, place.page, place.row, head, e / side.pack) + e % side.pack;
-      if (call.cache_type != SLUICE_E4M3FNUZ) {
-        store(side.cache.data, call.cache_type, index, values[size_t(e)]);
-        continue;
-      }
-      const double scale = side.scale_kind == SLUICE_SCALE_NONE       ? 1
-                           : side.scale_kind == SLUICE_SCALE_PER_HEAD ? double{side.scale[head]}
-                                                                      : double{side.scale[0]};
-      static_cast<uint8_t *>(side.cache.data)[index] =
-          support::e4m3fnuz_from_double(values[size_t(e)] / scale);
+      store(side.cache.data, call.cache_type,
+            packed_index(side.cache, side.pack, place.page, place.row, head, e), values[size_t(e)] / scale);
     }
   }
 }
@@ -73,15 +63,9 @@ void append_row(const sluice_append &call, int64_t t, const Place &place) {
 
 } // namespace
 
-int64_t page_entry(const sluice_append &call, int64_t sequence, int64_t n) {
-  if (call.page_table_kind == SLUICE_PAGE_TABLE_CSR) return call.page_starts[sequence] + n;
-  return sequence * call.page_table_stride + n;
-}
-
-int64_t page(const sluice_append &call, int64_t sequence, int64_t n) {
-  const int64_t entry = page_entry(call, sequence, n);
-  if (call.flags & SLUICE_PAGE_INDEX_64) return static_cast<const int64_t *>(call.page_table)[entry];
-  return static_cast<const int32_t *>(call.page_table)[entry];
+PageTable table_of(const sluice_append &call) {
+  return {call.page_table, (call.flags & SLUICE_PAGE_INDEX_64) != 0,
+          call.page_table_kind == SLUICE_PAGE_TABLE_CSR, call.page_table_stride, call.page_starts};
 }
 
 void append(const sluice_append &call) {
@@ -92,10 +76,11 @@ void append(const sluice_append &call) {
     }
     return;
   }
+  const PageTable table = table_of(call);
   for (int64_t b = 0; b < call.batch; ++b) {
     for (int64_t t = call.starts[b]; t < call.starts[b + 1]; ++t) {
       const int64_t key = int64_t{call.kv_lengths[b]} - call.starts[b + 1] + t;
-      append_row(call, t, {page(call, b, key / call.page_size), key % call.page_size, key});
+      append_row(call, t, {table.page(table.place(b, key / call.page_size)), key % call.page_size, key});
     }
   }
 }

@@ -105,8 +105,9 @@ void check_new_rows(const sluice_append &call, int64_t b) {
             text("that is ", last + 1, " pages of ", call.page_size, ", and a row of the page table has ",
                  call.page_table_stride, " entries (page_table_stride)"));
   }
+  const PageTable table = table_of(call);
   for (int64_t n = first; n <= last; ++n)
-    check_page(page_entry(call, b, n), page(call, b, n), call.page_count);
+    check_page(table.place(b, n), table.page(table.place(b, n)), call.page_count);
 }
 
 } // namespace

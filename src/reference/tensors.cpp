@@ -54,6 +54,8 @@ void store(void *data, uint32_t type, int64_t index, double value) {
     static_cast<uint16_t *>(data)[index] = support::f16_from_double(value);
   } else if (type == SLUICE_BF16) {
     static_cast<uint16_t *>(data)[index] = support::bf16_from_double(value);
+  } else if (type == SLUICE_E4M3FNUZ) {
+    static_cast<uint8_t *>(data)[index] = support::e4m3fnuz_from_double(value);
   } else {
     static_cast<float *>(data)[index] = float(value);
   }
@@ -61,6 +63,12 @@ void store(void *data, uint32_t type, int64_t index, double value) {
 
 int64_t index_of(const sluice_tensor &tensor, int64_t a, int64_t b, int64_t c, int64_t d) {
   return a * tensor.stride[0] + b * tensor.stride[1] + c * tensor.stride[2] + d * tensor.stride[3];
+}
+
+int64_t packed_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64_t b, int64_t head,
+                     int64_t dim) {
+  return pack == 0 ? index_of(tensor, a, b, head, dim)
+                   : index_of(tensor, a, b, head, dim / pack) + dim % pack;
 }
 
 Sequence::Sequence(const sluice_problem &problem, const sluice_args &args, int64_t number)
@@ -73,15 +81,17 @@ Row Sequence::q_row(int64_t i) const {
   return {b, i};
 }
 
+PageTable Sequence::table() const {
+  return {args.page_table, (problem.flags & SLUICE_PAGE_INDEX_64) != 0,
+          problem.page_table_kind == SLUICE_PAGE_TABLE_CSR, args.page_table_stride, args.page_starts};
+}
+
 int64_t Sequence::page_entry(int64_t n) const {
-  if (problem.page_table_kind == SLUICE_PAGE_TABLE_CSR) return args.page_starts[b] + n;
-  return b * args.page_table_stride + n;
+  return table().place(b, n);
 }
 
 int64_t Sequence::page(int64_t n) const {
-  const int64_t entry = page_entry(n);
-  if (problem.flags & SLUICE_PAGE_INDEX_64) return static_cast<const int64_t *>(args.page_table)[entry];
-  return static_cast<const int32_t *>(args.page_table)[entry];
+  return table().page(page_entry(n));
 }
 
 bool Sequence::is_page_before_window(int64_t n) const {
@@ -99,8 +109,7 @@ Row Sequence::kv_row(int64_t j) const {
 
 int64_t Sequence::k_index(int64_t j, int64_t head, int64_t dim) const {
   const Row row = kv_row(j);
-  if (problem.k_pack == 0) return index_of(args.k, row.outer, row.inner, head, dim);
-  return index_of(args.k, row.outer, row.inner, head, dim / problem.k_pack) + dim % problem.k_pack;
+  return packed_index(args.k, problem.k_pack, row.outer, row.inner, head, dim);
 }
 
 template <typename Element>

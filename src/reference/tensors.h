@@ -13,11 +13,31 @@
 namespace sluice::reference {
 
 double load(const void *data, uint32_t type, int64_t index);
-/// Rounds once, to nearest even; `type` is F16, BF16 or F32.
+/// Rounds once, to nearest even; `type` is F16, BF16, F32 or E4M3FNUZ.
 void store(void *data, uint32_t type, int64_t index, double value);
 
 /// Element [a][b][c][d].
 int64_t index_of(const sluice_tensor &tensor, int64_t a, int64_t b, int64_t c, int64_t d);
+
+/// Where element `dim` of a row of K lies, in packs of `pack` elements or, with 0, side by side.
+int64_t packed_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64_t b, int64_t head,
+                     int64_t dim);
+
+/// The page table of a sluice_args or a sluice_append.
+struct PageTable {
+  const void *numbers;
+  bool is_64, is_csr;
+  int64_t stride;        // BLOCK
+  const int32_t *starts; // CSR
+
+  /// Where in `numbers` entry n of a sequence stands, and the number there.
+  int64_t place(int64_t sequence, int64_t n) const {
+    return is_csr ? starts[sequence] + n : sequence * stride + n;
+  }
+  int64_t page(int64_t at) const {
+    return is_64 ? static_cast<const int64_t *>(numbers)[at] : static_cast<const int32_t *>(numbers)[at];
+  }
+};
 
 /// The first two indices of a row in its tensor: batch and token, 0 and token, or page and row of the page.
 struct Row {
@@ -52,6 +72,7 @@ public:
   std::vector<double> load_v(int64_t head) const;
 
 private:
+  PageTable table() const;
   template <typename Element> std::vector<double> load_keys(int64_t dims, const Element &element) const;
   int64_t k_index(int64_t j, int64_t head, int64_t dim) const;
 

@@ -16,6 +16,8 @@ using namespace sluice::test;
 
 namespace {
 
+constexpr const char *instruction_budget = "1000000";
+
 constexpr int64_t heads = 2, k_dim = 16, v_dim = 8;
 
 class WildAppend {
@@ -208,13 +210,8 @@ std::string WildAppend::find_wrong_slot() const {
   return {};
 }
 
-void set_up_emulator() {
-  REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
-  REQUIRE(sluice_emulator_configure("instruction_budget", "1000000") == SLUICE_EMULATOR_OK);
-}
-
 void check_wild_appends(uint64_t first, uint64_t end) {
-  set_up_emulator();
+  set_up_for_wild_calls(instruction_budget);
   for (uint64_t seed = first; seed < end; ++seed) {
     WildAppend append(seed);
     INFO("seed " << seed << ", table " << append.call.page_table_kind << ", pages of "
@@ -250,7 +247,7 @@ TEST_CASE("rows of bad slots, starts, lengths and pages are skipped, and the hos
        [](WildAppend &a) { (*a.page_starts)[1] = ((*a.lengths)[0] - 1) / a.call.page_size; }},
       {SLUICE_PAGE_TABLE_CSR, "page_starts[0]", [](WildAppend &a) { (*a.page_starts)[0] = -1; }},
   };
-  set_up_emulator();
+  set_up_for_wild_calls(instruction_budget);
   for (const Case &c : cases) {
     int found = 0;
     for (uint64_t seed = 0; found < 3; ++seed) {
@@ -271,7 +268,7 @@ TEST_CASE("rows of bad slots, starts, lengths and pages are skipped, and the hos
 }
 
 TEST_CASE("a page that is none, or a negative one, is skipped, and the host refuses it", "[append]") {
-  set_up_emulator();
+  set_up_for_wild_calls(instruction_budget);
   for (uint64_t seed = 0; seed < 40; ++seed) {
     WildAppend append(seed);
     if (append.slots) continue;
@@ -293,7 +290,7 @@ TEST_CASE("a page that is none, or a negative one, is skipped, and the host refu
 }
 
 TEST_CASE("good appends do the same on the host", "[append]") {
-  set_up_emulator();
+  set_up_for_wild_calls(instruction_budget);
   for (uint64_t seed = 100; seed < 160; ++seed) {
     WildAppend append(seed);
     INFO("seed " << seed);

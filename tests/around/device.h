@@ -94,14 +94,20 @@ inline sluice_context *device() {
   return context.get();
 }
 
+/// What the emulator has reported since the last time, as JSON.
+inline std::string take_reports() {
+  std::string reports(sluice_emulator_take_reports(nullptr, 0), '\0');
+  sluice_emulator_take_reports(reports.data(), reports.size());
+  return reports.c_str();
+}
+
 /// Waits for what has been enqueued; the device must not have seen anything wrong.
 inline void require_good_end() {
   const int result = hip<int(void *)>("hipStreamSynchronize")(nullptr);
-  std::string reports(sluice_emulator_take_reports(nullptr, 0), '\0');
-  sluice_emulator_take_reports(reports.data(), reports.size());
+  const std::string reports = take_reports();
   INFO(reports);
   REQUIRE(result == 0);
-  REQUIRE(std::string(reports.c_str()) == "[]");
+  REQUIRE(reports == "[]");
 }
 
 /// Runs a call to its end.

@@ -35,12 +35,17 @@ template <typename Element> void make_some_wild(Numbers &random, Visible<Element
   }
 }
 
+/// Two sequences may get the same rows: the workgroups race for them, and that is no harm here.
+inline void set_up_for_wild_calls(const char *instruction_budget) {
+  REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
+  REQUIRE(sluice_emulator_configure("instruction_budget", instruction_budget) == SLUICE_EMULATOR_OK);
+}
+
 /// What the emulator has reported, as JSON; behind it the device is as new.
 inline std::string take_reports_and_recover() {
-  std::string reports(sluice_emulator_take_reports(nullptr, 0), '\0');
-  sluice_emulator_take_reports(reports.data(), reports.size());
+  std::string reports = take_reports();
   REQUIRE(sluice_emulator_configure("clear_fault", "1") == SLUICE_EMULATOR_OK);
-  return reports.c_str();
+  return reports;
 }
 
 /// Whether one of the reports is of anything but loads that no memory answers.

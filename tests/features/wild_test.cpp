@@ -14,16 +14,12 @@ using namespace sluice::test;
 
 namespace {
 
+constexpr const char *instruction_budget = "3000000";
+
 constexpr Largest small = {.batch = 3, .q_len = 45, .kv_len = 110};
 
-/// Two sequences may get the same rows: the workgroups race for them, and that is no harm here.
-void set_up_emulator() {
-  REQUIRE(sluice_emulator_configure("global_races", "off") == SLUICE_EMULATOR_OK);
-  REQUIRE(sluice_emulator_configure("instruction_budget", "3000000") == SLUICE_EMULATOR_OK);
-}
-
 void check_wild_calls(uint64_t first, uint64_t end) {
-  set_up_emulator();
+  set_up_for_wild_calls(instruction_budget);
   for (uint64_t seed = first; seed < end; ++seed) {
     RandomCall call(seed, small);
     if (seed % 3 == 0) { // which splits keys
@@ -101,7 +97,7 @@ TEST_CASE("lengths, starts and pages that break the rules store nothing elsewher
       {"a negative page", SLUICE_MODE_PAGED, 1, 8,
        [](RandomCall &call) { call.set_wild("page_table", 1, -1); }},
   };
-  set_up_emulator();
+  set_up_for_wild_calls(instruction_budget);
   for (const Case &c : cases) {
     INFO(c.name);
     RandomCall call(7, problem_of(c), small);
@@ -121,7 +117,7 @@ TEST_CASE("lengths, starts and pages that break the rules store nothing elsewher
 }
 
 TEST_CASE("a page that is none, or a negative one, is read as zeros", "[wild]") {
-  set_up_emulator();
+  set_up_for_wild_calls(instruction_budget);
   for (const bool is_negative : {false, true}) {
     RandomCall call(3, problem_of({"", SLUICE_MODE_PAGED, 1, 2, nullptr}), small);
     call.q_lengths = {3};
