@@ -63,7 +63,7 @@ void use_for_few(Choice &choice, const Candidate &candidate, const sluice_proble
 /// is cheaper than the tall ones and the parts' workspace is below the ceiling.
 int64_t last_few_rows(const Candidate &packed, const Kernels &tall, const sluice_problem &problem,
                       int64_t few_rows, uint32_t compute_units) {
-  const int64_t most = problem.max_q_len != 0 ? problem.max_q_len - 1 : most_few_rows;
+  const int64_t most = problem.max_q_len != 0 ? problem.max_q_len : most_few_rows;
   int64_t rows = few_rows;
   while (rows * 2 <= most) {
     const Workload more{problem, problem.max_batch, rows * 2, problem.max_kv_len};

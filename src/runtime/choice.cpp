@@ -31,15 +31,14 @@ constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
   throw Failure(Status::unsupported, std::string(field), std::move(message));
 }
 
-/// What a kernel serves of a head dim: its own and, filling with zeros, less.
+/// What a kernel serves of a head dim, a multiple of 8: its own and, filling with zeros, less.
 bool serves(uint32_t dim, int32_t wanted) {
-  return int32_t(dim) == wanted || (int32_t(dim) > wanted && wanted % 8 == 0);
+  return wanted <= int32_t(dim) && wanted % 8 == 0;
 }
 
 /// The head dim that a kernel serves and that is nearest to the wanted one.
 int32_t nearest_served(uint32_t dim, int32_t wanted) {
-  if (int32_t(dim) <= wanted) return int32_t(dim);
-  return std::clamp((wanted + 4) / 8 * 8, 8, int32_t(dim));
+  return std::max((std::min(wanted, int32_t(dim)) + 4) / 8 * 8, 8);
 }
 
 /// Keeps the kernels that serve a head dim; refuses, with the nearest number there is, if none do.
@@ -88,6 +87,18 @@ void keep_types(Kernels &kernels, const sluice_problem &problem) {
   keep_type(kernels, "v_type", problem.v_type, of_keys);
   // All kernels can leave O as it was summed.
   if (problem.o_type != SLUICE_F32) keep_type(kernels, "o_type", problem.o_type, of_results);
+}
+
+/// A kernel for pages or for V in K can do nothing else.
+void keep_forms(Kernels &kernels, const sluice_problem &problem) {
+  const auto leave_out = [&](std::string_view form) {
+    std::erase_if(kernels, [&](const auto *kernel) { return kernel->entry.name.form == form; });
+  };
+  if (problem.mode != SLUICE_MODE_PAGED) leave_out("paged");
+  if (kernels.empty())
+    refuse("mode", text("mode is ", problem.mode, "; nearest supported: SLUICE_MODE_PAGED (2)"));
+  if (!(problem.flags & SLUICE_V_IN_K)) leave_out("latent");
+  if (kernels.empty()) refuse("flags", "flags has not SLUICE_V_IN_K; nearest supported: with it");
 }
 
 void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature &feature) {
@@ -164,8 +175,7 @@ void choose_tall(Choice &choice, Kernels kernels, const sluice_problem &problem,
     if (problem.max_q_len != 0 && int64_t{problem.max_q_len} * group_of(problem) <= tile_q) {
       choice.many = kernel;
       choice.reason = text("max_q_len ", problem.max_q_len, " fits a query tile of ", tile_q);
-    } else if (batch_counts && groups != 0 && groups < compute_units &&
-               workgroups(problem, tile_q) > groups) {
+    } else if (batch_counts && groups < compute_units && workgroups(problem, tile_q) > groups) {
       choice.many = kernel;
       choice.reason =
           text("query tiles of ", higher_tile_q, " would make ", groups, " workgroups for ", compute_units,
@@ -197,7 +207,8 @@ void choose_by_rule(Choice &choice, const Kernels &tall, const Kernels &packed, 
     choice.reason = text("query tiles of ", choice.few->entry.name.tile_q, " hold the ", group,
                          group == 1 ? " query head" : " query heads", " of a group");
   }
-  if (!tall.empty() && (packed.empty() || problem.max_q_len == 0 || problem.max_q_len > choice.few_rows))
+  // Without packed kernels `few_rows` is 0.
+  if (!tall.empty() && (problem.max_q_len == 0 || problem.max_q_len > choice.few_rows))
     choose_tall(choice, tall, problem, compute_units);
 }
 
@@ -209,12 +220,7 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
                 [](const auto *kernel) { return kernel->entry.name.operation != "attention_forward"; });
   if (kernels.empty()) refuse("mode", "the kernel pack has no attention kernels");
   keep_types(kernels, problem);
-  // A kernel for pages or for V in K can do nothing else.
-  std::erase_if(kernels, [&](const auto *kernel) {
-    const std::string &form = kernel->entry.name.form;
-    return (form == "paged" && problem.mode != SLUICE_MODE_PAGED) ||
-           (form == "latent" && !(problem.flags & SLUICE_V_IN_K));
-  });
+  keep_forms(kernels, problem);
   keep_dim(kernels, "head_dim_qk", problem.head_dim_qk, [](const auto &name) { return name.head_dim_qk; });
   keep_dim(kernels, "head_dim_v", problem.head_dim_v, [](const auto &name) { return name.head_dim_v; });
   for (const Feature &feature : features()) {

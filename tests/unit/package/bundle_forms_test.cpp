@@ -162,7 +162,13 @@ TEST_CASE("compressed bundles of both versions are decompressed", "[offload_bund
   for (const int version : {2, 3})
     CHECK(decompress_bundle(compressed(version)) == plain());
   CHECK(refused_compressed(plain()) == "offload bundle: is no compressed one");
-  CHECK(refused_compressed(Bytes(23)) == "offload bundle: is no compressed one");
+  // 24 bytes are a header, if of version 2 alone.
+  Bytes header = compressed(2);
+  put(header, 8, 4, 24);
+  header.resize(24);
+  CHECK(refused_compressed(header) == "offload bundle: its header and its zstd frame differ in size");
+  header.resize(23);
+  CHECK(refused_compressed(header) == "offload bundle: is no compressed one");
   for (const int version : {1, 4})
     CHECK(refused_compressed([&] {
             Bytes bytes = compressed(2);
@@ -214,6 +220,8 @@ TEST_CASE("a device takes code for its chip before code for the chip's family", 
   CHECK(selected({other, chip}, "gfx950") == "none");
   CHECK(selected({chip, family}, "gfx90a") == "none");
   CHECK(selected({chip + "0", family}, "gfx942") == family);
+  CHECK(selected({chip + "0sramecc+", family}, "gfx942", {"sramecc+"}) == family);
+  CHECK(selected({bundle_id("")}, "gfx90a") == "none"); // which has no family
   // An id begins with its kind.
   CHECK(selected({"-amdgcn-amd-amdhsa--gfx942", "hip-amdgcn-amd-amdhsa--gfx942"}, "gfx942") ==
         "hip-amdgcn-amd-amdhsa--gfx942");

@@ -46,6 +46,26 @@ TEST_CASE("names around attention are an operation and two types", "[kernel_name
   }
 }
 
+TEST_CASE("tall kernels are those of attention with 32 rows of a wave", "[kernel_name]") {
+  for (const auto &[name, tall] : {std::pair{"attn_fwd_f16_d128_q256_kv64_w8", true},
+                                   {"attn_fwd_f16_d128_q256_kv64_w8_paged", true},
+                                   {"attn_fwd_f16_d128_q16_kv64_w4_packed", false},
+                                   {"attn_fwd_f16_d576v512_q16_kv64_w4_latent", false},
+                                   {"kv_append_f16_f16", false},
+                                   {"merge_states_f32_f16", false}})
+    CHECK(parse_kernel_name(name)->is_tall() == tall);
+}
+
+TEST_CASE("waves of a packed kernel without rows of their own divide the keys", "[kernel_name]") {
+  for (const auto &[name, waves] : {std::pair{"attn_fwd_f16_d128_q16_kv64_w4_packed", 4u},
+                                    {"attn_fwd_f16_d128_q32_kv64_w4_packed", 2u},
+                                    {"attn_fwd_f16_d128_q64_kv64_w4_packed", 1u},
+                                    {"attn_fwd_f16_d128_q128_kv64_w4_packed", 1u}, // two times 16 rows a wave
+                                    {"attn_fwd_f16_d576v512_q16_kv64_w4_latent", 1u},
+                                    {"attn_fwd_f16_d128_q256_kv64_w8", 1u}})
+    CHECK(parse_kernel_name(name)->waves_dividing_keys() == waves);
+}
+
 TEST_CASE("types that differ have places of their own", "[kernel_name]") {
   const auto cache = parse_kernel_name("attn_fwd_bf16_e4m3fnuz_d128_q16_kv16_w1_packed");
   REQUIRE(cache);

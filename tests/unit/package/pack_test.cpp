@@ -126,6 +126,11 @@ TEST_CASE("the writer refuses what the format does not allow", "[pack]") {
   CHECK_THROWS_WITH(writer.add(entry, twice), Catch::Contains("two code objects for gfx942"));
   writer.add(entry, {&object, 1});
   CHECK_THROWS_WITH(writer.add(entry, {&object, 1}), Catch::Contains("is there twice"));
+  // Code follows the first 4096 bytes of a bundle.
+  const std::vector<std::byte> much(bundle_bytes_limit - 4096);
+  const ChipCode large = {"gfx942", much};
+  CHECK_THROWS_WITH(writer.add(test::kernel_entry("f16", 64, 8), {&large, 1}),
+                    Catch::EndsWith("_w8 has a bundle of 268435456 bytes; the limit is 268435456"));
   CHECK(refusal(writer.finish()) == "");
 }
 
