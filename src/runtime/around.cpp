@@ -225,7 +225,7 @@ Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_
   if (is_at_once(extents, division, element_bytes, out))
     out.mode |=
         extents.parts <= 1u << division.slots_log2 ? package::merge_at_once : package::merge_several_at_once;
-  const bool has_all_rows = out.q_starts == 0 && out.q_lengths == 0 && extents.tokens <= extents.max_tokens;
+  const bool has_all_rows = out.q_starts == 0 && out.q_lengths == 0;
   if (has_all_rows && is_plain(call.o, extents, extents.head_dim) && is_plain(call.lse, extents, 1))
     out.mode |= package::merge_to_plain_rows;
   const uint32_t groups = divide_up(out.rows, 1u << division.groups_log2);

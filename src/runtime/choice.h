@@ -17,7 +17,7 @@ namespace sluice::runtime {
 struct Choice {
   const package::PackedKernel *many = nullptr; // tall, and keys are not divided
   const package::PackedKernel *few = nullptr;  // packed; tall only where it is the plan's only kernel
-  int32_t few_rows = 0;
+  int32_t few_rows = 0;                        // without `few` 0, without `many` no less than a call's rows
   uint32_t parts = 1;          // workgroups of `few` among which the keys of a row are divided ...
   uint32_t part_tiles = 0;     // ... so many tiles each, or 0: evenly ...
   uint32_t min_part_tiles = 1; // ... but not less than so many

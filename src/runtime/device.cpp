@@ -23,7 +23,7 @@ constexpr size_t arch_bytes = 256;
 
 std::string read_arch(const HipTable &hip, int ordinal, std::string_view origin) {
   const bool is_r0600 = hip.hipGetDevicePropertiesR0600 != nullptr;
-  const bool is_r0000 = !is_r0600 && hip.hipGetDevicePropertiesR0000 != nullptr;
+  const bool is_r0000 = hip.hipGetDevicePropertiesR0000 != nullptr;
   const auto get = is_r0600   ? hip.hipGetDevicePropertiesR0600
                    : is_r0000 ? hip.hipGetDevicePropertiesR0000
                               : hip.hipGetDeviceProperties;

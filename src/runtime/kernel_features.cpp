@@ -67,10 +67,7 @@ struct CallFeature {
 };
 
 constexpr CallFeature call_table[] = {
-    {"ragged", "q_starts",
-     [](const Problem &p, const sluice_args &a) {
-       return a.q_starts != nullptr && p.mode == SLUICE_MODE_PAGED;
-     }},
+    {"ragged", "q_starts", [](const Problem &, const sluice_args &a) { return a.q_starts != nullptr; }},
     {"lengths", "q_lengths", [](const Problem &, const sluice_args &a) { return a.q_lengths != nullptr; }},
     {"lengths", "kv_lengths",
      [](const Problem &p, const sluice_args &a) {

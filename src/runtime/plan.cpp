@@ -62,8 +62,7 @@ void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) con
   sluice_trace_record record = {};
   record.struct_size = sizeof record;
   record.event = event;
-  for (size_t i = 0; i < grid.size(); ++i)
-    record.grid[i] = grid[i];
+  std::copy(grid.begin(), grid.end(), record.grid);
   record.block[0] = prepared.entry->threads;
   record.block[1] = record.block[2] = 1;
   record.lds_bytes = prepared.entry->lds_bytes;
@@ -129,9 +128,9 @@ void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
   wait_for_dependencies(*shared->device().hip, launch);
   // Without starts and lengths on the device every sequence has q_len rows, and one kernel does them all.
   const bool mixed = args.q_starts != nullptr || args.q_lengths != nullptr;
-  const bool has_many = many.entry != nullptr && args.q_len > choice.few_rows;
+  const bool has_many = args.q_len > choice.few_rows;
   const bool has_few = few.entry != nullptr && (mixed || !has_many);
-  if (has_many || few.entry == nullptr) {
+  if (has_many) {
     package::AttentionKernargs kernargs = many.arguments;
     fill_call(kernargs, wanted, args);
     sluice_launch first = launch;

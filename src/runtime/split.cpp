@@ -51,7 +51,7 @@ PartsLayout parts_layout(const sluice_problem &problem, uint32_t parts, int32_t 
 
 uint64_t most_parts(const sluice_problem &problem, int64_t rows) {
   // Rows of a merge are counted in 31 bits.
-  if (rows > INT32_MAX / problem.q_heads || rows * problem.q_heads > INT32_MAX / problem.max_batch) return 1;
+  if (rows * problem.q_heads > INT32_MAX / problem.max_batch) return 1;
   const uint64_t ceiling = problem.workspace_ceiling_bytes, of_part = bytes_of(problem, 1, rows);
   return std::clamp<uint64_t>((ceiling != 0 ? ceiling : usual_workspace_ceiling) / of_part, 1, max_parts);
 }

@@ -136,6 +136,7 @@ TEST_CASE("an append by slots: rows, caches and where rows go", "[around]") {
   CHECK(out.page_magic != 0);
   CHECK(out.page_shift == 4);
   CHECK(out.tokens == 5);
+  CHECK(out.page_count == uint64_t{1} << 63); // every number but a negative one
   CHECK(out.batch == 0);
   CHECK(out.search_steps == 1);
   CHECK(out.rotary_dim == 0);
@@ -157,6 +158,7 @@ TEST_CASE("an append by tables, rotated and scaled", "[around]") {
   CHECK(out.kv_lengths == address_of(call.kv_lengths));
   CHECK(out.page_table == address_of(call.page_table));
   CHECK(out.page_table_stride == 7);
+  CHECK(out.page_table_entries == 7);
   CHECK(out.page_source == uint32_t(PageSource::block_table));
   CHECK(out.rotary == address_of(call.rotary));
   CHECK(out.rotary_stride == 64);
@@ -170,6 +172,18 @@ TEST_CASE("an append by tables, rotated and scaled", "[around]") {
   CHECK(device.append(call).search_steps == 3);
   call.batch = 6;
   CHECK(device.append(call).search_steps == 3);
+  for (const int64_t count : {1, 2, 100}) {
+    call.page_count = count;
+    CHECK(device.append(call).page_count == uint64_t(count));
+  }
+  // How many entries a sequence has is not known of one sequence, nor where all have the same.
+  call.batch = 1;
+  CHECK(device.append(call).page_table_entries == INT64_MAX);
+  call.batch = 2;
+  call.page_table_stride = 1;
+  CHECK(device.append(call).page_table_entries == 1);
+  call.page_table_stride = 0;
+  CHECK(device.append(call).page_table_entries == INT64_MAX);
 
   call = good_fp8_append();
   out = device.append(call);
@@ -213,6 +227,42 @@ TEST_CASE("an append fills the device a few times over and goes round for the re
   CHECK(device.append(call).token_step == 76);
 }
 
+TEST_CASE("an append has a workgroup at least", "[around]") {
+  FakeHip hip;
+  hip.attributes[63] = 1; // compute unit
+  const ContextHandle context = around_context();
+  sluice_append call = good_append();
+  // 16 workgroups, of which K and V take 32 for the chunks of a token.
+  call.kv_heads = 16 * 256 / 16;
+  for (sluice_tensor *rows : {&call.k, &call.k_cache, &call.v, &call.v_cache})
+    rows->stride[1] = int64_t{call.kv_heads} * rows->stride[2];
+  call.k_cache.stride[0] = 16 * call.k_cache.stride[1];
+  call.v_cache.stride[0] = 16 * call.v_cache.stride[1];
+  REQUIRE(sluice_kv_append(context.get(), &call, nullptr, nullptr) == SLUICE_OK);
+  CHECK(hip.launch.grid[0] == 1);
+  CHECK(hip.launch.grid[1] * hip.launch.grid[2] == 32);
+}
+
+TEST_CASE("the launch of a merge is traced", "[around]") {
+  FakeHip hip;
+  sluice::package::PackWriter writer("test", "22.1.8");
+  sluice::package::KernelEntry entry = around_entry("merge_states", "f32", "f16");
+  entry.lds_bytes = 4096;
+  add_fake_kernel(writer, entry);
+  const std::vector<std::byte> pack = writer.finish();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  const ContextHandle context = make_context(desc);
+  static uint32_t lds_bytes;
+  REQUIRE(sluice_set_trace(
+              context.get(), [](const sluice_trace_record *record, void *) { lds_bytes = record->lds_bytes; },
+              nullptr, nullptr) == SLUICE_OK);
+  const sluice_merge call = good_merge();
+  REQUIRE(sluice_merge_states(context.get(), &call, nullptr, nullptr) == SLUICE_OK);
+  CHECK(lds_bytes == 4096);
+}
+
 TEST_CASE("a merge: each member reaches its own argument", "[around]") {
   Device device;
   sluice_merge call = good_merge();
@@ -251,6 +301,7 @@ TEST_CASE("a merge: each member reaches its own argument", "[around]") {
   CHECK(out.rows == 10);
   CHECK(out.heads == 2);
   CHECK(out.tokens == 5);
+  CHECK(out.most_tokens == 5);
   CHECK(out.max_tokens == 5);
   CHECK(out.row_chunks == 8);
   CHECK(divided(9, out.heads_magic, out.heads_shift) == 4);
@@ -300,6 +351,9 @@ TEST_CASE("a merge of few parts that lie side by side takes them at once", "[aro
   sluice_merge narrow = dense_merge(16, 1024, 2, 64);
   narrow.partial_type = SLUICE_F16;
   CHECK(mode(narrow) == (merge_at_once | merge_to_plain_rows));
+  narrow = dense_merge(16, 1025, 2, 64);
+  narrow.partial_type = SLUICE_F16;
+  CHECK(mode(narrow) == merge_to_plain_rows);
   // A gap anywhere.
   for (int i = 0; i < 3; ++i) {
     sluice_merge call = dense_merge(3, 5, 2, 64);
@@ -319,6 +373,9 @@ TEST_CASE("a merge of few parts that lie side by side takes them at once", "[aro
     if (i == 2) call.lse.stride[1] *= 2;
     CHECK(mode(call) == merge_at_once);
   }
+  sluice_merge one_head = dense_merge(3, 5, 1, 64);
+  one_head.o.stride[2] += 8;
+  CHECK(mode(one_head) == merge_at_once);
   sluice_merge without = dense_merge(3, 5, 2, 64);
   without.lse = {};
   CHECK(mode(without) == (merge_at_once | merge_to_plain_rows));
@@ -359,6 +416,10 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   sluice_args args = good_args();
   args.q_len = 3;
   args.sink_logits = reinterpret_cast<const float *>(device_memory + 100);
+  // O has gaps that its parts have not.
+  args.o.stride[2] = 136;
+  args.o.stride[1] = 8 * 136;
+  args.o.stride[0] = 3 * 8 * 136;
   sluice_launch launch = good_launch();
   launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
   launch.workspace_bytes = uint64_t{1} << 32;
@@ -404,6 +465,8 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   CHECK(out.sink_logits == address_of(args.sink_logits));
   CHECK(out.heads == 8);
   CHECK(out.tokens == 3);
+  CHECK(out.most_tokens == 3);
+  CHECK(out.q_rows == INT32_MAX);
   CHECK(out.rows == 2 * 3 * 8);
   CHECK(out.max_tokens == INT32_MAX); // no other kernel takes longer ones
   CHECK(out.row_chunks == 16);
@@ -413,7 +476,9 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   CHECK((out.mode & merge_to_plain_rows) == 0); // LSE lies the other way round
   // With results that lie as their rows do, nothing is skipped; with rows that only the device counts, some
   // may be.
-  args.o.stride[0] = 3 * args.o.stride[1];
+  args.o.stride[2] = 128;
+  args.o.stride[1] = 8 * 128;
+  args.o.stride[0] = 3 * 8 * 128;
   args.lse.stride[0] = 3 * 8;
   args.lse.stride[1] = 8;
   args.lse.stride[2] = 1;
@@ -479,7 +544,15 @@ TEST_CASE("a run's merge has the run's base of LSE, its starts and its signal", 
   std::memcpy(&out, last.arguments.data(), sizeof out);
   CHECK(out.q_starts == address_of(args.q_starts));
   CHECK(out.q_lengths == 0);
+  CHECK(out.q_rows == INT32_MAX);
   CHECK((out.mode & sluice::package::merge_to_plain_rows) == 0);
   CHECK(out.log2_per_unit == 1);
   CHECK(hip.attention.kernargs.lse_per_log2 == 1);
+  // One sequence, too, may have fewer rows than its place, and its starts are bounded by the tensor's rows.
+  args.batch = 1;
+  args.q_tokens = 9;
+  REQUIRE(sluice_run(plan.get(), &args, &launch, &error) == SLUICE_OK);
+  std::memcpy(&out, last.arguments.data(), sizeof out);
+  CHECK(out.q_rows == 9);
+  CHECK((out.mode & sluice::package::merge_to_plain_rows) == 0);
 }

@@ -79,12 +79,23 @@ TEST_CASE("a HIP device is described as its runtime reports it", "[context]") {
 
 TEST_CASE("the old layout of device properties is read where there is no new one", "[context]") {
   FakeHip hip;
-  hip.missing = {"hipGetDevicePropertiesR0600", "hipDeviceGetName", "hipRuntimeGetVersion",
-                 "hipGetErrorName"};
-  const sluice_device_info info = device_of(fake_context());
-  CHECK(std::string(info.arch) == "gfx942:sramecc+:xnack-");
-  CHECK(std::string(info.name) == "");
-  CHECK(info.hip_runtime_version == 0);
+  hip.missing = {"hipDeviceGetName", "hipRuntimeGetVersion", "hipGetErrorName"};
+  const std::vector<const char *> in_turn = {"hipGetDevicePropertiesR0600", "hipGetDevicePropertiesR0000",
+                                             "hipGetDeviceProperties"};
+  for (const char *name : in_turn) {
+    hip.forget_calls();
+    const sluice_device_info info = device_of(fake_context());
+    CHECK(std::string(info.arch) == "gfx942:sramecc+:xnack-");
+    CHECK(std::string(info.name) == "");
+    CHECK(info.hip_runtime_version == 0);
+    for (const char *other : in_turn)
+      CHECK(hip.count(other) == (other == name));
+    hip.failing = {{name, 719}};
+    check_create_refused(context_desc(SLUICE_DEVICE_HIP), SLUICE_HIP, "",
+                         std::string(name) + " failed with ");
+    hip.failing = {};
+    hip.missing.insert(name);
+  }
 }
 
 TEST_CASE("every required entry point that is missing is NO_DEVICE naming it", "[context]") {
@@ -97,7 +108,7 @@ TEST_CASE("every required entry point that is missing is NO_DEVICE naming it", "
     hip.missing = {name};
     check_create_refused(desc, SLUICE_NO_DEVICE, name, std::string("has no entry point ") + name);
   }
-  hip.missing = {"hipGetDevicePropertiesR0600", "hipGetDeviceProperties"};
+  hip.missing = {"hipGetDevicePropertiesR0600", "hipGetDevicePropertiesR0000", "hipGetDeviceProperties"};
   check_create_refused(desc, SLUICE_NO_DEVICE, "hipGetDeviceProperties",
                        "has no entry point hipGetDeviceProperties");
 }
@@ -114,7 +125,30 @@ TEST_CASE("attributes that no device can have are refused, though HIP succeeds",
                            "attribute " + std::to_string(attribute) + " of device 0 is " +
                                std::to_string(wrong) + "; it must be at least 1");
     }
+    hip.attributes.erase(attribute);
+    check_create_refused(desc, SLUICE_HIP, "",
+                         "attribute " + std::to_string(attribute) +
+                             " of device 0 is 0; it must be at least 1");
   }
+}
+
+TEST_CASE("a device of one compute unit is one", "[context]") {
+  FakeHip hip;
+  hip.attributes[63] = 1;
+  CHECK(device_of(fake_context()).compute_units == 1);
+}
+
+TEST_CASE("what a chip has is asked of chips that are known", "[context]") {
+  FakeHip hip;
+  hip.arch = "gfx999";
+  hip.attributes[87] = 32;
+  sluice::package::PackWriter writer("test", "22.1.8");
+  add_fake_kernel(writer, kernel_entry("f16", 128, 8), "gfx999");
+  const std::vector<std::byte> pack = writer.finish();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  CHECK(device_of(make_context(desc)).wave_size == 32);
 }
 
 TEST_CASE("a device of the right chip that is less than the chip is WRONG_ARCH, with the reason",
@@ -161,6 +195,8 @@ TEST_CASE("a device ordinal that does not exist is refused", "[context]") {
     check_create_refused(desc, SLUICE_NO_DEVICE, "device_ordinal",
                          "device_ordinal is " + std::to_string(ordinal) + "; caller has 1 device");
   }
+  hip.device_count = desc.device_ordinal = 2;
+  check_create_refused(desc, SLUICE_NO_DEVICE, "device_ordinal", "device_ordinal is 2; caller has 2 devices");
 }
 
 TEST_CASE("a device without kernels in the pack is WRONG_ARCH", "[context]") {
@@ -251,11 +287,28 @@ TEST_CASE("a pack made for another argument layout is PACK_CORRUPT", "[context]"
   check([](auto &entry) { entry.kernarg_bytes += 8; }, "takes arguments of layout");
   check([](auto &entry) { entry.threads = 0; }, "claims workgroups of 0 lanes");
   check([](auto &entry) { entry.threads = 2048; }, "claims workgroups of 2048 lanes");
+  check([](auto &entry) { entry.threads = 500; }, "claims workgroups of 500 lanes"); // of 8 waves
+  check([](auto &entry) { entry.threads = 5 * 205, entry.name.waves = 5; },
+        "claims workgroups of 1025 lanes");
   check([](auto &entry) { entry.name.head_dim_qk = 4104; }, "claims sizes that no kernel has");
   check([](auto &entry) { entry.name.head_dim_v = 100; }, "claims sizes that no kernel has");
   check([](auto &entry) { entry.name.tile_q = 8192; }, "claims sizes that no kernel has");
   check([](auto &entry) { entry.name.tile_kv = 4096; }, "the keys of a tile divide 2048");
   check([](auto &entry) { entry.name.tile_kv = 48; }, "the keys of a tile divide 2048");
+}
+
+TEST_CASE("a pack's kernels may be as large as kernels can be", "[context]") {
+  sluice::package::PackWriter writer("test", "22.1.8");
+  sluice::package::KernelEntry entry = kernel_entry("f16", 4096, 16);
+  entry.name.tile_q = 4096;
+  entry.name.tile_kv = 2048;
+  CHECK(entry.threads == 1024);
+  add_fake_kernel(writer, entry);
+  const std::vector<std::byte> pack = writer.finish();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  CHECK(make_context(desc) != nullptr);
 }
 
 TEST_CASE("only the kernels of the device's chip count", "[context]") {
@@ -365,8 +418,16 @@ TEST_CASE("destroying context and plans unloads all modules", "[context]") {
     const PlanHandle plan = make_plan(context, good_problem());
     REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
     CHECK(hip.loaded_modules == 8);
+    hip.current_device = 1;
+    hip.forget_calls();
   }
   CHECK(hip.loaded_modules == 0);
+  // On their own device, and the thread's is current again.
+  std::vector<std::string> calls(8, "hipModuleUnload");
+  calls.insert(calls.begin(), {"hipGetDevice", "hipSetDevice"});
+  calls.push_back("hipSetDevice");
+  CHECK(hip.call_names() == calls);
+  CHECK(hip.current_device == 1);
 }
 
 TEST_CASE("preloading one problem loads its kernel; a target has nothing to load onto", "[context]") {

@@ -124,11 +124,16 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
     sluice_launch launch = good_launch();
     launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
     launch.workspace_bytes = uint64_t{1} << 32;
+    launch.signal_event = FakeHip::handle(13);
     launches.clear();
+    hip.forget_calls();
     Error error;
     const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
     INFO(error.message);
     REQUIRE(status == SLUICE_OK);
+    // The signal is for the end of all kernels.
+    CHECK(hip.count("hipEventRecord") == 1);
+    CHECK(hip.call_names().back() == "hipEventRecord");
     std::vector<std::string> names;
     for (const Launch &one : launches)
       names.push_back(one.kernel);
@@ -156,7 +161,17 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
     args.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
     CHECK(run(problem, args) == Names{tall, packed, merge});
     CHECK(launches[1].grid[1] == 1); // four rows of four heads, however many others have
-    problem.max_kv_len = 0;          // too few bounds for an estimate
+    CHECK(hip.attention.kernargs.part_tiles == 0);
+    CHECK(hip.attention.kernargs.min_part_tiles > 1);
+    sluice_problem ragged = problem;
+    ragged.mode = SLUICE_MODE_RAGGED;
+    sluice_args rows = args;
+    rows.q_starts = rows.kv_starts = rows.q_lengths;
+    rows.q_lengths = nullptr;
+    for (sluice_tensor *tensor : {&rows.q, &rows.k, &rows.v, &rows.o, &rows.lse})
+      tensor->stride[0] = 0;
+    CHECK(run(ragged, rows) == Names{tall, packed, merge});
+    problem.max_kv_len = 0; // too few bounds for an estimate
     CHECK(run(problem, args) == Names{tall, packed});
     CHECK(hip.launch.kernargs.min_rows == 0);
     CHECK(hip.launch.kernargs.max_rows == 4);

@@ -52,7 +52,7 @@ public:
   int device_count = 1;
   int current_device = 0;
   std::string arch = "gfx942:sramecc+:xnack-";
-  std::map<int, int> attributes = {{63, 304}, {74, 65536}, {87, 64}}; // of others it says 0
+  std::map<int, int> attributes = {{63, 304}, {74, 65536}, {87, 64}}; // of others it says nothing
   std::set<void *> capturing;
   std::set<std::string, std::less<>> missing;      // entry points that do not exist
   std::map<std::string, int, std::less<>> failing; // entry points that return this error
@@ -101,6 +101,7 @@ public:
         SLUICE_ENTRY(hipSetDevice),
         SLUICE_ENTRY(hipDeviceGetAttribute),
         SLUICE_ENTRY(hipGetDevicePropertiesR0600),
+        SLUICE_ENTRY(hipGetDevicePropertiesR0000),
         SLUICE_ENTRY(hipGetDeviceProperties),
         SLUICE_ENTRY(hipDeviceGetName),
         SLUICE_ENTRY(hipRuntimeGetVersion),
@@ -147,11 +148,15 @@ private:
   }
   static int hipDeviceGetAttribute(int *value, int attribute, int) {
     const auto found = current->attributes.find(attribute);
-    *value = found == current->attributes.end() ? 0 : found->second;
+    if (found != current->attributes.end()) *value = found->second;
     return called(__func__);
   }
   static int hipGetDevicePropertiesR0600(void *properties, int) {
     std::strcpy(static_cast<char *>(properties) + 1160, current->arch.c_str());
+    return called(__func__);
+  }
+  static int hipGetDevicePropertiesR0000(void *properties, int) {
+    std::strcpy(static_cast<char *>(properties) + 396, current->arch.c_str());
     return called(__func__);
   }
   static int hipGetDeviceProperties(void *properties, int) {

@@ -169,6 +169,44 @@ TEST_CASE("each member of a call reaches its own argument", "[arguments]") {
   CHECK(args.scale_log2e == Approx(1.442695f / 10.954451f));
 }
 
+TEST_CASE("tokens and pages are bounds where they are known", "[arguments]") {
+  sluice_problem problem = plain();
+  sluice_args call = {};
+  package::AttentionKernargs args = {};
+  fill_call(args, problem, call);
+  CHECK(args.q_rows == INT32_MAX);
+  CHECK(args.kv_rows == INT32_MAX);
+  CHECK(args.last_page_low == 0); // no page is looked for
+  CHECK(args.last_page_high == 0);
+  call.q_tokens = 20;
+  call.kv_tokens = 30;
+  fill_call(args, problem, call);
+  CHECK(args.q_rows == 20);
+  CHECK(args.kv_rows == 30);
+  problem.max_q_tokens = 19;
+  fill_call(args, problem, call);
+  CHECK(args.q_rows == 19);
+
+  call.page_table = at<int32_t>(0x500);
+  const auto last = [&](int64_t count, uint32_t flags) {
+    call.page_count = count;
+    problem.flags = flags;
+    fill_call(args, problem, call);
+    return std::pair{uint32_t(args.last_page_low), uint32_t(args.last_page_high)};
+  };
+  using Words = std::pair<uint32_t, uint32_t>;
+  // A number that is negative is never a page.
+  CHECK(last(0, 0) == Words{INT32_MAX, 0});
+  CHECK(last(0, SLUICE_PAGE_INDEX_64) == Words{UINT32_MAX, INT32_MAX});
+  for (const uint32_t flags : {0u, uint32_t{SLUICE_PAGE_INDEX_64}}) {
+    CHECK(last(1, flags) == Words{0, 0});
+    CHECK(last(2, flags) == Words{1, 0});
+    CHECK(last(100, flags) == Words{99, 0});
+  }
+  CHECK(last(int64_t{1} << 32, 0) == Words{INT32_MAX, 0});
+  CHECK(last(int64_t{1} << 32, SLUICE_PAGE_INDEX_64) == Words{UINT32_MAX, 0});
+}
+
 TEST_CASE("V in K is read where K is", "[arguments]") {
   sluice_problem problem = plain();
   sluice_args call = {};

@@ -80,7 +80,8 @@ TEST_CASE("the next one is named with its parts", "[cheapest]") {
     const Choice choice = device.choose(problem_of(1, 1, keys));
     CHECK(choice.few->entry.name == sharing.name);
     const std::string parts = keys == 32 ? "" : " in 2 parts";
-    CHECK_THAT(choice.reason, Catch::Contains("; next: attn_fwd_bf16_d128_q128_kv32_w8_packed" + parts + ", "));
+    CHECK_THAT(choice.reason,
+               Catch::Contains("; next: attn_fwd_bf16_d128_q128_kv32_w8_packed" + parts + ", "));
   }
 }
 

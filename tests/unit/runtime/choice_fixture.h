@@ -17,7 +17,7 @@ using runtime::Choice;
 /// Kernels of bf16 and head dim 128 with the figures of machine code that was once generated: they are here
 /// so that these tests do not change with every kernel.
 inline KernelEntry entry(uint32_t tile_q, uint32_t tile_kv, uint32_t waves, const char *form, uint32_t vgprs,
-                  uint32_t lds_bytes, uint32_t matrix, uint32_t slot, uint32_t wave) {
+                         uint32_t lds_bytes, uint32_t matrix, uint32_t slot, uint32_t wave) {
   KernelEntry out = kernel_entry("bf16", 128, waves);
   out.name.tile_q = tile_q;
   out.name.tile_kv = tile_kv;
@@ -59,7 +59,7 @@ private:
 };
 
 inline sluice_problem problem_of(int32_t batch, int32_t rows, int32_t keys, int32_t q_heads = 64,
-                          int32_t kv_heads = 8) {
+                                 int32_t kv_heads = 8) {
   sluice_problem problem = {};
   problem.q_type = problem.k_type = problem.v_type = problem.o_type = SLUICE_BF16;
   problem.q_heads = q_heads;

@@ -163,7 +163,8 @@ TEST_CASE("beside tall kernels few rows are those that fill a wave with the head
   }
   const Choice both = by_rule(device, 8, 0);
   CHECK(both.many->entry.name == tall_8.name);
-  CHECK_THAT(both.reason, Catch::EndsWith("; sequences of up to 2 rows: attn_fwd_bf16_d128_q16_kv16_w4_packed"));
+  CHECK_THAT(both.reason,
+             Catch::EndsWith("; sequences of up to 2 rows: attn_fwd_bf16_d128_q16_kv16_w4_packed"));
   for (const Choice &one : {by_rule(device, 8, 1), by_rule(Target({tall_8}), 8, 0)})
     CHECK_THAT(one.reason, !Catch::Contains("sequences of up to"));
 }

@@ -44,6 +44,44 @@ double fixed_clk(int32_t dim, uint64_t parts, int64_t batch = 1) {
 
 } // namespace
 
+TEST_CASE("a tile of a kernel without figures takes its MFMAs", "[cost]") {
+  package::KernelEntry kernel;
+  kernel.name = {"attention_forward", "f16", 128, 128, 64, 16, 4};
+  kernel.name.form = "packed";
+  kernel.threads = 256;
+  const sluice_problem problem = problem_of(1);
+  const auto clk = [&](int64_t keys) { return estimate(kernel, {problem, 1, 1, keys}, 1, 304).clk(); };
+  // 16 rows of a wave, 16 keys, 128 elements of K and of V; a multiplication and an addition each.
+  CHECK(clk(1600) - clk(160) == Approx(90 * 2.0 * 16 * 16 * 256 / chip::matrix_flop_16_bit));
+}
+
+TEST_CASE("a kernel that does not fit is estimated as if one did", "[cost]") {
+  package::KernelEntry kernel;
+  kernel.name = {"attention_forward", "f16", 128, 128, 64, 16, 4};
+  kernel.name.form = "packed";
+  kernel.threads = 256;
+  const sluice_problem problem = problem_of(1);
+  const auto clk = [&] { return estimate(kernel, {problem, 304, 1, 160}, 1, 304).clk(); };
+  kernel.lds_bytes = 65536;
+  const double one = clk();
+  kernel.lds_bytes = 65537;
+  CHECK(clk() == one);
+}
+
+TEST_CASE("results are F32 as soon as there are two parts", "[cost]") {
+  package::KernelEntry kernel;
+  kernel.name = {"attention_forward", "f16", 128, 128, 256, 16, 8};
+  kernel.threads = 512;
+  sluice_problem rounded = problem_of(1), not_rounded = rounded;
+  not_rounded.o_type = SLUICE_F32;
+  const auto clk = [&](const sluice_problem &problem, uint64_t parts) {
+    return estimate(kernel, {problem, 1000, 256, 48}, parts, 304).attention_clk;
+  };
+  CHECK(clk(rounded, 1) < clk(not_rounded, 1));
+  CHECK(clk(rounded, 2) == clk(not_rounded, 2));
+  CHECK(clk(rounded, 3) == clk(not_rounded, 3));
+}
+
 TEST_CASE("what a tile sees of the keys, on average", "[cost]") {
   sluice_problem problem = problem_of(1);
   CHECK(seen(problem, 20, 1000) == 1000);
