@@ -382,8 +382,8 @@ enum sluice_determinism {
  * BF16 or F32; head dims that are multiples of 8 up to 512, with Q of E4M3FNUZ up to 256, different ones for
  * K and V too, and with SLUICE_V_IN_K head_dim_qk up to 576 and head_dim_v up to 512; any q_heads up to
  * 32768 that kv_heads divides; everything that flags, windows, bias_type, scales, lse_base and determinism
- * ask for; k_pack a power of two from 8 on, but none with Q of E4M3FNUZ and SLUICE_V_IN_K; soft_cap from
- * 1e-30 to 65536. All else is refused with SLUICE_UNSUPPORTED.
+ * ask for; k_pack a power of two from 8 on; soft_cap from 1e-30 to 65536. All else is refused with
+ * SLUICE_UNSUPPORTED.
  * `docs/reference/features.md` is what the library itself says of all this. sluice_query_support answers for
  * one problem, sluice_list_kernels lists what there is.
  */

@@ -3,6 +3,7 @@
 
 #include <sluice/sluice.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -47,7 +48,7 @@ constexpr uint32_t dtype_bytes(uint32_t type) {
 constexpr uint32_t dtype_distance(uint32_t wanted, uint32_t other) {
   const auto is_e5m2 = [](uint32_t type) { return type == SLUICE_E5M2FNUZ || type == SLUICE_E5M2; };
   const uint32_t own = dtype_bytes(wanted), theirs = dtype_bytes(other);
-  const uint32_t far = own > theirs ? own - theirs : theirs - own;
+  const uint32_t far = std::max(own, theirs) - std::min(own, theirs);
   return wanted == other ? 0 : far * 4 + (is_e5m2(wanted) != is_e5m2(other) ? 2 : 1);
 }
 

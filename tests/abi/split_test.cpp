@@ -180,6 +180,23 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
   }
 }
 
+TEST_CASE("a batch-invariant run has parts of 2048 keys", "[split]") {
+  FakeHip hip;
+  const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
+  sluice_problem problem = decode_problem();
+  problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
+  const PlanHandle plan = make_plan(context, problem);
+  sluice_args args = good_args();
+  args.q_len = 1;
+  sluice_launch launch = good_launch();
+  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  launch.workspace_bytes = supported(context.get(), problem).workspace_bytes;
+  REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
+  CHECK(hip.attention.kernargs.parts == 4);
+  CHECK(hip.attention.kernargs.part_tiles == 2048 / 16);
+  CHECK(hip.attention.kernargs.min_part_tiles == 1);
+}
+
 TEST_CASE("a chunk over a long cache takes a tall kernel in parts, and O as F32 its merge", "[split]") {
   FakeHip hip;
   const ContextHandle context = split_context(SLUICE_DEVICE_HIP);

@@ -53,7 +53,7 @@ class Build:
             sys.exit(f"mutate.py: the tests cannot be built:\n{result.stdout}{result.stderr}")
 
     def links(self, targets):
-        """{output: link command} of these targets and of the shared libraries they need; {archive: its objects}."""
+        """{output: link command} of these targets and of the libraries in them; {archive: its objects}."""
         links, archives = {}, {}
         for line in run(["ninja", "-t", "commands", *targets], self.folder).stdout.splitlines():
             for part in line.split(" && "):
@@ -63,7 +63,19 @@ class Build:
                     archives[words[at + 1]] = words[at + 2:]
                 elif "-o" in words and "-c" not in words:
                     links[output_of(words)] = words
-        return links, archives
+        # Programs that only make what the build needs are none of the tests'.
+        inside, left = set(), [self.real_name(target) for target in targets]
+        while left:
+            name = left.pop()
+            if name not in inside:
+                inside.add(name)
+                left += links.get(name, []) + archives.get(name, [])
+        return ({name: words for name, words in links.items() if name in inside},
+                {name: words for name, words in archives.items() if name in inside})
+
+    def real_name(self, target):
+        """A library under the name it is linked by."""
+        return os.path.relpath(os.path.realpath(self.folder / target), self.folder)
 
     def includers(self, header, sources):
         """Which of the sources include the header, as far as ninja knows."""
@@ -124,7 +136,9 @@ class MutatedPrograms:
         if not self.units:
             return []
         source = self.units[0]
-        flags = [word for word in self.build.compiles[source][0] if re.match(r"-(I|D|std)", word)]
+        words = self.build.compiles[source][0]
+        flags = [word for before, word in zip([""] + words, words)
+                 if re.match(r"-(I|D|std|isystem)", word) or before == "-isystem"]
         trees = syntax.read_trees(source, flags)
         return mutants.find_mutants(self.path, str(self.path.relative_to(self.root)), self.source, trees)
 

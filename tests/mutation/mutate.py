@@ -42,6 +42,7 @@ FILE_TESTS = {
     "src/package/code_object.cpp": ["package_code_object_test"],
     "src/package/code_object.h": ["package_code_object_test"],
     "src/package/msgpack.cpp": ["package_code_object_test"],
+    "src/runtime/device.cpp": ["runtime_test", "abi_test", "abi_contents_test"],
     "src/runtime/library.cpp": ["abi_test", "abi_finds_hip", "abi_finds_emulator"],
 }
 MEMORY_BYTES = 8 << 30

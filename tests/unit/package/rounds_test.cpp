@@ -40,6 +40,17 @@ struct Launch {
 
 } // namespace
 
+TEST_CASE("eight waves of 16 rows, and four of 32, share a compute unit and have no rounds", "[rounds]") {
+  for (const auto &[waves, tile_q] : {std::pair{8u, 256u}, {8u, 128u}, {4u, 128u}, {4u, 256u}}) {
+    KernelEntry kernel = kernel_of_waves(waves);
+    kernel.name.tile_q = tile_q;
+    AttentionKernargs args = plain_kernargs(kernel.name);
+    Grid grid = {8, 16, 4};
+    use_rounds(kernel, 80, args, grid);
+    CHECK((args.next_batch != kernarg_no_grid) == (waves == 8 && tile_q == 256));
+  }
+}
+
 TEST_CASE("the last round is halved where half of the places are enough", "[rounds]") {
   // 512 workgroups: in rounds of 80 they leave 32.
   const Launch launch({8, 16, 4}, 80);
