@@ -1,0 +1,197 @@
+//===- handles.cpp - contexts and plans that Python owns ------------------------------------------------===//
+#include "handles.h"
+
+#include "failure.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace nb = nanobind;
+
+namespace sluice_python {
+namespace {
+
+/// (kind, event, stream) of a sluice_dependency.
+using Dependency = std::tuple<uint32_t, uintptr_t, uintptr_t>;
+
+class Context {
+public:
+  Context(uint32_t kind, int32_t ordinal, const std::optional<std::string> &target,
+          std::optional<nb::bytes> pack, uintptr_t hip_resolver)
+      : pack(std::move(pack)) {
+    sluice_context_desc desc;
+    sluice_context_desc_init(&desc, sizeof desc);
+    desc.kind = kind;
+    desc.device_ordinal = ordinal;
+    desc.target = target ? target->c_str() : nullptr;
+    desc.hip_resolver = reinterpret_cast<sluice_hip_resolver>(hip_resolver);
+    if (this->pack) {
+      desc.pack = this->pack->c_str();
+      desc.pack_bytes = this->pack->size();
+    }
+    check([&](sluice_error *error) { return sluice_context_create(&desc, &handle, error); });
+  }
+  Context(const Context &) = delete;
+  Context &operator=(const Context &) = delete;
+  ~Context() {
+    finish();
+    sluice_context_destroy(handle);
+  }
+
+  sluice_context *get() const { return handle; }
+  void note_work() { has_work.store(true, std::memory_order_relaxed); }
+
+  /// Waits for what was enqueued, which must be done before a plan goes. A device that has failed is waited for
+  /// in vain, and that is all that can be done.
+  void finish() {
+    if (!has_work.exchange(false)) return;
+    sluice_device_info device;
+    sluice_device_info_init(&device, sizeof device);
+    if (sluice_context_device(handle, &device, nullptr) != SLUICE_OK) return;
+    const auto get_device = reinterpret_cast<int (*)(int *)>(sluice_context_hip_symbol(handle, "hipGetDevice"));
+    const auto set_device = reinterpret_cast<int (*)(int)>(sluice_context_hip_symbol(handle, "hipSetDevice"));
+    const auto wait = reinterpret_cast<int (*)()>(sluice_context_hip_symbol(handle, "hipDeviceSynchronize"));
+    int previous = 0;
+    if (get_device == nullptr || set_device == nullptr || wait == nullptr || get_device(&previous) != 0) return;
+    nb::gil_scoped_release unlocked;
+    set_device(device.ordinal);
+    wait();
+    set_device(previous);
+  }
+
+private:
+  std::optional<nb::bytes> pack; // which the library reads for as long as the context lives
+  sluice_context *handle = nullptr;
+  std::atomic<bool> has_work = false;
+};
+
+class Plan {
+public:
+  Plan(std::shared_ptr<Context> context, const sluice_problem &problem) : context(std::move(context)) {
+    check([&](sluice_error *error) {
+      return sluice_plan_create(this->context->get(), &problem, &handle, error);
+    });
+  }
+  Plan(const Plan &) = delete;
+  Plan &operator=(const Plan &) = delete;
+  ~Plan() {
+    context->finish();
+    sluice_plan_destroy(handle);
+  }
+
+  void run(const sluice_args &args, const sluice_launch &launch) {
+    context->note_work();
+    check([&](sluice_error *error) { return sluice_run(handle, &args, &launch, error); });
+  }
+
+  sluice_plan_info describe() const {
+    sluice_plan_info info;
+    sluice_plan_info_init(&info, sizeof info);
+    check([&](sluice_error *error) { return sluice_plan_describe(handle, &info, error); });
+    return info;
+  }
+
+private:
+  std::shared_ptr<Context> context;
+  sluice_plan *handle = nullptr;
+};
+
+/// A launch with its dependencies, for the length of a call.
+class Launch {
+public:
+  Launch(const sluice_launch &launch, const std::vector<Dependency> &wanted) : whole(launch) {
+    for (const auto &[kind, event, stream] : wanted)
+      dependencies.push_back({kind, 0, reinterpret_cast<void *>(event), reinterpret_cast<void *>(stream)});
+    whole.dependencies = dependencies.empty() ? nullptr : dependencies.data();
+    whole.dependency_count = uint32_t(dependencies.size());
+  }
+  const sluice_launch &get() const { return whole; }
+
+private:
+  sluice_launch whole;
+  std::vector<sluice_dependency> dependencies;
+};
+
+sluice_support query_support(const Context &context, const sluice_problem &problem) {
+  sluice_support support;
+  sluice_support_init(&support, sizeof support);
+  check([&](sluice_error *error) { return sluice_query_support(context.get(), &problem, &support, error); });
+  return support;
+}
+
+std::vector<sluice_kernel_info> kernels(const Context &context) {
+  uint32_t count = 0;
+  check([&](sluice_error *error) { return sluice_list_kernels(context.get(), 0, nullptr, &count, error); });
+  std::vector<sluice_kernel_info> all(count);
+  for (uint32_t i = 0; i < count; ++i) {
+    sluice_kernel_info_init(&all[i], sizeof all[i]);
+    check([&](sluice_error *error) { return sluice_list_kernels(context.get(), i, &all[i], nullptr, error); });
+  }
+  return all;
+}
+
+sluice_device_info device(const Context &context) {
+  sluice_device_info info;
+  sluice_device_info_init(&info, sizeof info);
+  check([&](sluice_error *error) { return sluice_context_device(context.get(), &info, error); });
+  return info;
+}
+
+} // namespace
+
+void bind_handles(nb::module_ &module) {
+  nb::class_<Context>(module, "Context")
+      .def(nb::init<uint32_t, int32_t, const std::optional<std::string> &, std::optional<nb::bytes>, uintptr_t>(),
+           nb::arg("kind"), nb::arg("ordinal"), nb::arg("target").none(), nb::arg("pack").none(),
+           nb::arg("hip_resolver"))
+      .def("device", &device)
+      .def("kernels", &kernels)
+      .def("query_support", &query_support)
+      .def("hip_symbol",
+           [](const Context &self, const char *name) {
+             return reinterpret_cast<uintptr_t>(sluice_context_hip_symbol(self.get(), name));
+           })
+      .def(
+          "preload",
+          [](Context &self, const sluice_problem *problem) {
+            check([&](sluice_error *error) { return sluice_preload(self.get(), problem, error); });
+          },
+          nb::arg("problem").none())
+      .def("append",
+           [](Context &self, const sluice_append &append, const sluice_launch &launch,
+              const std::vector<Dependency> &dependencies) {
+             const Launch whole(launch, dependencies);
+             self.note_work();
+             check([&](sluice_error *error) {
+               return sluice_kv_append(self.get(), &append, &whole.get(), error);
+             });
+           })
+      .def("merge", [](Context &self, const sluice_merge &merge, const sluice_launch &launch,
+                       const std::vector<Dependency> &dependencies) {
+        const Launch whole(launch, dependencies);
+        self.note_work();
+        check([&](sluice_error *error) {
+          return sluice_merge_states(self.get(), &merge, &whole.get(), error);
+        });
+      });
+  nb::class_<Plan>(module, "Plan")
+      .def(nb::init<std::shared_ptr<Context>, const sluice_problem &>())
+      .def("describe", &Plan::describe)
+      .def("run", [](Plan &self, const sluice_args &args, const sluice_launch &launch,
+                     const std::vector<Dependency> &dependencies) {
+        self.run(args, Launch(launch, dependencies).get());
+      });
+}
+
+} // namespace sluice_python

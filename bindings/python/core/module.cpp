@@ -1,0 +1,33 @@
+//===- module.cpp - the C ABI of libsluice.so as the Python module sluice._core -------------------------===//
+//
+// One function or class for each of sluice.h; the package around it has what users see.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "failure.h"
+#include "handles.h"
+#include "structs.h"
+
+#include <nanobind/stl/string.h>
+
+namespace nb = nanobind;
+using namespace sluice_python;
+
+NB_MODULE(_core, module) {
+  bind_failures(module);
+  bind_structs(module);
+  bind_handles(module);
+  module.def("version", &sluice_version);
+  module.def("abi_version", &sluice_abi_version);
+  module.def("build_info", [] {
+    sluice_build build;
+    sluice_build_init(&build, sizeof build);
+    check([&](sluice_error *error) { return sluice_build_info(&build, error); });
+    return build;
+  });
+  module.def("reference", [](const sluice_problem &problem, const sluice_args &args) {
+    check([&](sluice_error *error) { return sluice_reference(&problem, &args, error); });
+  });
+  module.def("reference_append", [](const sluice_append &append) {
+    check([&](sluice_error *error) { return sluice_reference_append(&append, error); });
+  });
+}

@@ -1,0 +1,276 @@
+//===- structs.cpp - the structs of the C ABI as Python classes -----------------------------------------===//
+//
+// Fields have the names of sluice.h. Pointers are integers, 0 being NULL, and a tensor is a tuple of its
+// address and four strides in elements. Nothing here keeps memory alive.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "structs.h"
+
+#include <sluice/sluice.h>
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <cstdint>
+#include <tuple>
+#include <type_traits>
+
+namespace nb = nanobind;
+
+namespace sluice_python {
+namespace {
+
+using TensorTuple = std::tuple<uintptr_t, int64_t, int64_t, int64_t, int64_t>;
+
+template <typename Struct, typename Member>
+void field(nb::class_<Struct> &type, const char *name, Member Struct::*member) {
+  if constexpr (std::is_pointer_v<Member>) {
+    type.def_prop_rw(
+        name, [member](const Struct &self) { return reinterpret_cast<uintptr_t>(self.*member); },
+        [member](Struct &self, uintptr_t address) { self.*member = reinterpret_cast<Member>(address); });
+  } else if constexpr (std::is_same_v<Member, sluice_tensor>) {
+    type.def_prop_rw(
+        name,
+        [member](const Struct &self) {
+          const sluice_tensor &tensor = self.*member;
+          return TensorTuple(reinterpret_cast<uintptr_t>(tensor.data), tensor.stride[0], tensor.stride[1],
+                             tensor.stride[2], tensor.stride[3]);
+        },
+        [member](Struct &self, const TensorTuple &tuple) {
+          const auto &[data, a, b, c, d] = tuple;
+          self.*member = {reinterpret_cast<void *>(data), {a, b, c, d}};
+        });
+  } else {
+    type.def_rw(name, member);
+  }
+}
+
+template <typename Struct, size_t size>
+void text(nb::class_<Struct> &type, const char *name, char (Struct::*member)[size]) {
+  type.def_prop_ro(name, [member](const Struct &self) { return static_cast<const char *>(self.*member); });
+}
+
+template <typename Struct>
+nb::class_<Struct> struct_of(nb::module_ &module, const char *name, sluice_status (*init)(Struct *, size_t)) {
+  nb::class_<Struct> type(module, name);
+  type.def("__init__", [init](Struct *self) {
+    new (self) Struct;
+    init(self, sizeof *self);
+  });
+  return type;
+}
+
+#define SLUICE_FIELD(name) field(type, #name, &Struct::name)
+#define SLUICE_TEXT(name) text(type, #name, &Struct::name)
+#define SLUICE_READ_ONLY(name) type.def_ro(#name, &Struct::name)
+
+void bind_problem(nb::module_ &module) {
+  using Struct = sluice_problem;
+  auto type = struct_of(module, "Problem", sluice_problem_init);
+  SLUICE_FIELD(flags);
+  SLUICE_FIELD(mode);
+  SLUICE_FIELD(q_type);
+  SLUICE_FIELD(k_type);
+  SLUICE_FIELD(v_type);
+  SLUICE_FIELD(o_type);
+  SLUICE_FIELD(q_heads);
+  SLUICE_FIELD(kv_heads);
+  SLUICE_FIELD(head_dim_qk);
+  SLUICE_FIELD(head_dim_v);
+  SLUICE_FIELD(max_batch);
+  SLUICE_FIELD(max_q_len);
+  SLUICE_FIELD(max_kv_len);
+  SLUICE_FIELD(max_q_tokens);
+  SLUICE_FIELD(mask_alignment);
+  SLUICE_FIELD(window_left);
+  SLUICE_FIELD(window_right);
+  SLUICE_FIELD(sink_tokens);
+  SLUICE_FIELD(soft_cap);
+  SLUICE_FIELD(bias_type);
+  SLUICE_FIELD(q_scale_kind);
+  SLUICE_FIELD(k_scale_kind);
+  SLUICE_FIELD(v_scale_kind);
+  SLUICE_FIELD(page_size);
+  SLUICE_FIELD(page_table_kind);
+  SLUICE_FIELD(k_pack);
+  SLUICE_FIELD(lse_base);
+  SLUICE_FIELD(determinism);
+  SLUICE_FIELD(workspace_ceiling_bytes);
+}
+
+void bind_args(nb::module_ &module) {
+  using Struct = sluice_args;
+  auto type = struct_of(module, "Args", sluice_args_init);
+  SLUICE_FIELD(batch);
+  SLUICE_FIELD(q_len);
+  SLUICE_FIELD(kv_len);
+  SLUICE_FIELD(scale);
+  SLUICE_FIELD(q);
+  SLUICE_FIELD(k);
+  SLUICE_FIELD(v);
+  SLUICE_FIELD(o);
+  SLUICE_FIELD(lse);
+  SLUICE_FIELD(q_starts);
+  SLUICE_FIELD(kv_starts);
+  SLUICE_FIELD(q_lengths);
+  SLUICE_FIELD(kv_lengths);
+  SLUICE_FIELD(page_table);
+  SLUICE_FIELD(page_table_stride);
+  SLUICE_FIELD(page_starts);
+  SLUICE_FIELD(bias);
+  SLUICE_FIELD(mask);
+  SLUICE_FIELD(alibi_slopes);
+  SLUICE_FIELD(sink_logits);
+  SLUICE_FIELD(q_scale);
+  SLUICE_FIELD(k_scale);
+  SLUICE_FIELD(v_scale);
+  SLUICE_FIELD(page_count);
+  SLUICE_FIELD(q_tokens);
+  SLUICE_FIELD(kv_tokens);
+}
+
+void bind_launch(nb::module_ &module) {
+  using Struct = sluice_launch;
+  auto type = struct_of(module, "Launch", sluice_launch_init);
+  SLUICE_FIELD(stream);
+  SLUICE_FIELD(workspace);
+  SLUICE_FIELD(workspace_bytes);
+  SLUICE_FIELD(signal_event);
+}
+
+void bind_append(nb::module_ &module) {
+  using Struct = sluice_append;
+  auto type = struct_of(module, "Append", sluice_append_init);
+  SLUICE_FIELD(flags);
+  SLUICE_FIELD(source_type);
+  SLUICE_FIELD(cache_type);
+  SLUICE_FIELD(kv_heads);
+  SLUICE_FIELD(head_dim_qk);
+  SLUICE_FIELD(head_dim_v);
+  SLUICE_FIELD(page_size);
+  SLUICE_FIELD(page_table_kind);
+  SLUICE_FIELD(k_pack);
+  SLUICE_FIELD(k_scale_kind);
+  SLUICE_FIELD(v_scale_kind);
+  SLUICE_FIELD(tokens);
+  SLUICE_FIELD(batch);
+  SLUICE_FIELD(rotary_dim);
+  SLUICE_FIELD(rotary_style);
+  SLUICE_FIELD(k);
+  SLUICE_FIELD(v);
+  SLUICE_FIELD(k_cache);
+  SLUICE_FIELD(v_cache);
+  SLUICE_FIELD(slots);
+  SLUICE_FIELD(starts);
+  SLUICE_FIELD(kv_lengths);
+  SLUICE_FIELD(page_table);
+  SLUICE_FIELD(page_table_stride);
+  SLUICE_FIELD(page_starts);
+  SLUICE_FIELD(k_scale);
+  SLUICE_FIELD(v_scale);
+  SLUICE_FIELD(rotary);
+  SLUICE_FIELD(rotary_stride);
+  SLUICE_FIELD(positions);
+  SLUICE_FIELD(page_count);
+}
+
+void bind_merge(nb::module_ &module) {
+  using Struct = sluice_merge;
+  auto type = struct_of(module, "Merge", sluice_merge_init);
+  SLUICE_FIELD(partial_type);
+  SLUICE_FIELD(o_type);
+  SLUICE_FIELD(parts);
+  SLUICE_FIELD(tokens);
+  SLUICE_FIELD(heads);
+  SLUICE_FIELD(head_dim_v);
+  SLUICE_FIELD(lse_base);
+  SLUICE_FIELD(partial);
+  SLUICE_FIELD(partial_lse);
+  SLUICE_FIELD(o);
+  SLUICE_FIELD(lse);
+  SLUICE_FIELD(sink_logits);
+}
+
+void bind_answers(nb::module_ &module) {
+  {
+    using Struct = sluice_build;
+    nb::class_<Struct> type(module, "Build", "Where the library and its kernels come from.");
+    SLUICE_READ_ONLY(kernel_count);
+    SLUICE_TEXT(version);
+    SLUICE_TEXT(git_commit);
+    SLUICE_TEXT(compiler);
+    SLUICE_TEXT(llvm_version);
+    SLUICE_TEXT(pack_id);
+    SLUICE_TEXT(chips);
+  }
+  {
+    using Struct = sluice_device_info;
+    nb::class_<Struct> type(module, "Device", "What a context is bound to.");
+    SLUICE_READ_ONLY(kind);
+    SLUICE_READ_ONLY(ordinal);
+    SLUICE_READ_ONLY(compute_units);
+    SLUICE_READ_ONLY(wave_size);
+    SLUICE_READ_ONLY(lds_bytes);
+    SLUICE_READ_ONLY(hip_runtime_version);
+    SLUICE_TEXT(chip);
+    SLUICE_TEXT(arch);
+    SLUICE_TEXT(name);
+    SLUICE_TEXT(runtime);
+  }
+  {
+    using Struct = sluice_support;
+    nb::class_<Struct> type(module, "Support", "What a plan for a problem would use and need.");
+    SLUICE_READ_ONLY(workspace_alignment);
+    SLUICE_READ_ONLY(workspace_bytes);
+    SLUICE_READ_ONLY(pointer_alignment);
+    SLUICE_READ_ONLY(stride_multiple);
+    SLUICE_TEXT(kernel);
+  }
+  {
+    using Struct = sluice_kernel_info;
+    nb::class_<Struct> type(module, "Kernel", "One kernel of a context.");
+    SLUICE_READ_ONLY(dtype);
+    SLUICE_READ_ONLY(head_dim_qk);
+    SLUICE_READ_ONLY(head_dim_v);
+    SLUICE_READ_ONLY(tile_q);
+    SLUICE_READ_ONLY(tile_kv);
+    SLUICE_READ_ONLY(waves);
+    SLUICE_READ_ONLY(threads);
+    SLUICE_READ_ONLY(lds_bytes);
+    SLUICE_READ_ONLY(kernarg_bytes);
+    SLUICE_TEXT(name);
+    SLUICE_TEXT(operation);
+    SLUICE_TEXT(features);
+    SLUICE_TEXT(p_rounding);
+    SLUICE_TEXT(chips);
+  }
+  {
+    using Struct = sluice_plan_info;
+    nb::class_<Struct> type(module, "PlanInfo", "What a plan does.");
+    SLUICE_READ_ONLY(tile_q);
+    SLUICE_READ_ONLY(tile_kv);
+    SLUICE_READ_ONLY(waves);
+    SLUICE_READ_ONLY(lds_bytes);
+    SLUICE_READ_ONLY(workspace_alignment);
+    SLUICE_READ_ONLY(workspace_bytes);
+    SLUICE_TEXT(kernel);
+    SLUICE_TEXT(reason);
+  }
+}
+
+#undef SLUICE_READ_ONLY
+#undef SLUICE_TEXT
+#undef SLUICE_FIELD
+
+} // namespace
+
+void bind_structs(nb::module_ &module) {
+  bind_problem(module);
+  bind_args(module);
+  bind_launch(module);
+  bind_append(module);
+  bind_merge(module);
+  bind_answers(module);
+}
+
+} // namespace sluice_python

@@ -1,0 +1,221 @@
+"""The arrays of a call become its struct, and are compared with what the call needs.
+
+The library checks alignment, strides and numbers; it cannot see how long arrays are, so that is checked here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Optional, Sequence, Tuple
+
+from . import _core
+from ._errors import InvalidArgument
+from ._problem import Problem, type_of
+from ._tensor import Tensor, tensor_of
+from ._types import DType, Mode, PageTableKind, ScaleKind
+
+# (extent, what it is, whether more will do)
+Extent = Tuple[int, str, bool]
+
+
+def exactly(extent: int, what: str) -> Extent:
+    return extent, what, False
+
+
+def at_least(extent: int, what: str) -> Extent:
+    return extent, what, True
+
+
+def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize: int, extents: Sequence[Extent],
+            repeats: bool = False) -> Tensor:
+    """An array with these types and extents; `repeats`: an extent of 1 stands for as many as are wanted."""
+    tensor = tensor_of(array, field)
+    if tensor.place != place:
+        raise InvalidArgument(f"{field} is in {tensor.place} memory; it must be in {place} memory", field)
+    if tensor.dtype != dtype or tensor.itemsize != itemsize:
+        found = tensor.dtype.name if tensor.dtype else f"elements of {tensor.itemsize} bytes"
+        wanted = dtype.name if dtype else f"integers of {itemsize} bytes"
+        raise InvalidArgument(f"{field} is of {found}; it must be of {wanted}", field)
+    if len(tensor.shape) != len(extents):
+        raise InvalidArgument(f"{field} has {len(tensor.shape)} dimensions; it must have {len(extents)}", field)
+    for i, (extent, (wanted, what, more)) in enumerate(zip(tensor.shape, extents)):
+        if extent == wanted or (more and extent > wanted) or (repeats and extent == 1):
+            continue
+        raise InvalidArgument(f"{field}.shape[{i}] is {extent}; it must be {'at least ' if more else ''}{wanted} ({what})",
+                              field)
+    return tensor
+
+
+def c_tensor(tensor: Tensor, extents: int = 4, repeats: bool = False) -> Tuple[int, int, int, int, int]:
+    """As the library has it. Rows of several sequences have no batch; what repeats itself has strides of 0."""
+    strides = [0 if repeats and extent == 1 else step for extent, step in zip(tensor.shape, tensor.strides)]
+    strides = [0] * (extents - len(strides)) + strides
+    if len(strides) < 4:
+        strides += [0] * (4 - len(strides))
+    a, b, c, d = strides
+    return tensor.address, a, b, c, d
+
+
+def array_of(array: Any, field: str, place: str, dtype: Optional[DType], itemsize: int, extent: Extent) -> int:
+    """The address of an array without gaps; 0 for None."""
+    if array is None:
+        return 0
+    tensor = checked(array, field, place, dtype, itemsize, [extent])
+    if tensor.strides[0] != 1 and tensor.shape[0] > 1:
+        raise InvalidArgument(f"{field} has a stride of {tensor.strides[0]} elements; it must be 1", field)
+    return tensor.address
+
+
+@dataclasses.dataclass
+class CallShape:
+    """How many sequences, rows and keys a call has. What is None follows from the arrays, or else from the bounds."""
+
+    batch: Optional[int] = None
+    q_len: Optional[int] = None
+    kv_len: Optional[int] = None
+
+
+def _extent(array: Any, index: int, field: str) -> int:
+    shape = tensor_of(array, field).shape
+    if len(shape) <= index:
+        raise InvalidArgument(f"{field} has {len(shape)} dimensions; it must have more than {index}", field)
+    return shape[index]
+
+
+class _Filler:
+    """Fills a sluice_args from the arguments of Plan.run."""
+
+    def __init__(self, problem: Problem, arrays: dict, shape: CallShape, place: str) -> None:
+        self.problem, self.arrays, self.place = problem, arrays, place
+        self.args = _core.Args()
+        given = arrays.get
+        ragged = given("q_starts") is not None
+        packed_keys = given("kv_starts") is not None
+        paged = problem.mode == Mode.PAGED
+        self.batch = shape.batch if shape.batch is not None else self._batch(ragged, paged)
+        self.q_len = shape.q_len if shape.q_len is not None else (
+            problem.max_q_len if ragged else _extent(arrays["q"], 1, "q"))
+        self.kv_len = shape.kv_len if shape.kv_len is not None else (
+            problem.max_kv_len if packed_keys or paged else _extent(arrays["k"], 1, "k"))
+        self.args.batch, self.args.q_len, self.args.kv_len = self.batch, self.q_len, self.kv_len
+        self._rows(ragged)
+        self._keys(packed_keys, paged)
+        self._scores()
+        self._arrays()
+
+    def _batch(self, ragged: bool, paged: bool) -> int:
+        if ragged:
+            return _extent(self.arrays["q_starts"], 0, "q_starts") - 1
+        if paged:
+            return _extent(self.arrays["kv_lengths"], 0, "kv_lengths") if self.arrays.get("kv_lengths") is not None \
+                else _extent(self.arrays["q"], 0, "q")
+        return _extent(self.arrays["q"], 0, "q")
+
+    def _tensor(self, field: str, dtype: DType, extents: Sequence[Extent]) -> Tensor:
+        return checked(self.arrays[field], field, self.place, dtype, dtype.bytes, extents)
+
+    def _rows(self, ragged: bool) -> None:
+        problem, args = self.problem, self.args
+        first = [at_least(0, "rows")] if ragged else [
+            at_least(self.batch, "batch"), at_least(self.q_len, "rows of each sequence")]
+        heads = exactly(problem.q_heads, "q_heads")
+        q = self._tensor("q", type_of(problem, "q_type"), [*first, heads, exactly(problem.head_dim_qk, "head_dim_qk")])
+        o = self._tensor("o", type_of(problem, "o_type"), [*first, heads, exactly(problem.head_dim_v, "head_dim_v")])
+        args.q, args.o = c_tensor(q), c_tensor(o)
+        rows = [q.shape[0], o.shape[0]]
+        if self.arrays.get("lse") is not None:
+            lse = self._tensor("lse", DType.F32, [*first, heads])
+            args.lse = c_tensor(lse, 3)
+            rows.append(lse.shape[0])
+        if ragged:
+            args.q_tokens = min(rows)
+
+    def _keys(self, packed: bool, paged: bool) -> None:
+        problem, args = self.problem, self.args
+        heads = exactly(problem.kv_heads, "kv_heads")
+        if paged:
+            first = [at_least(0, "pages"), exactly(problem.page_size, "page_size")]
+        elif packed:
+            first = [at_least(0, "keys")]
+        else:
+            first = [at_least(self.batch, "batch"), at_least(self.kv_len, "keys of each sequence")]
+        dim = exactly(problem.head_dim_qk, "head_dim_qk")
+        dtype = type_of(problem, "k_type")
+        if problem.k_pack:
+            # [page, row, head, pack, element of the pack]
+            packs = [exactly(problem.head_dim_qk // problem.k_pack, "packs of a row"), exactly(problem.k_pack, "k_pack")]
+            k = self._tensor("k", dtype, [*first, heads, *packs])
+            if k.strides[4] != 1:
+                raise InvalidArgument(f"k has a stride of {k.strides[4]} elements inside a pack; it must be 1", "k")
+            args.k = (k.address, *k.strides[:4])
+        else:
+            k = self._tensor("k", dtype, [*first, heads, dim])
+            args.k = c_tensor(k)
+        extents = [k.shape[0]]
+        if not problem.v_in_k:
+            v = self._tensor("v", type_of(problem, "v_type"), [*first, heads, exactly(problem.head_dim_v, "head_dim_v")])
+            args.v = c_tensor(v)
+            extents.append(v.shape[0])
+        elif self.arrays.get("v") is not None:
+            raise InvalidArgument("v is given, but the problem has v_in_k; it must be None", "v")
+        if paged:
+            args.page_count = min(extents)
+        elif packed:
+            args.kv_tokens = min(extents)
+
+    def _scores(self) -> None:
+        given = self.arrays.get
+        extents = [at_least(self.batch, "batch"), at_least(self.problem.q_heads, "q_heads"), at_least(self.q_len, "rows")]
+        if given("bias") is not None:
+            dtype = type_of(self.problem, "bias_type") if self.problem.bias_type is not None else DType.F32
+            bias = checked(given("bias"), "bias", self.place, dtype, dtype.bytes,
+                           [*extents, at_least(self.kv_len, "keys")], repeats=True)
+            self.args.bias = c_tensor(bias, repeats=True)
+        if given("mask") is not None:
+            mask = checked(given("mask"), "mask", self.place, None, 1,
+                           [*extents, at_least((self.kv_len + 7) // 8, "bytes of 8 keys")], repeats=True)
+            address, a, b, c, _ = c_tensor(mask, repeats=True)
+            self.args.mask = (address, a, b, c, 1)
+
+    def _arrays(self) -> None:
+        problem, args = self.problem, self.args
+        starts, lengths = exactly(self.batch + 1, "batch + 1"), at_least(self.batch, "batch")
+
+        def put(field: str, dtype: Optional[DType], itemsize: int, extent: Extent) -> None:
+            setattr(args, field, array_of(self.arrays.get(field), field, self.place, dtype, itemsize, extent))
+
+        put("q_starts", None, 4, starts)
+        put("kv_starts", None, 4, starts)
+        put("page_starts", None, 4, starts)
+        put("q_lengths", None, 4, lengths)
+        put("kv_lengths", None, 4, lengths)
+        q_heads, kv_heads = exactly(problem.q_heads, "q_heads"), exactly(problem.kv_heads, "kv_heads")
+        put("alibi_slopes", DType.F32, 4, q_heads)
+        put("sink_logits", DType.F32, 4, q_heads)
+        for name, heads in (("q", q_heads), ("k", kv_heads), ("v", kv_heads)):
+            kind = getattr(problem, f"{name}_scale_kind")
+            put(f"{name}_scale", DType.F32, 4, heads if kind == ScaleKind.PER_HEAD else exactly(1, "one for the tensor"))
+        table = self.arrays.get("page_table")
+        if table is None:
+            return
+        itemsize = 8 if problem.page_index_64 else 4
+        if problem.page_table_kind == PageTableKind.CSR:
+            put("page_table", None, itemsize, at_least(0, "entries"))
+            return
+        pages = -(-self.kv_len // problem.page_size) if problem.page_size else 0
+        found = checked(table, "page_table", self.place, None, itemsize,
+                        [at_least(self.batch, "batch"), at_least(pages, "pages of kv_len keys")])
+        if found.strides[1] != 1 and found.shape[1] > 1:
+            raise InvalidArgument(f"page_table has a stride of {found.strides[1]} elements between pages; it must be 1",
+                                  "page_table")
+        args.page_table, args.page_table_stride = found.address, found.strides[0]
+
+
+def call_args(problem: Problem, arrays: dict, shape: CallShape, scale: float, place: str) -> Any:
+    """The struct of a call whose arrays are in host or device memory."""
+    for field in ("q", "k", "o") if problem.v_in_k else ("q", "k", "v", "o"):
+        if arrays.get(field) is None:
+            raise InvalidArgument(f"{field} is None; it is required", field)
+    args = _Filler(problem, arrays, shape, place).args
+    args.scale = scale
+    return args

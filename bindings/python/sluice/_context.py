@@ -1,0 +1,223 @@
+"""Contexts and plans."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import threading
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
+
+from . import _core
+from ._call import CallShape, call_args
+from ._errors import InvalidArgument
+from ._hip import Buffer, Event, Hip, Stream, buffer_type, stream_handle
+from ._problem import Problem
+
+if TYPE_CHECKING:
+    import numpy
+
+_HIP, _EMULATED, _TARGET = 1, 2, 3
+_ON_EVENT, _ON_STREAM = 1, 2
+
+
+def _device_of(device: str) -> Tuple[int, int, Optional[str]]:
+    """(kind, ordinal, target) of "hip:0", "emulated:1" or "gfx942:304"."""
+    name, _, number = device.partition(":")
+    if name in ("hip", "emulated"):
+        if number and not number.isdigit():
+            raise InvalidArgument(f"device is {device!r}; behind the colon it must have the number of a device", "device")
+        return (_HIP if name == "hip" else _EMULATED), int(number or 0), None
+    return _TARGET, 0, device
+
+
+@dataclasses.dataclass(frozen=True)
+class Wait:
+    """Something that must be done before a run starts: what `event` stands for, or with `stream` all work that is on
+    that stream now, for which the event is recorded there."""
+
+    event: Any
+    stream: Any = None
+    on_stream: bool = False
+    """Whether `stream` counts: None is the default stream then."""
+
+    def _c(self) -> Tuple[int, int, int]:
+        is_stream = self.on_stream or self.stream is not None
+        return (_ON_STREAM if is_stream else _ON_EVENT, stream_handle(self.event), stream_handle(self.stream))
+
+
+class Context:
+    """A device, or a chip by name, and the kernels for it.
+
+    Args:
+        device: "hip:0" for a GPU through the process's HIP runtime; "emulated" for the bundled emulator, which runs the
+            same machine code on the CPU; "gfx942:304", a chip and its compute units, to ask questions only.
+        pack: a kernel pack to use instead of the library's own: its bytes, or the path of a file.
+        hip_resolver: the address of a sluice_hip_resolver that every HIP function comes from; for "hip" only.
+
+    Threads may use a context at once. Plans are made once for each problem and live as long as the context; it waits for
+    the device's work before they go.
+
+    Raises:
+        NoDevice: no such device, runtime or emulator. WrongArch: no kernels for it. PackCorrupt.
+    """
+
+    def __init__(self, device: str = "hip:0", *, pack: Union[bytes, str, "os.PathLike[str]", None] = None,
+                 hip_resolver: Any = None) -> None:
+        kind, ordinal, target = _device_of(device)
+        if pack is not None and not isinstance(pack, bytes):
+            with open(pack, "rb") as file:
+                pack = file.read()
+        self._resolver = hip_resolver  # whose memory must live as long
+        self._core = _core.Context(kind, ordinal, target, pack, _address_of(hip_resolver))
+        self._hip = Hip(self._core)
+        self._plans: Dict[Problem, "Plan"] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def device(self) -> Any:
+        """What the context is bound to: kind, ordinal, compute_units, chip, arch, name, runtime and more."""
+        return self._core.device()
+
+    def kernels(self) -> List[Any]:
+        """The kernels for the device's chip, in the order of their names."""
+        return list(self._core.kernels())
+
+    def query_support(self, problem: Problem) -> Any:
+        """What a plan would use and need: kernel, workspace_bytes, alignments. Raises Unsupported with the nearest
+        supported value if there is none. Touches no device."""
+        return self._core.query_support(problem._c())
+
+    def plan(self, problem: Problem) -> "Plan":
+        """The plan for a problem; the first time, its kernels are chosen and loaded."""
+        with self._lock:
+            found = self._plans.get(problem)
+            if found is None:
+                found = self._plans[problem] = Plan(self, problem)
+            return found
+
+    def preload(self, problem: Optional[Problem] = None) -> None:
+        """Loads the kernels of a problem, or all there are, so that nothing is loaded while a graph is captured."""
+        self._core.preload(None if problem is None else problem._c())
+
+    # What follows is for programs without a runtime of their own.
+
+    def bind_thread(self) -> None:
+        """Makes the context's device the calling thread's current one, as runs and memory need it."""
+        self._hip.call("hipSetDevice", self.device.ordinal)
+
+    def empty(self, shape: Sequence[int], dtype: Any) -> Buffer:
+        """Device memory; dtype is one of the library's, or "int32", "int64" or "uint8"."""
+        self.bind_thread()
+        return Buffer(self._hip, shape, *buffer_type(dtype))
+
+    def array(self, values: Any, dtype: Any) -> Buffer:
+        """Device memory with these values, rounded to nearest even."""
+        import numpy
+
+        host = numpy.asarray(values)
+        made = self.empty(host.shape, dtype)
+        made.copy_from(host)
+        return made
+
+    def stream(self) -> Stream:
+        """A stream of the device."""
+        self.bind_thread()
+        return Stream(self._hip)
+
+    def event(self) -> Event:
+        """An event of the device."""
+        self.bind_thread()
+        return Event(self._hip)
+
+    def synchronize(self) -> None:
+        """Waits for all work of the device; raises what a kernel has failed with."""
+        self.bind_thread()
+        self._hip.call("hipDeviceSynchronize")
+
+
+def _address_of(function: Any) -> int:
+    if function is None or isinstance(function, int):
+        return function or 0
+    import ctypes
+
+    return ctypes.cast(function, ctypes.c_void_p).value or 0
+
+
+class Plan:
+    """A problem with its kernels chosen and loaded. Context.plan makes it."""
+
+    def __init__(self, context: Context, problem: Problem) -> None:
+        self.problem = problem
+        self._core = _core.Plan(context._core, problem._c())
+        self._info = self._core.describe()
+
+    @property
+    def info(self) -> Any:
+        """kernel, reason, workspace_bytes, workspace_alignment, tile_q, tile_kv, waves and lds_bytes."""
+        return self._info
+
+    def run(self, q: Any, k: Any, v: Any, o: Any, *, lse: Any = None, batch: Optional[int] = None,
+            q_len: Optional[int] = None, kv_len: Optional[int] = None, scale: float = 0.0, q_starts: Any = None,
+            kv_starts: Any = None, q_lengths: Any = None, kv_lengths: Any = None, page_table: Any = None,
+            page_starts: Any = None, bias: Any = None, mask: Any = None, alibi_slopes: Any = None,
+            sink_logits: Any = None, q_scale: Any = None, k_scale: Any = None, v_scale: Any = None, stream: Any = None,
+            workspace: Any = None, wait: Sequence[Wait] = (), signal: Any = None) -> None:
+        """Enqueues one call and returns without waiting; nothing is copied and nothing allocated on the device.
+
+        Arrays are Tensors, Buffers, torch tensors, or anything with DLPack or __cuda_array_interface__, in the memory of
+        the context's device, which must be the calling thread's current one. Their memory must live until the run is
+        done. Shapes, with [total rows, ...] in place of [batch, rows, ...] where there are starts:
+
+            q    [batch, rows, q_heads, head_dim_qk]    k [batch, keys, kv_heads, head_dim_qk]
+            o    [batch, rows, q_heads, head_dim_v]     v [batch, keys, kv_heads, head_dim_v]; None with v_in_k
+            lse  [batch, rows, q_heads], F32
+            k, v in pages                               [pages, page_size, kv_heads, dim]; with k_pack K is
+                                                        [pages, page_size, kv_heads, dim / k_pack, k_pack]
+            bias, mask                                  [batch, q_heads, rows, keys, or bytes of 8 keys]; an extent of 1 is
+                                                        the same for all
+            starts [batch + 1], lengths [batch]         int32; page_table [batch, pages], or for CSR [entries]
+
+        Args:
+            batch, q_len, kv_len: sequences, and the most rows and keys of each. By default what the arrays have; with
+                starts and for pages, the problem's bounds.
+            scale: factor of the scores; 0 is 1 / sqrt(head_dim_qk).
+            stream: a Stream, a torch stream, or a hipStream_t as an integer; None is the default stream.
+            workspace: memory of info.workspace_bytes or more, aligned to info.workspace_alignment.
+            wait: what must be done before.
+            signal: an event to record behind the run.
+
+        Raises:
+            InvalidArgument, Unsupported, WorkspaceTooSmall, HipError; nothing is enqueued then.
+        """
+        arrays = {"q": q, "k": k, "v": v, "o": o, "lse": lse, "q_starts": q_starts, "kv_starts": kv_starts,
+                  "q_lengths": q_lengths, "kv_lengths": kv_lengths, "page_table": page_table, "page_starts": page_starts,
+                  "bias": bias, "mask": mask, "alibi_slopes": alibi_slopes, "sink_logits": sink_logits,
+                  "q_scale": q_scale, "k_scale": k_scale, "v_scale": v_scale}
+        args = call_args(self.problem, arrays, CallShape(batch, q_len, kv_len), scale, "device")
+        self._core.run(args, launch_of(stream, workspace, signal), [one._c() for one in wait])
+
+
+def launch_of(stream: Any, workspace: Any, signal: Any) -> Any:
+    """The struct."""
+    from ._tensor import tensor_of
+
+    launch = _core.Launch()
+    launch.stream = stream_handle(stream)
+    if workspace is not None:
+        tensor = tensor_of(workspace, "workspace")
+        elements = 1
+        for extent in tensor.shape:
+            elements *= extent
+        launch.workspace, launch.workspace_bytes = tensor.address, elements * tensor.itemsize
+    if signal is not None:
+        launch.signal_event = stream_handle(signal)
+    return launch
+
+
+def reference(problem: Problem, q: Any, k: Any, v: Any, o: Any, *, batch: Optional[int] = None,
+              q_len: Optional[int] = None, kv_len: Optional[int] = None, scale: float = 0.0, **arrays: Any) -> None:
+    """Computes a call on the host in double precision: the yardstick for results. Arrays as for Plan.run, all of them in
+    host memory."""
+    everything = {"q": q, "k": k, "v": v, "o": o, **arrays}
+    args = call_args(problem, everything, CallShape(batch, q_len, kv_len), scale, "host")
+    _core.reference(problem._c(), args)

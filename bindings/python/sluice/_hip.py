@@ -1,0 +1,192 @@
+"""Memory, streams and events of the HIP runtime that a context is bound to, real or emulated.
+
+An engine that has its own passes its arrays and handles instead.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple
+
+from ._errors import HipError, InvalidArgument, NoDevice
+from ._tensor import Tensor, contiguous_strides
+from ._types import DType, DTypeLike, dtype_of
+
+if TYPE_CHECKING:
+    import numpy
+
+_TO_DEVICE, _TO_HOST = 1, 2  # hipMemcpyKind
+
+
+class Hip:
+    """The HIP functions of a context's runtime, by name."""
+
+    def __init__(self, core: Any) -> None:
+        self._core = core
+        self._functions: dict = {}
+
+    def call(self, name: str, *arguments: Any) -> None:
+        """Calls a function that returns hipError_t; raises HipError for any other than hipSuccess."""
+        code = self._function(name)(*arguments)
+        if code != 0:
+            raise HipError(f"{name} failed with {self._text(code)} ({code})", "", code)
+
+    def query(self, name: str, *arguments: Any) -> int:
+        """The hipError_t of a function."""
+        return int(self._function(name)(*arguments))
+
+    def _function(self, name: str) -> Any:
+        found = self._functions.get(name)
+        if found is None:
+            address = self._core.hip_symbol(name)
+            if address == 0:
+                raise NoDevice(f"the runtime '{self._core.device().runtime}' of the context has no {name}", name)
+            found = ctypes.CFUNCTYPE(ctypes.c_int)(address)
+            self._functions[name] = found
+        return found
+
+    def _text(self, code: int) -> str:
+        address = self._core.hip_symbol("hipGetErrorName")
+        if address == 0:
+            return "an error"
+        return ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_int)(address)(code).decode()
+
+
+_NOT_READY = 600  # hipErrorNotReady
+
+
+class Event:
+    """A point in a stream's work. The context makes it: Context.event()."""
+
+    def __init__(self, hip: Hip) -> None:
+        self._hip = hip
+        made = ctypes.c_void_p()
+        hip.call("hipEventCreateWithFlags", ctypes.byref(made), ctypes.c_uint(2))  # hipEventDisableTiming
+        self.handle = made.value or 0
+
+    def record(self, stream: Optional["Stream"] = None) -> None:
+        """Stands for the work that is on the stream now; None is the default stream."""
+        self._hip.call("hipEventRecord", ctypes.c_void_p(self.handle), ctypes.c_void_p(stream_handle(stream)))
+
+    def synchronize(self) -> None:
+        """Waits for that work."""
+        self._hip.call("hipEventSynchronize", ctypes.c_void_p(self.handle))
+
+    def query(self) -> bool:
+        """Whether it is done."""
+        code = self._hip.query("hipEventQuery", ctypes.c_void_p(self.handle))
+        if code not in (0, _NOT_READY):
+            raise HipError(f"hipEventQuery failed ({code})", "", code)
+        return code == 0
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", 0):
+            self._hip.query("hipEventDestroy", ctypes.c_void_p(self.handle))
+
+
+class Stream:
+    """A stream of work. The context makes it: Context.stream()."""
+
+    def __init__(self, hip: Hip) -> None:
+        self._hip = hip
+        made = ctypes.c_void_p()
+        hip.call("hipStreamCreateWithFlags", ctypes.byref(made), ctypes.c_uint(1))  # hipStreamNonBlocking
+        self.handle = made.value or 0
+
+    def synchronize(self) -> None:
+        """Waits for its work; raises what a kernel of it has failed with."""
+        self._hip.call("hipStreamSynchronize", ctypes.c_void_p(self.handle))
+
+    def __del__(self) -> None:
+        if getattr(self, "handle", 0):
+            self._hip.query("hipStreamSynchronize", ctypes.c_void_p(self.handle))
+            self._hip.query("hipStreamDestroy", ctypes.c_void_p(self.handle))
+
+
+def stream_handle(stream: Any) -> int:
+    """Of a Stream, of torch's (cuda_stream), or a number; None is the default stream."""
+    if stream is None:
+        return 0
+    if isinstance(stream, int):
+        return stream
+    for name in ("handle", "cuda_stream"):
+        if hasattr(stream, name):
+            return int(getattr(stream, name))
+    raise InvalidArgument(f"stream is of type {type(stream).__name__}; it must be a Stream, a torch stream, a handle as an"
+                          " integer, or None", "stream")
+
+
+class Buffer:
+    """Device memory of the context, with a shape. The context makes it: Context.empty() and Context.array().
+
+    Copies wait for all work of the device. The memory is freed with the last reference, once the device's work is done.
+    """
+
+    def __init__(self, hip: Hip, shape: Sequence[int], itemsize: int, dtype: Optional[DType], numpy_type: str) -> None:
+        self._hip = hip
+        self.shape: Tuple[int, ...] = tuple(int(extent) for extent in shape)
+        self.dtype = dtype
+        self._itemsize = itemsize
+        self._numpy_type = numpy_type
+        self.nbytes = itemsize
+        for extent in self.shape:
+            self.nbytes *= extent
+        made = ctypes.c_void_p()
+        hip.call("hipMalloc", ctypes.byref(made), ctypes.c_size_t(max(self.nbytes, 1)))
+        self.address = made.value or 0
+
+    def __sluice_tensor__(self) -> Tensor:
+        return Tensor(self.address, self.shape, contiguous_strides(self.shape), self.dtype, self._itemsize, owner=self)
+
+    def permute(self, *order: int) -> Tensor:
+        """As Tensor.permute."""
+        return self.__sluice_tensor__().permute(*order)
+
+    def copy_from(self, values: "numpy.ndarray") -> None:
+        """Takes values of the same shape, rounded to the buffer's type to nearest even."""
+        import numpy
+
+        from ._values import bits_of
+
+        bits = bits_of(values, self.dtype, self._numpy_type)
+        if bits.shape != self.shape:
+            raise InvalidArgument(f"values have the shape {bits.shape}; the buffer has {self.shape}", "values")
+        bits = numpy.ascontiguousarray(bits)
+        self._hip.call("hipDeviceSynchronize")
+        self._hip.call("hipMemcpy", ctypes.c_void_p(self.address), ctypes.c_void_p(bits.ctypes.data),
+                       ctypes.c_size_t(self.nbytes), ctypes.c_int(_TO_DEVICE))
+
+    def bits(self) -> "numpy.ndarray":
+        """What is stored, as numpy has it: F16, F32 and integers as they are, BF16 as uint16 and FP8 as uint8."""
+        import numpy
+
+        out = numpy.empty(self.shape, self._numpy_type)
+        self._hip.call("hipDeviceSynchronize")
+        self._hip.call("hipMemcpy", ctypes.c_void_p(out.ctypes.data), ctypes.c_void_p(self.address),
+                       ctypes.c_size_t(self.nbytes), ctypes.c_int(_TO_HOST))
+        return out
+
+    def numpy(self) -> "numpy.ndarray":
+        """The values: BF16 and FP8 as float32, which holds all of them; all else as it is stored."""
+        from ._values import values_of
+
+        return values_of(self.bits(), self.dtype)
+
+    def __del__(self) -> None:
+        if getattr(self, "address", 0):
+            self._hip.query("hipFree", ctypes.c_void_p(self.address))
+
+
+_NUMPY_TYPES = {DType.F16: "<f2", DType.BF16: "<u2", DType.F32: "<f4"}
+
+
+def buffer_type(dtype: Any) -> Tuple[int, Optional[DType], str]:
+    """(bytes of an element, DType or None, numpy's type for the bits) of a type of the library or an integer's."""
+    name = str(getattr(dtype, "name", dtype)).lower()
+    if name in ("int32", "int64", "uint8"):
+        return {"int32": (4, None, "<i4"), "int64": (8, None, "<i8"), "uint8": (1, None, "|u1")}[name]
+    kind = dtype_of(dtype)
+    return kind.bytes, kind, _NUMPY_TYPES.get(kind, "|u1")
+
+
+__all__ = ["Buffer", "Event", "Hip", "Stream", "DTypeLike", "buffer_type", "stream_handle"]

@@ -1,0 +1,102 @@
+"""A class of attention calls."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, Optional
+
+from . import _core
+from ._types import (DType, DTypeLike, Determinism, LseBase, MaskAlignment, Mode, PageTableKind, ScaleKind, dtype_of)
+
+_FLAGS = {
+    "causal": 1 << 0,
+    "write_lse": 1 << 1,
+    "alibi": 1 << 4,
+    "sink_logits": 1 << 5,
+    "bool_mask": 1 << 6,
+    "page_index_64": 1 << 7,
+    "v_in_k": 1 << 8,
+}
+_HAS_WINDOW_LEFT, _HAS_WINDOW_RIGHT = 1 << 2, 1 << 3
+
+
+@dataclasses.dataclass(frozen=True)
+class Problem:
+    """Everything that selects a kernel, and nothing that changes from call to call: sluice_problem.
+
+    sluice.h has the numerical contract and the rules. Types may be given as DType, as names ("bf16"), or as numpy
+    or torch types. k_type and o_type default to q_type, v_type to k_type, and head_dim_v to head_dim_qk.
+    """
+
+    q_type: DTypeLike
+    q_heads: int
+    kv_heads: int
+    head_dim_qk: int
+    head_dim_v: int = 0
+    k_type: Optional[DTypeLike] = None
+    v_type: Optional[DTypeLike] = None
+    o_type: Optional[DTypeLike] = None
+    mode: Mode = Mode.DENSE
+
+    causal: bool = False
+    write_lse: bool = False
+    alibi: bool = False
+    sink_logits: bool = False
+    bool_mask: bool = False
+    page_index_64: bool = False
+    v_in_k: bool = False
+    mask_alignment: MaskAlignment = MaskAlignment.BOTTOM_RIGHT
+    window_left: Optional[int] = None
+    """Keys visible before the diagonal; None is no window on this side."""
+    window_right: Optional[int] = None
+    sink_tokens: int = 0
+    soft_cap: float = 0.0
+    bias_type: Optional[DTypeLike] = None
+    q_scale_kind: ScaleKind = ScaleKind.NONE
+    k_scale_kind: ScaleKind = ScaleKind.NONE
+    v_scale_kind: ScaleKind = ScaleKind.NONE
+    page_size: int = 0
+    page_table_kind: PageTableKind = PageTableKind.NONE
+    k_pack: int = 0
+    lse_base: LseBase = LseBase.E
+    determinism: Determinism = Determinism.FAST
+
+    max_batch: int = 0
+    """Sequences per call; 0 is no bound, here and below. Bounds choose kernels and fix the workspace."""
+    max_q_len: int = 0
+    max_kv_len: int = 0
+    max_q_tokens: int = 0
+    workspace_ceiling_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        set_field = object.__setattr__
+        set_field(self, "q_type", dtype_of(self.q_type, "q_type"))
+        set_field(self, "k_type", dtype_of(self.q_type if self.k_type is None else self.k_type, "k_type"))
+        set_field(self, "v_type", dtype_of(self.k_type if self.v_type is None else self.v_type, "v_type"))
+        set_field(self, "o_type", dtype_of(self.q_type if self.o_type is None else self.o_type, "o_type"))
+        if self.bias_type is not None:
+            set_field(self, "bias_type", dtype_of(self.bias_type, "bias_type"))
+        if self.head_dim_v == 0:
+            set_field(self, "head_dim_v", self.head_dim_qk)
+
+    def _c(self) -> Any:
+        """The struct."""
+        made = _core.Problem()
+        for field in dataclasses.fields(self):
+            name, value = field.name, getattr(self, field.name)
+            if name in _FLAGS:
+                made.flags |= _FLAGS[name] if value else 0
+            elif value is not None:
+                setattr(made, name, value)
+        if self.window_left is not None:
+            made.flags |= _HAS_WINDOW_LEFT
+        if self.window_right is not None:
+            made.flags |= _HAS_WINDOW_RIGHT
+        return made
+
+
+def type_of(problem: Problem, name: str) -> DType:
+    """One of the problem's types, which its construction has made a DType."""
+    value = getattr(problem, name)
+    assert isinstance(value, DType)
+    return value

@@ -1,0 +1,108 @@
+"""The enumerations of sluice.h."""
+
+from __future__ import annotations
+
+import enum
+from typing import Any, Union
+
+from ._errors import InvalidArgument
+
+
+class DType(enum.IntEnum):
+    """Element types. The FP8 encodings are different types: FNUZ is CDNA3's, the others are OCP's."""
+
+    F16 = 1
+    BF16 = 2
+    F32 = 3
+    E4M3FNUZ = 4
+    E4M3FN = 5
+    E5M2FNUZ = 6
+    E5M2 = 7
+
+    @property
+    def bytes(self) -> int:
+        """Size of an element."""
+        return {DType.F16: 2, DType.BF16: 2, DType.F32: 4}.get(self, 1)
+
+
+class Mode(enum.IntEnum):
+    """How sequences lie in memory."""
+
+    DENSE = 0
+    RAGGED = 1
+    PAGED = 2
+
+
+class MaskAlignment(enum.IntEnum):
+    """Which corner of the score matrix the diagonal of the mask touches."""
+
+    BOTTOM_RIGHT = 0
+    TOP_LEFT = 1
+
+
+class ScaleKind(enum.IntEnum):
+    """Granularity of the factors that values are multiplied with."""
+
+    NONE = 0
+    PER_TENSOR = 1
+    PER_HEAD = 2
+    PER_TOKEN = 3
+    PER_PAGE = 4
+
+
+class PageTableKind(enum.IntEnum):
+    """How a paged KV cache names its pages."""
+
+    NONE = 0
+    BLOCK = 1
+    CSR = 2
+
+
+class LseBase(enum.IntEnum):
+    """Base of the logarithm in LSE."""
+
+    E = 0
+    TWO = 1
+
+
+class Determinism(enum.IntEnum):
+    """What may influence the bits of a result."""
+
+    FAST = 0
+    BATCH_INVARIANT = 1
+
+
+class RotaryStyle(enum.IntEnum):
+    """Which elements of a row of K a rotation takes together."""
+
+    HALVES = 0
+    PAIRS = 1
+
+
+DTypeLike = Union[DType, str, Any]
+
+# By the names that numpy, torch, ml_dtypes and sluice itself have for them.
+_DTYPES = {
+    "f16": DType.F16, "float16": DType.F16, "half": DType.F16,
+    "bf16": DType.BF16, "bfloat16": DType.BF16,
+    "f32": DType.F32, "float32": DType.F32, "float": DType.F32,
+    "e4m3fnuz": DType.E4M3FNUZ, "float8_e4m3fnuz": DType.E4M3FNUZ,
+    "e4m3fn": DType.E4M3FN, "float8_e4m3fn": DType.E4M3FN,
+    "e5m2fnuz": DType.E5M2FNUZ, "float8_e5m2fnuz": DType.E5M2FNUZ,
+    "e5m2": DType.E5M2, "float8_e5m2": DType.E5M2,
+}
+
+
+def dtype_of(value: DTypeLike, field: str = "dtype") -> DType:
+    """The type that a DType, a name, or a numpy or torch type stands for."""
+    if isinstance(value, int):
+        try:
+            return DType(value)
+        except ValueError:
+            pass
+    found = _DTYPES.get(str(value).rsplit(".", 1)[-1].lower())
+    if found is None and hasattr(value, "name"):
+        found = _DTYPES.get(str(value.name).lower())
+    if found is None:
+        raise InvalidArgument(f"{field} is {value!r}; it must be one of {', '.join(t.name for t in DType)}", field)
+    return found
