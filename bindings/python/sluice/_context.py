@@ -5,16 +5,16 @@ from __future__ import annotations
 import dataclasses
 import os
 import threading
-from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple, Union
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 from . import _core
+from ._cache import append_struct, merge_struct
 from ._call import CallShape, call_args
 from ._errors import InvalidArgument
 from ._hip import Buffer, Event, Hip, Stream, buffer_type, stream_handle
 from ._problem import Problem
-
-if TYPE_CHECKING:
-    import numpy
+from ._tensor import tensor_of
+from ._types import LseBase, RotaryStyle
 
 _HIP, _EMULATED, _TARGET = 1, 2, 3
 _ON_EVENT, _ON_STREAM = 1, 2
@@ -98,6 +98,40 @@ class Context:
     def preload(self, problem: Optional[Problem] = None) -> None:
         """Loads the kernels of a problem, or all there are, so that nothing is loaded while a graph is captured."""
         self._core.preload(None if problem is None else problem._c())
+
+    def append(self, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any = None, starts: Any = None,
+               kv_lengths: Any = None, page_table: Any = None, page_starts: Any = None, k_scale: Any = None,
+               v_scale: Any = None, rotary: Any = None, rotary_style: RotaryStyle = RotaryStyle.HALVES,
+               positions: Any = None, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+        """Enqueues the storing of new rows of K and V in a paged cache, rotated and scaled on the way.
+
+            k, v              [tokens, kv_heads, dim], F16 or BF16; v and v_cache are None where V is in K
+            k_cache, v_cache  [pages, page_size, kv_heads, dim], of that type or E4M3FNUZ; an x-packed k_cache is
+                              [pages, page_size, kv_heads, dim / k_pack, k_pack], whatever its order in memory
+            slots             [tokens], int64: page * page_size + row; a negative one is skipped. Or:
+            starts            [batch + 1], int32: new rows before each sequence's first, with
+            kv_lengths        [batch], int32: keys of each sequence, the new ones included, and
+            page_table        [batch, pages], int32 or int64, or with page_starts [batch + 1] the entries of all
+            k_scale, v_scale  [1] or [kv_heads], F32: what an FP8 cache multiplies with
+            rotary            [positions, rotary_dim], F32: cosines, then sines
+            positions         [tokens], int32; without them a row's position is the number of its key
+
+        stream, wait and signal as for Plan.run. Raises as it does."""
+        struct = append_struct("device", k, v, k_cache, v_cache, slots=slots, starts=starts, kv_lengths=kv_lengths,
+                               page_table=page_table, page_starts=page_starts, k_scale=k_scale, v_scale=v_scale,
+                               rotary=rotary, rotary_style=rotary_style, positions=positions)
+        self._core.append(struct, launch_of(stream, None, signal), [one._c() for one in wait])
+
+    def merge(self, partial: Any, partial_lse: Any, o: Any, *, lse: Any = None, sink_logits: Any = None,
+              lse_base: LseBase = LseBase.E, stream: Any = None, wait: Sequence["Wait"] = (), signal: Any = None) -> None:
+        """Enqueues making one result of attention over parts of the keys.
+
+            partial   [parts, tokens, heads, dim], F32, F16 or BF16    partial_lse [parts, tokens, heads], F32
+            o         [tokens, heads, dim]                             lse [tokens, heads], F32, or None
+
+        stream, wait and signal as for Plan.run. Raises as it does."""
+        struct = merge_struct("device", partial, partial_lse, o, lse=lse, sink_logits=sink_logits, lse_base=lse_base)
+        self._core.merge(struct, launch_of(stream, None, signal), [one._c() for one in wait])
 
     # What follows is for programs without a runtime of their own.
 
@@ -199,8 +233,6 @@ class Plan:
 
 def launch_of(stream: Any, workspace: Any, signal: Any) -> Any:
     """The struct."""
-    from ._tensor import tensor_of
-
     launch = _core.Launch()
     launch.stream = stream_handle(stream)
     if workspace is not None:

@@ -9,8 +9,8 @@ import ctypes
 from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple
 
 from ._errors import HipError, InvalidArgument, NoDevice
-from ._tensor import Tensor, contiguous_strides
-from ._types import DType, DTypeLike, dtype_of
+from ._tensor import Tensor, contiguous_strides, has_no_gaps, tensor_of
+from ._types import DType, dtype_of
 
 if TYPE_CHECKING:
     import numpy
@@ -152,18 +152,36 @@ class Buffer:
         if bits.shape != self.shape:
             raise InvalidArgument(f"values have the shape {bits.shape}; the buffer has {self.shape}", "values")
         bits = numpy.ascontiguousarray(bits)
+        self._copy(self.address, bits.ctypes.data, _TO_DEVICE)
+
+    def copy_bits_from(self, array: Any) -> None:
+        """Takes the elements of a host array of the same shape and type, without gaps, as they are."""
+        self._copy(self.address, self._like(array), _TO_DEVICE)
+
+    def copy_bits_to(self, array: Any) -> None:
+        """Gives its elements to such an array."""
+        self._copy(self._like(array), self.address, _TO_HOST)
+
+    def _like(self, array: Any) -> int:
+        tensor = tensor_of(array, "array")
+        if (tensor.shape, tensor.dtype, tensor.itemsize) != (self.shape, self.dtype, self._itemsize):
+            raise InvalidArgument(f"array has the shape {tensor.shape} and elements of {tensor.itemsize} bytes; the buffer has"
+                                  f" {self.shape} and {self._itemsize}, and the same type is wanted", "array")
+        if tensor.place != "host" or not has_no_gaps(tensor):
+            raise InvalidArgument("array must be in host memory and without gaps", "array")
+        return tensor.address
+
+    def _copy(self, target: int, source: int, kind: int) -> None:
         self._hip.call("hipDeviceSynchronize")
-        self._hip.call("hipMemcpy", ctypes.c_void_p(self.address), ctypes.c_void_p(bits.ctypes.data),
-                       ctypes.c_size_t(self.nbytes), ctypes.c_int(_TO_DEVICE))
+        self._hip.call("hipMemcpy", ctypes.c_void_p(target), ctypes.c_void_p(source), ctypes.c_size_t(self.nbytes),
+                       ctypes.c_int(kind))
 
     def bits(self) -> "numpy.ndarray":
         """What is stored, as numpy has it: F16, F32 and integers as they are, BF16 as uint16 and FP8 as uint8."""
         import numpy
 
         out = numpy.empty(self.shape, self._numpy_type)
-        self._hip.call("hipDeviceSynchronize")
-        self._hip.call("hipMemcpy", ctypes.c_void_p(out.ctypes.data), ctypes.c_void_p(self.address),
-                       ctypes.c_size_t(self.nbytes), ctypes.c_int(_TO_HOST))
+        self._copy(out.ctypes.data, self.address, _TO_HOST)
         return out
 
     def numpy(self) -> "numpy.ndarray":
@@ -188,5 +206,3 @@ def buffer_type(dtype: Any) -> Tuple[int, Optional[DType], str]:
     kind = dtype_of(dtype)
     return kind.bytes, kind, _NUMPY_TYPES.get(kind, "|u1")
 
-
-__all__ = ["Buffer", "Event", "Hip", "Stream", "DTypeLike", "buffer_type", "stream_handle"]

@@ -60,6 +60,13 @@ def contiguous_strides(shape: Sequence[int]) -> Tuple[int, ...]:
     return tuple(reversed(strides))
 
 
+def has_no_gaps(tensor: Tensor) -> bool:
+    """Whether its elements lie side by side; the stride of an extent of 1 means nothing."""
+    plain = contiguous_strides(tensor.shape)
+    return 0 in tensor.shape or all(extent == 1 or stride == wanted
+                                    for extent, stride, wanted in zip(tensor.shape, tensor.strides, plain))
+
+
 # ------------------------------------------------------------------------------------------------ others' arrays
 
 _INTERFACE_TYPES = {"f2": DType.F16, "f4": DType.F32}
@@ -128,8 +135,12 @@ def _of_torch(array: Any) -> Tensor:
         kind: Optional[DType] = dtype_of(array.dtype)
     except InvalidArgument:
         kind = None
-    place = _HOST if array.device.type == "cpu" else _DEVICE
-    return Tensor(array.data_ptr(), tuple(array.shape), tuple(array.stride()), kind, array.element_size(), place, array)
+    return Tensor(array.data_ptr(), tuple(array.shape), tuple(array.stride()), kind, array.element_size(),
+                  _place_of_torch(array), array)
+
+
+def _place_of_torch(array: Any) -> str:
+    return _HOST if array.device.type == "cpu" else _DEVICE
 
 
 def tensor_of(array: Any, field: str = "array") -> Tensor:

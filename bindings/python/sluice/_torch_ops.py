@@ -1,0 +1,193 @@
+"""Attention as operators of torch.library, on ROCm's devices and, through the emulator, on the CPU.
+
+An operator's tensors are as FlashAttention has them: [batch, tokens, heads, dim], and rows of several sequences [tokens,
+heads, dim]. Each has a fake kernel, so that graphs with them are compiled and exported whole.
+"""
+
+from __future__ import annotations
+
+import atexit
+import dataclasses
+import functools
+from typing import Any, Callable, List, Optional, Tuple
+
+import torch
+
+from ._context import Context, Plan
+from ._errors import InvalidArgument
+from ._problem import Problem
+from ._types import MaskAlignment, Mode, PageTableKind
+
+_contexts: dict = {}
+atexit.register(_contexts.clear)  # while there still is an interpreter to wait for their work in
+
+
+def context_of(device: torch.device) -> Context:
+    """The context of a device: a GPU's own, and for the CPU the emulator's."""
+    key = (device.type, device.index or 0)
+    found = _contexts.get(key)
+    if found is None:
+        if device.type == "cpu":
+            found = Context("emulated")
+        elif device.type == "cuda" and torch.version.hip is not None:
+            found = Context(f"hip:{device.index or 0}")
+        else:
+            raise InvalidArgument(f"q is on {device}; it must be on the CPU or on a device of ROCm", "q")
+        _contexts[key] = found
+    return found
+
+
+def set_context(device: torch.device, context: Optional[Context]) -> None:
+    """Uses this context for a device's tensors from now on; None: the device's own again."""
+    key = (device.type, device.index or 0)
+    if context is None:
+        _contexts.pop(key, None)
+    else:
+        _contexts[key] = context
+
+
+def _bound(number: int) -> int:
+    """The next power of two: few plans serve all lengths, and none has more than twice the workspace it needs."""
+    return 1 << max(number - 1, 0).bit_length()
+
+
+@dataclasses.dataclass(frozen=True)
+class Scores:
+    """What the operators have in common beside their tensors."""
+
+    causal: bool
+    top_left: bool
+    window_left: int
+    window_right: int
+    softcap: float
+    alibi: bool
+    sinks: bool
+
+    def problem(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **more: Any) -> Problem:
+        has_right = self.window_right >= 0 and not self.causal
+        return Problem(q.dtype, q_heads=q.shape[-2], kv_heads=k.shape[-2], head_dim_qk=q.shape[-1], head_dim_v=v.shape[-1],
+                       k_type=k.dtype, v_type=v.dtype, write_lse=True, causal=self.causal,
+                       mask_alignment=MaskAlignment.TOP_LEFT if self.top_left else MaskAlignment.BOTTOM_RIGHT,
+                       window_left=self.window_left if self.window_left >= 0 else None,
+                       window_right=self.window_right if has_right else None, soft_cap=self.softcap, alibi=self.alibi,
+                       sink_logits=self.sinks, **more)
+
+
+def _run_on_device(plan: Plan, arrays: dict, numbers: dict) -> None:
+    q = arrays["q"]
+    workspace = None
+    if plan.info.workspace_bytes:
+        workspace = torch.empty(plan.info.workspace_bytes, dtype=torch.uint8, device=q.device)
+    stream = torch.cuda.current_stream(q.device)
+    with torch.cuda.device(q.device):
+        plan.run(**arrays, **numbers, workspace=workspace, stream=stream)
+
+
+def _run_on_emulator(context: Context, plan: Plan, arrays: dict, numbers: dict) -> None:
+    """Through memory of the emulated device."""
+    buffers = {}
+    for name, tensor in arrays.items():
+        if tensor is not None:
+            buffers[name] = context.empty(tensor.shape, str(tensor.dtype).rsplit(".", 1)[-1])
+            buffers[name].copy_bits_from(tensor.contiguous())
+    workspace = None
+    if plan.info.workspace_bytes:
+        workspace = context.empty((plan.info.workspace_bytes,), "uint8")
+    plan.run(**buffers, **numbers, workspace=workspace)
+    context.synchronize()
+    for name in ("o", "lse"):
+        buffers[name].copy_bits_to(arrays[name])
+
+
+def _run(problem: Problem, arrays: dict, **numbers: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+    q = arrays["q"]
+    devices = {tensor.device for tensor in arrays.values() if tensor is not None}
+    if len(devices) != 1:
+        raise InvalidArgument(f"tensors are on {', '.join(sorted(map(str, devices)))}; all must be on one device", "q")
+    context = context_of(q.device)
+    plan = context.plan(problem)
+    o, lse = _results(q, problem.head_dim_v)
+    arrays = {**arrays, "o": o, "lse": lse}
+    if q.device.type == "cpu":
+        _run_on_emulator(context, plan, arrays, numbers)
+    else:
+        _run_on_device(plan, arrays, numbers)
+    return o, lse
+
+
+def _results(q: torch.Tensor, head_dim_v: int) -> Tuple[torch.Tensor, torch.Tensor]:
+    dtype = torch.bfloat16 if q.dtype.itemsize == 1 else q.dtype
+    return (q.new_empty((*q.shape[:-1], head_dim_v), dtype=dtype), q.new_empty(q.shape[:-1], dtype=torch.float32))
+
+
+_SCORES = ("float scale, bool causal, bool top_left, int window_left, int window_right, float softcap,"
+           " Tensor? alibi_slopes, Tensor? sinks")
+
+
+def _operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Any]:
+    """Defines an operator for the CPU and ROCm's devices, and as its fake the shapes of its results."""
+
+    def define(function: Callable[..., Any]) -> Any:
+        made = torch.library.custom_op(f"sluice::{name}", function, mutates_args=(), device_types=("cpu", "cuda"),
+                                       schema=f"({schema}, {_SCORES}) -> (Tensor, Tensor)")
+
+        def fake(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *_: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+            return _results(q, v.shape[-1])
+
+        made.register_fake(fake)
+        return functools.wraps(function)(made)
+
+    return define
+
+
+def _scores(causal: bool, top_left: bool, window_left: int, window_right: int, softcap: float, alibi_slopes: Any,
+            sinks: Any) -> Scores:
+    return Scores(causal, top_left, window_left, window_right, softcap, alibi_slopes is not None, sinks is not None)
+
+
+@_operator("attention", "Tensor q, Tensor k, Tensor v, Tensor? bias, Tensor? mask")
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: Optional[torch.Tensor],
+              mask: Optional[torch.Tensor], scale: float, causal: bool, top_left: bool, window_left: int,
+              window_right: int, softcap: float, alibi_slopes: Optional[torch.Tensor],
+              sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+    """O and LSE [batch, tokens, heads] of sequences of equal lengths. mask has a bit per key."""
+    problem = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks).problem(
+        q, k, v, max_batch=_bound(q.shape[0]), max_q_len=_bound(q.shape[1]), max_kv_len=_bound(k.shape[1]),
+        bias_type=None if bias is None else bias.dtype, bool_mask=mask is not None)
+    return _run(problem, {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "alibi_slopes": alibi_slopes,
+                          "sink_logits": sinks}, scale=scale)
+
+
+@_operator("attention_varlen", "Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q,"
+           " SymInt max_seqlen_k")
+def attention_varlen(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
+                     cu_seqlens_k: torch.Tensor, max_seqlen_q: int, max_seqlen_k: int, scale: float, causal: bool,
+                     top_left: bool, window_left: int, window_right: int, softcap: float,
+                     alibi_slopes: Optional[torch.Tensor],
+                     sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+    """O and LSE [tokens, heads] of sequences one after the other."""
+    problem = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks).problem(
+        q, k, v, mode=Mode.RAGGED, max_batch=_bound(cu_seqlens_q.shape[0] - 1), max_q_len=_bound(max_seqlen_q),
+        max_kv_len=_bound(max_seqlen_k))
+    return _run(problem, {"q": q, "k": k, "v": v, "q_starts": cu_seqlens_q, "kv_starts": cu_seqlens_k,
+                          "alibi_slopes": alibi_slopes, "sink_logits": sinks}, scale=scale, q_len=max_seqlen_q,
+                kv_len=max_seqlen_k)
+
+
+@_operator("attention_paged", "Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor cache_seqlens")
+def attention_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, block_table: torch.Tensor,
+                    cache_seqlens: torch.Tensor, scale: float, causal: bool, top_left: bool, window_left: int,
+                    window_right: int, softcap: float, alibi_slopes: Optional[torch.Tensor],
+                    sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+    """O and LSE [batch, tokens, heads] of new rows over a cache in pages [pages, page_size, kv_heads, dim]."""
+    page_size = k_cache.shape[1]
+    keys = block_table.shape[1] * page_size
+    problem = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks).problem(
+        q, k_cache, v_cache, mode=Mode.PAGED, page_size=page_size, page_table_kind=PageTableKind.BLOCK,
+        page_index_64=block_table.dtype == torch.int64, max_batch=_bound(q.shape[0]), max_q_len=_bound(q.shape[1]),
+        max_kv_len=_bound(keys))
+    return _run(problem, {"q": q, "k": k_cache, "v": v_cache, "page_table": block_table, "kv_lengths": cache_seqlens,
+                          "alibi_slopes": alibi_slopes, "sink_logits": sinks}, scale=scale, kv_len=keys)
+
+
+OPERATORS: List[str] = ["attention", "attention_varlen", "attention_paged"]

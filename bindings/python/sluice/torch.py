@@ -1,0 +1,99 @@
+"""Attention for torch, with the signatures of torch and of FlashAttention.
+
+Tensors are on a ROCm device, where nothing is copied, or on the CPU, where the emulator computes. Inference only: there is
+no backward pass. What the library cannot do raises sluice.Unsupported with the field and the nearest supported value.
+"""
+
+from __future__ import annotations
+
+from typing import Optional, Tuple, Union
+
+import torch
+
+from . import _torch_ops as ops
+from ._errors import InvalidArgument, Unsupported
+from ._torch_ops import context_of, set_context
+
+
+def _no_dropout(dropout_p: float) -> None:
+    if dropout_p != 0.0:
+        raise Unsupported(f"dropout_p is {dropout_p}; nearest supported: 0.0", "dropout_p")
+
+
+def _packed_bits(mask: torch.Tensor) -> torch.Tensor:
+    """Bit j % 8 of byte j / 8 for key j."""
+    keys = mask.shape[-1]
+    padded = torch.nn.functional.pad(mask.to(torch.uint8), (0, -keys % 8))
+    weights = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=mask.device)
+    return (padded.unflatten(-1, (-1, 8)) * weights).sum(-1, dtype=torch.uint8)
+
+
+def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
+                                 attn_mask: Optional[torch.Tensor] = None, dropout_p: float = 0.0, is_causal: bool = False,
+                                 scale: Optional[float] = None, enable_gqa: bool = False) -> torch.Tensor:
+    """As torch.nn.functional.scaled_dot_product_attention, for tensors [batch, heads, tokens, dim]. A row that sees no key
+    is 0 here."""
+    _no_dropout(dropout_p)
+    if query.dim() != 4:
+        raise InvalidArgument(f"query has {query.dim()} dimensions; it must have 4", "query")
+    if key.shape[1] != query.shape[1] and not enable_gqa:
+        raise InvalidArgument(f"key has {key.shape[1]} heads and query {query.shape[1]}; without enable_gqa they must be equal",
+                              "key")
+    if attn_mask is not None and is_causal:
+        raise InvalidArgument("attn_mask is given and is_causal is True; one of them must not be", "attn_mask")
+    bias = mask = None
+    if attn_mask is not None:
+        whole = attn_mask[(None,) * (4 - attn_mask.dim())].expand(-1, -1, query.shape[2], key.shape[2])
+        if attn_mask.dtype == torch.bool:
+            mask = _packed_bits(whole)
+        else:
+            bias = whole
+    o, _ = ops.attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), bias, mask, scale or 0.0,
+                         is_causal, True, -1, -1, 0.0, None, None)
+    return o.transpose(1, 2)
+
+
+_Window = Tuple[int, int]
+_Results = Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]
+
+
+def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0,
+                    softmax_scale: Optional[float] = None, causal: bool = False, window_size: _Window = (-1, -1),
+                    softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None, deterministic: bool = False,
+                    return_attn_probs: bool = False) -> _Results:
+    """As flash_attn_func, for tensors [batch, tokens, heads, dim]. return_attn_probs adds the LSE [batch, heads, tokens],
+    and no probabilities. Results are deterministic either way."""
+    _no_dropout(dropout_p)
+    o, lse = ops.attention(q, k, v, None, None, softmax_scale or 0.0, causal, False, window_size[0], window_size[1], softcap,
+                           alibi_slopes, None)
+    return (o, lse.transpose(1, 2)) if return_attn_probs else o
+
+
+def flash_attn_varlen_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
+                           cu_seqlens_k: torch.Tensor, max_seqlen_q: int, max_seqlen_k: int, dropout_p: float = 0.0,
+                           softmax_scale: Optional[float] = None, causal: bool = False, window_size: _Window = (-1, -1),
+                           softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None, deterministic: bool = False,
+                           return_attn_probs: bool = False) -> _Results:
+    """As flash_attn_varlen_func, for sequences one after the other, [tokens, heads, dim]; cu_seqlens are int32 [batch + 1].
+    return_attn_probs adds the LSE [heads, tokens], and no probabilities."""
+    _no_dropout(dropout_p)
+    o, lse = ops.attention_varlen(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, softmax_scale or 0.0,
+                                  causal, False, window_size[0], window_size[1], softcap, alibi_slopes, None)
+    return (o, lse.transpose(0, 1)) if return_attn_probs else o
+
+
+def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, cache_seqlens: torch.Tensor,
+                            block_table: torch.Tensor, softmax_scale: Optional[float] = None, causal: bool = False,
+                            window_size: _Window = (-1, -1), softcap: float = 0.0,
+                            alibi_slopes: Optional[torch.Tensor] = None, sinks: Optional[torch.Tensor] = None,
+                            return_softmax_lse: bool = False) -> _Results:
+    """As flash_attn_with_kvcache over a paged cache that has the new keys already: q [batch, tokens, heads, dim], caches
+    [pages, page_size, kv_heads, dim], block_table [batch, pages of a sequence], cache_seqlens int32 [batch]. sinks has a
+    logit per head that joins the denominator."""
+    o, lse = ops.attention_paged(q, k_cache, v_cache, block_table, cache_seqlens, softmax_scale or 0.0, causal, False,
+                                 window_size[0], window_size[1], softcap, alibi_slopes, sinks)
+    return (o, lse.transpose(1, 2)) if return_softmax_lse else o
+
+
+__all__ = ["context_of", "flash_attn_func", "flash_attn_varlen_func", "flash_attn_with_kvcache",
+           "scaled_dot_product_attention", "set_context"]

@@ -1,0 +1,216 @@
+"""Attention in torch, on the CPU through the emulator, beside torch's own."""
+
+import itertools
+import unittest
+from unittest import mock
+
+import torch
+import torch.nn.functional as F
+
+import sluice
+import sluice.torch as st
+from sluice import _torch_ops as ops
+
+# Half a unit of the last place of O, and P rounded to the type of Q by at most 0.7 of one (sluice_problem): a row's sum of
+# |p v| is at most the largest |v|.
+LAST_PLACE = {torch.float16: 2.0 ** -11, torch.bfloat16: 2.0 ** -8}
+
+
+def tolerance(value):
+    """Of an element of O. Beside roundings, sums in F32 of as many terms as there are keys and dims."""
+    largest = value.float().abs().max().item()
+    keys_and_dim = value.shape[-3] + value.shape[-1]
+    return largest * (2 * LAST_PLACE[value.dtype] + keys_and_dim * 2.0 ** -23)
+
+
+def normal(*shape, dtype=torch.bfloat16, seed=0):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def sdpa(q, k, v, **options):
+    """Torch's, in double precision, for [batch, tokens, heads, dim]."""
+    o = F.scaled_dot_product_attention(q.double().transpose(1, 2), k.double().transpose(1, 2), v.double().transpose(1, 2),
+                                       enable_gqa=True, **options)
+    return o.transpose(1, 2)
+
+
+def diagonal(rows, keys, top_left=False, left=-1, right=-1, causal=False):
+    """The visible keys of each row."""
+    row, key = torch.arange(rows)[:, None], torch.arange(keys)[None, :]
+    place = row + (0 if top_left else keys - rows)
+    visible = torch.ones(rows, keys, dtype=torch.bool)
+    if causal or right >= 0:
+        visible &= key <= place + (0 if causal else right)
+    if left >= 0:
+        visible &= key >= place - left
+    return visible
+
+
+class Case(unittest.TestCase):
+    def check(self, o, wanted, value):
+        self.assertEqual(o.dtype, value.dtype)
+        self.assertEqual(o.shape, wanted.shape)
+        # A row without keys is NaN in torch and 0 here.
+        error = (o.double() - wanted.nan_to_num(0.0)).abs().max().item()
+        self.assertLessEqual(error, tolerance(value))
+
+
+class ScaledDotProductAttention(Case):
+    """The configurations are the products below: 216 of them."""
+
+    TYPES = (torch.float16, torch.bfloat16)
+    HEADS = ((4, 4), (4, 2), (3, 1))
+    LENGTHS = ((1, 40), (17, 17), (33, 20))
+    DIMS = (64, 72, 128)
+    MASKS = ("none", "causal", "bool", "float")
+
+    def test_forward_equals_torchs(self):
+        count = 0
+        for dtype, (heads, kv_heads), (rows, keys), dim, kind in itertools.product(
+                self.TYPES, self.HEADS, self.LENGTHS, self.DIMS, self.MASKS):
+            with self.subTest(dtype=dtype, heads=heads, rows=rows, keys=keys, dim=dim, mask=kind):
+                count += 1
+                q = normal(2, heads, rows, dim, dtype=dtype, seed=count)
+                k = normal(2, kv_heads, keys, dim, dtype=dtype, seed=count + 1000)
+                v = normal(2, kv_heads, keys, dim, dtype=dtype, seed=count + 2000)
+                mask = None
+                if kind == "bool":
+                    mask = normal(2, 1, rows, keys, seed=count) > -0.5
+                elif kind == "float":
+                    mask = normal(1, heads, rows, keys, dtype=torch.float32, seed=count)
+                causal = kind == "causal"
+                wanted = F.scaled_dot_product_attention(q.double(), k.double(), v.double(),
+                                                        mask if mask is None or kind == "bool" else mask.double(),
+                                                        is_causal=causal, enable_gqa=True)
+                o = st.scaled_dot_product_attention(q, k, v, mask, is_causal=causal, enable_gqa=True)
+                self.check(o.transpose(1, 2), wanted.transpose(1, 2), v.transpose(1, 2))
+        self.assertEqual(count, 216)
+
+    def test_refusals(self):
+        q, k = normal(1, 4, 3, 64), normal(1, 2, 3, 64)
+        with self.assertRaisesRegex(sluice.Unsupported, "dropout_p is 0.5; nearest supported: 0.0"):
+            st.scaled_dot_product_attention(q, q, q, dropout_p=0.5)
+        with self.assertRaisesRegex(sluice.InvalidArgument, "key has 2 heads and query 4"):
+            st.scaled_dot_product_attention(q, k, k)
+        with self.assertRaisesRegex(sluice.InvalidArgument, "attn_mask is given and is_causal"):
+            st.scaled_dot_product_attention(q, q, q, torch.ones(3, 3, dtype=torch.bool), is_causal=True)
+        with self.assertRaisesRegex(sluice.Unsupported, "head_dim_qk is 1000; nearest supported: 512"):
+            wide = normal(1, 1, 3, 1000)
+            st.scaled_dot_product_attention(wide, wide, wide)
+
+
+class FlashAttention(Case):
+    def test_dense(self):
+        q, k, v = normal(2, 19, 4, 64, seed=1), normal(2, 50, 2, 64, seed=2), normal(2, 50, 2, 64, seed=3)
+        for causal, window in ((False, (-1, -1)), (True, (-1, -1)), (True, (7, 0)), (False, (5, 9)), (False, (-1, 3))):
+            with self.subTest(causal=causal, window=window):
+                o, lse = st.flash_attn_func(q, k, v, causal=causal, window_size=window, return_attn_probs=True)
+                visible = diagonal(19, 50, causal=causal, left=window[0], right=window[1])
+                self.check(o, sdpa(q, k, v, attn_mask=visible), v)
+                scores = torch.einsum("bihd,bjhd->bhij", q.double(), k.double().repeat_interleave(2, 2)) / 8
+                wanted = scores.masked_fill(~visible, -torch.inf).logsumexp(-1)
+                self.assertLess((lse - wanted).abs().max().item(), 1e-4)
+
+    def test_softcap_and_alibi(self):
+        q, k, v = normal(1, 9, 2, 64, seed=4), normal(1, 30, 2, 64, seed=5), normal(1, 30, 2, 64, seed=6)
+        scores = torch.einsum("bihd,bjhd->bhij", q.double(), k.double()) / 8
+        wanted = torch.einsum("bhij,bjhd->bihd", (5 * torch.tanh(scores / 5)).softmax(-1), v.double())
+        self.check(st.flash_attn_func(q, k, v, softcap=5.0), wanted, v)
+        slopes = torch.tensor([0.5, 0.125])
+        distance = (torch.arange(9)[:, None] + 21 - torch.arange(30)[None, :]).abs()
+        wanted = torch.einsum("bhij,bjhd->bihd", (scores - slopes[:, None, None] * distance).softmax(-1), v.double())
+        self.check(st.flash_attn_func(q, k, v, alibi_slopes=slopes), wanted, v)
+
+    def test_varlen(self):
+        q_lengths, k_lengths = (5, 1, 40), (30, 64, 40)
+        q, k, v = normal(46, 4, 128, seed=7), normal(134, 2, 128, seed=8), normal(134, 2, 128, seed=9)
+        starts = [torch.tensor([0, *itertools.accumulate(lengths)], dtype=torch.int32) for lengths in (q_lengths, k_lengths)]
+        o, lse = st.flash_attn_varlen_func(q, k, v, *starts, 40, 64, causal=True, return_attn_probs=True)
+        self.assertEqual(lse.shape, (4, 46))
+        for i, (rows, keys) in enumerate(zip(q_lengths, k_lengths)):
+            ours, theirs = (slice(s[i], s[i + 1]) for s in starts)
+            wanted = sdpa(q[None, ours], k[None, theirs], v[None, theirs], attn_mask=diagonal(rows, keys, causal=True))
+            self.check(o[None, ours], wanted, v[None, theirs])
+
+    def test_paged(self):
+        lengths, page_size = (70, 5, 33), 16
+        keys, values = normal(20, page_size, 2, 64, seed=10), normal(20, page_size, 2, 64, seed=11)
+        for dtype in (torch.int32, torch.int64):
+            table = torch.randperm(20, generator=torch.Generator().manual_seed(12))[:15].reshape(3, 5).to(dtype)
+            q = normal(3, 2, 8, 64, seed=13)
+            o, lse = st.flash_attn_with_kvcache(q, keys, values, torch.tensor(lengths, dtype=torch.int32), table, causal=True,
+                                                return_softmax_lse=True)
+            self.assertEqual(lse.shape, (3, 8, 2))
+            for i, length in enumerate(lengths):
+                k, v = (cache[table[i].long()].flatten(0, 1)[None, :length] for cache in (keys, values))
+                self.check(o[i:i + 1], sdpa(q[i:i + 1], k, v, attn_mask=diagonal(2, length, causal=True)), v)
+
+    def test_sinks(self):
+        q, cache = normal(1, 1, 4, 64, seed=14), normal(2, 16, 2, 64, seed=15)
+        table, length, sinks = torch.tensor([[1, 0]], dtype=torch.int32), torch.tensor([20], dtype=torch.int32), torch.randn(4)
+        o = st.flash_attn_with_kvcache(q, cache, cache, length, table, sinks=sinks)
+        k = cache[[1, 0]].flatten(0, 1)[None, :20].repeat_interleave(2, 2).double()
+        scores = torch.einsum("bihd,bjhd->bhij", q.double(), k) / 8
+        whole = torch.cat([scores, sinks.double()[None, :, None, None].expand(1, 4, 1, 1)], -1).softmax(-1)[..., :-1]
+        self.check(o, torch.einsum("bhij,bjhd->bihd", whole, k), cache)
+
+
+class Graphs(unittest.TestCase):
+    """Compiled and exported graphs give the bits of eager calls."""
+
+    def setUp(self):
+        self.q, self.k, self.v = normal(2, 19, 4, 64, seed=1), normal(2, 50, 2, 64, seed=2), normal(2, 50, 2, 64, seed=3)
+
+    def test_operators_keep_their_schemas(self):
+        none = (0.0, True, False, -1, -1, 0.0, None, None)
+        flat = (self.q[0], self.k[0], self.v[0])
+        starts = torch.tensor([0, 19], dtype=torch.int32), torch.tensor([0, 50], dtype=torch.int32)
+        cache = normal(5, 16, 2, 64)
+        samples = {"attention": (self.q, self.k, self.v, None, None, *none),
+                   "attention_varlen": (*flat, *starts, 19, 50, *none),
+                   "attention_paged": (self.q[:, :1], cache, cache, torch.tensor([[0, 1], [2, 3]], dtype=torch.int32),
+                                       torch.tensor([20, 9], dtype=torch.int32), *none)}
+        self.assertEqual(set(samples), set(ops.OPERATORS))
+        for name, sample in samples.items():
+            with self.subTest(name):
+                torch.library.opcheck(getattr(torch.ops.sluice, name), sample,
+                                      test_utils=("test_schema", "test_faketensor"))
+
+    def test_compile(self):
+        def layer(q, k, v):
+            return st.flash_attn_func(q * 2, k, v, causal=True) + 1
+
+        compiled = torch.compile(layer, fullgraph=True)
+        self.assertTrue(torch.equal(compiled(self.q, self.k, self.v), layer(self.q, self.k, self.v)))
+
+    def test_export(self):
+        class Layer(torch.nn.Module):
+            def forward(self, q, k, v):
+                return st.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+        arrays = tuple(x.transpose(1, 2) for x in (self.q, self.k, self.v))
+        program = torch.export.export(Layer(), arrays)
+        self.assertTrue(torch.equal(program.module()(*arrays), Layer()(*arrays)))
+
+    def test_no_backward(self):
+        q = self.q.float().requires_grad_()
+        with self.assertRaises(Exception):
+            st.flash_attn_func(q.bfloat16(), self.k, self.v).sum().backward()
+
+
+class Plans(unittest.TestCase):
+    def test_lengths_that_grow_share_plans(self):
+        context = sluice.Context("emulated")
+        st.set_context(torch.device("cpu"), context)
+        try:
+            with mock.patch.object(context, "plan", wraps=context.plan) as plan:
+                for keys in range(33, 65):
+                    st.flash_attn_func(normal(1, 1, 2, 64), normal(1, keys, 2, 64), normal(1, keys, 2, 64))
+                self.assertEqual(plan.call_count, 32)
+            self.assertEqual(len(context._plans), 1)
+        finally:
+            st.set_context(torch.device("cpu"), None)
+
+
+if __name__ == "__main__":
+    unittest.main()
