@@ -163,6 +163,15 @@ class Context:
         self.bind_thread()
         return Event(self._hip)
 
+    def reports(self) -> List[Any]:
+        """What the emulator has found wrong since the last time, a dictionary each, as sluice/emulator.h has it: an
+        access out of bounds, a race, a value read before it was written. Of a GPU nothing."""
+        return self._hip.reports()
+
+    def configure(self, key: str, value: str) -> None:
+        """Sets how the emulator runs launches enqueued from now on, of all contexts: sluice_emulator_configure."""
+        self._hip.configure(key, value)
+
     def synchronize(self) -> None:
         """Waits for all work of the device; raises what a kernel has failed with."""
         self.bind_thread()

@@ -6,7 +6,8 @@ An engine that has its own passes its arrays and handles instead.
 from __future__ import annotations
 
 import ctypes
-from typing import TYPE_CHECKING, Any, Optional, Sequence, Tuple
+import json
+from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
 
 from ._errors import HipError, InvalidArgument, NoDevice
 from ._tensor import Tensor, contiguous_strides, has_no_gaps, tensor_of
@@ -44,6 +45,32 @@ class Hip:
             found = ctypes.CFUNCTYPE(ctypes.c_int)(address)
             self._functions[name] = found
         return found
+
+    def reports(self) -> List[Any]:
+        """What the emulator has found since the last time; of a GPU nothing."""
+        address = self._core.hip_symbol("sluice_emulator_take_reports")
+        if address == 0:
+            return []
+        take = ctypes.CFUNCTYPE(ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t)(address)
+        size = 1 << 16
+        while True:
+            text = ctypes.create_string_buffer(size)
+            needed = take(text, size)
+            if needed <= size:
+                return list(json.loads(text.value or b"[]"))
+            size = needed
+
+    def configure(self, key: str, value: str) -> None:
+        """sluice_emulator_configure."""
+        address = self._core.hip_symbol("sluice_emulator_configure")
+        if address == 0:
+            raise NoDevice("context has no emulated device", "context")
+        function = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_char_p, ctypes.c_char_p)(address)
+        code = function(key.encode(), value.encode())
+        if code == 1:
+            raise InvalidArgument(f"key is {key!r}; it must be a setting of the emulator", "key")
+        if code != 0:
+            raise InvalidArgument(f"value is {value!r}; {key} does not take it, or not now", "value")
 
     def _text(self, code: int) -> str:
         address = self._core.hip_symbol("hipGetErrorName")
