@@ -8,8 +8,8 @@ namespace nb = nanobind;
 namespace sluice_python {
 namespace {
 
-/// sluice.Error.of: makes the exception of a status, a field, a message and HIP's code. Never freed: exceptions
-/// may be made while the interpreter ends.
+/// sluice.Error.of: makes the exception of a status, a field, a message and HIP's code. Never freed:
+/// exceptions may be made while the interpreter ends.
 PyObject *make_error = nullptr;
 
 void translate(const std::exception_ptr &thrown, void *) {

@@ -52,18 +52,20 @@ public:
   sluice_context *get() const { return handle; }
   void note_work() { has_work.store(true, std::memory_order_relaxed); }
 
-  /// Waits for what was enqueued, which must be done before a plan goes. A device that has failed is waited for
-  /// in vain, and that is all that can be done.
+  /// Waits for what was enqueued, which must be done before a plan goes. A device that has failed is waited
+  /// for in vain, and that is all that can be done.
   void finish() {
     if (!has_work.exchange(false)) return;
     sluice_device_info device;
     sluice_device_info_init(&device, sizeof device);
     if (sluice_context_device(handle, &device, nullptr) != SLUICE_OK) return;
-    const auto get_device = reinterpret_cast<int (*)(int *)>(sluice_context_hip_symbol(handle, "hipGetDevice"));
+    const auto get_device =
+        reinterpret_cast<int (*)(int *)>(sluice_context_hip_symbol(handle, "hipGetDevice"));
     const auto set_device = reinterpret_cast<int (*)(int)>(sluice_context_hip_symbol(handle, "hipSetDevice"));
     const auto wait = reinterpret_cast<int (*)()>(sluice_context_hip_symbol(handle, "hipDeviceSynchronize"));
     int previous = 0;
-    if (get_device == nullptr || set_device == nullptr || wait == nullptr || get_device(&previous) != 0) return;
+    if (get_device == nullptr || set_device == nullptr || wait == nullptr || get_device(&previous) != 0)
+      return;
     nb::gil_scoped_release unlocked;
     set_device(device.ordinal);
     wait();
@@ -136,7 +138,8 @@ std::vector<sluice_kernel_info> kernels(const Context &context) {
   std::vector<sluice_kernel_info> all(count);
   for (uint32_t i = 0; i < count; ++i) {
     sluice_kernel_info_init(&all[i], sizeof all[i]);
-    check([&](sluice_error *error) { return sluice_list_kernels(context.get(), i, &all[i], nullptr, error); });
+    check(
+        [&](sluice_error *error) { return sluice_list_kernels(context.get(), i, &all[i], nullptr, error); });
   }
   return all;
 }
@@ -152,7 +155,8 @@ sluice_device_info device(const Context &context) {
 
 void bind_handles(nb::module_ &module) {
   nb::class_<Context>(module, "Context")
-      .def(nb::init<uint32_t, int32_t, const std::optional<std::string> &, std::optional<nb::bytes>, uintptr_t>(),
+      .def(nb::init<uint32_t, int32_t, const std::optional<std::string> &, std::optional<nb::bytes>,
+                    uintptr_t>(),
            nb::arg("kind"), nb::arg("ordinal"), nb::arg("target").none(), nb::arg("pack").none(),
            nb::arg("hip_resolver"))
       .def("device", &device)

@@ -99,6 +99,10 @@ def _run_on_emulator(context: Context, plan: Plan, arrays: dict, numbers: dict) 
         buffers[name].copy_bits_to(arrays[name])
 
 
+def _is_emulated(tensor: torch.Tensor) -> bool:
+    return tensor.device.type == "cpu"
+
+
 def _run(problem: Problem, arrays: dict, **numbers: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     q = arrays["q"]
     devices = {tensor.device for tensor in arrays.values() if tensor is not None}
@@ -108,7 +112,7 @@ def _run(problem: Problem, arrays: dict, **numbers: Any) -> Tuple[torch.Tensor, 
     plan = context.plan(problem)
     o, lse = _results(q, problem.head_dim_v)
     arrays = {**arrays, "o": o, "lse": lse}
-    if q.device.type == "cpu":
+    if _is_emulated(q):
         _run_on_emulator(context, plan, arrays, numbers)
     else:
         _run_on_device(plan, arrays, numbers)

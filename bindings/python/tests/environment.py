@@ -1,0 +1,109 @@
+"""Installs the package into a virtual environment of the build, and runs a test program there.
+
+usage: environment.py [--torch] BUILD WORK PROGRAM...
+
+BUILD is the build folder with libsluice.so, WORK a folder for wheels and environment. Where pip reaches nothing, the exit
+status is 77: skipped, with the reason.
+"""
+
+import fcntl
+import hashlib
+import os
+import pathlib
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PACKAGE = HERE.parent
+TOOLS = ["scikit-build-core>=0.10", "nanobind>=2.2", "cmake>=3.25", "ninja", "numpy"]
+SKIPPED = 77
+
+
+def skip(reason):
+    print(f"SKIPPED: {reason}", file=sys.stderr)
+    sys.exit(SKIPPED)
+
+
+def run(command, **options):
+    return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
+
+
+def must(command, what, **options):
+    result = run(command, **options)
+    if result.returncode != 0:
+        sys.exit(f"{what} failed:\n{result.stdout}{result.stderr}")
+
+
+def last_line(text):
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("[notice]")]
+    return lines[-1] if lines else "no message"
+
+
+class Environment:
+    def __init__(self, build, work):
+        self.build, self.work = build, work
+        self.folder = work / f"python{sys.version_info.major}.{sys.version_info.minor}"
+        self.python = self.folder / "bin" / "python"
+
+    def pip(self, *words):
+        return [self.python, "-m", "pip", "--disable-pip-version-check", *words]
+
+    def need(self, packages):
+        """Installs packages that are not there, or skips."""
+        stamp = self.folder / f"installed-{hashlib.sha256(' '.join(packages).encode()).hexdigest()[:12]}"
+        if stamp.exists():
+            return
+        if not self.python.exists():
+            made = run([sys.executable, "-m", "venv", "--clear", self.folder])
+            if made.returncode != 0:
+                skip(f"{sys.executable} makes no virtual environment: {last_line(made.stdout + made.stderr)}")
+        installed = run(self.pip("install", "--no-input", "--quiet", "--timeout", "20", "--retries", "1", *packages))
+        if installed.returncode != 0:
+            skip(f"pip does not install {' '.join(packages)}: {last_line(installed.stderr)}")
+        stamp.touch()
+
+    def inputs(self):
+        """What the wheels are made of."""
+        digest = hashlib.sha256()
+        files = [*PACKAGE.glob("*.t*"), *PACKAGE.glob("core/*"), *PACKAGE.glob("sluice/*.py"), *PACKAGE.glob("emulator/*"),
+                 *(self.build / "lib").glob("libsluice*.so.1")]
+        for file in sorted(files):
+            digest.update(str(file.name).encode() + file.read_bytes())
+        return digest.hexdigest()
+
+    def install(self):
+        """Builds both wheels and installs them, if what is in them has changed."""
+        stamp, wanted = self.folder / "wheels.txt", self.inputs()
+        if stamp.exists() and stamp.read_text(encoding="utf-8") == wanted:
+            return
+        wheels = self.work / "wheels"
+        wheels.mkdir(exist_ok=True)
+        for old in wheels.glob("*.whl"):
+            old.unlink()
+        settings = {**os.environ, "SLUICE_DIR": str(self.build), "PATH": f"{self.folder / 'bin'}:{os.environ['PATH']}"}
+        must(self.pip("wheel", "--no-deps", "--no-build-isolation", "--quiet", "-w", wheels, PACKAGE, PACKAGE / "emulator"),
+             "pip wheel", env=settings)
+        must(self.pip("install", "--quiet", "--force-reinstall", "--no-deps", "--no-index", *wheels.glob("*.whl")),
+             "pip install")
+        stamp.write_text(wanted, encoding="utf-8")
+
+
+def main():
+    words = sys.argv[1:]
+    with_torch = words[0] == "--torch"
+    build, work, *program = words[1:] if with_torch else words
+    work = pathlib.Path(work).resolve()
+    work.mkdir(parents=True, exist_ok=True)
+    environment = Environment(pathlib.Path(build).resolve(), work)
+    with open(work / "lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)  # tests run side by side
+        environment.need(TOOLS)
+        if with_torch:
+            environment.need(["torch"])
+        environment.install()
+    os.execv(environment.python, [str(environment.python), "-B", "-P", *program] if sys.version_info >= (3, 11)
+             else [str(environment.python), "-B", *program])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,141 @@
+"""What a run asks of HIP: counted by a HIP of our own, in which every function is written here and nothing runs."""
+
+import contextlib
+import ctypes
+import struct
+import types
+import unittest
+from unittest import mock
+
+import sluice
+
+RESOLVER = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
+
+
+class CountingHip:
+    """A sluice_hip_resolver and the functions it finds."""
+
+    def __init__(self):
+        self.calls = []
+        self.kernargs = b""
+        self._functions = {}
+        self.resolver = RESOLVER(self._resolve)
+
+    def _resolve(self, name, _):
+        name = name.decode()
+        if name.startswith("sluice_") or name.endswith("R0600"):
+            return 0
+        if name not in self._functions:
+            action = getattr(self, "_" + name, lambda *_: 0)
+            kind = ctypes.CFUNCTYPE(ctypes.c_int, *[ctypes.c_void_p] * 11)
+
+            def called(*arguments):
+                self.calls.append(name)
+                return action(*arguments)
+
+            self._functions[name] = kind(called)
+        return ctypes.cast(self._functions[name], ctypes.c_void_p).value
+
+    @staticmethod
+    def _write(address, kind, value):
+        kind.from_address(address).value = value
+        return 0
+
+    def _hipGetDeviceCount(self, count, *_):
+        return self._write(count, ctypes.c_int, 1)
+
+    def _hipGetDevice(self, device, *_):
+        return self._write(device, ctypes.c_int, 0)
+
+    def _hipDeviceGetAttribute(self, value, attribute, *_):
+        return self._write(value, ctypes.c_int, {63: 304, 74: 65536, 87: 64}[attribute])
+
+    def _hipGetDevicePropertiesR0000(self, properties, *_):
+        ctypes.memmove(properties + 396, b"gfx942:sramecc+:xnack-\0", 23)
+        return 0
+
+    def _hipModuleLoadData(self, module, *_):
+        return self._write(module, ctypes.c_void_p, 1)
+
+    def _hipModuleGetFunction(self, function, *_):
+        return self._write(function, ctypes.c_void_p, 2)
+
+    def _hipModuleLaunchKernel(self, *arguments):
+        extra = (ctypes.c_void_p * 4).from_address(arguments[10])
+        size = ctypes.c_size_t.from_address(extra[3]).value
+        self.kernargs = ctypes.string_at(extra[1], size)
+        self.stream = arguments[8]
+        return 0
+
+
+class Zero(unittest.TestCase):
+    PROBLEM = sluice.Problem("bf16", q_heads=4, kv_heads=2, head_dim_qk=64, max_batch=1, max_q_len=64, max_kv_len=64,
+                             write_lse=True)
+
+    def setUp(self):
+        self.hip = CountingHip()
+        self.context = sluice.Context("hip:0", hip_resolver=self.hip.resolver)
+        self.plan = self.context.plan(self.PROBLEM)
+        self.hip.calls.clear()
+
+    def addresses(self):
+        """q, k, v and o, which kernargs begin with."""
+        return struct.unpack_from("<4Q", self.hip.kernargs)
+
+    def test_a_run_is_one_launch(self):
+        shapes = ((1, 40, 4, 64), (1, 40, 2, 64), (1, 40, 2, 64), (1, 40, 4, 64))
+        tensors = [sluice.Tensor.at(0x10000 * (i + 1), shape, "bf16") for i, shape in enumerate(shapes)]
+        lse = sluice.Tensor.at(0x90000, (1, 40, 4), "f32")
+        self.plan.run(*tensors, lse=lse)
+        self.assertEqual(self.hip.calls, ["hipModuleLaunchKernel"])
+        self.assertEqual(self.addresses(), (0x10000, 0x20000, 0x30000, 0x40000))
+
+    def test_cuda_array_interface(self):
+        class Array:
+            def __init__(self, address, heads):
+                self.__cuda_array_interface__ = {"typestr": "<f2", "shape": (1, 40, heads, 64), "data": (address, False),
+                                                 "strides": None, "version": 3}
+
+        plan = self.context.plan(sluice.Problem("f16", q_heads=4, kv_heads=2, head_dim_qk=64))
+        self.hip.calls.clear()
+        plan.run(Array(0x10000, 4), Array(0x20000, 2), Array(0x30000, 2), Array(0x40000, 4))
+        self.assertEqual(self.hip.calls, ["hipModuleLaunchKernel"])
+        self.assertEqual(self.addresses(), (0x10000, 0x20000, 0x30000, 0x40000))
+
+    def test_torch(self):
+        try:
+            import torch
+
+            import sluice.torch as st
+            from sluice import _tensor, _torch_ops
+        except ImportError:
+            self.skipTest("torch is not installed")
+        q, k, v = (torch.zeros(1, 40, heads, 64, dtype=torch.bfloat16) for heads in (4, 2, 2))
+        made = []
+        results = _torch_ops._results
+
+        def remembered(*arguments):
+            made.append(results(*arguments))
+            return made[-1]
+
+        # There is no GPU here: torch's tensors of the CPU stand for a device's.
+        stream = types.SimpleNamespace(cuda_stream=0x77)
+        st.set_context(torch.device("cpu"), self.context)
+        try:
+            with mock.patch.object(_tensor, "_place_of_torch", lambda _: "device"), \
+                    mock.patch.object(_torch_ops, "_is_emulated", lambda _: False), \
+                    mock.patch.object(_torch_ops, "_results", remembered), \
+                    mock.patch.object(torch.cuda, "current_stream", lambda _: stream), \
+                    mock.patch.object(torch.cuda, "device", lambda _: contextlib.nullcontext()):
+                o = st.flash_attn_func(q, k, v)
+        finally:
+            st.set_context(torch.device("cpu"), None)
+        loads = ["hipGetDevice", "hipModuleLoadData", "hipModuleGetFunction"]
+        self.assertEqual([call for call in self.hip.calls if call not in loads], ["hipModuleLaunchKernel"])
+        self.assertEqual(self.addresses(), (q.data_ptr(), k.data_ptr(), v.data_ptr(), o.data_ptr()))
+        self.assertEqual(o.data_ptr(), made[0][0].data_ptr())
+        self.assertEqual(self.hip.stream, 0x77)
+
+
+if __name__ == "__main__":
+    unittest.main()
