@@ -5,6 +5,7 @@ Everything but the caller's choices follows from the arrays, and is compared wit
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Any, Optional, Tuple
 
 from . import _core
@@ -74,7 +75,7 @@ def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slo
     checked(k_cache, "k_cache", place, target, target.bytes,
             [at_least(0, "pages"), at_least(0, "rows of a page"), heads, *dims])
     made.k = c_tensor(rows)
-    made.k_cache = c_tensor(cache) if made.k_pack == 0 else (cache.address, *cache.strides[:4])
+    made.k_cache = c_tensor(cache) if made.k_pack == 0 else c_tensor(dataclasses.replace(cache, strides=cache.strides[:4]))
     if v is None and v_cache is None:
         made.flags |= _V_IN_K
     else:
@@ -125,7 +126,8 @@ def merge_struct(place: str, partial: Any, partial_lse: Any, o: Any, *, lse: Any
     many = [at_least(0, "extent")] * 4
     made.partial = c_tensor(tensor(partial, "partial", _dtype(parts), *many))
     lses = tensor(partial_lse, "partial_lse", DType.F32, exactly(made.parts, "parts of partial"), tokens, heads)
-    made.partial_lse = (lses.address, *lses.strides, 0)
+    part, token, head = lses.strides
+    made.partial_lse = (lses.address, part, token, head, 0)
     made.o = c_tensor(tensor(o, "o", _dtype(result), tokens, heads, exactly(made.head_dim_v, "elements of partial")))
     if lse is not None:
         made.lse = c_tensor(tensor(lse, "lse", DType.F32, tokens, heads), 3)

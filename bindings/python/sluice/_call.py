@@ -6,7 +6,7 @@ The library checks alignment, strides and numbers; it cannot see how long arrays
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, Optional, Sequence, Tuple
+from typing import Any, Mapping, Optional, Sequence, Tuple
 
 from . import _core
 from ._errors import InvalidArgument
@@ -16,6 +16,7 @@ from ._types import DType, Mode, PageTableKind, ScaleKind
 
 # (extent, what it is, whether more will do)
 Extent = Tuple[int, str, bool]
+Arrays = Mapping[str, Any]
 
 
 def exactly(extent: int, what: str) -> Extent:
@@ -38,10 +39,10 @@ def checked(array: Any, field: str, place: str, dtype: Optional[DType], itemsize
         raise InvalidArgument(f"{field} is of {found}; it must be of {wanted}", field)
     if len(tensor.shape) != len(extents):
         raise InvalidArgument(f"{field} has {len(tensor.shape)} dimensions; it must have {len(extents)}", field)
-    for i, (extent, (wanted, what, more)) in enumerate(zip(tensor.shape, extents)):
-        if extent == wanted or (more and extent > wanted) or (repeats and extent == 1):
+    for i, (extent, (least, what, more)) in enumerate(zip(tensor.shape, extents)):
+        if extent == least or (more and extent > least) or (repeats and extent == 1):
             continue
-        raise InvalidArgument(f"{field}.shape[{i}] is {extent}; it must be {'at least ' if more else ''}{wanted} ({what})",
+        raise InvalidArgument(f"{field}.shape[{i}] is {extent}; it must be {'at least ' if more else ''}{least} ({what})",
                               field)
     return tensor
 
@@ -85,7 +86,7 @@ def _extent(array: Any, index: int, field: str) -> int:
 class _Filler:
     """Fills a sluice_args from the arguments of Plan.run."""
 
-    def __init__(self, problem: Problem, arrays: dict, shape: CallShape, place: str) -> None:
+    def __init__(self, problem: Problem, arrays: Arrays, shape: CallShape, place: str) -> None:
         self.problem, self.arrays, self.place = problem, arrays, place
         self.args = _core.Args()
         given = arrays.get
@@ -147,7 +148,7 @@ class _Filler:
             k = self._tensor("k", dtype, [*first, heads, *packs])
             if k.strides[4] != 1:
                 raise InvalidArgument(f"k has a stride of {k.strides[4]} elements inside a pack; it must be 1", "k")
-            args.k = (k.address, *k.strides[:4])
+            args.k = c_tensor(dataclasses.replace(k, strides=k.strides[:4]))
         else:
             k = self._tensor("k", dtype, [*first, heads, dim])
             args.k = c_tensor(k)
@@ -211,7 +212,7 @@ class _Filler:
         args.page_table, args.page_table_stride = found.address, found.strides[0]
 
 
-def call_args(problem: Problem, arrays: dict, shape: CallShape, scale: float, place: str) -> Any:
+def call_args(problem: Problem, arrays: Arrays, shape: CallShape, scale: float, place: str) -> Any:
     """The struct of a call whose arrays are in host or device memory."""
     for field in ("q", "k", "o") if problem.v_in_k else ("q", "k", "v", "o"):
         if arrays.get(field) is None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import json
-from typing import TYPE_CHECKING, Any, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, List, Optional, Sequence, Tuple
 
 from ._errors import HipError, InvalidArgument, NoDevice
 from ._tensor import Tensor, contiguous_strides, has_no_gaps, tensor_of
@@ -24,7 +24,7 @@ class Hip:
 
     def __init__(self, core: Any) -> None:
         self._core = core
-        self._functions: dict = {}
+        self._functions: Dict[str, Any] = {}
 
     def call(self, name: str, *arguments: Any) -> None:
         """Calls a function that returns hipError_t; raises HipError for any other than hipSuccess."""
@@ -76,7 +76,7 @@ class Hip:
         address = self._core.hip_symbol("hipGetErrorName")
         if address == 0:
             return "an error"
-        return ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_int)(address)(code).decode()
+        return str(ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.c_int)(address)(code).decode())
 
 
 _NOT_READY = 600  # hipErrorNotReady

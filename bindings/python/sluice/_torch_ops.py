@@ -9,16 +9,17 @@ from __future__ import annotations
 import atexit
 import dataclasses
 import functools
-from typing import Any, Callable, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 import torch
 
 from ._context import Context, Plan
 from ._errors import InvalidArgument
+from ._hip import Buffer
 from ._problem import Problem
 from ._types import MaskAlignment, Mode, PageTableKind
 
-_contexts: dict = {}
+_contexts: Dict[Tuple[str, int], Context] = {}
 atexit.register(_contexts.clear)  # while there still is an interpreter to wait for their work in
 
 
@@ -44,6 +45,9 @@ def set_context(device: torch.device, context: Optional[Context]) -> None:
         _contexts.pop(key, None)
     else:
         _contexts[key] = context
+
+
+_Arrays = Dict[str, Any]
 
 
 def _bound(number: int) -> int:
@@ -73,7 +77,7 @@ class Scores:
                        sink_logits=self.sinks, **more)
 
 
-def _run_on_device(plan: Plan, arrays: dict, numbers: dict) -> None:
+def _run_on_device(plan: Plan, arrays: _Arrays, numbers: Dict[str, Any]) -> None:
     q = arrays["q"]
     workspace = None
     if plan.info.workspace_bytes:
@@ -83,32 +87,52 @@ def _run_on_device(plan: Plan, arrays: dict, numbers: dict) -> None:
         plan.run(**arrays, **numbers, workspace=workspace, stream=stream)
 
 
-def _run_on_emulator(context: Context, plan: Plan, arrays: dict, numbers: dict) -> None:
-    """Through memory of the emulated device."""
-    buffers = {}
+def _buffers(context: Context, arrays: _Arrays) -> Dict[str, Buffer]:
+    """Copies in memory of the emulated device."""
+    made = {}
     for name, tensor in arrays.items():
         if tensor is not None:
-            buffers[name] = context.empty(tensor.shape, str(tensor.dtype).rsplit(".", 1)[-1])
-            buffers[name].copy_bits_from(tensor.contiguous())
+            made[name] = context.empty(tensor.shape, str(tensor.dtype).rsplit(".", 1)[-1])
+            made[name].copy_bits_from(tensor.contiguous())
+    return made
+
+
+def _copy_back(buffer: Buffer, tensor: torch.Tensor) -> None:
+    if tensor.is_contiguous():
+        buffer.copy_bits_to(tensor)
+        return
+    plain = torch.empty_like(tensor, memory_format=torch.contiguous_format)
+    buffer.copy_bits_to(plain)
+    tensor.copy_(plain)
+
+
+def _run_on_emulator(context: Context, plan: Plan, arrays: _Arrays, numbers: Dict[str, Any]) -> None:
+    """Through memory of the emulated device."""
+    buffers = _buffers(context, arrays)
     workspace = None
     if plan.info.workspace_bytes:
         workspace = context.empty((plan.info.workspace_bytes,), "uint8")
     plan.run(**buffers, **numbers, workspace=workspace)
     context.synchronize()
     for name in ("o", "lse"):
-        buffers[name].copy_bits_to(arrays[name])
+        _copy_back(buffers[name], arrays[name])
 
 
 def _is_emulated(tensor: torch.Tensor) -> bool:
     return tensor.device.type == "cpu"
 
 
-def _run(problem: Problem, arrays: dict, **numbers: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-    q = arrays["q"]
+def _one_device(arrays: _Arrays) -> torch.device:
     devices = {tensor.device for tensor in arrays.values() if tensor is not None}
     if len(devices) != 1:
         raise InvalidArgument(f"tensors are on {', '.join(sorted(map(str, devices)))}; all must be on one device", "q")
-    context = context_of(q.device)
+    found: torch.device = devices.pop()
+    return found
+
+
+def _run(problem: Problem, arrays: _Arrays, **numbers: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+    q = arrays["q"]
+    context = context_of(_one_device(arrays))
     plan = context.plan(problem)
     o, lse = _results(q, problem.head_dim_v)
     arrays = {**arrays, "o": o, "lse": lse}
@@ -194,4 +218,44 @@ def attention_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tenso
                           "alibi_slopes": alibi_slopes, "sink_logits": sinks}, scale=scale, kv_len=keys)
 
 
-OPERATORS: List[str] = ["attention", "attention_varlen", "attention_paged"]
+@_operator("attention_paged_varlen", "Tensor q, Tensor k_cache, Tensor v_cache, Tensor cu_seqlens_q, SymInt max_seqlen_q,"
+           " Tensor block_table, Tensor cache_seqlens, SymInt max_seqlen_k")
+def attention_paged_varlen(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, cu_seqlens_q: torch.Tensor,
+                           max_seqlen_q: int, block_table: torch.Tensor, cache_seqlens: torch.Tensor, max_seqlen_k: int,
+                           scale: float, causal: bool, top_left: bool, window_left: int, window_right: int, softcap: float,
+                           alibi_slopes: Optional[torch.Tensor],
+                           sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+    """O and LSE [tokens, heads] of new rows of several sequences, one after the other, over a cache in pages."""
+    problem = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks).problem(
+        q, k_cache, v_cache, mode=Mode.PAGED, page_size=k_cache.shape[1], page_table_kind=PageTableKind.BLOCK,
+        page_index_64=block_table.dtype == torch.int64, max_batch=_bound(cu_seqlens_q.shape[0] - 1),
+        max_q_len=_bound(max_seqlen_q), max_kv_len=_bound(max_seqlen_k))
+    return _run(problem, {"q": q, "k": k_cache, "v": v_cache, "q_starts": cu_seqlens_q, "page_table": block_table,
+                          "kv_lengths": cache_seqlens, "alibi_slopes": alibi_slopes, "sink_logits": sinks}, scale=scale,
+                batch=cu_seqlens_q.shape[0] - 1, q_len=max_seqlen_q, kv_len=max_seqlen_k)
+
+
+def _append_on_emulator(context: Context, arrays: _Arrays) -> None:
+    buffers = _buffers(context, arrays)
+    context.append(**buffers)
+    context.synchronize()
+    for name in ("k_cache", "v_cache"):
+        _copy_back(buffers[name], arrays[name])
+
+
+def _append(k: torch.Tensor, v: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor,
+            slot_mapping: torch.Tensor) -> None:
+    arrays = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache, "slots": slot_mapping}
+    context = context_of(_one_device(arrays))
+    if _is_emulated(k):
+        _append_on_emulator(context, arrays)
+        return
+    with torch.cuda.device(k.device):
+        context.append(**arrays, stream=torch.cuda.current_stream(k.device))
+
+
+append = torch.library.custom_op("sluice::append", _append, mutates_args=("k_cache", "v_cache"),
+                                 device_types=("cpu", "cuda"))
+append.register_fake(lambda *_: None)
+
+OPERATORS: List[str] = ["attention", "attention_varlen", "attention_paged", "attention_paged_varlen", "append"]

@@ -35,7 +35,8 @@ def _fp8_values(dtype: DType) -> "numpy.ndarray":
     values = numpy.where(codes & 128, -values, values)
     if dtype in (DType.E4M3FNUZ, DType.E5M2FNUZ):
         values[128] = numpy.nan
-    return values.astype(numpy.float32)
+    result: "numpy.ndarray" = values.astype(numpy.float32)
+    return result
 
 
 def _to_fp8(values: "numpy.ndarray", dtype: DType) -> "numpy.ndarray":
@@ -52,7 +53,8 @@ def _to_fp8(values: "numpy.ndarray", dtype: DType) -> "numpy.ndarray":
     negative = numpy.signbit(values) & ~((found == 0) & is_fnuz)
     found = numpy.where(negative, found | 128, found).astype(numpy.uint8)
     nan = 128 if is_fnuz else 127
-    return numpy.where(numpy.isnan(values), numpy.uint8(nan), found)
+    result: "numpy.ndarray" = numpy.where(numpy.isnan(values), nan, found).astype(numpy.uint8)
+    return result
 
 
 def bits_of(values: Any, dtype: Optional[DType], numpy_type: str) -> "numpy.ndarray":
@@ -67,7 +69,8 @@ def bits_of(values: Any, dtype: Optional[DType], numpy_type: str) -> "numpy.ndar
     if dtype == DType.BF16:
         as_is = array.astype(numpy.float32).view(numpy.uint32)
         rounded = ((as_is + 0x7fff + ((as_is >> 16) & 1)) >> 16).astype(numpy.uint16)
-        return numpy.where(numpy.isnan(array), numpy.uint16(0x7fc0), rounded)
+        rounded[numpy.isnan(array)] = 0x7fc0
+        return rounded
     if dtype in _FP8:
         return _to_fp8(array, dtype)
     with numpy.errstate(over="ignore"):
@@ -79,5 +82,6 @@ def values_of(bits: "numpy.ndarray", dtype: Optional[DType]) -> "numpy.ndarray":
     if dtype == DType.BF16:
         return (bits.astype(numpy.uint32) << 16).view(numpy.float32)
     if dtype in _FP8:
-        return _fp8_values(dtype)[bits]
+        found: "numpy.ndarray" = _fp8_values(dtype)[bits]
+        return found
     return bits

@@ -25,7 +25,8 @@ def _packed_bits(mask: torch.Tensor) -> torch.Tensor:
     keys = mask.shape[-1]
     padded = torch.nn.functional.pad(mask.to(torch.uint8), (0, -keys % 8))
     weights = torch.tensor([1 << bit for bit in range(8)], dtype=torch.uint8, device=mask.device)
-    return (padded.unflatten(-1, (-1, 8)) * weights).sum(-1, dtype=torch.uint8)
+    packed: torch.Tensor = (padded.reshape(*padded.shape[:-1], -1, 8) * weights).sum(-1, dtype=torch.uint8)
+    return packed
 
 
 def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: torch.Tensor,
@@ -48,8 +49,8 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
             mask = _packed_bits(whole)
         else:
             bias = whole
-    o, _ = ops.attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), bias, mask, scale or 0.0,
-                         is_causal, True, -1, -1, 0.0, None, None)
+    o: torch.Tensor = ops.attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), bias, mask,
+                                    scale or 0.0, is_causal, True, -1, -1, 0.0, None, None)[0]
     return o.transpose(1, 2)
 
 
@@ -95,5 +96,25 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     return (o, lse.transpose(1, 2)) if return_softmax_lse else o
 
 
-__all__ = ["context_of", "flash_attn_func", "flash_attn_varlen_func", "flash_attn_with_kvcache",
+def append_kv(key: torch.Tensor, value: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor,
+              slot_mapping: torch.Tensor) -> None:
+    """Stores new rows [tokens, kv_heads, dim] in caches [pages, page_size, kv_heads, dim]: row t in row slot_mapping[t] %
+    page_size of page slot_mapping[t] / page_size; a negative slot (int64) is skipped."""
+    ops.append(key, value, key_cache, value_cache, slot_mapping)
+
+
+def flash_attn_varlen_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, cu_seqlens_q: torch.Tensor,
+                            max_seqlen_q: int, block_table: torch.Tensor, cache_seqlens: torch.Tensor, max_seqlen_k: int,
+                            softmax_scale: Optional[float] = None, causal: bool = True, window_size: _Window = (-1, -1),
+                            softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None,
+                            sinks: Optional[torch.Tensor] = None, return_softmax_lse: bool = False) -> _Results:
+    """Prompts, chunks and tokens of several sequences in one call: q [tokens, heads, dim], one sequence after the other, over
+    a paged cache that has the new keys already. Other arguments as for flash_attn_with_kvcache."""
+    o, lse = ops.attention_paged_varlen(q, k_cache, v_cache, cu_seqlens_q, max_seqlen_q, block_table, cache_seqlens,
+                                        max_seqlen_k, softmax_scale or 0.0, causal, False, window_size[0], window_size[1],
+                                        softcap, alibi_slopes, sinks)
+    return (o, lse.transpose(0, 1)) if return_softmax_lse else o
+
+
+__all__ = ["append_kv", "context_of", "flash_attn_func", "flash_attn_varlen_func", "flash_attn_varlen_paged", "flash_attn_with_kvcache",
            "scaled_dot_product_attention", "set_context"]

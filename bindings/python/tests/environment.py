@@ -15,7 +15,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 PACKAGE = HERE.parent
-TOOLS = ["scikit-build-core>=0.10", "nanobind>=2.2", "cmake>=3.25", "ninja", "numpy"]
+TOOLS = ["scikit-build-core>=0.10", "nanobind>=2.2", "cmake>=3.25", "ninja", "numpy", "mypy"]
 SKIPPED = 77
 
 

@@ -145,6 +145,40 @@ class FlashAttention(Case):
                 k, v = (cache[table[i].long()].flatten(0, 1)[None, :length] for cache in (keys, values))
                 self.check(o[i:i + 1], sdpa(q[i:i + 1], k, v, attn_mask=diagonal(2, length, causal=True)), v)
 
+    def test_append_then_varlen_over_pages(self):
+        """As a serving engine steps: a prompt, a chunk and a token in one call."""
+        page_size, pages = 16, 12
+        keys, values = (torch.zeros(pages, page_size, 2, 64, dtype=torch.bfloat16) for _ in range(2))
+        table = torch.tensor([[4, 9, 0], [1, 7, 2], [11, 3, 5]], dtype=torch.int32)
+        before, new = (0, 20, 33), (40, 9, 1)
+        k, v = (normal(sum(before) + sum(new), 2, 64, seed=seed) for seed in (20, 21))
+        slots, whole = [], []
+        for sequence in range(3):
+            length = before[sequence] + new[sequence]
+            place = [int(table[sequence, token // page_size]) * page_size + token % page_size for token in range(length)]
+            first = sum(before[:sequence]) + sum(new[:sequence])
+            whole.append((first, length))
+            slots += place
+        st.append_kv(k, v, keys, values, torch.tensor(slots))
+        q = normal(sum(new), 4, 64, seed=22)
+        starts = torch.tensor([0, *itertools.accumulate(new)], dtype=torch.int32)
+        lengths = torch.tensor([length for _, length in whole], dtype=torch.int32)
+        o = st.flash_attn_varlen_paged(q, keys, values, starts, max(new), table, lengths, int(lengths.max()))
+        for sequence, (first, length) in enumerate(whole):
+            rows = slice(starts[sequence], starts[sequence + 1])
+            ours = slice(first, first + length)
+            wanted = sdpa(q[None, rows], k[None, ours], v[None, ours],
+                          attn_mask=diagonal(new[sequence], length, causal=True))
+            self.check(o[None, rows], wanted, v[None, ours])
+
+    def test_append_to_views(self):
+        caches = torch.zeros(4, 2, 16, 2, 64, dtype=torch.bfloat16)  # K and V of a page side by side
+        k, v = normal(2, 2, 64, seed=1), normal(2, 2, 64, seed=2)
+        st.append_kv(k, v, caches[:, 0], caches[:, 1], torch.tensor([17, -1]))
+        self.assertTrue(torch.equal(caches[1, 0, 1], k[0]))
+        self.assertTrue(torch.equal(caches[1, 1, 1], v[0]))
+        self.assertEqual(caches.count_nonzero(), k[0].count_nonzero() + v[0].count_nonzero())
+
     def test_sinks(self):
         q, cache = normal(1, 1, 4, 64, seed=14), normal(2, 16, 2, 64, seed=15)
         table, length, sinks = torch.tensor([[1, 0]], dtype=torch.int32), torch.tensor([20], dtype=torch.int32), torch.randn(4)
@@ -168,6 +202,9 @@ class Graphs(unittest.TestCase):
         cache = normal(5, 16, 2, 64)
         samples = {"attention": (self.q, self.k, self.v, None, None, *none),
                    "attention_varlen": (*flat, *starts, 19, 50, *none),
+                   "attention_paged_varlen": (flat[0], cache, cache, starts[0], 19, torch.tensor([[4, 1]], dtype=torch.int32),
+                                              torch.tensor([30], dtype=torch.int32), 32, *none),
+                   "append": (normal(3, 2, 64), normal(3, 2, 64), cache.clone(), cache.clone(), torch.tensor([3, -1, 70])),
                    "attention_paged": (self.q[:, :1], cache, cache, torch.tensor([[0, 1], [2, 3]], dtype=torch.int32),
                                        torch.tensor([20, 9], dtype=torch.int32), *none)}
         self.assertEqual(set(samples), set(ops.OPERATORS))
