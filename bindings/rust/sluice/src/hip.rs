@@ -5,7 +5,8 @@
 //! A [`Buffer`] is memory, and a [`Slice`] or [`SliceMut`] some of it, from an offset on. Their copies go through the
 //! null stream and wait: behind work of a [`Stream`] made here, which is a blocking one, and of the null stream itself.
 //! Those whose names end in `async` are enqueued on a stream, and are `unsafe`: the caller keeps the memory of both
-//! sides until they are done. [`Stream::capture`] makes a [`Graph`] of what is enqueued.
+//! sides until they are done. HIP may wait for them all the same, unless the memory of the host is [`Pinned`].
+//! [`Stream::capture`] makes a [`Graph`] of what is enqueued.
 //!
 //! Memory belongs to the device that is current for the calling thread; [`Hip::new`] makes the context's device
 //! current, and [`Hip::bind_thread`] does so for another thread. Any thread may use any of these objects.
@@ -20,10 +21,12 @@ use std::sync::Arc;
 
 mod graph;
 mod memory;
+mod pinned;
 mod stream;
 
 pub use graph::{Graph, GraphExec};
 pub use memory::{Buffer, Slice, SliceMut};
+pub use pinned::Pinned;
 pub use stream::{Event, Stream};
 
 macro_rules! functions {
@@ -64,6 +67,8 @@ functions! {
     set_device = "hipSetDevice": fn(c_int) -> c_int;
     malloc = "hipMalloc": fn(*mut *mut c_void, usize) -> c_int;
     free = "hipFree": fn(*mut c_void) -> c_int;
+    host_malloc = "hipHostMalloc": fn(*mut *mut c_void, usize, c_uint) -> c_int;
+    host_free = "hipHostFree": fn(*mut c_void) -> c_int;
     memset = "hipMemset": fn(*mut c_void, c_int, usize) -> c_int;
     memcpy = "hipMemcpy": fn(*mut c_void, *const c_void, usize, c_int) -> c_int;
     memcpy_async = "hipMemcpyAsync": fn(*mut c_void, *const c_void, usize, c_int, *mut c_void) -> c_int;
@@ -176,6 +181,11 @@ impl Hip {
         let mut buffer = self.zeroed(elements.len())?;
         buffer.upload(elements)?;
         Ok(buffer)
+    }
+
+    /// Memory of the host for `len` elements, all bits 0, which copies with a device need not wait for.
+    pub fn pinned<T: Plain>(&self, len: usize) -> Result<Pinned<T>> {
+        Pinned::zeroed(self, len)
     }
 
     /// A stream, which the null stream waits for.

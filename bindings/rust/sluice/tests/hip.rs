@@ -10,7 +10,8 @@ use sluice::{
 };
 use std::ffi::CString;
 use std::mem::transmute;
-use std::os::raw::{c_char, c_int, c_void};
+use std::os::raw::{c_char, c_int, c_uint, c_void};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{mpsc, Mutex, MutexGuard, PoisonError};
 
 const DIM: usize = 64;
@@ -53,6 +54,7 @@ fn parts_of_a_buffer_begin_where_they_say() -> Result<()> {
     let mut middle = buffer.slice_mut(3..=5)?;
     middle.upload(&[30, 40])?;
     assert_eq!((middle.len(), middle.is_empty()), (3, false));
+    assert_eq!(middle.as_ptr() as *const i32, middle.as_slice().as_ptr());
     refused(middle.upload(&[1, 2, 3, 4]), "len", "len is 4; the buffer has 3 elements");
     refused(middle.as_slice().download(&mut [0; 4]), "len", "len is 4; the buffer has 3 elements");
     refused(middle.split_at(4), "middle", "middle is 4; the slice has 3 elements");
@@ -137,6 +139,47 @@ fn copies_keep_the_order_of_their_stream() -> Result<()> {
     Ok(())
 }
 
+/// Copies with pinned memory, which the runtime knows to be of the host.
+#[test]
+fn pinned_memory_is_a_slice() -> Result<()> {
+    let (_turn, context) = emulator_with("concurrent");
+    let hip = Hip::new(&context)?;
+    let (stream, mut buffer) = (hip.stream()?, hip.zeroed::<u32>(6)?);
+    let (mut there, mut back) = (hip.pinned::<u32>(6)?, hip.pinned::<u32>(4)?);
+    assert_eq!(there[..], [0; 6]);
+    there.copy_from_slice(&[1, 2, 3, 4, 5, 6]);
+    // SAFETY: all memory stays until the stream has been waited for, and nobody else uses it.
+    unsafe {
+        buffer.slice_mut(..)?.upload_async(&there, &stream)?;
+        buffer.slice(2..)?.download_async(&mut back, &stream)?;
+    }
+    stream.synchronize()?;
+    assert_eq!(back[..], [3, 4, 5, 6]);
+
+    type GetAttributes = unsafe extern "C" fn(*mut [c_uint; 64], *const c_void) -> c_int;
+    let function = context.hip_symbol("hipPointerGetAttributes").unwrap();
+    // SAFETY: the type is that of HIP's function, whose struct is smaller than these numbers.
+    let get_attributes = unsafe { transmute::<*mut c_void, GetAttributes>(function.as_ptr()) };
+    // What kind of memory there is: the first of the attributes.
+    let kind = |address: *const u32| {
+        let mut attributes = [0; 64];
+        // SAFETY: numbers to be written, and an address that nothing is read of.
+        assert_eq!(unsafe { get_attributes(&mut attributes, address.cast()) }, 0);
+        attributes[0]
+    };
+    let (usual, address) = (kind([0u32; 1].as_ptr()), there.as_ptr());
+    assert_ne!(kind(address), usual);
+    drop(there);
+    assert_eq!(kind(address), usual, "it is freed");
+    let limit = usize::MAX / 4;
+    refused(
+        hip.pinned::<u32>(0),
+        "len",
+        &format!("len is 0; a buffer of this type has 1 to {limit} elements"),
+    );
+    Ok(())
+}
+
 /// Of two streams, the second waits for the event of the first.
 #[test]
 fn events_order_streams() -> Result<()> {
@@ -166,7 +209,7 @@ fn an_event_can_be_asked() -> Result<()> {
     unsafe extern "C" fn wait_for_sender(receiver: *mut c_void) {
         // SAFETY: the receiver of the test, which waits for this before it goes.
         let receiver = unsafe { &*(receiver as *const mpsc::Receiver<()>) };
-        receiver.recv().unwrap();
+        let _ = receiver.recv();
     }
     type Callback = unsafe extern "C" fn(*mut c_void);
     type LaunchHostFunc = unsafe extern "C" fn(*mut c_void, Callback, *mut c_void) -> c_int;
@@ -183,10 +226,11 @@ fn an_event_can_be_asked() -> Result<()> {
         launch(stream.raw().0, wait_for_sender, &receiver as *const _ as *mut c_void)
     };
     assert_eq!(code, 0);
-    event.record(&stream)?;
-    assert!(!event.query()?, "what it was recorded behind has not happened");
+    let recorded = event.record(&stream);
+    let happened = event.query();
     sender.send(()).unwrap();
-    event.synchronize()?;
+    stream.synchronize()?;
+    assert_eq!((recorded, happened), (Ok(()), Ok(false)), "what it was recorded behind had not happened");
     assert!(event.query()?);
     Ok(())
 }
@@ -285,23 +329,83 @@ fn a_capture_ends_however_its_work_does() -> Result<()> {
     Ok(())
 }
 
-unsafe extern "C" fn no_memory(_: *mut *mut c_void, _: usize) -> c_int {
-    2
+/// Other threads go on meanwhile: one allocates, which the thread that captures must not.
+#[test]
+fn a_capture_is_of_its_thread() -> Result<()> {
+    let (_turn, context) = emulator_with("concurrent");
+    let hip = Hip::new(&context)?;
+    let stream = hip.stream()?;
+    type Malloc = unsafe extern "C" fn(*mut *mut c_void, usize) -> c_int;
+    let function = context.hip_symbol("hipMalloc").unwrap();
+    // SAFETY: the type is that of HIP's function.
+    let malloc = unsafe { transmute::<*mut c_void, Malloc>(function.as_ptr()) };
+    // SAFETY: an address to be written; what is allocated goes with the process.
+    let allocate = move || unsafe { malloc(&mut std::ptr::null_mut(), 16) };
+    let mut codes = [1, 0];
+    stream.capture(|| {
+        codes[0] = std::thread::spawn(allocate).join().unwrap();
+        Ok(())
+    })?;
+    let ended = stream.capture(|| {
+        codes[1] = allocate();
+        Ok(())
+    });
+    assert_eq!((codes[0], codes[1] != 0, ended.unwrap_err().code), (0, true, Code::Hip));
+    Ok(())
+}
+
+static GRAPHS_DESTROYED: AtomicUsize = AtomicUsize::new(0);
+static EXECS_DESTROYED: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn destroy_graph(_: *mut c_void) -> c_int {
+    GRAPHS_DESTROYED.fetch_add(1, SeqCst);
+    0
+}
+
+unsafe extern "C" fn destroy_exec(_: *mut c_void) -> c_int {
+    EXECS_DESTROYED.fetch_add(1, SeqCst);
+    0
+}
+
+/// The emulator with functions of a caller, two of which only count their calls.
+fn runtime_of_a_caller(emulator: &Context) -> Result<Context> {
+    let functions = emulator.clone();
+    // SAFETY: they are HIP's functions, and the closure keeps the library that has them.
+    unsafe {
+        Context::hip(0).hip_resolver(move |name| match name.to_str().unwrap() {
+            "hipGraphDestroy" => destroy_graph as *mut c_void,
+            "hipGraphExecDestroy" => destroy_exec as *mut c_void,
+            name => functions.hip_symbol(name).map_or(std::ptr::null_mut(), |found| found.as_ptr()),
+        })
+    }
+    .build()
+}
+
+#[test]
+fn graphs_are_destroyed_once() -> Result<()> {
+    let (_turn, emulator) = emulator_with("concurrent");
+    let stream = Hip::new(&runtime_of_a_caller(&emulator)?)?.stream()?;
+    let destroyed = || (GRAPHS_DESTROYED.swap(0, SeqCst), EXECS_DESTROYED.swap(0, SeqCst));
+    destroyed();
+    let graph = stream.capture(|| Ok(()))?;
+    let execs = [graph.instantiate()?, graph.instantiate()?];
+    assert_eq!(destroyed(), (0, 0));
+    drop(graph);
+    assert_eq!(destroyed(), (1, 0));
+    drop(execs);
+    assert_eq!(destroyed(), (0, 2));
+    let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let _ = stream.capture(|| panic!("this panic of a test ends a capture"));
+    }));
+    assert_eq!(destroyed(), (1, 0));
+    Ok(())
 }
 
 /// Handles of one runtime are nothing to another.
 #[test]
 fn what_is_of_another_runtime_is_refused() -> Result<()> {
     let (_turn, emulator) = emulator_with("concurrent");
-    let functions = emulator.clone();
-    // SAFETY: they are HIP's functions, and the closure keeps the library that has them.
-    let other = unsafe {
-        Context::hip(0).hip_resolver(move |name| match name.to_str().unwrap() {
-            "hipMalloc" => no_memory as *mut c_void,
-            name => functions.hip_symbol(name).map_or(std::ptr::null_mut(), |found| found.as_ptr()),
-        })
-    }
-    .build()?;
+    let other = runtime_of_a_caller(&emulator)?;
     let (here, there) = (Hip::new(&emulator)?, Hip::new(&other)?);
     let (our_stream, our_event) = (here.stream()?, here.event()?);
     let (stream, event) = (there.stream()?, there.event()?);
@@ -316,6 +420,9 @@ fn what_is_of_another_runtime_is_refused() -> Result<()> {
     unsafe {
         refused(buffer.slice_mut(..)?.upload_async(&[1], &stream), "stream", &stream_is);
         refused(buffer.slice(..)?.download_async(&mut [1], &stream), "stream", &stream_is);
+        let from_is = format!("from is of the runtime 'caller'; it must be of the same one, '{runtime}'");
+        let theirs = there.zeroed::<u32>(4)?;
+        refused(buffer.slice_mut(..)?.copy_async(theirs.slice(..)?, &our_stream), "from", &from_is);
         refused(exec.launch(&stream), "stream", &stream_is);
     }
     // Contexts of one runtime share what they make.

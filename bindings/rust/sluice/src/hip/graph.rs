@@ -58,13 +58,12 @@ unsafe impl Send for GraphExec {}
 unsafe impl Sync for GraphExec {}
 
 impl GraphExec {
-    /// Enqueues all that was captured, behind what is on the stream and behind the last launch of this. What contents
-    /// device memory has is read when the work runs: lengths, page tables and slots may change between launches.
+    /// Enqueues all that was captured, behind what is on the stream and behind the last launch of this. The work reads
+    /// lengths, page tables and slots when it runs, so that they may change between launches.
     ///
     /// # Safety
-    /// It is what the captured calls are, once more, so their contracts hold once more: until the work is done, the
-    /// memory that they were given, their workspaces, plans and events are there, and nobody else uses the memory.
-    /// This goes on being there as well.
+    /// The contracts of the captured calls hold once more: until the work is done, their memory, workspaces, plans and
+    /// events stay, and nobody else uses the memory. `self` must not be dropped before that either.
     pub unsafe fn launch(&mut self, stream: &Stream) -> Result<()> {
         self.hip.check_same("stream", stream.hip())?;
         let runtime = &self.hip.runtime;

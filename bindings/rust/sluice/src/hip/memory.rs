@@ -18,6 +18,14 @@ const HOST_TO_DEVICE: c_int = 1;
 const DEVICE_TO_HOST: c_int = 2;
 const DEVICE_TO_DEVICE: c_int = 3;
 
+/// How many bytes `len` elements have, which must be some.
+pub(super) fn bytes_for<T>(len: usize) -> Result<usize> {
+    len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0).ok_or_else(|| {
+        let limit = usize::MAX / size_of::<T>();
+        Error::invalid("len", format!("len is {len}; a buffer of this type has 1 to {limit} elements"))
+    })
+}
+
 /// Device memory for elements of one type, freed when it is dropped.
 pub struct Buffer<T: Plain> {
     hip: Hip,
@@ -46,10 +54,7 @@ impl<T: Plain> Drop for Buffer<T> {
 
 impl<T: Plain> Buffer<T> {
     pub(super) fn zeroed(hip: &Hip, len: usize) -> Result<Buffer<T>> {
-        let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes > 0).ok_or_else(|| {
-            let limit = usize::MAX / size_of::<T>();
-            Error::invalid("len", format!("len is {len}; a buffer of this type has 1 to {limit} elements"))
-        })?;
+        let bytes = bytes_for::<T>(len)?;
         let mut data = ptr::null_mut();
         let functions = &hip.runtime.functions;
         // SAFETY: a pointer to be written.
@@ -224,8 +229,7 @@ impl<'a, T: Plain> Slice<'a, T> {
         runtime.check("hipMemcpy", code)
     }
 
-    /// Enqueues a copy of the first elements to `elements`, behind what is on the stream. HIP may wait for it all the
-    /// same, where the memory of the host is not pinned.
+    /// Enqueues a copy of the first elements to `elements`, behind what is on the stream.
     ///
     /// # Safety
     /// Until the copy is done, `elements` and the buffer stay, nobody reads or writes `elements`, and nobody writes
@@ -326,8 +330,7 @@ impl<'a, T: Plain> SliceMut<'a, T> {
         runtime.check("hipMemcpy", code)
     }
 
-    /// Enqueues a copy of `elements` to the beginning, behind what is on the stream. HIP may wait for it all the same,
-    /// where the memory of the host is not pinned.
+    /// Enqueues a copy of `elements` to the beginning, behind what is on the stream.
     ///
     /// # Safety
     /// Until the copy is done, `elements` and the buffer stay, nobody writes `elements`, and nobody else reads or
