@@ -5,8 +5,8 @@ mod build;
 
 use build::{find, instructions, Kind, Library};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// An empty folder of this test.
 fn folder(name: &str) -> PathBuf {
@@ -21,9 +21,12 @@ fn write(path: PathBuf, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// A process that another test starts meanwhile has what this one has open, and what somebody has open to be written cannot
+/// be run: so it is another program that writes the file.
 fn program(path: &Path, text: &str) -> String {
-    write(path.into(), &format!("#!/bin/sh\n{text}"));
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    let written = path.with_extension("text");
+    write(written.clone(), &format!("#!/bin/sh\n{text}"));
+    assert!(Command::new("install").args(["-m", "755"]).arg(written).arg(path).status().unwrap().success());
     path.display().to_string()
 }
 

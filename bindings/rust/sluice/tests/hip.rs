@@ -208,7 +208,7 @@ fn events_order_streams() -> Result<()> {
 fn an_event_can_be_asked() -> Result<()> {
     unsafe extern "C" fn wait_for_sender(receiver: *mut c_void) {
         // SAFETY: the receiver of the test, which waits for this before it goes.
-        let receiver = unsafe { &*(receiver as *const mpsc::Receiver<()>) };
+        let receiver = &*(receiver as *const mpsc::Receiver<()>);
         let _ = receiver.recv();
     }
     type Callback = unsafe extern "C" fn(*mut c_void);
