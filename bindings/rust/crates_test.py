@@ -160,12 +160,12 @@ fn main() -> sluice::Result<()> {
     let numbers: Vec<f16> = (0..8).map(|i| f16::from_f32(i as f32)).collect();
     let buffer = hip.buffer(F16::slice_of_bits(numbers.reinterpret_cast()))?;
     buffer.tensor(Layout::rows([1, 1, 8]))?;
-    let mut back = vec![f16::NAN; 8];
-    buffer.download(F16::slice_of_bits_mut(back.reinterpret_cast_mut()))?;
-    assert_eq!(back, numbers);
+    let mut results = vec![f16::NAN; 8];
+    buffer.download(F16::slice_of_bits_mut(results.reinterpret_cast_mut()))?;
+    assert_eq!(results, numbers);
     assert_eq!(F16::from_f32(0.1).0, f16::from_f32(0.1).to_bits());
     assert_eq!(Bf16::slice_of_bits([bf16::ONE].reinterpret_cast()), [Bf16::from_f32(1.0)]);
-    println!("{}", back[7]);
+    println!("{}", results[7]);
     Ok(())
 }
 """
@@ -173,6 +173,10 @@ fn main() -> sluice::Result<()> {
 
 def half(test):
     """Numbers of the crate `half` go to a device and back."""
+    shown = re.search(r"### Numbers of the crate `half`\n(.*?)\n## ", (HERE / "README.md").read_text(), re.DOTALL)[1]
+    for line in re.findall(r"^    (.+)$", shown, re.MULTILINE):
+        if line not in PROGRAM_WITH_HALF:
+            sys.exit(f"README.md shows {line!r}, which the program does not have")
     crate = test.consumer("half", PROGRAM_WITH_HALF, dependencies=f'half = "={HALF}"\n')
     fetched = subprocess.run([test.cargo, "fetch"], cwd=crate, env=test.environment, capture_output=True, text=True)
     if fetched.returncode != 0:
