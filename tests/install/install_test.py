@@ -238,7 +238,7 @@ def rust(installation):
     bindings = installation.source / "bindings/rust"
     shutil.copy(bindings / "sluice/examples/hello.rs", crate / "src/main.rs")
     (crate / "Cargo.toml").write_text('[package]\nname = "consumer"\nversion = "0.1.0"\nedition = "2021"\n'
-                                      f'[dependencies]\nsluice = {{ path = "{bindings}/sluice" }}\n')
+                                      f'[dependencies]\nsluice-attention = {{ path = "{bindings}/sluice" }}\n')
     run(toolchain("cargo"), "build", "--offline", cwd=crate,
         env=installation.environment(CARGO_TARGET_DIR=str(crate / "target"), SLUICE_DIR=str(installation.prefix)))
     installation.expect_result(crate / "target/debug/consumer")

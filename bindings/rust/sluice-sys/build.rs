@@ -1,4 +1,5 @@
-//! Finds `libsluice.so`: `SLUICE_DIR`, else pkg-config, else a build from source. README.md has the details.
+//! Finds `libsluice.so`, or `libsluice.a` for the feature `static`: `SLUICE_DIR`, else pkg-config, else a build from
+//! source; nothing where `DOCS_RS` says that documentation is all there will be. README.md has the details.
 //! `tests/find.rs` includes this file and tries each way and each failure.
 
 use std::env;
@@ -10,16 +11,35 @@ use std::process::Command;
 /// What the build needs to know of the library that it links.
 #[derive(Debug, PartialEq)]
 pub struct Library {
-    /// The folder of `libsluice.so`.
+    /// The folder of its file.
     pub lib_dir: PathBuf,
+    /// Which file it is.
+    pub kind: Kind,
     /// The folder of `sluice/sluice.h`, where the library comes with one.
     pub include_dir: Option<PathBuf>,
     /// The project that it was built from here, whose changes build it again.
     pub source: Option<PathBuf>,
 }
 
-/// The variables that change the answer.
-pub const VARIABLES: [&str; 8] = [
+/// Which of the two files is linked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Shared,
+    Static,
+}
+
+impl Kind {
+    pub fn file(self) -> &'static str {
+        match self {
+            Kind::Shared => "libsluice.so",
+            Kind::Static => "libsluice.a",
+        }
+    }
+}
+
+/// The variables that change the answer. Cargo runs the script again by itself when a feature changes.
+pub const VARIABLES: [&str; 9] = [
+    "DOCS_RS",
     "SLUICE_DIR",
     "SLUICE_BUILD_FROM_SOURCE",
     "SLUICE_BUILD_KERNELS",
@@ -32,18 +52,27 @@ pub const VARIABLES: [&str; 8] = [
 
 type Variables<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// The library, or what was tried and what to do. `source` is the folder that would be the project in a checkout.
-pub fn find(variable: Variables, source: &Path, out: &Path) -> Result<Library, String> {
-    if let Some(folder) = variable("SLUICE_DIR") {
-        return in_folder(absolute_of("SLUICE_DIR", &folder)?);
+/// The library, or what was tried and what to do; none where documentation is all that is wanted. `source` is the folder
+/// that would be the project in a checkout.
+pub fn find(variable: Variables, source: &Path, out: &Path) -> Result<Option<Library>, String> {
+    if variable("DOCS_RS").is_some() {
+        return Ok(None);
     }
-    let mut tried = String::from("libsluice.so was not found:\n  SLUICE_DIR is not set\n");
-    match from_pkg_config(variable) {
+    let kind = if variable("CARGO_FEATURE_STATIC").is_some() { Kind::Static } else { Kind::Shared };
+    find_file(kind, variable, source, out).map(Some)
+}
+
+fn find_file(kind: Kind, variable: Variables, source: &Path, out: &Path) -> Result<Library, String> {
+    if let Some(folder) = variable("SLUICE_DIR") {
+        return in_folder(kind, absolute_of("SLUICE_DIR", &folder)?);
+    }
+    let mut tried = format!("{} was not found:\n  SLUICE_DIR is not set\n", kind.file());
+    match from_pkg_config(kind, variable) {
         Ok(library) => return Ok(library),
         Err(reason) => writeln!(tried, "  pkg-config: {reason}").unwrap(),
     }
     match variable("SLUICE_BUILD_FROM_SOURCE").as_deref() {
-        Some("1") => return from_source(variable, source, out),
+        Some("1") => return from_source(kind, variable, source, out),
         Some(value) => writeln!(tried, "  SLUICE_BUILD_FROM_SOURCE is '{value}'; only 1 builds it").unwrap(),
         None => writeln!(tried, "  SLUICE_BUILD_FROM_SOURCE is not set").unwrap(),
     }
@@ -61,7 +90,7 @@ fn absolute_of<'a>(name: &str, path: &'a str) -> Result<&'a Path, String> {
 }
 
 /// A prefix (`lib*/` and `include/`), or a folder that CMake built in, whose header is in its source.
-fn in_folder(folder: &Path) -> Result<Library, String> {
+fn in_folder(kind: Kind, folder: &Path) -> Result<Library, String> {
     let mut candidates = vec![folder.join("lib")];
     let entries =
         fs::read_dir(folder).map_err(|error| format!("SLUICE_DIR is '{}': {error}", folder.display()))?;
@@ -72,18 +101,19 @@ fn in_folder(folder: &Path) -> Result<Library, String> {
     // Debian keeps libraries one folder deeper, by architecture.
     let deeper = fs::read_dir(folder.join("lib")).into_iter().flatten().flatten().map(|entry| entry.path());
     candidates.extend(deeper.filter(|path| path.is_dir()));
-    let lib_dir = candidates.into_iter().find(|path| path.join("libsluice.so").is_file()).ok_or_else(|| {
+    let lib_dir = candidates.into_iter().find(|path| path.join(kind.file()).is_file()).ok_or_else(|| {
         format!(
-            "SLUICE_DIR is '{0}', but there is no libsluice.so in {0}/lib* or {0}/lib/*; it must be a prefix or \
+            "SLUICE_DIR is '{0}', but there is no {1} in {0}/lib* or {0}/lib/*; it must be a prefix or \
              a build folder",
-            folder.display()
+            folder.display(),
+            kind.file()
         )
     })?;
     let source = fs::read_to_string(folder.join("CMakeCache.txt")).ok().and_then(|cache| {
         cache.lines().find_map(|line| line.strip_prefix("CMAKE_HOME_DIRECTORY:INTERNAL=")).map(PathBuf::from)
     });
     let headers = source.unwrap_or_else(|| folder.to_path_buf()).join("include");
-    Ok(Library { lib_dir: absolute(&lib_dir), include_dir: with_header(headers), source: None })
+    Ok(Library { lib_dir: absolute(&lib_dir), kind, include_dir: with_header(headers), source: None })
 }
 
 fn with_header(folder: PathBuf) -> Option<PathBuf> {
@@ -94,7 +124,7 @@ fn absolute(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_path_buf())
 }
 
-fn from_pkg_config(variable: Variables) -> Result<Library, String> {
+fn from_pkg_config(kind: Kind, variable: Variables) -> Result<Library, String> {
     let program = variable("PKG_CONFIG").unwrap_or_else(|| "pkg-config".into());
     let ask = |what: &str| {
         let mut command = Command::new(&program);
@@ -109,17 +139,18 @@ fn from_pkg_config(variable: Variables) -> Result<Library, String> {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
     };
     let lib_dir = PathBuf::from(ask("--variable=libdir")?);
-    if !lib_dir.join("libsluice.so").is_file() {
+    if !lib_dir.join(kind.file()).is_file() {
         return Err(format!(
-            "package 'sluice' has libdir '{}', where there is no libsluice.so",
-            lib_dir.display()
+            "package 'sluice' has libdir '{}', where there is no {}",
+            lib_dir.display(),
+            kind.file()
         ));
     }
     let include_dir = with_header(PathBuf::from(ask("--variable=includedir")?));
-    Ok(Library { lib_dir, include_dir, source: None })
+    Ok(Library { lib_dir, kind, include_dir, source: None })
 }
 
-fn from_source(variable: Variables, source: &Path, out: &Path) -> Result<Library, String> {
+fn from_source(kind: Kind, variable: Variables, source: &Path, out: &Path) -> Result<Library, String> {
     let header = source.join("include/sluice/sluice.h");
     if !header.is_file() || !source.join("CMakeLists.txt").is_file() {
         return Err(format!(
@@ -145,11 +176,11 @@ fn from_source(variable: Variables, source: &Path, out: &Path) -> Result<Library
     run(&mut configure)?;
     run(Command::new(&program).arg("--build").arg(&build).arg("--parallel"))?;
     let lib_dir = build.join("lib");
-    if !lib_dir.join("libsluice.so").is_file() {
-        return Err(format!("the build from source left no libsluice.so in '{}'", lib_dir.display()));
+    if !lib_dir.join(kind.file()).is_file() {
+        return Err(format!("the build from source left no {} in '{}'", kind.file(), lib_dir.display()));
     }
     let include_dir = with_header(source.join("include"));
-    Ok(Library { lib_dir, include_dir, source: Some(source.to_path_buf()) })
+    Ok(Library { lib_dir, kind, include_dir, source: Some(source.to_path_buf()) })
 }
 
 fn run(command: &mut Command) -> Result<(), String> {
@@ -161,23 +192,39 @@ fn run(command: &mut Command) -> Result<(), String> {
     Err(format!("{command:?} failed:\n{}", String::from_utf8_lossy(&text)))
 }
 
-/// What cargo is told. The library's folder goes to the crates that link this one as `DEP_SLUICE_LIB_DIR`: an
+/// What libsluice.a needs beside itself, as `Libs.private` of sluice.pc has it.
+const NEEDED_BY_STATIC: [&str; 4] = ["zstd", "dl", "stdc++", "m"];
+
+/// What cargo is told. The library's folder goes to the crates that depend on this one as `DEP_SLUICE_LIB_DIR`: an
 /// rpath does not travel by itself.
-pub fn instructions(library: &Library) -> String {
-    let lib_dir = library.lib_dir.display();
+pub fn instructions(library: &Option<Library>) -> String {
     let mut text = String::new();
     for name in VARIABLES {
         writeln!(text, "cargo:rerun-if-env-changed={name}").unwrap();
     }
     writeln!(text, "cargo:rerun-if-changed=build.rs").unwrap();
-    writeln!(text, "cargo:rerun-if-changed={lib_dir}/libsluice.so").unwrap();
+    let library = match library {
+        Some(library) => library,
+        None => return text,
+    };
+    let lib_dir = library.lib_dir.display();
+    writeln!(text, "cargo:rerun-if-changed={lib_dir}/{}", library.kind.file()).unwrap();
     if let Some(source) = &library.source {
         for folder in ["include", "src", "kernels"] {
             writeln!(text, "cargo:rerun-if-changed={}", source.join(folder).display()).unwrap();
         }
     }
-    writeln!(text, "cargo:rustc-link-lib=dylib=sluice").unwrap();
     writeln!(text, "cargo:rustc-link-search=native={lib_dir}").unwrap();
+    match library.kind {
+        Kind::Shared => writeln!(text, "cargo:rustc-link-lib=dylib=sluice").unwrap(),
+        Kind::Static => {
+            writeln!(text, "cargo:rustc-link-lib=static=sluice").unwrap();
+            for name in NEEDED_BY_STATIC {
+                writeln!(text, "cargo:rustc-link-lib=dylib={name}").unwrap();
+            }
+        }
+    }
+    // Of a static library, too: it opens the emulator, which lies in the same folder, by its name alone.
     writeln!(text, "cargo:rustc-link-arg=-Wl,-rpath,{lib_dir}").unwrap();
     writeln!(text, "cargo:lib_dir={lib_dir}").unwrap();
     if let Some(include_dir) = &library.include_dir {

@@ -1,8 +1,11 @@
-//! Lets this crate's tests and examples find the library where `sluice-sys` found it.
+//! Hands the folder of the library, as `sluice-attention-sys` found it, on to crates that depend on this one, and lets this
+//! crate's own tests and examples find it there.
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    let folder = std::env::var("DEP_SLUICE_LIB_DIR")
-        .expect("the build script of sluice-sys says where the library is");
-    println!("cargo:rustc-link-arg=-Wl,-rpath,{folder}");
+    // Where the sys crate needed no library, for documentation, there is no folder.
+    if let Ok(folder) = std::env::var("DEP_SLUICE_LIB_DIR") {
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{folder}");
+        println!("cargo:lib_dir={folder}");
+    }
 }

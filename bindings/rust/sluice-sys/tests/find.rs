@@ -3,10 +3,10 @@
 #[path = "../build.rs"]
 mod build;
 
-use build::{find, instructions, Library};
+use build::{find, instructions, Kind, Library};
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// An empty folder of this test.
 fn folder(name: &str) -> PathBuf {
@@ -21,9 +21,12 @@ fn write(path: PathBuf, text: &str) {
     fs::write(path, text).unwrap();
 }
 
+/// A process that another test starts meanwhile has what this one has open, and what somebody has open to be written cannot
+/// be run: so it is another program that writes the file.
 fn program(path: &Path, text: &str) -> String {
-    write(path.into(), &format!("#!/bin/sh\n{text}"));
-    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+    let written = path.with_extension("text");
+    write(written.clone(), &format!("#!/bin/sh\n{text}"));
+    assert!(Command::new("install").args(["-m", "755"]).arg(written).arg(path).status().unwrap().success());
     path.display().to_string()
 }
 
@@ -31,7 +34,7 @@ fn program(path: &Path, text: &str) -> String {
 fn find_with(variables: &[(&str, &str)], source: &Path, out: &Path) -> Result<Library, String> {
     let variable =
         |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| value.to_string());
-    find(&variable, source, out)
+    find(&variable, source, out).map(|found| found.expect("a library is looked for"))
 }
 
 fn find_in(prefix: &Path) -> Result<Library, String> {
@@ -47,8 +50,12 @@ fn a_prefix_in_any_of_its_folders() {
         let prefix = folder(&format!("prefix-{}", place.replace('/', "-")));
         write(prefix.join(place).join("libsluice.so"), "");
         write(prefix.join("include/sluice/sluice.h"), "");
-        let expected =
-            Library { lib_dir: prefix.join(place), include_dir: Some(prefix.join("include")), source: None };
+        let expected = Library {
+            lib_dir: prefix.join(place),
+            kind: Kind::Shared,
+            include_dir: Some(prefix.join("include")),
+            source: None,
+        };
         assert_eq!(find_in(&prefix), Ok(expected), "{place}");
     }
 }
@@ -135,7 +142,9 @@ fn a_build_from_source_comes_last_and_passes_options_on() {
     assert!(arguments.contains(&format!("-S {} -B {}/sluice-build", source.display(), out.display())));
     assert!(arguments.contains("-DSLUICE_BUILD_TESTS=OFF") && !arguments.contains("SLUICE_BUILD_EMULATOR"));
     assert!(arguments.contains("-DSLUICE_BUILD_KERNELS=OFF -DSLUICE_KERNEL_PACK=/a/pack"), "{arguments}");
-    assert!(instructions(&found).contains(&format!("cargo:rerun-if-changed={}/src\n", source.display())));
+    assert!(
+        instructions(&Some(found)).contains(&format!("cargo:rerun-if-changed={}/src\n", source.display()))
+    );
 
     let failing = program(&out.join("failing"), "echo the reason; exit 3");
     let variables = [NO_PKG_CONFIG, ("CMAKE", &*failing), ("SLUICE_BUILD_FROM_SOURCE", "1")];
@@ -163,9 +172,60 @@ fn what_was_tried_is_said() {
 }
 
 #[test]
+fn the_static_library_is_another_file() {
+    let (prefix, nowhere) = (folder("static"), Path::new("/nowhere"));
+    write(prefix.join("lib64/libsluice.so"), "");
+    let variables = [("SLUICE_DIR", prefix.to_str().unwrap()), ("CARGO_FEATURE_STATIC", "1")];
+    let message = find_with(&variables, nowhere, nowhere).unwrap_err();
+    assert!(message.contains("there is no libsluice.a in"), "{message}");
+    write(prefix.join("lib/libsluice.a"), "");
+    let found = find_with(&variables, nowhere, nowhere).unwrap();
+    assert_eq!((&found.lib_dir, found.kind), (&prefix.join("lib"), Kind::Static));
+    assert_eq!(find_in(&prefix).unwrap().lib_dir, prefix.join("lib64"));
+
+    let pkg_config = program(&prefix.join("pkg-config"), &format!("echo {}/lib64", prefix.display()));
+    let variables = [("PKG_CONFIG", &*pkg_config), ("CARGO_FEATURE_STATIC", "1")];
+    let message = find_with(&variables, nowhere, nowhere).unwrap_err();
+    assert!(message.starts_with("libsluice.a was not found"), "{message}");
+    assert!(message.contains("/lib64', where there is no libsluice.a"), "{message}");
+
+    let text = instructions(&Some(found));
+    let linked: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo:rustc-link-lib")).collect();
+    // The order in which a linker looks.
+    let needed = ["static=sluice", "dylib=zstd", "dylib=dl", "dylib=stdc++", "dylib=m"];
+    assert_eq!(linked, needed.map(|library| format!("cargo:rustc-link-lib={library}")));
+    for line in [
+        format!("cargo:rerun-if-changed={}/lib/libsluice.a", prefix.display()),
+        format!("cargo:rustc-link-arg=-Wl,-rpath,{}/lib", prefix.display()),
+    ] {
+        assert!(text.lines().any(|l| l == line), "{line} is missing in:\n{text}");
+    }
+}
+
+/// Where crates are documented there is no library, and nothing that could look for one.
+#[test]
+fn documentation_needs_no_library() {
+    let nowhere = Path::new("/nowhere");
+    let variable = |name: &str| match name {
+        "DOCS_RS" => Some("1".to_string()),
+        _ => panic!("{name} is asked for"),
+    };
+    let found = find(&variable, nowhere, nowhere);
+    assert_eq!(found, Ok(None));
+    let text = instructions(&None);
+    assert!(text.contains("cargo:rerun-if-env-changed=DOCS_RS\n"), "{text}");
+    assert!(text.lines().all(|line| line.starts_with("cargo:rerun-if-")), "{text}");
+}
+
+#[test]
 fn programs_get_an_rpath_and_dependents_the_folder() {
-    let library = Library { lib_dir: "/a/lib".into(), include_dir: Some("/a/include".into()), source: None };
-    let text = instructions(&library);
+    let library = Library {
+        lib_dir: "/a/lib".into(),
+        kind: Kind::Shared,
+        include_dir: Some("/a/include".into()),
+        source: None,
+    };
+    let text = instructions(&Some(library));
     for line in [
         "cargo:rustc-link-lib=dylib=sluice",
         "cargo:rustc-link-search=native=/a/lib",

@@ -91,7 +91,19 @@ fn number(view: &View, name: &str) -> Result<Dtype> {
     })
 }
 
-impl<M: Memory> Append<'_, M> {
+impl<'a, M: Memory> Append<'a, M> {
+    /// The least that an append has: rows as they are, without factors and rotation. `v` and `v_cache` come together;
+    /// both are None if V is in K.
+    pub fn new(
+        k: Tensor<'a, M>,
+        v: Option<Tensor<'a, M>>,
+        k_cache: TensorMut<'a, M>,
+        v_cache: Option<TensorMut<'a, M>>,
+        place: Place<'a, M>,
+    ) -> Self {
+        Append { k, v, k_cache, v_cache, place, k_scale: None, v_scale: None, rotary: None }
+    }
+
     /// Checks types, extents and counts, as [`Args`](crate::Args) does.
     pub(crate) fn to_raw(&self) -> Result<sys::sluice_append> {
         let [_, tokens, heads, dim_qk] = self.k.layout().shape();
@@ -177,16 +189,13 @@ fn scale<M: Memory>(scale: &Option<AppendScale<M>>, name: &str, heads: usize) ->
 /// let rows: Vec<F16> = (0..2 * 64).map(|i| F16::from_f32(i as f32)).collect();
 /// let (mut k_cache, mut v_cache) = (vec![F16::default(); 3 * 4 * 64], vec![F16::default(); 3 * 4 * 64]);
 /// let (new, pages) = (Layout::rows([2, 1, 64]), Layout::contiguous([3, 4, 1, 64]));
-/// let mut append = Append {
-///     k: Tensor::new(&rows, new)?,
-///     v: Some(Tensor::new(&rows, new)?),
-///     k_cache: TensorMut::new(&mut k_cache, pages)?,
-///     v_cache: Some(TensorMut::new(&mut v_cache, pages)?),
-///     place: Place::Slots(Array::new(&[9, 2])), // row 1 of page 2, and row 2 of page 0
-///     k_scale: None,
-///     v_scale: None,
-///     rotary: None,
-/// };
+/// let mut append = Append::new(
+///     Tensor::new(&rows, new)?,
+///     Some(Tensor::new(&rows, new)?),
+///     TensorMut::new(&mut k_cache, pages)?,
+///     Some(TensorMut::new(&mut v_cache, pages)?),
+///     Place::Slots(Array::new(&[9, 2])), // row 1 of page 2, and row 2 of page 0
+/// );
 /// reference_append(&mut append)?;
 /// assert_eq!((&k_cache[9 * 64..10 * 64], &v_cache[2 * 64..3 * 64]), (&rows[..64], &rows[64..]));
 /// # Ok::<(), sluice::Error>(())
@@ -218,6 +227,15 @@ pub struct Merge<'a> {
 }
 
 impl<'a> Merge<'a> {
+    /// The least that a merge has: LSEs to base e, which are read and not written, and no sinks.
+    pub fn new(
+        partial: Tensor<'a, Device>,
+        partial_lse: Tensor<'a, Device>,
+        o: TensorMut<'a, Device>,
+    ) -> Self {
+        Merge { partial, partial_lse, o, lse: None, lse_base: LseBase::E, sink_logits: None }
+    }
+
     pub(crate) fn to_raw(&self) -> Result<sys::sluice_merge> {
         let [parts, tokens, heads, dim] = self.partial.layout().shape();
         let (partial, o) = (number(&self.partial.view, "partial")?, number(&self.o.view, "o")?);

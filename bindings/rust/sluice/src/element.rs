@@ -99,6 +99,27 @@ macro_rules! encoded {
             pub $bits,
         );
 
+        impl $name {
+            /// Numbers that others have as bits, without a copy: those of the crate `half`, say, whose slices
+            /// `reinterpret_cast` makes these bits.
+            pub fn slice_of_bits(bits: &[$bits]) -> &[$name] {
+                // SAFETY: transparent over a number.
+                unsafe { std::slice::from_raw_parts(bits.as_ptr().cast(), bits.len()) }
+            }
+
+            /// Likewise, to be written: what is downloaded here is there.
+            pub fn slice_of_bits_mut(bits: &mut [$bits]) -> &mut [$name] {
+                // SAFETY: transparent over a number, of which every pattern of bits is one.
+                unsafe { std::slice::from_raw_parts_mut(bits.as_mut_ptr().cast(), bits.len()) }
+            }
+
+            /// The bits of numbers, without a copy.
+            pub fn bits_of_slice(numbers: &[$name]) -> &[$bits] {
+                // SAFETY: transparent over a number.
+                unsafe { std::slice::from_raw_parts(numbers.as_ptr().cast(), numbers.len()) }
+            }
+        }
+
         // SAFETY: transparent over a number.
         unsafe impl Plain for $name {}
 
@@ -192,6 +213,22 @@ mod tests {
         }
         assert!(fits::<F16>() && fits::<Bf16>() && fits::<f32>() && fits::<u8>());
         assert!(fits::<E4m3Fnuz>() && fits::<E4m3Fn>() && fits::<E5m2Fnuz>() && fits::<E5m2>());
+    }
+
+    #[test]
+    fn bits_are_numbers_in_place() {
+        let mut bits = [0x3c00u16, 0x7bff, 0x8001];
+        let numbers = F16::slice_of_bits(&bits);
+        assert_eq!(numbers, [F16(0x3c00), F16(0x7bff), F16(0x8001)]);
+        assert_eq!(numbers.as_ptr().cast(), bits.as_ptr());
+        assert_eq!(
+            (F16::bits_of_slice(numbers), F16::bits_of_slice(numbers).as_ptr()),
+            (&bits[..], bits.as_ptr())
+        );
+        F16::slice_of_bits_mut(&mut bits)[1] = F16(7);
+        assert_eq!(bits, [0x3c00, 7, 0x8001]);
+        assert_eq!(E5m2::slice_of_bits(&[1, 2, 3]), [E5m2(1), E5m2(2), E5m2(3)]);
+        assert_eq!(Bf16::slice_of_bits(&[]), []);
     }
 
     /// The value by its definition.

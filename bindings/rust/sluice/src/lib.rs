@@ -65,7 +65,8 @@
 //!
 //! # What is `unsafe`
 //!
-//! Whatever enqueues work on device memory ([`Plan::run`], [`Context::kv_append`], [`Context::merge_states`]) or
+//! Whatever enqueues work on device memory ([`Plan::run`], [`Context::kv_append`], [`Context::merge_states`],
+//! [`hip::GraphExec::launch`], and the copies of [`hip::Slice`] and [`hip::SliceMut`] whose names end in `async`) or
 //! makes a view of it from a bare pointer: nobody but the caller knows what the device does with the memory, and
 //! when. Everything else is safe, [`reference()`] and [`reference_append`] included.
 #![deny(missing_debug_implementations, missing_docs, unsafe_op_in_unsafe_fn)]

@@ -45,16 +45,13 @@ fn rows_go_to_their_slots() -> Result<()> {
     let (k_rows, v_rows, slot_numbers) = (hip.buffer(&k)?, hip.buffer(&v)?, hip.buffer(&slots)?);
     let mut k_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
     let mut v_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
-    let append = Append {
-        k: k_rows.tensor(new_rows())?,
-        v: Some(v_rows.tensor(new_rows())?),
-        k_cache: k_cache.tensor_mut(cache_layout())?,
-        v_cache: Some(v_cache.tensor_mut(cache_layout())?),
-        place: Place::Slots(slot_numbers.array()),
-        k_scale: None,
-        v_scale: None,
-        rotary: None,
-    };
+    let append = Append::new(
+        k_rows.tensor(new_rows())?,
+        Some(v_rows.tensor(new_rows())?),
+        k_cache.tensor_mut(cache_layout())?,
+        Some(v_cache.tensor_mut(cache_layout())?),
+        Place::Slots(slot_numbers.array()),
+    );
     // SAFETY: all buffers stay until the device has been waited for; slots are below 80.
     unsafe { context.kv_append(&append, &Launch::default()) }?;
     hip.synchronize()?;
@@ -69,16 +66,13 @@ fn rows_go_to_their_slots() -> Result<()> {
 
     let slots = slots.to_vec();
     let (mut k_host, mut v_host) = (vec![F16::default(); k_cache.len()], vec![F16::default(); v_cache.len()]);
-    reference_append(&mut Append {
-        k: k.tensor(new_rows())?,
-        v: Some(v.tensor(new_rows())?),
-        k_cache: k_host.tensor_mut(cache_layout())?,
-        v_cache: Some(v_host.tensor_mut(cache_layout())?),
-        place: Place::Slots(slots.array()),
-        k_scale: None,
-        v_scale: None,
-        rotary: None,
-    })?;
+    reference_append(&mut Append::new(
+        k.tensor(new_rows())?,
+        Some(v.tensor(new_rows())?),
+        k_host.tensor_mut(cache_layout())?,
+        Some(v_host.tensor_mut(cache_layout())?),
+        Place::Slots(slots.array()),
+    ))?;
     assert_eq!((k_host, v_host), (downloaded(&k_cache)?, downloaded(&v_cache)?));
     Ok(())
 }
@@ -93,16 +87,13 @@ fn rows_without_a_page_are_skipped() -> Result<()> {
     let slot_numbers = hip.buffer(&slots)?;
     let mut k_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
     let mut v_cache = hip.zeroed::<F16>(PAGES * PAGE_SIZE * HEADS * DIM)?;
-    let append = Append {
-        k: rows.tensor(new_rows())?,
-        v: Some(rows.tensor(new_rows())?),
-        k_cache: k_cache.tensor_mut(cache_layout())?,
-        v_cache: Some(v_cache.tensor_mut(Layout::contiguous([PAGES - 1, PAGE_SIZE, HEADS, DIM]))?),
-        place: Place::Slots(slot_numbers.array()),
-        k_scale: None,
-        v_scale: None,
-        rotary: None,
-    };
+    let append = Append::new(
+        rows.tensor(new_rows())?,
+        Some(rows.tensor(new_rows())?),
+        k_cache.tensor_mut(cache_layout())?,
+        Some(v_cache.tensor_mut(Layout::contiguous([PAGES - 1, PAGE_SIZE, HEADS, DIM]))?),
+        Place::Slots(slot_numbers.array()),
+    );
     // SAFETY: all buffers stay until the device has been waited for.
     unsafe { context.kv_append(&append, &Launch::default()) }?;
     hip.synchronize()?;
@@ -240,14 +231,12 @@ fn two_parts_become_one() -> Result<()> {
     let partial_lse = hip.buffer(&[first.1, second.1].concat())?;
     let mut o = hip.zeroed::<f32>(whole.0.len())?;
     let mut lse = hip.zeroed::<f32>(whole.1.len())?;
-    let merge = Merge {
-        partial: partial.tensor(Layout::contiguous([2, ROWS, HEADS, DIM]))?,
-        partial_lse: partial_lse.tensor(Layout::contiguous([2, ROWS, HEADS, 1]))?,
-        o: o.tensor_mut(Layout::rows([ROWS, HEADS, DIM]))?,
-        lse: Some(lse.tensor_mut(Layout::rows([ROWS, HEADS, 1]))?),
-        lse_base: LseBase::E,
-        sink_logits: None,
-    };
+    let mut merge = Merge::new(
+        partial.tensor(Layout::contiguous([2, ROWS, HEADS, DIM]))?,
+        partial_lse.tensor(Layout::contiguous([2, ROWS, HEADS, 1]))?,
+        o.tensor_mut(Layout::rows([ROWS, HEADS, DIM]))?,
+    );
+    merge.lse = Some(lse.tensor_mut(Layout::rows([ROWS, HEADS, 1]))?);
     // SAFETY: all buffers stay until the device has been waited for.
     unsafe { context.merge_states(&merge, &Launch::default()) }?;
     hip.synchronize()?;

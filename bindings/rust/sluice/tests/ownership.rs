@@ -3,7 +3,7 @@
 mod common;
 
 use common::{emulator, Random};
-use sluice::hip::{Buffer, Event, Hip, Stream};
+use sluice::hip::{Buffer, Event, Graph, GraphExec, Hip, Pinned, Slice, SliceMut, Stream};
 use sluice::{
     Args, Array, Code, Context, Dependency, Determinism, Device, Dtype, Host, Launch, Layout, Plan, Problem,
     RawEvent, RawStream, Result, Tensor, TensorMut, Workspace, F16,
@@ -49,6 +49,7 @@ fn what_the_header_lets_threads_share_they_may() {
     both::<Problem>();
     both::<sluice::Error>();
     both::<(Hip, Buffer<F16>, Stream, Event, RawStream, RawEvent)>();
+    both::<(Graph, GraphExec, Pinned<F16>, Slice<F16>, SliceMut<F16>)>();
     both::<(Dependency, sluice::hip::Buffer<u16>)>();
     both::<(Tensor<Device>, TensorMut<Device>, Array<i32, Device>, Args<Device>, Args<Host>)>();
     send::<Workspace>(); // that it is not Sync, a doctest of the crate shows

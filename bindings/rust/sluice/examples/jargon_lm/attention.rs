@@ -116,16 +116,14 @@ impl Attention {
         let (starts, kv_lengths): (Array<_, Device>, _) = (self.starts.array(), self.lengths.array());
         let stream = self.stream.raw();
 
-        let append = Append {
-            k: self.k.tensor(kv_rows)?,
-            v: Some(self.v.tensor(kv_rows)?),
-            k_cache: self.k_pool[layer].tensor_mut(cache)?,
-            v_cache: Some(self.v_pool[layer].tensor_mut(cache)?),
-            place: Place::Sequences { batch: 1, starts, kv_lengths, page_table: table },
-            k_scale: None,
-            v_scale: None,
-            rotary: None, // the model has rotated K
-        };
+        // The model has rotated K.
+        let append = Append::new(
+            self.k.tensor(kv_rows)?,
+            Some(self.v.tensor(kv_rows)?),
+            self.k_pool[layer].tensor_mut(cache)?,
+            Some(self.v_pool[layer].tensor_mut(cache)?),
+            Place::Sequences { batch: 1, starts, kv_lengths, page_table: table },
+        );
         // SAFETY: all buffers are this object's, which waits for the stream below; the table names its pages.
         unsafe { self.context.kv_append(&append, &Launch { stream, ..Launch::default() }) }?;
 
