@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 // afterClose expects ErrClosed that names what is closed.

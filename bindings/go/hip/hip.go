@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 // Runtime is the HIP runtime of a context, with its device. It need not be closed, and outlives the context.

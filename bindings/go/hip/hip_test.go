@@ -8,7 +8,7 @@ import (
 	"sync"
 	"testing"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 func TestMain(m *testing.M) {

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 // Memory is memory of the device (hipMalloc). Free it: nothing else does.

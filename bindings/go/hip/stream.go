@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 // handle is the life of a stream or event: open until close, which waits for the calls that use it.
