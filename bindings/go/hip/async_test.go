@@ -56,7 +56,7 @@ func isDone(t *testing.T, what string, query func() (bool, error), wanted bool) 
 
 // Copies wait for nothing, and find in pinned memory what is there when they execute.
 func TestAsyncCopies(t *testing.T) {
-	context, r := open(t)
+	context, r := openCounted(t)
 	stream := newStream(t, r)
 	device := onDevice(t, r, []int32{0, 0, 0, 0})
 	from, source := pinned(t, r, []int32{1, 2, 3})
@@ -90,7 +90,7 @@ func TestAsyncCopies(t *testing.T) {
 }
 
 func TestAsyncArguments(t *testing.T) {
-	_, r := open(t)
+	_, r := openCounted(t)
 	device := onDevice(t, r, []int32{0, 0, 0, 0})
 	host, _ := pinned(t, r, []int32{1, 2, 3})
 	for _, bytes := range []int64{0, -1} {
@@ -131,7 +131,7 @@ func TestAsyncArguments(t *testing.T) {
 
 // Queries do not wait, and a stream waits for an event of another one.
 func TestQueriesAndWaits(t *testing.T) {
-	context, r := open(t)
+	context, r := openCounted(t)
 	first, second := newStream(t, r), newStream(t, r)
 	event, err := r.NewEvent()
 	check(t, err)

@@ -13,7 +13,7 @@ import (
 
 // A graph does nothing while it is captured, and each launch finds what is in memory then.
 func TestGraphs(t *testing.T) {
-	_, r := open(t)
+	_, r := openCounted(t)
 	stream, other := newStream(t, r), newStream(t, r)
 	device := onDevice(t, r, []int32{0})
 	from, source := pinned(t, r, []int32{1})
@@ -58,7 +58,7 @@ func TestGraphs(t *testing.T) {
 
 // The capture spreads to a stream that waits for an event of it, and needs it back.
 func TestCapturesOfTwoStreams(t *testing.T) {
-	_, r := open(t)
+	_, r := openCounted(t)
 	stream, other := newStream(t, r), newStream(t, r)
 	device := onDevice(t, r, []int32{0})
 	from, _ := pinned(t, r, []int32{5})
@@ -96,7 +96,7 @@ func TestCapturesOfTwoStreams(t *testing.T) {
 
 // However a capture fails, it has ended, and the stream can be used and captured as before.
 func TestCapturesThatFail(t *testing.T) {
-	_, r := open(t)
+	_, r := openCounted(t)
 	stream := newStream(t, r)
 	device := onDevice(t, r, []int32{0})
 	from, _ := pinned(t, r, []int32{5})
@@ -161,7 +161,7 @@ func TestCapturesThatFail(t *testing.T) {
 
 // A capture stays on one thread, and what others do there is no concern of it.
 func TestCapturesBesideOthers(t *testing.T) {
-	_, r := open(t)
+	_, r := openCounted(t)
 	stream := newStream(t, r)
 	device := onDevice(t, r, []int32{0})
 	from, _ := pinned(t, r, []int32{5})

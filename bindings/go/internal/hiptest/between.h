@@ -15,9 +15,14 @@ typedef struct go_hiptest_calls {
 void go_hiptest_reset(int64_t refusals, int code);
 go_hiptest_calls go_hiptest_read(void);
 
-/* The functions that take the place of HIP's, of which they are told. */
-void *go_hiptest_synchronize(void *real);
-void *go_hiptest_unload(void *real);
+/* What was made and is not destroyed yet; nothing resets it. */
+typedef struct go_hiptest_live {
+  int64_t graphs, executables, host_memories;
+} go_hiptest_live;
+go_hiptest_live go_hiptest_read_live(void);
+
+/* The function that takes the place of HIP's of that name, or that one. */
+void *go_hiptest_replace(const char *name, void *real);
 
 /* Holds a stream up until go_hiptest_let_go; hipLaunchHostFunc's code. */
 int go_hiptest_hold(void *launch_host_func, uintptr_t stream);

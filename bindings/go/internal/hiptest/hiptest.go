@@ -3,6 +3,7 @@
 package hiptest
 
 // #include "between.h"
+// #include <stdlib.h>
 import "C"
 
 import (
@@ -25,6 +26,15 @@ func Made() Calls {
 	return Calls{int(made.synchronized), int(made.unloaded), int(made.unloaded_held)}
 }
 
+// Lives counts what was made through the calls of contexts that have a Resolver, and is not destroyed.
+type Lives struct{ Graphs, Executables, HostMemories int }
+
+// Live returns them.
+func Live() Lives {
+	live := C.go_hiptest_read_live()
+	return Lives{int(live.graphs), int(live.executables), int(live.host_memories)}
+}
+
 // Reset forgets calls, and has the next `refusals` of hipDeviceSynchronize return a code at once.
 func Reset(refusals, code int) { C.go_hiptest_reset(C.int64_t(refusals), C.int(code)) }
 
@@ -37,15 +47,12 @@ func Resolver(of *sluice.Context, without ...string) sluice.HIPResolver {
 			}
 		}
 		found, err := of.HIPSymbol(name)
-		switch {
-		case err != nil || found == nil:
+		if err != nil || found == nil {
 			return nil
-		case name == "hipDeviceSynchronize":
-			return C.go_hiptest_synchronize(found)
-		case name == "hipModuleUnload":
-			return C.go_hiptest_unload(found)
 		}
-		return found
+		characters := C.CString(name)
+		defer C.free(unsafe.Pointer(characters))
+		return C.go_hiptest_replace(characters, found)
 	}
 }
 
