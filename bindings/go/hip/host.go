@@ -74,7 +74,8 @@ func (m *HostMemory) use(name string, offset, bytes int64, call func(unsafe.Poin
 // Values is `count` elements of pinned memory from byte `offset` on, as a slice of that memory itself: what a copy from
 // the device brings appears in it, and a copy to the device takes what is in it when the copy executes. Between enqueueing
 // a copy and its completion the elements are the device's: wait for the stream or an event behind the copy before you
-// write what is to be copied, or read what has been. The slice is good until Free. The offset is a multiple of an element's size.
+// write what is to be copied, or read what has been. The slice is good until Free. The offset is a multiple of an
+// element's size.
 func Values[T Element](of *HostMemory, offset, count int64) ([]T, error) {
 	var element T
 	size := int64(unsafe.Sizeof(element))
