@@ -135,6 +135,8 @@ func (c *Context) KVAppend(rows *Append, launch *Launch) error {
 	if err := launch.check(); err != nil {
 		return err
 	}
+	c.object.enqueued.Store(true)
+	defer c.state.noteCapture(c.object, launch)
 	failure := newError()
 	return result(C.sluice_go_kv_append(&c.state.device, c.state.handle, unsafe.Pointer(rows.c()),
 		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)

@@ -5,8 +5,8 @@ import (
 	"math/rand"
 	"testing"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 const appendHeads, appendDim, appendPage, appendPages = 2, 64, 16, 5

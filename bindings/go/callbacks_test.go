@@ -8,8 +8,8 @@ import (
 	"testing"
 	"unsafe"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 func TestLibrary(t *testing.T) {

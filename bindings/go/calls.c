@@ -23,6 +23,9 @@ static void *resolve(const char *name, void *user) {
 void sluice_go_find_device(sluice_go_device *device, const sluice_context *context, int ordinal) {
   device->get = (int (*)(int *))sluice_context_hip_symbol(context, "hipGetDevice");
   device->set = (int (*)(int))sluice_context_hip_symbol(context, "hipSetDevice");
+  device->synchronize = (int (*)(void))sluice_context_hip_symbol(context, "hipDeviceSynchronize");
+  device->capture_info = (int (*)(void *, int *, unsigned long long *))sluice_context_hip_symbol(
+      context, "hipStreamGetCaptureInfo");
   device->ordinal = ordinal;
 }
 
@@ -37,6 +40,25 @@ static int enter(const sluice_go_device *device) {
 
 static void leave(const sluice_go_device *device, int previous) {
   if (previous != device->ordinal) device->set(previous);
+}
+
+int sluice_go_synchronize(const sluice_go_device *device) {
+  if (!device->synchronize) return 0;
+  const int previous = enter(device);
+  const int code = device->synchronize();
+  leave(device, previous);
+  return code;
+}
+
+bool sluice_go_capture_of(const sluice_go_device *device, uintptr_t stream, uint64_t *id) {
+  int status = 0; /* hipStreamCaptureStatusNone */
+  unsigned long long number = 0;
+  if (!device->capture_info) return false;
+  const int previous = enter(device);
+  const int code = device->capture_info((void *)stream, &status, &number);
+  leave(device, previous);
+  *id = number;
+  return code == 0 && status != 0;
 }
 
 static sluice_launch launch_of(const void *launch, const void *dependencies) {

@@ -12,17 +12,27 @@
 #define SLUICE_GO_CALLS_H
 
 #include <sluice/sluice.h>
+#include <stdbool.h>
 #include <stdint.h>
 
-/* How to make a context's device the current one. */
+/* How to make a context's device the current one, to wait for it, and to ask about captures. */
 typedef struct sluice_go_device {
   int (*get)(int *ordinal); /* hipGetDevice; NULL of a target, which has nothing to switch. */
   int (*set)(int ordinal);  /* hipSetDevice */
+  int (*synchronize)(void); /* hipDeviceSynchronize; NULL of a target. */
+  int (*capture_info)(void *stream, int *status,
+                      unsigned long long *id); /* hipStreamGetCaptureInfo or NULL. */
   int ordinal;
 } sluice_go_device;
 
 /* Fills `device` for a context. */
 void sluice_go_find_device(sluice_go_device *device, const sluice_context *context, int ordinal);
+
+/* Waits for all work of the device, of which a target has none; hipDeviceSynchronize's code. */
+int sluice_go_synchronize(const sluice_go_device *device);
+
+/* Whether a stream is capturing, and HIP's number for that capture. */
+bool sluice_go_capture_of(const sluice_go_device *device, uintptr_t stream, uint64_t *id);
 
 sluice_status sluice_go_context_create(const void *desc, uintptr_t resolver, sluice_context **out,
                                        sluice_error *error);

@@ -8,7 +8,10 @@ import (
 	"runtime"
 	"runtime/cgo"
 	"strings"
+	"time"
 	"unsafe"
+
+	"github.com/sluice-attention/sluice/bindings/go/internal/captures"
 )
 
 // DeviceKind is what a context stands for.
@@ -74,7 +77,12 @@ func NewContext(desc ContextDesc) (*Context, error) {
 		return nil, err
 	}
 	C.sluice_go_find_device(&state.device, state.handle, C.int(desc.DeviceOrdinal))
-	context := &Context{newObject("context", &handles.contexts, state.destroy), state}
+	if desc.Kind != DeviceTarget && state.device.synchronize == nil {
+		state.destroy()
+		return nil, &Error{Code: NoDevice, Field: "hipDeviceSynchronize",
+			Message: "the HIP runtime has no hipDeviceSynchronize, with which finalizers of plans and contexts wait"}
+	}
+	context := &Context{newObject("context", &handles.contexts, state.destroy, state.waitForDevice), state}
 	runtime.SetFinalizer(context, func(c *Context) { c.object.finalize() })
 	return context, nil
 }
@@ -107,11 +115,47 @@ func (s *contextState) free() {
 	}
 }
 
+// waitForDevice returns when the device has nothing left to do. HIP allows no such wait while a stream captures, and makes
+// the capture invalid: captures of the package hip are waited for, and keep from beginning meanwhile. Of others nobody knows
+// before HIP refuses; then the wait begins anew, some time later. What else HIP says is that the device is no longer
+// there or has stopped, and so has its work.
+func (s *contextState) waitForDevice() {
+	const firstOfCapture, lastOfCapture = 900, 908 // hipErrorStreamCaptureUnsupported to hipErrorStreamCaptureWrongThread
+	for pause := 10 * time.Millisecond; ; {
+		var code C.int
+		captures.WhileNone(func() { code = C.sluice_go_synchronize(&s.device) })
+		if code < firstOfCapture || code > lastOfCapture {
+			return
+		}
+		time.Sleep(pause)
+		if pause < time.Second {
+			pause *= 2
+		}
+	}
+}
+
+// noteCapture has a capture of the package hip keep an object that has just enqueued, if that is where the launch went.
+func (s *contextState) noteCapture(of *object, launch *Launch) {
+	if !captures.Active() {
+		return
+	}
+	var stream Stream
+	if launch != nil {
+		stream = launch.Stream
+	}
+	var id C.uint64_t
+	if C.sluice_go_capture_of(&s.device, C.uintptr_t(stream), &id) {
+		captures.Keep(uint64(id), of, of.hold)
+	}
+}
+
 // Close releases the context; further calls do nothing. Its plans stay valid, and what they share goes with the last
-// of them. The error is always nil.
+// of them. Appends and merges must have completed; those that were captured by the package hip keep the context until their
+// graph is closed. A context that nobody closes is closed by a finalizer, which waits for all work of the device. The error
+// is always nil.
 func (c *Context) Close() error {
 	if c != nil {
-		c.object.close()
+		c.object.close(false)
 	}
 	return nil
 }

@@ -26,6 +26,12 @@
 // error with ErrClosed. Work of a plan that is still on the device must have completed before its Close. What is never
 // closed is closed by a finalizer, some time; Handles says how often that was necessary.
 //
+// A finalizer does not know what has completed. If anything was enqueued through what was forgotten, a goroutine waits for
+// all work of the device (hipDeviceSynchronize) and destroys it behind that; runs cost nothing more for it. HIP forbids
+// that wait while a stream captures, and makes the capture invalid. Captures of the package hip are safe from it: the wait
+// comes between them. A program that captures by other means closes its plans and contexts itself, and keeps them as
+// long as its graphs. A graph of the package hip keeps those that it launches.
+//
 // # Threads
 //
 // Every function and method may be called from any goroutine, and from any number at once; the exception is

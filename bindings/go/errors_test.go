@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 // refused expects an error of that code which names that field, and its value if the message is to have one.

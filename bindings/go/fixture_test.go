@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 // TestMain fails the run if something is left behind: handles of the library, or streams, events and memory of the

@@ -1,3 +1,3 @@
-module sluice.dev/sluice
+module github.com/sluice-attention/sluice/bindings/go
 
 go 1.19

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"testing"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
+	"github.com/sluice-attention/sluice/bindings/go/internal/hiptest"
 )
 
 // afterClose expects ErrClosed that names what is closed.
@@ -201,6 +202,7 @@ func TestPacksAreFreed(t *testing.T) {
 		return context
 	}
 	pack := testPack(t)
+	emulator, _ := emulated(t)
 	for _, way := range []struct {
 		name string
 		pack []byte
@@ -209,6 +211,11 @@ func TestPacksAreFreed(t *testing.T) {
 		{"refused", append(pack[:len(pack)-1:len(pack)-1], ^pack[len(pack)-1]), func(pack []byte) {
 			_, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceTarget, Target: "gfx942:304", Pack: pack})
 			refused(t, err, sluice.PackCorrupt, "pack", "")
+		}},
+		{"of a runtime that cannot wait", pack, func(pack []byte) {
+			_, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceHIP, Pack: pack,
+				HIPResolver: hiptest.Resolver(emulator, "hipDeviceSynchronize")})
+			refused(t, err, sluice.NoDevice, "hipDeviceSynchronize", "")
 		}},
 		{"closed", pack, func(pack []byte) { check(t, contextOf(pack).Close()) }},
 		{"closed behind a plan's context", pack, func(pack []byte) {

@@ -70,6 +70,8 @@ func (c *Context) MergeStates(merge *Merge, launch *Launch) error {
 	if err := launch.check(); err != nil {
 		return err
 	}
+	c.object.enqueued.Store(true)
+	defer c.state.noteCapture(c.object, launch)
 	failure := newError()
 	return result(C.sluice_go_merge_states(&c.state.device, c.state.handle, unsafe.Pointer(merge.c()),
 		unsafe.Pointer(launch.c()), launch.dependencies(), failure), failure)

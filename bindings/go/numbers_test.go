@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/rand"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 // Numbers of tensors, by type: those a test makes are exact in every type, so that nothing is rounded on the way in.

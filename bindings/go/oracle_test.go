@@ -3,7 +3,7 @@ package sluice_test
 import (
 	"math"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 // An attention of its own, in double precision, from sequences that know nothing of layouts; with it the error that a

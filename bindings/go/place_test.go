@@ -5,8 +5,8 @@ import (
 	"math/rand"
 	"testing"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 // tensor is memory for a view on both sides, NaN where `set` says nothing.

@@ -37,15 +37,17 @@ func (c *Context) NewPlan(problem *Problem) (*Plan, error) {
 	plan.object = newObject("plan", &handles.plans, func() {
 		C.sluice_plan_destroy(handle)
 		release()
-	})
+	}, c.state.waitForDevice)
 	runtime.SetFinalizer(plan, func(p *Plan) { p.object.finalize() })
 	return plan, nil
 }
 
-// Close releases the plan; further calls do nothing. The work it enqueued must have completed. The error is always nil.
+// Close releases the plan; further calls do nothing. The work it enqueued must have completed; runs that were captured by
+// the package hip keep the plan until their graph is closed. A plan that nobody closes is closed by a finalizer, which waits
+// for all work of the device. The error is always nil.
 func (p *Plan) Close() error {
 	if p != nil {
-		p.object.close()
+		p.object.close(false)
 	}
 	return nil
 }
@@ -145,6 +147,8 @@ func (p *Plan) Run(args *Args, launch *Launch) error {
 	if err := launch.check(); err != nil {
 		return err
 	}
+	p.object.enqueued.Store(true)
+	defer p.context.noteCapture(p.object, launch)
 	failure := newError()
 	return result(C.sluice_go_run(&p.context.device, p.handle, unsafe.Pointer(args.c(&p.problem)), unsafe.Pointer(launch.c()),
 		launch.dependencies(), failure), failure)

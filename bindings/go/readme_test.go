@@ -6,13 +6,22 @@ import (
 	"testing"
 )
 
-// The README's program is the example that is built and run.
-func TestReadmeShowsTheExample(t *testing.T) {
-	readme, err := os.ReadFile("README.md")
-	check(t, err)
-	program, err := os.ReadFile("examples/hello/main.go")
-	check(t, err)
-	if !strings.Contains(string(readme), "\n```go\n"+string(program)+"```\n") {
-		t.Error("README.md does not show examples/hello/main.go as it is")
+// The README's programs are those that are built and run: an example as it is, and a function of another one.
+func TestReadmeShowsTheExamples(t *testing.T) {
+	read := func(path string) string {
+		text, err := os.ReadFile(path)
+		check(t, err)
+		return string(text)
+	}
+	blocks := strings.Split(read("README.md"), "\n```go\n")[1:]
+	programs := []string{read("examples/hello/main.go"), read("hip/example_test.go")}
+	if len(blocks) != len(programs) {
+		t.Fatalf("README.md has %d programs, not %d", len(blocks), len(programs))
+	}
+	for i, block := range blocks {
+		shown := block[:strings.Index(block, "```\n")]
+		if i == 0 && shown != programs[0] || !strings.Contains("\n"+programs[i], "\n"+shown) {
+			t.Errorf("program %d of README.md is no longer what is run", i)
+		}
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"math/rand"
 	"testing"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 // The same calls by Plan.Run on the emulated device and by Reference on the host, both against an oracle.

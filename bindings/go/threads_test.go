@@ -7,8 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 // Many goroutines run one plan at once, each on a stream of its own and with a result of its own.

@@ -252,8 +252,9 @@ def go(installation):
     module.mkdir()
     bindings = installation.source / "bindings/go"
     shutil.copy(bindings / "examples/hello/main.go", module)
-    (module / "go.mod").write_text("module consumer\n\ngo 1.19\n\nrequire sluice.dev/sluice v0.0.0\n\n"
-                                   f"replace sluice.dev/sluice => {bindings}\n")
+    package = "github.com/sluice-attention/sluice/bindings/go"
+    (module / "go.mod").write_text(f"module consumer\n\ngo 1.19\n\nrequire {package} v0.0.0\n\n"
+                                   f"replace {package} => {bindings}\n")
     run(toolchain("go"), "build", "-buildvcs=false", "-o", "consumer", ".", cwd=module,
         env=installation.environment(GOENV="off", GOPROXY="off", GOFLAGS="-mod=mod", GOCACHE=str(module / "cache"),
                                      GOPATH=str(module / "path"), CGO_ENABLED="1"))

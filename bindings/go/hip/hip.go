@@ -1,5 +1,5 @@
-// Package hip is the little of HIP that calls of sluice need: device memory, streams and events, through the runtime that
-// a context is bound to, a GPU's or the emulator's. Nothing is linked; functions are found by name.
+// Package hip is the little of HIP that calls of sluice need: device memory, copies, streams, events and graphs, through
+// the runtime that a context is bound to, a GPU's or the emulator's. Nothing is linked; functions are found by name.
 //
 // A program that has device memory by other means needs none of this: sluice.DevicePointer, sluice.Stream and
 // sluice.Event are HIP's own addresses and handles.
@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 // Runtime is the HIP runtime of a context, with its device. It need not be closed, and outlives the context.
@@ -52,16 +52,29 @@ func Open(context *sluice.Context) (*Runtime, error) {
 		{"hipSetDevice", unsafe.Pointer(&r.functions.set_device)},
 		{"hipMalloc", unsafe.Pointer(&r.functions.malloc)},
 		{"hipFree", unsafe.Pointer(&r.functions.free)},
+		{"hipHostMalloc", unsafe.Pointer(&r.functions.host_malloc)},
+		{"hipHostFree", unsafe.Pointer(&r.functions.host_free)},
 		{"hipMemcpy", unsafe.Pointer(&r.functions.memcpy)},
+		{"hipMemcpyAsync", unsafe.Pointer(&r.functions.memcpy_async)},
 		{"hipMemset", unsafe.Pointer(&r.functions.memset)},
 		{"hipMemGetInfo", unsafe.Pointer(&r.functions.mem_get_info)},
 		{"hipStreamCreateWithFlags", unsafe.Pointer(&r.functions.stream_create)},
 		{"hipStreamDestroy", unsafe.Pointer(&r.functions.stream_destroy)},
 		{"hipStreamSynchronize", unsafe.Pointer(&r.functions.stream_synchronize)},
+		{"hipStreamQuery", unsafe.Pointer(&r.functions.stream_query)},
+		{"hipStreamWaitEvent", unsafe.Pointer(&r.functions.stream_wait_event)},
 		{"hipEventCreateWithFlags", unsafe.Pointer(&r.functions.event_create)},
 		{"hipEventDestroy", unsafe.Pointer(&r.functions.event_destroy)},
 		{"hipEventRecord", unsafe.Pointer(&r.functions.event_record)},
 		{"hipEventSynchronize", unsafe.Pointer(&r.functions.event_synchronize)},
+		{"hipEventQuery", unsafe.Pointer(&r.functions.event_query)},
+		{"hipStreamBeginCapture", unsafe.Pointer(&r.functions.stream_begin_capture)},
+		{"hipStreamEndCapture", unsafe.Pointer(&r.functions.stream_end_capture)},
+		{"hipStreamGetCaptureInfo", unsafe.Pointer(&r.functions.stream_get_capture_info)},
+		{"hipGraphInstantiate", unsafe.Pointer(&r.functions.graph_instantiate)},
+		{"hipGraphDestroy", unsafe.Pointer(&r.functions.graph_destroy)},
+		{"hipGraphLaunch", unsafe.Pointer(&r.functions.graph_launch)},
+		{"hipGraphExecDestroy", unsafe.Pointer(&r.functions.graph_exec_destroy)},
 		{"hipGetErrorString", unsafe.Pointer(&r.functions.get_error_string)},
 	} {
 		found, err := context.HIPSymbol(function.name)
@@ -106,6 +119,15 @@ func (r *Runtime) MemoryInfo() (free, total uint64, err error) {
 	return uint64(freeBytes), uint64(totalBytes), err
 }
 
+// ready is what a query returned: whether the work is done.
+func (r *Runtime) ready(call string, code C.int) (bool, error) {
+	const notReady = 600 // hipErrorNotReady
+	if code == notReady {
+		return false, nil
+	}
+	return code == 0, r.check(call, code)
+}
+
 // Synchronize waits for all work of a stream (hipStreamSynchronize). Faults of kernels show here.
 func (r *Runtime) Synchronize(stream sluice.Stream) error {
 	if stream == sluice.ClosedStream {
@@ -115,11 +137,12 @@ func (r *Runtime) Synchronize(stream sluice.Stream) error {
 }
 
 // Counts is what this package made and nobody has closed.
-type Counts struct{ Memories, Streams, Events int64 }
+type Counts struct{ Memories, HostMemories, Streams, Events, Graphs int64 }
 
 var live Counts
 
 // Live counts that, for tests of leaks.
 func Live() Counts {
-	return Counts{atomic.LoadInt64(&live.Memories), atomic.LoadInt64(&live.Streams), atomic.LoadInt64(&live.Events)}
+	return Counts{atomic.LoadInt64(&live.Memories), atomic.LoadInt64(&live.HostMemories), atomic.LoadInt64(&live.Streams),
+		atomic.LoadInt64(&live.Events), atomic.LoadInt64(&live.Graphs)}
 }

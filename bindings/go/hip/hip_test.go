@@ -8,7 +8,8 @@ import (
 	"sync"
 	"testing"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/internal/hiptest"
 )
 
 func TestMain(m *testing.M) {
@@ -23,6 +24,23 @@ func TestMain(m *testing.M) {
 func open(t *testing.T) (*sluice.Context, *Runtime) {
 	t.Helper()
 	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceEmulated})
+	check(t, err)
+	t.Cleanup(func() { check(t, context.Close()) })
+	r, err := Open(context)
+	check(t, err)
+	return context, r
+}
+
+// openCounted is open with calls that hiptest counts. What the test makes through them is gone at its end.
+func openCounted(t *testing.T) (*sluice.Context, *Runtime) {
+	t.Helper()
+	emulator, _ := open(t)
+	t.Cleanup(func() {
+		if live := hiptest.Live(); live != (hiptest.Lives{}) {
+			t.Errorf("left behind: %+v", live)
+		}
+	})
+	context, err := sluice.NewContext(sluice.ContextDesc{Kind: sluice.DeviceHIP, HIPResolver: hiptest.Resolver(emulator)})
 	check(t, err)
 	t.Cleanup(func() { check(t, context.Close()) })
 	r, err := Open(context)

@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 // Memory is memory of the device (hipMalloc). Free it: nothing else does.
@@ -84,12 +84,24 @@ func (m *Memory) use(name string, offset, bytes int64, call func(C.uintptr_t) er
 	m.mutex.RLock()
 	defer m.mutex.RUnlock()
 	if m.pointer == 0 {
-		return fmt.Errorf("hip: the memory is free: it can no longer be used")
+		return errFreed("memory")
 	}
-	if offset < 0 || offset > m.bytes || bytes > m.bytes-offset {
-		return fmt.Errorf("hip: %s has %d bytes from offset %d on; the memory has %d", name, bytes, offset, m.bytes)
+	if err := checkRange(name, offset, bytes, m.bytes); err != nil {
+		return err
 	}
 	return call(C.uintptr_t(m.pointer) + C.uintptr_t(offset))
+}
+
+func errFreed(what string) error {
+	return fmt.Errorf("hip: the %s is free: it can no longer be used", what)
+}
+
+// checkRange refuses bytes that do not lie within memory.
+func checkRange(name string, offset, bytes, memory int64) error {
+	if offset < 0 || offset > memory || bytes > memory-offset {
+		return fmt.Errorf("hip: %s has %d bytes from offset %d on; the memory has %d", name, bytes, offset, memory)
+	}
+	return nil
 }
 
 // Element is what can be copied as it is.

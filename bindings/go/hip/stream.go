@@ -8,7 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 // handle is the life of a stream or event: open until close, which waits for the calls that use it.
@@ -16,6 +16,7 @@ type handle struct {
 	name  string
 	mutex sync.RWMutex // Read while a call uses it.
 	value uintptr      // 0 once it is closed
+	held  string       // Why it cannot be closed now; empty if it can.
 }
 
 // get is the value, or what stands for that of something closed.
@@ -41,12 +42,39 @@ func errClosed(what string) error {
 	return fmt.Errorf("hip: the %s is closed: it can no longer be used", what)
 }
 
+func (h *handle) errHeld() error {
+	return fmt.Errorf("hip: the %s can neither be closed nor captured: %s", h.name, h.held)
+}
+
+// hold keeps the handle open until unhold, without keeping calls that use it away. One at a time can.
+func (h *handle) hold(why string) error {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	if h.value == 0 {
+		return errClosed(h.name)
+	}
+	if h.held != "" {
+		return h.errHeld()
+	}
+	h.held = why
+	return nil
+}
+
+func (h *handle) unhold() {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.held = ""
+}
+
 // close destroys what is open and counts it.
 func (h *handle) close(count *int64, destroy func(C.uintptr_t) error) error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	if h.value == 0 {
 		return nil
+	}
+	if h.held != "" {
+		return h.errHeld()
 	}
 	value := h.value
 	h.value = 0
@@ -78,6 +106,27 @@ func (s *Stream) Handle() sluice.Stream {
 // Synchronize waits for all work of the stream.
 func (s *Stream) Synchronize() error {
 	return s.handle.use(func(stream C.uintptr_t) error { return s.runtime.Synchronize(sluice.Stream(stream)) })
+}
+
+// Query reports whether all work of the stream is done (hipStreamQuery); it waits for nothing.
+func (s *Stream) Query() (done bool, err error) {
+	err = s.handle.use(func(stream C.uintptr_t) error {
+		done, err = s.runtime.ready("hipStreamQuery", C.go_hip_stream_query(&s.runtime.functions, stream))
+		return err
+	})
+	return done, err
+}
+
+// WaitFor lets the work that comes onto the stream from now on wait for an event (hipStreamWaitEvent): for what it was
+// recorded behind last. The caller does not wait. An event that was never recorded is nothing to wait for.
+func (s *Stream) WaitFor(event sluice.Event) error {
+	if event == sluice.ClosedEvent {
+		return errClosed("event")
+	}
+	return s.handle.use(func(stream C.uintptr_t) error {
+		return s.runtime.check("hipStreamWaitEvent",
+			C.go_hip_stream_wait_event(&s.runtime.functions, stream, C.uintptr_t(event)))
+	})
 }
 
 // Close destroys the stream, when its work has completed; further calls do nothing. A call that another goroutine is at
@@ -123,6 +172,16 @@ func (e *Event) Synchronize() error {
 	return e.handle.use(func(event C.uintptr_t) error {
 		return e.runtime.check("hipEventSynchronize", C.go_hip_event_synchronize(&e.runtime.functions, event))
 	})
+}
+
+// Query reports whether what it was recorded behind is done (hipEventQuery), true if it was never recorded; it waits for
+// nothing.
+func (e *Event) Query() (done bool, err error) {
+	err = e.handle.use(func(event C.uintptr_t) error {
+		done, err = e.runtime.ready("hipEventQuery", C.go_hip_event_query(&e.runtime.functions, event))
+		return err
+	})
+	return done, err
 }
 
 // Close destroys the event; further calls do nothing. A call that another goroutine is at completes first.

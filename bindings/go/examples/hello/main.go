@@ -6,8 +6,8 @@ import (
 	"log"
 	"os"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 const keys, headSize = 4, 128

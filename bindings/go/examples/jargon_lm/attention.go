@@ -1,8 +1,8 @@
 package main
 
 import (
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 // Attention of one text with a paged cache: KVAppend puts new rows of K and V into pages, Run attends to them. The text

@@ -15,7 +15,7 @@ import (
 	"strconv"
 	"strings"
 
-	"sluice.dev/sluice"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
 )
 
 const logitTolerance = 2e-2

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"sluice.dev/sluice"
-	"sluice.dev/sluice/hip"
+	sluice "github.com/sluice-attention/sluice/bindings/go"
+	"github.com/sluice-attention/sluice/bindings/go/hip"
 )
 
 const modelFolder = "../../../../docs/examples/jargon_lm/model"
