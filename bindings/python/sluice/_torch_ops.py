@@ -67,10 +67,10 @@ class Scores:
     alibi: bool
     sinks: bool
 
-    def problem(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, **more: Any) -> Problem:
+    def problem(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, write_lse: bool = True, **more: Any) -> Problem:
         has_right = self.window_right >= 0 and not self.causal
         return Problem(q.dtype, q_heads=q.shape[-2], kv_heads=k.shape[-2], head_dim_qk=q.shape[-1], head_dim_v=v.shape[-1],
-                       k_type=k.dtype, v_type=v.dtype, write_lse=True, causal=self.causal,
+                       k_type=k.dtype, v_type=v.dtype, write_lse=write_lse, causal=self.causal,
                        mask_alignment=MaskAlignment.TOP_LEFT if self.top_left else MaskAlignment.BOTTOM_RIGHT,
                        window_left=self.window_left if self.window_left >= 0 else None,
                        window_right=self.window_right if has_right else None, soft_cap=self.softcap, alibi=self.alibi,
@@ -115,7 +115,8 @@ def _run_on_emulator(context: Context, plan: Plan, arrays: _Arrays, numbers: Dic
     plan.run(**buffers, **numbers, workspace=workspace)
     context.synchronize()
     for name in ("o", "lse"):
-        _copy_back(buffers[name], arrays[name])
+        if name in buffers:
+            _copy_back(buffers[name], arrays[name])
 
 
 def _is_emulated(tensor: torch.Tensor) -> bool:
@@ -131,16 +132,19 @@ def _one_device(arrays: _Arrays) -> torch.device:
 
 
 def _run(problem: Problem, arrays: _Arrays, **numbers: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-    q = arrays["q"]
+    o, lse = _results(arrays["q"], problem.head_dim_v)
+    _run_into(problem, {**arrays, "o": o, "lse": lse}, numbers)
+    return o, lse
+
+
+def _run_into(problem: Problem, arrays: _Arrays, numbers: Dict[str, Any]) -> None:
+    """With the results among the arrays."""
     context = context_of(_one_device(arrays))
     plan = context.plan(problem)
-    o, lse = _results(q, problem.head_dim_v)
-    arrays = {**arrays, "o": o, "lse": lse}
-    if _is_emulated(q):
+    if _is_emulated(arrays["q"]):
         _run_on_emulator(context, plan, arrays, numbers)
     else:
         _run_on_device(plan, arrays, numbers)
-    return o, lse
 
 
 def _results(q: torch.Tensor, head_dim_v: int) -> Tuple[torch.Tensor, torch.Tensor]:
@@ -218,6 +222,33 @@ def attention_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tenso
                           "alibi_slopes": alibi_slopes, "sink_logits": sinks}, scale=scale, kv_len=keys)
 
 
+@dataclasses.dataclass
+class _PagedRows:
+    """New rows of several sequences over a cache in pages."""
+
+    q: torch.Tensor
+    k_cache: torch.Tensor
+    v_cache: torch.Tensor
+    starts: torch.Tensor
+    max_rows: int
+    table: torch.Tensor
+    lengths: torch.Tensor
+    max_keys: int
+
+    def problem(self, scores: Scores, write_lse: bool) -> Problem:
+        return scores.problem(self.q, self.k_cache, self.v_cache, write_lse, mode=Mode.PAGED,
+                              page_size=self.k_cache.shape[1], page_table_kind=PageTableKind.BLOCK,
+                              page_index_64=self.table.dtype == torch.int64, max_batch=_bound(self.starts.shape[0] - 1),
+                              max_q_len=_bound(self.max_rows), max_kv_len=_bound(self.max_keys))
+
+    def arrays(self, alibi_slopes: Optional[torch.Tensor], sinks: Optional[torch.Tensor]) -> _Arrays:
+        return {"q": self.q, "k": self.k_cache, "v": self.v_cache, "q_starts": self.starts, "page_table": self.table,
+                "kv_lengths": self.lengths, "alibi_slopes": alibi_slopes, "sink_logits": sinks}
+
+    def numbers(self, scale: float) -> Dict[str, Any]:
+        return {"scale": scale, "batch": self.starts.shape[0] - 1, "q_len": self.max_rows, "kv_len": self.max_keys}
+
+
 @_operator("attention_paged_varlen", "Tensor q, Tensor k_cache, Tensor v_cache, Tensor cu_seqlens_q, SymInt max_seqlen_q,"
            " Tensor block_table, Tensor cache_seqlens, SymInt max_seqlen_k")
 def attention_paged_varlen(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, cu_seqlens_q: torch.Tensor,
@@ -226,13 +257,24 @@ def attention_paged_varlen(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torc
                            alibi_slopes: Optional[torch.Tensor],
                            sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
     """O and LSE [tokens, heads] of new rows of several sequences, one after the other, over a cache in pages."""
-    problem = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks).problem(
-        q, k_cache, v_cache, mode=Mode.PAGED, page_size=k_cache.shape[1], page_table_kind=PageTableKind.BLOCK,
-        page_index_64=block_table.dtype == torch.int64, max_batch=_bound(cu_seqlens_q.shape[0] - 1),
-        max_q_len=_bound(max_seqlen_q), max_kv_len=_bound(max_seqlen_k))
-    return _run(problem, {"q": q, "k": k_cache, "v": v_cache, "q_starts": cu_seqlens_q, "page_table": block_table,
-                          "kv_lengths": cache_seqlens, "alibi_slopes": alibi_slopes, "sink_logits": sinks}, scale=scale,
-                batch=cu_seqlens_q.shape[0] - 1, q_len=max_seqlen_q, kv_len=max_seqlen_k)
+    scores = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks)
+    call = _PagedRows(q, k_cache, v_cache, cu_seqlens_q, max_seqlen_q, block_table, cache_seqlens, max_seqlen_k)
+    return _run(call.problem(scores, write_lse=True), call.arrays(alibi_slopes, sinks), **call.numbers(scale))
+
+
+def _paged_varlen_into(out: torch.Tensor, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor,
+                       cu_seqlens_q: torch.Tensor, max_seqlen_q: int, block_table: torch.Tensor,
+                       cache_seqlens: torch.Tensor, max_seqlen_k: int, scale: float, causal: bool, top_left: bool,
+                       window_left: int, window_right: int, softcap: float, alibi_slopes: Optional[torch.Tensor],
+                       sinks: Optional[torch.Tensor]) -> None:
+    scores = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks)
+    call = _PagedRows(q, k_cache, v_cache, cu_seqlens_q, max_seqlen_q, block_table, cache_seqlens, max_seqlen_k)
+    _run_into(call.problem(scores, write_lse=False), {**call.arrays(alibi_slopes, sinks), "o": out}, call.numbers(scale))
+
+
+attention_paged_varlen_into = torch.library.custom_op("sluice::attention_paged_varlen_into", _paged_varlen_into,
+                                                      mutates_args=("out",), device_types=("cpu", "cuda"))
+attention_paged_varlen_into.register_fake(lambda *_: None)
 
 
 def _append_on_emulator(context: Context, arrays: _Arrays) -> None:
@@ -258,4 +300,5 @@ append = torch.library.custom_op("sluice::append", _append, mutates_args=("k_cac
                                  device_types=("cpu", "cuda"))
 append.register_fake(lambda *_: None)
 
-OPERATORS: List[str] = ["attention", "attention_varlen", "attention_paged", "attention_paged_varlen", "append"]
+OPERATORS: List[str] = ["attention", "attention_varlen", "attention_paged", "attention_paged_varlen", "attention_paged_varlen_into",
+                        "append"]

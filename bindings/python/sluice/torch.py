@@ -107,9 +107,18 @@ def flash_attn_varlen_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
                             max_seqlen_q: int, block_table: torch.Tensor, cache_seqlens: torch.Tensor, max_seqlen_k: int,
                             softmax_scale: Optional[float] = None, causal: bool = True, window_size: _Window = (-1, -1),
                             softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None,
-                            sinks: Optional[torch.Tensor] = None, return_softmax_lse: bool = False) -> _Results:
+                            sinks: Optional[torch.Tensor] = None, return_softmax_lse: bool = False,
+                            out: Optional[torch.Tensor] = None) -> _Results:
     """Prompts, chunks and tokens of several sequences in one call: q [tokens, heads, dim], one sequence after the other, over
-    a paged cache that has the new keys already. Other arguments as for flash_attn_with_kvcache."""
+    a paged cache that has the new keys already. With `out` results go there, and there is no LSE. Other arguments as for
+    flash_attn_with_kvcache."""
+    if out is not None:
+        if return_softmax_lse:
+            raise InvalidArgument("out is given and return_softmax_lse is True; one of them must not be", "out")
+        ops.attention_paged_varlen_into(out, q, k_cache, v_cache, cu_seqlens_q, max_seqlen_q, block_table, cache_seqlens,
+                                        max_seqlen_k, softmax_scale or 0.0, causal, False, window_size[0], window_size[1],
+                                        softcap, alibi_slopes, sinks)
+        return out
     o, lse = ops.attention_paged_varlen(q, k_cache, v_cache, cu_seqlens_q, max_seqlen_q, block_table, cache_seqlens,
                                         max_seqlen_k, softmax_scale or 0.0, causal, False, window_size[0], window_size[1],
                                         softcap, alibi_slopes, sinks)

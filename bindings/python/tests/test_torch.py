@@ -164,6 +164,10 @@ class FlashAttention(Case):
         starts = torch.tensor([0, *itertools.accumulate(new)], dtype=torch.int32)
         lengths = torch.tensor([length for _, length in whole], dtype=torch.int32)
         o = st.flash_attn_varlen_paged(q, keys, values, starts, max(new), table, lengths, int(lengths.max()))
+        out = torch.zeros_like(q)
+        self.assertIs(st.flash_attn_varlen_paged(q, keys, values, starts, max(new), table, lengths, int(lengths.max()),
+                                                 out=out), out)
+        self.assertTrue(torch.equal(out, o))
         for sequence, (first, length) in enumerate(whole):
             rows = slice(starts[sequence], starts[sequence + 1])
             ours = slice(first, first + length)
@@ -204,6 +208,9 @@ class Graphs(unittest.TestCase):
                    "attention_varlen": (*flat, *starts, 19, 50, *none),
                    "attention_paged_varlen": (flat[0], cache, cache, starts[0], 19, torch.tensor([[4, 1]], dtype=torch.int32),
                                               torch.tensor([30], dtype=torch.int32), 32, *none),
+                   "attention_paged_varlen_into": (torch.zeros_like(flat[0]), flat[0], cache, cache, starts[0], 19,
+                                                   torch.tensor([[4, 1]], dtype=torch.int32),
+                                                   torch.tensor([30], dtype=torch.int32), 32, *none),
                    "append": (normal(3, 2, 64), normal(3, 2, 64), cache.clone(), cache.clone(), torch.tensor([3, -1, 70])),
                    "attention_paged": (self.q[:, :1], cache, cache, torch.tensor([[0, 1], [2, 3]], dtype=torch.int32),
                                        torch.tensor([20, 9], dtype=torch.int32), *none)}
