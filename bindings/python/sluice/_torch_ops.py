@@ -17,7 +17,7 @@ from ._context import Context, Plan
 from ._errors import InvalidArgument
 from ._hip import Buffer
 from ._problem import Problem
-from ._types import MaskAlignment, Mode, PageTableKind
+from ._types import DType, MaskAlignment, Mode, PageTableKind, dtype_of
 
 _contexts: Dict[Tuple[str, int], Context] = {}
 atexit.register(_contexts.clear)  # while there still is an interpreter to wait for their work in
@@ -67,10 +67,11 @@ class Scores:
     alibi: bool
     sinks: bool
 
-    def problem(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, write_lse: bool = True, **more: Any) -> Problem:
+    def problem(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, write_lse: bool = True,
+                o_type: Optional[torch.dtype] = None, **more: Any) -> Problem:
         has_right = self.window_right >= 0 and not self.causal
         return Problem(q.dtype, q_heads=q.shape[-2], kv_heads=k.shape[-2], head_dim_qk=q.shape[-1], head_dim_v=v.shape[-1],
-                       k_type=k.dtype, v_type=v.dtype, write_lse=write_lse, causal=self.causal,
+                       k_type=k.dtype, v_type=v.dtype, o_type=_results(q[:0], 0, o_type)[0].dtype, write_lse=write_lse, causal=self.causal,
                        mask_alignment=MaskAlignment.TOP_LEFT if self.top_left else MaskAlignment.BOTTOM_RIGHT,
                        window_left=self.window_left if self.window_left >= 0 else None,
                        window_right=self.window_right if has_right else None, soft_cap=self.softcap, alibi=self.alibi,
@@ -87,9 +88,9 @@ def _run_on_device(plan: Plan, arrays: _Arrays, numbers: Dict[str, Any]) -> None
         plan.run(**arrays, **numbers, workspace=workspace, stream=stream)
 
 
-def _buffers(context: Context, arrays: _Arrays) -> Dict[str, Buffer]:
+def _buffers(context: Context, arrays: _Arrays) -> Dict[str, Any]:
     """Copies in memory of the emulated device."""
-    made = {}
+    made: Dict[str, Any] = {}
     for name, tensor in arrays.items():
         if tensor is not None:
             made[name] = context.empty(tensor.shape, str(tensor.dtype).rsplit(".", 1)[-1])
@@ -119,6 +120,9 @@ def _run_on_emulator(context: Context, plan: Plan, arrays: _Arrays, numbers: Dic
             _copy_back(buffers[name], arrays[name])
 
 
+_TORCH_TYPES = {DType.F16: torch.float16, DType.BF16: torch.bfloat16, DType.F32: torch.float32}
+
+
 def _is_emulated(tensor: torch.Tensor) -> bool:
     return tensor.device.type == "cpu"
 
@@ -132,7 +136,7 @@ def _one_device(arrays: _Arrays) -> torch.device:
 
 
 def _run(problem: Problem, arrays: _Arrays, **numbers: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-    o, lse = _results(arrays["q"], problem.head_dim_v)
+    o, lse = _results(arrays["q"], problem.head_dim_v, _TORCH_TYPES[dtype_of(problem.o_type)])
     _run_into(problem, {**arrays, "o": o, "lse": lse}, numbers)
     return o, lse
 
@@ -147,8 +151,8 @@ def _run_into(problem: Problem, arrays: _Arrays, numbers: Dict[str, Any]) -> Non
         _run_on_device(plan, arrays, numbers)
 
 
-def _results(q: torch.Tensor, head_dim_v: int) -> Tuple[torch.Tensor, torch.Tensor]:
-    dtype = torch.bfloat16 if q.dtype.itemsize == 1 else q.dtype
+def _results(q: torch.Tensor, head_dim_v: int, o_type: Optional[torch.dtype] = None) -> Tuple[torch.Tensor, torch.Tensor]:
+    dtype = o_type or (torch.bfloat16 if q.dtype.itemsize == 1 else q.dtype)
     return (q.new_empty((*q.shape[:-1], head_dim_v), dtype=dtype), q.new_empty(q.shape[:-1], dtype=torch.float32))
 
 
@@ -157,14 +161,16 @@ _SCORES = ("float scale, bool causal, bool top_left, int window_left, int window
 
 
 def _operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Any]:
-    """Defines an operator for the CPU and ROCm's devices, and as its fake the shapes of its results."""
+    """Defines an operator for the CPU and ROCm's devices, and as its fake the shapes of its results. What comes behind V is
+    the type of O, where there is a choice."""
 
     def define(function: Callable[..., Any]) -> Any:
         made = torch.library.custom_op(f"sluice::{name}", function, mutates_args=(), device_types=("cpu", "cuda"),
                                        schema=f"({schema}, {_SCORES}) -> (Tensor, Tensor)")
 
-        def fake(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *_: Any) -> Tuple[torch.Tensor, torch.Tensor]:
-            return _results(q, v.shape[-1])
+        def fake(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *more: Any) -> Tuple[torch.Tensor, torch.Tensor]:
+            o_type = more[0] if more and isinstance(more[0], torch.dtype) else None
+            return _results(q, v.shape[-1], o_type)
 
         made.register_fake(fake)
         return functools.wraps(function)(made)
@@ -177,14 +183,14 @@ def _scores(causal: bool, top_left: bool, window_left: int, window_right: int, s
     return Scores(causal, top_left, window_left, window_right, softcap, alibi_slopes is not None, sinks is not None)
 
 
-@_operator("attention", "Tensor q, Tensor k, Tensor v, Tensor? bias, Tensor? mask")
-def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, bias: Optional[torch.Tensor],
-              mask: Optional[torch.Tensor], scale: float, causal: bool, top_left: bool, window_left: int,
+@_operator("attention", "Tensor q, Tensor k, Tensor v, ScalarType? o_type, Tensor? bias, Tensor? mask")
+def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, o_type: Optional[torch.dtype],
+              bias: Optional[torch.Tensor], mask: Optional[torch.Tensor], scale: float, causal: bool, top_left: bool, window_left: int,
               window_right: int, softcap: float, alibi_slopes: Optional[torch.Tensor],
               sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
     """O and LSE [batch, tokens, heads] of sequences of equal lengths. mask has a bit per key."""
     problem = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks).problem(
-        q, k, v, max_batch=_bound(q.shape[0]), max_q_len=_bound(q.shape[1]), max_kv_len=_bound(k.shape[1]),
+        q, k, v, o_type=o_type, max_batch=_bound(q.shape[0]), max_q_len=_bound(q.shape[1]), max_kv_len=_bound(k.shape[1]),
         bias_type=None if bias is None else bias.dtype, bool_mask=mask is not None)
     return _run(problem, {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "alibi_slopes": alibi_slopes,
                           "sink_logits": sinks}, scale=scale)
@@ -277,6 +283,31 @@ attention_paged_varlen_into = torch.library.custom_op("sluice::attention_paged_v
 attention_paged_varlen_into.register_fake(lambda *_: None)
 
 
+def _merge(partial: torch.Tensor, partial_lse: torch.Tensor,
+           o_type: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+    o, lse = partial.new_empty(partial.shape[1:], dtype=o_type), torch.empty_like(partial_lse[0])
+    arrays: _Arrays = {"partial": partial, "partial_lse": partial_lse, "o": o, "lse": lse}
+    context = context_of(_one_device(arrays))
+    if _is_emulated(partial):
+        buffers = _buffers(context, arrays)
+        context.merge(**buffers)
+        context.synchronize()
+        _copy_back(buffers["o"], o)
+        _copy_back(buffers["lse"], lse)
+    else:
+        with torch.cuda.device(partial.device):
+            context.merge(**arrays, stream=torch.cuda.current_stream(partial.device))
+    return o, lse
+
+
+merge = torch.library.custom_op("sluice::merge", _merge, mutates_args=(), device_types=("cpu", "cuda"))
+
+
+@merge.register_fake
+def _(partial: torch.Tensor, partial_lse: torch.Tensor, o_type: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+    return partial.new_empty(partial.shape[1:], dtype=o_type), torch.empty_like(partial_lse[0])
+
+
 def _append_on_emulator(context: Context, arrays: _Arrays) -> None:
     buffers = _buffers(context, arrays)
     context.append(**buffers)
@@ -287,7 +318,7 @@ def _append_on_emulator(context: Context, arrays: _Arrays) -> None:
 
 def _append(k: torch.Tensor, v: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor,
             slot_mapping: torch.Tensor) -> None:
-    arrays = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache, "slots": slot_mapping}
+    arrays: _Arrays = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache, "slots": slot_mapping}
     context = context_of(_one_device(arrays))
     if _is_emulated(k):
         _append_on_emulator(context, arrays)
@@ -301,4 +332,4 @@ append = torch.library.custom_op("sluice::append", _append, mutates_args=("k_cac
 append.register_fake(lambda *_: None)
 
 OPERATORS: List[str] = ["attention", "attention_varlen", "attention_paged", "attention_paged_varlen", "attention_paged_varlen_into",
-                        "append"]
+                        "append", "merge"]

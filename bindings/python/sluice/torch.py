@@ -49,8 +49,8 @@ def scaled_dot_product_attention(query: torch.Tensor, key: torch.Tensor, value: 
             mask = _packed_bits(whole)
         else:
             bias = whole
-    o: torch.Tensor = ops.attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), bias, mask,
-                                    scale or 0.0, is_causal, True, -1, -1, 0.0, None, None)[0]
+    o: torch.Tensor = ops.attention(query.transpose(1, 2), key.transpose(1, 2), value.transpose(1, 2), None, bias,
+                                    mask, scale or 0.0, is_causal, True, -1, -1, 0.0, None, None)[0]
     return o.transpose(1, 2)
 
 
@@ -61,11 +61,12 @@ _Results = Union[torch.Tensor, Tuple[torch.Tensor, torch.Tensor]]
 def flash_attn_func(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, dropout_p: float = 0.0,
                     softmax_scale: Optional[float] = None, causal: bool = False, window_size: _Window = (-1, -1),
                     softcap: float = 0.0, alibi_slopes: Optional[torch.Tensor] = None, deterministic: bool = False,
-                    return_attn_probs: bool = False) -> _Results:
+                    return_attn_probs: bool = False, out_dtype: Optional[torch.dtype] = None) -> _Results:
     """As flash_attn_func, for tensors [batch, tokens, heads, dim]. return_attn_probs adds the LSE [batch, heads, tokens],
-    and no probabilities. Results are deterministic either way."""
+    and no probabilities. Results are deterministic either way. out_dtype may be torch.float32: results as they were
+    summed, for merge_states."""
     _no_dropout(dropout_p)
-    o, lse = ops.attention(q, k, v, None, None, softmax_scale or 0.0, causal, False, window_size[0], window_size[1], softcap,
+    o, lse = ops.attention(q, k, v, out_dtype, None, None, softmax_scale or 0.0, causal, False, window_size[0], window_size[1], softcap,
                            alibi_slopes, None)
     return (o, lse.transpose(1, 2)) if return_attn_probs else o
 
@@ -94,6 +95,14 @@ def flash_attn_with_kvcache(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     o, lse = ops.attention_paged(q, k_cache, v_cache, block_table, cache_seqlens, softmax_scale or 0.0, causal, False,
                                  window_size[0], window_size[1], softcap, alibi_slopes, sinks)
     return (o, lse.transpose(1, 2)) if return_softmax_lse else o
+
+
+def merge_states(partial: torch.Tensor, partial_lse: torch.Tensor,
+                 out_dtype: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+    """One result of attention over parts of the keys: partial [parts, tokens, heads, dim] with LSE [parts, tokens, heads]
+    becomes O [tokens, heads, dim] and LSE [tokens, heads]. A part that has seen no key has an LSE of -infinity."""
+    o, lse = ops.merge(partial, partial_lse, out_dtype)
+    return o, lse
 
 
 def append_kv(key: torch.Tensor, value: torch.Tensor, key_cache: torch.Tensor, value_cache: torch.Tensor,
@@ -125,5 +134,5 @@ def flash_attn_varlen_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: tor
     return (o, lse.transpose(0, 1)) if return_softmax_lse else o
 
 
-__all__ = ["append_kv", "context_of", "flash_attn_func", "flash_attn_varlen_func", "flash_attn_varlen_paged", "flash_attn_with_kvcache",
+__all__ = ["append_kv", "context_of", "flash_attn_func", "flash_attn_varlen_func", "flash_attn_varlen_paged", "flash_attn_with_kvcache", "merge_states",
            "scaled_dot_product_attention", "set_context"]

@@ -175,6 +175,17 @@ class FlashAttention(Case):
                           attn_mask=diagonal(new[sequence], length, causal=True))
             self.check(o[None, rows], wanted, v[None, ours])
 
+    def test_parts_of_keys_are_merged(self):
+        q, k, v = normal(1, 19, 4, 64, seed=1), normal(1, 50, 2, 64, seed=2), normal(1, 50, 2, 64, seed=3)
+        parts = [st.flash_attn_func(q, k[:, keys], v[:, keys], return_attn_probs=True, out_dtype=torch.float32)
+                 for keys in (slice(0, 20), slice(20, 21), slice(21, 50))]
+        self.assertEqual(parts[0][0].dtype, torch.float32)
+        o, lse = st.merge_states(torch.cat([part for part, _ in parts]),
+                                 torch.cat([lse.transpose(1, 2) for _, lse in parts]), torch.bfloat16)
+        self.check(o[None], sdpa(q, k, v), v)
+        _, whole = st.flash_attn_func(q, k, v, return_attn_probs=True)
+        self.assertLess((lse.T - whole[0]).abs().max().item(), 1e-4)
+
     def test_append_to_views(self):
         caches = torch.zeros(4, 2, 16, 2, 64, dtype=torch.bfloat16)  # K and V of a page side by side
         k, v = normal(2, 2, 64, seed=1), normal(2, 2, 64, seed=2)
@@ -204,7 +215,8 @@ class Graphs(unittest.TestCase):
         flat = (self.q[0], self.k[0], self.v[0])
         starts = torch.tensor([0, 19], dtype=torch.int32), torch.tensor([0, 50], dtype=torch.int32)
         cache = normal(5, 16, 2, 64)
-        samples = {"attention": (self.q, self.k, self.v, None, None, *none),
+        samples = {"attention": (self.q, self.k, self.v, None, None, None, *none),
+                   "merge": (normal(3, 5, 2, 64, dtype=torch.float32), normal(3, 5, 2, dtype=torch.float32), torch.bfloat16),
                    "attention_varlen": (*flat, *starts, 19, 50, *none),
                    "attention_paged_varlen": (flat[0], cache, cache, starts[0], 19, torch.tensor([[4, 1]], dtype=torch.int32),
                                               torch.tensor([30], dtype=torch.int32), 32, *none),
