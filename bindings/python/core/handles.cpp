@@ -28,8 +28,8 @@ using Dependency = std::tuple<uint32_t, uintptr_t, uintptr_t>;
 class Context {
 public:
   Context(uint32_t kind, int32_t ordinal, const std::optional<std::string> &target,
-          std::optional<nb::bytes> pack, uintptr_t hip_resolver)
-      : pack(std::move(pack)) {
+          std::optional<nb::bytes> pack, uintptr_t hip_resolver, nb::object resolver_owner)
+      : pack(std::move(pack)), resolver_owner(std::move(resolver_owner)) {
     sluice_context_desc desc;
     sluice_context_desc_init(&desc, sizeof desc);
     desc.kind = kind;
@@ -73,7 +73,10 @@ public:
   }
 
 private:
-  std::optional<nb::bytes> pack; // which the library reads for as long as the context lives
+  // What the library reads and calls for as long as the context lives, also while the interpreter ends and
+  // collects in an order of its own.
+  std::optional<nb::bytes> pack;
+  nb::object resolver_owner;
   sluice_context *handle = nullptr;
   std::atomic<bool> has_work = false;
 };
@@ -156,9 +159,9 @@ sluice_device_info device(const Context &context) {
 void bind_handles(nb::module_ &module) {
   nb::class_<Context>(module, "Context")
       .def(nb::init<uint32_t, int32_t, const std::optional<std::string> &, std::optional<nb::bytes>,
-                    uintptr_t>(),
+                    uintptr_t, nb::object>(),
            nb::arg("kind"), nb::arg("ordinal"), nb::arg("target").none(), nb::arg("pack").none(),
-           nb::arg("hip_resolver"))
+           nb::arg("hip_resolver"), nb::arg("resolver_owner").none())
       .def("device", &device)
       .def("kernels", &kernels)
       .def("query_support", &query_support)

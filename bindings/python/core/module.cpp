@@ -13,6 +13,8 @@ namespace nb = nanobind;
 using namespace sluice_python;
 
 NB_MODULE(_core, module) {
+  // A program may well end while a global of it has a context.
+  nb::set_leak_warnings(false);
   bind_failures(module);
   bind_structs(module);
   bind_handles(module);

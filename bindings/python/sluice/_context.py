@@ -67,8 +67,7 @@ class Context:
         if pack is not None and not isinstance(pack, bytes):
             with open(pack, "rb") as file:
                 pack = file.read()
-        self._resolver = hip_resolver  # whose memory must live as long
-        self._core = _core.Context(kind, ordinal, target, pack, _address_of(hip_resolver))
+        self._core = _core.Context(kind, ordinal, target, pack, _address_of(hip_resolver), hip_resolver)
         self._hip = Hip(self._core)
         self._plans: Dict[Problem, "Plan"] = {}
         self._lock = threading.Lock()

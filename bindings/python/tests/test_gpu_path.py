@@ -2,7 +2,10 @@
 
 import contextlib
 import ctypes
+import pathlib
 import struct
+import subprocess
+import sys
 import types
 import unittest
 from unittest import mock
@@ -89,6 +92,19 @@ class Zero(unittest.TestCase):
         self.plan.run(*tensors, lse=lse)
         self.assertEqual(self.hip.calls, ["hipModuleLaunchKernel"])
         self.assertEqual(self.addresses(), (0x10000, 0x20000, 0x30000, 0x40000))
+
+    def test_the_end_of_the_interpreter(self):
+        """A context with work that is left to the last collection still finds HIP's functions, which are Python's here."""
+        program = ("import sys; sys.path.insert(0, sys.argv[1])\n"
+                   "import sluice, test_gpu_path as t\n"
+                   "hip = t.CountingHip()\n"
+                   "context = sluice.Context('hip:0', hip_resolver=hip.resolver)\n"
+                   "arrays = [sluice.Tensor.at(0x10000, (1, 40, h, 64), 'f16') for h in (4, 2, 2)]\n"
+                   "context.plan(sluice.Problem('f16', 4, 2, 64)).run(*arrays, sluice.Tensor.at(0x40000, (1, 40, 4, 64), 'f16'))\n"
+                   "hip.ring = [context, hip]\n")
+        done = subprocess.run([sys.executable, "-B", "-c", program, str(pathlib.Path(__file__).parent)], capture_output=True,
+                              text=True, check=False)
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
 
     def test_cuda_array_interface(self):
         class Array:
