@@ -283,9 +283,14 @@ attention_paged_varlen_into = torch.library.custom_op("sluice::attention_paged_v
 attention_paged_varlen_into.register_fake(lambda *_: None)
 
 
+def _merged(partial: torch.Tensor, partial_lse: torch.Tensor,
+            o_type: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
+    return partial.new_empty(partial.shape[1:], dtype=o_type), torch.empty_like(partial_lse[0])
+
+
 def _merge(partial: torch.Tensor, partial_lse: torch.Tensor,
            o_type: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
-    o, lse = partial.new_empty(partial.shape[1:], dtype=o_type), torch.empty_like(partial_lse[0])
+    o, lse = _merged(partial, partial_lse, o_type)
     arrays: _Arrays = {"partial": partial, "partial_lse": partial_lse, "o": o, "lse": lse}
     context = context_of(_one_device(arrays))
     if _is_emulated(partial):
@@ -301,11 +306,7 @@ def _merge(partial: torch.Tensor, partial_lse: torch.Tensor,
 
 
 merge = torch.library.custom_op("sluice::merge", _merge, mutates_args=(), device_types=("cpu", "cuda"))
-
-
-@merge.register_fake
-def _(partial: torch.Tensor, partial_lse: torch.Tensor, o_type: torch.dtype) -> Tuple[torch.Tensor, torch.Tensor]:
-    return partial.new_empty(partial.shape[1:], dtype=o_type), torch.empty_like(partial_lse[0])
+merge.register_fake(_merged)
 
 
 def _append_on_emulator(context: Context, arrays: _Arrays) -> None:
