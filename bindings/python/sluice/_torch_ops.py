@@ -55,6 +55,11 @@ def _bound(number: int) -> int:
     return 1 << max(number - 1, 0).bit_length()
 
 
+def _o_type(q: torch.Tensor, wanted: Optional[torch.dtype]) -> torch.dtype:
+    """The wanted type of O, or that of Q; FP8 has none like it."""
+    return wanted or (torch.bfloat16 if q.dtype.itemsize == 1 else q.dtype)
+
+
 @dataclasses.dataclass(frozen=True)
 class Scores:
     """What the operators have in common beside their tensors."""
@@ -71,7 +76,7 @@ class Scores:
                 o_type: Optional[torch.dtype] = None, **more: Any) -> Problem:
         has_right = self.window_right >= 0 and not self.causal
         return Problem(q.dtype, q_heads=q.shape[-2], kv_heads=k.shape[-2], head_dim_qk=q.shape[-1], head_dim_v=v.shape[-1],
-                       k_type=k.dtype, v_type=v.dtype, o_type=_results(q[:0], 0, o_type)[0].dtype, write_lse=write_lse, causal=self.causal,
+                       k_type=k.dtype, v_type=v.dtype, o_type=_o_type(q, o_type), write_lse=write_lse, causal=self.causal,
                        mask_alignment=MaskAlignment.TOP_LEFT if self.top_left else MaskAlignment.BOTTOM_RIGHT,
                        window_left=self.window_left if self.window_left >= 0 else None,
                        window_right=self.window_right if has_right else None, soft_cap=self.softcap, alibi=self.alibi,
@@ -152,8 +157,7 @@ def _run_into(problem: Problem, arrays: _Arrays, numbers: Dict[str, Any]) -> Non
 
 
 def _results(q: torch.Tensor, head_dim_v: int, o_type: Optional[torch.dtype] = None) -> Tuple[torch.Tensor, torch.Tensor]:
-    dtype = o_type or (torch.bfloat16 if q.dtype.itemsize == 1 else q.dtype)
-    return (q.new_empty((*q.shape[:-1], head_dim_v), dtype=dtype), q.new_empty(q.shape[:-1], dtype=torch.float32))
+    return (q.new_empty((*q.shape[:-1], head_dim_v), dtype=_o_type(q, o_type)), q.new_empty(q.shape[:-1], dtype=torch.float32))
 
 
 _SCORES = ("float scale, bool causal, bool top_left, int window_left, int window_right, float softcap,"
