@@ -1,6 +1,8 @@
 """The package on the emulator: results beside a reference, and what is refused."""
 
 import gc
+import importlib.metadata
+import pathlib
 import threading
 import unittest
 
@@ -9,6 +11,7 @@ import numpy
 import sluice
 
 CONTEXT = sluice.Context("emulated")
+PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 
 
 def normal(*shape, seed=0):
@@ -213,6 +216,20 @@ class Reports(unittest.TestCase):
             CONTEXT.configure("threads", "many")
         with self.assertRaisesRegex(sluice.NoDevice, "no emulated device"):
             sluice.Context("gfx942:304").configure("threads", "1")
+
+
+class Packages(unittest.TestCase):
+    def test_versions_are_the_librarys(self):
+        for name in ("sluice-attention", "sluice-attention-emulator"):
+            self.assertEqual(importlib.metadata.version(name), sluice.__version__)
+        self.assertIn(f'"sluice-attention-emulator=={sluice.__version__}"', (PACKAGE / "pyproject.toml").read_text())
+
+    def test_wheels_carry_the_licence(self):
+        licence = (PACKAGE.parents[1] / "LICENSE").read_bytes()
+        for name, folder in (("sluice-attention", PACKAGE), ("sluice-attention-emulator", PACKAGE / "emulator")):
+            self.assertEqual((folder / "LICENSE").read_bytes(), licence)
+            files = importlib.metadata.files(name)
+            self.assertEqual([file.locate().read_bytes() for file in files if file.name == "LICENSE"], [licence])
 
 
 class Refusals(unittest.TestCase):
