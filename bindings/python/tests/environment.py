@@ -65,8 +65,8 @@ class Environment:
     def inputs(self):
         """What the wheels are made of."""
         digest = hashlib.sha256()
-        files = [*PACKAGE.glob("*.t*"), PACKAGE / "LICENSE", PACKAGE / "README.md", *PACKAGE.glob("core/*"), *PACKAGE.glob("sluice/*.py"), *PACKAGE.glob("emulator/*"),
-                 *(self.build / "lib").glob("libsluice*.so.1")]
+        files = [PACKAGE / "LICENSE", PACKAGE / "README.md", *PACKAGE.glob("*.t*"), *PACKAGE.glob("core/*"),
+                 *PACKAGE.glob("sluice/*.py"), *PACKAGE.glob("emulator/*"), *(self.build / "lib").glob("libsluice*.so.1")]
         for file in sorted(files):
             digest.update(str(file.name).encode() + file.read_bytes())
         return digest.hexdigest()
