@@ -117,7 +117,7 @@ func (s *contextState) free() {
 
 // waitForDevice returns when the device has nothing left to do. HIP allows no such wait while a stream captures, and makes
 // the capture invalid: captures of the package hip are waited for, and keep from beginning meanwhile. Of others nobody knows
-// before HIP refuses; then the wait begins anew, some time later. What else HIP says is that the device is no longer
+// before HIP refuses; then the wait is tried again some time later. What else HIP says is that the device is no longer
 // there or has stopped, and so has its work.
 func (s *contextState) waitForDevice() {
 	const firstOfCapture, lastOfCapture = 900, 908 // hipErrorStreamCaptureUnsupported to hipErrorStreamCaptureWrongThread

@@ -116,7 +116,7 @@ func gone(t *testing.T, before sluice.HandleCounts) {
 	})
 }
 
-// What is forgotten with work pending is there until the work has completed; other finalizers do not wait for that.
+// What is forgotten with work pending stays until the work has completed; other finalizers do not wait for it.
 func testForgotten(t *testing.T, f *forgetting) {
 	launch := &sluice.Launch{Stream: f.stream.Handle()}
 	for _, c := range []struct {

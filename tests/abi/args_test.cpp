@@ -219,9 +219,7 @@ const Refusal refusals[] = {
 /// A context whose kernels can do everything.
 ContextHandle able_context(uint32_t kind) {
   static const std::vector<std::byte> pack = test_pack(all_features());
-  sluice_context_desc desc = context_desc(kind);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(kind, pack);
   return make_context(desc);
 }
 

@@ -60,9 +60,7 @@ private:
     return writer.finish();
   }();
   ContextHandle context = [this] {
-    sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-    desc.pack = pack.data();
-    desc.pack_bytes = pack.size();
+    sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
     desc.hip_resolver = resolve;
     return make_context(desc);
   }();
@@ -250,9 +248,7 @@ TEST_CASE("the launch of a merge is traced", "[around]") {
   entry.lds_bytes = 4096;
   add_fake_kernel(writer, entry);
   const std::vector<std::byte> pack = writer.finish();
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
   const ContextHandle context = make_context(desc);
   static uint32_t lds_bytes;
   REQUIRE(sluice_set_trace(
@@ -403,9 +399,7 @@ TEST_CASE("a merge's rows go along x, and along y where x would be too long", "[
 TEST_CASE("the parts of a run are merged where the workspace has them", "[split]") {
   using namespace sluice::package;
   FakeHip hip;
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-  desc.pack = split_pack().data();
-  desc.pack_bytes = split_pack().size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, split_pack());
   desc.hip_resolver = resolve;
   const ContextHandle context = make_context(desc);
   sluice_problem problem = decode_problem();
@@ -497,9 +491,7 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
 
 TEST_CASE("a run's merge has the run's base of LSE, its starts and its signal", "[split]") {
   FakeHip hip;
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-  desc.pack = split_pack().data();
-  desc.pack_bytes = split_pack().size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, split_pack());
   desc.hip_resolver = resolve;
   const ContextHandle context = make_context(desc);
   static sluice_trace_record seen;

@@ -8,9 +8,7 @@ namespace sluice::test {
 /// A context of the FakeHip there is, with a kernel from F16 into F16 caches and one from F32 to F16.
 inline ContextHandle around_context(uint32_t kind = SLUICE_DEVICE_HIP) {
   static const std::vector<std::byte> pack = around_pack();
-  sluice_context_desc desc = context_desc(kind);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(kind, pack);
   return make_context(desc);
 }
 

@@ -446,9 +446,7 @@ TEST_CASE("a pack whose kernels around attention are not this library's is PACK_
     sluice::package::PackWriter writer("test", "22.1.8");
     add_fake_kernel(writer, entry);
     const std::vector<std::byte> pack = writer.finish();
-    sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
-    desc.pack = pack.data();
-    desc.pack_bytes = pack.size();
+    sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
     sluice_context *context = nullptr;
     Error error;
     check_refusal(sluice_context_create(&desc, &context, &error), error, SLUICE_PACK_CORRUPT, "pack",

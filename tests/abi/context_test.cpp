@@ -145,9 +145,7 @@ TEST_CASE("what a chip has is asked of chips that are known", "[context]") {
   sluice::package::PackWriter writer("test", "22.1.8");
   add_fake_kernel(writer, kernel_entry("f16", 128, 8), "gfx999");
   const std::vector<std::byte> pack = writer.finish();
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
   CHECK(device_of(make_context(desc)).wave_size == 32);
 }
 
@@ -246,9 +244,7 @@ TEST_CASE("descriptions that contradict themselves are refused", "[context]") {
 
 TEST_CASE("a truncated or altered pack is PACK_CORRUPT", "[context]") {
   std::vector<std::byte> pack = test_pack();
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
   make_context(desc);
   for (const size_t length :
        {size_t{0}, size_t{1}, size_t{47}, size_t{48}, pack.size() / 2, pack.size() - 1}) {
@@ -278,9 +274,7 @@ TEST_CASE("a pack made for another argument layout is PACK_CORRUPT", "[context]"
     change(entry);
     add_fake_kernel(writer, entry);
     const std::vector<std::byte> pack = writer.finish();
-    sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
-    desc.pack = pack.data();
-    desc.pack_bytes = pack.size();
+    sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
     check_create_refused(desc, SLUICE_PACK_CORRUPT, "pack", message);
   };
   check([](auto &entry) { entry.kernarg_hash ^= 1; }, "takes arguments of layout");
@@ -305,9 +299,7 @@ TEST_CASE("a pack's kernels may be as large as kernels can be", "[context]") {
   CHECK(entry.threads == 1024);
   add_fake_kernel(writer, entry);
   const std::vector<std::byte> pack = writer.finish();
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
   CHECK(make_context(desc) != nullptr);
 }
 
@@ -316,9 +308,7 @@ TEST_CASE("only the kernels of the device's chip count", "[context]") {
   add_fake_kernel(writer, kernel_entry("f16", 128, 8), "gfx942");
   add_fake_kernel(writer, kernel_entry("f16", 128, 4), "gfx950");
   const std::vector<std::byte> pack = writer.finish();
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
   const ContextHandle context = make_context(desc);
   uint32_t count = 0;
   REQUIRE(sluice_list_kernels(context.get(), 0, nullptr, &count, nullptr) == SLUICE_OK);
@@ -337,9 +327,7 @@ TEST_CASE("a device gets the code of its own chip, whatever its features", "[con
     objects.push_back({chips[i], code[i]});
   writer.add(kernel_entry("f16", 128, 8), objects);
   const std::vector<std::byte> pack = writer.finish();
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
   for (size_t i = 0; i < std::size(chips); ++i)
     for (const char *features : {"", ":sramecc+:xnack-", ":sramecc+:xnack+", ":sramecc-:xnack-"}) {
       hip.arch = chips[i] + features;

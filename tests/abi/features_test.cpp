@@ -108,9 +108,7 @@ TEST_CASE("a kernel serves a problem once it lists what the problem needs", "[fe
     INFO(ability.message);
     const auto query = [&](const std::vector<std::string> &features, Error &error) {
       const std::vector<std::byte> pack = test_pack(features);
-      sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
-      desc.pack = pack.data();
-      desc.pack_bytes = pack.size();
+      sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
       return sluice_query_support(make_context(desc).get(), &problem, nullptr, &error);
     };
     Error error;
@@ -138,9 +136,7 @@ TEST_CASE("the kernel with the feature is chosen among those without", "[feature
     add_fake_kernel(writer, entry);
   }
   const std::vector<std::byte> pack = writer.finish();
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
   const ContextHandle context = make_context(desc);
   sluice_support support;
   sluice_support_init(&support, sizeof support);
@@ -159,9 +155,7 @@ TEST_CASE("what only a call asks for is refused where the kernel cannot do it", 
   const auto run = [&](const std::vector<std::string> &features, const sluice_problem &problem,
                        const sluice_args &args, Error &error) {
     const std::vector<std::byte> pack = test_pack(features);
-    sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-    desc.pack = pack.data();
-    desc.pack_bytes = pack.size();
+    sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
     const ContextHandle context = make_context(desc);
     const PlanHandle plan = make_plan(context, problem);
     hip.forget_calls();
@@ -199,9 +193,7 @@ TEST_CASE("what only a call asks for is refused where the kernel cannot do it", 
 
 TEST_CASE("a kernel that can do everything lists it all", "[features]") {
   const std::vector<std::byte> pack = test_pack(all_features());
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
   const ContextHandle context = make_context(desc);
   sluice_kernel_info info;
   sluice_kernel_info_init(&info, sizeof info);

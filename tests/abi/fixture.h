@@ -53,6 +53,14 @@ inline sluice_context_desc context_desc(uint32_t kind) {
   return desc;
 }
 
+/// With a pack in place of the one that context_desc(kind) has.
+inline sluice_context_desc context_desc(uint32_t kind, const std::vector<std::byte> &pack) {
+  sluice_context_desc desc = context_desc(kind);
+  desc.pack = pack.data();
+  desc.pack_bytes = pack.size();
+  return desc;
+}
+
 inline ContextHandle make_context(const sluice_context_desc &desc) {
   Error error;
   sluice_context *context = nullptr;

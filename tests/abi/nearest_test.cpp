@@ -14,9 +14,7 @@ ContextHandle able_context() {
     add_fake_kernel(writer, std::move(entry));
     return writer.finish();
   }();
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
   return make_context(desc);
 }
 

@@ -51,13 +51,6 @@ size_t fail_in_context(const sluice_context_desc &desc,
   });
 }
 
-sluice_context_desc desc_of(const std::vector<std::byte> &pack) {
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
-  return desc;
-}
-
 } // namespace
 
 TEST_CASE("a context that runs out of memory leaves nothing behind", "[out_of_memory]") {
@@ -87,7 +80,8 @@ TEST_CASE("a plan that runs out of memory leaves nothing behind", "[out_of_memor
       sluice_plan_destroy(plan);
       return status;
     };
-    CHECK(fail_in_context(desc_of(is_split ? split_pack() : shared_test_pack()), make) > 5);
+    CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, is_split ? split_pack() : shared_test_pack()),
+                          make) > 5);
     CHECK(hip.loaded_modules == 0);
   }
 }
@@ -102,17 +96,19 @@ TEST_CASE("loading kernels in advance, or with their first call, can run out of 
       return sluice_preload(context, wanted, error);
     };
   };
-  CHECK(fail_in_context(desc_of(split_pack()), preload(&problem)) > 5);
-  CHECK(fail_in_context(desc_of(split_pack()), preload(nullptr)) > 5);
+  CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, split_pack()), preload(&problem)) > 5);
+  CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, split_pack()), preload(nullptr)) > 5);
   static const std::vector<std::byte> pack = around_pack();
   const sluice_append append = good_append();
-  CHECK(fail_in_context(desc_of(pack), [&](sluice_context *context, sluice_error *error) {
-          return sluice_kv_append(context, &append, &launch, error);
-        }) > 2);
+  CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, pack),
+                        [&](sluice_context *context, sluice_error *error) {
+                          return sluice_kv_append(context, &append, &launch, error);
+                        }) > 2);
   const sluice_merge merge = good_merge();
-  CHECK(fail_in_context(desc_of(pack), [&](sluice_context *context, sluice_error *error) {
-          return sluice_merge_states(context, &merge, &launch, error);
-        }) > 2);
+  CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, pack),
+                        [&](sluice_context *context, sluice_error *error) {
+                          return sluice_merge_states(context, &merge, &launch, error);
+                        }) > 2);
   CHECK(hip.loaded_modules == 0);
 }
 

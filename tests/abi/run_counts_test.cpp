@@ -46,9 +46,7 @@ TEST_CASE("a call with everything there is costs no more", "[run_counts]") {
   package::PackWriter writer("test", "22.1.8");
   add_fake_kernel(writer, std::move(latent));
   const std::vector<std::byte> pack = writer.finish();
-  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP);
-  desc.pack = pack.data();
-  desc.pack_bytes = pack.size();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
   const ContextHandle context = make_context(desc);
   sluice_problem problem = good_problem();
   make_paged(problem);

@@ -33,9 +33,7 @@ inline const std::vector<std::byte> &split_pack() {
 }
 
 inline ContextHandle split_context(uint32_t kind) {
-  sluice_context_desc desc = context_desc(kind);
-  desc.pack = split_pack().data();
-  desc.pack_bytes = split_pack().size();
+  sluice_context_desc desc = context_desc(kind, split_pack());
   return make_context(desc);
 }
 

@@ -159,7 +159,7 @@ func TestCapturesThatFail(t *testing.T) {
 	usable("closed and captured during a capture")
 }
 
-// A capture stays on one thread, and what others do there is no concern of it.
+// A capture stays on one thread, and does not see what other threads do.
 func TestCapturesBesideOthers(t *testing.T) {
 	_, r := openCounted(t)
 	stream := newStream(t, r)

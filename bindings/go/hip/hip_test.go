@@ -31,7 +31,7 @@ func open(t *testing.T) (*sluice.Context, *Runtime) {
 	return context, r
 }
 
-// openCounted is open with calls that hiptest counts. What the test makes through them is gone at its end.
+// openCounted opens a runtime whose calls hiptest counts. What the test makes through them is gone at its end.
 func openCounted(t *testing.T) (*sluice.Context, *Runtime) {
 	t.Helper()
 	emulator, _ := open(t)

@@ -9,7 +9,7 @@ import dataclasses
 from typing import Any, Optional, Tuple
 
 from . import _core
-from ._call import array_of, at_least, c_tensor, checked, exactly
+from ._call import array_of, at_least, block_table, c_tensor, checked, exactly
 from ._errors import InvalidArgument
 from ._tensor import Tensor, tensor_of
 from ._types import DType, LseBase, PageTableKind, RotaryStyle, ScaleKind
@@ -50,11 +50,7 @@ def _table(made: Any, array: Any, page_starts: Any, batch: int, place: str) -> N
         made.page_table = array_of(array, "page_table", place, None, table.itemsize, at_least(0, "entries"))
         return
     made.page_table_kind = PageTableKind.BLOCK
-    found = checked(array, "page_table", place, None, table.itemsize, [at_least(batch, "batch"), at_least(0, "pages")])
-    if found.strides[1] != 1 and found.shape[1] > 1:
-        raise InvalidArgument(f"page_table has a stride of {found.strides[1]} elements between pages; it must be 1",
-                              "page_table")
-    made.page_table, made.page_table_stride = found.address, found.strides[0]
+    made.page_table, made.page_table_stride = block_table(array, place, table.itemsize, batch, at_least(0, "pages"))
 
 
 def append_struct(place: str, k: Any, v: Any, k_cache: Any, v_cache: Any, *, slots: Any, starts: Any, kv_lengths: Any,

@@ -67,6 +67,15 @@ def array_of(array: Any, field: str, place: str, dtype: Optional[DType], itemsiz
     return tensor.address
 
 
+def block_table(array: Any, place: str, itemsize: int, batch: int, pages: Extent) -> Tuple[int, int]:
+    """Address and stride of the page numbers [batch, pages]."""
+    found = checked(array, "page_table", place, None, itemsize, [at_least(batch, "batch"), pages])
+    if found.strides[1] != 1 and found.shape[1] > 1:
+        raise InvalidArgument(f"page_table has a stride of {found.strides[1]} elements between pages; it must be 1",
+                              "page_table")
+    return found.address, found.strides[0]
+
+
 @dataclasses.dataclass
 class CallShape:
     """How many sequences, rows and keys a call has. What is None follows from the arrays, or else from the bounds."""
@@ -204,12 +213,8 @@ class _Filler:
             put("page_table", None, itemsize, at_least(0, "entries"))
             return
         pages = -(-self.kv_len // problem.page_size) if problem.page_size else 0
-        found = checked(table, "page_table", self.place, None, itemsize,
-                        [at_least(self.batch, "batch"), at_least(pages, "pages of kv_len keys")])
-        if found.strides[1] != 1 and found.shape[1] > 1:
-            raise InvalidArgument(f"page_table has a stride of {found.strides[1]} elements between pages; it must be 1",
-                                  "page_table")
-        args.page_table, args.page_table_stride = found.address, found.strides[0]
+        args.page_table, args.page_table_stride = block_table(table, self.place, itemsize, self.batch,
+                                                              at_least(pages, "pages of kv_len keys"))
 
 
 def call_args(problem: Problem, arrays: Arrays, shape: CallShape, scale: float, place: str) -> Any:

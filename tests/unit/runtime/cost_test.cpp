@@ -42,13 +42,19 @@ double fixed_clk(int32_t dim, uint64_t parts, int64_t batch = 1) {
                     : found.merge_clk - bytes / (chip::hbm_terabytes * 1e12 / (chip::clock_mhz * 1e6));
 }
 
-} // namespace
-
-TEST_CASE("a tile of a kernel without figures takes its MFMAs", "[cost]") {
+/// Without the figures of machine code.
+package::KernelEntry four_packed_waves() {
   package::KernelEntry kernel;
   kernel.name = {"attention_forward", "f16", 128, 128, 64, 16, 4};
   kernel.name.form = "packed";
   kernel.threads = 256;
+  return kernel;
+}
+
+} // namespace
+
+TEST_CASE("a tile of a kernel without figures takes its MFMAs", "[cost]") {
+  package::KernelEntry kernel = four_packed_waves();
   const sluice_problem problem = problem_of(1);
   const auto clk = [&](int64_t keys) { return estimate(kernel, {problem, 1, 1, keys}, 1, 304).clk(); };
   // 16 rows of a wave, 16 keys, 128 elements of K and of V; a multiplication and an addition each.
@@ -56,10 +62,7 @@ TEST_CASE("a tile of a kernel without figures takes its MFMAs", "[cost]") {
 }
 
 TEST_CASE("a kernel that does not fit is estimated as if one did", "[cost]") {
-  package::KernelEntry kernel;
-  kernel.name = {"attention_forward", "f16", 128, 128, 64, 16, 4};
-  kernel.name.form = "packed";
-  kernel.threads = 256;
+  package::KernelEntry kernel = four_packed_waves();
   const sluice_problem problem = problem_of(1);
   const auto clk = [&] { return estimate(kernel, {problem, 304, 1, 160}, 1, 304).clk(); };
   kernel.lds_bytes = 65536;
