@@ -7,9 +7,8 @@ heads, dim]. Each has a fake kernel, so that graphs with them are compiled and e
 from __future__ import annotations
 
 import atexit
-import dataclasses
 import functools
-from typing import Any, Callable, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Tuple
 
 import torch
 
@@ -17,7 +16,7 @@ from ._context import Context, Plan
 from ._errors import InvalidArgument
 from ._hip import Buffer
 from ._problem import Problem
-from ._types import DType, MaskAlignment, Mode, PageTableKind, dtype_of
+from ._types import DType, MaskAlignment, Mode, PageTableKind, ScaleKind, dtype_of
 
 _contexts: Dict[Tuple[str, int], Context] = {}
 atexit.register(_contexts.clear)  # while there still is an interpreter to wait for their work in
@@ -60,17 +59,26 @@ def _o_type(q: torch.Tensor, wanted: Optional[torch.dtype]) -> torch.dtype:
     return wanted or (torch.bfloat16 if q.dtype.itemsize == 1 else q.dtype)
 
 
-@dataclasses.dataclass(frozen=True)
-class Scores:
-    """What the operators have in common beside their tensors."""
+def _scale_kind(scale: Optional[torch.Tensor]) -> ScaleKind:
+    if scale is None:
+        return ScaleKind.NONE
+    return ScaleKind.PER_TENSOR if scale.numel() == 1 else ScaleKind.PER_HEAD
 
+
+class Options(NamedTuple):
+    """The arguments that every operator has after its own tensors. Scales are F32, [1] or [heads]."""
+
+    scale: float
     causal: bool
     top_left: bool
     window_left: int
     window_right: int
     softcap: float
-    alibi: bool
-    sinks: bool
+    alibi_slopes: Optional[torch.Tensor]
+    sinks: Optional[torch.Tensor]
+    q_scale: Optional[torch.Tensor]
+    k_scale: Optional[torch.Tensor]
+    v_scale: Optional[torch.Tensor]
 
     def problem(self, q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, write_lse: bool = True,
                 o_type: Optional[torch.dtype] = None, **more: Any) -> Problem:
@@ -79,8 +87,14 @@ class Scores:
                        k_type=k.dtype, v_type=v.dtype, o_type=_o_type(q, o_type), write_lse=write_lse, causal=self.causal,
                        mask_alignment=MaskAlignment.TOP_LEFT if self.top_left else MaskAlignment.BOTTOM_RIGHT,
                        window_left=self.window_left if self.window_left >= 0 else None,
-                       window_right=self.window_right if has_right else None, soft_cap=self.softcap, alibi=self.alibi,
-                       sink_logits=self.sinks, **more)
+                       window_right=self.window_right if has_right else None, soft_cap=self.softcap,
+                       alibi=self.alibi_slopes is not None, sink_logits=self.sinks is not None,
+                       q_scale_kind=_scale_kind(self.q_scale), k_scale_kind=_scale_kind(self.k_scale),
+                       v_scale_kind=_scale_kind(self.v_scale), **more)
+
+    def arrays(self) -> _Arrays:
+        return {"alibi_slopes": self.alibi_slopes, "sink_logits": self.sinks, "q_scale": self.q_scale,
+                "k_scale": self.k_scale, "v_scale": self.v_scale}
 
 
 def _run_on_device(plan: Plan, arrays: _Arrays, numbers: Dict[str, Any]) -> None:
@@ -160,17 +174,17 @@ def _results(q: torch.Tensor, head_dim_v: int, o_type: Optional[torch.dtype] = N
     return (q.new_empty((*q.shape[:-1], head_dim_v), dtype=_o_type(q, o_type)), q.new_empty(q.shape[:-1], dtype=torch.float32))
 
 
-_SCORES = ("float scale, bool causal, bool top_left, int window_left, int window_right, float softcap,"
-           " Tensor? alibi_slopes, Tensor? sinks")
+_OPTIONS = ("float scale, bool causal, bool top_left, int window_left, int window_right, float softcap,"
+            " Tensor? alibi_slopes, Tensor? sinks, Tensor? q_scale, Tensor? k_scale, Tensor? v_scale")
 
 
 def _operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Any]:
-    """Defines an operator for the CPU and ROCm's devices, and as its fake the shapes of its results. What comes behind V is
-    the type of O, where there is a choice."""
+    """Defines an operator for the CPU and ROCm's devices, and as its fake the shapes of its results. The argument after V
+    is the type of O, where the caller may choose it."""
 
     def define(function: Callable[..., Any]) -> Any:
         made = torch.library.custom_op(f"sluice::{name}", function, mutates_args=(), device_types=("cpu", "cuda"),
-                                       schema=f"({schema}, {_SCORES}) -> (Tensor, Tensor)")
+                                       schema=f"({schema}, {_OPTIONS}) -> (Tensor, Tensor)")
 
         def fake(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *more: Any) -> Tuple[torch.Tensor, torch.Tensor]:
             o_type = more[0] if more and isinstance(more[0], torch.dtype) else None
@@ -182,59 +196,47 @@ def _operator(name: str, schema: str) -> Callable[[Callable[..., Any]], Any]:
     return define
 
 
-def _scores(causal: bool, top_left: bool, window_left: int, window_right: int, softcap: float, alibi_slopes: Any,
-            sinks: Any) -> Scores:
-    return Scores(causal, top_left, window_left, window_right, softcap, alibi_slopes is not None, sinks is not None)
-
-
 @_operator("attention", "Tensor q, Tensor k, Tensor v, ScalarType? o_type, Tensor? bias, Tensor? mask")
 def attention(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, o_type: Optional[torch.dtype],
-              bias: Optional[torch.Tensor], mask: Optional[torch.Tensor], scale: float, causal: bool, top_left: bool, window_left: int,
-              window_right: int, softcap: float, alibi_slopes: Optional[torch.Tensor],
-              sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+              bias: Optional[torch.Tensor], mask: Optional[torch.Tensor],
+              *options: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     """O and LSE [batch, tokens, heads] of sequences of equal lengths. mask has a bit per key."""
-    problem = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks).problem(
-        q, k, v, o_type=o_type, max_batch=_bound(q.shape[0]), max_q_len=_bound(q.shape[1]), max_kv_len=_bound(k.shape[1]),
-        bias_type=None if bias is None else bias.dtype, bool_mask=mask is not None)
-    return _run(problem, {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, "alibi_slopes": alibi_slopes,
-                          "sink_logits": sinks}, scale=scale)
+    given = Options(*options)
+    problem = given.problem(q, k, v, o_type=o_type, max_batch=_bound(q.shape[0]), max_q_len=_bound(q.shape[1]),
+                            max_kv_len=_bound(k.shape[1]), bias_type=None if bias is None else bias.dtype,
+                            bool_mask=mask is not None)
+    return _run(problem, {"q": q, "k": k, "v": v, "bias": bias, "mask": mask, **given.arrays()}, scale=given.scale)
 
 
 @_operator("attention_varlen", "Tensor q, Tensor k, Tensor v, Tensor cu_seqlens_q, Tensor cu_seqlens_k, SymInt max_seqlen_q,"
            " SymInt max_seqlen_k")
 def attention_varlen(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, cu_seqlens_q: torch.Tensor,
-                     cu_seqlens_k: torch.Tensor, max_seqlen_q: int, max_seqlen_k: int, scale: float, causal: bool,
-                     top_left: bool, window_left: int, window_right: int, softcap: float,
-                     alibi_slopes: Optional[torch.Tensor],
-                     sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+                     cu_seqlens_k: torch.Tensor, max_seqlen_q: int, max_seqlen_k: int,
+                     *options: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     """O and LSE [tokens, heads] of sequences one after the other."""
-    problem = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks).problem(
-        q, k, v, mode=Mode.RAGGED, max_batch=_bound(cu_seqlens_q.shape[0] - 1), max_q_len=_bound(max_seqlen_q),
-        max_kv_len=_bound(max_seqlen_k))
-    return _run(problem, {"q": q, "k": k, "v": v, "q_starts": cu_seqlens_q, "kv_starts": cu_seqlens_k,
-                          "alibi_slopes": alibi_slopes, "sink_logits": sinks}, scale=scale, q_len=max_seqlen_q,
-                kv_len=max_seqlen_k)
+    given = Options(*options)
+    problem = given.problem(q, k, v, mode=Mode.RAGGED, max_batch=_bound(cu_seqlens_q.shape[0] - 1),
+                            max_q_len=_bound(max_seqlen_q), max_kv_len=_bound(max_seqlen_k))
+    return _run(problem, {"q": q, "k": k, "v": v, "q_starts": cu_seqlens_q, "kv_starts": cu_seqlens_k, **given.arrays()},
+                scale=given.scale, q_len=max_seqlen_q, kv_len=max_seqlen_k)
 
 
 @_operator("attention_paged", "Tensor q, Tensor k_cache, Tensor v_cache, Tensor block_table, Tensor cache_seqlens")
 def attention_paged(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, block_table: torch.Tensor,
-                    cache_seqlens: torch.Tensor, scale: float, causal: bool, top_left: bool, window_left: int,
-                    window_right: int, softcap: float, alibi_slopes: Optional[torch.Tensor],
-                    sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+                    cache_seqlens: torch.Tensor, *options: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     """O and LSE [batch, tokens, heads] of new rows over a cache in pages [pages, page_size, kv_heads, dim]."""
+    given = Options(*options)
     page_size = k_cache.shape[1]
     keys = block_table.shape[1] * page_size
-    problem = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks).problem(
-        q, k_cache, v_cache, mode=Mode.PAGED, page_size=page_size, page_table_kind=PageTableKind.BLOCK,
-        page_index_64=block_table.dtype == torch.int64, max_batch=_bound(q.shape[0]), max_q_len=_bound(q.shape[1]),
-        max_kv_len=_bound(keys))
+    problem = given.problem(q, k_cache, v_cache, mode=Mode.PAGED, page_size=page_size, page_table_kind=PageTableKind.BLOCK,
+                            page_index_64=block_table.dtype == torch.int64, max_batch=_bound(q.shape[0]),
+                            max_q_len=_bound(q.shape[1]), max_kv_len=_bound(keys))
     return _run(problem, {"q": q, "k": k_cache, "v": v_cache, "page_table": block_table, "kv_lengths": cache_seqlens,
-                          "alibi_slopes": alibi_slopes, "sink_logits": sinks}, scale=scale, kv_len=keys)
+                          **given.arrays()}, scale=given.scale, kv_len=keys)
 
 
-@dataclasses.dataclass
-class _PagedRows:
-    """New rows of several sequences over a cache in pages."""
+class _PagedRows(NamedTuple):
+    """New rows of several sequences, one after the other, over a cache in pages."""
 
     q: torch.Tensor
     k_cache: torch.Tensor
@@ -245,45 +247,40 @@ class _PagedRows:
     lengths: torch.Tensor
     max_keys: int
 
-    def problem(self, scores: Scores, write_lse: bool) -> Problem:
-        return scores.problem(self.q, self.k_cache, self.v_cache, write_lse, mode=Mode.PAGED,
-                              page_size=self.k_cache.shape[1], page_table_kind=PageTableKind.BLOCK,
-                              page_index_64=self.table.dtype == torch.int64, max_batch=_bound(self.starts.shape[0] - 1),
-                              max_q_len=_bound(self.max_rows), max_kv_len=_bound(self.max_keys))
+    def problem(self, given: Options, write_lse: bool) -> Problem:
+        return given.problem(self.q, self.k_cache, self.v_cache, write_lse, mode=Mode.PAGED,
+                             page_size=self.k_cache.shape[1], page_table_kind=PageTableKind.BLOCK,
+                             page_index_64=self.table.dtype == torch.int64, max_batch=_bound(self.starts.shape[0] - 1),
+                             max_q_len=_bound(self.max_rows), max_kv_len=_bound(self.max_keys))
 
-    def arrays(self, alibi_slopes: Optional[torch.Tensor], sinks: Optional[torch.Tensor]) -> _Arrays:
+    def arrays(self, given: Options) -> _Arrays:
         return {"q": self.q, "k": self.k_cache, "v": self.v_cache, "q_starts": self.starts, "page_table": self.table,
-                "kv_lengths": self.lengths, "alibi_slopes": alibi_slopes, "sink_logits": sinks}
+                "kv_lengths": self.lengths, **given.arrays()}
 
-    def numbers(self, scale: float) -> Dict[str, Any]:
-        return {"scale": scale, "batch": self.starts.shape[0] - 1, "q_len": self.max_rows, "kv_len": self.max_keys}
+    def numbers(self, given: Options) -> Dict[str, Any]:
+        return {"scale": given.scale, "batch": self.starts.shape[0] - 1, "q_len": self.max_rows, "kv_len": self.max_keys}
 
 
-@_operator("attention_paged_varlen", "Tensor q, Tensor k_cache, Tensor v_cache, Tensor cu_seqlens_q, SymInt max_seqlen_q,"
-           " Tensor block_table, Tensor cache_seqlens, SymInt max_seqlen_k")
-def attention_paged_varlen(q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor, cu_seqlens_q: torch.Tensor,
-                           max_seqlen_q: int, block_table: torch.Tensor, cache_seqlens: torch.Tensor, max_seqlen_k: int,
-                           scale: float, causal: bool, top_left: bool, window_left: int, window_right: int, softcap: float,
-                           alibi_slopes: Optional[torch.Tensor],
-                           sinks: Optional[torch.Tensor]) -> Tuple[torch.Tensor, torch.Tensor]:
+_PAGED_ROWS = ("Tensor q, Tensor k_cache, Tensor v_cache, Tensor cu_seqlens_q, SymInt max_seqlen_q, Tensor block_table,"
+               " Tensor cache_seqlens, SymInt max_seqlen_k")
+_PAGED_ROWS_COUNT = len(_PagedRows._fields)
+
+
+@_operator("attention_paged_varlen", _PAGED_ROWS)
+def attention_paged_varlen(*arguments: Any) -> Tuple[torch.Tensor, torch.Tensor]:
     """O and LSE [tokens, heads] of new rows of several sequences, one after the other, over a cache in pages."""
-    scores = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks)
-    call = _PagedRows(q, k_cache, v_cache, cu_seqlens_q, max_seqlen_q, block_table, cache_seqlens, max_seqlen_k)
-    return _run(call.problem(scores, write_lse=True), call.arrays(alibi_slopes, sinks), **call.numbers(scale))
+    call, given = _PagedRows(*arguments[:_PAGED_ROWS_COUNT]), Options(*arguments[_PAGED_ROWS_COUNT:])
+    return _run(call.problem(given, write_lse=True), call.arrays(given), **call.numbers(given))
 
 
-def _paged_varlen_into(out: torch.Tensor, q: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor,
-                       cu_seqlens_q: torch.Tensor, max_seqlen_q: int, block_table: torch.Tensor,
-                       cache_seqlens: torch.Tensor, max_seqlen_k: int, scale: float, causal: bool, top_left: bool,
-                       window_left: int, window_right: int, softcap: float, alibi_slopes: Optional[torch.Tensor],
-                       sinks: Optional[torch.Tensor]) -> None:
-    scores = _scores(causal, top_left, window_left, window_right, softcap, alibi_slopes, sinks)
-    call = _PagedRows(q, k_cache, v_cache, cu_seqlens_q, max_seqlen_q, block_table, cache_seqlens, max_seqlen_k)
-    _run_into(call.problem(scores, write_lse=False), {**call.arrays(alibi_slopes, sinks), "o": out}, call.numbers(scale))
+def _paged_varlen_into(out: torch.Tensor, *arguments: Any) -> None:
+    call, given = _PagedRows(*arguments[:_PAGED_ROWS_COUNT]), Options(*arguments[_PAGED_ROWS_COUNT:])
+    _run_into(call.problem(given, write_lse=False), {**call.arrays(given), "o": out}, call.numbers(given))
 
 
-attention_paged_varlen_into = torch.library.custom_op("sluice::attention_paged_varlen_into", _paged_varlen_into,
-                                                      mutates_args=("out",), device_types=("cpu", "cuda"))
+attention_paged_varlen_into = torch.library.custom_op(
+    "sluice::attention_paged_varlen_into", _paged_varlen_into, mutates_args=("out",), device_types=("cpu", "cuda"),
+    schema=f"(Tensor(a!) out, {_PAGED_ROWS}, {_OPTIONS}) -> ()")
 attention_paged_varlen_into.register_fake(lambda *_: None)
 
 
@@ -322,8 +319,9 @@ def _append_on_emulator(context: Context, arrays: _Arrays) -> None:
 
 
 def _append(k: torch.Tensor, v: torch.Tensor, k_cache: torch.Tensor, v_cache: torch.Tensor,
-            slot_mapping: torch.Tensor) -> None:
-    arrays: _Arrays = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache, "slots": slot_mapping}
+            slot_mapping: torch.Tensor, k_scale: Optional[torch.Tensor], v_scale: Optional[torch.Tensor]) -> None:
+    arrays: _Arrays = {"k": k, "v": v, "k_cache": k_cache, "v_cache": v_cache, "slots": slot_mapping, "k_scale": k_scale,
+                       "v_scale": v_scale}
     context = context_of(_one_device(arrays))
     if _is_emulated(k):
         _append_on_emulator(context, arrays)

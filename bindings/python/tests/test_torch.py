@@ -15,6 +15,8 @@ from sluice import _torch_ops as ops
 # |p v| is at most the largest |v|.
 LAST_PLACE = {torch.float16: 2.0 ** -11, torch.bfloat16: 2.0 ** -8}
 
+FP8 = torch.float8_e4m3fnuz
+
 
 def tolerance(value):
     """Of an element of O. Beside roundings, sums in F32 of as many terms as there are keys and dims."""
@@ -32,6 +34,13 @@ def sdpa(q, k, v, **options):
     o = F.scaled_dot_product_attention(q.double().transpose(1, 2), k.double().transpose(1, 2), v.double().transpose(1, 2),
                                        enable_gqa=True, **options)
     return o.transpose(1, 2)
+
+
+def in_fp8(x, scale):
+    """What float8_e4m3fnuz makes of x / scale, rounded once: 4 significant bits, but no step below 2^-10."""
+    quotient = x.double() / scale.double().reshape(-1, 1)
+    step = torch.exp2(torch.frexp(quotient).exponent.clamp(min=-6).double() - 4)
+    return (quotient / step).round() * step
 
 
 def diagonal(rows, keys, top_left=False, left=-1, right=-1, causal=False):
@@ -194,6 +203,44 @@ class FlashAttention(Case):
         self.assertTrue(torch.equal(caches[1, 1, 1], v[0]))
         self.assertEqual(caches.count_nonzero(), k[0].count_nonzero() + v[0].count_nonzero())
 
+    def test_fp8(self):
+        """Queries of FP8 too, with scales of the tensor and of each head."""
+        scales = (torch.tensor(0.5), torch.tensor([0.02, 0.03]), torch.tensor([0.05, 0.02]))
+        plain = [normal(1, rows, heads, 64, dtype=torch.float32, seed=seed)
+                 for rows, heads, seed in ((19, 4, 1), (50, 2, 2), (50, 2, 3))]
+        fp8, values = [], []
+        for x, scale in zip(plain, scales):
+            fp8.append(in_fp8(x, scale).to(FP8))
+            values.append(fp8[-1].float() * scale.reshape(-1, 1))
+        descales = dict(zip(("q_descale", "k_descale", "v_descale"), scales))
+        o, lse = st.flash_attn_func(*fp8, **descales, return_attn_probs=True)
+        # P, which is at most 1 and largest for the largest score, is rounded to FP8 as Q is, to 4 bits.
+        error = (o.double() - sdpa(*values)).abs().max().item()
+        self.assertEqual(o.dtype, torch.bfloat16)
+        self.assertLess(error, values[2].abs().max().item() * (2.0 ** -4 + 2.0 ** -8))
+        scores = torch.einsum("bihd,bjhd->bhij", values[0].double(), values[1].double().repeat_interleave(2, 2)) / 8
+        self.assertLess((lse - scores.logsumexp(-1)).abs().max().item(), 1e-4)
+
+    def test_fp8_cache(self):
+        k, v = normal(40, 2, 64, seed=2), normal(40, 2, 64, seed=3)
+        caches = [torch.zeros(4, 16, 2, 64, dtype=FP8) for _ in range(2)]
+        scales = torch.tensor([0.02, 0.03]), torch.tensor(0.05)
+        st.append_kv(k, v, *caches, torch.arange(40) + 16, *scales)
+        read = [cache.flatten(0, 1)[16:56].float() * scale.reshape(-1, 1) for cache, scale in zip(caches, scales)]
+        for stored, given, scale in zip(caches, (k, v), scales):
+            self.assertTrue(torch.equal(stored.flatten(0, 1)[16:56].double(), in_fp8(given, scale)))
+        q, table = normal(1, 3, 4, 64, seed=4), torch.tensor([[1, 2, 3]], dtype=torch.int32)
+        length = torch.tensor([40], dtype=torch.int32)
+        wanted = sdpa(q, read[0][None], read[1][None], attn_mask=diagonal(3, 40, causal=True))
+        descales = {"k_descale": scales[0], "v_descale": scales[1], "causal": True}
+        o = st.flash_attn_with_kvcache(q, *caches, length, table, **descales)
+        self.check(o, wanted, read[1][None].bfloat16())
+        starts = torch.tensor([0, 3], dtype=torch.int32)
+        rows = st.flash_attn_varlen_paged(q[0], *caches, starts, 3, table, length, 40, **descales)
+        self.check(rows[None], wanted, read[1][None].bfloat16())
+        with self.assertRaisesRegex(sluice.InvalidArgument, r"k_scale.shape\[0\] is 3"):
+            st.flash_attn_with_kvcache(q, *caches, length, table, k_descale=torch.ones(3))
+
     def test_sinks(self):
         q, cache = normal(1, 1, 4, 64, seed=14), normal(2, 16, 2, 64, seed=15)
         table, length, sinks = torch.tensor([[1, 0]], dtype=torch.int32), torch.tensor([20], dtype=torch.int32), torch.randn(4)
@@ -211,7 +258,7 @@ class Graphs(unittest.TestCase):
         self.q, self.k, self.v = normal(2, 19, 4, 64, seed=1), normal(2, 50, 2, 64, seed=2), normal(2, 50, 2, 64, seed=3)
 
     def test_operators_keep_their_schemas(self):
-        none = (0.0, True, False, -1, -1, 0.0, None, None)
+        none = (0.0, True, False, -1, -1, 0.0, None, None, None, None, None)
         flat = (self.q[0], self.k[0], self.v[0])
         starts = torch.tensor([0, 19], dtype=torch.int32), torch.tensor([0, 50], dtype=torch.int32)
         cache = normal(5, 16, 2, 64)
@@ -223,7 +270,8 @@ class Graphs(unittest.TestCase):
                    "attention_paged_varlen_into": (torch.zeros_like(flat[0]), flat[0], cache, cache, starts[0], 19,
                                                    torch.tensor([[4, 1]], dtype=torch.int32),
                                                    torch.tensor([30], dtype=torch.int32), 32, *none),
-                   "append": (normal(3, 2, 64), normal(3, 2, 64), cache.clone(), cache.clone(), torch.tensor([3, -1, 70])),
+                   "append": (normal(3, 2, 64), normal(3, 2, 64), cache.clone(), cache.clone(), torch.tensor([3, -1, 70]),
+                              None, None),
                    "attention_paged": (self.q[:, :1], cache, cache, torch.tensor([[0, 1], [2, 3]], dtype=torch.int32),
                                        torch.tensor([20, 9], dtype=torch.int32), *none)}
         self.assertEqual(set(samples), set(ops.OPERATORS))

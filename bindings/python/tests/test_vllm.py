@@ -3,6 +3,7 @@
 import importlib.util
 import pathlib
 import sys
+import types
 import unittest
 
 import torch
@@ -19,6 +20,7 @@ from vllm.v1.attention.backend import AttentionCGSupport, AttentionType, CommonA
 
 BLOCK, BLOCKS, HEADS, KV_HEADS, DIM = 16, 24, 4, 2, 64
 TOKENS_OF_STEP = 32
+K_SCALE, V_SCALE = 0.03125, 0.0625  # quotients are exact, so no other rounding is possible
 CPU = torch.device("cpu")
 
 
@@ -43,7 +45,9 @@ class Runner:
     def __init__(self, layers):
         self.impls = [SluiceBackend.get_impl_cls()(HEADS, DIM, DIM ** -0.5, KV_HEADS, **layer) for layer in layers]
         shape = SluiceBackend.get_kv_cache_shape(BLOCKS, BLOCK, KV_HEADS, DIM)
-        self.caches = [torch.zeros(shape, dtype=torch.bfloat16) for _ in layers]
+        self.caches = [torch.zeros(shape, dtype=torch.uint8 if "kv_cache_dtype" in layer else torch.bfloat16)
+                       for layer in layers]
+        self.layer = types.SimpleNamespace(_k_scale=torch.tensor(K_SCALE), _v_scale=torch.tensor(V_SCALE))
         self.builder = SluiceBackend.get_builder_cls()(None, [f"layer.{i}" for i in range(len(layers))], None, CPU)
         self.free = list(torch.randperm(BLOCKS, generator=torch.Generator().manual_seed(0)).tolist())
 
@@ -81,8 +85,8 @@ class Runner:
 
             q, k, v = rows("q"), rows("k"), rows("v")
             output = torch.zeros(q.shape[0], HEADS * DIM, dtype=q.dtype)
-            impl.do_kv_cache_update(None, k, v, self.caches[i], metadata.slot_mapping)
-            impl.forward(None, q.flatten(1), k, v, self.caches[i], metadata, output)
+            impl.do_kv_cache_update(self.layer, k, v, self.caches[i], metadata.slot_mapping)
+            impl.forward(self.layer, q.flatten(1), k, v, self.caches[i], metadata, output)
             for (request, count), start in zip(scheduled, starts):
                 request.o[i, request.done:request.done + count] = output[start:start + count].view(-1, HEADS, DIM)
             assert output[starts[-1]:].count_nonzero() == 0
@@ -91,10 +95,18 @@ class Runner:
         return True
 
 
-def wanted(request, i, window=None, soft_cap=None, slopes=None, sinks=None):
+def in_fp8(x, scale):
+    """What a cache of FP8 has of x."""
+    return (x.float() / scale).to(torch.float8_e4m3fnuz).float() * scale
+
+
+def wanted(request, i, window=None, soft_cap=None, slopes=None, sinks=None, fp8=False):
     """Of the whole sequence at once, in double precision."""
     q = request.q[i].double().transpose(0, 1)
-    k, v = (x[i].double().repeat_interleave(HEADS // KV_HEADS, 1).transpose(0, 1) for x in (request.k, request.v))
+    k, v = request.k[i], request.v[i]
+    if fp8:
+        k, v = in_fp8(k, K_SCALE), in_fp8(v, V_SCALE)
+    k, v = (x.double().repeat_interleave(HEADS // KV_HEADS, 1).transpose(0, 1) for x in (k, v))
     scores = q @ k.transpose(1, 2) * DIM ** -0.5
     if soft_cap:
         scores = soft_cap * torch.tanh(scores / soft_cap)
@@ -116,7 +128,7 @@ class Steps(unittest.TestCase):
         slopes, sinks = [0.5, 0.25, 0.125, 0.0625], torch.tensor([0.5, -1.0, 2.0, 0.0])
         layers = [({}, {}), ({"sliding_window": 20}, {"window": 20}),
                   ({"logits_soft_cap": 4.0, "alibi_slopes": slopes}, {"soft_cap": 4.0, "slopes": slopes}),
-                  ({"sinks": sinks}, {"sinks": sinks})]
+                  ({"sinks": sinks}, {"sinks": sinks}), ({"kv_cache_dtype": "fp8"}, {"fp8": True})]
         runner = Runner([given for given, _ in layers])
         requests = [Request(prompt, 5, len(layers), seed) for seed, prompt in enumerate((50, 7, 20))]
         steps = 0
@@ -138,8 +150,8 @@ class Steps(unittest.TestCase):
 
     def test_refusals(self):
         make = SluiceBackend.get_impl_cls()
-        with self.assertRaisesRegex(NotImplementedError, "kv_cache_dtype is fp8; supported: auto"):
-            make(HEADS, DIM, 1.0, kv_cache_dtype="fp8")
+        with self.assertRaisesRegex(NotImplementedError, "kv_cache_dtype is fp8_e5m2; supported: auto, float16, bfloat16, fp8"):
+            make(HEADS, DIM, 1.0, kv_cache_dtype="fp8_e5m2")
         with self.assertRaisesRegex(NotImplementedError, "attn_type is"):
             make(HEADS, DIM, 1.0, attn_type=AttentionType.ENCODER)
         with self.assertRaisesRegex(NotImplementedError, "output_scale is given"):

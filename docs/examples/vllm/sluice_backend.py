@@ -7,7 +7,7 @@ selection knows, as its plug-ins do:
     from vllm.v1.attention.backends.registry import AttentionBackendEnum, register_backend
     register_backend(AttentionBackendEnum.CUSTOM, "sluice_backend.SluiceBackend")
 
-What is not here: cascades, context parallelism, and caches of FP8.
+Cascades, context parallelism and queries in FP8 are not here.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ import sluice.torch
 
 
 class SluiceBackend(AttentionBackend):
+    supported_dtypes: ClassVar[List[torch.dtype]] = [torch.float16, torch.bfloat16]
+    supported_kv_cache_dtypes: ClassVar[List[str]] = ["auto", "float16", "bfloat16", "fp8", "fp8_e4m3"]
     forward_includes_kv_cache_update: bool = False
 
     @staticmethod
@@ -101,8 +103,9 @@ class SluiceImpl(AttentionImpl):
                  sinks: Optional[torch.Tensor] = None) -> None:
         if attn_type != AttentionType.DECODER:
             raise NotImplementedError(f"attn_type is {attn_type}; supported: {AttentionType.DECODER}")
-        if kv_cache_dtype not in ("auto", "float16", "bfloat16"):
-            raise NotImplementedError(f"kv_cache_dtype is {kv_cache_dtype}; supported: auto, float16, bfloat16")
+        if kv_cache_dtype not in SluiceBackend.supported_kv_cache_dtypes:
+            raise NotImplementedError(f"kv_cache_dtype is {kv_cache_dtype}; supported: "
+                                      f"{', '.join(SluiceBackend.supported_kv_cache_dtypes)}")
         self.num_heads, self.head_size, self.scale = num_heads, head_size, float(scale)
         self.num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
         self.kv_cache_dtype = kv_cache_dtype
@@ -121,11 +124,20 @@ class SluiceImpl(AttentionImpl):
             self._on_device[device] = slopes, sinks
         return self._on_device[device]
 
+    def _cache(self, layer: Any, kv_cache: torch.Tensor) -> Tuple[Optional[torch.Tensor], ...]:
+        """K and V of the cache, and their scales. vLLM allocates FP8 as bytes, and has doubled the scales of checkpoints for
+        the type of FP8 that this chip has."""
+        if not self.kv_cache_dtype.startswith("fp8"):
+            return kv_cache[:, 0], kv_cache[:, 1], None, None
+        fp8 = kv_cache.view(torch.float8_e4m3fnuz)
+        return fp8[:, 0], fp8[:, 1], layer._k_scale, layer._v_scale
+
     def do_kv_cache_update(self, layer: Any, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,
                            slot_mapping: torch.Tensor) -> None:
         # The mapping has an entry for each actual token; keys may be padded behind them.
         tokens = slot_mapping.shape[0]
-        sluice.torch.append_kv(key[:tokens], value[:tokens], kv_cache[:, 0], kv_cache[:, 1], slot_mapping)
+        k_cache, v_cache, k_scale, v_scale = self._cache(layer, kv_cache)
+        sluice.torch.append_kv(key[:tokens], value[:tokens], k_cache, v_cache, slot_mapping, k_scale, v_scale)
 
     def forward(self, layer: Any, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, kv_cache: torch.Tensor,
                 attn_metadata: Optional[SluiceMetadata], output: torch.Tensor,
@@ -138,9 +150,10 @@ class SluiceImpl(AttentionImpl):
         tokens = attn_metadata.num_actual_tokens
         slopes, sinks = self._of_heads(query.device)
         rows = output.view(-1, self.num_heads, self.head_size)[:tokens]
+        k_cache, v_cache, k_scale, v_scale = self._cache(layer, kv_cache)
         sluice.torch.flash_attn_varlen_paged(
-            query.view(-1, self.num_heads, self.head_size)[:tokens], kv_cache[:, 0], kv_cache[:, 1],
+            query.view(-1, self.num_heads, self.head_size)[:tokens], k_cache, v_cache,
             attn_metadata.query_start_loc, attn_metadata.max_query_len, attn_metadata.block_table, attn_metadata.seq_lens,
             attn_metadata.max_seq_len, softmax_scale=self.scale, causal=attn_metadata.causal, window_size=self.window,
-            softcap=self.softcap, alibi_slopes=slopes, sinks=sinks, out=rows)
+            softcap=self.softcap, alibi_slopes=slopes, sinks=sinks, out=rows, k_descale=k_scale, v_descale=v_scale)
         return output

@@ -1,0 +1,61 @@
+"""Pages lead from nothing to a result: their commands run in an empty virtual environment.
+
+usage: test_pages.py BUILD WORK PAGE...
+
+BUILD is the build folder that stands for build/dev, WORK a folder for the environment. The exit status is 77 where pip makes no
+environment or reaches nothing.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+SKIPPED = 77
+
+
+def commands(page):
+    found = re.findall(r"<!-- from nothing -->\n```sh\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
+    if len(found) != 1:
+        sys.exit(f"{page} has {len(found)} blocks marked 'from nothing'; it must have one")
+    if found[0].count("\n") >= 10:
+        sys.exit(f"{page} needs {found[0].count(chr(10))} lines to a result; it must need less than ten")
+    return found[0]
+
+
+def checkout(folder, build):
+    """A folder that looks like the checkout, where commands may leave what they make."""
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "build").mkdir(parents=True)
+    (folder / "build" / "dev").symlink_to(build)
+    for name in ("bindings", "docs", "include"):
+        (folder / name).symlink_to(ROOT / name)
+    return folder
+
+
+def main():
+    build, work, *pages = sys.argv[1:]
+    folder = checkout(pathlib.Path(work).resolve(), pathlib.Path(build).resolve())
+    for page in pages:
+        made = subprocess.run([sys.executable, "-m", "venv", "--clear", folder / "venv"], check=False)
+        if made.returncode != 0:
+            print(f"SKIPPED: {sys.executable} makes no virtual environment", file=sys.stderr)
+            sys.exit(SKIPPED)
+        probe = subprocess.run([folder / "venv" / "bin" / "pip", "download", "--quiet", "--no-deps", "--retries", "1",
+                                "-d", folder / "probe", "nanobind"], check=False)
+        if probe.returncode != 0:
+            print("SKIPPED: pip reaches no index", file=sys.stderr)
+            sys.exit(SKIPPED)
+        environment = {**os.environ, "PATH": f"{folder / 'venv' / 'bin'}:{os.environ['PATH']}",
+                       "PIP_DISABLE_PIP_VERSION_CHECK": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        print(f"== {page}", flush=True)
+        done = subprocess.run(["/bin/sh", "-exc", commands(page)], cwd=folder, env=environment, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{page}: exit status {done.returncode}")
+
+
+if __name__ == "__main__":
+    main()
