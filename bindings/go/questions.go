@@ -54,8 +54,8 @@ func (c *Context) WorkspaceSize(problem *Problem) (uint64, error) {
 
 // KernelInfo is one kernel of a context.
 type KernelInfo struct {
-	DType        DType  // Of Q; around attention, of what is read.
-	HeadDimQK    int32  // Elements of a row of Q and K; 0 around attention, where any will do.
+	DType        DType  // Of Q; for cache operations, of what is read.
+	HeadDimQK    int32  // Elements of a row of Q and K; 0 for cache operations, which take any.
 	HeadDimV     int32  // Elements of a row of V and O; likewise.
 	TileQ        uint32 // Rows per workgroup, those of all heads of a group; likewise.
 	TileKV       uint32 // Keys per loop iteration; likewise.

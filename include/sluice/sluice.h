@@ -474,8 +474,8 @@ SLUICE_API sluice_status sluice_workspace_size(const sluice_context *context, co
 /** One kernel of a context. */
 typedef struct sluice_kernel_info {
   uint32_t struct_size;   /**< sizeof(sluice_kernel_info). */
-  uint32_t dtype;         /**< sluice_dtype of Q; around attention, of what is read. */
-  int32_t head_dim_qk;    /**< Elements of a row of Q and K; 0 around attention, where any will do. */
+  uint32_t dtype;         /**< sluice_dtype of Q; for cache operations, of what is read. */
+  int32_t head_dim_qk;    /**< Elements of a row of Q and K; 0 for cache operations, which take any. */
   int32_t head_dim_v;     /**< Elements of a row of V and O; likewise. */
   uint32_t tile_q;        /**< Rows per workgroup, those of all heads of a group; likewise. */
   uint32_t tile_kv;       /**< Keys per loop iteration; likewise. */
@@ -769,7 +769,7 @@ SLUICE_API sluice_status sluice_launch_init(sluice_launch *launch, size_t size) 
 SLUICE_API sluice_status sluice_run(const sluice_plan *plan, const sluice_args *args,
                                     const sluice_launch *launch, sluice_error *error) SLUICE_NOEXCEPT;
 
-/* ------------------------------------------------------------------------------ around attention --- */
+/* ------------------------------------------------------------------------------ cache operations --- */
 
 /** Which elements of a row of K a rotation takes together. */
 enum sluice_rotary_style {

@@ -1,7 +1,7 @@
 //===- Generate.cpp - variants to machine code and packs ------------------------------------------------===//
 #include "tools/Generate.h"
 
-#include "around/Around.h"
+#include "cache_ops/CacheOps.h"
 #include "attention/Kernel.h"
 #include "package/kernargs.h"
 #include "package/pack_merge.h"
@@ -34,10 +34,10 @@ package::KernelEntry packageEntry(const AttentionVariant &variant, unsigned wave
   return entry;
 }
 
-package::KernelEntry packageEntry(const AroundVariant &variant, unsigned) {
+package::KernelEntry packageEntry(const CacheOpVariant &variant, unsigned) {
   ArrayRef<package::KernargField> fields = kernargFields(variant);
   package::KernelEntry entry;
-  entry.threads = package::around_threads;
+  entry.threads = package::cache_op_threads;
   entry.kernarg_bytes = fields.back().offset + package::kernarg_bytes(fields.back().kind);
   entry.kernarg_hash = package::kernarg_hash(fields);
   if (variant.operation == "merge_states")
@@ -50,8 +50,8 @@ package::KernelEntry packageEntry(const AroundVariant &variant, unsigned) {
 
 OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant, const Chip &chip) {
   std::string name = kernelName(variant);
-  if (const auto *around = std::get_if<AroundVariant>(&variant.kind))
-    return buildAroundModule(context, name, *around);
+  if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind))
+    return buildCacheOpModule(context, name, *cacheOp);
   return buildKernelModule(context, name, std::get<AttentionVariant>(variant.kind), chip.waveSize);
 }
 
@@ -59,8 +59,8 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant, 
 bool isFor(const Variant &variant, const Chip &chip) {
   auto isFp8 = [](StringRef type) { return type == "e4m3fnuz"; };
   bool usesFp8;
-  if (const auto *around = std::get_if<AroundVariant>(&variant.kind)) {
-    usesFp8 = isFp8(around->to);
+  if (const auto *cacheOp = std::get_if<CacheOpVariant>(&variant.kind)) {
+    usesFp8 = isFp8(cacheOp->to);
   } else {
     const auto &attention = std::get<AttentionVariant>(variant.kind);
     usesFp8 = isFp8(attention.dtype) || isFp8(attention.kvDtype);

@@ -10,7 +10,7 @@ using namespace llvm;
 namespace sluice {
 namespace {
 
-struct AroundTypes {
+struct CacheOpTypes {
   StringRef operation;
   ArrayRef<std::pair<StringRef, StringRef>> types; // from, to
 };
@@ -19,11 +19,11 @@ constexpr std::pair<StringRef, StringRef> appendTypes[] = {
     {"f16", "f16"}, {"bf16", "bf16"}, {"f16", "e4m3fnuz"}, {"bf16", "e4m3fnuz"}};
 constexpr std::pair<StringRef, StringRef> mergeTypes[] = {
     {"f32", "f32"}, {"f32", "f16"}, {"f32", "bf16"}, {"f16", "f16"}, {"bf16", "bf16"}};
-const AroundTypes aroundTypes[] = {{"kv_append", appendTypes}, {"merge_states", mergeTypes}};
+const CacheOpTypes cacheOpTypes[] = {{"kv_append", appendTypes}, {"merge_states", mergeTypes}};
 
-Expected<AroundVariant> aroundVariant(const package::KernelName &name) {
-  const AroundTypes *operation =
-      find_if(aroundTypes, [&](const AroundTypes &known) { return known.operation == name.operation; });
+Expected<CacheOpVariant> cacheOpVariant(const package::KernelName &name) {
+  const CacheOpTypes *operation =
+      find_if(cacheOpTypes, [&](const CacheOpTypes &known) { return known.operation == name.operation; });
   std::pair<StringRef, StringRef> types{name.dtype, name.to_dtype};
   if (!is_contained(operation->types, types)) {
     std::string known;
@@ -32,7 +32,7 @@ Expected<AroundVariant> aroundVariant(const package::KernelName &name) {
     return createStringError(name.operation + " has no kernel from " + types.first + " to " + types.second +
                              "; it has " + known);
   }
-  return AroundVariant{name.operation, name.dtype, name.to_dtype};
+  return CacheOpVariant{name.operation, name.dtype, name.to_dtype};
 }
 
 AttentionVariant attentionVariant(const package::KernelName &name) {
@@ -59,9 +59,9 @@ Expected<Variant> parseVariant(StringRef text) {
     return createStringError("'" + text + "' is not the name of a kernel: no name goes on with '" +
                              StringRef(unread.data(), unread.size()) + "' here");
   if (name->is_attention()) return Variant{*name, attentionVariant(*name)};
-  Expected<AroundVariant> around = aroundVariant(*name);
-  if (!around) return around.takeError();
-  return Variant{*name, std::move(*around)};
+  Expected<CacheOpVariant> cacheOp = cacheOpVariant(*name);
+  if (!cacheOp) return cacheOp.takeError();
+  return Variant{*name, std::move(*cacheOp)};
 }
 
 Expected<std::vector<Variant>> parseVariantList(StringRef list) {

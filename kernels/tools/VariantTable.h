@@ -1,7 +1,7 @@
 //===- VariantTable.h - variants by their names -----------------------------------------------*- C++ -*-===//
 #pragma once
 
-#include "around/Variants.h"
+#include "cache_ops/Variants.h"
 #include "attention/Variants.h"
 #include "package/kernel_name.h"
 
@@ -17,7 +17,7 @@ namespace sluice {
 /// way to ask for a variant; a variant that it can ask for may still be more than the builders can build.
 struct Variant {
   package::KernelName name;
-  std::variant<AttentionVariant, AroundVariant> kind;
+  std::variant<AttentionVariant, CacheOpVariant> kind;
 };
 
 /// The variant of a name, whether some list has it or not.

@@ -1,7 +1,7 @@
 //===- append_checks.cpp - what a caller can get wrong in an append -------------------------------------===//
-#include "abi/around_checks.h"
+#include "abi/cache_op_checks.h"
 #include "abi/tensor_checks.h"
-#include "package/around_kernargs.h"
+#include "package/cache_op_kernargs.h"
 #include "runtime/dtype.h"
 #include "support/failure.h"
 
@@ -17,7 +17,7 @@ using support::text;
 
 constexpr uint32_t append_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
 constexpr uint32_t problem_flags = (SLUICE_V_IN_K << 1) - 1;
-constexpr int32_t chunk = package::around_chunk_elements;
+constexpr int32_t chunk = package::cache_op_chunk_elements;
 constexpr uint32_t pointer_alignment = 16;
 // Where it is not known how many pages a cache has, it has another one.
 constexpr int64_t some_pages = 2;

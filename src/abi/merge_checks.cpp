@@ -1,7 +1,7 @@
 //===- merge_checks.cpp - what a caller can get wrong in a merge ----------------------------------------===//
-#include "abi/around_checks.h"
+#include "abi/cache_op_checks.h"
 #include "abi/tensor_checks.h"
-#include "package/around_kernargs.h"
+#include "package/cache_op_kernargs.h"
 #include "runtime/dtype.h"
 #include "support/failure.h"
 
@@ -15,7 +15,7 @@ using support::Failure;
 using support::Status;
 using support::text;
 
-constexpr int32_t chunk = package::around_chunk_elements;
+constexpr int32_t chunk = package::cache_op_chunk_elements;
 constexpr int32_t max_parts = 65536;
 constexpr uint32_t pointer_alignment = 16;
 

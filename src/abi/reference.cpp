@@ -1,5 +1,5 @@
 //===- reference.cpp - the C ABI: the host reference ----------------------------------------------------===//
-#include "abi/around_checks.h"
+#include "abi/cache_op_checks.h"
 #include "abi/checks.h"
 #include "abi/wall.h"
 #include "reference/append.h"

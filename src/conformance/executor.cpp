@@ -102,11 +102,11 @@ public:
   }
 
   std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory) override {
-    return run_around(c, memory.buffers, "sluice_kv_append", sluice_kv_append,
+    return run_cache_op(c, memory.buffers, "sluice_kv_append", sluice_kv_append,
                       [&](const std::vector<void *> &bases) { return make_call(c, inputs, memory, bases); });
   }
   std::string merge(const MergeCase &c, MergeMemory &memory) override {
-    return run_around(c, memory.buffers, "sluice_merge_states", sluice_merge_states,
+    return run_cache_op(c, memory.buffers, "sluice_merge_states", sluice_merge_states,
                       [&](const std::vector<void *> &bases) { return make_call(c, memory, bases); });
   }
 
@@ -123,7 +123,7 @@ public:
     check(symbol<decltype(sluice_emulator_counters)>("sluice_emulator_counters")(&counters, sizeof counters),
           "sluice_emulator_counters");
     // What was compared must have come from executed machine code.
-    if (counters.launches < runs + runs_around || counters.waves < runs || counters.mfma_instructions < runs)
+    if (counters.launches < runs + cache_op_runs || counters.waves < runs || counters.mfma_instructions < runs)
       throw std::runtime_error("the emulator counted fewer launches, waves or MFMA than there were runs");
     return std::to_string(counters.launches) + " launches, " + std::to_string(counters.waves) + " waves, " +
            std::to_string(counters.wave_instructions) + " instructions";
@@ -175,7 +175,7 @@ private:
   }
 
   template <typename AnyCase, typename Run, typename Make>
-  std::string run_around(const AnyCase &c, std::vector<std::vector<std::byte>> &images, const char *name,
+  std::string run_cache_op(const AnyCase &c, std::vector<std::vector<std::byte>> &images, const char *name,
                          Run run, Make make) {
     DeviceBuffers buffers(*this, images);
     sluice_error error = make_error();
@@ -184,7 +184,7 @@ private:
     if (const sluice_status status = run(context, &call, nullptr, &error))
       fail_or_refuse(name, status, error);
     finish(c.kernel, buffers, images);
-    ++runs_around;
+    ++cache_op_runs;
     return launched.back();
   }
 
@@ -220,7 +220,7 @@ private:
 
   bool emulated;
   sluice_context *context = nullptr;
-  uint64_t runs = 0, runs_around = 0;
+  uint64_t runs = 0, cache_op_runs = 0;
   std::vector<std::string> launched; // by the last run
   std::set<std::string, std::less<>> used;
 };

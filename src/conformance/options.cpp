@@ -40,7 +40,7 @@ void check(const Options &options) {
   if (options.device.empty() && !options.list) throw UsageError("--device is missing");
   if (options.all_kernels && options.device == "reference")
     throw UsageError("--all-kernels is about the kernels of a device; --device reference uses none");
-  if (options.device == "reference" && (options.part == "kernels" || options.part == "around"))
+  if (options.device == "reference" && (options.part == "kernels" || options.part == "cache"))
     throw UsageError("--part is '" + options.part +
                      "', which is about kernels; --device reference uses none");
   if (options.list && !(options.junit.empty() && options.json.empty()))
@@ -57,7 +57,7 @@ const char *const usage = R"(usage: sluice-conformance --device emulated|hip:N|r
   --part PART           dense: plain dense attention; features: every other kind of attention; sample:
                         a third of the features' cases, with every choice in every mode; rest: the
                         others of them; kernels: features on each kernel, as the level has them;
-                        around: appends and merges
+                        cache:  appends and merges
   --shard I/N           every N-th case, from the I-th on (I from 0)
   --seed N              other numbers in the same cases; 0 without it
   --emulator KEY=VALUE  a setting of the emulator, e.g. completion=random; may be repeated
@@ -98,7 +98,7 @@ Options parse_options(int count, char **arguments) {
       options.part = value();
       if (std::ranges::find(parts, options.part) == parts.end())
         throw UsageError("--part is '" + options.part +
-                         "'; it is dense, features, sample, rest, kernels or around");
+                         "'; it is dense, features, sample, rest, kernels or cache");
     } else if (name == "--level") {
       const std::string text = value();
       if (text != "quick" && text != "full")

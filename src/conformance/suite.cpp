@@ -41,7 +41,7 @@ std::vector<Case> features_of(const Shapes &shapes, const std::string &part, boo
 
 } // namespace
 
-const std::vector<std::string> parts = {"dense", "features", "sample", "rest", "kernels", "around"};
+const std::vector<std::string> parts = {"dense", "features", "sample", "rest", "kernels", "cache"};
 
 const std::string &name_of(const AnyCase &c) {
   return std::visit([](const auto &one) -> const std::string & { return one.name; }, c);
@@ -60,7 +60,7 @@ std::vector<AnyCase> suite(const Target &target, const std::string &part, Level 
     append_to(all, features_of(shapes, part, host_only));
   if (host_only) return all;
   if (whole || part == "kernels") append_to(all, kernel_cases(target, level));
-  if (whole || part == "around") {
+  if (whole || part == "cache") {
     append_to(all, append_cases(target, level));
     append_to(all, merge_cases(target, level));
   }

@@ -17,7 +17,7 @@ constexpr std::array operations = {Operation{"attention_forward", "attn_fwd"},
 constexpr std::array<std::string_view, 2> dtypes = {"bf16", "f16"};
 constexpr std::string_view fp8 = "e4m3fnuz";
 constexpr std::array<std::string_view, 3> forms = {"paged", "packed", "latent"};
-constexpr std::array<std::string_view, 4> around_dtypes = {"bf16", "f16", "f32", "e4m3fnuz"};
+constexpr std::array<std::string_view, 4> cache_op_dtypes = {"bf16", "f16", "f32", "e4m3fnuz"};
 
 bool take(std::string_view &rest, std::string_view prefix) {
   if (!rest.starts_with(prefix)) return false;
@@ -42,7 +42,7 @@ bool take_name(std::string_view &rest, KernelName &name) {
   if (name.operation != "attention_forward") {
     for (std::string *type : {&name.dtype, &name.to_dtype}) {
       if (type == &name.to_dtype && !take(rest, "_")) return false;
-      for (std::string_view dtype : around_dtypes) {
+      for (std::string_view dtype : cache_op_dtypes) {
         if (type->empty() && take(rest, dtype)) *type = dtype;
       }
       if (type->empty()) return false;

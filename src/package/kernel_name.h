@@ -36,7 +36,7 @@ inline constexpr uint32_t tall_rows_of_wave = 32, packed_rows_of_wave = 16;
 
 struct KernelName {
   std::string operation; // "attention_forward", "kv_append" or "merge_states"
-  std::string dtype;     // of Q, K, V and O (but see kv_dtype, o_dtype); around attention, of what is read
+  std::string dtype;     // of Q, K, V and O (but see kv_dtype, o_dtype); for cache operations, of what is read
   uint32_t head_dim_qk = 0;
   uint32_t head_dim_v = 0;
   uint32_t tile_q = 0;
@@ -45,7 +45,7 @@ struct KernelName {
   std::string kv_dtype = {}; // of K and V in memory, if it is not `dtype`
   std::string o_dtype = {};  // of O, if it is not `dtype`
   std::string form = {};     // "paged", "packed", "latent" or nothing
-  std::string to_dtype = {}; // around attention alone, which has no numbers: of what is written
+  std::string to_dtype = {}; // only cache operations, which have no numbers: of what is written
 
   /// Whether it computes attention, so that the numbers count.
   bool is_attention() const { return to_dtype.empty(); }

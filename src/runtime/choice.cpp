@@ -244,8 +244,8 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   // A sequence whose rows and heads of a group fit those of a packed kernel's wave is always packed.
   const int32_t few_rows = std::max(int32_t(package::packed_rows_of_wave) / group_of(problem), 1);
   const uint32_t compute_units = context.device().compute_units;
-  const AroundKernel &merging =
-      context.around_kernels().find(AroundOperation::merge_states, SLUICE_F32, problem.o_type);
+  const CacheOpKernel &merging =
+      context.cache_op_kernels().find(CacheOperation::merge_states, SLUICE_F32, problem.o_type);
   const bool can_merge = merging.packed != nullptr;
   const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
   const bool bounded = problem.max_batch != 0 && problem.max_kv_len != 0 &&

@@ -22,7 +22,7 @@ struct Choice {
   uint32_t part_tiles = 0;     // ... so many tiles each, or 0: evenly ...
   uint32_t min_part_tiles = 1; // ... but not less than so many
   bool merges = false;         // parts go to workspace, and another kernel makes one result of them:
-  const AroundKernel *merging = nullptr; // this one
+  const CacheOpKernel *merging = nullptr; // this one
   uint64_t workspace_bytes = 0;
   std::optional<Estimate>
       estimate;       // of main() and its merge at the problem's bounds, if it was chosen by cost

@@ -1,7 +1,7 @@
 //===- context.cpp - a device, its kernels, and the modules loaded onto it ------------------------------===//
 #include "runtime/context.h"
 
-#include "package/around_kernargs.h"
+#include "package/cache_op_kernargs.h"
 #include "package/chips.h"
 #include "package/offload_bundle.h"
 #include "runtime/split.h"
@@ -34,7 +34,7 @@ KernargLayout kernarg_layout(const std::string &operation) {
 }
 
 bool has_legal_threads(const package::KernelEntry &entry) {
-  if (!entry.name.is_attention()) return entry.threads == package::around_threads;
+  if (!entry.name.is_attention()) return entry.threads == package::cache_op_threads;
   return entry.threads != 0 && entry.threads <= 1024 && entry.threads % entry.name.waves == 0;
 }
 
@@ -105,7 +105,7 @@ Context::Context(Device device, std::span<const std::byte> pack) : bound(std::mo
                        chips.empty() ? "no chip" : join(chips)));
   }
   check_fits();
-  around = AroundKernels(usable);
+  cache_ops = CacheOpKernels(usable);
   // A module is found again in what is already reserved: loading the last one cannot fail after
   // hipModuleLoadData.
   loaded.reserve(usable.size());
@@ -162,7 +162,7 @@ void *Context::function(const package::PackedKernel &kernel) {
   if (error != hip_success) hip.hipModuleUnload(one.module);
   check_hip(hip, error, "hipModuleGetFunction", name);
   loaded.push_back(one);
-  around.note_loaded(kernel, one.function);
+  cache_ops.note_loaded(kernel, one.function);
   if (support::logs(LogLevel::info)) {
     support::log(LogLevel::info, text("loaded ", name, ", ", elf.size(), " bytes"));
   }

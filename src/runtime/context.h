@@ -2,7 +2,7 @@
 #pragma once
 
 #include "package/pack_reader.h"
-#include "runtime/around_kernels.h"
+#include "runtime/cache_op_kernels.h"
 #include "runtime/device.h"
 
 #include <sluice/sluice.h>
@@ -32,8 +32,8 @@ public:
   /// The hipFunction_t of one of kernels(), loaded the first time. Throws support::Failure.
   void *function(const package::PackedKernel &kernel);
 
-  /// Those of kernels() around attention.
-  const AroundKernels &around_kernels() const { return around; }
+  /// The cache operations among kernels().
+  const CacheOpKernels &cache_op_kernels() const { return around; }
 
   sluice_trace_fn trace = nullptr;
   void *trace_user = nullptr;
@@ -52,7 +52,7 @@ private:
   std::vector<const package::PackedKernel *> usable;
   std::mutex loading;
   std::vector<Loaded> loaded;
-  AroundKernels around;
+  CacheOpKernels cache_ops;
 };
 
 /// "a, b, c"

@@ -1,7 +1,7 @@
 //===- cost.cpp - what a launch costs, by estimate ------------------------------------------------------===//
 #include "runtime/cost.h"
 
-#include "package/around_kernargs.h"
+#include "package/cache_op_kernargs.h"
 #include "package/occupancy.h"
 #include "runtime/dtype.h"
 #include "support/checked.h"

@@ -3,7 +3,7 @@
 
 #include "package/attention_launch.h"
 #include "package/rounds.h"
-#include "runtime/around.h"
+#include "runtime/cache_ops.h"
 #include "runtime/attention_arguments.h"
 #include "runtime/dtype.h"
 #include "support/failure.h"

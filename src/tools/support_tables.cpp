@@ -191,8 +191,8 @@ std::string long_feature_table(const sluice_context *context) {
   return table;
 }
 
-/// Operations around attention and the types they have kernels for.
-std::string around_table(const sluice_context *context) {
+/// Cache operations and the types they have kernels for.
+std::string cache_op_table(const sluice_context *context) {
   std::map<std::string, std::string> types;
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
     if (is_attention(kernel)) continue;
@@ -201,7 +201,7 @@ std::string around_table(const sluice_context *context) {
     list += fmt::format("{}{} to {}", list.empty() ? "" : ", ", name.dtype, name.to_dtype);
   }
   if (types.empty()) return "";
-  std::string table = "\n| around attention | types |\n| --- | --- |\n";
+  std::string table = "\n| cache operation | types |\n| --- | --- |\n";
   for (const auto &[operation, list] : types)
     table += fmt::format("| `sluice_{}` | {} |\n", operation, list);
   return table;
@@ -228,13 +228,13 @@ void check_complete(const sluice_context *context) {
 } // namespace
 
 std::string support_summary(const sluice_context *context) {
-  return types_table(context) + "\n" + short_feature_table(context) + around_table(context);
+  return types_table(context) + "\n" + short_feature_table(context) + cache_op_table(context);
 }
 
 std::string feature_tables(const sluice_context *context) {
   check_complete(context);
   return long_feature_table(context) + "\n" + types_table(context) + head_size_tables(context) +
-         around_table(context);
+         cache_op_table(context);
 }
 
 } // namespace sluice::tools

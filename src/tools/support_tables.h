@@ -7,7 +7,7 @@
 
 namespace sluice::tools {
 
-/// Markdown tables for the README: types and head sizes, features, and operations around attention.
+/// Markdown tables for the README: types and head sizes, features, and cache operations.
 std::string support_summary(const sluice_context *context);
 
 /// Those of docs/reference/features.md: the same at length, with the kernels that answered. Throws ToolError

@@ -185,19 +185,19 @@ template <CallKind kind> struct Run : Enqueues {
   }
 };
 
-constexpr int around_rows = 4, around_row = call_heads * call_dim;
+constexpr int cache_op_rows = 4, cache_op_row = call_heads * call_dim;
 
 /// The first append or merge of a context, which loads its kernel.
 struct Append : Enqueues {
   std::unique_ptr<DeviceBytes> rows, slots, cache;
   Append() {
     make_streams();
-    rows = std::make_unique<DeviceBytes>(halves(around_rows * around_row, 3));
+    rows = std::make_unique<DeviceBytes>(halves(cache_op_rows * cache_op_row, 3));
     slots = std::make_unique<DeviceBytes>(std::vector<int64_t>{5, 0, 2, 7});
-    cache = std::make_unique<DeviceBytes>(halves(call_page * around_row, 4));
+    cache = std::make_unique<DeviceBytes>(halves(call_page * cache_op_row, 4));
   }
   sluice_status act(sluice_error *error) override {
-    const sluice_append append = call_append(around_rows, *rows, *cache, *slots);
+    const sluice_append append = call_append(cache_op_rows, *rows, *cache, *slots);
     sluice_launch launch;
     sluice_launch_init(&launch, sizeof launch);
     launch.stream = stream->get();
@@ -214,21 +214,21 @@ struct Merge : Enqueues {
   std::unique_ptr<DeviceBytes> partial, lse, o;
   Merge() {
     make_streams();
-    partial = std::make_unique<DeviceBytes>(halves(2 * around_rows * around_row, 5));
-    lse = std::make_unique<DeviceBytes>(std::vector<float>(size_t{2} * around_rows * call_heads, 0.5f));
-    o = std::make_unique<DeviceBytes>(halves(around_rows * around_row, 6));
+    partial = std::make_unique<DeviceBytes>(halves(2 * cache_op_rows * cache_op_row, 5));
+    lse = std::make_unique<DeviceBytes>(std::vector<float>(size_t{2} * cache_op_rows * call_heads, 0.5f));
+    o = std::make_unique<DeviceBytes>(halves(cache_op_rows * cache_op_row, 6));
   }
   sluice_status act(sluice_error *error) override {
     sluice_merge merge;
     sluice_merge_init(&merge, sizeof merge);
     merge.partial_type = merge.o_type = SLUICE_F16;
     merge.parts = 2;
-    merge.tokens = around_rows;
+    merge.tokens = cache_op_rows;
     merge.heads = call_heads;
     merge.head_dim_v = call_dim;
-    merge.partial = {partial->get(), {around_rows * around_row, around_row, call_dim, 1}};
-    merge.partial_lse = {lse->get(), {around_rows * call_heads, call_heads, 1, 0}};
-    merge.o = {o->get(), {0, around_row, call_dim, 1}};
+    merge.partial = {partial->get(), {cache_op_rows * cache_op_row, cache_op_row, call_dim, 1}};
+    merge.partial_lse = {lse->get(), {cache_op_rows * call_heads, call_heads, 1, 0}};
+    merge.o = {o->get(), {0, cache_op_row, call_dim, 1}};
     sluice_launch launch;
     sluice_launch_init(&launch, sizeof launch);
     launch.stream = stream->get();

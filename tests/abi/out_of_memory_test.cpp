@@ -1,5 +1,5 @@
 //===- out_of_memory_test.cpp - every allocation fails once, and nothing is leaked ----------------------===//
-#include "around_fixture.h"
+#include "cache_op_fixture.h"
 #include "interposed.h"
 #include "split_fixture.h"
 
@@ -98,7 +98,7 @@ TEST_CASE("loading kernels in advance, or with their first call, can run out of 
   };
   CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, split_pack()), preload(&problem)) > 5);
   CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, split_pack()), preload(nullptr)) > 5);
-  static const std::vector<std::byte> pack = around_pack();
+  static const std::vector<std::byte> pack = cache_op_pack();
   const sluice_append append = good_append();
   CHECK(fail_in_context(context_desc(SLUICE_DEVICE_HIP, pack),
                         [&](sluice_context *context, sluice_error *error) {
@@ -153,7 +153,7 @@ TEST_CASE("a question that runs out of memory has no answer and no effect", "[ou
 
 TEST_CASE("what is known already needs no memory", "[out_of_memory]") {
   FakeHip hip;
-  const ContextHandle context = around_context(), attention = fake_context();
+  const ContextHandle context = cache_op_context(), attention = fake_context();
   const PlanHandle plan = make_plan(attention, good_problem());
   const sluice_launch launch = good_launch();
   const sluice_args args = good_args();

@@ -1,5 +1,5 @@
 //===- passed_on_test.cpp - what goes through the entry points as it is ---------------------------------===//
-#include "around_fixture.h"
+#include "cache_op_fixture.h"
 #include "split_fixture.h"
 
 using namespace sluice::test;
@@ -147,9 +147,9 @@ TEST_CASE("what a caller's HIP leaves unwritten is nothing", "[context]") {
   CHECK(make_context(context_desc(SLUICE_DEVICE_HIP)) != nullptr);
 }
 
-TEST_CASE("a record of an append says all of its launch", "[around]") {
+TEST_CASE("a record of an append says all of its launch", "[cache_ops]") {
   FakeHip hip;
-  const ContextHandle context = around_context();
+  const ContextHandle context = cache_op_context();
   static sluice_trace_record seen;
   static std::string reason;
   const auto note = [](const sluice_trace_record *record, void *) {
@@ -164,7 +164,7 @@ TEST_CASE("a record of an append says all of its launch", "[around]") {
     CHECK(seen.grid[i] == hip.launch.grid[i]);
     CHECK(seen.block[i] == hip.launch.block[i]);
   }
-  CHECK(seen.lds_bytes == around_entry("kv_append", "f16", "f16").lds_bytes);
+  CHECK(seen.lds_bytes == cache_op_entry("kv_append", "f16", "f16").lds_bytes);
   CHECK(seen.workspace_bytes == 0);
   CHECK(reason == "there is one kernel for its types");
 }

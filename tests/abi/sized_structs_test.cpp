@@ -1,5 +1,5 @@
 //===- sized_structs_test.cpp - older, newer and wrong callers ------------------------------------------===//
-#include "around_fixture.h"
+#include "cache_op_fixture.h"
 
 #include <cstring>
 
@@ -154,7 +154,7 @@ TEST_CASE("structs that the library reads follow the rules of struct_size", "[si
 
 TEST_CASE("so do those of appends and merges", "[sized]") {
   FakeHip hip;
-  const ContextHandle context = around_context();
+  const ContextHandle context = cache_op_context();
   const sluice_append append = good_append();
   const sluice_merge merge = good_merge();
   const sluice_launch launch = good_launch();

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "around/device.h"
+#include "cache_ops/device.h"
 
 #include <optional>
 #include <vector>

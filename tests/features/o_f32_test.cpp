@@ -4,7 +4,7 @@
 // own bound for split keys judges.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "around/device.h"
+#include "cache_ops/device.h"
 #include "conformance/numbers.h"
 
 #include "executor.h"

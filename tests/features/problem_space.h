@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "around/device.h"
+#include "cache_ops/device.h"
 
 #include <string>
 #include <utility>

@@ -1,7 +1,7 @@
 //===- wild_numbers.h - numbers that no length, start or page should be ---------------------------------===//
 #pragma once
 
-#include "around/device.h"
+#include "cache_ops/device.h"
 
 #include <limits>
 #include <string>

@@ -2,7 +2,7 @@
 
 #include "pack_bytes.h"
 
-#include "package/around_kernargs.h"
+#include "package/cache_op_kernargs.h"
 #include "support/checksum.h"
 
 #include <algorithm>

@@ -77,8 +77,8 @@ void check_plain(const json &stats, Verdict &verdict) {
   verdict.require(stats["agprs"] == 0, "no AccVGPRs", stats["agprs"]);
 }
 
-/// Kernels around attention wait for memory: what hides that is waves.
-bool keeps_budgets_around(const ShippedKernel &kernel) {
+/// Cache operations wait for memory; waves hide the wait.
+bool keeps_cache_op_budgets(const ShippedKernel &kernel) {
   const json stats = stats_of(kernel);
   Verdict verdict(kernel.name);
   check_any(kernel, stats, verdict);
@@ -153,11 +153,11 @@ int main(int argc, char **argv) try {
       argc == 2 ? read_all_attention_kernels(argv[1]) : read_arguments({argv + 1, argv + argc});
   for (const ShippedKernel &kernel : kernels)
     failures += !keeps_budgets(kernel);
-  std::vector<ShippedKernel> around;
-  if (argc == 2) around = read_around_kernels(argv[1]);
-  for (const ShippedKernel &kernel : around)
-    failures += !keeps_budgets_around(kernel);
-  std::printf("%zu kernels and %zu around attention, %d over budget\n", kernels.size(), around.size(),
+  std::vector<ShippedKernel> cache_ops;
+  if (argc == 2) around = read_cache_op_kernels(argv[1]);
+  for (const ShippedKernel &kernel : cache_ops)
+    failures += !keeps_cache_op_budgets(kernel);
+  std::printf("%zu attention kernels and %zu cache operations, %d over budget\n", kernels.size(), cache_ops.size(),
               failures);
   return failures == 0 ? 0 : 1;
 } catch (const std::exception &error) {

@@ -36,7 +36,7 @@ std::vector<ShippedKernel> read_all_attention_kernels(const std::string &pack_pa
   return read_kernels(pack_path, [](const package::KernelName &name) { return name.is_attention(); });
 }
 
-std::vector<ShippedKernel> read_around_kernels(const std::string &pack_path) {
+std::vector<ShippedKernel> read_cache_op_kernels(const std::string &pack_path) {
   return read_kernels(pack_path, [](const package::KernelName &name) { return !name.is_attention(); });
 }
 

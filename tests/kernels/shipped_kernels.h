@@ -21,7 +21,7 @@ std::vector<ShippedKernel> read_kernels(const std::string &pack_path);
 /// All that compute attention.
 std::vector<ShippedKernel> read_all_attention_kernels(const std::string &pack_path);
 /// The others.
-std::vector<ShippedKernel> read_around_kernels(const std::string &pack_path);
+std::vector<ShippedKernel> read_cache_op_kernels(const std::string &pack_path);
 /// A code object on its own, with what the kernel's name says of it.
 ShippedKernel read_code_object(const std::string &path, const std::string &kernel);
 /// What a program's arguments name: a pack, or a code object and the name of its kernel.

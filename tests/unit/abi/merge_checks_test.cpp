@@ -1,9 +1,9 @@
 //===- merge_checks_test.cpp - what a merge may still have, and what is one too much --------------------===//
 //
-// What breaks a rule altogether is in tests/abi/around_test.cpp.
+// What breaks a rule altogether is in tests/abi/cache_ops_test.cpp.
 //
 //===----------------------------------------------------------------------------------------------------===//
-#include "abi/around_checks.h"
+#include "abi/cache_op_checks.h"
 #include "unit/abi/refused.h"
 
 #include <catch2/catch.hpp>

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/KernargName.h"
-#include "package/around_kernargs.h"
+#include "package/cache_op_kernargs.h"
 
 #include <cstdio>
 

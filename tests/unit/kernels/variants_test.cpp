@@ -36,7 +36,7 @@ TEST_CASE("a name says what its kernel is like", "[variants]") {
     INFO(name);
     CHECK(std::get<AttentionVariant>(variant(name).kind) == expected);
   }
-  const auto append = std::get<AroundVariant>(variant("kv_append_bf16_e4m3fnuz").kind);
+  const auto append = std::get<CacheOpVariant>(variant("kv_append_bf16_e4m3fnuz").kind);
   CHECK((append.operation == "kv_append" && append.from == "bf16" && append.to == "e4m3fnuz"));
 }
 
@@ -57,7 +57,7 @@ TEST_CASE("what is not a name is refused from where it stops to be one", "[varia
                                unread + "' here");
 }
 
-TEST_CASE("around attention there are kernels for some types", "[variants]") {
+TEST_CASE("cache operations have kernels for some types", "[variants]") {
   CHECK(refusal("kv_append_f32_f32") == "kv_append has no kernel from f32 to f32; it has f16 to f16, bf16 to "
                                         "bf16, f16 to e4m3fnuz, bf16 to e4m3fnuz");
   CHECK(refusal("merge_states_f16_f32") ==

@@ -21,7 +21,7 @@ TEST_CASE("a name says what it stands for", "[kernel_name]") {
   CHECK(name->waves == 8);
 }
 
-TEST_CASE("names around attention are an operation and two types", "[kernel_name]") {
+TEST_CASE("names of cache operations are an operation and two types", "[kernel_name]") {
   const auto name = parse_kernel_name("kv_append_bf16_e4m3fnuz");
   REQUIRE(name);
   CHECK(name->operation == "kv_append");

@@ -42,7 +42,7 @@ inline std::vector<std::byte> pack_of(const std::vector<KernelEntry> &kernels, b
   for (const KernelEntry &kernel : kernels)
     add_fake_kernel(writer, kernel);
   for (const char *to : {"bf16", "f32"})
-    if (merges) add_fake_kernel(writer, around_entry("merge_states", "f32", to));
+    if (merges) add_fake_kernel(writer, cache_op_entry("merge_states", "f32", to));
   return writer.finish();
 }
 

@@ -76,7 +76,7 @@ TEST_CASE("kernels for V in K serve nothing else, and they alone know V in packs
   CHECK(second.choose(k_pack).few->entry.name == packed.name);
 }
 
-TEST_CASE("kernels around attention are no choice, and no hint either", "[choice]") {
+TEST_CASE("cache operations are neither a choice nor a hint", "[choice]") {
   sluice_problem problem = problem_of(0, 0, 0);
   problem.q_type = SLUICE_F32;
   CHECK(refusal(Target({tall_8}), problem) == "q_type is f32; nearest supported: bf16");

@@ -23,7 +23,7 @@ SLUICE, LIBRARY, DATA, LLVM_BIN = sys.argv[1:5]
 HAS_EMULATOR = "--emulator" in sys.argv
 QKV = pathlib.Path(DATA) / "jargon_lm/qkv"
 INPUTS = ["--q", QKV / "q.npy", "--k", QKV / "k.npy", "--v", QKV / "v.npy"]
-ATTENTION_KERNELS, AROUND_KERNELS = 213, 9
+ATTENTION_KERNELS, CACHE_OP_KERNELS = 213, 9
 KERNEL = "attn_fwd_f16_d128_q256_kv64_w8"
 
 
@@ -65,12 +65,12 @@ class CommandLineTest(unittest.TestCase):
     def test_info(self):
         text = self.succeeds("info")
         self.assertIn("ABI 1.", text)
-        self.assertIn(f"{ATTENTION_KERNELS + AROUND_KERNELS} for gfx942", text)
+        self.assertIn(f"{ATTENTION_KERNELS + CACHE_OP_KERNELS} for gfx942", text)
         self.assertRegex(text, r"(?m)^hip:0 ")
 
     def test_kernels(self):
         text = self.succeeds("kernels")
-        self.assertEqual(len(text.splitlines()), 1 + ATTENTION_KERNELS + AROUND_KERNELS)
+        self.assertEqual(len(text.splitlines()), 1 + ATTENTION_KERNELS + CACHE_OP_KERNELS)
         self.assertIn(KERNEL, text)
         self.refuses("--device is 'cuda:0'", "kernels", "--device", "cuda:0")
         self.refuses("--device is 'hip:x'", "kernels", "--device", "hip:x")
@@ -83,7 +83,7 @@ class CommandLineTest(unittest.TestCase):
         self.refuses("gfx1100", "features", "--device", "gfx1100:96")
 
     def test_inspect_lists_and_extracts(self):
-        self.assertEqual(len(self.succeeds("inspect").splitlines()), 4 + ATTENTION_KERNELS + AROUND_KERNELS)
+        self.assertEqual(len(self.succeeds("inspect").splitlines()), 4 + ATTENTION_KERNELS + CACHE_OP_KERNELS)
         elf, bundle = self.folder / "a.co", self.folder / "a.hipfb"
         self.succeeds("inspect", LIBRARY, "--extract", KERNEL, "--elf", elf, "--bundle", bundle)
         code = subprocess.run([f"{LLVM_BIN}/llvm-objdump", "-d", elf], check=True, capture_output=True, text=True).stdout
@@ -119,7 +119,7 @@ class CommandLineTest(unittest.TestCase):
         while True:
             begin = library.index(b"SLUICEPK", begin + 1)
             version, kernels, size = struct.unpack_from("<IIQ", library, begin + 8)
-            if version == 3 and kernels == ATTENTION_KERNELS + AROUND_KERNELS and begin + size <= len(library):
+            if version == 3 and kernels == ATTENTION_KERNELS + CACHE_OP_KERNELS and begin + size <= len(library):
                 break
         pack = library[begin:begin + size]
         file = self.folder / "a.pack"
@@ -304,7 +304,7 @@ class CommandLineTest(unittest.TestCase):
     def test_kernel_statistics(self):
         text = self.succeeds("kernels", "--stats")
         self.assertIn(KERNEL, text)
-        self.assertEqual(text.count("spills: 0 VGPR, "), ATTENTION_KERNELS + AROUND_KERNELS)
+        self.assertEqual(text.count("spills: 0 VGPR, "), ATTENTION_KERNELS + CACHE_OP_KERNELS)
         self.assertGreaterEqual(len(re.findall(r"(?m)^  loop 0x[0-9a-f]+-0x[0-9a-f]+ +\d+", text)), ATTENTION_KERNELS)
 
 

@@ -336,9 +336,9 @@ pub struct sluice_support {
 pub struct sluice_kernel_info {
     /// sizeof(sluice_kernel_info).
     pub struct_size: u32,
-    /// sluice_dtype of Q; around attention, of what is read.
+    /// sluice_dtype of Q; for cache operations, of what is read.
     pub dtype: u32,
-    /// Elements of a row of Q and K; 0 around attention, where any will do.
+    /// Elements of a row of Q and K; 0 for cache operations, which take any.
     pub head_dim_qk: i32,
     /// Elements of a row of V and O; likewise.
     pub head_dim_v: i32,

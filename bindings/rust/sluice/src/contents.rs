@@ -3,7 +3,7 @@
 //! do not fall, and by the counts of rows and pages what starts, slots and page numbers lead to.
 
 use crate::args::{Args, PageNumbers, PageTable};
-use crate::around::{Append, Place, Rotary};
+use crate::cache_ops::{Append, Place, Rotary};
 use crate::error::{Error, Result};
 use crate::tensor::Memory;
 

@@ -117,9 +117,9 @@ pub struct Support {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KernelInfo {
-    /// Type of Q; around attention, of what is read. None for one that this crate does not know.
+    /// Type of Q; for cache operations, of what is read. None for one that this crate does not know.
     pub dtype: Option<Dtype>,
-    /// Elements of a row of Q and K; 0 around attention, where any will do.
+    /// Elements of a row of Q and K; 0 for cache operations, which take any.
     pub head_dim_qk: usize,
     /// Elements of a row of V and O; likewise.
     pub head_dim_v: usize,

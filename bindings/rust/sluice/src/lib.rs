@@ -72,7 +72,7 @@
 #![deny(missing_debug_implementations, missing_docs, unsafe_op_in_unsafe_fn)]
 
 mod args;
-mod around;
+mod cache_ops;
 mod contents;
 mod context;
 mod element;
@@ -88,7 +88,7 @@ mod text;
 mod trace;
 
 pub use args::{reference, Args, PageNumbers, PageTable};
-pub use around::{reference_append, Append, AppendScale, Merge, Place, Rotary, RotaryStyle};
+pub use cache_ops::{reference_append, Append, AppendScale, Merge, Place, Rotary, RotaryStyle};
 pub use context::{Context, ContextBuilder, DeviceInfo, DeviceKind, KernelInfo, Support};
 pub use element::{Bf16, Dtype, E4m3Fn, E4m3Fnuz, E5m2, E5m2Fnuz, Element, Plain, F16};
 pub use error::{Code, Error, Result};

@@ -1,0 +1,325 @@
+//===- Append.cpp - new rows of K and V into a paged cache ----------------------------------------------===//
+//
+// A group of 2^lanes_log2 lanes has one token, a lane chunks of 8 elements of its row of K (grid z = 0) or V
+// (z = 1): 16 bytes read, 16 or 8 written. All lanes of a token look for its slot, each by itself: they read
+// the same words, which costs what one of them would. 64-bit numbers lead to rows and pages, whatever the
+// distance; divisions are multiplications (support/divisor.h).
+//
+// A rotation needs a pair of elements. In the pairs style both are in the chunk; in the halves style the
+// other one is rotary_dim / 2 away, and if chunks and halves agree (rotary_dim % 16 == 0) all of them are a
+// chunk too. Otherwise the elements of a chunk are rotated one by one.
+//
+// FP8 is x / scale rounded once, to nearest even. The quotient q, in F32, is a few units wrong, and rounding
+// it again could go wrong at the point between two FP8 numbers. So it is first rounded to 12 bits, which all
+// of those points have; r = x - q * scale, exact in its sign, then tells on which side of q the true quotient
+// lies, and q moves by one unit of F32 to that side: away from the point if it is one, and past none. The
+// chip's conversion rounds to nearest even; what is beyond +-240, infinity too, is 240 first.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "cache_ops/CacheOpEmitter.h"
+
+namespace sluice {
+
+using namespace mlir;
+
+namespace {
+
+constexpr unsigned chunkElements = package::cache_op_chunk_elements;
+constexpr double fp8Maximum = 240;
+
+class AppendBuilder {
+public:
+  using Emitter = CacheOpEmitterOf<package::append_kernarg_fields>;
+
+  AppendBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
+      : b(kernel), source(b.elementType(variant.from)), toFp8(variant.to != variant.from) {
+    b.setInsertionPointToStart(&kernel.getBody().front());
+  }
+
+  void build() {
+    Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
+    Value lanesLog2 = b.argument("lanes_log2");
+    Value laneMask = b.sub(b.shiftLeft(b.i32(1), lanesLog2), b.i32(1));
+    Value groupsLog2 = b.sub(b.i32(llvm::Log2_32(package::cache_op_threads)), lanesLog2);
+    side = ROCDL::BlockIdZOp::create(b, b.getI32Type());
+    Value firstToken = b.add(b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), groupsLog2),
+                             b.shiftRight(thread, lanesLog2));
+    Value firstChunk = b.add(b.shiftLeft(ROCDL::BlockIdYOp::create(b, b.getI32Type()), lanesLog2),
+                             b.bitAnd(thread, laneMask));
+    b.loop(b.zeroExtend(firstToken), b.zeroExtend(b.argument("tokens")),
+           b.zeroExtend(b.argument("token_step")), {}, [&](Value token, ValueRange) {
+             appendToken(token, firstChunk);
+             return SmallVector<Value>();
+           });
+  }
+
+private:
+  /// A place in the cache, and the key's number if a table said it.
+  struct Slot {
+    Value valid, page, row, key;
+  };
+
+  void appendToken(Value token, Value firstChunk) {
+    Value source = b.argument("page_source");
+    SmallVector<Value> found = b.branch(
+        b.equal(source, b.i32(int32_t(package::PageSource::slots))), [&] { return fromSlots(token); },
+        [&] { return fromTable(token, source); });
+    Slot slot{found[0], found[1], found[2], found[3]};
+    b.when(slot.valid, [&] {
+      b.loop(firstChunk, b.sideArgument("chunks", side), b.argument("chunk_step"), {},
+             [&](Value chunk, ValueRange) {
+               appendChunk(token, slot, chunk);
+               return SmallVector<Value>();
+             });
+    });
+  }
+
+  CacheOpEmitter::Division intoPages(Value row) {
+    return b.divide(row, b.zeroExtend(b.argument("page_size")), b.argument("page_magic"),
+                    b.argument("page_shift"));
+  }
+
+  /// A page that the cache has, as far as its pages are counted.
+  Value isInCache(Value page) { return b.lessUnsigned(page, b.argument("page_count")); }
+
+  SmallVector<Value> fromSlots(Value token) {
+    Value slot = b.load(b.getI64Type(), b.argument("slots"), token, 8);
+    CacheOpEmitter::Division place = intoPages(slot);
+    Value valid = b.both(b.isFalse(b.less(slot, b.i64(0))), isInCache(place.quotient));
+    return {valid, place.quotient, place.rest, b.i64(0)};
+  }
+
+  /// The sequence is the last one whose start is not beyond the token: sequences without rows in front of it
+  /// start there too. Starts that fall, and fewer keys than new rows, lead to no slot.
+  SmallVector<Value> fromTable(Value token, Value source) {
+    Value starts = b.argument("starts"), batch = b.argument("batch");
+    Value row = b.truncateInteger(token);
+    // Of the batch + 1 starts, how many are not beyond the token: bit by bit, from the highest on.
+    SmallVector<Value> count = b.loop(
+        b.i32(0), b.argument("search_steps"), b.i32(1), {b.i32(0)}, [&](Value step, ValueRange counts) {
+          Value bit = b.shiftLeft(b.i32(1), b.sub(b.sub(b.argument("search_steps"), step), b.i32(1)));
+          Value tried = b.add(counts[0], bit);
+          Value index = b.minS(b.sub(tried, b.i32(1)), batch);
+          Value start = b.load(b.getI32Type(), starts, b.zeroExtend(index), 4);
+          Value within =
+              b.both(b.isFalse(b.less(b.add(batch, b.i32(1)), tried)), b.isFalse(b.less(row, start)));
+          return SmallVector<Value>{b.select(within, tried, counts[0])};
+        });
+    Value sequence = b.zeroExtend(b.sub(count[0], b.i32(1)));
+    Value isFound = b.both(b.less(b.i32(0), count[0]), b.isFalse(b.less(batch, count[0])));
+    return orNone(isFound, [&] {
+      Value after = b.add(sequence, b.i64(1));
+      Value start = number(starts, sequence), end = number(starts, after);
+      Value keys = number(b.argument("kv_lengths"), sequence);
+      Value isNew = b.both(b.less(token, end), b.isFalse(b.less(keys, b.sub(end, start))));
+      Value key = b.add(b.sub(keys, end), token);
+      CacheOpEmitter::Division place = intoPages(key);
+      SmallVector<Value> table = b.branch(
+          b.equal(source, b.i32(int32_t(package::PageSource::csr_table))),
+          [&] {
+            Value first = number(b.argument("page_starts"), sequence);
+            return SmallVector<Value>{first, b.sub(number(b.argument("page_starts"), after), first)};
+          },
+          [&] {
+            return SmallVector<Value>{b.mul(sequence, b.argument("page_table_stride")),
+                                      b.argument("page_table_entries")};
+          });
+      Value hasEntry = b.both(b.isFalse(b.less(table[0], b.i64(0))), b.less(place.quotient, table[1]));
+      return orNone(b.both(isNew, hasEntry), [&] {
+        Value page = entryOf(b.add(table[0], place.quotient));
+        return SmallVector<Value>{isInCache(page), page, place.rest, key};
+      });
+    });
+  }
+
+  /// What `slot` gives where the condition holds, else none.
+  SmallVector<Value> orNone(Value condition, function_ref<SmallVector<Value>()> slot) {
+    return b.branch(condition, slot,
+                    [&] { return SmallVector<Value>{b.boolean(false), b.i64(0), b.i64(0), b.i64(0)}; });
+  }
+
+  /// A start or a length.
+  Value number(Value array, Value index) { return b.signExtend(b.load(b.getI32Type(), array, index, 4)); }
+
+  /// An entry of the page table, as a page's number.
+  Value entryOf(Value index) {
+    Value table = b.argument("page_table");
+    return b.branch(
+        b.equal(b.argument("page_index_64"), b.i32(0)),
+        [&] { return SmallVector<Value>{number(table, index)}; },
+        [&] { return SmallVector<Value>{b.load(b.getI64Type(), table, index, 8)}; })[0];
+  }
+
+  Value sideOf(Emitter::Sides name) { return b.sideArgument(name, side); }
+
+  void appendChunk(Value token, const Slot &slot, Value chunk) {
+    CacheOpEmitter::Division head =
+        b.divide(chunk, sideOf("head_chunks"), sideOf("head_magic"), sideOf("head_shift"));
+    Value head64 = b.zeroExtend(head.quotient);
+    Value from = b.add(b.mul(token, sideOf("token_stride")), b.mul(head64, sideOf("head_stride")));
+    Value row = b.advance(sideOf("rows"), source, from);
+    Value element = b.mul(head.rest, b.i32(chunkElements));
+    auto chunkType = b.chunkOf(source);
+    Value values = b.load(chunkType, row, b.zeroExtend(element), 16);
+
+    Value rotaryDim = b.argument("rotary_dim");
+    Value isRotated = b.both(b.equal(side, b.i32(0)), b.lessUnsigned(element, rotaryDim));
+    Value rotated = b.branch(
+        isRotated, [&] { return SmallVector<Value>{rotate(values, row, element, token, slot)}; },
+        [&] { return SmallVector<Value>{toFp8 ? b.extend(b.chunkOf(b.getF32Type()), values) : values}; })[0];
+    Value stored = toFp8 ? convert(rotated, head64) : rotated;
+
+    CacheOpEmitter::Division pack =
+        b.divide(head.rest, sideOf("pack_chunks"), sideOf("pack_magic"), sideOf("pack_shift"));
+    Value to = b.add(
+        b.add(b.mul(slot.page, sideOf("cache_page_stride")), b.mul(slot.row, sideOf("cache_row_stride"))),
+        b.add(b.mul(head64, sideOf("cache_head_stride")),
+              b.mul(b.zeroExtend(pack.quotient), sideOf("cache_pack_stride"))));
+    to = b.add(to, b.zeroExtend(b.mul(pack.rest, b.i32(chunkElements))));
+    Type cache = toFp8 ? Type(b.getI8Type()) : source;
+    LLVM::StoreOp::create(b, stored, b.advance(sideOf("cache"), cache, to),
+                          /*alignment=*/toFp8 ? 8 : 16);
+  }
+
+  /// What rotation makes of a pair, one half each: own * cos + other * (own is first ? -sin : sin).
+  Value turn(Value own, Value other, Value cosine, Value signedSine) {
+    return b.fma(other, signedSine, b.mulF(own, cosine));
+  }
+
+  /// The rotated chunk: F32 for FP8, else of the source's type.
+  Value rotate(Value values, Value row, Value element, Value token, const Slot &slot) {
+    Value positions = b.argument("positions");
+    Value position = b.branch(
+        b.isNull(positions), [&] { return SmallVector<Value>{slot.key}; },
+        [&] { return SmallVector<Value>{b.signExtend(b.load(b.getI32Type(), positions, token, 4))}; })[0];
+    Value rotaryDim = b.argument("rotary_dim");
+    half = b.shiftRight(rotaryDim, b.i32(1));
+    cosines = b.advance(b.argument("rotary"), b.getF32Type(), b.mul(position, b.argument("rotary_stride")));
+    sines = b.advance(cosines, b.getF32Type(), b.zeroExtend(half));
+    Value pairs = b.equal(b.argument("rotary_pairs"), b.i32(1));
+    Value wholeChunks = b.equal(b.bitAnd(rotaryDim, b.i32(2 * chunkElements - 1)), b.i32(0));
+    return b.branch(
+        wholeChunks,
+        [&] {
+          Value wide = b.extend(b.chunkOf(b.getF32Type()), values);
+          Value turned = b.branch(
+              pairs, [&] { return SmallVector<Value>{rotatePairs(wide, element)}; },
+              [&] { return SmallVector<Value>{rotateHalves(wide, row, element)}; })[0];
+          return SmallVector<Value>{toFp8 ? turned : b.round(b.chunkOf(source), turned)};
+        },
+        [&] { return SmallVector<Value>{rotateOneByOne(values, row, element, rotaryDim, pairs)}; })[0];
+  }
+
+  Value rotatePairs(Value wide, Value element) {
+    auto fourType = VectorType::get(chunkElements / 2, b.getF32Type());
+    Value pair = b.zeroExtend(b.shiftRight(element, b.i32(1)));
+    Value cosine = b.load(fourType, cosines, pair, 4), sine = b.load(fourType, sines, pair, 4);
+    SmallVector<Value> turned;
+    for (unsigned i = 0; i < chunkElements; ++i) {
+      Value s = b.extract(sine, i / 2);
+      turned.push_back(turn(b.extract(wide, i), b.extract(wide, i ^ 1), b.extract(cosine, i / 2),
+                            i % 2 == 0 ? b.negF(s) : s));
+    }
+    return b.pack(b.chunkOf(b.getF32Type()), turned);
+  }
+
+  Value rotateHalves(Value wide, Value row, Value element) {
+    auto eightType = b.chunkOf(b.getF32Type());
+    Value first = b.lessUnsigned(element, half);
+    Value otherElement = b.select(first, b.add(element, half), b.sub(element, half));
+    Value other = b.extend(eightType, b.load(b.chunkOf(source), row, b.zeroExtend(otherElement), 16));
+    Value pair = b.zeroExtend(b.select(first, element, otherElement));
+    Value cosine = b.load(eightType, cosines, pair, 4), sine = b.load(eightType, sines, pair, 4);
+    SmallVector<Value> turned;
+    for (unsigned i = 0; i < chunkElements; ++i) {
+      Value s = b.extract(sine, i);
+      turned.push_back(
+          turn(b.extract(wide, i), b.extract(other, i), b.extract(cosine, i), b.select(first, b.negF(s), s)));
+    }
+    return b.pack(eightType, turned);
+  }
+
+  Value rotateOneByOne(Value values, Value row, Value firstElement, Value rotaryDim, Value pairs) {
+    Type result = toFp8 ? Type(b.getF32Type()) : source;
+    SmallVector<Value> turned;
+    for (unsigned i = 0; i < chunkElements; ++i) {
+      Value element = b.add(firstElement, b.i32(i));
+      Value own = b.extract(values, i);
+      turned.push_back(b.branch(
+          b.lessUnsigned(element, rotaryDim),
+          [&] {
+            Value first = b.select(pairs, b.boolean(i % 2 == 0), b.lessUnsigned(element, half));
+            Value distance = b.select(pairs, b.i32(1), half);
+            Value other = b.select(first, b.add(element, distance), b.sub(element, distance));
+            Value lower = b.select(first, element, other);
+            Value pair = b.zeroExtend(b.select(pairs, b.shiftRight(lower, b.i32(1)), lower));
+            Value cosine = b.load(b.getF32Type(), cosines, pair, 4);
+            Value sine = b.load(b.getF32Type(), sines, pair, 4);
+            Value otherValue = b.extend(b.getF32Type(), b.load(source, row, b.zeroExtend(other), 2));
+            Value value =
+                turn(b.extend(b.getF32Type(), own), otherValue, cosine, b.select(first, b.negF(sine), sine));
+            return SmallVector<Value>{toFp8 ? value : b.round(source, value)};
+          },
+          [&] { return SmallVector<Value>{toFp8 ? b.extend(b.getF32Type(), own) : own}; })[0]);
+    }
+    return b.pack(b.chunkOf(result), turned);
+  }
+
+  /// Eight FP8 numbers in two words.
+  Value convert(Value wide, Value head) {
+    Value scales = sideOf("scale");
+    Value quotients = b.branch(
+        b.isNull(scales), [&] { return SmallVector<Value>{wide}; },
+        [&] {
+          Value scale = b.load(b.getF32Type(), scales, b.mul(head, b.zeroExtend(sideOf("scale_stride"))), 4);
+          Value inverse = b.reciprocal(scale);
+          SmallVector<Value> divided;
+          for (unsigned i = 0; i < chunkElements; ++i)
+            divided.push_back(divide(b.extract(wide, i), scale, inverse));
+          return SmallVector<Value>{b.pack(b.chunkOf(b.getF32Type()), divided)};
+        })[0];
+    SmallVector<Value> limited, words;
+    for (unsigned i = 0; i < chunkElements; ++i) {
+      Value value = b.extract(quotients, i);
+      Value within = b.minF(b.maxF(value, b.f32(-fp8Maximum)), b.f32(fp8Maximum));
+      limited.push_back(b.select(b.compareF(arith::CmpFPredicate::UNO, value, value), value, within));
+    }
+    for (unsigned i = 0; i < chunkElements; i += 4) {
+      Value low = ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i], limited[i + 1], b.i32(0),
+                                               /*wordSel=*/false);
+      words.push_back(ROCDL::CvtPkFp8F32Op::create(b, b.getI32Type(), limited[i + 2], limited[i + 3], low,
+                                                   /*wordSel=*/true));
+    }
+    return b.pack(VectorType::get(2, b.getI32Type()), words);
+  }
+
+  /// A number that FP8 rounding treats as x / scale: see the top of the file.
+  Value divide(Value x, Value scale, Value inverse) {
+    constexpr int32_t dropped = 12; // of the 24 bits of F32
+    Value quotient = b.mulF(x, inverse);
+    Value bits = b.bitcast(b.getI32Type(), quotient);
+    Value roundedBits = b.bitAnd(b.add(bits, b.i32(1 << (dropped - 1))), b.i32(-(1 << dropped)));
+    Value rounded = b.bitcast(b.getF32Type(), roundedBits);
+    Value rest = b.fma(b.negF(rounded), scale, x);
+    // One unit up if the rest has the sign of x, down if it has not; none if there is no rest or it is NaN.
+    Value differ = b.bitXor(b.bitcast(b.getI32Type(), rest), b.bitcast(b.getI32Type(), x));
+    Value unit = b.bitOr(b.shiftRightSigned(differ, b.i32(31)), b.i32(1));
+    Value isExact = b.isFalse(b.compareF(arith::CmpFPredicate::ONE, rest, b.f32(0)));
+    Value moved = b.bitcast(b.getF32Type(), b.add(roundedBits, b.select(isExact, b.i32(0), unit)));
+    return b.select(b.compareF(arith::CmpFPredicate::UNO, quotient, quotient), quotient, moved);
+  }
+
+  Emitter b;
+  Type source;
+  bool toFp8;
+  Value side;
+  Value half, cosines, sines; // of the rotation
+};
+
+} // namespace
+
+void buildAppend(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
+  AppendBuilder(kernel, variant).build();
+}
+
+} // namespace sluice

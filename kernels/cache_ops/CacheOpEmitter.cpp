@@ -1,0 +1,61 @@
+//===- CacheOpEmitter.cpp - short spellings for rows in memory -------------------------------------------===//
+#include "cache_ops/CacheOpEmitter.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+Type CacheOpEmitter::typeOf(package::KernargKind kind) {
+  switch (kind) {
+  case package::KernargKind::pointer:
+    return LLVM::LLVMPointerType::get(getContext(), 1);
+  case package::KernargKind::i64:
+    return getI64Type();
+  case package::KernargKind::i32:
+    return getI32Type();
+  case package::KernargKind::f32:
+    return getF32Type();
+  }
+  llvm_unreachable("not a kind of argument");
+}
+
+Value CacheOpEmitter::argumentOf(const package::KernargField &field) {
+  return loadKernarg(field.offset, typeOf(field.kind));
+}
+
+Value CacheOpEmitter::sideArgumentOf(const package::KernargField &k, const package::KernargField &v,
+                                    Value side) {
+  auto pointerType = LLVM::LLVMPointerType::get(getContext(), 4);
+  auto segment = LLVM::CallIntrinsicOp::create(
+      *this, pointerType, getStringAttr("llvm.amdgcn.kernarg.segment.ptr"), ValueRange{});
+  Value offset = add(i32(k.offset), mul(side, i32(v.offset - k.offset)));
+  Value place = LLVM::GEPOp::create(*this, pointerType, getI8Type(), segment.getResults(),
+                                    ArrayRef<LLVM::GEPArg>{offset});
+  return LLVM::LoadOp::create(*this, typeOf(k.kind), place, /*alignment=*/4);
+}
+
+Type CacheOpEmitter::elementType(StringRef name) {
+  if (name == "f16") return getF16Type();
+  if (name == "bf16") return getBF16Type();
+  if (name == "f32") return getF32Type();
+  llvm_unreachable("not a type that kernels compute with");
+}
+
+Value CacheOpEmitter::rotateRow(Value value, unsigned count) {
+  constexpr int32_t rowRor = 0x120, all = 0xf; // DPP_CTRL; rows and banks that take part
+  return ROCDL::DPPUpdateOp::create(*this, value.getType(), value, value, rowRor + count, all, all,
+                                    /*boundCtrl=*/true);
+}
+
+SmallVector<Value> CacheOpEmitter::loop(Value first, Value end, Value step, ValueRange carried,
+                                       LoopBody body) {
+  OpBuilder::InsertionGuard guard(*this);
+  auto op = scf::ForOp::create(*this, first, end, step, carried);
+  setInsertionPointToStart(op.getBody());
+  SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
+  // Without carried values, the loop has a yield of its own.
+  if (!carried.empty()) scf::YieldOp::create(*this, next);
+  return SmallVector<Value>(op.getResults());
+}
+
+} // namespace sluice

@@ -1,0 +1,74 @@
+//===- CacheOpEmitter.h - short spellings for rows in memory -----------------------------------*- C++ -*-===//
+//
+// What append and merge share: arguments by name, rows divided among lanes, chunks of eight elements.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "cache_ops/CacheOps.h"
+#include "attention/Emitter.h"
+#include "attention/KernargName.h"
+
+#include <functional>
+
+namespace sluice {
+
+class CacheOpEmitter : public Emitter {
+public:
+  explicit CacheOpEmitter(mlir::gpu::GPUFuncOp kernel) : Emitter(kernel.getLoc(), kernel.getContext()) {}
+
+  mlir::Type elementType(llvm::StringRef name);
+  mlir::VectorType chunkOf(mlir::Type type) {
+    return mlir::VectorType::get(package::cache_op_chunk_elements, type);
+  }
+
+  Value load(mlir::Type type, Value pointer, Value index, unsigned alignment) {
+    return mlir::LLVM::LoadOp::create(*this, type, advance(pointer, scalarOf(type), index), alignment);
+  }
+  void store(Value value, Value pointer, Value index, unsigned alignment) {
+    mlir::LLVM::StoreOp::create(*this, value, advance(pointer, scalarOf(value.getType()), index), alignment);
+  }
+
+  Value shiftRightSigned(Value a, Value b) { return mlir::arith::ShRSIOp::create(*this, a, b); }
+  Value compareF(mlir::arith::CmpFPredicate predicate, Value a, Value b) {
+    return mlir::arith::CmpFOp::create(*this, predicate, a, b);
+  }
+  Value minF(Value a, Value b) { return mlir::arith::MinNumFOp::create(*this, a, b); }
+  Value extend(mlir::Type type, Value a) { return mlir::arith::ExtFOp::create(*this, type, a); }
+  Value round(mlir::Type type, Value a) { return mlir::arith::TruncFOp::create(*this, type, a); }
+  /// Of the lane `count` lanes before or, at the beginning, at the end of the row of 16 lanes.
+  Value rotateRow(Value value, unsigned count);
+  Value truncateInteger(Value a) { return mlir::arith::TruncIOp::create(*this, getI32Type(), a); }
+
+  /// for (i = first; i < end; i += step) carried = body(i, carried), with unsigned numbers that the steps do
+  /// not take beyond their type.
+  using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)>;
+  llvm::SmallVector<Value> loop(Value first, Value end, Value step, mlir::ValueRange carried, LoopBody body);
+
+protected:
+  Value argumentOf(const package::KernargField &field);
+  /// `k`, or `v` where `side` is 1 instead of 0.
+  Value sideArgumentOf(const package::KernargField &k, const package::KernargField &v, Value side);
+
+private:
+  static mlir::Type scalarOf(mlir::Type type) {
+    auto vector = llvm::dyn_cast<mlir::VectorType>(type);
+    return vector ? vector.getElementType() : type;
+  }
+  mlir::Type typeOf(package::KernargKind kind);
+};
+
+/// With the arguments of the kernarg table `fields`.
+template <const auto &fields> class CacheOpEmitterOf : public CacheOpEmitter {
+public:
+  using CacheOpEmitter::CacheOpEmitter;
+  using Name = KernargName<fields>;
+  using Sides = KernargSides<fields>;
+
+  /// A kernel argument by its name, loaded where it is used.
+  Value argument(Name name) { return argumentOf(name.field()); }
+  /// Either k_<name> or v_<name>: where `side` is 1 instead of 0.
+  Value sideArgument(Sides name, Value side) { return sideArgumentOf(name.k(), name.v(), side); }
+};
+
+} // namespace sluice

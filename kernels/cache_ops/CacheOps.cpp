@@ -1,0 +1,34 @@
+//===- CacheOps.cpp - the functions of the kernels around attention ---------------------------------------===//
+#include "cache_ops/CacheOps.h"
+
+#include "attention/Kernel.h"
+#include "attention/Passes.h"
+
+using namespace mlir;
+
+namespace sluice {
+
+ArrayRef<package::KernargField> kernargFields(const CacheOpVariant &variant) {
+  if (variant.operation == "kv_append") return package::append_kernarg_fields;
+  return package::merge_kernarg_fields;
+}
+
+/// Of the arguments: those that are in registers when a wave starts.
+static uint32_t preloadedBytes(const CacheOpVariant &variant) {
+  return variant.operation == "kv_append" ? 0 : package::merge_preloaded_bytes;
+}
+
+OwningOpRef<ModuleOp> buildCacheOpModule(MLIRContext &context, StringRef name, const CacheOpVariant &variant) {
+  context.loadDialect<arith::ArithDialect, math::MathDialect, ROCDL::ROCDLDialect, scf::SCFDialect,
+                      vector::VectorDialect>();
+  EmptyKernel empty = createKernel(context, name, kernargFields(variant), package::cache_op_threads);
+  for (auto [i, field] : llvm::enumerate(kernargFields(variant)))
+    if (field.offset < preloadedBytes(variant))
+      empty.kernel.setArgAttr(i, LLVM::LLVMDialect::getInRegAttrName(), UnitAttr::get(&context));
+  (variant.operation == "kv_append" ? buildAppend : buildMerge)(empty.kernel, variant);
+  auto builder = OpBuilder::atBlockEnd(&empty.kernel.getBody().front());
+  gpu::ReturnOp::create(builder, builder.getUnknownLoc());
+  return std::move(empty.module);
+}
+
+} // namespace sluice

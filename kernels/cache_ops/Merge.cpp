@@ -1,0 +1,471 @@
+//===- Merge.cpp - results of attention over parts of the keys become one -------------------------------===//
+//
+// A launch is to take little longer than memory takes to answer. Few parts that lie side by side are merged
+// at once: what their addresses follow from is in registers when a wave starts, and their rows are read
+// without waiting for their LSEs, which say whether they count. Others are merged step by step, in three
+// answers: the arguments, the LSEs of a row, and those of its parts that count. Either way lanes divide a row
+// both by chunks of 8 elements and by parts: lanes with the same chunk are the row's slots, up to 16, and
+// slot s of n has parts s, s + n and so on. A lane loads up to four parts before it waits for one of them.
+// Then the slots' sums are added up, pair by pair. The largest LSE m, weights exp(LSE - m) and the place of
+// the result are computed while the rows that they do not depend on are on their way. Instructions keep the
+// order in which they are built here.
+//
+// Parts that do not count are not added, whatever they hold. Tokens that a sequence does not have, and
+// sequences that are not to be merged, are not written. Step by step neither are read but for their LSEs.
+//
+// The order in which parts are added follows from their numbers and the row's width: with more slots than
+// parts, or with more parts that do not count, only zeros are added. So bits do not depend on how many parts
+// without a weight follow.
+//
+// Everything of a row is read before it is written: o may be one of the parts, and lse one of their LSEs.
+// The wave that stores a chunk has read it from all parts. The LSEs of a row are read by all of its waves,
+// which therefore meet at a barrier before one of them stores the result's.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "cache_ops/CacheOpEmitter.h"
+#include "cache_ops/MergeLanes.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <limits>
+
+namespace sluice {
+
+using namespace mlir;
+
+namespace {
+
+constexpr unsigned chunkElements = package::cache_op_chunk_elements;
+constexpr unsigned runElements = MergeLanes::runElements;
+constexpr double negativeInfinity = -std::numeric_limits<double>::infinity();
+
+class MergeBuilder {
+public:
+  MergeBuilder(gpu::GPUFuncOp kernel, const CacheOpVariant &variant)
+      : b(kernel), kernel(kernel), partial(b.elementType(variant.from)), result(b.elementType(variant.to)) {
+    b.setInsertionPointToStart(&kernel.getBody().front());
+  }
+
+  void build() {
+    // All that is not in registers at once, to wait for memory once, and from the last on: code that uses the
+    // pointers at the front comes right after their load.
+    for (auto [field, parameter] :
+         llvm::reverse(llvm::zip_equal(package::merge_kernarg_fields, kernel.getArguments())))
+      arguments[field.name] = field.offset < package::merge_preloaded_bytes
+                                  ? Value(parameter)
+                                  : b.argument(StringRef(field.name.data(), field.name.size()));
+    division = MergeLanes(b, argument("lane_division"), argument("row_chunks"), partial);
+    Value above = b.mul(ROCDL::BlockIdYOp::create(b, b.getI32Type()), argument("row_step"));
+    Value before = b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), division.rowsLog2);
+    findRow(b.add(above, before));
+    // One after the other: LLVM would give branches of one condition ends in common, and take moves for that.
+    b.when(may(package::merge_at_once), [&] { mergeAtOnce(1); });
+    b.when(may(package::merge_several_at_once), [&] { mergeAtOnce(depth); });
+    b.when(b.isFalse(may(package::merge_at_once | package::merge_several_at_once)),
+           [&] { mergeStepByStep(); });
+  }
+
+private:
+  Value argument(StringRef name) { return arguments.at(name); }
+  Value may(uint32_t mode) {
+    return b.isFalse(b.equal(b.bitAnd(b.opaqueScalar(argument("mode")), b.i32(mode)), b.i32(0)));
+  }
+  void findRow(Value first) {
+    row = b.add(first, division.rowOfGroup);
+    exists = b.lessUnsigned(row, argument("rows"));
+    row = b.select(exists, row, b.i32(0));
+  }
+
+  CacheOpEmitter::Division byHeads() {
+    return b.divide(row, argument("heads"), argument("heads_magic"), argument("heads_shift"));
+  }
+  CacheOpEmitter::Division byTokens(Value token) {
+    return b.divide(token, argument("tokens"), argument("tokens_magic"), argument("tokens_shift"));
+  }
+
+  Value loadOfSequence(Value numbers, Value sequence, unsigned after) {
+    Value index = b.add(b.zeroExtend(sequence), b.i64(after));
+    return b.load(b.getI32Type(), numbers, index, 4);
+  }
+
+  /// Whether the row's sequence has such a token, and is to be merged; its sequence, and its token in the
+  /// result.
+  SmallVector<Value> findToken() {
+    CacheOpEmitter::Division place = byTokens(byHeads().quotient);
+    Value sequence = place.quotient, tokenOfSequence = place.rest;
+    Value starts = argument("q_starts"), lengths = argument("q_lengths");
+    SmallVector<Value> found = b.branch(
+        b.isNull(starts), [&] { return SmallVector<Value>{b.i32(0), argument("most_tokens")}; },
+        [&] {
+          Value rows = argument("q_rows");
+          Value start = b.clamp(loadOfSequence(starts, sequence, 0), b.i32(0), rows);
+          Value end = b.clamp(loadOfSequence(starts, sequence, 1), start, rows);
+          return SmallVector<Value>{start, b.minS(b.sub(end, start), argument("most_tokens"))};
+        });
+    Value tokens = b.branch(
+        b.isNull(lengths), [&] { return SmallVector<Value>{found[1]}; },
+        // The wait for it is for those who load it, and not for the LSEs of all others.
+        [&] {
+          Value given = b.opaque(loadOfSequence(lengths, sequence, 0));
+          return SmallVector<Value>{b.clamp(given, b.i32(0), found[1])};
+        })[0];
+    Value has = b.both(b.less(tokenOfSequence, tokens), b.isFalse(b.less(argument("max_tokens"), tokens)));
+    return {b.both(exists, has), sequence, b.add(found[0], tokenOfSequence)};
+  }
+
+  /// Whether the row is wanted, and its place in the result.
+  void findResult() {
+    SmallVector<Value> found = b.branch(
+        may(package::merge_to_plain_rows), [&] { return SmallVector<Value>{exists, b.i32(0), b.i32(0)}; },
+        [&] { return findToken(); });
+    wanted = found[0];
+    sequence = found[1];
+    outputToken = found[2];
+  }
+
+  /// An index of a row, and by what the argument of that name multiplies it.
+  struct Step {
+    Value index;
+    StringRef stride;
+  };
+  /// Factors have 32 bits and strides 64. The products are added as they come, which costs less than adding
+  /// whole products, and one by one to a pointer; `opaque` keeps LLVM from that.
+  Value advanceBy(StringRef tensor, Type type, ArrayRef<Step> steps) {
+    Value low = b.i64(0), high = b.i32(0);
+    for (const Step &step : steps) {
+      Value stride = argument((tensor + step.stride).str());
+      low = b.add(low, b.mul(b.zeroExtend(step.index), b.zeroExtend(b.truncateInteger(stride))));
+      high = b.add(high, b.mul(step.index, b.truncateInteger(b.shiftRight(stride, b.i64(32)))));
+    }
+    Value offset = b.add(low, b.shiftLeft(b.zeroExtend(high), b.i64(32)));
+    return b.advance(argument(tensor), type, b.opaque(offset));
+  }
+
+  /// The first element of the row in the lane's first part, or in part 0 if it has none.
+  Value rowOf(StringRef tensor, Type type) {
+    CacheOpEmitter::Division place = byHeads();
+    Value part = b.select(isPresent(b.i32(0)), division.slot, b.i32(0));
+    return advanceBy(
+        tensor, type,
+        {{part, "_part_stride"}, {place.quotient, "_token_stride"}, {place.rest, "_head_stride"}});
+  }
+  /// The first element of the row in a tensor of the result, whose rows have `width` elements.
+  Value outputRowOf(StringRef tensor, Type type, Value width) {
+    return b.branch(
+        may(package::merge_to_plain_rows),
+        [&] {
+          Value element = b.mul(b.zeroExtend(row), b.zeroExtend(width));
+          return SmallVector<Value>{b.advance(argument(tensor), type, element)};
+        },
+        [&] {
+          return SmallVector<Value>{advanceBy(tensor, type,
+                                              {{sequence, "_batch_stride"},
+                                               {outputToken, "_token_stride"},
+                                               {byHeads().rest, "_head_stride"}})};
+        })[0];
+  }
+  Value outputRow() { return outputRowOf("o", result, b.mul(argument("row_chunks"), b.i32(chunkElements))); }
+
+  /// Of numbers that are known to be that short, as those of few rows are.
+  Value product24(Value x, Value y) {
+    Value mask = b.i32(0xffffff);
+    return b.mul(b.bitAnd(x, mask), b.bitAnd(y, mask));
+  }
+
+  Value loadChunk(Value pointer, Value element) {
+    if (!partial.isF32()) return b.load(b.chunkOf(partial), pointer, element, 16);
+    auto run = VectorType::get(runElements, partial);
+    Value first = b.load(run, pointer, element, 16);
+    Value second = b.load(run, pointer, b.add(element, b.zeroExtend(division.toSecondRun)), 16);
+    return vector::ShuffleOp::create(b, first, second, ArrayRef<int64_t>{0, 1, 2, 3, 4, 5, 6, 7});
+  }
+
+  /// Rows that lie side by side, of so many parts in each lane: all that is read of them is on its way before
+  /// anything is waited for.
+  void mergeAtOnce(unsigned count) {
+    Value mine = b.both(exists, b.less(division.firstChunk, argument("row_chunks")));
+    // Lanes without a row would read that of another workgroup, which may be stored meanwhile.
+    SmallVector<Value> loaded = b.branch(
+        mine,
+        [&] {
+          SmallVector<Value> values, rows;
+          for (unsigned i = 0; i < count; ++i) {
+            Value part = partBeforeSlot(b.i32(0), i);
+            part = b.select(isPresent(part), b.add(division.slot, part), b.i32(0));
+            rows.push_back(b.add(product24(part, argument("rows")), row));
+            values.push_back(b.load(b.getF32Type(), argument("partial_lse"), b.zeroExtend(rows[i]), 4));
+          }
+          for (Value ofPart : rows) {
+            Value chunksBefore = product24(ofPart, argument("row_chunks"));
+            Value element = b.add(b.mul(chunksBefore, b.i32(chunkElements)),
+                                  division.firstElement(b, division.firstChunk));
+            values.push_back(loadChunk(argument("partial"), b.zeroExtend(element)));
+          }
+          return values;
+        },
+        [&] {
+          SmallVector<Value> values(count, b.f32(negativeInfinity));
+          values.append(count, b.undef(b.chunkOf(partial)));
+          return values;
+        });
+    findResult();
+    matters = b.both(mine, wanted);
+    Value outputs = outputRow(), sink = loadSink();
+    SmallVector<Value> lses = withoutAbsent(b.i32(0), 0, ArrayRef(loaded).take_front(count));
+    Value maximum = findOffset(largest(lses), sink);
+    SmallVector<Value> sums = addParts(lses, ArrayRef(loaded).drop_front(count), noSums());
+    storeLse(maximum, storeChunk(sums, sink, division.firstChunk, outputs));
+  }
+
+  void mergeStepByStep() {
+    lses = rowOf("partial_lse", b.getF32Type());
+    SmallVector<Value> loaded = loadFirstLses();
+    Value rows = rowOf("partial", partial), sink = loadSink();
+    findResult();
+    Value outputs = outputRow();
+
+    SmallVector<Value> merged = mergeChunk(loaded, sink, division.firstChunk, rows, outputs);
+    // In a loop of its own: LLVM computes what does not change in a loop before it, when rows should be read.
+    // Keeping that takes registers, and long rows hide latency with their lanes.
+    depth = 2;
+    Value lanes = b.shiftLeft(b.i32(1), division.lanesLog2), end = argument("row_chunks");
+    b.loop(lanes, end, lanes, {}, [&](Value before, ValueRange) {
+      mergeChunk(loadFirstLses(), sink, b.add(before, division.firstChunk), rows, outputs);
+      return SmallVector<Value>();
+    });
+    storeLse(merged[0], merged[1]);
+  }
+
+  /// By the row's first lane, when all have read the LSEs of the parts.
+  void storeLse(Value maximum, Value sum) {
+    b.when(b.isFalse(b.isNull(argument("lse"))), [&] {
+      ROCDL::SBarrierOp::create(b);
+      b.when(b.both(wanted, b.both(b.equal(division.firstChunk, b.i32(0)), b.equal(division.slot, b.i32(0)))),
+             [&] {
+               Value lse = b.fma(b.log2(sum), argument("unit_per_log2"), maximum);
+               b.store(lse, outputRowOf("lse", b.getF32Type(), b.i32(1)), b.i64(0), 4);
+             });
+    });
+  }
+
+  /// A sink is a part whose rows are 0.
+  Value loadSink() {
+    Value sinks = argument("sink_logits");
+    return b.branch(
+        b.isNull(sinks), [&] { return SmallVector<Value>{b.f32(negativeInfinity)}; },
+        [&] {
+          return SmallVector<Value>{b.mulF(b.load(b.getF32Type(), sinks, b.zeroExtend(byHeads().rest), 4),
+                                           argument("unit_per_nat"))};
+        })[0];
+  }
+
+  /// The lane's parts are slot + first + i * slots, with `first` a multiple of depth * slots.
+  Value partBeforeSlot(Value first, unsigned i) { return b.add(first, b.mul(division.slots, b.i32(i))); }
+
+  // What is compared again is not kept in registers of lanes: hence `opaqueScalar`, here and below.
+  Value severalPerLane() { return b.less(b.opaqueScalar(division.slots), argument("parts")); }
+
+  Value isPresent(Value part) { return b.less(b.add(division.slot, part), argument("parts")); }
+
+  /// LSEs of the lane's parts from the begin-th to the one before the end-th; anything for those past the
+  /// end.
+  SmallVector<Value> loadLses(Value first, unsigned begin, unsigned end) {
+    SmallVector<Value> distances, values;
+    for (unsigned i = begin; i < end; ++i) {
+      Value part = partBeforeSlot(first, i);
+      Value distance = b.mul(b.zeroExtend(part), argument("partial_lse_part_stride"));
+      distances.push_back(b.select(isPresent(part), distance, b.i64(0)));
+    }
+    // Lanes without a row would read that of another workgroup, which may store its LSE meanwhile.
+    return b.branch(
+        exists,
+        [&] {
+          for (Value distance : distances)
+            values.push_back(b.load(b.getF32Type(), lses, distance, 4));
+          return values;
+        },
+        [&] { return SmallVector<Value>(end - begin, b.f32(0)); });
+  }
+
+  /// Of the first parts of the lane, as many as it has at a time.
+  SmallVector<Value> loadFirstLses() {
+    SmallVector<Value> loaded = loadLses(b.i32(0), 0, 1);
+    loaded.append(b.branch(
+        severalPerLane(), [&] { return loadLses(b.i32(0), 1, depth); },
+        [&] { return SmallVector<Value>(depth - 1, b.f32(0)); }));
+    return loaded;
+  }
+
+  /// LSEs from the begin-th on, with -infinity for those past the end.
+  SmallVector<Value> withoutAbsent(Value first, unsigned begin, ValueRange loaded) {
+    SmallVector<Value> values;
+    for (auto [i, lse] : llvm::enumerate(loaded))
+      values.push_back(b.select(isPresent(partBeforeSlot(first, begin + i)), lse, b.f32(negativeInfinity)));
+    return values;
+  }
+  SmallVector<Value> nextLses(Value first) {
+    SmallVector<Value> values = withoutAbsent(first, 0, loadLses(first, 0, depth));
+    // Each where it is used would be waited for there, and with it the rows that may have been loaded before.
+    for (Value &lse : values)
+      lse = b.opaque(lse);
+    return values;
+  }
+
+  Value counts(Value lse) {
+    return b.both(b.compareF(arith::CmpFPredicate::UNE, lse, b.f32(negativeInfinity)), matters);
+  }
+
+  /// Chunks of the same parts, as they are in memory; anything of those that do not count.
+  SmallVector<Value> loadChunks(Value first, unsigned begin, ValueRange ofLane) {
+    SmallVector<Value> values;
+    for (auto [i, lse] : llvm::enumerate(ofLane)) {
+      Value part = partBeforeSlot(first, begin + i);
+      Value distance = b.mul(b.zeroExtend(part), argument("partial_part_stride"));
+      values.push_back(b.branch(
+          counts(lse), [&] { return SmallVector<Value>{loadChunk(chunks, distance)}; },
+          [&] { return SmallVector<Value>{b.undef(b.chunkOf(partial))}; })[0]);
+    }
+    return values;
+  }
+
+  /// exp(lse - offset), or 0 if lse is -infinity.
+  Value weight(Value lse) { return b.exp2(b.mulF(b.subF(lse, offset), argument("log2_per_unit"))); }
+
+  SmallVector<Value> noSums() { return SmallVector<Value>(chunkElements + 1, b.f32(0)); }
+
+  /// Sums of weighted elements, and behind them of weights, with those of more parts that count.
+  SmallVector<Value> addParts(ValueRange ofLane, ValueRange chunks, ValueRange sums) {
+    SmallVector<Value> after(sums);
+    for (auto [lse, chunk] : llvm::zip_equal(ofLane, chunks)) {
+      Value factor = weight(lse);
+      after = b.branch(
+          counts(lse),
+          [&, chunk = chunk] {
+            Value wide = partial.isF32() ? chunk : b.extend(b.chunkOf(b.getF32Type()), chunk);
+            SmallVector<Value> more;
+            for (unsigned e = 0; e < chunkElements; ++e)
+              more.push_back(b.fma(factor, b.extract(wide, e), after[e]));
+            more.push_back(b.addF(after.back(), factor));
+            return more;
+          },
+          [&] { return after; });
+    }
+    return after;
+  }
+
+  /// Returns the largest LSE that is a number, and the sum of all exponentials relative to it.
+  SmallVector<Value> mergeChunk(ValueRange loaded, Value sink, Value chunk, Value rows, Value outputs) {
+    Value parts = argument("parts"), round = b.mul(division.slots, b.i32(depth));
+    chunks = b.advance(rows, partial, b.zeroExtend(division.firstElement(b, chunk)));
+    matters = b.both(wanted, b.less(chunk, argument("row_chunks")));
+    SmallVector<Value> one = withoutAbsent(b.i32(0), 0, loaded.take_front());
+    SmallVector<Value> chunksOfOne = loadChunks(b.i32(0), 0, one);
+    SmallVector<Value> both = b.branch(
+        severalPerLane(),
+        [&] {
+          SmallVector<Value> others = withoutAbsent(b.i32(0), 1, loaded.drop_front());
+          others.append(loadChunks(b.i32(0), 1, others));
+          return others;
+        },
+        [&] {
+          SmallVector<Value> none(depth - 1, b.f32(negativeInfinity));
+          none.append(depth - 1, b.undef(b.chunkOf(partial)));
+          return none;
+        });
+    auto others = ArrayRef(both).take_front(depth - 1);
+    auto chunksOfOthers = ArrayRef(both).drop_front(depth - 1);
+
+    Value maximum = largest(one);
+    for (Value lse : others)
+      maximum = b.maxF(maximum, lse);
+    maximum = b.loop(round, parts, round, {maximum}, [&](Value first, ValueRange before) {
+      return SmallVector<Value>{b.maxF(before[0], largest(nextLses(first)))};
+    })[0];
+    maximum = findOffset(maximum, sink);
+
+    SmallVector<Value> sums = addParts(one, chunksOfOne, noSums());
+    sums = b.branch(
+        severalPerLane(), [&] { return addParts(others, chunksOfOthers, sums); }, [&] { return sums; });
+    sums = b.loop(round, parts, round, sums, [&](Value first, ValueRange before) {
+      SmallVector<Value> more = nextLses(first);
+      return addParts(more, loadChunks(first, 0, more), before);
+    });
+    return {maximum, storeChunk(sums, sink, chunk, outputs)};
+  }
+
+  Value largest(ValueRange ofLane) {
+    Value most = ofLane[0];
+    for (Value lse : ofLane.drop_front())
+      most = b.maxF(most, lse);
+    return most;
+  }
+
+  /// Returns the largest LSE that is a number, of all slots and the sink, and finds what exponents are
+  /// relative to.
+  Value findOffset(Value ofLane, Value sink) {
+    Value maximum = division.join(b, ofLane, [&](Value x, Value y) { return b.maxF(x, y); })[0];
+    // A NaN alone is no maximum, and +infinity is no number.
+    maximum = b.maxF(b.maxF(maximum, sink), b.f32(negativeInfinity));
+    // No part counts: exponents relative to 0 are 0, relative to -infinity they would be NaN.
+    offset = b.select(b.equalF(maximum, b.f32(negativeInfinity)), b.f32(0), maximum);
+    return maximum;
+  }
+
+  /// Stores the chunk of a lane's sums with those of all slots, and returns the sum of all exponentials.
+  Value storeChunk(ValueRange ofLane, Value sink, Value chunk, Value outputs) {
+    SmallVector<Value> sums = division.join(b, ofLane, [&](Value x, Value y) { return b.addF(x, y); });
+    Value sum = b.addF(sums.pop_back_val(), weight(sink));
+    Value inverse = b.select(b.equalF(sum, b.f32(0)), b.f32(0), b.reciprocal(sum));
+    Value element = division.firstElement(b, chunk);
+    // Two slots take a run each; all have both.
+    auto storeRun = [&](Value stores, ValueRange run, Value begin) {
+      b.when(b.both(matters, stores), [&] {
+        SmallVector<Value> elements;
+        for (Value value : run)
+          elements.push_back(b.mulF(value, inverse));
+        Value merged = b.pack(VectorType::get(runElements, b.getF32Type()), elements);
+        if (!result.isF32()) merged = b.round(VectorType::get(runElements, result), merged);
+        b.store(merged, outputs, b.zeroExtend(begin), runElements * result.getIntOrFloatBitWidth() / 8);
+      });
+    };
+    ValueRange low = ValueRange(sums).take_front(runElements),
+               high = ValueRange(sums).drop_front(runElements);
+    Value isFirst = b.equal(division.slot, b.i32(0)), afterFirst = b.add(element, division.toSecondRun);
+    b.branch(
+        b.less(b.i32(0), b.opaqueScalar(division.slotsLog2)),
+        [&] {
+          SmallVector<Value> mine;
+          for (auto [x, y] : llvm::zip_equal(low, high))
+            mine.push_back(b.select(isFirst, x, y));
+          storeRun(b.lessUnsigned(division.slot, b.i32(2)), mine, b.select(isFirst, element, afterFirst));
+          return SmallVector<Value>();
+        },
+        [&] {
+          storeRun(isFirst, low, element);
+          storeRun(isFirst, high, afterFirst);
+          return SmallVector<Value>();
+        });
+    return sum;
+  }
+
+  CacheOpEmitterOf<package::merge_kernarg_fields> b;
+  gpu::GPUFuncOp kernel;
+  Type partial, result;
+  unsigned depth = package::merge_parts_of_lane;
+  llvm::StringMap<Value> arguments;
+  MergeLanes division;
+  Value row, sequence, outputToken;
+  Value exists;       // the row ...
+  Value wanted;       // ... and its sequence wants it
+  Value lses, chunks; // of the lane's first part
+  Value matters;      // the chunk
+  Value offset;       // exponents are (LSE - offset) * log2_per_unit
+};
+
+} // namespace
+
+void buildMerge(gpu::GPUFuncOp kernel, const CacheOpVariant &variant) {
+  MergeBuilder(kernel, variant).build();
+}
+
+} // namespace sluice

@@ -1,0 +1,16 @@
+//===- cache_op_checks.h - what a caller can get wrong around attention -----------------------------------===//
+//
+// Each function throws support::Failure with the field, its value and the rule: invalid_argument,
+// newer_struct, or unsupported for what is legal and has no kernel. No allocation unless something is wrong.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include <sluice/sluice.h>
+
+namespace sluice::abi {
+
+void check_append(const sluice_append &append);
+void check_merge(const sluice_merge &merge);
+
+} // namespace sluice::abi

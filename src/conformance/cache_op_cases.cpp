@@ -1,0 +1,243 @@
+//===- cache_op_cases.cpp - what the suite runs of appends and merges -------------------------------------===//
+//
+// Of every kernel that the pack has for them each thing alone, and some together.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "append_case.h"
+#include "merge_case.h"
+
+#include <array>
+#include <cstdio>
+#include <stdexcept>
+
+namespace sluice::test {
+
+namespace {
+
+constexpr std::array types = {Element::f16, Element::bf16, Element::f32, Element::fp8};
+
+const char *name_of(Element element) {
+  constexpr std::array names = {"f16", "bf16", "f32", "e4m3fnuz"};
+  return names[size_t(element)];
+}
+
+struct Types {
+  Element from, to;
+};
+
+/// From what to what a kernel goes, by its name.
+Types types_of(const std::string &kernel, const std::string &front) {
+  for (const Element from : types)
+    for (const Element to : types)
+      if (kernel == front + name_of(from) + "_" + name_of(to)) return {from, to};
+  throw std::runtime_error("the suite has no cases for " + kernel);
+}
+
+template <typename... Values> std::string format(const char *pattern, Values... values) {
+  char part[256];
+  std::snprintf(part, sizeof part, pattern, values...);
+  return part;
+}
+
+std::string make_name(const AppendCase &c) {
+  constexpr std::array findings = {"slots", "block", "csr"}, rotations = {"", "_halves", "_pairs"};
+  constexpr std::array scales = {"", "tensor", "head"};
+  std::string name =
+      format("append_%s_%s_h%d_d%dx%d_p%d_%s", name_of(c.source), name_of(c.cache), c.heads, c.head_size.qk,
+             c.v_in_k ? 0 : c.head_size.v, c.page_size, findings[size_t(c.finding)]);
+  if (c.wide) name += "_wide";
+  if (c.k_pack != 0) name += format("_xpack%d", c.k_pack);
+  if (c.rotation != Rotation::none) name += rotations[size_t(c.rotation)] + std::to_string(c.rotary_dim);
+  if (c.positions) name += "_positions";
+  if (c.k_scale != Scale::none) name += format("_k%s", scales[size_t(c.k_scale)]);
+  if (c.v_scale != Scale::none) name += format("_v%s", scales[size_t(c.v_scale)]);
+  if (c.v_in_k) name += "_vink";
+  if (c.more_rows != 0) name += format("_more%d", c.more_rows);
+  if (c.apart) name += "_apart";
+  if (c.not_finite) name += "_notfinite";
+  return name;
+}
+
+std::string make_name(const MergeCase &c) {
+  constexpr std::array weights = {"", "_some", "_far", "_notfinite"};
+  std::string name = format("merge_%s_%s_n%d_t%d_h%d_d%d", name_of(c.partial), name_of(c.o), c.parts,
+                            c.tokens, c.heads, c.head_size);
+  name += weights[size_t(c.weights)];
+  if (c.sink_logits) name += "_sinks";
+  if (c.lse_base_2) name += "_lse2";
+  if (!c.lse) name += "_nolse";
+  if (c.apart) name += "_apart";
+  if (c.in_place) name += "_inplace";
+  return name;
+}
+
+template <typename AnyCase> void add(std::vector<AnyCase> &cases, AnyCase c, const std::string &kernel) {
+  c.kernel = kernel;
+  c.name = make_name(c);
+  cases.push_back(std::move(c));
+}
+
+/// Of FP8 packs have 16 bytes as of other types.
+int pack_of(const Types &types) {
+  return types.to == Element::fp8 ? 16 : 8;
+}
+
+std::vector<AppendCase> append_cases_of(const Types &types) {
+  std::vector<AppendCase> cases;
+  const AppendCase plain{.source = types.from, .cache = types.to};
+  const auto with = [&](auto change) {
+    AppendCase c = plain;
+    change(c);
+    cases.push_back(c);
+  };
+  for (const Finding finding : {Finding::slots, Finding::block, Finding::csr})
+    for (const bool wide : {false, true}) {
+      if (finding == Finding::slots && wide) continue;
+      for (const int page_size : {1, 3, 16})
+        with([&](AppendCase &c) {
+          c.finding = finding;
+          c.wide = wide;
+          c.page_size = page_size;
+          c.apart = page_size == 3;
+        });
+      with([&](AppendCase &c) {
+        c.finding = finding;
+        c.wide = wide;
+        c.k_pack = pack_of(types);
+        c.not_finite = true;
+      });
+    }
+  with([&](AppendCase &c) { // packs as long as a row of some heads
+    c.finding = Finding::csr;
+    c.k_pack = 48;
+  });
+  // All of a row, the front of one, pairs that no chunk of 8 elements holds whole.
+  for (const Rotation rotation : {Rotation::halves, Rotation::pairs})
+    for (const int dim : {48, 32, 10})
+      with([&](AppendCase &c) {
+        c.finding = dim == 32 ? Finding::slots : Finding::block;
+        c.rotation = rotation;
+        c.rotary_dim = dim;
+        c.positions = dim != 48;
+        c.k_pack = dim == 10 ? pack_of(types) : 0;
+        c.not_finite = dim == 32;
+      });
+  // Rows of one chunk, of many heads, and of more chunks than a wave has lanes.
+  with([](AppendCase &c) { c.head_size = {8, 8}, c.heads = 1, c.finding = Finding::csr; });
+  with([](AppendCase &c) { c.head_size = {128, 64}, c.heads = 9, c.finding = Finding::block; });
+  with([](AppendCase &c) {
+    c.head_size = {576, 512};
+    c.heads = 1;
+    c.v_in_k = true;
+    c.finding = Finding::block;
+    c.rotation = Rotation::pairs;
+    c.rotary_dim = 64;
+  });
+  if (types.to != Element::fp8) return cases;
+  for (const Scale k : {Scale::none, Scale::tensor, Scale::head})
+    for (const Scale v : {Scale::none, Scale::tensor, Scale::head})
+      if (k != Scale::none || v != Scale::none)
+        with([&](AppendCase &c) {
+          c.heads = 5;
+          c.finding = Finding::block;
+          c.k_scale = k;
+          c.v_scale = v;
+          c.rotation = k == v ? Rotation::halves : Rotation::none;
+          c.rotary_dim = k == v ? 16 : 0;
+        });
+  return cases;
+}
+
+std::vector<MergeCase> merge_cases_of(const Types &types) {
+  std::vector<MergeCase> cases;
+  const MergeCase plain{.partial = types.from, .o = types.to};
+  const auto with = [&](auto change) {
+    MergeCase c = plain;
+    change(c);
+    cases.push_back(c);
+  };
+  // Up to 16 lanes have up to 4 parts at once: numbers around those, and beyond all.
+  for (const int parts : {1, 2, 3, 4, 5, 8, 9, 16, 17, 63, 64, 65, 130}) {
+    with([&](MergeCase &c) {
+      c.parts = parts;
+      c.sink_logits = parts % 2 == 0;
+    });
+    if (parts > 2)
+      with([&](MergeCase &c) {
+        c.parts = parts;
+        c.weights = Weights::some;
+        c.apart = parts % 2 == 0;
+        c.lse_base_2 = parts % 4 == 1;
+        c.sink_logits = parts % 3 == 0;
+      });
+  }
+  // A row of one chunk, of as many as a wave and a workgroup have lanes, and one more.
+  for (const int size : {8, 24, 128, 512, 520, 2056})
+    with([&](MergeCase &c) {
+      c.parts = 6;
+      c.head_size = size;
+      c.tokens = 2;
+      c.sink_logits = true;
+    });
+  for (const bool base_2 : {false, true})
+    for (const bool sinks : {false, true}) {
+      for (const Weights weights : {Weights::far, Weights::not_finite})
+        with([&](MergeCase &c) {
+          c.parts = 7;
+          c.weights = weights;
+          c.lse_base_2 = base_2;
+          c.sink_logits = sinks;
+        });
+      with([&](MergeCase &c) {
+        c.parts = 6;
+        c.tokens = 17;
+        c.heads = 7;
+        c.lse_base_2 = base_2;
+        c.sink_logits = sinks;
+        c.lse = base_2 == sinks;
+        c.apart = sinks;
+      });
+    }
+  if (types.from == types.to)
+    for (const bool apart : {false, true})
+      with([&](MergeCase &c) {
+        c.parts = 7;
+        c.apart = apart;
+        c.in_place = true;
+      });
+  return cases;
+}
+
+} // namespace
+
+std::vector<AppendCase> append_cases(const Target &target, Level level) {
+  std::vector<AppendCase> all;
+  for (const std::string &kernel : target.names("kv_append")) {
+    const Types types = types_of(kernel, "kv_append_");
+    for (AppendCase &c : append_cases_of(types))
+      add(all, std::move(c), kernel);
+    // A row with more chunks than the grid takes at a time, and more such rows than it takes.
+    if (level == Level::full)
+      add(all,
+          {.source = types.from, .cache = types.to, .heads = 130, .head_size = {1024, 8}, .more_rows = 8},
+          kernel);
+  }
+  return all;
+}
+
+std::vector<MergeCase> merge_cases(const Target &target, Level level) {
+  std::vector<MergeCase> all;
+  for (const std::string &kernel : target.names("merge_states")) {
+    const Types types = types_of(kernel, "merge_states_");
+    for (MergeCase &c : merge_cases_of(types))
+      add(all, std::move(c), kernel);
+    // More workgroups, with four rows each, than a grid has along x.
+    if (level == Level::full)
+      add(all,
+          {.partial = types.from, .o = types.to, .parts = 1, .tokens = 3280, .heads = 5, .head_size = 264},
+          kernel);
+  }
+  return all;
+}
+
+} // namespace sluice::test

@@ -1,0 +1,194 @@
+//===- cache_op_kernargs.h - the kernel arguments of append and merge -------------------------------------===//
+//
+// Tables as in kernargs.h, for the kernels around attention: rows on their way into a paged cache, and
+// results of several parts of the keys on their way into one.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#pragma once
+
+#include "package/kernargs.h"
+
+namespace sluice::package {
+
+/// Lanes of a workgroup of either operation. They are divided into groups of 2^lanes_log2, one for each row.
+inline constexpr uint32_t cache_op_threads = 256;
+/// What a lane moves at a time.
+inline constexpr uint32_t cache_op_chunk_elements = 8;
+/// Of 2^n lanes of a merge that have the same chunk of a row and different parts of the keys: the largest n.
+inline constexpr uint32_t merge_most_slots_log2 = 4;
+/// Of its parts that a lane of a merge has under way.
+inline constexpr uint32_t merge_parts_of_lane = 4;
+/// Of a row, that a merge has under way: more take further rounds.
+inline constexpr uint32_t merge_most_parts_at_once = merge_parts_of_lane << merge_most_slots_log2;
+/// The first fields of the kernarg table of a merge are in registers when a wave starts: what gfx942 has user
+/// SGPRs for, besides the address of all of them.
+inline constexpr uint32_t merge_preloaded_bytes = 56;
+
+/// What a merge may take for granted.
+enum MergeMode : uint32_t {
+  /// The parts and their LSEs have no gaps, no row has more chunks than lanes for them, and no lane more
+  /// parts than one, or than it has under way. They are few enough to be read before it is known which of
+  /// them count.
+  merge_at_once = 1,
+  merge_several_at_once = 2,
+  /// Neither o nor lse has gaps, and every row is merged.
+  merge_to_plain_rows = 4,
+};
+
+/// Where a row's page comes from.
+enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
+
+// Strides count elements, chunks are 8 elements. A magic number and its shift divide by a constant: see
+// support/divisor.h. "_magic" and "_shift" of the same name belong together.
+//
+// Of K and V each, for grid z = 0 and 1 (prefix k_ or v_; the kernel finds both at the same distance):
+//   rows, cache           new rows, and where they go
+//   scale                 null: values are stored as they are; else they are divided by
+//                         scale[head * scale_stride]
+//   pack_stride           between packs of pack_chunks chunks; without x-packing a head's row is one pack
+//   chunks, head_chunks   of all heads, and of one
+//
+// slots ... page_starts   as in sluice_append; which of them counts says page_source
+// page_table_entries      of a sequence in a block_table. A row stores nothing if its page is not among them,
+//                         or for csr_table not among those between two starts
+// page_count              nor if the page's number, unsigned, is not below this
+// page_magic, page_shift  divide by page_size
+// search_steps            2^search_steps > batch + 1: halvings until a row's sequence is found
+// lanes_log2              lanes for a row of one token, and how many rows a workgroup has at a time
+// token_step, chunk_step  tokens and chunks that the grid takes at a time
+//
+// Grid, in workgroups: x = rows of tokens, y = chunks of a token, z = 2, or 1 without V.
+#define SLUICE_APPEND_SIDE_WIDE(FIELD, side)                                                                 \
+  FIELD(uint64_t, pointer, side##rows)                                                                       \
+  FIELD(uint64_t, pointer, side##cache)                                                                      \
+  FIELD(uint64_t, pointer, side##scale)                                                                      \
+  FIELD(int64_t, i64, side##token_stride)                                                                    \
+  FIELD(int64_t, i64, side##head_stride)                                                                     \
+  FIELD(int64_t, i64, side##cache_page_stride)                                                               \
+  FIELD(int64_t, i64, side##cache_row_stride)                                                                \
+  FIELD(int64_t, i64, side##cache_head_stride)                                                               \
+  FIELD(int64_t, i64, side##cache_pack_stride)
+#define SLUICE_APPEND_SIDE_NARROW(FIELD, side)                                                               \
+  FIELD(uint32_t, i32, side##chunks)                                                                         \
+  FIELD(uint32_t, i32, side##head_chunks)                                                                    \
+  FIELD(uint32_t, i32, side##head_magic)                                                                     \
+  FIELD(uint32_t, i32, side##head_shift)                                                                     \
+  FIELD(uint32_t, i32, side##pack_chunks)                                                                    \
+  FIELD(uint32_t, i32, side##pack_magic)                                                                     \
+  FIELD(uint32_t, i32, side##pack_shift)                                                                     \
+  FIELD(uint32_t, i32, side##scale_stride)
+#define SLUICE_APPEND_KERNARGS(FIELD)                                                                        \
+  SLUICE_APPEND_SIDE_WIDE(FIELD, k_)                                                                         \
+  SLUICE_APPEND_SIDE_WIDE(FIELD, v_)                                                                         \
+  FIELD(uint64_t, pointer, slots)                                                                            \
+  FIELD(uint64_t, pointer, starts)                                                                           \
+  FIELD(uint64_t, pointer, kv_lengths)                                                                       \
+  FIELD(uint64_t, pointer, page_table)                                                                       \
+  FIELD(uint64_t, pointer, page_starts)                                                                      \
+  FIELD(uint64_t, pointer, rotary)                                                                           \
+  FIELD(uint64_t, pointer, positions)                                                                        \
+  FIELD(int64_t, i64, page_table_stride)                                                                     \
+  FIELD(int64_t, i64, page_table_entries)                                                                    \
+  FIELD(uint64_t, i64, page_count)                                                                           \
+  FIELD(int64_t, i64, rotary_stride)                                                                         \
+  FIELD(uint64_t, i64, page_magic)                                                                           \
+  SLUICE_APPEND_SIDE_NARROW(FIELD, k_)                                                                       \
+  SLUICE_APPEND_SIDE_NARROW(FIELD, v_)                                                                       \
+  FIELD(uint32_t, i32, page_shift)                                                                           \
+  FIELD(uint32_t, i32, page_size)                                                                            \
+  FIELD(uint32_t, i32, page_source)                                                                          \
+  FIELD(uint32_t, i32, page_index_64)                                                                        \
+  FIELD(uint32_t, i32, tokens)                                                                               \
+  FIELD(uint32_t, i32, batch)                                                                                \
+  FIELD(uint32_t, i32, search_steps)                                                                         \
+  FIELD(uint32_t, i32, lanes_log2)                                                                           \
+  FIELD(uint32_t, i32, token_step)                                                                           \
+  FIELD(uint32_t, i32, chunk_step)                                                                           \
+  FIELD(uint32_t, i32, rotary_dim)                                                                           \
+  FIELD(uint32_t, i32, rotary_pairs)
+
+// partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
+// q_starts, q_lengths      null, or of each sequence: where its tokens begin in o and lse (then their batch
+//                          strides are 0), and how many it has
+// log2_per_unit            of the exponents: log2(e) for LSE to base e, else 1
+// unit_per_log2            its inverse
+// unit_per_nat             what makes a sink's logit, to base e, one of LSE's base
+// rows                     of all sequences, tokens * heads of each; a row has row_chunks chunks, and a
+//                          workgroup 2^groups_log2 rows at a time
+// lane_division            lanes_log2, slots_log2, slot_place and groups_log2, a byte each, lowest first
+// lanes_log2, slots_log2   a row has 2^lanes_log2 lanes for different chunks, and each of these chunks
+//                          2^slots_log2 lanes of one wave for different parts
+// slot_place               the lowest bit of a lane's number that tells its slot; the other bits, from the
+//                          lowest on, tell the chunk and then the row
+// row_step                 rows from one y of the grid to the next
+// mode                     of MergeMode
+// tokens                   of each sequence in the parts
+// most_tokens              a sequence has q_lengths[b] tokens, else q_starts[b + 1] - q_starts[b], else
+//                          most_tokens, and never more than these; all of them are merged
+// max_tokens               ... but a sequence with more tokens than that is left alone
+// q_rows                   of o and lse, with q_starts; INT32_MAX if that is unknown
+//
+// sluice_merge has one sequence.
+//
+// Grid, in workgroups: x = rows, y = rows beyond the largest x.
+#define SLUICE_MERGE_KERNARGS(FIELD)                                                                         \
+  FIELD(uint64_t, pointer, partial)                                                                          \
+  FIELD(uint64_t, pointer, partial_lse)                                                                      \
+  FIELD(uint64_t, pointer, o)                                                                                \
+  FIELD(uint64_t, pointer, lse)                                                                              \
+  FIELD(uint32_t, i32, parts)                                                                                \
+  FIELD(uint32_t, i32, rows)                                                                                 \
+  FIELD(uint32_t, i32, row_chunks)                                                                           \
+  FIELD(uint32_t, i32, row_step)                                                                             \
+  FIELD(uint32_t, i32, lane_division)                                                                        \
+  FIELD(uint32_t, i32, mode)                                                                                 \
+  FIELD(uint64_t, pointer, sink_logits)                                                                      \
+  FIELD(uint64_t, pointer, q_starts)                                                                         \
+  FIELD(uint64_t, pointer, q_lengths)                                                                        \
+  FIELD(int64_t, i64, partial_part_stride)                                                                   \
+  FIELD(int64_t, i64, partial_token_stride)                                                                  \
+  FIELD(int64_t, i64, partial_head_stride)                                                                   \
+  FIELD(int64_t, i64, partial_lse_part_stride)                                                               \
+  FIELD(int64_t, i64, partial_lse_token_stride)                                                              \
+  FIELD(int64_t, i64, partial_lse_head_stride)                                                               \
+  FIELD(int64_t, i64, o_batch_stride)                                                                        \
+  FIELD(int64_t, i64, o_token_stride)                                                                        \
+  FIELD(int64_t, i64, o_head_stride)                                                                         \
+  FIELD(int64_t, i64, lse_batch_stride)                                                                      \
+  FIELD(int64_t, i64, lse_token_stride)                                                                      \
+  FIELD(int64_t, i64, lse_head_stride)                                                                       \
+  FIELD(float, f32, log2_per_unit)                                                                           \
+  FIELD(float, f32, unit_per_log2)                                                                           \
+  FIELD(float, f32, unit_per_nat)                                                                            \
+  FIELD(uint32_t, i32, heads)                                                                                \
+  FIELD(uint32_t, i32, heads_magic)                                                                          \
+  FIELD(uint32_t, i32, heads_shift)                                                                          \
+  FIELD(uint32_t, i32, tokens)                                                                               \
+  FIELD(uint32_t, i32, tokens_magic)                                                                         \
+  FIELD(uint32_t, i32, tokens_shift)                                                                         \
+  FIELD(uint32_t, i32, most_tokens)                                                                          \
+  FIELD(uint32_t, i32, max_tokens)                                                                           \
+  FIELD(int32_t, i32, q_rows)
+
+#define SLUICE_FIELD(type, kind, name) type name;
+struct AppendKernargs {
+  SLUICE_APPEND_KERNARGS(SLUICE_FIELD)
+};
+struct MergeKernargs {
+  SLUICE_MERGE_KERNARGS(SLUICE_FIELD)
+};
+#undef SLUICE_FIELD
+
+#define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(AppendKernargs, name)},
+inline constexpr std::array append_kernarg_fields = {SLUICE_APPEND_KERNARGS(SLUICE_FIELD)};
+#undef SLUICE_FIELD
+#define SLUICE_FIELD(type, kind, name) KernargField{#name, KernargKind::kind, offsetof(MergeKernargs, name)},
+inline constexpr std::array merge_kernarg_fields = {SLUICE_MERGE_KERNARGS(SLUICE_FIELD)};
+#undef SLUICE_FIELD
+
+static_assert(kernargs_are_packed(append_kernarg_fields, sizeof(AppendKernargs)));
+static_assert(kernargs_are_packed(merge_kernarg_fields, sizeof(MergeKernargs)));
+// The first that is not needed at once.
+static_assert(offsetof(MergeKernargs, sink_logits) == merge_preloaded_bytes);
+
+} // namespace sluice::package

@@ -1,0 +1,50 @@
+//===- cache_op_kernels.h - the kernels around attention, found by their types ----------------------------===//
+#pragma once
+
+#include "package/manifest.h"
+
+#include <sluice/sluice.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace sluice::runtime {
+
+/// A call needs no plan, so what a plan would hold is here.
+struct CacheOpKernel {
+  const package::PackedKernel *packed = nullptr; // null: there is none
+  std::string name;
+  std::atomic<void *> function = nullptr; // null until it is loaded
+};
+
+enum class CacheOperation : uint32_t { kv_append, merge_states };
+
+class CacheOpKernels {
+public:
+  CacheOpKernels() = default;
+  explicit CacheOpKernels(const std::vector<const package::PackedKernel *> &kernels);
+
+  /// Between types that sluice.h allows; their kernel may be missing.
+  const CacheOpKernel &find(CacheOperation operation, uint32_t from, uint32_t to) const {
+    return (*table)[index(operation, from, to)];
+  }
+
+  /// Lets whoever finds the kernel know its hipFunction_t from now on.
+  void note_loaded(const package::PackedKernel &kernel, void *function);
+
+private:
+  static constexpr size_t types = SLUICE_E4M3FNUZ + 1;
+  using Table = std::array<CacheOpKernel, 2 * types * types>;
+
+  static constexpr size_t index(CacheOperation operation, uint32_t from, uint32_t to) {
+    return (size_t(operation) * types + from) * types + to;
+  }
+
+  std::unique_ptr<Table> table;
+};
+
+} // namespace sluice::runtime

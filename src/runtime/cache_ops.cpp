@@ -1,0 +1,341 @@
+//===- cache_ops.cpp - appends and merges: arguments of the kernels, and their launch ----------------------===//
+#include "runtime/cache_ops.h"
+
+#include "package/cache_op_kernargs.h"
+#include "runtime/cost.h"
+#include "runtime/dtype.h"
+#include "runtime/launch.h"
+#include "support/checked.h"
+#include "support/divisor.h"
+#include "support/failure.h"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <numbers>
+
+namespace sluice::runtime {
+namespace {
+
+using package::cache_op_chunk_elements;
+using package::cache_op_threads;
+using support::divide_up;
+using support::Divisor32;
+using support::Divisor64;
+using support::Failure;
+using support::Status;
+using support::text;
+
+constexpr uint32_t wave_lanes = 64;
+// Enough to fill the machine several times over; what is left is done by going round again.
+constexpr uint32_t workgroups_per_compute_unit = 16;
+constexpr uint32_t max_grid_y = 64;
+// A merge has all rows in one grid: HIP takes fewer than 2^32 lanes along x, and so many workgroups along y.
+constexpr uint32_t usual_grid_x = 4096, most_grid_y = 65535;
+
+uint64_t address_of(const void *pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+/// The power of two that holds `chunks`, but at most `most`.
+uint32_t lanes_log2(uint32_t chunks, uint32_t most) {
+  return uint32_t(std::bit_width(std::min(std::bit_ceil(chunks), most)) - 1);
+}
+
+/// Workgroups for `rows`, `rows_per_group` at a time, of which the grid has `others` already.
+uint32_t row_groups(const Context &context, uint32_t rows, uint32_t rows_per_group, uint32_t others) {
+  const uint32_t enough = std::max(context.device().compute_units * workgroups_per_compute_unit / others, 1u);
+  return std::min(divide_up(rows, rows_per_group), enough);
+}
+
+/// The kernel's function, loaded the first time; behind that, one atomic read.
+void *function_of(Context &context, const CacheOpKernel &kernel, const sluice_launch &launch) {
+  if (void *function = kernel.function.load(std::memory_order_acquire)) return function;
+  if (is_capturing(*context.device().hip, launch.stream, "stream")) {
+    throw Failure(
+        Status::invalid_argument, "stream",
+        text("stream is capturing, but ", kernel.name,
+             " is not loaded, and loading is not legal now; call sluice_preload with a NULL problem "
+             "before"));
+  }
+  return context.function(*kernel.packed);
+}
+
+void trace(const Context &context, const CacheOpKernel &kernel, const Grid &grid) {
+  if (context.trace == nullptr) return;
+  sluice_trace_record record = {};
+  record.struct_size = sizeof record;
+  record.event = SLUICE_TRACE_RUN;
+  std::copy(grid.begin(), grid.end(), record.grid);
+  record.block[0] = cache_op_threads;
+  record.block[1] = record.block[2] = 1;
+  record.lds_bytes = kernel.packed->entry.lds_bytes;
+  record.waves = cache_op_threads / wave_lanes;
+  record.kernel = kernel.name.c_str();
+  record.reason = "there is one kernel for its types";
+  context.trace(&record, context.trace_user);
+}
+
+const CacheOpKernel &find(const Context &context, CacheOperation operation, std::string_view field,
+                         uint32_t from, uint32_t to) {
+  const CacheOpKernel &kernel = context.cache_op_kernels().find(operation, from, to);
+  if (kernel.packed == nullptr) {
+    throw Failure(Status::unsupported, std::string(field),
+                  text(field, " is ", dtype_name(to), ": the kernel pack has no kernel for ",
+                       context.device().chip, " from ", dtype_name(from), " to ", dtype_name(to)));
+  }
+  if (!context.device().hip) {
+    throw Failure(Status::no_device, "context",
+                  text("context is the target ", context.device().arch, ", which has no device"));
+  }
+  return kernel;
+}
+
+template <typename Kernargs>
+void trace_and_enqueue(const Context &context, const CacheOpKernel &kernel, void *function, const Grid &grid,
+                       Kernargs &kernargs, const sluice_launch &launch) {
+  trace(context, kernel, grid);
+  enqueue(*context.device().hip, {function, grid, cache_op_threads, &kernargs, sizeof kernargs}, launch);
+}
+
+template <typename Kernargs>
+void run(Context &context, const CacheOpKernel &kernel, const Grid &grid, Kernargs &kernargs,
+         const sluice_launch &launch) {
+  void *const function = function_of(context, kernel, launch);
+  wait_for_dependencies(*context.device().hip, launch);
+  trace_and_enqueue(context, kernel, function, grid, kernargs, launch);
+}
+
+/// The kernarg table has K and V as k_... and v_...; what they are is the same.
+#define SLUICE_FILL_SIDE(side, source, target, factor, factor_kind, head_dim, pack)                          \
+  do {                                                                                                       \
+    const uint32_t chunks = uint32_t(head_dim) / cache_op_chunk_elements;                                      \
+    const uint32_t packed = (pack) == 0 ? chunks : uint32_t(pack) / cache_op_chunk_elements;                   \
+    const Divisor32 by_head(chunks), by_pack(packed);                                                        \
+    out.side##rows = address_of((source).data);                                                              \
+    out.side##cache = address_of((target).data);                                                             \
+    out.side##scale = address_of(factor);                                                                    \
+    out.side##token_stride = (source).stride[1];                                                             \
+    out.side##head_stride = (source).stride[2];                                                              \
+    out.side##cache_page_stride = (target).stride[0];                                                        \
+    out.side##cache_row_stride = (target).stride[1];                                                         \
+    out.side##cache_head_stride = (target).stride[2];                                                        \
+    out.side##cache_pack_stride = (target).stride[3];                                                        \
+    out.side##chunks = uint32_t(call.kv_heads) * chunks;                                                     \
+    out.side##head_chunks = chunks;                                                                          \
+    out.side##head_magic = by_head.magic;                                                                    \
+    out.side##head_shift = by_head.shift;                                                                    \
+    out.side##pack_chunks = packed;                                                                          \
+    out.side##pack_magic = by_pack.magic;                                                                    \
+    out.side##pack_shift = by_pack.shift;                                                                    \
+    out.side##scale_stride = (factor_kind) == SLUICE_SCALE_PER_HEAD ? 1 : 0;                                 \
+  } while (false)
+
+struct MergeExtents {
+  uint32_t parts, batch, tokens, most_tokens, max_tokens, heads, head_dim;
+};
+
+struct LaneDivision {
+  uint32_t lanes_log2, slots_log2, slot_place, groups_log2;
+};
+
+/// Divides the lanes of a merge among rows, chunks and parts. Bits depend on the order in which parts are
+/// added: more slots than parts change nothing about it, and otherwise it follows from the row's width.
+LaneDivision divide_lanes(uint32_t parts, uint32_t row_chunks) {
+  constexpr uint32_t threads_log2 = std::bit_width(cache_op_threads) - 1;
+  LaneDivision division = {};
+  division.lanes_log2 = lanes_log2(row_chunks, cache_op_threads);
+  division.slots_log2 =
+      std::min(lanes_log2(parts, 1u << package::merge_most_slots_log2), threads_log2 - division.lanes_log2);
+  division.groups_log2 = threads_log2 - division.lanes_log2 - division.slots_log2;
+  // Bits 3, 2, 4 and 5: values get from lane to lane at no cost where only the first two differ. Of a row's
+  // lanes at least four that are neighbours read 64 bytes or more that are too.
+  division.slot_place = 4 - std::min(division.slots_log2, 2u);
+  return division;
+}
+
+/// Strides of rows that lie side by side.
+struct PlainStrides {
+  int64_t head, token, tokens;
+  PlainStrides(const MergeExtents &extents, int64_t row)
+      : head(row), token(head * extents.heads), tokens(token * extents.tokens) {}
+};
+
+/// Whether rows of so many elements lie side by side; of a tensor that is not there they do.
+bool is_plain(const sluice_tensor &tensor, const MergeExtents &extents, int64_t row) {
+  const PlainStrides plain(extents, row);
+  return tensor.data == nullptr || (tensor.stride[2] == plain.head && tensor.stride[1] == plain.token &&
+                                    (extents.batch == 1 || tensor.stride[0] == plain.tokens));
+}
+
+/// Whether the parts lie side by side, and are as few as MergeMode has it.
+bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint32_t element_bytes,
+                const package::MergeKernargs &out) {
+  const MergeExtents all = {.parts = extents.parts,
+                            .batch = 1,
+                            .tokens = extents.batch * extents.tokens,
+                            .most_tokens = 0,
+                            .max_tokens = 0,
+                            .heads = extents.heads,
+                            .head_dim = extents.head_dim};
+  const PlainStrides rows(all, extents.head_dim), lses(all, 1);
+  const bool is_dense = out.partial_head_stride == rows.head && out.partial_token_stride == rows.token &&
+                        out.partial_part_stride == rows.tokens && out.partial_lse_head_stride == lses.head &&
+                        out.partial_lse_token_stride == lses.token &&
+                        out.partial_lse_part_stride == lses.tokens;
+  const uint64_t bytes = uint64_t{extents.parts} * out.rows * extents.head_dim * element_bytes;
+  return is_dense && double(bytes) <= merge_at_once_bytes &&
+         extents.parts <= package::merge_parts_of_lane << division.slots_log2 &&
+         out.row_chunks <= 1u << division.lanes_log2;
+}
+
+/// What a sluice_merge and a PartsMerge have in common, and what follows from the extents and from the
+/// strides and arrays that are filled in already. The workgroups.
+template <typename Call>
+Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_bytes,
+                package::MergeKernargs &out) {
+  const bool is_natural = call.lse_base == SLUICE_LSE_BASE_E;
+  out.o = address_of(call.o.data);
+  out.lse = address_of(call.lse.data);
+  out.sink_logits = address_of(call.sink_logits);
+  out.o_batch_stride = call.o.stride[0];
+  out.o_token_stride = call.o.stride[1];
+  out.o_head_stride = call.o.stride[2];
+  out.lse_batch_stride = call.lse.stride[0];
+  out.lse_token_stride = call.lse.stride[1];
+  out.lse_head_stride = call.lse.stride[2];
+  out.log2_per_unit = is_natural ? std::numbers::log2e_v<float> : 1;
+  out.unit_per_log2 = is_natural ? std::numbers::ln2_v<float> : 1;
+  out.unit_per_nat = is_natural ? 1 : std::numbers::log2e_v<float>;
+  const Divisor32 by_heads{extents.heads}, by_tokens{extents.tokens};
+  out.parts = extents.parts;
+  out.rows = extents.batch * extents.tokens * extents.heads;
+  out.heads = extents.heads;
+  out.heads_magic = by_heads.magic;
+  out.heads_shift = by_heads.shift;
+  out.tokens = extents.tokens;
+  out.tokens_magic = by_tokens.magic;
+  out.tokens_shift = by_tokens.shift;
+  out.most_tokens = extents.most_tokens;
+  out.max_tokens = extents.max_tokens;
+  out.row_chunks = extents.head_dim / cache_op_chunk_elements;
+  const LaneDivision division = divide_lanes(extents.parts, out.row_chunks);
+  out.lane_division =
+      division.lanes_log2 | division.slots_log2 << 8 | division.slot_place << 16 | division.groups_log2 << 24;
+  if (is_at_once(extents, division, element_bytes, out))
+    out.mode |=
+        extents.parts <= 1u << division.slots_log2 ? package::merge_at_once : package::merge_several_at_once;
+  const bool has_all_rows = out.q_starts == 0 && out.q_lengths == 0;
+  if (has_all_rows && is_plain(call.o, extents, extents.head_dim) && is_plain(call.lse, extents, 1))
+    out.mode |= package::merge_to_plain_rows;
+  const uint32_t groups = divide_up(out.rows, 1u << division.groups_log2);
+  const uint32_t in_x = std::max(std::min(groups, usual_grid_x), divide_up(groups, most_grid_y));
+  const Grid grid = {in_x, divide_up(groups, in_x), 1};
+  out.row_step = in_x << division.groups_log2;
+  return grid;
+}
+
+} // namespace
+
+void append(Context &context, const sluice_append &call, const sluice_launch &launch) {
+  const CacheOpKernel &kernel =
+      find(context, CacheOperation::kv_append, "cache_type", call.source_type, call.cache_type);
+  const bool has_v = !(call.flags & SLUICE_V_IN_K);
+  package::AppendKernargs out = {};
+  SLUICE_FILL_SIDE(k_, call.k, call.k_cache, call.k_scale, call.k_scale_kind, call.head_dim_qk, call.k_pack);
+  if (has_v) SLUICE_FILL_SIDE(v_, call.v, call.v_cache, call.v_scale, call.v_scale_kind, call.head_dim_v, 0);
+  const Divisor64 by_page{uint64_t(call.page_size)};
+  out.slots = address_of(call.slots);
+  out.starts = address_of(call.starts);
+  out.kv_lengths = address_of(call.kv_lengths);
+  out.page_table = address_of(call.page_table);
+  out.page_starts = address_of(call.page_starts);
+  out.rotary = address_of(call.rotary);
+  out.positions = address_of(call.positions);
+  out.page_table_stride = call.page_table_stride;
+  // One sequence's entries are all there are, and all sequences may have the same.
+  out.page_table_entries = call.batch > 1 && call.page_table_stride != 0
+                               ? call.page_table_stride
+                               : std::numeric_limits<int64_t>::max();
+  out.page_count = call.page_count != 0 ? uint64_t(call.page_count) : uint64_t{1} << 63;
+  out.rotary_stride = call.rotary_stride;
+  out.page_magic = by_page.magic;
+  out.page_shift = by_page.shift;
+  out.page_size = uint32_t(call.page_size);
+  out.page_source =
+      uint32_t(call.page_table_kind == SLUICE_PAGE_TABLE_CSR     ? package::PageSource::csr_table
+               : call.page_table_kind == SLUICE_PAGE_TABLE_BLOCK ? package::PageSource::block_table
+                                                                 : package::PageSource::slots);
+  out.page_index_64 = call.flags & SLUICE_PAGE_INDEX_64 ? 1 : 0;
+  out.tokens = uint32_t(call.tokens);
+  out.batch = uint32_t(call.batch);
+  out.search_steps = uint32_t(std::bit_width(out.batch + 1));
+  out.rotary_dim = uint32_t(call.rotary_dim);
+  out.rotary_pairs = call.rotary_style == SLUICE_ROTARY_PAIRS ? 1 : 0;
+
+  const uint32_t chunks = std::max(out.k_chunks, out.v_chunks);
+  out.lanes_log2 = lanes_log2(chunks, cache_op_threads);
+  const uint32_t lanes = 1u << out.lanes_log2, tokens_per_group = cache_op_threads / lanes;
+  Grid grid;
+  grid[2] = has_v ? 2 : 1;
+  grid[1] = std::min(divide_up(chunks, lanes), max_grid_y);
+  grid[0] = row_groups(context, out.tokens, tokens_per_group, grid[1] * grid[2]);
+  out.token_step = grid[0] * tokens_per_group;
+  out.chunk_step = grid[1] * lanes;
+  run(context, kernel, grid, out, launch);
+}
+#undef SLUICE_FILL_SIDE
+
+void merge(Context &context, const sluice_merge &call, const sluice_launch &launch) {
+  const CacheOpKernel &kernel =
+      find(context, CacheOperation::merge_states, "o_type", call.partial_type, call.o_type);
+  package::MergeKernargs out = {};
+  out.partial = address_of(call.partial.data);
+  out.partial_lse = address_of(call.partial_lse.data);
+  out.partial_part_stride = call.partial.stride[0];
+  out.partial_token_stride = call.partial.stride[1];
+  out.partial_head_stride = call.partial.stride[2];
+  out.partial_lse_part_stride = call.partial_lse.stride[0];
+  out.partial_lse_token_stride = call.partial_lse.stride[1];
+  out.partial_lse_head_stride = call.partial_lse.stride[2];
+  const uint32_t tokens = uint32_t(call.tokens);
+  const MergeExtents extents = {.parts = uint32_t(call.parts),
+                                .batch = 1,
+                                .tokens = tokens,
+                                .most_tokens = tokens,
+                                .max_tokens = tokens,
+                                .heads = uint32_t(call.heads),
+                                .head_dim = uint32_t(call.head_dim_v)};
+  const Grid grid = fill_merge(extents, call, call.partial_type == SLUICE_F32 ? sizeof(float) : 2, out);
+  run(context, kernel, grid, out, launch);
+}
+
+void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call,
+                 const sluice_launch &launch) {
+  package::MergeKernargs out = {};
+  const uint32_t heads = uint32_t(call.heads),
+                 tokens = uint32_t(call.batch) * uint32_t(call.rows_per_sequence);
+  out.partial = address_of(call.partial);
+  out.partial_lse = address_of(call.partial_lse);
+  out.q_starts = address_of(call.q_starts);
+  out.q_lengths = address_of(call.q_lengths);
+  out.q_rows = call.q_rows;
+  out.partial_lse_head_stride = 1;
+  out.partial_lse_token_stride = heads;
+  out.partial_lse_part_stride = int64_t{tokens} * heads;
+  out.partial_head_stride = call.head_dim_v;
+  out.partial_token_stride = out.partial_lse_token_stride * call.head_dim_v;
+  out.partial_part_stride = out.partial_lse_part_stride * call.head_dim_v;
+  const MergeExtents extents = {.parts = uint32_t(call.parts),
+                                .batch = uint32_t(call.batch),
+                                .tokens = uint32_t(call.rows_per_sequence),
+                                .most_tokens = uint32_t(call.most_rows),
+                                .max_tokens = uint32_t(call.max_rows),
+                                .heads = heads,
+                                .head_dim = uint32_t(call.head_dim_v)};
+  const Grid grid = fill_merge(extents, call, sizeof(float), out);
+  void *const function = kernel.function.load(std::memory_order_acquire);
+  trace_and_enqueue(context, kernel, function, grid, out, launch);
+}
+
+} // namespace sluice::runtime

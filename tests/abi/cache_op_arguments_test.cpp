@@ -1,0 +1,550 @@
+//===- cache_op_arguments_test.cpp - what appends and merges become in a kernel's arguments ---------------===//
+#include "cache_op_fixture.h"
+#include "split_fixture.h"
+
+#include "package/cache_op_kernargs.h"
+
+using namespace sluice::test;
+using sluice::package::AppendKernargs;
+using sluice::package::MergeKernargs;
+using sluice::package::PageSource;
+
+namespace {
+
+/// Workgroups and arguments of the last launch.
+struct Launched {
+  std::array<unsigned, 3> grid = {};
+  std::vector<std::byte> arguments;
+} last;
+
+using LaunchKernel = int (*)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                             void *, void **, void **);
+int launch_kernel(void *function, unsigned x, unsigned y, unsigned z, unsigned block_x, unsigned block_y,
+                  unsigned block_z, unsigned lds, void *stream, void **parameters, void **extra) {
+  const auto *bytes = static_cast<const std::byte *>(extra[1]);
+  last = {{x, y, z}, {bytes, bytes + *static_cast<size_t *>(extra[3])}};
+  return reinterpret_cast<LaunchKernel>(FakeHip::resolve("hipModuleLaunchKernel", nullptr))(
+      function, x, y, z, block_x, block_y, block_z, lds, stream, parameters, extra);
+}
+
+void *resolve(const char *name, void *user) {
+  if (std::string(name) == "hipModuleLaunchKernel") return reinterpret_cast<void *>(&launch_kernel);
+  return FakeHip::resolve(name, user);
+}
+
+/// With kernels for every call here.
+class Device {
+public:
+  AppendKernargs append(const sluice_append &call) { return run<AppendKernargs>(call, sluice_kv_append); }
+  MergeKernargs merge(const sluice_merge &call) { return run<MergeKernargs>(call, sluice_merge_states); }
+
+private:
+  template <typename Kernargs, typename Call, typename Run> Kernargs run(const Call &call, Run enqueue) {
+    Error error;
+    const sluice_status status = enqueue(context.get(), &call, nullptr, &error);
+    INFO(error.message);
+    REQUIRE(status == SLUICE_OK);
+    REQUIRE(last.arguments.size() == sizeof(Kernargs));
+    Kernargs arguments;
+    std::memcpy(&arguments, last.arguments.data(), sizeof arguments);
+    return arguments;
+  }
+
+  FakeHip hip;
+  std::vector<std::byte> pack = [] {
+    sluice::package::PackWriter writer("test", "22.1.8");
+    add_fake_kernel(writer, cache_op_entry("kv_append", "f16", "f16"));
+    add_fake_kernel(writer, cache_op_entry("kv_append", "f16", "e4m3fnuz"));
+    add_fake_kernel(writer, cache_op_entry("merge_states", "f32", "f16"));
+    add_fake_kernel(writer, cache_op_entry("merge_states", "f16", "f16"));
+    return writer.finish();
+  }();
+  ContextHandle context = [this] {
+    sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
+    desc.hip_resolver = resolve;
+    return make_context(desc);
+  }();
+};
+
+uint64_t address_of(const void *pointer) {
+  return reinterpret_cast<uint64_t>(pointer);
+}
+
+/// What the kernel makes of the numbers: support/divisor.h.
+uint32_t divided(uint32_t value, uint32_t magic, uint32_t shift) {
+  return uint32_t(uint64_t{2 * value} * magic >> 32) >> shift;
+}
+
+/// lanes_log2, slots_log2, slot_place and groups_log2 of a merge.
+std::array<uint32_t, 4> division(const MergeKernargs &arguments) {
+  const uint32_t all = arguments.lane_division;
+  return {all & 255, all >> 8 & 255, all >> 16 & 255, all >> 24};
+}
+
+/// Parts and results without gaps.
+sluice_merge dense_merge(int32_t parts, int32_t tokens, int32_t heads, int32_t dim) {
+  sluice_merge merge = good_merge();
+  merge.parts = parts;
+  merge.tokens = tokens;
+  merge.heads = heads;
+  merge.head_dim_v = dim;
+  const int64_t rows = int64_t{tokens} * heads;
+  merge.partial.stride[0] = rows * dim;
+  merge.partial.stride[1] = merge.o.stride[1] = int64_t{heads} * dim;
+  merge.partial.stride[2] = merge.o.stride[2] = dim;
+  merge.partial_lse.stride[0] = rows;
+  merge.partial_lse.stride[1] = merge.lse.stride[1] = heads;
+  merge.partial_lse.stride[2] = merge.lse.stride[2] = 1;
+  return merge;
+}
+
+} // namespace
+
+TEST_CASE("an append by slots: rows, caches and where rows go", "[cache_ops]") {
+  Device device;
+  const sluice_append call = good_append();
+  const AppendKernargs out = device.append(call);
+  CHECK(out.k_rows == address_of(call.k.data));
+  CHECK(out.v_rows == address_of(call.v.data));
+  CHECK(out.k_cache == address_of(call.k_cache.data));
+  CHECK(out.v_cache == address_of(call.v_cache.data));
+  CHECK(out.k_scale == 0);
+  CHECK(out.k_token_stride == 256);
+  CHECK(out.k_head_stride == 128);
+  CHECK(out.v_token_stride == 128);
+  CHECK(out.v_head_stride == 64);
+  CHECK(out.k_cache_page_stride == 16 * 256);
+  CHECK(out.k_cache_row_stride == 256);
+  CHECK(out.k_cache_head_stride == 128);
+  CHECK(out.v_cache_page_stride == 16 * 128);
+  // Chunks of 8 elements: 16 of a head of K, 8 of V, two heads each; without packs a row is one.
+  CHECK(out.k_chunks == 32);
+  CHECK(out.k_head_chunks == 16);
+  CHECK(out.k_pack_chunks == 16);
+  CHECK(out.v_chunks == 16);
+  CHECK(out.v_head_chunks == 8);
+  CHECK(out.v_pack_chunks == 8);
+  CHECK(divided(31, out.k_head_magic, out.k_head_shift) == 1);
+  CHECK(divided(15, out.v_pack_magic, out.v_pack_shift) == 1);
+  CHECK(out.slots == address_of(call.slots));
+  CHECK(out.starts == 0);
+  CHECK(out.page_source == uint32_t(PageSource::slots));
+  CHECK(out.page_index_64 == 0);
+  CHECK(out.page_size == 16);
+  CHECK(out.page_magic != 0);
+  CHECK(out.page_shift == 4);
+  CHECK(out.tokens == 5);
+  CHECK(out.page_count == uint64_t{1} << 63); // every number but a negative one
+  CHECK(out.batch == 0);
+  CHECK(out.search_steps == 1);
+  CHECK(out.rotary_dim == 0);
+  CHECK(out.rotary_pairs == 0);
+  // 32 lanes for a row's chunks, 8 rows a workgroup: one for all 5 rows, of K and of V.
+  CHECK(out.lanes_log2 == 5);
+  CHECK(out.token_step == 8);
+  CHECK(out.chunk_step == 32);
+  CHECK(last.grid == std::array<unsigned, 3>{1, 1, 2});
+}
+
+TEST_CASE("an append by tables, rotated and scaled", "[cache_ops]") {
+  Device device;
+  sluice_append call = good_table_append();
+  call.rotary_style = SLUICE_ROTARY_PAIRS;
+  call.positions = reinterpret_cast<const int32_t *>(device_memory + 44);
+  AppendKernargs out = device.append(call);
+  CHECK(out.starts == address_of(call.starts));
+  CHECK(out.kv_lengths == address_of(call.kv_lengths));
+  CHECK(out.page_table == address_of(call.page_table));
+  CHECK(out.page_table_stride == 7);
+  CHECK(out.page_table_entries == 7);
+  CHECK(out.page_source == uint32_t(PageSource::block_table));
+  CHECK(out.rotary == address_of(call.rotary));
+  CHECK(out.rotary_stride == 64);
+  CHECK(out.rotary_dim == 64);
+  CHECK(out.rotary_pairs == 1);
+  CHECK(out.positions == address_of(call.positions));
+  // 2^search_steps > batch + 1.
+  CHECK(out.batch == 2);
+  CHECK(out.search_steps == 2);
+  call.batch = 3;
+  CHECK(device.append(call).search_steps == 3);
+  call.batch = 6;
+  CHECK(device.append(call).search_steps == 3);
+  for (const int64_t count : {1, 2, 100}) {
+    call.page_count = count;
+    CHECK(device.append(call).page_count == uint64_t(count));
+  }
+  // How many entries a sequence has is not known of one sequence, nor where all have the same.
+  call.batch = 1;
+  CHECK(device.append(call).page_table_entries == INT64_MAX);
+  call.batch = 2;
+  call.page_table_stride = 1;
+  CHECK(device.append(call).page_table_entries == 1);
+  call.page_table_stride = 0;
+  CHECK(device.append(call).page_table_entries == INT64_MAX);
+
+  call = good_fp8_append();
+  out = device.append(call);
+  CHECK(out.page_source == uint32_t(PageSource::csr_table));
+  CHECK(out.page_starts == address_of(call.page_starts));
+  CHECK(out.page_index_64 == 1);
+  CHECK(out.k_scale == address_of(call.k_scale));
+  CHECK(out.v_scale == address_of(call.v_scale));
+  CHECK(out.k_scale_stride == 1); // of every head its own
+  CHECK(out.v_scale_stride == 0);
+  CHECK(out.k_pack_chunks == 2);
+  CHECK(out.k_cache_pack_stride == 16 * 16);
+}
+
+TEST_CASE("an append fills the device a few times over and goes round for the rest", "[cache_ops]") {
+  Device device;
+  sluice_append call = good_append();
+  // 304 compute units, 16 workgroups each, for K and for V; 8 rows a workgroup.
+  call.tokens = 304 * 8 * 8;
+  CHECK(device.append(call).token_step == 304 * 8 * 8);
+  CHECK(last.grid == std::array<unsigned, 3>{304 * 8, 1, 2});
+  call.tokens += 1;
+  CHECK(device.append(call).token_step == 304 * 8 * 8);
+  CHECK(last.grid == std::array<unsigned, 3>{304 * 8, 1, 2});
+  call.flags = SLUICE_V_IN_K;
+  call.head_dim_v = 0;
+  call.v = call.v_cache = {};
+  CHECK(device.append(call).v_rows == 0);
+  CHECK(last.grid == std::array<unsigned, 3>{304 * 8 + 1, 1, 1});
+  // Wide rows: 65 times 256 lanes for chunks are 64 workgroups and a second round.
+  call.kv_heads = 65 * 256 / 16;
+  call.k.stride[1] = call.k_cache.stride[1] = int64_t{call.kv_heads} * 128;
+  call.k_cache.stride[0] = 16 * call.k_cache.stride[1];
+  call.tokens = 3;
+  const AppendKernargs wide = device.append(call);
+  CHECK(wide.lanes_log2 == 8);
+  CHECK(wide.token_step == 3);
+  CHECK(wide.chunk_step == 64 * 256);
+  CHECK(last.grid == std::array<unsigned, 3>{3, 64, 1});
+  call.tokens = 1000; // 304 * 16 / 64 at a time
+  CHECK(device.append(call).token_step == 76);
+}
+
+TEST_CASE("an append has a workgroup at least", "[cache_ops]") {
+  FakeHip hip;
+  hip.attributes[63] = 1; // compute unit
+  const ContextHandle context = cache_op_context();
+  sluice_append call = good_append();
+  // 16 workgroups, of which K and V take 32 for the chunks of a token.
+  call.kv_heads = 16 * 256 / 16;
+  for (sluice_tensor *rows : {&call.k, &call.k_cache, &call.v, &call.v_cache})
+    rows->stride[1] = int64_t{call.kv_heads} * rows->stride[2];
+  call.k_cache.stride[0] = 16 * call.k_cache.stride[1];
+  call.v_cache.stride[0] = 16 * call.v_cache.stride[1];
+  REQUIRE(sluice_kv_append(context.get(), &call, nullptr, nullptr) == SLUICE_OK);
+  CHECK(hip.launch.grid[0] == 1);
+  CHECK(hip.launch.grid[1] * hip.launch.grid[2] == 32);
+}
+
+TEST_CASE("the launch of a merge is traced", "[cache_ops]") {
+  FakeHip hip;
+  sluice::package::PackWriter writer("test", "22.1.8");
+  sluice::package::KernelEntry entry = cache_op_entry("merge_states", "f32", "f16");
+  entry.lds_bytes = 4096;
+  add_fake_kernel(writer, entry);
+  const std::vector<std::byte> pack = writer.finish();
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
+  const ContextHandle context = make_context(desc);
+  static uint32_t lds_bytes;
+  REQUIRE(sluice_set_trace(
+              context.get(), [](const sluice_trace_record *record, void *) { lds_bytes = record->lds_bytes; },
+              nullptr, nullptr) == SLUICE_OK);
+  const sluice_merge call = good_merge();
+  REQUIRE(sluice_merge_states(context.get(), &call, nullptr, nullptr) == SLUICE_OK);
+  CHECK(lds_bytes == 4096);
+}
+
+TEST_CASE("a merge: each member reaches its own argument", "[cache_ops]") {
+  Device device;
+  sluice_merge call = good_merge();
+  call.sink_logits = reinterpret_cast<const float *>(device_memory + 100);
+  call.partial.stride[0] = 1640;
+  call.partial.stride[1] = 136;
+  call.partial.stride[2] = 72;
+  call.partial_lse.stride[0] = 31;
+  call.partial_lse.stride[1] = 7;
+  call.partial_lse.stride[2] = 3;
+  call.o.stride[1] = 144;
+  call.o.stride[2] = 80;
+  call.lse.stride[1] = 9;
+  call.lse.stride[2] = 4;
+  const MergeKernargs out = device.merge(call);
+  CHECK(out.partial == address_of(call.partial.data));
+  CHECK(out.partial_lse == address_of(call.partial_lse.data));
+  CHECK(out.o == address_of(call.o.data));
+  CHECK(out.lse == address_of(call.lse.data));
+  CHECK(out.sink_logits == address_of(call.sink_logits));
+  CHECK(out.partial_part_stride == 1640);
+  CHECK(out.partial_token_stride == 136);
+  CHECK(out.partial_head_stride == 72);
+  CHECK(out.partial_lse_part_stride == 31);
+  CHECK(out.partial_lse_token_stride == 7);
+  CHECK(out.partial_lse_head_stride == 3);
+  CHECK(out.o_batch_stride == 0);
+  CHECK(out.o_token_stride == 144);
+  CHECK(out.o_head_stride == 80);
+  CHECK(out.lse_batch_stride == 0);
+  CHECK(out.lse_token_stride == 9);
+  CHECK(out.lse_head_stride == 4);
+  CHECK(out.q_starts == 0);
+  CHECK(out.q_lengths == 0);
+  CHECK(out.parts == 3);
+  CHECK(out.rows == 10);
+  CHECK(out.heads == 2);
+  CHECK(out.tokens == 5);
+  CHECK(out.most_tokens == 5);
+  CHECK(out.max_tokens == 5);
+  CHECK(out.row_chunks == 8);
+  CHECK(divided(9, out.heads_magic, out.heads_shift) == 4);
+  CHECK(divided(9, out.tokens_magic, out.tokens_shift) == 1);
+  CHECK(out.mode == 0);
+  CHECK(out.log2_per_unit == Approx(1.442695f));
+  CHECK(out.unit_per_log2 == Approx(0.693147f));
+  CHECK(out.unit_per_nat == 1);
+  call.lse_base = SLUICE_LSE_BASE_2;
+  const MergeKernargs base_2 = device.merge(call);
+  CHECK(base_2.log2_per_unit == 1);
+  CHECK(base_2.unit_per_log2 == 1);
+  CHECK(base_2.unit_per_nat == Approx(1.442695f));
+}
+
+TEST_CASE("lanes of a merge are divided among chunks, parts and rows", "[cache_ops]") {
+  Device device;
+  const auto divided_for = [&](int32_t parts, int32_t dim) {
+    return division(device.merge(dense_merge(parts, 5, 2, dim)));
+  };
+  using Division = std::array<uint32_t, 4>;
+  CHECK(divided_for(3, 64) == Division{3, 2, 2, 3});
+  CHECK(divided_for(1, 64) == Division{3, 0, 4, 5});
+  CHECK(divided_for(2, 64) == Division{3, 1, 3, 4});
+  CHECK(divided_for(5, 64) == Division{3, 3, 2, 2});
+  CHECK(divided_for(100, 64) == Division{3, 4, 2, 1}); // 16 slots at most
+  CHECK(divided_for(3, 72) == Division{4, 2, 2, 2});
+  CHECK(divided_for(3, 2048) == Division{8, 0, 4, 0}); // no lane is left for a second part
+  CHECK(divided_for(3, 4096) == Division{8, 0, 4, 0});
+}
+
+TEST_CASE("a merge of few parts that lie side by side takes them at once", "[cache_ops]") {
+  using namespace sluice::package;
+  Device device;
+  const auto mode = [&](const sluice_merge &call) { return device.merge(call).mode; };
+  // 4 slots for 3 parts, 16 for the most, each with 4 parts under way.
+  CHECK(mode(dense_merge(3, 5, 2, 64)) == (merge_at_once | merge_to_plain_rows));
+  CHECK(mode(dense_merge(16, 5, 2, 64)) == (merge_at_once | merge_to_plain_rows));
+  CHECK(mode(dense_merge(17, 5, 2, 64)) == (merge_several_at_once | merge_to_plain_rows));
+  CHECK(mode(dense_merge(64, 5, 2, 64)) == (merge_several_at_once | merge_to_plain_rows));
+  CHECK(mode(dense_merge(65, 5, 2, 64)) == merge_to_plain_rows);
+  CHECK(mode(dense_merge(3, 5, 2, 2048)) == (merge_several_at_once | merge_to_plain_rows));
+  CHECK(mode(dense_merge(3, 5, 2, 2056)) == merge_to_plain_rows);
+  // 4 MiB of parts, of F32: 16 * 1024 rows of 64.
+  CHECK(mode(dense_merge(16, 512, 2, 64)) == (merge_at_once | merge_to_plain_rows));
+  CHECK(mode(dense_merge(16, 513, 2, 64)) == merge_to_plain_rows);
+  sluice_merge narrow = dense_merge(16, 1024, 2, 64);
+  narrow.partial_type = SLUICE_F16;
+  CHECK(mode(narrow) == (merge_at_once | merge_to_plain_rows));
+  narrow = dense_merge(16, 1025, 2, 64);
+  narrow.partial_type = SLUICE_F16;
+  CHECK(mode(narrow) == merge_to_plain_rows);
+  // A gap anywhere.
+  for (int i = 0; i < 3; ++i) {
+    sluice_merge call = dense_merge(3, 5, 2, 64);
+    call.partial.stride[i] += 8;
+    CHECK(mode(call) == merge_to_plain_rows);
+    call = dense_merge(3, 5, 2, 64);
+    call.partial_lse.stride[i] += 1;
+    CHECK(mode(call) == merge_to_plain_rows);
+  }
+  for (int i = 1; i < 3; ++i) {
+    sluice_merge call = dense_merge(3, 5, 2, 64);
+    call.o.stride[i] *= 2;
+    if (i == 2) call.o.stride[1] *= 2;
+    CHECK(mode(call) == merge_at_once);
+    call = dense_merge(3, 5, 2, 64);
+    call.lse.stride[i] *= 2;
+    if (i == 2) call.lse.stride[1] *= 2;
+    CHECK(mode(call) == merge_at_once);
+  }
+  sluice_merge one_head = dense_merge(3, 5, 1, 64);
+  one_head.o.stride[2] += 8;
+  CHECK(mode(one_head) == merge_at_once);
+  sluice_merge without = dense_merge(3, 5, 2, 64);
+  without.lse = {};
+  CHECK(mode(without) == (merge_at_once | merge_to_plain_rows));
+}
+
+TEST_CASE("a merge's rows go along x, and along y where x would be too long", "[cache_ops]") {
+  Device device;
+  const auto grid = [&](int32_t tokens) {
+    const MergeKernargs out = device.merge(dense_merge(3, tokens, 1, 64)); // 8 rows a workgroup
+    CHECK(out.row_step == last.grid[0] * 8);
+    CHECK(last.grid[2] == 1);
+    return std::array<unsigned, 2>{last.grid[0], last.grid[1]};
+  };
+  CHECK(grid(1) == std::array<unsigned, 2>{1, 1});
+  CHECK(grid(8) == std::array<unsigned, 2>{1, 1});
+  CHECK(grid(9) == std::array<unsigned, 2>{2, 1});
+  CHECK(grid(4096 * 8) == std::array<unsigned, 2>{4096, 1});
+  CHECK(grid(4096 * 8 + 1) == std::array<unsigned, 2>{4096, 2});
+  // One row a workgroup, and more of them than 4096 * 65535.
+  const MergeKernargs many = device.merge(dense_merge(1, INT32_MAX, 1, 2048));
+  CHECK(many.rows == uint32_t(INT32_MAX));
+  CHECK(last.grid == std::array<unsigned, 3>{32769, 65535, 1});
+}
+
+TEST_CASE("the parts of a run are merged where the workspace has them", "[split]") {
+  using namespace sluice::package;
+  FakeHip hip;
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, split_pack());
+  desc.hip_resolver = resolve;
+  const ContextHandle context = make_context(desc);
+  sluice_problem problem = decode_problem();
+  problem.flags |= SLUICE_SINK_LOGITS;
+  problem.max_q_len = 4;
+  problem.workspace_ceiling_bytes = 6 * 2 * 4 * 8 * (128 + 1) * 4; // parts, sequences, rows, heads
+  const PlanHandle plan = make_plan(context, problem);
+  sluice_args args = good_args();
+  args.q_len = 3;
+  args.sink_logits = reinterpret_cast<const float *>(device_memory + 100);
+  // O has gaps that its parts have not.
+  args.o.stride[2] = 136;
+  args.o.stride[1] = 8 * 136;
+  args.o.stride[0] = 3 * 8 * 136;
+  sluice_launch launch = good_launch();
+  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  launch.workspace_bytes = uint64_t{1} << 32;
+  const auto run = [&] {
+    Error error;
+    const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
+    INFO(error.message);
+    REQUIRE(status == SLUICE_OK);
+    REQUIRE(last.arguments.size() == sizeof(MergeKernargs));
+    MergeKernargs arguments;
+    std::memcpy(&arguments, last.arguments.data(), sizeof arguments);
+    return arguments;
+  };
+  MergeKernargs out = run();
+  const AttentionKernargs &parts = hip.attention.kernargs;
+  CHECK(out.parts > 1);
+  CHECK(out.parts == uint32_t(parts.parts));
+  CHECK(out.partial == uint64_t{1} << 32);
+  CHECK(out.partial == parts.o);
+  CHECK(out.partial_lse == parts.lse);
+  // Of F32, [part][sequence][row][head][dim], then LSE; three rows of two sequences.
+  CHECK(out.partial_lse == (uint64_t{1} << 32) + uint64_t{out.parts} * 2 * 3 * 8 * 128 * 4);
+  CHECK(out.partial_head_stride == 128);
+  CHECK(out.partial_token_stride == 8 * 128);
+  CHECK(out.partial_part_stride == 2 * 3 * 8 * 128);
+  CHECK(out.partial_lse_head_stride == 1);
+  CHECK(out.partial_lse_token_stride == 8);
+  CHECK(out.partial_lse_part_stride == 2 * 3 * 8);
+  CHECK(parts.o_head_stride == 128);
+  CHECK(parts.o_token_stride == 8 * 128);
+  CHECK(parts.o_batch_stride == 3 * 8 * 128);
+  CHECK(parts.o_part_stride == out.partial_part_stride);
+  CHECK(parts.lse_head_stride == 1);
+  CHECK(parts.lse_token_stride == 8);
+  CHECK(parts.lse_batch_stride == 3 * 8);
+  CHECK(parts.lse_part_stride == out.partial_lse_part_stride);
+  CHECK(out.o == address_of(args.o.data));
+  CHECK(out.lse == address_of(args.lse.data));
+  CHECK(out.o_batch_stride == args.o.stride[0]);
+  CHECK(out.o_token_stride == args.o.stride[1]);
+  CHECK(out.o_head_stride == args.o.stride[2]);
+  CHECK(out.lse_batch_stride == args.lse.stride[0]);
+  CHECK(out.sink_logits == address_of(args.sink_logits));
+  CHECK(out.heads == 8);
+  CHECK(out.tokens == 3);
+  CHECK(out.most_tokens == 3);
+  CHECK(out.q_rows == INT32_MAX);
+  CHECK(out.rows == 2 * 3 * 8);
+  CHECK(out.max_tokens == INT32_MAX); // no other kernel takes longer ones
+  CHECK(out.row_chunks == 16);
+  CHECK(out.q_starts == 0);
+  CHECK(out.q_lengths == 0);
+  CHECK(out.log2_per_unit == Approx(1.442695f));
+  CHECK((out.mode & merge_to_plain_rows) == 0); // LSE lies the other way round
+  // With results that lie as their rows do, nothing is skipped; with rows that only the device counts, some
+  // may be.
+  args.o.stride[2] = 128;
+  args.o.stride[1] = 8 * 128;
+  args.o.stride[0] = 3 * 8 * 128;
+  args.lse.stride[0] = 3 * 8;
+  args.lse.stride[1] = 8;
+  args.lse.stride[2] = 1;
+  CHECK((run().mode & merge_to_plain_rows) != 0);
+  args.o.stride[0] += 8;
+  CHECK((run().mode & merge_to_plain_rows) == 0);
+  args.o.stride[0] -= 8;
+  args.lse.stride[0] += 1;
+  CHECK((run().mode & merge_to_plain_rows) == 0);
+  args.lse.stride[0] -= 1;
+  args.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
+  out = run();
+  CHECK(out.q_lengths == address_of(args.q_lengths));
+  CHECK((out.mode & merge_to_plain_rows) == 0);
+}
+
+TEST_CASE("a run's merge has the run's base of LSE, its starts and its signal", "[split]") {
+  FakeHip hip;
+  sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, split_pack());
+  desc.hip_resolver = resolve;
+  const ContextHandle context = make_context(desc);
+  static sluice_trace_record seen;
+  REQUIRE(sluice_set_trace(
+              context.get(),
+              [](const sluice_trace_record *record, void *) {
+                if (record->event == SLUICE_TRACE_PLAN) seen = *record;
+              },
+              nullptr, nullptr) == SLUICE_OK);
+  sluice_problem problem = decode_problem();
+  problem.lse_base = SLUICE_LSE_BASE_2;
+  make_paged(problem);
+  const PlanHandle plan = make_plan(context, problem);
+  CHECK(seen.block[0] == 64);
+  CHECK(seen.block[1] == 1);
+  CHECK(seen.block[2] == 1);
+  CHECK(seen.workspace_bytes > 0);
+  sluice_args args = good_args();
+  args.q_len = 1;
+  args.k.stride[0] = args.v.stride[0] = 16 * 2 * 128;
+  args.q.stride[0] = args.o.stride[0] = args.lse.stride[0] = 0;
+  args.lse.stride[1] = 8;
+  args.lse.stride[2] = 1;
+  const auto *const numbers = reinterpret_cast<const int32_t *>(device_memory);
+  args.q_starts = numbers + 8;
+  args.kv_lengths = numbers;
+  args.page_table = numbers;
+  args.page_table_stride = 8192 / 16;
+  sluice_launch launch = good_launch();
+  launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
+  launch.workspace_bytes = uint64_t{1} << 32;
+  launch.signal_event = FakeHip::handle(13);
+  hip.forget_calls();
+  Error error;
+  const sluice_status status = sluice_run(plan.get(), &args, &launch, &error);
+  INFO(error.message);
+  REQUIRE(status == SLUICE_OK);
+  CHECK(hip.call_names() ==
+        std::vector<std::string>{"hipModuleLaunchKernel", "hipModuleLaunchKernel", "hipEventRecord"});
+  REQUIRE(last.arguments.size() == sizeof(MergeKernargs));
+  MergeKernargs out;
+  std::memcpy(&out, last.arguments.data(), sizeof out);
+  CHECK(out.q_starts == address_of(args.q_starts));
+  CHECK(out.q_lengths == 0);
+  CHECK(out.q_rows == INT32_MAX);
+  CHECK((out.mode & sluice::package::merge_to_plain_rows) == 0);
+  CHECK(out.log2_per_unit == 1);
+  CHECK(hip.attention.kernargs.lse_per_log2 == 1);
+  // One sequence, too, may have fewer rows than its place, and its starts are bounded by the tensor's rows.
+  args.batch = 1;
+  args.q_tokens = 9;
+  REQUIRE(sluice_run(plan.get(), &args, &launch, &error) == SLUICE_OK);
+  std::memcpy(&out, last.arguments.data(), sizeof out);
+  CHECK(out.q_rows == 9);
+  CHECK((out.mode & sluice::package::merge_to_plain_rows) == 0);
+}

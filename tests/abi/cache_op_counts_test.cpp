@@ -1,0 +1,80 @@
+//===- cache_op_counts_test.cpp - what one append or merge costs in allocations, locks and HIP calls ------===//
+#include "cache_op_fixture.h"
+#include "interposed.h"
+
+#include "runtime/cache_ops.h"
+
+using namespace sluice;
+using namespace sluice::test;
+
+TEST_CASE("a loaded append or merge makes one HIP call, allocates nothing and takes no lock",
+          "[run_counts]") {
+  FakeHip hip;
+  const ContextHandle context = cache_op_context();
+  const sluice_append append = good_append(), table_append = good_table_append();
+  const sluice_merge merge = good_merge();
+  const sluice_launch launch = good_launch();
+  // The counters see the library: the first call loads.
+  interposed.start_counting();
+  REQUIRE(sluice_kv_append(context.get(), &append, &launch, nullptr) == SLUICE_OK);
+  REQUIRE(interposed.allocations > 0);
+  REQUIRE(interposed.locks > 0);
+  REQUIRE(sluice_merge_states(context.get(), &merge, &launch, nullptr) == SLUICE_OK);
+
+  Error error;
+  hip.forget_calls();
+  interposed.start_counting();
+  int refused = 0;
+  for (int i = 0; i < 50; ++i) {
+    refused += sluice_kv_append(context.get(), &append, &launch, &error) != SLUICE_OK;
+    refused += sluice_kv_append(context.get(), &table_append, &launch, nullptr) != SLUICE_OK;
+    refused += sluice_merge_states(context.get(), &merge, &launch, &error) != SLUICE_OK;
+  }
+  const size_t allocations = interposed.allocations, locks = interposed.locks;
+  CHECK(refused == 0);
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+  CHECK(hip.count("hipModuleLaunchKernel") == 150);
+  CHECK(hip.call_count == 150);
+}
+
+TEST_CASE("a merge of a plan's parts makes its HIP calls, allocates nothing and takes no lock",
+          "[run_counts]") {
+  FakeHip hip;
+  const std::vector<std::byte> pack = cache_op_pack();
+  runtime::Context context(runtime::open_device(SLUICE_DEVICE_HIP, 0, {FakeHip::resolve, nullptr, "test"}),
+                           pack);
+  const runtime::CacheOpKernel &kernel =
+      context.cache_op_kernels().find(runtime::CacheOperation::merge_states, SLUICE_F32, SLUICE_F16);
+  void *const function = context.function(*kernel.packed);
+  runtime::PartsMerge call;
+  call.lse_base = SLUICE_LSE_BASE_2;
+  call.parts = 3;
+  call.batch = 40;
+  call.rows_per_sequence = call.most_rows = call.max_rows = 5;
+  call.heads = 7;
+  call.head_dim_v = 128;
+  // Dependencies are for the kernel before it, the signal is for this one.
+  sluice_dependency dependency = {};
+  dependency.event = FakeHip::handle(7);
+  sluice_launch launch = good_launch();
+  launch.dependencies = &dependency;
+  launch.dependency_count = 1;
+  launch.signal_event = FakeHip::handle(8);
+  hip.forget_calls();
+  interposed.start_counting();
+  for (int i = 0; i < 50; ++i)
+    runtime::merge_parts(context, kernel, call, launch);
+  const size_t allocations = interposed.allocations, locks = interposed.locks;
+  CHECK(allocations == 0);
+  CHECK(locks == 0);
+  CHECK(hip.call_count == 100);
+  CHECK(hip.count("hipModuleLaunchKernel") == 50);
+  CHECK(hip.count("hipEventRecord") == 50);
+  CHECK(hip.calls[1].event == launch.signal_event);
+  CHECK(hip.launch.function == function);
+  CHECK(hip.launch.stream == launch.stream);
+  CHECK(hip.launch.grid[0] == 350); // 1400 rows, of 16 lanes for each of 4 slots
+  CHECK(hip.launch.grid[1] == 1);
+  CHECK(hip.launch.block[0] == 256);
+}

@@ -1,0 +1,458 @@
+//===- cache_ops_test.cpp - appends and merges: rules, launches, loading -----------------------------------===//
+#include "cache_op_fixture.h"
+
+#include <functional>
+
+using namespace sluice::test;
+
+namespace {
+
+template <typename Call> struct Breach {
+  const char *field;
+  sluice_status status;
+  const char *message_part;
+  std::function<void(Call &)> breaks;
+};
+
+const float *floats(size_t offset) {
+  return reinterpret_cast<const float *>(device_memory + offset);
+}
+const int32_t *ints(size_t offset) {
+  return reinterpret_cast<const int32_t *>(device_memory + offset);
+}
+
+using A = sluice_append;
+constexpr sluice_status invalid = SLUICE_INVALID_ARGUMENT, unsupported = SLUICE_UNSUPPORTED;
+
+/// Of appends by slots.
+const Breach<A> append_breaches[] = {
+    {"flags", SLUICE_NEWER_STRUCT, "0x200", [](A &a) { a.flags = 1 << 9; }},
+    {"flags", invalid, "0x1", [](A &a) { a.flags = SLUICE_CAUSAL; }},
+    {"flags", invalid, "no page table", [](A &a) { a.flags = SLUICE_PAGE_INDEX_64; }},
+    {"source_type", invalid, "missing", [](A &a) { a.source_type = 0; }},
+    {"source_type", unsupported, "source_type is f32; nearest supported: f16 or bf16",
+     [](A &a) { a.source_type = SLUICE_F32; }},
+    {"source_type", unsupported, "99", [](A &a) { a.source_type = 99; }},
+    {"cache_type", invalid, "missing", [](A &a) { a.cache_type = 0; }},
+    {"cache_type", unsupported, "cache_type is bf16; nearest supported: f16",
+     [](A &a) { a.cache_type = SLUICE_BF16; }},
+    {"cache_type", unsupported, "cache_type is e4m3fn; nearest supported: e4m3fnuz",
+     [](A &a) { a.cache_type = SLUICE_E4M3FN; }},
+    {"kv_heads", invalid, "0; it must be at least 1", [](A &a) { a.kv_heads = 0; }},
+    {"kv_heads", unsupported, "16777215", [](A &a) { a.kv_heads = 1 << 24; }},
+    {"head_dim_qk", invalid, "-8", [](A &a) { a.head_dim_qk = -8; }},
+    {"head_dim_qk", invalid, "multiple of 8", [](A &a) { a.head_dim_qk = 100; }},
+    {"head_dim_v", invalid, "0", [](A &a) { a.head_dim_v = 0; }},
+    {"head_dim_v", invalid, "multiple of 8", [](A &a) { a.head_dim_v = 4; }},
+    {"head_dim_v", invalid, "SLUICE_V_IN_K", [](A &a) { a.flags = SLUICE_V_IN_K; }},
+    {"page_size", invalid, "0", [](A &a) { a.page_size = 0; }},
+    {"tokens", invalid, "0", [](A &a) { a.tokens = 0; }},
+    {"k_pack", invalid, "divide head_dim_qk", [](A &a) { a.k_pack = 24; }},
+    {"k_pack", invalid, "-1", [](A &a) { a.k_pack = -1; }},
+    {"k_pack", unsupported, "4", [](A &a) { a.k_pack = 4; }},
+    {"slots", invalid, "both NULL", [](A &a) { a.slots = nullptr; }},
+    {"slots", invalid, "both given", [](A &a) { a.starts = ints(4); }},
+    {"slots", invalid, "8 bytes",
+     [](A &a) { a.slots = reinterpret_cast<const int64_t *>(device_memory + 4); }},
+    {"page_table_kind", invalid, "with slots", [](A &a) { a.page_table_kind = SLUICE_PAGE_TABLE_BLOCK; }},
+    {"page_table_kind", unsupported, "3", [](A &a) { a.page_table_kind = 3; }},
+    {"page_count", invalid, "-1; it must not be negative", [](A &a) { a.page_count = -1; }},
+    {"k_cache.stride", invalid, "beyond the address space", [](A &a) { a.page_count = int64_t{1} << 50; }},
+    {"batch", invalid, "with slots", [](A &a) { a.batch = 1; }},
+    {"kv_lengths", invalid, "with starts", [](A &a) { a.kv_lengths = ints(4); }},
+    {"page_table", invalid, "with starts", [](A &a) { a.page_table = ints(4); }},
+    {"page_starts", invalid, "SLUICE_PAGE_TABLE_CSR", [](A &a) { a.page_starts = ints(4); }},
+    {"page_table_stride", invalid, "SLUICE_PAGE_TABLE_BLOCK", [](A &a) { a.page_table_stride = 1; }},
+    {"k_scale_kind", invalid, "FP8", [](A &a) { a.k_scale_kind = SLUICE_SCALE_PER_TENSOR; }},
+    {"v_scale_kind", invalid, "FP8", [](A &a) { a.v_scale_kind = SLUICE_SCALE_PER_HEAD; }},
+    {"k_scale", invalid, "given", [](A &a) { a.k_scale = floats(4); }},
+    {"v_scale", invalid, "given", [](A &a) { a.v_scale = floats(4); }},
+    {"rotary_dim", invalid, "-2", [](A &a) { a.rotary_dim = -2; }},
+    {"rotary_dim", invalid, "even", [](A &a) { a.rotary_dim = 3; }},
+    {"rotary_dim", invalid, "130", [](A &a) { a.rotary_dim = 130; }},
+    {"rotary_style", invalid, "without rotary_dim", [](A &a) { a.rotary_style = SLUICE_ROTARY_PAIRS; }},
+    {"rotary", invalid, "with rotary_dim", [](A &a) { a.rotary = floats(4); }},
+    {"rotary_stride", invalid, "without rotary_dim", [](A &a) { a.rotary_stride = 4; }},
+    {"positions", invalid, "rotary_dim is 0", [](A &a) { a.positions = ints(4); }},
+    {"k.data", invalid, "NULL", [](A &a) { a.k.data = nullptr; }},
+    {"k.data", invalid, "16 bytes", [](A &a) { a.k.data = device_memory + 8; }},
+    {"k.stride[0]", invalid, "it must be 0", [](A &a) { a.k.stride[0] = 8; }},
+    {"k.stride[1]", invalid, "multiple of 8", [](A &a) { a.k.stride[1] = 260; }},
+    {"k.stride[2]", invalid, "negative", [](A &a) { a.k.stride[2] = -128; }},
+    {"k.stride[3]", invalid, "it must be 1", [](A &a) { a.k.stride[3] = 2; }},
+    {"k.stride[1]", invalid, "2^63", [](A &a) { a.k.stride[1] = INT64_MAX / 8 * 8; }},
+    {"v.data", invalid, "NULL", [](A &a) { a.v.data = nullptr; }},
+    {"v.stride[1]", invalid, "multiple of 8", [](A &a) { a.v.stride[1] = 1; }},
+    {"v.stride[3]", invalid, "it must be 1", [](A &a) { a.v.stride[3] = 0; }},
+    {"k_cache.data", invalid, "NULL", [](A &a) { a.k_cache.data = nullptr; }},
+    {"k_cache.data", invalid, "16 bytes", [](A &a) { a.k_cache.data = device_memory + 8; }},
+    {"k_cache.stride[0]", invalid, "multiple of 8", [](A &a) { a.k_cache.stride[0] += 4; }},
+    {"k_cache.stride[0]", invalid, "overlap", [](A &a) { a.k_cache.stride[0] -= 8; }},
+    {"k_cache.stride[1]", invalid, "overlap", [](A &a) { a.k_cache.stride[1] = 0; }},
+    {"k_cache.stride[2]", invalid, "negative", [](A &a) { a.k_cache.stride[2] = -8; }},
+    {"k_cache.stride[3]", invalid, "it must be 1", [](A &a) { a.k_cache.stride[3] = 8; }},
+    {"v_cache.data", invalid, "NULL", [](A &a) { a.v_cache.data = nullptr; }},
+    {"v_cache.stride[0]", invalid, "overlap", [](A &a) { a.v_cache.stride[0] = 0; }},
+    {"v_cache.stride[3]", invalid, "it must be 1", [](A &a) { a.v_cache.stride[3] = 2; }},
+};
+
+/// Of appends by a block table, with rotation.
+const Breach<A> table_breaches[] = {
+    {"page_table_kind", invalid, "with starts", [](A &a) { a.page_table_kind = SLUICE_PAGE_TABLE_NONE; }},
+    {"batch", invalid, "0", [](A &a) { a.batch = 0; }},
+    {"starts", invalid, "4 bytes",
+     [](A &a) { a.starts = reinterpret_cast<const int32_t *>(device_memory + 2); }},
+    {"kv_lengths", invalid, "NULL", [](A &a) { a.kv_lengths = nullptr; }},
+    {"kv_lengths", invalid, "4 bytes",
+     [](A &a) { a.kv_lengths = reinterpret_cast<const int32_t *>(device_memory + 2); }},
+    {"page_table", invalid, "NULL", [](A &a) { a.page_table = nullptr; }},
+    {"page_table", invalid, "4 bytes", [](A &a) { a.page_table = device_memory + 2; }},
+    {"page_table", invalid, "8 bytes", [](A &a) { a.flags = SLUICE_PAGE_INDEX_64; }},
+    {"page_table_stride", invalid, "-1", [](A &a) { a.page_table_stride = -1; }},
+    {"page_starts", invalid, "given", [](A &a) { a.page_starts = ints(4); }},
+    {"page_starts", invalid, "NULL", [](A &a) { a.page_table_kind = SLUICE_PAGE_TABLE_CSR; }},
+    {"rotary", invalid, "NULL", [](A &a) { a.rotary = nullptr; }},
+    {"rotary", invalid, "4 bytes",
+     [](A &a) { a.rotary = reinterpret_cast<const float *>(device_memory + 2); }},
+    {"rotary_stride", invalid, "-1", [](A &a) { a.rotary_stride = -1; }},
+    {"rotary_style", unsupported, "2", [](A &a) { a.rotary_style = 2; }},
+    {"positions", invalid, "4 bytes",
+     [](A &a) { a.positions = reinterpret_cast<const int32_t *>(device_memory + 2); }},
+    {"positions", invalid, "NULL",
+     [](A &a) {
+       const A by_slots = good_append();
+       a.slots = by_slots.slots;
+       a.starts = a.kv_lengths = nullptr;
+       a.page_table = nullptr;
+       a.page_table_kind = 0;
+       a.batch = 0;
+       a.page_table_stride = 0;
+     }},
+    {"v", invalid, "all zero",
+     [](A &a) {
+       a.flags = SLUICE_V_IN_K;
+       a.head_dim_v = 0;
+       a.v.data = nullptr;
+     }},
+    {"v_cache", invalid, "all zero",
+     [](A &a) {
+       a.flags = SLUICE_V_IN_K;
+       a.head_dim_v = 0;
+       a.v = {};
+     }},
+};
+
+/// Of appends into an x-packed cache of FP8, by a CSR table of 64-bit entries.
+const Breach<A> fp8_breaches[] = {
+    {"page_table_stride", invalid, "SLUICE_PAGE_TABLE_BLOCK", [](A &a) { a.page_table_stride = 3; }},
+    {"page_table", invalid, "8 bytes", [](A &a) { a.page_table = device_memory + 4; }},
+    {"k_scale_kind", unsupported, "3", [](A &a) { a.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }},
+    {"v_scale_kind", unsupported, "4", [](A &a) { a.v_scale_kind = SLUICE_SCALE_PER_PAGE; }},
+    {"k_scale", invalid, "NULL", [](A &a) { a.k_scale = nullptr; }},
+    {"v_scale", invalid, "4 bytes",
+     [](A &a) { a.v_scale = reinterpret_cast<const float *>(device_memory + 2); }},
+    {"k_cache.stride[3]", invalid, "multiple of k_pack", [](A &a) { a.k_cache.stride[3] += 8; }},
+    {"k_cache.stride[3]", invalid, "overlap", [](A &a) { a.k_cache.stride[3] = 16; }},
+    {"k_cache.stride[1]", invalid, "multiple of k_pack", [](A &a) { a.k_cache.stride[1] = 8; }},
+    {"v_scale_kind", invalid, "FP8",
+     [](A &a) {
+       a.flags |= SLUICE_V_IN_K;
+       a.head_dim_v = 0;
+       a.v = a.v_cache = {};
+     }},
+    {"cache_type", unsupported, "no kernel", [](A &) {}}, // the pack of these tests has none
+};
+
+using M = sluice_merge;
+const Breach<M> merge_breaches[] = {
+    {"flags", SLUICE_NEWER_STRUCT, "0x1", [](M &m) { m.flags = 1; }},
+    {"reserved", SLUICE_NEWER_STRUCT, "1", [](M &m) { m.reserved = 1; }},
+    {"partial_type", invalid, "missing", [](M &m) { m.partial_type = 0; }},
+    {"partial_type", unsupported, "partial_type is e4m3fnuz; nearest supported: bf16",
+     [](M &m) { m.partial_type = SLUICE_E4M3FNUZ; }},
+    {"o_type", invalid, "missing", [](M &m) { m.o_type = 0; }},
+    {"o_type", unsupported, "99", [](M &m) { m.o_type = 99; }},
+    {"o_type", unsupported, "nearest supported: f16",
+     [](M &m) {
+       m.partial_type = SLUICE_F16;
+       m.o_type = SLUICE_BF16;
+     }},
+    {"o_type", unsupported, "no kernel", [](M &m) { m.o_type = SLUICE_F32; }},
+    {"parts", invalid, "0", [](M &m) { m.parts = 0; }},
+    {"parts", unsupported, "65536", [](M &m) { m.parts = 65537; }},
+    {"tokens", invalid, "-1", [](M &m) { m.tokens = -1; }},
+    {"tokens", unsupported, "1073741823", [](M &m) { m.tokens = 1 << 30; }},
+    {"heads", invalid, "0", [](M &m) { m.heads = 0; }},
+    {"head_dim_v", invalid, "0", [](M &m) { m.head_dim_v = 0; }},
+    {"head_dim_v", invalid, "multiple of 8", [](M &m) { m.head_dim_v = 12; }},
+    {"lse_base", unsupported, "2", [](M &m) { m.lse_base = 2; }},
+    {"partial.data", invalid, "NULL", [](M &m) { m.partial.data = nullptr; }},
+    {"partial.data", invalid, "16 bytes", [](M &m) { m.partial.data = device_memory + 4; }},
+    {"partial.stride[0]", invalid, "multiple of 8", [](M &m) { m.partial.stride[0] = 644; }},
+    {"partial.stride[1]", invalid, "negative", [](M &m) { m.partial.stride[1] = -128; }},
+    {"partial.stride[3]", invalid, "it must be 1", [](M &m) { m.partial.stride[3] = 0; }},
+    {"partial_lse.data", invalid, "NULL", [](M &m) { m.partial_lse.data = nullptr; }},
+    {"partial_lse.data", invalid, "4 bytes", [](M &m) { m.partial_lse.data = device_memory + 2; }},
+    {"partial_lse.stride[2]", invalid, "negative", [](M &m) { m.partial_lse.stride[2] = -1; }},
+    {"partial_lse.stride[3]", invalid, "0 or 1", [](M &m) { m.partial_lse.stride[3] = 2; }},
+    {"o.data", invalid, "NULL", [](M &m) { m.o.data = nullptr; }},
+    {"o.stride[0]", invalid, "it must be 0", [](M &m) { m.o.stride[0] = 640; }},
+    {"o.stride[1]", invalid, "multiple of 8", [](M &m) { m.o.stride[1] = 129; }},
+    {"o.stride[2]", invalid, "overlap", [](M &m) { m.o.stride[2] = 0; }},
+    {"o.stride[3]", invalid, "it must be 1", [](M &m) { m.o.stride[3] = 2; }},
+    {"lse.data", invalid, "4 bytes", [](M &m) { m.lse.data = device_memory + 1; }},
+    {"lse.stride[0]", invalid, "it must be 0", [](M &m) { m.lse.stride[0] = 1; }},
+    {"lse.stride[1]", invalid, "overlap", [](M &m) { m.lse.stride[1] = 0; }},
+    {"lse.stride[3]", invalid, "0 or 1", [](M &m) { m.lse.stride[3] = 2; }},
+    {"lse.stride[2]", invalid, "lse.data is NULL", [](M &m) { m.lse.data = nullptr, m.lse.stride[1] = 0; }},
+    {"sink_logits", invalid, "4 bytes",
+     [](M &m) { m.sink_logits = reinterpret_cast<const float *>(device_memory + 2); }},
+};
+
+template <typename Call, size_t count, typename Run>
+void check_breaches(const Breach<Call> (&breaches)[count], Call (*good)(), Run run) {
+  FakeHip hip;
+  const ContextHandle context = cache_op_context();
+  const sluice_launch launch = good_launch();
+  hip.forget_calls();
+  for (const Breach<Call> &breach : breaches) {
+    INFO(breach.field << ": " << breach.message_part);
+    Call call = good();
+    breach.breaks(call);
+    Error error;
+    check_refusal(run(context.get(), &call, &launch, &error), error, breach.status, breach.field,
+                  breach.message_part);
+  }
+  CHECK(hip.call_count == 0);
+}
+
+} // namespace
+
+TEST_CASE("every append that breaks a rule is refused by name, and enqueues nothing", "[cache_ops]") {
+  check_breaches(append_breaches, good_append, sluice_kv_append);
+  check_breaches(table_breaches, good_table_append, sluice_kv_append);
+  check_breaches(fp8_breaches, good_fp8_append, sluice_kv_append);
+}
+
+TEST_CASE("every merge that breaks a rule is refused by name, and enqueues nothing", "[cache_ops]") {
+  check_breaches(merge_breaches, good_merge, sluice_merge_states);
+}
+
+TEST_CASE("what the rules allow is enqueued", "[cache_ops]") {
+  FakeHip hip;
+  const ContextHandle context = cache_op_context();
+  const sluice_launch launch = good_launch();
+  const auto is_good = [&](const auto &call, auto run) {
+    Error error;
+    const size_t launches = hip.count("hipModuleLaunchKernel");
+    const sluice_status status = run(context.get(), &call, &launch, &error);
+    INFO(error.field << ": " << error.message);
+    CHECK(status == SLUICE_OK);
+    CHECK(hip.count("hipModuleLaunchKernel") == launches + 1);
+  };
+  is_good(good_append(), sluice_kv_append);
+  is_good(good_table_append(), sluice_kv_append);
+  sluice_append append = good_append();
+  append.flags = SLUICE_V_IN_K;
+  append.head_dim_v = 0;
+  append.v = append.v_cache = {};
+  is_good(append, sluice_kv_append);
+  append = good_append();
+  append.k.stride[1] = append.k.stride[2] = 0; // an input may repeat itself
+  is_good(append, sluice_kv_append);
+  append = good_append();
+  append.page_size = 1; // rows of one are at no distance
+  append.k_cache.stride[1] = append.v_cache.stride[1] = 0;
+  is_good(append, sluice_kv_append);
+  is_good(good_merge(), sluice_merge_states);
+  sluice_merge merge = good_merge();
+  merge.lse = {};
+  merge.sink_logits = floats(4);
+  is_good(merge, sluice_merge_states);
+  // No workspace is needed, and what is given is not looked at.
+  sluice_launch odd = good_launch();
+  odd.workspace = device_memory + 1;
+  odd.workspace_bytes = 3;
+  CHECK(sluice_kv_append(context.get(), &append, &odd, nullptr) == SLUICE_OK);
+  odd.workspace = nullptr;
+  CHECK(sluice_merge_states(context.get(), &merge, &odd, nullptr) == SLUICE_OK);
+}
+
+TEST_CASE("null arguments of appends and merges are refused by name", "[cache_ops]") {
+  FakeHip hip;
+  const ContextHandle context = cache_op_context();
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  const sluice_launch launch = good_launch();
+  Error error;
+  check_refusal(sluice_kv_append(nullptr, &append, &launch, &error), error, invalid, "context", "NULL");
+  check_refusal(sluice_kv_append(context.get(), nullptr, &launch, &error), error, invalid, "append", "NULL");
+  check_refusal(sluice_merge_states(nullptr, &merge, &launch, &error), error, invalid, "context", "NULL");
+  check_refusal(sluice_merge_states(context.get(), nullptr, &launch, &error), error, invalid, "merge",
+                "NULL");
+}
+
+TEST_CASE("an append and a merge without a launch go to the default stream", "[cache_ops]") {
+  FakeHip hip;
+  const ContextHandle context = cache_op_context();
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  hip.launch.stream = FakeHip::handle(5);
+  CHECK(sluice_kv_append(context.get(), &append, nullptr, nullptr) == SLUICE_OK);
+  CHECK(hip.launch.stream == nullptr);
+  hip.launch.stream = FakeHip::handle(5);
+  CHECK(sluice_merge_states(context.get(), &merge, nullptr, nullptr) == SLUICE_OK);
+  CHECK(hip.launch.stream == nullptr);
+}
+
+TEST_CASE("a target has no device to append on", "[cache_ops]") {
+  const ContextHandle context = cache_op_context(SLUICE_DEVICE_TARGET);
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  const sluice_launch launch = good_launch();
+  Error error;
+  check_refusal(sluice_kv_append(context.get(), &append, &launch, &error), error, SLUICE_NO_DEVICE, "context",
+                "gfx942");
+  check_refusal(sluice_merge_states(context.get(), &merge, &launch, &error), error, SLUICE_NO_DEVICE,
+                "context", "gfx942");
+}
+
+TEST_CASE("the first call loads the kernel, the others find it", "[cache_ops]") {
+  FakeHip hip;
+  const ContextHandle context = cache_op_context();
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  const sluice_launch launch = good_launch();
+  for (int i = 0; i < 3; ++i) {
+    CHECK(sluice_kv_append(context.get(), &append, &launch, nullptr) == SLUICE_OK);
+    CHECK(sluice_merge_states(context.get(), &merge, &launch, nullptr) == SLUICE_OK);
+  }
+  CHECK(hip.functions == std::vector<std::string>{"kv_append_f16_f16", "merge_states_f32_f16"});
+  CHECK(hip.launch.block[0] == 256);
+  CHECK(hip.launch.stream == launch.stream);
+  CHECK(hip.launch.kernarg_bytes == sizeof(sluice::package::MergeKernargs));
+}
+
+TEST_CASE("a capture needs kernels that are loaded", "[cache_ops]") {
+  FakeHip hip;
+  const ContextHandle context = cache_op_context();
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  const sluice_launch launch = good_launch();
+  hip.capturing = {launch.stream};
+  Error error;
+  check_refusal(sluice_kv_append(context.get(), &append, &launch, &error), error, invalid, "stream",
+                "kv_append_f16_f16 is not loaded");
+  check_refusal(sluice_merge_states(context.get(), &merge, &launch, &error), error, invalid, "stream",
+                "sluice_preload");
+  CHECK(hip.count("hipModuleLoadData") == 0);
+  CHECK(hip.count("hipModuleLaunchKernel") == 0);
+  // Preloading all kernels includes these.
+  CHECK(sluice_preload(context.get(), nullptr, &error) == SLUICE_OK);
+  CHECK(hip.loaded_modules == 3);
+  hip.forget_calls();
+  CHECK(sluice_kv_append(context.get(), &append, &launch, &error) == SLUICE_OK);
+  CHECK(sluice_merge_states(context.get(), &merge, &launch, &error) == SLUICE_OK);
+  CHECK(hip.call_names() == std::vector<std::string>{"hipModuleLaunchKernel", "hipModuleLaunchKernel"});
+}
+
+TEST_CASE("appends and merges wait and signal as runs do", "[cache_ops]") {
+  FakeHip hip;
+  const ContextHandle context = cache_op_context();
+  REQUIRE(sluice_preload(context.get(), nullptr, nullptr) == SLUICE_OK);
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  sluice_launch launch = good_launch();
+  const sluice_dependency dependencies[] = {
+      {SLUICE_DEPENDS_ON_EVENT, 0, FakeHip::handle(11), nullptr},
+      {SLUICE_DEPENDS_ON_STREAM, 0, FakeHip::handle(12), FakeHip::handle(0x200)}};
+  launch.dependencies = dependencies;
+  launch.dependency_count = 2;
+  launch.signal_event = FakeHip::handle(13);
+  const std::function<sluice_status(sluice_error *)> runs[] = {
+      [&](sluice_error *error) { return sluice_kv_append(context.get(), &append, &launch, error); },
+      [&](sluice_error *error) { return sluice_merge_states(context.get(), &merge, &launch, error); }};
+  for (const auto &run : runs) {
+    hip.forget_calls();
+    CHECK(run(nullptr) == SLUICE_OK);
+    CHECK(hip.call_names() == std::vector<std::string>{"hipStreamIsCapturing", "hipStreamWaitEvent",
+                                                       "hipEventRecord", "hipStreamWaitEvent",
+                                                       "hipModuleLaunchKernel", "hipEventRecord"});
+    CHECK(hip.calls[1].event == FakeHip::handle(11));
+    CHECK(hip.calls[3].event == FakeHip::handle(12));
+    CHECK(hip.calls[5].event == FakeHip::handle(13));
+    // A stream outside a capture cannot be joined into it.
+    Error error;
+    hip.capturing = {launch.stream};
+    check_refusal(run(&error), error, invalid, "dependencies[1].stream", "not capturing");
+    hip.capturing.clear();
+    // Dependencies are checked as a run checks them.
+    launch.dependencies = nullptr;
+    check_refusal(run(&error), error, invalid, "dependencies", "NULL");
+    launch.dependencies = dependencies;
+    hip.failing = {{"hipModuleLaunchKernel", 719}};
+    check_refusal(run(&error), error, SLUICE_HIP, "", "hipModuleLaunchKernel");
+    hip.failing.clear();
+  }
+}
+
+TEST_CASE("the trace sees appends and merges", "[cache_ops]") {
+  FakeHip hip;
+  const ContextHandle context = cache_op_context();
+  std::vector<std::string> seen;
+  const auto note = [](const sluice_trace_record *record, void *user) {
+    CHECK(record->event == SLUICE_TRACE_RUN);
+    CHECK(record->block[0] == 256);
+    CHECK(record->waves == 4);
+    CHECK(record->grid[0] > 0);
+    static_cast<std::vector<std::string> *>(user)->push_back(record->kernel);
+  };
+  REQUIRE(sluice_set_trace(context.get(), note, &seen, nullptr) == SLUICE_OK);
+  const sluice_append append = good_append();
+  const sluice_merge merge = good_merge();
+  const sluice_launch launch = good_launch();
+  CHECK(sluice_kv_append(context.get(), &append, &launch, nullptr) == SLUICE_OK);
+  CHECK(sluice_merge_states(context.get(), &merge, &launch, nullptr) == SLUICE_OK);
+  CHECK(seen == std::vector<std::string>{"kv_append_f16_f16", "merge_states_f32_f16"});
+}
+
+TEST_CASE("kernels of cache operations are listed among the others, and not chosen for attention", "[cache_ops]") {
+  const ContextHandle context = cache_op_context(SLUICE_DEVICE_TARGET);
+  uint32_t count = 0;
+  REQUIRE(sluice_list_kernels(context.get(), 0, nullptr, &count, nullptr) == SLUICE_OK);
+  REQUIRE(count == 3);
+  sluice_kernel_info info;
+  sluice_kernel_info_init(&info, sizeof info);
+  REQUIRE(sluice_list_kernels(context.get(), 1, &info, nullptr, nullptr) == SLUICE_OK);
+  CHECK(std::string(info.name) == "kv_append_f16_f16");
+  CHECK(std::string(info.operation) == "kv_append");
+  CHECK(info.dtype == SLUICE_F16);
+  CHECK(info.head_dim_qk == 0);
+  CHECK(info.tile_q == 0);
+  CHECK(info.waves == 4);
+  CHECK(info.threads == 256);
+  sluice_problem problem = good_problem();
+  problem.flags = 0;
+  sluice_support support;
+  sluice_support_init(&support, sizeof support);
+  REQUIRE(sluice_query_support(context.get(), &problem, &support, nullptr) == SLUICE_OK);
+  CHECK(std::string(support.kernel) == "attn_fwd_f16_d128_q128_kv64_w4");
+}
+
+TEST_CASE("a pack whose kernels around attention are not this library's is PACK_CORRUPT", "[cache_ops]") {
+  const auto refused = [](auto change, const char *message_part) {
+    sluice::package::KernelEntry entry = cache_op_entry("kv_append", "f16", "f16");
+    change(entry);
+    sluice::package::PackWriter writer("test", "22.1.8");
+    add_fake_kernel(writer, entry);
+    const std::vector<std::byte> pack = writer.finish();
+    sluice_context_desc desc = context_desc(SLUICE_DEVICE_TARGET, pack);
+    sluice_context *context = nullptr;
+    Error error;
+    check_refusal(sluice_context_create(&desc, &context, &error), error, SLUICE_PACK_CORRUPT, "pack",
+                  message_part);
+  };
+  refused([](auto &entry) { entry.kernarg_bytes += 8; }, "takes arguments of layout");
+  refused([](auto &entry) { entry.kernarg_hash ^= 1; }, "takes arguments of layout");
+  refused([](auto &entry) { entry.threads = 128; }, "workgroups of 128 lanes");
+}

@@ -1,0 +1,127 @@
+//===- append_fp8_test.cpp - every 16-bit number into a cache of FP8 ------------------------------------===//
+#include "cache_ops/append_case.h"
+
+#include "conformance/numbers.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+
+using namespace sluice::test;
+
+namespace {
+
+/// All 65536 numbers of the source type, divided by a scale: what an independent FP8 says of x / scale in
+/// double precision, whose 53 bits are enough not to fall on another side (x has 11 bits, scale 24).
+void check_all_numbers(uint32_t source, float scale, bool with_scale) {
+  INFO("source type " << source << ", scale " << scale);
+  constexpr int row = 1024, rows = 64;
+  std::vector<uint16_t> all(row * rows);
+  for (size_t i = 0; i < all.size(); ++i)
+    all[i] = uint16_t(i);
+  Visible<uint16_t> k(all);
+  Visible<uint8_t> cache(all.size(), 0x55);
+  std::vector<int64_t> order(rows);
+  for (int t = 0; t < rows; ++t)
+    order[size_t(t)] = t;
+  Visible<int64_t> slots(order);
+  Visible<float> scales(1, scale);
+  sluice_append call;
+  sluice_append_init(&call, sizeof call);
+  call.flags = SLUICE_V_IN_K;
+  call.source_type = source;
+  call.cache_type = SLUICE_E4M3FNUZ;
+  call.kv_heads = 1;
+  call.head_dim_qk = row;
+  call.page_size = 16;
+  call.tokens = rows;
+  call.k = {k.data(), {0, row, row, 1}};
+  call.k_cache = {cache.data(), {16 * row, row, row, 1}};
+  call.slots = slots.data();
+  if (with_scale) {
+    call.k_scale_kind = SLUICE_SCALE_PER_TENSOR;
+    call.k_scale = scales.data();
+  }
+  run_on_device(call, sluice_kv_append);
+  int wrong = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const double x = decode(source == SLUICE_F16 ? f16_format : bf16_format, uint16_t(i));
+    const uint8_t expected = encode_fp8(with_scale ? x / double{scale} : x);
+    if (cache[i] != expected && ++wrong <= 5)
+      UNSCOPED_INFO("bits " << i << ", " << x << " became " << int(cache[i]) << " instead of "
+                            << int(expected));
+  }
+  CHECK(wrong == 0);
+}
+
+} // namespace
+
+TEST_CASE("the oracle's FP8 is what its definition says", "[append_fp8]") {
+  CHECK(decode_fp8(0x7f) == 240);
+  CHECK(decode_fp8(0x01) == std::ldexp(1, -10));
+  CHECK(decode_fp8(0x08) == std::ldexp(1, -7));
+  CHECK(decode_fp8(0x40) == 1);
+  for (int byte = 0; byte < 256; ++byte)
+    if (byte != 0x80) CHECK(encode_fp8(decode_fp8(uint8_t(byte))) == byte);
+  CHECK(encode_fp8(1e9) == 0x7f);
+  CHECK(encode_fp8(-1e9) == 0xff);
+  CHECK(encode_fp8(std::nan("")) == 0x80);
+  CHECK(encode_fp8(-0.0) == 0);
+  CHECK(encode_fp8(1.0625) == 0x40); // halfway, to even
+  CHECK(encode_fp8(1.1875) == 0x42);
+}
+
+TEST_CASE("every number is rounded once, to nearest even, and limited", "[append_fp8]") {
+  for (const uint32_t source : {SLUICE_F16, SLUICE_BF16}) {
+    check_all_numbers(source, 1, false);
+    for (const float scale : {1.0f, 0.25f, 3.0f, 0.1f, 1.0f / 240, 7.7777f, -0.3f, 1e-4f, 65504.0f})
+      check_all_numbers(source, scale, true);
+  }
+}
+
+TEST_CASE("scales that are no numbers to divide by", "[append_fp8]") {
+  // The NaN has all its bits set: rounding them up would make a number of it.
+  float nan_scale;
+  const uint32_t nan_bits = 0x7fffffff;
+  std::memcpy(&nan_scale, &nan_bits, sizeof nan_scale);
+  for (const uint32_t source : {SLUICE_F16, SLUICE_BF16})
+    for (const float scale : {0.0f, -0.0f, std::numeric_limits<float>::infinity(), nan_scale})
+      check_all_numbers(source, scale, true);
+}
+
+TEST_CASE("quotients right beside the middle between two numbers", "[append_fp8]") {
+  // scale = x / (middle * (1 + tiny)) in F32: the quotient is off the middle by less than F32 can say. The
+  // chip's reciprocal may be off by one unit, so the emulator's is too.
+  for (const char *perturbed : {"off", "on"}) {
+    REQUIRE(sluice_emulator_configure("perturb_transcendentals", perturbed) == SLUICE_EMULATOR_OK);
+    for (const double middle : {1.0625, 1.1875, 136.0, 3 * 0.00048828125, 15.5 * 8})
+      for (const double x : {1.0, 1.5, 3.140625, 1000.0})
+        for (const int steps : {-1, 0, 1}) {
+          float scale = float(x / middle);
+          for (int i = 0; i < std::abs(steps); ++i)
+            scale = std::nextafter(scale, steps < 0 ? 0.0f : 1e30f);
+          check_all_numbers(SLUICE_F16, scale, true);
+        }
+  }
+  REQUIRE(sluice_emulator_configure("perturb_transcendentals", "off") == SLUICE_EMULATOR_OK);
+}
+
+TEST_CASE("scales per tensor and per head", "[append_fp8]") {
+  for (const uint32_t source : {SLUICE_F16, SLUICE_BF16})
+    for (const uint32_t k_scale : {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD})
+      for (const uint32_t v_scale : {SLUICE_SCALE_NONE, SLUICE_SCALE_PER_TENSOR, SLUICE_SCALE_PER_HEAD})
+        for (const int rotary_dim : {0, 16, 10}) {
+          AppendCase c;
+          c.source = source;
+          c.cache = SLUICE_E4M3FNUZ;
+          c.heads = 5;
+          c.table = SLUICE_PAGE_TABLE_BLOCK;
+          c.new_rows = {2, 4};
+          c.old_keys = {5, 0};
+          c.k_scale = k_scale;
+          c.v_scale = v_scale;
+          c.rotary_dim = rotary_dim;
+          c.seed = 7 + uint64_t(rotary_dim);
+          check_append(c);
+        }
+}

@@ -1,0 +1,307 @@
+//===- cache_op_mutation_test.cpp - a defect of one append or merge kernel alone is noticed ---------------===//
+//
+// As kernel_mutation_test.cpp has it of attention: for each kernel of the library and each defect some case
+// that runs on this kernel must show it.
+//
+//===----------------------------------------------------------------------------------------------------===//
+#include "append_case.h"
+#include "merge_case.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <map>
+
+using namespace sluice::test;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+const Target &target() {
+  static const Target one({}, 304);
+  return one;
+}
+
+/// The caches as a kernel without any defect leaves them.
+void write_perfect(const AppendCase &c, const std::vector<StoredElement> &expected, AppendMemory &memory) {
+  for (const StoredElement &element : expected)
+    store(memory.buffers[size_t(element.buffer)], c.cache, element.at, element.value);
+}
+void write_perfect(const MergeCase &c, const MergeExpected &expected, MergeMemory &memory) {
+  size_t row = 0, i = 0;
+  for (int t = 0; t < c.tokens; ++t)
+    for (int h = 0; h < c.heads; ++h, ++row) {
+      for (int e = 0; e < c.head_size; ++e)
+        store(memory.buffers[size_t(memory.o.buffer)], c.o, memory.o.at(0, t, h, e), expected.o[i++]);
+      if (c.lse)
+        store(memory.buffers[size_t(memory.lse.buffer)], Element::f32, memory.lse.at(0, t, h, 0),
+              expected.lse[row]);
+    }
+}
+
+struct AppendMutant {
+  const char *name;
+  bool fp8_only;
+  std::function<void(AppendCase &, AppendInputs &)> change;
+};
+
+struct MergeMutant {
+  const char *name;
+  std::function<void(MergeCase &, MergeInputs &)> change;
+};
+
+template <typename Change> AppendMutant slots_of(const char *name, Finding finding, Change change) {
+  return {name, false, [=](AppendCase &c, AppendInputs &in) {
+            if (c.finding == finding) change(c, in);
+          }};
+}
+
+/// Each row in the slot beside its own.
+void miss_slots(AppendCase &c, AppendInputs &in) {
+  for (std::optional<Slot> &slot : in.slots)
+    if (slot) slot->row = (slot->row + 1) % c.page_size;
+}
+/// The last new row is lost.
+void lose_row(AppendCase &, AppendInputs &in) {
+  const auto last =
+      std::find_if(in.slots.rbegin(), in.slots.rend(), [](const auto &slot) { return bool(slot); });
+  last->reset();
+}
+void use_other_page(AppendCase &, AppendInputs &in) {
+  for (std::optional<Slot> &slot : in.slots)
+    if (slot) slot->page = (slot->page + 1) % in.pages_in_all;
+}
+
+void swap_elements(std::vector<double> &values, size_t head_size, size_t distance) {
+  for (size_t at = 0; at < values.size(); at += head_size)
+    std::swap(values[at], values[at + distance % head_size]);
+}
+
+const std::vector<AppendMutant> &append_mutants() {
+  static const std::vector<AppendMutant> all = {
+      slots_of("slots are missed by one", Finding::slots, miss_slots),
+      slots_of("a row of slots is lost", Finding::slots, lose_row),
+      slots_of("places through a block table are missed by one", Finding::block, miss_slots),
+      slots_of("a page of a block table is another", Finding::block, use_other_page),
+      slots_of("the last row of a block table is lost", Finding::block, lose_row),
+      slots_of("places through CSR are missed by one", Finding::csr, miss_slots),
+      slots_of("a page of CSR is another", Finding::csr, use_other_page),
+      slots_of("the last row of CSR is lost", Finding::csr, lose_row),
+      {"pages through entries of 64 bits are others", false,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.wide) use_other_page(c, in);
+       }},
+      {"skipped rows are not skipped", false,
+       [](AppendCase &c, AppendInputs &in) {
+         for (std::optional<Slot> &slot : in.slots)
+           if (!slot && c.finding == Finding::slots) slot = Slot{0, 0};
+       }},
+      {"elements of packs are in another order", false,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.k_pack != 0) swap_elements(in.k, size_t(c.head_size.qk), size_t(c.k_pack) - 1);
+       }},
+      {"K of the next head", false,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.heads > 1) std::ranges::rotate(in.k, in.k.begin() + c.head_size.qk);
+       }},
+      {"V of the next head", false,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.heads > 1 && !c.v_in_k) std::ranges::rotate(in.v, in.v.begin() + c.head_size.v);
+       }},
+      {"nothing is rotated", false, [](AppendCase &c, AppendInputs &) { c.rotation = Rotation::none; }},
+      {"halves are rotated as pairs", false,
+       [](AppendCase &c, AppendInputs &) {
+         if (c.rotation == Rotation::halves) c.rotation = Rotation::pairs;
+       }},
+      {"pairs are rotated as halves", false,
+       [](AppendCase &c, AppendInputs &) {
+         if (c.rotation == Rotation::pairs) c.rotation = Rotation::halves;
+       }},
+      {"a rotation backwards", false,
+       [](AppendCase &c, AppendInputs &in) {
+         for (size_t i = 0; i < in.rotary.size(); ++i)
+           if (i % size_t(c.rotary_dim) >= size_t(c.rotary_dim) / 2) in.rotary[i] *= -1;
+       }},
+      {"given positions are those of the next row", false,
+       [](AppendCase &c, AppendInputs &in) {
+         if (c.positions) std::ranges::rotate(in.positions, in.positions.begin() + 1);
+       }},
+      {"positions of keys are off by one", false,
+       [](AppendCase &c, AppendInputs &in) {
+         for (int &position : in.positions)
+           if (!c.positions) ++position;
+       }},
+      {"no factor of K", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
+      {"the factor of K of the first head", true,
+       [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
+      {"no factor of V", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
+      {"the factor of V of the first head", true,
+       [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
+      {"K is multiplied with the factor of V", true,
+       [](AppendCase &, AppendInputs &in) { in.k_scale = in.v_scale; }},
+      {"numbers beyond the largest of FP8 are halved", true,
+       [](AppendCase &, AppendInputs &in) {
+         for (double &value : in.k)
+           if (std::fabs(value / in.k_scale[0]) > 240) value /= 2;
+       }},
+      {"NaN becomes 0", false,
+       [](AppendCase &, AppendInputs &in) {
+         for (double &value : in.k)
+           if (std::isnan(value)) value = 0;
+       }},
+  };
+  return all;
+}
+
+/// What a change does to the LSEs of some parts.
+template <typename Change> void change_parts(const MergeCase &c, MergeInputs &in, Change change) {
+  const size_t rows = size_t(c.tokens) * size_t(c.heads);
+  for (size_t at = 0; at < in.lse.size(); ++at)
+    in.lse[at] = change(int(at / rows), in.lse[at]);
+}
+
+template <int from> void lose_parts(MergeCase &c, MergeInputs &in) {
+  change_parts(c, in, [&](int part, double lse) { return part >= from && c.parts > from ? -infinity : lse; });
+}
+
+const std::vector<MergeMutant> &merge_mutants() {
+  static const std::vector<MergeMutant> all = {
+      {"the first part is lost",
+       [](MergeCase &c, MergeInputs &in) {
+         change_parts(c, in, [](int part, double lse) { return part == 0 ? -infinity : lse; });
+       }},
+      {"the last part is lost",
+       [](MergeCase &c, MergeInputs &in) {
+         change_parts(c, in, [&](int part, double lse) { return part == c.parts - 1 ? -infinity : lse; });
+       }},
+      {"parts behind one of a lane are lost", lose_parts<4>},
+      {"parts behind one of each slot are lost", lose_parts<16>},
+      {"parts behind all that are read at once are lost", lose_parts<64>},
+      {"a part counts twice",
+       [](MergeCase &c, MergeInputs &in) {
+         change_parts(c, in, [](int part, double lse) { return part == 1 ? lse + std::log(2.0) : lse; });
+       }},
+      {"LSEs have the other base", [](MergeCase &c, MergeInputs &) { c.lse_base_2 = !c.lse_base_2; }},
+      {"LSEs to base 2 are read to base e", [](MergeCase &c, MergeInputs &) { c.lse_base_2 = false; }},
+      {"no sink logit", [](MergeCase &, MergeInputs &in) { std::ranges::fill(in.sink_logits, -infinity); }},
+      {"the sink logit of the first head",
+       [](MergeCase &, MergeInputs &in) { std::ranges::fill(in.sink_logits, in.sink_logits[0]); }},
+      {"sink logits have the LSEs' base",
+       [](MergeCase &c, MergeInputs &in) {
+         for (double &sink : in.sink_logits)
+           if (c.lse_base_2) sink *= std::log(2.0);
+       }},
+      {"parts that do not count do",
+       [](MergeCase &, MergeInputs &in) {
+         for (double &lse : in.lse)
+           if (lse == -infinity) lse = -1e30;
+       }},
+      {"rows that no part has are NaN",
+       [](MergeCase &c, MergeInputs &in) {
+         const size_t rows = size_t(c.tokens) * size_t(c.heads), row = 5;
+         for (size_t part = 0; c.weights == Weights::some && part < size_t(c.parts); ++part)
+           in.lse[part * rows + row] = std::nan("");
+       }},
+      {"the next row's LSE",
+       [](MergeCase &, MergeInputs &in) { std::ranges::rotate(in.lse, in.lse.begin() + 1); }},
+      {"elements of the next chunk",
+       [](MergeCase &c, MergeInputs &in) {
+         if (c.head_size > 8) std::ranges::rotate(in.partial, in.partial.begin() + 8);
+       }},
+      {"NaN that counts becomes 0",
+       [](MergeCase &, MergeInputs &in) {
+         for (double &value : in.partial)
+           if (std::isnan(value)) value = 0;
+       }},
+  };
+  return all;
+}
+
+template <typename AnyCase>
+std::map<std::string, std::vector<AnyCase>> by_kernel(std::vector<AnyCase> cases) {
+  std::map<std::string, std::vector<AnyCase>> result;
+  for (AnyCase &c : cases)
+    result[c.kernel].push_back(std::move(c));
+  return result;
+}
+
+bool shows(const AppendCase &c, const AppendMutant &mutant) {
+  const AppendInputs in = make_inputs(c);
+  const AppendMemory before = make_memory(c, in);
+  const std::vector<StoredElement> expected = compute_expected(c, in, before);
+  AppendMemory right = before, wrong = before;
+  write_perfect(c, expected, right);
+  REQUIRE(compare(c, expected, before, right).wrong == 0);
+  AppendCase changed = c;
+  AppendInputs changed_in = in;
+  mutant.change(changed, changed_in);
+  write_perfect(c, compute_expected(changed, changed_in, before), wrong);
+  return compare(c, expected, before, wrong).wrong != 0;
+}
+
+bool shows(const MergeCase &c, const MergeMutant &mutant) {
+  const MergeInputs in = make_inputs(c);
+  const MergeMemory before = make_memory(c, in);
+  const MergeExpected expected = compute_expected(c, in);
+  MergeMemory right = before, wrong = before;
+  write_perfect(c, expected, right);
+  REQUIRE(compare(c, expected, before, right).wrong == 0);
+  MergeCase changed = c;
+  MergeInputs changed_in = in;
+  mutant.change(changed, changed_in);
+  write_perfect(c, compute_expected(changed, changed_in), wrong);
+  return compare(c, expected, before, wrong).wrong != 0;
+}
+
+} // namespace
+
+TEST_CASE("each defect of every append kernel is noticed") {
+  const auto cases = by_kernel(append_cases(target(), Level::quick));
+  CHECK(cases.size() == target().names("kv_append").size());
+  for (const auto &[kernel, of_kernel] : cases)
+    for (const AppendMutant &mutant : append_mutants()) {
+      if (mutant.fp8_only && of_kernel.front().cache != Element::fp8) continue;
+      CAPTURE(kernel, mutant.name);
+      CHECK(std::ranges::any_of(of_kernel, [&](const AppendCase &c) { return shows(c, mutant); }));
+    }
+}
+
+TEST_CASE("each defect of every merge kernel is noticed") {
+  const auto cases = by_kernel(merge_cases(target(), Level::quick));
+  CHECK(cases.size() == target().names("merge_states").size());
+  for (const auto &[kernel, of_kernel] : cases)
+    for (const MergeMutant &mutant : merge_mutants()) {
+      CAPTURE(kernel, mutant.name);
+      CHECK(std::ranges::any_of(of_kernel, [&](const MergeCase &c) { return shows(c, mutant); }));
+    }
+}
+
+TEST_CASE("a write beside what an append or a merge writes is noticed") {
+  for (const AppendCase &c : append_cases(target(), Level::quick)) {
+    if (!c.apart) continue;
+    const AppendInputs in = make_inputs(c);
+    const AppendMemory before = make_memory(c, in);
+    const std::vector<StoredElement> expected = compute_expected(c, in, before);
+    AppendMemory after = before;
+    write_perfect(c, expected, after);
+    // Between the first head of a row and the second.
+    std::vector<std::byte> &cache = after.buffers[size_t(after.k_cache.buffer)];
+    const size_t at = size_t(after.k_cache.at(0, 0, 0, c.head_size.qk)) * bytes_of(c.cache);
+    cache[at] ^= std::byte(1);
+    CHECK(compare(c, expected, before, after).wrong == 1);
+  }
+  for (const MergeCase &c : merge_cases(target(), Level::quick)) {
+    if (c.in_place || !c.apart) continue;
+    const MergeInputs in = make_inputs(c);
+    const MergeMemory before = make_memory(c, in);
+    const MergeExpected expected = compute_expected(c, in);
+    MergeMemory after = before;
+    write_perfect(c, expected, after);
+    std::vector<std::byte> &o = after.buffers[size_t(after.o.buffer)];
+    o[size_t(c.head_size) * bytes_of(c.o)] ^= std::byte(1);
+    CHECK(compare(c, expected, before, after).wrong == 1);
+  }
+}
