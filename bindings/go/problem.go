@@ -38,10 +38,10 @@ const (
 	TopLeft     MaskAlignment = C.SLUICE_TOP_LEFT     // Row 0 sees key 0.
 )
 
-// ScaleKind is the granularity of the factors that values are multiplied with.
+// ScaleKind is the granularity of the scales that values are multiplied with.
 type ScaleKind uint32
 
-// The kinds. Args has no place for factors per token or page yet: Unsupported.
+// The kinds. Args has no place for scales per token or page yet: Unsupported.
 const (
 	ScaleNone      ScaleKind = C.SLUICE_SCALE_NONE       // Values count as stored.
 	ScalePerTensor ScaleKind = C.SLUICE_SCALE_PER_TENSOR // One factor.

@@ -224,9 +224,9 @@ func (a *HostArgs) check(p *Problem) error {
 		{"page_starts", batch + 1, int64(len(a.PageStarts)), "batch + 1"},
 		{"alibi_slopes", int64(p.QHeads), int64(len(a.AlibiSlopes)), "q_heads"},
 		{"sink_logits", int64(p.QHeads), int64(len(a.SinkLogits)), "q_heads"},
-		{"q_scale", perHead(p.QScaleKind, p.QHeads), int64(len(a.QScale)), "number of factors"},
-		{"k_scale", perHead(p.KScaleKind, p.KVHeads), int64(len(a.KScale)), "number of factors"},
-		{"v_scale", perHead(p.VScaleKind, p.KVHeads), int64(len(a.VScale)), "number of factors"},
+		{"q_scale", perHead(p.QScaleKind, p.QHeads), int64(len(a.QScale)), "number of scales"},
+		{"k_scale", perHead(p.KScaleKind, p.KVHeads), int64(len(a.KScale)), "number of scales"},
+		{"v_scale", perHead(p.VScaleKind, p.KVHeads), int64(len(a.VScale)), "number of scales"},
 	}); err != nil {
 		return err
 	}
@@ -253,7 +253,7 @@ func checkArrays(arrays []arrayNeed) error {
 	return nil
 }
 
-// perHead is how many factors there are.
+// perHead is the number of scales.
 func perHead(kind ScaleKind, heads int32) int64 {
 	if kind == ScalePerHead {
 		return int64(heads)
@@ -377,8 +377,8 @@ func (a *HostAppend) check() error {
 		{"starts", batch + 1, int64(len(a.Starts)), "batch + 1"},
 		{"kv_lengths", batch, int64(len(a.KVLengths)), "batch"},
 		{"page_starts", batch + 1, int64(len(a.PageStarts)), "batch + 1"},
-		{"k_scale", perHead(a.KScaleKind, a.KVHeads), int64(len(a.KScale)), "number of factors"},
-		{"v_scale", perHead(a.VScaleKind, a.KVHeads), int64(len(a.VScale)), "number of factors"},
+		{"k_scale", perHead(a.KScaleKind, a.KVHeads), int64(len(a.KScale)), "number of scales"},
+		{"v_scale", perHead(a.VScaleKind, a.KVHeads), int64(len(a.VScale)), "number of scales"},
 		{"rotary", int64(a.RotaryDim), int64(len(a.Rotary)), "rotary_dim"},
 		{"positions", tokens, int64(len(a.Positions)), "tokens"},
 	}); err != nil {

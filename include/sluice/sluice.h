@@ -297,12 +297,12 @@ enum sluice_mask_alignment {
 };
 
 /**
- * Granularity of the factors that FP8 values are multiplied with. Values of any type may have them.
- * sluice_args has no place for factors per token or page yet: SLUICE_UNSUPPORTED.
+ * Granularity of the scales that values are multiplied with. FP8 needs them; values of any type may have them.
+ * sluice_args has no place for scales per token or page yet: SLUICE_UNSUPPORTED.
  */
 enum sluice_scale_kind {
   SLUICE_SCALE_NONE = 0,       /**< Values count as stored. */
-  SLUICE_SCALE_PER_TENSOR = 1, /**< One factor. */
+  SLUICE_SCALE_PER_TENSOR = 1, /**< One scale. */
   SLUICE_SCALE_PER_HEAD = 2,   /**< One per head of the tensor. */
   SLUICE_SCALE_PER_TOKEN = 3,  /**< One per token and head. */
   SLUICE_SCALE_PER_PAGE = 4    /**< One per page and head. */
@@ -375,7 +375,7 @@ enum sluice_determinism {
  * - NaN or infinity in a query row stays in its row, and in K or V at key j reaches only the rows that see j.
  *   In V it reaches all of them whose score is above -infinity, as NaN or infinity in the same element of O,
  *   and may reach the others. LSE knows nothing of V.
- * - Factors are not negative.
+ * - Scales are not negative.
  *
  * What this version computes: all three modes, with tables of both kinds and pages of any size; Q F16 or
  * BF16, K and V of that type or both E4M3FNUZ, and O of that type or F32, or Q, K and V E4M3FNUZ and O F16,
@@ -927,7 +927,7 @@ SLUICE_API sluice_status sluice_merge_states(sluice_context *context, const slui
  *
  * Same structs as for a plan and a run, but all pointers are host pointers, aligned to their element;
  * strides need no multiple, stride[3] need not be 1, and there are no limits for the device's sake.
- * Computes all that sluice_problem and sluice_args describe, but for factors per token or page and a negative
+ * Computes all that sluice_problem and sluice_args describe, except scales per token or page and a negative
  * scale: every mode, mask and change of the scores; Q, K and V of any types in any mixture; any head dims. P
  * is not rounded, O once, to nearest even; LSE is F32. NaN or infinity in a value reaches exactly the rows
  * that see the key, whatever its score, and in a key only those. Lengths, starts and page numbers are checked

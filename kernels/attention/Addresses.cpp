@@ -27,8 +27,8 @@ Value Addresses::offsetOfRow(StringRef tensor, Value firstRow) const {
   return b.add(offset, strideProduct(rows.qHead, (tensor + "_head_stride").str()));
 }
 
-Value Addresses::offsetOfPart(StringRef tensor) const {
-  return strideProduct(rows.part, (tensor + "_part_stride").str());
+Value Addresses::offsetOfSplit(StringRef tensor) const {
+  return strideProduct(rows.split, (tensor + "_split_stride").str());
 }
 
 } // namespace sluice

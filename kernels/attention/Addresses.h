@@ -18,8 +18,8 @@ public:
   /// The place of this lane's token and query head in q, o or lse, in elements. `firstRow` is that of the
   /// sequence.
   Value offsetOfRow(llvm::StringRef tensor, Value firstRow) const;
-  /// What the part of the keys adds to it, in o or lse.
-  Value offsetOfPart(llvm::StringRef tensor) const;
+  /// What the split of the keys adds to it, in o or lse.
+  Value offsetOfSplit(llvm::StringRef tensor) const;
 
 private:
   Value strideProduct(Value count, llvm::StringRef stride) const;

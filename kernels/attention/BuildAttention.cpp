@@ -160,7 +160,7 @@ public:
       const LaneRows &rows = blocks.front();
       Visibility visibility(b, arguments, rows.sequence, tileKv);
       WaveKeys waveKeys = map.chooseTiles(blocks, visibility);
-      KeyRange keys = map.choosePart(rows, visibility, tileKv);
+      KeyRange keys = map.chooseSplit(rows, visibility, tileKv);
 
       unsigned columnGroups = op.columnGroups();
       HeadColumns columns(op.getHeadDimQk(), op.getHeadDimV(), op.getVInK(), columnGroups,

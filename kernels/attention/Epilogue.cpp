@@ -122,7 +122,7 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
                       function_ref<void(Value row, Value weight, Type type)> store) const {
   Value partial = arguments.flag(package::score_partial);
   Value sinks = arguments.late("sink_logits"), sink = sinkOfHead(sinks);
-  // Parts leave the sink to the merge.
+  // Splits leave the sink to the merge.
   Value hasSink = b.isFalse(b.either(b.isNull(sinks), partial));
   TileMath::Result finished =
       math.finish(maximum, scoreFactor, sum, hasSink, sink, arguments.late("lse_per_log2"));
@@ -133,17 +133,17 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
     Value isMine = b.both(storesLse.condition, b.equal(rows.laneGroup, b.i32(0)));
     Value stores = b.both(b.both(b.less(rows.row, rows.end), isMine), b.isFalse(b.isNull(lse)));
     b.when(stores, [&] {
-      Value ofPart = addresses.offsetOfPart("lse");
-      Value offset = b.add(addresses.offsetOfRow("lse", firstRow), ofPart);
+      Value ofSplit = addresses.offsetOfSplit("lse");
+      Value offset = b.add(addresses.offsetOfRow("lse", firstRow), ofSplit);
       storeLse(finished.lse, b.advance(lse, b.getF32Type(), offset));
     });
   };
   if (storesLse.isFirst) finishLse();
-  // A part without keys has no weight in the merge, whatever its row of O is.
+  // A split without keys has no weight in the merge, whatever its row of O is.
   Value hasKeys = b.less(b.i32(0), keys.keyLimit); // which is in a register
   b.when(b.isFalse(b.both(partial, b.isFalse(hasKeys))), [&] {
     Value offset = addresses.offsetOfRow("o", firstRow);
-    offset = b.add(offset, addresses.offsetOfPart("o"));
+    offset = b.add(offset, addresses.offsetOfSplit("o"));
     auto storeAs = [&](Type type) {
       return [&, type] {
         store(b.advance(arguments.late("o"), type, offset), weight, type);

@@ -27,10 +27,10 @@ RowMap::Tile RowMap::locateTile() const {
 
 WorkgroupRows RowMap::locateWorkgroup() const {
   WorkgroupRows rows;
-  Emitter::Division place = b.divide(ROCDL::BlockIdXOp::create(b, b.getI32Type()), arguments["parts"],
-                                     arguments.late("parts_magic"), arguments.late("parts_shift"));
+  Emitter::Division place = b.divide(ROCDL::BlockIdXOp::create(b, b.getI32Type()), arguments["splits"],
+                                     arguments.late("splits_magic"), arguments.late("splits_shift"));
   rows.kvHead = place.quotient;
-  rows.part = place.rest;
+  rows.split = place.rest;
   Tile located = locateTile();
   rows.sequence = readSequence(b, arguments, located.z);
   Value count = b.mul(rows.sequence.rows, arguments["group"]);
@@ -95,18 +95,18 @@ WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) 
   return {seen, b.select(b.less(rows.waveFirst, rows.end), endIfAny, b.i32(0))};
 }
 
-KeyRange RowMap::choosePart(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const {
+KeyRange RowMap::chooseSplit(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const {
   KeyRange range;
   Value tiles = visibility.tileCount();
-  Value parts = arguments["parts"];
-  Value rounded = b.add(tiles, b.sub(parts, b.i32(1)));
+  Value splits = arguments["splits"];
+  Value rounded = b.add(tiles, b.sub(splits, b.i32(1)));
   Value even =
-      b.divide(rounded, parts, arguments.late("parts_magic"), arguments.late("parts_shift")).quotient;
-  Value fixed = arguments.late("part_tiles");
-  Value each = b.select(b.equal(fixed, b.i32(0)), b.maxS(even, arguments.late("min_part_tiles")), fixed);
-  range.firstTile = b.minS(b.mul(rows.part, each), tiles);
+      b.divide(rounded, splits, arguments.late("splits_magic"), arguments.late("splits_shift")).quotient;
+  Value fixed = arguments.late("split_tiles");
+  Value each = b.select(b.equal(fixed, b.i32(0)), b.maxS(even, arguments.late("min_split_tiles")), fixed);
+  range.firstTile = b.minS(b.mul(rows.split, each), tiles);
   range.endTile = b.minS(b.add(range.firstTile, each), tiles);
-  // Keys after the last tile belong to another part, or no row sees them.
+  // Keys after the last tile belong to another split, or no row sees them.
   Value endOfTiles = b.add(visibility.keyOfTile(b.sub(range.endTile, b.i32(1))), b.i32(tileKv));
   range.keyLimit = b.minS(rows.sequence.keys, endOfTiles);
   range.holeBegin = arguments["sink_tokens"];

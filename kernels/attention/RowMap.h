@@ -14,9 +14,9 @@
 // sequence, which see most keys of a causal mask, come first: what begins last is then short. Where all
 // workgroups take equally long, those of the last round may have half a tile each instead (rounds.h).
 //
-// The keys of rows can be divided among the workgroups of `parts` (split-KV: Dao et al. 2023,
-// "Flash-Decoding"). Parts take whole tiles in order; which ones follows from the sequence only, where
-// part_tiles is set.
+// The keys of rows can be divided among the workgroups of `splits` (split-KV: Dao et al. 2023,
+// "Flash-Decoding"). Splits take whole tiles in order; which ones follows from the sequence only, where
+// split_tiles is set.
 //
 // Nothing here depends on where keys are read to. Each step returns what it adds, and emits its arithmetic
 // where it is called: all but the first belong inside the branch that workgroups without rows do not take.
@@ -36,7 +36,7 @@ struct WorkgroupRows {
   mlir::Value first, end; // the workgroup's first row, and the end of its rows or of the sequence's
   mlir::Value any;        // whether this workgroup has rows that the launch computes
   mlir::Value kvHead;
-  mlir::Value part; // which of `parts`
+  mlir::Value split; // which of `splits`
 };
 
 /// With what a lane has of a block of rows.
@@ -55,7 +55,7 @@ struct WaveKeys {
   mlir::Value end; // this wave needs none of the keys at or past it; none if it has all rows of the workgroup
 };
 
-/// The part of those tiles that the workgroup goes through.
+/// The share of those tiles that the workgroup goes through.
 struct KeyRange {
   mlir::Value firstTile, endTile; // by their numbers in Visibility
   mlir::Value keyLimit;           // keys at or past it are not read ...
@@ -78,8 +78,8 @@ public:
   llvm::SmallVector<LaneRows> locateLane(const WorkgroupRows &workgroup, Value thread) const;
   /// Chooses the tiles that the workgroup's rows need.
   WaveKeys chooseTiles(llvm::ArrayRef<LaneRows> blocks, Visibility &visibility) const;
-  /// The tiles that the workgroup goes through: all of them, or those of its part.
-  KeyRange choosePart(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const;
+  /// The tiles that the workgroup goes through: all of them, or those of its split.
+  KeyRange chooseSplit(const LaneRows &rows, const Visibility &visibility, unsigned tileKv) const;
 
 private:
   /// A tile's place in the grid, and which of its rows a workgroup has.

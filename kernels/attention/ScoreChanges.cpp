@@ -83,7 +83,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     scores = eachIf(b.isFalse(b.isNull(bias)), scores, [&] {
       Value first = rowOf("bias"), none = b.f32(-std::numeric_limits<double>::infinity());
       Value isDense = b.equal(arguments.late("bias_key_stride"), b.i64(1)); // else all keys share an element
-      Value isWide = isTall(layout) ? b.both(isDense, isWhole) : b.boolean(false);
+      Value isWide = isPrefill(layout) ? b.both(isDense, isWhole) : b.boolean(false);
       auto biased = [&](ArrayRef<Value> values) {
         auto sums = [&](bool hidesAll) {
           unsigned number = 0;
@@ -96,7 +96,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
         };
         // A bias that is -infinity, in units of exponents, hides all scores. The sum does it for those below
         // 2^64, far less than what the smallest such bias is beyond the largest number; others are rare.
-        if (!isTall(layout)) return sums(true);
+        if (!isPrefill(layout)) return sums(true);
         if (are == Scores::Zero) return sums(false);
         Value rest = b.f32(0);
         each(scores, [&](Value score, Value) { return rest = b.fma(score, b.f32(0x1p64), rest); });
@@ -104,9 +104,9 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
                                               b.f32(std::numeric_limits<double>::infinity()));
         return b.branch(b.anyLane(isLarge), [&] { return sums(true); }, [&] { return sums(false); });
       };
-      // Once for all types, whose code is long in tall kernels; others have no registers for it.
+      // Once for all types, whose code is long in prefill kernels; others have no registers for it.
       auto biasedOfType = [&](ArrayRef<Value> values) {
-        return isTall(layout) ? SmallVector<Value>(values) : biased(values);
+        return isPrefill(layout) ? SmallVector<Value>(values) : biased(values);
       };
       // Left alone, LLVM computes the places that the types have in common in front of the branch between
       // them: those of all scores at once.
@@ -152,7 +152,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
             }
           return toFloats(elements);
         };
-        return isTall(layout) ? b.branch(isWide, ofWhole, ofEnd) : ofEnd();
+        return isPrefill(layout) ? b.branch(isWide, ofWhole, ofEnd) : ofEnd();
       };
       auto widened = [&](ArrayRef<Value> loaded, Type type) {
         SmallVector<Value> values;
@@ -196,7 +196,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
             });
           },
           [&] { return load(b.getF32Type(), floats); });
-      return isTall(layout) ? biased(values) : values;
+      return isPrefill(layout) ? biased(values) : values;
     });
     Value slopes = arguments.late("alibi_slopes");
     scores = eachIf(b.isFalse(b.isNull(slopes)), scores, [&] {
@@ -247,9 +247,9 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
           return masked(score, b.bitAnd(b.shiftRight(bits, b.bitAnd(key, b.i32(7))), b.i32(1)));
         });
       };
-      return isTall(layout) ? b.branch(isWhole, ofWhole, ofEnd) : ofEnd();
+      return isPrefill(layout) ? b.branch(isWhole, ofWhole, ofEnd) : ofEnd();
     });
-    if (isTall(layout)) {
+    if (isPrefill(layout)) {
       Value least = b.f32(std::numeric_limits<double>::infinity());
       each(scores, [&](Value score, Value) { return least = b.minF(least, score); });
       Value isHidden = b.anyLane(b.equalF(least, b.f32(-std::numeric_limits<double>::infinity())));

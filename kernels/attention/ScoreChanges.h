@@ -50,11 +50,11 @@ public:
   /// Whether there may be keys that apply() has hidden, which returned `hidden`; wave-uniform. Waves of 16
   /// rows have no registers for asking, and look out for them wherever anything is changed.
   Value mayHide(Value hidden, MfmaLayout layout) const {
-    return isTall(layout) ? b.isFalse(b.equal(hidden, b.i32(0))) : changed;
+    return isPrefill(layout) ? b.isFalse(b.equal(hidden, b.i32(0))) : changed;
   }
 
 private:
-  static bool isTall(MfmaLayout layout) { return layout.rows == package::tall_rows_of_wave; }
+  static bool isPrefill(MfmaLayout layout) { return layout.rows == package::prefill_rows_of_wave; }
   Value capped(Value score, Value twoPerCap, Value cap) const;
 
   Emitter &b;

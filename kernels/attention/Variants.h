@@ -12,7 +12,7 @@ struct AttentionVariant {
   unsigned headDimQk, headDimV;
   unsigned tileQ, tileKv;
   unsigned waves;
-  unsigned waveRows; // 32 (tall) or 16
+  unsigned waveRows; // 32 (prefill) or 16
   bool paged;        // K and V may lie in pages
   bool vInK;         // V is the front of the rows of K
 

@@ -44,9 +44,9 @@ AttentionVariant attentionVariant(const package::KernelName &name) {
           .tileQ = name.tile_q,
           .tileKv = name.tile_kv,
           .waves = name.waves,
-          .waveRows = name.is_tall() ? package::tall_rows_of_wave : package::packed_rows_of_wave,
+          .waveRows = name.is_prefill() ? package::prefill_rows_of_wave : package::decode_rows_of_wave,
           .paged = !name.form.empty(),
-          .vInK = name.form == "latent"};
+          .vInK = name.form == "mla"};
 }
 
 } // namespace

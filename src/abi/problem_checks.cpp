@@ -115,7 +115,7 @@ void check_scale_kind(std::string_view field, uint32_t kind) {
   if (kind > SLUICE_SCALE_PER_PAGE) unknown(field, kind, "SLUICE_SCALE_PER_PAGE (4)");
   throw Failure(Status::unsupported, std::string(field),
                 text(field, " is ", kind,
-                     "; sluice_args has no place for factors per token or page; nearest supported: "
+                     "; sluice_args has no place for scales per token or page; nearest supported: "
                      "SLUICE_SCALE_PER_HEAD (2)"));
 }
 

@@ -118,15 +118,15 @@ AppendInputs make_inputs(const AppendCase &c) {
   in.tokens = rows_in_front + std::accumulate(new_rows.begin(), new_rows.end(), 0) + rows_behind;
   draw_rows(c, in);
   find_slots(c, in);
-  const auto factors = [&](Scale scale, const char *what) {
+  const auto scales = [&](Scale scale, const char *what) {
     Random random = random_of(c, what);
     std::vector<double> values(size_t(c.heads), 1);
     for (size_t h = 0; scale != Scale::none && h < values.size(); ++h)
       values[h] = scale == Scale::head || h == 0 ? float(0.02 + 0.1 * random.uniform()) : values.front();
     return values;
   };
-  in.k_scale = factors(c.k_scale, " k_scale");
-  in.v_scale = factors(c.v_scale, " v_scale");
+  in.k_scale = scales(c.k_scale, " k_scale");
+  in.v_scale = scales(c.v_scale, " v_scale");
   Random random = random_of(c, " rotary");
   in.rotary.resize(size_t(most_positions) * size_t(c.rotary_dim));
   for (double &number : in.rotary)

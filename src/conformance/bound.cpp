@@ -21,9 +21,9 @@ double sum_error(const Case &c, double groups) {
 
 /// The page's `score`: absolute error of a score, and so relative error of a weight.
 double score_error(const Case &c, const RowMagnitudes &row) {
-  const int factors = (c.q_scale != Scale::none) + (c.k_scale != Scale::none);
+  const int scales = (c.q_scale != Scale::none) + (c.k_scale != Scale::none);
   double error = row.products * sum_error(c, c.head_size.qk / (has_fp8_queries(c) ? 16.0 : 8.0)) +
-                 10 * row.score + 2 * factors * row.raw;
+                 10 * row.score + 2 * scales * row.raw;
   if (c.soft_cap != 0) error += 2 * row.raw + 12 * c.soft_cap;
   if (c.bias.type != BiasType::none) error += 2 * row.bias + row.terms;
   if (c.alibi) error += 3 * row.alibi + row.terms;

@@ -12,7 +12,7 @@ namespace sluice::test {
 
 /// Largest magnitudes among the keys of a row that have a weight, and how many there are.
 struct RowMagnitudes {
-  double products = 0; // A: sum |q k|, with all factors
+  double products = 0; // A: sum |q k|, with all scales
   double raw = 0;      // R: of the scores before they are changed
   double score = 0;    // X: of the scores, changed or not, and of the sink logit
   double terms = 0;    // Z: of |capped score| + |bias| + |ALiBi's part|
@@ -48,7 +48,7 @@ private:
 
   Roundings rounding;
   double of_weight;  // relative: the row's numerators, without the operand's rounding
-  double of_result;  // relative: the denominator, the division and the factor of V
+  double of_result;  // relative: the denominator, the division and the scale of V
   double of_lse = 0; // absolute
 };
 

@@ -27,7 +27,7 @@ uint32_t bias_type(BiasType type) {
 
 void set_bounds(const Case &c, sluice_problem &problem) {
   const Sequences sequences(c);
-  // With all bounds a plan takes what is cheapest at so small sizes, which is a packed kernel more often than
+  // With all bounds a plan takes what is cheapest at so small sizes, which is a decode kernel more often than
   // not. Without one of the batch rules choose, and every kernel gets cases.
   if (c.batch_invariant || c.kv_len % 2 == 0) problem.max_batch = c.batch;
   problem.max_q_len = c.q_len;

@@ -179,7 +179,7 @@ void add_long_decodes(Edges &out) {
                  .batch_invariant = kv_len == 1000});
 }
 
-/// FP8: every number there is, and factors of every granularity.
+/// FP8: every number there is, and scales of every granularity.
 void add_fp8(Edges &out, Cache cache) {
   for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
     for (Scale scale : {Scale::none, Scale::tensor, Scale::head})

@@ -145,7 +145,7 @@ void make_heads(const Case &c, Inputs &in) {
     in.alibi_slopes.push_back(c.alibi ? slope : 0);
     in.sink_logits.push_back(c.sink_logits ? float(3 * sinks.normal()) : -infinity);
   }
-  auto factors = [&](Scale scale, int heads, const char *what) {
+  auto scales = [&](Scale scale, int heads, const char *what) {
     Random random = random_of(c, what);
     std::vector<double> values;
     // Those of neighbours differ by two fifths or more, which no rounding of P hides.
@@ -159,9 +159,9 @@ void make_heads(const Case &c, Inputs &in) {
     if (scale == Scale::none) values.assign(size_t(heads), 1);
     return values;
   };
-  in.q_scale = factors(c.q_scale, c.q_heads, " q_scale");
-  in.k_scale = factors(c.k_scale, c.kv_heads, " k_scale");
-  in.v_scale = factors(c.v_scale, c.kv_heads, " v_scale");
+  in.q_scale = scales(c.q_scale, c.q_heads, " q_scale");
+  in.k_scale = scales(c.k_scale, c.kv_heads, " k_scale");
+  in.v_scale = scales(c.v_scale, c.kv_heads, " v_scale");
 }
 
 } // namespace

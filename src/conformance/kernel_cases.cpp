@@ -20,7 +20,7 @@ template <Mask mask> void slope(Case &c, const Kernel &) {
   c.mask = mask;
   c.alibi = true;
 }
-template <Scale Case::*member> void give_factors(Case &c, const Kernel &) {
+template <Scale Case::*member> void give_scales(Case &c, const Kernel &) {
   c.*member = Scale::head;
   // O of few keys is not small beside its terms, of which P of FP8 leaves four bits.
   if (has_fp8_queries(c)) c.pattern = Pattern::peaked;
@@ -50,7 +50,7 @@ template <Mask mask> void keep_far_keys(Case &c, const Kernel &kernel) {
   c.window_left = 20;
   if (!is_causal(c)) c.window_right = 3;
   c.sink_tokens = 3;
-  c.kv_len = c.q_len + c.window_left + (kernel.tall ? 6 : 9) * kernel.tile_kv + 1;
+  c.kv_len = c.q_len + c.window_left + (kernel.prefill ? 6 : 9) * kernel.tile_kv + 1;
 }
 
 void cap(Case &c, const Kernel &) {
@@ -134,11 +134,11 @@ std::vector<Extents> extents_of(const Kernel &kernel, size_t turn) {
   return all;
 }
 
-/// Where rules choose; and, not for tall kernels, beside which a plan by cost may have another for the case's
+/// Where rules choose; and, not for prefill kernels, beside which a plan by cost may have another for the case's
 /// rows, where cost does.
 std::vector<PlanBounds> bounds_of(const Case &c, const Kernel &kernel) {
   std::vector<PlanBounds> all = {{}, {.batch = c.batch}, {.q_len = c.q_len}, {c.batch, c.q_len, 0}};
-  if (kernel.tall) return all;
+  if (kernel.prefill) return all;
   for (const int batch : {512, 64, 8, c.batch})
     for (const int keys : {0, 1024, 8192, 65536})
       all.push_back({batch, c.q_len, std::max(keys, c.kv_len)});
@@ -154,15 +154,15 @@ std::optional<Case> find_case(const Target &target, const Kernel &kernel, const 
            .q_heads = 2 * extents.group,
            .kv_heads = 2,
            .q_len = extents.q_len,
-           // Waves of a kernel that is not tall may have tiles of their own.
-           .kv_len = kernel.tall ? 3 * kernel.tile_kv + 5 : 5 * kernel.tile_kv + 3,
+           // Waves of a kernel that is not prefill may have tiles of their own.
+           .kv_len = kernel.prefill ? 3 * kernel.tile_kv + 5 : 5 * kernel.tile_kv + 3,
            .cache = kernel.cache,
-           .v_in_k = kernel.latent,
+           .v_in_k = kernel.mla,
            .kernel = kernel.name};
     if (kernel.paged) page<16>(c, kernel);
     feature.set(c, kernel);
     // V in K has no packs but where kernels are made for it.
-    if (c.v_in_k && !kernel.latent) c.pages.k_pack = false;
+    if (c.v_in_k && !kernel.mla) c.pages.k_pack = false;
     c = meaningful(std::move(c));
     // Parts that hold no keys take their time, too: none, unless they are wanted or the kernel never goes
     // without.
@@ -205,9 +205,9 @@ const std::vector<KernelFeature> &kernel_features() {
       {"ALiBi from the top left", "alibi", slope<Mask::none_top_left>},
       {"ALiBi, causal", "alibi", slope<Mask::bottom_right>},
       {"sink logits", "sink_logits", set<&Case::sink_logits>},
-      {"factors of Q", "scales", give_factors<&Case::q_scale>},
-      {"factors of K", "scales", give_factors<&Case::k_scale>},
-      {"factors of V", "scales", give_factors<&Case::v_scale>},
+      {"scales of Q", "scales", give_scales<&Case::q_scale>},
+      {"scales of K", "scales", give_scales<&Case::k_scale>},
+      {"scales of V", "scales", give_scales<&Case::v_scale>},
       {"lengths", "lengths", vary<Mode::dense, Rows::lengths>},
       {"ragged", "ragged", vary<Mode::ragged, Rows::starts>},
       {"pages", "paged", page<48>},

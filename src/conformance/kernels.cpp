@@ -35,8 +35,8 @@ Kernel kernel_of(const sluice_kernel_info &info) {
                 .tile_kv = int(info.tile_kv)};
   read_types(kernel.name, kernel);
   kernel.paged = kernel.name.ends_with("_paged");
-  kernel.latent = kernel.name.ends_with("_latent");
-  kernel.tall = !kernel.latent && !kernel.name.ends_with("_packed");
+  kernel.mla = kernel.name.ends_with("_mla");
+  kernel.prefill = !kernel.mla && !kernel.name.ends_with("_decode");
   std::istringstream features(info.features);
   for (std::string feature; std::getline(features, feature, ',');)
     kernel.claims.insert(feature);

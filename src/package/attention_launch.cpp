@@ -18,11 +18,11 @@ AttentionKernargs plain_kernargs(const KernelName &kernel) {
   args.max_rows = args.q_rows = args.kv_rows = INT32_MAX;
   args.head_dim_qk = int32_t(kernel.head_dim_qk);
   args.head_dim_v = int32_t(kernel.head_dim_v);
-  args.min_part_tiles = 1;
+  args.min_split_tiles = 1;
   args.lse_per_log2 = std::numbers::ln2_v<float>;
   args.k_pack_log2 = 31;
   set_group(args, 1);
-  set_parts(args, 1);
+  set_splits(args, 1);
   set_page_rows(args, INT32_MAX);
   args.kv_heads = args.grid_tiles = args.grid_batch = args.next_batch = kernarg_no_grid;
   return args;
@@ -35,11 +35,11 @@ void set_group(AttentionKernargs &args, uint32_t group) {
   args.group_shift = divisor.shift;
 }
 
-void set_parts(AttentionKernargs &args, uint32_t parts) {
-  const Divisor32 divisor(parts);
-  args.parts = parts;
-  args.parts_magic = divisor.magic;
-  args.parts_shift = divisor.shift;
+void set_splits(AttentionKernargs &args, uint32_t splits) {
+  const Divisor32 divisor(splits);
+  args.splits = splits;
+  args.splits_magic = divisor.magic;
+  args.splits_shift = divisor.shift;
 }
 
 void set_page_rows(AttentionKernargs &args, uint32_t page_rows) {
@@ -50,9 +50,9 @@ void set_page_rows(AttentionKernargs &args, uint32_t page_rows) {
 }
 
 std::array<uint32_t, 3> attention_grid(const KernelName &kernel, uint32_t batch, uint32_t q_len,
-                                       uint32_t q_heads, uint32_t kv_heads, uint32_t parts) {
+                                       uint32_t q_heads, uint32_t kv_heads, uint32_t splits) {
   const uint64_t rows = uint64_t{q_len} * (q_heads / kv_heads);
-  return {kv_heads * parts, uint32_t(divide_up(rows, uint64_t{kernel.tile_q})), batch};
+  return {kv_heads * splits, uint32_t(divide_up(rows, uint64_t{kernel.tile_q})), batch};
 }
 
 AttentionLaunch contiguous_launch(const KernelEntry &kernel, const AttentionShape &shape,

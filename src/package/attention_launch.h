@@ -17,18 +17,18 @@
 
 namespace sluice::package {
 
-/// Arguments that ask for nothing beyond plain attention: no mask, no windows, one part, no pages, heads of
+/// Arguments that ask for nothing beyond plain attention: no mask, no windows, one split, no pages, heads of
 /// the kernel's own size.
 AttentionKernargs plain_kernargs(const KernelName &kernel);
 
-/// Sets the group, the parts or the pages of arguments, and the numbers that divide by them.
+/// Sets the group, the splits or the pages of arguments, and the numbers that divide by them.
 void set_group(AttentionKernargs &args, uint32_t group);
-void set_parts(AttentionKernargs &args, uint32_t parts);
+void set_splits(AttentionKernargs &args, uint32_t splits);
 void set_page_rows(AttentionKernargs &args, uint32_t page_rows);
 
 /// Workgroups with whole tiles: see kernargs.h. A dimension whose extent is 0 is 0.
 std::array<uint32_t, 3> attention_grid(const KernelName &kernel, uint32_t batch, uint32_t q_len,
-                                       uint32_t q_heads, uint32_t kv_heads, uint32_t parts);
+                                       uint32_t q_heads, uint32_t kv_heads, uint32_t splits);
 
 struct AttentionShape {
   uint32_t batch = 1;

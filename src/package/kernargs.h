@@ -33,7 +33,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   q_rows, kv_rows     of q, o and lse, and of k and v, where there are starts; INT32_MAX if that is unknown
 //   q_starts ... page_starts   of sluice_args, each may be null; without page_table there are no pages
 //   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale   likewise
-//   o_part_stride, lse_part_stride   between the results of parts of the keys
+//   o_split_stride, lse_split_stride   between the results of splits of the keys
 //   k_pack_stride       between packs of 2^k_pack_log2 elements of a row of k
 //   scale_log2e         scale * log2(e), finite, >= 0
 //   cap_log2e           soft_cap * log2(e), 0 for none; two_per_cap is 2 / soft_cap
@@ -41,21 +41,21 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   window_left, window_right   of each row; sink_tokens first keys are visible whatever window_left is.
 //                       No window is one of kernarg_no_window
 //   group               query heads that share a KV head
-//   parts               workgroups among which the keys of a row are divided ...
-//   part_tiles          ... so many tiles each; 0: evenly, but not less than min_part_tiles
+//   splits               workgroups among which the keys of a row are divided ...
+//   split_tiles          ... so many tiles each; 0: evenly, but not less than min_split_tiles
 //   min_rows, max_rows  a sequence with fewer or more query rows is left to another kernel
 //   page_rows           rows of a page
 //   last_page_low, last_page_high   the halves of an entry of the page table are at most these, as unsigned
 //                       numbers; the rows of any other entry are zeros
 //   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
-//   kv_heads, grid_tiles, grid_batch   x of one part, y and z of the grid, without layers of upper halves; or
+//   kv_heads, grid_tiles, grid_batch   x of one split, y and z of the grid, without layers of upper halves; or
 //                       kernarg_no_grid each
 //   next_heads, next_tiles, next_batch   steps along x, y and z, with carries, from a workgroup to the one
 //   that
 //                       probably follows it on its compute unit; kernarg_no_grid along z: to none
 //   halved_tiles, halved_batch   likewise, from lower halves of tiles to upper ones; 0: tiles are whole
 //
-// Grid, in workgroups: x = kv_heads * parts (parts of one head together), y = tiles of rows, z = batch. A row
+// Grid, in workgroups: x = kv_heads * splits (splits of one head together), y = tiles of rows, z = batch. A row
 // is a token and a query head of the group: row = token * group + head in the group.
 //
 // Kernels for which kernel_has_rounds() holds, and no others, look at these steps (rounds.h). If a place that
@@ -90,8 +90,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, v)                                                                    \
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, o)                                                                    \
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, lse)                                                                  \
-  FIELD(int64_t, i64, o_part_stride)                                                                         \
-  FIELD(int64_t, i64, lse_part_stride)                                                                       \
+  FIELD(int64_t, i64, o_split_stride)                                                                         \
+  FIELD(int64_t, i64, lse_split_stride)                                                                       \
   FIELD(int64_t, i64, page_table_stride)                                                                     \
   FIELD(int64_t, i64, k_pack_stride)                                                                         \
   FIELD(int64_t, i64, bias_batch_stride)                                                                     \
@@ -117,11 +117,11 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(uint32_t, i32, group)                                                                                \
   FIELD(uint32_t, i32, group_magic)                                                                          \
   FIELD(uint32_t, i32, group_shift)                                                                          \
-  FIELD(uint32_t, i32, parts)                                                                                \
-  FIELD(uint32_t, i32, parts_magic)                                                                          \
-  FIELD(uint32_t, i32, parts_shift)                                                                          \
-  FIELD(uint32_t, i32, part_tiles)                                                                           \
-  FIELD(uint32_t, i32, min_part_tiles)                                                                       \
+  FIELD(uint32_t, i32, splits)                                                                                \
+  FIELD(uint32_t, i32, splits_magic)                                                                          \
+  FIELD(uint32_t, i32, splits_shift)                                                                          \
+  FIELD(uint32_t, i32, split_tiles)                                                                           \
+  FIELD(uint32_t, i32, min_split_tiles)                                                                       \
   FIELD(uint32_t, i32, page_rows)                                                                            \
   FIELD(uint32_t, i32, page_magic)                                                                           \
   FIELD(uint32_t, i32, page_shift)                                                                           \
@@ -146,10 +146,10 @@ enum ScoreFlag : uint32_t {
   score_changed = 1 << 1,       // soft cap, bias, mask or ALiBi is there
   score_bias_f16 = 1 << 2,      // type of bias; else F32
   score_bias_bf16 = 1 << 3,     //
-  score_q_scale_heads = 1 << 4, // a factor for each head; else one
+  score_q_scale_heads = 1 << 4, // a scale for each head; else one
   score_k_scale_heads = 1 << 5, //
   score_v_scale_heads = 1 << 6, //
-  score_partial = 1 << 7, // o is F32, and it and lse are [part, batch, token, q_heads, d] without starts
+  score_partial = 1 << 7, // o is F32, and it and lse are [split, batch, token, q_heads, d] without starts
   score_page_index_64 = 1 << 8, // page_table holds 64-bit numbers
   score_o_f32 = 1 << 9,         // o is F32
 };
@@ -157,7 +157,7 @@ enum ScoreFlag : uint32_t {
 /// Whether a workgroup has a compute unit to itself, so that it begins when another has ended: eight waves,
 /// two for each SIMD, with 32 rows each. Half of its tile still has a wave for each SIMD.
 constexpr bool kernel_has_rounds(uint32_t tile_q, uint32_t rows_of_wave) {
-  return rows_of_wave == tall_rows_of_wave && tile_q == 8 * rows_of_wave;
+  return rows_of_wave == prefill_rows_of_wave && tile_q == 8 * rows_of_wave;
 }
 
 /// An extent that no grid has, and a step to outside of any.

@@ -10,14 +10,14 @@
 //             | "e4m3fnuz_to_" wide             of Q, K and V; of O
 //   wide      = "f16" | "bf16"
 //   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz"
-//   form      = "paged"                         tall, as is a name without a form, with K and V in pages
-//             | "packed"                        few rows; K and V in pages or not
-//             | "latent"                        likewise, and V is the front of the rows of K
+//   form      = "paged"                         prefill, like a name without a form, with K and V in pages
+//             | "decode"                        few rows: tokens and the query heads of a group; pages or not
+//             | "mla"                           the same, and V is the front of the rows of K
 //   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
 //   number    = a positive decimal integer without leading zeros
 //
 // e.g. attn_fwd_f16_d128_q256_kv64_w8: 256 query rows per workgroup, 64 keys per iteration, 8 waves;
-// attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w4_packed: Q, K and V of e4m3fnuz, O of bf16; and
+// attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w4_decode: Q, K and V of e4m3fnuz, O of bf16; and
 // kv_append_bf16_e4m3fnuz: from bf16 into a cache of e4m3fnuz.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -31,8 +31,8 @@
 
 namespace sluice::package {
 
-/// Rows that a wave has at a time: of a tall kernel, and of any other.
-inline constexpr uint32_t tall_rows_of_wave = 32, packed_rows_of_wave = 16;
+/// Rows that a wave has at a time: of a prefill kernel, and of any other.
+inline constexpr uint32_t prefill_rows_of_wave = 32, decode_rows_of_wave = 16;
 
 struct KernelName {
   std::string operation; // "attention_forward", "kv_append" or "merge_states"
@@ -44,17 +44,17 @@ struct KernelName {
   uint32_t waves = 0;
   std::string kv_dtype = {}; // of K and V in memory, if it is not `dtype`
   std::string o_dtype = {};  // of O, if it is not `dtype`
-  std::string form = {};     // "paged", "packed", "latent" or nothing
+  std::string form = {};     // "paged", "decode", "mla" or nothing
   std::string to_dtype = {}; // only cache operations, which have no numbers: of what is written
 
   /// Whether it computes attention, so that the numbers count.
   bool is_attention() const { return to_dtype.empty(); }
   /// Whether it is attention for many rows: its waves have twice as many of them at a time.
-  bool is_tall() const { return is_attention() && (form.empty() || form == "paged"); }
-  /// Waves of a workgroup among which its keys are divided: those of a packed kernel that have no rows of
+  bool is_prefill() const { return is_attention() && (form.empty() || form == "paged"); }
+  /// Waves of a workgroup among which its keys are divided: those of a decode kernel that have no rows of
   /// their own. Where V is in K, such waves divide its columns.
   uint32_t waves_dividing_keys() const {
-    return form == "packed" ? std::max(1u, waves * packed_rows_of_wave / tile_q) : 1;
+    return form == "decode" ? std::max(1u, waves * decode_rows_of_wave / tile_q) : 1;
   }
 
   bool operator==(const KernelName &) const = default;

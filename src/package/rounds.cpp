@@ -20,7 +20,7 @@ constexpr uint32_t most_layers = 65535; // of a grid
 bool are_alike(const AttentionKernargs &args) {
   const bool has_window = args.window_left != kernarg_no_window || args.window_right != kernarg_no_window;
   const bool has_lengths = (args.q_starts | args.q_lengths | args.kv_starts | args.kv_lengths) != 0;
-  return !has_window && !has_lengths && args.parts == 1;
+  return !has_window && !has_lengths && args.splits == 1;
 }
 
 /// Workgroups are dispatched along x, then y, then z: the next one at a place is about a round further.

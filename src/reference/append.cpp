@@ -45,7 +45,7 @@ void append_row(const sluice_append &call, const Side &side, int64_t t, const Pl
     for (int64_t e = 0; e < side.head_dim; ++e)
       values[size_t(e)] = load(side.rows.data, call.source_type, index_of(side.rows, 0, t, head, e));
     if (rotates) rotate(call, call.positions != nullptr ? call.positions[t] : place.key, values);
-    const double scale = factor(side.scale_kind, side.scale, head);
+    const double scale = scale_of(side.scale_kind, side.scale, head);
     for (int64_t e = 0; e < side.head_dim; ++e) {
       store(side.cache.data, call.cache_type,
             packed_index(side.cache, side.pack, place.page, place.row, head, e), values[size_t(e)] / scale);

@@ -31,7 +31,7 @@ void attend(const sluice_problem &problem, const sluice_args &args, const Sequen
   const std::vector<double> q = sequence.load_q(q_head);
   const std::vector<double> k = sequence.load_k(kv_head);
   const std::vector<double> v = sequence.load_v(kv_head);
-  const double v_scale = factor(problem.v_scale_kind, args.v_scale, kv_head);
+  const double v_scale = scale_of(problem.v_scale_kind, args.v_scale, kv_head);
   const bool has_sink = problem.flags & SLUICE_SINK_LOGITS;
   const double sink = has_sink ? double{args.sink_logits[q_head]} : -infinity;
   std::vector<int64_t> visible;

@@ -8,7 +8,7 @@
 
 namespace sluice::reference {
 
-double factor(uint32_t scale_kind, const float *scales, int64_t head) {
+double scale_of(uint32_t scale_kind, const float *scales, int64_t head) {
   if (scale_kind == SLUICE_SCALE_NONE) return 1;
   return scales[scale_kind == SLUICE_SCALE_PER_HEAD ? head : 0];
 }
@@ -21,8 +21,8 @@ double score(const sluice_problem &problem, const sluice_args &args, const Seque
   for (size_t dim = 0; dim < q.size(); ++dim)
     dot += q[dim] * k[dim];
 
-  double s = scale * factor(problem.q_scale_kind, args.q_scale, q_head) *
-             factor(problem.k_scale_kind, args.k_scale, kv_head) * dot;
+  double s = scale * scale_of(problem.q_scale_kind, args.q_scale, q_head) *
+             scale_of(problem.k_scale_kind, args.k_scale, kv_head) * dot;
   if (problem.soft_cap != 0) s = problem.soft_cap * std::tanh(s / problem.soft_cap);
   if (problem.bias_type != 0) {
     s += load(args.bias.data, problem.bias_type, index_of(args.bias, sequence.number(), q_head, i, j));

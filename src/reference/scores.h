@@ -10,8 +10,8 @@
 
 namespace sluice::reference {
 
-/// The factor of what a scale kind covers: that of the head, the tensor's, or 1.
-double factor(uint32_t scale_kind, const float *scales, int64_t head);
+/// The scale of what a scale kind covers: that of the head, the tensor's, or 1.
+double scale_of(uint32_t scale_kind, const float *scales, int64_t head);
 
 /// S[i][j] of the numerical contract; q and k are the rows of i and j.
 double score(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence, int64_t q_head,

@@ -1,4 +1,4 @@
-//===- cheapest.cpp - the kernels and parts that are estimated to cost least ----------------------------===//
+//===- cheapest.cpp - the kernels and splits that are estimated to cost least ----------------------------===//
 #include "runtime/cheapest.h"
 
 #include "runtime/split.h"
@@ -16,126 +16,126 @@ namespace {
 using support::divide_up;
 using support::text;
 
-// Estimates closer than this say nothing: the fewer parts win; a packed kernel whose tile holds all rows,
-// which has fewer places for rows that are not there; then a tall one without parts, which needs no workspace
-// and leaves short sequences to a packed one.
-constexpr double parts_margin = 1.01, kernel_margin = 1.1;
-// Tiles that a part has at least where a sequence is shorter than its bound: below, there is more merging
+// Estimates closer than this say nothing: the fewer splits win; a decode kernel whose tile holds all rows,
+// which has fewer places for rows that are not there; then a prefill one without splits, which needs no workspace
+// and leaves short sequences to a decode one.
+constexpr double splits_margin = 1.01, kernel_margin = 1.1;
+// Tiles that a split has at least where a sequence is shorter than its bound: below, there is more merging
 // than computing. Waves that share rows need one each.
 constexpr uint64_t usual_least_tiles = 4;
-// Without a bound of rows: how many a sequence that is packed beside tall ones may have at most.
+// Without a bound of rows: how many a sequence of a decode kernel may have at most, beside prefill kernels.
 constexpr int64_t most_few_rows = 1024;
 // Rows and heads of a sequence of a long chunk.
 constexpr int64_t least_chunk_rows = 1024;
 
-Candidate best_parts(const package::PackedKernel *kernel, const Workload &work, uint64_t most_parts,
+Candidate best_splits(const package::PackedKernel *kernel, const Workload &work, uint64_t most_splits,
                      uint32_t compute_units) {
   Candidate best{kernel, 1, estimate(kernel->entry, work, 1, compute_units)};
   const uint64_t tiles = tiles_seen(kernel->entry.name, work);
-  // Each number of tiles in a part once, with the fewest parts that have so many.
-  for (uint64_t parts = 2; parts <= std::min(tiles, most_parts);) {
-    const uint64_t part_tiles = divide_up(tiles, parts);
-    const Estimate found = estimate(kernel->entry, work, parts, compute_units);
-    if (found.clk() * parts_margin < best.estimate.clk()) best = {kernel, parts, found};
-    if (part_tiles == 1) break;
-    parts = divide_up(tiles, part_tiles - 1);
+  // Each number of tiles in a split once, with the fewest splits that have so many.
+  for (uint64_t splits = 2; splits <= std::min(tiles, most_splits);) {
+    const uint64_t split_tiles = divide_up(tiles, splits);
+    const Estimate found = estimate(kernel->entry, work, splits, compute_units);
+    if (found.clk() * splits_margin < best.estimate.clk()) best = {kernel, splits, found};
+    if (split_tiles == 1) break;
+    splits = divide_up(tiles, split_tiles - 1);
   }
   return best;
 }
 
 std::string described(const Candidate &candidate) {
-  std::string parts = candidate.parts > 1 ? text(" in ", candidate.parts, " parts") : std::string();
-  return text(package::format_kernel_name(candidate.kernel->entry.name), parts, ", ",
+  std::string splits = candidate.splits > 1 ? text(" in ", candidate.splits, " splits") : std::string();
+  return text(package::format_kernel_name(candidate.kernel->entry.name), splits, ", ",
               uint64_t(std::llround(candidate.estimate.clk())), " clk");
 }
 
 void use_for_few(Choice &choice, const Candidate &candidate, const sluice_problem &problem, int64_t rows,
                  const Workload &work) {
   choice.few = candidate.kernel;
-  use_parts(choice, problem, candidate.parts, rows);
+  use_splits(choice, problem, candidate.splits, rows);
   const package::KernelName &name = candidate.kernel->entry.name;
-  const uint64_t part_tiles = divide_up(tiles_seen(name, work), candidate.parts);
-  choice.min_part_tiles =
-      uint32_t(std::min(part_tiles, std::max(usual_least_tiles, uint64_t{name.waves_dividing_keys()})));
+  const uint64_t split_tiles = divide_up(tiles_seen(name, work), candidate.splits);
+  choice.min_split_tiles =
+      uint32_t(std::min(split_tiles, std::max(usual_least_tiles, uint64_t{name.waves_dividing_keys()})));
 }
 
-/// Up to how many rows a sequence is the packed kernel's, with the parts that it has: doubled as long as it
-/// is cheaper than the tall ones and the parts' workspace is below the ceiling.
-int64_t last_few_rows(const Candidate &packed, const Kernels &tall, const sluice_problem &problem,
+/// Up to how many rows a sequence is the decode kernel's, with the splits that it has: doubled as long as it
+/// is cheaper than the prefill ones and the splits' workspace is below the ceiling.
+int64_t last_few_rows(const Candidate &decode, const Kernels &prefill, const sluice_problem &problem,
                       int64_t few_rows, uint32_t compute_units) {
   const int64_t most = problem.max_q_len != 0 ? problem.max_q_len : most_few_rows;
   int64_t rows = few_rows;
   while (rows * 2 <= most) {
     const Workload more{problem, problem.max_batch, rows * 2, problem.max_kv_len};
-    const double clk = estimate(packed.kernel->entry, more, packed.parts, compute_units).clk();
-    if (clk * kernel_margin >= by_cost(tall, more, 1, compute_units).front().estimate.clk()) break;
-    if (packed.parts > most_parts(problem, rows * 2)) break;
+    const double clk = estimate(decode.kernel->entry, more, decode.splits, compute_units).clk();
+    if (clk * kernel_margin >= by_cost(prefill, more, 1, compute_units).front().estimate.clk()) break;
+    if (decode.splits > most_splits(problem, rows * 2)) break;
     rows *= 2;
   }
   return rows;
 }
 
-/// What takes all sequences, if anything: of the candidates, unless a tall kernel without parts, which takes
-/// `tall_clk`, costs about as little.
-std::optional<Candidate> one_for_all(const std::vector<Candidate> &candidates, double tall_clk,
+/// What takes all sequences, if anything: of the candidates, unless a prefill kernel without splits, which takes
+/// `prefill_clk`, costs about as little.
+std::optional<Candidate> one_for_all(const std::vector<Candidate> &candidates, double prefill_clk,
                                      const Workload &work) {
   const double most = candidates.front().estimate.clk() * kernel_margin;
   const int64_t rows = work.rows * (work.problem.q_heads / work.problem.kv_heads);
   const auto holding = std::ranges::find_if(candidates, [&](const Candidate &candidate) {
     const package::KernelName &name = candidate.kernel->entry.name;
-    return !name.is_tall() && name.tile_q >= rows && candidate.estimate.clk() < most;
+    return !name.is_prefill() && name.tile_q >= rows && candidate.estimate.clk() < most;
   });
   if (holding != candidates.end()) return *holding;
-  return most < tall_clk ? std::optional(candidates.front()) : std::nullopt;
+  return most < prefill_clk ? std::optional(candidates.front()) : std::nullopt;
 }
 
 } // namespace
 
-std::vector<Candidate> by_cost(const Kernels &kernels, const Workload &work, uint64_t most_parts,
+std::vector<Candidate> by_cost(const Kernels &kernels, const Workload &work, uint64_t most_splits,
                                uint32_t compute_units) {
   std::vector<Candidate> candidates;
   for (const package::PackedKernel *kernel : kernels)
-    candidates.push_back(best_parts(kernel, work, most_parts, compute_units));
+    candidates.push_back(best_splits(kernel, work, most_splits, compute_units));
   std::stable_sort(candidates.begin(), candidates.end(), [](const Candidate &a, const Candidate &b) {
     return a.estimate.clk() < b.estimate.clk();
   });
   return candidates;
 }
 
-void choose_by_cost(Choice &choice, const Kernels &tall, const Kernels &packed, const sluice_problem &problem,
+void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decode, const sluice_problem &problem,
                     int64_t few_rows, bool can_merge, uint32_t compute_units) {
   // Without a bound of rows, prompts as long as all keys.
   const int64_t rows = problem.max_q_len != 0 ? problem.max_q_len : problem.max_kv_len;
-  const auto parts_of = [&](int64_t count) { return can_merge ? most_parts(problem, count) : 1; };
+  const auto splits_of = [&](int64_t count) { return can_merge ? most_splits(problem, count) : 1; };
   const Workload work{problem, problem.max_batch, rows, problem.max_kv_len};
-  const bool may_be_tall = !tall.empty() && (packed.empty() || problem.max_q_len == 0 || rows > few_rows);
+  const bool may_be_prefill = !prefill.empty() && (decode.empty() || problem.max_q_len == 0 || rows > few_rows);
   std::vector<Candidate> of_many;
-  if (may_be_tall) of_many = by_cost(tall, work, 1, compute_units);
-  // With parts, for which there is one kernel, a tall one would have sequences of few rows, too: of several
+  if (may_be_prefill) of_many = by_cost(prefill, work, 1, compute_units);
+  // With splits, for which there is one kernel, a prefill one would have sequences of few rows, too: of several
   // sequences at most those that come beside long chunks.
   const int64_t group = problem.q_heads / problem.kv_heads;
-  const bool has_parts = problem.max_batch == 1 || rows * group >= least_chunk_rows;
-  std::vector<Candidate> candidates = by_cost(packed, work, parts_of(rows), compute_units);
-  if (may_be_tall) {
-    const auto alone = by_cost(tall, work, has_parts ? parts_of(rows) : 1, compute_units);
+  const bool has_splits = problem.max_batch == 1 || rows * group >= least_chunk_rows;
+  std::vector<Candidate> candidates = by_cost(decode, work, splits_of(rows), compute_units);
+  if (may_be_prefill) {
+    const auto alone = by_cost(prefill, work, has_splits ? splits_of(rows) : 1, compute_units);
     candidates.insert(candidates.end(), alone.begin(), alone.end());
     std::ranges::stable_sort(candidates, {}, [](const Candidate &one) { return one.estimate.clk(); });
   }
-  const double tall_clk =
-      may_be_tall ? of_many.front().estimate.clk() : std::numeric_limits<double>::infinity();
+  const double prefill_clk =
+      may_be_prefill ? of_many.front().estimate.clk() : std::numeric_limits<double>::infinity();
   std::optional<Candidate> chosen;
-  // Without a bound of rows parts have no workspace, and there are tall kernels.
-  if (problem.max_q_len != 0) chosen = one_for_all(candidates, tall_clk, work);
+  // Without a bound of rows splits have no workspace, and there are prefill kernels.
+  if (problem.max_q_len != 0) chosen = one_for_all(candidates, prefill_clk, work);
   if (chosen) {
     choice.few_rows = INT32_MAX;
     use_for_few(choice, *chosen, problem, rows, work);
   } else {
     chosen = of_many.front();
     choice.many = chosen->kernel;
-    if (!packed.empty()) {
+    if (!decode.empty()) {
       const Workload few{problem, problem.max_batch, few_rows, problem.max_kv_len};
-      const Candidate best = by_cost(packed, few, parts_of(few_rows), compute_units).front();
-      const int64_t last = last_few_rows(best, tall, problem, few_rows, compute_units);
+      const Candidate best = by_cost(decode, few, splits_of(few_rows), compute_units).front();
+      const int64_t last = last_few_rows(best, prefill, problem, few_rows, compute_units);
       choice.few_rows = int32_t(last);
       use_for_few(choice, best, problem, last, few);
     }

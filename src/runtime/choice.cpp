@@ -97,7 +97,7 @@ void keep_forms(Kernels &kernels, const sluice_problem &problem) {
   if (problem.mode != SLUICE_MODE_PAGED) leave_out("paged");
   if (kernels.empty())
     refuse("mode", text("mode is ", problem.mode, "; nearest supported: SLUICE_MODE_PAGED (2)"));
-  if (!(problem.flags & SLUICE_V_IN_K)) leave_out("latent");
+  if (!(problem.flags & SLUICE_V_IN_K)) leave_out("mla");
   if (kernels.empty()) refuse("flags", "flags has not SLUICE_V_IN_K; nearest supported: with it");
 }
 
@@ -110,7 +110,7 @@ void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature
 
 /// Kernels read K as V where V is in K, but only those made for that know V in packs.
 void keep_packs_of_v(Kernels &kernels, const sluice_problem &problem) {
-  std::erase_if(kernels, [](const auto *kernel) { return kernel->entry.name.form != "latent"; });
+  std::erase_if(kernels, [](const auto *kernel) { return kernel->entry.name.form != "mla"; });
   if (kernels.empty())
     refuse("k_pack", text("k_pack is ", problem.k_pack, " with SLUICE_V_IN_K; nearest supported: 0"));
 }
@@ -156,8 +156,8 @@ uint64_t workgroups(const sluice_problem &problem, uint32_t tile_q) {
   return support::checked_multiply(uint64_t(problem.max_batch), of_sequence).value_or(UINT64_MAX);
 }
 
-/// The kernel of the tall ones, and why.
-void choose_tall(Choice &choice, Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
+/// Chooses among prefill kernels, and says why.
+void choose_prefill(Choice &choice, Kernels kernels, const sluice_problem &problem, uint32_t compute_units) {
   // Highest tile first; equal heights by name.
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto *a, const auto *b) { return a->entry.name.tile_q > b->entry.name.tile_q; });
@@ -184,8 +184,8 @@ void choose_tall(Choice &choice, Kernels kernels, const sluice_problem &problem,
   }
 }
 
-/// The lowest packed tile that `rows` rows of every head of a group fit, or the highest there is.
-void choose_packed(Choice &choice, Kernels kernels, const sluice_problem &problem, int64_t rows) {
+/// The lowest decode tile that `rows` rows of every head of a group fit, or the highest there is.
+void choose_decode(Choice &choice, Kernels kernels, const sluice_problem &problem, int64_t rows) {
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto *a, const auto *b) { return a->entry.name.tile_q < b->entry.name.tile_q; });
   const int64_t wanted = rows * group_of(problem);
@@ -195,21 +195,21 @@ void choose_packed(Choice &choice, Kernels kernels, const sluice_problem &proble
 }
 
 /// Where bits must not depend on the bounds, or the bounds say too little for an estimate.
-void choose_by_rule(Choice &choice, const Kernels &tall, const Kernels &packed, const sluice_problem &problem,
+void choose_by_rule(Choice &choice, const Kernels &prefill, const Kernels &decode, const sluice_problem &problem,
                     int32_t few_rows, uint32_t compute_units) {
   const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
-  if (!packed.empty()) {
+  if (!decode.empty()) {
     const int32_t group = group_of(problem);
-    choice.few_rows = tall.empty() ? INT32_MAX : few_rows;
+    choice.few_rows = prefill.empty() ? INT32_MAX : few_rows;
     const int32_t rows =
         fixed || problem.max_q_len == 0 ? choice.few_rows : std::min(choice.few_rows, problem.max_q_len);
-    choose_packed(choice, packed, problem, rows);
+    choose_decode(choice, decode, problem, rows);
     choice.reason = text("query tiles of ", choice.few->entry.name.tile_q, " hold the ", group,
                          group == 1 ? " query head" : " query heads", " of a group");
   }
-  // Without packed kernels `few_rows` is 0.
-  if (!tall.empty() && (problem.max_q_len == 0 || problem.max_q_len > choice.few_rows))
-    choose_tall(choice, tall, problem, compute_units);
+  // Without decode kernels `few_rows` is 0.
+  if (!prefill.empty() && (problem.max_q_len == 0 || problem.max_q_len > choice.few_rows))
+    choose_prefill(choice, prefill, problem, compute_units);
 }
 
 } // namespace
@@ -236,25 +236,25 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
     });
   }
 
-  Kernels tall = kernels, packed = kernels;
-  std::erase_if(tall, [](const auto *kernel) { return !kernel->entry.name.is_tall(); });
-  std::erase_if(packed, [](const auto *kernel) { return kernel->entry.name.is_tall(); });
-  keep_smallest(tall);
-  keep_smallest(packed);
-  // A sequence whose rows and heads of a group fit those of a packed kernel's wave is always packed.
-  const int32_t few_rows = std::max(int32_t(package::packed_rows_of_wave) / group_of(problem), 1);
+  Kernels prefill = kernels, decode = kernels;
+  std::erase_if(prefill, [](const auto *kernel) { return !kernel->entry.name.is_prefill(); });
+  std::erase_if(decode, [](const auto *kernel) { return kernel->entry.name.is_prefill(); });
+  keep_smallest(prefill);
+  keep_smallest(decode);
+  // A sequence whose rows and heads of a group fit a decode kernel's wave always goes to a decode kernel.
+  const int32_t few_rows = std::max(int32_t(package::decode_rows_of_wave) / group_of(problem), 1);
   const uint32_t compute_units = context.device().compute_units;
   const CacheOpKernel &merging =
       context.cache_op_kernels().find(CacheOperation::merge_states, SLUICE_F32, problem.o_type);
   const bool can_merge = merging.packed != nullptr;
   const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
   const bool bounded = problem.max_batch != 0 && problem.max_kv_len != 0 &&
-                       (problem.max_q_len != 0 || (!tall.empty() && !packed.empty()));
+                       (problem.max_q_len != 0 || (!prefill.empty() && !decode.empty()));
   Choice choice;
   if (bounded && !fixed) {
-    choose_by_cost(choice, tall, packed, problem, few_rows, can_merge, compute_units);
+    choose_by_cost(choice, prefill, decode, problem, few_rows, can_merge, compute_units);
   } else {
-    choose_by_rule(choice, tall, packed, problem, few_rows, compute_units);
+    choose_by_rule(choice, prefill, decode, problem, few_rows, compute_units);
     if (fixed && choice.few != nullptr && can_merge) split_at_fixed_places(choice, problem);
   }
   if (choice.many != nullptr && choice.few != nullptr) {
@@ -263,7 +263,7 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   }
   if (choice.merges) {
     choice.merging = &merging;
-    choice.reason += text("; keys in ", choice.parts, choice.parts == 1 ? " part" : " parts");
+    choice.reason += text("; keys in ", choice.splits, choice.splits == 1 ? " split" : " splits");
   }
   return choice;
 }

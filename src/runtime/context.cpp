@@ -43,7 +43,7 @@ bool has_legal_tiles(const package::KernelName &name) {
   constexpr uint32_t max_head_dim = 4096, max_tile_q = 4096;
   const auto is_head_dim = [](uint32_t dim) { return dim % 8 == 0 && dim <= max_head_dim; };
   return !name.is_attention() || (is_head_dim(name.head_dim_qk) && is_head_dim(name.head_dim_v) &&
-                                  name.tile_q <= max_tile_q && fixed_part_keys % name.tile_kv == 0);
+                                  name.tile_q <= max_tile_q && fixed_split_keys % name.tile_kv == 0);
 }
 
 /// A pack may be whole and still not be made for this library.
@@ -63,7 +63,7 @@ void check_entry(const package::KernelEntry &entry) {
         text("kernel pack: ", name,
              " claims sizes that no kernel has; head dims are multiples of 8 up to 4096, query tiles "
              "have up to 4096 rows, and the keys of a tile divide ",
-             fixed_part_keys));
+             fixed_split_keys));
   }
   if (!has_legal_threads(entry)) {
     throw Failure(Status::pack_corrupt, "pack",

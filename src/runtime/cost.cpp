@@ -67,8 +67,8 @@ struct TileClk {
 };
 TileClk tile_clk(const package::KernelEntry &kernel) {
   const package::KernelName &name = kernel.name;
-  const double rows = std::max(double(package::packed_rows_of_wave), double(name.tile_q) / name.waves);
-  const double columns_of_v = name.form == "latent"
+  const double rows = std::max(double(package::decode_rows_of_wave), double(name.tile_q) / name.waves);
+  const double columns_of_v = name.form == "mla"
                                   ? double(name.head_dim_v) * name.tile_q / (rows * name.waves)
                                   : double(name.head_dim_v);
   const double flop = 2.0 * rows * name.tile_kv * (name.head_dim_qk + columns_of_v);
@@ -93,15 +93,15 @@ uint64_t tiles_seen(const package::KernelName &name, const Workload &work) {
   return uint64_t(std::ceil(keys_seen(name, work) / name.tile_kv));
 }
 
-Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t parts,
+Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t splits,
                   uint32_t compute_units) {
   const package::KernelName &name = kernel.name;
   const sluice_problem &problem = work.problem;
   const Rows rows = rows_of(name, work);
-  const uint64_t tiles = tiles_seen(name, work), part_tiles = divide_up(tiles, parts),
-                 used_parts = divide_up(tiles, part_tiles);
+  const uint64_t tiles = tiles_seen(name, work), split_tiles = divide_up(tiles, splits),
+                 used_splits = divide_up(tiles, split_tiles);
   Estimate result;
-  result.workgroups = double(work.batch) * problem.kv_heads * double(rows.tiles) * double(used_parts);
+  result.workgroups = double(work.batch) * problem.kv_heads * double(rows.tiles) * double(used_splits);
 
   // Memory: each key is read from HBM once, and by every further workgroup from MALL or L2, for which the
   // slower stands. Q, O and what waits to be merged are moved once.
@@ -109,15 +109,15 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
       bytes_of(problem.k_type) *
       (problem.flags & SLUICE_V_IN_K ? problem.head_dim_qk : problem.head_dim_qk + problem.head_dim_v);
   const double keys = keys_seen(name, work);
-  const double key_bytes = keys * row_bytes * double(part_tiles) / double(tiles);
+  const double key_bytes = keys * row_bytes * double(split_tiles) / double(tiles);
   const double rows_of_tile = double(rows.count) / double(rows.tiles);
-  const double o_bytes = used_parts > 1 ? sizeof(float) : bytes_of(problem.o_type);
+  const double o_bytes = used_splits > 1 ? sizeof(float) : bytes_of(problem.o_type);
   const double other_bytes =
       rows_of_tile * (problem.head_dim_qk * bytes_of(problem.q_type) + problem.head_dim_v * o_bytes);
   const double hbm = bytes_per_clk(chip::hbm_terabytes) / chip::compute_units,
                mall = bytes_per_clk(chip::mall_terabytes) / chip::compute_units;
-  // A packed kernel is there to read keys for once: each of its row tiles is charged for all of them.
-  const double readers = name.is_tall() ? double(rows.tiles) : 1;
+  // A decode kernel is there to read keys for once: each of its row tiles is charged for all of them.
+  const double readers = name.is_prefill() ? double(rows.tiles) : 1;
   const double memory_clk =
       std::max(key_bytes / readers / hbm, key_bytes / mall) + other_bytes / hbm; // of a workgroup
 
@@ -131,10 +131,10 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
                before_last = (rounds - 1) * places, left = result.workgroups / compute_units - before_last,
                sharing_memory = before_last + (rounds > 1 ? std::max(left, least_of_round * places) : left);
 
-  // Issue: waves that share rows take the tiles of a part in turn, so some may have one more than others. One
+  // Issue: waves that share rows take the tiles of a split in turn, so some may have one more than others. One
   // more tile, which nothing else hides, comes before the loop, or after the last keys from memory.
   const double waves_of_simd = std::ceil(resident * name.waves / chip::simds);
-  const double wave_tiles = double(divide_up(part_tiles, uint64_t{name.waves_dividing_keys()}));
+  const double wave_tiles = double(divide_up(split_tiles, uint64_t{name.waves_dividing_keys()}));
   const TileClk tile = tile_clk(kernel);
   const double tile_of_wave = clk_with_others(tile, waves_of_simd);
   const double alone_clk = round_latencies * chip::hbm_latency_clk + tile_of_wave;
@@ -144,11 +144,11 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   // workgroups.
   result.attention_clk = chip::workgroup_start_clk + chip::hbm_latency_clk +
                          std::max(rounds * (alone_clk + issue_clk), alone_clk + sharing_memory * memory_clk);
-  if (used_parts > 1) {
+  if (used_splits > 1) {
     const double partial_bytes = double(work.batch) * double(work.rows) * problem.q_heads *
-                                 problem.head_dim_v * sizeof(float) * double(used_parts);
-    const double merge_rounds = std::ceil(double(used_parts) * problem.head_dim_v / merge_round_elements);
-    const bool at_once = merge_rounds == 1 && used_parts <= package::merge_most_parts_at_once &&
+                                 problem.head_dim_v * sizeof(float) * double(used_splits);
+    const double merge_rounds = std::ceil(double(used_splits) * problem.head_dim_v / merge_round_elements);
+    const bool at_once = merge_rounds == 1 && used_splits <= package::merge_most_parts_at_once &&
                          partial_bytes <= merge_at_once_bytes;
     const double fixed_clk = at_once ? merge_at_once_clk : merge_clk + (merge_rounds - 1) * merge_round_clk;
     result.merge_clk = fixed_clk + partial_bytes / bytes_per_clk(chip::hbm_terabytes);

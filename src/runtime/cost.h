@@ -1,6 +1,6 @@
 //===- cost.h - what a launch costs, by estimate --------------------------------------------------------===//
 //
-// The choice of a kernel and of the parts of its keys compares estimates. docs/concepts/cost.md explains the
+// The choice of a kernel and of the splits of its keys compares estimates. docs/concepts/cost.md explains the
 // model and says how far it is from the timing model.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -26,11 +26,11 @@ inline constexpr double hbm_latency_clk = 860, vector_cache_latency_clk = 116, w
 inline constexpr double matrix_flop_16_bit = 512, matrix_flop_8_bit = 1024;
 } // namespace chip
 
-/// What the kernel that merges parts takes besides the time of its bytes: from its launch to its end, and
-/// more where a workgroup, which has so many elements of a row's parts under way, has to go round again. Read
+/// What the kernel that merges splits takes besides the time of its bytes: from its launch to its end, and
+/// more where a workgroup, which has so many elements of a row's splits under way, has to go round again. Read
 /// off the timing model.
 inline constexpr double merge_clk = 3600, merge_round_clk = 3000, merge_round_elements = 8192;
-/// What it takes instead where it reads parts before it knows which of them count: those of one round that
+/// What it takes instead where it reads splits before it knows which of them count: those of one round that
 /// have so many bytes at most. HBM needs two and a half of its latencies to read them, and at least one is
 /// saved.
 inline constexpr double merge_at_once_clk = 1800, merge_at_once_bytes = 4 << 20;
@@ -52,11 +52,11 @@ struct Estimate {
   double microseconds() const { return clk() / chip::clock_mhz; }
 };
 
-/// Tiles of keys that a row tile of the kernel sees, on average: those that its parts divide.
+/// Tiles of keys that a row tile of the kernel sees, on average: those that its splits divide.
 uint64_t tiles_seen(const package::KernelName &name, const Workload &work);
 
-/// The work on one kernel, with keys in `parts` (1 or more), on so many compute units.
-Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t parts,
+/// The work on one kernel, with keys in `splits` (1 or more), on so many compute units.
+Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t splits,
                   uint32_t compute_units);
 
 } // namespace sluice::runtime

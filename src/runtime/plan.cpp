@@ -24,9 +24,9 @@ Plan::Plan(std::shared_ptr<Context> context, const sluice_problem &problem)
   if (choice.few != nullptr) {
     if (choice.many != nullptr) many.arguments.min_rows = choice.few_rows + 1;
     few.arguments.max_rows = choice.few_rows;
-    package::set_parts(few.arguments, choice.parts);
-    few.arguments.part_tiles = choice.part_tiles;
-    few.arguments.min_part_tiles = choice.min_part_tiles;
+    package::set_splits(few.arguments, choice.splits);
+    few.arguments.split_tiles = choice.split_tiles;
+    few.arguments.min_split_tiles = choice.min_split_tiles;
   }
   if (choice.merges) few.arguments.score_flags |= package::score_partial;
   if (shared->device().hip) load_kernels(*shared, choice);
@@ -54,7 +54,7 @@ Grid Plan::grid(const Prepared &prepared, int32_t batch, int32_t q_len) const {
   const package::AttentionKernargs &arguments = prepared.arguments;
   return package::attention_grid(prepared.entry->name, uint32_t(batch),
                                  uint32_t(std::min(q_len, arguments.max_rows)), uint32_t(wanted.q_heads),
-                                 uint32_t(wanted.kv_heads), arguments.parts);
+                                 uint32_t(wanted.kv_heads), arguments.splits);
 }
 
 void Plan::trace(uint32_t event, const Prepared &prepared, const Grid &grid) const {
@@ -88,32 +88,32 @@ void Plan::run_few(const sluice_args &args, const sluice_launch &launch) const {
   if (!choice.merges) return enqueue(few, args, kernargs, launch);
 
   const int32_t rows = std::min(args.q_len, choice.few_rows);
-  const PartsLayout parts = parts_layout(wanted, choice.parts, args.batch, rows);
+  const SplitLayout splits = split_layout(wanted, choice.splits, args.batch, rows);
   char *const workspace = static_cast<char *>(launch.workspace);
   kernargs.o = reinterpret_cast<uint64_t>(workspace);
-  kernargs.o_batch_stride = parts.batch_stride;
-  kernargs.o_token_stride = parts.token_stride;
+  kernargs.o_batch_stride = splits.batch_stride;
+  kernargs.o_token_stride = splits.token_stride;
   kernargs.o_head_stride = wanted.head_dim_v;
-  kernargs.o_part_stride = parts.part_stride;
-  kernargs.lse = kernargs.o + parts.lse_offset_bytes;
-  kernargs.lse_batch_stride = parts.lse_batch_stride;
-  kernargs.lse_token_stride = parts.lse_token_stride;
+  kernargs.o_split_stride = splits.split_stride;
+  kernargs.lse = kernargs.o + splits.lse_offset_bytes;
+  kernargs.lse_batch_stride = splits.lse_batch_stride;
+  kernargs.lse_token_stride = splits.lse_token_stride;
   kernargs.lse_head_stride = 1;
-  kernargs.lse_part_stride = parts.lse_part_stride;
+  kernargs.lse_split_stride = splits.lse_split_stride;
   sluice_launch unsignalled = launch;
   unsignalled.signal_event = nullptr;
   enqueue(few, args, kernargs, unsignalled);
 
   PartsMerge merge;
   merge.partial = workspace;
-  merge.partial_lse = workspace + parts.lse_offset_bytes;
+  merge.partial_lse = workspace + splits.lse_offset_bytes;
   merge.o = args.o;
   merge.lse = args.lse;
   merge.sink_logits = args.sink_logits;
   merge.q_lengths = args.q_lengths;
   merge.q_starts = args.q_starts;
   merge.lse_base = wanted.lse_base;
-  merge.parts = int32_t(choice.parts);
+  merge.parts = int32_t(choice.splits);
   merge.batch = args.batch;
   merge.q_rows = kernargs.q_rows;
   merge.most_rows = args.q_len;

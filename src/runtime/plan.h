@@ -52,7 +52,7 @@ private:
                const sluice_launch &launch) const;
   /// Workgroups of a kernel of the choice.
   Grid grid(const Prepared &prepared, int32_t batch, int32_t q_len) const;
-  /// The kernel for few rows, and what merges its parts.
+  /// The kernel for few rows, and what merges its splits.
   void run_few(const sluice_args &args, const sluice_launch &launch) const;
   void trace(uint32_t event, const Prepared &prepared, const Grid &grid) const;
   const Prepared &main() const { return many.entry != nullptr ? many : few; }

@@ -16,7 +16,7 @@ using support::Status;
 using support::text;
 
 // What the merging kernel takes.
-constexpr uint64_t max_parts = 65536;
+constexpr uint64_t max_splits = 65536;
 
 int32_t rows_of(const Choice &choice, int32_t q_len) {
   return std::min(choice.few_rows, q_len == 0 ? choice.few_rows : q_len);
@@ -27,39 +27,39 @@ void check_bound(const char *field, int64_t bound) {
   throw Failure(Status::unsupported, field,
                 text(field,
                      " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at "
-                     "fixed places, and the parts need workspace; nearest supported: 1 or more"));
+                     "fixed places, and the splits need workspace; nearest supported: 1 or more"));
 }
 
-uint64_t bytes_of(const sluice_problem &problem, uint64_t parts, int64_t rows) {
-  return parts_layout(problem, uint32_t(parts), problem.max_batch, int32_t(rows)).bytes;
+uint64_t bytes_of(const sluice_problem &problem, uint64_t splits, int64_t rows) {
+  return split_layout(problem, uint32_t(splits), problem.max_batch, int32_t(rows)).bytes;
 }
 
 } // namespace
 
-PartsLayout parts_layout(const sluice_problem &problem, uint32_t parts, int32_t batch, int32_t rows) {
-  PartsLayout out = {};
+SplitLayout split_layout(const sluice_problem &problem, uint32_t splits, int32_t batch, int32_t rows) {
+  SplitLayout out = {};
   out.lse_token_stride = problem.q_heads;
   out.lse_batch_stride = out.lse_token_stride * rows;
-  out.lse_part_stride = out.lse_batch_stride * batch;
+  out.lse_split_stride = out.lse_batch_stride * batch;
   out.token_stride = out.lse_token_stride * problem.head_dim_v;
   out.batch_stride = out.lse_batch_stride * problem.head_dim_v;
-  out.part_stride = out.lse_part_stride * problem.head_dim_v;
-  out.lse_offset_bytes = uint64_t(out.part_stride) * parts * sizeof(float);
-  out.bytes = out.lse_offset_bytes + uint64_t(out.lse_part_stride) * parts * sizeof(float);
+  out.split_stride = out.lse_split_stride * problem.head_dim_v;
+  out.lse_offset_bytes = uint64_t(out.split_stride) * splits * sizeof(float);
+  out.bytes = out.lse_offset_bytes + uint64_t(out.lse_split_stride) * splits * sizeof(float);
   return out;
 }
 
-uint64_t most_parts(const sluice_problem &problem, int64_t rows) {
+uint64_t most_splits(const sluice_problem &problem, int64_t rows) {
   // Rows of a merge are counted in 31 bits.
   if (rows * problem.q_heads > INT32_MAX / problem.max_batch) return 1;
-  const uint64_t ceiling = problem.workspace_ceiling_bytes, of_part = bytes_of(problem, 1, rows);
-  return std::clamp<uint64_t>((ceiling != 0 ? ceiling : usual_workspace_ceiling) / of_part, 1, max_parts);
+  const uint64_t ceiling = problem.workspace_ceiling_bytes, of_split = bytes_of(problem, 1, rows);
+  return std::clamp<uint64_t>((ceiling != 0 ? ceiling : usual_workspace_ceiling) / of_split, 1, max_splits);
 }
 
-void use_parts(Choice &choice, const sluice_problem &problem, uint64_t parts, int64_t rows) {
-  choice.parts = uint32_t(parts);
-  choice.merges = parts > 1;
-  if (choice.merges) choice.workspace_bytes = bytes_of(problem, parts, rows);
+void use_splits(Choice &choice, const sluice_problem &problem, uint64_t splits, int64_t rows) {
+  choice.splits = uint32_t(splits);
+  choice.merges = splits > 1;
+  if (choice.merges) choice.workspace_bytes = bytes_of(problem, splits, rows);
 }
 
 void split_at_fixed_places(Choice &choice, const sluice_problem &problem) {
@@ -82,20 +82,20 @@ void split_at_fixed_places(Choice &choice, const sluice_problem &problem) {
                        INT32_MAX / rows_of_sequence));
   }
   const uint64_t tiles = divide_up(uint64_t(problem.max_kv_len), uint64_t{name.tile_kv});
-  choice.part_tiles = fixed_part_keys / name.tile_kv;
-  const uint64_t parts = divide_up(tiles, uint64_t{choice.part_tiles});
-  if (parts > max_parts) {
+  choice.split_tiles = fixed_split_keys / name.tile_kv;
+  const uint64_t splits = divide_up(tiles, uint64_t{choice.split_tiles});
+  if (splits > max_splits) {
     throw Failure(Status::unsupported, "max_kv_len",
                   text("max_kv_len is ", problem.max_kv_len,
                        "; with SLUICE_DETERMINISM_BATCH_INVARIANT the nearest supported is ",
-                       max_parts * fixed_part_keys));
+                       max_splits * fixed_split_keys));
   }
-  choice.parts = uint32_t(parts);
+  choice.splits = uint32_t(splits);
   // A sink logit joins the denominator in the merge or not at all: it always does where bits must not depend
   // on whether there is one.
-  choice.merges = parts > 1 || problem.flags & SLUICE_SINK_LOGITS;
+  choice.merges = splits > 1 || problem.flags & SLUICE_SINK_LOGITS;
   if (!choice.merges) return;
-  choice.workspace_bytes = bytes_of(problem, parts, rows);
+  choice.workspace_bytes = bytes_of(problem, splits, rows);
   const uint64_t ceiling = problem.workspace_ceiling_bytes;
   if (ceiling != 0 && choice.workspace_bytes > ceiling) {
     throw Failure(Status::unsupported, "workspace_ceiling_bytes",

@@ -23,16 +23,16 @@ namespace {
 // of all XCDs or else of one: at most half a minute of a core, at some thousand instructions each.
 constexpr uint64_t most_wave_tiles = 40000;
 
-uint32_t parts_of(const RecordedLaunch &launch) {
+uint32_t splits_of(const RecordedLaunch &launch) {
   const std::optional<package::AttentionKernargs> arguments = launch.attention_arguments();
-  return arguments ? arguments->parts : 1;
+  return arguments ? arguments->splits : 1;
 }
 
 /// About how often the launch's waves go around tiles of keys.
 uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work) {
   const uint64_t workgroups = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
   if (!name.is_attention()) return workgroups; // a merge is short
-  const uint64_t tiles = work.kv_len / name.tile_kv / parts_of(launch) + 1;
+  const uint64_t tiles = work.kv_len / name.tile_kv / splits_of(launch) + 1;
   return workgroups * tiles * name.waves / name.waves_dividing_keys();
 }
 
@@ -112,7 +112,7 @@ PlanTiming time_plan(const PackFile &pack, const Workload &work, uint32_t comput
   if (workspace) fill_partial_results(memory, workspace, plan.info().workspace_bytes);
   const std::vector<RecordedLaunch> launches = plan.run(args, workspace);
   PlanTiming timing{.work = work, .kernel = plan.info().kernel, .reason = plan.info().reason, .launches = {}};
-  timing.parts = parts_of(launches.front());
+  timing.splits = splits_of(launches.front());
   for (const RecordedLaunch &launch : launches)
     timing.launches.push_back(time_recorded(pack, launch, memory, work, compute_units, sample));
   return timing;

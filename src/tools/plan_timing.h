@@ -31,8 +31,8 @@ struct LaunchTiming {
 struct PlanTiming {
   Workload work;
   std::string kernel, reason;         // of the plan
-  uint32_t parts = 1;                 // of the keys
-  std::vector<LaunchTiming> launches; // attention, then the merge of its parts if there is one
+  uint32_t splits = 1;                 // of the keys
+  std::vector<LaunchTiming> launches; // attention, then the merge of its splits if there is one
 
   uint64_t clk() const;
   /// Of the launches after the first.

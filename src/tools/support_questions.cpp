@@ -71,7 +71,7 @@ constexpr Question list[] = {
        p.window_right = 128;
      },
      "*_right*"},
-    {"first keys always visible", "`sink_tokens`", "window",
+    {"sink tokens always visible", "`sink_tokens`", "window",
      [](sluice_problem &p) {
        p.flags |= SLUICE_HAS_WINDOW_LEFT;
        p.window_left = 128;
@@ -88,21 +88,21 @@ constexpr Question list[] = {
     {"ALiBi", "`SLUICE_ALIBI`", "alibi", [](sluice_problem &p) { p.flags |= SLUICE_ALIBI; }, "*_alibi*"},
     {"sink logits", "`SLUICE_SINK_LOGITS`", "sink_logits",
      [](sluice_problem &p) { p.flags |= SLUICE_SINK_LOGITS; }, "*_sinks*"},
-    {"factor of Q", "`q_scale_kind`", "scales",
+    {"scale of Q", "`q_scale_kind`", "scales",
      [](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_qtensor*"},
-    {"factor of K", "`k_scale_kind`", "scales",
+    {"scale of K", "`k_scale_kind`", "scales",
      [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_ktensor*"},
-    {"factor of V", "`v_scale_kind`", "scales",
+    {"scale of V", "`v_scale_kind`", "scales",
      [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_TENSOR; }, "*_vtensor*"},
-    {"factors of Q per head", "`q_scale_kind`", "scales",
+    {"scales of Q per head", "`q_scale_kind`", "scales",
      [](sluice_problem &p) { p.q_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_qhead*"},
-    {"factors of K per head", "`k_scale_kind`", "scales",
+    {"scales of K per head", "`k_scale_kind`", "scales",
      [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_khead*"},
-    {"factors of V per head", "`v_scale_kind`", "scales",
+    {"scales of V per head", "`v_scale_kind`", "scales",
      [](sluice_problem &p) { p.v_scale_kind = SLUICE_SCALE_PER_HEAD; }, "*_vhead*"},
-    {"factors per token", "`k_scale_kind`", "",
+    {"scales per token", "`k_scale_kind`", "",
      [](sluice_problem &p) { p.k_scale_kind = SLUICE_SCALE_PER_TOKEN; }, ""},
-    {"factors per page", "`k_scale_kind`", "",
+    {"scales per page", "`k_scale_kind`", "",
      [](sluice_problem &p) {
        make_paged(p);
        p.k_scale_kind = SLUICE_SCALE_PER_PAGE;
@@ -173,7 +173,7 @@ bool is_attention(const sluice_kernel_info &kernel) {
 std::vector<HeadSizes> kernel_head_sizes(const sluice_context *context) {
   std::set<HeadSizes> sizes;
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
-    const bool v_in_k = std::string_view(kernel.name).ends_with("_latent");
+    const bool v_in_k = std::string_view(kernel.name).ends_with("_mla");
     if (is_attention(kernel)) sizes.insert({kernel.head_dim_qk, kernel.head_dim_v, v_in_k});
   }
   return {sizes.begin(), sizes.end()};

@@ -1,7 +1,7 @@
 //===- workload.h - attention as an engine asks for it --------------------------------------------------===//
 //
 // What `sluice bench` times through a plan: prefill, decode, a chunk of a prompt, drafts to be verified. A
-// workload is lengths, heads and types; which kernel computes it, and in how many parts of the keys, the plan
+// workload is lengths, heads and types; which kernel computes it, and in how many splits of the keys, the plan
 // decides.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -28,7 +28,7 @@ std::string_view work_kind_name(WorkKind kind);
 /// Rows of a draft: from 2; a chunk has more.
 inline constexpr uint32_t most_draft_rows = 16;
 
-/// Types of Q, of K and V, and of O. FP8 tensors have one factor each.
+/// Types of Q, of K and V, and of O. FP8 tensors have one scale each.
 struct ElementTypes {
   std::string_view name; // as the command line has it
   uint32_t q, kv, o;     // sluice_dtype
@@ -42,7 +42,7 @@ struct HeadDims {
 
   bool operator==(const HeadDims &) const = default;
 };
-/// "128", "192/128", and "576/512", which is that of latent attention.
+/// "128", "192/128", and "576/512", which is that of MLA.
 std::string to_text(const HeadDims &dims);
 
 struct Workload {

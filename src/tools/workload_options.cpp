@@ -79,7 +79,7 @@ bool has_kernel(const package::Manifest &kernels, const ElementTypes &types, con
   return std::any_of(kernels.kernels.begin(), kernels.kernels.end(), [&](const auto &kernel) {
     const package::KernelName &name = kernel.entry.name;
     return name.is_attention() && name.head_dim_qk == dims.qk && name.head_dim_v == dims.v &&
-           (name.form == "latent") == dims.v_in_k && name.dtype == dtype_name(types.q) &&
+           (name.form == "mla") == dims.v_in_k && name.dtype == dtype_name(types.q) &&
            (name.kv_dtype.empty() ? name.dtype : name.kv_dtype) == dtype_name(types.kv) &&
            (name.o_dtype.empty() ? name.dtype : name.o_dtype) == dtype_name(types.o);
   });
@@ -89,7 +89,7 @@ std::vector<HeadDims> dims_of_kernels(const package::Manifest &kernels) {
   std::vector<HeadDims> dims;
   for (const package::PackedKernel &kernel : kernels.kernels) {
     const package::KernelName &name = kernel.entry.name;
-    const HeadDims one = {name.head_dim_qk, name.head_dim_v, name.form == "latent"};
+    const HeadDims one = {name.head_dim_qk, name.head_dim_v, name.form == "mla"};
     if (name.is_attention() && std::find(dims.begin(), dims.end(), one) == dims.end()) dims.push_back(one);
   }
   std::sort(dims.begin(), dims.end(),

@@ -58,7 +58,7 @@ const Column work_column = {"work", -68, [](const WorkloadTiming &t) { return t.
 
 const std::vector<Column> model_columns = {
     {"kernel", -52, [](const WorkloadTiming &t) { return t.model->kernel; }},
-    {"parts", 5, [](const WorkloadTiming &t) { return std::to_string(t.model->parts); }},
+    {"splits", 6, [](const WorkloadTiming &t) { return std::to_string(t.model->splits); }},
     {"workgroups", 10, [](const WorkloadTiming &t) { return std::to_string(attention(t).workgroups); }},
     {"clk, attention + merge", 22, [](const WorkloadTiming &t) { return clk_of(*t.model); }},
     {"error", 7, [](const WorkloadTiming &t) { return error_text(t.model->error_percent()); }},
@@ -138,7 +138,7 @@ Json json_of(const PlanTiming &timing) {
     launches.push_back(json_of(launch));
   return {{"kernel", timing.kernel},
           {"reason", timing.reason},
-          {"parts", timing.parts},
+          {"splits", timing.splits},
           {"clk", timing.clk()},
           {"error_percent", json_of(timing.error_percent())},
           {"clock_mhz", timing.launches.front().result.device.clock_mhz},

@@ -46,11 +46,11 @@ private:
   std::vector<std::unique_ptr<DeviceBuffer>> blocks;
 };
 
-/// Allocates and fills the tensors, the page table and the factors of a workload, and describes the call.
+/// Allocates and fills the tensors, the page table and the scales of a workload, and describes the call.
 /// Elements lie between -2 and 2, so that scores are spread as those of attention are.
 sluice_args make_tensors(const Workload &work, WorkMemory &memory);
 
-/// Numbers of that kind into a workspace, as O and LSE of parts of the keys: a merge on the model finds only
+/// Numbers of that kind into a workspace, as O and LSE of splits of the keys: a merge on the model finds only
 /// those results that were simulated.
 void fill_partial_results(WorkMemory &memory, void *workspace, uint64_t bytes);
 

@@ -445,11 +445,11 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   CHECK(parts.o_head_stride == 128);
   CHECK(parts.o_token_stride == 8 * 128);
   CHECK(parts.o_batch_stride == 3 * 8 * 128);
-  CHECK(parts.o_part_stride == out.partial_part_stride);
+  CHECK(parts.o_split_stride == out.partial_part_stride);
   CHECK(parts.lse_head_stride == 1);
   CHECK(parts.lse_token_stride == 8);
   CHECK(parts.lse_batch_stride == 3 * 8);
-  CHECK(parts.lse_part_stride == out.partial_lse_part_stride);
+  CHECK(parts.lse_split_stride == out.partial_lse_part_stride);
   CHECK(out.o == address_of(args.o.data));
   CHECK(out.lse == address_of(args.lse.data));
   CHECK(out.o_batch_stride == args.o.stride[0]);

@@ -150,7 +150,7 @@ inline sluice_problem call_problem(CallKind kind) {
   if (kind == CallKind::split) {
     problem.mode = SLUICE_MODE_RAGGED;
     problem.max_batch = 2;
-    problem.max_q_len = 8192; // so many that tall kernels take long sequences
+    problem.max_q_len = 8192; // so many that prefill kernels take long sequences
     problem.max_kv_len = 8192;
     problem.workspace_ceiling_bytes = 1 << 20;
   }

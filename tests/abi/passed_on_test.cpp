@@ -64,7 +64,7 @@ TEST_CASE("a listed kernel has the numbers of its name and entry", "[problem]") 
     sluice_kernel_info info;
     sluice_kernel_info_init(&info, sizeof info);
     REQUIRE(sluice_list_kernels(context.get(), i, &info, nullptr, nullptr) == SLUICE_OK);
-    if (info.name != std::string("attn_fwd_f16_d128_q64_kv16_w4_packed")) continue;
+    if (info.name != std::string("attn_fwd_f16_d128_q64_kv16_w4_decode")) continue;
     is_seen = true;
     CHECK(info.dtype == SLUICE_F16);
     CHECK(info.head_dim_qk == 128);

@@ -117,7 +117,7 @@ const Refusal refusals[] = {
     {SLUICE_SET(v_scale_kind, SLUICE_SCALE_PER_HEAD), SLUICE_UNSUPPORTED, "v_scale_kind",
      "v_scale_kind is 2; nearest supported: SLUICE_SCALE_NONE (0)"},
     {SLUICE_SET(q_scale_kind, SLUICE_SCALE_PER_TOKEN), SLUICE_UNSUPPORTED, "q_scale_kind",
-     "q_scale_kind is 3; sluice_args has no place for factors per token or page"},
+     "q_scale_kind is 3; sluice_args has no place for scales per token or page"},
     {SLUICE_SET(k_scale_kind, SLUICE_SCALE_PER_PAGE), SLUICE_UNSUPPORTED, "k_scale_kind",
      "k_scale_kind is 4; sluice_args has no place"},
     {SLUICE_SET(v_scale_kind, 5), SLUICE_UNSUPPORTED, "v_scale_kind",

@@ -39,12 +39,12 @@ TEST_CASE("a run makes one HIP call, allocates nothing and takes no lock", "[run
 TEST_CASE("a call with everything there is costs no more", "[run_counts]") {
   FakeHip hip;
   // Only such kernels know V in K and in packs.
-  package::KernelEntry latent = kernel_entry("f16", 128, 8);
-  latent.name.form = "latent";
-  latent.name.tile_q = 16 * latent.name.waves;
-  latent.features = all_features();
+  package::KernelEntry mla = kernel_entry("f16", 128, 8);
+  mla.name.form = "mla";
+  mla.name.tile_q = 16 * mla.name.waves;
+  mla.features = all_features();
   package::PackWriter writer("test", "22.1.8");
-  add_fake_kernel(writer, std::move(latent));
+  add_fake_kernel(writer, std::move(mla));
   const std::vector<std::byte> pack = writer.finish();
   sluice_context_desc desc = context_desc(SLUICE_DEVICE_HIP, pack);
   const ContextHandle context = make_context(desc);
@@ -103,7 +103,7 @@ TEST_CASE("dependencies and a signal cost their own HIP calls and nothing else",
   CHECK(hip.call_count == 6);
 }
 
-TEST_CASE("tall, packed and merged runs cost their launches and nothing else", "[run_counts]") {
+TEST_CASE("prefill, packed and merged runs cost their launches and nothing else", "[run_counts]") {
   FakeHip hip;
   const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
   sluice_problem problem = mixed_problem();

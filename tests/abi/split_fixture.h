@@ -1,4 +1,4 @@
-//===- split_fixture.h - what the tests of tall, packed and split runs share --------------------------===//
+//===- split_fixture.h - what the tests of prefill, packed and split runs share --------------------------===//
 #pragma once
 
 #include "fixture.h"
@@ -9,12 +9,12 @@ inline package::KernelEntry packed_entry(uint32_t waves, uint32_t tile_kv) {
   package::KernelEntry entry = kernel_entry("f16", 128, waves);
   entry.name.tile_q = 16 * waves;
   entry.name.tile_kv = tile_kv;
-  entry.name.form = "packed";
+  entry.name.form = "decode";
   entry.features = all_features();
   return entry;
 }
 
-/// Tall and packed kernels of f16 and head dim 128, and what merges parts.
+/// Prefill and packed kernels of f16 and head dim 128, and what merges splits.
 inline const std::vector<std::byte> &split_pack() {
   static const std::vector<std::byte> pack = [] {
     package::PackWriter writer("test", "22.1.8");
@@ -46,11 +46,11 @@ inline sluice_problem decode_problem() {
 }
 
 /// Of any number of rows: up to 4 of 4 heads are packed, more are not, since the ceiling is just large enough
-/// for their parts.
+/// for their splits.
 inline sluice_problem mixed_problem() {
   sluice_problem problem = decode_problem();
   problem.max_q_len = 0;
-  problem.workspace_ceiling_bytes = 7 * 2 * 4 * 8 * (128 + 1) * 4; // parts, sequences, rows, heads
+  problem.workspace_ceiling_bytes = 7 * 2 * 4 * 8 * (128 + 1) * 4; // splits, sequences, rows, heads
   return problem;
 }
 

@@ -26,8 +26,8 @@ void remember(const sluice_trace_record *record, void *user) {
       {record->kernel, {record->grid[0], record->grid[1], record->grid[2]}});
 }
 
-constexpr const char *tall = "attn_fwd_f16_d128_q256_kv64_w8";
-constexpr const char *packed = "attn_fwd_f16_d128_q16_kv16_w1_packed";
+constexpr const char *prefill = "attn_fwd_f16_d128_q256_kv64_w8";
+constexpr const char *packed = "attn_fwd_f16_d128_q16_kv16_w1_decode";
 constexpr const char *merge = "merge_states_f32_f16";
 
 } // namespace
@@ -37,27 +37,27 @@ constexpr const char *merge = "merge_states_f32_f16";
 TEST_CASE("few rows go to a packed kernel, and their keys to several workgroups", "[split]") {
   const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
   sluice_problem problem = decode_problem();
-  const uint64_t rows = 2 * 8, part_bytes = rows * (128 + 1) * 4;
-  const uint64_t bytes = supported(context.get(), problem).workspace_bytes, parts = bytes / part_bytes;
+  const uint64_t rows = 2 * 8, split_bytes = rows * (128 + 1) * 4;
+  const uint64_t bytes = supported(context.get(), problem).workspace_bytes, splits = bytes / split_bytes;
   CHECK(supported(context.get(), problem).kernel == std::string(packed));
-  CHECK(bytes == parts * part_bytes);
-  CHECK(parts >= 8); // 4 workgroups without parts, on 304 compute units
-  SECTION("enough sequences need no parts") {
+  CHECK(bytes == splits * split_bytes);
+  CHECK(splits >= 8); // 4 workgroups without splits, on 304 compute units
+  SECTION("enough sequences need no splits") {
     problem.max_batch = 304 * 50;
     CHECK(supported(context.get(), problem).workspace_bytes == 0);
   }
   SECTION("some do with fewer") {
     problem.max_batch = 16; // 32 workgroups
-    CHECK(supported(context.get(), problem).workspace_bytes < parts * 8 * part_bytes);
-    CHECK(supported(context.get(), problem).workspace_bytes > 8 * part_bytes);
+    CHECK(supported(context.get(), problem).workspace_bytes < splits * 8 * split_bytes);
+    CHECK(supported(context.get(), problem).workspace_bytes > 8 * split_bytes);
   }
-  SECTION("a ceiling makes fewer parts") {
+  SECTION("a ceiling makes fewer splits") {
     problem.workspace_ceiling_bytes = 3 * rows * (128 + 1) * 4 + 5;
     CHECK(supported(context.get(), problem).workspace_bytes == 3 * rows * (128 + 1) * 4);
     problem.workspace_ceiling_bytes = 1;
     CHECK(supported(context.get(), problem).workspace_bytes == 0);
   }
-  SECTION("without bounds there is one part") {
+  SECTION("without bounds there is one split") {
     for (int32_t sluice_problem::*bound : {&sluice_problem::max_batch, &sluice_problem::max_kv_len}) {
       sluice_problem open = problem;
       open.*bound = 0;
@@ -74,15 +74,15 @@ TEST_CASE("few rows go to a packed kernel, and their keys to several workgroups"
   }
   SECTION("else five are, with few workgroups, and a prompt of many sequences is not") {
     problem.max_q_len = 5;
-    CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q64_kv16_w4_packed"));
+    CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q64_kv16_w4_decode"));
     problem.max_q_len = 4096;
     problem.max_batch = 64;
-    CHECK(supported(context.get(), problem).kernel == std::string(tall));
+    CHECK(supported(context.get(), problem).kernel == std::string(prefill));
   }
   SECTION("many heads of a group take a higher packed tile, without bounds of keys") {
     problem.q_heads = 64;
     problem.max_kv_len = 0;
-    CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q64_kv16_w4_packed"));
+    CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q64_kv16_w4_decode"));
   }
 }
 
@@ -94,8 +94,8 @@ TEST_CASE("a batch-invariant plan splits keys at fixed places", "[split]") {
     for (const int32_t keys : {1, 2048, 2049, 100000}) {
       problem.max_batch = batch;
       problem.max_kv_len = keys;
-      const uint64_t parts = (uint64_t(keys) + 2047) / 2048;
-      const uint64_t bytes = parts == 1 ? 0 : parts * uint64_t(batch) * 8 * (128 + 1) * 4;
+      const uint64_t splits = (uint64_t(keys) + 2047) / 2048;
+      const uint64_t bytes = splits == 1 ? 0 : splits * uint64_t(batch) * 8 * (128 + 1) * 4;
       CHECK(supported(context.get(), problem).workspace_bytes == bytes);
     }
   }
@@ -146,7 +146,7 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
   problem.workspace_ceiling_bytes = 7 * 8 * 4 * 8 * (128 + 1) * 4; // of four rows: no more are packed
   sluice_args args = good_args();
   args.q_len = 5;
-  CHECK(run(problem, args) == Names{tall});
+  CHECK(run(problem, args) == Names{prefill});
   CHECK(hip.launch.kernargs.min_rows == 5);
   CHECK(hip.launch.kernargs.max_rows == INT32_MAX);
   args.q_len = 4;
@@ -159,10 +159,10 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
     args.lse.stride[0] = 300 * 8;
     args.lse.stride[2] = 300;
     args.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
-    CHECK(run(problem, args) == Names{tall, packed, merge});
+    CHECK(run(problem, args) == Names{prefill, packed, merge});
     CHECK(launches[1].grid[1] == 1); // four rows of four heads, however many others have
-    CHECK(hip.attention.kernargs.part_tiles == 0);
-    CHECK(hip.attention.kernargs.min_part_tiles > 1);
+    CHECK(hip.attention.kernargs.split_tiles == 0);
+    CHECK(hip.attention.kernargs.min_split_tiles > 1);
     sluice_problem ragged = problem;
     ragged.mode = SLUICE_MODE_RAGGED;
     sluice_args rows = args;
@@ -170,17 +170,17 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
     rows.q_lengths = nullptr;
     for (sluice_tensor *tensor : {&rows.q, &rows.k, &rows.v, &rows.o, &rows.lse})
       tensor->stride[0] = 0;
-    CHECK(run(ragged, rows) == Names{tall, packed, merge});
+    CHECK(run(ragged, rows) == Names{prefill, packed, merge});
     problem.max_kv_len = 0; // too few bounds for an estimate
-    CHECK(run(problem, args) == Names{tall, packed});
+    CHECK(run(problem, args) == Names{prefill, packed});
     CHECK(hip.launch.kernargs.min_rows == 0);
     CHECK(hip.launch.kernargs.max_rows == 4);
-    CHECK(hip.launch.kernargs.parts == 1);
+    CHECK(hip.launch.kernargs.splits == 1);
     CHECK((hip.launch.kernargs.score_flags & sluice::package::score_partial) == 0);
   }
 }
 
-TEST_CASE("a batch-invariant run has parts of 2048 keys", "[split]") {
+TEST_CASE("a batch-invariant run has splits of 2048 keys", "[split]") {
   FakeHip hip;
   const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
   sluice_problem problem = decode_problem();
@@ -192,12 +192,12 @@ TEST_CASE("a batch-invariant run has parts of 2048 keys", "[split]") {
   launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
   launch.workspace_bytes = supported(context.get(), problem).workspace_bytes;
   REQUIRE(sluice_run(plan.get(), &args, &launch, nullptr) == SLUICE_OK);
-  CHECK(hip.attention.kernargs.parts == 4);
-  CHECK(hip.attention.kernargs.part_tiles == 2048 / 16);
-  CHECK(hip.attention.kernargs.min_part_tiles == 1);
+  CHECK(hip.attention.kernargs.splits == 4);
+  CHECK(hip.attention.kernargs.split_tiles == 2048 / 16);
+  CHECK(hip.attention.kernargs.min_split_tiles == 1);
 }
 
-TEST_CASE("a chunk over a long cache takes a tall kernel in parts, and O as F32 its merge", "[split]") {
+TEST_CASE("a chunk over a long cache takes a prefill kernel in splits, and O as F32 its merge", "[split]") {
   FakeHip hip;
   const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
   std::vector<Launch> launches;
@@ -227,10 +227,10 @@ TEST_CASE("a chunk over a long cache takes a tall kernel in parts, and O as F32 
     CHECK_THAT(launches[0].kernel, Catch::EndsWith("_q256_kv64_w8") || Catch::EndsWith("_q128_kv64_w4"));
     CHECK(launches[1].kernel == (f32 ? "merge_states_f32_f32" : "merge_states_f32_f16"));
     const AttentionKernargs &kernargs = hip.attention.kernargs;
-    const uint32_t parts = kernargs.parts, tile_q = hip.attention.block[0] / 2;
-    CHECK(parts > 1);
-    CHECK(launches[0].grid == std::array<uint32_t, 3>{parts, (500 * 8 + tile_q - 1) / tile_q, 1});
-    CHECK(launch.workspace_bytes == uint64_t{parts} * 512 * 8 * (128 + 1) * 4);
+    const uint32_t splits = kernargs.splits, tile_q = hip.attention.block[0] / 2;
+    CHECK(splits > 1);
+    CHECK(launches[0].grid == std::array<uint32_t, 3>{splits, (500 * 8 + tile_q - 1) / tile_q, 1});
+    CHECK(launch.workspace_bytes == uint64_t{splits} * 512 * 8 * (128 + 1) * 4);
     CHECK(kernargs.min_rows == 0);
     CHECK(kernargs.max_rows == INT32_MAX);
     CHECK(kernargs.group == 8);
@@ -238,7 +238,7 @@ TEST_CASE("a chunk over a long cache takes a tall kernel in parts, and O as F32 
     CHECK(kernargs.score_flags ==
           (sluice::package::score_partial | (f32 ? sluice::package::score_o_f32 : 0u)));
   }
-  SECTION("without parts O as F32 is the kernel's own") {
+  SECTION("without splits O as F32 is the kernel's own") {
     problem.workspace_ceiling_bytes = 1;
     const PlanHandle plan = make_plan(context, problem);
     launches.clear();

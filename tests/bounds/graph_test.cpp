@@ -70,7 +70,7 @@ sluice_problem bounded(uint32_t mode, uint32_t determinism) {
   problem.max_kv_len = 2000;
   problem.determinism = determinism;
   if (determinism == SLUICE_DETERMINISM_FAST) {
-    // With a bound of rows everything would be packed at so small sizes; with this ceiling no more than the
+    // With a bound of rows a decode kernel would take everything at so small sizes; with this ceiling no more than the
     // four rows are that always are.
     problem.max_q_len = 0;
     problem.workspace_ceiling_bytes = uint64_t(9 * 4 * 4 * problem.q_heads * (64 + 1) * 4);
@@ -104,7 +104,7 @@ TEST_CASE("a captured run replays with all lengths within its bounds", "[bounds]
         INFO(error.message);
         REQUIRE(status == SLUICE_OK);
       });
-      // Tiles of rows of one head, packed tiles, and the merge of their parts.
+      // Tiles of rows of one head, decode tiles, and the merge of their splits.
       const bool merges = workspace.size() != 0;
       CHECK(graph.nodes == (merges ? 3 : 2));
       for (size_t set = 0; set < length_sets.size(); ++set) {

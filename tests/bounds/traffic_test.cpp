@@ -162,7 +162,7 @@ TEST_CASE("waves look up the page of each key once for K and V", "[bounds]") {
         Batch batch(problem, {{rows, 300, 1}, {rows, 77, 2}});
         const sluice_plan_info info = describe(plan_of(problem));
         const std::string kernel = info.kernel;
-        if (!kernel.ends_with("_packed")) continue;
+        if (!kernel.ends_with("_decode")) continue;
         const auto tile_q = int32_t(info.tile_q), tile_kv = int32_t(info.tile_kv);
         // Where a workgroup has 16 rows each wave has tiles to itself. Elsewhere all look up what they share.
         const int32_t waves = tile_q / 16;
@@ -235,11 +235,11 @@ TEST_CASE("decode with a window reads the keys of the window and the first ones"
 TEST_CASE("bytes of FP8 and rows that serve as K and V are read once, too", "[bounds]") {
   sluice_problem fp8 = problem_of({.mode = SLUICE_MODE_PAGED, .group = 8, .kv_heads = 2});
   fp8.k_type = fp8.v_type = SLUICE_E4M3FNUZ;
-  sluice_problem latent = problem_of({.mode = SLUICE_MODE_PAGED, .group = 16});
-  latent.flags |= SLUICE_V_IN_K;
-  latent.head_dim_qk = 576;
-  latent.head_dim_v = 512;
-  for (sluice_problem problem : {fp8, latent})
+  sluice_problem mla = problem_of({.mode = SLUICE_MODE_PAGED, .group = 16});
+  mla.flags |= SLUICE_V_IN_K;
+  mla.head_dim_qk = 576;
+  mla.head_dim_v = 512;
+  for (sluice_problem problem : {fp8, mla})
     for (const bool splits : {false, true}) {
       INFO("head dim " << problem.head_dim_qk << (splits ? ", split" : ""));
       if (splits) split(problem);
@@ -250,11 +250,11 @@ TEST_CASE("bytes of FP8 and rows that serve as K and V are read once, too", "[bo
 
 TEST_CASE("each workgroup of a large group reads the keys once", "[bounds]") {
   sluice_problem plain = problem_of({.mode = SLUICE_MODE_PAGED, .group = 32});
-  sluice_problem latent = problem_of({.mode = SLUICE_MODE_PAGED, .group = 128});
-  latent.flags |= SLUICE_V_IN_K;
-  latent.head_dim_qk = 576;
-  latent.head_dim_v = 512;
-  for (sluice_problem problem : {plain, latent})
+  sluice_problem mla = problem_of({.mode = SLUICE_MODE_PAGED, .group = 128});
+  mla.flags |= SLUICE_V_IN_K;
+  mla.head_dim_qk = 576;
+  mla.head_dim_v = 512;
+  for (sluice_problem problem : {plain, mla})
     for (const bool splits : {false, true}) {
       INFO(problem.q_heads << " heads" << (splits ? ", split" : ""));
       problem.max_q_len = 1;
@@ -266,7 +266,7 @@ TEST_CASE("each workgroup of a large group reads the keys once", "[bounds]") {
       CHECK(traffic.far == 0);
       CHECK(traffic.loaded == traffic.needed * uint64_t((problem.q_heads + tile_q - 1) / tile_q));
       check_page(
-          table_row({std::to_string(problem.q_heads) + " heads" + (problem.q_heads == 128 ? ", latent" : ""),
+          table_row({std::to_string(problem.q_heads) + " heads" + (problem.q_heads == 128 ? ", MLA" : ""),
                      splits ? "yes" : "no", decimal(ratio(traffic), 3)}));
     }
 }

@@ -1,6 +1,6 @@
 //===- work_test.cpp - matrix instructions that calls execute -----------------------------------------===//
 //
-// Tall kernels have one shape of MFMA and packed ones another, so that counts by shape tell whose work it
+// Prefill kernels have one shape of MFMA and decode ones another, so that counts by shape tell whose work it
 // was.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -15,7 +15,7 @@ using namespace sluice::test;
 namespace {
 
 struct Work {
-  uint64_t tall, packed, all; // MFMAs
+  uint64_t prefill, decode, all; // MFMAs
 };
 
 uint64_t executed(const char *mnemonic) {
@@ -41,17 +41,17 @@ Work work_of(Batch &batch) {
   return work_of(batch, plan_of(batch.problem));
 }
 
-/// Rows up to which a sequence is packed at any cost: 16 rows of tokens and the query heads of a group.
+/// Rows up to which a sequence goes to a decode kernel at any cost: 16 rows of tokens and the query heads of a group.
 int32_t packed_rows(int32_t group) {
   return std::max(16 / group, 1);
 }
 
-/// Keys of a tile of the packed kernel that a plan uses: its only one, or the one that its reason names for
+/// Keys of a tile of the decode kernel that a plan uses: its only one, or the one that its reason names for
 /// sequences of few rows.
-int32_t packed_tile_kv(const Batch &batch) {
+int32_t decode_tile_kv(const Batch &batch) {
   const sluice_plan_info info = describe(plan_of(batch.problem));
   std::string kernel = info.kernel;
-  if (!kernel.ends_with("_packed")) {
+  if (!kernel.ends_with("_decode")) {
     const std::string reason = info.reason, few = " rows: ";
     const size_t name = reason.find(few);
     INFO(reason);
@@ -60,16 +60,16 @@ int32_t packed_tile_kv(const Batch &batch) {
   }
   INFO(kernel);
   const size_t tile = kernel.find("_kv");
-  REQUIRE(tile < kernel.find("_packed"));
+  REQUIRE(tile < kernel.find("_decode"));
   return std::stoi(kernel.substr(tile + 3));
 }
 
 /// What the definition of the tiles makes of causal sequences: for each KV head and each 16 rows of tokens
 /// and heads, each 16 keys of the tiles that the last of these rows sees take one MFMA for every 16 columns
 /// of K and of V; and so do each 32 where all are FP8.
-uint64_t expected_packed(const Batch &batch) {
+uint64_t expected_decode(const Batch &batch) {
   const bool is_fp8 = batch.problem.q_type == SLUICE_E4M3FNUZ;
-  const int32_t tile_kv = packed_tile_kv(batch), mfma_keys = is_fp8 ? 32 : 16;
+  const int32_t tile_kv = decode_tile_kv(batch), mfma_keys = is_fp8 ? 32 : 16;
   const int32_t group = batch.problem.q_heads / batch.problem.kv_heads;
   uint64_t products = 0;
   for (const Sequence &sequence : batch.sequences) {
@@ -107,9 +107,9 @@ TEST_CASE("one token never runs in a tile of more than 16 rows", "[bounds]") {
         // The call allows for more rows, as a prefill beside these would need.
         Batch batch(problem, {{1, 300}, {1, 1, 2}, {1, 17, 3}, {0, 5, 4}, {1, 0, 5}, {1, 640, 6}}, 70);
         const Work work = work_of(batch);
-        CHECK(work.tall == 0);
-        CHECK(work.packed == expected_packed(batch));
-        CHECK(work.all == work.packed);
+        CHECK(work.prefill == 0);
+        CHECK(work.decode == expected_decode(batch));
+        CHECK(work.all == work.decode);
       }
 }
 
@@ -126,12 +126,12 @@ TEST_CASE("of a mixed batch each sequence runs in its own kind of tile", "[bound
       mixed.insert(mixed.end(), prefill.begin(), prefill.end());
       mixed.push_back({few, 33, 3});
       Batch alone(problem, prefill), together(problem, mixed);
-      const Work tall = work_of(alone), all = work_of(together);
-      CHECK(tall.packed == 0);
-      CHECK(tall.tall > 0);
-      CHECK(all.tall == tall.tall);
-      CHECK(all.packed == expected_packed(together));
-      CHECK(all.all == all.tall + all.packed);
+      const Work prefill = work_of(alone), all = work_of(together);
+      CHECK(prefill.decode == 0);
+      CHECK(prefill.prefill > 0);
+      CHECK(all.prefill == prefill.prefill);
+      CHECK(all.decode == expected_decode(together));
+      CHECK(all.all == all.prefill + all.decode);
       together.compare_with_reference();
     }
 }
@@ -145,9 +145,9 @@ TEST_CASE("where Q, K and V are FP8, so is every product", "[bounds]") {
       problem.o_type = group == 1 ? SLUICE_BF16 : SLUICE_F16;
       Batch batch(problem, {{1, 300, 1}, {70, 130, 2}, {5, 33, 3}, {1, 32, 4}, {0, 9, 5}, {2, 0, 6}});
       const Work work = work_of(batch);
-      CHECK(work.packed == expected_packed(batch));
-      CHECK(work.tall > 0);
-      CHECK(work.all == work.packed + work.tall);
+      CHECK(work.decode == expected_decode(batch));
+      CHECK(work.prefill > 0);
+      CHECK(work.all == work.decode + work.prefill);
       batch.compare_with_reference();
     }
 }
@@ -158,13 +158,13 @@ TEST_CASE("causal attention executes at most 1.3 times the ideal work at 1024 to
       INFO("type " << type << ", head dim " << dim);
       Batch batch(problem_of({.head_dim = dim, .type = type}), {{1024, 1024}});
       const Work work = work_of(batch);
-      CHECK(work.packed == 0);
-      CHECK(work.all == work.tall);
+      CHECK(work.decode == 0);
+      CHECK(work.all == work.prefill);
       // Two operations in each of 32 * 32 * 8; two products of every visible pair over the head dim.
-      const double operations = double(work.tall) * 2 * 32 * 32 * 8, ideal = 1024.0 * 1025 / 2 * dim * 2 * 2;
+      const double operations = double(work.prefill) * 2 * 32 * 32 * 8, ideal = 1024.0 * 1025 / 2 * dim * 2 * 2;
       CHECK(operations <= 1.3 * ideal);
       CHECK(operations >= ideal);
       check_page(table_row({type == SLUICE_F16 ? "F16" : "BF16", std::to_string(dim),
-                            std::to_string(work.tall), decimal(operations / ideal, 3)}));
+                            std::to_string(work.prefill), decimal(operations / ideal, 3)}));
     }
 }

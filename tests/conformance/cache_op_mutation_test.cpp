@@ -134,13 +134,13 @@ const std::vector<AppendMutant> &append_mutants() {
          for (int &position : in.positions)
            if (!c.positions) ++position;
        }},
-      {"no factor of K", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
-      {"the factor of K of the first head", true,
+      {"no scale of K", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, 1.0); }},
+      {"the scale of K of the first head", true,
        [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.k_scale, in.k_scale[0]); }},
-      {"no factor of V", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
-      {"the factor of V of the first head", true,
+      {"no scale of V", true, [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, 1.0); }},
+      {"the scale of V of the first head", true,
        [](AppendCase &, AppendInputs &in) { std::ranges::fill(in.v_scale, in.v_scale[0]); }},
-      {"K is multiplied with the factor of V", true,
+      {"K is multiplied with the scale of V", true,
        [](AppendCase &, AppendInputs &in) { in.k_scale = in.v_scale; }},
       {"numbers beyond the largest of FP8 are halved", true,
        [](AppendCase &, AppendInputs &in) {

@@ -138,13 +138,13 @@ TEST_CASE("of many shapes, each gets some cases in every mode, and every choice 
 
 TEST_CASE("kernels which read V from K have cases of that alone") {
   const Shapes shapes = {{{Dtype::f16, 128}, {Dtype::f16, {576, 512}, true}}};
-  size_t latent = 0;
+  size_t mla = 0;
   for (const Case &c : feature_cases(shapes))
     if (c.head_size == HeadSizes(576, 512)) {
-      ++latent;
+      ++mla;
       CHECK(c.v_in_k);
     }
-  CHECK(latent > 100);
+  CHECK(mla > 100);
   for (const Case &c : dense_cases(shapes))
     CHECK(c.head_size == HeadSizes(128));
   CHECK(dense_cases({{{Dtype::f16, {576, 512}, true}}}).empty());

@@ -42,9 +42,9 @@ public:
   }
 
 private:
-  /// Beside a tall kernel, sequences of as few rows as fit a wave of a packed one are that one's.
+  /// Beside a prefill kernel, sequences of as few rows as fit a wave of a decode one are that one's.
   void keep_sequences_of_others(const Kernel &kernel, Outputs &outputs) const {
-    if (!kernel.tall) return;
+    if (!kernel.prefill) return;
     const Sequences sequences(c);
     const int few_rows = std::max(16 / (c.q_heads / c.kv_heads), 1);
     const Outputs right = perfect(c, expected);
@@ -147,7 +147,7 @@ TEST_CASE("a case fails if another kernel than its own is launched") {
 }
 
 // One for many rows, the other for few, and the one that most calls of many rows take.
-constexpr std::array some_kernels = {"attn_fwd_f16_d64_q128_kv32_w4", "attn_fwd_bf16_d64_q16_kv32_w4_packed",
+constexpr std::array some_kernels = {"attn_fwd_f16_d64_q128_kv32_w4", "attn_fwd_bf16_d64_q16_kv32_w4_decode",
                                      "attn_fwd_f16_d128_q256_kv64_w8"};
 
 TEST_CASE("each defect of some kernels is noticed, and at the quick level what its cases have") {

@@ -30,8 +30,8 @@ float cut(const NumberFormat &format, float value) {
 class Kernel {
 public:
   /// Tiles of so many keys, parts of so many tiles.
-  Kernel(const Case &of, const Inputs &numbers, int keys_per_tile, int tiles_per_part)
-      : c(of), in(numbers), sequences(c), tile(keys_per_tile), keys_per_part(tiles_per_part * tile) {}
+  Kernel(const Case &of, const Inputs &numbers, int keys_per_tile, int tiles_per_split)
+      : c(of), in(numbers), sequences(c), tile(keys_per_tile), keys_per_split(tiles_per_split * tile) {}
 
   Outputs run() {
     Outputs out;
@@ -125,10 +125,10 @@ private:
     const int keys = sequences.kv_lengths[size_t(b)];
     const float sink = c.sink_logits ? float(in.sink_logits[size_t(h)]) : -infinity;
     std::vector<State> parts;
-    for (int begin = 0; begin < keys; begin += keys_per_part) {
+    for (int begin = 0; begin < keys; begin += keys_per_split) {
       State part;
       part.o.resize(size_t(c.head_size.v));
-      const int end = std::min(keys, begin + keys_per_part);
+      const int end = std::min(keys, begin + keys_per_split);
       for (int key = begin; key < end; key += tile)
         add_tile(part, b, h, i, key, std::min(end, key + tile));
       if (part.m == -infinity) continue;
@@ -164,12 +164,12 @@ private:
   const Case &c;
   const Inputs &in;
   const Sequences sequences;
-  const int tile, keys_per_part;
+  const int tile, keys_per_split;
 };
 
-Comparison simulated(const Case &c, int keys_per_tile, int tiles_per_part) {
+Comparison simulated(const Case &c, int keys_per_tile, int tiles_per_split) {
   const Inputs in = make_inputs(c);
-  return compare(c, compute_expected(c, in), Kernel(c, in, keys_per_tile, tiles_per_part).run(),
+  return compare(c, compute_expected(c, in), Kernel(c, in, keys_per_tile, tiles_per_split).run(),
                  Judge::kernel);
 }
 

@@ -118,6 +118,6 @@ TEST_CASE("large scores weigh by their differences", "[large-scores]") {
       check({"_d128_q128_kv32_w4", shape(128), 70, 300});
       check({"_d128_q256_kv64_w8", shape(128), 200, 300});
       check({"_d80_q128_kv32_w4", shape(80), 20, 300});
-      check({"_d80_q16_kv16_w4_packed", shape(80), 6, 300});
+      check({"_d80_q16_kv16_w4_decode", shape(80), 6, 300});
     }
 }

@@ -295,7 +295,7 @@ TEST_CASE("at every offset of a diagonal tile, 16 rows a wave", "[non-finite]") 
   for (const uint32_t type : {SLUICE_F16, SLUICE_BF16})
     for (const uint32_t k_type : {type, uint32_t(SLUICE_E4M3FNUZ)})
       for (const int32_t head_dim : {48, 80, 96, 104, 192, 256, 512})
-        check({.kernel = "_w4_packed",
+        check({.kernel = "_w4_decode",
                .shape = shape(type, head_dim, 16, 2),
                .rows = 6,
                .keys = 37,
@@ -328,7 +328,7 @@ TEST_CASE("in the widest heads", "[non-finite]") {
 }
 
 TEST_CASE("in parts of the keys", "[non-finite]") {
-  check({.kernel = "_d128_q16_kv16_w4_packed",
+  check({.kernel = "_d128_q16_kv16_w4_decode",
          .shape = shape(SLUICE_F16, 128, 16, 8),
          .rows = 2,
          .keys = 2500,

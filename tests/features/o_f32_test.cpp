@@ -88,7 +88,7 @@ TEST_CASE("O as F32, rounded, is O of 16 bits", "[o_f32]") {
   for (const Dtype dtype : {Dtype::f16, Dtype::bf16})
     for (const Cache cache : caches)
       for (const Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
-        // One row of few and of many keys, which have parts; some rows; many, which a tall kernel takes.
+        // One row of few and of many keys, which have parts; some rows; many, which a prefill kernel takes.
         for (const auto &[rows, keys] : {std::pair{1, 70}, {1, 1200}, {20, 200}, {300, 100}}) {
           const Case rounded = named({.dtype = dtype,
                                       .head_size = rows == 20 ? 128 : 64,

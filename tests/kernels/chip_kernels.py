@@ -58,7 +58,7 @@ def check_spills(kernel, chip, figures):
         # They read masks and biases as well, on their detour for V that is not finite once more: what that takes too
         # much lies in scratch, beside the usual way.
         limits = few, few, 4 * few
-    elif chip != "gfx942" and kernel.endswith("_q128_kv16_w4_latent"):
+    elif chip != "gfx942" and kernel.endswith("_q128_kv16_w4_mla"):
         # Two blocks of rows take all registers of gfx942, whose instructions their shape is for.
         limits = few, unlimited, 4 * few + UNUSED_SLOT_BYTES
     else:
@@ -72,14 +72,14 @@ def check_spills(kernel, chip, figures):
 def way_of_keys(kernel):
     """How K and V come to the products: with copies into LDS, through registers into LDS, or in registers."""
     head_dim = int(re.search(r"_d(\d+)", kernel)[1])
-    if re.search(r"_q16_kv\d+_w4_packed$", kernel):
+    if re.search(r"_q16_kv\d+_w4_decode$", kernel):
         return "in registers"
     if re.match(r"attn_fwd_b?f16_e4m3fnuz_", kernel):
         return "through registers"  # which convert them
     # Four waves of 32 rows each, whose rows of O leave registers for that.
-    is_tall = re.search(r"_q128_kv\d+_w4(?:_paged)?$", kernel)
+    is_prefill = re.search(r"_q128_kv\d+_w4(?:_paged)?$", kernel)
     widest = 192 if "_e4m3fnuz_to_" in kernel else 256
-    return "through registers" if is_tall and head_dim <= widest else "copied"
+    return "through registers" if is_prefill and head_dim <= widest else "copied"
 
 
 def check_copies(kernel, chip, code):

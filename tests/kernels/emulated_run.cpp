@@ -125,13 +125,13 @@ AttentionRun::AttentionRun(const package::KernelEntry &kernel, const Problem &pr
   if (problem.lse)
     lse = {reinterpret_cast<uint16_t *>(allocate(results * q_rows * 2, o_type).data), results * q_rows * 2};
   k = allocate(kv_rows * d_qk, kv_type);
-  v = kernel.name.form == "latent" ? k : allocate(kv_rows * d_v, kv_type);
+  v = kernel.name.form == "mla" ? k : allocate(kv_rows * d_v, kv_type);
   q.fill(1, problem.values == Problem::growing ? 0 : 2);
   v.fill(3, 2);
   k.fill(2, problem.values == Problem::zero_keys ? 0 : 2);
   shape_values();
   launch = plain_launch();
-  if (kernel.name.form == "latent") {
+  if (kernel.name.form == "mla") {
     launch.arguments.v_token_stride = launch.arguments.k_token_stride;
     launch.arguments.v_head_stride = launch.arguments.k_head_stride;
   }
@@ -194,7 +194,7 @@ void AttentionRun::shape_values() {
       for (size_t column = 0; column < columns; ++column)
         tensor.set((size_t(problem.kv_len) - after) * problem.kv_heads * row_elements + column, INFINITY);
   };
-  if (problem.values == Problem::infinite) make_infinite(v, kernel.name.form == "latent" ? d_qk : d_v, d_v);
+  if (problem.values == Problem::infinite) make_infinite(v, kernel.name.form == "mla" ? d_qk : d_v, d_v);
   if (has(Problem::infinite_keys)) make_infinite(k, d_qk, 1);
 }
 
@@ -247,11 +247,11 @@ void AttentionRun::place_extras(package::AttentionKernargs &args) {
   }
   if (has(Problem::output_f32)) args.score_flags |= package::score_o_f32;
   if (has(Problem::parts)) {
-    package::set_parts(args, part_count);
+    package::set_splits(args, part_count);
     args.score_flags |= package::score_partial;
     launch.grid[0] = problem.kv_heads * part_count;
-    args.o_part_stride = int64_t(q_len * q_heads * d_v);
-    args.lse_part_stride = int64_t(q_len * q_heads);
+    args.o_split_stride = int64_t(q_len * q_heads * d_v);
+    args.lse_split_stride = int64_t(q_len * q_heads);
   }
 }
 

@@ -130,7 +130,7 @@ bool keeps_budgets(const ShippedKernel &kernel) {
   const size_t waits = waits_for_all_copies_on_usual_way(kernel);
   // Heads of 512 leave LDS for one slot: tiles are copied in turns, and awaited in turns.
   const bool takes_turns = kernel.entry.name.head_dim_qk == 512;
-  verdict.require(waits == 0 || takes_turns || !kernel.entry.name.is_tall(),
+  verdict.require(waits == 0 || takes_turns || !kernel.entry.name.is_prefill(),
                   "copies stay in flight on the usual way: no vmcnt(0)", waits);
   const package::KernelName &name = kernel.entry.name;
   if (package::kernel_has_rounds(name.tile_q, name.tile_q / name.waves)) check_rounds(kernel, verdict);

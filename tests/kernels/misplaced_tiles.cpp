@@ -35,7 +35,7 @@ const emulator::Report *race_in(const emulator::LaunchResult &result) {
 /// Whether two tiles may share bytes without a race.
 bool may_be_in_order(const ShippedKernel &kernel) {
   const package::KernelName &name = kernel.entry.name;
-  const bool parks_rows = name.form == "latent" && name.tile_q == 128;
+  const bool parks_rows = name.form == "mla" && name.tile_q == 128;
   const emulator::KernelStats stats = emulator::kernel_stats(kernel.elf, kernel.name);
   return name.waves == 1 || parks_rows || stats.mix[emulator::InstructionClass::memory_to_lds] == 0;
 }

@@ -6,7 +6,7 @@ set -eu
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 for stages in 1 3 4; do
-  for row in attn_fwd_f16_d64_q128_kv64_w4 attn_fwd_bf16_d64_q256_kv64_w8 attn_fwd_f16_d64_q64_kv32_w4_packed; do
+  for row in attn_fwd_f16_d64_q128_kv64_w4 attn_fwd_bf16_d64_q256_kv64_w8 attn_fwd_f16_d64_q64_kv32_w4_decode; do
     "$1/sluice-kernelgen" --row "$row" --stages "$stages" --pack "$folder/pack" 2>"$folder/log" ||
       { cat "$folder/log"; exit 1; }
     "$1/sluice-conformance" --device emulated --pack "$folder/pack" --all-kernels --case "$(echo "$row" | cut -d_ -f3)_d64_*_q65_kv*" >"$folder/log" 2>&1 ||

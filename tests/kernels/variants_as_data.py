@@ -97,7 +97,7 @@ attn_fwd
   tiles  q16_kv16_w1 q64_kv16_w4
   dims   d64 d192v128
   types  f16_e4m3fnuz
-  forms  packed
+  forms  decode
 attn_fwd
   forms contiguous paged
   types bf16
@@ -105,8 +105,8 @@ attn_fwd
   tiles q16_kv32_w4"""
         self.assertEqual(self.read(text), [
             "merge_states_f32_f16 1", "merge_states_f16_f16 1",
-            "attn_fwd_f16_e4m3fnuz_d64_q16_kv16_w1_packed 4", "attn_fwd_f16_e4m3fnuz_d192v128_q16_kv16_w1_packed 4",
-            "attn_fwd_f16_e4m3fnuz_d64_q64_kv16_w4_packed 4", "attn_fwd_f16_e4m3fnuz_d192v128_q64_kv16_w4_packed 4",
+            "attn_fwd_f16_e4m3fnuz_d64_q16_kv16_w1_decode 4", "attn_fwd_f16_e4m3fnuz_d192v128_q16_kv16_w1_decode 4",
+            "attn_fwd_f16_e4m3fnuz_d64_q64_kv16_w4_decode 4", "attn_fwd_f16_e4m3fnuz_d192v128_q64_kv16_w4_decode 4",
             "attn_fwd_bf16_d128_q16_kv32_w4 9", "attn_fwd_bf16_d128_q16_kv32_w4_paged 9", ""])
         self.assertEqual(self.read("// nothing\n"), [""])
 
@@ -134,7 +134,7 @@ attn_fwd
                 self.assertIn(f"Table.inc:{line}: {message}", self.read(text, status=1))
 
     def test_what_cannot_be_built_is_for_the_generator_to_say(self):
-        name = self.read("attn_fwd\n  forms packed\n  types f17\n  dims d64\n  tiles q16_kv16_w1\n")[0].split()[0]
+        name = self.read("attn_fwd\n  forms decode\n  types f17\n  dims d64\n  tiles q16_kv16_w1\n")[0].split()[0]
         self.assertIn("no name goes on with 'f17_", kernelgen("--row", name, "--pack", self.folder / "pack", status=1))
 
 

@@ -41,7 +41,7 @@ class MaskAlignment(enum.IntEnum):
 
 
 class ScaleKind(enum.IntEnum):
-    """Granularity of the factors that values are multiplied with."""
+    """Granularity of the scales that values are multiplied with."""
 
     NONE = 0
     PER_TENSOR = 1

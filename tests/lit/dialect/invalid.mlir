@@ -122,7 +122,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @tall_waves_divide_keys() kernel {
+  gpu.func @prefill_waves_divide_keys() kernel {
     // expected-error@+1 {{tile_q is 32, so that 4 waves of 32 rows divide the keys; 4 waves of the same 16 rows do}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 4 : i32, wave_rows = 32 : i32}
     gpu.return
@@ -190,7 +190,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @tall_v_in_k() kernel {
+  gpu.func @prefill_v_in_k() kernel {
     // expected-error@+1 {{has 32 rows a wave; v_in_k needs 16}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 64 : i32, waves = 1 : i32, wave_rows = 32 : i32, v_in_k}
     gpu.return
@@ -200,7 +200,7 @@ gpu.module @m {
 // -----
 
 gpu.module @m {
-  gpu.func @tall_tile_kv() kernel {
+  gpu.func @prefill_tile_kv() kernel {
     // expected-error@+1 {{tile_kv is 48, not a multiple of 32}}
     sluice.attention {element_type = f16, head_dim_qk = 64 : i32, head_dim_v = 64 : i32, tile_q = 32 : i32, tile_kv = 48 : i32, waves = 1 : i32, wave_rows = 32 : i32}
     gpu.return

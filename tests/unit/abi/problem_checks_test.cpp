@@ -196,7 +196,7 @@ TEST_CASE("scales are of a tensor or its heads", "[problem]") {
     for (const uint32_t unplaced : {SLUICE_SCALE_PER_TOKEN, SLUICE_SCALE_PER_PAGE}) {
       problem.*kind = unplaced;
       CHECK(refusal(problem) == "unsupported " + field + ": " + field + " is " + std::to_string(unplaced) +
-                                    "; sluice_args has no place for factors per token or page; nearest "
+                                    "; sluice_args has no place for scales per token or page; nearest "
                                     "supported: SLUICE_SCALE_PER_HEAD (2)");
     }
     problem.*kind = 5;

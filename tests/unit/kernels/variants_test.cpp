@@ -22,15 +22,15 @@ TEST_CASE("a name says what its kernel is like", "[variants]") {
   const std::pair<const char *, AttentionVariant> known[] = {
       {"attn_fwd_f16_d128_q256_kv64_w8", {"f16", "", "", 128, 128, 256, 64, 8, 32, false, false}},
       {"attn_fwd_bf16_d64_q128_kv64_w4_paged", {"bf16", "", "", 64, 64, 128, 64, 4, 32, true, false}},
-      {"attn_fwd_f16_e4m3fnuz_d192v128_q64_kv16_w4_packed",
+      {"attn_fwd_f16_e4m3fnuz_d192v128_q64_kv16_w4_decode",
        {"f16", "e4m3fnuz", "", 192, 128, 64, 16, 4, 16, true, false}},
-      {"attn_fwd_bf16_d576v512_q16_kv16_w1_latent", {"bf16", "", "", 576, 512, 16, 16, 1, 16, true, true}},
-      {"attn_fwd_e4m3fnuz_to_bf16_d192v128_q64_kv32_w4_packed",
+      {"attn_fwd_bf16_d576v512_q16_kv16_w1_mla", {"bf16", "", "", 576, 512, 16, 16, 1, 16, true, true}},
+      {"attn_fwd_e4m3fnuz_to_bf16_d192v128_q64_kv32_w4_decode",
        {"e4m3fnuz", "", "bf16", 192, 128, 64, 32, 4, 16, true, false}},
-      {"attn_fwd_e4m3fnuz_to_f16_d576v512_q16_kv32_w1_latent",
+      {"attn_fwd_e4m3fnuz_to_f16_d576v512_q16_kv32_w1_mla",
        {"e4m3fnuz", "", "f16", 576, 512, 16, 32, 1, 16, true, true}},
       // The rows of a tile are the name's, not what its waves compute.
-      {"attn_fwd_f16_d128_q16_kv32_w4_packed", {"f16", "", "", 128, 128, 16, 32, 4, 16, true, false}},
+      {"attn_fwd_f16_d128_q16_kv32_w4_decode", {"f16", "", "", 128, 128, 16, 32, 4, 16, true, false}},
   };
   for (const auto &[name, expected] : known) {
     INFO(name);

@@ -38,14 +38,14 @@ TEST_CASE("plain arguments ask for nothing beyond plain attention", "[launch]") 
   CHECK(args.max_rows == INT32_MAX);
   CHECK(args.head_dim_qk == 96);
   CHECK(args.head_dim_v == 64);
-  CHECK(args.min_part_tiles == 1);
+  CHECK(args.min_split_tiles == 1);
   CHECK(args.lse_per_log2 == Approx(0.693147f));
   CHECK(args.k_pack_log2 == 31);
   CHECK(args.group == 1);
-  CHECK(args.parts == 1);
+  CHECK(args.splits == 1);
   CHECK(args.page_rows == INT32_MAX);
   CHECK(divided(1000, args.group_magic, args.group_shift) == 1000);
-  CHECK(divided(1000, args.parts_magic, args.parts_shift) == 1000);
+  CHECK(divided(1000, args.splits_magic, args.splits_shift) == 1000);
   CHECK(divided(INT32_MAX - 1, args.page_magic, args.page_shift) == 0);
   CHECK(divided(INT32_MAX, args.page_magic, args.page_shift) == 1);
   CHECK(args.kv_heads == kernarg_no_grid);
@@ -57,14 +57,14 @@ TEST_CASE("plain arguments ask for nothing beyond plain attention", "[launch]") 
 TEST_CASE("arguments that divide come with the numbers to do it", "[launch]") {
   AttentionKernargs args = plain_kernargs(kernel().name);
   set_group(args, 7);
-  set_parts(args, 11);
+  set_splits(args, 11);
   set_page_rows(args, 48);
   CHECK(args.group == 7);
-  CHECK(args.parts == 11);
+  CHECK(args.splits == 11);
   CHECK(args.page_rows == 48);
   for (const uint32_t value : {0u, 6u, 7u, 10u, 11u, 47u, 48u, 1000u}) {
     CHECK(divided(value, args.group_magic, args.group_shift) == value / 7);
-    CHECK(divided(value, args.parts_magic, args.parts_shift) == value / 11);
+    CHECK(divided(value, args.splits_magic, args.splits_shift) == value / 11);
     CHECK(divided(value, args.page_magic, args.page_shift) == value / 48);
   }
 }

@@ -46,39 +46,39 @@ TEST_CASE("names of cache operations are an operation and two types", "[kernel_n
   }
 }
 
-TEST_CASE("tall kernels are those of attention with 32 rows of a wave", "[kernel_name]") {
-  for (const auto &[name, tall] : {std::pair{"attn_fwd_f16_d128_q256_kv64_w8", true},
+TEST_CASE("prefill kernels are those of attention with 32 rows of a wave", "[kernel_name]") {
+  for (const auto &[name, prefill] : {std::pair{"attn_fwd_f16_d128_q256_kv64_w8", true},
                                    {"attn_fwd_f16_d128_q256_kv64_w8_paged", true},
-                                   {"attn_fwd_f16_d128_q16_kv64_w4_packed", false},
-                                   {"attn_fwd_f16_d576v512_q16_kv64_w4_latent", false},
+                                   {"attn_fwd_f16_d128_q16_kv64_w4_decode", false},
+                                   {"attn_fwd_f16_d576v512_q16_kv64_w4_mla", false},
                                    {"kv_append_f16_f16", false},
                                    {"merge_states_f32_f16", false}})
-    CHECK(parse_kernel_name(name)->is_tall() == tall);
+    CHECK(parse_kernel_name(name)->is_prefill() == prefill);
 }
 
-TEST_CASE("waves of a packed kernel without rows of their own divide the keys", "[kernel_name]") {
-  for (const auto &[name, waves] : {std::pair{"attn_fwd_f16_d128_q16_kv64_w4_packed", 4u},
-                                    {"attn_fwd_f16_d128_q32_kv64_w4_packed", 2u},
-                                    {"attn_fwd_f16_d128_q64_kv64_w4_packed", 1u},
-                                    {"attn_fwd_f16_d128_q128_kv64_w4_packed", 1u}, // two times 16 rows a wave
-                                    {"attn_fwd_f16_d576v512_q16_kv64_w4_latent", 1u},
+TEST_CASE("waves of a decode kernel without rows of their own divide the keys", "[kernel_name]") {
+  for (const auto &[name, waves] : {std::pair{"attn_fwd_f16_d128_q16_kv64_w4_decode", 4u},
+                                    {"attn_fwd_f16_d128_q32_kv64_w4_decode", 2u},
+                                    {"attn_fwd_f16_d128_q64_kv64_w4_decode", 1u},
+                                    {"attn_fwd_f16_d128_q128_kv64_w4_decode", 1u}, // two times 16 rows a wave
+                                    {"attn_fwd_f16_d576v512_q16_kv64_w4_mla", 1u},
                                     {"attn_fwd_f16_d128_q256_kv64_w8", 1u}})
     CHECK(parse_kernel_name(name)->waves_dividing_keys() == waves);
 }
 
 TEST_CASE("types that differ have places of their own", "[kernel_name]") {
-  const auto cache = parse_kernel_name("attn_fwd_bf16_e4m3fnuz_d128_q16_kv16_w1_packed");
+  const auto cache = parse_kernel_name("attn_fwd_bf16_e4m3fnuz_d128_q16_kv16_w1_decode");
   REQUIRE(cache);
   CHECK((cache->dtype == "bf16" && cache->kv_dtype == "e4m3fnuz" && cache->o_dtype.empty()));
-  const auto all = parse_kernel_name("attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w1_packed");
+  const auto all = parse_kernel_name("attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w1_decode");
   REQUIRE(all);
   CHECK((all->dtype == "e4m3fnuz" && all->kv_dtype.empty() && all->o_dtype == "bf16"));
   CHECK(all->is_attention());
-  CHECK(format_kernel_name(*all) == "attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w1_packed");
+  CHECK(format_kernel_name(*all) == "attn_fwd_e4m3fnuz_to_bf16_d128_q16_kv32_w1_decode");
   for (const char *bad : {"e4m3fnuz", "e4m3fnuz_f16", "e4m3fnuz_to", "e4m3fnuz_to_", "e4m3fnuz_to_e4m3fnuz",
                           "f16_to_bf16", "e4m3fnuz_to_f16_e4m3fnuz", "e4m3fnuz_e4m3fnuz_to_f16"}) {
     INFO(bad);
-    CHECK(!parse_kernel_name("attn_fwd_" + std::string(bad) + "_d128_q16_kv32_w1_packed"));
+    CHECK(!parse_kernel_name("attn_fwd_" + std::string(bad) + "_d128_q16_kv32_w1_decode"));
   }
 }
 
@@ -148,7 +148,7 @@ TEST_CASE("every name that parses is the one its fields make", "[kernel_name]") 
   };
   for (const std::string good :
        {"attn_fwd_f16_d128_q256_kv64_w8", "attn_fwd_bf16_d192v128_q128_kv32_w4", "kv_append_bf16_e4m3fnuz",
-        "attn_fwd_e4m3fnuz_to_f16_d64_q16_kv32_w1_packed"}) {
+        "attn_fwd_e4m3fnuz_to_f16_d64_q16_kv32_w1_decode"}) {
     REQUIRE(parse_kernel_name(good));
     for (size_t at = 0; at < good.size(); ++at) {
       check(good.substr(0, at) + good.substr(at + 1));

@@ -135,7 +135,7 @@ TEST_CASE("workgroups that differ have no rounds", "[rounds]") {
   CHECK_FALSE(has_rounds([](AttentionKernargs &args) { args.kv_starts = 1; }));
   CHECK_FALSE(has_rounds([](AttentionKernargs &args) { args.q_lengths = 1; }));
   CHECK_FALSE(has_rounds([](AttentionKernargs &args) { args.kv_lengths = 1; }));
-  CHECK_FALSE(has_rounds([](AttentionKernargs &args) { set_parts(args, 2); }));
+  CHECK_FALSE(has_rounds([](AttentionKernargs &args) { set_splits(args, 2); }));
 }
 
 TEST_CASE("a launch can forget its rounds", "[rounds]") {

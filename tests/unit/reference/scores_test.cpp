@@ -45,7 +45,7 @@ TEST_CASE("a soft cap bends scores", "[reference][scores]") {
   check_scores(call.scores(), 2, 2);
 }
 
-TEST_CASE("scale and factors come before the soft cap, bias and ALiBi behind it", "[reference][scores]") {
+TEST_CASE("scales come before the soft cap, bias and ALiBi after it", "[reference][scores]") {
   TwoKeys call;
   const float q_scale = 4, k_scale = 0.125f, slope = 0.5f;
   float bias[] = {10, 20};
@@ -222,7 +222,7 @@ TEST_CASE("LSE to base 2 is log2 of the denominator", "[reference][scores]") {
   CHECK(call.lse == std::vector<float>{-infinity, 0});
 }
 
-TEST_CASE("factors are those of the tensor or of the head", "[reference][scores]") {
+TEST_CASE("scales are those of the tensor or of the head", "[reference][scores]") {
   // Query heads 0 and 1 read KV head 0, 2 and 3 KV head 1.
   Call call(1, 1, 2, 4, 2, 1, 1);
   call.q = {1, 1, 1, 1};

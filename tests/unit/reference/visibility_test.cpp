@@ -61,10 +61,10 @@ TEST_CASE("sink tokens stay visible to the left of the window only", "[reference
   call.problem.sink_tokens = 2;
   CHECK(call.visible() == Bits{0b00111, 0b01011, 0b10011});
   // More rows than keys: what causality hides stays hidden.
-  BitCall tall(4, 2);
-  tall.problem.flags = call.problem.flags;
-  tall.problem.sink_tokens = 2;
-  CHECK(tall.visible() == Bits{0, 0, 0b01, 0b11});
+  BitCall prefill(4, 2);
+  prefill.problem.flags = call.problem.flags;
+  prefill.problem.sink_tokens = 2;
+  CHECK(prefill.visible() == Bits{0, 0, 0b01, 0b11});
 }
 
 TEST_CASE("a window may leave a row without keys", "[reference][visibility]") {

@@ -22,8 +22,8 @@ KernelEntry slower(KernelEntry kernel, double factor) {
   return kernel;
 }
 
-double clk_of(const KernelEntry &kernel, const sluice_problem &problem, int64_t rows, uint64_t parts = 1) {
-  return estimate(kernel, {problem, problem.max_batch, rows, problem.max_kv_len}, parts, 304).clk();
+double clk_of(const KernelEntry &kernel, const sluice_problem &problem, int64_t rows, uint64_t splits = 1) {
+  return estimate(kernel, {problem, problem.max_batch, rows, problem.max_kv_len}, splits, 304).clk();
 }
 
 /// As slow as it must be to take `clk`.
@@ -41,8 +41,8 @@ KernelEntry slow_packed() {
   return kernel;
 }
 
-/// A device full of row tiles, and no workspace for parts.
-sluice_problem without_parts(int32_t rows) {
+/// A device full of row tiles, and no workspace for splits.
+sluice_problem without_splits(int32_t rows) {
   sluice_problem problem = problem_of(304, rows, 1024, 1, 1);
   problem.workspace_ceiling_bytes = 1;
   return problem;
@@ -50,7 +50,7 @@ sluice_problem without_parts(int32_t rows) {
 
 } // namespace
 
-TEST_CASE("no other number of parts is cheaper by more than a hundredth", "[cheapest]") {
+TEST_CASE("no other number of splits is cheaper by more than a hundredth", "[cheapest]") {
   const Target device({sharing});
   std::vector<uint64_t> chosen;
   for (const int32_t batch : {1, 2, 5, 10, 18, 19, 20, 30})
@@ -58,49 +58,49 @@ TEST_CASE("no other number of parts is cheaper by more than a hundredth", "[chea
       const sluice_problem problem = problem_of(batch, 1, keys);
       const Choice choice = device.choose(problem);
       INFO(batch << " x " << keys << " keys: " << choice.reason);
-      for (uint64_t parts = 1; parts <= 600; ++parts)
-        CHECK(choice.estimate->clk() <= 1.01 * clk_of(sharing, problem, 1, parts));
-      chosen.push_back(choice.parts);
+      for (uint64_t splits = 1; splits <= 600; ++splits)
+        CHECK(choice.estimate->clk() <= 1.01 * clk_of(sharing, problem, 1, splits));
+      chosen.push_back(choice.splits);
     }
   CHECK(std::ranges::count(chosen, 1) != 0);
   CHECK(std::ranges::count(chosen, 2) != 0); // or nothing says that two are tried
 }
 
-TEST_CASE("parts may have one tile", "[cheapest]") {
+TEST_CASE("splits may have one tile", "[cheapest]") {
   const KernelEntry slow = slower(high, 50);
   const sluice_problem problem = problem_of(1, 1, 32 * 7);
   const Choice choice = Target({slow}).choose(problem);
-  CHECK(choice.parts == 7);
+  CHECK(choice.splits == 7);
   CHECK(choice.estimate->clk() == clk_of(slow, problem, 1, 7));
 }
 
-TEST_CASE("the next one is named with its parts", "[cheapest]") {
+TEST_CASE("the next one is named with its splits", "[cheapest]") {
   for (const int32_t keys : {32, 64}) {
     const Target device({sharing, slower(high, 5)});
     const Choice choice = device.choose(problem_of(1, 1, keys));
     CHECK(choice.few->entry.name == sharing.name);
-    const std::string parts = keys == 32 ? "" : " in 2 parts";
+    const std::string splits = keys == 32 ? "" : " in 2 splits";
     CHECK_THAT(choice.reason,
-               Catch::Contains("; next: attn_fwd_bf16_d128_q128_kv32_w8_packed" + parts + ", "));
+               Catch::Contains("; next: attn_fwd_bf16_d128_q128_kv32_w8_decode" + splits + ", "));
   }
 }
 
 TEST_CASE("without a bound of rows up to 1024 are few, if that is cheaper", "[cheapest]") {
   sluice_problem problem = problem_of(1, 0, 4096);
   problem.workspace_ceiling_bytes = uint64_t{1} << 40;
-  const KernelEntry slow = slower(tall_8, 100);
+  const KernelEntry slow = slower(prefill_8, 100);
   const Choice choice = Target({slow, sharing}).choose(problem);
   REQUIRE(choice.many != nullptr);
   CHECK(choice.few_rows == 1024);
   CHECK(choice.estimate->clk() == clk_of(slow, problem, 4096));
-  // The parts of so many rows fit the workspace, and those of twice as many would not.
+  // The splits of so many rows fit the workspace, and those of twice as many would not.
   sluice_problem few = problem;
   few.max_q_len = 2;
-  const uint64_t parts = Target({sharing}).choose(few).parts;
-  REQUIRE(parts > 1);
-  problem.workspace_ceiling_bytes = parts_layout(problem, uint32_t(parts), 1, 16).bytes;
+  const uint64_t splits = Target({sharing}).choose(few).splits;
+  REQUIRE(splits > 1);
+  problem.workspace_ceiling_bytes = split_layout(problem, uint32_t(splits), 1, 16).bytes;
   const Choice bounded = Target({slow, sharing}).choose(problem);
-  CHECK(bounded.parts == parts);
+  CHECK(bounded.splits == splits);
   CHECK(bounded.few_rows == 16);
   CHECK(bounded.workspace_bytes == problem.workspace_ceiling_bytes);
   --problem.workspace_ceiling_bytes;
@@ -108,44 +108,44 @@ TEST_CASE("without a bound of rows up to 1024 are few, if that is cheaper", "[ch
 }
 
 TEST_CASE("few rows are no more than the bound of rows", "[cheapest]") {
-  // A tall tile of 96 rows: of 97 to 128 it needs two, and the packed kernel is cheaper again.
+  // A prefill tile of 96 rows: of 97 to 128 it needs two, and the decode kernel is cheaper again.
   const KernelEntry slow = slow_packed();
-  KernelEntry tall = tall_8;
-  tall.name.tile_q = 96;
-  const sluice_problem problem = without_parts(96);
-  tall = slowed_to(1.05 * clk_of(slow, problem, 96), tall, problem);
-  REQUIRE(1.1 * clk_of(slow, problem, 64) < clk_of(tall, problem, 64));
-  REQUIRE(1.1 * clk_of(slow, problem, 96) > clk_of(tall, problem, 96));
-  REQUIRE(1.1 * clk_of(slow, problem, 128) < clk_of(tall, problem, 128));
-  const Target device({tall, slow});
-  CHECK(device.choose(problem).many->entry.name == tall.name);
+  KernelEntry prefill = prefill_8;
+  prefill.name.tile_q = 96;
+  const sluice_problem problem = without_splits(96);
+  prefill = slowed_to(1.05 * clk_of(slow, problem, 96), prefill, problem);
+  REQUIRE(1.1 * clk_of(slow, problem, 64) < clk_of(prefill, problem, 64));
+  REQUIRE(1.1 * clk_of(slow, problem, 96) > clk_of(prefill, problem, 96));
+  REQUIRE(1.1 * clk_of(slow, problem, 128) < clk_of(prefill, problem, 128));
+  const Target device({prefill, slow});
+  CHECK(device.choose(problem).many->entry.name == prefill.name);
   CHECK(device.choose(problem).few_rows == 64);
 }
 
-TEST_CASE("a packed kernel whose tile does not hold the rows has to be cheaper by a tenth", "[cheapest]") {
+TEST_CASE("a decode kernel whose tile does not hold the rows has to be cheaper by a tenth", "[cheapest]") {
   const KernelEntry slow = slow_packed();
-  const sluice_problem problem = without_parts(96);
+  const sluice_problem problem = without_splits(96);
   for (const double ratio : {0.95, 1.05, 1.15}) {
-    const KernelEntry tall = slowed_to(ratio * clk_of(slow, problem, 96), tall_4, problem);
-    const Choice choice = Target({tall, slow}).choose(problem);
+    const KernelEntry prefill = slowed_to(ratio * clk_of(slow, problem, 96), prefill_4, problem);
+    const Choice choice = Target({prefill, slow}).choose(problem);
     INFO(ratio << ": " << choice.reason);
     CHECK((choice.many == nullptr) == (ratio > 1.1));
   }
 }
 
-TEST_CASE("what fills a wave is packed even where a tall kernel is faster", "[cheapest]") {
-  const Target device({slower(tall_8, 0.001), slower(sharing, 100)});
+TEST_CASE("what fills a wave goes to a decode kernel even where a prefill kernel is faster", "[cheapest]") {
+  const Target device({slower(prefill_8, 0.001), slower(sharing, 100)});
   CHECK(device.choose(problem_of(8, 2, 4096)).few->entry.name == sharing.name);
   CHECK(device.choose(problem_of(8, 2, 4096)).many == nullptr);
-  CHECK(device.choose(problem_of(8, 3, 4096)).many->entry.name == tall_8.name);
+  CHECK(device.choose(problem_of(8, 3, 4096)).many->entry.name == prefill_8.name);
   CHECK(device.choose(problem_of(8, 3, 4096)).few_rows == 2);
 }
 
-TEST_CASE("a tall kernel beside a packed one has no parts, and its estimate none either", "[cheapest]") {
+TEST_CASE("a prefill kernel beside a decode one has no splits, and its estimate none either", "[cheapest]") {
   const KernelEntry slow = slower(sharing, 100);
   const sluice_problem problem = problem_of(3, 20, 131072, 8, 1);
-  const Choice choice = Target({tall_8, slow}).choose(problem);
+  const Choice choice = Target({prefill_8, slow}).choose(problem);
   REQUIRE(choice.many != nullptr);
-  CHECK(choice.estimate->clk() == clk_of(tall_8, problem, 20));
-  CHECK(clk_of(tall_8, problem, 20, 2) < clk_of(tall_8, problem, 20));
+  CHECK(choice.estimate->clk() == clk_of(prefill_8, problem, 20));
+  CHECK(clk_of(prefill_8, problem, 20, 2) < clk_of(prefill_8, problem, 20));
 }

@@ -30,12 +30,12 @@ inline KernelEntry entry(uint32_t tile_q, uint32_t tile_kv, uint32_t waves, cons
   out.loop_wave_clk = wave;
   return out;
 }
-inline const KernelEntry tall_8 = entry(256, 64, 8, "", 248, 65536, 4096, 4096, 6996);
-inline const KernelEntry tall_4 = entry(128, 64, 4, "", 320, 65536, 4096, 4096, 7568);
+inline const KernelEntry prefill_8 = entry(256, 64, 8, "", 248, 65536, 4096, 4096, 6996);
+inline const KernelEntry prefill_4 = entry(128, 64, 4, "", 320, 65536, 4096, 4096, 7568);
 // Waves that share 16 rows and divide the keys; waves with rows of their own, 64 and 128 together.
-inline const KernelEntry sharing = entry(16, 16, 4, "packed", 168, 18432, 256, 868, 1688);
-inline const KernelEntry four_waves = entry(64, 32, 4, "packed", 176, 32768, 1024, 2616, 5972);
-inline const KernelEntry high = entry(128, 32, 8, "packed", 152, 32768, 1024, 2104, 4708);
+inline const KernelEntry sharing = entry(16, 16, 4, "decode", 168, 18432, 256, 868, 1688);
+inline const KernelEntry four_waves = entry(64, 32, 4, "decode", 176, 32768, 1024, 2616, 5972);
+inline const KernelEntry high = entry(128, 32, 8, "decode", 152, 32768, 1024, 2104, 4708);
 
 inline std::vector<std::byte> pack_of(const std::vector<KernelEntry> &kernels, bool merges) {
   package::PackWriter writer("test", "22.1.8");
@@ -46,7 +46,7 @@ inline std::vector<std::byte> pack_of(const std::vector<KernelEntry> &kernels, b
   return writer.finish();
 }
 
-/// A device without HIP that has these kernels, and those that merge parts unless there are to be none.
+/// A device without HIP that has these kernels, and those that merge splits unless there are to be none.
 class Target {
 public:
   explicit Target(const std::vector<KernelEntry> &kernels, bool merges = true)
@@ -71,6 +71,6 @@ inline sluice_problem problem_of(int32_t batch, int32_t rows, int32_t keys, int3
   return problem;
 }
 
-inline const std::vector<KernelEntry> all_kernels = {tall_8, tall_4, sharing, four_waves, high};
+inline const std::vector<KernelEntry> all_kernels = {prefill_8, prefill_4, sharing, four_waves, high};
 
 } // namespace sluice::test

@@ -44,13 +44,13 @@ sluice_problem paged_problem(uint32_t flags = 0) {
   return problem;
 }
 
-const KernelEntry tall_2 = entry(64, 64, 2, "", 320, 65536, 4096, 4096, 7568);
-const KernelEntry tall_6 = entry(192, 64, 6, "", 248, 65536, 4096, 4096, 6996);
+const KernelEntry prefill_2 = entry(64, 64, 2, "", 320, 65536, 4096, 4096, 7568);
+const KernelEntry prefill_6 = entry(192, 64, 6, "", 248, 65536, 4096, 4096, 6996);
 
 } // namespace
 
 TEST_CASE("kernels for pages serve pages alone", "[choice]") {
-  const KernelEntry paged = with_form(tall_8, "paged"), plain = with_form(tall_4, "");
+  const KernelEntry paged = with_form(prefill_8, "paged"), plain = with_form(prefill_4, "");
   const Target both({paged, plain}), one({paged});
   CHECK(both.choose(problem_of(0, 0, 0)).many->entry.name == plain.name);
   CHECK(both.choose(paged_problem()).many->entry.name == paged.name);
@@ -59,32 +59,32 @@ TEST_CASE("kernels for pages serve pages alone", "[choice]") {
 }
 
 TEST_CASE("kernels for V in K serve nothing else, and they alone know V in packs", "[choice]") {
-  const KernelEntry latent = with_form(sharing, "latent"), packed = with_form(four_waves, "packed");
-  const Target both({latent, packed}), first({latent}), second({packed});
+  const KernelEntry mla = with_form(sharing, "mla"), decode = with_form(four_waves, "decode");
+  const Target both({mla, decode}), first({mla}), second({decode});
   const sluice_problem plain = paged_problem();
-  CHECK(both.choose(plain).few->entry.name == packed.name);
+  CHECK(both.choose(plain).few->entry.name == decode.name);
   CHECK(refusal(first, plain) == "flags has not SLUICE_V_IN_K; nearest supported: with it");
   sluice_problem v_in_k = paged_problem(SLUICE_V_IN_K);
-  CHECK(first.choose(v_in_k).few->entry.name == latent.name);
-  CHECK(both.choose(v_in_k).few->entry.name == packed.name); // the highest, for rows without a bound
+  CHECK(first.choose(v_in_k).few->entry.name == mla.name);
+  CHECK(both.choose(v_in_k).few->entry.name == decode.name); // the highest, for rows without a bound
   v_in_k.k_pack = 8;
-  CHECK(first.choose(v_in_k).few->entry.name == latent.name);
-  CHECK(both.choose(v_in_k).few->entry.name == latent.name);
+  CHECK(first.choose(v_in_k).few->entry.name == mla.name);
+  CHECK(both.choose(v_in_k).few->entry.name == mla.name);
   CHECK(refusal(second, v_in_k) == "k_pack is 8 with SLUICE_V_IN_K; nearest supported: 0");
   sluice_problem k_pack = plain;
   k_pack.k_pack = 8;
-  CHECK(second.choose(k_pack).few->entry.name == packed.name);
+  CHECK(second.choose(k_pack).few->entry.name == decode.name);
 }
 
 TEST_CASE("cache operations are neither a choice nor a hint", "[choice]") {
   sluice_problem problem = problem_of(0, 0, 0);
   problem.q_type = SLUICE_F32;
-  CHECK(refusal(Target({tall_8}), problem) == "q_type is f32; nearest supported: bf16");
+  CHECK(refusal(Target({prefill_8}), problem) == "q_type is f32; nearest supported: bf16");
   CHECK(refusal(Target({}), problem) == "the kernel pack has no attention kernels");
 }
 
 TEST_CASE("of two head dims that are as near the first by name is named", "[choice]") {
-  std::vector<KernelEntry> kernels(2, tall_8);
+  std::vector<KernelEntry> kernels(2, prefill_8);
   kernels[0].name.head_dim_qk = kernels[0].name.head_dim_v = 56;
   kernels[1].name.head_dim_qk = kernels[1].name.head_dim_v = 64;
   sluice_problem problem = problem_of(0, 0, 0);
@@ -94,67 +94,67 @@ TEST_CASE("of two head dims that are as near the first by name is named", "[choi
   CHECK(refusal(Target(kernels), problem) == "head_dim_qk is 2147483647; nearest supported: 64");
 }
 
-TEST_CASE("the highest tall tile is the rule, of equals the first by name", "[choice]") {
-  const Target device({tall_2, tall_4, tall_8});
-  CHECK(by_rule(device, 0, 0).many->entry.name == tall_8.name);
-  KernelEntry twin = tall_8;
+TEST_CASE("the highest prefill tile is the rule, of equals the first by name", "[choice]") {
+  const Target device({prefill_2, prefill_4, prefill_8});
+  CHECK(by_rule(device, 0, 0).many->entry.name == prefill_8.name);
+  KernelEntry twin = prefill_8;
   twin.name.tile_kv = 32;
-  CHECK(by_rule(Target({tall_8, twin}), 0, 0).many->entry.name == twin.name);
+  CHECK(by_rule(Target({prefill_8, twin}), 0, 0).many->entry.name == twin.name);
 }
 
-TEST_CASE("rows that fit a lower tall tile take it", "[choice]") {
-  const Target device({tall_2, tall_4, tall_8});
+TEST_CASE("rows that fit a lower prefill tile take it", "[choice]") {
+  const Target device({prefill_2, prefill_4, prefill_8});
   for (const auto &[rows, tile] : {std::pair{129, 256u}, {128, 128u}, {65, 128u}, {64, 64u}, {1, 64u}})
     CHECK(by_rule(device, 0, rows, 8, 8).many->entry.name.tile_q == tile);
   CHECK(by_rule(device, 0, 64, 8, 8).reason == "max_q_len 64 fits a query tile of 64");
   CHECK(by_rule(device, 0, 64, 16, 8).many->entry.name.tile_q == 128); // of two heads
 }
 
-TEST_CASE("where bits must not depend on bounds tall tiles of other keys do not take turns", "[choice]") {
-  KernelEntry other = tall_4;
+TEST_CASE("where bits must not depend on bounds prefill tiles of other keys do not take turns", "[choice]") {
+  KernelEntry other = prefill_4;
   other.name.tile_kv = 32;
   const sluice_problem few = problem_of(0, 100, 0, 8, 8);
-  CHECK(batch_invariant(Target({tall_8, other}), few).many->entry.name == tall_8.name);
-  CHECK(batch_invariant(Target({tall_8, tall_4}), few).many->entry.name == tall_4.name);
-  CHECK(Target({tall_8, other}).choose(few).many->entry.name == other.name);
+  CHECK(batch_invariant(Target({prefill_8, other}), few).many->entry.name == prefill_8.name);
+  CHECK(batch_invariant(Target({prefill_8, prefill_4}), few).many->entry.name == prefill_4.name);
+  CHECK(Target({prefill_8, other}).choose(few).many->entry.name == other.name);
 }
 
-TEST_CASE("too few workgroups for the compute units take lower tall tiles, if those make more", "[choice]") {
-  const Target device({tall_4, tall_8});
+TEST_CASE("too few workgroups for the compute units take lower prefill tiles, if those make more", "[choice]") {
+  const Target device({prefill_4, prefill_8});
   // Of 256 rows and of 512: a workgroup each and two.
-  CHECK(by_rule(device, 304, 256, 1, 1).many->entry.name == tall_8.name);
-  CHECK(by_rule(device, 303, 256, 1, 1).many->entry.name == tall_4.name);
+  CHECK(by_rule(device, 304, 256, 1, 1).many->entry.name == prefill_8.name);
+  CHECK(by_rule(device, 303, 256, 1, 1).many->entry.name == prefill_4.name);
   CHECK(by_rule(device, 303, 256, 1, 1).reason ==
         "query tiles of 256 would make 303 workgroups for 304 compute units; tiles of 128 make 606");
-  CHECK(by_rule(device, 152, 512, 1, 1).many->entry.name == tall_8.name);
-  CHECK(by_rule(device, 151, 512, 1, 1).many->entry.name == tall_4.name);
-  CHECK(batch_invariant(device, problem_of(1, 256, 0, 1, 1)).many->entry.name == tall_8.name);
-  CHECK(by_rule(device, 0, 256, 1, 1).many->entry.name == tall_8.name);
+  CHECK(by_rule(device, 152, 512, 1, 1).many->entry.name == prefill_8.name);
+  CHECK(by_rule(device, 151, 512, 1, 1).many->entry.name == prefill_4.name);
+  CHECK(batch_invariant(device, problem_of(1, 256, 0, 1, 1)).many->entry.name == prefill_8.name);
+  CHECK(by_rule(device, 0, 256, 1, 1).many->entry.name == prefill_8.name);
   // 200 rows are two workgroups of either.
-  CHECK(by_rule(Target({tall_4, tall_6}), 1, 200, 1, 1).many->entry.name == tall_6.name);
-  CHECK(by_rule(Target({tall_4, tall_6}), 1, 192, 1, 1).many->entry.name == tall_4.name);
+  CHECK(by_rule(Target({prefill_4, prefill_6}), 1, 200, 1, 1).many->entry.name == prefill_6.name);
+  CHECK(by_rule(Target({prefill_4, prefill_6}), 1, 192, 1, 1).many->entry.name == prefill_4.name);
 }
 
-TEST_CASE("the lowest packed tile that holds the rows is the rule", "[choice]") {
-  const Target packed({sharing, four_waves, high});
+TEST_CASE("the lowest decode tile that holds the rows is the rule", "[choice]") {
+  const Target decode({sharing, four_waves, high});
   for (const auto &[rows, tile] :
        {std::pair{1, 16u}, {2, 16u}, {3, 64u}, {8, 64u}, {9, 128u}, {100, 128u}, {0, 128u}}) {
-    const Choice choice = by_rule(packed, 8, rows);
+    const Choice choice = by_rule(decode, 8, rows);
     INFO(rows << " rows");
     CHECK(choice.few->entry.name.tile_q == tile);
     CHECK(choice.many == nullptr);
     CHECK(choice.few_rows == INT32_MAX);
   }
-  CHECK(by_rule(packed, 8, 1).reason == "query tiles of 16 hold the 8 query heads of a group");
-  CHECK(by_rule(packed, 8, 1, 8, 8).reason == "query tiles of 16 hold the 1 query head of a group");
+  CHECK(by_rule(decode, 8, 1).reason == "query tiles of 16 hold the 8 query heads of a group");
+  CHECK(by_rule(decode, 8, 1, 8, 8).reason == "query tiles of 16 hold the 1 query head of a group");
   // Bits must not depend on how many rows there may be.
-  CHECK(batch_invariant(packed, problem_of(8, 1, 4096)).few->entry.name.tile_q == 128);
+  CHECK(batch_invariant(decode, problem_of(8, 1, 4096)).few->entry.name.tile_q == 128);
   KernelEntry twin = sharing;
   twin.name.tile_kv = 32;
   CHECK(by_rule(Target({sharing, twin}), 8, 1).few->entry.name == sharing.name);
 }
 
-TEST_CASE("beside tall kernels few rows are those that fill a wave with the heads of a group", "[choice]") {
+TEST_CASE("beside prefill kernels few rows are those that fill a wave with the heads of a group", "[choice]") {
   const Target device(all_kernels);
   for (const auto &[q_heads, rows] : {std::pair{1, 16}, {2, 8}, {3, 5}, {16, 1}, {17, 1}, {64, 1}}) {
     CHECK(by_rule(device, 8, 0, q_heads, 1).few_rows == rows);
@@ -162,17 +162,17 @@ TEST_CASE("beside tall kernels few rows are those that fill a wave with the head
     CHECK(by_rule(device, 8, rows + 1, q_heads, 1).many != nullptr);
   }
   const Choice both = by_rule(device, 8, 0);
-  CHECK(both.many->entry.name == tall_8.name);
+  CHECK(both.many->entry.name == prefill_8.name);
   CHECK_THAT(both.reason,
-             Catch::EndsWith("; sequences of up to 2 rows: attn_fwd_bf16_d128_q16_kv16_w4_packed"));
-  for (const Choice &one : {by_rule(device, 8, 1), by_rule(Target({tall_8}), 8, 0)})
+             Catch::EndsWith("; sequences of up to 2 rows: attn_fwd_bf16_d128_q16_kv16_w4_decode"));
+  for (const Choice &one : {by_rule(device, 8, 1), by_rule(Target({prefill_8}), 8, 0)})
     CHECK_THAT(one.reason, !Catch::Contains("sequences of up to"));
 }
 
 TEST_CASE("without a bound of rows an estimate needs kernels of both kinds", "[choice]") {
   const sluice_problem problem = problem_of(16, 0, 4096);
   CHECK(Target(all_kernels).choose(problem).estimate.has_value());
-  CHECK_FALSE(Target({tall_4, tall_8}).choose(problem).estimate.has_value());
+  CHECK_FALSE(Target({prefill_4, prefill_8}).choose(problem).estimate.has_value());
   CHECK_FALSE(Target({sharing, high}).choose(problem).estimate.has_value());
   for (int32_t sluice_problem::*bound : {&sluice_problem::max_batch, &sluice_problem::max_kv_len}) {
     sluice_problem open = problem_of(16, 1, 4096);
@@ -182,12 +182,12 @@ TEST_CASE("without a bound of rows an estimate needs kernels of both kinds", "[c
   }
 }
 
-TEST_CASE("without a kernel that merges parts there is one part", "[choice]") {
+TEST_CASE("without a kernel that merges splits there is one split", "[choice]") {
   const Target device(all_kernels, false);
   for (const int32_t rows : {1, 512}) {
     const sluice_problem problem = problem_of(1, rows, 131072, 8, 1);
     for (const Choice &choice : {device.choose(problem), batch_invariant(device, problem)}) {
-      CHECK(choice.parts == 1);
+      CHECK(choice.splits == 1);
       CHECK_FALSE(choice.merges);
       CHECK(choice.merging == nullptr);
       CHECK(choice.workspace_bytes == 0);
@@ -195,13 +195,13 @@ TEST_CASE("without a kernel that merges parts there is one part", "[choice]") {
   }
 }
 
-TEST_CASE("fixed places are those of packed kernels, and a sink logit needs the merge of one part",
+TEST_CASE("fixed places are those of decode kernels, and a sink logit needs the merge of one split",
           "[choice]") {
   sluice_problem problem = problem_of(1, 1, 2048);
-  CHECK(batch_invariant(Target({tall_8}), problem).parts == 1);
+  CHECK(batch_invariant(Target({prefill_8}), problem).splits == 1);
   CHECK_FALSE(batch_invariant(Target({sharing}), problem).merges);
   problem.flags = SLUICE_SINK_LOGITS;
-  CHECK_THAT(batch_invariant(Target({sharing}), problem).reason, Catch::EndsWith("; keys in 1 part"));
+  CHECK_THAT(batch_invariant(Target({sharing}), problem).reason, Catch::EndsWith("; keys in 1 split"));
   problem.max_kv_len = 2049;
-  CHECK_THAT(batch_invariant(Target({sharing}), problem).reason, Catch::EndsWith("; keys in 2 parts"));
+  CHECK_THAT(batch_invariant(Target({sharing}), problem).reason, Catch::EndsWith("; keys in 2 splits"));
 }

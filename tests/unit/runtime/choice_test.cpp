@@ -21,7 +21,7 @@ namespace {
 /// Of the choice's kernel for few rows, at the problem's bounds.
 double workgroups_of(const Choice &choice, const sluice_problem &problem) {
   const Workload work{problem, problem.max_batch, problem.max_q_len, problem.max_kv_len};
-  return estimate(choice.few->entry, work, choice.parts, 304).workgroups;
+  return estimate(choice.few->entry, work, choice.splits, 304).workgroups;
 }
 double places_of(const KernelEntry &kernel) {
   return 304.0 * package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
@@ -47,7 +47,7 @@ TEST_CASE("estimates are near what the timing model says", "[choice]") {
   struct Row {
     const KernelEntry &kernel;
     int32_t batch, keys;
-    uint64_t parts;
+    uint64_t splits;
     double attention, merge;
   };
   const Row rows[] = {
@@ -76,9 +76,9 @@ TEST_CASE("estimates are near what the timing model says", "[choice]") {
   };
   for (const Row &row : rows) {
     const sluice_problem problem = problem_of(row.batch, 1, row.keys);
-    const Estimate found = estimate(row.kernel, {problem, row.batch, 1, row.keys}, row.parts, 304);
+    const Estimate found = estimate(row.kernel, {problem, row.batch, 1, row.keys}, row.splits, 304);
     INFO(package::format_kernel_name(row.kernel.name)
-         << " " << row.batch << " x " << row.keys << " in " << row.parts << ": " << found.attention_clk
+         << " " << row.batch << " x " << row.keys << " in " << row.splits << ": " << found.attention_clk
          << " + " << found.merge_clk);
     CHECK(found.attention_clk == Approx(row.attention).epsilon(0.05));
     if (row.merge != 0) CHECK(found.merge_clk == Approx(row.merge).epsilon(0.2));
@@ -87,7 +87,7 @@ TEST_CASE("estimates are near what the timing model says", "[choice]") {
 }
 
 TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
-  // 64 sequences of 8 KV heads on 912 places: 9 parts leave a compute unit one workgroup for a sixth round.
+  // 64 sequences of 8 KV heads on 912 places: 9 splits leave a compute unit one workgroup for a sixth round.
   const sluice_problem problem = problem_of(64, 1, 8192);
   const Workload work{problem, 64, 1, 8192};
   CHECK(estimate(sharing, work, 7, 304).attention_clk < 0.9 * estimate(sharing, work, 9, 304).attention_clk);
@@ -103,60 +103,60 @@ TEST_CASE("a last round that is nearly empty is dearer than none", "[choice]") {
     }
 }
 
-// 64 workgroups without parts. The timing model says 38199 clk of one part, and of two to four, with the
+// 64 workgroups without splits. The timing model says 38199 clk of one split, and of two to four, with the
 // merge, 30107 to 30603: memory is at its limit long before each compute unit has a workgroup.
-TEST_CASE("parts fill the device at short lengths", "[choice]") {
+TEST_CASE("splits fill the device at short lengths", "[choice]") {
   const sluice_problem decode = problem_of(8, 1, 1024);
   const Workload work{decode, 8, 1, 1024};
-  for (const std::vector<KernelEntry> &kernels : {all_kernels, {tall_8, sharing, four_waves}}) {
+  for (const std::vector<KernelEntry> &kernels : {all_kernels, {prefill_8, sharing, four_waves}}) {
     const Target device(kernels);
     const Choice choice = device.choose(decode);
     INFO(choice.reason);
     CHECK(choice.merges);
     CHECK(workgroups_of(choice, decode) >= 128);
-    for (uint64_t parts = 1; parts <= 64; ++parts)
-      CHECK(choice.estimate->clk() <= 1.01 * estimate(choice.few->entry, work, parts, 304).clk());
+    for (uint64_t splits = 1; splits <= 64; ++splits)
+      CHECK(choice.estimate->clk() <= 1.01 * estimate(choice.few->entry, work, splits, 304).clk());
   }
   // So short that there is nothing to divide.
-  CHECK(Target(all_kernels).choose(problem_of(8, 1, 16)).parts == 1);
+  CHECK(Target(all_kernels).choose(problem_of(8, 1, 16)).splits == 1);
 }
 
-TEST_CASE("a chunk of one long sequence occupies the device with a tall kernel", "[choice]") {
+TEST_CASE("a chunk of one long sequence occupies the device with a prefill kernel", "[choice]") {
   sluice_problem chunk = problem_of(1, 512, 131072, 8, 1);
   chunk.flags = SLUICE_CAUSAL;
-  for (const std::vector<KernelEntry> &kernels : {all_kernels, {tall_8, sharing, four_waves}, {tall_8}}) {
+  for (const std::vector<KernelEntry> &kernels : {all_kernels, {prefill_8, sharing, four_waves}, {prefill_8}}) {
     const Target device(kernels);
     const Choice choice = device.choose(chunk);
     INFO(choice.reason);
     CHECK(choice.many == nullptr);
     REQUIRE(choice.few != nullptr);
-    CHECK(choice.few->entry.name.is_tall());
+    CHECK(choice.few->entry.name.is_prefill());
     CHECK(choice.few_rows == INT32_MAX);
     CHECK(choice.merges);
-    CHECK(workgroups_of(choice, chunk) >= 290); // 16 or 32 without parts
-    for (uint64_t parts = 1; parts <= 64; ++parts)
+    CHECK(workgroups_of(choice, chunk) >= 290); // 16 or 32 without splits
+    for (uint64_t splits = 1; splits <= 64; ++splits)
       CHECK(choice.estimate->clk() <=
-            1.01 * estimate(choice.few->entry, {chunk, 1, 512, 131072}, parts, 304).clk());
+            1.01 * estimate(choice.few->entry, {chunk, 1, 512, 131072}, splits, 304).clk());
   }
 }
 
-TEST_CASE("parts of a tall kernel are for one sequence or long chunks, beside which few rows may be",
+TEST_CASE("splits of a prefill kernel are for one sequence or long chunks, beside which few rows may be",
           "[choice]") {
-  const Target device(all_kernels), tall({tall_8});
+  const Target device(all_kernels), prefill({prefill_8});
   for (const int32_t batch : {1, 2, 3})
     for (const int32_t rows : {20, 127, 128, 512}) {
       const sluice_problem problem = problem_of(batch, rows, 131072, 8, 1);
-      const bool has_parts = batch == 1 || rows >= 128; // of 8 heads
-      const Choice all = device.choose(problem), choice = tall.choose(problem);
+      const bool has_splits = batch == 1 || rows >= 128; // of 8 heads
+      const Choice all = device.choose(problem), choice = prefill.choose(problem);
       INFO(batch << " x " << rows << " rows: " << all.reason);
-      CHECK((choice.few != nullptr) == has_parts);
-      CHECK((choice.workspace_bytes != 0) == has_parts);
-      if (!has_parts) CHECK((all.many != nullptr || !all.few->entry.name.is_tall()));
+      CHECK((choice.few != nullptr) == has_splits);
+      CHECK((choice.workspace_bytes != 0) == has_splits);
+      if (!has_splits) CHECK((all.many != nullptr || !all.few->entry.name.is_prefill()));
     }
 }
 
-TEST_CASE("few rows go to packed kernels, and many to tall ones", "[choice]") {
-  for (const std::vector<KernelEntry> &kernels : {all_kernels, {tall_8, sharing, four_waves}}) {
+TEST_CASE("few rows go to decode kernels, and many to prefill ones", "[choice]") {
+  for (const std::vector<KernelEntry> &kernels : {all_kernels, {prefill_8, sharing, four_waves}}) {
     const Target device(kernels);
     for (const int32_t rows : {1, 2, 3, 4, 8}) {
       const Choice draft = device.choose(problem_of(8, rows, 4096));
@@ -168,31 +168,31 @@ TEST_CASE("few rows go to packed kernels, and many to tall ones", "[choice]") {
       CHECK(mixed.many != nullptr);
       CHECK(mixed.few_rows >= std::min(rows, 4)); // of more, 16 rows at a time read the keys too often
       CHECK(mixed.few_rows < 4096);
-      // Up to where the packed kernel with its parts is cheaper by a tenth, in steps of twice the rows.
+      // Up to where the decode kernel with its splits is cheaper by a tenth, in steps of twice the rows.
       const auto is_cheaper = [&](int64_t count) {
         const sluice_problem problem = problem_of(8, 4096, 4096);
         const Workload work{problem, 8, count, 4096};
         double least = INFINITY;
         for (const KernelEntry &kernel : kernels)
-          if (kernel.name.is_tall()) least = std::min(least, estimate(kernel, work, 1, 304).clk());
-        return 1.1 * estimate(mixed.few->entry, work, mixed.parts, 304).clk() < least;
+          if (kernel.name.is_prefill()) least = std::min(least, estimate(kernel, work, 1, 304).clk());
+        return 1.1 * estimate(mixed.few->entry, work, mixed.splits, 304).clk() < least;
       };
       CHECK(is_cheaper(mixed.few_rows));
       CHECK_FALSE(is_cheaper(2 * int64_t{mixed.few_rows}));
     }
     for (const int32_t bound : {4096, 0})
-      CHECK(device.choose(problem_of(16, bound, 4096)).many->entry.name == tall_8.name);
+      CHECK(device.choose(problem_of(16, bound, 4096)).many->entry.name == prefill_8.name);
   }
 }
 
-TEST_CASE("of two packed kernels the one is chosen that is estimated to cost less", "[choice]") {
+TEST_CASE("of two decode kernels the one is chosen that is estimated to cost less", "[choice]") {
   const Target device({sharing, four_waves});
   const Choice choice = device.choose(problem_of(8, 1, 4096));
   INFO(choice.reason);
   CHECK(choice.few->entry.name == sharing.name);
   CHECK_THAT(choice.reason, Catch::StartsWith("about ") &&
                                 Catch::Contains(" us); next: attn_fwd_bf16_d128_q64") &&
-                                Catch::EndsWith("; keys in " + std::to_string(choice.parts) + " parts"));
+                                Catch::EndsWith("; keys in " + std::to_string(choice.splits) + " splits"));
   CHECK(choice.estimate->clk() > 0);
   KernelEntry slow = sharing;
   slow.loop_slot_clk = 8000;
@@ -208,7 +208,7 @@ TEST_CASE("rows that one tile holds are read for once", "[choice]") {
     const Choice choice = device.choose(problem_of(64, rows, 4096));
     INFO(rows << " rows: " << choice.reason);
     CHECK(choice.main().entry.name.tile_q == tile_q);
-    CHECK(choice.main().entry.name.is_tall() == (rows > 8)); // whose waves take half the time
+    CHECK(choice.main().entry.name.is_prefill() == (rows > 8)); // whose waves take half the time
   }
 }
 
@@ -216,26 +216,26 @@ TEST_CASE("waves that share rows get a tile each", "[choice]") {
   CHECK(sharing.name.waves_dividing_keys() == 4);
   CHECK(four_waves.name.waves_dividing_keys() == 1);
   CHECK(high.name.waves_dividing_keys() == 1);
-  CHECK(tall_8.name.waves_dividing_keys() == 1);
+  CHECK(prefill_8.name.waves_dividing_keys() == 1);
   const sluice_problem decode = problem_of(1, 1, 8192);
   const Workload work{decode, 1, 1, 8192};
-  // 512 tiles: 128 parts have one for each wave; with 256 half of the waves have none and nothing is won.
+  // 512 tiles: 128 splits have one for each wave; with 256 half of the waves have none and nothing is won.
   CHECK(estimate(sharing, work, 128, 304).clk() < estimate(sharing, work, 256, 304).clk());
   KernelEntry slow = sharing; // what it issues takes longer than what it reads
   slow.loop_wave_clk = 30000;
   slow.loop_slot_clk = 512;
   // Tiles beyond a multiple of the waves take as long as the next multiple.
   const sluice_problem of_one_head = problem_of(1, 1, 8192, 8, 1);
-  const auto clk = [&](uint64_t parts) {
-    return estimate(slow, {of_one_head, 1, 1, 8192}, parts, 304).attention_clk;
+  const auto clk = [&](uint64_t splits) {
+    return estimate(slow, {of_one_head, 1, 1, 8192}, splits, 304).attention_clk;
   };
   CHECK(clk(103) == clk(86)); // five and six tiles
   CHECK(clk(103) < clk(57));  // nine
   CHECK(estimate(slow, work, 64, 304).attention_clk < 0.75 * estimate(slow, work, 32, 304).attention_clk);
   const Target device({sharing});
   const Choice choice = device.choose(decode);
-  CHECK(choice.parts <= 128);
-  CHECK(choice.min_part_tiles >= 4);
+  CHECK(choice.splits <= 128);
+  CHECK(choice.min_split_tiles >= 4);
 }
 
 TEST_CASE("what the estimate depends on", "[choice]") {
@@ -264,7 +264,7 @@ TEST_CASE("what the estimate depends on", "[choice]") {
   SECTION("the bytes of keys, and no faster than HBM") {
     KernelEntry free = sharing;
     free.loop_slot_clk = free.loop_wave_clk = 1;
-    // 57 sequences of 8 KV heads in 2 parts are three workgroups for each compute unit, all that fit.
+    // 57 sequences of 8 KV heads in 2 splits are three workgroups for each compute unit, all that fit.
     const Workload full{decode, 57, 1, 8192};
     const double bytes = 57.0 * 8 * 8192 * 2 * 128 * 2, clk = bytes / 4.14e12 * 2.1e9;
     const double found = estimate(free, full, 2, 304).attention_clk;
@@ -277,20 +277,20 @@ TEST_CASE("what the estimate depends on", "[choice]") {
     CHECK(estimate(free, {bytes_of_fp8, 57, 1, 8192}, 2, 304).attention_clk ==
           Approx(found - clk / 2).epsilon(0.01));
   }
-  SECTION("row tiles of a tall kernel that share keys") {
-    KernelEntry tall = tall_8;
-    tall.loop_slot_clk = tall.loop_wave_clk = 1;
-    KernelEntry packed = tall;
-    packed.name.form = "packed";
+  SECTION("row tiles of a prefill kernel that share keys") {
+    KernelEntry prefill = prefill_8;
+    prefill.loop_slot_clk = prefill.loop_wave_clk = 1;
+    KernelEntry decode = prefill;
+    decode.name.form = "decode";
     const sluice_problem chunk = problem_of(8, 512, 131072);
     const auto clk = [&](const KernelEntry &kernel) {
       return estimate(kernel, {chunk, 8, 512, 131072}, 1, 304).attention_clk;
     };
-    CHECK(clk(tall) < 0.5 * clk(packed));
+    CHECK(clk(prefill) < 0.5 * clk(decode));
   }
   SECTION("numbers beyond all bounds are numbers") {
     const sluice_problem huge = problem_of(INT32_MAX, INT32_MAX, INT32_MAX, 32768, 1);
-    const double clk = estimate(tall_8, {huge, INT32_MAX, INT32_MAX, INT32_MAX}, 1, 304).clk();
+    const double clk = estimate(prefill_8, {huge, INT32_MAX, INT32_MAX, INT32_MAX}, 1, 304).clk();
     CHECK(std::isfinite(clk));
     CHECK(clk > 1e15);
   }
@@ -305,12 +305,12 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
   };
   std::vector<KernelEntry> kernels;
   for (const auto &[qk, v] : {std::pair{64u, 64u}, {80u, 80u}, {128u, 128u}, {192u, 128u}, {192u, 192u}})
-    for (const KernelEntry &kernel : {tall_8, sharing})
-      if (kernel.name.is_tall() || qk != 80) kernels.push_back(of_dims(kernel, qk, v));
+    for (const KernelEntry &kernel : {prefill_8, sharing})
+      if (kernel.name.is_prefill() || qk != 80) kernels.push_back(of_dims(kernel, qk, v));
   const Target device(kernels);
   struct Row {
     int32_t qk, v;
-    std::pair<uint32_t, uint32_t> tall, packed;
+    std::pair<uint32_t, uint32_t> prefill, decode;
   };
   const Row rows[] = {{64, 64, {64, 64}, {64, 64}},      {8, 64, {64, 64}, {64, 64}},
                       {72, 72, {80, 80}, {128, 128}},    {80, 72, {80, 80}, {128, 128}},
@@ -327,8 +327,8 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
       const Choice choice = device.choose(problem);
       INFO(row.qk << "/" << row.v << ": " << choice.reason);
       REQUIRE((choice.many != nullptr && choice.few != nullptr));
-      CHECK(dims(choice.many) == row.tall);
-      CHECK(dims(choice.few) == row.packed);
+      CHECK(dims(choice.many) == row.prefill);
+      CHECK(dims(choice.few) == row.decode);
     }
   sluice_problem problem = problem_of(0, 0, 0);
   for (const auto &[dim, message] : {std::pair{70, "head_dim_qk is 70; nearest supported: 72"},
@@ -338,7 +338,7 @@ TEST_CASE("the smallest head dims that hold the problem's are filled with zeros,
   }
 }
 
-TEST_CASE("O as F32 is a matter of every kernel, and its parts are merged to F32", "[choice]") {
+TEST_CASE("O as F32 is a matter of every kernel, and its splits are merged to F32", "[choice]") {
   const Target device(all_kernels);
   for (const int32_t rows : {1, 512}) {
     sluice_problem problem = problem_of(1, rows, 131072, 8, 1);
@@ -355,7 +355,7 @@ TEST_CASE("O as F32 is a matter of every kernel, and its parts are merged to F32
   sluice_problem f32 = bf16;
   f32.o_type = SLUICE_F32;
   const auto clk = [](const sluice_problem &problem) {
-    return estimate(tall_8, {problem, 64, 4096, 16}, 1, 304).attention_clk;
+    return estimate(prefill_8, {problem, 64, 4096, 16}, 1, 304).attention_clk;
   };
   const double bytes = 64.0 * 64 * 4096 * 128 * 2;
   CHECK(clk(f32) - clk(bf16) == Approx(bytes / 4.14e12 * 2.1e9).epsilon(0.01));
@@ -384,7 +384,7 @@ TEST_CASE("of kernels that differ in what they round O to one is enough where it
   CHECK(device.choose(problem).many->entry.name.o_dtype == "f16");
 }
 
-TEST_CASE("a ceiling holds for parts and for what is packed", "[choice]") {
+TEST_CASE("a ceiling holds for splits and for decode kernels", "[choice]") {
   const Target device(all_kernels);
   for (const int32_t rows : {1, 16, 4096})
     for (const uint64_t ceiling : {uint64_t{1}, uint64_t{100000}, uint64_t{1} << 20, uint64_t{1} << 24}) {
@@ -393,7 +393,7 @@ TEST_CASE("a ceiling holds for parts and for what is packed", "[choice]") {
       const Choice choice = device.choose(problem);
       INFO(rows << " rows, " << ceiling << " bytes: " << choice.reason);
       CHECK(choice.workspace_bytes <= ceiling);
-      CHECK((choice.parts > 1) == (choice.workspace_bytes > 0));
+      CHECK((choice.splits > 1) == (choice.workspace_bytes > 0));
     }
   CHECK(device.choose(problem_of(4, 4096, 32768)).workspace_bytes <= usual_workspace_ceiling);
 }
@@ -406,20 +406,20 @@ TEST_CASE("batch-invariant choices depend on nothing but the rules", "[choice]")
     return device.choose(problem);
   };
   const Choice first = chosen(1, 1, 4096);
-  CHECK(first.part_tiles * first.few->entry.name.tile_kv == fixed_part_keys);
+  CHECK(first.split_tiles * first.few->entry.name.tile_kv == fixed_split_keys);
   for (const int32_t batch : {1, 8, 512})
     for (const int32_t rows : {1, 2, 300})
       for (const int32_t keys : {100, 4096, 100000}) {
         const Choice other = chosen(batch, rows, keys);
         CHECK(other.few == first.few);
         CHECK(other.few_rows == 2);
-        CHECK(other.part_tiles == first.part_tiles);
-        CHECK(other.parts == uint32_t(keys + 2047) / 2048);
+        CHECK(other.split_tiles == first.split_tiles);
+        CHECK(other.splits == uint32_t(keys + 2047) / 2048);
       }
 }
 
 TEST_CASE("every problem gets a kernel, whatever its bounds", "[choice]") {
-  const Target today(all_kernels), packed({sharing}), tall({tall_4});
+  const Target today(all_kernels), decode({sharing}), prefill({prefill_4});
   for (const int32_t batch : {0, 1, 100, INT32_MAX})
     for (const int32_t rows : {0, 1, 5, 100000, INT32_MAX})
       for (const int32_t keys : {0, 1, 4097, INT32_MAX})
@@ -430,7 +430,7 @@ TEST_CASE("every problem gets a kernel, whatever its bounds", "[choice]") {
           CHECK((all.many != nullptr || all.few != nullptr));
           CHECK((all.many != nullptr || all.few_rows >= rows));
           CHECK(all.reason.size() < sizeof sluice_plan_info::reason);
-          CHECK(packed.choose(problem).few_rows == INT32_MAX);
-          CHECK(tall.choose(problem).main().entry.name == tall_4.name);
+          CHECK(decode.choose(problem).few_rows == INT32_MAX);
+          CHECK(prefill.choose(problem).main().entry.name == prefill_4.name);
         }
 }

@@ -30,23 +30,23 @@ uint64_t seen(const sluice_problem &problem, int64_t rows, int64_t keys) {
 }
 
 /// What a merge takes besides the time of its bytes; 0 without one.
-double fixed_clk(int32_t dim, uint64_t parts, int64_t batch = 1) {
+double fixed_clk(int32_t dim, uint64_t splits, int64_t batch = 1) {
   package::KernelEntry kernel;
   kernel.name = {"attention_forward", "f16", uint32_t(dim), uint32_t(dim), 16, 16, 1};
-  kernel.name.form = "packed";
+  kernel.name.form = "decode";
   kernel.threads = 64;
   const sluice_problem problem = problem_of(8, dim);
-  const Estimate found = estimate(kernel, {problem, batch, 1, int64_t(parts) * 16}, parts, 304);
-  const double bytes = double(batch) * 8 * dim * 4 * double(parts);
-  return parts == 1 ? found.merge_clk
+  const Estimate found = estimate(kernel, {problem, batch, 1, int64_t(splits) * 16}, splits, 304);
+  const double bytes = double(batch) * 8 * dim * 4 * double(splits);
+  return splits == 1 ? found.merge_clk
                     : found.merge_clk - bytes / (chip::hbm_terabytes * 1e12 / (chip::clock_mhz * 1e6));
 }
 
 /// Without the figures of machine code.
-package::KernelEntry four_packed_waves() {
+package::KernelEntry four_decode_waves() {
   package::KernelEntry kernel;
   kernel.name = {"attention_forward", "f16", 128, 128, 64, 16, 4};
-  kernel.name.form = "packed";
+  kernel.name.form = "decode";
   kernel.threads = 256;
   return kernel;
 }
@@ -54,7 +54,7 @@ package::KernelEntry four_packed_waves() {
 } // namespace
 
 TEST_CASE("a tile of a kernel without figures takes its MFMAs", "[cost]") {
-  package::KernelEntry kernel = four_packed_waves();
+  package::KernelEntry kernel = four_decode_waves();
   const sluice_problem problem = problem_of(1);
   const auto clk = [&](int64_t keys) { return estimate(kernel, {problem, 1, 1, keys}, 1, 304).clk(); };
   // 16 rows of a wave, 16 keys, 128 elements of K and of V; a multiplication and an addition each.
@@ -62,7 +62,7 @@ TEST_CASE("a tile of a kernel without figures takes its MFMAs", "[cost]") {
 }
 
 TEST_CASE("a kernel that does not fit is estimated as if one did", "[cost]") {
-  package::KernelEntry kernel = four_packed_waves();
+  package::KernelEntry kernel = four_decode_waves();
   const sluice_problem problem = problem_of(1);
   const auto clk = [&] { return estimate(kernel, {problem, 304, 1, 160}, 1, 304).clk(); };
   kernel.lds_bytes = 65536;
@@ -71,14 +71,14 @@ TEST_CASE("a kernel that does not fit is estimated as if one did", "[cost]") {
   CHECK(clk() == one);
 }
 
-TEST_CASE("results are F32 as soon as there are two parts", "[cost]") {
+TEST_CASE("results are F32 as soon as there are two splits", "[cost]") {
   package::KernelEntry kernel;
   kernel.name = {"attention_forward", "f16", 128, 128, 256, 16, 8};
   kernel.threads = 512;
   sluice_problem rounded = problem_of(1), not_rounded = rounded;
   not_rounded.o_type = SLUICE_F32;
-  const auto clk = [&](const sluice_problem &problem, uint64_t parts) {
-    return estimate(kernel, {problem, 1000, 256, 48}, parts, 304).attention_clk;
+  const auto clk = [&](const sluice_problem &problem, uint64_t splits) {
+    return estimate(kernel, {problem, 1000, 256, 48}, splits, 304).attention_clk;
   };
   CHECK(clk(rounded, 1) < clk(not_rounded, 1));
   CHECK(clk(rounded, 2) == clk(not_rounded, 2));
@@ -122,7 +122,7 @@ TEST_CASE("a window that ends on both sides bounds what is seen", "[cost]") {
   CHECK(seen(problem, 20, 50) == 44);
 }
 
-TEST_CASE("a merge reads few parts and bytes at once, and goes round for many", "[cost]") {
+TEST_CASE("a merge reads few splits and bytes at once, and goes round for many", "[cost]") {
   CHECK(fixed_clk(64, 1) == 0);
   CHECK(fixed_clk(64, 2) == Approx(merge_at_once_clk));
   CHECK(fixed_clk(64, 64) == Approx(merge_at_once_clk));
@@ -131,7 +131,7 @@ TEST_CASE("a merge reads few parts and bytes at once, and goes round for many", 
   CHECK(fixed_clk(64, 129) == Approx(merge_clk + merge_round_clk));
   CHECK(fixed_clk(256, 32) == Approx(merge_at_once_clk));
   CHECK(fixed_clk(256, 33) == Approx(merge_clk + merge_round_clk));
-  // 4 MiB of parts.
+  // 4 MiB of splits.
   CHECK(fixed_clk(64, 64, 32) == Approx(merge_at_once_clk));
   CHECK(fixed_clk(64, 64, 33) == Approx(merge_clk));
 }

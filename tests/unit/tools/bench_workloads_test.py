@@ -46,11 +46,11 @@ class ModelTest(BenchTestCase):
         attention, merge = model["launches"]
         self.assertEqual(model["clk"], attention["clk"] + merge["clk"])
         self.assertTrue(merge["kernel"].startswith("merge_states_"))
-        # Arguments in registers, and parts that are read before it is known which of them count: without either
+        # Arguments in registers, and splits that are read before it is known which of them count: without either
         # it would be more.
         self.assertLess(merge["clk"], 0.1 * attention["clk"])
         self.assertEqual(attention["kernel"], model["kernel"])
-        self.assertEqual(attention["workgroups"], 8 * 8 * model["parts"])
+        self.assertEqual(attention["workgroups"], 8 * 8 * model["splits"])
         seconds = model["clk"] / 2.1e9
         self.assertAlmostEqual(model["microseconds"], seconds * 1e6)
         self.assertAlmostEqual(model["needed_gigabytes_per_second"], row["needed_bytes"] / seconds / 1e9)
@@ -59,13 +59,13 @@ class ModelTest(BenchTestCase):
         busy = attention["executed_flops"] / 2 / 1024 * 4  # clk of one matrix core: 1024 products in 4
         self.assertAlmostEqual(model["mfma_percent"], 100 * busy / (model["clk"] * 1216), delta=0.01)
 
-    def test_parts_of_the_keys_are_in_the_figure(self):
-        one_part, parts = timings(*DECODE[:-1], "2x16,2x600")
-        self.assertEqual((one_part["model"]["parts"], len(one_part["model"]["launches"])), (1, 1))
-        self.assertGreater(parts["model"]["parts"], 1)
-        self.assertEqual(len(parts["model"]["launches"]), 2)
-        self.assertIn(f"keys in {parts['model']['parts']} parts", parts["model"]["reason"])
-        self.assertRegex(parts["model"]["reason"], r"^about [0-9]+ clk \([0-9]+ us\); next: attn_fwd_")
+    def test_splits_are_in_the_figure(self):
+        one_split, splits = timings(*DECODE[:-1], "2x16,2x600")
+        self.assertEqual((one_split["model"]["splits"], len(one_split["model"]["launches"])), (1, 1))
+        self.assertGreater(splits["model"]["splits"], 1)
+        self.assertEqual(len(splits["model"]["launches"]), 2)
+        self.assertIn(f"keys in {splits['model']['splits']} splits", splits["model"]["reason"])
+        self.assertRegex(splits["model"]["reason"], r"^about [0-9]+ clk \([0-9]+ us\); next: attn_fwd_")
 
     def test_all_kinds_of_work_without_a_choice(self):
         rows = timings("--heads", 8, "--kv-heads", 2, "--lengths", 128, "--kv-len", 160, "--batch", 2)
@@ -82,7 +82,7 @@ class ModelTest(BenchTestCase):
         self.assertEqual([row["q_len"] for row in few_keys], [2, 4, 8])
         [chunk] = timings("--workload", "chunk", "--q-len", 40, *common)
         self.assertEqual(chunk["useful_flops"], 4 * 2 * 8 * (40 * 160 - 40 * 40 / 2) * 128)
-        self.assertEqual(len(chunk["model"]["launches"]), 2 if chunk["model"]["parts"] > 1 else 1)
+        self.assertEqual(len(chunk["model"]["launches"]), 2 if chunk["model"]["splits"] > 1 else 1)
         for row in drafts + [chunk]:
             self.assertGreater(row["model"]["clk"], 0)
 
@@ -94,10 +94,10 @@ class ModelTest(BenchTestCase):
             if row["type"] in element:
                 q, kv, o = element[row["type"]]
                 self.assertEqual(row["needed_bytes"], 2 * 128 * (600 * 2 * 2 * kv + 16 * (q + o)))
-        [latent] = timings("--workload", "decode", "--head-dim", "576/512", "--heads", 16, "--sequences", "1x200")
-        self.assertEqual((latent["v_in_k"], latent["kv_heads"]), (True, 1))
-        self.assertEqual(latent["needed_bytes"], 2 * (200 * 576 + 16 * (576 + 512)))
-        self.assertIn("_latent", latent["model"]["kernel"])
+        [mla] = timings("--workload", "decode", "--head-dim", "576/512", "--heads", 16, "--sequences", "1x200")
+        self.assertEqual((mla["v_in_k"], mla["kv_heads"]), (True, 1))
+        self.assertEqual(mla["needed_bytes"], 2 * (200 * 576 + 16 * (576 + 512)))
+        self.assertIn("_mla", mla["model"]["kernel"])
         [apart] = timings(*DECODE, "--head-dim", "192/128")
         self.assertEqual((apart["head_dim_qk"], apart["head_dim_v"], apart["v_in_k"]), (192, 128, False))
 
@@ -215,7 +215,7 @@ class DeviceTest(unittest.TestCase):
             self.assertIn(f"{device['median_microseconds'] / row['model']['microseconds']:.2f}", text)
 
     def test_the_model_splits_keys_as_the_device_does(self):
-        # 64 workgroups, so that the number of parts follows that of compute units.
+        # 64 workgroups, so that the number of splits follows that of compute units.
         _, result = with_json(bench_on_device, "--workload", "decode", "--head-dim", "64", "--heads", "64", "--kv-heads", "64",
                               "--sequences", "1x2048", "--warm-up", "0", "--repetitions", "1", "--flush-mib", "0")
         [row] = result["rows"]

@@ -27,7 +27,7 @@ ContextHandle context_of(const std::vector<std::byte> &pack) {
 package::KernelEntry packed_kernel(const std::string &dtype, uint32_t head_dim, const std::string &kv_dtype) {
   package::KernelEntry entry = test::kernel_entry(dtype, head_dim, 1);
   entry.name.kv_dtype = kv_dtype;
-  entry.name.form = "packed";
+  entry.name.form = "decode";
   entry.features = test::all_features();
   return entry;
 }
@@ -61,7 +61,7 @@ TEST_CASE("kernels bring their types and head sizes, and features which they lis
                               "| 8 to 56 | filled up to 64 |\n| 64 | exact |\n"));
 }
 
-TEST_CASE("packed kernels bring head sizes that are filled up, and caches of another type") {
+TEST_CASE("decode kernels bring head sizes that are filled up, and caches of another type") {
   const std::vector<std::byte> pack = finished(
       {packed_kernel("f16", 32, ""), packed_kernel("f16", 48, ""), packed_kernel("bf16", 64, "e4m3fnuz")});
   const ContextHandle context = context_of(pack);
@@ -71,7 +71,7 @@ TEST_CASE("packed kernels bring head sizes that are filled up, and caches of ano
   CHECK_THAT(
       tables,
       Contains("| 8 to 24 | filled up to 32 |\n| 32 | exact |\n| 40 | filled up to 48 |\n| 48 | exact |"));
-  CHECK_THAT(tables, Contains("| factors per token | `k_scale_kind` | no |"));
+  CHECK_THAT(tables, Contains("| scales per token | `k_scale_kind` | no |"));
 }
 
 TEST_CASE("kernels whose O has another type than Q are a row of their own") {

@@ -93,7 +93,7 @@ TEST_CASE("A recorded plan launches what computes the workload") {
   work.kv_len = 1500;
   work.page_size = 16;
   CHECK(run_and_compare(pack, work, 0.01) == 2); // few workgroups: their keys are divided
-  for (const char *type : {"f16", "bf16-f32"}) { // those of a tall kernel, too
+  for (const char *type : {"f16", "bf16-f32"}) { // those of a prefill kernel, too
     Workload chunk = work;
     chunk.types = types(type);
     chunk.batch = chunk.kv_heads = 1;

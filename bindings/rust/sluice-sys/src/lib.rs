@@ -213,7 +213,7 @@ pub const SLUICE_BOTTOM_RIGHT: u32 = 0;
 /// Row 0 sees key 0.
 pub const SLUICE_TOP_LEFT: u32 = 1;
 
-// sluice_scale_kind: Granularity of the factors that FP8 values are multiplied with.
+// sluice_scale_kind: Granularity of the scales that FP8 values are multiplied with.
 /// Values count as stored.
 pub const SLUICE_SCALE_NONE: u32 = 0;
 /// One factor.

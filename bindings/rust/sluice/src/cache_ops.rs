@@ -92,7 +92,7 @@ fn number(view: &View, name: &str) -> Result<Dtype> {
 }
 
 impl<'a, M: Memory> Append<'a, M> {
-    /// The least that an append has: rows as they are, without factors and rotation. `v` and `v_cache` come together;
+    /// The least that an append has: rows as they are, without scales and rotation. `v` and `v_cache` come together;
     /// both are None if V is in K.
     pub fn new(
         k: Tensor<'a, M>,

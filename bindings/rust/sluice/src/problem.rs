@@ -14,7 +14,7 @@ pub enum MaskAlignment {
     TopLeft = sys::SLUICE_TOP_LEFT,
 }
 
-/// Granularity of the factors that values are multiplied with.
+/// Granularity of the scales that values are multiplied with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum ScaleKind {

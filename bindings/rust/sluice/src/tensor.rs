@@ -181,7 +181,7 @@ impl<'a> TensorMut<'a, Device> {
     }
 }
 
-/// Numbers that are read, one after the other: lengths, starts, page numbers, factors.
+/// Numbers that are read, one after the other: lengths, starts, page numbers, scales.
 #[derive(Clone, Copy, Debug)]
 pub struct Array<'a, T: Plain, M: Memory> {
     data: *const T,

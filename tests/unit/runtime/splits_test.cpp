@@ -1,4 +1,4 @@
-//===- parts_test.cpp - parts of the keys, their workspace, and where there are too many ----------------===//
+//===- splits_test.cpp - splits of the keys, their workspace, and where there are too many ----------------===//
 #include "runtime/choice.h"
 #include "runtime/split.h"
 #include "support/failure.h"
@@ -49,32 +49,32 @@ const std::string invariant = "with SLUICE_DETERMINISM_BATCH_INVARIANT the neare
 
 } // namespace
 
-TEST_CASE("parts lie side by side, and their LSEs behind them", "[split]") {
-  const PartsLayout layout = parts_layout(problem(), 5, 3, 2);
+TEST_CASE("splits lie side by side, and their LSEs behind them", "[split]") {
+  const SplitLayout layout = split_layout(problem(), 5, 3, 2);
   CHECK(layout.lse_token_stride == 8);
   CHECK(layout.lse_batch_stride == 2 * 8);
-  CHECK(layout.lse_part_stride == 3 * 2 * 8);
+  CHECK(layout.lse_split_stride == 3 * 2 * 8);
   CHECK(layout.token_stride == 8 * 64);
   CHECK(layout.batch_stride == 2 * 8 * 64);
-  CHECK(layout.part_stride == 3 * 2 * 8 * 64);
+  CHECK(layout.split_stride == 3 * 2 * 8 * 64);
   CHECK(layout.lse_offset_bytes == 5 * 3 * 2 * 8 * 64 * 4);
   CHECK(layout.bytes == 5 * 3 * 2 * row_bytes);
 }
 
-TEST_CASE("a ceiling allows so many parts, but one at least and 65536 at most", "[split]") {
+TEST_CASE("a ceiling allows so many splits, but one at least and 65536 at most", "[split]") {
   sluice_problem wanted = problem();
-  const uint64_t part_bytes = 3 * 2 * row_bytes;
-  CHECK(most_parts(wanted, 2) == (uint64_t{256} << 20) / part_bytes);
-  wanted.workspace_ceiling_bytes = 7 * part_bytes;
-  CHECK(most_parts(wanted, 2) == 7);
+  const uint64_t split_bytes = 3 * 2 * row_bytes;
+  CHECK(most_splits(wanted, 2) == (uint64_t{256} << 20) / split_bytes);
+  wanted.workspace_ceiling_bytes = 7 * split_bytes;
+  CHECK(most_splits(wanted, 2) == 7);
   wanted.workspace_ceiling_bytes -= 1;
-  CHECK(most_parts(wanted, 2) == 6);
+  CHECK(most_splits(wanted, 2) == 6);
   wanted.workspace_ceiling_bytes = 1;
-  CHECK(most_parts(wanted, 2) == 1);
-  wanted.workspace_ceiling_bytes = 65536 * part_bytes;
-  CHECK(most_parts(wanted, 2) == 65536);
-  wanted.workspace_ceiling_bytes += part_bytes;
-  CHECK(most_parts(wanted, 2) == 65536);
+  CHECK(most_splits(wanted, 2) == 1);
+  wanted.workspace_ceiling_bytes = 65536 * split_bytes;
+  CHECK(most_splits(wanted, 2) == 65536);
+  wanted.workspace_ceiling_bytes += split_bytes;
+  CHECK(most_splits(wanted, 2) == 65536);
 }
 
 TEST_CASE("rows of a merge are counted in 31 bits", "[split]") {
@@ -82,27 +82,27 @@ TEST_CASE("rows of a merge are counted in 31 bits", "[split]") {
   wanted.workspace_ceiling_bytes = uint64_t{1} << 60;
   // 2^31 - 1 is a prime: of one head and one sequence.
   wanted.q_heads = wanted.kv_heads = wanted.max_batch = 1;
-  CHECK(most_parts(wanted, INT32_MAX) == 65536);
-  CHECK(most_parts(wanted, int64_t{INT32_MAX} + 1) == 1);
+  CHECK(most_splits(wanted, INT32_MAX) == 65536);
+  CHECK(most_splits(wanted, int64_t{INT32_MAX} + 1) == 1);
   wanted.max_batch = INT32_MAX;
-  CHECK(most_parts(wanted, 1) == 65536);
-  CHECK(most_parts(wanted, 2) == 1);
+  CHECK(most_splits(wanted, 1) == 65536);
+  CHECK(most_splits(wanted, 2) == 1);
   wanted.q_heads = 2;
-  CHECK(most_parts(wanted, 1) == 1);
+  CHECK(most_splits(wanted, 1) == 1);
   wanted.max_batch = 1;
-  CHECK(most_parts(wanted, INT32_MAX / 2) == 65536);
-  CHECK(most_parts(wanted, INT32_MAX / 2 + 1) == 1);
+  CHECK(most_splits(wanted, INT32_MAX / 2) == 65536);
+  CHECK(most_splits(wanted, INT32_MAX / 2 + 1) == 1);
 }
 
-TEST_CASE("one part needs neither merge nor workspace", "[split]") {
+TEST_CASE("one split needs neither merge nor workspace", "[split]") {
   Choice choice;
-  use_parts(choice, problem(), 2, 4);
-  CHECK(choice.parts == 2);
+  use_splits(choice, problem(), 2, 4);
+  CHECK(choice.splits == 2);
   CHECK(choice.merges);
   CHECK(choice.workspace_bytes == 2 * 3 * 4 * row_bytes);
   Choice one;
-  use_parts(one, problem(), 1, 4);
-  CHECK(one.parts == 1);
+  use_splits(one, problem(), 1, 4);
+  CHECK(one.splits == 1);
   CHECK_FALSE(one.merges);
   CHECK(one.workspace_bytes == 0);
 }
@@ -111,12 +111,12 @@ TEST_CASE("keys are split every 2048, at whatever bounds", "[split]") {
   sluice_problem wanted = problem();
   const Split four(wanted);
   CHECK(four.refusal == "");
-  CHECK(four.choice.parts == 4);
-  CHECK(four.choice.part_tiles == 2048 / 16);
+  CHECK(four.choice.splits == 4);
+  CHECK(four.choice.split_tiles == 2048 / 16);
   CHECK(four.choice.merges);
   CHECK(four.choice.workspace_bytes == 4 * 3 * 2 * row_bytes);
   wanted.max_kv_len = 8193;
-  CHECK(Split(wanted).choice.parts == 5);
+  CHECK(Split(wanted).choice.splits == 5);
   // Up to the rows that the kernel takes; without a bound all of these.
   wanted.max_kv_len = 8192;
   wanted.max_q_len = 9;
@@ -137,7 +137,7 @@ TEST_CASE("what fixed places need is asked for", "[split]") {
     return field + ": " + field +
            " is 0, which is no bound; with SLUICE_DETERMINISM_BATCH_INVARIANT keys are split at fixed "
            "places, "
-           "and the parts need workspace; nearest supported: 1 or more";
+           "and the splits need workspace; nearest supported: 1 or more";
   };
   sluice_problem wanted = problem();
   wanted.max_q_len = 0;
