@@ -13,7 +13,7 @@
 namespace sluice::package {
 
 inline constexpr char pack_magic[8] = {'S', 'L', 'U', 'I', 'C', 'E', 'P', 'K'};
-inline constexpr uint32_t pack_version = 3;
+inline constexpr uint32_t pack_version = 4;
 
 struct PackHeader {
   char magic[8];

@@ -33,7 +33,7 @@ public:
   void *function(const package::PackedKernel &kernel);
 
   /// The cache operations among kernels().
-  const CacheOpKernels &cache_op_kernels() const { return around; }
+  const CacheOpKernels &cache_op_kernels() const { return cache_ops; }
 
   sluice_trace_fn trace = nullptr;
   void *trace_user = nullptr;

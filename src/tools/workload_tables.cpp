@@ -214,7 +214,7 @@ std::string workloads_json(const std::vector<WorkloadTiming> &timings,
   check(sluice_build_info(&build, &error), error);
   Json all = {
       {"format", "sluice-bench"},
-      {"format_version", 1},
+      {"format_version", 2},
       {"library", {{"version", build.version}, {"git_commit", build.git_commit}, {"pack_id", build.pack_id}}},
       {"hbm_terabytes_per_second", hbm_terabytes_per_second()}};
   if (device) all["device"] = json_of(*device);

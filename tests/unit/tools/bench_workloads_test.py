@@ -196,7 +196,7 @@ class DeviceTest(unittest.TestCase):
                                  "--causal", "on", "--head-dim", "64")
         self.assertTrue(text.startswith("AMD Instinct MI300X (emulated) (gfx942:"), text)
         self.assertIn("The device is emulated: its times are those of this machine and say nothing of a GPU.", text)
-        self.assertEqual((result["format"], result["format_version"]), ("sluice-bench", 1))
+        self.assertEqual((result["format"], result["format_version"]), ("sluice-bench", 2))
         self.assertEqual((result["device"]["chip"], result["device"]["compute_units"], result["device"]["emulated"]),
                          ("gfx942", 304, True))
         self.assertEqual(result["runs"], {"warm_up": 1, "repetitions": 4, "flush_mib": 1})
