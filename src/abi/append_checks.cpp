@@ -23,7 +23,7 @@ constexpr uint32_t pointer_alignment = 16;
 constexpr int64_t some_pages = 2;
 
 template <typename Value>
-[[noreturn]] void unsupported(std::string_view field, Value value, std::string_view nearest) {
+[[noreturn]] void unsupported(std::string_view field, const Value &value, std::string_view nearest) {
   throw Failure(Status::unsupported, std::string(field),
                 text(field, " is ", value, "; nearest supported: ", nearest));
 }

@@ -96,7 +96,7 @@ void find_slots(const AppendCase &c, AppendInputs &in) {
         pages.push_back(order[next++]);
       for (int i = 0; i < new_rows[b]; ++i) {
         const int key = old_keys[b] + i;
-        const auto t = size_t(in.starts.back() + i);
+        const size_t t = size_t(in.starts.back()) + size_t(i);
         in.slots[t] = Slot{pages[size_t(key / c.page_size)], key % c.page_size};
         in.positions[t] = key;
       }

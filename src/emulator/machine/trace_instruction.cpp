@@ -9,7 +9,7 @@ namespace {
 
 /// "v[4:7]", "a0", "vcc"
 std::string range_name(RegisterRange range) {
-  const std::string first = register_name(range.first);
+  std::string first = register_name(range.first);
   if (range.count == 1 || first.find_first_of("0123456789") == std::string::npos) return first;
   const uint32_t number = uint32_t(std::stoul(first.substr(1)));
   return first.substr(0, 1) + "[" + std::to_string(number) + ":" + std::to_string(number + range.count - 1) +
@@ -35,13 +35,13 @@ TracedRegisters describe(const Wave &w, RegisterRange range, TracedRegisters::St
 std::vector<RegisterRange> ranges_of(const OperandSet &set) {
   std::vector<RegisterRange> ranges;
   if (set.none()) return ranges;
-  for (uint16_t operand = 0; operand < set.size(); ++operand) {
+  for (size_t operand = 0; operand < set.size(); ++operand) {
     if (!set[operand]) continue;
     const bool file_starts = operand == first_agpr || operand == first_sgpr;
     if (!ranges.empty() && !file_starts && ranges.back().first + ranges.back().count == operand)
       ++ranges.back().count;
     else
-      ranges.push_back({operand, 1});
+      ranges.push_back({uint16_t(operand), 1});
   }
   return ranges;
 }
