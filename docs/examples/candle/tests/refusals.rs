@@ -67,6 +67,17 @@ fn refusals_of_sluice_have_code_field_and_message() -> Result<()> {
 }
 
 #[test]
+fn the_page_shows_refusals() -> Result<()> {
+    let f16 = |shape: &[usize]| zeros(shape, DType::F16);
+    let (q, kv) = (f16(&[2, 5, 4, 64])?, f16(&[2, 7, 2, 64])?);
+    for k in [f16(&[3, 7, 2, 64])?, f16(&[2, 7, 2, 68])?.narrow(3, 0, 64)?] {
+        let refusal = refusal(&q, &k, &kv, &Options::default())?;
+        assert!(include_str!("../README.md").contains(&format!("\n{refusal}\n")), "{refusal}");
+    }
+    Ok(())
+}
+
+#[test]
 fn a_device_that_is_not_there() {
     let error = message(Sluice::hip(77));
     assert!(error.starts_with("sluice-attention: SLUICE_NO_DEVICE ("), "{error}");
