@@ -1,5 +1,5 @@
 //! Attention for candle, computed by Sluice: `sluice_attention` takes tensors of candle and returns one. README.md
-//! says what it is good for and what it costs.
+//! says how to use it and what it does not do.
 
 mod device;
 mod error;
@@ -38,7 +38,7 @@ pub fn sluice_attention(
     v: &Tensor,
     options: &Options,
 ) -> Result<Tensor> {
-    // Not apply_op3_no_bwd, of whose result candle would compute gradients as if it were a constant.
+    // With apply_op3_no_bwd, candle would take the result for a constant and compute wrong gradients in silence.
     q.apply_op3(k, v, Attention { sluice: sluice.clone(), options: *options })
 }
 

@@ -65,8 +65,8 @@ fn check_dtypes(dtypes: [(&str, DType); 3]) -> Result<()> {
     Ok(())
 }
 
-/// Refuses tensors that are not \[batch, tokens, heads, head_dim\] of one call. What Sluice can compute of the rest, it
-/// says itself.
+/// Refuses tensors that are not \[batch, tokens, heads, head_dim\] of one call. Sluice itself refuses
+/// what it cannot compute.
 fn check_shapes([q, k, v]: [&Layout; 3]) -> Result<()> {
     for (name, layout) in [("q", q), ("k", k), ("v", v)] {
         let shape = layout.dims();
@@ -88,7 +88,10 @@ fn check_shapes([q, k, v]: [&Layout; 3]) -> Result<()> {
     ] {
         let (is, wanted) = (layout.dims()[i], other.dims()[i]);
         if is != wanted {
-            bail!("sluice-attention: {name}.shape[{i}] is {is}; it must be {wanted} as {other_name}.shape[{i}] is");
+            bail!(
+                "sluice-attention: {name}.shape[{i}] is {is}; it must be {wanted} as {other_name}.shape[{i}] \
+                 is"
+            );
         }
     }
     Ok(())

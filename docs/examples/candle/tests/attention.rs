@@ -87,7 +87,7 @@ fn results_are_within_the_bound() -> Result<()> {
     Ok(())
 }
 
-/// What the bound allows is less than what mistakes do: those of a mask, of a factor, and of one key.
+/// The bound is tighter than the effect of a wrong mask, cap or scale, or of one key too few.
 #[test]
 fn the_bound_notices_mistakes() -> Result<()> {
     let mut random = Random(2);

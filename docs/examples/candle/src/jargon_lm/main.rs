@@ -49,7 +49,7 @@ fn device(name: &str) -> Result<Sluice> {
     }
 }
 
-/// Of expected.json, what is compared. The text begins with the prompt.
+/// The part of expected.json that is compared. The text begins with the prompt.
 #[derive(Deserialize)]
 struct Expected {
     prompt: String,
@@ -58,7 +58,7 @@ struct Expected {
     first_logits: Vec<f32>,
 }
 
-/// The largest difference, and infinity where one is NaN.
+/// Infinity if a difference is NaN.
 fn largest_difference(values: &[f32], expected: &[f32]) -> f32 {
     let differences = values.iter().zip(expected).map(|(value, expected)| (value - expected).abs());
     differences.fold(0.0, |largest, it| if it.is_nan() { f32::INFINITY } else { largest.max(it) })

@@ -1,5 +1,5 @@
-//! The decoder of docs/examples/jargon_lm/model, in candle: F32, but for Q, K and V, which attention and its cache
-//! have in F16.
+//! The decoder of docs/examples/jargon_lm/model, in candle: F32, except Q, K and V, which attention and the cache
+//! hold in F16.
 
 use candle_core::{bail, DType, Device, Error, Result, Tensor, D};
 use candle_nn::kv_cache::KvCache;
@@ -24,7 +24,7 @@ pub struct Config {
     norm_eps: f64,
 }
 
-/// What a file of JSON says.
+/// The contents of a JSON file.
 pub fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     let text = std::fs::read_to_string(path).map_err(|error| Error::from(error).with_path(path))?;
     serde_json::from_str(&text).map_err(|error| Error::msg(error).with_path(path))

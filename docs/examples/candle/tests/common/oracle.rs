@@ -21,7 +21,7 @@ fn roundings(dtype: DType) -> Roundings {
     match dtype {
         DType::F16 => Roundings { p: cut * two(-10), a: two(-24), r: two(-11), s: two(-25) },
         DType::BF16 => Roundings { p: cut * two(-7), a: two(-126), r: two(-8), s: two(-134) },
-        _ => panic!("{dtype:?} is no type of Q"),
+        _ => panic!("Q is not {dtype:?}"),
     }
 }
 
@@ -136,7 +136,7 @@ pub fn worst_part_of_bound(o: &Tensor, expected: &Expected) -> Result<f64> {
     assert_eq!(o.len(), expected.o.len());
     let parts = o.iter().zip(&expected.o).zip(&expected.bounds).map(|((o, expected), bound)| {
         let error = (o - expected).abs();
-        // 0 of 0 is exact; of what is not a number, nothing is allowed.
+        // An error of 0 is within a bound of 0; NaN is within none.
         if error == 0.0 {
             0.0
         } else if error.is_nan() {
