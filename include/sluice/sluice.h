@@ -297,8 +297,8 @@ enum sluice_mask_alignment {
 };
 
 /**
- * Granularity of the scales that values are multiplied with. FP8 needs them; values of any type may have them.
- * sluice_args has no place for scales per token or page yet: SLUICE_UNSUPPORTED.
+ * Granularity of the scales that values are multiplied with. FP8 needs them; values of any type may have
+ * them. sluice_args has no place for scales per token or page yet: SLUICE_UNSUPPORTED.
  */
 enum sluice_scale_kind {
   SLUICE_SCALE_NONE = 0,       /**< Values count as stored. */

@@ -1,4 +1,4 @@
-//===- CacheOpEmitter.cpp - short spellings for rows in memory -------------------------------------------===//
+//===- CacheOpEmitter.cpp - short spellings for rows in memory ------------------------------------------===//
 #include "cache_ops/CacheOpEmitter.h"
 
 using namespace mlir;
@@ -24,7 +24,7 @@ Value CacheOpEmitter::argumentOf(const package::KernargField &field) {
 }
 
 Value CacheOpEmitter::sideArgumentOf(const package::KernargField &k, const package::KernargField &v,
-                                    Value side) {
+                                     Value side) {
   auto pointerType = LLVM::LLVMPointerType::get(getContext(), 4);
   auto segment = LLVM::CallIntrinsicOp::create(
       *this, pointerType, getStringAttr("llvm.amdgcn.kernarg.segment.ptr"), ValueRange{});
@@ -48,7 +48,7 @@ Value CacheOpEmitter::rotateRow(Value value, unsigned count) {
 }
 
 SmallVector<Value> CacheOpEmitter::loop(Value first, Value end, Value step, ValueRange carried,
-                                       LoopBody body) {
+                                        LoopBody body) {
   OpBuilder::InsertionGuard guard(*this);
   auto op = scf::ForOp::create(*this, first, end, step, carried);
   setInsertionPointToStart(op.getBody());

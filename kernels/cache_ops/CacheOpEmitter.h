@@ -1,13 +1,13 @@
-//===- CacheOpEmitter.h - short spellings for rows in memory -----------------------------------*- C++ -*-===//
+//===- CacheOpEmitter.h - short spellings for rows in memory ----------------------------------*- C++ -*-===//
 //
 // What append and merge share: arguments by name, rows divided among lanes, chunks of eight elements.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
 
-#include "cache_ops/CacheOps.h"
 #include "attention/Emitter.h"
 #include "attention/KernargName.h"
+#include "cache_ops/CacheOps.h"
 
 #include <functional>
 

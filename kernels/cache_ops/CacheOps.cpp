@@ -1,4 +1,4 @@
-//===- CacheOps.cpp - the functions of the kernels around attention ---------------------------------------===//
+//===- CacheOps.cpp - the functions of the cache operations ---------------------------------------------===//
 #include "cache_ops/CacheOps.h"
 
 #include "attention/Kernel.h"
@@ -18,7 +18,8 @@ static uint32_t preloadedBytes(const CacheOpVariant &variant) {
   return variant.operation == "kv_append" ? 0 : package::merge_preloaded_bytes;
 }
 
-OwningOpRef<ModuleOp> buildCacheOpModule(MLIRContext &context, StringRef name, const CacheOpVariant &variant) {
+OwningOpRef<ModuleOp> buildCacheOpModule(MLIRContext &context, StringRef name,
+                                         const CacheOpVariant &variant) {
   context.loadDialect<arith::ArithDialect, math::MathDialect, ROCDL::ROCDLDialect, scf::SCFDialect,
                       vector::VectorDialect>();
   EmptyKernel empty = createKernel(context, name, kernargFields(variant), package::cache_op_threads);

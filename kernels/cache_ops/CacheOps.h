@@ -1,4 +1,4 @@
-//===- CacheOps.h - the kernels around attention as values --------------------------------------*- C++ -*-===//
+//===- CacheOps.h - the kernels of cache operations as values ---------------------------------*- C++ -*-===//
 #pragma once
 
 #include "cache_ops/Variants.h"
@@ -14,7 +14,7 @@ llvm::ArrayRef<package::KernargField> kernargFields(const CacheOpVariant &varian
 
 /// A module with one gpu.module and in it one kernel `name` in the arith, scf, vector and LLVM dialects.
 mlir::OwningOpRef<mlir::ModuleOp> buildCacheOpModule(mlir::MLIRContext &context, llvm::StringRef name,
-                                                    const CacheOpVariant &variant);
+                                                     const CacheOpVariant &variant);
 
 /// What is in the kernel.
 void buildAppend(mlir::gpu::GPUFuncOp kernel, const CacheOpVariant &variant);

@@ -1,8 +1,8 @@
 //===- Generate.cpp - variants to machine code and packs ------------------------------------------------===//
 #include "tools/Generate.h"
 
-#include "cache_ops/CacheOps.h"
 #include "attention/Kernel.h"
+#include "cache_ops/CacheOps.h"
 #include "package/kernargs.h"
 #include "package/pack_merge.h"
 #include "package/pack_writer.h"

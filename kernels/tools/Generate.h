@@ -30,8 +30,8 @@ public:
   /// Kernels that have choices of their own for the last order of their instructions.
   void setSchedules(ScheduleTable table) { schedules = std::move(table); }
 
-  /// One kernel for one chip at a stage: "input" (sluice.attention, or the body of a cache operation), "mlir" (LLVM and
-  /// ROCDL dialects), "llvm" (optimised IR), "asm" or "elf". Diagnostics go to standard error.
+  /// One kernel for one chip at a stage: "input" (sluice.attention, or the body of a cache operation), "mlir"
+  /// (LLVM and ROCDL dialects), "llvm" (optimised IR), "asm" or "elf". Diagnostics go to standard error.
   mlir::LogicalResult generate(const Variant &variant, const Chip &chip, llvm::StringRef stage,
                                std::string &result);
 

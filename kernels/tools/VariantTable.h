@@ -1,8 +1,8 @@
 //===- VariantTable.h - variants by their names -----------------------------------------------*- C++ -*-===//
 #pragma once
 
-#include "cache_ops/Variants.h"
 #include "attention/Variants.h"
+#include "cache_ops/Variants.h"
 #include "package/kernel_name.h"
 
 #include "llvm/ADT/StringRef.h"

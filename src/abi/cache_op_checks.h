@@ -1,4 +1,4 @@
-//===- cache_op_checks.h - what a caller can get wrong around attention -----------------------------------===//
+//===- cache_op_checks.h - what a caller can get wrong in a cache operation -----------------------------===//
 //
 // Each function throws support::Failure with the field, its value and the rule: invalid_argument,
 // newer_struct, or unsupported for what is legal and has no kernel. No allocation unless something is wrong.

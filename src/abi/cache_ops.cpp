@@ -1,4 +1,4 @@
-//===- cache_ops.cpp - the C ABI: appends and merges -------------------------------------------------------===//
+//===- cache_ops.cpp - the C ABI: appends and merges ----------------------------------------------------===//
 #include "runtime/cache_ops.h"
 #include "abi/cache_op_checks.h"
 #include "abi/checks.h"

@@ -1,4 +1,4 @@
-//===- cache_op_cases.cpp - what the suite runs of appends and merges -------------------------------------===//
+//===- cache_op_cases.cpp - what the suite runs of appends and merges -----------------------------------===//
 //
 // Of every kernel that the pack has for them each thing alone, and some together.
 //

@@ -102,12 +102,13 @@ public:
   }
 
   std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory) override {
-    return run_cache_op(c, memory.buffers, "sluice_kv_append", sluice_kv_append,
-                      [&](const std::vector<void *> &bases) { return make_call(c, inputs, memory, bases); });
+    return run_cache_op(
+        c, memory.buffers, "sluice_kv_append", sluice_kv_append,
+        [&](const std::vector<void *> &bases) { return make_call(c, inputs, memory, bases); });
   }
   std::string merge(const MergeCase &c, MergeMemory &memory) override {
     return run_cache_op(c, memory.buffers, "sluice_merge_states", sluice_merge_states,
-                      [&](const std::vector<void *> &bases) { return make_call(c, memory, bases); });
+                        [&](const std::vector<void *> &bases) { return make_call(c, memory, bases); });
   }
 
   std::vector<std::string> unused_kernels() const override {
@@ -123,7 +124,8 @@ public:
     check(symbol<decltype(sluice_emulator_counters)>("sluice_emulator_counters")(&counters, sizeof counters),
           "sluice_emulator_counters");
     // What was compared must have come from executed machine code.
-    if (counters.launches < runs + cache_op_runs || counters.waves < runs || counters.mfma_instructions < runs)
+    if (counters.launches < runs + cache_op_runs || counters.waves < runs ||
+        counters.mfma_instructions < runs)
       throw std::runtime_error("the emulator counted fewer launches, waves or MFMA than there were runs");
     return std::to_string(counters.launches) + " launches, " + std::to_string(counters.waves) + " waves, " +
            std::to_string(counters.wave_instructions) + " instructions";
@@ -176,7 +178,7 @@ private:
 
   template <typename AnyCase, typename Run, typename Make>
   std::string run_cache_op(const AnyCase &c, std::vector<std::vector<std::byte>> &images, const char *name,
-                         Run run, Make make) {
+                           Run run, Make make) {
     DeviceBuffers buffers(*this, images);
     sluice_error error = make_error();
     const auto call = make(buffers.addresses);

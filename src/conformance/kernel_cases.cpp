@@ -134,8 +134,8 @@ std::vector<Extents> extents_of(const Kernel &kernel, size_t turn) {
   return all;
 }
 
-/// Where rules choose; and, not for prefill kernels, beside which a plan by cost may have another for the case's
-/// rows, where cost does.
+/// Where rules choose; and, not for prefill kernels, beside which a plan by cost may have another for the
+/// case's rows, where cost does.
 std::vector<PlanBounds> bounds_of(const Case &c, const Kernel &kernel) {
   std::vector<PlanBounds> all = {{}, {.batch = c.batch}, {.q_len = c.q_len}, {c.batch, c.q_len, 0}};
   if (kernel.prefill) return all;

@@ -30,9 +30,9 @@ struct Kernel {
   Cache cache = Cache::same;
   HeadSizes head_size = 128;
   int tile_q = 0, tile_kv = 0;
-  bool prefill = false;   // for many rows: sequences of few are another kernel's
-  bool paged = false;  // serves SLUICE_MODE_PAGED and nothing else
-  bool mla = false; // serves SLUICE_V_IN_K and nothing else
+  bool prefill = false; // for many rows: sequences of few are another kernel's
+  bool paged = false;   // serves SLUICE_MODE_PAGED and nothing else
+  bool mla = false;     // serves SLUICE_V_IN_K and nothing else
 };
 
 /// How many cases the kernels get.

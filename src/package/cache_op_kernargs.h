@@ -1,4 +1,4 @@
-//===- cache_op_kernargs.h - the kernel arguments of append and merge -------------------------------------===//
+//===- cache_op_kernargs.h - the kernel arguments of append and merge -----------------------------------===//
 //
 // Tables as in kernargs.h, for the kernels around attention: rows on their way into a paged cache, and
 // results of several parts of the keys on their way into one.

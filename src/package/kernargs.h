@@ -48,15 +48,16 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   last_page_low, last_page_high   the halves of an entry of the page table are at most these, as unsigned
 //                       numbers; the rows of any other entry are zeros
 //   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
-//   kv_heads, grid_tiles, grid_batch   x of one split, y and z of the grid, without layers of upper halves; or
+//   kv_heads, grid_tiles, grid_batch   x of one split, y and z of the grid, without layers of upper halves;
+//   or
 //                       kernarg_no_grid each
 //   next_heads, next_tiles, next_batch   steps along x, y and z, with carries, from a workgroup to the one
 //   that
 //                       probably follows it on its compute unit; kernarg_no_grid along z: to none
 //   halved_tiles, halved_batch   likewise, from lower halves of tiles to upper ones; 0: tiles are whole
 //
-// Grid, in workgroups: x = kv_heads * splits (splits of one head together), y = tiles of rows, z = batch. A row
-// is a token and a query head of the group: row = token * group + head in the group.
+// Grid, in workgroups: x = kv_heads * splits (splits of one head together), y = tiles of rows, z = batch. A
+// row is a token and a query head of the group: row = token * group + head in the group.
 //
 // Kernels for which kernel_has_rounds() holds, and no others, look at these steps (rounds.h). If a place that
 // is moved by the halved steps is outside the grid, its tile has only the first half of its rows. The
@@ -90,8 +91,8 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, v)                                                                    \
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, o)                                                                    \
   SLUICE_ATTENTION_SIDE_STRIDES(FIELD, lse)                                                                  \
-  FIELD(int64_t, i64, o_split_stride)                                                                         \
-  FIELD(int64_t, i64, lse_split_stride)                                                                       \
+  FIELD(int64_t, i64, o_split_stride)                                                                        \
+  FIELD(int64_t, i64, lse_split_stride)                                                                      \
   FIELD(int64_t, i64, page_table_stride)                                                                     \
   FIELD(int64_t, i64, k_pack_stride)                                                                         \
   FIELD(int64_t, i64, bias_batch_stride)                                                                     \
@@ -117,11 +118,11 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
   FIELD(uint32_t, i32, group)                                                                                \
   FIELD(uint32_t, i32, group_magic)                                                                          \
   FIELD(uint32_t, i32, group_shift)                                                                          \
-  FIELD(uint32_t, i32, splits)                                                                                \
-  FIELD(uint32_t, i32, splits_magic)                                                                          \
-  FIELD(uint32_t, i32, splits_shift)                                                                          \
-  FIELD(uint32_t, i32, split_tiles)                                                                           \
-  FIELD(uint32_t, i32, min_split_tiles)                                                                       \
+  FIELD(uint32_t, i32, splits)                                                                               \
+  FIELD(uint32_t, i32, splits_magic)                                                                         \
+  FIELD(uint32_t, i32, splits_shift)                                                                         \
+  FIELD(uint32_t, i32, split_tiles)                                                                          \
+  FIELD(uint32_t, i32, min_split_tiles)                                                                      \
   FIELD(uint32_t, i32, page_rows)                                                                            \
   FIELD(uint32_t, i32, page_magic)                                                                           \
   FIELD(uint32_t, i32, page_shift)                                                                           \

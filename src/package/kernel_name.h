@@ -36,7 +36,7 @@ inline constexpr uint32_t prefill_rows_of_wave = 32, decode_rows_of_wave = 16;
 
 struct KernelName {
   std::string operation; // "attention_forward", "kv_append" or "merge_states"
-  std::string dtype;     // of Q, K, V and O (but see kv_dtype, o_dtype); for cache operations, of what is read
+  std::string dtype; // of Q, K, V and O (but see kv_dtype, o_dtype); for cache operations, of what is read
   uint32_t head_dim_qk = 0;
   uint32_t head_dim_v = 0;
   uint32_t tile_q = 0;

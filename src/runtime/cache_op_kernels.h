@@ -1,4 +1,4 @@
-//===- cache_op_kernels.h - the kernels around attention, found by their types ----------------------------===//
+//===- cache_op_kernels.h - the kernels around attention, found by their types --------------------------===//
 #pragma once
 
 #include "package/manifest.h"

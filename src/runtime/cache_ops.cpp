@@ -1,4 +1,4 @@
-//===- cache_ops.cpp - appends and merges: arguments of the kernels, and their launch ----------------------===//
+//===- cache_ops.cpp - appends and merges: arguments of the kernels, and their launch -------------------===//
 #include "runtime/cache_ops.h"
 
 #include "package/cache_op_kernargs.h"
@@ -77,7 +77,7 @@ void trace(const Context &context, const CacheOpKernel &kernel, const Grid &grid
 }
 
 const CacheOpKernel &find(const Context &context, CacheOperation operation, std::string_view field,
-                         uint32_t from, uint32_t to) {
+                          uint32_t from, uint32_t to) {
   const CacheOpKernel &kernel = context.cache_op_kernels().find(operation, from, to);
   if (kernel.packed == nullptr) {
     throw Failure(Status::unsupported, std::string(field),
@@ -109,8 +109,8 @@ void run(Context &context, const CacheOpKernel &kernel, const Grid &grid, Kernar
 /// The kernarg table has K and V as k_... and v_...; what they are is the same.
 #define SLUICE_FILL_SIDE(side, source, target, factor, factor_kind, head_dim, pack)                          \
   do {                                                                                                       \
-    const uint32_t chunks = uint32_t(head_dim) / cache_op_chunk_elements;                                      \
-    const uint32_t packed = (pack) == 0 ? chunks : uint32_t(pack) / cache_op_chunk_elements;                   \
+    const uint32_t chunks = uint32_t(head_dim) / cache_op_chunk_elements;                                    \
+    const uint32_t packed = (pack) == 0 ? chunks : uint32_t(pack) / cache_op_chunk_elements;                 \
     const Divisor32 by_head(chunks), by_pack(packed);                                                        \
     out.side##rows = address_of((source).data);                                                              \
     out.side##cache = address_of((target).data);                                                             \

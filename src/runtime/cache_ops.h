@@ -1,4 +1,4 @@
-//===- cache_ops.h - appends and merges: arguments of the kernels, and their launch ------------------------===//
+//===- cache_ops.h - appends and merges: arguments of the kernels, and their launch ---------------------===//
 #pragma once
 
 #include "runtime/context.h"

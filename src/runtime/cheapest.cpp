@@ -1,4 +1,4 @@
-//===- cheapest.cpp - the kernels and splits that are estimated to cost least ----------------------------===//
+//===- cheapest.cpp - the kernels and splits that are estimated to cost least ---------------------------===//
 #include "runtime/cheapest.h"
 
 #include "runtime/split.h"
@@ -17,8 +17,8 @@ using support::divide_up;
 using support::text;
 
 // Estimates closer than this say nothing: the fewer splits win; a decode kernel whose tile holds all rows,
-// which has fewer places for rows that are not there; then a prefill one without splits, which needs no workspace
-// and leaves short sequences to a decode one.
+// which has fewer places for rows that are not there; then a prefill one without splits, which needs no
+// workspace and leaves short sequences to a decode one.
 constexpr double splits_margin = 1.01, kernel_margin = 1.1;
 // Tiles that a split has at least where a sequence is shorter than its bound: below, there is more merging
 // than computing. Waves that share rows need one each.
@@ -29,7 +29,7 @@ constexpr int64_t most_few_rows = 1024;
 constexpr int64_t least_chunk_rows = 1024;
 
 Candidate best_splits(const package::PackedKernel *kernel, const Workload &work, uint64_t most_splits,
-                     uint32_t compute_units) {
+                      uint32_t compute_units) {
   Candidate best{kernel, 1, estimate(kernel->entry, work, 1, compute_units)};
   const uint64_t tiles = tiles_seen(kernel->entry.name, work);
   // Each number of tiles in a split once, with the fewest splits that have so many.
@@ -75,8 +75,8 @@ int64_t last_few_rows(const Candidate &decode, const Kernels &prefill, const slu
   return rows;
 }
 
-/// What takes all sequences, if anything: of the candidates, unless a prefill kernel without splits, which takes
-/// `prefill_clk`, costs about as little.
+/// What takes all sequences, if anything: of the candidates, unless a prefill kernel without splits, which
+/// takes `prefill_clk`, costs about as little.
 std::optional<Candidate> one_for_all(const std::vector<Candidate> &candidates, double prefill_clk,
                                      const Workload &work) {
   const double most = candidates.front().estimate.clk() * kernel_margin;
@@ -102,17 +102,18 @@ std::vector<Candidate> by_cost(const Kernels &kernels, const Workload &work, uin
   return candidates;
 }
 
-void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decode, const sluice_problem &problem,
-                    int64_t few_rows, bool can_merge, uint32_t compute_units) {
+void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decode,
+                    const sluice_problem &problem, int64_t few_rows, bool can_merge, uint32_t compute_units) {
   // Without a bound of rows, prompts as long as all keys.
   const int64_t rows = problem.max_q_len != 0 ? problem.max_q_len : problem.max_kv_len;
   const auto splits_of = [&](int64_t count) { return can_merge ? most_splits(problem, count) : 1; };
   const Workload work{problem, problem.max_batch, rows, problem.max_kv_len};
-  const bool may_be_prefill = !prefill.empty() && (decode.empty() || problem.max_q_len == 0 || rows > few_rows);
+  const bool may_be_prefill =
+      !prefill.empty() && (decode.empty() || problem.max_q_len == 0 || rows > few_rows);
   std::vector<Candidate> of_many;
   if (may_be_prefill) of_many = by_cost(prefill, work, 1, compute_units);
-  // With splits, for which there is one kernel, a prefill one would have sequences of few rows, too: of several
-  // sequences at most those that come beside long chunks.
+  // With splits, for which there is one kernel, a prefill one would have sequences of few rows, too: of
+  // several sequences at most those that come beside long chunks.
   const int64_t group = problem.q_heads / problem.kv_heads;
   const bool has_splits = problem.max_batch == 1 || rows * group >= least_chunk_rows;
   std::vector<Candidate> candidates = by_cost(decode, work, splits_of(rows), compute_units);

@@ -1,4 +1,4 @@
-//===- cheapest.h - the kernels and splits that are estimated to cost least ------------------------------===//
+//===- cheapest.h - the kernels and splits that are estimated to cost least -----------------------------===//
 #pragma once
 
 #include "runtime/choice.h"
@@ -22,10 +22,10 @@ struct Candidate {
 std::vector<Candidate> by_cost(const Kernels &kernels, const Workload &work, uint64_t most_splits,
                                uint32_t compute_units);
 
-/// Chooses by estimates for a problem with bounds of the batch and of keys, and of rows unless there are prefill
-/// kernels. `few_rows`: a decode kernel always takes sequences of no more, if a plan has one beside
+/// Chooses by estimates for a problem with bounds of the batch and of keys, and of rows unless there are
+/// prefill kernels. `few_rows`: a decode kernel always takes sequences of no more, if a plan has one beside
 /// others.
-void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decode, const sluice_problem &problem,
-                    int64_t few_rows, bool can_merge, uint32_t compute_units);
+void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decode,
+                    const sluice_problem &problem, int64_t few_rows, bool can_merge, uint32_t compute_units);
 
 } // namespace sluice::runtime

@@ -195,8 +195,8 @@ void choose_decode(Choice &choice, Kernels kernels, const sluice_problem &proble
 }
 
 /// Where bits must not depend on the bounds, or the bounds say too little for an estimate.
-void choose_by_rule(Choice &choice, const Kernels &prefill, const Kernels &decode, const sluice_problem &problem,
-                    int32_t few_rows, uint32_t compute_units) {
+void choose_by_rule(Choice &choice, const Kernels &prefill, const Kernels &decode,
+                    const sluice_problem &problem, int32_t few_rows, uint32_t compute_units) {
   const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
   if (!decode.empty()) {
     const int32_t group = group_of(problem);

@@ -68,9 +68,8 @@ struct TileClk {
 TileClk tile_clk(const package::KernelEntry &kernel) {
   const package::KernelName &name = kernel.name;
   const double rows = std::max(double(package::decode_rows_of_wave), double(name.tile_q) / name.waves);
-  const double columns_of_v = name.form == "mla"
-                                  ? double(name.head_dim_v) * name.tile_q / (rows * name.waves)
-                                  : double(name.head_dim_v);
+  const double columns_of_v = name.form == "mla" ? double(name.head_dim_v) * name.tile_q / (rows * name.waves)
+                                                 : double(name.head_dim_v);
   const double flop = 2.0 * rows * name.tile_kv * (name.head_dim_qk + columns_of_v);
   const double rate = name.dtype == "e4m3fnuz" ? chip::matrix_flop_8_bit : chip::matrix_flop_16_bit;
   const double matrix = flop / rate;
@@ -131,8 +130,8 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
                before_last = (rounds - 1) * places, left = result.workgroups / compute_units - before_last,
                sharing_memory = before_last + (rounds > 1 ? std::max(left, least_of_round * places) : left);
 
-  // Issue: waves that share rows take the tiles of a split in turn, so some may have one more than others. One
-  // more tile, which nothing else hides, comes before the loop, or after the last keys from memory.
+  // Issue: waves that share rows take the tiles of a split in turn, so some may have one more than others.
+  // One more tile, which nothing else hides, comes before the loop, or after the last keys from memory.
   const double waves_of_simd = std::ceil(resident * name.waves / chip::simds);
   const double wave_tiles = double(divide_up(split_tiles, uint64_t{name.waves_dividing_keys()}));
   const TileClk tile = tile_clk(kernel);

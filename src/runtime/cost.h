@@ -27,8 +27,8 @@ inline constexpr double matrix_flop_16_bit = 512, matrix_flop_8_bit = 1024;
 } // namespace chip
 
 /// What the kernel that merges splits takes besides the time of its bytes: from its launch to its end, and
-/// more where a workgroup, which has so many elements of a row's splits under way, has to go round again. Read
-/// off the timing model.
+/// more where a workgroup, which has so many elements of a row's splits under way, has to go round again.
+/// Read off the timing model.
 inline constexpr double merge_clk = 3600, merge_round_clk = 3000, merge_round_elements = 8192;
 /// What it takes instead where it reads splits before it knows which of them count: those of one round that
 /// have so many bytes at most. HBM needs two and a half of its latencies to read them, and at least one is

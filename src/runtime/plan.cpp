@@ -3,8 +3,8 @@
 
 #include "package/attention_launch.h"
 #include "package/rounds.h"
-#include "runtime/cache_ops.h"
 #include "runtime/attention_arguments.h"
+#include "runtime/cache_ops.h"
 #include "runtime/dtype.h"
 #include "support/failure.h"
 #include "support/log.h"

@@ -31,7 +31,7 @@ struct LaunchTiming {
 struct PlanTiming {
   Workload work;
   std::string kernel, reason;         // of the plan
-  uint32_t splits = 1;                 // of the keys
+  uint32_t splits = 1;                // of the keys
   std::vector<LaunchTiming> launches; // attention, then the merge of its splits if there is one
 
   uint64_t clk() const;

@@ -1,4 +1,4 @@
-//===- text_table.h - rows of figures in columns ------------------------------------------------------===//
+//===- text_table.h - rows of figures in columns --------------------------------------------------------===//
 #pragma once
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 //===- workload.h - attention as an engine asks for it --------------------------------------------------===//
 //
 // What `sluice bench` times through a plan: prefill, decode, a chunk of a prompt, drafts to be verified. A
-// workload is lengths, heads and types; which kernel computes it, and in how many splits of the keys, the plan
-// decides.
+// workload is lengths, heads and types; which kernel computes it, and in how many splits of the keys, the
+// plan decides.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,4 @@
-//===- cache_op_arguments_test.cpp - what appends and merges become in a kernel's arguments ---------------===//
+//===- cache_op_arguments_test.cpp - what appends and merges become in a kernel's arguments -------------===//
 #include "cache_op_fixture.h"
 #include "split_fixture.h"
 

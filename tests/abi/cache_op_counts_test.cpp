@@ -1,4 +1,4 @@
-//===- cache_op_counts_test.cpp - what one append or merge costs in allocations, locks and HIP calls ------===//
+//===- cache_op_counts_test.cpp - what one append or merge costs in allocations, locks and HIP calls ----===//
 #include "cache_op_fixture.h"
 #include "interposed.h"
 

@@ -1,4 +1,4 @@
-//===- cache_op_fixture.h - good appends and merges -------------------------------------------------------===//
+//===- cache_op_fixture.h - good appends and merges -----------------------------------------------------===//
 #pragma once
 
 #include "fixture.h"

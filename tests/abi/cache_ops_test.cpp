@@ -1,4 +1,4 @@
-//===- cache_ops_test.cpp - appends and merges: rules, launches, loading -----------------------------------===//
+//===- cache_ops_test.cpp - appends and merges: rules, launches, loading --------------------------------===//
 #include "cache_op_fixture.h"
 
 #include <functional>
@@ -416,7 +416,8 @@ TEST_CASE("the trace sees appends and merges", "[cache_ops]") {
   CHECK(seen == std::vector<std::string>{"kv_append_f16_f16", "merge_states_f32_f16"});
 }
 
-TEST_CASE("kernels of cache operations are listed among the others, and not chosen for attention", "[cache_ops]") {
+TEST_CASE("kernels of cache operations are listed among the others, and not chosen for attention",
+          "[cache_ops]") {
   const ContextHandle context = cache_op_context(SLUICE_DEVICE_TARGET);
   uint32_t count = 0;
   REQUIRE(sluice_list_kernels(context.get(), 0, nullptr, &count, nullptr) == SLUICE_OK);

@@ -1,4 +1,4 @@
-//===- split_fixture.h - what the tests of prefill, packed and split runs share --------------------------===//
+//===- split_fixture.h - what the tests of prefill, packed and split runs share -------------------------===//
 #pragma once
 
 #include "fixture.h"

@@ -1,4 +1,4 @@
-//===- batch.cpp - a batch of sequences whose numbers depend on nothing but the sequence --------------===//
+//===- batch.cpp - a batch of sequences whose numbers depend on nothing but the sequence ----------------===//
 #include "bounds/batch.h"
 
 #include "conformance/numbers.h"

@@ -1,4 +1,4 @@
-//===- batch.h - a batch of sequences whose numbers depend on nothing but the sequence ----------------===//
+//===- batch.h - a batch of sequences whose numbers depend on nothing but the sequence ------------------===//
 //
 // The same sequence can be put at another place, among others, or into another mode, and its results be
 // compared bit by bit. Lengths are on the device. What is behind the sequences is NaN.

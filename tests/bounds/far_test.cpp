@@ -1,4 +1,4 @@
-//===- far_test.cpp - caches whose rows are further apart than 32 bits can say ------------------------===//
+//===- far_test.cpp - caches whose rows are further apart than 32 bits can say --------------------------===//
 //
 // Of the address space only the rows that are needed exist for the device, so that an address that is cut
 // short is an error of the device or another row's numbers.

@@ -1,4 +1,4 @@
-//===- figures.cpp - what the tests of bounds have counted, and the page that says so -----------------===//
+//===- figures.cpp - what the tests of bounds have counted, and the page that says so -------------------===//
 #include "bounds/figures.h"
 
 #include "support/files.h"

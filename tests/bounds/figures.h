@@ -1,4 +1,4 @@
-//===- figures.h - what the tests of bounds have counted, and the page that says so -------------------===//
+//===- figures.h - what the tests of bounds have counted, and the page that says so ---------------------===//
 #pragma once
 
 #include <string>

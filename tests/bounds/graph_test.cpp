@@ -1,4 +1,4 @@
-//===- graph_test.cpp - one captured run for all lengths within its bounds ----------------------------===//
+//===- graph_test.cpp - one captured run for all lengths within its bounds ------------------------------===//
 #include "bounds/batch.h"
 
 #include <algorithm>
@@ -70,8 +70,8 @@ sluice_problem bounded(uint32_t mode, uint32_t determinism) {
   problem.max_kv_len = 2000;
   problem.determinism = determinism;
   if (determinism == SLUICE_DETERMINISM_FAST) {
-    // With a bound of rows a decode kernel would take everything at so small sizes; with this ceiling no more than the
-    // four rows are that always are.
+    // With a bound of rows a decode kernel would take everything at so small sizes; with this ceiling no more
+    // than the four rows are that always are.
     problem.max_q_len = 0;
     problem.workspace_ceiling_bytes = uint64_t(9 * 4 * 4 * problem.q_heads * (64 + 1) * 4);
   }

@@ -1,4 +1,4 @@
-//===- invariance_test.cpp - what the bits of a sequence's result may depend on -----------------------===//
+//===- invariance_test.cpp - what the bits of a sequence's result may depend on -------------------------===//
 #include "bounds/batch.h"
 
 using namespace sluice::test;
@@ -26,7 +26,8 @@ sluice_problem invariant(sluice_problem problem, int32_t batch, int32_t rows, in
 } // namespace
 
 TEST_CASE("batch-invariant results do not depend on the rest of the batch", "[bounds]") {
-  // Decode, a few rows that go to a decode kernel or not, depending on the group, prefill; more keys than one split has.
+  // Decode, a few rows that go to a decode kernel or not, depending on the group, prefill; more keys than one
+  // split has.
   const std::vector<Sequence> watched = {
       {1, 2500, 11}, {1, 30, 12}, {3, 2100, 13}, {70, 90, 14}, {150, 300, 15}};
   const std::vector<Sequence> others = {{1, 2049, 21}, {40, 2300, 22}, {0, 7, 23}, {2, 16, 24}};

@@ -1,4 +1,4 @@
-//===- memory_test.cpp - workspace: how much plans ask for, and that runs touch no more ---------------===//
+//===- memory_test.cpp - workspace: how much plans ask for, and that runs touch no more -----------------===//
 #include "bounds/batch.h"
 #include "bounds/figures.h"
 

@@ -1,4 +1,4 @@
-//===- traffic_test.cpp - bytes of K and V that decode reads ------------------------------------------===//
+//===- traffic_test.cpp - bytes of K and V that decode reads --------------------------------------------===//
 #include "bounds/batch.h"
 #include "bounds/figures.h"
 

@@ -1,4 +1,4 @@
-//===- work_test.cpp - matrix instructions that calls execute -----------------------------------------===//
+//===- work_test.cpp - matrix instructions that calls execute -------------------------------------------===//
 //
 // Prefill kernels have one shape of MFMA and decode ones another, so that counts by shape tell whose work it
 // was.
@@ -41,7 +41,8 @@ Work work_of(Batch &batch) {
   return work_of(batch, plan_of(batch.problem));
 }
 
-/// Rows up to which a sequence goes to a decode kernel at any cost: 16 rows of tokens and the query heads of a group.
+/// Rows up to which a sequence goes to a decode kernel at any cost: 16 rows of tokens and the query heads of
+/// a group.
 int32_t packed_rows(int32_t group) {
   return std::max(16 / group, 1);
 }
@@ -161,7 +162,8 @@ TEST_CASE("causal attention executes at most 1.3 times the ideal work at 1024 to
       CHECK(work.decode == 0);
       CHECK(work.all == work.prefill);
       // Two operations in each of 32 * 32 * 8; two products of every visible pair over the head dim.
-      const double operations = double(work.prefill) * 2 * 32 * 32 * 8, ideal = 1024.0 * 1025 / 2 * dim * 2 * 2;
+      const double operations = double(work.prefill) * 2 * 32 * 32 * 8,
+                   ideal = 1024.0 * 1025 / 2 * dim * 2 * 2;
       CHECK(operations <= 1.3 * ideal);
       CHECK(operations >= ideal);
       check_page(table_row({type == SLUICE_F16 ? "F16" : "BF16", std::to_string(dim),

@@ -1,4 +1,4 @@
-//===- cache_op_mutation_test.cpp - a defect of one append or merge kernel alone is noticed ---------------===//
+//===- cache_op_mutation_test.cpp - a defect of one append or merge kernel alone is noticed -------------===//
 //
 // As kernel_mutation_test.cpp has it of attention: for each kernel of the library and each defect some case
 // that runs on this kernel must show it.

@@ -1,4 +1,4 @@
-//===- large_scores_test.cpp - scores whose product with the scale has no digits left -----------------===//
+//===- large_scores_test.cpp - scores whose product with the scale has no digits left -------------------===//
 //
 // All scores are 2^20 and some eighths, exact in F32, so that their differences are what the weights follow
 // from, whatever the scale makes of them. The largest score grows from tile to tile: an error of an offset

@@ -1,4 +1,4 @@
-//===- non_finite_test.cpp - infinity and NaN stay with the rows that see their key -------------------===//
+//===- non_finite_test.cpp - infinity and NaN stay with the rows that see their key ---------------------===//
 //
 // Every KV head has one such element at a key of its own, so that one call has them at every offset of a
 // tile. Rows that do not see the key have the bits of a call without it, and so do all other elements of O.

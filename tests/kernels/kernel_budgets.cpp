@@ -157,8 +157,8 @@ int main(int argc, char **argv) try {
   if (argc == 2) around = read_cache_op_kernels(argv[1]);
   for (const ShippedKernel &kernel : cache_ops)
     failures += !keeps_cache_op_budgets(kernel);
-  std::printf("%zu attention kernels and %zu cache operations, %d over budget\n", kernels.size(), cache_ops.size(),
-              failures);
+  std::printf("%zu attention kernels and %zu cache operations, %d over budget\n", kernels.size(),
+              cache_ops.size(), failures);
   return failures == 0 ? 0 : 1;
 } catch (const std::exception &error) {
   std::fprintf(stderr, "kernel_budgets: %s\n", error.what());

@@ -67,7 +67,7 @@ inline void add_fake_kernel(package::PackWriter &writer, package::KernelEntry en
 
 /// A cache operation's kernel: operation and types.
 inline package::KernelEntry cache_op_entry(const std::string &operation, const std::string &from,
-                                         const std::string &to) {
+                                           const std::string &to) {
   const bool is_append = operation == "kv_append";
   package::KernelEntry entry;
   entry.name.operation = operation;

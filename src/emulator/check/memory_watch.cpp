@@ -1,4 +1,4 @@
-//===- memory_watch.cpp - how often launches touch the dwords of chosen ranges ------------------------===//
+//===- memory_watch.cpp - how often launches touch the dwords of chosen ranges --------------------------===//
 #include "emulator/check/memory_watch.h"
 
 #include <algorithm>

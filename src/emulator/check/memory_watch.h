@@ -1,4 +1,4 @@
-//===- memory_watch.h - how often launches touch the dwords of chosen ranges --------------------------===//
+//===- memory_watch.h - how often launches touch the dwords of chosen ranges ----------------------------===//
 //
 // What a kernel loads and stores is a property that tests and measurements state ("each byte of the cache
 // once"): whoever watches a range gets a count for each of its dwords.

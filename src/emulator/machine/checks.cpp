@@ -1,4 +1,4 @@
-//===- checks.cpp - the checks by name, and which of their reports fail a launch ----------------------===//
+//===- checks.cpp - the checks by name, and which of their reports fail a launch ------------------------===//
 #include <algorithm>
 #include <stdexcept>
 

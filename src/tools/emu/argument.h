@@ -1,4 +1,4 @@
-//===- argument.h - the value of one --arg or --arg-at ------------------------------------------------===//
+//===- argument.h - the value of one --arg or --arg-at --------------------------------------------------===//
 //
 //   buf:FILE.npy                        device memory with the file's elements
 //   size:BYTES[:fill=F][:type=T]        device memory; F: undefined (that is: never written), a byte, random,

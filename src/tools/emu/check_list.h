@@ -1,4 +1,4 @@
-//===- check_list.h - the lists of checks that --check and --warn take --------------------------------===//
+//===- check_list.h - the lists of checks that --check and --warn take ----------------------------------===//
 #pragma once
 
 #include "emulator/machine/machine.h"

@@ -1,4 +1,4 @@
-//===- element_type.cpp - what the elements of a buffer are -------------------------------------------===//
+//===- element_type.cpp - what the elements of a buffer are ---------------------------------------------===//
 #include "tools/emu/element_type.h"
 
 #include "support/fp8.h"

@@ -1,4 +1,4 @@
-//===- element_type.h - what the elements of a buffer are ---------------------------------------------===//
+//===- element_type.h - what the elements of a buffer are -----------------------------------------------===//
 #pragma once
 
 #include "tools/npy.h"

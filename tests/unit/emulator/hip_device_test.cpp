@@ -1,4 +1,4 @@
-//===- hip_device_test.cpp - the device, its errors and its settings -----------------------------------===//
+//===- hip_device_test.cpp - the device, its errors and its settings ------------------------------------===//
 
 #include <array>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-//===- hip_launch_test.cpp - modules, launches and what kernels do wrong -------------------------------===//
+//===- hip_launch_test.cpp - modules, launches and what kernels do wrong --------------------------------===//
 
 #include <array>
 #include <catch2/catch.hpp>

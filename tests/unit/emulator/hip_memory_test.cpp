@@ -1,4 +1,4 @@
-//===- hip_memory_test.cpp - allocation, copies and host memory ----------------------------------------===//
+//===- hip_memory_test.cpp - allocation, copies and host memory -----------------------------------------===//
 
 #include <atomic>
 #include <catch2/catch.hpp>

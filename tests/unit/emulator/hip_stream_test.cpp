@@ -1,4 +1,4 @@
-//===- hip_stream_test.cpp - streams, events and threads -----------------------------------------------===//
+//===- hip_stream_test.cpp - streams, events and threads ------------------------------------------------===//
 
 #include <atomic>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-//===- hip_watch_test.cpp - counts of accesses to watched memory, and of MFMAs by kind ----------------===//
+//===- hip_watch_test.cpp - counts of accesses to watched memory, and of MFMAs by kind ------------------===//
 #include "unit/emulator/hip_fixture.h"
 
 #include <cstring>

@@ -1,5 +1,4 @@
-//===- attention_launch_test.cpp - a launch of tensors without gaps
-//--------------------------------------===//
+//===- attention_launch_test.cpp - a launch of tensors without gaps -------------------------------------===//
 #include "package/attention_launch.h"
 
 #include <catch2/catch.hpp>

@@ -48,11 +48,11 @@ TEST_CASE("names of cache operations are an operation and two types", "[kernel_n
 
 TEST_CASE("prefill kernels are those of attention with 32 rows of a wave", "[kernel_name]") {
   for (const auto &[name, prefill] : {std::pair{"attn_fwd_f16_d128_q256_kv64_w8", true},
-                                   {"attn_fwd_f16_d128_q256_kv64_w8_paged", true},
-                                   {"attn_fwd_f16_d128_q16_kv64_w4_decode", false},
-                                   {"attn_fwd_f16_d576v512_q16_kv64_w4_mla", false},
-                                   {"kv_append_f16_f16", false},
-                                   {"merge_states_f32_f16", false}})
+                                      {"attn_fwd_f16_d128_q256_kv64_w8_paged", true},
+                                      {"attn_fwd_f16_d128_q16_kv64_w4_decode", false},
+                                      {"attn_fwd_f16_d576v512_q16_kv64_w4_mla", false},
+                                      {"kv_append_f16_f16", false},
+                                      {"merge_states_f32_f16", false}})
     CHECK(parse_kernel_name(name)->is_prefill() == prefill);
 }
 

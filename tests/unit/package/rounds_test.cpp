@@ -1,4 +1,4 @@
-//===- rounds_test.cpp - what workgroups are told of their rounds --------------------------------------===//
+//===- rounds_test.cpp - what workgroups are told of their rounds ---------------------------------------===//
 #include "package/rounds.h"
 
 #include "package/attention_launch.h"

@@ -1,5 +1,4 @@
-//===- small_elf.h - a small code object, made by hand
-//----------------------------------------------------===//
+//===- small_elf.h - a small code object, made by hand --------------------------------------------------===//
 //
 // One kernel, `k`, and room to be wrong everywhere. File offsets are what the names below say; the first
 // segment has the file's first bytes at address 0, so that they are addresses too.

@@ -1,4 +1,4 @@
-//===- choice_fixture.h - kernels to choose among, and a device that has them --------------------------===//
+//===- choice_fixture.h - kernels to choose among, and a device that has them ---------------------------===//
 #pragma once
 
 #include "package/pack_writer.h"

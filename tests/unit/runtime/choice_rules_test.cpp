@@ -119,7 +119,8 @@ TEST_CASE("where bits must not depend on bounds prefill tiles of other keys do n
   CHECK(Target({prefill_8, other}).choose(few).many->entry.name == other.name);
 }
 
-TEST_CASE("too few workgroups for the compute units take lower prefill tiles, if those make more", "[choice]") {
+TEST_CASE("too few workgroups for the compute units take lower prefill tiles, if those make more",
+          "[choice]") {
   const Target device({prefill_4, prefill_8});
   // Of 256 rows and of 512: a workgroup each and two.
   CHECK(by_rule(device, 304, 256, 1, 1).many->entry.name == prefill_8.name);
@@ -154,7 +155,8 @@ TEST_CASE("the lowest decode tile that holds the rows is the rule", "[choice]") 
   CHECK(by_rule(Target({sharing, twin}), 8, 1).few->entry.name == sharing.name);
 }
 
-TEST_CASE("beside prefill kernels few rows are those that fill a wave with the heads of a group", "[choice]") {
+TEST_CASE("beside prefill kernels few rows are those that fill a wave with the heads of a group",
+          "[choice]") {
   const Target device(all_kernels);
   for (const auto &[q_heads, rows] : {std::pair{1, 16}, {2, 8}, {3, 5}, {16, 1}, {17, 1}, {64, 1}}) {
     CHECK(by_rule(device, 8, 0, q_heads, 1).few_rows == rows);

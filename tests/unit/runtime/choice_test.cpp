@@ -124,7 +124,8 @@ TEST_CASE("splits fill the device at short lengths", "[choice]") {
 TEST_CASE("a chunk of one long sequence occupies the device with a prefill kernel", "[choice]") {
   sluice_problem chunk = problem_of(1, 512, 131072, 8, 1);
   chunk.flags = SLUICE_CAUSAL;
-  for (const std::vector<KernelEntry> &kernels : {all_kernels, {prefill_8, sharing, four_waves}, {prefill_8}}) {
+  for (const std::vector<KernelEntry> &kernels :
+       {all_kernels, {prefill_8, sharing, four_waves}, {prefill_8}}) {
     const Target device(kernels);
     const Choice choice = device.choose(chunk);
     INFO(choice.reason);

@@ -39,7 +39,7 @@ double fixed_clk(int32_t dim, uint64_t splits, int64_t batch = 1) {
   const Estimate found = estimate(kernel, {problem, batch, 1, int64_t(splits) * 16}, splits, 304);
   const double bytes = double(batch) * 8 * dim * 4 * double(splits);
   return splits == 1 ? found.merge_clk
-                    : found.merge_clk - bytes / (chip::hbm_terabytes * 1e12 / (chip::clock_mhz * 1e6));
+                     : found.merge_clk - bytes / (chip::hbm_terabytes * 1e12 / (chip::clock_mhz * 1e6));
 }
 
 /// Without the figures of machine code.

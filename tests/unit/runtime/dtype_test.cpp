@@ -1,5 +1,4 @@
-//===- dtype_test.cpp - names, sizes and distances of the element types
-//----------------------------------===//
+//===- dtype_test.cpp - names, sizes and distances of the element types ---------------------------------===//
 #include "runtime/dtype.h"
 
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-//===- splits_test.cpp - splits of the keys, their workspace, and where there are too many ----------------===//
+//===- splits_test.cpp - splits of the keys, their workspace, and where there are too many --------------===//
 #include "runtime/choice.h"
 #include "runtime/split.h"
 #include "support/failure.h"

@@ -1,4 +1,4 @@
-//===- valu_avx2.cpp - the vector ALU with AVX2 --------------------------------------------------------===//
+//===- valu_avx2.cpp - the vector ALU with AVX2 ---------------------------------------------------------===//
 #include <cfenv>
 #include <cstdint>
 #include <span>

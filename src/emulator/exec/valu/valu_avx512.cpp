@@ -1,4 +1,4 @@
-//===- valu_avx512.cpp - the vector ALU with AVX-512 ---------------------------------------------------===//
+//===- valu_avx512.cpp - the vector ALU with AVX-512 ----------------------------------------------------===//
 #include <cfenv>
 #include <cstdint>
 #include <span>

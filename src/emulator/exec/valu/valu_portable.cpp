@@ -1,4 +1,4 @@
-//===- valu_portable.cpp - the vector ALU on any host --------------------------------------------------===//
+//===- valu_portable.cpp - the vector ALU on any host ---------------------------------------------------===//
 #include <cfenv>
 #include <cstdint>
 #include <span>
