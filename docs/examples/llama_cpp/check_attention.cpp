@@ -86,9 +86,9 @@ double largest_share(const std::vector<float> &o, const Expected &expected) {
 /// Prints a line of the table. False if something is wrong with it.
 bool check_case(const Case &of, const Backends &backends) {
   const Numbers numbers(of);
-  const uint64_t before = backends.computed();
+  const uint64_t before = backends.count("nodes");
   const Outcome outcome = compute(of, numbers, {backends.ours.get(), backends.cpu.get()});
-  const uint64_t computed = backends.computed() - before;
+  const uint64_t computed = backends.count("nodes") - before;
   const Outcome by_cpu = compute(of, numbers, {backends.cpu.get()});
   const Expected exact = attention(of, numbers, false);
 

@@ -17,8 +17,8 @@ public:
     ours.reset(ggml_backend_dev_init(ggml_backend_reg_dev_get(registration, 0), nullptr));
     cpu.reset(ggml_backend_init_by_type(GGML_BACKEND_DEVICE_TYPE_CPU, nullptr));
     if (!ours || !cpu) throw std::runtime_error("ggml makes no backend");
-    computed = reinterpret_cast<uint64_t (*)()>(
-        ggml_backend_reg_get_proc_address(registration, "ggml_backend_sluice_nodes_computed"));
+    count = reinterpret_cast<uint64_t (*)(const char *)>(
+        ggml_backend_reg_get_proc_address(registration, "ggml_backend_sluice_count"));
   }
 
 private:
@@ -29,7 +29,7 @@ private:
 
 public:
   std::unique_ptr<ggml_backend, Free> ours, cpu;
-  uint64_t (*computed)(); ///< how many nodes Sluice has computed
+  uint64_t (*count)(const char *what); ///< how many "nodes" Sluice has computed
 };
 
 } // namespace check

@@ -71,7 +71,7 @@ int main(int count, char **arguments) {
     configure("clear_fault", "1");
     const Outcome after = compute(served, numbers, {ours, backends.cpu.get()});
     expect(after.status == GGML_STATUS_SUCCESS && after.o == before.o, "the same node afterwards");
-    expect(backends.computed() == 2, "nodes counted: 2");
+    expect(backends.count("nodes") == 2, "nodes counted: 2");
   } catch (const std::exception &error) {
     std::fprintf(stderr, "check_failures: %s\n", error.what());
     return 1;

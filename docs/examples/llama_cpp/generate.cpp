@@ -76,13 +76,19 @@ void generate(const char *path, const std::string &prompt, int count) {
   std::fputs("\n", stdout);
 }
 
-/// 0 if there is no such backend.
-unsigned long long nodes_computed_by_sluice() {
+/// Says what Sluice's backend counted, if there is one.
+void report() {
   ggml_backend_reg_t const backend = ggml_backend_reg_by_name("Sluice");
-  if (!backend) return 0;
-  using Count = uint64_t();
-  return reinterpret_cast<Count *>(
-      ggml_backend_reg_get_proc_address(backend, "ggml_backend_sluice_nodes_computed"))();
+  if (!backend) {
+    std::fputs("attention without Sluice\n", stderr);
+    return;
+  }
+  using Count = uint64_t(const char *);
+  auto *const count =
+      reinterpret_cast<Count *>(ggml_backend_reg_get_proc_address(backend, "ggml_backend_sluice_count"));
+  const auto counted = [&](const char *what) { return static_cast<unsigned long long>(count(what)); };
+  std::fprintf(stderr, "attention by Sluice: %llu nodes, %llu plans, %llu allocations\n", counted("nodes"),
+               counted("plans"), counted("allocations"));
 }
 
 } // namespace
@@ -99,5 +105,5 @@ int main(int count, char **arguments) {
     std::fprintf(stderr, "generate: %s\n", error.what());
     return 1;
   }
-  std::fprintf(stderr, "attention computed by Sluice: %llu nodes\n", nodes_computed_by_sluice());
+  report();
 }

@@ -10,12 +10,11 @@
 
 #include "runner.h"
 
-#include <atomic>
 #include <cstdlib>
-#include <cstring>
 #include <ggml-backend-impl.h>
 #include <ggml-impl.h>
 #include <memory>
+#include <string_view>
 
 namespace ggml_sluice {
 
@@ -29,14 +28,18 @@ struct Global {
   explicit Global(const std::string &device_name) : device(device_name), description(device.description()) {}
   Device device;
   std::string description;
-  std::atomic<uint64_t> nodes_computed = 0;
 };
 std::unique_ptr<Global> global;
 
-/// How many nodes Sluice has computed, for programs that want to know: ggml_backend_reg_get_proc_address
-/// finds it as "ggml_backend_sluice_nodes_computed".
-uint64_t nodes_computed() {
-  return global->nodes_computed;
+/// How many "nodes" Sluice has computed, "plans" it has made and "allocations" of device memory there were,
+/// in this process. Programs get it from ggml_backend_reg_get_proc_address as "ggml_backend_sluice_count".
+uint64_t count(const char *what) {
+  const Counters &counters = global->device.counters;
+  const std::string_view wanted = what;
+  return wanted == "nodes"         ? counters.nodes.load()
+         : wanted == "plans"       ? counters.plans.load()
+         : wanted == "allocations" ? counters.allocations.load()
+                                   : 0;
 }
 
 // ------------------------------------------------------------------------------------------------ backend
@@ -54,7 +57,6 @@ ggml_status compute_graph(ggml_backend_t backend, ggml_cgraph *graph) {
     try {
       if (node.op != GGML_OP_FLASH_ATTN_EXT) throw std::runtime_error("only attention is supported");
       static_cast<Runner *>(backend->context)->compute(node);
-      ++global->nodes_computed;
     } catch (const std::exception &error) {
       GGML_LOG_ERROR("%s: %s '%s': %s\n", name, ggml_op_desc(&node), node.name, error.what());
       return GGML_STATUS_FAILED;
@@ -116,7 +118,7 @@ bool supports_op(ggml_backend_dev_t, const ggml_tensor *node) {
   const Attention attention(*node);
   std::string why = refusal(attention);
   if (why.empty())
-    if (const auto support = global->device.context.support(problem_of(attention)); !support)
+    if (const auto support = global->device.context().support(problem_of(attention)); !support)
       why = support.error().message();
   if (!why.empty()) GGML_LOG_DEBUG("%s: '%s' is left to others: %s\n", name, node->name, why.c_str());
   return why.empty();
@@ -149,9 +151,7 @@ ggml_backend_dev_t the_device(ggml_backend_reg_t registration, size_t) {
 }
 
 void *function_named(ggml_backend_reg_t, const char *wanted) {
-  return std::strcmp(wanted, "ggml_backend_sluice_nodes_computed") == 0
-             ? reinterpret_cast<void *>(nodes_computed)
-             : nullptr;
+  return std::string_view(wanted) == "ggml_backend_sluice_count" ? reinterpret_cast<void *>(count) : nullptr;
 }
 
 constexpr ggml_backend_reg_i registration_functions = {

@@ -23,15 +23,15 @@ sluice::ContextDesc desc_of(const std::string &name) {
 } // namespace
 
 Device::Device(const std::string &name)
-    : ordinal(desc_of(name).device_ordinal), context(sluice::Context::create(desc_of(name)).value()) {}
+    : ordinal(desc_of(name).device_ordinal), bound(sluice::Context::create(desc_of(name)).value()) {}
 
 std::string Device::message(int code) const {
-  auto *const text = context.hip<const char *(int)>("hipGetErrorString");
+  auto *const text = bound.hip<const char *(int)>("hipGetErrorString");
   return text ? text(code) : "HIP error " + std::to_string(code);
 }
 
 std::string Device::description() const {
-  const sluice::DeviceInfo info = context.device().value();
+  const sluice::DeviceInfo info = bound.device().value();
   return std::string(info.name[0] ? info.name : info.chip) + ", " + info.arch + ", through " + info.runtime;
 }
 
@@ -41,6 +41,7 @@ void *Memory::reserve(size_t bytes) {
   const size_t wanted = std::bit_ceil(bytes);
   device.hip<void **, size_t>("hipMalloc", &data, wanted);
   capacity_bytes = wanted;
+  ++device.counters.allocations;
   return data;
 }
 
@@ -55,7 +56,7 @@ void Memory::download(void *to, size_t bytes) const {
 }
 
 void Memory::release() noexcept {
-  if (data) device.context.hip<int(void *)>("hipFree")(data);
+  if (data) device.context().hip<int(void *)>("hipFree")(data);
   data = nullptr;
   capacity_bytes = 0;
 }
@@ -63,7 +64,8 @@ void Memory::release() noexcept {
 const Runner::Plan &Runner::plan_for(const sluice::Problem &problem) {
   const std::string key(reinterpret_cast<const char *>(&problem), sizeof problem);
   if (const auto found = plans.find(key); found != plans.end()) return found->second;
-  sluice::Plan plan = device.context.plan(problem).value();
+  sluice::Plan plan = device.context().plan(problem).value();
+  ++device.counters.plans;
   const uint64_t workspace_bytes = plan.describe().value().workspace_bytes;
   return plans.emplace(key, Plan{std::move(plan), workspace_bytes}).first->second;
 }
@@ -128,6 +130,7 @@ void Runner::compute(ggml_tensor &node) {
   launch.workspace_bytes = plan.workspace_bytes;
   plan.plan.run(args, launch).value();
   o.download(node.data, ggml_nbytes(&node));
+  ++device.counters.nodes;
 }
 
 } // namespace ggml_sluice

@@ -8,42 +8,49 @@
 
 #include "node.h"
 
+#include <atomic>
 #include <map>
 #include <stdexcept>
 #include <vector>
 
 namespace ggml_sluice {
 
-/// A device and HIP's functions for it. Shared by all backends of the process, and never changed.
+/// What has happened in the process.
+struct Counters {
+  std::atomic<uint64_t> nodes = 0, plans = 0, allocations = 0;
+};
+
+/// A device and HIP's functions for it, shared by all backends of the process.
 class Device {
 public:
   /// `name` is "emulated" or "hip:N".
   explicit Device(const std::string &name);
 
+  const sluice::Context &context() const { return bound; }
+  /// Makes it the calling thread's device, as sluice_run expects.
+  void select() const { hip<int>("hipSetDevice", ordinal); }
   /// Calls a HIP function by its name. Throws if its result is not hipSuccess.
   template <class... Parameters, class... Arguments>
   void hip(const char *name, Arguments... arguments) const {
-    auto *const function = context.hip<int(Parameters...)>(name);
+    auto *const function = bound.hip<int(Parameters...)>(name);
     if (!function) throw std::runtime_error(std::string("the HIP runtime has no ") + name);
     if (const int code = function(arguments...)) throw std::runtime_error(name + (": " + message(code)));
   }
-  /// Makes it the calling thread's device, as sluice_run expects.
-  void select() const { hip<int>("hipSetDevice", ordinal); }
   std::string description() const;
+
+  Counters counters;
 
 private:
   std::string message(int code) const;
 
   int ordinal;
-
-public:
-  const sluice::Context context;
+  sluice::Context bound;
 };
 
 /// Memory of the device that grows when more is asked for.
 class Memory {
 public:
-  explicit Memory(const Device &device) : device(device) {}
+  explicit Memory(Device &device) : device(device) {}
   Memory(const Memory &) = delete;
   Memory &operator=(const Memory &) = delete;
   ~Memory() { release(); }
@@ -57,7 +64,7 @@ public:
 private:
   void release() noexcept;
 
-  const Device &device;
+  Device &device;
   void *data = nullptr;
   size_t capacity_bytes = 0;
 };
@@ -65,7 +72,7 @@ private:
 /// One stream of work, used by one thread at a time, as a backend of ggml is.
 class Runner {
 public:
-  explicit Runner(const Device &device)
+  explicit Runner(Device &device)
       : device(device), q(device), k(device), v(device), bias(device), sinks(device), o(device),
         workspace(device) {}
 
@@ -81,7 +88,7 @@ private:
   void *upload_q(const Attention &attention);
   void *upload_bias(const Attention &attention);
 
-  const Device &device;
+  Device &device;
   Memory q, k, v, bias, sinks, o, workspace;
   std::map<std::string, Plan> plans; // by the bytes of the problem, which is all that a plan depends on
 };
