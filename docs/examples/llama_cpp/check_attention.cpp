@@ -62,6 +62,10 @@ constexpr Case cases[] = {
      0, false},
     {"negative scale", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0, false,
      -0.2f, false},
+    {"mask of two heads", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::alternating, Layout::cache, 0, 0,
+     false, 0, false},
+    {"K of F16, V of BF16", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 0, false,
+     0, false, true},
     {"soft cap of 100000", 64, 64, 4, 2, 21, 100, 1, GGML_TYPE_F16, Mask::causal, Layout::cache, 0, 100000,
      false, 0, false},
 };
@@ -112,6 +116,18 @@ bool check_case(const Case &of, const Backends &backends) {
   return chosen && right;
 }
 
+/// Lengths up to the next power of two share a plan, so that a growing cache does not make one for each.
+bool check_plans(const Backends &backends) {
+  const uint64_t before = backends.count("plans");
+  for (int64_t keys = 33; keys <= 64; ++keys) {
+    const Case of = {"growing", 64, 64, 4, 1, 5 + keys % 4, keys, 1, GGML_TYPE_F16, Mask::causal};
+    compute(of, Numbers(of), {backends.ours.get(), backends.cpu.get()});
+  }
+  const auto plans = static_cast<unsigned long long>(backends.count("plans") - before);
+  std::printf("plans for 5 to 8 rows and 33 to 64 keys: %llu\n", plans);
+  return plans == 1;
+}
+
 } // namespace
 
 int main(int count, char **arguments) {
@@ -127,6 +143,7 @@ int main(int count, char **arguments) {
       wrong += !check_case(of, backends);
       served += of.served;
     }
+    wrong += !check_plans(backends);
     std::printf("%zu nodes, %d by Sluice, %d wrong\n", std::size(cases), served, wrong);
     return wrong != 0;
   } catch (const std::exception &error) {

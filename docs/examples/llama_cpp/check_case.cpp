@@ -53,7 +53,10 @@ void round_to(std::vector<float> &numbers, ggml_type type) {
 
 /// Heads and sequences of the mask that the node has.
 std::pair<int64_t, int64_t> mask_extent(const Case &of) {
-  return {of.mask == Mask::per_head ? of.q_heads : 1, of.mask == Mask::per_sequence ? of.sequences : 1};
+  return {of.mask == Mask::per_head      ? of.q_heads
+          : of.mask == Mask::alternating ? 2
+                                         : 1,
+          of.mask == Mask::per_sequence ? of.sequences : 1};
 }
 
 /// [sequence, head, row, key] of the mask that the node has.
@@ -153,7 +156,7 @@ Graph::Graph(const Case &of, const Numbers &numbers)
   ggml_tensor *const v = of.layout == Layout::v_in_k
                              ? ggml_view_4d(context.get(), k, of.head_dim_v, of.keys, of.kv_heads,
                                             of.sequences, k->nb[1], k->nb[2], k->nb[3], 0)
-                             : rows_of_heads(of.kv_type, of.head_dim_v, of.kv_heads, of.keys, of.sequences);
+                             : rows_of_heads(of.v_type(), of.head_dim_v, of.kv_heads, of.keys, of.sequences);
   const auto [mask_heads, mask_sequences] = mask_extent(of);
   ggml_tensor *const mask =
       of.mask == Mask::none ? nullptr : input(GGML_TYPE_F16, {of.keys, of.rows, mask_heads, mask_sequences});
@@ -189,7 +192,7 @@ Numbers::Numbers(const Case &of) : scale(of.scale != 0 ? of.scale : 1 / std::sqr
       v.insert(v.end(), &k[row], &k[row] + of.head_dim_v);
   } else {
     v = random(of.sequences * of.kv_heads * of.keys * of.head_dim_v);
-    round_to(v, of.kv_type);
+    round_to(v, of.v_type());
   }
   if (of.sinks) sinks = random(of.q_heads);
 

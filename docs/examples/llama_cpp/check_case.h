@@ -16,6 +16,7 @@ enum class Mask {
   window,      ///< causal, and 20 keys back
   distance,    ///< causal, and minus the distance, as llama.cpp makes it for ALiBi
   numbers,     ///< any number
+  alternating, ///< other numbers for odd heads than for even ones
   per_head,    ///< other numbers for each head
   per_sequence ///< other numbers for each sequence
 };
@@ -38,6 +39,9 @@ struct Case {
   bool sinks = false;
   float scale = 0; ///< 0: 1 / sqrt of the head size
   bool served = true;
+  bool v_is_bf16 = false; ///< whatever K is
+
+  ggml_type v_type() const { return v_is_bf16 ? GGML_TYPE_BF16 : kv_type; }
 };
 
 /// The numbers as the node has them: of F16 or BF16 what these types hold. Indices from the outside to the

@@ -39,6 +39,16 @@ void configure(const char *key, const char *value) {
   dlclose(library);
 }
 
+/// Whether a backend supports a node with this many rows, and K's rows so far apart. It has no memory.
+bool supports(ggml_backend_t backend, int64_t rows, int64_t k_stride_elements) {
+  const std::unique_ptr<ggml_context, void (*)(ggml_context *)> context(
+      ggml_init({ggml_tensor_overhead() * 8, nullptr, true}), ggml_free);
+  ggml_tensor *const q = ggml_new_tensor_3d(context.get(), GGML_TYPE_F32, 64, rows, 2);
+  ggml_tensor *const wide = ggml_new_tensor_3d(context.get(), GGML_TYPE_F16, k_stride_elements, 40, 2);
+  ggml_tensor *const k = ggml_view_3d(context.get(), wide, 64, 40, 2, wide->nb[1], wide->nb[2], 0);
+  return ggml_backend_supports_op(backend, ggml_flash_attn_ext(context.get(), q, k, k, nullptr, 1, 0, 0));
+}
+
 } // namespace
 
 int main(int count, char **arguments) {
@@ -63,6 +73,10 @@ int main(int count, char **arguments) {
            "a type that is not served");
     expect(force(too_wide, Numbers(too_wide), ours) == GGML_STATUS_FAILED && says("640"),
            "a head size that is not");
+
+    expect(supports(ours, 1000, 64), "1000 rows");
+    expect(!supports(ours, 2'000'000, 64), "more rows than a launch has workgroups for");
+    expect(!supports(ours, 1000, 1 << 25), "K's rows 2^25 elements apart");
 
     configure("instruction_budget", "10");
     const Outcome stopped = compute(served, numbers, {ours, backends.cpu.get()});
