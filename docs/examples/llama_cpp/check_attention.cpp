@@ -1,4 +1,4 @@
-//===- check_attention.cpp - attention nodes of many kinds, by Sluice and by ggml's CPU backend ---------===//
+//===- check_attention.cpp - attention nodes of many kinds, by Sluice and by ggml's CPU backend --------===//
 //
 // Each node goes through ggml's scheduler, which may choose between the two. Results are compared with double
 // precision. What Sluice computed has to be within the bound for its kernels, element by element, with Q

@@ -1,4 +1,4 @@
-//===- check_backends.h - the two backends of the checks ------------------------------------------------===//
+//===- check_backends.h - the two backends of the checks -----------------------------------------------===//
 #pragma once
 
 #include <cstdint>

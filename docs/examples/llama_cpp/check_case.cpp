@@ -1,4 +1,4 @@
-//===- check_case.cpp - one attention node: its numbers, and its graph ----------------------------------===//
+//===- check_case.cpp - one attention node: its numbers, and its graph ---------------------------------===//
 
 #include "check_case.h"
 

@@ -1,4 +1,4 @@
-//===- check_case.h - one attention node: its numbers, and its graph ------------------------------------===//
+//===- check_case.h - one attention node: its numbers, and its graph -----------------------------------===//
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-//===- check_failures.cpp - what goes wrong is a status and a message -----------------------------------===//
+//===- check_failures.cpp - what goes wrong is a status and a message ----------------------------------===//
 
 #include "check_backends.h"
 #include "check_case.h"

@@ -1,5 +1,4 @@
-//===- check_reference.cpp - attention in double precision, and how far a kernel may be from it
-//----------===//
+//===- check_reference.cpp - attention in double precision, and how far a kernel may be from it --------===//
 
 #include "check_reference.h"
 

@@ -1,5 +1,4 @@
-//===- check_reference.h - attention in double precision, and how far a kernel may be from it
-//------------===//
+//===- check_reference.h - attention in double precision, and how far a kernel may be from it ----------===//
 #pragma once
 
 #include "check_case.h"

@@ -1,4 +1,4 @@
-//===- generate.cpp - a text by llama.cpp: the most likely token, one after the other -------------------===//
+//===- generate.cpp - a text by llama.cpp: the most likely token, one after the other ------------------===//
 //
 // A program of llama.cpp like any other: it knows nothing of Sluice but a function that it may find in a
 // backend, to say afterwards who computed attention.

@@ -1,10 +1,9 @@
-//===- ggml_sluice.cpp - a backend of ggml that computes attention with Sluice
-//---------------------------===//
+//===- ggml_sluice.cpp - a backend of ggml that computes attention with Sluice -------------------------===//
 //
 // ggml knows a backend as four tables of functions: a registration, its devices, a device's backends (streams
 // of work) and buffers. This one has a device that accelerates, as ggml's for BLAS is: its tensors are in the
-// buffers of the CPU's backend, and ggml's scheduler hands it the nodes that it says it supports. Exceptions
-// end here.
+// buffers of the CPU's backend, and ggml's scheduler hands it the nodes that it says it supports. What the
+// library or the device refuses becomes a status here, with a line in ggml's log.
 //
 //===----------------------------------------------------------------------------------------------------===//
 
@@ -44,7 +43,7 @@ uint64_t count(const char *what) {
 
 // ------------------------------------------------------------------------------------------------ backend
 
-/// Views are computed by nobody.
+/// Views need no computation.
 bool is_view(const ggml_tensor &node) {
   return node.op == GGML_OP_NONE || node.op == GGML_OP_RESHAPE || node.op == GGML_OP_VIEW ||
          node.op == GGML_OP_PERMUTE || node.op == GGML_OP_TRANSPOSE;

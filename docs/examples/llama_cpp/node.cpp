@@ -1,4 +1,4 @@
-//===- node.cpp - what a node of ggml is to Sluice ------------------------------------------------------===//
+//===- node.cpp - what a node of ggml is to Sluice -----------------------------------------------------===//
 
 #include "node.h"
 

@@ -1,4 +1,4 @@
-//===- node.h - what a node of ggml is to Sluice --------------------------------------------------------===//
+//===- node.h - what a node of ggml is to Sluice -------------------------------------------------------===//
 //
 // ggml counts from the inside to the outside, in bytes: ne and nb of Q are [element, row, head, sequence].
 // Sluice counts elements, [sequence, row, head, element]. Nothing here reads the tensors' memory: ggml asks

@@ -1,4 +1,4 @@
-//===- runner.cpp - the device, its memory, and a node's way through it ---------------------------------===//
+//===- runner.cpp - the device, its memory, and a node's way through it --------------------------------===//
 
 #include "runner.h"
 

@@ -1,4 +1,4 @@
-//===- runner.h - the device, its memory, and a node's way through it -----------------------------------===//
+//===- runner.h - the device, its memory, and a node's way through it ----------------------------------===//
 //
 // The tensors are in the host's memory, where ggml's CPU backend computes all else. A node's inputs are
 // copied to the device and its result is copied back; memory and plans stay for the next node.

@@ -3,7 +3,7 @@
 
 usage: llama_cpp_test.py SOURCE BUILD WORK CASE
 
-WORK gets what the page's reader has: docs/ and build/. Of the commands, the first, which builds and installs Sluice, is replaced by
+WORK gets what the page's reader has: docs/ and build/. Of the commands, the first two, which build and install Sluice, are replaced by
 an installation of BUILD. Those that fetch run once. Where they reach nothing, the exit status is 77: skipped, with the reason.
 """
 import hashlib
@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 SKIPPED = 77
-FIRST = "./dev build release && cmake --install build/release --prefix build/installed"
+FIRST = ["./dev build release", "cmake --install build/release --prefix build/installed"]
 
 
 class Page:
@@ -67,11 +67,11 @@ class Folder:
 
 
 def prepare(page, folder):
-    """All commands but the last two, which set the environment and generate."""
-    first, *lines, _, _ = page.block("commands")
-    if first != FIRST:
-        sys.exit(f"the page begins with {first}, not with {FIRST}")
-    for line in lines:
+    """All commands but the last, which generates."""
+    lines = page.block("commands")
+    if lines[:2] != FIRST:
+        sys.exit(f"the page begins with {lines[:2]}, not with {FIRST}")
+    for line in lines[2:-1]:
         if re.search(r"\bpip (install|download) ", line):
             folder.fetch(line)
         else:
@@ -85,12 +85,12 @@ def expect(is_so, what, *texts):
 
 def text(page, folder):
     """The text is the stored one, byte by byte, and Sluice has computed all attention; without it the CPU's backend has."""
-    *_, environment, generate = page.block("commands")
+    command = page.block("commands")[-1]
     expected = json.loads((folder.work / "docs/examples/jargon_lm/model/expected.json").read_text(encoding="utf-8"))
     config = json.loads((folder.work / "docs/examples/jargon_lm/model/config.json").read_text(encoding="utf-8"))
     count = expected["greedy_bytes"]
-    expect(generate.endswith(f' "{expected["prompt"]}" {count}'), "the page generates something else:", generate)
-    ours, cpu = folder.must(environment, generate), folder.must(generate)
+    expect(command.endswith(f' "{expected["prompt"]}" {count}'), "the page generates something else:", command)
+    ours, cpu = folder.must(command), folder.must(re.sub(r"GGML_BACKEND_PATH=\S+ ", "", command))
     for name, done in (("Sluice", ours), ("CPU", cpu)):
         same = sum(a == b for a, b in zip(done.stdout, expected["greedy_text"]))
         expect(done.stdout == expected["greedy_text"] + "\n",
@@ -105,9 +105,8 @@ def text(page, folder):
 
 def attention(page, folder):
     """Nodes of many kinds, by both backends, against double precision."""
-    environment = page.block("commands")[-2]
     line, = page.block("check")
-    done = folder.must(environment, line)
+    done = folder.must(line)
     print(done.stdout, end="")
     summary = done.stdout.splitlines()[-1]
     expect(f"`{summary}`" in page.text, "the page does not say", summary)
@@ -115,11 +114,9 @@ def attention(page, folder):
 
 def failures(page, folder):
     """What goes wrong is a status and a message."""
-    environment = page.block("commands")[-2]
-    print(folder.must(environment, "build/llama_cpp/check_failures $GGML_BACKEND_PATH").stdout, end="")
-    done = folder.run(environment, "GGML_SLUICE_DEVICE=emulator build/llama_cpp/check_failures $GGML_BACKEND_PATH")
-    expect(done.returncode == 1 and "cannot be loaded" in done.stderr, "a device that does not exist:", done.stdout, done.stderr)
-    done = folder.must(environment, "GGML_SLUICE_DEVICE=emulator " + page.block("commands")[-1])
+    line = page.block("check")[0].replace("check_attention", "check_failures")
+    print(folder.must(line).stdout, end="")
+    done = folder.must(page.block("commands")[-1].replace("DEVICE=emulated", "DEVICE=emulator"))
     expect("the device is 'emulator'; it is 'emulated', or 'hip:N'" in done.stderr, "a device that does not exist:", done.stderr)
     expect("attention without Sluice" in done.stderr, "a device that does not exist:", done.stderr)
     print(done.stderr, end="")
