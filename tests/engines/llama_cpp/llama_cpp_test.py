@@ -110,6 +110,12 @@ def attention(page, folder):
     print(done.stdout, end="")
     summary = done.stdout.splitlines()[-1]
     expect(f"`{summary}`" in page.text, "the page does not say", summary)
+    # name, backend, share of the bound, error with Q rounded, error with Q as it is, the CPU backend's error
+    rows = re.findall(r"^(?!BF16).* Sluice +\S+ +(\S+e\S+) +(\S+) +\S+$", done.stdout, re.MULTILINE)
+    for row, errors in zip(("Q rounded in the reference too", "Q as it is"), zip(*rows)):
+        line = f"| {row} | {min(errors, key=float)} to {max(errors, key=float)} |"
+        expect(line in page.text, "the page does not say", line)
+    expect(f"of the {len(rows)} nodes of F16" in page.text, "the page does not say how many nodes are of F16:", str(len(rows)))
 
 
 def failures(page, folder):
