@@ -1,0 +1,169 @@
+//===- node.cpp - what a node of ggml is to Sluice -----------------------------------------------------===//
+
+#include "node.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace ggml_sluice {
+
+namespace {
+
+// Rules of sluice_args that do not depend on the problem, so that sluice_query_support cannot know of them.
+constexpr int64_t stride_multiple = 8;
+constexpr int64_t row_stride_end = 1 << 25;
+constexpr int64_t max_sequences = 65535;
+constexpr int64_t max_tiles = 65535;
+constexpr int64_t lowest_tile_rows = 16;
+
+/// sluice_dtype, or 0 for a type that K and V cannot have.
+uint32_t dtype_of(ggml_type type) {
+  return type == GGML_TYPE_F16 ? SLUICE_F16 : type == GGML_TYPE_BF16 ? SLUICE_BF16 : 0;
+}
+
+/// In elements. The stride of a dimension with one index is never multiplied by anything but 0.
+int64_t stride_of(const ggml_tensor &tensor, int dimension) {
+  return tensor.ne[dimension] == 1 ? 0 : int64_t(tensor.nb[dimension] / ggml_type_size(tensor.type));
+}
+
+sluice_tensor strides_of(const ggml_tensor &tensor) {
+  return {nullptr, {stride_of(tensor, 3), stride_of(tensor, 1), stride_of(tensor, 2), 1}};
+}
+
+/// A tensor that has just been made: [sequence, row, head, element] without gaps.
+sluice_tensor dense(int64_t rows, int64_t heads, int64_t elements) {
+  return {nullptr, {rows * heads * elements, heads * elements, elements, 1}};
+}
+
+/// A bound that few plans have, and that is not beyond int32_t.
+int32_t bound_of(int64_t length) {
+  return int32_t(std::min<uint64_t>(std::bit_ceil(uint64_t(length)), INT32_MAX));
+}
+
+std::string stride_refusal(const char *name, const ggml_tensor &tensor) {
+  const auto size = ggml_type_size(tensor.type);
+  if (tensor.nb[0] != size)
+    return std::string(name) + "->nb[0] is " + std::to_string(tensor.nb[0]) +
+           "; elements of a row lie together";
+  for (int dimension = 1; dimension < GGML_MAX_DIMS; ++dimension)
+    if (tensor.ne[dimension] > 1 && tensor.nb[dimension] % (stride_multiple * size) != 0)
+      return std::string(name) + "->nb[" + std::to_string(dimension) + "] is " +
+             std::to_string(tensor.nb[dimension]) + "; it is a multiple of " +
+             std::to_string(stride_multiple * size);
+  if (stride_of(tensor, 1) >= row_stride_end)
+    return std::string(name) + "->nb[1] is " + std::to_string(tensor.nb[1]) + "; it is less than " +
+           std::to_string(row_stride_end * int64_t(size));
+  return {};
+}
+
+/// A mask for each head or for all, for each sequence or for all. ggml also repeats masks in between.
+std::string mask_refusal(const Attention &attention) {
+  const ggml_tensor &mask = *attention.mask;
+  if (mask.type != GGML_TYPE_F16 || !ggml_is_contiguous(&mask))
+    return "the mask is not contiguous or its type is not F16";
+  if (mask.ne[0] < attention.keys() || mask.ne[1] < attention.rows())
+    return "mask->ne is [" + std::to_string(mask.ne[0]) + ", " + std::to_string(mask.ne[1]) +
+           ", ...]; it covers keys and rows";
+  if (mask.ne[2] != 1 && mask.ne[2] != attention.q_heads())
+    return "mask->ne[2] is " + std::to_string(mask.ne[2]) + "; it is 1 or the number of heads of Q";
+  if (mask.ne[3] != 1 && mask.ne[3] != attention.sequences())
+    return "mask->ne[3] is " + std::to_string(mask.ne[3]) + "; it is 1 or the number of sequences";
+  return {};
+}
+
+} // namespace
+
+Attention::Attention(const ggml_tensor &node)
+    : q(node.src[0]), k(node.src[1]), v(node.src[2]), mask(node.src[3]), sinks(node.src[4]) {
+  float parameters[3];
+  std::memcpy(parameters, node.op_params, sizeof parameters);
+  scale = parameters[0];
+  max_bias = parameters[1];
+  soft_cap = parameters[2];
+}
+
+bool Attention::v_is_in_k() const {
+  const bool at_one_place =
+      v->view_src && (v->view_src == k || (v->view_src == k->view_src && v->view_offs == k->view_offs));
+  return at_one_place && v->type == k->type && v->ne[0] <= k->ne[0] && v->nb[1] == k->nb[1] &&
+         v->nb[2] == k->nb[2] && v->nb[3] == k->nb[3];
+}
+
+std::string refusal(const Attention &attention) {
+  const ggml_tensor &q = *attention.q, &k = *attention.k, &v = *attention.v;
+  if (q.type != GGML_TYPE_F32) return std::string("Q is of ") + ggml_type_name(q.type) + "; it is of F32";
+  if (dtype_of(k.type) == 0 || v.type != k.type)
+    return std::string("K is of ") + ggml_type_name(k.type) + " and V of " + ggml_type_name(v.type) +
+           "; both are of F16 or both of BF16";
+  for (const ggml_tensor *tensor : {&q, &k, &v})
+    for (int64_t extent : tensor->ne)
+      if (extent < 1 || extent > INT32_MAX) return "an extent is " + std::to_string(extent);
+  if (v.ne[1] != k.ne[1] || v.ne[2] != k.ne[2] || k.ne[3] != q.ne[3] || v.ne[3] != q.ne[3])
+    return "K and V differ in keys or heads, or from Q in sequences";
+  if (q.nb[0] != sizeof(float))
+    return "q->nb[0] is " + std::to_string(q.nb[0]) + "; elements of a row lie together";
+  if (auto why = stride_refusal("k", k); !why.empty()) return why;
+  if (auto why = stride_refusal("v", v); !why.empty()) return why;
+  if (attention.mask)
+    if (auto why = mask_refusal(attention); !why.empty()) return why;
+  if (attention.has_slopes() && !attention.mask) return "max_bias is given without a mask";
+  if (attention.sinks && (attention.sinks->type != GGML_TYPE_F32 || attention.sinks->ne[0] != q.ne[2]))
+    return "sinks are an F32 per head of Q";
+  // A scale of 0 would be the default to Sluice.
+  if (!(attention.scale > 0) || !std::isfinite(attention.scale))
+    return "the scale is " + std::to_string(attention.scale) + "; it is finite and above 0";
+  if (attention.sequences() > max_sequences ||
+      attention.rows() * (attention.q_heads() / attention.kv_heads()) > max_tiles * lowest_tile_rows)
+    return "there are more rows or sequences than a launch has workgroups";
+  return {};
+}
+
+sluice::Problem problem_of(const Attention &attention) {
+  sluice::Problem problem;
+  problem.q_type = problem.k_type = problem.v_type = dtype_of(attention.k->type);
+  problem.o_type = SLUICE_F32;
+  problem.q_heads = int32_t(attention.q_heads());
+  problem.kv_heads = int32_t(attention.kv_heads());
+  problem.head_dim_qk = int32_t(attention.k->ne[0]);
+  problem.head_dim_v = int32_t(attention.v->ne[0]);
+  problem.max_batch = int32_t(attention.sequences());
+  problem.max_q_len = bound_of(attention.rows());
+  problem.max_kv_len = bound_of(attention.keys());
+  problem.soft_cap = attention.soft_cap;
+  if (attention.mask) problem.bias_type = attention.has_slopes() ? SLUICE_F32 : SLUICE_F16;
+  if (attention.sinks) problem.flags |= SLUICE_SINK_LOGITS;
+  if (attention.v_is_in_k()) problem.flags |= SLUICE_V_IN_K;
+  return problem;
+}
+
+sluice::Args args_of(const Attention &attention) {
+  sluice::Args args;
+  args.batch = int32_t(attention.sequences());
+  args.q_len = int32_t(attention.rows());
+  args.kv_len = int32_t(attention.keys());
+  args.scale = attention.scale;
+  args.q = dense(attention.rows(), attention.q_heads(), attention.q->ne[0]);
+  args.o = dense(attention.rows(), attention.q_heads(), attention.v->ne[0]);
+  args.k = strides_of(*attention.k);
+  if (!attention.v_is_in_k()) args.v = strides_of(*attention.v);
+  if (attention.mask) {
+    // [sequence, head, row, key]. With slopes every head has a mask of its own.
+    const ggml_tensor &mask = *attention.mask;
+    const int64_t of_head = mask.ne[0] * mask.ne[1];
+    const int64_t heads = attention.has_slopes() ? attention.q_heads() : mask.ne[2];
+    args.bias.stride[0] = mask.ne[3] == 1 ? 0 : heads * of_head;
+    args.bias.stride[1] = heads == 1 ? 0 : of_head;
+    args.bias.stride[2] = mask.ne[0];
+    args.bias.stride[3] = 1;
+  }
+  return args;
+}
+
+float slope_of(const Attention &attention, int64_t head) {
+  const int64_t power = int64_t(std::bit_floor(uint64_t(attention.q_heads())));
+  return head < power ? std::exp2(-attention.max_bias / float(power) * float(head + 1))
+                      : std::exp2(-attention.max_bias / 2 / float(power) * float(2 * (head - power) + 1));
+}
+
+} // namespace ggml_sluice
