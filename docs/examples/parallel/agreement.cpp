@@ -2,7 +2,20 @@
 
 #include "agreement.h"
 
+#include <chrono>
+#include <thread>
+
 namespace parallel {
+
+void pause() {
+  std::this_thread::sleep_for(std::chrono::microseconds(20));
+}
+
+void wait(MPI_Request request) {
+  int done = 0;
+  while (MPI_Test(&request, &done, MPI_STATUS_IGNORE), !done)
+    pause();
+}
 
 Ranks::Ranks() {
   MPI_Comm_rank(MPI_COMM_WORLD, &own);
@@ -13,11 +26,17 @@ Ranks::Ranks() {
   MPI_Comm_free(&node);
 }
 
+void Ranks::broadcast(void *bytes, size_t size_bytes, int from) const {
+  MPI_Request request;
+  MPI_Ibcast(bytes, int(size_bytes), MPI_BYTE, from, MPI_COMM_WORLD, &request);
+  wait(request);
+}
+
 std::string Ranks::told_by(int from, std::string text) const {
-  int length = int(text.size());
-  MPI_Bcast(&length, 1, MPI_INT, from, MPI_COMM_WORLD);
-  text.resize(size_t(length));
-  MPI_Bcast(text.data(), length, MPI_CHAR, from, MPI_COMM_WORLD);
+  size_t length = text.size();
+  broadcast(&length, sizeof length, from);
+  text.resize(length);
+  broadcast(text.data(), length, from);
   return text;
 }
 
@@ -25,7 +44,9 @@ void Ranks::agree(const std::string &step, const Outcome &outcome) const {
   // As long as all is well, this is all that is exchanged: one number.
   const int mine = outcome.good() ? all : own;
   int first = all;
-  MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+  MPI_Request request;
+  MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD, &request);
+  wait(request);
   if (first == all) return;
   throw Failed(step + ": rank " + std::to_string(first) + ": " + told_by(first, outcome.failure()));
 }

@@ -2,7 +2,8 @@
 //
 // A rank that fails alone leaves the others waiting for messages that will not come. So nobody goes on alone:
 // before data are exchanged, and after each step, all ranks say whether they are well. If one is not, every
-// rank throws Failed with the same sentence. A rank that dies says nothing: mpirun notices, and ends the rest.
+// rank throws Failed with the same sentence. A rank that dies says nothing: mpirun notices, and ends the
+// rest.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,6 +15,11 @@
 #include <utility>
 
 namespace parallel {
+
+/// Waits for a request of MPI. MPI's own waits keep a core busy, which emulated devices need.
+void wait(MPI_Request request);
+/// Between two looks at what is not done: messages take milliseconds.
+void pause();
 
 /// What the first of the ranks to fail has said; the same on all ranks.
 struct Failed : std::runtime_error {
@@ -59,6 +65,9 @@ public:
     outcome.run(std::forward<Work>(work));
     agree(step, outcome);
   }
+
+  /// The bytes of rank `from` become everyone's. At most 2^31 - 1.
+  void broadcast(void *bytes, size_t size_bytes, int from) const;
 
 private:
   /// The text of rank `from`.

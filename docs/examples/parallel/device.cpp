@@ -7,10 +7,10 @@ namespace parallel {
 namespace {
 
 // Constants of HIP's headers.
-constexpr int not_ready = 600;             // hipErrorNotReady
-constexpr int by_addresses = 4;            // hipMemcpyDefault
+constexpr int not_ready = 600;  // hipErrorNotReady
+constexpr int by_addresses = 4; // hipMemcpyDefault
 constexpr int to_device = 1, from_device = 2, within_device = 3;
-constexpr unsigned beside_the_others = 1;  // hipStreamNonBlocking
+constexpr unsigned beside_the_others = 1; // hipStreamNonBlocking
 
 sluice::Context make_context(sluice_device_kind kind, int ordinal) {
   return sluice::Context::create(sluice::ContextDesc(kind, ordinal)).value();
@@ -43,11 +43,13 @@ Memory::~Memory() {
 }
 
 void Memory::upload(const void *from, size_t size_bytes) {
-  if (size_bytes) device->hip<void *, const void *, size_t, int>("hipMemcpy", start, from, size_bytes, to_device);
+  if (size_bytes)
+    device->hip<void *, const void *, size_t, int>("hipMemcpy", start, from, size_bytes, to_device);
 }
 
 void Memory::download(void *to, size_t size_bytes) const {
-  if (size_bytes) device->hip<void *, const void *, size_t, int>("hipMemcpy", to, start, size_bytes, from_device);
+  if (size_bytes)
+    device->hip<void *, const void *, size_t, int>("hipMemcpy", to, start, size_bytes, from_device);
 }
 
 Pinned::Pinned(const Device &device, size_t size_bytes) : device(&device) {
@@ -69,14 +71,15 @@ Stream::~Stream() {
 
 void Stream::copy(void *to, const void *from, size_t size_bytes) const {
   if (size_bytes)
-    device.hip<void *, const void *, size_t, int, void *>("hipMemcpyAsync", to, from, size_bytes, by_addresses,
-                                                          stream);
+    device.hip<void *, const void *, size_t, int, void *>("hipMemcpyAsync", to, from, size_bytes,
+                                                          by_addresses, stream);
 }
 
 void Stream::copy_rows(void *to, size_t to_pitch_bytes, const void *from, size_t from_pitch_bytes,
                        size_t width_bytes, size_t rows) const {
   device.hip<void *, size_t, const void *, size_t, size_t, size_t, int, void *>(
-      "hipMemcpy2DAsync", to, to_pitch_bytes, from, from_pitch_bytes, width_bytes, rows, within_device, stream);
+      "hipMemcpy2DAsync", to, to_pitch_bytes, from, from_pitch_bytes, width_bytes, rows, within_device,
+      stream);
 }
 
 void Stream::hold(Gate &gate) const {

@@ -1,8 +1,8 @@
 //===- exchange.h - data on their way between ranks -----------------------------------------------------===//
 //
-// All data that ranks send each other go through Exchange, which counts them. Where they leave from and arrive
-// is an ExchangeBuffer: device memory, which an MPI that knows GPUs takes as it is; other MPIs get a copy of it
-// in pinned memory of the host.
+// All data that ranks send each other go through Exchange, which counts them. Where they leave from and
+// arrive is an ExchangeBuffer: device memory, which an MPI that knows GPUs takes as it is; other MPIs get a
+// copy of it in pinned memory of the host.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -17,9 +17,9 @@ namespace parallel {
 /// What a rank has done.
 struct Counts {
   uint64_t sent_bytes = 0;
-  uint64_t messages = 0;      ///< received by run_beside
+  uint64_t messages = 0;       ///< received by run_beside
   uint64_t early_messages = 0; ///< of them: complete before the run beside them was
-  uint64_t scores = 0;        ///< pairs of a row and a key that it sees, of one head
+  uint64_t scores = 0;         ///< pairs of a row and a key that it sees, of one head
 };
 
 /// What MPI is given.

@@ -1,7 +1,8 @@
 //===- main.cpp - attention over several devices with MPI -----------------------------------------------===//
 //
-// A causal prompt by heads and as a ring, and a step of decoding with the keys divided. Each result is compared
-// with one device's, and the bytes that were sent with their formula's; any difference makes every rank fail.
+// A causal prompt by heads and as a ring, and a step of decoding with the keys divided. Each result is
+// compared with one device's, and the bytes that were sent with their formula's; any difference makes every
+// rank fail.
 //
 //===----------------------------------------------------------------------------------------------------===//
 
@@ -33,7 +34,8 @@ void run(const Ranks &ranks, int count, char **arguments) {
 } // namespace
 
 int main(int count, char **arguments) {
-  MPI_Init(&count, &arguments);
+  int provided; // streams have threads of their own, but MPI is called here only
+  MPI_Init_thread(&count, &arguments, MPI_THREAD_FUNNELED, &provided);
   int status = 0;
   {
     const Ranks ranks;

@@ -65,11 +65,12 @@ std::vector<uint16_t> sample(int64_t tokens, int64_t heads, int64_t dim, uint64_
 }
 
 Sizes sizes_of(const std::vector<uint16_t> &q, const std::vector<uint16_t> &k, const std::vector<uint16_t> &v,
-               int64_t keys, int64_t dim, int merged) {
+               int64_t keys, int64_t dim, int merges) {
   double most_value = 0;
   for (uint16_t number : v)
     most_value = std::max(most_value, std::fabs(from_bf16(number)));
-  return {keys, dim, largest_norm(q, dim) * largest_norm(k, dim) / std::sqrt(double(dim)), most_value, merged};
+  return {keys, dim, largest_norm(q, dim) * largest_norm(k, dim) / std::sqrt(double(dim)), most_value,
+          merges};
 }
 
 double tolerance(const Sizes &sizes) {
@@ -82,8 +83,9 @@ double tolerance(const Sizes &sizes) {
   const double split = u * (11 * (x + std::log(n)) + 10 + 32 * std::log(2) + 2 * t);
   const double e = sizes.most_value * (p + weight + u * (8 + 3 * t * 2) + split + sum + 3 * u);
   const double one = e + r * (sizes.most_value + e);
-  // A merge of parts, of which each knows its LSE to `sum` and rounds its weights to F32.
-  const double merge = (sizes.merged - 1) * 2 * (sum + u * (18 + 8 * (x + std::log(n)))) * sizes.most_value;
+  // What parts weigh is known by their LSEs, and rounded in the merge.
+  const double lse = sum + split + u * (5 * (x + std::log(n)) + 26);
+  const double merge = sizes.merges * 2 * (lse + u * (18 + 8 * (x + std::log(n)))) * sizes.most_value;
   return 2 * one + merge;
 }
 

@@ -21,12 +21,12 @@ struct Sizes {
   int64_t keys, dim;
   double most_score; ///< scale times the largest norms of a row of Q and of K: no score is larger
   double most_value; ///< of V in size: no element of O is larger
-  int merged;        ///< parts that become one result, or 1
+  int merges;        ///< that an element of O goes through, one after the other
 };
 Sizes sizes_of(const std::vector<uint16_t> &q, const std::vector<uint16_t> &k, const std::vector<uint16_t> &v,
-               int64_t keys, int64_t dim, int merged);
-/// The largest difference between an element of one device's O and of the merged O, in BF16, if both are right:
-/// the bound of docs/concepts/numerics.md for each, and for the merge that of its page.
+               int64_t keys, int64_t dim, int merges);
+/// The largest difference between an element of one device's O and of the merged O, in BF16, if both are
+/// right: the bound of docs/concepts/numerics.md for each, and for the merge that of its page.
 double tolerance(const Sizes &sizes);
 
 /// The largest difference of two results; infinity if one has a NaN.

@@ -18,9 +18,11 @@ constexpr const char *usage =
     "  --kv-heads N            KV heads (default 4), for --prefill a multiple of the ranks\n"
     "  --dim N                 elements of a head (default 64)\n"
     "  --device emulated|hip   emulated (default), or the GPU of a rank's number in its node\n"
-    "  --buffers host|device   what MPI is given: pinned memory of the host, or of the device; without this what\n"
+    "  --buffers host|device   what MPI is given: pinned memory of the host, or of the device; without this "
+    "what\n"
     "                          MPI says that it can take\n"
-    "  --hold-runs on|off      on: each run of the ring begins when its step's messages are there, so that a\n"
+    "  --hold-runs on|off      on: each run of the ring begins when its step's messages are there, so that "
+    "a\n"
     "                          program which waits for the run first never ends (default off)\n"
     "  --fail HOW              what the last rank does wrong in a ring of 64 tokens, to see what happens:\n"
     "                          shape, error, fault, exit or throw\n";
@@ -36,7 +38,8 @@ int64_t number_of(const std::string &name, std::string_view value) {
 
 /// The one of `choices` that is called `value`.
 template <class T>
-T choice_of(const std::string &name, std::string_view value, std::initializer_list<std::pair<const char *, T>> choices) {
+T choice_of(const std::string &name, std::string_view value,
+            std::initializer_list<std::pair<const char *, T>> choices) {
   std::string all;
   for (const auto &[called, choice] : choices) {
     if (value == called) return choice;
@@ -67,7 +70,8 @@ Options parse(int count, char **arguments) {
       options.device = choice_of<sluice_device_kind>(
           name, value, {{"emulated", SLUICE_DEVICE_EMULATED}, {"hip", SLUICE_DEVICE_HIP}});
     else if (name == "--buffers")
-      options.buffers = choice_of<Buffers>(name, value, {{"host", Buffers::host}, {"device", Buffers::device}});
+      options.buffers =
+          choice_of<Buffers>(name, value, {{"host", Buffers::host}, {"device", Buffers::device}});
     else if (name == "--hold-runs")
       options.hold_runs = choice_of<bool>(name, value, {{"on", true}, {"off", false}});
     else if (name == "--fail")

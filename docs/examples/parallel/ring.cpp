@@ -46,9 +46,7 @@ private:
   TensorView o_parts() const {
     return TensorView::bshd(o_memory.floats(), SLUICE_F32, 2, q.extent[1], q.extent[2], dim_v);
   }
-  TensorView lse_parts() const {
-    return TensorView::lse(lse_memory.floats(), 2, q.extent[1], q.extent[2]);
-  }
+  TensorView lse_parts() const { return TensorView::lse(lse_memory.floats(), 2, q.extent[1], q.extent[2]); }
   void compute(int step);
 
   Member &member;
@@ -72,9 +70,9 @@ Ring::Ring(Member &member, int64_t tokens, const TensorView &q, const TensorView
       lse_memory(member.device, size_t(2 * q.extent[1] * q.extent[2] * f32_bytes)), computing(member.device),
       copying(member.device) {
   if (q.extent[1] != own.count() || k.extent[1] != own.count() || v.extent[1] != own.count())
-    throw std::runtime_error("q, k and v have " + std::to_string(q.extent[1]) + ", " + std::to_string(k.extent[1]) +
-                             " and " + std::to_string(v.extent[1]) + " rows; this rank's two pieces have " +
-                             std::to_string(own.count()));
+    throw std::runtime_error("q, k and v have " + std::to_string(q.extent[1]) + ", " +
+                             std::to_string(k.extent[1]) + " and " + std::to_string(v.extent[1]) +
+                             " rows; this rank's two pieces have " + std::to_string(own.count()));
   int64_t most_keys = 0;
   size_t most_bytes = 0;
   for (int rank = 0; rank < member.ranks.size(); ++rank) {
@@ -140,7 +138,8 @@ void Ring::compute(int step) {
   if (rows.count == 0 || keys == 0) return;
   const auto of_rows = [&](const TensorView &tensor) { return tensor.slice(1, rows.first, rows.count); };
   const TensorView o = of_rows(o_parts()), lse = of_rows(lse_parts());
-  full->run(computing, of_rows(q), k.slice(1, 0, keys), v.slice(1, 0, keys), o.slice(0, 1, 1), lse.slice(0, 1, 1));
+  full->run(computing, of_rows(q), k.slice(1, 0, keys), v.slice(1, 0, keys), o.slice(0, 1, 1),
+            lse.slice(0, 1, 1));
   merge(member.device, computing, o, lse, o.slice(0, 0, 1), lse.slice(0, 0, 1));
   member.counts.scores += uint64_t(rows.count * keys);
 }

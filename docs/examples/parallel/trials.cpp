@@ -12,8 +12,8 @@ namespace parallel {
 
 namespace {
 
-/// Q, K and V of a whole sequence on the host. Keys and values change along it, so that a part of them that is
-/// lost, or counts too much, shows.
+/// Q, K and V of a whole sequence on the host. Keys and values change along it, so that a part of them that
+/// is lost, or counts too much, shows.
 struct Sequence {
   Sequence(const Options &options, int64_t rows, int64_t keys)
       : q(sample(rows, options.heads, options.dim, 1, {1, 1}, {0, 0})),
@@ -23,8 +23,8 @@ struct Sequence {
 };
 
 /// Some tokens and heads of [token][head][dim].
-std::vector<uint16_t> cut(const std::vector<uint16_t> &all, int64_t heads, int64_t dim, std::vector<Part> tokens,
-                          Part of_heads) {
+std::vector<uint16_t> cut(const std::vector<uint16_t> &all, int64_t heads, int64_t dim,
+                          std::vector<Part> tokens, Part of_heads) {
   std::vector<uint16_t> result;
   for (const Part &part : tokens)
     for (int64_t token = part.first; token < part.first + part.count; ++token) {
@@ -37,8 +37,8 @@ std::vector<uint16_t> cut(const std::vector<uint16_t> &all, int64_t heads, int64
 /// A tensor in device memory.
 struct Tensor {
   Tensor(const Device &device, const std::vector<uint16_t> &values, int64_t heads, int64_t dim)
-      : memory(device, values),
-        view(TensorView::bshd(memory.bytes(), SLUICE_BF16, 1, int64_t(values.size()) / (heads * dim), heads, dim)) {}
+      : memory(device, values), view(TensorView::bshd(memory.bytes(), SLUICE_BF16, 1,
+                                                      int64_t(values.size()) / (heads * dim), heads, dim)) {}
   Memory memory;
   TensorView view;
 };
@@ -54,7 +54,8 @@ struct Share {
 };
 
 /// What rank 0 computes alone, for all to compare with.
-std::vector<uint16_t> of_one_device(const Member &member, const Options &options, const Sequence &all, bool causal) {
+std::vector<uint16_t> of_one_device(const Member &member, const Options &options, const Sequence &all,
+                                    bool causal) {
   std::vector<uint16_t> result(all.q.size());
   member.ranks.together("one device", [&] {
     check_message(result.size() * sizeof result[0]);
@@ -69,13 +70,13 @@ std::vector<uint16_t> of_one_device(const Member &member, const Options &options
     stream.wait();
     o.memory.download(result);
   });
-  MPI_Bcast(result.data(), int(result.size() * sizeof result[0]), MPI_BYTE, 0, MPI_COMM_WORLD);
+  member.ranks.broadcast(result.data(), result.size() * sizeof result[0], 0);
   return result;
 }
 
 /// The result is as one device's, and the bytes are the formula's, or every rank fails.
-void report(Member &member, const std::string &name, const Memory &memory, const std::vector<uint16_t> &wanted,
-            double most, uint64_t formula_bytes) {
+void report(Member &member, const std::string &name, const Memory &memory,
+            const std::vector<uint16_t> &wanted, double most, uint64_t formula_bytes) {
   const Counts counts = std::exchange(member.counts, {});
   member.ranks.together(name, [&] {
     std::vector<uint16_t> result(wanted.size());
@@ -89,8 +90,8 @@ void report(Member &member, const std::string &name, const Memory &memory, const
     if (counts.scores)
       std::printf("rank %d of %d, %s: %" PRIu64 " scores a head; %" PRIu64 " of %" PRIu64
                   " messages were there before the run beside them was done\n",
-                  member.ranks.rank(), member.ranks.size(), name.c_str(), counts.scores, counts.early_messages,
-                  counts.messages);
+                  member.ranks.rank(), member.ranks.size(), name.c_str(), counts.scores,
+                  counts.early_messages, counts.messages);
     std::fflush(stdout);
     if (!good) throw std::runtime_error("the result or the bytes are wrong");
     if (member.hold_runs && counts.early_messages != counts.messages)
@@ -107,15 +108,19 @@ void die(const sluice_trace_record *record, void *) {
 
 void prefill(Member &member, const Options &options) {
   const int ranks = member.ranks.size(), rank = member.ranks.rank();
-  const int64_t tokens = options.prefill, heads = options.heads, kv_heads = options.kv_heads, dim = options.dim;
+  const int64_t tokens = options.prefill, heads = options.heads, kv_heads = options.kv_heads,
+                dim = options.dim;
   member.ranks.together("prefill", [&] {
     if (heads % ranks != 0 || kv_heads % ranks != 0)
-      throw std::runtime_error("--heads is " + std::to_string(heads) + " and --kv-heads " + std::to_string(kv_heads) +
-                               "; both are multiples of the ranks, " + std::to_string(ranks) + ", to be divided");
+      throw std::runtime_error("--heads is " + std::to_string(heads) + " and --kv-heads " +
+                               std::to_string(kv_heads) + "; both are multiples of the ranks, " +
+                               std::to_string(ranks) + ", to be divided");
   });
   const Sequence all(options, tokens, tokens);
   const std::vector<uint16_t> wanted = of_one_device(member, options, all, true);
-  const auto bound = [&](int merged) { return tolerance(sizes_of(all.q, all.k, all.v, tokens, dim, merged)); };
+  const auto bound = [&](int merges) {
+    return tolerance(sizes_of(all.q, all.k, all.v, tokens, dim, merges));
+  };
   {
     std::optional<Share> own;
     member.ranks.together("by heads", [&] {
@@ -123,7 +128,7 @@ void prefill(Member &member, const Options &options) {
                   part_of(heads, ranks, rank), part_of(kv_heads, ranks, rank));
     });
     const Memory o = by_heads(member, own->q.view, own->k.view, own->v.view, true);
-    report(member, "prefill by heads", o, wanted, bound(1), bytes_by_heads(ranks, tokens, heads, dim));
+    report(member, "prefill by heads", o, wanted, bound(0), bytes_by_heads(ranks, tokens, heads, dim));
   }
   {
     const Zigzag pieces(tokens, ranks, rank);
@@ -150,7 +155,7 @@ void decode(Member &member, const Options &options) {
                 Part{0, kv_heads});
   });
   const Memory o = decode_by_keys(member, own->q.view, own->k.view, own->v.view);
-  report(member, "decode", o, wanted, tolerance(sizes_of(all.q, all.k, all.v, options.decode, dim, ranks)),
+  report(member, "decode", o, wanted, tolerance(sizes_of(all.q, all.k, all.v, options.decode, dim, 1)),
          bytes_decode(ranks, 1, heads, dim));
 }
 
@@ -170,8 +175,9 @@ void fail(Member &member, Failure how, int64_t dim) {
     if (is_last && how == Failure::exit) member.device.context().set_trace(die, nullptr).value();
   });
   TensorView q = own->q.view;
-  if (is_last && how == Failure::error) q.data = static_cast<uint16_t *>(q.data) + 1; // Sluice refuses the run
-  if (is_last && how == Failure::fault) q.data = reinterpret_cast<void *>(4096);      // the run itself faults
+  if (is_last && how == Failure::error)
+    q.data = static_cast<uint16_t *>(q.data) + 1;                                // Sluice refuses the run
+  if (is_last && how == Failure::fault) q.data = reinterpret_cast<void *>(4096); // the run itself faults
   ring(member, options.prefill, q, own->k.view, own->v.view);
 }
 

@@ -42,8 +42,8 @@ Memory by_heads(Member &member, const TensorView &q, const TensorView &k, const 
   ranks.together(step, [&] {
     slots.emplace(member.device, member.buffers, all * slot_bytes);
     result.emplace(member.device, all * slot_bytes);
-    const TensorView o = TensorView::bshd(slots->on_device() + size_t(ranks.rank()) * slot_bytes, SLUICE_BF16, 1,
-                                          tokens, heads, dim);
+    const TensorView o = TensorView::bshd(slots->on_device() + size_t(ranks.rank()) * slot_bytes, SLUICE_BF16,
+                                          1, tokens, heads, dim);
     attention.emplace(member.device, q, k, v, o, causal);
     stream.emplace(member.device);
     attention->run(*stream, q, k, v, o, {});
@@ -52,8 +52,8 @@ Memory by_heads(Member &member, const TensorView &q, const TensorView &k, const 
   // [rank][token][heads of a rank] becomes [token][all heads].
   ranks.together(step, [&] {
     for (size_t other = 0; other < all; ++other)
-      stream->copy_rows(result->bytes() + other * row_bytes, all * row_bytes, slots->on_device() + other * slot_bytes,
-                        row_bytes, row_bytes, size_t(tokens));
+      stream->copy_rows(result->bytes() + other * row_bytes, all * row_bytes,
+                        slots->on_device() + other * slot_bytes, row_bytes, row_bytes, size_t(tokens));
     stream->wait();
   });
   return std::move(*result);
@@ -66,7 +66,8 @@ uint64_t bytes_by_heads(int ranks, int64_t tokens, int64_t heads, int64_t dim) {
 Memory decode_by_keys(Member &member, const TensorView &q, const TensorView &k, const TensorView &v) {
   const std::string step = "decode";
   const Ranks &ranks = member.ranks;
-  ranks.agree_on(step, std::to_string(q.extent[1]) + " rows, " + facts_of(q, k, v)); // shares of keys may differ
+  ranks.agree_on(step,
+                 std::to_string(q.extent[1]) + " rows, " + facts_of(q, k, v)); // shares of keys may differ
 
   const int64_t rows = q.extent[1], heads = q.extent[2], dim = v.extent[3];
   const int64_t all = ranks.size(), own = ranks.rank();
