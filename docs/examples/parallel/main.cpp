@@ -9,6 +9,7 @@
 #include "trials.h"
 
 #include <cstdio>
+#include <string_view>
 
 namespace {
 
@@ -34,6 +35,10 @@ void run(const Ranks &ranks, int count, char **arguments) {
 } // namespace
 
 int main(int count, char **arguments) {
+  if (count == 2 && std::string_view(arguments[1]) == "--help") {
+    std::fputs(usage, stdout);
+    return 0;
+  }
   int provided; // streams have threads of their own, but MPI is called here only
   MPI_Init_thread(&count, &arguments, MPI_THREAD_FUNNELED, &provided);
   int status = 0;

@@ -8,9 +8,7 @@
 
 namespace parallel {
 
-namespace {
-
-constexpr const char *usage =
+const char *const usage =
     "usage: mpirun -n RANKS sluice_parallel [OPTION VALUE]...\n"
     "  --prefill TOKENS        a causal prompt, by heads and as a ring\n"
     "  --decode KEYS           a step of decoding\n"
@@ -26,6 +24,8 @@ constexpr const char *usage =
     "                          program which waits for the run first never ends (default off)\n"
     "  --fail HOW              what the last rank does wrong in a ring of 64 tokens, to see what happens:\n"
     "                          shape, error, fault, exit or throw\n";
+
+namespace {
 
 int64_t number_of(const std::string &name, std::string_view value) {
   int64_t number = 0;

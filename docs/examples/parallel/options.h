@@ -16,6 +16,8 @@ struct Options {
   Failure fail = Failure::none;
 };
 
+extern const char *const usage;
+
 /// Throws std::runtime_error with the option, its value and what it may be.
 Options parse(int count, char **arguments);
 
