@@ -4,24 +4,20 @@
 
 namespace parallel {
 
-namespace {
-
-sluice::Plan make_plan(const Device &device, const TensorView &q, const TensorView &k, const TensorView &v,
-                       const TensorView &o, bool causal) {
+sluice::Problem Attention::problem(const TensorView &q, const TensorView &k, const TensorView &v,
+                                   const TensorView &o, bool causal) {
   sluice::Problem problem = sluice::dense_problem(q, k, v, o);
   if (causal) problem.flags |= SLUICE_CAUSAL;
   if (o.dtype == SLUICE_F32) problem.flags |= SLUICE_WRITE_LSE;
   problem.max_batch = 1;
   problem.max_q_len = int32_t(q.extent[1]);
   problem.max_kv_len = int32_t(k.extent[1]);
-  return device.context().plan(problem).value();
+  return problem;
 }
-
-} // namespace
 
 Attention::Attention(const Device &device, const TensorView &q, const TensorView &k, const TensorView &v,
                      const TensorView &o, bool causal)
-    : plan(make_plan(device, q, k, v, o, causal)),
+    : plan(device.context().plan(problem(q, k, v, o, causal)).value()),
       workspace(device, size_t(plan.describe().value().workspace_bytes)) {}
 
 void Attention::run(const Stream &stream, const TensorView &q, const TensorView &k, const TensorView &v,

@@ -14,6 +14,9 @@ public:
   Attention(const Device &device, const TensorView &q, const TensorView &k, const TensorView &v,
             const TensorView &o, bool causal);
 
+  /// What its calls have in common.
+  static sluice::Problem problem(const TensorView &q, const TensorView &k, const TensorView &v,
+                                 const TensorView &o, bool causal);
   /// Enqueues a call. `lse` is empty where O is BF16.
   void run(const Stream &stream, const TensorView &q, const TensorView &k, const TensorView &v,
            const TensorView &o, const TensorView &lse) const;

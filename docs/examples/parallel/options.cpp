@@ -19,6 +19,9 @@ const char *const usage =
     "  --buffers host|device   what MPI is given: pinned memory of the host, or of the device; without this "
     "what\n"
     "                          MPI says that it can take\n"
+    "  --against device|reference  what results are compared with: one device's (default), or the host's in "
+    "double\n"
+    "                          precision, which takes long\n"
     "  --hold-runs on|off      on: each run of the ring begins when its step's messages are there, so that "
     "a\n"
     "                          program which waits for the run first never ends (default off)\n"
@@ -72,6 +75,8 @@ Options parse(int count, char **arguments) {
     else if (name == "--buffers")
       options.buffers =
           choice_of<Buffers>(name, value, {{"host", Buffers::host}, {"device", Buffers::device}});
+    else if (name == "--against")
+      options.against_reference = choice_of<bool>(name, value, {{"device", false}, {"reference", true}});
     else if (name == "--hold-runs")
       options.hold_runs = choice_of<bool>(name, value, {{"on", true}, {"off", false}});
     else if (name == "--fail")

@@ -12,6 +12,7 @@ struct Options {
   int64_t prefill = 0, decode = 0, heads = 4, kv_heads = 4, dim = 64;
   sluice_device_kind device = SLUICE_DEVICE_EMULATED;
   std::optional<Buffers> buffers;
+  bool against_reference = false;
   bool hold_runs = false;
   Failure fail = Failure::none;
 };

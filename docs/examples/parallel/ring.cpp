@@ -15,8 +15,6 @@ namespace parallel {
 
 namespace {
 
-constexpr int64_t bf16_bytes = 2, f32_bytes = 4;
-
 class Ring {
 public:
   Ring(Member &member, int64_t tokens, const TensorView &q, const TensorView &k, const TensorView &v);

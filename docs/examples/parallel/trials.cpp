@@ -53,13 +53,23 @@ struct Share {
   Tensor q, k, v;
 };
 
-/// What rank 0 computes alone, for all to compare with.
-std::vector<uint16_t> of_one_device(const Member &member, const Options &options, const Sequence &all,
-                                    bool causal) {
+/// What the ranks have to find together: rank 0 computes it alone, on its device or in double precision.
+std::vector<uint16_t> wanted_of(const Member &member, const Options &options, Sequence &all, bool causal) {
   std::vector<uint16_t> result(all.q.size());
-  member.ranks.together("one device", [&] {
+  member.ranks.together("rank 0 alone", [&] {
     check_message(result.size() * sizeof result[0]);
     if (member.ranks.rank() != 0) return;
+    const auto on_host = [&](std::vector<uint16_t> &values, int64_t heads) {
+      return TensorView::bshd(values.data(), SLUICE_BF16, 1, int64_t(values.size()) / (heads * options.dim),
+                              heads, options.dim);
+    };
+    if (options.against_reference) {
+      const TensorView q = on_host(all.q, options.heads), k = on_host(all.k, options.kv_heads);
+      const TensorView v = on_host(all.v, options.kv_heads), o = on_host(result, options.heads);
+      sluice::reference(Attention::problem(q, k, v, o, causal), sluice::dense_args(q, k, v, o).value())
+          .value();
+      return;
+    }
     const Tensor q(member.device, all.q, options.heads, options.dim);
     const Tensor k(member.device, all.k, options.kv_heads, options.dim);
     const Tensor v(member.device, all.v, options.kv_heads, options.dim);
@@ -74,7 +84,7 @@ std::vector<uint16_t> of_one_device(const Member &member, const Options &options
   return result;
 }
 
-/// The result is as one device's, and the bytes are the formula's, or every rank fails.
+/// The result is as wanted, and the bytes are the formula's, or every rank fails.
 void report(Member &member, const std::string &name, const Memory &memory,
             const std::vector<uint16_t> &wanted, double most, uint64_t formula_bytes) {
   const Counts counts = std::exchange(member.counts, {});
@@ -87,7 +97,7 @@ void report(Member &member, const std::string &name, const Memory &memory,
                 " bytes (formula %" PRIu64 "): %s\n",
                 member.ranks.rank(), member.ranks.size(), name.c_str(), largest, most, counts.sent_bytes,
                 formula_bytes, good ? "equal" : "WRONG");
-    if (counts.scores)
+    if (counts.scores || counts.messages)
       std::printf("rank %d of %d, %s: %" PRIu64 " scores a head; %" PRIu64 " of %" PRIu64
                   " messages were there before the run beside them was done\n",
                   member.ranks.rank(), member.ranks.size(), name.c_str(), counts.scores,
@@ -116,8 +126,8 @@ void prefill(Member &member, const Options &options) {
                                std::to_string(kv_heads) + "; both are multiples of the ranks, " +
                                std::to_string(ranks) + ", to be divided");
   });
-  const Sequence all(options, tokens, tokens);
-  const std::vector<uint16_t> wanted = of_one_device(member, options, all, true);
+  Sequence all(options, tokens, tokens);
+  const std::vector<uint16_t> wanted = wanted_of(member, options, all, true);
   const auto bound = [&](int merges) {
     return tolerance(sizes_of(all.q, all.k, all.v, tokens, dim, merges));
   };
@@ -146,8 +156,8 @@ void prefill(Member &member, const Options &options) {
 void decode(Member &member, const Options &options) {
   const int ranks = member.ranks.size();
   const int64_t heads = options.heads, kv_heads = options.kv_heads, dim = options.dim;
-  const Sequence all(options, 1, options.decode);
-  const std::vector<uint16_t> wanted = of_one_device(member, options, all, false);
+  Sequence all(options, 1, options.decode);
+  const std::vector<uint16_t> wanted = wanted_of(member, options, all, false);
   std::optional<Share> own;
   member.ranks.together("decode", [&] {
     own.emplace(member.device, all, options, std::vector<Part>{{0, 1}},

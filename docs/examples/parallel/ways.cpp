@@ -8,8 +8,6 @@ namespace parallel {
 
 namespace {
 
-constexpr uint64_t bf16_bytes = 2, f32_bytes = 4;
-
 std::string text_of(const TensorView &tensor) {
   return (tensor.dtype == SLUICE_BF16 ? "BF16" : "type " + std::to_string(tensor.dtype)) + " [" +
          std::to_string(tensor.extent[2]) + ", " + std::to_string(tensor.extent[3]) + "]";

@@ -12,6 +12,9 @@
 
 namespace parallel {
 
+constexpr uint32_t bf16_bytes = sluice::element_bytes(SLUICE_BF16),
+                   f32_bytes = sluice::element_bytes(SLUICE_F32);
+
 /// A rank with its device.
 struct Member {
   const Ranks &ranks;

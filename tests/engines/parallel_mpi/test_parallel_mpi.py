@@ -85,6 +85,9 @@ class Results(Case):
     def test_ranks_without_tokens_and_without_keys(self):
         self.check_equal(3, "--prefill", 2, "--decode", 1, "--heads", 3, "--kv-heads", 3)
 
+    def test_double_precision(self):
+        self.check_equal(4, "--prefill", 200, "--decode", 1030, "--against", "reference")
+
     def test_one_rank_sends_nothing(self):
         said = self.check_equal(1, "--prefill", 70, "--decode", 5)
         self.assertEqual(said.count("sent 0 bytes (formula 0)"), 3, said)
@@ -94,6 +97,9 @@ class Results(Case):
         for buffers in ("host", "device"):
             said = self.check_equal(4, "--prefill", 128, "--hold-runs", "on", "--buffers", buffers, ways=WAYS[:2])
             self.assertEqual(said.count("; 3 of 3 messages were there before the run"), 4, said)
+        # Rank 1 has no tokens, and so no run that could last longer than its messages: it is the hold that does.
+        said = self.check_equal(3, "--prefill", 2, "--heads", 3, "--kv-heads", 3, "--hold-runs", "on", ways=WAYS[:2])
+        self.assertIn("rank 1 of 3, prefill as a ring: 0 scores a head; 2 of 2 messages", said)
 
     def test_device_memory_goes_to_mpi(self):
         self.check_equal(2, "--prefill", 70, "--decode", 33, "--buffers", "device")
