@@ -1,9 +1,8 @@
 //===- agreement.h - the ranks agree that all is well, or on what is not --------------------------------===//
 //
-// A rank that fails alone leaves the others waiting for messages that will not come. So nobody goes on alone:
-// before data are exchanged, and after each step, all ranks say whether they are well. If one is not, every
-// rank throws Failed with the same sentence. A rank that dies says nothing: mpirun notices, and ends the
-// rest.
+// A rank that fails alone leaves the others waiting for messages that will not come. So before data are
+// exchanged, and after each step, all ranks say whether they are well. If one is not, every rank throws
+// Failed with the same sentence. A rank that dies says nothing: mpirun notices, and ends the rest.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -21,12 +20,12 @@ void wait(MPI_Request request);
 /// Between two looks at what is not done: messages take milliseconds.
 void pause();
 
-/// What the first of the ranks to fail has said; the same on all ranks.
+/// The step, the rank that failed in it (the lowest, if several did) and its reason: the same on all ranks.
 struct Failed : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// What has become of a rank's part of a step. After a failure nothing more is run.
+/// Success or failure of a rank's part of a step. After a failure, run() does nothing.
 class Outcome {
 public:
   template <class Work> void run(Work &&work) {

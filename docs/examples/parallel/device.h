@@ -30,12 +30,12 @@ public:
   void hip(const char *name, Arguments... arguments) const {
     check(name, find<int(Parameters...)>(name)(arguments...));
   }
-  /// Calls it and returns its code, for those who expect more than one.
+  /// Calls it and returns its code, for callers that expect more than one.
   template <class... Parameters, class... Arguments>
   int hip_code(const char *name, Arguments... arguments) const {
     return find<int(Parameters...)>(name)(arguments...);
   }
-  /// For destructors, which cannot tell anyone.
+  /// Calls it and ignores its code, for destructors.
   template <class... Parameters, class... Arguments>
   void hip_quietly(const char *name, Arguments... arguments) const noexcept {
     if (auto *function = made.hip<int(Parameters...)>(name)) static_cast<void>(function(arguments...));
@@ -85,7 +85,7 @@ private:
   size_t count;
 };
 
-/// Memory of the host that the device copies to and from without a detour.
+/// Page-locked memory of the host: copies to and from it run beside other work.
 class Pinned {
 public:
   Pinned(const Device &device, size_t size_bytes);
@@ -101,7 +101,7 @@ private:
   void *start = nullptr;
 };
 
-/// What a stream can be held up by. A stream that it holds must not be waited for until it is open.
+/// Holds a stream up. The stream must not be waited for until the gate is open.
 class Gate {
 public:
   Gate() = default;
@@ -118,7 +118,7 @@ private:
   std::atomic<bool> is_open = false;
 };
 
-/// Work in order, beside that of other streams. Waits for it before it goes.
+/// Work in order, beside that of other streams. The destructor waits for it.
 class Stream {
 public:
   explicit Stream(const Device &device);

@@ -1,8 +1,8 @@
 //===- exchange.h - data on their way between ranks -----------------------------------------------------===//
 //
-// All data that ranks send each other go through Exchange, which counts them. Where they leave from and
-// arrive is an ExchangeBuffer: device memory, which an MPI that knows GPUs takes as it is; other MPIs get a
-// copy of it in pinned memory of the host.
+// All data that ranks send each other go through Exchange, which counts them. They leave from an
+// ExchangeBuffer and arrive in one: device memory, which an MPI that knows GPUs takes as it is, and for other
+// MPIs a copy of it in pinned memory of the host.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,10 +22,10 @@ struct Counts {
   uint64_t scores = 0;         ///< pairs of a row and a key that it sees, of one head
 };
 
-/// What MPI is given.
+/// The memory whose pointers MPI gets.
 enum class Buffers {
   host,   ///< pinned memory of the host
-  device, ///< memory of the device: an MPI that is built for this kind of device
+  device, ///< memory of the device; needs an MPI that is built for it
 };
 
 /// Whether this MPI says that it takes pointers to the memory of AMD's GPUs. False where it cannot be asked.
@@ -34,7 +34,7 @@ bool mpi_takes_device_pointers();
 /// Throws if a message of this size is too large for MPI.
 void check_message(size_t size_bytes);
 
-/// Memory of the device, and where MPI needs it the same bytes on the host.
+/// Memory of the device, and for Buffers::host the same bytes on the host.
 class ExchangeBuffer {
 public:
   ExchangeBuffer(const Device &device, Buffers buffers, size_t size_bytes);
@@ -78,8 +78,8 @@ private:
 void run_beside(Exchange &exchange, const Stream &computing, Outcome &outcome, Counts &counts,
                 const std::function<void()> &arrived);
 
-/// Slot r of every rank's buffer becomes what rank r has there. What filled the own slot has been enqueued on
-/// the stream; the result is on the device when this returns.
+/// Sends this rank's slot of each buffer, slot number rank(), to all other ranks, and receives theirs. The
+/// caller has enqueued on the stream what fills the slot. All slots are on the device when this returns.
 void gather(const Ranks &ranks, const std::string &step, const Stream &stream, Counts &counts,
             const std::vector<const ExchangeBuffer *> &buffers, const std::vector<size_t> &slot_bytes);
 
