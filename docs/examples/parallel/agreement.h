@@ -17,7 +17,7 @@ namespace parallel {
 
 /// Waits for a request of MPI. MPI's own waits keep a core busy, which emulated devices need.
 void wait(MPI_Request request);
-/// Between two looks at what is not done: messages take milliseconds.
+/// Sleeps 20 us between two tests for completion: messages take milliseconds.
 void pause();
 
 /// The step, the rank that failed in it (the lowest, if several did) and its reason: the same on all ranks.

@@ -8,11 +8,12 @@ namespace parallel {
 
 double from_bf16(uint16_t number);
 
-/// Rows [token][head][dim] in BF16, the same on every rank: noise of variance 1, times a factor and plus an
-/// offset that both change evenly from the first token to the last.
+/// A number that changes evenly from the first token to the last.
 struct Course {
   double first, last;
 };
+/// Rows [token][head][dim] in BF16, the same on every rank: noise of variance 1, times `factor`, plus
+/// `offset`.
 std::vector<uint16_t> sample(int64_t tokens, int64_t heads, int64_t dim, uint64_t seed, Course factor,
                              Course offset);
 
@@ -25,8 +26,8 @@ struct Sizes {
 };
 Sizes sizes_of(const std::vector<uint16_t> &q, const std::vector<uint16_t> &k, const std::vector<uint16_t> &v,
                int64_t keys, int64_t dim, int merges);
-/// The largest difference between an element of one device's O and of the merged O, in BF16, if both are
-/// right: the bound of docs/concepts/numerics.md for each, and for the merge that of its page.
+/// The largest difference between two right results in BF16, one device's and a merged one: twice the bound
+/// of docs/concepts/numerics.md, and the error of the merges.
 double tolerance(const Sizes &sizes);
 
 /// The largest difference of two results; infinity if one has a NaN.

@@ -9,24 +9,22 @@
 namespace parallel {
 
 const char *const usage =
-    "usage: mpirun -n RANKS sluice_parallel [OPTION VALUE]...\n"
-    "  --prefill TOKENS        a causal prompt, by heads and as a ring\n"
-    "  --decode KEYS           a step of decoding\n"
-    "  --heads N               query heads (default 4), for --prefill a multiple of the ranks\n"
-    "  --kv-heads N            KV heads (default 4), for --prefill a multiple of the ranks\n"
-    "  --dim N                 elements of a head (default 64)\n"
-    "  --device emulated|hip   emulated (default), or the GPU of a rank's number in its node\n"
-    "  --buffers host|device   what MPI is given: pinned memory of the host, or of the device; without this "
-    "what\n"
-    "                          MPI says that it can take\n"
-    "  --against device|reference  what results are compared with: one device's (default), or the host's in "
-    "double\n"
-    "                          precision, which takes long\n"
-    "  --hold-runs on|off      on: each run of the ring begins when its step's messages are there, so that "
-    "a\n"
-    "                          program which waits for the run first never ends (default off)\n"
-    "  --fail HOW              what the last rank does wrong in a ring of 64 tokens, to see what happens:\n"
-    "                          shape, error, fault, exit or throw\n";
+    R"(usage: mpirun -n RANKS sluice_parallel [OPTION VALUE]...
+  --prefill TOKENS             a causal prompt, by heads and as a ring
+  --decode KEYS                a step of decoding
+  --heads N                    query heads (default 4), for --prefill a multiple of the ranks
+  --kv-heads N                 KV heads (default 4), for --prefill a multiple of the ranks
+  --dim N                      elements of a head (default 64)
+  --device emulated|hip        emulated (default), or the GPU whose number is that of the rank in its node
+  --buffers host|device        memory that MPI gets pointers to: pinned on the host, or on the device (default
+                               where MPI says that it takes pointers to a GPU's memory)
+  --against device|reference   compare results with one device's (default), or with double precision on the
+                               host, which takes long
+  --hold-runs on|off           on: each run of the ring begins when the messages of its step are there, so a
+                               program that waits for the run first never ends (default off)
+  --fail HOW                   the last rank fails in a ring of 64 tokens, by HOW: shape, error, fault, exit
+                               or throw
+)";
 
 namespace {
 

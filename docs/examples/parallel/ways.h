@@ -25,10 +25,11 @@ struct Member {
   Counts counts{};
 };
 
-/// Element `part` of `parts` nearly equal parts of `count`: the first, and how many there are.
+/// The tokens, keys or heads that a part has.
 struct Part {
   int64_t first, count;
 };
+/// Part number `part` of `parts` nearly equal parts of `count`.
 Part part_of(int64_t count, int64_t parts, int64_t part);
 
 /// Types, heads and their elements, in which all ranks must agree.
