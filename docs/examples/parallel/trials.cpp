@@ -123,8 +123,8 @@ void prefill(Member &member, const Options &options) {
   member.ranks.together("prefill", [&] {
     if (heads % ranks != 0 || kv_heads % ranks != 0)
       throw std::runtime_error("--heads is " + std::to_string(heads) + " and --kv-heads " +
-                               std::to_string(kv_heads) + "; both are multiples of the ranks, " +
-                               std::to_string(ranks) + ", to be divided");
+                               std::to_string(kv_heads) + "; dividing by heads needs multiples of " +
+                               std::to_string(ranks) + ", the number of ranks");
   });
   Sequence all(options, tokens, tokens);
   const std::vector<uint16_t> wanted = wanted_of(member, options, all, true);
