@@ -9,8 +9,10 @@ import unittest
 
 PROGRAM = pathlib.Path(__file__).resolve().parents[3] / "docs" / "examples" / "parallel" / "parallel.py"
 RANKS = 4
-# The prompt of 8k tokens takes minutes on two cores.
-SIZES = {"small": ("512", "2048"), "large": ("8192", "32768")}
+# The line of the page has a prompt of 8k tokens, which takes minutes on two cores.
+PAGE_LINE = re.search(r"^torchrun --nproc-per-node 4 docs/examples/parallel/parallel\.py (.*)$",
+                      PROGRAM.with_suffix(".md").read_text(encoding="utf-8"), re.MULTILINE)[1].split()
+SIZES = {"small": ["--prefill", "512", "--decode", "2048"], "large": PAGE_LINE}
 SIZE = SIZES["large"] if "large" in sys.argv else SIZES["small"]
 
 
@@ -22,7 +24,7 @@ def run(*words, ranks=RANKS):
 
 class Parallel(unittest.TestCase):
     def test_equal_results_and_bytes(self):
-        code, said = run("--prefill", SIZE[0], "--decode", SIZE[1])
+        code, said = run(*SIZE)
         self.assertEqual(code, 0, said)
         for what in ("prefill by heads", "prefill as a ring", "decode"):
             found = re.findall(rf"rank \d of {RANKS}, {what}: .*: equal", said)
