@@ -62,16 +62,26 @@ Tensor tensor_of(const OrtValue *value) {
 
 std::string type_name(ElementType type) {
   switch (type) {
-  case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT: return "tensor(float)";
-  case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16: return "tensor(float16)";
-  case ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16: return "tensor(bfloat16)";
-  case ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE: return "tensor(double)";
-  case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL: return "tensor(bool)";
-  case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8: return "tensor(int8)";
-  case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8: return "tensor(uint8)";
-  case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32: return "tensor(int32)";
-  case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64: return "tensor(int64)";
-  default: return "tensor of ONNX's element type " + std::to_string(type);
+  case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT:
+    return "tensor(float)";
+  case ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16:
+    return "tensor(float16)";
+  case ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16:
+    return "tensor(bfloat16)";
+  case ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE:
+    return "tensor(double)";
+  case ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL:
+    return "tensor(bool)";
+  case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8:
+    return "tensor(int8)";
+  case ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8:
+    return "tensor(uint8)";
+  case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32:
+    return "tensor(int32)";
+  case ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64:
+    return "tensor(int64)";
+  default:
+    return "tensor of ONNX's element type " + std::to_string(type);
   }
 }
 
@@ -100,9 +110,8 @@ int Node::since_version() const {
 }
 
 int64_t Node::integer(const char *attribute, int64_t otherwise) const {
-  return attribute_or(otherwise, [&](int64_t *value) {
-    return api->KernelInfoGetAttribute_int64(info, attribute, value);
-  });
+  return attribute_or(
+      otherwise, [&](int64_t *value) { return api->KernelInfoGetAttribute_int64(info, attribute, value); });
 }
 
 float Node::real(const char *attribute, float otherwise) const {
@@ -165,8 +174,7 @@ Tensor Call::output(size_t index, const Shape &shape) const {
   size_t count = 0;
   check(api->KernelContext_GetOutputCount(context, &count));
   OrtValue *value = nullptr;
-  if (index < count)
-    check(api->KernelContext_GetOutput(context, index, shape.data(), shape.size(), &value));
+  if (index < count) check(api->KernelContext_GetOutput(context, index, shape.data(), shape.size(), &value));
   return value ? tensor_of(value) : Tensor{};
 }
 

@@ -19,7 +19,8 @@ namespace sluice_ort {
 inline const OrtApi *api = nullptr;
 inline const OrtEpApi *ep_api = nullptr;
 
-/// Sluice does not do what a node, a call or an option asks for. The message names it, its value and the rule.
+/// Sluice does not do what a node, a call or an option asks for. The message names it, its value and the
+/// rule.
 class Refusal : public std::runtime_error {
   using runtime_error::runtime_error;
 };
@@ -57,7 +58,8 @@ using Shape = std::vector<int64_t>;
 std::string shape_text(const Shape &shape);
 int64_t elements_of(const Shape &shape);
 
-/// A node as the session knows it when kernels are made: attributes, types, and shapes as far as they are known.
+/// A node as the session knows it when kernels are made: attributes, types, and shapes as far as they are
+/// known.
 class Node {
 public:
   explicit Node(const OrtKernelInfo *info) : info(info) {}

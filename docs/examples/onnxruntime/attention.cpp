@@ -1,8 +1,8 @@
 //===- attention.cpp - ONNX's Attention, of the operator sets 23 to 25 ----------------------------------===//
 //
-// Row i of a call sees key j <= i + offset if is_causal is set, and windows count from i + offset too. The offset is
-// the keys before the call's own: those of past_key, or nonpad_kv_seqlen minus the rows, or 0. Where it is kv
-// minus q length, that is Sluice's bottom-right alignment, and where it is 0 top-left.
+// Row i of a call sees key j <= i + offset if is_causal is set, and windows count from i + offset too. The
+// offset is the keys before the call's own: those of past_key, or nonpad_kv_seqlen minus the rows, or 0.
+// Where it is kv minus q length, that is Sluice's bottom-right alignment, and where it is 0 top-left.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "kernel.h"
@@ -38,7 +38,8 @@ struct Rows {
 Rows rows_of(const Tensor &tensor, const char *name, int64_t heads) {
   const Shape &shape = tensor.shape;
   const std::string found = std::string(name) + " has the shape " + shape_text(shape);
-  require((shape.size() == 3 || shape.size() == 4) && tensor, found + "; it has 3 or 4 dimensions, none of them 0");
+  require((shape.size() == 3 || shape.size() == 4) && tensor,
+          found + "; it has 3 or 4 dimensions, none of them 0");
   if (shape.size() == 4) return {shape[0], shape[2], shape[1], shape[3], true};
   require(heads > 0, found + "; with 3 dimensions q_num_heads and kv_num_heads are given");
   require(shape[2] % heads == 0,
@@ -49,8 +50,8 @@ Rows rows_of(const Tensor &tensor, const char *name, int64_t heads) {
 /// attn_mask as Sluice takes it: a bit per key, or a matrix that is added to the scores.
 class Mask {
 public:
-  /// `wanted` is (batch, heads, rows, keys); dimensions of the mask may be 1 or missing in front. Keys that it
-  /// lacks at the end, as it may since operator set 24, are hidden.
+  /// `wanted` is (batch, heads, rows, keys); dimensions of the mask may be 1 or missing in front. Keys that
+  /// it lacks at the end, as it may since operator set 24, are hidden.
   Mask(const Tensor &given, const Shape &wanted, bool may_be_shorter);
   void set(HostCall &call) const;
 
@@ -140,7 +141,8 @@ Step checked_step(const Call &call, int64_t q_heads, int64_t kv_heads) {
   require(k.batch == q.batch && v.batch == q.batch && v.tokens == k.tokens && v.heads == k.heads &&
               k.size == q.size && q.heads % k.heads == 0,
           "Q, K and V have the shapes " + shape_text(q.shape()) + ", " + shape_text(k.shape()) + " and " +
-              shape_text(v.shape()) + "; they have the same batch, K and V the same length and heads, Q and K the " +
+              shape_text(v.shape()) +
+              "; they have the same batch, K and V the same length and heads, Q and K the " +
               "same head size, and Q a multiple of K's heads");
   step.past_k = call.input(past_key);
   step.past_v = call.input(past_value);
@@ -156,8 +158,8 @@ Step checked_step(const Call &call, int64_t q_heads, int64_t kv_heads) {
   }
   const Tensor lengths = call.input(nonpad_kv_seqlen);
   if (lengths.shape.empty()) return step;
-  require(lengths.shape == Shape{q.batch}, "nonpad_kv_seqlen has the shape " + shape_text(lengths.shape) +
-                                               "; it is " + shape_text({q.batch}));
+  require(lengths.shape == Shape{q.batch},
+          "nonpad_kv_seqlen has the shape " + shape_text(lengths.shape) + "; it is " + shape_text({q.batch}));
   for (int64_t b = 0; b < q.batch; ++b) {
     const int64_t length = lengths.as<const int64_t>()[b];
     require(length >= 0 && length <= k.tokens, "nonpad_kv_seqlen[" + to_string(b) + "] is " +
@@ -176,11 +178,13 @@ void join(const Tensor &past, int64_t past_keys, const Rows &rows, const void *d
     for (int64_t head = 0; head < rows.heads; ++head) {
       if (past) {
         const int64_t elements = past_keys * rows.size;
-        present = std::copy_n(past.as<const uint16_t>() + (b * rows.heads + head) * elements, elements, present);
+        present =
+            std::copy_n(past.as<const uint16_t>() + (b * rows.heads + head) * elements, elements, present);
       }
       for (int64_t token = 0; token < rows.tokens; ++token)
-        present = std::copy_n(
-            from + b * strides.stride[0] + token * strides.stride[1] + head * strides.stride[2], rows.size, present);
+        present =
+            std::copy_n(from + b * strides.stride[0] + token * strides.stride[1] + head * strides.stride[2],
+                        rows.size, present);
     }
 }
 
@@ -206,17 +210,14 @@ Attention::Attention(const Node &node, Device &device)
     : device(device), score(score_attributes(node)), q_heads(node.integer("q_num_heads", 0)),
       kv_heads(node.integer("kv_num_heads", 0)), window_left(node.integer("left_window_size", -1)),
       window_right(node.integer("right_window_size", -1)), causal(node.integer("is_causal", 0) != 0),
-      joins_caches(node.has_input(past_key) || node.has_output(present_key) || node.has_output(present_value)),
+      joins_caches(node.has_input(past_key) || node.has_output(present_key) ||
+                   node.has_output(present_value)),
       mask_may_be_shorter(node.since_version() >= 24), type(half_type(node.input_type(q_input), "Q")) {
   for (const auto &[input, name] : {std::pair(k_input, "K"), std::pair(v_input, "V")})
     require(node.input_type(input) == node.input_type(q_input),
             std::string(name) + " is " + type_name(node.input_type(input)) + "; it is of Q's type, " +
                 type_name(node.input_type(q_input)));
   require(!node.has_output(qk_matmul_output), "qk_matmul_output is asked for; this output is not supported");
-  for (const auto &[window, name] :
-       {std::pair(window_left, "left_window_size"), std::pair(window_right, "right_window_size")})
-    require(window >= -1 && window <= INT32_MAX, std::string(name) + " is " + to_string(window) +
-                                                     "; it is from -1 to 2^31 - 1");
   // Softmax is computed in F32, which is at least as precise as every type but this.
   require(node.integer("softmax_precision", 1) != ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
           "softmax_precision is 11 (double); Sluice computes in float (1)");
@@ -254,20 +255,22 @@ sluice::Problem Attention::problem_of(const Rows &q, const Rows &k, const Rows &
   if (causal) problem.flags |= SLUICE_CAUSAL; // a window to the right hides nothing more then
   if (!causal && window_right >= 0) {
     problem.flags |= SLUICE_HAS_WINDOW_RIGHT;
-    problem.window_right = int32_t(window_right);
+    problem.window_right = int32_t(std::min<int64_t>(window_right, INT32_MAX));
   }
   if (window_left >= 0) {
     problem.flags |= SLUICE_HAS_WINDOW_LEFT;
-    problem.window_left = int32_t(window_left);
+    problem.window_left = int32_t(std::min<int64_t>(window_left, INT32_MAX));
   }
   return problem;
 }
 
 void Attention::align(sluice::Problem &problem, const Step &step) const {
   const bool aligned = causal || window_left >= 0 || window_right >= 0;
-  if (!aligned || !step.lengths.empty() || step.k.tokens == step.q.tokens) return; // bottom-right, the default
-  require(step.past_keys == 0, "K has the length " + to_string(step.k.tokens) + "; with is_causal or a window and " +
-                                   "past_key it is that of Q, " + to_string(step.q.tokens));
+  if (!aligned || !step.lengths.empty() || step.k.tokens == step.q.tokens)
+    return; // bottom-right, the default
+  require(step.past_keys == 0, "K has the length " + to_string(step.k.tokens) +
+                                   "; with is_causal or a window and " + "past_key it is that of Q, " +
+                                   to_string(step.q.tokens));
   problem.mask_alignment = SLUICE_TOP_LEFT;
 }
 

@@ -19,8 +19,7 @@ constexpr int device_to_host = 2;
 int ordinal_of(const std::string &device) {
   if (device == "emulated") return -1;
   int ordinal = -1;
-  if (device.starts_with("hip:"))
-    std::from_chars(device.data() + 4, device.data() + device.size(), ordinal);
+  if (device.starts_with("hip:")) std::from_chars(device.data() + 4, device.data() + device.size(), ordinal);
   if (ordinal < 0 || device != "hip:" + std::to_string(ordinal))
     throw Refusal("the option device is '" + device + "'; it is 'emulated' or 'hip:N'");
   return ordinal;
@@ -38,14 +37,13 @@ int32_t bound_of(int32_t length) {
 }
 
 void write_trace(const sluice_trace_record *record, void *file) {
-  *static_cast<std::ofstream *>(file) << (record->event == SLUICE_TRACE_RUN ? "run " : "plan ")
-                                      << record->kernel << std::endl;
+  *static_cast<std::ofstream *>(file)
+      << (record->event == SLUICE_TRACE_RUN ? "run " : "plan ") << record->kernel << std::endl;
 }
 
 } // namespace
 
-Device::Device(const Options &options)
-    : ordinal(ordinal_of(options.device)), context(context_of(ordinal)) {
+Device::Device(const Options &options) : ordinal(ordinal_of(options.device)), context(context_of(ordinal)) {
   if (options.trace.empty()) return;
   trace.open(options.trace, std::ios::app);
   if (!trace) throw Refusal("the option trace is '" + options.trace + "', which cannot be written");

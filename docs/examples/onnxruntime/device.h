@@ -53,8 +53,19 @@ public:
   void run(HostCall call);
 
 private:
-  enum Slot { q_slot, k_slot, v_slot, o_slot, bias_slot, mask_slot, q_lengths_slot, kv_lengths_slot, sinks_slot,
-              workspace_slot, slots };
+  enum Slot {
+    q_slot,
+    k_slot,
+    v_slot,
+    o_slot,
+    bias_slot,
+    mask_slot,
+    q_lengths_slot,
+    kv_lengths_slot,
+    sinks_slot,
+    workspace_slot,
+    slots
+  };
   struct Memory {
     void *data = nullptr;
     size_t bytes = 0;

@@ -1,7 +1,7 @@
 //===- group_query_attention.cpp - com.microsoft.GroupQueryAttention ------------------------------------===//
 //
-// New keys are rotated and stored behind the old ones on the host, in present_key and present_value. Sluice then
-// computes attention of each sequence's new rows over all its keys, aligned at the bottom right.
+// New keys are rotated and stored behind the old ones on the host, in present_key and present_value. Sluice
+// then computes attention of each sequence's new rows over all its keys, aligned at the bottom right.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "group_query_step.h"
@@ -67,8 +67,8 @@ GroupQueryAttention::GroupQueryAttention(const Node &node, Device &device)
   require(layout.kv_heads > 0 && layout.heads > 0 && layout.heads % layout.kv_heads == 0,
           "num_heads is " + to_string(layout.heads) + " and kv_num_heads " + to_string(layout.kv_heads) +
               "; both are positive, and the first is a multiple of the second");
-  require(window == -1 || (window > 0 && causal), "local_window_size is " + to_string(window) +
-                                                      "; it is -1, or with causal = 1 a positive number");
+  require(window == -1 || (window > 0 && causal),
+          "local_window_size is " + to_string(window) + "; it is -1, or with causal = 1 a positive number");
   require(node.has_input(key) == node.has_input(value), "key and value are given both or not at all");
   require(node.has_input(past_key) == node.has_input(past_value),
           "past_key and past_value are given both or not at all");
@@ -99,14 +99,15 @@ sluice::Problem GroupQueryAttention::problem_of(int64_t head_size) const {
 
 /// Fills a present cache: old keys, then new ones, then zeros. Where it is the past cache's own memory, as a
 /// caller that binds inputs and outputs can have it, only the new ones are stored.
-void store_rows(const Step &step, int64_t kv_heads, const NewRows &rows, const uint16_t *past, uint16_t *present,
-                bool rotated) {
+void store_rows(const Step &step, int64_t kv_heads, const NewRows &rows, const uint16_t *past,
+                uint16_t *present, bool rotated) {
   const int64_t size = step.head_size;
   for (int64_t b = 0; b < step.batch; ++b)
     for (int64_t head = 0; head < kv_heads; ++head) {
       uint16_t *const to = present + (b * kv_heads + head) * step.capacity * size;
       if (past != present) {
-        if (past) std::copy_n(past + (b * kv_heads + head) * step.past_capacity * size, step.past_rows(b) * size, to);
+        if (past)
+          std::copy_n(past + (b * kv_heads + head) * step.past_capacity * size, step.past_rows(b) * size, to);
         std::fill(to + step.keys[b] * size, to + step.capacity * size, uint16_t(0));
       }
       for (int64_t row = 0; row < step.new_rows[b]; ++row) {
@@ -155,7 +156,8 @@ void GroupQueryAttention::compute(const Call &call) const {
                 (bias.shape[1] == 1 || bias.shape[1] == layout.heads) && bias.shape[2] == step.rows &&
                 bias.shape[3] == total,
             "attention_bias has the shape " + shape_text(bias.shape) + "; it is " +
-                shape_text({step.batch, layout.heads, step.rows, total}) + ", of which the first two may be 1");
+                shape_text({step.batch, layout.heads, step.rows, total}) +
+                ", of which the first two may be 1");
     args.bias = repeated(bias.data, bias.shape);
     host.bias_bytes = elements_of(bias.shape) * sizeof(uint16_t);
   }

@@ -13,8 +13,8 @@ namespace {
 using std::to_string;
 
 void check_shape(const Tensor &tensor, const char *name, const Shape &wanted) {
-  require(tensor.shape == wanted, std::string(name) + " has the shape " + shape_text(tensor.shape) + "; it is " +
-                                      shape_text(wanted));
+  require(tensor.shape == wanted,
+          std::string(name) + " has the shape " + shape_text(tensor.shape) + "; it is " + shape_text(wanted));
 }
 
 /// Q, K and V: of three tensors, or of one whose rows have the heads of all.
@@ -48,8 +48,8 @@ void read_lengths(Step &step, const Call &call) {
   const Tensor last = call.input(seqlens_k), total = call.input(total_sequence_length),
                valid = call.input(query_seqlens);
   require(elements_of(last.shape) == step.batch, "seqlens_k has the shape " + shape_text(last.shape) +
-                                               "; it has one element for each of " + to_string(step.batch) +
-                                               " sequences");
+                                                     "; it has one element for each of " +
+                                                     to_string(step.batch) + " sequences");
   require(elements_of(total.shape) == 1,
           "total_sequence_length has the shape " + shape_text(total.shape) + "; it has one element");
   if (valid) check_shape(valid, "query_seqlens", {step.batch});
@@ -92,17 +92,21 @@ void read_caches(Step &step, const Layout &layout, const Call &call) {
                 " keys before this call; past_key has room for " + to_string(step.past_capacity));
 }
 
-/// A row's position is what position_ids say, or else its place among the keys. Of a first prompt the operator
-/// reads the first of the ids only.
+/// A row's position is what position_ids say, or else its place among the keys. Of a first prompt the
+/// operator reads the first of the ids only.
 void read_positions(Step &step, const Layout &layout, const Call &call) {
   if (!layout.has_rotary) return;
   const Tensor cosines = call.input(cos_cache), sines = call.input(sin_cache), ids = call.input(position_ids);
   require(cosines.shape.size() == 2 && cosines && 2 * cosines.shape[1] <= step.head_size,
-          "cos_cache has the shape " + shape_text(cosines.shape) + "; it is (positions, pairs), with at most " +
-              to_string(step.head_size / 2) + " pairs");
+          "cos_cache has the shape " + shape_text(cosines.shape) +
+              "; it is (positions, pairs), with at most " + to_string(step.head_size / 2) + " pairs");
   check_shape(sines, "sin_cache", cosines.shape);
-  step.rotary = {layout.type,      cosines.as<const uint16_t>(), sines.as<const uint16_t>(),
-                 cosines.shape[0], cosines.shape[1],             layout.interleaved};
+  step.rotary = {layout.type,
+                 cosines.as<const uint16_t>(),
+                 sines.as<const uint16_t>(),
+                 cosines.shape[0],
+                 cosines.shape[1],
+                 layout.interleaved};
   if (ids) check_shape(ids, "position_ids", {step.batch, step.rows});
   const bool first_prompt =
       *call.input(total_sequence_length).as<const int32_t>() == step.rows && !call.input(query_seqlens);

@@ -1,7 +1,8 @@
 //===- group_query_step.h - one call of GroupQueryAttention, checked ------------------------------------===//
 //
 // When a call is done, sequence b has T = seqlens_k[b] + 1 keys. Of its rows the first Q are new tokens, the
-// others padding: Q is query_seqlens[b], or else min(rows, T). The P = T - Q keys before are in the past cache.
+// others padding: Q is query_seqlens[b], or else min(rows, T). The P = T - Q keys before are in the past
+// cache.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -49,9 +50,9 @@ struct NewRows {
 
 struct Step {
   int64_t batch = 0, rows = 0, head_size = 0;
-  int64_t past_capacity = 0, capacity = 0;   // rows of a head in the past caches and in the present ones
-  int64_t q_token_stride = 0;                // of query, which may have K and V in its rows
-  std::vector<int32_t> new_rows, keys;       // Q and T of each sequence
+  int64_t past_capacity = 0, capacity = 0;     // rows of a head in the past caches and in the present ones
+  int64_t q_token_stride = 0;                  // of query, which may have K and V in its rows
+  std::vector<int32_t> new_rows, keys;         // Q and T of each sequence
   std::vector<std::vector<int64_t>> positions; // of each sequence's new rows, with rotary
   const uint16_t *q = nullptr;
   NewRows k{}, v{};

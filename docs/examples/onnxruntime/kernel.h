@@ -42,7 +42,8 @@ ScoreAttributes score_attributes(const Node &node);
 sluice::Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,
                               int64_t v_head_size);
 
-/// Strides of a bias or mask with a shape (batch, heads, rows, keys), whose dimensions may be 1 to be repeated.
+/// Strides of a bias or mask with a shape (batch, heads, rows, keys), whose dimensions may be 1 to be
+/// repeated.
 sluice_tensor repeated(void *data, const Shape &shape);
 
 /// Rows [0, keys) of each head of a cache (batch, heads, capacity, head size), and the strides of their copy.

@@ -1,8 +1,8 @@
 //===- provider.cpp - the execution provider that ONNX Runtime loads ------------------------------------===//
 //
-// ONNX Runtime asks the provider which nodes it takes, and then makes its kernels for them. The provider takes
-// every node of its two operators, and what Sluice cannot compute is refused when the session is made: nothing
-// goes to another provider unnoticed.
+// ONNX Runtime asks the provider which nodes it takes, and then makes its kernels for them. The provider
+// takes every node of its two operators, and what Sluice cannot compute is refused when the session is made:
+// nothing goes to another provider unnoticed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "kernel.h"
@@ -109,7 +109,8 @@ void Provider::add_kernels() {
     check(ep_api->CreateKernelDefBuilder(&builder));
     check(ep_api->KernelDefBuilder_SetOperatorType(builder, entry.kind->name));
     check(ep_api->KernelDefBuilder_SetDomain(builder, entry.kind->domain));
-    check(ep_api->KernelDefBuilder_SetSinceVersion(builder, entry.kind->first_version, entry.kind->last_version));
+    check(ep_api->KernelDefBuilder_SetSinceVersion(builder, entry.kind->first_version,
+                                                   entry.kind->last_version));
     check(ep_api->KernelDefBuilder_SetExecutionProvider(builder, provider_name));
     // Without constraints on types: kernels refuse those they do not compute.
     check(ep_api->KernelDefBuilder_Build(builder, &definition));
@@ -187,10 +188,11 @@ struct Factory : OrtEpFactory {
     ReleaseEp = [](OrtEpFactory *, OrtEp *provider) noexcept { delete static_cast<Provider *>(provider); };
   }
 
-  /// Tensors are in the host's memory, so to ONNX Runtime the provider is one of the CPU. Which device Sluice runs
-  /// on is an option.
-  static OrtStatus *supported_devices(OrtEpFactory *self, const OrtHardwareDevice *const *devices, size_t count,
-                                      OrtEpDevice **out, size_t capacity, size_t *found) noexcept {
+  /// Tensors are in the host's memory, so to ONNX Runtime the provider is one of the CPU. Which device Sluice
+  /// runs on is an option.
+  static OrtStatus *supported_devices(OrtEpFactory *self, const OrtHardwareDevice *const *devices,
+                                      size_t count, OrtEpDevice **out, size_t capacity,
+                                      size_t *found) noexcept {
     return guarded(provider_name, [&] {
       *found = 0;
       for (size_t i = 0; i < count && *found < capacity; ++i)
@@ -200,7 +202,8 @@ struct Factory : OrtEpFactory {
   }
 
   static OrtStatus *create(OrtEpFactory *, const OrtHardwareDevice *const *, const OrtKeyValuePairs *const *,
-                           size_t, const OrtSessionOptions *session, const OrtLogger *, OrtEp **out) noexcept {
+                           size_t, const OrtSessionOptions *session, const OrtLogger *,
+                           OrtEp **out) noexcept {
     return guarded(provider_name, [&] { *out = new Provider(options_of(session)); });
   }
 };
@@ -216,7 +219,8 @@ CreateEpFactories(const char *, const OrtApiBase *base, const OrtLogger *, OrtEp
   using namespace sluice_ort;
   api = base->GetApi(ORT_API_VERSION);
   if (!api) { // older than the headers: the first version of the table has all that is needed to say so
-    return base->GetApi(1)->CreateStatus(ORT_FAIL, "Sluice: this ONNX Runtime is too old; it is 1.24 or later");
+    return base->GetApi(1)->CreateStatus(ORT_FAIL,
+                                         "Sluice: this ONNX Runtime is too old; it is 1.24 or later");
   }
   ep_api = api->GetEpApi();
   return guarded(provider_name, [&] {
@@ -226,7 +230,8 @@ CreateEpFactories(const char *, const OrtApiBase *base, const OrtLogger *, OrtEp
   });
 }
 
-extern "C" __attribute__((visibility("default"))) OrtStatus *ReleaseEpFactory(OrtEpFactory *factory) noexcept {
+extern "C" __attribute__((visibility("default"))) OrtStatus *
+ReleaseEpFactory(OrtEpFactory *factory) noexcept {
   delete static_cast<sluice_ort::Factory *>(factory);
   return nullptr;
 }
