@@ -3,7 +3,6 @@
 #include "api.h"
 
 #include <functional>
-#include <memory>
 #include <numeric>
 
 namespace sluice_ort {
@@ -29,12 +28,12 @@ template <class T, class Get> T attribute_or(T otherwise, Get get) {
   return otherwise;
 }
 
-using TypeInfo = std::unique_ptr<OrtTypeInfo, void (*)(OrtTypeInfo *)>;
+using TypeInfo = Owned<OrtTypeInfo>;
 
 TypeInfo type_info(const OrtKernelInfo *info, size_t index) {
   OrtTypeInfo *type = nullptr;
   check(api->KernelInfo_GetInputTypeInfo(info, index, &type));
-  return TypeInfo(type, [](OrtTypeInfo *owned) { api->ReleaseTypeInfo(owned); });
+  return TypeInfo(type, api->ReleaseTypeInfo);
 }
 
 const OrtTensorTypeAndShapeInfo *tensor_info(const TypeInfo &type) {
@@ -114,9 +113,10 @@ int64_t Node::integer(const char *attribute, int64_t otherwise) const {
       otherwise, [&](int64_t *value) { return api->KernelInfoGetAttribute_int64(info, attribute, value); });
 }
 
-float Node::real(const char *attribute, float otherwise) const {
-  return attribute_or(
-      otherwise, [&](float *value) { return api->KernelInfoGetAttribute_float(info, attribute, value); });
+std::optional<float> Node::real(const char *attribute) const {
+  return attribute_or(std::optional<float>(), [&](std::optional<float> *value) {
+    return api->KernelInfoGetAttribute_float(info, attribute, &value->emplace());
+  });
 }
 
 std::string Node::text(const char *attribute, const std::string &otherwise) const {

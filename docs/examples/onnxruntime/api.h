@@ -8,7 +8,9 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <onnxruntime_c_api.h> // and what it includes, onnxruntime_ep_c_api.h
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -32,6 +34,9 @@ inline void check(OrtStatus *status) {
   api->ReleaseStatus(status);
   throw std::runtime_error(message);
 }
+
+/// An object of the API, with the function that releases it.
+template <class T> using Owned = std::unique_ptr<T, void (*)(T *)>;
 
 /// Runs what ONNX Runtime has called, on behalf of `whom`.
 template <class Body> OrtStatus *guarded(const std::string &whom, Body body) noexcept {
@@ -69,7 +74,7 @@ public:
   /// The operator set that the node's operator was last changed in.
   int since_version() const;
   int64_t integer(const char *attribute, int64_t otherwise) const;
-  float real(const char *attribute, float otherwise) const;
+  std::optional<float> real(const char *attribute) const;
   std::string text(const char *attribute, const std::string &otherwise) const;
   /// Whether an optional input or output is there.
   bool has_input(size_t index) const;

@@ -5,170 +5,19 @@
 // Where it is kv minus q length, that is Sluice's bottom-right alignment, and where it is 0 top-left.
 //
 //===----------------------------------------------------------------------------------------------------===//
+#include "attention_mask.h"
+#include "attention_step.h"
 #include "kernel.h"
 
 #include <algorithm>
-#include <cstring>
 #include <optional>
 
 namespace sluice_ort {
 
 namespace {
 
+using namespace onnx_attention;
 using std::to_string;
-
-enum Input { q_input, k_input, v_input, attn_mask, past_key, past_value, nonpad_kv_seqlen };
-enum Output { y, present_key, present_value, qk_matmul_output };
-
-/// Q, K, V or Y, of rank 3 or 4, as [batch, token, head, size].
-struct Rows {
-  int64_t batch, tokens, heads, size;
-  bool heads_first; // (batch, heads, tokens, size), else (batch, tokens, heads * size)
-
-  sluice_tensor tensor(void *data) const {
-    return heads_first ? sluice::TensorView::bhsd(data, 0, batch, tokens, heads, size)
-                       : sluice::TensorView::bshd(data, 0, batch, tokens, heads, size);
-  }
-  Shape shape() const {
-    return heads_first ? Shape{batch, heads, tokens, size} : Shape{batch, tokens, heads * size};
-  }
-};
-
-/// `heads` is the attribute, which 3-D inputs need; 0 is none.
-Rows rows_of(const Tensor &tensor, const char *name, int64_t heads) {
-  const Shape &shape = tensor.shape;
-  const std::string found = std::string(name) + " has the shape " + shape_text(shape);
-  require((shape.size() == 3 || shape.size() == 4) && tensor,
-          found + "; it has 3 or 4 dimensions, none of them 0");
-  if (shape.size() == 4) return {shape[0], shape[2], shape[1], shape[3], true};
-  require(heads > 0, found + "; with 3 dimensions q_num_heads and kv_num_heads are given");
-  require(shape[2] % heads == 0,
-          found + "; its last dimension is a multiple of the heads, " + to_string(heads));
-  return {shape[0], shape[1], heads, shape[2] / heads, false};
-}
-
-/// attn_mask as Sluice takes it: a bit per key, or a matrix that is added to the scores.
-class Mask {
-public:
-  /// `wanted` is (batch, heads, rows, keys); dimensions of the mask may be 1 or missing in front. Keys that
-  /// it lacks at the end, as it may since operator set 24, are hidden.
-  Mask(const Tensor &given, const Shape &wanted, bool may_be_shorter);
-  void set(HostCall &call) const;
-
-private:
-  void pack_bits(const Tensor &given, int64_t keys);
-  void pad_bias(const Tensor &given, int64_t keys);
-
-  bool is_bits;
-  Shape shape;                // of what follows
-  std::vector<uint8_t> bytes; // bits, or a padded bias
-  const void *data;           // those, or the tensor itself
-};
-
-Mask::Mask(const Tensor &given, const Shape &wanted, bool may_be_shorter)
-    : is_bits(given.type == ONNX_TENSOR_ELEMENT_DATA_TYPE_BOOL), shape(given.shape), data(given.data) {
-  bool fits = given && !shape.empty() && shape.size() <= wanted.size();
-  if (fits) shape.insert(shape.begin(), wanted.size() - shape.size(), 1);
-  for (size_t i = 0; fits && i < 3; ++i)
-    fits = shape[i] == 1 || shape[i] == wanted[i];
-  const int64_t keys = wanted[3];
-  fits = fits && (shape[3] == keys || (may_be_shorter && shape[3] < keys));
-  require(fits, "attn_mask has the shape " + shape_text(given.shape) + "; it is " + shape_text(wanted) +
-                    ", with all but the last dimension repeated where it is 1" +
-                    (may_be_shorter ? " and fewer keys allowed" : ""));
-  if (is_bits)
-    pack_bits(given, keys);
-  else if (shape[3] < keys)
-    pad_bias(given, keys);
-}
-
-void Mask::pack_bits(const Tensor &given, int64_t keys) {
-  const int64_t row_bytes = (keys + 7) / 8, given_keys = shape[3], rows = elements_of(shape) / given_keys;
-  bytes.resize(rows * row_bytes);
-  const auto *from = given.as<const uint8_t>();
-  for (int64_t row = 0; row < rows; ++row)
-    for (int64_t key = 0; key < given_keys; ++key)
-      if (from[row * given_keys + key]) bytes[row * row_bytes + key / 8] |= uint8_t(1 << key % 8);
-  shape[3] = row_bytes;
-  data = bytes.data();
-}
-
-void Mask::pad_bias(const Tensor &given, int64_t keys) {
-  const uint32_t type = bias_type(given.type, "attn_mask");
-  const size_t size = sluice::element_bytes(type);
-  const uint32_t hidden = type == SLUICE_F32 ? 0xff800000 : type == SLUICE_F16 ? 0xfc00 : 0xff80; // -infinity
-  const int64_t given_keys = shape[3], rows = elements_of(shape) / given_keys;
-  bytes.resize(rows * keys * size);
-  for (int64_t row = 0; row < rows; ++row) {
-    uint8_t *const to = &bytes[row * keys * size];
-    std::copy_n(given.as<const uint8_t>() + row * given_keys * size, given_keys * size, to);
-    for (int64_t key = given_keys; key < keys; ++key)
-      std::memcpy(to + key * size, &hidden, size); // its low bytes come first
-  }
-  shape[3] = keys;
-  data = bytes.data();
-}
-
-void Mask::set(HostCall &call) const {
-  const sluice_tensor tensor = repeated(const_cast<void *>(data), shape);
-  if (is_bits) {
-    call.args.mask = tensor;
-    call.mask_bytes = elements_of(shape);
-  } else {
-    call.args.bias = tensor;
-    call.bias_bytes = elements_of(shape) * sluice::element_bytes(call.problem.bias_type);
-  }
-}
-
-/// What a call's tensors say, checked.
-struct Step {
-  Rows q{}, k{}, v{};
-  int64_t past_keys = 0;
-  Tensor past_k, past_v;
-  std::vector<int32_t> lengths; // nonpad_kv_seqlen; empty without
-
-  int64_t keys() const { return past_keys + k.tokens; }
-};
-
-Step checked_step(const Call &call, int64_t q_heads, int64_t kv_heads) {
-  Step step;
-  step.q = rows_of(call.input(q_input), "Q", q_heads);
-  step.k = rows_of(call.input(k_input), "K", kv_heads);
-  step.v = rows_of(call.input(v_input), "V", kv_heads);
-  const Rows &q = step.q, &k = step.k, &v = step.v;
-  require(k.heads_first == q.heads_first && v.heads_first == q.heads_first,
-          "Q, K and V have different numbers of dimensions; all have 3 or all have 4");
-  require(k.batch == q.batch && v.batch == q.batch && v.tokens == k.tokens && v.heads == k.heads &&
-              k.size == q.size && q.heads % k.heads == 0,
-          "Q, K and V have the shapes " + shape_text(q.shape()) + ", " + shape_text(k.shape()) + " and " +
-              shape_text(v.shape()) +
-              "; they have the same batch, K and V the same length and heads, Q and K the " +
-              "same head size, and Q a multiple of K's heads");
-  step.past_k = call.input(past_key);
-  step.past_v = call.input(past_value);
-  if (!step.past_k.shape.empty()) {
-    const Shape &shape = step.past_k.shape;
-    step.past_keys = shape.size() == 4 ? shape[2] : 0;
-    const Shape wanted_k = {k.batch, k.heads, step.past_keys, k.size};
-    const Shape wanted_v = {v.batch, v.heads, step.past_keys, v.size};
-    require(shape == wanted_k && step.past_v.shape == wanted_v,
-            "past_key and past_value have the shapes " + shape_text(shape) + " and " +
-                shape_text(step.past_v.shape) + "; they are " + shape_text(wanted_k) + " and " +
-                shape_text(wanted_v));
-  }
-  const Tensor lengths = call.input(nonpad_kv_seqlen);
-  if (lengths.shape.empty()) return step;
-  require(lengths.shape == Shape{q.batch},
-          "nonpad_kv_seqlen has the shape " + shape_text(lengths.shape) + "; it is " + shape_text({q.batch}));
-  for (int64_t b = 0; b < q.batch; ++b) {
-    const int64_t length = lengths.as<const int64_t>()[b];
-    require(length >= 0 && length <= k.tokens, "nonpad_kv_seqlen[" + to_string(b) + "] is " +
-                                                   to_string(length) + "; it is not negative and at most " +
-                                                   to_string(k.tokens) + ", the length of K");
-    step.lengths.push_back(int32_t(length));
-  }
-  return step;
-}
 
 /// Keys of past_key, then those of the call.
 void join(const Tensor &past, int64_t past_keys, const Rows &rows, const void *data, uint16_t *present) {
@@ -199,7 +48,7 @@ private:
   void align(sluice::Problem &problem, const Step &step) const;
 
   Device &device;
-  ScoreAttributes score;
+  float scale, soft_cap;
   int64_t q_heads, kv_heads;         // 0 if the shapes say so
   int64_t window_left, window_right; // -1 is all
   bool causal, joins_caches, mask_may_be_shorter;
@@ -207,12 +56,14 @@ private:
 };
 
 Attention::Attention(const Node &node, Device &device)
-    : device(device), score(score_attributes(node)), q_heads(node.integer("q_num_heads", 0)),
-      kv_heads(node.integer("kv_num_heads", 0)), window_left(node.integer("left_window_size", -1)),
-      window_right(node.integer("right_window_size", -1)), causal(node.integer("is_causal", 0) != 0),
+    : device(device), scale(checked_scale(node.real("scale").value_or(0))), soft_cap(soft_cap_of(node)),
+      q_heads(node.integer("q_num_heads", 0)), kv_heads(node.integer("kv_num_heads", 0)),
+      window_left(node.integer("left_window_size", -1)), window_right(node.integer("right_window_size", -1)),
+      causal(node.integer("is_causal", 0) != 0),
       joins_caches(node.has_input(past_key) || node.has_output(present_key) ||
                    node.has_output(present_value)),
       mask_may_be_shorter(node.since_version() >= 24), type(half_type(node.input_type(q_input), "Q")) {
+  require(node.real("scale").value_or(1) != 0, "scale is 0; it is positive"); // to Sluice 0 is the default
   for (const auto &[input, name] : {std::pair(k_input, "K"), std::pair(v_input, "V")})
     require(node.input_type(input) == node.input_type(q_input),
             std::string(name) + " is " + type_name(node.input_type(input)) + "; it is of Q's type, " +
@@ -249,7 +100,7 @@ void Attention::check_known_shapes(const Node &node) const {
 
 sluice::Problem Attention::problem_of(const Rows &q, const Rows &k, const Rows &v) const {
   sluice::Problem problem = plain_problem(type, q.heads, k.heads, q.size, v.size);
-  problem.soft_cap = score.soft_cap;
+  problem.soft_cap = soft_cap;
   problem.flags = mask_flag;
   problem.bias_type = mask_type;
   if (causal) problem.flags |= SLUICE_CAUSAL; // a window to the right hides nothing more then
@@ -315,7 +166,7 @@ void Attention::compute(const Call &call) const {
   args.batch = sluice::detail::count_of(q.batch);
   args.q_len = sluice::detail::count_of(q.tokens);
   args.kv_len = sluice::detail::count_of(step.keys());
-  args.scale = score.scale;
+  args.scale = scale;
   if (!step.lengths.empty()) args.kv_lengths = step.lengths.data();
   device.run(host);
 }

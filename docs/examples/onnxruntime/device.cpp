@@ -71,7 +71,7 @@ void *Device::room(Slot slot, size_t bytes) {
   if (owned.bytes < bytes) {
     if (owned.data) hip<int(void *)>("hipFree", owned.data);
     owned = {};
-    const size_t wanted = std::bit_ceil(bytes);
+    const size_t wanted = bytes + bytes / 4; // caches grow with each token
     hip<int(void **, size_t)>("hipMalloc", &owned.data, wanted);
     owned.bytes = wanted;
   }

@@ -82,7 +82,7 @@ private:
   sluice::Context context;
   std::mutex mutex; // of all below
   std::ofstream trace;
-  std::map<std::string, sluice::Plan> plans; // by the bytes of their problem
+  std::map<std::string, sluice::Plan> plans; // by the bytes of their problem, which has no padding
   std::array<Memory, slots> memory;
 };
 

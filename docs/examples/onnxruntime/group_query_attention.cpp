@@ -48,7 +48,7 @@ private:
 
   Device &device;
   Layout layout;
-  ScoreAttributes score;
+  float scale, soft_cap;
   int64_t window; // keys that a row sees, with its own; -1 is all
   bool causal, has_sinks, has_bias;
 };
@@ -59,8 +59,8 @@ GroupQueryAttention::GroupQueryAttention(const Node &node, Device &device)
                              .has_rotary = node.integer("do_rotary", 0) != 0,
                              .interleaved = node.integer("rotary_interleaved", 0) != 0,
                              .type = half_type(node.input_type(query), "query")},
-      score(score_attributes(node)), window(node.integer("local_window_size", -1)),
-      causal(node.integer("causal", 1) != 0),
+      scale(checked_scale(node.real("scale").value_or(0))), soft_cap(soft_cap_of(node)),
+      window(node.integer("local_window_size", -1)), causal(node.integer("causal", 1) != 0),
       has_sinks(node.integer("smooth_softmax", 0) > 0 || node.has_input(head_sink)),
       has_bias(node.has_input(attention_bias)) {
   refuse_unsupported(node);
@@ -86,7 +86,7 @@ GroupQueryAttention::GroupQueryAttention(const Node &node, Device &device)
 
 sluice::Problem GroupQueryAttention::problem_of(int64_t head_size) const {
   sluice::Problem problem = plain_problem(layout.type, layout.heads, layout.kv_heads, head_size, head_size);
-  problem.soft_cap = score.soft_cap;
+  problem.soft_cap = soft_cap;
   if (causal) problem.flags |= SLUICE_CAUSAL;
   if (window > 0) {
     problem.flags |= SLUICE_HAS_WINDOW_LEFT;
@@ -193,10 +193,10 @@ void GroupQueryAttention::compute(const Call &call) const {
   args.o = {o.data, {step.rows * o_elements, o_elements, step.head_size, 1}};
   host.o_bytes = elements_of(result) * sizeof(uint16_t);
 
-  args.batch = int32_t(step.batch);
-  args.q_len = int32_t(step.rows);
+  args.batch = sluice::detail::count_of(step.batch);
+  args.q_len = sluice::detail::count_of(step.rows);
   args.kv_len = step.longest();
-  args.scale = score.scale;
+  args.scale = scale;
   args.kv_lengths = step.keys.data();
   if (step.is_padded()) args.q_lengths = step.new_rows.data();
   device.run(host);

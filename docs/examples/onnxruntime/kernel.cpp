@@ -25,13 +25,17 @@ uint32_t bias_type(ElementType type, const char *input) {
                 "; it is tensor(bool), tensor(float16), tensor(bfloat16) or tensor(float)");
 }
 
-ScoreAttributes score_attributes(const Node &node) {
-  const ScoreAttributes found{node.real("scale", 0), node.real("softcap", 0)};
-  require(std::isfinite(found.scale) && found.scale >= 0,
-          "scale is " + std::to_string(found.scale) + "; it is finite and not negative");
-  require(std::isfinite(found.soft_cap) && found.soft_cap >= 0,
-          "softcap is " + std::to_string(found.soft_cap) + "; it is finite and not negative");
-  return found;
+float soft_cap_of(const Node &node) {
+  const float cap = node.real("softcap").value_or(0);
+  require(std::isfinite(cap) && cap >= 0,
+          "softcap is " + std::to_string(cap) + "; it is finite and not negative");
+  return cap;
+}
+
+float checked_scale(float scale) {
+  require(std::isfinite(scale) && scale >= 0,
+          "scale is " + std::to_string(scale) + "; it is finite and not negative");
+  return scale;
 }
 
 sluice::Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,

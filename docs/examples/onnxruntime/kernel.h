@@ -9,14 +9,11 @@
 namespace sluice_ort {
 
 /// A node of a session. Made when the session is, and then called from any thread.
-class Kernel : public OrtKernelImpl {
+class Kernel {
 public:
   virtual ~Kernel() = default;
   /// Throws Refusal where shapes or values break a rule.
   virtual void compute(const Call &call) const = 0;
-
-protected:
-  Kernel() : OrtKernelImpl{} {}
 };
 
 /// com.microsoft.GroupQueryAttention, as ONNX Runtime's page of contributed operators describes it.
@@ -32,11 +29,10 @@ uint32_t half_type(ElementType type, const char *input);
 /// sluice_dtype of what is added to scores; throws Refusal for others.
 uint32_t bias_type(ElementType type, const char *input);
 
-/// Factor and cap of the scores: attributes that both operators have. A scale of 0 is 1 / sqrt(head size).
-struct ScoreAttributes {
-  float scale, soft_cap;
-};
-ScoreAttributes score_attributes(const Node &node);
+/// softcap, which both operators have; 0 is none.
+float soft_cap_of(const Node &node);
+/// A scale as sluice_args has it: 0 is 1 / sqrt(head size).
+float checked_scale(float scale);
 
 /// sluice_problem of a node without masks.
 sluice::Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------------------------------------===//
 #include "kernel.h"
 
-#include <algorithm>
 #include <string_view>
 
 namespace sluice_ort {
@@ -31,8 +30,7 @@ constexpr Operator operators[] = {
 Options options_of(const OrtSessionOptions *session) {
   OrtKeyValuePairs *pairs = nullptr;
   check(api->GetSessionOptionsConfigEntries(session, &pairs));
-  const std::unique_ptr<OrtKeyValuePairs, void (*)(OrtKeyValuePairs *)> owned(
-      pairs, [](OrtKeyValuePairs *released) { api->ReleaseKeyValuePairs(released); });
+  const Owned<OrtKeyValuePairs> owned(pairs, api->ReleaseKeyValuePairs);
   const char *const *keys = nullptr, *const *values = nullptr;
   size_t count = 0;
   api->GetKeyValuePairs(pairs, &keys, &values, &count);
@@ -62,7 +60,6 @@ public:
   explicit Provider(const Options &options);
   Provider(const Provider &) = delete;
   Provider &operator=(const Provider &) = delete;
-  ~Provider() { ep_api->ReleaseKernelRegistry(registry); }
 
 private:
   struct Entry { // what ONNX Runtime hands back to make a kernel
@@ -77,7 +74,7 @@ private:
   Options options;
   Device device;
   std::vector<Entry> entries;
-  OrtKernelRegistry *registry = nullptr;
+  Owned<OrtKernelRegistry> registry;
 };
 
 /// A kernel with the name of its node, for messages.
@@ -86,37 +83,40 @@ struct NamedKernel : OrtKernelImpl {
   std::unique_ptr<Kernel> kernel;
 };
 
-Provider::Provider(const Options &given) : OrtEp{}, options(given), device(given) {
+Provider::Provider(const Options &given)
+    : OrtEp{}, options(given), device(given), registry(nullptr, ep_api->ReleaseKernelRegistry) {
   ort_version_supported = ORT_API_VERSION;
   GetName = [](const OrtEp *) noexcept { return provider_name; };
   GetCapability = [](OrtEp *self, const OrtGraph *graph, OrtEpGraphSupportInfo *taken) noexcept {
     return guarded(provider_name, [&] { static_cast<Provider *>(self)->take_nodes(graph, taken); });
   };
   GetKernelRegistry = [](OrtEp *self, const OrtKernelRegistry **out) noexcept -> OrtStatus * {
-    *out = static_cast<Provider *>(self)->registry;
+    *out = static_cast<Provider *>(self)->registry.get();
     return nullptr;
   };
   add_kernels();
 }
 
 void Provider::add_kernels() {
-  check(ep_api->CreateKernelRegistry(&registry));
+  OrtKernelRegistry *made = nullptr;
+  check(ep_api->CreateKernelRegistry(&made));
+  registry.reset(made);
   for (const Operator &kind : operators)
     entries.push_back({&kind, this});
   for (Entry &entry : entries) { // whose places are final now
     OrtKernelDefBuilder *builder = nullptr;
-    OrtKernelDef *definition = nullptr;
     check(ep_api->CreateKernelDefBuilder(&builder));
+    const Owned<OrtKernelDefBuilder> owned_builder(builder, ep_api->ReleaseKernelDefBuilder);
     check(ep_api->KernelDefBuilder_SetOperatorType(builder, entry.kind->name));
     check(ep_api->KernelDefBuilder_SetDomain(builder, entry.kind->domain));
     check(ep_api->KernelDefBuilder_SetSinceVersion(builder, entry.kind->first_version,
                                                    entry.kind->last_version));
     check(ep_api->KernelDefBuilder_SetExecutionProvider(builder, provider_name));
     // Without constraints on types: kernels refuse those they do not compute.
+    OrtKernelDef *definition = nullptr;
     check(ep_api->KernelDefBuilder_Build(builder, &definition));
-    check(ep_api->KernelRegistry_AddKernel(registry, definition, make_kernel, &entry));
-    ep_api->ReleaseKernelDef(definition);
-    ep_api->ReleaseKernelDefBuilder(builder);
+    const Owned<OrtKernelDef> owned_definition(definition, ep_api->ReleaseKernelDef);
+    check(ep_api->KernelRegistry_AddKernel(registry.get(), definition, make_kernel, &entry));
   }
 }
 
