@@ -38,7 +38,7 @@ inline void check(OrtStatus *status) {
 /// An object of the API, with the function that releases it.
 template <class T> using Owned = std::unique_ptr<T, void (*)(T *)>;
 
-/// Runs what ONNX Runtime has called, on behalf of `whom`.
+/// Runs what ONNX Runtime has called, on behalf of `whom`, which is read when the body has failed.
 template <class Body> OrtStatus *guarded(const std::string &whom, Body body) noexcept {
   const auto failed = [&](OrtErrorCode code, const char *message) {
     return api->CreateStatus(code, ("Sluice: " + whom + ": " + message).c_str());

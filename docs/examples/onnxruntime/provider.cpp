@@ -149,12 +149,9 @@ void Provider::take_nodes(const OrtGraph *graph, OrtEpGraphSupportInfo *taken) c
 
 OrtStatus *Provider::make_kernel(void *entry, const OrtKernelInfo *info, OrtKernelImpl **out) noexcept {
   const auto &[kind, provider] = *static_cast<Entry *>(entry);
-  std::string name = kind->name;
-  try {
-    name = Node(info).description();
-  } catch (const std::exception &) { // the operator's name has to do, for what comes next
-  }
+  std::string name = kind->name; // until the node's own is known
   return guarded(name, [&] {
+    name = Node(info).description();
     auto made = std::make_unique<NamedKernel>();
     made->ort_version_supported = ORT_API_VERSION;
     made->flags = 0;
