@@ -1,7 +1,9 @@
 """The small language model as an ONNX model: what it generates, and that its attention is Sluice's."""
 
 import json
+import os
 import pathlib
+import subprocess
 import sys
 import unittest
 
@@ -22,6 +24,17 @@ class Text(unittest.TestCase):
         self.assertEqual(count, 100)
         self.assertEqual((prompt + text).decode(), expected["greedy_text"])
         self.assertGreaterEqual(calls, 100 * 3)  # of three layers; split keys take one more kernel
+
+    def test_as_on_a_gpu(self):
+        """Through the HIP runtime that a process finds by its name: the emulator's, whose checks find nothing."""
+        tool = pathlib.Path(os.environ["SLUICE_DIR"]) / "bin" / "sluice-emu"
+        if not tool.exists():
+            self.skipTest("this build has no sluice-emu")
+        result = subprocess.run([tool, "exec", sys.executable, "-B", EXAMPLE / "jargon_lm.py",
+                                 os.environ["SLUICE_ONNXRUNTIME"], "hip:0"], capture_output=True, text=True)
+        self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
+        self.assertIn("100 of 100 bytes are as expected", result.stdout)
+        self.assertRegex(result.stderr, r"sluice-emu: [1-9]\d\d launches, .*; nothing to report")
 
 
 if __name__ == "__main__":
