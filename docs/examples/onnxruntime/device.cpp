@@ -74,6 +74,7 @@ void *Device::room(Slot slot, size_t bytes) {
     const size_t wanted = bytes + bytes / 4; // caches grow with each token
     hip<int(void **, size_t)>("hipMalloc", &owned.data, wanted);
     owned.bytes = wanted;
+    if (trace.is_open()) trace << "memory " << wanted << std::endl;
   }
   return owned.data;
 }

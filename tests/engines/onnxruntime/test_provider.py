@@ -221,15 +221,18 @@ class Steps(unittest.TestCase):
 
     def test_memory_is_kept_and_given_back(self):
         before = used_bytes()
-        made = sessions.session(step_model())
-        made.run(None, sessions.feeds_of(step(64)))
-        after_one = used_bytes()
-        self.assertGreater(after_one, before)
-        for keys in range(33, 65):
-            made.run(None, sessions.feeds_of(step(keys)))
-        self.assertEqual(used_bytes(), after_one)
-        del made
-        self.assertEqual(used_bytes(), before)
+        with sessions.Traced(step_model()) as traced:
+            traced.session.run(None, sessions.feeds_of(step(64)))
+            allocations = len(traced.lines("memory "))
+            self.assertGreater(allocations, 0)
+            for keys in range(33, 65):
+                traced.session.run(None, sessions.feeds_of(step(keys)))
+            self.assertEqual(len(traced.lines("memory ")), allocations)
+            traced.session.run(None, sessions.feeds_of(step(640)))
+            self.assertGreater(len(traced.lines("memory ")), allocations)
+            self.assertGreater(used_bytes(), before)
+            del traced.session
+            self.assertEqual(used_bytes(), before)
 
     def test_threads(self):
         made = sessions.session(step_model())
