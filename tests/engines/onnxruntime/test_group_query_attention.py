@@ -99,7 +99,7 @@ class Data:
         if case.position_ids:
             self.ids = np.array([[3 + keys - new + row for row in range(case.rows)]
                                  for keys, new in zip(case.keys, self.new)], np.int64)
-            self.ids[:, 1:] = 0  # of a first prompt only the first counts
+            self.ids[:, 1:] = 0  # of a first prompt, only the first counts
         if case.sinks:
             self.sinks = numbers(case.heads)
         if case.bias:

@@ -281,6 +281,23 @@ class OwnTypes(unittest.TestCase):
             np.testing.assert_array_equal(got[:, :, 10:], self.feeds[past][:, :, 10:])
             np.testing.assert_array_equal(new[:, :, 10:], 0)
 
+    def test_in_branches(self):
+        """Models that were exported with and without a cache in one have their attention in branches of an If."""
+        graph = self.model.graph
+        outputs = [output.name for output in graph.output]
+        branches = {name: helper.make_graph(graph.node, name, [], graph.output) for name in ("then_branch", "else_branch")}
+        chosen = helper.make_node("If", ["choice"], [f"out_{name}" for name in outputs], **branches)
+        model = helper.make_model(helper.make_graph(
+            [chosen], "branches", [*graph.input, helper.make_tensor_value_info("choice", TensorProto.BOOL, [])],
+            [helper.make_tensor_value_info(f"out_{name}", TensorProto.FLOAT16, None) for name in outputs]),
+            ir_version=11, opset_imports=self.model.opset_import)
+        wanted = sessions.session(self.model).run(None, self.feeds)
+        with sessions.Traced(model) as traced:
+            results = traced.session.run(None, {**self.feeds, "choice": np.array(True)})
+            self.assertEqual(len(traced.lines(sessions.KERNELS["float16"])), 1)
+        for x, y in zip(results, wanted, strict=True):
+            np.testing.assert_array_equal(x, y)
+
     def test_model_stays_as_it_is(self):
         """The node runs on Sluice though the model is the one that ONNX Runtime's own kernel runs."""
         with sessions.Traced(self.model) as traced:
