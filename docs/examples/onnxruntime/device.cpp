@@ -86,6 +86,9 @@ void *Device::upload(Slot slot, const void *from, size_t bytes) {
 }
 
 void *Device::upload(Slot slot, const CacheRows &rows) {
+  if (rows.rows_bytes ==
+      rows.block_stride_bytes) // also what is too long for the pitch of a copy in two dimensions
+    return upload(slot, rows.data, rows.blocks * rows.rows_bytes);
   void *const to = room(slot, rows.blocks * rows.rows_bytes);
   hip<int(void *, size_t, const void *, size_t, size_t, size_t, int)>(
       "hipMemcpy2D", to, rows.rows_bytes, rows.data, rows.block_stride_bytes, rows.rows_bytes, rows.blocks,

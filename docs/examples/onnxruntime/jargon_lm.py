@@ -59,7 +59,8 @@ def make_model(config, tensors):
     def half(x):
         return graph.add("Cast", x, to=TensorProto.FLOAT16)
 
-    angles = np.arange(config["max_positions"])[:, None] * config["rope_base"] ** -(np.arange(head_dim // 2) / (head_dim // 2))
+    pairs = head_dim // 2
+    angles = np.arange(config["max_positions"])[:, None] * config["rope_base"] ** -(np.arange(pairs) / pairs)
     cosines = graph.constant("cosines", np.cos(angles).astype(np.float16))
     sines = graph.constant("sines", np.sin(angles).astype(np.float16))
     rows = graph.constant("rows", tensors["embed.weight"].astype(np.float32))
@@ -126,8 +127,8 @@ def main():
     onnxruntime.register_execution_provider_library("sluice", str(provider.resolve()))  # relative is to its own folder
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3  # that other nodes than attention are another provider's is no warning here
-    options.add_provider_for_devices([found for found in onnxruntime.get_ep_devices() if found.ep_name == "SluiceExecutionProvider"],
-                                     {"device": device})
+    options.add_provider_for_devices(
+        [found for found in onnxruntime.get_ep_devices() if found.ep_name == "SluiceExecutionProvider"], {"device": device})
     session = onnxruntime.InferenceSession(load().SerializeToString(), options)
     expected = json.loads((MODEL / "expected.json").read_text(encoding="utf-8"))
     prompt, wanted = expected["prompt"].encode(), expected["greedy_text"].encode()

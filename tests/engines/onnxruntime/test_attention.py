@@ -38,7 +38,8 @@ class Case:
 
 
 # What ONNX Runtime's own kernel of this version refuses.
-NOT_ITS_OWN = {"mask of each sequence", "mask of keys", "short mask", "short mask of float16"}
+NOT_ITS_OWN = {"mask of each sequence", "mask of keys", "short mask", "short mask of float16",
+               "short mask of bfloat16", "short mask of float", "short mask and lengths"}
 
 CASES = {
     "plain": Case(17, 17),
@@ -82,8 +83,11 @@ CASES = {
     "lengths": Case(5, 30, opset=24, lengths=(30, 11)),
     "lengths, causal": Case(5, 30, opset=24, lengths=(30, 11), causal=True),
     "more rows than keys": Case(8, 30, opset=24, lengths=(30, 3), causal=True),
-    "short mask": Case(5, 30, opset=24, lengths=(20, 11), mask=(5, 24)),
-    "short mask of float16": Case(5, 30, opset=24, lengths=(20, 11), mask=(2, 1, 5, 24), mask_type="float16"),
+    "short mask": Case(5, 30, opset=24, mask=(5, 24)),
+    "short mask of float16": Case(5, 30, opset=24, mask=(2, 1, 5, 24), mask_type="float16"),
+    "short mask of bfloat16": Case(5, 30, "bfloat16", opset=24, mask=(5, 24), mask_type="bfloat16"),
+    "short mask of float": Case(5, 30, opset=24, mask=(4, 5, 24), mask_type="float32"),
+    "short mask and lengths": Case(5, 30, opset=24, lengths=(20, 11), mask=(5, 24)),
     "window": Case(25, 25, opset=25, left=5, right=3),
     "causal window": Case(25, 25, opset=25, left=5, causal=True),
     "window of a token": Case(1, 1, opset=25, past=40, present=True, left=5, right=0),

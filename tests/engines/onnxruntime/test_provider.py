@@ -96,7 +96,8 @@ REFUSED_CALLS = [
     (group_query({7: ANGLES, 8: ANGLES, 9: np.array([[9, 0, 0, 0]])}, do_rotary=1), "row 0 of sequence 0 has the position 9"),
     (group_query({10: np.ones((1, 3, 4, 4), F32)}), "attention_bias has the shape .1, 3, 4, 4.; it is .1, 4, 4, 4."),
     (group_query({11: np.ones(3, F32)}), "head_sink has the shape .3.; it is .4."),
-    (group_query({3: PAST, 4: PAST, 16: np.array([5], np.int32)}), r"query_seqlens\[0\] is 5; it is not negative and at most 4"),
+    (group_query({3: PAST, 4: PAST, 16: np.array([5], np.int32)}),
+     r"query_seqlens\[0\] is 5; it is not negative and at most 4"),
     (attention({0: X[0, 0]}), "Q has the shape .4, 64.; it has 3 or 4 dimensions"),
     (attention({0: X[:, :, :0]}), "Q has the shape .1, 4, 0, 64.; it has 3 or 4 dimensions, none of them 0"),
     (attention({0: X[0], 1: Y[0], 2: Y[0]}), "with 3 dimensions q_num_heads and kv_num_heads are given"),
@@ -253,7 +254,8 @@ class OwnTypes(unittest.TestCase):
         node = helper.make_node("GroupQueryAttention", [*shapes, "l", "t"], ["o", "nk", "nv"], name="node",
                                 domain="com.microsoft", **HEADS)
         infos = [helper.make_tensor_value_info(name, TensorProto.FLOAT16, shape) for name, shape in shapes.items()]
-        infos += [helper.make_tensor_value_info("l", TensorProto.INT32, [1]), helper.make_tensor_value_info("t", TensorProto.INT32, [])]
+        infos += [helper.make_tensor_value_info("l", TensorProto.INT32, [1]),
+                  helper.make_tensor_value_info("t", TensorProto.INT32, [])]
         outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT16, None) for name in ("o", "nk", "nv")]
         self.model = helper.make_model(helper.make_graph([node], "graph", infos, outputs), ir_version=11, opset_imports=[
             helper.make_opsetid("", 23), helper.make_opsetid("com.microsoft", 1)])

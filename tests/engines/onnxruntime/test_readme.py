@@ -20,9 +20,11 @@ class Readme(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             checkout = pathlib.Path(folder)  # as after a build
             (checkout / "build").mkdir()
-            for place, target in (("docs", ROOT / "docs"), ("include", ROOT / "include"), ("build/dev", os.environ["SLUICE_DIR"])):
+            for place, target in (("docs", ROOT / "docs"), ("include", ROOT / "include"),
+                                  ("build/dev", os.environ["SLUICE_DIR"])):
                 (checkout / place).symlink_to(target)
-            result = subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=checkout, capture_output=True, text=True)
+            result = subprocess.run(["bash", "-euo", "pipefail", "-c", commands], cwd=checkout, capture_output=True,
+                                    text=True)
         if "No matching distribution found" in result.stderr:
             self.skipTest("pip reaches no packages any more")
         self.assertEqual(result.returncode, 0, result.stdout + result.stderr)
