@@ -91,8 +91,9 @@ private:
 struct Tensor {
   ElementType type = ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED;
   Shape shape;
-  void *data = nullptr; // null where an optional tensor is missing; inputs are not written
+  void *data = nullptr; // null without elements; inputs are not written
 
+  bool is_given() const { return type != ONNX_TENSOR_ELEMENT_DATA_TYPE_UNDEFINED; }
   explicit operator bool() const { return data != nullptr; }
   template <class T> T *as() const { return static_cast<T *>(data); }
 };
@@ -102,9 +103,9 @@ class Call {
 public:
   explicit Call(OrtKernelContext *context) : context(context) {}
 
-  /// Without data if the input is missing or has no elements; without a shape only if it is missing.
+  /// Not given if an optional input is missing.
   Tensor input(size_t index) const;
-  /// Without data if the model does not ask for the output.
+  /// Not given if the model does not ask for the output.
   Tensor output(size_t index, const Shape &shape) const;
 
 private:

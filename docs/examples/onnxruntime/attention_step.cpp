@@ -45,7 +45,7 @@ Step checked_step(const Call &call, int64_t q_heads, int64_t kv_heads) {
               "same head size, and Q a multiple of K's heads");
   step.past_k = call.input(past_key);
   step.past_v = call.input(past_value);
-  if (!step.past_k.shape.empty()) {
+  if (step.past_k.is_given()) {
     const Shape &shape = step.past_k.shape;
     step.past_keys = shape.size() == 4 ? shape[2] : 0;
     const Shape wanted_k = {k.batch, k.heads, step.past_keys, k.size};
@@ -56,7 +56,7 @@ Step checked_step(const Call &call, int64_t q_heads, int64_t kv_heads) {
                 shape_text(wanted_v));
   }
   const Tensor lengths = call.input(nonpad_kv_seqlen);
-  if (lengths.shape.empty()) return step;
+  if (!lengths.is_given()) return step;
   require(lengths.shape == Shape{q.batch},
           "nonpad_kv_seqlen has the shape " + shape_text(lengths.shape) + "; it is " + shape_text({q.batch}));
   for (int64_t b = 0; b < q.batch; ++b) {

@@ -136,7 +136,7 @@ std::vector<uint16_t> rotated_query(const Step &step, int64_t heads) {
 /// head_sink as F32, or the zeros that smooth_softmax means.
 std::vector<float> sink_logits(const Tensor &sinks, uint32_t type, int64_t heads) {
   std::vector<float> logits(heads);
-  if (sinks.shape.empty()) return logits;
+  if (!sinks.is_given()) return logits;
   require(sinks.shape == Shape{heads},
           "head_sink has the shape " + shape_text(sinks.shape) + "; it is " + shape_text({heads}));
   for (int64_t head = 0; head < heads; ++head)

@@ -22,7 +22,7 @@ void read_rows(Step &step, const Layout &layout, const Call &call) {
   const Tensor q = call.input(query), k = call.input(key), v = call.input(value);
   require(q.shape.size() == 3 && q, "query has the shape " + shape_text(q.shape) +
                                         "; it is (batch, tokens, elements), and none of them is 0");
-  const bool packed = k.shape.empty();
+  const bool packed = !k.is_given();
   const int64_t heads = packed ? layout.heads + 2 * layout.kv_heads : layout.heads;
   require(q.shape[2] % heads == 0, "query has the shape " + shape_text(q.shape) +
                                        "; its last dimension is a multiple of the heads in a row, " +
@@ -52,7 +52,7 @@ void read_lengths(Step &step, const Call &call) {
                                                      to_string(step.batch) + " sequences");
   require(elements_of(total.shape) == 1,
           "total_sequence_length has the shape " + shape_text(total.shape) + "; it has one element");
-  if (valid) check_shape(valid, "query_seqlens", {step.batch});
+  if (valid.is_given()) check_shape(valid, "query_seqlens", {step.batch});
   const int32_t most_keys = *total.as<const int32_t>();
   require(most_keys >= step.rows, "total_sequence_length is " + to_string(most_keys) +
                                       "; it is at least the rows of query, " + to_string(step.rows));
@@ -74,7 +74,7 @@ void read_lengths(Step &step, const Call &call) {
 
 void read_caches(Step &step, const Layout &layout, const Call &call) {
   const Tensor k = call.input(past_key), v = call.input(past_value);
-  if (!k.shape.empty()) {
+  if (k.is_given()) {
     require(k.shape.size() == 4,
             "past_key has the shape " + shape_text(k.shape) + "; it is (batch, heads, keys, head size)");
     step.past_capacity = k.shape[2];
@@ -107,7 +107,7 @@ void read_positions(Step &step, const Layout &layout, const Call &call) {
                  cosines.shape[0],
                  cosines.shape[1],
                  layout.interleaved};
-  if (ids) check_shape(ids, "position_ids", {step.batch, step.rows});
+  if (ids.is_given()) check_shape(ids, "position_ids", {step.batch, step.rows});
   const bool first_prompt =
       *call.input(total_sequence_length).as<const int32_t>() == step.rows && !call.input(query_seqlens);
   for (int64_t b = 0; b < step.batch; ++b) {
