@@ -1,0 +1,72 @@
+//===- kernel.cpp - what the two operators have in common -----------------------------------------------===//
+
+#include "kernel.h"
+
+#include <cmath>
+
+namespace sluice_ort {
+
+void require(bool rule, const std::string &message) {
+  if (!rule) throw Refusal(message);
+}
+
+uint32_t half_type(ElementType type, const char *input) {
+  if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16) return SLUICE_F16;
+  if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16) return SLUICE_BF16;
+  throw Refusal(std::string(input) + " is " + type_name(type) +
+                "; it is tensor(float16) or tensor(bfloat16)");
+}
+
+uint32_t bias_type(ElementType type, const char *input) {
+  if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT) return SLUICE_F32;
+  if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16) return SLUICE_F16;
+  if (type == ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16) return SLUICE_BF16;
+  throw Refusal(std::string(input) + " is " + type_name(type) +
+                "; it is tensor(bool), tensor(float16), tensor(bfloat16) or tensor(float)");
+}
+
+float soft_cap_of(const Node &node) {
+  const float cap = node.real("softcap").value_or(0);
+  require(std::isfinite(cap) && cap >= 0,
+          "softcap is " + std::to_string(cap) + "; it is finite and not negative");
+  return cap;
+}
+
+float checked_scale(float scale) {
+  require(std::isfinite(scale) && scale >= 0,
+          "scale is " + std::to_string(scale) + "; it is finite and not negative");
+  return scale;
+}
+
+sluice::Problem plain_problem(uint32_t type, int64_t q_heads, int64_t kv_heads, int64_t head_size,
+                              int64_t v_head_size) {
+  sluice::Problem problem;
+  problem.q_type = problem.k_type = problem.v_type = problem.o_type = type;
+  problem.q_heads = sluice::detail::count_of(q_heads);
+  problem.kv_heads = sluice::detail::count_of(kv_heads);
+  problem.head_dim_qk = sluice::detail::count_of(head_size);
+  problem.head_dim_v = sluice::detail::count_of(v_head_size);
+  return problem;
+}
+
+sluice_tensor repeated(void *data, const Shape &shape) {
+  sluice_tensor tensor{data, {0, 0, 0, 1}};
+  int64_t elements = shape[3];
+  for (int dimension = 2; dimension >= 0; --dimension) {
+    if (shape[dimension] != 1) tensor.stride[dimension] = elements;
+    elements *= shape[dimension];
+  }
+  return tensor;
+}
+
+CacheRows cache_rows(const void *data, const Shape &shape, int64_t keys) {
+  constexpr size_t element_bytes = 2;
+  return {data, size_t(shape[0] * shape[1]), size_t(keys * shape[3]) * element_bytes,
+          size_t(shape[2] * shape[3]) * element_bytes};
+}
+
+sluice_tensor cache_tensor(const Shape &shape, int64_t keys) {
+  return sluice::TensorView::bhsd(nullptr, 0, shape[0], keys, shape[1], shape[3]);
+}
+
+} // namespace sluice_ort
