@@ -430,7 +430,7 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   MergeKernargs out = run();
   const AttentionKernargs &parts = hip.attention.kernargs;
   CHECK(out.parts > 1);
-  CHECK(out.parts == uint32_t(parts.parts));
+  CHECK(out.parts == uint32_t(parts.splits));
   CHECK(out.partial == uint64_t{1} << 32);
   CHECK(out.partial == parts.o);
   CHECK(out.partial_lse == parts.lse);

@@ -103,7 +103,7 @@ TEST_CASE("dependencies and a signal cost their own HIP calls and nothing else",
   CHECK(hip.call_count == 6);
 }
 
-TEST_CASE("prefill, packed and merged runs cost their launches and nothing else", "[run_counts]") {
+TEST_CASE("prefill, decode and merged runs cost their launches and nothing else", "[run_counts]") {
   FakeHip hip;
   const ContextHandle context = split_context(SLUICE_DEVICE_HIP);
   sluice_problem problem = mixed_problem();

@@ -27,19 +27,19 @@ void remember(const sluice_trace_record *record, void *user) {
 }
 
 constexpr const char *prefill = "attn_fwd_f16_d128_q256_kv64_w8";
-constexpr const char *packed = "attn_fwd_f16_d128_q16_kv16_w1_decode";
+constexpr const char *decode = "attn_fwd_f16_d128_q16_kv16_w1_decode";
 constexpr const char *merge = "merge_states_f32_f16";
 
 } // namespace
 
 // What is cheapest is the matter of runtime/choice_test.cpp. Here: that workspace, grid and kernel go
 // together.
-TEST_CASE("few rows go to a packed kernel, and their keys to several workgroups", "[split]") {
+TEST_CASE("few rows go to a decode kernel, and their keys to several workgroups", "[split]") {
   const ContextHandle context = split_context(SLUICE_DEVICE_TARGET);
   sluice_problem problem = decode_problem();
   const uint64_t rows = 2 * 8, split_bytes = rows * (128 + 1) * 4;
   const uint64_t bytes = supported(context.get(), problem).workspace_bytes, splits = bytes / split_bytes;
-  CHECK(supported(context.get(), problem).kernel == std::string(packed));
+  CHECK(supported(context.get(), problem).kernel == std::string(decode));
   CHECK(bytes == splits * split_bytes);
   CHECK(splits >= 8); // 4 workgroups without splits, on 304 compute units
   SECTION("enough sequences need no splits") {
@@ -62,13 +62,13 @@ TEST_CASE("few rows go to a packed kernel, and their keys to several workgroups"
       sluice_problem open = problem;
       open.*bound = 0;
       CHECK(supported(context.get(), open).workspace_bytes == 0);
-      CHECK(supported(context.get(), open).kernel == std::string(packed));
+      CHECK(supported(context.get(), open).kernel == std::string(decode));
     }
   }
-  SECTION("where bits do not depend on bounds four rows of four heads fill 16; more are not packed") {
+  SECTION("where bits do not depend on bounds four rows of four heads fill 16; more go to a prefill kernel") {
     problem.determinism = SLUICE_DETERMINISM_BATCH_INVARIANT;
     problem.max_q_len = 4;
-    CHECK(supported(context.get(), problem).kernel == std::string(packed));
+    CHECK(supported(context.get(), problem).kernel == std::string(decode));
     problem.max_q_len = 5;
     CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q128_kv64_w4"));
   }
@@ -79,7 +79,7 @@ TEST_CASE("few rows go to a packed kernel, and their keys to several workgroups"
     problem.max_batch = 64;
     CHECK(supported(context.get(), problem).kernel == std::string(prefill));
   }
-  SECTION("many heads of a group take a higher packed tile, without bounds of keys") {
+  SECTION("many heads of a group take a higher decode tile, without bounds of keys") {
     problem.q_heads = 64;
     problem.max_kv_len = 0;
     CHECK(supported(context.get(), problem).kernel == std::string("attn_fwd_f16_d128_q64_kv16_w4_decode"));
@@ -143,14 +143,15 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
   sluice_problem problem = decode_problem();
   problem.max_q_len = 4096;
   problem.max_batch = 8;
-  problem.workspace_ceiling_bytes = 7 * 8 * 4 * 8 * (128 + 1) * 4; // of four rows: no more are packed
+  problem.workspace_ceiling_bytes =
+      7 * 8 * 4 * 8 * (128 + 1) * 4; // of four rows: the decode kernel takes no more
   sluice_args args = good_args();
   args.q_len = 5;
   CHECK(run(problem, args) == Names{prefill});
   CHECK(hip.launch.kernargs.min_rows == 5);
   CHECK(hip.launch.kernargs.max_rows == INT32_MAX);
   args.q_len = 4;
-  CHECK(run(problem, args) == Names{packed, merge});
+  CHECK(run(problem, args) == Names{decode, merge});
   const uint64_t bytes = supported(context.get(), problem).workspace_bytes;
   CHECK(launches[0].grid == std::array<uint32_t, 3>{uint32_t(2 * bytes / (8 * 4 * 8 * (128 + 1) * 4)), 1, 2});
   SECTION("rows that only the device knows") {
@@ -159,7 +160,7 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
     args.lse.stride[0] = 300 * 8;
     args.lse.stride[2] = 300;
     args.q_lengths = reinterpret_cast<const int32_t *>(device_memory);
-    CHECK(run(problem, args) == Names{prefill, packed, merge});
+    CHECK(run(problem, args) == Names{prefill, decode, merge});
     CHECK(launches[1].grid[1] == 1); // four rows of four heads, however many others have
     CHECK(hip.attention.kernargs.split_tiles == 0);
     CHECK(hip.attention.kernargs.min_split_tiles > 1);
@@ -170,9 +171,9 @@ TEST_CASE("a run launches the kernels that its sequences may need, and no others
     rows.q_lengths = nullptr;
     for (sluice_tensor *tensor : {&rows.q, &rows.k, &rows.v, &rows.o, &rows.lse})
       tensor->stride[0] = 0;
-    CHECK(run(ragged, rows) == Names{prefill, packed, merge});
+    CHECK(run(ragged, rows) == Names{prefill, decode, merge});
     problem.max_kv_len = 0; // too few bounds for an estimate
-    CHECK(run(problem, args) == Names{prefill, packed});
+    CHECK(run(problem, args) == Names{prefill, decode});
     CHECK(hip.launch.kernargs.min_rows == 0);
     CHECK(hip.launch.kernargs.max_rows == 4);
     CHECK(hip.launch.kernargs.splits == 1);

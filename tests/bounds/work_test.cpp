@@ -43,7 +43,7 @@ Work work_of(Batch &batch) {
 
 /// Rows up to which a sequence goes to a decode kernel at any cost: 16 rows of tokens and the query heads of
 /// a group.
-int32_t packed_rows(int32_t group) {
+int32_t decode_rows(int32_t group) {
   return std::max(16 / group, 1);
 }
 
@@ -74,7 +74,7 @@ uint64_t expected_decode(const Batch &batch) {
   const int32_t group = batch.problem.q_heads / batch.problem.kv_heads;
   uint64_t products = 0;
   for (const Sequence &sequence : batch.sequences) {
-    if (sequence.rows > packed_rows(group)) continue;
+    if (sequence.rows > decode_rows(group)) continue;
     for (int32_t first = 0; first < sequence.rows * group; first += 16) {
       const int32_t last_token = std::min((first + 15) / group, sequence.rows - 1);
       const int32_t seen = std::max(sequence.keys - sequence.rows + last_token + 1, 0);
@@ -118,19 +118,19 @@ TEST_CASE("of a mixed batch each sequence runs in its own kind of tile", "[bound
   for (const uint32_t mode : modes)
     for (const int32_t group : groups) {
       INFO("mode " << mode << ", group " << group);
-      const int32_t few = packed_rows(group);
+      const int32_t few = decode_rows(group);
       sluice_problem problem = bounded(problem_of({.mode = mode, .group = group}));
       problem.determinism =
           SLUICE_DETERMINISM_BATCH_INVARIANT; // FAST would take what is cheaper at these bounds
-      const std::vector<Sequence> prefill = {{few + 1, 90, 7}, {70, 130, 8}};
+      const std::vector<Sequence> many = {{few + 1, 90, 7}, {70, 130, 8}};
       std::vector<Sequence> mixed = {{1, 300, 1}, {few, 100, 2}};
-      mixed.insert(mixed.end(), prefill.begin(), prefill.end());
+      mixed.insert(mixed.end(), many.begin(), many.end());
       mixed.push_back({few, 33, 3});
-      Batch alone(problem, prefill), together(problem, mixed);
-      const Work prefill = work_of(alone), all = work_of(together);
-      CHECK(prefill.decode == 0);
-      CHECK(prefill.prefill > 0);
-      CHECK(all.prefill == prefill.prefill);
+      Batch alone(problem, many), together(problem, mixed);
+      const Work of_many = work_of(alone), all = work_of(together);
+      CHECK(of_many.decode == 0);
+      CHECK(of_many.prefill > 0);
+      CHECK(all.prefill == of_many.prefill);
       CHECK(all.decode == expected_decode(together));
       CHECK(all.all == all.prefill + all.decode);
       together.compare_with_reference();

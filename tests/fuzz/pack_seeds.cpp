@@ -53,7 +53,7 @@ void write_seeds(const std::string &from, const std::filesystem::path &folder) {
   std::filesystem::create_directories(folder);
   for (const auto &[kind, kernel] : smallest)
     write(pack, {kernel}, folder / package::format_kernel_name(kernel->entry.name));
-  Kernels dividing = {smallest.at("attention_forward packed")};
+  Kernels dividing = {smallest.at("attention_forward decode")};
   for (const package::PackedKernel &kernel : pack.manifest().kernels)
     if (kernel.entry.name.operation == "merge_states") dividing.push_back(&kernel);
   write(pack, dividing, folder / "dividing");

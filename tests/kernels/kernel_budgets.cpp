@@ -154,7 +154,7 @@ int main(int argc, char **argv) try {
   for (const ShippedKernel &kernel : kernels)
     failures += !keeps_budgets(kernel);
   std::vector<ShippedKernel> cache_ops;
-  if (argc == 2) around = read_cache_op_kernels(argv[1]);
+  if (argc == 2) cache_ops = read_cache_op_kernels(argv[1]);
   for (const ShippedKernel &kernel : cache_ops)
     failures += !keeps_cache_op_budgets(kernel);
   std::printf("%zu attention kernels and %zu cache operations, %d over budget\n", kernels.size(),

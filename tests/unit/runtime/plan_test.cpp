@@ -26,7 +26,7 @@ TEST_CASE("windows and the alignment of the mask become arguments", "[plan]") {
   CHECK(plain.sink_tokens == 0);
   CHECK(plain.score_flags == 0);
   CHECK(plain.group == 3);
-  CHECK(plain.parts == 1);
+  CHECK(plain.splits == 1);
   CHECK(plain.max_rows == INT32_MAX);
 
   problem.flags = SLUICE_CAUSAL;
