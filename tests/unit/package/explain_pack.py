@@ -116,7 +116,7 @@ def read(data, grammar):
 
     reader = Reader(data)
     must(reader.take(8, "magic", lambda raw: raw.decode("ascii", "replace")) == "SLUICEPK", "the magic is another one")
-    must(reader.number(32, "version") == 3, "the version is another one")
+    must(reader.number(32, "version") == 4, "the version is another one")
     kernels = reader.number(32, "`kernel_count`")
     must(reader.number(64, "`pack_bytes`") == len(data), "pack_bytes is not the size of the file")
     manifest_bytes = reader.number(64, "`manifest_bytes`")

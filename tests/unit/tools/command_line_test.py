@@ -119,7 +119,7 @@ class CommandLineTest(unittest.TestCase):
         while True:
             begin = library.index(b"SLUICEPK", begin + 1)
             version, kernels, size = struct.unpack_from("<IIQ", library, begin + 8)
-            if version == 3 and kernels == ATTENTION_KERNELS + CACHE_OP_KERNELS and begin + size <= len(library):
+            if version == 4 and kernels == ATTENTION_KERNELS + CACHE_OP_KERNELS and begin + size <= len(library):
                 break
         pack = library[begin:begin + size]
         file = self.folder / "a.pack"
