@@ -2,8 +2,8 @@
 //
 // Two loops, built from the same parts:
 //
-//   plain   tile t: scores, softmax, product with V. For few rows, which need few operations per byte of K and
-//           V: memory is the bottleneck.
+//   plain   tile t: scores, softmax, product with V. For few rows, which need few operations per byte of K
+//           and V: memory is the bottleneck.
 //   ahead   tile t: scores of t + 1 while the exponentials of t are computed; product of t with V while the
 //           maximum of t + 1 is. For many rows, which keep the matrix core and the vector unit busy.
 //

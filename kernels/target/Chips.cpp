@@ -8,8 +8,8 @@
 //   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 published measurements (HipKittens)
 //
 //   MFMA passes     LLVM's scheduling models; chips_test checks them against LLVM
-//   wait states     what LLVM's hazard recognizer inserts after an MFMA; tests/lit/lowering/hold-chips.ll checks
-//                   them
+//   wait states     what LLVM's hazard recognizer inserts after an MFMA; tests/lit/lowering/hold-chips.ll
+//                   checks them
 //   everything else LLVM's assembler for the chip; tests/unit/kernels/chips_test.cpp checks it
 //
 //===----------------------------------------------------------------------------------------------------===//

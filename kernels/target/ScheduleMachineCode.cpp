@@ -5,7 +5,7 @@
 // multiplies, after register allocation and the insertion of waits, and before the pass that fills the
 // remaining hazards with s_nop.
 //
-//   before: s_add m0 ; s_nop ; buffer_load lds ; v_exp ; s_waitcnt lgkmcnt(3) ; v_perm ; s_waitcnt lgkmcnt(2) ...
+//   before: s_add m0 ; s_nop ; buffer_load lds ; v_exp ; s_waitcnt lgkmcnt(3) ; v_perm ; s_waitcnt lgkmcnt(2)
 //   after:  s_add m0 ; v_exp ; buffer_load lds ; s_waitcnt lgkmcnt(2) ; v_perm ...
 //
 // If one wait for LDS soon follows another, the first waits for both.

@@ -26,8 +26,8 @@
 // (PagedRows.h), from entries of the page table that page_lookup has read: the same for pages of any size. An
 // instruction then takes the addresses of its rows from their lanes:
 //
-//   one row per instruction        v_readlane, and a descriptor as above; its extent is 0 if the row is missing
-//   several rows per instruction   ds_bpermute, and gather_to_lds: 64-bit addresses, each lane that of its row.
+//   one row per instruction        v_readlane, and a descriptor as above; its extent is 0 for a missing row
+//   several rows per instruction   ds_bpermute, and gather_to_lds: each lane with its row's 64-bit address.
 //                                  There is no range check: missing rows, and columns at or past their limit,
 //                                  are read from zeros in the code object's constant data.
 //
