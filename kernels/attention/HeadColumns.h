@@ -33,9 +33,9 @@ struct ColumnRead {
 
 struct HeadColumns {
   llvm::SmallVector<Panel> keyPanels, valuePanels; // of rows of K, and of V
-  llvm::SmallVector<ColumnRead> keyReads; // Q has its fragments in the same order
-  llvm::SmallVector<ColumnRead> valueReads; // each covers `columns` tiles of O^T
-  unsigned outputTiles; // tiles of O^T in total
+  llvm::SmallVector<ColumnRead> keyReads;          // Q has its fragments in the same order
+  llvm::SmallVector<ColumnRead> valueReads;        // each covers `columns` tiles of O^T
+  unsigned outputTiles;                            // tiles of O^T in total
 
   /// The head dims of a kernel. No panel is narrower than `narrowest`. `vInK`: V is the front of the rows of
   /// K, and has their panels. valueReads and outputTiles describe the first of `columnGroups` equal parts of

@@ -114,7 +114,7 @@ namespace {
 struct AheadState {
   Value maximum; // of the scores so far, this tile included
   Value offset;  // of the exponents of the tile
-  Value factor; // rescales sums relative to the maximum before this tile to `maximum`
+  Value factor;  // rescales sums relative to the maximum before this tile to `maximum`
   Value raised;  // i32, wave-uniform: whether `factor` is not 1 or `offset` too large; see adjust
   Value sum;     // of this lane group, without this tile, relative to the maximum before it
   Value hidden;  // of the tile: see ScoreRules::Applied

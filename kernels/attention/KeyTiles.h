@@ -49,7 +49,7 @@ private:
 struct KeyStorage {
   mlir::Type type;    // in memory
   mlir::Type inTiles; // in LDS: if it is not `type`, copies convert
-  bool isWidened; // bytes, converted to elements of the arithmetic when they are read
+  bool isWidened;     // bytes, converted to elements of the arithmetic when they are read
   mlir::Type fetched; // elements in memory, to copies through registers; null: copies are direct
   bool byColumns;     // V in LDS: see ColumnLayout.h
   unsigned tileKv;    // rows of a tile

@@ -45,8 +45,8 @@ struct LaneRows : WorkgroupRows {
   mlir::Value wave;                     // its number ...
   mlir::Value waveOfRows;               // ... and among those with the same rows
   mlir::Value waveFirst;                // first row of the wave
-  mlir::Value row; // may be past the end, ...
-  mlir::Value token, qHead; // ... in which case these repeat the last row's
+  mlir::Value row;                      // may be past the end, ...
+  mlir::Value token, qHead;             // ... in which case these repeat the last row's
 };
 
 /// The keys that the rows of a wave need, among the tiles that Visibility has chosen.
@@ -58,7 +58,7 @@ struct WaveKeys {
 /// The workgroup's share of those tiles.
 struct KeyRange {
   mlir::Value firstTile, endTile; // by their numbers in Visibility
-  mlir::Value keyLimit; // keys at or past it are not read, ...
+  mlir::Value keyLimit;           // keys at or past it are not read, ...
   mlir::Value holeBegin, holeEnd; // ... nor, in pages, those between these: no row sees them
 };
 

@@ -19,7 +19,7 @@ namespace sluice {
 
 /// The result of the keys so far, for this lane's row.
 struct RowState {
-  mlir::Value maximum; // of the scores, or slightly less
+  mlir::Value maximum;                   // of the scores, or slightly less
   mlir::Value sum;                       // of this lane group's exponentials, relative to the maximum, with
                                          // TileMath::factorOfP()
   llvm::SmallVector<mlir::Value> output; // O^T, relative to the maximum

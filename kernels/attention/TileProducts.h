@@ -50,7 +50,7 @@ public:
   /// How to read V: in the fixed order in which the product asks, or at any position, which is rare.
   struct ReadValues {
     Read inOrder, anywhere;
-    bool isTile; // whether reading at any position costs no more
+    bool isTile;            // whether reading at any position costs no more
     bool byColumns = false; // elements of a column are read, not of a row
   };
 

@@ -46,7 +46,7 @@ public:
   /// layout.rows() keys from `tileKey` on; laneGroup = lane / layout.rows().
   struct Rows {
     Value laneFirst, laneLast; // firstKey and lastKey of this lane's row
-    Value allFirst, allLast; // between them, all rows of the wave see all keys
+    Value allFirst, allLast;   // between them, all rows of the wave see all keys
   };
   Rows rowsOf(Value first, Value last, Value laneRow) const;
   llvm::SmallVector<Value> hide(llvm::ArrayRef<Value> blocks, Value tileKey, const Rows &rows,

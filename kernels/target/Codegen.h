@@ -15,7 +15,7 @@ struct CodegenOptions {
 
 struct CodeObject {
   std::string llvmIr;             // after optimisation
-  std::string assembly; // the source that `elf` was assembled from
+  std::string assembly;           // the source that `elf` was assembled from
   llvm::SmallVector<char, 0> elf; // code object version 5, xnack and sramecc unspecified
 };
 

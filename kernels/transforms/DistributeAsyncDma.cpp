@@ -121,7 +121,7 @@ struct LanePlace {
 
   CopyBuilder &b;
   NestedLayout layout;
-  bool byColumns; // whether the tile is stored by columns: see ColumnLayout.h
+  bool byColumns;            // whether the tile is stored by columns: see ColumnLayout.h
   Value laneRow, laneColumn; // in its wave's instruction
   Value waveRow, waveColumn; // of the wave, in a batch
 };

@@ -67,12 +67,12 @@ struct Node {
   Operation *op = nullptr;
   unsigned turns = 1, latency = vectorLatency;
   unsigned passes = 0; // of the matrix core
-  unsigned port = 0; // turns for which it occupies the vector port
+  unsigned port = 0;   // turns for which it occupies the vector port
   bool read = false;
   bool matrix() const { return passes != 0; }
   unsigned missing = 0;  // operands of this segment not scheduled yet
-  unsigned ready = 0; // turn at which all scheduled operands are ready
-  unsigned phase = 0; // how many barriers precede it in the source
+  unsigned ready = 0;    // turn at which all scheduled operands are ready
+  unsigned phase = 0;    // how many barriers precede it in the source
   unsigned feeds = none; // number of the first MFMA of its phase that needs it
   unsigned behind = 0;   // how many MFMAs come before it
   int due = 0;           // turn by which it should be scheduled, if MFMAs follow each other without a gap

@@ -12,7 +12,7 @@ namespace sluice {
 struct LdsAccess {
   enum Kind {
     read,
-    write, // of a part: the rest of the tile keeps its contents
+    write,     // of a part: the rest of the tile keeps its contents
     copyPart,  // the same, asynchronously
     copyWhole, // asynchronously: the tile keeps none of its contents
   };
@@ -39,7 +39,7 @@ private:
   llvm::SmallVector<LdsAllocOp> allocations;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
   llvm::DenseMap<mlir::Operation *, unsigned> copies; // the number of each operation that copies
-  llvm::SmallVector<unsigned> copiedTile; // by copy number
+  llvm::SmallVector<unsigned> copiedTile;             // by copy number
 };
 
 /// The asynchronous copies of this wave that may still be writing. A copy in flight on any path counts.

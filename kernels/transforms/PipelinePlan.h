@@ -24,8 +24,8 @@ struct CopyGroup {
   unsigned barrier = 0; // of an iteration, from 0: the one after which the tile can be read
   mlir::SmallVector<mlir::Operation *> slice; // in block order, all pure
   std::optional<unsigned> lookup;             // which look-up the copy needs
-  bool isFirst = false, isLast = false; // of the copies that share it
-  bool landsWithNext = false; // no wave reads the tile before the wait for the next group
+  bool isFirst = false, isLast = false;       // of the copies that share it
+  bool landsWithNext = false;                 // no wave reads the tile before the wait for the next group
   bool isFreed = false; // a barrier of another group ends its reads before it is overwritten
 };
 
@@ -39,11 +39,11 @@ struct Drain {
 struct PipelinePlan {
   mlir::scf::ForOp loop;
   mlir::SmallVector<CopyGroup> groups; // in issue order, which is also the order of the waits
-  unsigned stages = 0; // a copy is issued stages - 1 iterations ahead
-  bool isFetched = false; // all copies go through registers, or none
-  bool firstIsReadLast = false; // a tile of the first barrier is read after the last barrier
-  bool takesTurns = false; // one slot each in LDS: tiles are copied while others are read
-  unsigned barriers = 0; // of an iteration
+  unsigned stages = 0;                 // a copy is issued stages - 1 iterations ahead
+  bool isFetched = false;              // all copies go through registers, or none
+  bool firstIsReadLast = false;        // a tile of the first barrier is read after the last barrier
+  bool takesTurns = false;             // one slot each in LDS: tiles are copied while others are read
+  unsigned barriers = 0;               // of an iteration
   mlir::SmallVector<Lookup> lookups;
   bool waitsAhead = false;         // an iteration ends with the first wait of the next one
   BarrierOp trailingBarrier;       // frees the tiles for the next iteration; null if the loop has none

@@ -61,7 +61,7 @@ struct Interference {
   SmallVector<BitVector> with;  // by tile
   SmallVector<unsigned> ranges; // by tile
   SmallVector<unsigned> order;  // tiles by their first live range
-  BitVector worst; // the tiles live at the point that needs most
+  BitVector worst;              // the tiles live at the point that needs most
   unsigned worstBytes = 0;
 };
 
