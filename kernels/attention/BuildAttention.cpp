@@ -264,7 +264,7 @@ private:
 
   /// The reads of Q of each block of rows that do not fit in the registers of a wave.
   unsigned parkedReads() {
-    // Of the 512 registers of a wave, those for Q and O. The others are for scores, K and V; with fewer of
+    // Those of a wave's 512 registers for Q and O. The others are for scores, K and V; with fewer of
     // them, LLVM would spill.
     unsigned ofRows = tileKv == 16 ? 376 : 308;
     unsigned ofRead = widestKeyRead * layout.elementBytes / 4;

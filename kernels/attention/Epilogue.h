@@ -1,7 +1,8 @@
 //===- Epilogue.h - O and LSE of the rows when all keys are done ------------------------------*- C++ -*-===//
 //
-// Adds up the sums of the lane groups, adds the sink's logit to the denominator and V's scale to the weight
-// of O. O is stored in its type, or in F32 if the caller asks for it or O is of a split, in one of two ways:
+// Adds up the sums of the lane groups, adds the sink's logit to the denominator and multiplies the weight of
+// O by V's scale. O is stored in its type, or in F32 if the caller asks for it or O is of a split, in one of
+// two ways:
 //
 //   tile   of many rows: stage-output moves them through LDS, from which consecutive lanes store whole lines
 //   rows   each lane stores columns of its own row

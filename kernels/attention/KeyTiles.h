@@ -80,7 +80,7 @@ public:
     Side side;
     Value base;    // row 0: see KeyCopies
     Value headDim; // columns of the tensor, which may be fewer than the kernel's
-    bool inPacks;  // whether columns of K may lie in packs
+    bool inPacks;  // whether columns of K may be in packs
   };
 
   /// Allocates the tiles. `copies` must outlive this.

@@ -53,7 +53,7 @@ public:
   /// Rescales values relative to `before` to the reference: exactly 1 if the maximum stays, since it is
   /// computed from the difference, however the offset was rounded.
   Value factor(Value before, Value reference) const;
-  /// The offset to use. Where it would not be exact, the scores are made relative to the reference: one
+  /// The offset to use. If it would not be exact, the scores are made relative to the reference: one
   /// branch, taken if this applies to any row of the wave ...
   Value centre(Values &scores, Value offset, Value reference) const;
   /// ... or the contents of that branch, for a maximum.

@@ -88,7 +88,7 @@ private:
     return b.load(b.getI32Type(), numbers, index, 4);
   }
 
-  /// Whether the row's sequence has such a token and is to be merged; its sequence; and its token in the
+  /// Whether the row's sequence has such a token and should be merged; its sequence; and its token in the
   /// result.
   SmallVector<Value> findToken() {
     CacheOpEmitter::Division place = byTokens(byHeads().quotient);
@@ -141,7 +141,7 @@ private:
     return b.advance(argument(tensor), type, b.opaque(offset));
   }
 
-  /// The first element of the row in the lane's first part, or in part 0 if it has none.
+  /// The first element of the row in the lane's first part, or in part 0 if it has no part.
   Value rowOf(StringRef tensor, Type type) {
     CacheOpEmitter::Division place = byHeads();
     Value part = b.select(isPresent(b.i32(0)), division.slot, b.i32(0));
@@ -455,7 +455,7 @@ private:
   MergeLanes division;
   Value row, sequence, outputToken;
   Value exists;       // the row ...
-  Value wanted;       // ... and its sequence wants it
+  Value wanted;       // ... and its sequence is merged
   Value lses, chunks; // of the lane's first part
   Value matters;      // whether the chunk is stored
   Value offset;       // exponents are (LSE - offset) * log2_per_unit

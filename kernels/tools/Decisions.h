@@ -25,7 +25,7 @@ struct Decisions {
   unsigned ldsBytesWithoutReuse = 0;
 };
 
-/// Of a module with one kernel in the LLVM and ROCDL dialects.
+/// Reads a module with one kernel in the LLVM and ROCDL dialects.
 Decisions readDecisions(mlir::gpu::GPUModuleOp module);
 
 /// Bytes of the static LDS arrays.
