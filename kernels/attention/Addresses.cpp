@@ -1,4 +1,4 @@
-//===- Addresses.cpp - where the rows of Q, K, V, O and LSE are in memory -------------------------------===//
+//===- Addresses.cpp - addresses of the rows of Q, K, V, O and LSE --------------------------------------===//
 #include "attention/Addresses.h"
 
 using namespace mlir;

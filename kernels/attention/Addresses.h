@@ -1,4 +1,4 @@
-//===- Addresses.h - where the rows of Q, K, V, O and LSE are in memory -----------------------*- C++ -*-===//
+//===- Addresses.h - addresses of the rows of Q, K, V, O and LSE ------------------------------*- C++ -*-===//
 #pragma once
 
 #include "attention/RowMap.h"
@@ -12,13 +12,13 @@ public:
   Addresses(Emitter &b, const Arguments &arguments, const LaneRows &rows)
       : b(b), arguments(arguments), rows(rows) {}
 
-  /// Row 0 of k or v of the workgroup's KV head: of the sequence, or of page 0 where there is a page table,
-  /// for which `mayBeInPages` says whether to ask.
+  /// Row 0 of k or v of the workgroup's KV head: of the sequence, or of page 0 if there is a page table,
+  /// which is only checked if `mayBeInPages`.
   Value ofKeys(llvm::StringRef side, mlir::Type type, bool mayBeInPages) const;
-  /// The place of this lane's token and query head in q, o or lse, in elements. `firstRow` is that of the
-  /// sequence.
+  /// The offset of this lane's token and query head in q, o or lse, in elements. `firstRow` is the sequence's
+  /// first row.
   Value offsetOfRow(llvm::StringRef tensor, Value firstRow) const;
-  /// What the split of the keys adds to it, in o or lse.
+  /// The split's contribution to that offset, in o or lse.
   Value offsetOfSplit(llvm::StringRef tensor) const;
 
 private:

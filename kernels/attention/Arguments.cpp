@@ -48,8 +48,7 @@ Sequence readSequence(Emitter &b, const Arguments &arguments, Value batch) {
           Value end = b.loadScalar(b.getI32Type(), pointer, b.zeroExtend(b.add(batch, b.i32(1))));
           return SmallVector<Value>{first, end};
         });
-    // Without starts all of this is true already: a tensor has INT32_MAX rows then, as far as the kernel
-    // knows.
+    // Without starts, all of these conditions already hold: to the kernel, a tensor then has INT32_MAX rows.
     Value zero = b.i32(0), ofTensor = arguments.late(rows);
     Value first = b.clamp(given[0], zero, ofTensor), end = b.clamp(given[1], first, ofTensor);
     Value count = b.minS(b.sub(end, first), most);

@@ -1,4 +1,4 @@
-//===- BuildAttention.cpp - forward attention, put together of its parts --------------------------------===//
+//===- BuildAttention.cpp - forward attention, assembled from its parts ---------------------------------===//
 //
 // Expands sluice.attention: online softmax over tiles of keys, in the form that suits the CDNA3 matrix core.
 //
@@ -9,21 +9,21 @@
 //   KeyPages      the page table's entries for the keys of a tile, and where their rows are
 //   KeyTiles      K and V in LDS
 //   KeyRegisters  K and V in registers
-//   ScoreRules    what raw scores become: ScoreChanges, then Visibility
+//   ScoreRules    changes to raw scores: ScoreChanges, then Visibility
 //   TileProducts  S^T = K * Q^T and O^T += V^T * P^T, with rows of K and V from functions
 //   RowState      the running softmax of a row
 //   KeyLoops      the loops over tiles in LDS
-//   RegisterLoop  the loop over tiles in registers, and what joins the waves that went through it
-//   NextQuery     the next workgroup's rows of Q, on their way
+//   RegisterLoop  the loop over tiles in registers, and the joining of its waves
+//   NextQuery     prefetching the next workgroup's rows of Q
 //   Epilogue      O and LSE to memory
 //
-// A part gets the parts that it needs as arguments, all of them from above it in this list. The order of the
-// calls here and inside the parts is the order of the kernel's instructions, but for what later passes move:
-// in another order a kernel still computes the same, with other registers and other times.
+// A part takes the parts that it needs as arguments, all of them from above it in this list. The order of the
+// calls here and inside the parts is the order of the kernel's instructions, except for those that later
+// passes move: in another order a kernel still computes the same, with other registers and other times.
 //
-// Kernels of 32 rows a wave are for many rows: MFMAs of 32x32, and the scores are one tile ahead. Kernels of
-// 16 rows a wave are for few rows: MFMAs of 16x16 and the plain loop. In decode kernels the waves of a
-// workgroup have the same 16 rows and divide the keys, which they load into registers.
+// Kernels of 32 rows a wave are for many rows: MFMAs of 32x32, with the scores one tile ahead. Kernels of 16
+// rows a wave are for few rows: MFMAs of 16x16 and the plain loop. In decode kernels the waves of a workgroup
+// have the same 16 rows and divide the keys, which they load into registers.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "attention/Epilogue.h"
@@ -45,20 +45,20 @@ namespace {
 
 constexpr unsigned manyRows = 32; // of a wave
 
-/// Registers of a wave for O.
+/// A wave's registers for O.
 unsigned registersOfOutput(AttentionOp op) {
   unsigned columnsOfV = llvm::alignTo(op.getHeadDimV() / op.columnGroups(), op.getWaveRows());
   return op.rowBlocks() * op.getWaveRows() * columnsOfV / MfmaLayout::lanes;
 }
 
-/// Registers of a wave for Q and O.
+/// A wave's registers for Q and O.
 unsigned registersOfRows(AttentionOp op) {
   unsigned elementBytes = op.getElementType().getIntOrFloatBitWidth() / 8;
   unsigned ofQuery = op.getHeadDimQk() * elementBytes / 4;
   return op.rowBlocks() * op.getWaveRows() * ofQuery / MfmaLayout::lanes + registersOfOutput(op);
 }
 
-/// Whether Q and O leave registers of 256 for more than a tile: scores of two, or rows on their way.
+/// Whether Q and O leave, of 256 registers, enough for more than a tile: scores of two, or rows in flight.
 bool leavesRegisters(AttentionOp op) {
   return registersOfRows(op) <= 136;
 }
@@ -67,31 +67,32 @@ bool isOfBytes(AttentionOp op) {
   return op.getElementType().getIntOrFloatBitWidth() == 8;
 }
 
-/// Whether eight waves of many rows have registers for rows on their way: not with the addresses of pages.
+/// Whether eight waves of many rows have registers for rows in flight: not with the addresses of pages.
 bool eightFetch(AttentionOp op) {
   return op.getWaves() == 8 && leavesRegisters(op) && !op.getPaged();
 }
 
-/// Whether V is in LDS as its product reads it: many rows. It is transposed once for the workgroup, on its
-/// way there, and not by every wave. With wider elements and four waves, whose tiles are smaller, it would
-/// come too late: a load for each row of a lane is twice as many.
+/// Whether V is in LDS in the order in which its product reads it: for many rows. It is transposed once for
+/// the workgroup, on its way there, and not by every wave. With wider elements and four waves, whose tiles
+/// are smaller, it would arrive too late: one load for each row of a lane makes twice as many.
 bool hasValuesByColumns(AttentionOp op) {
   if (op.getWaveRows() != manyRows || !leavesRegisters(op)) return false;
   return isOfBytes(op) || (eightFetch(op) && !op.getKvType());
 }
 
-/// How many waves of a SIMD the registers are to be divided among, where it is not as many as LDS allows.
+/// How many waves of a SIMD share the registers, if not as many as LDS allows.
 std::optional<unsigned> wavesPerSimd(AttentionOp op) {
   if (op.getWaveRows() == manyRows) {
     if (op.getWaves() != 4) return std::nullopt;
-    // Of 256, with the scores and what the products read, which of FP8 is half as much.
+    // Of 256 registers, shared with the scores and the operands of the products, which are half as large in
+    // FP8.
     if (isOfBytes(op) ? registersOfRows(op) > 160 : !leavesRegisters(op)) return 1;
-    // Of 168; pages take some.
+    // Of 168 registers; pages take some.
     if (!isOfBytes(op) && !op.getPaged() && registersOfRows(op) <= 72) return 3;
     return std::nullopt;
   }
-  // Q and O of rows take half of the registers that two waves would share; and so do K and V of a tile that
-  // is in registers with them.
+  // Q and O of rows take half of the registers that two waves would share; so do K and V of a tile that is in
+  // registers with them.
   if (op.getHeadDimV() / op.columnGroups() >= (op.wavesDivideKeys() ? 192u : 512u)) return 1;
   if (!op.wavesDivideKeys()) return std::nullopt;
   unsigned columns = op.getHeadDimQk() + op.getHeadDimV();
@@ -105,33 +106,33 @@ bool looksAhead(AttentionOp op) {
   return leavesRegisters(op) || (op.getWaveRows() == manyRows && waves == 1);
 }
 
-/// Whether Q, O and a tile leave so few registers that nothing may be begun early.
+/// Whether Q, O and a tile leave so few registers that nothing may start early.
 bool hasFewRegisters(AttentionOp op) {
   return op.getWaveRows() != manyRows || registersOfRows(op) > (wavesPerSimd(op) == 3 ? 64 : 400);
 }
 
-/// Whether a wave has registers for where its part of each copy is, all through the loop.
+/// Whether a wave has registers to keep the addresses of its part of each copy throughout the loop.
 bool keepsAddresses(AttentionOp op) {
   return !hasFewRegisters(op) && registersOfRows(op) <= 160;
 }
 
-/// Whether O of a wave of many rows takes all its AccVGPRs. The other half has Q and what a tile needs, but
-/// no room for rows on their way to LDS: copies are direct where nothing is to be converted, and tiles of K
-/// and V, which fill LDS, take turns.
+/// Whether O of a wave of many rows takes all its AccVGPRs. The other half holds Q and the data of a tile,
+/// but has no room for rows on their way to LDS: copies are direct unless elements are converted, and tiles
+/// of K and V, which fill LDS, take turns.
 bool holdsOutput(AttentionOp op) {
   constexpr unsigned accVgprs = 256;
   return op.getWaveRows() == manyRows && wavesPerSimd(op) == 1 && registersOfOutput(op) == accVgprs;
 }
 
-/// Whether a wave has no registers for the addresses of all that it reads of a tile: two blocks of rows, all
-/// AccVGPRs for O, or most registers of two waves of a SIMD for Q and O of many rows.
+/// Whether a wave lacks registers for the addresses of all its reads of a tile: it has two blocks of rows, O
+/// takes all AccVGPRs, or Q and O of many rows take most registers of two waves of a SIMD.
 bool isFull(AttentionOp op) {
   return op.rowBlocks() != 1 || holdsOutput(op) ||
          (op.getWaveRows() == manyRows && !leavesRegisters(op) && wavesPerSimd(op) != 1);
 }
 
-/// Whether copies go through registers where nothing is to be converted. That takes a quarter of the
-/// instructions of direct ones, each of which has a whole line to ask for, and half the LDS.
+/// Whether copies go through registers even if no elements are converted. That takes a quarter of the
+/// instructions of direct copies, each of which has a whole line to ask for, and half the LDS.
 bool copiesThroughRegisters(AttentionOp op) {
   bool isAlone = wavesPerSimd(op) == 1;
   bool haveRegisters = op.getWaves() == 4 || eightFetch(op);
@@ -156,7 +157,7 @@ public:
     b.when(workgroup.any, [&] {
       Value thread = ROCDL::ThreadIdXOp::create(b, b.getI32Type());
       SmallVector<LaneRows> blocks = map.locateLane(workgroup, thread);
-      // What belongs to the wave or workgroup is the same in every block.
+      // Values of the wave or workgroup are the same in every block.
       const LaneRows &rows = blocks.front();
       Visibility visibility(b, arguments, rows.sequence, tileKv);
       WaveKeys waveKeys = map.chooseTiles(blocks, visibility);
@@ -168,7 +169,7 @@ public:
       Value firstColumn;
       if (columnGroups != 1) firstColumn = b.mul(rows.waveOfRows, b.i32(op.getHeadDimV() / columnGroups));
       std::vector<ScoreChanges> changes;
-      changes.reserve(blocks.size()); // rules keep references
+      changes.reserve(blocks.size()); // rules hold references
       SmallVector<ScoreRules> rules;
       SmallVector<Softmax> softmax;
       SmallVector<Addresses> addresses;
@@ -182,10 +183,10 @@ public:
       }
       TileProducts products(b, math, element, columns, tileKv, rows.lane, rows.laneRow, rows.laneGroup,
                             firstColumn, /*isFull=*/isFull(op));
-      // Of a part of the keys, the tile behind the last one is another part's: no wave may see its scores.
+      // The tile after the last one of a split belongs to another split: no wave may see its scores.
       Value waveEnd = waveKeys.end ? b.minS(waveKeys.end, keys.keyLimit) : Value();
       LoopParts parts{b, math, visibility, keys, waveEnd, rules, softmax, products};
-      // With the rows of a block, located again: LLVM has no registers for them all through the loop.
+      // Locates the rows of a block again: LLVM has no registers to keep them all through the loop.
       auto storeBlock = [&](unsigned index, auto store) {
         LaneRows ofBlock = map.locateLane(workgroup, b.opaque(thread))[index];
         Addresses outputs(b, arguments, ofBlock);
@@ -216,7 +217,7 @@ private:
 
   bool hasManyRows() const { return layout.rows == manyRows; }
 
-  /// FP8 is bytes to everything but the products.
+  /// FP8 is bytes to everything except the products.
   static Type inMemory(Type type) {
     return type.getIntOrFloatBitWidth() == 8 ? IntegerType::get(type.getContext(), 8) : type;
   }
@@ -261,10 +262,10 @@ private:
     return joinWaves(b, math, parts.softmax.front(), rows, state, op.getWaves());
   }
 
-  /// The reads of Q of each block of rows that a wave has no registers for.
+  /// The reads of Q of each block of rows that do not fit in the registers of a wave.
   unsigned parkedReads() {
-    // Of the 512 registers of a wave, for Q and O. The others are for scores, K and V, and no fewer than LLVM
-    // needs to spill none.
+    // Those of a wave's 512 registers for Q and O. The others are for scores, K and V; with fewer of
+    // them, LLVM would spill.
     unsigned ofRows = tileKv == 16 ? 376 : 308;
     unsigned ofRead = widestKeyRead * layout.elementBytes / 4;
     unsigned q = op.getHeadDimQk() * layout.elementBytes / 4 / layout.groups();

@@ -117,7 +117,7 @@ Value Emitter::loadKernarg(uint32_t offsetBytes, Type type, Value segment) {
 }
 
 Value Emitter::behindProducts(Value a) {
-  // 32 wait states: no chip asks for more than 19.
+  // 32 wait states: no chip requires more than 19.
   return LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"s_nop 15\ns_nop 15", "=v,0",
                                    /*has_side_effects=*/false, /*is_align_stack=*/false,
                                    LLVM::TailCallKind::None, LLVM::AsmDialectAttr(), ArrayAttr())

@@ -1,6 +1,6 @@
 //===- Emitter.h - short spellings for the arithmetic of a kernel body ------------------------*- C++ -*-===//
 //
-// Thin names over upstream operations, so that the kernel builder reads as the algorithm.
+// Thin names over upstream operations, so that the kernel builder reads like the algorithm.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -25,7 +25,7 @@ public:
   Value mul(Value a, Value b) { return mlir::arith::MulIOp::create(*this, a, b); }
   Value minS(Value a, Value b) { return mlir::arith::MinSIOp::create(*this, a, b); }
   Value maxS(Value a, Value b) { return mlir::arith::MaxSIOp::create(*this, a, b); }
-  /// `low` where the value is less, `high` where it is more; low <= high.
+  /// `low` if the value is less, `high` if it is more; low <= high.
   Value clamp(Value value, Value low, Value high) { return minS(maxS(value, low), high); }
   Value bitAnd(Value a, Value b) { return mlir::arith::AndIOp::create(*this, a, b); }
   Value bitOr(Value a, Value b) { return mlir::arith::OrIOp::create(*this, a, b); }
@@ -70,26 +70,27 @@ public:
   Value waveUniform(Value a) { return mlir::ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
   /// The value of lane `lane ^ flip`.
   Value fromLane(Value value, Value lane, unsigned flip);
-  /// The pointer that lane `lane` has.
+  /// The pointer that lane `lane` holds.
   Value pointerOfLane(Value pointer, Value lane);
   /// Whether the condition holds in any active lane, as a wave-uniform i1.
   Value anyLane(Value condition);
 
-  /// The same value, which the compiler cannot recognise as such. No instruction.
+  /// The same value, which the compiler cannot recognise as such. Emits no instruction.
   Value opaque(Value a);
-  /// Likewise, of a wave-uniform i32.
+  /// The same for a wave-uniform i32.
   Value opaqueScalar(Value a);
-  /// Either, and what follows from it stays in the loop in which `changing`, a wave-uniform i32, changes:
-  /// it would take registers all through it.
+  /// Either, but code that depends on the result stays in the loop in which `changing`, a wave-uniform i32,
+  /// changes; outside it would occupy registers throughout the loop.
   Value opaque(Value a, Value changing);
   Value opaqueScalar(Value a, Value changing);
 
-  /// Loads a word of global memory that nothing waits for, so that its line is near afterwards. It comes to
-  /// the last of 256 VGPRs, which must have no other use: a kernel of this has at least as many.
+  /// Loads a word of global memory that no instruction waits for, to bring its line into a cache. The word
+  /// goes to the last of 256 VGPRs, which must have no other use: a kernel that calls this has at least as
+  /// many.
   void touch(Value pointer);
 
-  /// The same value of a lane, and what follows from it can read the results of all MFMAs before. For the
-  /// first of what a branch does with them: LLVM 22 counts a wait state too many on some ways into one.
+  /// The same value of a lane; code that depends on it can read the results of all MFMAs before. For the
+  /// first use of those results in a branch: LLVM 22 counts a wait state too many on some paths into one.
   Value behindProducts(Value a);
 
   Value bitcast(mlir::Type type, Value a) { return mlir::LLVM::BitcastOp::create(*this, type, a); }
@@ -105,23 +106,23 @@ public:
   Value advance(Value pointer, mlir::Type type, Value count);
 
   Value kernargSegment();
-  /// A kernel argument by its offset in the kernarg segment, or in another copy of the pointer to it.
+  /// A kernel argument by its offset in the kernarg segment, or in another copy of the segment's pointer.
   Value loadKernarg(uint32_t offsetBytes, mlir::Type type, Value segment = {});
 
-  /// A wave-uniform element of memory that does not change while the kernel runs, by scalar memory.
+  /// A wave-uniform element of memory that does not change while the kernel runs, loaded by scalar memory.
   Value loadScalar(mlir::Type type, Value pointer, Value index);
 
-  /// dividend / d and dividend % d, where `magic` and `shift` are d's (support/divisor.h).
+  /// dividend / d and dividend % d; `magic` and `shift` are those of d (support/divisor.h).
   struct Division {
     Value quotient, rest;
   };
   Division divide(Value dividend, Value d, Value magic, Value shift);
 
-  /// scf.if with results, both sides given as functions that return what they yield.
+  /// scf.if with results; both sides are functions that return the values to yield.
   using Region = llvm::function_ref<llvm::SmallVector<Value>()>;
   llvm::SmallVector<Value> branch(Value condition, Region then, Region otherwise,
                                   std::optional<bool> usual = {});
-  /// The same where most waves most of the time take the first side: see PeelUsualWay.cpp; or the second.
+  /// The same if most waves take the first side most of the time (see PeelUsualWay.cpp); or the second.
   llvm::SmallVector<Value> usually(Value condition, Region then, Region otherwise) {
     return branch(condition, then, otherwise, true);
   }
@@ -131,7 +132,7 @@ public:
   void when(Value condition, llvm::function_ref<void()> then);
 
 private:
-  /// The first of the values.
+  /// Returns the first of the values.
   Value emptyAssembly(mlir::ValueRange values, llvm::StringRef constraints);
   Value intrinsic(llvm::StringRef name, mlir::Type result, mlir::ValueRange arguments);
 };

@@ -31,8 +31,8 @@ Value Epilogue::chunkOf(ArrayRef<Value> elements, Type type) const {
 }
 
 void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store store) const {
-  // Four registers from 4 * group on are rows of a tile of O^T, and 4 * columns neighbouring columns of O in
-  // all tiles of a read: register r of tile m is column columns * r + m of them.
+  // Four registers starting at 4 * group are rows of a tile of O^T, and 4 * columns neighbouring columns of O
+  // in all tiles of a read: register r of tile m is column columns * r + m of them.
   const MfmaLayout &layout = math.layout;
   unsigned tile = 0;
   for (const ColumnRead &read : columns) {
@@ -54,7 +54,7 @@ void Epilogue::eachChunk(ArrayRef<Value> output, Value weight, Type type, Store 
 }
 
 void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned tileQ) const {
-  unsigned neighbours = 0; // columns that the lane groups have together
+  unsigned neighbours = 0; // columns of all lane groups together
   for (const ColumnRead &read : columns)
     neighbours = std::max(neighbours, 4 * math.layout.groups() * read.columns);
   auto store = [&](Value row, Value weight, Type type) {
@@ -67,8 +67,8 @@ void Epilogue::storeTile(const RowState &state, const KeyRange &keys, unsigned t
       firstColumns.push_back(column);
       chunks.push_back(chunk);
     });
-    // From the wave's number: as the difference of rows it would come from no range that the machine code
-    // shows.
+    // Computed from the wave's number: computed as a difference of rows, its range would not be visible in
+    // the machine code.
     Value inTile = b.add(b.mul(rows.wave, b.i32(math.layout.rows)), rows.laneRow);
     StoreTileOp::create(b, row, inTile, b.sub(rows.end, rows.first), arguments.late("head_dim_v"),
                         firstColumns, chunks, tileQ, panelColumns, ofPanels);
@@ -139,8 +139,8 @@ void Epilogue::finish(Value maximum, Value sum, const KeyRange &keys, StoresLse 
     });
   };
   if (storesLse.isFirst) finishLse();
-  // A split without keys has no weight in the merge, whatever its row of O is.
-  Value hasKeys = b.less(b.i32(0), keys.keyLimit); // which is in a register
+  // A split without keys has no weight in the merge, whatever its row of O contains.
+  Value hasKeys = b.less(b.i32(0), keys.keyLimit); // in a register
   b.when(b.isFalse(b.both(partial, b.isFalse(hasKeys))), [&] {
     Value offset = addresses.offsetOfRow("o", firstRow);
     offset = b.add(offset, addresses.offsetOfSplit("o"));

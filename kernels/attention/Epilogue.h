@@ -1,10 +1,10 @@
 //===- Epilogue.h - O and LSE of the rows when all keys are done ------------------------------*- C++ -*-===//
 //
-// The sums of the lane groups become one, the sink's logit joins the denominator, V's scale the weight of O.
-// O leaves in its type, or in F32 where the caller wants that or it is of a part of the keys, and in one of
+// Adds up the sums of the lane groups, adds the sink's logit to the denominator and multiplies the weight of
+// O by V's scale. O is stored in its type, or in F32 if the caller asks for it or O is of a split, in one of
 // two ways:
 //
-//   tile   of many rows: stage-output takes them through LDS, from which consecutive lanes store whole lines
+//   tile   of many rows: stage-output moves them through LDS, from which consecutive lanes store whole lines
 //   rows   each lane stores columns of its own row
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -20,44 +20,44 @@ class Epilogue {
 public:
   using Value = mlir::Value;
 
-  /// `scoreFactor`: see Softmax. `result`: the type of O. `firstColumn`: see TileProducts.
-  /// Everything has to outlive this.
+  /// `scoreFactor`: see Softmax. `result`: the type of O. `firstColumn`: see TileProducts. Every reference
+  /// must outlive this.
   Epilogue(Emitter &b, const Arguments &arguments, const Addresses &addresses, TileMath &math,
            const LaneRows &rows, llvm::ArrayRef<ColumnRead> columns, Value scoreFactor, mlir::Type result,
            Value firstColumn = {})
       : b(b), arguments(arguments), addresses(addresses), math(math), rows(rows), columns(columns),
         scoreFactor(scoreFactor), result(result), firstColumn(firstColumn) {}
 
-  /// As a tile of `tileQ` rows.
+  /// Stores a tile of `tileQ` rows.
   void storeTile(const RowState &state, const KeyRange &keys, unsigned tileQ) const;
-  /// Row by row.
+  /// Stores row by row.
   void storeRows(const RowState &state, const KeyRange &keys) const;
-  /// The same of rows whose keys the waves have divided.
+  /// The same for rows whose keys the waves have divided.
   void storeRows(const JoinedState &state, const KeyRange &keys) const;
 
 private:
   Value sumOfGroups(const RowState &state) const;
-  /// Neighbouring columns of O. `firstColumn` is that of lane group 0.
+  /// Stores neighbouring columns of O. `firstColumn` is that of lane group 0.
   using Store = llvm::function_ref<void(unsigned firstColumn, Value column, Value chunk)>;
-  /// Calls a Store with O of this lane's row, weighted and of a type.
+  /// Calls a Store with O of this lane's row, weighted and converted.
   using EachChunk = llvm::function_ref<void(Value weight, mlir::Type type, Store store)>;
-  /// Whether this wave stores LSE, and in front of O: where O is held it takes all registers that there are,
-  /// and where waves have joined, LLVM would wait for O's address once more in front of it.
+  /// Whether this wave stores LSE, and whether it does so before O: a held O takes all available registers,
+  /// and after waves have joined, LLVM would wait for O's address once more before the LSE.
   struct StoresLse {
     Value condition;
     bool isFirst;
   };
   void storeRows(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
                  EachChunk eachChunk) const;
-  /// `store` gets the place of this lane's row of O.
+  /// `store` gets the offset of this lane's row of O.
   void finish(Value maximum, Value sum, const KeyRange &keys, StoresLse storesLse,
               llvm::function_ref<void(Value row, Value weight, mlir::Type type)> store) const;
   Value chunkOf(llvm::ArrayRef<Value> elements, mlir::Type type) const;
-  /// The sink's logit of this lane's head; of no meaning if there are no sinks.
+  /// The sink's logit of this lane's head; meaningless if there are no sinks.
   Value sinkOfHead(Value sinks) const;
   Value withScale(Value weight) const;
   void storeLse(Value lse, Value place) const;
-  /// 16 bytes at a time.
+  /// Stores 16 bytes at a time.
   void eachChunk(llvm::ArrayRef<Value> output, Value weight, mlir::Type type, Store store) const;
 
   Emitter &b;
@@ -65,7 +65,7 @@ private:
   const Addresses &addresses;
   TileMath &math;
   const LaneRows &rows;
-  llvm::ArrayRef<ColumnRead> columns; // of V, from which the lanes have those of O
+  llvm::ArrayRef<ColumnRead> columns; // of V; they determine the lanes' columns of O
   Value scoreFactor;
   mlir::Type result;
   Value firstColumn;

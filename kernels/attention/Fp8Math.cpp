@@ -17,7 +17,7 @@ Value fromProbabilities(Emitter &b, ArrayRef<Value> eight) {
                                           eight[first + 2 * pair + 1], other, /*wordSel=*/pair == 1);
     };
     // A conversion keeps the other half of the register that it writes. The first one has nothing to keep,
-    // and takes over the register of an operand, which needs no instruction.
+    // and reuses the register of an operand, which needs no instruction.
     return convert(1, convert(0, b.bitcast(b.getI32Type(), eight[first])));
   };
   return operand(b, word(0), word(4));
@@ -55,8 +55,8 @@ SmallVector<Value> transpose(Emitter &b, ArrayRef<Value> rows) {
 }
 
 Value nans(Emitter &b, Value operand) {
-  // A byte is NaN if nothing is left of it without NaN's bit, and adding to the lower bits carries into that
-  // bit if anything is: the sums stay within their bytes.
+  // A byte is NaN if its XOR with NaN is 0. Adding to the lower bits carries into NaN's bit if any of them is
+  // set: the sums stay within their bytes.
   auto all = [&](uint32_t byte) -> Value {
     auto type = cast<ShapedType>(operand.getType());
     return arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::APInt(32, byte * 0x01010101u)));

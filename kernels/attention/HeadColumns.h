@@ -1,7 +1,7 @@
 //===- HeadColumns.h - how the columns of a head are divided among tiles and lanes ------------*- C++ -*-===//
 //
-// A head is divided into panels of a power of two columns. Columns of the last panel past the end of the head
-// are not read from it.
+// A head is divided into panels, each a power of two columns wide. Columns of the last panel past the end of
+// the head are not read from it.
 //
 // K: the order of the columns inside K * Q^T is free if Q and K agree, so a lane reads 8 neighbouring
 // elements (ds_read_b128 of 16-bit elements) and uses them for more than one MFMA. Lane group g has columns
@@ -33,18 +33,18 @@ struct ColumnRead {
 
 struct HeadColumns {
   llvm::SmallVector<Panel> keyPanels, valuePanels; // of rows of K, and of V
-  llvm::SmallVector<ColumnRead> keyReads;          // Q has its fragments in their order
-  llvm::SmallVector<ColumnRead> valueReads;        // each is of `columns` tiles of O^T
-  unsigned outputTiles;                            // of O^T, all together
+  llvm::SmallVector<ColumnRead> keyReads;          // Q has its fragments in the same order
+  llvm::SmallVector<ColumnRead> valueReads;        // each covers `columns` tiles of O^T
+  unsigned outputTiles;                            // tiles of O^T in total
 
-  /// Head dims of a kernel. No panel is narrower than `narrowest`. `vInK`: V is the front of the rows of K,
-  /// and has their panels. valueReads and outputTiles are those of the first of `columnGroups` equal parts of
-  /// the columns of V, of which each wave has one.
+  /// The head dims of a kernel. No panel is narrower than `narrowest`. `vInK`: V is the front of the rows of
+  /// K, and has their panels. valueReads and outputTiles describe the first of `columnGroups` equal parts of
+  /// the columns of V; each wave has one part.
   HeadColumns(unsigned dimQk, unsigned dimV, bool vInK, unsigned columnGroups, unsigned narrowest,
               MfmaLayout layout);
 };
 
-/// The elements of a row of K that a lane reads at a time, at most.
+/// The most elements of a row of K that a lane reads at a time.
 constexpr unsigned widestKeyRead = 8;
 
 } // namespace sluice

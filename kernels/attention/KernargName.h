@@ -9,11 +9,11 @@
 
 namespace sluice {
 
-/// Ends the program with an error that names the argument. It is not constexpr: a constant expression that
-/// gets here does not compile.
+/// Ends the program with an error that names the argument. It is deliberately not constexpr: a constant
+/// expression that reaches it does not compile.
 [[noreturn]] void reportNoSuchKernarg(std::string_view name);
 
-/// The index in a kernarg table of the field that is called prefix + name.
+/// The index in a kernarg table of the field named prefix + name.
 template <const auto &fields>
 constexpr unsigned kernargIndex(std::string_view name, std::string_view prefix = {}) {
   for (unsigned index = 0; index < fields.size(); ++index) {
@@ -23,8 +23,8 @@ constexpr unsigned kernargIndex(std::string_view name, std::string_view prefix =
   reportNoSuchKernarg(name);
 }
 
-/// One field of the kernarg table `fields`, by its name. A literal that is not a name of the table does not
-/// compile; a name that the program composes is looked up when the kernel is built.
+/// One field of the kernarg table `fields`, by its name. A literal that does not name a field of the table
+/// does not compile; a name that the program composes is looked up when the kernel is built.
 template <const auto &fields> class KernargName {
 public:
   consteval KernargName(const char *literal) : index(kernargIndex<fields>(literal)) {}

@@ -61,7 +61,7 @@ OwningOpRef<ModuleOp> buildKernelModule(MLIRContext &context, StringRef name, co
     return name == "f16" ? Type(builder.getF16Type()) : Type(builder.getBF16Type());
   };
   Type element = typeOf(variant.dtype);
-  // What is converted is bytes to everything but the conversion.
+  // Converted elements are bytes to everything except the conversion.
   TypeAttr stored = variant.kvDtype.empty() ? TypeAttr() : TypeAttr::get(builder.getI8Type());
   TypeAttr result = variant.oDtype.empty() ? TypeAttr() : TypeAttr::get(typeOf(variant.oDtype));
   AttentionOp::create(builder, loc, element, stored, result, variant.headDimQk, variant.headDimV,

@@ -27,7 +27,7 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
                                    const KeyTiles &k, const KeyTiles &v) {
   const auto &[b, math, visibility, keys, waveEnd, rules, softmax, products] = parts;
   size_t blocks = queries.size(), tiles = products.outputTiles();
-  // Maximum and sum of each block, then O^T of each.
+  // Maximum and sum of each block, then O^T of each block.
   auto toStates = [&](ValueRange values) {
     SmallVector<RowState> states;
     for (size_t block = 0; block < blocks; ++block)
@@ -52,8 +52,8 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
   SmallVector<RowState> states = toStates(loop.getRegionIterArgs());
 
   waitFor(b, kCopies);
-  // Of each block the new maximum and sum and the factor of what is relative to the old maximum; whether
-  // changes hide any; the fragments of P^T.
+  // For each block the new maximum and sum, and the factor for values relative to the old maximum; whether
+  // changes hide any keys; the fragments of P^T.
   size_t fragments = blocks * products.probabilityFragments();
   Values first = b.branch(
       active,
@@ -109,12 +109,12 @@ SmallVector<RowState> plainKeyLoop(const LoopParts &parts, ArrayRef<Query> queri
 
 namespace {
 
-/// What a wave knows of its rows when it begins a tile of keys. The scores of that tile are computed, changed
-/// and masked, and the maximum includes them: they were the by-product of the tile before.
+/// A wave's state at the start of a tile of keys. The scores of that tile are already computed, changed and
+/// masked, and included in the maximum: they were computed alongside the tile before.
 struct AheadState {
   Value maximum; // of the scores so far, this tile included
   Value offset;  // of the exponents of the tile
-  Value factor;  // takes sums relative to the maximum before this tile to `maximum`
+  Value factor;  // rescales sums relative to the maximum before this tile to `maximum`
   Value raised;  // i32, wave-uniform: whether `factor` is not 1 or `offset` too large; see adjust
   Value sum;     // of this lane group, without this tile, relative to the maximum before it
   Value hidden;  // of the tile: see ScoreRules::Applied
@@ -143,8 +143,8 @@ static void setScores(AheadState &state, const ScoreRules::Applied &applied) {
   state.hidden = applied.hidden;
 }
 
-/// Completes `state`, whose scores are new, with the maximum and what follows from it. If there are no scores
-/// because the wave is done, the maximum stays.
+/// Completes `state`, whose scores are new, with the maximum and the values derived from it. If there are no
+/// scores because the wave is done, the maximum stays.
 static void includeScores(const LoopParts &parts, AheadState &state, Value maximumBefore, Value any) {
   Emitter &b = parts.b;
   const Softmax &softmax = parts.softmax.front();
@@ -156,7 +156,7 @@ static void includeScores(const LoopParts &parts, AheadState &state, Value maxim
   state.raised = softmax.needsAdjusting(state.factor, state.offset);
 }
 
-/// What is relative to the maximum before the tile relative to that with it: one branch for what is rare.
+/// Rescales values from the maximum before the tile to that with it: one branch for rare cases.
 static void adjust(const LoopParts &parts, AheadState &state) {
   Emitter &b = parts.b;
   unsigned blocks = state.scores.size();
@@ -203,7 +203,7 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
   includeScores(parts, initial, softmax.noMaximum(), b.less(keyOfFirst, waveEnd));
 
   Visibility::Tiles usual = rules.usualTiles(waveEnd);
-  usual.end = b.minS(usual.end, keys.endTile); // a tile that is not there is not usual
+  usual.end = b.minS(usual.end, keys.endTile); // a missing tile is not usual
   auto loop = scf::ForOp::create(b, keys.firstTile, keys.endTile, b.i32(1), initial.flatten());
   b.setInsertionPointToStart(loop.getBody());
   Value tileKey = visibility.keyOfTile(loop.getInductionVar());
@@ -226,7 +226,7 @@ RowState aheadKeyLoop(const LoopParts &parts, const Query &query, const KeyCopie
             [&] { return exponentiate(parts, state, products.scores(query, tileKey, readerOf(k))); },
             [&] {
               // The last tile of the wave. An offset that looks different keeps the code generator from
-              // sharing the exponents of both sides in front of the branch, where no MFMA hides them.
+              // sharing the exponents of both sides before the branch, where no MFMA hides them.
               atLastTile(nextKey);
               AheadState last = state;
               last.offset = b.opaque(state.offset);

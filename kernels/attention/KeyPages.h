@@ -9,19 +9,19 @@ class KeyPages {
 public:
   using Value = mlir::Value;
 
-  /// Where there is no page table, one page holds everything. Keys outside of the range and in its hole are
-  /// not looked up. Everything has to outlive this.
+  /// Without a page table, one page holds everything. Keys outside the range and in its hole are not looked
+  /// up. Every reference must outlive this.
   KeyPages(Emitter &b, const Arguments &arguments, const Sequence &sequence, const KeyRange &keys);
 
-  /// The table's entries for the keys from `firstKey` on, a key per lane. K and V share them.
+  /// The table's entries for the keys from `firstKey` on, one key per lane. K and V share them.
   Value lookUp(Value firstKey) const;
 
-  /// The addresses of the rows of k or v, a key from `firstKey` on per lane, from their entries. `base` is
-  /// row 0 of page 0. Zeros in place of rows that were not looked up.
+  /// The addresses of the rows of k or v, one key from `firstKey` on per lane, from their entries. `base` is
+  /// row 0 of page 0. Rows that were not looked up are replaced by zeros.
   Value addresses(llvm::StringRef side, Value base, Value firstKey, Value entries, mlir::Type stored,
                   unsigned rowBytes) const;
 
-  /// Makes a copy of rows of k or v a gather, with their entries.
+  /// Turns a copy of rows of k or v into a gather with the given entries.
   void gather(AsyncDmaOp copy, llvm::StringRef side, Value entries) const;
 
 private:
@@ -31,7 +31,7 @@ private:
   Value table, wide, pages;
 };
 
-/// Where a column of a row of K begins, in elements from the row's start: columns lie in packs, or one pack
+/// Where a column of a row of K begins, in elements from the row's start: columns are in packs, or one pack
 /// holds them all.
 mlir::Value packedColumn(Emitter &b, const Arguments &arguments, mlir::Value column);
 

@@ -24,8 +24,8 @@ KeyRegisters::KeyRegisters(Emitter &b, TileMath &math, const Arguments &argument
   rowBytesV = rowBytes(columns.valueReads, math.layout.rows);
 }
 
-/// Elements in whole dwords if they fill any: LLVM would take vectors of smaller elements apart where they
-/// are carried around a loop.
+/// Elements in whole dwords if they fill any: LLVM would take vectors of smaller elements apart when a loop
+/// carries them.
 Value KeyRegisters::load(Value address, unsigned columns) const {
   unsigned bytes = columns * bytesOf(stored);
   Type type = bytes >= 4 ? Type(VectorType::get(bytes / 4, b.getI32Type())) : b.getIntegerType(8 * bytes);
@@ -43,7 +43,7 @@ Value KeyRegisters::zeros(unsigned bytes) const {
 
 SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
   Value addresses = pages.addresses("k", source.k, firstKey, entries, stored, rowBytesQk);
-  // Packs go beyond the zeros, which therefore are read from their start.
+  // Packs reach beyond the zeros, so the start of the zeros is read instead.
   Value nothing = zeros(rowBytesQk);
   struct Row {
     Value address, isThere;
@@ -51,7 +51,7 @@ SmallVector<Value> KeyRegisters::loadKeys(Value firstKey, Value entries) const {
   SmallVector<Row> keys;
   for (unsigned first = 0; first < tileKv; first += math.layout.rows) {
     Value key = b.add(b.i32(first), rows.laneRow);
-    Value address = b.pointerOfLane(addresses, key); // of the zeros, where there is no row
+    Value address = b.pointerOfLane(addresses, key); // of the zeros, if there is no row
     keys.push_back({address, LLVM::ICmpOp::create(b, LLVM::ICmpPredicate::ne, address, nothing)});
   }
   Value limit = b.opaqueScalar(source.columnsQk, firstKey);

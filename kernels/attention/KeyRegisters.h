@@ -1,11 +1,10 @@
 //===- KeyRegisters.h - K and V in the registers of a wave ------------------------------------*- C++ -*-===//
 //
 // A wave that has tiles of keys for itself reads them from memory straight into the registers of the
-// products, up to 16 bytes per lane and instruction: no LDS, and nothing to wait for but its own loads. For K
-// the lanes of a group read neighbouring columns of one key each, for V neighbouring columns of one key
-// together.
+// products, up to 16 bytes per lane and instruction: without LDS, waiting only for its own loads. For K the
+// lanes of a group read neighbouring columns of one key each, for V neighbouring columns of one key together.
 //
-// Loads come in the order in which TileProducts asks for what they load, and the values are carried from one
+// Loads are in the order in which TileProducts asks for their values, and the values are carried from one
 // tile of the loop to the next as they are in memory.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -26,21 +25,21 @@ public:
   struct Source {
     Value k, v, columnsQk, columnsV;
   };
-  /// Everything has to outlive this. `stored`: the type in memory; `isWidened` as in KeyStorage.
+  /// Every reference must outlive this. `stored`: the type in memory; `isWidened` as in KeyStorage.
   KeyRegisters(Emitter &b, TileMath &math, const Arguments &arguments, const KeyPages &pages,
                const LaneRows &rows, const HeadColumns &columns, const Source &source, mlir::Type stored,
                bool isWidened, unsigned tileKv);
 
-  /// The tile from `firstKey` on, with the entries of its keys.
+  /// Loads K of the tile from `firstKey` on, with the entries of its keys.
   Values loadKeys(Value firstKey, Value entries) const;
-  /// Where the tile's rows of V are, a row per lane; then what they hold.
+  /// The addresses of the tile's rows of V, one row per lane; then their contents.
   Value addressesOfValues(Value firstKey, Value entries) const;
   Values loadValues(Value firstKey, Value addresses) const;
 
-  /// What a load gave, as elements of the arithmetic.
+  /// A loaded value as elements of the arithmetic.
   Value asElements(Value loaded, unsigned columns) const;
-  /// Neighbouring elements of a row of V, whose number in the tile is `key`, from `column` of the head on:
-  /// read again from memory.
+  /// Reads again from memory: neighbouring elements of row number `key` of the tile's V, from `column` of the
+  /// head on.
   Value readValues(Value addresses, unsigned columns, Value key, Value column) const;
 
 private:

@@ -23,8 +23,9 @@ Value KeyCopies::copy(StringRef side, Value base, const Rows &rows, Value tile, 
 }
 
 unsigned KeyStorage::narrowestPanel(unsigned waves) const {
-  // Each wave copies at least one instruction of a tile: of a lane a dword, or what it fetches at a time. Of
-  // shorter rows, one instruction would copy so many that finding their pages costs more than copying zeros.
+  // Each wave copies at least one instruction of a tile: one dword per lane, or the amount a lane fetches at
+  // a time. With shorter rows, one instruction would copy so many that finding their pages costs more than
+  // copying zeros.
   constexpr unsigned shortestRowBytes = 64;
   unsigned ofLane = byColumns ? 16 : fetched ? FetchRowsOp::laneColumns * bytes() : 4;
   return std::max(shortestRowBytes, waves * 64 * ofLane / tileKv) / bytes();
@@ -53,11 +54,12 @@ SmallVector<Value> KeyTiles::copy(const KeyCopies::Rows &rows) const {
   SmallVector<Value> tokens;
   for (auto [panel, tile] : llvm::zip_equal(panels, tiles)) {
     bool inPacks = source.side == Side::k && source.inPacks;
-    // What follows from the other panels' columns would take scalar registers all through the loop.
+    // Values derived from the other panels' columns would occupy scalar registers throughout the loop.
     Value first = panel.first == 0 ? b.i32(0) : b.opaqueScalar(b.i32(panel.first), rows.first);
     Value column = inPacks ? packedColumn(b, arguments, first) : b.zeroExtend(first);
     Value base = b.advance(source.base, storage.type, column);
-    // Hidden, or LLVM makes a median of this and the tile's columns, which only the vector unit computes.
+    // Opaque; otherwise LLVM makes a median of this and the tile's columns, which only the vector unit
+    // computes.
     Value columns = b.opaqueScalar(b.maxS(b.sub(source.headDim, first), b.i32(0)));
     tokens.push_back(
         copies.copy(source.side == Side::k ? "k" : "v", base, rows, tile, columns, storage.fetched));

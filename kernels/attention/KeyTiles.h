@@ -1,11 +1,10 @@
 //===- KeyTiles.h - K and V in LDS ------------------------------------------------------------*- C++ -*-===//
 //
-// Each panel of K or V (HeadColumns.h) is a tile in LDS with a copy of its own. K tiles are XOR-swizzled in
-// chunks of what a lane reads at a time, as the banks of the chip want it (period 8 rows with 32 banks):
-// these reads are conflict-free. V tiles are read along their rows and need no swizzle. Where V is the front
-// of the rows of K, one tile serves both. Copies are direct or go through registers. K and V may be bytes in
-// memory, which copies through registers convert; or bytes in LDS, too, which are converted when they are
-// read.
+// Each panel of K or V (HeadColumns.h) is a tile in LDS with its own copy. K tiles are XOR-swizzled in chunks
+// of what a lane reads at a time, as the banks of the chip require (period 8 rows with 32 banks): these reads
+// are conflict-free. V tiles are read along their rows and need no swizzle. If V is the front of the rows of
+// K, one tile serves both. Copies are direct or go through registers. K and V may be bytes in memory, which
+// copies through registers convert; or bytes in LDS too, which are converted when they are read.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,8 +21,8 @@ class KeyCopies {
 public:
   using Value = mlir::Value;
 
-  /// Keys at or past the range's keyLimit become zeros, and are not read. `pages`: null if there is no page
-  /// table. Everything has to outlive this.
+  /// Keys at or past the range's keyLimit become zeros and are not read. `pages`: null if there is no page
+  /// table. Every reference must outlive this.
   KeyCopies(Emitter &b, const Arguments &arguments, const KeyRange &keys, const KeyPages *pages)
       : b(b), arguments(arguments), keys(keys), pages(pages) {}
 
@@ -35,7 +34,7 @@ public:
 
   /// The token of a copy of the tile's rows. `side` is "k" or "v", `base` row 0 of the head: of the sequence,
   /// or with pages of page 0. Columns at or past `columnLimit`, if not null, become zeros. `fetched`: the
-  /// elements of the source, if they go through registers; else null.
+  /// element type of the source if the rows go through registers; else null.
   Value copy(llvm::StringRef side, Value base, const Rows &rows, Value tile, Value columnLimit,
              mlir::Type fetched) const;
 
@@ -50,12 +49,12 @@ private:
 struct KeyStorage {
   mlir::Type type;    // in memory
   mlir::Type inTiles; // in LDS: if it is not `type`, copies convert
-  bool isWidened;     // bytes, which become elements of the arithmetic when they are read
+  bool isWidened;     // bytes, converted to elements of the arithmetic when they are read
   mlir::Type fetched; // elements in memory, to copies through registers; null: copies are direct
   bool byColumns;     // V in LDS: see ColumnLayout.h
   unsigned tileKv;    // rows of a tile
 
-  /// Elements of the arithmetic come from memory as they are, directly or through registers, or as bytes that
+  /// Elements of the arithmetic come from memory unchanged, directly or through registers; or as bytes that
   /// copies convert in registers; or all waves convert the bytes that they read.
   static KeyStorage of(mlir::Type inMemory, mlir::Type arithmetic, bool copiesConvert, bool throughRegisters,
                        bool byColumns, unsigned tileKv) {
@@ -67,31 +66,31 @@ struct KeyStorage {
   }
 
   unsigned bytes() const { return inTiles.getIntOrFloatBitWidth() / 8; } // of an element in LDS
-  /// The columns of the narrowest panel that is copied well.
+  /// The columns of the narrowest panel that can be copied efficiently.
   unsigned narrowestPanel(unsigned waves) const;
 };
 
-/// One of K and V: a tile for each of its panels.
+/// The tiles of K or of V: one for each panel.
 class KeyTiles {
 public:
   using Value = mlir::Value;
   enum class Side { k, v };
-  /// What is copied to the tiles.
+  /// The source of the copies.
   struct Source {
     Side side;
     Value base;    // row 0: see KeyCopies
     Value headDim; // columns of the tensor, which may be fewer than the kernel's
-    bool inPacks;  // whether columns of K may lie in packs
+    bool inPacks;  // whether columns of K may be in packs
   };
 
-  /// Allocates the tiles. `copies` has to outlive this.
+  /// Allocates the tiles. `copies` must outlive this.
   KeyTiles(Emitter &b, TileMath &math, const Arguments &arguments, const KeyCopies &copies, const Chip &chip,
            const KeyStorage &storage, const Source &source, llvm::ArrayRef<Panel> panels,
            llvm::StringRef label);
 
-  /// Copies the rows. The tokens of the copies, which have to be waited for.
+  /// Copies the rows. Returns the tokens of the copies, which must be waited for.
   llvm::SmallVector<Value> copy(const KeyCopies::Rows &rows) const;
-  /// Neighbouring elements of a row, of the type of the arithmetic; of V by columns, elements of a column.
+  /// Neighbouring elements of a row, in the arithmetic's type; if V is by columns, elements of a column.
   Value read(unsigned panel, unsigned elements, Value key, Value column) const;
   bool isByColumns() const { return source.side == Side::v && storage.byColumns; }
 

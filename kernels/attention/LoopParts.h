@@ -1,4 +1,4 @@
-//===- LoopParts.h - what every loop over tiles of keys is made of ----------------------------*- C++ -*-===//
+//===- LoopParts.h - the parts of every loop over tiles of keys -------------------------------*- C++ -*-===//
 #pragma once
 
 #include "attention/RowMap.h"
@@ -14,7 +14,7 @@ struct LoopParts {
   const Visibility &visibility;
   const KeyRange &keys;
   mlir::Value waveEnd; // see WaveKeys
-  // Of each block of rows:
+  // Per block of rows:
   llvm::ArrayRef<ScoreRules> rules;
   llvm::ArrayRef<Softmax> softmax;
   const TileProducts &products;

@@ -1,4 +1,4 @@
-//===- NextQuery.cpp - the rows of Q of the workgroup that comes next -----------------------------------===//
+//===- NextQuery.cpp - prefetching the next workgroup's rows of Q ---------------------------------------===//
 #include "attention/NextQuery.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -12,7 +12,7 @@ void NextQuery::prefetch(const LaneRows &rows, Value changing) const {
   auto argument = [&](Arguments::Name name) { return inLoop.late(name); };
   auto scalar = [&](Value value) { return b.opaqueScalar(value, changing); };
   auto one = [&](Value condition) { return b.select(condition, b.i32(1), b.i32(0)); };
-  // Steps along the axes of the grid, with carries. Tiles come last one first.
+  // Steps along the axes of the grid, with carries. Tiles are in descending order.
   Value heads = argument("kv_heads"), tiles = argument("grid_tiles");
   Value kvHead = b.add(scalar(rows.kvHead), argument("next_heads"));
   Value endsHeads = b.isFalse(b.less(kvHead, heads));
@@ -32,8 +32,8 @@ void NextQuery::prefetch(const LaneRows &rows, Value changing) const {
     Value lastWord = b.sub(argument("head_dim_qk"), b.i32(wordBytes / elementBytes));
     LaneRows next = rows;
     next.sequence.batch = batch;
-    // Neighbouring lanes have neighbouring lines. Where these are fewer than lanes, several have the same
-    // one.
+    // Neighbouring lanes have neighbouring lines. If there are fewer lines than lanes, several lanes have the
+    // same one.
     unsigned lines = rowsOfWave * linesOfRow;
     for (unsigned first = 0; first < lines; first += MfmaLayout::lanes) {
       Value line = b.bitAnd(b.add(rows.lane, b.i32(first)), b.i32(lines - 1));

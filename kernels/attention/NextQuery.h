@@ -1,11 +1,11 @@
-//===- NextQuery.h - the rows of Q of the workgroup that comes next ---------------------------*- C++ -*-===//
+//===- NextQuery.h - prefetching the next workgroup's rows of Q -------------------------------*- C++ -*-===//
 //
-// A workgroup begins with a wait for its rows of Q, which no other workgroup has read. Where it has a compute
-// unit to itself, the matrix cores are idle then. So each wave, while it computes its last tile, asks for
-// rows of the workgroup that probably follows it there (package/rounds.h): for a word of each line, which is
-// then in L2.
+// A workgroup begins with a wait for its rows of Q, which no other workgroup has read. If it has a compute
+// unit to itself, the matrix cores are idle during that wait. So each wave, while it computes its last tile,
+// requests rows of the workgroup that probably follows it there (package/rounds.h): one word of each line,
+// which is then in L2.
 //
-// What comes back goes to a register that no other instruction names, and no wave waits for it.
+// The words go to a register that no other instruction names, and no wave waits for it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,15 +18,15 @@ class NextQuery {
 public:
   using Value = mlir::Value;
 
-  /// Of rows of `columns` elements `inMemory`, or of fewer as the arguments say; a wave has `rowsOfWave` of
+  /// For rows of `columns` elements `inMemory`, or of fewer as the arguments say; a wave has `rowsOfWave` of
   /// the `tileQ` rows of a workgroup, and 256 registers.
   NextQuery(Emitter &b, const Arguments &arguments, unsigned rowsOfWave, unsigned tileQ, unsigned columns,
             mlir::Type inMemory)
       : b(b), arguments(arguments), rowsOfWave(rowsOfWave), tileQ(tileQ), columns(columns),
         inMemory(inMemory) {}
 
-  /// In a loop in which `changing`, a wave-uniform i32, changes: nothing of it is computed in front of the
-  /// loop. `rows` are this workgroup's, located there.
+  /// Called in a loop in which `changing`, a wave-uniform i32, changes: none of it is computed before the
+  /// loop. `rows` are this workgroup's, located in the loop.
   void prefetch(const LaneRows &rows, Value changing) const;
 
 private:

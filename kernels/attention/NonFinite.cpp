@@ -1,4 +1,4 @@
-//===- NonFinite.cpp - infinity and NaN in V, kept to the rows that see their keys ----------------------===//
+//===- NonFinite.cpp - keeping infinity and NaN in V to the rows that see their keys --------------------===//
 #include "attention/NonFinite.h"
 #include "attention/Fp8Math.h"
 
@@ -28,9 +28,9 @@ Value NonFinite::splat(VectorType type, unsigned bits) const {
   return arith::ConstantOp::create(b, DenseElementsAttr::get(type, llvm::APInt(16, bits)));
 }
 
-/// What `value`, a few elements, adds to what has been seen of others: of FP8 the bytes that are NaN, of BF16
-/// magnitudes, whose largest is kept. Of F16 0 times the elements, which is NaN if they are not finite, and
-/// stays so in a sum: a single instruction for two.
+/// Adds `value`, a few elements, to the summary `seen` of others. FP8: the bytes that are NaN. BF16:
+/// magnitudes, of which the largest is kept. F16: 0 times the elements, which is NaN if they are not finite,
+/// and stays NaN in a sum: a single instruction for two elements.
 Value NonFinite::include(Value seen, Value value) const {
   if (isFp8()) return b.bitOr(seen, fp8::nans(b, value));
   auto type = cast<VectorType>(value.getType());
@@ -41,12 +41,12 @@ Value NonFinite::include(Value seen, Value value) const {
   return arith::MaxUIOp::create(b, seen, b.bitAnd(value, splat(type, magnitude)));
 }
 
-/// What `elements` elements are to include().
+/// The type of `elements` elements for include().
 VectorType NonFinite::partsOf(unsigned elements) const {
   return isFp8() ? math.fragment : VectorType::get(elements, element.isF16() ? element : b.getI16Type());
 }
 
-/// Whether any lane has seen one.
+/// Whether any lane has seen a non-finite element.
 Value NonFinite::hasSeen(Value seen) const {
   if (isFp8()) {
     Value any = b.bitOr(b.extract(seen, 0), b.extract(seen, 1));
@@ -70,7 +70,7 @@ Value NonFinite::isIn(Extent extent, Value lane, Read read) const {
   VectorType parts = partsOf(width);
   Value seen = arith::ConstantOp::create(b, b.getZeroAttr(parts));
   for (unsigned first = 0; first < extent.keys;) {
-    // Some at a time: one after the other they would all be waited for.
+    // Several at a time: loaded one after the other, each would be waited for.
     Values rows;
     for (; first < extent.keys && rows.size() < 8; first += rowsAtOnce)
       rows.push_back(b.bitcast(parts, read(width, b.add(key, b.i32(first)), column)));
@@ -90,9 +90,9 @@ Value NonFinite::isIn(function_ref<void(function_ref<void(Value)>)> each) const 
 SmallVector<Value> NonFinite::choose(Value mayHide, function_ref<Value()> hasNonFinite,
                                      ArrayRef<Value> values, function_ref<Values()> detour,
                                      function_ref<Values(ArrayRef<Value>)> usual) const {
-  // LLVM makes a way of its own for each side of a branch, one after the other, on which the registers of
-  // what the later one needs are taken. So the rare way stands first, as a detour which changes the values,
-  // and the usual one asks whether it was gone, in a form that LLVM cannot trace.
+  // LLVM places the two sides of a branch one after the other, and registers that the later side needs are
+  // occupied during the earlier one. So the rare path is emitted first, as a detour that changes the values
+  // and sets a flag. The usual path is guarded by that flag, in a form that LLVM cannot trace.
   auto with = [&](Values changed, unsigned isLeft) {
     changed.push_back(b.i32(isLeft));
     return changed;
@@ -140,7 +140,7 @@ Value NonFinite::ones(ArrayRef<Value> isOne) const {
 NonFinite::Split NonFinite::split(Value fragment) const {
   if (isFp8()) {
     Value nans = fp8::nans(b, fragment);
-    // NaN's bit, one place lower, is the bits of 1.
+    // NaN's bit, shifted right by one, gives the bits of 1.
     static_assert(fp8::nan >> 1 == fp8::one);
     Value place = arith::ConstantOp::create(b, DenseElementsAttr::get(math.fragment, llvm::APInt(32, 1)));
     return {b.bitXor(fragment, nans), b.shiftRight(nans, place)};
@@ -160,7 +160,7 @@ NonFinite::Split NonFinite::split(Value fragment) const {
   return {b.bitcast(math.fragment, clean), b.bitcast(math.fragment, codes)};
 }
 
-/// `output` with the infinities of which `counts` tells.
+/// `output` with the infinities that `counts` counts.
 Value NonFinite::deliver(Value output, Value counts) const {
   Values elements;
   for (unsigned r = 0; r < math.layout.results(); ++r) {
@@ -177,7 +177,7 @@ Value NonFinite::deliver(Value output, Value counts) const {
   return b.pack(math.accumulator, elements);
 }
 
-/// A fragment of V^T, each key read by itself.
+/// A fragment of V^T, with each key read separately.
 Value NonFinite::fragmentOfKeys(ReadKeys read) const {
   Values keys;
   for (unsigned k = 0; k < math.layout.elements(); ++k)
@@ -185,7 +185,7 @@ Value NonFinite::fragmentOfKeys(ReadKeys read) const {
   return math.transpose(keys)[0];
 }
 
-/// The same of a tile by columns, where four keys are neighbours.
+/// The same for a tile by columns, where four keys are neighbours.
 Value NonFinite::fragmentOfQuads(ReadKeys read) const {
   constexpr unsigned quad = ColumnLayout::quadRows;
   unsigned wordsOfQuad = quad * math.layout.elementBytes / 4;
@@ -201,7 +201,7 @@ Value NonFinite::fragmentOfQuads(ReadKeys read) const {
 SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value> probabilities,
                                          ArrayRef<Value> visible, Value firstColumn, Value keyOfLane,
                                          bool byColumns, Read read) const {
-  // A loop: this is rarely run, and unrolled it would be more code than all else.
+  // A loop: this rarely runs, and unrolled it would be longer than the rest of the kernel.
   auto loop = scf::ForOp::create(b, b.i32(0), b.i32(output.size()), b.i32(1), output);
   b.setInsertionPointToStart(loop.getBody());
   Value column = b.add(firstColumn, loop.getInductionVar()), counts = math.zeros();
@@ -238,7 +238,7 @@ SmallVector<Value> NonFinite::accumulate(ArrayRef<Value> output, ArrayRef<Value>
     }
     next = math.held(next);
   } else {
-    // Tiles take turns in the first place.
+    // Tiles are rotated through the first position.
     Values settled = math.settle({first, counts});
     next.append(loop.getRegionIterArgs().begin() + 1, loop.getRegionIterArgs().end());
     next.push_back(deliver(settled[0], settled[1]));

@@ -1,8 +1,8 @@
-//===- NonFinite.h - infinity and NaN in V, kept to the rows that see their keys --------------*- C++ -*-===//
+//===- NonFinite.h - keeping infinity and NaN in V to the rows that see their keys ------------*- C++ -*-===//
 //
 // A key that is hidden from a row has a weight of 0 there, and 0 times infinity is NaN: in O^T += V^T * P^T a
-// V that is not finite would reach every row of the tile. So a tile with hidden keys is tested, and where it
-// has such elements, its product is taken in two:
+// non-finite V would reach every row of the tile. So a tile with hidden keys is tested, and if it has such
+// elements, its product is computed as two:
 //
 //   O^T += clean(V)^T * P^T       clean: 0 where V is not finite
 //   C^T  = code(V)^T * visible^T  visible: 1 where the row sees the key, else 0
@@ -12,9 +12,9 @@
 //             NaN        129      whole numbers, exact in the types that they have.
 //             finite     0
 //
-// and O^T then gets the infinities of which C tells. With the weights themselves a key whose weight
-// underflows would be lost, and without the codes NaN and infinity would look alike. Of FP8 only NaN is not
-// finite: its code is 1, times 129 when all are summed.
+// and O^T then gets the infinities that C counts. With the weights themselves, a key whose weight underflows
+// would be lost, and without the codes, NaN and infinity would look alike. In FP8 only NaN is not finite: its
+// code is 1, multiplied by 129 after summation.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -32,7 +32,7 @@ public:
 
   NonFinite(Emitter &b, TileMath &math, mlir::Type element);
 
-  /// The keys of V's tile and the columns that are read, at least 512 elements together; both are powers of
+  /// The keys of V's tile and the columns that are read, at least 512 elements in total; both are powers of
   /// two.
   struct Extent {
     unsigned keys, columns;
@@ -40,27 +40,27 @@ public:
   /// Whether there is an infinity or NaN, the same for all lanes of the wave.
   Value isIn(Extent extent, Value lane, Read read) const;
 
-  /// The same of fragments of V, each of which `each` gives to its argument.
+  /// The same for fragments of V; `each` passes every one to its argument.
   Value isIn(llvm::function_ref<void(llvm::function_ref<void(Value fragment)>)> each) const;
 
-  /// What `usual` makes of `values`, O^T and what else follows from a tile, or in its place `detour`, where
-  /// keys of the tile may be hidden and `hasNonFinite` holds, which asks isIn().
+  /// The results of `usual` for `values`, O^T and other results of a tile; or of `detour`, if keys of the
+  /// tile may be hidden and `hasNonFinite`, which asks isIn(), holds.
   Values choose(Value mayHide, llvm::function_ref<Value()> hasNonFinite, llvm::ArrayRef<Value> values,
                 llvm::function_ref<Values()> detour,
                 llvm::function_ref<Values(llvm::ArrayRef<Value>)> usual) const;
 
-  /// `blocks`: what Visibility and ScoreChanges make of scores of 0, which is -infinity for hidden keys.
-  /// Returns fragments of 1 and 0.
+  /// `blocks`: the results of Visibility and ScoreChanges for scores of 0: -infinity for hidden keys. Returns
+  /// fragments of 1 and 0.
   Values visible(llvm::ArrayRef<Value> blocks) const;
 
-  /// Adds to `output`, neighbouring tiles of O^T: tile m holds column `firstColumn` + m of V, which is a
-  /// lane's own. `keyOfLane` is 4 * lane group. `byColumns`: `read` gives elements of a column, not of a row.
+  /// Adds to `output`, neighbouring tiles of O^T: tile m holds the lane's own column `firstColumn` + m of V.
+  /// `keyOfLane` is 4 * lane group. `byColumns`: `read` returns elements of a column, not of a row.
   Values accumulate(llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities,
                     llvm::ArrayRef<Value> visible, Value firstColumn, Value keyOfLane, bool byColumns,
                     Read read) const;
 
 private:
-  /// Some keys of a column, from that of element k of a fragment on.
+  /// Some keys of a column, starting at that of element k of a fragment.
   using ReadKeys = llvm::function_ref<Value(unsigned count, unsigned k)>;
   Value fragmentOfKeys(ReadKeys read) const;
   Value fragmentOfQuads(ReadKeys read) const;
@@ -80,7 +80,7 @@ private:
   Emitter &b;
   TileMath &math;
   mlir::Type element;
-  unsigned infinity; // the bits of it; FP8 has none
+  unsigned infinity; // its bits; FP8 has none
 };
 
 } // namespace sluice

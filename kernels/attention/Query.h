@@ -1,8 +1,7 @@
 //===- Query.h - Q^T of a block of rows -------------------------------------------------------*- C++ -*-===//
 //
-// Every tile of keys is multiplied with all of it, so it is in registers. Where rows have more than fits, a
-// part is parked in LDS: each lane writes what it has once and reads it back for each tile. No other lane
-// reads it.
+// Every tile of keys is multiplied by all of Q^T, so it is in registers. If rows are too long to fit, a part
+// is parked in LDS: each lane writes its part once and reads it back for each tile. No other lane reads it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,10 +21,10 @@ public:
   Query(Emitter &b, TileMath &math, llvm::ArrayRef<ColumnRead> reads, Value base, mlir::Type inMemory,
         mlir::Type element, Value laneGroup, Value limit);
 
-  /// Parks what belongs to the last `reads` reads. `thread`: of the workgroup, which has `threads`.
+  /// Parks the columns of the last `reads` reads. `thread`: of the workgroup, which has `threads`.
   void park(unsigned reads, Value thread, unsigned threads);
 
-  /// The B fragments of the columns of a read. Those that are parked are read here.
+  /// The B fragments of the columns of a read. Parked ones are read here.
   Values fragments(unsigned read) const;
 
 private:
@@ -33,7 +32,7 @@ private:
   TileMath &math;
   llvm::SmallVector<ColumnRead> reads;
   Values columns;     // of each read that is not parked
-  Value tile, thread; // where the others are
+  Value tile, thread; // for the parked ones
   unsigned threads = 0;
 };
 

@@ -1,4 +1,4 @@
-//===- RegisterLoop.cpp - the loop of a wave over tiles of keys of its own ------------------------------===//
+//===- RegisterLoop.cpp - a wave's loop over its own tiles of keys --------------------------------------===//
 #include "attention/RegisterLoop.h"
 
 using namespace mlir;
@@ -9,7 +9,7 @@ using Values = SmallVector<Value>;
 
 namespace {
 
-/// What the loop carries.
+/// The values that the loop carries.
 struct Carried {
   RowState state;
   Values k, v;          // of the tile, as loaded
@@ -34,7 +34,7 @@ struct Carried {
 
 } // namespace
 
-/// Loads stay where they are: a fence, which is no instruction, keeps LLVM from moving them to their uses.
+/// Loads stay where they are: a fence, which emits no instruction, keeps LLVM from moving them to their uses.
 static void keepLoads(Emitter &b) {
   createWaveFence(b, b.getLoc());
 }
@@ -105,7 +105,7 @@ JoinedState joinWaves(Emitter &b, TileMath &math, const Softmax &softmax, const 
   Value zero = b.i32(0);
   auto rowOf = [&](Value group) { return b.add(b.mul(group, b.i32(lanes)), rows.lane); };
 
-  // Maxima and sums of all waves, which every wave then has.
+  // Maxima and sums of all waves, which every wave reads.
   Value states = allocate(waves * lanes, 2, "states");
   auto pair = VectorType::get(2, b.getF32Type());
   Value sum = math.overGroups(state.sum, rows.lane, [&](Value x, Value y) { return b.addF(x, y); });
@@ -127,7 +127,7 @@ JoinedState joinWaves(Emitter &b, TileMath &math, const Softmax &softmax, const 
     joined.sum = b.fma(ofWave, softmax.factor(maximum, reference), joined.sum);
   Value factor = softmax.factor(state.maximum, reference);
 
-  // O^T, of which wave w gets register w of each tile.
+  // O^T; wave w gets register w of each tile.
   Value exchange = allocate(waves * registers * lanes, tilesAtOnce, "exchange");
   auto placeOf = [&](Value wave, Value reg) { return rowOf(b.add(b.mul(wave, b.i32(registers)), reg)); };
   for (unsigned first = 0; first < state.output.size(); first += tilesAtOnce) {

@@ -1,4 +1,4 @@
-//===- RowMap.cpp - which rows and which keys a workgroup, a wave and a lane have -----------------------===//
+//===- RowMap.cpp - the rows and keys of a workgroup, a wave and a lane ---------------------------------===//
 #include "attention/RowMap.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -13,7 +13,7 @@ RowMap::Tile RowMap::locateTile() const {
   Value tiles = arguments.late("grid_tiles"), batch = arguments.late("grid_batch");
   Value stepY = arguments.late("halved_tiles"), stepZ = arguments.late("halved_batch");
   auto one = [&](Value condition) { return b.select(condition, b.i32(1), b.i32(0)); };
-  // The upper half of this tile is there, in a layer after the batch if the tile is halved ...
+  // If this tile is halved, its upper half is there, in a layer after the batch ...
   Value carry = b.isFalse(b.less(b.add(y, stepY), tiles));
   Value isHalf = b.isFalse(b.less(b.add(b.add(z, stepZ), one(carry)), batch));
   // ... and the lower half of an upper one here.
@@ -81,7 +81,8 @@ SmallVector<LaneRows> RowMap::locateLane(const WorkgroupRows &workgroup, Value t
 
 WaveKeys RowMap::chooseTiles(ArrayRef<LaneRows> blocks, Visibility &visibility) const {
   const LaneRows &rows = blocks.front();
-  // The rows of a workgroup say which tiles it needs, the last row of a wave up to which of them it works.
+  // The rows of a workgroup determine which tiles it needs, the last row of a wave up to which of them it
+  // works.
   Value lastRow = b.sub(rows.end, b.i32(1));
   auto lastOf = [&](Value first, unsigned count) { return b.minS(b.add(first, b.i32(count - 1)), lastRow); };
   visibility.chooseTiles(tokenOf(rows.first), tokenOf(lastOf(rows.first, tileQ)));

@@ -15,7 +15,7 @@ Value Softmax::noMaximum() const {
 
 Value Softmax::raised(Value maximum, Value ofTile) const {
   if (isFp8()) return b.maxF(maximum, ofTile);
-  // Of two infinities of a sign the difference is NaN, which is not larger: the maximum stays.
+  // The difference of two infinities of equal sign is NaN, which is not larger: the maximum stays.
   Value excess = b.mulF(b.subF(ofTile, maximum), scoreFactor);
   Value isLarge = arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, excess, b.f32(mostExcess));
   return b.select(isLarge, ofTile, maximum);

@@ -1,4 +1,4 @@
-//===- ScoreChanges.cpp - what is done to scores before the softmax -------------------------------------===//
+//===- ScoreChanges.cpp - changes to scores before the softmax ------------------------------------------===//
 #include "attention/ScoreChanges.h"
 
 #include <cmath>
@@ -14,7 +14,8 @@ ScoreChanges::ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRow
   Value product =
       arguments.scaled(arguments["scale_log2e"], "q_scale", package::score_q_scale_heads, rows.qHead);
   product = arguments.scaled(product, "k_scale", package::score_k_scale_heads, rows.kvHead);
-  // A hidden score is -infinity, and 0 times that would be NaN; the smallest number makes all others 0 too.
+  // A hidden score is -infinity, and 0 times that would be NaN; the smallest number makes all others 0 as
+  // well.
   scaleLog2e = b.select(b.equalF(product, b.f32(0)), b.f32(std::numeric_limits<float>::min()), product);
   changed = arguments.flag(package::score_changed);
   exponentFactor = b.select(changed, b.f32(1), scaleLog2e);
@@ -69,8 +70,8 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
     row = rows.token;
     rowGroup = rows.laneGroup;
     lane = rows.lane;
-    // A matrix that has all keys of the tile is read in wide loads; but not by waves of 16 rows, which gain
-    // little, and with V in K have no registers for what they load.
+    // A matrix that has all keys of the tile is read in wide loads, except by waves of 16 rows: these gain
+    // little, and with V in K they have no registers for the loaded values.
     Value isWhole = b.isFalse(b.less(sequence.keys, b.add(tileKey, b.i32(layout.rows * blocks.size()))));
     Value scale = b.behindProducts(b.opaque(scaleLog2e, tileKey));
     SmallVector<Value> scores = each(blocks, [&](Value score, Value) { return b.mulF(score, scale); });
@@ -94,8 +95,9 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
             return b.select(b.atMostF(value, b.f32(-infiniteBias())), none, sum);
           });
         };
-        // A bias that is -infinity, in units of exponents, hides all scores. The sum does it for those below
-        // 2^64, far less than what the smallest such bias is beyond the largest number; others are rare.
+        // A bias that is -infinity, in units of exponents, hides all scores. The sum achieves that for scores
+        // below 2^64, far less than the distance from the largest number to the smallest such bias; larger
+        // scores are rare.
         if (!isPrefill(layout)) return sums(true);
         if (are == Scores::Zero) return sums(false);
         Value rest = b.f32(0);
@@ -104,18 +106,18 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
                                               b.f32(std::numeric_limits<double>::infinity()));
         return b.branch(b.anyLane(isLarge), [&] { return sums(true); }, [&] { return sums(false); });
       };
-      // Once for all types, whose code is long in prefill kernels; others have no registers for it.
+      // Once for all types, since the code is long in prefill kernels; others have no registers for that.
       auto biasedOfType = [&](ArrayRef<Value> values) {
         return isPrefill(layout) ? SmallVector<Value>(values) : biased(values);
       };
-      // Left alone, LLVM computes the places that the types have in common in front of the branch between
-      // them: those of all scores at once.
+      // Without this, LLVM computes the addresses that the types have in common before the branch between the
+      // types: those of all scores at once.
       auto load = [&](Type type, llvm::function_ref<SmallVector<Value>(ArrayRef<Value>)> toFloats) {
         unsigned bytes = type.getIntOrFloatBitWidth() / 8;
         Value begin = b.opaque(ofLane, b.i32(bytes));
         Value ofRow = b.advance(bias, type, first);
         // Four neighbouring keys are one load. Eight rows at a time: lines of rows that are a power of two
-        // apart share a few places of the cache, and those of 32 rows would be gone before the next load.
+        // apart share a few places of the cache, and those of 32 rows would be evicted before the next load.
         auto ofWhole = [&] {
           constexpr unsigned turns = 4;
           Value turn = b.bitAnd(b.shiftRight(lane, b.i32(3)), b.i32(turns - 1));
@@ -123,7 +125,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
           auto four = VectorType::get(4, type);
           SmallVector<Value> fours(scores.size() * layout.results() / 4, b.undef(four));
           for (unsigned number = 0; number < turns; ++number) {
-            ofKeys = b.opaque(ofKeys, b.i32(number)); // else LLVM makes one load of those of all turns
+            ofKeys = b.opaque(ofKeys, b.i32(number)); // otherwise LLVM merges the loads of all turns
             fours = b.branch(
                 b.equal(turn, b.i32(number)),
                 [&] {
@@ -143,7 +145,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
           Value from = begin;
           for (unsigned index = 0; index < scores.size(); ++index)
             for (unsigned r = 0; r < layout.results(); ++r) {
-              // Left alone, LLVM has the places of all scores in registers, then loads.
+              // Without this, LLVM first puts the addresses of all scores in registers, then loads.
               if (r % 4 == 0) from = b.opaque(from);
               Value key = b.add(from, b.i32(layout.rows * index + layout.rowOf(r)));
               Value place = b.select(isDense, b.minS(key, lastKey), b.i32(0));
@@ -166,7 +168,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
           }
           Value words = b.bitcast(VectorType::get(2, b.getI32Type()), element);
           for (unsigned word = 0; word < 2; ++word) {
-            // Left alone, LLVM takes halves apart in front of the branch between the types.
+            // Without this, LLVM splits dwords into halves before the branch between the types.
             Value pair = b.bitcast(VectorType::get(2, type), b.opaque(b.extract(words, word)));
             widen(b.extract(pair, 0));
             widen(b.extract(pair, 1));
@@ -217,7 +219,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
       Value ofRow = b.advance(mask, b.getI8Type(), rowOf("mask"));
       Value hidden = b.f32(-std::numeric_limits<double>::infinity());
       auto masked = [&](Value score, Value bit) { return b.select(b.equal(bit, b.i32(0)), hidden, score); };
-      // The bits of a block's keys are one load; those of a lane begin with its group's.
+      // The bits of a block's keys are one load; a lane's bits begin with those of its group.
       auto ofWhole = [&] {
         Value begin = b.advance(ofRow, b.getI8Type(), b.zeroExtend(b.shiftRight(tileKey, b.i32(3))));
         SmallVector<Value> words;
@@ -237,7 +239,7 @@ ScoreChanges::Changed ScoreChanges::apply(ArrayRef<Value> blocks, Value tileKey,
         Value bits;
         unsigned number = 0;
         return each(scores, [&](Value score, Value key) {
-          // Four neighbouring keys from a multiple of four on share a byte.
+          // Four neighbouring keys share a byte, starting at a multiple of four.
           if (number++ % 4 == 0) {
             Value byte = b.shiftRight(b.minS(key, lastKey), b.i32(3));
             Value place = b.advance(ofRow, b.getI8Type(), b.zeroExtend(byte));

@@ -1,15 +1,15 @@
-//===- ScoreChanges.h - what is done to scores before the softmax -----------------------------*- C++ -*-===//
+//===- ScoreChanges.h - changes to scores before the softmax ----------------------------------*- C++ -*-===//
 //
-// In the order of sluice.h: scale, soft cap, bias, ALiBi, mask bits. Behind one branch, which a call without
-// any of them does not take. Changed scores are multiplied by log2(e), so that the softmax, which is to base
-// 2, takes them as they are; others it multiplies by `factor()`.
+// In the order of sluice.h: scale, soft cap, bias, ALiBi, mask bits. All are in one branch, which a call
+// without any of them does not take. Changed scores are multiplied by log2(e), so that the softmax, which
+// uses base 2, takes them as they are; it multiplies others by `factor()`.
 //
 //   soft cap   c * tanh(x / c) = c * (1 - 2 / (exp2(x * log2(e) * 2 / c) + 1)): an error of some units in the
 //              last place of c
 //
 // Bias and mask are read where they are used: a mask by each lane for its own row, a bias of a whole tile by
-// four lanes for the rows of all four. Keys and rows past the ends read those of the last: what they give is
-// hidden or not stored.
+// four lanes for the rows of all four. Keys and rows past the ends read the values of the last; the results
+// are hidden or not stored.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -25,30 +25,30 @@ class ScoreChanges {
 public:
   using Value = mlir::Value;
 
-  /// A lane's row of a block, found again in the loop in which `changing` changes: kept, it would take
-  /// registers all through it.
+  /// A lane's row of a block, located again in the loop in which `changing` changes: if kept, it would occupy
+  /// registers throughout the loop.
   using Locate = std::function<LaneRows(Value changing)>;
 
   /// `rows` are those of the block.
   ScoreChanges(Emitter &b, const Arguments &arguments, const LaneRows &rows, Locate locate);
 
-  /// Whether apply() changes any; the same for the whole launch.
+  /// Whether apply() changes any score; the same for the whole launch.
   Value any() const { return changed; }
-  /// Takes the scores that apply() gives to exponents of two.
+  /// Converts the scores that apply() returns to exponents of two.
   Value factor() const { return exponentFactor; }
 
   struct Changed {
     llvm::SmallVector<Value> blocks;
-    Value hidden; // i32, not 0 if some score is -infinity, which a bias or a mask makes it; wave-uniform
+    Value hidden; // i32, wave-uniform: not 0 if a bias or a mask makes some score -infinity
   };
   enum class Scores { Any, Zero };
-  /// `blocks`: raw scores, as Visibility::hide has them, or all zero. Nobody needs them where `isNeeded`,
-  /// wave-uniform, is false.
+  /// `blocks`: raw scores in the layout of Visibility::hide, or all zero. The scores are unused if
+  /// `isNeeded`, wave-uniform, is false.
   Changed apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded, MfmaLayout layout,
                 Scores are) const;
 
-  /// Whether there may be keys that apply() has hidden, which returned `hidden`; wave-uniform. Waves of 16
-  /// rows have no registers for asking, and look out for them wherever anything is changed.
+  /// Whether there may be keys that apply(), which returned `hidden`, has hidden; wave-uniform. Waves of 16
+  /// rows have no registers for the test, and assume so wherever anything is changed.
   Value mayHide(Value hidden, MfmaLayout layout) const {
     return isPrefill(layout) ? b.isFalse(b.equal(hidden, b.i32(0))) : changed;
   }

@@ -1,7 +1,7 @@
-//===- ScoreRules.h - what a tile's raw scores become before the softmax ----------------------*- C++ -*-===//
+//===- ScoreRules.h - turning a tile's raw scores into the softmax's input --------------------*- C++ -*-===//
 //
-// ScoreChanges and Visibility for the rows of one wave. Masks are applied on the tiles that need them, one
-// uniform branch per tile and wave.
+// ScoreChanges and Visibility for the rows of one wave. Masks are applied only on the tiles that need them,
+// with one uniform branch per tile and wave.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -23,11 +23,11 @@ public:
     llvm::SmallVector<Value> scores;
     Value hidden; // i32: see ScoreChanges
   };
-  /// `blocks`: raw scores, as Visibility::hide has them. Hidden ones become -infinity.
+  /// `blocks`: raw scores in the layout of Visibility::hide. Hidden ones become -infinity.
   Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey) const {
     return apply(blocks, tileKey, b.boolean(true));
   }
-  /// The same; where `isNeeded`, wave-uniform, is false, nobody needs the scores.
+  /// The same; the scores are unused if `isNeeded`, wave-uniform, is false.
   Applied apply(llvm::ArrayRef<Value> blocks, Value tileKey, Value isNeeded) const {
     return apply(blocks, tileKey, isNeeded, ScoreChanges::Scores::Any);
   }
@@ -42,7 +42,7 @@ public:
     return b.either(visibility.mayHide(tileKey, rows), changes.mayHide(hidden, layout));
   }
 
-  /// Those of Visibility::openTiles, of which nothing changes the scores.
+  /// The tiles of Visibility::openTiles, if nothing changes the scores.
   Visibility::Tiles usualTiles(Value waveEnd) const {
     Visibility::Tiles tiles = visibility.openTiles(rows, waveEnd);
     tiles.end = b.select(changes.any(), tiles.first, tiles.end);

@@ -82,7 +82,7 @@ Value TileMath::isLarge(Value offset) {
 }
 
 Value TileMath::centre(Values &blocks, Value offset, Value offsetOfZero, Value reference) {
-  // Each row by itself: what it computes does not depend on the other rows of the wave.
+  // Separately per row: its results do not depend on the other rows of the wave.
   Value large = isLarge(offset), centre = b.select(large, reference, b.f32(0));
   for (Value &block : blocks) {
     Values elements;
@@ -94,7 +94,7 @@ Value TileMath::centre(Values &blocks, Value offset, Value offsetOfZero, Value r
 }
 
 SmallVector<Value> TileMath::exponentiate(ArrayRef<Value> blocks, Value factor, Value offset, Value &sum) {
-  // Two chains of additions: one alone would be as long as the exponentials it waits for.
+  // Two chains of additions: a single one would be as long as the exponentials it waits for.
   Value sums[2] = {sum, b.f32(0)};
   Values exponentials, fragments;
   for (Value block : blocks) {
@@ -200,7 +200,7 @@ TileMath::Result TileMath::finish(Value maximum, Value factor, Value sum, Value 
         Value reference = b.select(b.equalF(larger, none), b.f32(0), larger);
         Value weight = b.exp2(b.subF(keys, reference));
         Value total = b.fma(sum, weight, b.exp2(b.subF(sink, reference)));
-        // Alone it is the result, to the last bit.
+        // Without visible keys, the sink is the result, to the last bit.
         Value alone = b.select(b.equalF(lsePerLog2, b.f32(1)), sink, logit);
         Value lse = b.mulF(b.addF(reference, b.log2(total)), lsePerLog2);
         return SmallVector<Value>{b.mulF(weight, inverse(total)), b.select(empty, alone, lse)};

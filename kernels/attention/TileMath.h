@@ -1,10 +1,10 @@
 //===- TileMath.h - the arithmetic of a wave on a tile of keys --------------------------------*- C++ -*-===//
 //
-// Scores are S^T: a lane holds those of one row, four neighbouring keys in four neighbouring registers, which
-// are, packed, the B fragment of P^T (see MfmaLayout.h), or of FP8 half of one. The lane groups of a wave
-// hold the same rows and different keys.
+// Scores are S^T: a lane holds those of one row, four neighbouring keys in four neighbouring registers.
+// Packed, these are the B fragment of P^T (see MfmaLayout.h), or half of one in FP8. The lane groups of a
+// wave hold the same rows and different keys.
 //
-// A fragment is a vector of elements, or of FP8 two dwords with the bytes, which LLVM keeps as they are.
+// A fragment is a vector of elements, or in FP8 two dwords with the bytes, which LLVM keeps as they are.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,7 +20,7 @@ public:
   using Value = mlir::Value;
   using Values = llvm::SmallVector<Value>;
 
-  /// `holdsOutput`: O^T is in AccVGPRs, all of which it takes.
+  /// `holdsOutput`: O^T is in AccVGPRs, and takes all of them.
   TileMath(Emitter &b, mlir::Type element, MfmaLayout layout, const Chip &chip, bool holdsOutput)
       : layout(layout), fragment(layout.elementBytes == 1 ? mlir::VectorType::get(2, b.getI32Type())
                                                           : mlir::VectorType::get(4, element)),
@@ -31,11 +31,11 @@ public:
   const mlir::VectorType fragment, accumulator;
 
   Value mfma(Value a, Value bFragment, Value c);
-  /// The same of a tile of O^T.
+  /// The same for a tile of O^T.
   Value mfmaOfOutput(Value a, Value bFragment, Value output);
-  /// The same tiles of O^T. Where O^T is in AccVGPRs, what branches and loops yield of it passes through
-  /// this: LLVM keeps a value there only if all that it comes from and goes to is. `settles`: they can be
-  /// read at once.
+  /// The same tiles of O^T. If O^T is in AccVGPRs, the tiles that branches and loops yield pass through this:
+  /// LLVM keeps a value there only if all its sources and uses are there too. `settles`: they can be read at
+  /// once.
   Values held(llvm::ArrayRef<Value> output, bool settles = false);
   bool holdsOutput() const { return outputIsHeld; }
   /// A tile of O^T, the result of an MFMA, which can be read at once.
@@ -43,9 +43,9 @@ public:
     return (outputIsHeld ? held(tile, /*settles=*/true) : settle(tile)).front();
   }
   Value zeros();
-  /// The same results of MFMAs, which can be read at once, on whatever way. LLVM 22 counts wait states from
-  /// one basic block to the next and takes IMPLICIT_DEF, which is no instruction, for one; so where results
-  /// are first read behind a branch, the wait stands in front of it, in assembly, which LLVM does not count.
+  /// The same results of MFMAs, which can then be read at once on every path. LLVM 22 counts wait states from
+  /// one basic block to the next and counts IMPLICIT_DEF, which emits no instruction, as one. So if results
+  /// are first read after a branch, the wait comes before the branch, in assembly, which LLVM does not count.
   Values settle(llvm::ArrayRef<Value> blocks);
 
   /// Combines the values of the lane groups that share a row.
@@ -53,40 +53,40 @@ public:
   /// The largest score of a row.
   Value maximum(llvm::ArrayRef<Value> blocks, Value lane);
 
-  /// `offset`, -reference * factor, takes exponents relative to the reference. Its rounding error is one of
-  /// an exponent. Whether it is so large that this would show:
+  /// `offset`, -reference * factor, makes exponents relative to the reference. Its rounding error is an error
+  /// of the exponent. Returns whether the offset is large enough for that to show:
   Value isLarge(Value offset);
-  /// Makes the scores of rows whose offset is large relative to the reference instead. Returns the offset to
-  /// use: there the one that belongs to a reference of 0.
+  /// Makes the scores of rows with a large offset relative to the reference instead. Returns the offset to
+  /// use: for these rows, the one of a reference of 0.
   Value centre(Values &blocks, Value offset, Value offsetOfZero, Value reference);
 
-  /// Exponentials are this much larger than P; sums of them, too, until finish(). Of FP8 it is
-  /// fp8::factorOfP, which is in O^T as well. Where P of 16 bits is cut to its type, it adds to an
-  /// exponential between 0.35 and 0.69 of its last place, a half at the mean, so that what is cut is near to
-  /// P; numbers of the type stay what they are.
+  /// Exponentials, and sums of them until finish(), are this much larger than P. In FP8 it is fp8::factorOfP,
+  /// which also applies to O^T. If 16-bit P is truncated to its type, it adds between 0.35 and 0.69 of an
+  /// exponential's last place, half of it on average, so that the truncated value is close to P; numbers of
+  /// the type do not change.
   double factorOfP() const;
 
-  /// exp2(score * factor + offset) of all scores as fragments of P^T; `sum` grows by this lane's.
+  /// exp2(score * factor + offset) of all scores as fragments of P^T; adds this lane's to `sum`.
   Values exponentiate(llvm::ArrayRef<Value> blocks, Value factor, Value offset, Value &sum);
 
-  /// Neighbouring elements of a row of Q or K, as memory has them or as a fragment, to fragments.
+  /// Neighbouring elements of a row of Q or K, as in memory or as a fragment, to fragments.
   Values fragments(Value row, unsigned columns);
 
-  /// As many rows of n elements as a fragment has keys to n fragments.
+  /// As many rows of n elements as a fragment has keys, to n fragments.
   Values transpose(llvm::ArrayRef<Value> rows);
 
-  /// The tiles of O^T, multiplied with a factor of each row ...
+  /// The tiles of O^T, multiplied by a factor for each row ...
   Values scaled(llvm::ArrayRef<Value> output, Value factor);
-  /// ... where it is not 1 for all rows of the wave.
+  /// ... unless it is 1 for all rows of the wave.
   Values rescale(llvm::ArrayRef<Value> output, Value factor);
   Value isChange(Value factor) { return b.isFalse(b.equalF(factor, b.f32(1))); }
 
   /// E4M3FNUZ bytes as numbers of the element type, exactly.
   Value widen(Value bytes) { return widenFp8(b, bytes, element); }
 
-  /// What follows from the sums of a row when all keys are done.
+  /// Derived from the sums of a row after all keys.
   struct Result {
-    Value weight; // takes O^T relative to the maximum to O
+    Value weight; // converts O^T relative to the maximum to O
     Value lse;    // logarithm of the denominator
   };
   /// `maximum * factor` is to base 2; `sum` of all groups. The row's sink logit, to base e, is read from

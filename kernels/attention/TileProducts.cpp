@@ -24,7 +24,7 @@ SmallVector<Value> TileProducts::scores(ArrayRef<Query> queries, Value tileKey, 
     SmallVector<Values> ofQueries;
     for (const Query &query : queries)
       ofQueries.push_back(query.fragments(index));
-    // The blocks take turns: consecutive MFMAs then do not wait for one another's result.
+    // The blocks take turns: consecutive MFMAs then do not wait for each other's results.
     for (unsigned part = 0; part < read.columns / layout.elements(); ++part)
       for (auto [n, sum] : llvm::enumerate(sums))
         sum = math.mfma(rows[n % scoreBlocks()][part], ofQueries[n / scoreBlocks()][part], sum);
@@ -59,7 +59,7 @@ void TileProducts::eachFragment(Value tileKey, const ReadValues &readV, Use use)
 
 void TileProducts::eachFragmentByColumns(Place place, Read readV, Use use) const {
   // A unit has the fragments of two steps. Those of two columns take turns: consecutive MFMAs then do not
-  // wait for one another's result.
+  // wait for each other's results.
   constexpr unsigned steps = 2;
   for (unsigned step = 0; step < probabilityFragments(); step += steps) {
     Value key = b.add(b.i32(step * math.layout.depth()), b.mul(place.group, b.i32(4)));
@@ -105,7 +105,7 @@ Value TileProducts::hasNonFinite(Value tileKey, const ReadValues &readV) const {
 SmallVector<Value> TileProducts::addNonFinite(ArrayRef<Value> output, ArrayRef<Value> probabilities,
                                               const ScoreRules &rules, Value tileKey,
                                               const ReadValues &readV) const {
-  // Rare: what follows from these must not take registers all through the loop.
+  // Rare: values derived from these must not occupy registers throughout the loop.
   Value row = b.opaque(laneRow, tileKey), group = b.opaque(laneGroup, tileKey);
   Values level(scoreBlocks(), math.zeros());
   Values visible = nonFinite.visible(rules.applyToZeros(level, tileKey));
@@ -130,7 +130,7 @@ SmallVector<Value> TileProducts::addValues(ArrayRef<Value> output, ArrayRef<Valu
     more(sums);
     return sums;
   };
-  Value mayHide = rules.front().mayHide(tileKey, hidden); // of all rows of the wave
+  Value mayHide = rules.front().mayHide(tileKey, hidden); // covers all rows of the wave
   auto detour = [&] {
     Values sums;
     for (auto [block, ofBlock] : llvm::enumerate(rules))

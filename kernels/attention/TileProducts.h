@@ -3,12 +3,12 @@
 //   S^T = K * Q^T     K is operand A, Q^T stays in registers as operand B
 //   O^T += V^T * P^T  V^T is operand A, P^T is operand B
 //
-// With S transposed, a lane holds the scores of one row, and the registers of S^T are, packed, the B
-// fragments of P^T (MfmaLayout.h): P never leaves its registers. Rows of K and V come from functions, so that
-// they may be in LDS or anywhere else; HeadColumns.h says which lane asks for which columns.
+// With S transposed, a lane holds the scores of one row, and the registers of S^T, packed, are the B
+// fragments of P^T (MfmaLayout.h): P never leaves its registers. Functions supply the rows of K and V, so
+// that they may be in LDS or anywhere else; HeadColumns.h says which lane asks for which columns.
 //
-// A wave may have several blocks of rows of Q. They share what is read of K and V, and values of them stand
-// one block after the other.
+// A wave may have several blocks of rows of Q. They share the data read of K and V, and their values follow
+// one another, block by block.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -28,49 +28,49 @@ public:
   /// Reads `columns` neighbouring elements of a row of the tile, from `column` of a panel on.
   using Read = llvm::function_ref<Value(unsigned panel, unsigned columns, Value key, Value column)>;
 
-  /// lane, laneRow and laneGroup: see LaneRows. `columns` has to outlive this. `firstColumn`: where the
-  /// wave's part of the columns of V begins; null if it has all. `isFull`: there are no registers for the
-  /// addresses of all that is read of a tile, which each tile computes again then.
+  /// lane, laneRow and laneGroup: see LaneRows. `columns` must outlive this. `firstColumn`: where the wave's
+  /// part of the columns of V begins; null if it has all. `isFull`: there are no registers for the addresses
+  /// of all reads of a tile, so each tile computes them again.
   TileProducts(Emitter &b, TileMath &math, mlir::Type element, const HeadColumns &columns, unsigned tileKv,
                Value lane, Value laneRow, Value laneGroup, Value firstColumn, bool isFull)
       : b(b), math(math), nonFinite(b, math, element), columns(columns), tileKv(tileKv), lane(lane),
         laneRow(laneRow), laneGroup(laneGroup), firstColumn(firstColumn), isFull(isFull) {}
 
-  /// Of a block of rows.
+  /// For a block of rows.
   unsigned scoreBlocks() const { return tileKv / math.layout.rows; }
   unsigned probabilityFragments() const { return tileKv / math.layout.depth(); }
   unsigned outputTiles() const { return columns.outputTiles; }
   /// O^T of a block of rows before the first tile.
   Values zeroOutput() const { return Values(columns.outputTiles, math.zeros()); }
 
-  /// The raw scores of this lane's row, of each of `queries`: element r of block n belongs to key layout.rows
+  /// The raw scores of this lane's row in each of `queries`: element r of block n belongs to key layout.rows
   /// * n + layout.rowOf(r) + 4 * laneGroup of the tile.
   Values scores(llvm::ArrayRef<Query> queries, Value tileKey, Read readK) const;
 
-  /// How V is read: in the order in which the product asks, always the same, or anywhere, which is rare.
+  /// How to read V: in the fixed order in which the product asks, or at any position, which is rare.
   struct ReadValues {
     Read inOrder, anywhere;
-    bool isTile;            // whether reading anywhere is as good
+    bool isTile;            // whether reading at any position costs no more
     bool byColumns = false; // elements of a column are read, not of a row
   };
 
-  /// O^T with the tile of V at `tileKey`, of as many blocks of rows as there are `rules`, which found that
-  /// `hidden` (see ScoreRules::Applied). V that is not finite reaches the rows that see its key only.
-  /// Followed by what `more` appends, which is emitted together with the product: as many values as `unknown`
-  /// has of the same types.
+  /// O^T including the tile of V at `tileKey`, for one block of rows per element of `rules`, which found
+  /// `hidden` (see ScoreRules::Applied). Non-finite V reaches only the rows that see its key. The results of
+  /// `more` follow, which is emitted together with the product: as many values as `unknown`, of the same
+  /// types.
   Values addValues(
       llvm::ArrayRef<Value> output, llvm::ArrayRef<Value> probabilities, llvm::ArrayRef<ScoreRules> rules,
       Value tileKey, Value hidden, const ReadValues &readV, llvm::ArrayRef<Value> unknown = {},
       llvm::function_ref<void(Values &)> more = [](Values &) {}) const;
 
 private:
-  /// laneRow and laneGroup, of which addresses are made.
+  /// laneRow and laneGroup, from which addresses are computed.
   struct Place {
     Value row, group;
   };
   Place placeIn(Value tileKey) const;
   Value valueColumn(const ColumnRead &read, Value row) const;
-  /// Calls `use` with fragments of V^T: of which step of the product each is, and of which tile of O^T.
+  /// Calls `use` with fragments of V^T: the step of the product and the tile of O^T of each.
   using Use = llvm::function_ref<void(unsigned step, unsigned tile, Value fragment)>;
   void eachFragment(Value tileKey, const ReadValues &readV, Use use) const;
   void eachFragmentByColumns(Place place, Read readV, Use use) const;

@@ -8,12 +8,12 @@ namespace sluice {
 struct AttentionVariant {
   std::string dtype;   // of Q and the arithmetic: "f16", "bf16" or "e4m3fnuz"
   std::string kvDtype; // of K and V in memory: empty if they are of dtype, or "e4m3fnuz"
-  std::string oDtype;  // of O: empty if it is of dtype; of "e4m3fnuz" it is "f16" or "bf16"
+  std::string oDtype;  // of O: empty if it is of dtype; for "e4m3fnuz" it is "f16" or "bf16"
   unsigned headDimQk, headDimV;
   unsigned tileQ, tileKv;
   unsigned waves;
   unsigned waveRows; // 32 (prefill) or 16
-  bool paged;        // K and V may lie in pages
+  bool paged;        // K and V may be in pages
   bool vInK;         // V is the front of the rows of K
 
   bool operator==(const AttentionVariant &) const = default;

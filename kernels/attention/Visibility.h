@@ -1,14 +1,14 @@
 //===- Visibility.h - which keys a row sees, and which tiles of keys rows need ----------------*- C++ -*-===//
 //
-// Row i (a token of the sequence) stands at key x = i + shift. It sees the keys j < keys with
+// Row i (a token of the sequence) is at key x = i + shift. It sees the keys j < keys with
 //
 //   max(x - window_left, 0) <= j <= x + window_right     or, instead of the first, j < sink_tokens
 //
-// Both ends grow with i, so the first and the last of some rows say which tiles those need: first the tiles
-// of the sink tokens, then, without a gap in their numbers, those of the windows.
+// Both ends grow with i, so the first and the last of a range of rows determine which tiles the range needs:
+// first the tiles of the sink tokens, then, numbered without a gap, those of the windows.
 //
-// A window that hides nothing is kernarg_no_window: x + window and x - window are written so that they do not
-// overflow with it.
+// A window that hides nothing is kernarg_no_window: x + window and x - window are computed in a way that does
+// not overflow with it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -24,17 +24,17 @@ public:
 
   Visibility(Emitter &b, const Arguments &arguments, const Sequence &sequence, unsigned tileKv);
 
-  /// The keys that a row sees, but for sink tokens; last < first if there are none.
+  /// The range of keys that a row sees, without sink tokens; last < first if it is empty.
   Value firstKey(Value row) const;
   Value lastKey(Value row) const;
 
-  /// Decides on the tiles that the rows from `first` to `last` need. Before it, there are no tiles.
+  /// Chooses the tiles that the rows from `first` to `last` need. Before the call, there are no tiles.
   void chooseTiles(Value first, Value last);
   Value tileCount() const { return count; }
-  /// The first key of a tile by its number.
+  /// The first key of the tile with that number.
   Value keyOfTile(Value tile) const;
 
-  /// Of tiles by their numbers: of those from `first` up to `end`, and of the one behind each, all rows of
+  /// A range of tile numbers from `first` up to `end`: in these tiles, and in the one after each, all rows of
   /// the wave see all keys. `waveEnd`: see WaveKeys.
   struct Tiles {
     Value first, end;
@@ -46,7 +46,7 @@ public:
   /// layout.rows() keys from `tileKey` on; laneGroup = lane / layout.rows().
   struct Rows {
     Value laneFirst, laneLast; // firstKey and lastKey of this lane's row
-    Value allFirst, allLast;   // between them, all rows of the wave see all
+    Value allFirst, allLast;   // between them, all rows of the wave see all keys
   };
   Rows rowsOf(Value first, Value last, Value laneRow) const;
   llvm::SmallVector<Value> hide(llvm::ArrayRef<Value> blocks, Value tileKey, const Rows &rows,

@@ -1,19 +1,20 @@
-//===- Append.cpp - new rows of K and V into a paged cache ----------------------------------------------===//
+//===- Append.cpp - appending new rows of K and V to a paged cache --------------------------------------===//
 //
-// A group of 2^lanes_log2 lanes has one token, a lane chunks of 8 elements of its row of K (grid z = 0) or V
-// (z = 1): 16 bytes read, 16 or 8 written. All lanes of a token look for its slot, each by itself: they read
-// the same words, which costs what one of them would. 64-bit numbers lead to rows and pages, whatever the
-// distance; divisions are multiplications (support/divisor.h).
+// A group of 2^lanes_log2 lanes handles one token; each lane handles chunks of 8 elements of its row of K
+// (grid z = 0) or V (z = 1): 16 bytes read, 16 or 8 written. Every lane of a token finds the token's slot
+// separately: they all read the same words, at the cost of a single lane's reads. Offsets of rows and pages
+// have 64 bits, whatever the distance; divisions are multiplications (support/divisor.h).
 //
 // A rotation needs a pair of elements. In the pairs style both are in the chunk; in the halves style the
-// other one is rotary_dim / 2 away, and if chunks and halves agree (rotary_dim % 16 == 0) all of them are a
-// chunk too. Otherwise the elements of a chunk are rotated one by one.
+// other one is rotary_dim / 2 away, and if chunks and halves align (rotary_dim % 16 == 0), the other elements
+// also form a chunk. Otherwise the elements of a chunk are rotated one by one.
 //
-// FP8 is x / scale rounded once, to nearest even. The quotient q, in F32, is a few units wrong, and rounding
-// it again could go wrong at the point between two FP8 numbers. So it is first rounded to 12 bits, which all
-// of those points have; r = x - q * scale, exact in its sign, then tells on which side of q the true quotient
-// lies, and q moves by one unit of F32 to that side: away from the point if it is one, and past none. The
-// chip's conversion rounds to nearest even; what is beyond +-240, infinity too, is 240 first.
+// FP8 is x / scale rounded once, to nearest even. The F32 quotient q has an error of a few units, and
+// rounding it again could go wrong at the midpoint between two FP8 numbers. So it is first rounded to 12
+// bits, which represent every such midpoint; r = x - q * scale, whose sign is exact, then tells on which side
+// of q the true quotient is, and q moves by one unit of F32 to that side: away from the midpoint if it is
+// one, and past none. The chip's conversion rounds to nearest even; values beyond +-240, including infinity,
+// become 240 first.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/CacheOpEmitter.h"
@@ -54,7 +55,7 @@ public:
   }
 
 private:
-  /// A place in the cache, and the key's number if a table said it.
+  /// A slot in the cache, and the key's number if a table gave it.
   struct Slot {
     Value valid, page, row, key;
   };
@@ -79,7 +80,7 @@ private:
                     b.argument("page_shift"));
   }
 
-  /// A page that the cache has, as far as its pages are counted.
+  /// A page that the cache has, if its pages are counted.
   Value isInCache(Value page) { return b.lessUnsigned(page, b.argument("page_count")); }
 
   SmallVector<Value> fromSlots(Value token) {
@@ -89,12 +90,12 @@ private:
     return {valid, place.quotient, place.rest, b.i64(0)};
   }
 
-  /// The sequence is the last one whose start is not beyond the token: sequences without rows in front of it
-  /// start there too. Starts that fall, and fewer keys than new rows, lead to no slot.
+  /// The sequence is the last one that starts at or before the token: empty sequences before it start there
+  /// too. Decreasing starts, and fewer keys than new rows, lead to no slot.
   SmallVector<Value> fromTable(Value token, Value source) {
     Value starts = b.argument("starts"), batch = b.argument("batch");
     Value row = b.truncateInteger(token);
-    // Of the batch + 1 starts, how many are not beyond the token: bit by bit, from the highest on.
+    // Counts how many of the batch + 1 starts are at or before the token: bit by bit, from the highest on.
     SmallVector<Value> count = b.loop(
         b.i32(0), b.argument("search_steps"), b.i32(1), {b.i32(0)}, [&](Value step, ValueRange counts) {
           Value bit = b.shiftLeft(b.i32(1), b.sub(b.sub(b.argument("search_steps"), step), b.i32(1)));
@@ -132,7 +133,7 @@ private:
     });
   }
 
-  /// What `slot` gives where the condition holds, else none.
+  /// The result of `slot` if the condition holds, else no slot.
   SmallVector<Value> orNone(Value condition, function_ref<SmallVector<Value>()> slot) {
     return b.branch(condition, slot,
                     [&] { return SmallVector<Value>{b.boolean(false), b.i64(0), b.i64(0), b.i64(0)}; });
@@ -181,12 +182,12 @@ private:
                           /*alignment=*/toFp8 ? 8 : 16);
   }
 
-  /// What rotation makes of a pair, one half each: own * cos + other * (own is first ? -sin : sin).
+  /// Rotates a pair, given as halves: own * cos + other * (own is first ? -sin : sin).
   Value turn(Value own, Value other, Value cosine, Value signedSine) {
     return b.fma(other, signedSine, b.mulF(own, cosine));
   }
 
-  /// The rotated chunk: F32 for FP8, else of the source's type.
+  /// The rotated chunk: F32 for FP8, otherwise in the source's type.
   Value rotate(Value values, Value row, Value element, Value token, const Slot &slot) {
     Value positions = b.argument("positions");
     Value position = b.branch(
@@ -293,7 +294,7 @@ private:
     return b.pack(VectorType::get(2, b.getI32Type()), words);
   }
 
-  /// A number that FP8 rounding treats as x / scale: see the top of the file.
+  /// A number that rounds to the same FP8 number as x / scale: see the top of the file.
   Value divide(Value x, Value scale, Value inverse) {
     constexpr int32_t dropped = 12; // of the 24 bits of F32
     Value quotient = b.mulF(x, inverse);
@@ -301,7 +302,7 @@ private:
     Value roundedBits = b.bitAnd(b.add(bits, b.i32(1 << (dropped - 1))), b.i32(-(1 << dropped)));
     Value rounded = b.bitcast(b.getF32Type(), roundedBits);
     Value rest = b.fma(b.negF(rounded), scale, x);
-    // One unit up if the rest has the sign of x, down if it has not; none if there is no rest or it is NaN.
+    // One unit up if the rest has the sign of x, otherwise down; no change if the rest is 0 or NaN.
     Value differ = b.bitXor(b.bitcast(b.getI32Type(), rest), b.bitcast(b.getI32Type(), x));
     Value unit = b.bitOr(b.shiftRightSigned(differ, b.i32(31)), b.i32(1));
     Value isExact = b.isFalse(b.compareF(arith::CmpFPredicate::ONE, rest, b.f32(0)));

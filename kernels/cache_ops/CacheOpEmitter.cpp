@@ -53,7 +53,7 @@ SmallVector<Value> CacheOpEmitter::loop(Value first, Value end, Value step, Valu
   auto op = scf::ForOp::create(*this, first, end, step, carried);
   setInsertionPointToStart(op.getBody());
   SmallVector<Value> next = body(op.getInductionVar(), op.getRegionIterArgs());
-  // Without carried values, the loop has a yield of its own.
+  // Without carried values, the loop has its own yield.
   if (!carried.empty()) scf::YieldOp::create(*this, next);
   return SmallVector<Value>(op.getResults());
 }

@@ -1,6 +1,6 @@
 //===- CacheOpEmitter.h - short spellings for rows in memory ----------------------------------*- C++ -*-===//
 //
-// What append and merge share: arguments by name, rows divided among lanes, chunks of eight elements.
+// Shared by append and merge: arguments by name, rows divided among lanes, chunks of eight elements.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -36,18 +36,18 @@ public:
   Value minF(Value a, Value b) { return mlir::arith::MinNumFOp::create(*this, a, b); }
   Value extend(mlir::Type type, Value a) { return mlir::arith::ExtFOp::create(*this, type, a); }
   Value round(mlir::Type type, Value a) { return mlir::arith::TruncFOp::create(*this, type, a); }
-  /// Of the lane `count` lanes before or, at the beginning, at the end of the row of 16 lanes.
+  /// The value of the lane `count` before, wrapping around within the row of 16 lanes.
   Value rotateRow(Value value, unsigned count);
   Value truncateInteger(Value a) { return mlir::arith::TruncIOp::create(*this, getI32Type(), a); }
 
-  /// for (i = first; i < end; i += step) carried = body(i, carried), with unsigned numbers that the steps do
-  /// not take beyond their type.
+  /// for (i = first; i < end; i += step) carried = body(i, carried), with unsigned numbers whose steps do not
+  /// overflow their type.
   using LoopBody = llvm::function_ref<llvm::SmallVector<Value>(Value, mlir::ValueRange)>;
   llvm::SmallVector<Value> loop(Value first, Value end, Value step, mlir::ValueRange carried, LoopBody body);
 
 protected:
   Value argumentOf(const package::KernargField &field);
-  /// `k`, or `v` where `side` is 1 instead of 0.
+  /// `k`, or `v` if `side` is 1 instead of 0.
   Value sideArgumentOf(const package::KernargField &k, const package::KernargField &v, Value side);
 
 private:
@@ -58,7 +58,7 @@ private:
   mlir::Type typeOf(package::KernargKind kind);
 };
 
-/// With the arguments of the kernarg table `fields`.
+/// Uses the arguments of the kernarg table `fields`.
 template <const auto &fields> class CacheOpEmitterOf : public CacheOpEmitter {
 public:
   using CacheOpEmitter::CacheOpEmitter;
@@ -67,7 +67,7 @@ public:
 
   /// A kernel argument by its name, loaded where it is used.
   Value argument(Name name) { return argumentOf(name.field()); }
-  /// Either k_<name> or v_<name>: where `side` is 1 instead of 0.
+  /// k_<name> if `side` is 0, v_<name> if it is 1.
   Value sideArgument(Sides name, Value side) { return sideArgumentOf(name.k(), name.v(), side); }
 };
 

@@ -13,7 +13,7 @@ ArrayRef<package::KernargField> kernargFields(const CacheOpVariant &variant) {
   return package::merge_kernarg_fields;
 }
 
-/// Of the arguments: those that are in registers when a wave starts.
+/// The bytes of the arguments that are in registers when a wave starts.
 static uint32_t preloadedBytes(const CacheOpVariant &variant) {
   return variant.operation == "kv_append" ? 0 : package::merge_preloaded_bytes;
 }

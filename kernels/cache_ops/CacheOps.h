@@ -16,7 +16,7 @@ llvm::ArrayRef<package::KernargField> kernargFields(const CacheOpVariant &varian
 mlir::OwningOpRef<mlir::ModuleOp> buildCacheOpModule(mlir::MLIRContext &context, llvm::StringRef name,
                                                      const CacheOpVariant &variant);
 
-/// What is in the kernel.
+/// Build the kernel's body.
 void buildAppend(mlir::gpu::GPUFuncOp kernel, const CacheOpVariant &variant);
 void buildMerge(mlir::gpu::GPUFuncOp kernel, const CacheOpVariant &variant);
 

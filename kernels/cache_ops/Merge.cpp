@@ -1,25 +1,25 @@
-//===- Merge.cpp - results of attention over parts of the keys become one -------------------------------===//
+//===- Merge.cpp - merging partial results of attention -------------------------------------------------===//
 //
-// A launch is to take little longer than memory takes to answer. Few parts that lie side by side are merged
-// at once: what their addresses follow from is in registers when a wave starts, and their rows are read
-// without waiting for their LSEs, which say whether they count. Others are merged step by step, in three
-// answers: the arguments, the LSEs of a row, and those of its parts that count. Either way lanes divide a row
-// both by chunks of 8 elements and by parts: lanes with the same chunk are the row's slots, up to 16, and
-// slot s of n has parts s, s + n and so on. A lane loads up to four parts before it waits for one of them.
-// Then the slots' sums are added up, pair by pair. The largest LSE m, weights exp(LSE - m) and the place of
-// the result are computed while the rows that they do not depend on are on their way. Instructions keep the
-// order in which they are built here.
+// A launch should take little longer than memory takes to answer. A few contiguous parts are merged at once:
+// the arguments that their addresses depend on are in registers when a wave starts, and their rows are read
+// without waiting for their LSEs, which say whether the parts count. Other parts are merged step by step, in
+// three round trips to memory: the arguments, the LSEs of a row, and the rows of its parts that count. Either
+// way lanes divide a row both by chunks of 8 elements and by parts: lanes with the same chunk are the row's
+// slots, up to 16, and slot s of n has parts s, s + n and so on. A lane loads up to four parts before it
+// waits for one of them. Then the slots' sums are added up, pair by pair. The largest LSE m, weights exp(LSE
+// - m) and the place of the result are computed while the rows that they do not depend on are in flight.
+// Instructions keep the order in which they are built here.
 //
-// Parts that do not count are not added, whatever they hold. Tokens that a sequence does not have, and
-// sequences that are not to be merged, are not written. Step by step neither are read but for their LSEs.
+// Parts that do not count are not added, whatever they contain. Tokens that a sequence does not have, and
+// sequences that are not to be merged, are not written. Step by step, only their LSEs are read.
 //
-// The order in which parts are added follows from their numbers and the row's width: with more slots than
-// parts, or with more parts that do not count, only zeros are added. So bits do not depend on how many parts
-// without a weight follow.
+// The order in which parts are added depends only on their numbers and the row's width: more slots than
+// parts, or more parts that do not count, only add zeros. So the bits do not depend on how many parts without
+// a weight follow.
 //
-// Everything of a row is read before it is written: o may be one of the parts, and lse one of their LSEs.
-// The wave that stores a chunk has read it from all parts. The LSEs of a row are read by all of its waves,
-// which therefore meet at a barrier before one of them stores the result's.
+// Everything of a row is read before it is written: o may be one of the parts, and lse one of their LSEs. The
+// wave that stores a chunk has read it from all parts. All waves of a row read its LSEs, so they meet at a
+// barrier before one of them stores the result's.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cache_ops/CacheOpEmitter.h"
@@ -47,8 +47,8 @@ public:
   }
 
   void build() {
-    // All that is not in registers at once, to wait for memory once, and from the last on: code that uses the
-    // pointers at the front comes right after their load.
+    // Loads all arguments that are not in registers at once, to wait for memory once, and last one first:
+    // code that uses the pointers at the front comes right after their load.
     for (auto [field, parameter] :
          llvm::reverse(llvm::zip_equal(package::merge_kernarg_fields, kernel.getArguments())))
       arguments[field.name] = field.offset < package::merge_preloaded_bytes
@@ -58,7 +58,7 @@ public:
     Value above = b.mul(ROCDL::BlockIdYOp::create(b, b.getI32Type()), argument("row_step"));
     Value before = b.shiftLeft(ROCDL::BlockIdXOp::create(b, b.getI32Type()), division.rowsLog2);
     findRow(b.add(above, before));
-    // One after the other: LLVM would give branches of one condition ends in common, and take moves for that.
+    // Consecutive: LLVM would give branches of one condition a common end, which takes moves.
     b.when(may(package::merge_at_once), [&] { mergeAtOnce(1); });
     b.when(may(package::merge_several_at_once), [&] { mergeAtOnce(depth); });
     b.when(b.isFalse(may(package::merge_at_once | package::merge_several_at_once)),
@@ -88,7 +88,7 @@ private:
     return b.load(b.getI32Type(), numbers, index, 4);
   }
 
-  /// Whether the row's sequence has such a token, and is to be merged; its sequence, and its token in the
+  /// Whether the row's sequence has such a token and should be merged; its sequence; and its token in the
   /// result.
   SmallVector<Value> findToken() {
     CacheOpEmitter::Division place = byTokens(byHeads().quotient);
@@ -104,7 +104,7 @@ private:
         });
     Value tokens = b.branch(
         b.isNull(lengths), [&] { return SmallVector<Value>{found[1]}; },
-        // The wait for it is for those who load it, and not for the LSEs of all others.
+        // Only lanes that load it wait for it, and not for the LSEs of all others.
         [&] {
           Value given = b.opaque(loadOfSequence(lengths, sequence, 0));
           return SmallVector<Value>{b.clamp(given, b.i32(0), found[1])};
@@ -113,7 +113,7 @@ private:
     return {b.both(exists, has), sequence, b.add(found[0], tokenOfSequence)};
   }
 
-  /// Whether the row is wanted, and its place in the result.
+  /// Finds whether the row is wanted, and its place in the result.
   void findResult() {
     SmallVector<Value> found = b.branch(
         may(package::merge_to_plain_rows), [&] { return SmallVector<Value>{exists, b.i32(0), b.i32(0)}; },
@@ -123,13 +123,13 @@ private:
     outputToken = found[2];
   }
 
-  /// An index of a row, and by what the argument of that name multiplies it.
+  /// An index of a row, and the name of the argument that is its stride.
   struct Step {
     Value index;
     StringRef stride;
   };
-  /// Factors have 32 bits and strides 64. The products are added as they come, which costs less than adding
-  /// whole products, and one by one to a pointer; `opaque` keeps LLVM from that.
+  /// Indices have 32 bits and strides 64. The products are summed piece by piece, which costs less than
+  /// adding whole products, or than adding them one by one to a pointer; `opaque` keeps LLVM from doing that.
   Value advanceBy(StringRef tensor, Type type, ArrayRef<Step> steps) {
     Value low = b.i64(0), high = b.i32(0);
     for (const Step &step : steps) {
@@ -141,7 +141,7 @@ private:
     return b.advance(argument(tensor), type, b.opaque(offset));
   }
 
-  /// The first element of the row in the lane's first part, or in part 0 if it has none.
+  /// The first element of the row in the lane's first part, or in part 0 if it has no part.
   Value rowOf(StringRef tensor, Type type) {
     CacheOpEmitter::Division place = byHeads();
     Value part = b.select(isPresent(b.i32(0)), division.slot, b.i32(0));
@@ -166,7 +166,7 @@ private:
   }
   Value outputRow() { return outputRowOf("o", result, b.mul(argument("row_chunks"), b.i32(chunkElements))); }
 
-  /// Of numbers that are known to be that short, as those of few rows are.
+  /// For numbers known to fit in 24 bits, as those of few rows do.
   Value product24(Value x, Value y) {
     Value mask = b.i32(0xffffff);
     return b.mul(b.bitAnd(x, mask), b.bitAnd(y, mask));
@@ -180,11 +180,11 @@ private:
     return vector::ShuffleOp::create(b, first, second, ArrayRef<int64_t>{0, 1, 2, 3, 4, 5, 6, 7});
   }
 
-  /// Rows that lie side by side, of so many parts in each lane: all that is read of them is on its way before
-  /// anything is waited for.
+  /// Merges contiguous rows, with `count` parts in each lane: all their reads are in flight before anything
+  /// is waited for.
   void mergeAtOnce(unsigned count) {
     Value mine = b.both(exists, b.less(division.firstChunk, argument("row_chunks")));
-    // Lanes without a row would read that of another workgroup, which may be stored meanwhile.
+    // Lanes without a row would read another workgroup's row, which may be stored meanwhile.
     SmallVector<Value> loaded = b.branch(
         mine,
         [&] {
@@ -225,8 +225,8 @@ private:
     Value outputs = outputRow();
 
     SmallVector<Value> merged = mergeChunk(loaded, sink, division.firstChunk, rows, outputs);
-    // In a loop of its own: LLVM computes what does not change in a loop before it, when rows should be read.
-    // Keeping that takes registers, and long rows hide latency with their lanes.
+    // In a separate loop: LLVM computes loop invariants before a loop, at the point where rows should be
+    // read. Keeping them takes registers, and long rows hide latency with their lanes.
     depth = 2;
     Value lanes = b.shiftLeft(b.i32(1), division.lanesLog2), end = argument("row_chunks");
     b.loop(lanes, end, lanes, {}, [&](Value before, ValueRange) {
@@ -236,7 +236,7 @@ private:
     storeLse(merged[0], merged[1]);
   }
 
-  /// By the row's first lane, when all have read the LSEs of the parts.
+  /// The row's first lane stores it, when all have read the LSEs of the parts.
   void storeLse(Value maximum, Value sum) {
     b.when(b.isFalse(b.isNull(argument("lse"))), [&] {
       ROCDL::SBarrierOp::create(b);
@@ -248,7 +248,7 @@ private:
     });
   }
 
-  /// A sink is a part whose rows are 0.
+  /// A sink acts as a part whose rows are 0.
   Value loadSink() {
     Value sinks = argument("sink_logits");
     return b.branch(
@@ -262,13 +262,12 @@ private:
   /// The lane's parts are slot + first + i * slots, with `first` a multiple of depth * slots.
   Value partBeforeSlot(Value first, unsigned i) { return b.add(first, b.mul(division.slots, b.i32(i))); }
 
-  // What is compared again is not kept in registers of lanes: hence `opaqueScalar`, here and below.
+  // Comparisons are repeated rather than kept in registers of lanes: hence `opaqueScalar`, here and below.
   Value severalPerLane() { return b.less(b.opaqueScalar(division.slots), argument("parts")); }
 
   Value isPresent(Value part) { return b.less(b.add(division.slot, part), argument("parts")); }
 
-  /// LSEs of the lane's parts from the begin-th to the one before the end-th; anything for those past the
-  /// end.
+  /// The LSEs of the lane's parts number `begin` to `end` - 1; undefined for those past the last part.
   SmallVector<Value> loadLses(Value first, unsigned begin, unsigned end) {
     SmallVector<Value> distances, values;
     for (unsigned i = begin; i < end; ++i) {
@@ -276,7 +275,7 @@ private:
       Value distance = b.mul(b.zeroExtend(part), argument("partial_lse_part_stride"));
       distances.push_back(b.select(isPresent(part), distance, b.i64(0)));
     }
-    // Lanes without a row would read that of another workgroup, which may store its LSE meanwhile.
+    // Lanes without a row would read another workgroup's row, which may store its LSE meanwhile.
     return b.branch(
         exists,
         [&] {
@@ -287,7 +286,7 @@ private:
         [&] { return SmallVector<Value>(end - begin, b.f32(0)); });
   }
 
-  /// Of the first parts of the lane, as many as it has at a time.
+  /// The LSEs of the lane's first parts, as many as it handles at a time.
   SmallVector<Value> loadFirstLses() {
     SmallVector<Value> loaded = loadLses(b.i32(0), 0, 1);
     loaded.append(b.branch(
@@ -296,7 +295,7 @@ private:
     return loaded;
   }
 
-  /// LSEs from the begin-th on, with -infinity for those past the end.
+  /// LSEs from number `begin` on, with -infinity for those past the last part.
   SmallVector<Value> withoutAbsent(Value first, unsigned begin, ValueRange loaded) {
     SmallVector<Value> values;
     for (auto [i, lse] : llvm::enumerate(loaded))
@@ -305,7 +304,7 @@ private:
   }
   SmallVector<Value> nextLses(Value first) {
     SmallVector<Value> values = withoutAbsent(first, 0, loadLses(first, 0, depth));
-    // Each where it is used would be waited for there, and with it the rows that may have been loaded before.
+    // Otherwise each would be waited for at its use, together with the rows that may have been loaded before.
     for (Value &lse : values)
       lse = b.opaque(lse);
     return values;
@@ -315,7 +314,7 @@ private:
     return b.both(b.compareF(arith::CmpFPredicate::UNE, lse, b.f32(negativeInfinity)), matters);
   }
 
-  /// Chunks of the same parts, as they are in memory; anything of those that do not count.
+  /// Chunks of the same parts, as they are in memory; undefined for those that do not count.
   SmallVector<Value> loadChunks(Value first, unsigned begin, ValueRange ofLane) {
     SmallVector<Value> values;
     for (auto [i, lse] : llvm::enumerate(ofLane)) {
@@ -333,7 +332,7 @@ private:
 
   SmallVector<Value> noSums() { return SmallVector<Value>(chunkElements + 1, b.f32(0)); }
 
-  /// Sums of weighted elements, and behind them of weights, with those of more parts that count.
+  /// Sums of weighted elements, followed by the sum of weights, after adding more parts that count.
   SmallVector<Value> addParts(ValueRange ofLane, ValueRange chunks, ValueRange sums) {
     SmallVector<Value> after(sums);
     for (auto [lse, chunk] : llvm::zip_equal(ofLane, chunks)) {
@@ -400,13 +399,13 @@ private:
     return most;
   }
 
-  /// Returns the largest LSE that is a number, of all slots and the sink, and finds what exponents are
-  /// relative to.
+  /// Returns the largest LSE that is a number, of all slots and the sink, and sets the offset that exponents
+  /// are relative to.
   Value findOffset(Value ofLane, Value sink) {
     Value maximum = division.join(b, ofLane, [&](Value x, Value y) { return b.maxF(x, y); })[0];
-    // A NaN alone is no maximum, and +infinity is no number.
+    // NaN by itself is not a maximum, and +infinity is not a number.
     maximum = b.maxF(b.maxF(maximum, sink), b.f32(negativeInfinity));
-    // No part counts: exponents relative to 0 are 0, relative to -infinity they would be NaN.
+    // If no part counts, exponents are relative to 0, which gives 0; relative to -infinity they would be NaN.
     offset = b.select(b.equalF(maximum, b.f32(negativeInfinity)), b.f32(0), maximum);
     return maximum;
   }
@@ -417,7 +416,7 @@ private:
     Value sum = b.addF(sums.pop_back_val(), weight(sink));
     Value inverse = b.select(b.equalF(sum, b.f32(0)), b.f32(0), b.reciprocal(sum));
     Value element = division.firstElement(b, chunk);
-    // Two slots take a run each; all have both.
+    // Two slots store a run each; all slots have both runs.
     auto storeRun = [&](Value stores, ValueRange run, Value begin) {
       b.when(b.both(matters, stores), [&] {
         SmallVector<Value> elements;
@@ -456,9 +455,9 @@ private:
   MergeLanes division;
   Value row, sequence, outputToken;
   Value exists;       // the row ...
-  Value wanted;       // ... and its sequence wants it
+  Value wanted;       // ... and its sequence is merged
   Value lses, chunks; // of the lane's first part
-  Value matters;      // the chunk
+  Value matters;      // whether the chunk is stored
   Value offset;       // exponents are (LSE - offset) * log2_per_unit
 };
 

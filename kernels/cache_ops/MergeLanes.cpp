@@ -1,4 +1,4 @@
-//===- MergeLanes.cpp - the lanes of a merge's workgroup and what each of them does ---------------------===//
+//===- MergeLanes.cpp - the lanes of a merge's workgroup and their work ---------------------------------===//
 #include "cache_ops/MergeLanes.h"
 
 using namespace mlir;
@@ -28,8 +28,8 @@ MergeLanes::MergeLanes(CacheOpEmitter &b, Value laneDivision, Value rowChunks, T
   slot = lowBits(b, b.shiftRight(thread, place), slotsLog2);
   Value above = b.shiftRight(thread, b.add(place, slotsLog2));
   Value unit = b.bitOr(lowBits(b, thread, place), b.shiftLeft(above, place));
-  // Of rows that are as wide as four chunks the first runs of four lanes lie side by side, and so do the
-  // second ones: memory takes as long for a piece of 64 bytes whatever a load wants of it.
+  // In rows whose width is a multiple of four chunks, the first runs of four lanes are contiguous, and so are
+  // the second ones: memory takes as long for a piece of 64 bytes however little of it a load uses.
   Value fours = b.equal(b.bitAnd(rowChunks, b.i32(3)), b.i32(0));
   runsLog2 = partial.isF32() ? b.select(fours, b.i32(2), b.i32(0)) : b.i32(0);
   toSecondRun = b.shiftLeft(b.i32(runElements), runsLog2);
@@ -59,8 +59,8 @@ SmallVector<Value> MergeLanes::join(CacheOpEmitter &b, ValueRange values, Join j
       [&] { return SmallVector<Value>(values); });
 }
 
-/// Of the lane whose number differs in bit 3, 2, 4 or 5. Where the first step has made equal what differs in
-/// bit 3, rotating by 4 leads to the same value as changing bit 2.
+/// The value of the lane whose number differs in bit 3, 2, 4 or 5. Once the first step has equalised lanes
+/// that differ in bit 3, rotating by 4 gives the same value as changing bit 2.
 Value MergeLanes::fromOtherSlot(CacheOpEmitter &b, Value value, unsigned step) const {
   if (step < 2) return b.rotateRow(value, step == 0 ? 8 : 4);
   return b.fromLane(value, lane, 4u << step);

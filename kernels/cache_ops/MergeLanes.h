@@ -1,11 +1,11 @@
-//===- MergeLanes.h - the lanes of a merge's workgroup and what each of them does -------------*- C++ -*-===//
+//===- MergeLanes.h - the lanes of a merge's workgroup and their work -------------------------*- C++ -*-===//
 #pragma once
 
 #include "cache_ops/CacheOpEmitter.h"
 
 namespace sluice {
 
-/// Which chunk, part and row of those that the workgroup has at a time are the lane's.
+/// The lane's chunk, part and row, among those that the workgroup handles at a time.
 class MergeLanes {
   using Value = mlir::Value;
 
@@ -16,24 +16,24 @@ public:
   MergeLanes() = default;
   MergeLanes(CacheOpEmitter &b, Value laneDivision, Value rowChunks, mlir::Type partial);
 
-  /// Of a row, where the first run of the chunk begins.
+  /// Where the first run of the chunk begins in a row.
   Value firstElement(CacheOpEmitter &b, Value chunk) const;
 
-  /// Joins the slots' values: all slots get the same result. More slots than there are parts join the same
-  /// pairs, and some with 0.
+  /// Joins the slots' values: all slots get the same result. With more slots than parts the same pairs are
+  /// joined, and some are joined with 0.
   using Join = llvm::function_ref<Value(Value, Value)>;
   llvm::SmallVector<Value> join(CacheOpEmitter &b, mlir::ValueRange values, Join join,
                                 unsigned step = 0) const;
 
-  Value lanesLog2, slotsLog2, rowsLog2; // as lane_division has them
-  Value slots, slot;                    // of a row, and which of them the lane is in
+  Value lanesLog2, slotsLog2, rowsLog2; // see lane_division
+  Value slots, slot;                    // the slots of a row, and the lane's slot
   Value firstChunk, rowOfGroup;         // of the lane
-  Value toSecondRun;                    // of a chunk, from its first
+  Value toSecondRun;                    // distance of a chunk's second run from its first
 
 private:
   Value fromOtherSlot(CacheOpEmitter &b, Value value, unsigned step) const;
 
-  Value lane; // of the wave
+  Value lane; // within the wave
   Value runsLog2;
 };
 

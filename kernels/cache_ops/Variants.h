@@ -1,4 +1,4 @@
-//===- Variants.h - the variants of the kernels around attention as values --------------------*- C++ -*-===//
+//===- Variants.h - the variants of the cache operations as values ----------------------------*- C++ -*-===//
 #pragma once
 
 #include <string>

@@ -1,17 +1,17 @@
-//===- ColumnLayout.h - where an element of a tile by columns is ------------------------------*- C++ -*-===//
+//===- ColumnLayout.h - the position of an element in a tile by columns -----------------------*- C++ -*-===//
 //
-// V^T is an operand of O^T += V^T * P^T, and a lane needs eight bytes of keys of one column of it. P^T comes
-// out of the first product with the keys of lane group g being 8n + 4g + 0..3 (MfmaLayout.h, R = 32). A tile
-// by columns holds them in that order: 16 bytes of a column, which one ds_read_b128 gives a lane, are the
-// operands of two steps, or keys
+// V^T is an operand of O^T += V^T * P^T, and a lane needs eight bytes of keys of one of its columns. P^T
+// comes out of the first product with the keys of lane group g being 8n + 4g + 0..3 (MfmaLayout.h, R = 32). A
+// tile by columns holds them in that order: 16 bytes of a column, which one ds_read_b128 gives a lane, are
+// the operands of two steps, or keys
 //
 //   of one byte    32t + 4g + 0..3, + 8 + 0..3, + 16 + 0..3, + 24 + 0..3
 //   of two bytes   16t + 4g + 0..3, + 8 + 0..3
 //
-// Side by side are units of 16 bytes of columns that are 8 apart, so that neither reads nor writes
-// meet in a bank: the lanes that LDS serves together read columns that are `columns / 32` apart, or write
-// four rows of 8 columns each, or of fewer in small tiles. Where that alone would bring two of them to one
-// unit of a line, the lower bits of the column change the order of units.
+// Units of 16 bytes from columns that are 8 apart are adjacent, so that neither reads nor writes conflict in
+// a bank: the lanes that LDS serves together read columns that are `columns / 32` apart, or write four rows
+// of 8 columns each, or fewer in small tiles. Where two of them would still share a unit of a line, the lower
+// bits of the column change the order of units.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -31,10 +31,10 @@ struct ColumnLayout {
   static constexpr unsigned quadRows = 4; // that one lane writes together
 
   constexpr unsigned quadsOfUnit() const { return unitBytes / (quadRows * elementBytes); }
-  /// That the units of two lane groups hold together.
+  /// Rows that the units of two lane groups hold together.
   constexpr unsigned rows() const { return 2 * unitBytes / elementBytes; }
 
-  /// Where element (row, column) is in the tile, in bytes.
+  /// The byte offset of element (row, column) in the tile.
   template <typename Arithmetic>
   constexpr typename Arithmetic::Number offset(Arithmetic &&a, typename Arithmetic::Number row,
                                                typename Arithmetic::Number column) const {

@@ -135,7 +135,7 @@ LogicalResult AttentionOp::verify() {
   if (rowBlocks() != 1 && getHeadDimQk() % readColumns != 0)
     return emitOpError() << "head_dim_qk is " << getHeadDimQk() << "; with two blocks of rows a wave it is a "
                          << "multiple of " << readColumns;
-  // What a wave gets when they join is a register of the four that are neighbouring columns.
+  // Joining gives a wave one of four registers, which are neighbouring columns.
   constexpr unsigned joiningWaves = 4;
   if (wavesDivideKeys() && (rows != 16 || getTileQ() != rows || waves != joiningWaves))
     return emitOpError() << "tile_q is " << getTileQ() << ", so that " << waves << " waves of " << rows
@@ -190,7 +190,7 @@ LogicalResult PagesOp::verify() {
   return success();
 }
 
-/// What page_lookup, row_addresses and a gather have in common.
+/// Shared by page_lookup, row_addresses and a gather.
 static LogicalResult verifyPagedRows(Operation *op, Value firstRow, Value pages) {
   if (!pages.getDefiningOp<PagesOp>())
     return op->emitOpError() << "has pages that are not the result of a sluice.pages";
@@ -207,7 +207,7 @@ LogicalResult RowAddressesOp::verify() {
   return verifyPagedRows(*this, getFirstRow(), getPages());
 }
 
-/// What async_dma and fetch_rows have in common.
+/// Shared by async_dma and fetch_rows.
 template <typename Op> static LogicalResult verifyRows(Op op, LdsTileType tile, bool isFetched) {
   constexpr unsigned granule = AsyncDmaOp::columnGranule;
   if (Value limit = op.getColumnLimit())
@@ -232,10 +232,10 @@ template <typename Op> static LogicalResult verifyRows(Op op, LdsTileType tile, 
   return verifyPagedRows(op, op.getFirstRow(), op.getPages());
 }
 
-/// What goes through registers: elements of a source, which become those of a tile.
+/// Copies through registers: elements of a source, which become those of a tile.
 static LogicalResult verifyElements(Operation *op, Type source, LdsTileType tile) {
   Type element = tile.getElementType();
-  // 8 columns of wider ones are more than a load brings.
+  // 8 columns of wider elements are more than one load can fetch.
   bool isCopied = source == element && tile.getElementBytes() <= 2;
   bool isConverted = isa<Float8E4M3FNUZType>(source) && (element.isF16() || element.isBF16());
   if (!isCopied && !isConverted)
@@ -245,7 +245,7 @@ static LogicalResult verifyElements(Operation *op, Type source, LdsTileType tile
   return success();
 }
 
-/// In registers, in dwords.
+/// The size of a load in registers, in dwords.
 static unsigned dwordsOfLoad(Type source) {
   return FetchRowsOp::laneColumns * source.getIntOrFloatBitWidth() / 32;
 }
@@ -292,7 +292,7 @@ LogicalResult LandRowsOp::verify() {
   return verifyFetched(*this, getRows(), getSourceType());
 }
 
-/// Only an allocation has bytes that can be given away.
+/// Only an allocation owns bytes that can be given away.
 static LogicalResult verifyLiveMark(Operation *op, Value tile) {
   if (!tile.getDefiningOp<LdsAllocOp>())
     return op->emitOpError() << "marks a tile that is not the result of a sluice.lds_alloc";
@@ -336,7 +336,7 @@ LogicalResult RecordEventOp::verify() {
 }
 
 namespace {
-/// XorSwizzle's arithmetic as operations; what is constant is folded.
+/// XorSwizzle's arithmetic as operations; constants are folded.
 struct IrArithmetic {
   using Number = Value;
   OpBuilder &builder;
@@ -366,7 +366,7 @@ Value sluice::swizzleColumn(OpBuilder &builder, Location loc, LdsTileType tile, 
   return tile.getSwizzle().getPolicy().column(IrArithmetic{builder, loc}, row, column);
 }
 
-/// How many of the lower bits are 0, as far as the operation shows.
+/// How many of the lower bits are known to be 0.
 static unsigned trailingZeros(Value a) {
   if (std::optional<int64_t> constant = getConstantIntValue(a)) return llvm::countr_zero(uint32_t(*constant));
   if (auto sum = a.getDefiningOp<arith::AddIOp>())
@@ -376,7 +376,7 @@ static unsigned trailingZeros(Value a) {
   return 0;
 }
 
-/// Takes away a constant summand if `isApart` finds that it and the other one can be looked at apart.
+/// Removes a constant summand if `isApart` finds that it can be handled separately from the other one.
 static uint32_t takeConstant(Value &a, function_ref<bool(uint32_t constant, Value rest)> isApart) {
   auto sum = a.getDefiningOp<arith::AddIOp>();
   if (!sum) return 0;
@@ -391,8 +391,8 @@ static uint32_t takeConstant(Value &a, function_ref<bool(uint32_t constant, Valu
   return uint32_t(*constant);
 }
 
-/// The bits of an offset are sums modulo 2 of bits of row and column. So what constants add is known: LLVM
-/// finds that they are offsets of instructions only if they are added last.
+/// The bits of an offset are sums modulo 2 of bits of row and column, so the contribution of constants is
+/// known. They are added last: only then does LLVM turn them into offsets of instructions.
 static Value offsetByColumns(IrArithmetic a, ColumnLayout layout, Value row, Value column) {
   uint32_t constantRow =
       takeConstant(row, [&](uint32_t constant, Value) { return constant % layout.rows() == 0; });
@@ -400,7 +400,7 @@ static Value offsetByColumns(IrArithmetic a, ColumnLayout layout, Value row, Val
     return llvm::Log2_32_Ceil(constant + 1) <= trailingZeros(rest);
   });
   uint32_t constant = layout.offset(constantRow, constantColumn);
-  // The one part that several bits of a column come together in.
+  // The only part in which several bits of a column are combined.
   uint32_t flipped = constant & (layout.columns / 8 - 1) * ColumnLayout::unitBytes;
   Value offset = layout.offset(IrArithmetic(a), row, column);
   if (flipped != 0) offset = a.flip(offset, a.constant(flipped));

@@ -27,11 +27,11 @@
 
 namespace sluice {
 
-/// On an scf.if with two sides: whether the first is the usual one.
+/// On an scf.if with two sides: whether the first side is the usual one.
 inline constexpr llvm::StringLiteral usualSide = "sluice.usual";
 
-/// On a kernel: nothing may be begun early, since there are no registers for it; or, of copies, nothing kept
-/// in front of loops.
+/// On a kernel that lacks registers: nothing may start early; or, for copies, nothing is kept in registers
+/// from before loops.
 inline constexpr llvm::StringLiteral fewRegisters = "sluice.few_registers",
                                      noAddresses = "sluice.no_addresses";
 
@@ -40,7 +40,7 @@ inline constexpr llvm::StringLiteral fewRegisters = "sluice.few_registers",
 mlir::Value swizzleColumn(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,
                           mlir::Value column);
 
-/// Where element (row, column) is in the tile, in bytes, as operations on i32 values.
+/// The byte offset of element (row, column) in the tile, as operations on i32 values.
 mlir::Value offsetInTile(mlir::OpBuilder &builder, mlir::Location loc, LdsTileType tile, mlir::Value row,
                          mlir::Value column);
 

@@ -27,10 +27,10 @@ def Sluice_XorSwizzleAttr : AttrDef<Sluice_Dialect, "XorSwizzle"> {
   let mnemonic = "xor";
   let summary = "XOR swizzle of the chunks of a row";
   let description = [{
-    Element (row, column) of a tile lies in its row at chunk `(column / chunk) ^ (row / rows_per_phase %
+    Element (row, column) of a tile is in its row at chunk `(column / chunk) ^ (row / rows_per_phase %
     period)`. The map is its own inverse within a row, so it can be applied to the LDS address of a read and
-    to the global address of a direct-to-LDS copy alike. `chunk` counts elements; `chunk = 0` is the identity.
-    `dialect/Swizzle.h` has the arithmetic.
+    equally to the global address of a direct-to-LDS copy. `chunk` counts elements; `chunk = 0` is the
+    identity. `dialect/Swizzle.h` has the arithmetic.
   }];
   let parameters = (ins "unsigned":$chunk, "unsigned":$period, DefaultValuedParameter<"unsigned", "1">:$rowsPerPhase);
   let builders = [
@@ -53,11 +53,11 @@ def Sluice_LdsTileType : TypeDef<Sluice_Dialect, "LdsTile"> {
   let summary = "a row-major tile in LDS";
   let description = [{
     `rows x columns` elements, rows contiguous and without padding, with a swizzle policy that every access
-    goes through: a reader names logical coordinates and never sees it.
+    applies: readers use logical coordinates.
 
-    A tile of elements of one or two bytes may be `by_columns` (`dialect/ColumnLayout.h`): an access of 4 elements is
-    to rows `row` + 0..3 of one column, `row` a multiple of 4; one of 16 bytes to those and the same of the rows 8
-    further on, and with elements of one byte 16 and 24.
+    A tile of elements of one or two bytes may be `by_columns` (`dialect/ColumnLayout.h`): an access of 4
+    elements covers rows `row` + 0..3 of one column, `row` a multiple of 4; an access of 16 bytes covers those
+    and the same rows plus 8, and with elements of one byte also plus 16 and 24.
   }];
   let parameters = (ins "unsigned":$rows, "unsigned":$columns, "::mlir::Type":$elementType,
                         "::sluice::XorSwizzleAttr":$swizzle, "bool":$byColumns);
@@ -78,12 +78,12 @@ def Sluice_LdsTileType : TypeDef<Sluice_Dialect, "LdsTile"> {
 
 def Sluice_TokenType : TypeDef<Sluice_Dialect, "Token"> {
   let mnemonic = "token";
-  let summary = "an asynchronous copy that was issued";
+  let summary = "an asynchronous copy that has been issued";
 }
 
 def Sluice_PagesType : TypeDef<Sluice_Dialect, "Pages"> {
   let mnemonic = "pages";
-  let summary = "how rows are cut into pages";
+  let summary = "how rows are divided into pages";
 }
 
 def Sluice_PageEntry : Type<CPred<"$_self == ::mlir::VectorType::get({2}, ::mlir::IntegerType::get($_self.getContext(), 32))">,
@@ -97,17 +97,16 @@ class Sluice_Op<string mnemonic, list<Trait> traits = []> : Op<Sluice_Dialect, m
 def Sluice_AttentionOp : Sluice_Op<"attention"> {
   let summary = "forward attention over the kernel arguments of the enclosing function";
   let description = [{
-    The enclosing function has the parameters of the attention kernarg table. A workgroup of `waves` waves
-    computes `tile_q` rows, which are tokens and the query heads of a group together, in steps of `tile_kv` keys. A wave
-    has `wave_rows` of them at a time: 32 or 16. With `v_in_k`, where a
-    workgroup has twice the rows that its waves have at a time, a wave has two blocks of 16, which share what it reads
-    of K. Where all waves have the same 16 rows, they divide the keys between them: a step is one wave's. With `v_in_k`
-    several waves that have the same rows divide the columns of V and O between them: each computes the scores for
-    itself.
+    The enclosing function has the parameters of the attention kernarg table. A workgroup of `waves` waves computes
+    `tile_q` rows, which number the tokens and the query heads of a group together, in steps of `tile_kv` keys. A wave
+    handles `wave_rows` of them at a time: 32 or 16. With `v_in_k`, if a workgroup has twice the rows that its waves
+    handle at a time, a wave has two blocks of 16, which share the data it reads of K. If all waves have the same 16
+    rows, they divide the keys between them, and a step belongs to one wave. With `v_in_k`, waves that have the same
+    rows divide the columns of V and O between them, and each computes the scores itself.
 
-    Q, K and V have elements of `element_type`, in which products are computed; or K and V of `kv_type` bytes that
-    are converted to it. O has them too, or elements of `o_type`, which f8E4M3FNUZ needs. `paged`: K and V may lie in
-    pages. `v_in_k`: V is the first `head_dim_v` elements of the rows of K.
+    Q, K and V have elements of `element_type`, in which products are computed; or K and V have `kv_type` bytes that
+    are converted to it. O has the same elements, or those of `o_type`, which f8E4M3FNUZ needs. `paged`: K and V may
+    be in pages. `v_in_k`: V is the first `head_dim_v` elements of the rows of K.
   }];
   let arguments = (ins TypeAttr:$element_type, OptionalAttr<TypeAttr>:$kv_type,
                        OptionalAttr<TypeAttr>:$o_type, I32Attr:$head_dim_qk, I32Attr:$head_dim_v, I32Attr:$tile_q, I32Attr:$tile_kv, I32Attr:$waves,
@@ -128,8 +127,8 @@ def Sluice_AttentionOp : Sluice_Op<"attention"> {
 def Sluice_LdsAllocOp : Sluice_Op<"lds_alloc", [MemoryEffects<[MemAlloc]>]> {
   let summary = "LDS for one tile, undefined until written";
   let description = [{
-    `offset` is the tile's place in the kernel's LDS, in bytes, once `reuse-lds` has decided it. Tiles that
-    are never live at the same time may overlap. `label` is what people call the tile.
+    `offset` is the tile's byte offset in the kernel's LDS, once `reuse-lds` has decided it. Tiles that are
+    never live at the same time may overlap. `label` is a readable name for the tile.
   }];
   let arguments = (ins OptionalAttr<ConfinedAttr<I32Attr, [IntNonNegative]>>:$offset, OptionalAttr<StrAttr>:$label);
   let results = (outs Sluice_LdsTileType:$tile);
@@ -144,28 +143,29 @@ class Sluice_LiveMarkOp<string mnemonic> : Sluice_Op<mnemonic, [MemoryEffects<[M
 }
 
 def Sluice_LiveInOp : Sluice_LiveMarkOp<"live_in"> {
-  let summary = "from here on the tile's bytes are its own";
+  let summary = "from here on the tile owns its bytes";
   let description = [{
-    Begins a live range: stands before the first write. Where the tile is live on some of the paths that come
-    here, it stays so.
+    Begins a live range, before the first write. If the tile is already live on some of the paths that come
+    here, it stays live on them.
   }];
 }
 
 def Sluice_LiveOutOp : Sluice_LiveMarkOp<"live_out"> {
-  let summary = "from here on the tile's bytes may belong to another";
+  let summary = "from here on the tile's bytes may belong to another tile";
   let description = [{
-    Ends a live range: stands after the last read, and after the wait for every copy into the tile.
+    Ends a live range, after the last read and after the wait for every copy into the tile.
   }];
 }
 
 def Sluice_PagesOp : Sluice_Op<"pages", [AttrSizedOperandSegments, Pure]> {
-  let summary = "how rows are cut into pages, and which of them have no page";
+  let summary = "how rows are divided into pages, and which rows have no page";
   let description = [{
-    A source of rows is cut into pages of `rows` rows (at least 1): row n is row `n % rows` of page `n / rows`. Rows in
-    `[hole_begin, hole_end)`, where these are given, exist no more than those past the end. `magic` and `shift` replace
-    divisions by `rows`, where the host has prepared them: n / rows is the upper half of 2n * magic, shifted right by
-    shift, for 0 <= n < 2^31 (support/divisor.h). Where `last_low` and `last_high` are given, the rows of an entry are
-    zeros unless its lower half is at most the one and its upper half at most the other. All operands are wave-uniform.
+    A source of rows is divided into pages of `rows` rows (at least 1): row n is row `n % rows` of page `n / rows`.
+    Rows in `[hole_begin, hole_end)`, if given, do not exist, like those past the end. `magic` and `shift` replace
+    divisions by `rows`, if the host has prepared them: n / rows is the upper half of 2n * magic, shifted right by
+    shift, for 0 <= n < 2^31 (support/divisor.h). If `last_low` and `last_high` are given, the rows of an entry are
+    zeros unless its lower half is at most the first and its upper half at most the second. All operands are
+    wave-uniform.
   }];
   let arguments = (ins I32:$rows, Optional<I32>:$magic, Optional<I32>:$shift, Optional<I32>:$hole_begin,
                        Optional<I32>:$hole_end, Optional<I32>:$last_low, Optional<I32>:$last_high);
@@ -182,10 +182,9 @@ def Sluice_PageLookupOp : Sluice_Op<"page_lookup", [MemoryEffects<[MemRead]>]> {
   let description = [{
     Entry n of `table` belongs to page n of `pages`, the result of a `sluice.pages`. Lane l gets the entry of the page
     of row `first_row + l`, as its two halves, the lower one first. Entries are unsigned numbers of 32 bits, or of 64
-    where `wide_pages` is given and true. `first_row` is not negative and wave-uniform, like the other operands.
+    if `wide_pages` is given and true. `first_row` is not negative and wave-uniform, like the other operands.
 
-    No entry is read for a row at or past `row_limit`, nor for one in the hole of `pages`: what the lane gets then is
-    undefined.
+    No entry is read for a row at or past `row_limit` or in the hole of `pages`: the lane's result is then undefined.
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$table, I32:$first_row, I32:$row_limit,
                        Sluice_PagesType:$pages, Optional<I1>:$wide_pages);
@@ -199,13 +198,13 @@ def Sluice_PageLookupOp : Sluice_Op<"page_lookup", [MemoryEffects<[MemRead]>]> {
 def Sluice_RowAddressesOp : Sluice_Op<"row_addresses", [Pure]> {
   let summary = "each lane computes where one of the next rows begins";
   let description = [{
-    `entries` are what a `page_lookup` of the same rows gave. Row r of a page begins at
+    `entries` are the results of a `page_lookup` of the same rows. Row r of a page begins at
 
         base + entry * page_stride + r * row_stride
 
-    with strides that count elements of `element_bytes` bytes. Lane l gets the address of row `first_row + l`; or, where
-    the look-up read no entry, or one beyond the last of `pages`, that of `row_bytes` zeros: what a
-    `sluice.zeros` gives.
+    with strides that count elements of `element_bytes` bytes. Lane l gets the address of row `first_row + l`. If the
+    look-up read no entry, or one beyond the last of `pages`, it gets the address of `row_bytes` zeros, as
+    `sluice.zeros` returns it.
   }];
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$base, I32:$first_row, I32:$row_limit, I64:$row_stride,
                        Sluice_PageEntry:$entries, Sluice_PagesType:$pages, I64:$page_stride,
@@ -234,26 +233,26 @@ def Sluice_AsyncDmaOp : Sluice_RowsOp<"async_dma", (ins Sluice_LdsTileType:$tile
                                       (ins OptionalAttr<TypeAttr>:$source_type)> {
   let summary = "copy consecutive rows of global memory into an LDS tile, asynchronously, by the whole workgroup";
   let description = [{
-    Row r of the tile receives row `first_row + r` of the source, or zeros where `first_row + r >= row_limit`.
-    Of its columns, those from `column_limit` on (not negative, a multiple of 8, counted in elements) are zeros as
-    well: rows of the source may be shorter than those of the tile. Strides count elements. All waves execute it
-    together. Nothing may read the tile before an `async_wait` on the token.
+    Row r of the tile receives row `first_row + r` of the source, or zeros if `first_row + r >= row_limit`. Its
+    columns from `column_limit` on (not negative, a multiple of 8, counted in elements) are zeros as well: rows of the
+    source may be shorter than those of the tile. Strides count elements. All waves execute it together. Nothing may
+    read the tile before an `async_wait` on the token.
 
-    Row n of the source begins at `base + n * row_stride`. With a gather, the source is cut into `pages`, and row n
-    begins where `row_addresses` says with the same operands: `entries` are what a `page_lookup` of the tile's rows gave.
-    Rows in the hole of `pages`, and rows of entries beyond its last, become zeros, like those at or past `row_limit`. A
-    tile of a gather has at most as many rows as a wave has lanes.
+    Row n of the source begins at `base + n * row_stride`. In a gather, the source is divided into `pages`, and row n
+    begins at the address that `row_addresses` gives with the same operands: `entries` are the results of a
+    `page_lookup` of the tile's rows. Rows in the hole of `pages`, and rows of entries beyond its last, become zeros,
+    like those at or past `row_limit`. A tile of a gather has at most as many rows as a wave has lanes.
 
-    Element c of a row lies at c from the row's start; with packs, of a gather only, at
-    `(c >> pack_log2) * pack_stride + c % 2^pack_log2`, all of them within 2 GiB of the row's start.
+    Element c of a row is at offset c from the row's start; with packs, which only a gather can have, at `(c >>
+    pack_log2) * pack_stride + c % 2^pack_log2`. All elements are within 2 GiB of the row's start.
 
-    `close_rows`, of contiguous rows only, promises that the rows of the tile span less than 4 GiB, from the first
+    `close_rows`, only for contiguous rows, promises that the rows of the tile span less than 4 GiB, from the first
     byte of the first to the last byte of the last, and that `row_stride` is not negative.
 
-    A copy `from` a type goes through registers: it is a `fetch_rows` and a `land_rows`. The source has elements of that
-    type: that of the tile, of 1 or 2 bytes; or f8E4M3FNUZ, which become f16 or bf16 without loss. Every 8 columns then
-    begin at a multiple of their size, and packs have 8 columns or more. Tiles `by_columns` are filled so, from
-    `close_rows` or by a gather.
+    A copy `from` a type goes through registers: it is a `fetch_rows` and a `land_rows`. The source has elements of
+    that type: the tile's type, of 1 or 2 bytes; or f8E4M3FNUZ, which become f16 or bf16 without loss. Every 8 columns
+    then begin at a multiple of their size, and packs have 8 columns or more. Tiles `by_columns` are filled this way,
+    from `close_rows` or by a gather.
   }];
   let results = (outs Sluice_TokenType:$token);
   let builders = [
@@ -269,7 +268,7 @@ def Sluice_AsyncDmaOp : Sluice_RowsOp<"async_dma", (ins Sluice_LdsTileType:$tile
     `into` $tile (`from` $source_type^)? attr-dict `:` type($tile)
   }];
   let extraClassDeclaration = [{
-    /// What divides every column_limit.
+    /// Divides every column_limit.
     static constexpr unsigned columnGranule = 8;
     bool isGather() { return bool(getEntries()); }
     bool isFetched() { return bool(getSourceType()); }
@@ -280,9 +279,9 @@ def Sluice_FetchRowsOp : Sluice_RowsOp<"fetch_rows", (ins), (ins TypeAttr:$sourc
                                                                TypeAttrOf<Sluice_LdsTileType>:$tile_type)> {
   let summary = "load the rows for a tile into the registers of the workgroup";
   let description = [{
-    The first half of an `async_dma` through registers: its operands, the type of its tile, and as `rows` what
-    each lane has loaded: 8 columns at a time, or for tiles `by_columns` 8 or 4 of each of four rows. All waves
-    execute it together. The backend waits for `rows` where they are used.
+    The first half of an `async_dma` through registers: it has the same operands and the type of the tile. Its result
+    `rows` holds what each lane has loaded: 8 columns at a time, or for tiles `by_columns` 8 or 4 of each of four
+    rows. All waves execute it together. The backend waits for `rows` where they are used.
   }];
   let results = (outs AnyVectorOfNonZeroRank:$rows);
   let assemblyFormat = [{
@@ -294,7 +293,7 @@ def Sluice_FetchRowsOp : Sluice_RowsOp<"fetch_rows", (ins), (ins TypeAttr:$sourc
     /// The columns of a row that a lane loads and writes at a time: at most 16 bytes, of memory and of LDS.
     static constexpr unsigned laneColumns = 8;
     bool isGather() { return bool(getEntries()); }
-    /// What each of `lanes` lanes has loaded of elements of `source`, in dwords.
+    /// The elements of `source` that each of `lanes` lanes has loaded, in dwords.
     static ::mlir::VectorType rowsType(LdsTileType tile, ::mlir::Type source, unsigned lanes);
     /// The first half of a copy through registers, by `lanes` lanes.
     static FetchRowsOp of(AsyncDmaOp copy, ::mlir::OpBuilder &builder, unsigned lanes);
@@ -302,10 +301,10 @@ def Sluice_FetchRowsOp : Sluice_RowsOp<"fetch_rows", (ins), (ins TypeAttr:$sourc
 }
 
 def Sluice_LandRowsOp : Sluice_Op<"land_rows", [MemoryEffects<[MemWrite]>]> {
-  let summary = "write rows that the workgroup has in registers to a tile, as elements of the tile";
+  let summary = "write rows that the workgroup has in registers to a tile, converted to elements of the tile";
   let description = [{
-    The second half of an `async_dma` through registers. `rows` are what a `fetch_rows` for such a tile gave. All waves
-    execute it together, and each writes a part of the tile: other waves see it behind a `barrier`.
+    The second half of an `async_dma` through registers. `rows` are the results of a `fetch_rows` for such a tile. All
+    waves execute it together, and each writes a part of the tile: other waves see it after a `barrier`.
   }];
   let arguments = (ins AnyVectorOfNonZeroRank:$rows, Sluice_LdsTileType:$tile, TypeAttr:$source_type);
   let assemblyFormat = "$rows `into` $tile `from` $source_type attr-dict `:` type($rows) `,` type($tile)";
@@ -332,8 +331,8 @@ def Sluice_WaitMarksOp : Sluice_Op<"wait_marks", [MemoryEffects<[MemRead, MemWri
 def Sluice_UsualWayOp : Sluice_Op<"usual_way", [MemoryEffects<[MemWrite]>]> {
   let summary = "promises that an iteration of the loop around it takes no rare branch";
   let description = [{
-    Where the wave-uniform `holds`, which follows from what the iteration begins with, is true, each branch of the
-    iteration that is marked `sluice.usual` goes to its usual side. It says nothing where it is false.
+    If the wave-uniform `holds` is true, each branch of the iteration that is marked `sluice.usual` takes its usual
+    side. `holds` depends only on values known at the start of the iteration. If it is false, nothing is promised.
   }];
   let arguments = (ins I1:$holds);
   let assemblyFormat = "$holds attr-dict";
@@ -342,8 +341,8 @@ def Sluice_UsualWayOp : Sluice_Op<"usual_way", [MemoryEffects<[MemWrite]>]> {
 def Sluice_BarrierOp : Sluice_Op<"barrier", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "workgroup barrier that also completes this wave's LDS reads and writes";
   let description = [{
-    Copies in flight stay in flight: only `wait_marks` completes them. Completing the LDS reads before the
-    barrier is what lets another wave overwrite the tile after it.
+    Copies in flight stay in flight: only `wait_marks` completes them. Because the LDS reads complete before
+    the barrier, another wave may overwrite the tile after it.
   }];
   let assemblyFormat = "attr-dict";
 }
@@ -365,14 +364,14 @@ def Sluice_LoadToLdsOp : Sluice_Op<"load_to_lds", [MemoryEffects<[MemRead, MemWr
 }
 
 def Sluice_GatherToLdsOp : Sluice_Op<"gather_to_lds", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "like load_to_lds, with an address of its own for each lane and no range check";
+  let summary = "like load_to_lds, with a separate address for each lane and no range check";
   let arguments = (ins LLVM_PointerInAddressSpace<1>:$address, Sluice_LdsTileType:$tile, I32:$lds_offset,
                        I32Attr:$bytes);
   let assemblyFormat = "$address `into` $tile `[` $lds_offset `]` attr-dict `:` type($tile)";
 }
 
 def Sluice_CountedLoadOp : Sluice_Op<"counted_load", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "a load of a dword per lane that is exactly one vector-memory instruction, and stays in its place";
+  let summary = "a load of a dword per lane that is exactly one vector-memory instruction and does not move";
   let description = [{
     Marks count it like a direct-to-LDS load. `voffset` (bytes from the base of `resource`) is per lane; lanes beyond the
     resource's extent get 0. The backend waits for the result where it is first used.
@@ -385,7 +384,7 @@ def Sluice_CountedLoadOp : Sluice_Op<"counted_load", [MemoryEffects<[MemRead, Me
 def Sluice_ZerosOp : Sluice_Op<"zeros", [Pure]> {
   let summary = "the address of `bytes` zeros in the constant data of the code object, aligned to 16";
   let description = [{
-    What a lane without a range check reads where there is no row, and a wave where there is no page.
+    Read by a lane without a range check in place of a missing row, and by a wave without a page table.
   }];
   let arguments = (ins ConfinedAttr<I32Attr, [IntPositive]>:$bytes);
   let results = (outs LLVM_PointerInAddressSpace<1>:$address);
@@ -395,8 +394,8 @@ def Sluice_ZerosOp : Sluice_Op<"zeros", [Pure]> {
 def Sluice_HoldOp : Sluice_Op<"hold", [Pure, AllTypesMatch<["value", "held"]>]> {
   let summary = "the accumulator of an MFMA, in AccVGPRs";
   let description = [{
-    No instruction where `value` comes from another `hold` or from an MFMA with the attribute `sluice.held`,
-    whose accumulator is in AccVGPRs as well, or from branches and loops of which each side does. `settles`:
+    Emits no instruction if `value` comes from another `hold`, from an MFMA with the attribute `sluice.held`,
+    whose accumulator is in AccVGPRs as well, or from branches and loops each side of which does. `settles`:
     the result may be read at once, whichever MFMA of at most eight passes it comes from.
   }];
   let arguments = (ins AnyVectorOfNonZeroRank:$value, UnitAttr:$settles);
@@ -407,8 +406,8 @@ def Sluice_HoldOp : Sluice_Op<"hold", [Pure, AllTypesMatch<["value", "held"]>]> 
 def Sluice_LdsReadOp : Sluice_Op<"lds_read", [MemoryEffects<[MemRead]>]> {
   let summary = "read consecutive elements of one row of a tile";
   let description = [{
-    The elements (row, column), (row, column + 1) ... of the result's length, which lie in one chunk of the
-    tile's swizzle: `column` is a multiple of the length.
+    The elements (row, column), (row, column + 1) ... of the result's length, all in one chunk of the tile's
+    swizzle: `column` is a multiple of the length.
   }];
   let arguments = (ins Sluice_LdsTileType:$tile, I32:$row, I32:$column);
   let results = (outs AnyVectorOfNonZeroRank:$value);
@@ -419,9 +418,9 @@ def Sluice_LdsReadOp : Sluice_Op<"lds_read", [MemoryEffects<[MemRead]>]> {
 def Sluice_LdsWriteOp : Sluice_Op<"lds_write", [MemoryEffects<[MemWrite]>]> {
   let summary = "write consecutive elements of one row of a tile";
   let description = [{
-    The elements (row, column), (row, column + 1) ... of the value's length, which lie in one chunk of the
-    tile's swizzle: `column` is a multiple of the length. This wave's own reads see them at once, another
-    wave's behind a `barrier`.
+    The elements (row, column), (row, column + 1) ... of the value's length, all in one chunk of the tile's
+    swizzle: `column` is a multiple of the length. This wave's own reads see them at once, another wave's
+    after a `barrier`.
   }];
   let arguments = (ins AnyVectorOfNonZeroRank:$value, Sluice_LdsTileType:$tile, I32:$row, I32:$column);
   let assemblyFormat = "$value `,` $tile `[` $row `,` $column `]` attr-dict `:` type($value) `,` type($tile)";
@@ -431,10 +430,10 @@ def Sluice_LdsWriteOp : Sluice_Op<"lds_write", [MemoryEffects<[MemWrite]>]> {
 def Sluice_StoreTileOp : Sluice_Op<"store_tile", [AttrSizedOperandSegments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "store a tile that the workgroup holds in registers to rows of global memory";
   let description = [{
-    This lane holds, of row `row` of the tile, `values[i]` from column `columns[i]` on. The row begins at `address`, of
-    which all lanes with this row have the same. Rows at or past `row_limit` are not stored, nor columns at or past
-    `column_limit`, a multiple of 8. Wave w has the rows [w, w + 1) * tile_rows / waves, and its lane l row l of them,
-    modulo their number. All waves execute it together.
+    This lane holds `values[i]` of row `row` of the tile, starting at column `columns[i]`. The row begins at
+    `address`, which is the same in all lanes with this row. Rows at or past `row_limit` and columns at or past
+    `column_limit`, a multiple of 8, are not stored. Wave w has the rows [w, w + 1) * tile_rows / waves, and its lane
+    l has row l of them, modulo their number. All waves execute it together.
 
     Values are in the order of panels of `panel_columns` columns: the first `panel_values[0]` of them are in the first
     panel, and so on.
@@ -454,10 +453,10 @@ def Sluice_StoreTileOp : Sluice_Op<"store_tile", [AttrSizedOperandSegments, Memo
 def Sluice_RecordEventOp : Sluice_Op<"record_event", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "an event that completes with the work of a token";
   let description = [{
-    On the host, a token of `gpu.launch_func` or `gpu.wait` stands for a stream. The result stands for an event,
-    recorded on that stream here: it completes when the work of `token` has, and whatever else the stream was
-    given before this operation. A launch that depends on the event waits for it, and does not continue its
-    stream; a token is an event if and only if this operation defines it.
+    On the host, a token of `gpu.launch_func` or `gpu.wait` represents a stream. The result represents an
+    event, recorded on that stream here: it completes when the work of `token` has, and all other work the
+    stream was given before this operation. A launch that depends on the event waits for it, and does not
+    continue its stream; a token is an event if and only if this operation defines it.
   }];
   let arguments = (ins GPU_AsyncToken:$token);
   let results = (outs GPU_AsyncToken:$event);

@@ -1,15 +1,16 @@
-//===- Swizzle.h - which column of a row an element of an LDS tile is stored at ---------------*- C++ -*-===//
+//===- Swizzle.h - the column at which an element of an LDS tile is stored --------------------*- C++ -*-===//
 //
-// LDS has `banks` banks of four bytes, and lanes that read the same column of neighbouring rows would all ask
+// LDS has `banks` banks of four bytes, and lanes that read the same column of neighbouring rows would all use
 // the same few. The swizzle permutes the chunks of each row by an amount that depends on the row:
 //
 //   stored chunk = logical chunk XOR (row / rowsPerPhase) % period
 //
-// A bijection of each row onto itself, and its own inverse: a reader applies it to the LDS address, and a
-// direct-to-LDS copy, which cannot scatter in LDS, to the global address instead.
+// It is a bijection of each row onto itself, and its own inverse: a reader applies it to the LDS address, and
+// a direct-to-LDS copy, which cannot scatter in LDS, to the global address instead.
 //
-// The policy knows no storage: it maps (row, column) to a column. Its arithmetic is written once, over any
-// `Arithmetic`; hosts evaluate it with HostArithmetic, passes build it as operations (sluice::swizzleColumn).
+// The policy does not depend on storage: it maps (row, column) to a column. Its arithmetic is written once,
+// over any `Arithmetic`; hosts evaluate it with HostArithmetic, passes build it as operations
+// (sluice::swizzleColumn).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -37,7 +38,7 @@ struct XorSwizzle {
 
   constexpr bool isIdentity() const { return chunk == 0; }
 
-  /// The column that element (row, column) is stored at; also the logical column of what is stored there.
+  /// The column that stores element (row, column); also the logical column of the element stored there.
   template <typename Arithmetic>
   constexpr typename Arithmetic::Number column(Arithmetic &&arithmetic, typename Arithmetic::Number row,
                                                typename Arithmetic::Number column) const {
@@ -51,9 +52,9 @@ struct XorSwizzle {
   }
 
   /// The swizzle with which any line / readBytes consecutive rows hold one column in different banks, where a
-  /// line is what all banks give in one cycle: lanes that each read `readBytes` at one column of these rows
-  /// meet no conflict. Rows whose pitch already moves them to other banks share a phase; the phases permute
-  /// what remains. The identity where the pitch alone does it.
+  /// line is what all banks deliver in one cycle: lanes that each read `readBytes` at one column of these
+  /// rows do not conflict. Rows whose pitch already moves them to other banks share a phase; the phases
+  /// permute the rest. The identity if the pitch alone suffices.
   static constexpr XorSwizzle forColumnReads(unsigned columns, unsigned elementBytes, unsigned readBytes,
                                              unsigned banks) {
     const unsigned line = banks * 4;

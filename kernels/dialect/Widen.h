@@ -1,7 +1,7 @@
 //===- Widen.h - bytes of E4M3FNUZ to F16 or BF16 ---------------------------------------------*- C++ -*-===//
 //
-// Without loss: both have its exponents and its three bits of mantissa. Two elements per v_cvt_pk_f32_fp8,
-// and one more instruction to put the two together.
+// Lossless: both have its exponents and its three bits of mantissa. Two elements take one v_cvt_pk_f32_fp8,
+// and one more instruction to combine the two.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

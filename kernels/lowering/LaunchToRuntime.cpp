@@ -1,9 +1,9 @@
-//===- LaunchToRuntime.cpp - launches with async dependencies to calls of the launch runtime ------------===//
+//===- LaunchToRuntime.cpp - launches with async dependencies to launch runtime calls -------------------===//
 //
 // A token of gpu.launch_func and gpu.wait is a stream, a token of sluice.record_event an event. A launch
-// continues the stream of its first dependency that is one, and waits for events of all others; without such
-// a dependency it gets a new stream. First the joins become explicit, one recording for each token that needs
-// it, right behind the token's definition, so that the event means the token's work and nothing later:
+// continues the stream of its first dependency that is a stream, and waits for events of all others; without
+// such a dependency it gets a new stream. First the joins become explicit: one recording for each token that
+// needs it, right after the token's definition, so that the event means the token's work and nothing later:
 //
 //   before: %b = launch async [%a] @B             after: %b = launch async [%a] @B
 //           %c = launch async @C                         %c = launch async @C
@@ -12,12 +12,12 @@
 //                                                        %d = launch async [%b, %e] @D
 //
 // Then each operation becomes its calls. A stream lives to the end of the block that created it, where it is
-// completed and destroyed, whether or not anybody waited for a token of it. An event lives to its last use;
-// uses in nested regions, which may run often or never, keep it to the end of the operation in its own block.
-// So all paths through structured control flow destroy exactly what they created, and nothing early.
+// completed and destroyed, whether or not the program waited for a token of it. An event lives to its last
+// use; uses in nested regions, which may run often or never, extend it to the end of the operation in its own
+// block. So all paths through structured control flow destroy exactly what they created, and nothing early.
 //
-// Safe direction: waiting for more than a token's work, as a continued stream does, costs time; for less,
-// order.
+// Safe direction: waiting for more than a token's work, as a continued stream does, costs time; waiting for
+// less breaks the order.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "lowering/Passes.h"
@@ -43,8 +43,8 @@ bool isStream(Value token) {
   return isa_and_present<gpu::LaunchFuncOp, gpu::WaitOp>(token.getDefiningOp());
 }
 
-/// The launches, waits and recordings of the host, in program order. A launch that has a stream as its object
-/// has been lowered by others.
+/// The launches, waits and recordings of the host, in program order. A launch with a stream as its object has
+/// already been lowered elsewhere.
 SmallVector<Operation *> hostOps(ModuleOp module) {
   SmallVector<Operation *> ops;
   module.walk<WalkOrder::PreOrder>([&](Operation *op) {
@@ -146,7 +146,7 @@ private:
     Value primary = continuesStream && !streams.empty() ? streams[0] : Value();
     if (primary) joined.insert(primary);
     for (Value dependency : dependencies) {
-      // What the same stream was given earlier, the stream itself keeps in order.
+      // The stream itself orders work that it was given earlier.
       if (primary && isStream(dependency) && origins.lookup(dependency) == origins.lookup(primary)) continue;
       joined.insert(isStream(dependency) ? eventOf(dependency) : dependency);
     }
@@ -317,7 +317,7 @@ private:
     std::string name = binary.getSymName().str();
     std::string bytes = codeObjectOf(binary).getObject().getValue().str();
     symbols.erase(binary);
-    constexpr unsigned page = 4096; // what HIP's own compiler gives code objects
+    constexpr unsigned page = 4096; // the alignment that HIP's own compiler gives code objects
     addConstant(name, bytes, page);
   }
 

@@ -1,6 +1,6 @@
 //===- LowerAsyncMarks.cpp - marks and waits for marks to vmcnt waits -----------------------------------===//
 //
-// LLVM 22 has no mark: the hardware only counts this wave's vector-memory instructions, which complete in
+// LLVM 22 has no marks: the hardware only counts this wave's vector-memory instructions, which complete in
 // order. "At most n marked groups in flight" is therefore "at most as many instructions in flight as were
 // issued after the (n+1)th youngest mark".
 //
@@ -11,13 +11,14 @@
 // paths join it keeps the smaller number, and loops are iterated to a fixed point.
 //
 // Safe direction: a count may be too small (waits longer), never too large (a race). Only direct-to-LDS loads
-// and counted_load are counted: each is exactly one vector-memory instruction, and none moves over a mark:
-// LLVM does not reorder what they become, intrinsics that may write memory, and both machine schedulers are
+// and counted_load are counted: each is exactly one vector-memory instruction, and none moves over a mark.
+// LLVM does not reorder the intrinsics they become, which may write memory, and both machine schedulers are
 // off (target/Codegen.cpp). Any other access to memory between a mark and its wait is not counted, so the
-// wait covers as many instructions too many: the backend may merge, split or drop it, may turn it into a
-// scalar load or schedule it before the mark. (A volatile one is surely one instruction, but the backend
-// waits for it with vmcnt(0) on the spot.) Nor is a counted_load with whose value a loop begins, by a wait in
-// front of that loop: LLVM sinks it behind the test whether the loop is entered, and so behind the wait.
+// wait covers that many more instructions: the backend may merge, split or drop the access, may turn it into
+// a scalar load or schedule it before the mark. (A volatile access is certainly one instruction, but the
+// backend waits for it with vmcnt(0) on the spot.) Nor does a wait before a loop count a counted_load whose
+// value enters that loop: LLVM sinks the load below the test whether the loop is entered, and so below the
+// wait.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "lowering/Passes.h"
@@ -31,7 +32,7 @@ using namespace mlir;
 
 namespace {
 
-/// Whether a loop begins with the value, or with what follows from it.
+/// Whether a loop begins with the value, or with a value computed from it.
 bool entersLoop(Value value) {
   return llvm::any_of(value.getUsers(), [](Operation *user) {
     return isa<LoopLikeOpInterface>(user) || (isPure(user) && llvm::any_of(user->getResults(), entersLoop));
@@ -55,7 +56,7 @@ struct MarkState {
   }
   void mark() {
     issuedSince.insert(issuedSince.begin(), 0);
-    // Beyond the depth the oldest mark kept stands for all older ones: its smaller count is safe for them.
+    // The oldest mark kept represents all marks beyond the depth: its smaller count is safe for them.
     if (issuedSince.size() > depth) issuedSince.resize(depth);
   }
   void meet(const MarkState &other) {
@@ -76,7 +77,7 @@ class MarkAnalysis {
 public:
   /// Records for every wait below `block` the vmcnt it needs, and returns the state at the block's end.
   MarkState run(Block &block, MarkState state) {
-    unsigned entering = 0; // loads with whose values a loop below begins
+    unsigned entering = 0; // loads whose values enter a loop below
     for (Operation &op : block) {
       if (isCounted(op)) {
         auto load = dyn_cast<CountedLoadOp>(op);
@@ -92,8 +93,8 @@ public:
         state = run(*branch.thenBlock(), state);
         state.meet(otherwise);
       } else if (op.getNumRegions() != 0) {
-        // The regions may run any number of times in any order, none included: iterate until their entry
-        // state is stable. Counts only fall and the depth is bounded, so this ends.
+        // The regions may run any number of times in any order, or never: iterate until their entry state is
+        // stable. Counts only fall and the depth is bounded, so this ends.
         for (;;) {
           MarkState entry = state;
           for (Region &region : op.getRegions())
@@ -117,7 +118,7 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
       copy.emitError() << "must be distributed before marks can be counted";
       undistributed = true;
     });
-    // A region's blocks other than its first would be taken for one that no mark reaches.
+    // Blocks of a region other than its first would be treated as if no mark reached them.
     bool unstructured = false;
     kernel.walk([&](Region *region) { unstructured |= !region->empty() && !region->hasOneBlock(); });
     if (unstructured) kernel.emitError() << "marks are counted in structured control flow only";
@@ -126,14 +127,14 @@ struct LowerAsyncMarksPass : impl::LowerAsyncMarksBase<LowerAsyncMarksPass> {
     MarkAnalysis analysis;
     if (!kernel.getBody().empty()) analysis.run(kernel.getBody().front(), {});
     SmallVector<Operation *> done;
-    SmallVector<Attribute> waits; // for whoever inspects the kernel
+    SmallVector<Attribute> waits; // for readers of the kernel
     kernel.walk([&](Operation *op) {
       if (auto wait = dyn_cast<WaitMarksOp>(op)) {
         OpBuilder builder(wait);
         waits.push_back(builder.getStringAttr(llvm::Twine(wait.getOutstanding()) +
                                               " groups may be in flight: vmcnt(" +
                                               llvm::Twine(analysis.vmcnt[wait]) + ")"));
-        // The fences keep LDS reads behind the wait.
+        // The fences keep LDS reads after the wait.
         createWaveFence(builder, wait.getLoc());
         ROCDL::SWaitcntOp::create(builder, wait.getLoc(), encodeWaitcnt(analysis.vmcnt[wait], maxLgkmcnt));
         createWaveFence(builder, wait.getLoc());

@@ -2,27 +2,27 @@
 //
 //   lds_alloc    a byte range of one LDS array per kernel, at its offset if it has one, and an alias scope
 //   lds_read     llvm.load from that range, swizzled, in the tile's scope, noalias with all disjoint tiles
-//   lds_write    llvm.store likewise
+//   lds_write    llvm.store, with the same range and scope
 //   load_to_lds  rocdl.raw.ptr.buffer.load.lds into that range, in the tile's scope
-//   gather_to_lds  rocdl.global.load.lds likewise, with no LDS access of the wave in flight
-//   counted_load  llvm.amdgcn.raw.ptr.atomic.buffer.load: LLVM neither repeats, merges, moves nor drops it,
-//                and waits for its result by its place among the vector-memory instructions
+//   gather_to_lds  rocdl.global.load.lds, the same, with none of the wave's LDS accesses in flight
+//   counted_load  llvm.amdgcn.raw.ptr.atomic.buffer.load: LLVM never repeats, merges, moves or drops it, and
+//                waits for its result by its place among the vector-memory instructions
 //   zeros        the address of one constant array per kernel
 //   lds_wait     s_waitcnt lgkmcnt(0), between fences of wavefront scope
 //   barrier      s_waitcnt lgkmcnt(0) ; s_barrier, between fences of wavefront scope
 //
 // The scopes tell the backend which tile a direct-to-LDS load writes, so that it adds no vmcnt(0) before the
 // read of another. They are true because every tile has a static address. A read is never noalias with its
-// own tile, nor with one that shares bytes with it: if a wait of ours were missing, the backend would still
-// put one there.
+// own tile, nor with one that shares bytes with it: if one of our waits were missing, the backend would still
+// insert one.
 //
-// LLVM 22 takes global_load_lds for an instruction that lgkmcnt counts (llvm-project pull request 179305);
-// the hardware counts it in vmcnt alone. An LDS access issued before one and waited for behind it would get a
-// wait that is too weak by one. So none is in flight there: lgkmcnt(0) stands before each, and no LDS access
-// may be scheduled up across it.
+// LLVM 22 counts global_load_lds in lgkmcnt (llvm-project pull request 179305); the hardware counts it only
+// in vmcnt. An LDS access issued before such a load and waited for after it would get a wait that is too weak
+// by one. So no LDS access is in flight there: lgkmcnt(0) precedes each load, and no LDS access may be
+// scheduled up across it.
 //
 // The barrier is a raw s_barrier: a workgroup fence would drain the copies in flight with vmcnt(0). LDS reads
-// complete before it (lgkmcnt), because behind it another wave may overwrite what they read.
+// complete before it (lgkmcnt), because after it another wave may overwrite the data they read.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "lowering/Passes.h"
@@ -97,7 +97,7 @@ public:
   }
 
 private:
-  /// Where reuse-lds has put them, or one after the other.
+  /// At the offsets that reuse-lds chose, or one after the other.
   LogicalResult placeTiles() {
     MLIRContext *context = kernel.getContext();
     auto domain =
@@ -128,7 +128,7 @@ private:
                                    tileAlignment, ldsAddressSpace);
   }
 
-  /// One array of zeros that is as long as any op of the kernel asks for.
+  /// One array of zeros, as long as the longest that an op of the kernel asks for.
   void createZeros() {
     unsigned bytes = 0;
     kernel.walk([&](ZerosOp op) { bytes = std::max<unsigned>(bytes, op.getBytes()); });
@@ -166,8 +166,8 @@ private:
                                ArrayRef<LLVM::GEPArg>{byteOffset}, LLVM::GEPNoWrapFlags::inbounds);
   }
 
-  /// Takes the columns that the swizzle leaves alone off `column`, and says how many they are. It permutes
-  /// within a whole number of phases: lanes' columns that are such numbers apart have one address.
+  /// Splits from `column` the part that the swizzle does not change, and returns it. The swizzle permutes
+  /// within a whole number of phases: lanes whose columns differ by such a number share one address.
   static unsigned moveOutOfSwizzle(OpBuilder &builder, Location loc, LdsTileType type, Value &column) {
     unsigned span = std::max(1u, type.getSwizzle().getChunk() * type.getSwizzle().getPeriod());
     auto sum = column.getDefiningOp<arith::AddIOp>();
@@ -196,7 +196,7 @@ private:
     return type.getNumElements() * type.getElementType().getIntOrFloatBitWidth() / 8;
   }
 
-  /// What memory is read and written as: LLVM has no floats of 8 bits, and takes their bytes.
+  /// The type of loads and stores: LLVM has no 8-bit floats, and uses bytes.
   static Type typeInMemory(Value vector) {
     auto type = cast<VectorType>(vector.getType());
     if (LLVM::isCompatibleType(type)) return type;
@@ -241,7 +241,7 @@ private:
   }
 
   void lower(OpBuilder &builder, GatherToLdsOp op) {
-    // Behind this LDS instructions stay; VALU, MFMA and transcendental ones may cross (mask bits of
+    // LDS instructions stay after this; VALU, MFMA and transcendental ones may cross (mask bits of
     // llvm.amdgcn.sched.barrier).
     constexpr int32_t letArithmeticCross = 0x2 | 0x8 | 0x400;
     Location loc = op.getLoc();
@@ -268,7 +268,7 @@ private:
     op.replaceAllUsesWith(LLVM::AddressOfOp::create(builder, op.getLoc(), zeros).getResult());
   }
 
-  /// LLVM takes all MFMAs of a function with results of that size to VGPRs, or all to AccVGPRs.
+  /// LLVM puts all MFMAs of a function with results of that size in VGPRs, or all in AccVGPRs.
   void lower(OpBuilder &builder, amdgpu::MFMAOp mfma) {
     Location loc = mfma.getLoc();
     auto operand = [&](Value value) -> Value {
@@ -282,9 +282,9 @@ private:
     mfma.replaceAllUsesWith(assembly(builder, loc, mfma.getType(), operands, text, "=a,v,v,0"));
   }
 
-  /// Whether there are two wait states between what computes the operands and the MFMA: at least two others
-  /// are between, or the operands are from before the block and they are in it. LLVM does not look into
-  /// assembly for what it reads.
+  /// Whether two wait states separate the MFMA from the instructions that compute its operands: at least two
+  /// other MFMAs are between, or the operands are from before the block and two MFMAs of the block precede
+  /// this one. LLVM does not see what inline assembly reads.
   static bool isSettledFor(amdgpu::MFMAOp mfma) {
     Operation *earlier = mfma;
     for (unsigned n = 0; n < 2; ++n) {
@@ -337,8 +337,8 @@ private:
   gpu::GPUModuleOp module;
   gpu::GPUFuncOp kernel;
   const Chip &chip;
-  // Where tiles take turns, rows take all registers, and addresses have to serve many columns. Elsewhere LLVM
-  // keeps more of them for less arithmetic.
+  // If tiles take turns, rows take all registers, and each address has to serve many columns. Otherwise LLVM
+  // keeps more addresses to save arithmetic.
   const bool hasFewAddresses = kernel->hasAttr("sluice.tiles_take_turns");
   LLVM::GlobalOp arena, zeros;
   unsigned arenaBytes = 0;

@@ -1,16 +1,16 @@
 //===- Chips.cpp - the chip table -----------------------------------------------------------------------===//
 //
-// Where the facts are from:
+// Sources of the facts:
 //
 //   compute units   AMD's data sheets: MI250 (one of its two dies), MI300X, MI355X
 //   LDS bytes       LLVM's AMDGPU features, addressablelocalmemorysize*
 //   VGPRs           LLVM's AMDGPUUsage: 512 per lane of a SIMD, divided between its waves
 //   LDS banks       AMD Instinct MI200 and MI300 ISA manuals; for gfx950 published measurements (HipKittens)
 //
-//   MFMA passes     LLVM's scheduling models, which chips_test asks again
-//   wait states     what LLVM's hazard recognizer puts behind an MFMA, which tests/lit/lowering/hold-chips.ll
-//                   asks again
-//   everything else LLVM's assembler for the chip, which tests/unit/kernels/chips_test.cpp asks again
+//   MFMA passes     LLVM's scheduling models; chips_test checks them against LLVM
+//   wait states     what LLVM's hazard recognizer inserts after an MFMA; tests/lit/lowering/hold-chips.ll
+//                   checks them
+//   everything else LLVM's assembler for the chip; tests/unit/kernels/chips_test.cpp checks it
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/Chips.h"

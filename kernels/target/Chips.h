@@ -19,21 +19,21 @@ struct MfmaShape {
   }
 };
 
-/// A shape, and how many passes of 4 clk it keeps the matrix core busy for.
+/// A shape, and how many passes of 4 clk it occupies the matrix core.
 struct Mfma {
   MfmaShape shape;
   unsigned passes;
 };
 
-/// How many banks of four bytes serve an LDS read of so many bytes per lane.
+/// How many banks of four bytes serve an LDS read of the given bytes per lane.
 struct LdsReadBanks {
   unsigned accessBytes, banks;
 };
 
-/// What the chip's 8-bit floating-point instructions understand by E4M3 and E5M2.
+/// The formats that the chip's 8-bit floating-point instructions use for E4M3 and E5M2.
 enum class Fp8Flavour { None, Fnuz, Ocp };
 
-/// Of all chips of the table.
+/// On all chips of the table.
 constexpr unsigned simdsPerComputeUnit = 4;
 
 struct Chip {
@@ -45,30 +45,30 @@ struct Chip {
   llvm::ArrayRef<unsigned> directToLdsBytes; // per lane and instruction, ascending
   llvm::ArrayRef<LdsReadBanks> ldsReadBanks = {};
   llvm::ArrayRef<Mfma> mfmas = {}; // of f16 and bf16
-  /// What ends the assembler's names of these: v_mfma_f32_32x32x8 and this.
+  /// The endings of these instructions' assembler names, after v_mfma_f32_32x32x8.
   llvm::StringRef f16MfmaSuffix = "_f16", bf16MfmaSuffix = "_bf16";
   llvm::ArrayRef<Mfma> fp8Mfmas = {}; // of E4M3, in the chip's flavour
   Fp8Flavour fp8 = Fp8Flavour::None;
-  bool transposingLdsReads = false;  // ds_read_b64_tr_b16 and its like
+  bool transposingLdsReads = false;  // ds_read_b64_tr_b16 and similar
   bool packedBf16Conversion = false; // v_cvt_pk_bf16_f32
-  bool hasHazardRules = false;       // the emulator's checks are those of this chip's manual
-  /// Wait states that a vector instruction keeps from an MFMA whose result it reads, more than its passes.
+  bool hasHazardRules = false;       // the emulator's checks follow this chip's manual
+  /// Wait states between an MFMA and a vector instruction that reads its result, in addition to its passes.
   unsigned waitStatesBehindMfma = 3;
 
-  /// The passes of an MFMA of elements of so many bytes: 2 for f16 and bf16, 1 for E4M3. 0 if the chip does
-  /// not have it.
+  /// The passes of an MFMA whose elements have `elementBytes` bytes: 2 for f16 and bf16, 1 for E4M3. 0 if the
+  /// chip does not have it.
   unsigned mfmaPasses(MfmaShape shape, unsigned elementBytes) const;
   bool hasMfma(MfmaShape shape, unsigned elementBytes) const { return mfmaPasses(shape, elementBytes) != 0; }
   /// The wait states between an MFMA of f16 or bf16 and a vector instruction that reads its result.
   unsigned mfmaResultWaitStates(MfmaShape shape) const { return mfmaPasses(shape, 2) + waitStatesBehindMfma; }
-  /// Banks for reads of `accessBytes` per lane; 0 for a width that is none.
+  /// Banks for reads of `accessBytes` per lane; 0 for an unsupported width.
   unsigned ldsBanks(unsigned accessBytes) const;
 };
 
-/// The table's row, or null for a chip we do not know.
+/// The table's row, or null for an unknown chip.
 const Chip *findChip(llvm::StringRef name);
 
-/// All names, for error messages.
+/// All chips, for error messages.
 llvm::ArrayRef<Chip> allChips();
 
 /// The table as docs/concepts/chips.md shows it, in markdown.

@@ -1,7 +1,7 @@
 //===- Codegen.cpp - LLVM dialect to a linked gfx9 code object ------------------------------------------===//
 //
-// Code object version 5 is what every ROCm since 5.5 loads; 6 is refused by older runtimes. The target is the
-// bare chip: xnack and sramecc unspecified load on every configuration.
+// Every ROCm since 5.5 loads code object version 5; older runtimes refuse version 6. The target is the bare
+// chip: code with xnack and sramecc unspecified loads on every configuration.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/Codegen.h"
@@ -36,7 +36,7 @@ namespace {
 
 constexpr unsigned codeObjectVersion = 500;
 constexpr const char *triple = "amdgcn-amd-amdhsa";
-// No kernel has scratch, but without this LLVM keeps four SGPRs of gfx90a for it, which then spill.
+// No kernel has scratch, but without this LLVM reserves four SGPRs of gfx90a for it, and SGPRs then spill.
 constexpr const char *features = "+enable-flat-scratch";
 
 void initializeBackend() {
@@ -45,7 +45,7 @@ void initializeBackend() {
     LLVMInitializeAMDGPUTarget();
     LLVMInitializeAMDGPUTargetMC();
     LLVMInitializeAMDGPUAsmPrinter();
-    LLVMInitializeAMDGPUAsmParser(); // of inline assembly
+    LLVMInitializeAMDGPUAsmParser(); // for inline assembly
     return true;
   }();
   (void)once;
@@ -64,18 +64,18 @@ void setKernelAttributes(llvm::Module &module, const CodegenOptions &options) {
   module.addModuleFlag(llvm::Module::Error, "amdhsa_code_object_version", codeObjectVersion);
   for (llvm::Function &function : module) {
     if (function.getCallingConv() != llvm::CallingConv::AMDGPU_KERNEL) continue;
-    // A minimum alone: with a maximum, LLVM declares registers the kernel does not use to keep waves away.
+    // Only a minimum: with a maximum, LLVM declares registers the kernel does not use to keep waves away.
     function.addFnAttr("amdgpu-waves-per-eu", std::to_string(options.wavesPerSimd));
     // All matrix operands stay in VGPRs: moves to and from AccVGPRs would cost VALU time.
     function.addFnAttr("amdgpu-agpr-alloc", "0");
-    // IEEE mode makes every maximum of possibly signalling NaNs quiet them first; nothing here relies on it.
+    // IEEE mode makes every maximum quiet possibly signalling NaNs first; nothing here relies on it.
     function.addFnAttr("amdgpu-ieee", "false");
   }
 }
 
 void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::PipelineTuningOptions tuning;
-  // Packed f32 arithmetic cannot run beside an MFMA; the SLP vectoriser would create it from scalar code.
+  // Packed f32 arithmetic cannot run alongside an MFMA; the SLP vectoriser would create it from scalar code.
   tuning.SLPVectorization = false;
   tuning.LoopUnrolling = false;
   llvm::PassBuilder passes(&machine, tuning);
@@ -91,12 +91,12 @@ void optimize(llvm::Module &module, llvm::TargetMachine &machine) {
   passes.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
 }
 
-/// The order of instructions is decided by interleave-mfma; LLVM's schedulers, which do not spread vector
-/// work below MFMAs, would undo it. Branches that all lanes of a wave take together stay branches: put one
-/// side behind the other, values that both need would live through the first, and copies of both sides
-/// would look to the backend as if a path had none of them, so that it waits for all memory before LDS reads.
-/// Nor do the ways through a loop share instructions: where their ends are merged they are no regions of
-/// their own, and all that lies between becomes one way after the other. lld resets all options: they are set
+/// interleave-mfma decides the order of instructions; LLVM's schedulers, which do not spread vector work
+/// below MFMAs, would undo it. Branches that all lanes of a wave take together stay branches. If one side
+/// were placed after the other, values that both need would stay live through the first, and the backend
+/// would see copies of both sides as possibly missing from a path and wait for all memory before LDS reads.
+/// Nor do the paths through a loop share instructions: if their ends are merged, they are not regions of
+/// their own, and all code between becomes one path after the other. lld resets all options, so they are set
 /// again for every object.
 void keepSourceOrder() {
   auto &&options = llvm::cl::getRegisteredOptions();
@@ -131,7 +131,7 @@ LogicalResult emitAssembly(llvm::Module &module, llvm::TargetMachine &machine, s
   return success();
 }
 
-/// Holds the object file between the assembler and lld; removed with what is in it.
+/// Holds the object file between the assembler and lld; removed with its contents.
 class ScratchFolder {
 public:
   ScratchFolder() { failed = bool(llvm::sys::fs::createUniqueDirectory("sluice-kernelgen", path)); }

@@ -15,14 +15,14 @@ struct CodegenOptions {
 
 struct CodeObject {
   std::string llvmIr;             // after optimisation
-  std::string assembly;           // what `elf` was assembled from
+  std::string assembly;           // the source that `elf` was assembled from
   llvm::SmallVector<char, 0> elf; // code object version 5, xnack and sramecc unspecified
 };
 
 /// Compiles a gpu.module in the LLVM and ROCDL dialects. Emits an error at the module and fails otherwise.
 mlir::FailureOr<CodeObject> compileToCodeObject(mlir::gpu::GPUModuleOp module, const CodegenOptions &options);
 
-/// Makes `code.elf` anew from `code.assembly`. Emits an error with `emitError` and fails otherwise.
+/// Rebuilds `code.elf` from `code.assembly`. Emits an error with `emitError` and fails otherwise.
 mlir::LogicalResult assembleAndLink(CodeObject &code, const Chip &chip,
                                     llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 

@@ -1,4 +1,4 @@
-//===- Disassembly.cpp - the instructions of a code object, and what its loops are made of --------------===//
+//===- Disassembly.cpp - the instructions of a code object, and its loops -------------------------------===//
 #include "target/Disassembly.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -87,7 +87,7 @@ SmallVector<ArrayRef<MachineInstruction>> findMfmaLoops(ArrayRef<MachineInstruct
     ArrayRef<MachineInstruction> loop(first, code.begin() + index + 1);
     if (countInstructions(loop).mfma != 0) loops.push_back(loop);
   }
-  // A loop that holds another one is not innermost; of several branches to one target the last ends the loop.
+  // A loop that contains another is not innermost; the last of several branches to one target ends the loop.
   SmallVector<ArrayRef<MachineInstruction>> innermost;
   for (ArrayRef<MachineInstruction> loop : loops) {
     bool holdsOther = llvm::any_of(loops, [&](ArrayRef<MachineInstruction> other) {

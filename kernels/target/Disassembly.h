@@ -1,4 +1,4 @@
-//===- Disassembly.h - the instructions of a code object, and what its loops are made of ------*- C++ -*-===//
+//===- Disassembly.h - the instructions of a code object, and its loops -----------------------*- C++ -*-===//
 #pragma once
 
 #include "target/Chips.h"
@@ -18,7 +18,7 @@ struct MachineInstruction {
   std::optional<uint64_t> branchTarget;
 };
 
-/// `code` starts at `address`. Fails on bytes that are no instruction of the chip.
+/// `code` starts at `address`. Fails on bytes that are not an instruction of the chip.
 llvm::Expected<llvm::SmallVector<MachineInstruction, 0>> disassemble(llvm::ArrayRef<uint8_t> code,
                                                                      uint64_t address, const Chip &chip);
 

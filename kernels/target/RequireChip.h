@@ -1,4 +1,4 @@
-//===- RequireChip.h - the chip a pass was told to work for ---------------------------------------------===//
+//===- RequireChip.h - the chip that a pass works for ---------------------------------------------------===//
 #pragma once
 
 #include "target/Chips.h"

@@ -1,4 +1,4 @@
-//===- ScheduleChoices.h - what the model behind the last order does not decide ---------------*- C++ -*-===//
+//===- ScheduleChoices.h - what the final scheduler's cost model leaves open ------------------*- C++ -*-===//
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
@@ -8,19 +8,19 @@
 
 namespace sluice {
 
-/// Of ScheduleMachineCode.cpp. A kernel may have its own, which a search has found
+/// Choices of ScheduleMachineCode.cpp. A kernel may have its own, found by a search
 /// (kernels/tools/schedules.txt).
 struct ScheduleChoices {
-  /// How far an instruction may be taken up in front of the first one that has not issued: 1 or more.
+  /// How far ahead of the first unissued instruction an instruction may be taken: 1 or more.
   unsigned window = 8;
   /// Two waits for LDS become one if they are at most `waitsApart` instructions apart (0: never) and the read
   /// that is then waited for earlier was issued at least `readsBefore` instructions before.
   unsigned waitsApart = 20, readsBefore = 30;
 
-  /// The function's attribute that has them as text.
+  /// The function attribute that holds them as text.
   static constexpr llvm::StringLiteral attribute = "sluice-schedule";
 
-  /// Of "8 20 30".
+  /// Parses text such as "8 20 30".
   static std::optional<ScheduleChoices> parse(llvm::StringRef text) {
     ScheduleChoices choices;
     for (unsigned *choice : {&choices.window, &choices.waitsApart, &choices.readsBefore})

@@ -1,22 +1,22 @@
-//===- ScheduleMachineCode.cpp - the last word on the order of instructions -----------------------------===//
+//===- ScheduleMachineCode.cpp - the final order of instructions ----------------------------------------===//
 //
-// interleave-mfma orders operations. What the code generator makes of them is not yet there then: the writes
-// of M0 in front of copies, addresses, constants, waits. This pass orders the machine code of each block that
-// multiplies, after register allocation and the insertion of waits, in front of the pass that fills what is
-// left of hazards with s_nop.
+// interleave-mfma orders operations before the code generator has added its instructions: the writes of M0
+// before copies, addresses, constants, waits. This pass orders the machine code of each block that
+// multiplies, after register allocation and the insertion of waits, and before the pass that fills the
+// remaining hazards with s_nop.
 //
 //   before: s_add m0 ; s_nop ; buffer_load lds ; v_exp ; s_waitcnt lgkmcnt(3) ; v_perm ; s_waitcnt lgkmcnt(2)
-//   ... after:  s_add m0 ; v_exp ; buffer_load lds ; s_waitcnt lgkmcnt(2) ; v_perm ...
+//   after:  s_add m0 ; v_exp ; buffer_load lds ; s_waitcnt lgkmcnt(2) ; v_perm ...
 //
-// Of two waits for LDS that soon follow each other the first waits for both.
+// If one wait for LDS soon follows another, the first waits for both.
 //
-// List scheduling of one wave that issues in order, with the costs of interleave-mfma (InterleaveMfma.cpp):
-// an MFMA issues as soon as the matrix core, the vector port and its operands are free, else the first
-// instruction in the order before of which that holds. No instruction passes another that it has a register
-// or a flag in common with which one of them writes. Whatever accesses memory, waits or is a barrier keeps
-// its order, and what reads or overwrites the result of a load stays behind the wait that was between them.
+// This is list scheduling of one wave that issues in order, with the costs of interleave-mfma
+// (InterleaveMfma.cpp): an MFMA issues as soon as the matrix core, the vector port and its operands are free;
+// otherwise the first instruction in the former order that can. An instruction does not pass another if they
+// share a register or a flag that one of them writes. Instructions that access memory, wait or are barriers
+// keep their order, and users or overwriters of a load's result stay after the wait that was between them.
 //
-// Safe direction: a dependence too many costs time only. Costs decide how fast, never what is computed.
+// Safe direction: an extra dependence only costs time. Costs decide how fast, never what is computed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/ScheduleMachineCode.h"
@@ -37,10 +37,12 @@ namespace {
 
 using namespace llvm;
 
-// In turns of 4 clk. The vector unit can read an MFMA's result that long after its issue (8 passes).
+// In turns of 4 clk. The vector unit can read an MFMA's result `matrixLatency` turns after its issue (8
+// passes).
 constexpr unsigned matrixPasses = 8, matrixLatency = 12, transcendentalTurns = 4;
-// Wait states that the hardware asks for, and a turn: after a transcendental; from the vector unit to the
-// matrix core; of a scalar that the vector unit has written; of M0, for what addresses LDS with it.
+// Wait states that the hardware requires, plus a turn: after a transcendental; from the vector unit to the
+// matrix core; for a scalar that the vector unit has written; for M0, before an instruction that addresses
+// LDS with it.
 constexpr unsigned afterTranscendental = 2, toMatrix = 3, afterMask = 3, afterM0 = 2;
 
 enum class Kind { other, scalar, vector, transcendental, matrix, lds, memory, wait };
@@ -61,12 +63,12 @@ struct Wait {
     return (immediate & ~(lgkmMask << lgkmShift)) | int64_t(count) << lgkmShift;
   }
   static bool isForLgkmOnly(int64_t immediate) {
-    constexpr int64_t others = 0xc07f; // vmcnt and expcnt: for none of them
+    constexpr int64_t others = 0xc07f; // vmcnt and expcnt: waits for neither
     return (immediate & others) == others;
   }
 };
 
-/// What a function's instructions are.
+/// Classifies a function's instructions.
 class Code {
 public:
   explicit Code(const MachineFunction &function)
@@ -93,8 +95,8 @@ private:
   const TargetInstrInfo &names;
 };
 
-/// Registers whose loads may be in flight, with the least number of accesses that were issued behind them and
-/// that the same counter counts. Answers of scalar loads come in any order: only a wait for all ends them.
+/// Registers whose loads may be in flight, with the smallest number of later accesses that the same counter
+/// counts. Scalar loads return in any order: only a wait for all ends them.
 class InFlight {
 public:
   using Retired = llvm::function_ref<void(MCRegUnit)>;
@@ -108,7 +110,7 @@ public:
                                                                    : Counter::vector;
     for (auto &[unit, load] : loads)
       if (load.counter == counter) load.behind = std::min(load.behind + 1, most);
-    // To LLVM, lanes that exchange values by way of LDS load none.
+    // LLVM does not regard exchanging values between lanes through LDS as a load.
     if (kind != Kind::lds && !instruction.mayLoad()) return;
     for (const MachineOperand &def : instruction.all_defs())
       if (def.getReg().isPhysical())
@@ -116,7 +118,7 @@ public:
           loads[unit] = {counter, 0};
   }
 
-  /// Where ways meet. Returns whether this has changed.
+  /// Joins the state of another path. Returns whether this has changed.
   bool meet(const InFlight &other) {
     bool changed = false;
     for (const auto &[unit, load] : other.loads) {
@@ -228,7 +230,7 @@ private:
 
   void findDependences() {
     struct Access {
-      std::optional<unsigned> def, wait; // that ended the load of what is in it
+      std::optional<unsigned> def, wait; // that ended the load of its contents
       MCRegister written;
       SmallVector<unsigned, 4> uses;
     };
@@ -317,12 +319,12 @@ private:
         operand.setIsKill(false);
   }
 
-  /// A wait for LDS becomes as strong as one that soon follows, which goes: of what it lets in flight, what
-  /// is issued between them.
+  /// A wait for LDS becomes as strong as one that soon follows, which is removed. The accesses issued between
+  /// them count towards those that may stay in flight.
   void joinWaits() {
     MachineInstr *earlier = nullptr;
     unsigned since = 0, issuedSince = 0;
-    SmallVector<unsigned> reads; // where they are
+    SmallVector<unsigned> reads; // their positions
     unsigned place = 0, earlierPlace = 0;
     for (MachineInstr &instruction : make_early_inc_range(block)) {
       ++since;
@@ -333,7 +335,7 @@ private:
         reads.push_back(place);
       }
       if (kind == Kind::memory && nameOf(instruction).starts_with("S_"))
-        earlier = nullptr; // scalar loads answer in any order
+        earlier = nullptr; // scalar loads return in any order
       else if (endsRegion(instruction) || nameOf(instruction) == "S_BARRIER")
         earlier = nullptr;
       if (kind != Kind::wait) continue;
@@ -362,7 +364,7 @@ private:
   const Code &code;
   const ScheduleChoices &choices;
   const TargetRegisterInfo &registers;
-  InFlight inFlight; // where the region begins, then behind each of its instructions
+  InFlight inFlight; // where the region begins, then after each of its instructions
   std::vector<Node> nodes;
 };
 
@@ -377,7 +379,7 @@ public:
   }
   bool runOnMachineFunction(MachineFunction &function) override {
     const Code code(function);
-    // At the beginning of each block.
+    // At the start of each block.
     llvm::DenseMap<const MachineBasicBlock *, InFlight> inFlight;
     for (bool changed = true; changed;) {
       changed = false;

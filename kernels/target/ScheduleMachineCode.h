@@ -1,4 +1,4 @@
-//===- ScheduleMachineCode.h - the last word on the order of instructions ---------------------*- C++ -*-===//
+//===- ScheduleMachineCode.h - the final order of instructions --------------------------------*- C++ -*-===//
 #pragma once
 
 namespace llvm {
@@ -7,8 +7,8 @@ class TargetPassConfig;
 
 namespace sluice {
 
-/// Adds the pass of ScheduleMachineCode.cpp to a code generator for AMDGPU: behind the waits, in front of the
-/// wait states of hazards. Functions may have choices of their own (ScheduleChoices.h).
+/// Adds the pass of ScheduleMachineCode.cpp to a code generator for AMDGPU: after waits are inserted, before
+/// the wait states of hazards are. Functions may have their own choices (ScheduleChoices.h).
 void addScheduleMachineCode(llvm::TargetPassConfig &config);
 
 } // namespace sluice

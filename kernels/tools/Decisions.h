@@ -1,12 +1,12 @@
 //===- Decisions.h - what the passes decided about a kernel -----------------------------------*- C++ -*-===//
 //
-// Passes leave their decisions on the kernel as discardable attributes `sluice.*`, which stay there to the
-// end of the pipeline:
+// Passes leave their decisions on the kernel as discardable attributes `sluice.*`, which stay until the end
+// of the pipeline:
 //
 //   sluice.pipeline = [{stages = 2, groups = [...]}, ...]                        one per pipelined loop
 //   sluice.lds = {arena_bytes = 65536, bytes_without_reuse = 98304, tiles = [...]}
 //
-// Whatever else is there is shown as it is.
+// Any other attribute is shown unchanged.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -25,7 +25,7 @@ struct Decisions {
   unsigned ldsBytesWithoutReuse = 0;
 };
 
-/// Of a module of one kernel in the LLVM and ROCDL dialects.
+/// Reads a module with one kernel in the LLVM and ROCDL dialects.
 Decisions readDecisions(mlir::gpu::GPUModuleOp module);
 
 /// Bytes of the static LDS arrays.

@@ -1,4 +1,4 @@
-//===- Explain.cpp - how one kernel comes about, for people ---------------------------------------------===//
+//===- Explain.cpp - a readable account of how one kernel is built --------------------------------------===//
 #include "package/code_object.h"
 #include "target/Disassembly.h"
 #include "tools/Decisions.h"

@@ -55,7 +55,7 @@ OwningOpRef<ModuleOp> buildModule(MLIRContext &context, const Variant &variant, 
   return buildKernelModule(context, name, std::get<AttentionVariant>(variant.kind), chip.waveSize);
 }
 
-/// Bytes of FP8 are other numbers on a chip of another flavour.
+/// FP8 bytes mean other numbers on a chip of another flavour.
 bool isFor(const Variant &variant, const Chip &chip) {
   auto isFp8 = [](StringRef type) { return type == "e4m3fnuz"; };
   bool usesFp8;
@@ -68,7 +68,7 @@ bool isFor(const Variant &variant, const Chip &chip) {
   return !usesFp8 || chip.fp8 == Fp8Flavour::Fnuz;
 }
 
-/// Remarks tell what the passes decided, which `explain` shows.
+/// Remarks report what the passes decided, which `explain` shows.
 LogicalResult printDiagnostic(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() == DiagnosticSeverity::Remark) return success();
   llvm::errs() << diagnostic << "\n";
@@ -79,8 +79,9 @@ gpu::GPUModuleOp kernelsOf(ModuleOp module) {
   return *module.getOps<gpu::GPUModuleOp>().begin();
 }
 
-/// Waves of each SIMD that LDS allows to be resident; two are enough to hide one another, and fewer leave
-/// each more registers. A kernel whose rows take most of those of one wave says so (`sluice.waves_per_simd`).
+/// How many waves per SIMD LDS allows to be resident; two are enough to hide each other's latency, and fewer
+/// leave each more registers. A kernel whose rows take most of one wave's registers says so
+/// (`sluice.waves_per_simd`).
 unsigned targetWavesPerSimd(gpu::GPUModuleOp module, const Chip &chip) {
   constexpr unsigned enough = 2;
   unsigned waves = 1, most = enough;
@@ -106,8 +107,8 @@ Generator::Generator(unsigned stages) : stages(stages) {
   registerAllExtensions(registry);
   context.appendDialectRegistry(registry);
   context.getDiagEngine().registerHandler(printDiagnostic);
-  // The pass manager asks here before each pass; adaptors, which run the passes of nested operations, have no
-  // name.
+  // The pass manager calls this before each pass; adaptors, which run the passes of nested operations, are
+  // unnamed.
   context.registerActionHandler([this](function_ref<void()> run, const tracing::Action &action) {
     const auto *execution = dyn_cast<PassExecutionAction>(&action);
     if (execution && !execution->getPass().getArgument().empty()) {
@@ -232,7 +233,7 @@ LogicalResult Generator::generatePack(ArrayRef<Variant> variants, ArrayRef<const
       part.add(std::move(entry), {&object, 1});
       parts.push_back(part.finish());
     }
-  // Chips that cannot have a row leave a pack without kernels.
+  // A row that none of the chips supports gives a pack without kernels.
   if (parts.empty()) parts.push_back(package::PackWriter("sluice-kernelgen", LLVM_VERSION_STRING).finish());
   std::vector<package::PackReader> readers(parts.begin(), parts.end());
   std::vector<std::byte> bytes = package::merge_packs(readers);

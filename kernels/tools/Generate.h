@@ -21,13 +21,13 @@ class Generator {
 public:
   explicit Generator(unsigned stages);
 
-  /// For tests of what a pass is good for: lower() leaves the pass of that name out. A pass that runs several
-  /// times has a name for each run: "canonicalize", "canonicalize:2" ... A name that no run has is an error.
+  /// For tests of what a pass contributes: lower() leaves out the pass of that name. A pass that runs several
+  /// times has a name for each run: "canonicalize", "canonicalize:2" ... A name without a run is an error.
   void disablePass(llvm::StringRef name) { disabledPass = name.str(); }
-  /// The names, in order, of the passes that a variant goes through.
+  /// The names, in order, of the passes that run on a variant.
   mlir::FailureOr<std::vector<std::string>> passNames(const Variant &variant, const Chip &chip);
 
-  /// Kernels that have choices of their own for the last order of their instructions.
+  /// Kernels with their own choices for the final order of their instructions.
   void setSchedules(ScheduleTable table) { schedules = std::move(table); }
 
   /// One kernel for one chip at a stage: "input" (sluice.attention, or the body of a cache operation), "mlir"
@@ -39,13 +39,13 @@ public:
   mlir::LogicalResult compileFile(llvm::StringRef path, const Chip &chip, llvm::StringRef stage,
                                   std::string &result);
 
-  /// The variants, each for all the chips that can have it, as a kernel pack. Throws support::Failure for
-  /// names the pack's grammar does not have.
+  /// The variants, each for all the chips that support it, as a kernel pack. Throws support::Failure for
+  /// names that the pack's grammar does not have.
   mlir::LogicalResult generatePack(llvm::ArrayRef<Variant> variants, llvm::ArrayRef<const Chip *> chips,
                                    std::string &result);
 
-  /// How one kernel for one chip comes about, for people: the IR after each pass that changes it, what the
-  /// passes decided, the LDS map, and what the machine code takes.
+  /// A readable account of how one kernel for one chip is built: the IR after each pass that changes it, the
+  /// passes' decisions, the LDS map, and the resources of the machine code.
   mlir::LogicalResult explain(const Variant &variant, const Chip &chip, llvm::raw_ostream &out);
 
 private:

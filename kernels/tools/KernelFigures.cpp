@@ -1,4 +1,4 @@
-//===- KernelFigures.cpp - how fast machine code is, for the manifest -----------------------------------===//
+//===- KernelFigures.cpp - the speed of machine code, for the manifest ----------------------------------===//
 #include "tools/KernelFigures.h"
 
 #include "emulator/stats/kernel_stats.h"

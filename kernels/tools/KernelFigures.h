@@ -1,4 +1,4 @@
-//===- KernelFigures.h - how fast machine code is, for the manifest ---------------------------*- C++ -*-===//
+//===- KernelFigures.h - the speed of machine code, for the manifest --------------------------*- C++ -*-===//
 #pragma once
 
 #include "package/manifest.h"

@@ -1,9 +1,9 @@
 include(${CMAKE_CURRENT_LIST_DIR}/KernelTable.cmake)
 
 # sluice_add_kernel_pack(NAME OUTPUT file TABLE file CHIPS chip... [FIRST n]): target NAME makes a pack of the table's
-# kernels, or the first n. Each kernel and chip is a command of its own, so that a build makes them in parallel and again
-# only if the kernel is new - or if the generator itself has changed, which may change everything. Packs share the
-# commands for equal kernels and chips.
+# kernels, or of the first n. Each kernel and chip is a separate command, so that a build makes them in parallel and
+# remakes them only if the kernel is new or the generator itself has changed, which may change every kernel. Packs share
+# the commands for equal kernels and chips.
 function(sluice_add_kernel_pack name)
   cmake_parse_arguments(ARG "" "OUTPUT;TABLE;FIRST" "CHIPS" ${ARGN})
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${ARG_TABLE})

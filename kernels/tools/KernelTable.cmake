@@ -1,7 +1,7 @@
-# sluice_kernel_names(RESULT TABLE): the names of the kernels of TABLE, whose form the head of
-# kernels/attention/Variants.inc describes, in its order; and in RESULT_LINES, for each, the line of its block.
-# Everything that is not a table is an error with its line. Which kernels can be built is for sluice-kernelgen to say,
-# which is given the names one by one.
+# sluice_kernel_names(RESULT TABLE): the names of the kernels of TABLE, in its order; the head of
+# kernels/attention/Variants.inc describes its form. RESULT_LINES has the line of each kernel's block. Anything that is
+# not a table is an error with its line. sluice-kernelgen, which gets the names one by one, decides which kernels can be
+# built.
 function(sluice_kernel_names result table)
   set(axes_of_attn_fwd types dims tiles forms) # in the order of names
   set(axes_of_kv_append types)
@@ -13,7 +13,7 @@ function(sluice_kernel_names result table)
   set(form_of_tiles "q${number}_kv${number}_w${number}")
 
   file(READ ${table} text)
-  # The last block ends where another begins.
+  # Another block's beginning ends the last block.
   string(APPEND text "\nend\n")
   set(names "")
   set(lines "")
@@ -65,7 +65,7 @@ function(sluice_kernel_names result table)
           message(FATAL_ERROR "${table}:${block}: '${operation}' has no '${axis}'")
         endif()
       endforeach()
-      # What stands first in the block changes last.
+      # The first axis of the block changes last.
       set(made "${axes_of_${operation}}")
       list(TRANSFORM made REPLACE "(.+)" "_<\\1>")
       string(JOIN "" made ${operation} ${made})

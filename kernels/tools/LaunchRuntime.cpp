@@ -1,4 +1,4 @@
-//===- LaunchRuntime.cpp - what lowered host programs call ----------------------------------------------===//
+//===- LaunchRuntime.cpp - the runtime that lowered host programs call ----------------------------------===//
 #include "tools/LaunchRuntime.h"
 
 #include <limits>
@@ -55,7 +55,7 @@ void LaunchRuntime::note(const char *name, HipError error) {
   }
 }
 
-/// True if HIP was asked and succeeded.
+/// True if HIP was called and succeeded.
 template <typename Function, typename... Arguments>
 bool LaunchRuntime::call(const char *name, Function function, Arguments... arguments) {
   if (!firstFailure.empty()) return false;
@@ -64,8 +64,8 @@ bool LaunchRuntime::call(const char *name, Function function, Arguments... argum
   return error == hip_success;
 }
 
-/// Asks HIP whatever happened before. An injected failure is one of a call that had its effect, as a failure
-/// to release has in HIP.
+/// Calls HIP even after a failure. An injected failure reports an error of a call that took effect, as
+/// failures to release do in HIP.
 template <typename Function, typename... Arguments>
 void LaunchRuntime::release(const char *name, Function function, Arguments... arguments) {
   const HipError error = function(arguments...);
@@ -101,7 +101,7 @@ void LaunchRuntime::synchronizeStream(void *stream) {
 
 void LaunchRuntime::destroyStream(void *stream) {
   if (!streams.remove(stream)) return fail("the program destroys a stream that is not alive");
-  // HIP leaves open what becomes of the work of a stream that is destroyed.
+  // HIP does not define what happens to the work of a stream that is destroyed.
   release("hipStreamSynchronize", hipStreamSynchronize, stream);
   release("hipStreamDestroy", hipStreamDestroy, stream);
 }
@@ -130,7 +130,7 @@ void LaunchRuntime::destroyEvent(void *event) {
   release("hipEventDestroy", hipEventDestroy, event);
 }
 
-/// Modules are loaded with their first launch. Null after a failure.
+/// Modules are loaded at their first launch. Null after a failure.
 void *LaunchRuntime::kernelOf(const void *codeObject, const char *kernel) {
   const auto known = kernels.find({codeObject, kernel});
   if (known != kernels.end()) return known->second;
@@ -172,8 +172,7 @@ void LaunchRuntime::unregisterHost(void *memory) {
 
 namespace {
 
-/// The head of the descriptor of an unranked memref's contents, with `rank` sizes and as many strides behind
-/// it.
+/// The head of the descriptor of an unranked memref's contents, followed by `rank` sizes and as many strides.
 struct MemRef {
   char *allocated;
   char *aligned;
@@ -214,7 +213,7 @@ void sluiceRtLaunch(const void *codeObject, const char *kernel, uint64_t gridX, 
                      parameters);
 }
 
-// What upstream's lowering of gpu.host_register and gpu.host_unregister calls.
+// Upstream's lowering of gpu.host_register and gpu.host_unregister calls these.
 void mgpuMemHostRegisterMemRef(int64_t rank, const MemRef *memory, int64_t elementBytes) {
   int64_t bytes = elementBytes;
   for (int64_t axis = 0; axis < rank; ++axis)

@@ -1,8 +1,8 @@
-//===- LaunchRuntime.h - what lowered host programs call --------------------------------------*- C++ -*-===//
+//===- LaunchRuntime.h - the runtime that lowered host programs call --------------------------*- C++ -*-===//
 //
-// The functions that launch-to-runtime emits calls of, over a HIP table. The first failure counts: from there
-// on HIP is asked for nothing but to complete and release what is alive, and the program runs to its end on
-// null streams and events, which every function takes.
+// The functions that launch-to-runtime emits calls to, over a HIP table. Only the first failure counts: after
+// it, HIP is only asked to complete and release live objects, and the program runs to its end on null streams
+// and events, which every function accepts.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,17 +22,17 @@ namespace sluice {
 
 class LaunchRuntime {
 public:
-  /// At most one at a time: the functions have no context argument. Throws support::Failure. The HIP call of
+  /// At most one exists at a time: the functions have no context argument. Throws support::Failure. HIP call
   /// number `failingCall`, counted from 0, fails; for tests.
   LaunchRuntime(runtime::Device device, const runtime::HipSource &source,
                 std::optional<uint64_t> failingCall);
-  /// Releases what is left.
+  /// Releases everything left.
   ~LaunchRuntime();
   LaunchRuntime(const LaunchRuntime &) = delete;
   LaunchRuntime &operator=(const LaunchRuntime &) = delete;
 
-  /// Releases what is left: modules always are; a stream, event or registration is a failure of the program,
-  /// unless there was one before.
+  /// Releases everything left. That is normal for modules; a stream, event or registration is a failure of
+  /// the program, unless there was one before.
   void finish();
 
   /// The first failure, or nothing.
@@ -42,7 +42,7 @@ public:
   /// Names and addresses of the functions.
   static llvm::StringMap<void *> symbols();
 
-  // The functions; what they do is their names.
+  // The functions, described by their names.
   void *createStream();
   void synchronizeStream(void *stream);
   void destroyStream(void *stream); // completes its work first
@@ -76,7 +76,7 @@ private:
   std::map<const void *, void *> modules;
   std::map<std::pair<const void *, std::string>, void *> kernels;
 
-  // What the product's table does not have.
+  // Missing from the product's table.
   runtime::HipError (*hipStreamCreateWithFlags)(void **stream, unsigned flags);
   runtime::HipError (*hipStreamSynchronize)(void *stream);
   runtime::HipError (*hipStreamDestroy)(void *stream);

@@ -20,7 +20,7 @@ void buildTilePipeline(OpPassManager &passes, const PipelineOptions &options) {
   kernel.addPass(createPipelineAsyncCopies({options.stages}));
   kernel.addPass(createAnnotateLdsLiveness());
   kernel.addPass(createReuseLds({options.chip}));
-  // Staging needs to know what LDS is in use without it, and is one more tile to place.
+  // Staging needs to know how much LDS is in use without it, and adds one more tile to place.
   kernel.addPass(createStageOutput({options.chip}));
   kernel.addPass(createAnnotateLdsLiveness());
   kernel.addPass(createReuseLds({options.chip}));
@@ -41,7 +41,7 @@ void buildLoweringPipeline(OpPassManager &passes, const PipelineOptions &options
 void buildConversionPipeline(OpPassManager &module, const PipelineOptions &options) {
   module.addPass(createCanonicalizerPass());
   module.addPass(createSCFToControlFlowPass());
-  // Also converts what is left of the AMDGPU dialect.
+  // Also converts the rest of the AMDGPU dialect.
   ConvertGpuOpsToROCDLOpsOptions rocdl;
   rocdl.chipset = options.chip;
   module.addPass(createConvertGpuOpsToROCDLOps(rocdl));

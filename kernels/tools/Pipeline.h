@@ -10,16 +10,17 @@ struct PipelineOptions {
   unsigned stages = 2;
 };
 
-/// From sluice.attention to the LLVM and ROCDL dialects, in the order docs/concepts/pipeline.md explains. The
-/// two halves meet where LDS tiles are still tiles and every copy is a direct-to-LDS load.
+/// From sluice.attention to the LLVM and ROCDL dialects, in the order that docs/concepts/pipeline.md
+/// explains. At the boundary of the two halves, LDS tiles are still tiles and every copy is a direct-to-LDS
+/// load.
 void buildKernelPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 void buildTilePipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
 void buildLoweringPipeline(mlir::OpPassManager &passes, const PipelineOptions &options);
-/// The end of the second half, on a gpu.module: upstream's dialects to LLVM and ROCDL. All that kernels
-/// without tiles need.
+/// The end of the second half, on a gpu.module: upstream's dialects to LLVM and ROCDL. Kernels without tiles
+/// need nothing else.
 void buildConversionPipeline(mlir::OpPassManager &module, const PipelineOptions &options);
 
-/// Makes the halves known as `sluice-tile-pipeline` and `sluice-lowering-pipeline`.
+/// Registers the halves as `sluice-tile-pipeline` and `sluice-lowering-pipeline`.
 void registerKernelPipelines();
 
 } // namespace sluice

@@ -1,4 +1,4 @@
-//===- ScheduleTable.cpp - kernels with choices of their own for their last order -----------------------===//
+//===- ScheduleTable.cpp - kernels with their own choices for the final order ---------------------------===//
 #include "tools/ScheduleTable.h"
 
 #include "package/kernel_name.h"

@@ -1,4 +1,4 @@
-//===- ScheduleTable.h - kernels with choices of their own for their last order ---------------*- C++ -*-===//
+//===- ScheduleTable.h - kernels with their own choices for the final order -------------------*- C++ -*-===//
 #pragma once
 
 #include "target/ScheduleChoices.h"
@@ -10,8 +10,8 @@ namespace sluice {
 
 using ScheduleTable = llvm::StringMap<ScheduleChoices>;
 
-/// A table with one kernel on each line, "NAME WINDOW WAITS-APART READS-BEFORE"; what begins with # is a
-/// comment.
+/// A table with one kernel on each line, "NAME WINDOW WAITS-APART READS-BEFORE"; lines that begin with # are
+/// comments.
 llvm::Expected<ScheduleTable> parseScheduleTable(llvm::StringRef text);
 
 } // namespace sluice

@@ -3,8 +3,8 @@
 //   before: s_mov_b32 s2, s5 ; s_nop 0 ; v_add_u32 v10, s2, v171
 //   after:  s_mov_b32 s2, s5 ; v_add_u32 v10, s2, v171
 //
-// The emulator's checks decide, on every path through the machine code. A wait state too many costs clk; one
-// too few is wrong results, so the checks have the last word: on the code without those s_nop.
+// The emulator's checks decide, on every path through the machine code. An extra wait state costs clk; a
+// missing one gives wrong results, so the checks also run on the code without those s_nop.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/TrimNops.h"
@@ -29,7 +29,7 @@ emulator::Program decode(const CodeObject &code) {
   return emulator::Program(std::as_bytes(std::span(code.elf.data(), code.elf.size())));
 }
 
-/// The text with each s_nop cut down to what it needs. `nops` come by address, and so do the lines.
+/// The text with each s_nop cut down to the states it needs. Both `nops` and the lines are in address order.
 FailureOr<std::string> withStates(StringRef assembly, ArrayRef<emulator::NopStates> nops) {
   std::string result;
   size_t next = 0;

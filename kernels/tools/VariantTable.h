@@ -13,14 +13,14 @@
 
 namespace sluice {
 
-/// What a kernel is, and its name, which says the same and is also the kernel's symbol. The name is the one
-/// way to ask for a variant; a variant that it can ask for may still be more than the builders can build.
+/// A kernel's description and its name, which are equivalent; the name is also the kernel's symbol. A variant
+/// can only be requested by name; a variant with a valid name may still be more than the builders support.
 struct Variant {
   package::KernelName name;
   std::variant<AttentionVariant, CacheOpVariant> kind;
 };
 
-/// The variant of a name, whether some list has it or not.
+/// The variant with that name, whether a list has it or not.
 llvm::Expected<Variant> parseVariant(llvm::StringRef name);
 
 /// The variants of a list with one name on each line.

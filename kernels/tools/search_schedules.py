@@ -17,7 +17,7 @@ import tempfile
 USUAL = (8, 20, 30)
 CHOICES = ((6, 8, 12, 16), (0, 20, 40), (12, 20, 30))
 LENGTHS = "1024,4096"
-# Less is chance, in points of MFMA busy: such changes move the waves of a compute unit against each other.
+# Smaller gains are chance, in points of MFMA busy: such changes move the waves of a compute unit against each other.
 CHANCE = 0.5
 TABLE = pathlib.Path(__file__).with_name("schedules.txt")
 
@@ -41,7 +41,7 @@ class Kernel:
             bench += ["--lengths", LENGTHS, "--parts"]
             text = subprocess.run(["setarch", "-R", *bench], check=True, capture_output=True, text=True).stdout
         rows = [re.findall(r"([\d.]+) %", row) for row in text.splitlines() if row.startswith(self.name)]
-        # The bound, then what multiplied for the result, then what was masked.
+        # The bound, then useful multiplications, then masked ones.
         return sum(float(row[1]) + float(row[2]) for row in rows) / len(rows)
 
     def search(self):

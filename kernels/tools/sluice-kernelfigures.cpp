@@ -1,9 +1,9 @@
-//===- sluice-kernelfigures.cpp - what machine code says of its speed, into a pack's manifest -----------===//
+//===- sluice-kernelfigures.cpp - add the speed of machine code to a pack's manifest --------------------===//
 //
 //   sluice-kernelfigures IN OUT
 //
-// A program of its own beside the generator: a change of how code is measured makes the figures anew and
-// leaves the kernels as they are.
+// A separate program next to the generator: a change to the measurement recomputes the figures and leaves the
+// kernels as they are.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/KernelFigures.h"
@@ -25,7 +25,7 @@ using namespace sluice;
 
 namespace {
 
-constexpr const char *measured_chip = "gfx942"; // whose machine code the figures can be read from
+constexpr const char *measured_chip = "gfx942"; // the chip whose machine code the figures can be read from
 
 std::vector<std::byte> with_figures(std::span<const std::byte> pack) {
   const package::PackReader reader(pack);

@@ -4,13 +4,13 @@
 //   sluice-kernelgen --row NAME --pack FILE            one kernel
 //   sluice-kernelgen --merge --pack FILE PACK...       one pack out of several
 //   sluice-kernelgen --variant NAME --emit STAGE       one kernel, to standard output or -o FILE
-//   sluice-kernelgen --explain NAME                    how it comes about: IR, decisions, LDS, registers
+//   sluice-kernelgen --explain NAME                    how it is built: IR, decisions, LDS, registers
 //   sluice-kernelgen --compile FILE.mlir               a module in the LLVM and ROCDL dialects
 //
-// NAME is any name by the grammar of package/kernel_name.h, whether the list has it or not: what cannot be
-// built is refused with the rule. The list is a file with one name on each line, kernel_names.txt beside the
-// program unless
-// --names says another one; the build writes it from kernels/attention/Variants.inc.
+// NAME is any name by the grammar of package/kernel_name.h, whether the list has it or not: a kernel that
+// cannot be built is refused with the rule. The list is a file with one name on each line: kernel_names.txt
+// next to the program, or the file that --names gives. The build writes it from
+// kernels/attention/Variants.inc.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/Generate.h"
@@ -65,7 +65,7 @@ cl::opt<bool> listPasses("list-passes", cl::desc("Print the passes that --varian
 cl::opt<std::string> output("o", cl::desc("Output file; standard output by default"), cl::init("-"),
                             cl::value_desc("file"), cl::cat(category));
 
-/// The options as given: lld in process resets them all to their defaults.
+/// The options as given: in-process lld resets them all to their defaults.
 struct Request {
   bool list = ::list, chipTable = chipTableWanted, merge = ::merge, listPasses = ::listPasses;
   std::string names = ::names, row = ::row, pack = ::pack, variant = ::variant, explain = ::explain,

@@ -46,7 +46,7 @@ cl::opt<int64_t> failingOption("fail-call", cl::desc("Let the HIP call of this n
 cl::opt<bool> countersOption("counters", cl::desc("At the end, print what the device counted"),
                              cl::cat(category));
 
-/// The command line, copied: lld in process resets every option to its default.
+/// The command line, copied: in-process lld resets every option to its default.
 struct Settings {
   std::string input = inputOption, device = deviceOption, chip = chipOption;
   std::vector<std::string> emulator{emulatorOption.begin(), emulatorOption.end()};
@@ -88,7 +88,7 @@ LogicalResult lowerHost(ModuleOp module) {
   return passes.run(module);
 }
 
-/// The device and where it comes from. Throws support::Failure.
+/// The device and its source. Throws support::Failure.
 std::pair<runtime::Device, runtime::HipSource> openDevice(const Settings &settings) {
   using support::Failure, support::Status, support::text;
   StringRef name = settings.device;

@@ -1,4 +1,4 @@
-//===- sluice-opt.cpp - run any pass of the kernel pipeline alone ---------------------------------------===//
+//===- sluice-opt.cpp - run any pass of the kernel pipeline separately ----------------------------------===//
 #include "attention/Passes.h"
 #include "lowering/Passes.h"
 #include "tools/Pipeline.h"

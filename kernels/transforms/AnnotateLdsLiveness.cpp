@@ -17,14 +17,14 @@
 // A tile is live at a point if, on some path,
 //   * it was written before and is read later, with no copy of the whole tile in between; or
 //   * a copy into it is in flight; and at every access.
-// The first needs both directions: what is written in one iteration and read in the next is live around the
+// The first needs both directions: a tile written in one iteration and read in the next is live around the
 // back edge, but not on entry to the loop, where it has not been written. A copy counts from its issue to the
-// wait for it, wherever that is, read or not: a pipeline issues copies that nobody wants in the end.
-// %b above stays live around the back edge because a write of a wave is not known to fill the tile; only an
-// async_dma ends what was before.
+// wait for it, wherever that is, read or not: a pipeline issues copies whose data is never used. %b above
+// stays live around the back edge because a wave's write is not known to fill the tile; only an async_dma
+// ends the former contents.
 //
 // Waves that take a branch others do not are at no known point: an operation with regions in which the waves
-// do not meet is one step, and marks stand around it.
+// do not meet is one step, with the marks around it.
 //
 // Errors: a read that some path reaches without a write; a write from which no read can be reached.
 //
@@ -135,7 +135,7 @@ private:
   StructuredFlow<Future, Direction::backward> future;
 };
 
-/// Tiles that on some path are not live, or not yet accessed since they became so where paths met.
+/// Tiles that are not live on some path, or have not been accessed since they became live where paths met.
 struct Unclaimed {
   BitVector tiles;
 
@@ -143,7 +143,7 @@ struct Unclaimed {
   bool operator==(const Unclaimed &other) const = default;
 };
 
-/// Places the marks so that following them forwards gives the live tiles of every point again.
+/// Places the marks so that following them forwards reproduces the live tiles of every point.
 class MarkPlanner {
 public:
   MarkPlanner(gpu::GPUFuncOp kernel, const LdsTiles &tiles, const Liveness &liveness)
@@ -173,7 +173,7 @@ private:
     BitVector tiles;
     Block *block;
     Block::iterator before;
-    Operation *source; // what made it necessary
+    Operation *source; // the operation that made it necessary
   };
 
   void planBlock(Block &block) {
@@ -204,8 +204,8 @@ private:
     }
   }
 
-  /// A tile that is live only on the path around a loop is not on the path into it: the first access there
-  /// has a mark too.
+  /// A tile that is live only on the path around a loop is not live on the path into it: the first access
+  /// there has a mark too.
   void claim(Operation *op, Unclaimed &state) const {
     auto addDead = [&](BitVector live) { state.tiles |= live.flip(); };
     addDead(liveness.liveBefore(op));
@@ -214,7 +214,7 @@ private:
     addDead(liveness.liveAfter(op));
   }
 
-  /// What is live where control comes from to `region`, or to the point after `op`.
+  /// The live tiles where control comes from to `region`, or to the point after `op`.
   BitVector arriving(Operation *op, Region *region) const {
     BitVector result(tiles.size());
     for (const RegionEdge &edge : regionEdges(op))

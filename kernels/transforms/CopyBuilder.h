@@ -44,19 +44,19 @@ public:
     return mlir::arith::SelectOp::create(*this, condition, yes, no);
   }
   Value waveUniform(Value a) { return mlir::ROCDL::ReadfirstlaneOp::create(*this, a.getType(), a); }
-  /// The number of a thread's lane, and that of its wave.
+  /// The number of a thread's lane, and the number of its wave.
   Value laneOf(Value thread, unsigned lanes) {
     return mlir::arith::AndIOp::create(*this, thread, i32(lanes - 1));
   }
   Value waveOf(Value thread, unsigned lanes) { return shiftRight(thread, i32(llvm::Log2_32(lanes))); }
   /// The value that lane number `lane` of the wave has.
   Value fromLane(Value value, Value lane) { return fromByte(value, shiftLeft(lane, i32(2))); }
-  /// Likewise, by four times its number.
+  /// The same, addressed by four times the lane's number.
   Value fromByte(Value value, Value address) {
     return mlir::ROCDL::DsBpermuteOp::create(*this, getI32Type(), address, value);
   }
-  /// The same wave-uniform value, known no earlier than here: what follows from it stays behind the memory
-  /// operations and barriers above. No instruction.
+  /// The same wave-uniform value, but not known before this point: whatever depends on it stays after the
+  /// memory operations and barriers above. Emits no instruction.
   Value inOrder(Value a) {
     return mlir::LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"", "=s,0",
                                            /*has_side_effects=*/true, /*is_align_stack=*/false,
@@ -64,7 +64,7 @@ public:
                                            mlir::ArrayAttr())
         .getRes();
   }
-  /// Likewise, of a value of each lane.
+  /// The same for a value per lane.
   Value inLanes(Value a) {
     return mlir::LLVM::InlineAsmOp::create(*this, a.getType(), a, /*asm_string=*/"", "=v,0",
                                            /*has_side_effects=*/true, /*is_align_stack=*/false,

@@ -9,44 +9,45 @@
 // Direct-to-LDS loads write lane-contiguous, so a swizzle cannot be applied to the LDS address. The map is an
 // involution within a row: the lane that owns LDS cell (row, c) loads the global column swizzle(row, c).
 //
-// The descriptor is rebuilt in scalar registers for the rows of every instruction from a 64-bit base. Caches
-// of any size are addressed without wrapping, and the range check zero-fills rows at or past the limit. When
-// an instruction moves several rows, their stride must not be negative and the end of the last one must fit
-// in the 32 bits of the descriptor's extent: the runtime refuses other strides.
+// The descriptor is rebuilt in scalar registers for the rows of every instruction from a 64-bit base. This
+// addresses caches of any size without wrapping, and the range check zero-fills rows at or past the limit.
+// When an instruction moves several rows, their stride must not be negative and the end of the last one must
+// fit in the 32 bits of the descriptor's extent: the runtime refuses other strides.
 //
-// Rows that are close together need no more than one descriptor for all instructions of a wave: the lane's
-// offset, which the range check covers, then steps from batch to batch. (The scalar offset would be cheaper
-// still, but whether the check includes it is told differently by different sources.)
+// Rows that are close together need only one descriptor for all instructions of a wave: the lane's offset,
+// which the range check covers, then steps from batch to batch. (The scalar offset would be cheaper still,
+// but sources disagree on whether the check includes it.)
 //
-// With a column limit the extent ends with the limit in the last row: what one row is read through has no
-// column behind it. Where a descriptor has several rows, there the next row may begin: a lane whose column is
-// at or past the limit then gets the largest offset there is, which no extent covers.
+// With a column limit the extent ends at the limit in the last row: a descriptor of one row has no column
+// after it. In a descriptor of several rows the next row may begin there, so a lane whose column is at or
+// past the limit gets the largest possible offset, which no extent covers.
 //
 // In a gather the lanes of the wave compute the addresses of the tile's rows together, one row each
 // (PagedRows.h), from entries of the page table that page_lookup has read: the same for pages of any size. An
 // instruction then takes the addresses of its rows from their lanes:
 //
-//   one row per instruction        v_readlane, and a descriptor as above; its extent is 0 if there is no row
-//   several rows per instruction   ds_bpermute, and gather_to_lds: 64-bit addresses, a lane that of its row.
-//                                  There is no range check: where there is no row, and columns at or past
-//                                  their limit, are read from zeros in the code object's constant data.
+//   one row per instruction        v_readlane, and a descriptor as above; its extent is 0 for a missing row
+//   several rows per instruction   ds_bpermute, and gather_to_lds: each lane with its row's 64-bit address.
+//                                  There is no range check: missing rows, and columns at or past their limit,
+//                                  are read from zeros in the code object's constant data.
 //
-// Either way it is one vector-memory instruction per batch, whatever the limit is, so that marks stay exact,
-// and what reads zeros is ordered like every other copy.
+// Either way a batch is one vector-memory instruction, whatever the limit is, so that marks stay exact and
+// reads of zeros are ordered like every other copy.
 //
-// page_lookup becomes loads of the table that marks count as well. Their results come in the order of all
-// vector memory: whoever looks up a tile ahead of the copies that need it waits for nothing else.
+// page_lookup becomes loads of the table, which marks count as well. Their results arrive in the order of all
+// vector memory: a look-up one tile ahead of the copies that need it adds no other wait.
 //
-// A copy through registers can write rows where the swizzle wants them, and other elements than it loaded:
+// A copy through registers can write rows where the swizzle wants them, and can convert the elements it
+// loaded:
 //
 //   before: %rows = fetch_rows %base[%first] limit %limit stride %s for tile from type
 //           land_rows %rows into %tile from type
 //   after:  for each batch: load 8 columns of the lane's row                   addresses as above
-//           for each batch: convert them, if need be ; lds_write               eight lanes fill all banks
+//           for each batch: convert them if needed ; lds_write                 eight lanes fill all banks
 //
-// An async_dma through registers that no pipeline took over is both, one after the other. Its wait is for the
-// other waves alone: a barrier. Fetched rows are ordinary loads, which marks do not count: LLVM waits for
-// them where they land. A fence, which is no instruction, keeps it from moving them there.
+// An async_dma through registers that no pipeline took over does both, one after the other. Its wait is only
+// for the other waves: a barrier. Fetched rows are ordinary loads, which marks do not count: LLVM waits for
+// them where they land. A fence, which emits no instruction, keeps LLVM from moving the loads there.
 //
 // A copy that cannot be distributed is an error that names the tile, the widths tried and the reason.
 //
@@ -69,7 +70,7 @@ using namespace mlir;
 
 namespace {
 
-/// Where a lane of a wave is in a copied tile.
+/// The position of a lane of a wave in a copied tile.
 struct LanePlace {
   LanePlace(CopyBuilder &b, const NestedLayout &layout, unsigned lanes, Value wave)
       : b(b), layout(layout), byColumns(layout.element.rows != 1) {
@@ -99,12 +100,12 @@ struct LanePlace {
       waveRow = b.mul(waveOfRows, b.i32(layout.waveTile().rows));
   }
 
-  /// A lane's rows in a column, and how far each is behind the first.
+  /// A lane's rows in a column, and the distance of each from the first.
   unsigned rowsOfLane() const { return layout.batch.rows * layout.element.rows; }
   unsigned step(unsigned batchRow) const {
     return batchRow / layout.element.rows * layout.batchTile().rows + batchRow % layout.element.rows;
   }
-  /// From the first row of a wave to behind its last.
+  /// The rows from the first row of a wave to its last, inclusive.
   unsigned rowsOfWave() const {
     unsigned ofInstruction = byColumns ? (layout.thread.rows - 1) * rowsApart + 1 : layout.thread.rows;
     return step(rowsOfLane() - 1) + ofInstruction;
@@ -120,7 +121,7 @@ struct LanePlace {
 
   CopyBuilder &b;
   NestedLayout layout;
-  bool byColumns;            // the tile: see ColumnLayout.h
+  bool byColumns;            // whether the tile is stored by columns: see ColumnLayout.h
   Value laneRow, laneColumn; // in its wave's instruction
   Value waveRow, waveColumn; // of the wave, in a batch
 };
@@ -136,7 +137,7 @@ public:
       : b(copy.getLoc(), copy), copy(copy), layout(layout), tile(tile), elementBytes(elementBytes),
         lanes(lanes), rowsOfWave(layout.waveTile().rows), place(b, layout, lanes, wave) {}
 
-  /// What a fetch has loaded, in dwords.
+  /// Returns the loaded data of a fetch, in dwords.
   SmallVector<Value> run() {
     strideBytes = b.mul(copy.getRowStride(), b.i64(elementBytes));
     if (copy.isGather())
@@ -167,8 +168,8 @@ private:
     return b.mul(column, b.i32(elementBytes));
   }
 
-  /// The lane's offset in a buffer of several rows, its own one `rowOffset` bytes behind the base; beyond
-  /// every extent if rows have no such column.
+  /// The lane's offset in a buffer of several rows, with its own row `rowOffset` bytes after the base; beyond
+  /// every extent if rows do not have the column.
   Value bufferOffset(Value column, Value rowOffset) {
     Value offset = columnOffset(column), limit = copy.getColumnLimit();
     if (isFetch) {
@@ -179,12 +180,12 @@ private:
     return plus(offset, rowOffset);
   }
 
-  /// The sum of parts of a lane's offset. It saturates: a missing column stays beyond every extent.
+  /// The sum of two parts of a lane's offset. It saturates: a missing column stays beyond every extent.
   Value plus(Value offset, Value more) { return LLVM::UAddSat::create(b, offset, more); }
 
-  /// Where in the tile the wave's instruction writes, in bytes.
+  /// Where the wave's instruction writes in the tile, in bytes.
   Value ldsOffset(unsigned batchRow, unsigned batchColumn) {
-    // Left alone, LLVM keeps the sums of all instructions in registers, all through a loop.
+    // Without this, LLVM keeps the sums of all instructions in registers throughout a loop.
     if (!ofWaveInLds)
       ofWaveInLds = b.inOrder(b.add(b.mul(place.waveRow, b.i32(tile.getRowBytes())),
                                     b.mul(place.waveColumn, b.i32(tile.getElementBytes()))));
@@ -212,14 +213,14 @@ private:
       loaded.push_back(vector::ExtractOp::create(b, dwords, n));
   }
 
-  /// All loads of the wave through one descriptor, from its first row on.
+  /// All loads of the wave through one descriptor, starting at its first row.
   void loadCloseRows() {
     Value stride = b.truncate(strideBytes);
     Value resource = closeDescriptor(stride);
     Value laneRows = b.mul(place.laneRow, stride);
     if (!isFetch && placesRepeat()) return loadSteps(resource, laneRows, stride);
     for (unsigned batchRow = 0; batchRow < place.rowsOfLane(); ++batchRow) {
-      // Left alone, LLVM keeps the offsets of all instructions in registers, all through a loop.
+      // Without this, LLVM keeps the offsets of all instructions in registers throughout a loop.
       Value step = b.inOrder(b.mul(stride, b.i32(place.step(batchRow))));
       for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn) {
         Value column = sourceColumn(batchRow, batchColumn);
@@ -237,7 +238,7 @@ private:
     return layout.batchTile().rows % phases == 0;
   }
 
-  /// From one row of a lane to the next the offset grows by as much.
+  /// The offset grows by the same amount from each row of a lane to the next.
   void loadSteps(Value resource, Value laneRows, Value stride) {
     Value step = b.mul(stride, b.i32(layout.batchTile().rows));
     SmallVector<Value> offsets;
@@ -245,14 +246,14 @@ private:
       offsets.push_back(bufferOffset(sourceColumn(0, batchColumn), laneRows));
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow)
       for (auto [batchColumn, offset] : llvm::enumerate(offsets)) {
-        // Left alone, LLVM computes each from the first.
+        // Without this, LLVM computes each from the first.
         if (batchRow != 0) offset = plus(offset, step);
         offset = b.inLanes(offset);
         load(resource, offset, batchRow, batchColumn);
       }
   }
 
-  /// Each instruction's rows, which are one stride apart, through a descriptor of their own.
+  /// Each instruction's rows, which are one stride apart, through their own descriptor.
   void loadRows() {
     for (unsigned batchRow = 0; batchRow < layout.batch.rows; ++batchRow) {
       Value resource;
@@ -268,9 +269,9 @@ private:
     }
   }
 
-  /// Covers at most `rows` rows from number `row` on.
+  /// Covers at most `rows` rows starting at number `row`.
   Value descriptor(Value row, unsigned rows) {
-    // The number of rows below the limit: right modulo 2^32 even if the row's number overflowed.
+    // The number of rows below the limit: correct modulo 2^32 even if the row's number overflowed.
     Value remaining = b.sub(copy.getRowLimit(), row), extent = rowExtent();
     // One stride for each row before the last one below the limit.
     if (rows > 1) {
@@ -282,8 +283,8 @@ private:
     return b.buffer(start, b.select(b.positive(remaining), extent, b.i64(0)));
   }
 
-  /// Covers the rows of the wave. What does not change with the tile's first row stands by itself, so that it
-  /// can leave a loop.
+  /// Covers the rows of the wave. The part that does not change with the tile's first row is computed
+  /// separately, so that it can leave a loop.
   Value closeDescriptor(Value stride) {
     Value beforeLast = b.sub(b.sub(b.sub(copy.getRowLimit(), place.waveRow), b.i32(1)), copy.getFirstRow());
     Value rowsBefore = arith::MinSIOp::create(b, beforeLast, b.i32(place.rowsOfWave() - 1));
@@ -294,7 +295,7 @@ private:
     return b.buffer(start, b.zeroExtend(b.select(isEmpty, b.i32(0), extent)));
   }
 
-  /// The bytes of a row that may be read. Packs of columns are anywhere; they keep to the limit themselves.
+  /// The readable bytes of a row. Packs of columns can be anywhere; they check the limit themselves.
   Value rowExtent() {
     if (copy.getPackLog2()) return b.i64(INT32_MAX);
     Value limit = copy.getColumnLimit();
@@ -309,13 +310,13 @@ private:
     PagedRows rows(b, copy, lanes);
     Value pageBytes = b.mul(copy.getPageStride(), b.i64(elementBytes));
     bool descriptors = rowsOfWave == 1;
-    // Packs go beyond the zeros, which therefore are read from their start, where a row's address is null.
+    // Packs reach beyond the zeros; where a row's address is null, they are read from the start of the zeros.
     Value missing = descriptors || copy.getPackLog2() ? b.toPointer(b.i64(0)) : zeros();
     auto [low, high] = b.halves(
         b.toInteger(rows.addresses(copy.getBase(), copy.getEntries(), pageBytes, strideBytes, missing)));
     Value inWave = place.waveRow;
     for (unsigned batchRow = 0; batchRow < place.rowsOfLane(); ++batchRow) {
-      // Left alone, LLVM makes the descriptors of all rows first, and runs out of scalar registers.
+      // Without this, LLVM makes the descriptors of all rows first and runs out of scalar registers.
       if (descriptors) inWave = b.inOrder(inWave);
       Value first = b.add(inWave, b.i32(place.step(batchRow)));
       if (descriptors)
@@ -326,8 +327,8 @@ private:
     }
   }
 
-  /// The value of the lane that has this lane's row of an instruction. Where rows on their way take
-  /// registers, what differs between instructions is in the ds_bpermute's offset, and takes none.
+  /// The value from the lane that has this lane's row of an instruction. If rows in flight take registers,
+  /// the difference between instructions goes into the ds_bpermute's offset, which takes none.
   Value fromRow(Value value, Value firstOfInstruction, unsigned batchRow) {
     if (!isFetch) return b.fromLane(value, b.add(firstOfInstruction, place.laneRow));
     Value first = b.shiftLeft(b.add(place.waveRow, place.laneRow), b.i32(2));
@@ -350,7 +351,7 @@ private:
     }
   }
 
-  /// Loads of several rows, this lane's with its address in halves.
+  /// Loads of several rows; this lane's row has its address in halves.
   void gather(Value low, Value high, unsigned batchRow) {
     for (unsigned batchColumn = 0; batchColumn < layout.batch.columns; ++batchColumn)
       gather(b.joined(low, high), batchRow, batchColumn);
@@ -373,7 +374,7 @@ private:
                             layout.elementBytes);
   }
 
-  /// Of a lane, in one instruction.
+  /// Bytes per lane in one instruction.
   unsigned fetchBytes() const { return layout.element.columns * elementBytes; }
 
   CopyBuilder b;
@@ -402,7 +403,7 @@ void writeHalf(CopyBuilder &b, Value elements, Value tile, Value row, Value colu
   LdsWriteOp::create(b, elements, tile, row, column)->setAttr(halfOfCopy, b.getUnitAttr());
 }
 
-/// The columns of four rows, of which each has a dword, as vectors of dwords.
+/// The columns of four rows, each of which is a dword, as vectors of dwords.
 SmallVector<Value> columnsOf(CopyBuilder &b, ArrayRef<Value> rows, unsigned elementBytes) {
   if (elementBytes == 2) return transposeHalves(b, rows);
   SmallVector<Value> columns = transposeBytes(b, rows);
@@ -411,7 +412,7 @@ SmallVector<Value> columnsOf(CopyBuilder &b, ArrayRef<Value> rows, unsigned elem
   return columns;
 }
 
-/// Four rows of some columns of a lane become four elements of each of them.
+/// Turns four rows of some columns of a lane into four elements of each column.
 void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, const LanePlace &place) {
   LdsTileType tile = land.getTile().getType();
   unsigned ofWord = 4 / tile.getElementBytes(); // columns in a dword
@@ -433,7 +434,7 @@ void landByColumns(CopyBuilder &b, LandRowsOp land, const NestedLayout &layout, 
 }
 
 void lowerLanding(LandRowsOp land, const NestedLayout &layout, unsigned lanes, Value wave) {
-  constexpr unsigned columns = FetchRowsOp::laneColumns; // of a lane and instruction
+  constexpr unsigned columns = FetchRowsOp::laneColumns; // per lane and instruction
   unsigned dwords = columns * land.getSourceType().getIntOrFloatBitWidth() / 32;
   CopyBuilder b(land.getLoc(), land);
   LanePlace place(b, layout, lanes, wave);
@@ -481,7 +482,7 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
       layouts.push_back(*layout);
     }
     for (auto [op, layout] : llvm::zip_equal(copies, layouts)) {
-      // What follows from the wave's number is found outside loops if that is asked for there.
+      // Values that depend on the wave's number are computed outside loops only if requested there.
       bool isEarly = !kernel->hasAttr(noAddresses);
       CopyBuilder b(op->getLoc(),
                     isEarly ? OpBuilder::atBlockBegin(&kernel.getBody().front()) : OpBuilder(op));
@@ -502,7 +503,7 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     erasePages(kernel);
   }
 
-  /// A copy through registers that no pipeline took over lands where it is issued. Its waits are for the
+  /// A copy through registers that no pipeline took over lands where it is issued. Its waits are only for the
   /// other waves.
   static void splitFetched(gpu::GPUFuncOp kernel, unsigned lanes) {
     SmallVector<AsyncDmaOp> fetched;
@@ -522,7 +523,7 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     }
   }
 
-  /// Or an error that says why there is none.
+  /// The layout, or an error that says why there is none.
   static FailureOr<NestedLayout> layoutOf(Operation *op, unsigned waves, const Chip &chip) {
     if (auto copy = dyn_cast<AsyncDmaOp>(op)) {
       LdsTileType tile = copy.getTile().getType();
@@ -564,7 +565,7 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
     return layout;
   }
 
-  /// Nothing asks them any more.
+  /// Erases the pages, which have no uses left.
   static void erasePages(gpu::GPUFuncOp kernel) {
     kernel.walk([](PagesOp pages) { pages.erase(); });
   }
@@ -592,7 +593,7 @@ struct DistributeAsyncDmaPass : impl::DistributeAsyncDmaBase<DistributeAsyncDmaP
       op->erase();
   }
 
-  // A copy that no pipeline took over is waited for completely, by everybody.
+  // All waves wait completely for a copy that no pipeline took over.
   static void lowerUnpipelinedWaits(gpu::GPUFuncOp kernel) {
     SmallVector<AsyncWaitOp> waits;
     kernel.walk([&](AsyncWaitOp wait) { waits.push_back(wait); });

@@ -1,34 +1,34 @@
-//===- InterleaveMfma.cpp - vector work below the matrix core's -----------------------------------------===//
+//===- InterleaveMfma.cpp - vector work in the shadow of MFMAs ------------------------------------------===//
 //
 // An MFMA occupies the matrix core for many issue turns of its wave and the vector unit for one. The code of
 // a tile is written as the algorithm reads: read fragments, multiply, then the softmax. This pass reorders
-// each block so that vector instructions issue while the matrix core is busy and LDS reads are on their way a
-// few MFMAs before they are needed.
+// each block so that vector instructions issue while the matrix core is busy, and LDS reads a few MFMAs
+// before their results are needed.
 //
 //   before: 16 x lds_read, 32 x mfma, 32 x (fma, exp2, add)
 //   after:  lds_read ... mfma, fma, exp2, add, lds_read, mfma, fma, exp2, add, mfma ...
 //
-// List scheduling of one wave that issues in order: MFMAs keep their order and issue as soon as the matrix
-// core is free and their operands are there; of what else is ready, what is due first fills the turns
-// between. Due is what an MFMA or a copy needs, by the time at which that would issue if MFMAs followed each
-// other without a gap. What feeds an MFMA is taken up only a few MFMAs ahead, which bounds the registers it
-// holds. Times are in turns of 4 clocks.
+// This is list scheduling of one wave that issues in order. MFMAs keep their order and issue as soon as the
+// matrix core is free and their operands are ready; the ready instruction that is due first fills the turns
+// between. An instruction is due when an MFMA or a copy needs it, at the time that user would issue if MFMAs
+// followed each other without a gap. Instructions that feed an MFMA are scheduled only a few MFMAs ahead,
+// which bounds the registers they hold. Times are in turns of 4 clocks.
 //
 // Copies are spread over the MFMAs of their phase, between two barriers: issued in a row they fill the queue
-// of the address path, and the wave waits. What a copy alone needs is taken up with it.
+// of the address path, and the wave waits. Instructions that only a copy needs are scheduled with it.
 //
-// A wait and a barrier rise over the last MFMAs of their phase, to where all reads are answered and all
-// copies issued: what they order is accesses to memory, not MFMAs. So the reads of the next phase are
-// answered when its first MFMA could issue, and what this phase has left of vector work fills the next one.
+// A wait and a barrier move up past the last MFMAs of their phase, to where all reads are answered and all
+// copies issued: they order accesses to memory, not MFMAs. The reads of the next phase are then answered when
+// its first MFMA could issue, and the vector work left over from this phase fills the next one.
 //
-// Kernels with few registers (`sluice.few_registers`) have what feeds MFMAs first, then all else in the order
-// of the source, and barriers rise at the end of a block only.
+// In kernels with few registers (`sluice.few_registers`), the instructions that feed MFMAs come first, then
+// everything else in source order, and barriers move up only at the end of a block.
 //
-// Operations without side effects move, never across another write or a nested region; reads and copies not
-// across a barrier either; copies, whose halves may be loads and writes, and marks keep their order. A copy
-// may pass reads: nobody reads the bytes it writes before the next wait and barrier, and every reader of what
-// they held is behind the last one. Safe direction: any order that respects the operands computes the same;
-// the cost model only decides how fast.
+// Operations without side effects move, but never across another write or a nested region; reads and copies
+// also never cross a barrier. Copies, whose halves may be loads and writes, and marks keep their order. A
+// copy may pass reads: no wave reads the bytes it writes before the next wait and barrier, and every reader
+// of their former contents is past the last one. Safe direction: any order that respects the operands
+// computes the same; the cost model only decides how fast.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "target/RequireChip.h"
@@ -47,19 +47,19 @@ using namespace mlir;
 
 namespace {
 
-// In turns: an MFMA keeps the matrix core busy for its passes, which the chip table has, and the vector unit
-// can read its result 3 turns after the last (LLVM's GCNHazardRecognizer); a transcendental takes 16 clocks;
-// an LDS read answers after 64 to 128 clocks.
+// In turns: an MFMA keeps the matrix core busy for its passes, which are in the chip table, and the vector
+// unit can read its result 3 turns after the last (LLVM's GCNHazardRecognizer); a transcendental takes 16
+// clocks; an LDS read answers after 64 to 128 clocks.
 constexpr unsigned afterPasses = 4;
 constexpr unsigned vectorLatency = 2;
 constexpr unsigned transcendentalTurns = 4;
 constexpr unsigned ldsLatency = 32;
-// How many MFMAs ahead of their use reads and the arithmetic of operands are taken up.
+// How many MFMAs ahead of their use reads and the arithmetic of operands are scheduled.
 constexpr unsigned readAhead = 8, feedAhead = 4;
-// A copy also sets M0, and waits for that. Copies stand this many MFMAs apart where there are as many, and
-// leave the last ones of a segment alone: what they copy is waited for soon.
+// A copy also sets M0, and waits for that. Copies are this many MFMAs apart if there are enough MFMAs, and
+// avoid the last ones of a segment: their data is waited for soon.
 constexpr unsigned copyTurns = 4, copyDistance = 2, lastWithoutCopies = 4;
-// Where the segment itself ends with a wait for them, as many MFMAs as memory takes to answer.
+// If the segment itself ends with a wait for them, as many MFMAs as memory takes to answer.
 constexpr unsigned waitedForTurns = 160;
 constexpr unsigned none = ~0u;
 
@@ -67,12 +67,12 @@ struct Node {
   Operation *op = nullptr;
   unsigned turns = 1, latency = vectorLatency;
   unsigned passes = 0; // of the matrix core
-  unsigned port = 0;   // turns for which it keeps the vector port
+  unsigned port = 0;   // turns for which it occupies the vector port
   bool read = false;
   bool matrix() const { return passes != 0; }
   unsigned missing = 0;  // operands of this segment not scheduled yet
-  unsigned ready = 0;    // turn at which all scheduled operands are there
-  unsigned phase = 0;    // how many barriers stand before it in the source
+  unsigned ready = 0;    // turn at which all scheduled operands are ready
+  unsigned phase = 0;    // how many barriers precede it in the source
   unsigned feeds = none; // number of the first MFMA of its phase that needs it
   unsigned behind = 0;   // how many MFMAs come before it
   int due = 0;           // turn by which it should be scheduled, if MFMAs follow each other without a gap
@@ -88,7 +88,7 @@ bool isTranscendental(Operation *op) {
   return callsOneOf(op, {"llvm.amdgcn.exp2", "llvm.amdgcn.log", "llvm.amdgcn.rcp"});
 }
 
-/// Register renaming and what the backend hoists out of loops: no instruction here.
+/// Register renaming, and operations the backend hoists out of loops: no instruction here.
 bool isFree(Operation *op) {
   return isOpaque(op) || isa<arith::ConstantOp, vector::BitCastOp, vector::ExtractOp, vector::FromElementsOp,
                              vector::ShuffleOp, LLVM::BitcastOp, LLVM::PoisonOp, HoldOp>(op);
@@ -98,7 +98,7 @@ bool isSync(Operation *op) {
   return isa<WaitMarksOp, BarrierOp>(op);
 }
 
-/// A wait or a barrier behind which its block only ends.
+/// A wait or a barrier that only the block's end follows.
 bool endsBlock(Operation &op) {
   Operation *next = &op;
   while (next && isSync(next))
@@ -109,7 +109,7 @@ bool endsBlock(Operation &op) {
 bool mayMove(Operation &op, bool fewRegisters) {
   if (op.getNumRegions() != 0 || &op == &op.getBlock()->back()) return false;
   if (isOpaque(&op) || isa<ROCDL::BallotOp>(op) || (isSync(&op) && !endsBlock(op))) return !fewRegisters;
-  // MLIR knows nothing of the effects of a called intrinsic.
+  // MLIR does not know the effects of a called intrinsic.
   return computesOnly(&op) || isa<LdsReadOp>(op) || isOfCopies(&op) || isSync(&op) || isTranscendental(&op) ||
          callsOneOf(&op, {"llvm.amdgcn.perm"});
 }
@@ -120,7 +120,7 @@ unsigned passesOf(amdgpu::MFMAOp mfma, const Chip &chip) {
   return chip.mfmaPasses({unsigned(mfma.getM()), unsigned(mfma.getN()), unsigned(mfma.getK())}, bytes);
 }
 
-/// Arithmetic on integers is taken for scalar: most of it is.
+/// Counts arithmetic on integers as scalar: most of it is.
 unsigned portTurns(const Node &node) {
   if (node.turns == 0 || node.read || isCopy(node.op) || isSync(node.op)) return 0;
   if (isTranscendental(node.op)) return transcendentalTurns;
@@ -131,7 +131,8 @@ unsigned portTurns(const Node &node) {
 
 class Segment {
 public:
-  /// `fewRegisters`: what feeds MFMAs comes before all else, since what it takes registers for ends there.
+  /// `fewRegisters`: instructions that feed MFMAs come before all others, since their registers are freed
+  /// there.
   Segment(ArrayRef<Operation *> ops, const Chip &chip, bool fewRegisters) : fewRegisters(fewRegisters) {
     llvm::DenseMap<Operation *, unsigned> index;
     for (Operation *op : ops) {
@@ -176,7 +177,7 @@ public:
       } else if (isCopy(op)) {
         node.turns = copyTurns;
       } else if (isOfCopies(op)) {
-        node.turns = node.latency = 0; // a mark is no instruction
+        node.turns = node.latency = 0; // a mark emits no instruction
       } else if (node.matrix()) {
         node.latency = node.passes + afterPasses;
         matrices.push_back(number);
@@ -243,7 +244,7 @@ private:
         nodes[copy].behind = first + index * span / count;
       first = end;
     }
-    // What only they need has time until then.
+    // Instructions that only copies need have time until then.
     for (Node &node : llvm::reverse(nodes)) {
       if (isCopy(node.op) || node.users.empty()) continue;
       unsigned first = none;
@@ -264,7 +265,7 @@ private:
     }
   }
 
-  /// All operands are scheduled. What costs nothing goes at once.
+  /// All operands are scheduled. Instructions without cost go at once.
   void open(unsigned number) {
     Node &node = nodes[number];
     if (node.turns == 0)
@@ -313,9 +314,9 @@ private:
 
   const bool fewRegisters;
   SmallVector<Node> nodes;
-  SmallVector<bool> invariants; // integer arithmetic on what does not change in the loop
+  SmallVector<bool> invariants; // integer arithmetic on values that do not change in the loop
   SmallVector<unsigned> matrices, candidates, ofCopies, reads;
-  SmallVector<unsigned> phases; // of each: how many MFMAs come before its end
+  SmallVector<unsigned> phases; // by phase: how many MFMAs come before its end
   unsigned lastSync = none;
   SmallVector<Operation *> order;
   unsigned now = 0, nextMatrix = 0, matrixFree = 0, portFree = 0;

@@ -1,4 +1,4 @@
-//===- LdsAccess.cpp - which operation touches which LDS tile, and when copies land ---------------------===//
+//===- LdsAccess.cpp - which operation accesses which LDS tile, and when copies land --------------------===//
 #include "transforms/LdsAccess.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -81,7 +81,7 @@ llvm::BitVector CopiesInFlight::apply(Operation *op) {
     for (uint8_t &marks : marksSince)
       if (marks < landed - 1) ++marks;
   } else if (auto wait = dyn_cast<WaitMarksOp>(op)) {
-    // The youngest groups may stay. A copy that no mark has closed belongs to none and is not waited for.
+    // The youngest groups may stay. A copy that no mark has closed belongs to no group and is not waited for.
     landIf([&](unsigned, unsigned marks) { return marks > wait.getOutstanding(); });
   } else if (auto wait = dyn_cast<AsyncWaitOp>(op)) {
     auto waited = tiles->copies.find(wait.getToken().getDefiningOp());

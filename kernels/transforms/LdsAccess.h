@@ -1,4 +1,4 @@
-//===- LdsAccess.h - which operation touches which LDS tile, and when copies land -------------*- C++ -*-===//
+//===- LdsAccess.h - which operation accesses which LDS tile, and when copies land ------------*- C++ -*-===//
 #pragma once
 
 #include "dialect/Sluice.h"
@@ -12,9 +12,9 @@ namespace sluice {
 struct LdsAccess {
   enum Kind {
     read,
-    write,     // of a part: what the rest of the tile holds stays
+    write,     // of a part: the rest of the tile keeps its contents
     copyPart,  // the same, asynchronously
-    copyWhole, // asynchronously: nothing stays of what the tile held
+    copyWhole, // asynchronously: the tile keeps none of its contents
   };
   Kind kind;
   unsigned tile; // its number
@@ -23,7 +23,7 @@ struct LdsAccess {
 /// The LDS tiles of a kernel, numbered in the order of their allocations.
 class LdsTiles {
 public:
-  /// Fails, with an error, where a tile is used in a way that cannot be followed.
+  /// Fails, with an error, if a tile is used in a way that cannot be followed.
   static mlir::FailureOr<LdsTiles> of(mlir::gpu::GPUFuncOp kernel);
 
   unsigned size() const { return allocations.size(); }
@@ -38,17 +38,17 @@ private:
   friend class CopiesInFlight;
   llvm::SmallVector<LdsAllocOp> allocations;
   llvm::DenseMap<mlir::Value, unsigned> numbers;
-  llvm::DenseMap<mlir::Operation *, unsigned> copies; // numbers of the operations that copy
-  llvm::SmallVector<unsigned> copiedTile;             // by number of the copy
+  llvm::DenseMap<mlir::Operation *, unsigned> copies; // the number of each operation that copies
+  llvm::SmallVector<unsigned> copiedTile;             // by copy number
 };
 
-/// Which asynchronous copies of this wave may still be writing. One in flight on some path is in flight.
+/// The asynchronous copies of this wave that may still be writing. A copy in flight on any path counts.
 class CopiesInFlight {
 public:
   explicit CopiesInFlight(const LdsTiles &tiles)
       : tiles(&tiles), marksSince(tiles.copiedTile.size(), landed) {}
 
-  /// Returns the tiles that a copy has landed in by waiting for it at `op`.
+  /// Returns the tiles whose copies land by the wait at `op`.
   llvm::BitVector apply(mlir::Operation *op);
   llvm::BitVector targets() const;
 
@@ -58,13 +58,14 @@ public:
 private:
   static constexpr uint8_t landed = 255;
   const LdsTiles *tiles;
-  // By number of the copy: marks made since it was last issued. Copies land in the order of their issue, so
-  // the last issue stands for earlier ones; where paths meet, so does the one with fewer marks behind it.
+  // By copy number: the marks made since the copy was last issued. Copies land in the order of their issue,
+  // so the last issue covers earlier ones; where paths meet, the issue followed by fewer marks covers the
+  // other.
   llvm::SmallVector<uint8_t> marksSince;
 };
 
-/// Whether all waves go the same way through the regions of `op`: they do where they meet inside. What lies
-/// in other regions may be run by some waves at any time, or not at all.
+/// Whether all waves take the same path through the regions of `op`: they do if they meet inside. Some waves
+/// may run the contents of other regions at any time, or never.
 bool isCollective(mlir::Operation *op);
 
 } // namespace sluice

@@ -1,4 +1,4 @@
-//===- NestedLayout.cpp - the division of a copied tile -------------------------------------------------===//
+//===- NestedLayout.cpp - dividing a copied tile among waves and lanes ----------------------------------===//
 #include "transforms/NestedLayout.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -14,7 +14,7 @@ namespace {
 // Every lane of a direct-to-LDS load gets a dword of LDS, however little it loads.
 constexpr unsigned ldsBytesPerLane = 4;
 
-/// The layout with loads of `width` bytes per lane, or why there is none.
+/// The layout with loads of `width` bytes per lane, or the reason why there is none.
 FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned waves, unsigned waveSize,
                                       unsigned columnGranule, std::string &reason) {
   auto fail = [&](const llvm::Twine &why) {
@@ -58,8 +58,8 @@ FailureOr<NestedLayout> layoutOfWidth(unsigned width, LdsTileType tile, unsigned
   return layout;
 }
 
-/// A lane moves four rows of 8 columns, or of fewer where these are too many for all lanes: of one dword at
-/// least.
+/// A lane moves four rows of 8 columns, or of fewer columns if these are too many for all lanes: at least one
+/// dword.
 FailureOr<NestedLayout> layoutByColumns(LdsTileType tile, unsigned waves, unsigned lanes,
                                         std::string &reason) {
   constexpr unsigned rows = ColumnLayout::quadRows;

@@ -1,4 +1,4 @@
-//===- NestedLayout.h - who copies what of a tile ---------------------------------------------*- C++ -*-===//
+//===- NestedLayout.h - which wave and lane copy which part of a tile -------------------------*- C++ -*-===//
 //
 // A workgroup-level copy of a row-major tile, divided into direct-to-LDS loads. From the inside out:
 //
@@ -8,12 +8,12 @@
 //   subgroup  waves of the workgroup, filled from the outermost dimension inward
 //   batch     what remains: the instructions each wave issues
 //
-// so that in each dimension place = ((batch * subgroup + wave) * thread + lane) * element. Waves lie inside
+// so that in each dimension place = ((batch * subgroup + wave) * thread + lane) * element. Waves are inside
 // the batch: the rows of one wave then share their swizzle phase wherever the tile allows it, and one address
 // register serves all its loads.
 //
-// What a wave instruction writes is contiguous in LDS. Its lanes therefore fill either a part of one row or
-// several whole rows. What goes through registers is divided in the same way, with `element` what a lane
+// A wave instruction writes contiguous bytes of LDS. Its lanes therefore fill either part of one row or
+// several whole rows. Copies through registers are divided in the same way; their `element` is what a lane
 // writes.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -25,7 +25,7 @@
 namespace sluice {
 
 struct NestedLayout {
-  /// Rows and columns: of a place in the tile, or counts of a level in each dimension.
+  /// Rows and columns of a position in the tile, or the counts of a level in each dimension.
   struct Pair {
     unsigned rows, columns;
     bool operator==(const Pair &) const = default;
@@ -54,14 +54,14 @@ struct NestedLayout {
   bool operator==(const NestedLayout &) const = default;
 };
 
-/// The layout of a copy of `tile` by `waves` waves on `chip`, with the widest loads that can do it and whose
-/// lanes have no columns of two granules; a granule of 0 columns is no limit. On failure `reason` says for
-/// each width of the chip, the widest first, which extent breaks which rule.
+/// The layout of a copy of `tile` by `waves` waves on `chip`. It uses the widest loads that can do it and
+/// whose lanes do not have columns of two granules; a granule of 0 columns sets no limit. On failure `reason`
+/// says for each width of the chip, widest first, which extent breaks which rule.
 mlir::FailureOr<NestedLayout> computeNestedLayout(LdsTileType tile, unsigned waves, const Chip &chip,
                                                   unsigned columnGranule, std::string &reason);
 
-/// The layout of rows that go through registers, by `lanes` lanes a wave, which write 16 bytes of LDS at a
-/// time: a lane's neighbours write the chunks beside its own, as the banks want it.
+/// The layout of rows that go through registers, copied by `lanes` lanes of each wave, which write 16 bytes
+/// of LDS at a time. A lane's neighbours write the adjacent chunks, as the banks require.
 mlir::FailureOr<NestedLayout> computeFetchLayout(LdsTileType tile, unsigned waves, unsigned lanes,
                                                  std::string &reason);
 

@@ -1,4 +1,4 @@
-//===- PagedRows.cpp - where the rows of a page table are, a row per lane -------------------------------===//
+//===- PagedRows.cpp - addresses of the rows of a page table, one row per lane --------------------------===//
 #include "transforms/PagedRows.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -14,7 +14,7 @@ PagedRows::PagedRows(CopyBuilder &builder, Value firstRow, Value rowLimit, Pages
              ? b.shiftRight(b.mulHigh(b.shiftLeft(row, b.i32(1)), pages.getMagic()), pages.getShift())
              : b.divide(row, pages.getRows());
   rowInPage = b.sub(row, b.mul(page, pages.getRows()));
-  // Right modulo 2^32 even if the row's number overflowed.
+  // Correct modulo 2^32 even if the row's number overflowed.
   exists = b.positive(b.sub(rowLimit, row));
   if (!pages.getHoleBegin()) return;
   Value isHole = b.both(b.less(row, pages.getHoleEnd()), b.isFalse(b.less(row, pages.getHoleBegin())));
@@ -22,7 +22,7 @@ PagedRows::PagedRows(CopyBuilder &builder, Value firstRow, Value rowLimit, Pages
 }
 
 Value PagedRows::lookUp(Value table, Value wide) {
-  // A buffer over the entries of these rows, in which lanes without a row are out of range: they read none.
+  // A buffer over the entries of these rows. Lanes without a row are out of range and read no entry.
   constexpr unsigned entryBytes = sizeof(int64_t);
   Value bytesLog2 = b.i32(2);
   if (wide) bytesLog2 = b.select(wide, b.i32(3), bytesLog2);
@@ -33,7 +33,7 @@ Value PagedRows::lookUp(Value table, Value wide) {
   Value low = CountedLoadOp::create(b, b.getI32Type(), entries, b.select(exists, offset, nowhere));
   Value high = b.i32(0);
   if (wide) {
-    // Narrow entries have no upper half: all lanes are out of range then.
+    // Narrow entries have no upper half: all lanes are out of range for it.
     constexpr int32_t outOfRange = 1 << 30;
     Value upper = b.add(offset, b.select(wide, b.i32(sizeof(int32_t)), b.i32(outOfRange)));
     high = CountedLoadOp::create(b, b.getI32Type(), entries, b.select(exists, upper, nowhere));
@@ -48,7 +48,7 @@ Value PagedRows::addresses(Value base, Value entries, Value pageStrideBytes, Val
   Value offset = b.add(b.mul(entry, pageStrideBytes), b.mul(b.zeroExtend(rowInPage), rowStrideBytes));
   Value isThere = exists;
   if (lastLow) {
-    // Half by half: a comparison of 64 bits would want the halves in a pair of registers, and moving a load's
+    // Half by half: a 64-bit comparison would need the halves in a pair of registers, and moving a load's
     // result there waits for it.
     isThere = b.both(isThere, b.compare(arith::CmpIPredicate::ule, low, lastLow));
     isThere = b.both(isThere, b.compare(arith::CmpIPredicate::ule, high, lastHigh));

@@ -1,13 +1,13 @@
-//===- PagedRows.h - where the rows of a page table are, a row per lane -----------------------*- C++ -*-===//
+//===- PagedRows.h - addresses of the rows of a page table, one row per lane ------------------*- C++ -*-===//
 //
-// The lanes of a wave find the next rows together, each one of them:
+// The lanes of a wave find the next rows together, one row each:
 //
 //   page    = (first_row + lane) / rows                  a multiplication, if the host has prepared it
 //   entry   = table[page]                                 one load for all lanes
 //   address = base + entry * page_stride + (row in page) * row_stride
 //
-// What then needs the row takes it from its lane. So the cost of a tile of up to a wave of rows is the same
-// for pages of any size, and K and V share the entries.
+// Users of a row take its address from its lane. The cost of a tile of up to a wave of rows is therefore the
+// same for pages of any size, and K and V share the entries.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,16 +20,17 @@ class PagedRows {
 public:
   using Value = mlir::Value;
 
-  /// The rows of a page_lookup, of row_addresses or of a gather. `lanes`: of a wave.
+  /// The rows of a page_lookup, of row_addresses or of a gather. `lanes`: lanes of a wave.
   template <typename Op>
   PagedRows(CopyBuilder &builder, Op op, unsigned lanes)
       : PagedRows(builder, op.getFirstRow(), op.getRowLimit(),
                   op.getPages().template getDefiningOp<PagesOp>(), lanes) {}
 
-  /// The entries of the lanes' rows. One or, if there may be wide ones, two instructions of vector memory.
+  /// The entries of the lanes' rows: one vector-memory instruction, or two if there may be wide entries.
   Value lookUp(Value table, Value wide);
 
-  /// The addresses of the lanes' rows; `missing`, an address, where no entry was read, or one of no page.
+  /// The addresses of the lanes' rows, or the address `missing` where no entry was read or the entry is not a
+  /// page.
   Value addresses(Value base, Value entries, Value pageStrideBytes, Value rowStrideBytes, Value missing);
 
 private:

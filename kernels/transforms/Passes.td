@@ -40,7 +40,7 @@ def SinkCopies : Pass<"sink-copies", "::mlir::gpu::GPUFuncOp"> {
 }
 
 def RaiseBarriers : Pass<"raise-barriers", "::mlir::gpu::GPUFuncOp"> {
-  let summary = "move barriers up: into the branches that multiply in front of them, out of both ways of a branch";
+  let summary = "move barriers up: into the branches that multiply before them, out of both sides of a branch";
 }
 
 def PeelUsualWay : Pass<"peel-usual-way", "::mlir::gpu::GPUFuncOp"> {

@@ -1,12 +1,12 @@
-//===- PeelUsualWay.cpp - a way without branches through a loop's usual iterations ----------------------===//
+//===- PeelUsualWay.cpp - a path without branches through a loop's usual iterations ---------------------===//
 //
-// Most tiles of keys need nothing but two products and a softmax: every wave has rows that see every key, and
-// nothing is to be added to scores. What else a kernel can do stands in branches that such an iteration does
-// not take. But a branch ends a block, and what is behind it cannot begin while MFMAs before it are under
-// way.
+// Most tiles of keys need only two products and a softmax: every wave has rows that see every key, and no
+// score needs an addition. Everything else a kernel can do is in branches that such an iteration does not
+// take. But a branch ends a block, and the code after it cannot begin while the MFMAs before it are in
+// progress.
 //
-// Branches say which side is usual (`sluice.usual`), and `usual_way` in which iterations all of them go
-// there. This pass gives those iterations a copy of the body in which the usual sides stand in a row:
+// Branches say which side is usual (`sluice.usual`), and `usual_way` says in which iterations all of them
+// take it. This pass gives those iterations a copy of the body in which the usual sides follow one another:
 //
 //   before: scf.for {                         after: scf.for {
 //             usual_way %holds                         scf.if %holds { a ; usual ; b ; usual }
@@ -16,11 +16,11 @@
 //             scf.if %b {usual} { ... }                       scf.if %b { ... } }
 //           }                                        }
 //
-// A loop whose iterations work on several tiles has a promise of each: all must hold. Branches without a mark
-// stay branches in both copies. Kernels with few registers stay as they are.
+// A loop whose iterations work on several tiles has a promise for each: all must hold. Branches without a
+// mark stay branches in both copies. Kernels with few registers do not change.
 //
-// Safe direction: a promise that does not hold costs time. One that holds where a branch would have gone
-// elsewhere is wrong code, and nothing here can see it: tests with every mask do.
+// Safe direction: a promise that fails to hold costs time. A promise that holds where a branch would have
+// taken the other side gives wrong code, which this pass cannot detect; the tests with every mask do.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Copies.h"
@@ -49,7 +49,7 @@ public:
     builder.setInsertionPointToStart(body);
     Value holds = allHold();
     auto split = scf::IfOp::create(builder, loc, yield.getOperandTypes(), holds, /*withElseRegion=*/true);
-    // scf creates the yields of a branch without results.
+    // scf creates the yields of a branch without results itself.
     for (Block *side : {split.thenBlock(), split.elseBlock()})
       if (!side->empty()) side->getTerminator()->erase();
     builder.setInsertionPointToStart(split.thenBlock());
@@ -84,7 +84,7 @@ private:
     }
   }
 
-  /// Whether all promises hold, where an iteration begins.
+  /// Whether all promises hold, computed where an iteration begins.
   Value allHold() {
     IRMapping map;
     Value all;
@@ -108,7 +108,8 @@ private:
 
   void cloneUsual(Block &block, Block::iterator from, IRMapping &map) {
     for (Operation &op : llvm::make_range(from, std::prev(block.end()))) {
-      // Marks of live tiles have done their work when copies are distributed, and would part what is between.
+      // Marks of live tiles are of no use once copies are distributed, and would separate the code around
+      // them.
       if (isa<LiveInOp, LiveOutOp, UsualWayOp>(op)) continue;
       auto branch = dyn_cast<scf::IfOp>(op);
       if (!branch || !branch->hasAttr(usualSide)) {

@@ -13,30 +13,30 @@
 //                                                scf.if t+1 < T { the same with the slots exchanged } }
 //                                              wait_marks 0
 //
-// Copies that stand before the loop in its block (the first tile of keys, say) are not part of the pipeline
-// and never counted into its groups. They get a mark of their own and one wait for all of them, before the
-// first barrier or the first operation (nested ones included) that reads LDS, whichever comes first. The
-// pipeline's own first copies are issued right behind them where their operands allow, so that both are on
-// their way together: the wait then leaves exactly those in flight. Elsewhere they are issued before the
-// loop, behind a wait that leaves nothing in flight.
+// Copies before the loop in its block (the first tile of keys, say) are not part of the pipeline and never
+// count in its groups. They get their own mark and one wait for all of them, before the first barrier or the
+// first operation (nested ones included) that reads LDS, whichever comes first. The pipeline's own first
+// copies are issued right after them where their operands allow, so that both are in flight together: the
+// wait then leaves exactly the pipeline's copies in flight. Otherwise they are issued before the loop, after
+// a wait that leaves nothing in flight.
 //
-// A copy that gathers needs entries of a page table, which `page_lookup` reads. Those for the copies of
-// iteration t + N - 1 are looked up in iteration t - 1, behind the first copy that was issued there, and
-// carried. Their result comes after that copy: with two slots, it has been waited for by then anyway; with
-// more, a tile less stays in flight. Copies that share a look-up share its entries.
+// A copy that gathers needs entries of a page table, which `page_lookup` reads. The entries for the copies of
+// iteration t + N - 1 are looked up in iteration t - 1, after the first copy issued there, and carried. Their
+// result arrives after that copy: with two slots, the copy has been waited for by then anyway; with more, one
+// tile less stays in flight. Copies that share a look-up share its entries.
 //
-// The first wait and barrier of an iteration stand at the end of the one before, and those of the first
-// iteration before the loop: raise-barriers takes them on from there.
+// The first wait and barrier of an iteration move to the end of the iteration before, and those of the first
+// iteration to before the loop. raise-barriers continues from there.
 //
 // The loop is unrolled N times so that every slot has a static address: the backend can then tell the slots
-// apart and adds no wait of its own. What only the next iteration needs, as scores that are computed one tile
-// ahead, is then in other registers than what this iteration uses up, and the last iteration carries none of
-// it on: where two iterations shared registers, they would be moved in each.
+// apart and adds no wait of its own. Values that only the next iteration needs, such as scores computed one
+// tile ahead, are then in different registers than those this iteration consumes, and the last iteration does
+// not carry them on. If two iterations shared registers, each would have to move them.
 //
-// Copies through registers (fetch_rows, land_rows) have their second slot there: there is one in LDS whatever
-// N is, and no unrolling but for what only the next iteration needs. Rows for iteration t + 1 are fetched
-// behind the barrier that tells of tile t, and land behind the one before that which tells of theirs:
-// sink-copies takes both into the work that follows.
+// Copies through registers (fetch_rows, land_rows) have their second slot in registers: there is one slot in
+// LDS whatever N is, and the loop is unrolled only for values that only the next iteration needs. Rows for
+// iteration t + 1 are fetched after the barrier that makes tile t readable, and land after the barrier before
+// the one that makes them readable. sink-copies moves both into the work that follows.
 //
 //   before:                                  after (K and V):
 //     scf.for %t = 0 to %T step 1 {            %k = fetch K(0) ; %v = fetch V(0) ; land %k ; barrier
@@ -48,8 +48,8 @@
 //       work on V                                barrier }
 //       barrier }
 //
-// Where the kernel says that tiles take turns (sluice.tiles_take_turns), LDS has room for one slot each, and
-// registers for the rows of one tile: a tile is copied while the others are read. Half an iteration has to
+// If the kernel says that tiles take turns (sluice.tiles_take_turns), LDS has room for one slot of each tile,
+// and registers for the rows of one tile: a tile is copied while the others are read. Half an iteration must
 // hide the latency.
 //
 //   before: as above, direct copies          after:
@@ -62,29 +62,28 @@
 //                                              work on V
 //                                              wait_marks 0 ; barrier }
 //
-// Why one barrier per copy is enough. `wait_marks` completes this wave's part of tile t; the barrier extends
-// that to all waves (read after write). The same barrier stands between the work of iteration t - 1 in every
-// wave and the copy issued behind it, which overwrites the slot of iteration t - 1 (write after read): the
+// Why one barrier per copy is enough: `wait_marks` completes this wave's part of tile t; the barrier extends
+// that to all waves (read after write). The same barrier separates the work of iteration t - 1 in every wave
+// from the copy issued after it, which overwrites the slot of iteration t - 1 (write after read), because the
 // barrier op completes LDS reads first. The barrier that ended the original loop body is therefore dropped.
 //
-// Why it is for rows that land. They are written between two barriers, of which the second tells of them: the
-// barrier op completes LDS writes, too (read after write). What they overwrite was read in the iteration
-// before, by no wave any more behind the first of the two (write after read): for the second or a later
-// barrier of an iteration that is one of the same iteration, for the first one it is the last barrier of the
-// iteration before, if the tile is not read behind that. Where it is, one more barrier stands at the end, and
-// the rows land behind it.
+// Why it is also enough for rows that land: they are written between two barriers, and the second makes them
+// readable; the barrier op also completes LDS writes (read after write). The contents they overwrite were
+// read in the iteration before, and no wave reads them after the first of the two barriers (write after
+// read). For the second or a later barrier of an iteration, that first one is in the same iteration; for the
+// first barrier, it is the last barrier of the iteration before, provided that the tile is not read after it.
+// If it is, one more barrier is added at the end, and the rows land after that.
 //
-// Tiles that are first read behind the wait for a later one (two parts of a row, say) need no wait of their
-// own: copies land in order, and that wait and its barrier tell of both. Their own barrier is then there for
-// what is overwritten behind it. It goes as well if another barrier stands between the reads of iteration t -
-// 1 and the copy: that of the loop's last wait, if all reads are in front of it, or of a wait in front of
-// their own.
+// Tiles that are first read after the wait for a later tile (two parts of a row, say) need no wait of their
+// own: copies land in order, and that wait and its barrier cover both. Their own barrier then only protects
+// what is overwritten after it. It goes too if another barrier is between the reads of iteration t - 1 and
+// the copy: the barrier of the loop's last wait, if all reads are before it, or of a wait before their own.
 //
-// A copy beyond the last iteration is still issued (its rows are past the limit or simply unused): every wave
-// then has the same number of marks in flight in every iteration, and the waits stay exact.
+// A copy beyond the last iteration is still issued (its rows are past the limit or unused): every wave then
+// has the same number of marks in flight in every iteration, and the waits stay exact.
 //
-// Safe direction: waiting for more marks than needed is slow; waiting for fewer is a race. A loop that does
-// not have this shape is left as it is, with a remark that says why: unpipelined code is correct.
+// Safe direction: waiting for more marks than needed is slow; waiting for fewer is a race. A loop without
+// this shape is left as it is, with a remark that says why: unpipelined code is correct.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Passes.h"
@@ -103,7 +102,7 @@ namespace {
 /// Writes the pipelined loop. Cannot fail.
 class PipelineRewriter {
 public:
-  /// `lanes`: of the workgroup.
+  /// `lanes`: lanes of the workgroup.
   PipelineRewriter(PipelinePlan &plan, unsigned lanes, llvm::DenseSet<Operation *> &ours)
       : plan(plan), loop(plan.loop), stages(plan.stages),
         slots(plan.isFetched || plan.takesTurns ? 1 : stages),
@@ -115,7 +114,7 @@ public:
     drainEarlierCopies();
     issuePrologue();
 
-    // What the loop carries, then the entries for the next copies, then rows that have not landed.
+    // The loop's own values, then the entries for the next copies, then rows that have not landed.
     SmallVector<Value> initial(loop.getInitArgs());
     llvm::append_range(initial, entries);
     if (plan.isFetched) landFor(0);
@@ -132,8 +131,8 @@ public:
     }
     scf::YieldOp::create(builder, loc, carried);
 
-    // What was issued beyond the last iteration must land before the LDS is used for anything else, or given
-    // back. Rows in registers may be forgotten.
+    // Copies issued beyond the last iteration must land before the LDS is reused or given back. Rows in
+    // registers may be dropped.
     builder.setInsertionPointAfter(pipelined);
     if (!plan.isFetched) WaitMarksOp::create(builder, loc, 0);
     loop->replaceAllUsesWith(pipelined.getResults().take_front(loop.getNumResults()));
@@ -143,7 +142,7 @@ public:
   }
 
 private:
-  /// Whether the loop carries what only its next iteration needs, as the scores of the next tile.
+  /// Whether the loop carries values that only its next iteration needs, such as the scores of the next tile.
   bool carriesScores() {
     return llvm::any_of(loop.getResults(), [](Value result) { return result.use_empty(); });
   }
@@ -177,15 +176,15 @@ private:
     }
   }
 
-  /// One mark for the copies of each drain, and one wait. The waits of the copies themselves go: nothing
-  /// reads LDS between the place of a wait and that of its drain. Copies through registers are fetched
-  /// together, and land where the others are waited for.
+  /// One mark and one wait for the copies of each drain. The copies' own waits go: nothing reads LDS between
+  /// such a wait and that of its drain. Copies through registers are fetched together, and land where the
+  /// others are waited for.
   void drainEarlierCopies() {
     OpBuilder::InsertionGuard guard(builder);
     for (Drain &drain : plan.drains) {
       bool prologueInFlight = plan.prologueBehind == drain.copies.back();
       builder.setInsertionPointAfter(drain.copies.back());
-      SmallVector<std::pair<Value, AsyncDmaOp>> landings; // rows, and whose they are
+      SmallVector<std::pair<Value, AsyncDmaOp>> landings; // rows, and the copy they belong to
       for (AsyncDmaOp copy : drain.copies)
         if (copy.isFetched()) landings.push_back({FetchRowsOp::of(copy, builder, lanes), copy});
       bool isMarked = landings.size() != drain.copies.size();
@@ -213,7 +212,7 @@ private:
     return llvm::count_if(plan.groups, [](const CopyGroup &group) { return group.barrier == 0; });
   }
 
-  /// The copies of the first stages - 1 iterations; of tiles that take turns, those of the first barrier.
+  /// The copies of the first stages - 1 iterations; if tiles take turns, those of the first barrier.
   void issuePrologue() {
     OpBuilder::InsertionGuard guard(builder);
     IRMapping constants;
@@ -245,7 +244,7 @@ private:
         if (!plan.takesTurns || group.barrier == 0) issue(group, add(first, tile), tile, constants);
   }
 
-  /// The entries for the iteration of that number.
+  /// The entries for iteration number `iteration`.
   Value lookUp(Lookup &lookup, Value iteration, IRMapping map) {
     map.map(loop.getInductionVar(), iteration);
     for (Operation *op : lookup.slice)
@@ -253,8 +252,9 @@ private:
     return builder.clone(*lookup.op, map)->getResult(0);
   }
 
-  /// The copy of `group` for the iteration of that number, into `slot`, closed by its own mark; or into
-  /// registers. Behind the first of the copies that share a look-up, that for the next iteration follows.
+  /// The copy of `group` for iteration number `iteration`, into `slot` and closed by its own mark, or into
+  /// registers. The first of the copies that share a look-up is followed by the look-up for the next
+  /// iteration.
   void issue(CopyGroup &group, Value iteration, unsigned slot, const IRMapping &outside = {}) {
     IRMapping map(outside);
     map.map(loop.getInductionVar(), iteration);
@@ -274,9 +274,9 @@ private:
     if (group.isLast) entries[*group.lookup] = ahead[*group.lookup];
   }
 
-  /// In flight when a group is waited for: the groups behind it, up to the one issued last, stages - 1
-  /// iterations ahead. All of them are younger, so all may stay.
-  /// Of tiles that take turns nothing younger is.
+  /// The groups in flight when a group is waited for are those after it, up to the group issued last, stages
+  /// - 1 iterations ahead. All of them are younger, so all may stay. If tiles take turns, no group is
+  /// younger.
   void waitFor(const CopyGroup &group) {
     unsigned younger = plan.takesTurns ? 0 : (stages - 1) * plan.groups.size() - 1;
     if (!group.landsWithNext && !plan.isFetched) WaitMarksOp::create(builder, loc, younger);
@@ -327,7 +327,7 @@ private:
     return results;
   }
 
-  /// Whether the rows land in the iteration behind that in which they were fetched.
+  /// Whether the rows land in the iteration after the one that fetched them.
   bool isCarried(const CopyGroup &group) const {
     return plan.isFetched && !plan.takesTurns && group.barrier != 0;
   }
@@ -335,13 +335,13 @@ private:
     for (const CopyGroup &group : plan.groups)
       if (isCarried(group)) values.push_back(rowsOf.lookup(AsyncDmaOp(group.copy).getTile()));
   }
-  /// Whether what the barrier of that number tells of may land behind the barrier before it: nobody reads
-  /// those tiles any more, and the rows were fetched behind another barrier.
+  /// Whether the tiles of barrier number `barrier` may land after the barrier before it: no wave reads them
+  /// any more, and the rows were fetched after another barrier.
   bool landsEarly(unsigned barrier) const {
     return !plan.takesTurns && (barrier != 0 || !plan.firstIsReadLast);
   }
-  /// The barrier of that number. Behind it, the rows that the next one tells of land, and the rows for the
-  /// slots that it has freed are fetched.
+  /// Barrier number `barrier`. After it, the rows of the next barrier land, and the rows for the slots that
+  /// it has freed are fetched.
   void exchangeRows(unsigned barrier, Value iteration) {
     if (barrier != 0 && !landsEarly(barrier)) landFor(barrier);
     if (barrier != 0 || !plan.waitsAhead) BarrierOp::create(builder, loc);
@@ -349,15 +349,15 @@ private:
     if (landsEarly(next)) landFor(next);
     issueBehind(barrier, iteration);
   }
-  /// What goes into the only slot behind the barrier of that number: the next rows of its tiles, into
-  /// registers; or, where tiles take turns, those of the next barrier, whose tiles nobody reads any more.
+  /// Issues the copies into the only slot after barrier number `barrier`: the next rows of its tiles, into
+  /// registers; or, if tiles take turns, the tiles of the next barrier, which no wave reads any more.
   void issueBehind(unsigned barrier, Value iteration) {
     unsigned turn = plan.takesTurns ? (barrier + 1) % plan.barriers : barrier;
     bool isNext = !plan.takesTurns || turn == 0;
     for (CopyGroup &group : plan.groups)
       if (group.barrier == turn) issue(group, add(iteration, isNext), /*slot=*/0);
   }
-  /// Lands what the barrier of that number tells of.
+  /// Lands the tiles that barrier number `barrier` makes readable.
   void landFor(unsigned barrier) {
     for (CopyGroup &group : plan.groups)
       if (group.barrier == barrier)
@@ -374,7 +374,7 @@ private:
     startBlock(branch.thenBlock());
     scf::YieldOp::create(builder, loc, stage(iteration, slot, carried));
     startBlock(branch.elseBlock());
-    SmallVector<Value> last(carried); // the loop ends: what only an iteration needs is needed no more
+    SmallVector<Value> last(carried); // the loop ends here: values that only an iteration needs are dropped
     for (auto [index, result] : llvm::enumerate(loop.getResults()))
       if (result.use_empty()) last[index] = LLVM::PoisonOp::create(builder, loc, result.getType());
     scf::YieldOp::create(builder, loc, last);
@@ -383,15 +383,14 @@ private:
 
   PipelinePlan &plan;
   scf::ForOp loop;
-  unsigned stages, slots, turns; // turns: iterations of the loop in one of the pipelined loop
+  unsigned stages, slots, turns; // turns: iterations of the loop in one iteration of the pipelined loop
   unsigned lanes;
   llvm::DenseSet<Operation *> &ours;
   OpBuilder builder;
   Location loc;
   llvm::MapVector<Value, SmallVector<Value>> slotsOf;
-  llvm::DenseMap<Value, Value> rowsOf; // of a tile that goes through registers: those that were fetched last
-  // Of each look-up: the entries for the copies that are issued next, and those one iteration later, once
-  // looked up.
+  llvm::DenseMap<Value, Value> rowsOf; // by tile that goes through registers: the rows fetched last
+  // By look-up: the entries for the copies issued next, and those for one iteration later, once looked up.
   SmallVector<Value> entries, ahead;
 };
 
@@ -435,7 +434,7 @@ struct PipelineAsyncCopiesPass : impl::PipelineAsyncCopiesBase<PipelineAsyncCopi
       getOperation()->setAttr("sluice.pipeline", ArrayAttr::get(&getContext(), pipelines));
   }
 
-  /// What was decided, for whoever inspects the kernel.
+  /// Records what was decided, for readers of the kernel.
   Attribute describe(const PipelinePlan &plan) {
     Builder attributes(&getContext());
     SmallVector<Attribute> groups;

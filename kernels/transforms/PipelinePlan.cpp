@@ -18,7 +18,7 @@ bool needsLandedCopies(Operation *op) {
       .wasInterrupted();
 }
 
-/// `ours`: copies that pipelines of earlier loops have made or drained, with marks and waits of their own.
+/// `ours`: copies that pipelines of earlier loops have made or drained, with their own marks and waits.
 SmallVector<Drain> collectDrains(scf::ForOp loop, const llvm::DenseSet<Operation *> &ours) {
   SmallVector<Drain> drains;
   SmallVector<AsyncDmaOp> pending;
@@ -34,8 +34,8 @@ SmallVector<Drain> collectDrains(scf::ForOp loop, const llvm::DenseSet<Operation
   return drains;
 }
 
-/// Collects in block order what `op` needs from inside the loop body, but for entries of page tables. Fails,
-/// naming the obstacle, where that is more than pure functions of the induction variable.
+/// Collects in block order what `op` needs from inside the loop body, except entries of page tables. Fails,
+/// naming the obstacle, if it needs more than pure functions of the induction variable.
 FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, Operation *op, std::string &reason) {
   llvm::SetVector<Operation *> needed;
   SmallVector<Value> pending(op->getOperands());
@@ -66,8 +66,8 @@ FailureOr<SmallVector<Operation *>> operandSlice(scf::ForOp loop, Operation *op,
   return ordered;
 }
 
-/// Whether what the first copies of the pipeline need is there behind `point`, an operation of the loop's
-/// block. Constants are, wherever they stand: they are repeated.
+/// Whether the operands of the pipeline's first copies are available after `point`, an operation of the
+/// loop's block. Constants always are: they are repeated.
 bool prologueFitsBehind(const PipelinePlan &plan, Operation *point) {
   auto available = [&](Value value) {
     Operation *definition = value.getDefiningOp();
@@ -183,7 +183,7 @@ FailureOr<PipelinePlan> planPipeline(scf::ForOp loop, unsigned stages, bool take
   };
   plan.waitsAhead = !plan.groups.front().landsWithNext && llvm::all_of(beforeWait, mayWaitAhead);
 
-  // A tile that is not read from the next barrier on can be copied while the others are read.
+  // A tile that is not read after the next barrier can be copied while the others are read.
   auto isReadInTurn = [&](CopyGroup &group) {
     auto next = llvm::find_if(plan.groups, [&](CopyGroup &g) { return g.barrier == group.barrier + 1; });
     return next == plan.groups.end() || llvm::all_of(readersOf(group), isBefore(next->wait));

@@ -1,8 +1,8 @@
-//===- RaiseBarriers.cpp - barriers into the branches in front of them ----------------------------------===//
+//===- RaiseBarriers.cpp - move barriers into the branches before them ----------------------------------===//
 //
-// A wait and a barrier between two branches that multiply stand where no wave has an MFMA under way. This
-// pass moves them to the ends of the branch before, where interleave-mfma raises them over the last MFMAs,
-// whose operands are in registers by then.
+// When a wait and a barrier are between two branches that multiply, no wave has an MFMA in progress there.
+// This pass moves them to the ends of the branch before, where interleave-mfma moves them up past the last
+// MFMAs, whose operands are in registers by then.
 //
 //   before: scf.if %active {                 after: scf.if %active {
 //             mfma x32                                mfma x32
@@ -11,14 +11,14 @@
 //                                                     wait_marks ; barrier
 //                                                   }
 //
-// Every path gets them once: all waves of a workgroup pass the same number of barriers, whatever branches
+// Every path gets them once: all waves of a workgroup pass the same number of barriers, whichever branches
 // they take.
 //
-// A barrier at the start of both ways of a branch, as stores through LDS have it for each type of O, becomes
-// one in front of the branch.
+// A barrier at the start of both sides of a branch, as in stores through LDS for each type of O, becomes one
+// barrier before the branch.
 //
-// Safe direction: a barrier that stays is right. One that moves passes nothing but the ends of branches,
-// operations without side effects, and, out of a branch, what does not know LDS.
+// Safe direction: a barrier that stays is right. One that moves passes only the ends of branches, operations
+// without side effects, and, out of a branch, operations that do not access LDS.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Copies.h"
@@ -32,12 +32,12 @@ using namespace mlir;
 
 namespace {
 
-/// Marks of live tiles have done their work when copies are distributed.
+/// Marks of live tiles are of no use once copies are distributed.
 bool isIdle(Operation *op) {
   return isa<LiveInOp, LiveOutOp>(op) || (isPure(op) && op->getNumRegions() == 0);
 }
 
-/// The branch that multiplies behind which nothing that counts precedes `op`.
+/// The branch that multiplies and is separated from `op` only by idle operations.
 scf::IfOp branchBefore(Operation *op) {
   Operation *previous = op->getPrevNode();
   while (previous && isIdle(previous))
@@ -58,7 +58,7 @@ void appendTo(scf::IfOp branch, ArrayRef<Operation *> ops) {
   }
 }
 
-/// The barrier that nothing precedes in the block but what has no part in LDS.
+/// The first barrier of the block, if only operations that do not access LDS precede it.
 BarrierOp firstIn(Block &block) {
   for (Operation &op : block) {
     if (auto barrier = dyn_cast<BarrierOp>(op)) return barrier;

@@ -10,15 +10,15 @@
 //                                                           live_in %b
 //                                                           ...
 //
-// Tiles interfere if the marks of annotate-lds-liveness leave both live at some point. Each tile, the larger
-// ones first, takes the lowest bytes that no interfering tile has.
+// Tiles interfere if the marks of annotate-lds-liveness leave both live at some point. Each tile, larger ones
+// first, takes the lowest bytes that no interfering tile has.
 //
-// Where a tile takes over bytes, every wave must be done with the tile that had them: at its live_in, on
-// every path, a barrier must have happened since the last access to that tile, where the landing of a copy is
-// an access. Barriers that are there count; where none is, one is put before the live_in. (A copy still in
-// flight at that point would be a wrong mark, and is an error: no barrier waits for it.)
+// Before a tile takes over bytes, every wave must be done with the tile that had them: at the new tile's
+// live_in, on every path, a barrier must have happened since the last access to the old tile, and the landing
+// of a copy is an access. Existing barriers count; where there is none, one is inserted before the live_in.
+// (A copy still in flight at that point means a wrong mark, and is an error: no barrier waits for it.)
 //
-// Safe direction: interference too many costs LDS, a barrier too many costs time; one too few of either is a
+// Safe direction: too much interference costs LDS, too many barriers cost time; too little of either is a
 // race.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -61,11 +61,11 @@ struct Interference {
   SmallVector<BitVector> with;  // by tile
   SmallVector<unsigned> ranges; // by tile
   SmallVector<unsigned> order;  // tiles by their first live range
-  BitVector worst;              // the tiles live where they need most
+  BitVector worst;              // the tiles live at the point that needs most
   unsigned worstBytes = 0;
 };
 
-/// Fails, with an error, where a tile is accessed that the marks do not say is live.
+/// Fails, with an error, if a tile is accessed where the marks do not say that it is live.
 FailureOr<Interference> interferenceOf(gpu::GPUFuncOp kernel, const LdsTiles &tiles) {
   Block &body = kernel.getBody().front();
   auto step = [&](Operation *op, MarkedLive &state) {
@@ -93,7 +93,7 @@ FailureOr<Interference> interferenceOf(gpu::GPUFuncOp kernel, const LdsTiles &ti
       unsigned tile = tiles.numberOf(mark.getTile());
       if (result.ranges[tile]++ == 0) result.order.push_back(tile);
     }
-    // Before and after together: where paths meet, and where a mark adds a tile.
+    // Before and after together: for joining paths, and for a mark that adds a tile.
     for (const BitVector &live : {before.live, flow.after(op).live}) {
       unsigned bytes = 0;
       for (unsigned tile : live.set_bits()) {
@@ -118,7 +118,7 @@ FailureOr<Interference> interferenceOf(gpu::GPUFuncOp kernel, const LdsTiles &ti
 
 struct Placement {
   SmallVector<unsigned> offsets;  // by tile
-  SmallVector<BitVector> sharing; // by tile: those with some of its bytes
+  SmallVector<BitVector> sharing; // by tile: the tiles that share some of its bytes
   unsigned arenaBytes = 0;
   unsigned bytesWithoutReuse = 0;
 };
@@ -127,7 +127,7 @@ Placement place(const LdsTiles &tiles, const Interference &interference) {
   Placement result;
   result.offsets.assign(tiles.size(), 0);
   result.sharing.assign(tiles.size(), BitVector(tiles.size()));
-  // Among tiles of one size the order of the live ranges is the one in which first fit is best.
+  // Among tiles of equal size, first fit does best in the order of their live ranges.
   SmallVector<unsigned> order = interference.order;
   llvm::stable_sort(order, [&](unsigned a, unsigned b) { return bytesOf(tiles, a) > bytesOf(tiles, b); });
   auto overlap = [&](unsigned a, unsigned b) {
@@ -138,7 +138,7 @@ Placement place(const LdsTiles &tiles, const Interference &interference) {
   for (unsigned tile : order) {
     BitVector obstacles = interference.with[tile];
     obstacles &= placed;
-    // The lowest place is the bottom or on top of an obstacle.
+    // The lowest place is the bottom or the top of an obstacle.
     SmallVector<unsigned> candidates{0};
     for (unsigned other : obstacles.set_bits())
       candidates.push_back(llvm::alignTo(result.offsets[other] + bytesOf(tiles, other), tileAlignment));
@@ -171,7 +171,7 @@ struct Hazards {
   bool operator==(const Hazards &other) const = default;
 };
 
-/// The live_in marks that need a barrier before them. Fails, with an error, where a barrier does not help.
+/// The live_in marks that need a barrier before them. Fails, with an error, if a barrier does not help.
 FailureOr<SmallVector<LiveInOp>> planBarriers(gpu::GPUFuncOp kernel, const LdsTiles &tiles,
                                               const Placement &placement) {
   SmallVector<LiveInOp> takeovers;
@@ -185,7 +185,7 @@ FailureOr<SmallVector<LiveInOp>> planBarriers(gpu::GPUFuncOp kernel, const LdsTi
     state.touched |= state.copies.apply(op);
     if (std::optional<LdsAccess> access = tiles.accessOf(op)) state.touched.set(access->tile);
   };
-  // Each planned barrier changes what the marks behind it need: plan one at a time, in program order.
+  // Each planned barrier changes what the following marks need: plan one at a time, in program order.
   for (;;) {
     StructuredFlow<Hazards, Direction::forward> flow(kernel.getBody().front(),
                                                      {BitVector(tiles.size()), CopiesInFlight(tiles)}, step);

@@ -1,8 +1,8 @@
-//===- SinkCopies.cpp - copies into the branches that multiply ------------------------------------------===//
+//===- SinkCopies.cpp - move copies into the branches that multiply -------------------------------------===//
 //
-// A pipelined loop copies the next tile behind a barrier, in front of the branches in which waves multiply.
-// Issued there in a row, copies hold up their wave while its matrix core is idle. This pass moves them into
-// the branches, where interleave-mfma spreads them between MFMAs.
+// A pipelined loop copies the next tile after a barrier, before the branches in which waves multiply. Issued
+// there in a row, copies hold up their wave while its matrix core is idle. This pass moves them into the
+// branches, where interleave-mfma spreads them between MFMAs.
 //
 //   before: barrier                          after: barrier
 //           load_to_lds x8 ; async_mark             scf.if %active {
@@ -12,17 +12,17 @@
 //                                                     load_to_lds x8 ; async_mark
 //                                                   }
 //
-// Loads and LDS writes of copies through registers go the same way, and the branches yield what was loaded.
+// Loads and LDS writes of copies through registers go the same way, and the branches yield the loaded values.
 //
 // All waves copy a tile together, whatever else they do. So every path gets every copy and every mark exactly
-// once, in their order: a branch without MFMAs at its start, one with MFMAs in front of the first, or in the
-// branches of the operation inside it that has them. What only copies need goes with them. Loads of page
-// tables stay, and are in flight before the copies.
+// once, in their order: at the start of a branch without MFMAs; in a branch with MFMAs, before the first, or
+// in the branches of the nested operation that has them. Operations that only copies need go with them. Loads
+// of page tables stay, and are in flight before the copies.
 //
-// Safe direction: a copy that stays is right. One that moves passes nothing but pure operations, loads of
-// page tables, branches, and LDS reads of the interval between two barriers it was in: nobody reads the bytes
-// that a copy writes before the next wait and barrier, and every reader of what they held is behind the last
-// one. Branches that have MFMAs are taken by all lanes of a wave together.
+// Safe direction: a copy that stays is right. One that moves passes only pure operations, loads of page
+// tables, branches, and LDS reads from its own interval between two barriers: no wave reads the bytes that a
+// copy writes before the next wait and barrier, and every reader of their former contents is past the last
+// one. All lanes of a wave take the branches that have MFMAs together.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "transforms/Copies.h"
@@ -40,26 +40,26 @@ using namespace mlir;
 
 namespace {
 
-/// Copies pass it, and it stays: a load for others, or what LLVM does not take out of branches and loops,
-/// like the number of the wave.
+/// Copies pass it, and it stays: a load for others, or an operation that LLVM does not take out of branches
+/// and loops, such as the number of the wave.
 bool stays(Operation *op) {
   return isa<CountedLoadOp, ROCDL::ReadfirstlaneOp>(op);
 }
 
-/// What keeps LLVM from moving fetches on, which the branches do.
+/// Keeps LLVM from moving fetches further, as the branches do.
 bool isFence(Operation *op) {
   return isa<LLVM::FenceOp>(op);
 }
 
-/// Whether copies sink past it. Operands that follow them into a branch are all alive there at once, so
-/// kernels that keep no addresses do not let copies pass opaque values.
+/// Whether copies sink past it. Operands that follow copies into a branch are all live there at once, so in
+/// kernels that keep no addresses copies do not pass opaque values.
 bool isPassed(Operation *op) {
   if (isOpaque(op)) return !op->getParentOfType<gpu::GPUFuncOp>()->hasAttr(noAddresses);
   return stays(op) || isOfCopies(op) || isFence(op) || (computesOnly(op) && op->getNumRegions() == 0);
 }
 
-/// The copies that stand in front of the branch, behind the last operation they must not pass, with their
-/// marks, what only they need and what is made of rows that they fetch; in block order.
+/// The copies before the branch, after the last operation that they must not pass, with their marks, the
+/// operations that only they need and those computed from fetched rows; in block order.
 SmallVector<Operation *> copiesBefore(scf::IfOp branch) {
   llvm::DenseSet<Operation *> found;
   Operation *first = branch;
@@ -79,7 +79,7 @@ SmallVector<Operation *> copiesBefore(scf::IfOp branch) {
   return ordered;
 }
 
-/// Copies, and which of their values others use.
+/// Copies, and which of their values other operations use.
 struct Sunk {
   SmallVector<Operation *> copies;
   SmallVector<Value> results;
@@ -104,7 +104,7 @@ SmallVector<Value> sinkInto(Block &block, const Sunk &sunk) {
   return llvm::map_to_vector(sunk.results, [&](Value value) { return map.lookup(value); });
 }
 
-/// Returns the results of the branch, which takes the place of the one before.
+/// Returns the results of the branch that replaces `branch`.
 SmallVector<Value> sinkInto(scf::IfOp branch, const Sunk &sunk) {
   for (Block *block : {branch.thenBlock(), branch.elseBlock()}) {
     SmallVector<Value> results = sinkInto(*block, sunk);
@@ -124,7 +124,7 @@ SmallVector<Value> sinkInto(scf::IfOp branch, const Sunk &sunk) {
   return SmallVector<Value>(wider.getResults().drop_front(before));
 }
 
-/// Returns the branch, or what has taken its place.
+/// Returns the branch, or its replacement.
 scf::IfOp sink(scf::IfOp branch) {
   Sunk sunk{copiesBefore(branch), {}};
   if (sunk.copies.empty()) return branch;
@@ -147,7 +147,7 @@ scf::IfOp sink(scf::IfOp branch) {
   return cast<scf::IfOp>(next->getPrevNode());
 }
 
-/// Outer branches first: they have all copies that they do not pass on.
+/// Outer branches first: they receive all copies, and keep those that they do not pass on.
 void sinkAll(Region &region) {
   for (Block &block : region)
     for (Operation *visited = &block.front(); visited; visited = visited->getNextNode()) {

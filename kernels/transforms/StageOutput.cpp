@@ -13,16 +13,16 @@
 //             lds_wait
 //             scf.if row < %n and column < %c { store of 16 bytes }
 //
-// The lane that stores a piece of a row asks the lane that has the row where it begins (ds_bpermute). Panels
-// are narrower than rows, so that the tile has room where those of the loop were.
+// The lane that stores a piece of a row gets the row's address from the lane that has the row (ds_bpermute).
+// Panels are narrower than rows, so that the tile fits where the tiles of the loop were.
 //
-// A wave writes and reads rows of its own only: LDS operations of a wave are performed in order, so that no
-// barrier stands between. The tile comes to life when the loop's tiles are dead: reuse-lds, which runs again
-// after this pass, gives it their bytes, for which the barrier in front is there.
+// A wave writes and reads only its own rows, and LDS operations of a wave are performed in order, so no
+// barrier is needed between them. The tile becomes live when the loop's tiles are dead: reuse-lds, which runs
+// again after this pass, gives it their bytes; the barrier at the start protects those.
 //
-// Staging is declined, with a remark, where it would leave fewer workgroups resident per compute unit than
-// the tiles of the kernel allow (`sluice.lds` says what they need): lanes then store what they hold.
-// Workgroups beyond those whose registers fit (`sluice.waves_per_simd`) do not count.
+// Staging is declined, with a remark, if it would leave fewer workgroups resident per compute unit than the
+// tiles of the kernel allow (`sluice.lds` says what they need): lanes then store what they hold. Workgroups
+// beyond those whose registers fit (`sluice.waves_per_simd`) do not count.
 //
 // Safe direction: both forms store the same values to the same places.
 //
@@ -58,7 +58,7 @@ public:
   }
 
   void stage(LdsTileType tileType, unsigned waves, unsigned waveSize) {
-    // The bytes may have been those of a tile that another wave still reads.
+    // The bytes may have belonged to a tile that another wave still reads.
     BarrierOp::create(b);
     auto alloc = LdsAllocOp::create(b, tileType);
     alloc.setLabel("output");
@@ -72,7 +72,7 @@ public:
     Value firstRow = b.mul(b.waveOf(thread, waveSize), b.i32(waveRows));
     Value laneRow = b.divide(lane, b.i32(lanesPerRow));
     Value column = b.mul(b.remainder(lane, b.i32(lanesPerRow)), b.i32(chunkColumns));
-    // The rows of this lane's stores: their numbers in the tile, and where they begin.
+    // The rows of this lane's stores: their numbers in the tile, and their addresses.
     SmallVector<std::pair<Value, Value>> rows;
     auto [low, high] = b.halves(b.toInteger(op.getAddress()));
     for (unsigned row = 0; row < waveRows; row += rowsPerStore) {
@@ -88,13 +88,13 @@ public:
         LdsWriteOp::create(b, op.getValues()[n], tile, op.getRow(), inPanel);
       }
       first += count;
-      // No instruction: keeps the compiler from taking other lanes' writes for unrelated.
+      // Emits no instruction; keeps the compiler from treating other lanes' writes as unrelated.
       createWaveFence(b, b.getLoc());
-      SmallVector<Value> chunks; // all reads stand before all stores
+      SmallVector<Value> chunks; // all reads come before all stores
       for (auto [row, address] : rows)
         chunks.push_back(LdsReadOp::create(b, chunkType, tile, row, column));
-      // Left alone, the compiler moves reads and their waits behind the conditions of the stores, with a wait
-      // for every combination of rows that exist and rows that do not.
+      // Without this, the compiler moves reads and their waits below the conditions of the stores, with a
+      // wait for every combination of rows that exist and rows that do not.
       LdsWaitOp::create(b);
       Value inRow = b.add(column, b.i32(firstColumn)), inLimit = b.less(inRow, op.getColumnLimit());
       for (auto [row, chunk] : llvm::zip_equal(rows, chunks))

@@ -1,8 +1,7 @@
 //===- StructuredFlow.h - dataflow over loops and branches that are still regions -------------*- C++ -*-===//
 //
-// Follows a state through a function, forwards or backwards, until nothing changes. Loops and branches are
-// whatever the operations say of themselves (RegionBranchOpInterface): for, while, if and others are one
-// case.
+// Follows a state through a function, forwards or backwards, until nothing changes. Loops and branches
+// describe their own control flow (RegionBranchOpInterface), so for, while, if and others are one case.
 //
 // A state has `void join(const State &)`, which may only add possibilities, and ==.
 //
@@ -19,14 +18,14 @@
 
 namespace sluice {
 
-/// A way through an operation with regions; null stands for the operation itself.
+/// A path through an operation with regions; null means the operation itself.
 struct RegionEdge {
   mlir::Region *from; // its end, or the point before the operation
   mlir::Region *to;   // its start, or the point after the operation
 };
 llvm::SmallVector<RegionEdge> regionEdges(mlir::Operation *op);
 
-/// Fails, with an error, where control flow below `root` is not made of such operations.
+/// Fails, with an error, if control flow below `root` uses other operations.
 mlir::LogicalResult verifyStructured(mlir::Operation *root);
 
 enum class Direction { forward, backward };
@@ -35,8 +34,8 @@ template <typename State, Direction direction> class StructuredFlow {
 public:
   using Transfer = llvm::function_ref<void(mlir::Operation *, State &)>;
 
-  /// Follows `initial` through `block`. `transfer` is applied to every operation, and where that has regions,
-  /// before they are entered.
+  /// Follows `initial` through `block`. `transfer` is applied to every operation; for an operation with
+  /// regions, before they are entered.
   StructuredFlow(mlir::Block &block, State initial, Transfer transfer) : transfer(transfer) {
     follow(block, std::move(initial));
   }
@@ -52,7 +51,7 @@ private:
       State entry = state;
       transfer(&op, state);
       if (op.getNumRegions() != 0) state = followRegions(&op, state);
-      // The last visit is the one with all possibilities: every loop ends with one that added nothing.
+      // The last visit has all possibilities: every loop ends with a visit that added nothing.
       if (isForward)
         states.insert_or_assign(&op, std::make_pair(std::move(entry), state));
       else
@@ -66,7 +65,7 @@ private:
   }
 
   State followRegions(mlir::Operation *op, const State &entry) {
-    // What flows into each region, and (null) out of the operation.
+    // The states that flow into each region, and (null) out of the operation.
     std::map<mlir::Region *, State> arriving;
     llvm::SetVector<mlir::Region *> pending;
     llvm::SmallVector<RegionEdge> edges = regionEdges(op);
