@@ -12,7 +12,8 @@ bool mask_bit(const sluice_args &args, const Sequence &sequence, int64_t q_head,
   return static_cast<const uint8_t *>(args.mask.data)[byte] >> (j % 8) & 1;
 }
 
-/// As kernels see it, which take scores to base 2: also of finite numbers beyond F32's range then.
+/// As kernels compute it, on scores to base 2: a finite bias hides a key too, if its product with log2(e) is
+/// beyond F32's range.
 bool bias_hides(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,
                 int64_t q_head, int64_t i, int64_t j) {
   const double bias =
