@@ -51,7 +51,7 @@ void check_types(const sluice_append &append) {
   }
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it is a sluice_dtype");
   if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
-    // The nearest one-byte type is e4m3fnuz; the nearest wider type is the source's.
+    // The nearest one-byte type is e4m3fnuz, the nearest wider one the source's.
     const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
     unsupported("cache_type", dtype_text(append.cache_type),
                 dtype_text(is_wide ? append.source_type : uint32_t(SLUICE_E4M3FNUZ)));

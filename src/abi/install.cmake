@@ -1,9 +1,9 @@
-# What users link: libsluice.so, its static equivalent libsluice.a, the headers, and the files with which
-# CMake and pkg-config find them.
+# What users link: libsluice.so, its static equivalent libsluice.a, the headers, and files for CMake and
+# pkg-config.
 include(CMakePackageConfigHelpers)
 
-# libsluice.a holds one object: the objects are joined, then every symbol but the functions of sluice.h is made
-# local, so that no symbol of ours or of the C++ library's templates can clash with one of the program's.
+# libsluice.a holds one object: all objects joined, with every symbol but the functions of sluice.h made local, so
+# that no symbol of ours or of the C++ library's templates can clash with the program's.
 set(joined ${CMAKE_CURRENT_BINARY_DIR}/joined.o)
 set(one ${CMAKE_CURRENT_BINARY_DIR}/sluice.o)
 set(names ${CMAKE_CURRENT_BINARY_DIR}/exported.txt)

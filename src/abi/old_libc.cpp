@@ -1,9 +1,8 @@
 //===- old_libc.cpp - symbols that are newer than the oldest system the library runs on -----------------===//
 //
 // A linker binds a call to the newest version of its function, and the library then loads only with a libc
-// that has it. These functions also have older versions with the same meaning, which every glibc still has;
-// the library's own calls to them come here and use those versions. tests/abi/check_floors.py lists the
-// remaining ones.
+// that has it. These functions also have older versions with the same meaning in every glibc; the library's
+// calls come here and use those. tests/abi/check_floors.py lists the remaining ones.
 //
 // The older exp and log differ in that they set errno through _LIB_VERSION; nothing here reads it. The
 // functions of libdl are in libc from 2.34 on, where libdl.so.2 is an empty library. The version script, and

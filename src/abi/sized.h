@@ -61,9 +61,8 @@ template <typename Struct> void check_size(uint32_t struct_size, std::string_vie
                                        Published<Struct>::name, ") is ", sizeof(Struct), " in this version"));
 }
 
-/// The struct as this version knows it: `given` itself, or `copy` with zeros for the fields that an older
-/// caller lacks. Throws support::Failure: invalid_argument, or newer_struct if a field that this version does
-/// not know is not zero.
+/// The struct as this version knows it: `given` itself, or `copy` with zeros for fields that an older caller
+/// lacks. Throws support::Failure: invalid_argument, or newer_struct if an unknown field is not zero.
 template <typename Struct> const Struct &view(const Struct *given, std::string_view argument, Struct &copy) {
   if (given == nullptr) {
     throw support::Failure(support::Status::invalid_argument, std::string(argument),

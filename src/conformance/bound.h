@@ -23,7 +23,7 @@ struct RowMagnitudes {
   int tiles = 0;  // t: tiles of 16 keys that contain one of them
   int groups = 0; // g: groups of 8 keys in which the matrix cores may have added them
 
-  /// Sets the three numbers; the keys are in ascending order.
+  /// Sets the three numbers; the keys must ascend.
   void count_keys(const std::vector<int> &visible);
 };
 

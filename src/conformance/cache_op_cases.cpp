@@ -216,8 +216,7 @@ std::vector<AppendCase> append_cases(const Target &target, Level level) {
     const Types types = types_of(kernel, "kv_append_");
     for (AppendCase &c : append_cases_of(types))
       add(all, std::move(c), kernel);
-    // A row with more chunks than the grid processes at a time, and more such rows than it processes at a
-    // time.
+    // More chunks in a row, and more such rows, than the grid processes at a time.
     if (level == Level::full)
       add(all,
           {.source = types.from, .cache = types.to, .heads = 130, .head_size = {1024, 8}, .more_rows = 8},

@@ -45,7 +45,7 @@ enum class Lengths : uint8_t {
 enum class Rows : uint8_t {
   bounds,  // q_len of the call, for all sequences
   lengths, // device lengths together with a batch stride
-  starts,  // each sequence immediately after the one before it
+  starts,  // sequences one after another
   gaps,    // starts, and lengths that leave rows between sequences
 };
 
@@ -203,7 +203,7 @@ struct Shapes {
 std::vector<Case> dense_cases(const Shapes &shapes);
 std::vector<Case> feature_cases(const Shapes &shapes);
 
-/// The part of feature_cases with only one feature at a time, for each shape.
+/// The part of feature_cases with single features of each shape.
 std::vector<Case> single_feature_cases(const Shapes &shapes);
 
 } // namespace sluice::test

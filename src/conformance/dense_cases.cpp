@@ -157,8 +157,7 @@ void add_scales_and_outputs(Collector &out) {
           {.dtype = dtype, .q_len = 90, .kv_len = 70, .mask = mask, .layout = Layout::padded, .lse = false});
 }
 
-/// A chunk of a prompt for a group of query heads and many keys: the problems for which prefill kernels split
-/// keys.
+/// A chunk of a prompt for a group of query heads and many keys: here prefill kernels split keys.
 void add_long_chunks(Collector &out) {
   for (Dtype dtype : out.dtypes)
     for (HeadSizes head_size : {64, 128})

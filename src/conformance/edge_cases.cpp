@@ -31,8 +31,8 @@ constexpr Pages pages_of(int size) {
   return {.size = size};
 }
 
-/// Sequences without keys, without rows, and with one of each. With `mixed`, a single sequence has one row
-/// and some of the keys; of two, one has all rows and one key, the other no rows; of four, one has no keys.
+/// Sequences without keys, without rows, and with one of each. `mixed` gives a single sequence one row and
+/// some of the keys; of two, one has all rows and one key, the other no rows; of four, one has no keys.
 void add_empty_sequences(Edges &out) {
   for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
     for (int batch : {1, 2, 3, 4, 5})
@@ -113,7 +113,7 @@ void add_scores(Edges &out) {
 }
 
 void add_pages(Edges &out) {
-  // Lengths around the end of a page, page sizes around that of a tile.
+  // Lengths around a page's end, page sizes around a tile's.
   for (int size : {1, 3, 16, 48, 64, 100, 128, 256})
     for (int kv_len : {size, size + 1, 2 * size + size / 2})
       out.add({.batch = 2,
@@ -162,7 +162,7 @@ void add_pages_before_windows(Edges &out) {
     }
 }
 
-/// One row with many keys and a group of query heads: the problems for which kernels split keys.
+/// One row with many keys and a group of query heads: here kernels split keys.
 void add_long_decodes(Edges &out) {
   for (int kv_len : {1000, 1024, 3000})
     for (Mode mode : {Mode::dense, Mode::paged})

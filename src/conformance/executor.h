@@ -47,9 +47,9 @@ public:
   /// Fills in the properties of the device.
   virtual void describe(About &about) const = 0;
   /// Runs the case, or only one of its sequences, on `memory` and copies every buffer back into it. Returns
-  /// the name of the kernel that ran.
+  /// the kernel that ran.
   virtual std::string run(const Case &c, Memory &memory, std::optional<int> only = {}) = 0;
-  /// The same for an append or a merge; an executor without kernels does not implement them.
+  /// The same for an append or a merge; only executors that run kernels have them.
   virtual std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory);
   virtual std::string merge(const MergeCase &c, MergeMemory &memory);
   /// Kernels that no run has used.

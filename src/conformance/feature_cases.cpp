@@ -101,7 +101,7 @@ void add(Collector &out, Case c) {
   if (!is_plain_dense(c)) out.add(std::move(c));
 }
 
-/// With many shapes, each gets one case in this many, so that all together get as many as four shapes would.
+/// With many shapes, each gets one case in this many: together as many as four shapes would.
 size_t part_of_each(const Collector &out) {
   return std::max<size_t>(1, out.shapes.size() / 4);
 }
@@ -141,8 +141,8 @@ void add_pairs_of_features(Collector &out) {
     }
 }
 
-/// Draws cases with all features chosen: each is the one of several candidates that contains the most pairs
-/// of choices that few cases have had.
+/// Draws cases with all features chosen: of several candidates, each time the one with the most pairs of
+/// rarely met choices.
 class Drawing {
 public:
   explicit Drawing(const Collector &out) : out(out) {

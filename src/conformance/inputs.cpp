@@ -123,8 +123,7 @@ void make_bias(const Case &c, Inputs &in) {
   }
 }
 
-/// Two keys in three are visible; in one row in eight no key is, and some runs of 32 keys are hidden
-/// completely.
+/// Two keys in three are visible, none in one row of eight and in some runs of 32 keys.
 void make_bits(const Case &c, Inputs &in) {
   if (!c.bits.given) return;
   in.bits = make_matrix(c, c.bits.shared);

@@ -134,8 +134,8 @@ std::vector<Extents> extents_of(const Kernel &kernel, size_t turn) {
   return all;
 }
 
-/// Bounds with which rules choose, and those with which cost does; for prefill kernels only the former, since
-/// a plan by cost may use another kernel beside them for the case's rows.
+/// Bounds with which rules choose or cost does; for prefill kernels only rules, since a plan by cost may
+/// compute the case's rows with another kernel.
 std::vector<PlanBounds> bounds_of(const Case &c, const Kernel &kernel) {
   std::vector<PlanBounds> all = {{}, {.batch = c.batch}, {.q_len = c.q_len}, {c.batch, c.q_len, 0}};
   if (kernel.prefill) return all;

@@ -56,7 +56,7 @@ public:
   /// The shapes of the attention kernels, each once.
   Shapes shapes() const;
   std::vector<Kernel> attention_kernels() const;
-  /// The kernels of an operation, named as in sluice_kernel_info.
+  /// For an operation of sluice_kernel_info.
   std::vector<std::string> names(std::string_view operation) const;
   /// Nothing if the library refuses the case.
   std::optional<Answer> ask(const Case &c) const;

@@ -59,7 +59,7 @@ std::vector<AnyCase> chosen_cases(const Options &options, uint32_t compute_units
   return chosen;
 }
 
-/// The id as the pack format defines it (docs/formats/pack.md): the checksum of its manifest.
+/// The pack's id (docs/formats/pack.md): the checksum of its manifest.
 std::string id_of(const Pack &pack) {
   constexpr size_t place = 32;
   uint64_t checksum = 0;
@@ -192,7 +192,7 @@ void tell_case_of_fatal_signals() {
   struct sigaction action{}, before{};
   action.sa_handler = tell_case;
   action.sa_flags = SA_RESETHAND;
-  // A sanitizer's handler, which says more, stays.
+  // A sanitizer's handler stays: it says more.
   for (const int signal : {SIGABRT, SIGBUS, SIGSEGV})
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
       ::sigaction(signal, &action, nullptr);

@@ -70,7 +70,7 @@ inline double decode_fp8(uint8_t byte) {
 /// The byte nearest to a number, ties to the even one, limited to +-240.
 inline uint8_t encode_fp8(double value) {
   if (std::isnan(value)) return 0x80;
-  // A search among the 128 magnitudes, which are in ascending order.
+  // Searches the 128 magnitudes, which ascend.
   static const std::array<double, 128> magnitudes = [] {
     std::array<double, 128> numbers;
     for (size_t byte = 0; byte < numbers.size(); ++byte)

@@ -11,8 +11,8 @@
 
 namespace sluice::test {
 
-/// Every sequence has q_len rows; those past its length are 0. A NaN or infinite element must be NaN or
-/// infinite in both.
+/// Every sequence has q_len rows; those past its length are 0. Where an element is NaN or infinite, the
+/// result must be one of the two.
 struct Expected {
   std::vector<double> o;             // [batch, q_len, q_heads, head_size.v]
   std::vector<double> o_tolerance;   // same; 0 for a row without weights, which is exact

@@ -34,8 +34,7 @@ struct Placed {
 
 Placed place(const Extents &e, Layout layout);
 
-/// Three tensors in one buffer, or only the third if the others have no heads; each row of the buffer holds a
-/// row of each.
+/// Three tensors in one buffer, interleaved by row; the first two may have no heads.
 struct PackedTogether {
   std::array<Placement, 3> placements;
   int64_t buffer_elements;

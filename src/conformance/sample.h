@@ -5,8 +5,8 @@
 
 namespace sluice::test {
 
-/// One for each case: whether it is in the sample. The sample contains every third case, and for each choice
-/// and mode that no third case combines, the first case that does.
+/// One for each case: whether it is in the sample. This has every third case, and the first with each pair of
+/// choice and mode that those lack.
 std::vector<bool> sample_of(const std::vector<Case> &cases);
 
 } // namespace sluice::test

@@ -1,7 +1,7 @@
 //===- cache_op_kernargs.h - the kernel arguments of append and merge -----------------------------------===//
 //
 // Tables as in kernargs.h, for the kernels of the cache operations: append writes rows into a paged cache,
-// and merge combines the results of several parts of the keys into one.
+// merge combines results over parts of the keys.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -26,9 +26,9 @@ inline constexpr uint32_t merge_preloaded_bytes = 56;
 
 /// Assumptions that a merge may make.
 enum MergeMode : uint32_t {
-  /// The parts and their LSEs have no gaps, no row has more chunks than there are lanes for them, and no lane
-  /// has more than one part, or than it can have in flight. There are few enough parts to read them before it
-  /// is known which of them count.
+  /// The parts and their LSEs have no gaps, no row has more chunks than lanes for them, and no lane more than
+  /// one part, or more than it has in flight. So few parts can be read before it is known which of them
+  /// count.
   merge_at_once = 1,
   merge_several_at_once = 2,
   /// Neither o nor lse has gaps, and every row is merged.

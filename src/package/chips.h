@@ -1,7 +1,7 @@
 //===- chips.h - the chips for which kernels can be built -----------------------------------------------===//
 //
-// The properties of a chip that loading and launching need. A kernel's use of a chip needs a longer table,
-// which only the generator has (kernels/target/Chips.cpp).
+// Properties of chips for loading and launching. The generator has a longer table of what kernels can use
+// (kernels/target/Chips.cpp).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

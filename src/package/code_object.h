@@ -75,7 +75,7 @@ struct KernelDescriptor {
   uint32_t exceptions() const { return (rsrc2 >> 13 & 3) | (rsrc2 >> 24 & 127) << 2; }
   /// Waves of a workgroup may run on different compute units; it then has no LDS.
   bool split_workgroups() const { return (rsrc3 >> 16 & 1) != 0; }
-  /// The length of the preloaded arguments, in dwords.
+  /// Preloaded arguments, in dwords.
   uint32_t preload_length() const { return preload & 127; }
   uint32_t preload_offset() const { return preload >> 7; }
   /// The initial MODE register: rounding and denormals, DX10_CLAMP, IEEE and FP16_OVFL.
@@ -142,8 +142,7 @@ struct Symbol {
 /// A parsed code object. It refers to the bytes it was parsed from, which must outlive it.
 class CodeObject {
 public:
-  /// Refuses objects for another chip and for a family to which the chip does not belong. Throws
-  /// CodeObjectError.
+  /// Refuses objects for another chip or another family. Throws CodeObjectError.
   static CodeObject parse(std::span<const std::byte> elf, const Chip &chip = *find_chip("gfx942"));
 
   uint32_t version() const { return object_version; } // 4, 5 or 6

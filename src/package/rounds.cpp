@@ -16,8 +16,8 @@ using Grid = std::array<uint32_t, 3>;
 
 constexpr uint32_t most_layers = 65535; // of a grid
 
-/// Whether every workgroup has the same number of rows, at places that the strides give, and every row sees
-/// the same number of keys.
+/// Whether every workgroup has the same number of rows, at places given by strides, and every row sees
+/// equally many keys.
 bool are_alike(const AttentionKernargs &args) {
   const bool has_window = args.window_left != kernarg_no_window || args.window_right != kernarg_no_window;
   const bool has_lengths = (args.q_starts | args.q_lengths | args.kv_starts | args.kv_lengths) != 0;

@@ -8,8 +8,8 @@ namespace sluice::reference {
 /// Checks the contents that a run cannot check, which are on the host here: lengths, starts, page numbers.
 /// Throws support::Failure (invalid_argument) with the element, its value and the rule.
 void check_contents(const sluice_problem &problem, const sluice_args &args);
-/// The same for an append: refuses everything that a device would skip, except negative slots and rows
-/// without a sequence.
+/// The same for an append: everything that a device would skip, except negative slots and rows without a
+/// sequence.
 void check_contents(const sluice_append &call);
 
 } // namespace sluice::reference

@@ -42,8 +42,7 @@ uint32_t lanes_log2(uint32_t chunks, uint32_t most) {
   return uint32_t(std::bit_width(std::min(std::bit_ceil(chunks), most)) - 1);
 }
 
-/// Workgroups along one dimension for `rows`, `rows_per_group` at a time; the other dimensions multiply them
-/// by `others`.
+/// Workgroups for `rows`, `rows_per_group` at a time; the grid's other dimensions multiply them by `others`.
 uint32_t row_groups(const Context &context, uint32_t rows, uint32_t rows_per_group, uint32_t others) {
   const uint32_t enough = std::max(context.device().compute_units * workgroups_per_compute_unit / others, 1u);
   return std::min(divide_up(rows, rows_per_group), enough);

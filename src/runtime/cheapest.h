@@ -23,8 +23,8 @@ std::vector<Candidate> by_cost(const Kernels &kernels, const Workload &work, uin
                                uint32_t compute_units);
 
 /// Chooses by estimates for a problem with bounds of the batch and of keys, and of rows unless there are
-/// prefill kernels. `few_rows`: if a plan has a decode kernel beside others, sequences of at most this many
-/// rows always go to it.
+/// prefill kernels. `few_rows`: a decode kernel beside others always gets sequences of at most this many
+/// rows.
 void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decode,
                     const sluice_problem &problem, int64_t few_rows, bool can_merge, uint32_t compute_units);
 

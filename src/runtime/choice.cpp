@@ -31,8 +31,8 @@ constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
   throw Failure(Status::unsupported, std::string(field), std::move(message));
 }
 
-/// Whether a kernel for head dim `dim` serves the wanted one, a multiple of 8: its own and, with zero fill,
-/// smaller ones.
+/// Whether a kernel of this head dim serves the wanted one, a multiple of 8: its own or, with zero fill, a
+/// smaller one.
 bool serves(uint32_t dim, int32_t wanted) {
   return wanted <= int32_t(dim) && wanted % 8 == 0;
 }
@@ -170,7 +170,7 @@ void choose_prefill(Choice &choice, Kernels kernels, const sluice_problem &probl
     const uint32_t tile_q = kernel->entry.name.tile_q;
     const uint32_t higher_tile_q = choice.many->entry.name.tile_q;
     if (tile_q == higher_tile_q) continue;
-    // Tiles with a different number of keys round differently: bits would depend on the bounds.
+    // Tiles of other key counts round differently: bits would depend on the bounds.
     if (!batch_counts && kernel->entry.name.tile_kv != choice.many->entry.name.tile_kv) continue;
     const uint64_t groups = workgroups(problem, higher_tile_q);
     if (problem.max_q_len != 0 && int64_t{problem.max_q_len} * group_of(problem) <= tile_q) {

@@ -25,7 +25,7 @@ struct Choice {
   const CacheOpKernel *merging = nullptr; // this one
   uint64_t workspace_bytes = 0;
   std::optional<Estimate> estimate; // of main() and its merge at the problem's bounds, if chosen by cost
-  std::string reason;               // the reason for the choice, in a sentence
+  std::string reason;               // the reason, in a sentence
 
   /// The kernel after which a plan is named. Others may run beside it.
   const package::PackedKernel &main() const { return many != nullptr ? *many : *few; }

@@ -55,7 +55,7 @@ struct Estimate {
 /// Tiles of keys that a row tile of the kernel sees, on average; its splits divide these.
 uint64_t tiles_seen(const package::KernelName &name, const Workload &work);
 
-/// The estimate for the work on one kernel, with keys in `splits` (1 or more), on this many compute units.
+/// Estimates the work on one kernel, with `splits` (1 or more) of the keys, on this many compute units.
 Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t splits,
                   uint32_t compute_units);
 

@@ -59,7 +59,7 @@ constexpr Feature table[] = {
 #undef SLUICE_FLAG_FEATURE
 #undef SLUICE_FIELD_FEATURE
 
-/// A feature that a call may need although neither its mode nor its problem says so.
+/// A feature that a call may need without its mode or problem saying so.
 struct CallFeature {
   std::string_view name;
   std::string_view field; // of sluice_args

@@ -29,9 +29,9 @@ std::span<const Feature> features();
 
 bool has_feature(const package::KernelEntry &kernel, std::string_view name);
 
-/// Checks the features that only a call can ask for: members of sluice_args that the problem does not name.
-/// Throws support::Failure (unsupported) if the plan's kernel does not have one. On the path of every run: no
-/// allocation unless something is wrong.
+/// Checks features that only a call asks for: members of sluice_args that the problem does not name. Throws
+/// support::Failure (unsupported) if the plan's kernel lacks one. On the path of every run: no allocation
+/// unless something is wrong.
 void check_call_features(const package::KernelEntry &kernel, const sluice_problem &problem,
                          const sluice_args &args);
 

@@ -104,8 +104,7 @@ HipSource find_hip() {
 }
 
 HipSource find_emulator() {
-  // The user who starts such a program chooses its arguments, its folder and its environment, but must not
-  // choose its code.
+  // The user of such a program chooses its arguments, folder and environment, but must not choose its code.
   if (getauxval(AT_SECURE) != 0)
     throw Failure(Status::no_device, emulator_soname,
                   text("the emulator ", emulator_soname,

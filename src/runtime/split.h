@@ -9,7 +9,7 @@ namespace sluice::runtime {
 
 struct Choice;
 
-/// Keys of a split at a fixed place: enough that merging costs little, and few enough that 128 Ki keys of one
+/// Keys of a split at a fixed place: enough that merging costs little, few enough that 128 Ki keys of one
 /// sequence still occupy 64 workgroups per KV head. A multiple of every kernel's tile of keys.
 inline constexpr uint32_t fixed_split_keys = 2048;
 

@@ -66,7 +66,7 @@ inline void append(std::string &out, const std::string &piece) {
 }
 } // namespace detail
 
-/// The pieces one after another; numbers in decimal, floating point with as few digits as read back exactly.
+/// Joins the pieces; numbers in decimal, floating point with the fewest digits that read back exactly.
 template <typename... Pieces> std::string text(const Pieces &...pieces) {
   std::string out;
   (detail::append(out, pieces), ...);

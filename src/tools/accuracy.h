@@ -44,8 +44,8 @@ struct ErrorFigures {
   bool passed() const { return beyond == 0 && unbounded == 0; }
 };
 
-/// A NaN or infinite element is right if the expected one is the same, and otherwise an infinite error.
-/// `limits` holds the limits of each element, or is empty if there are none.
+/// A NaN or infinite element is right if the same is expected, else an infinite error. `limits` has those of
+/// each element, or is empty.
 ErrorFigures measure(std::span<const double> got, std::span<const double> expected,
                      std::span<const double> tolerance, std::span<const uint8_t> limits = {});
 

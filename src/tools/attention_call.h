@@ -37,8 +37,7 @@ struct CallInputs {
   std::vector<int64_t> lse_shape() const { return {batch(), q_heads(), q_len()}; }
 };
 
-/// The value of --scale. Throws ToolError if it is not a number, or is infinite as a float, or becomes 0 as a
-/// float although it is not 0.
+/// The value of --scale. Throws ToolError if it is not a number, or as a float overflows or underflows to 0.
 float parse_scale(const std::string &text);
 
 /// Throws NpyError with the option, the file, and the mismatch.

@@ -7,8 +7,7 @@
 
 namespace sluice::tools {
 
-/// The two clocks at which figures are given: the chip's peak, and the clock that its power allows with busy
-/// matrix cores.
+/// The two clocks at which figures are given: the chip's peak, and what its power allows busy matrix cores.
 inline constexpr double peak_mhz = 2100, power_limited_mhz = 1200;
 
 /// A table's head and rows: in markdown, or in columns for a terminal.

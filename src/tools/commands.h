@@ -54,7 +54,7 @@ int inspect_command(const InspectOptions &options);
 struct BenchOptions {
   bool timing = false; // on the model
   std::string device;  // on a GPU, "hip:N"; empty: no
-  /// Prefill with each kernel whose name matches, without a plan; nothing: the kernel that a plan chooses.
+  /// Prefill with each kernel whose name matches, without a plan; nothing: a plan chooses.
   std::optional<std::string> kernel_filter;
   WorkloadOptions work;
   std::optional<uint32_t> workgroups, compute_units; // of the sample; nothing: see plan_timing.h

@@ -38,7 +38,7 @@ struct WaitReason {
   emulator::timing::Stall stall;
   double percent; // of all waiting
 };
-/// The reasons for which waves waited, most frequent first.
+/// Reasons of waves' waits, most frequent first.
 std::vector<WaitReason> wait_reasons(const emulator::timing::TimingResult &result);
 
 } // namespace sluice::tools

@@ -1,8 +1,8 @@
 //===- output_file.h - files written by the command line ------------------------------------------------===//
 //
 // A command first declares everything that it will write, which finds wrong names before any work is done;
-// then it writes all of it; then it publishes all of it. Until then the files of these names are unchanged,
-// and unpublished files are removed.
+// then it writes all of it; then it publishes all of it. Until then files of these names are unchanged, and
+// unpublished ones are removed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

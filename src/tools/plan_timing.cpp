@@ -28,7 +28,7 @@ uint32_t splits_of(const RecordedLaunch &launch) {
   return arguments ? arguments->splits : 1;
 }
 
-/// The approximate number of iterations over tiles of keys by the launch's waves.
+/// Approximate iterations of the launch's waves over tiles of keys.
 uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work) {
   const uint64_t workgroups = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
   if (!name.is_attention()) return workgroups; // a merge is short

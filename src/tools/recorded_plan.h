@@ -26,7 +26,7 @@ struct RecordedLaunch {
   uint32_t dynamic_lds_bytes;
   std::vector<std::byte> kernarg;
 
-  /// The arguments of an attention kernel; nothing for other kernels.
+  /// Nothing for kernels other than attention.
   std::optional<package::AttentionKernargs> attention_arguments() const;
   /// The same launch without rounds (package/rounds.h).
   RecordedLaunch without_rounds() const;

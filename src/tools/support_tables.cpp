@@ -207,7 +207,7 @@ std::string cache_op_table(const sluice_context *context) {
   return table;
 }
 
-/// Checks that every feature that kernels list has a question.
+/// Checks that each listed feature has a question.
 void check_complete(const sluice_context *context) {
   std::set<std::string_view> known;
   for (const Question &question : questions())

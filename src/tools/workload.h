@@ -25,7 +25,7 @@ inline constexpr WorkKind work_kinds[] = {WorkKind::prefill, WorkKind::decode, W
                                           WorkKind::draft};
 std::string_view work_kind_name(WorkKind kind);
 
-/// The most rows of a draft, which has at least 2; a chunk has more.
+/// The most rows of a draft; the least are 2.
 inline constexpr uint32_t most_draft_rows = 16;
 
 /// Types of Q, of K and V, and of O. FP8 tensors have one scale each.

@@ -97,8 +97,8 @@ std::vector<HeadDims> dims_of_kernels(const package::Manifest &kernels) {
   return dims;
 }
 
-/// In the order of head dims, then types. "all" adds only combinations for which a kernel was made; named
-/// values are taken as they are, and the library says whether it computes them.
+/// By head dims, then types. "all" adds only combinations for which a kernel was made; the library decides
+/// whether it computes named ones.
 std::vector<TypesAndDims> types_and_dims(const WorkloadOptions &options, const package::Manifest &kernels) {
   const bool all_dims = options.head_dims == std::vector<std::string>{"all"};
   const bool all_types = options.types == std::vector<std::string>{"all"};

@@ -83,7 +83,7 @@ template <typename T> const T *array(WorkMemory &memory, const std::vector<T> &v
 }
 
 /// A page for each entry of the table, drawn without replacement or in order. The same everywhere, unlike
-/// std::shuffle, which each library implements differently.
+/// std::shuffle.
 std::vector<int32_t> page_numbers(uint64_t pages, bool shuffled) {
   std::vector<int32_t> numbers(pages);
   std::iota(numbers.begin(), numbers.end(), 0);

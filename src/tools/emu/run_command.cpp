@@ -67,7 +67,7 @@ uint64_t product(const Extents &extents) {
   return result;
 }
 
-/// Refuses what a driver would refuse, and values for which the dispatch packet has no room.
+/// Refuses what a driver would, and what does not fit the dispatch packet.
 void check_shape(const RunOptions &options, const package::Kernel &kernel, const Extents &grid,
                  const Extents &block) {
   const uint64_t items = product(block);
