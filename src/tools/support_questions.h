@@ -16,11 +16,10 @@ namespace sluice::tools {
 
 struct Question {
   const char *name;
-  const char *asked_by;       // members of sluice_problem or sluice_args
-  const char *kernel_feature; // sluice_kernel_info::features, or "" if kernels list no such feature
-  void (*ask)(
-      sluice_problem &); // null for a feature that only a call asks for: all kernels must list it then
-  const char *cases;     // of the conformance suite, as `sluice-conformance --case` takes them
+  const char *asked_by;          // members of sluice_problem or sluice_args
+  const char *kernel_feature;    // sluice_kernel_info::features, or "" if kernels list no such feature
+  void (*ask)(sluice_problem &); // null if only a call asks for it: all kernels must list it then
+  const char *cases;             // of the conformance suite, as `sluice-conformance --case` takes them
 };
 std::span<const Question> questions();
 

@@ -22,10 +22,10 @@ struct WorkloadOptions {
   std::vector<uint32_t> lengths;                // --lengths, of prefill
   std::vector<uint32_t> kv_lens;                // --kv-len, of the others
   std::vector<uint32_t> q_lens;                 // --q-len, of chunks or drafts
-  std::vector<std::string> sequences; // --sequences, "8x4096", instead of all of the above but --q-len
-  std::string causal;                 // --causal: "on", "off", "both", or empty
-  std::optional<uint32_t> page_size;  // --page-size; 0: contiguous
-  std::string pages = "shuffled";     // --pages: or "in-order"
+  std::vector<std::string> sequences;           // --sequences, "8x4096", in place of the above but --q-len
+  std::string causal;                           // --causal: "on", "off", "both", or empty
+  std::optional<uint32_t> page_size;            // --page-size; 0: contiguous
+  std::string pages = "shuffled";               // --pages: or "in-order"
 };
 
 /// The lengths of the prefills and the number of sequences with each, with their defaults.
