@@ -1,7 +1,7 @@
-# Where an installation has its files, seen from one another.
+# Paths between the files of an installation.
 
-# The folder of libraries as it is reached from another folder that is installed: as a path from there, so that an
-# installation can move, unless one of the two is fixed.
+# The folder of libraries as seen from another installed folder: a relative path, so that an installation can
+# move, unless one of the two is fixed.
 function(sluice_path_to_libraries variable from)
   set(path ${CMAKE_INSTALL_FULL_LIBDIR})
   if(NOT IS_ABSOLUTE "${from}" AND NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
@@ -10,8 +10,8 @@ function(sluice_path_to_libraries variable from)
   set(${variable} ${path} PARENT_SCOPE)
 endfunction()
 
-# What sluice.pc says: from where it lies, so that an installation can move; from a fixed folder nothing else can be seen.
-# Sets `prefix`, `libdir` and `includedir` behind the name.
+# The paths in sluice.pc: relative to its own folder, so that an installation can move; from a fixed folder they cannot
+# be. Sets `prefix`, `libdir` and `includedir`, each prefixed with the name.
 function(sluice_pkg_config_paths name)
   set(prefix ${CMAKE_INSTALL_PREFIX})
   if(NOT IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
@@ -29,9 +29,10 @@ function(sluice_pkg_config_paths name)
   endforeach()
 endfunction()
 
-# sluice_set_rpath(TARGET PATH...): where the target finds libraries when it is installed, and libLLVM where the loader does not
-# look by itself. The build tree has the same shape if folders have their usual names: the target then keeps these paths as they
-# are. CMake would else end the build tree's own with an empty one, which is the folder that a program happens to run in.
+# sluice_set_rpath(TARGET PATH...): where the installed target finds libraries, including libLLVM if the loader does not
+# search its folder. If folders have their usual names, the build tree has the same shape and the target keeps these
+# paths unchanged. Otherwise CMake would end the build tree's paths with an empty one, which means the folder in which a
+# program happens to run.
 function(sluice_set_rpath target)
   set(paths ${ARGN})
   if(LLVM_LIBRARY_DIR)
@@ -48,7 +49,7 @@ function(sluice_set_rpath target)
   endif()
 endfunction()
 
-# sluice_install_program(TARGET COMPONENT): a program that finds libsluice.so where that is installed.
+# sluice_install_program(TARGET COMPONENT): a program that finds the installed libsluice.so.
 function(sluice_install_program target component)
   if(NOT SLUICE_INSTALL)
     return()

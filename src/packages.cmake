@@ -1,7 +1,7 @@
-# Debian packages and archives: `cpack -G DEB` in the build folder. One package for what programs need to run, one for
-# what they need to be built, two likewise for the emulator, one for the command line, one for the pages. Libraries lie in
-# Debian's folder for the architecture if the build is configured with -DCMAKE_INSTALL_PREFIX=/usr, as the preset `debian` is.
-# lintian has no errors for them.
+# Debian packages and archives: `cpack -G DEB` in the build folder. One package with what programs need to run, one with
+# what they need to be built, two similar ones for the emulator, one for the command line, one for the pages. Libraries
+# go to Debian's folder for the architecture if the build is configured with -DCMAKE_INSTALL_PREFIX=/usr, as the preset
+# `debian` is. lintian reports no errors for them.
 set(CPACK_PACKAGE_NAME sluice)
 set(CPACK_PACKAGE_VENDOR "The Sluice authors")
 set(CPACK_PACKAGE_CONTACT "The Sluice authors <sluice@sluice.invalid>")
@@ -48,7 +48,8 @@ set(CPACK_DEBIAN_TOOLS_PACKAGE_NAME sluice-tools)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_SECTION devel)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_DEPENDS "libsluice1 (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_TOOLS_PACKAGE_RECOMMENDS "sluice-emulator")
-# For dpkg-shlibdeps of those who package programs: a program may call what its own minor has (docs/concepts/abi.md).
+# For dpkg-shlibdeps, for those who package programs: a program may call what its own minor version has
+# (docs/concepts/abi.md).
 set(control ${PROJECT_BINARY_DIR}/debian)
 foreach(pair "runtime libsluice libsluice1" "emulator libsluice_emulator sluice-emulator")
   separate_arguments(pair)
@@ -79,7 +80,7 @@ set(SLUICE_SBOM_FMT ${fmt_VERSION})
 configure_file(${PROJECT_SOURCE_DIR}/src/debian/sluice.spdx.json.in ${control}/sluice.spdx.json @ONLY)
 install(FILES ${control}/sluice.spdx.json DESTINATION ${doc_folder} COMPONENT doc)
 
-# Where Debian looks for them, in every package; an installation without packages has the licence of the library.
+# Where Debian looks for them, in every package; an installation without packages has the library's licence.
 find_program(SLUICE_GZIP gzip REQUIRED)
 execute_process(COMMAND ${SLUICE_GZIP} -9nc ${PROJECT_SOURCE_DIR}/src/debian/changelog
                 OUTPUT_FILE ${control}/changelog.gz COMMAND_ERROR_IS_FATAL ANY)

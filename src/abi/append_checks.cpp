@@ -19,7 +19,7 @@ constexpr uint32_t append_flags = SLUICE_PAGE_INDEX_64 | SLUICE_V_IN_K;
 constexpr uint32_t problem_flags = (SLUICE_V_IN_K << 1) - 1;
 constexpr int32_t chunk = package::cache_op_chunk_elements;
 constexpr uint32_t pointer_alignment = 16;
-// Where it is not known how many pages a cache has, it has another one.
+// A cache whose number of pages is unknown is checked as one of two pages.
 constexpr int64_t some_pages = 2;
 
 template <typename Value>
@@ -51,7 +51,7 @@ void check_types(const sluice_append &append) {
   }
   if (append.cache_type == 0) invalid("cache_type", "cache_type is missing; it is a sluice_dtype");
   if (append.cache_type != append.source_type && append.cache_type != SLUICE_E4M3FNUZ) {
-    // Of one byte e4m3fnuz, else the source's.
+    // The nearest one-byte type is e4m3fnuz, the nearest wider one the source's.
     const bool is_wide = runtime::dtype_bytes(append.cache_type) > 1;
     unsupported("cache_type", dtype_text(append.cache_type),
                 dtype_text(is_wide ? append.source_type : uint32_t(SLUICE_E4M3FNUZ)));
@@ -195,7 +195,7 @@ void check_rows(const Shape &rows) {
   check_multiples(rows, 3);
 }
 
-/// `pack` consecutive elements lie side by side, then comes stride[3].
+/// `pack` consecutive elements are adjacent; stride[3] is the step to the next pack.
 void check_cache(std::string_view name, const sluice_tensor &cache, const sluice_append &append,
                  int32_t head_dim, int32_t pack) {
   const uint32_t bytes = append.cache_type == SLUICE_E4M3FNUZ ? 1 : 2;

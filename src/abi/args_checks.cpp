@@ -28,13 +28,13 @@ using support::text;
 
 constexpr uint32_t max_grid_yz = 65535;
 constexpr int64_t max_lengths = (int64_t{1} << 31) - 512;
-// A buffer descriptor holds 48 address bits (CDNA3 ISA, buffer resource): what lies above would wrap.
+// A buffer descriptor holds 48 address bits (CDNA3 ISA, buffer resource): a higher address would wrap.
 constexpr uint64_t device_address_end = uint64_t{1} << 48;
 // One buffer descriptor serves a tile of K or V: its 64 rows of 16-bit elements span less than 4 GiB.
 constexpr int64_t kv_row_stride_end = int64_t{1} << 25;
-// Kernels compare the halves of a page's number, each by itself.
+// Kernels compare the two 32-bit halves of a page number separately.
 constexpr int64_t max_pages = int64_t{1} << 32;
-// The packs of a row of K are reached with 31 bits from its start.
+// Kernels reach the packs of a row of K with 31-bit offsets from its start.
 constexpr int64_t pack_stride_end = int64_t{1} << 22;
 
 void check_extent(std::string_view field, int32_t value, int64_t bound) {
@@ -86,7 +86,7 @@ void check_scale(float scale) {
   }
 }
 
-/// The table in the header: which of the arrays that say where sequences are a mode has.
+/// Checks the table in the header: which of the arrays that locate sequences each mode takes.
 void check_sequences(const sluice_problem &problem, const sluice_args &args) {
   const bool ragged = problem.mode == SLUICE_MODE_RAGGED;
   const bool paged = problem.mode == SLUICE_MODE_PAGED;
@@ -131,7 +131,8 @@ void check_sequences(const sluice_problem &problem, const sluice_args &args) {
                                       block ? "; it must not be negative"
                                             : "; it must be 0: there is no SLUICE_PAGE_TABLE_BLOCK"));
   }
-  // With a stride of 0 all sequences have the same table, and the last one's goes on beyond any stride.
+  // With a stride of 0 all sequences share one table, and the last sequence's entries may extend past any
+  // stride.
   if (block && args.batch > 1 && args.page_table_stride > 0 &&
       divide_up(int64_t{args.kv_len}, int64_t{problem.page_size}) > args.page_table_stride) {
     invalid("kv_len",
@@ -157,7 +158,8 @@ void check_counts(const sluice_problem &problem, const TensorRules &rules, const
   check_count("kv_tokens", args.kv_tokens, args.kv_starts != nullptr, "kv_starts is NULL");
 }
 
-/// The first two extents of a tensor. Where only the device knows the number of rows, two stand for all.
+/// The first two extents of a tensor. If only the device knows the number of rows, it is taken as at most
+/// two.
 std::array<int64_t, 2> rows(const int32_t *starts, int64_t tokens, int64_t batch, int64_t length) {
   if (starts == nullptr) return {batch, length};
   return {1, tokens != 0 ? tokens : std::min<int64_t>(2, batch * length)};
@@ -170,7 +172,7 @@ std::array<int64_t, 2> q_rows(const sluice_args &args) {
 std::array<int64_t, 2> kv_rows(const sluice_problem &problem, const sluice_args &args) {
   if (problem.mode == SLUICE_MODE_PAGED) {
     return {std::max<int64_t>(args.page_count, 1),
-            problem.page_size}; // of any page where they are not counted
+            problem.page_size}; // any page, if their number is not given
   }
   return rows(args.kv_starts, args.kv_tokens, args.batch, args.kv_len);
 }

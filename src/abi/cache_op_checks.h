@@ -1,7 +1,8 @@
 //===- cache_op_checks.h - what a caller can get wrong in a cache operation -----------------------------===//
 //
 // Each function throws support::Failure with the field, its value and the rule: invalid_argument,
-// newer_struct, or unsupported for what is legal and has no kernel. No allocation unless something is wrong.
+// newer_struct, or unsupported for a legal request that no kernel serves. No allocation unless something is
+// wrong.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,7 +1,7 @@
 //===- checks.h - what a caller can get wrong -----------------------------------------------------------===//
 //
 // Each function throws support::Failure with the field, its value and the rule, and does nothing else. The
-// rules are those that sluice.h states; what only a kernel can say is left to the choice of kernels.
+// rules are those that sluice.h states; the choice of kernels checks what depends on the kernels.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -12,28 +12,28 @@
 
 namespace sluice::abi {
 
-/// invalid_argument, newer_struct (an unknown flag), or unsupported for what no executor of this version
-/// computes.
+/// invalid_argument, newer_struct (an unknown flag), or unsupported for a problem that no executor of this
+/// version computes.
 void check_problem(const sluice_problem &problem);
 
-/// What an executor asks of tensors beyond their being legal.
+/// What an executor requires of tensors beyond legality.
 struct TensorRules {
   uint32_t pointer_alignment; // bytes; 0 for the size of an element
   int64_t stride_multiple;    // elements
   bool unit_dim_stride;       // stride[3] of q, k, v and o must be 1
-  uint32_t tile_q;            // rows per workgroup; 0 if there is no grid and so no limit
+  uint32_t tile_q;            // rows per workgroup; 0 without a grid and so without a limit
 };
 
-/// The call with the problem's bounds where it leaves q_len or kv_len to them: `args`, or `copy`.
+/// The call, with the problem's bounds for a missing q_len or kv_len: `args`, or `copy`.
 const sluice_args &with_lengths(const sluice_problem &problem, const sluice_args &args, sluice_args &copy);
 
-/// For a call with_lengths. invalid_argument, newer_struct for an unknown flag, or unsupported for a scale
-/// that no executor of this version computes with.
+/// For a call after with_lengths. invalid_argument, newer_struct for an unknown flag, or unsupported for a
+/// scale that no executor of this version applies.
 void check_args(const sluice_problem &problem, const TensorRules &rules, const sluice_args &args);
 
 /// invalid_argument or workspace_too_small.
 void check_launch(uint64_t workspace_bytes, uint32_t workspace_alignment, const sluice_launch &launch);
-/// Of that, what is about dependencies: all there is to check where no workspace is needed.
+/// Only the checks of dependencies, which is all there is to check if no workspace is needed.
 void check_dependencies(const sluice_launch &launch);
 
 } // namespace sluice::abi

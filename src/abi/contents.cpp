@@ -1,4 +1,4 @@
-//===- contents.cpp - checks of what is in device memory, where an emulator runs them -------------------===//
+//===- contents.cpp - checks of the contents of device memory, on an emulator ---------------------------===//
 #include "abi/contents.h"
 
 #include "reference/contents.h"

@@ -9,7 +9,7 @@
 
 #include <memory>
 
-// A plan holds the context it was made with: the two may be destroyed in any order.
+// A plan holds the context that it was made with: the two may be destroyed in any order.
 struct sluice_context {
   std::shared_ptr<sluice::runtime::Context> context;
 };
@@ -20,7 +20,7 @@ struct sluice_plan {
 
 namespace sluice::abi {
 
-/// What a context handle stands for. Throws support::Failure (invalid_argument) for NULL.
+/// The context of a handle. Throws support::Failure (invalid_argument) for NULL.
 inline const std::shared_ptr<runtime::Context> &context_of(const sluice_context *context) {
   if (context == nullptr)
     throw support::Failure(support::Status::invalid_argument, "context", "context is NULL");

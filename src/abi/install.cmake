@@ -1,8 +1,9 @@
-# What users link: libsluice.so, the same as libsluice.a, the headers, and how CMake and pkg-config find them.
+# What users link: libsluice.so, its static equivalent libsluice.a, the headers, and files for CMake and
+# pkg-config.
 include(CMakePackageConfigHelpers)
 
-# libsluice.a holds one object. Joined first, then everything local but the functions of sluice.h: no symbol of ours
-# or of the C++ library's templates can meet one of the program's.
+# libsluice.a holds one object: all objects joined, with every symbol but the functions of sluice.h made local, so
+# that no symbol of ours or of the C++ library's templates can clash with the program's.
 set(joined ${CMAKE_CURRENT_BINARY_DIR}/joined.o)
 set(one ${CMAKE_CURRENT_BINARY_DIR}/sluice.o)
 set(names ${CMAKE_CURRENT_BINARY_DIR}/exported.txt)
@@ -13,7 +14,7 @@ file(WRITE ${names} "${exported}\n")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/sluice.map)
 set(parts sluice_abi_checks sluice_reference sluice_runtime sluice_package sluice_support)
 foreach(target sluice ${parts})
-  # Unique symbols would stay global, and keep a library from being unloaded. What is left for the linker to compile
+  # Unique symbols would stay global and keep a library from being unloaded. Objects left for the linker to compile
   # cannot be joined.
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
                          $<$<COMPILE_LANGUAGE:CXX>:-fno-lto>)
@@ -31,13 +32,13 @@ add_custom_command(
   COMMAND_EXPAND_LISTS VERBATIM
   COMMENT "Joining libsluice.a")
 add_custom_target(sluice_archive ALL DEPENDS ${archive})
-# For projects that contain this one; an installed one has the same from sluiceConfig.cmake.
+# For projects that contain this one; sluiceConfig.cmake defines the same for an installed one.
 add_library(sluice_static INTERFACE)
 add_library(sluice::static ALIAS sluice_static)
 add_dependencies(sluice_static sluice_archive)
 target_include_directories(sluice_static INTERFACE ${PROJECT_SOURCE_DIR}/include)
 target_link_libraries(sluice_static INTERFACE ${archive} sluice_zstd ${CMAKE_DL_LIBS} stdc++ m)
-# A library that contains this one does not show it to others, who may have another release.
+# A library that contains this one does not export it to others, which may have another release.
 target_link_options(sluice_static INTERFACE LINKER:--exclude-libs,libsluice.a)
 
 if(NOT SLUICE_INSTALL)

@@ -1,12 +1,12 @@
 //===- old_libc.cpp - symbols that are newer than the oldest system the library runs on -----------------===//
 //
-// A linker binds a call to the newest version of its function, and the library then loads with nothing older.
-// These functions have had older versions all along, of the same meaning, which every glibc still has: what
-// the library itself calls is here, and calls those. tests/abi/check_floors.py lists what is left.
+// A linker binds a call to the newest version of its function, and the library then loads only with a libc
+// that has it. These functions also have older versions with the same meaning in every glibc; the library's
+// calls come here and use those. tests/abi/check_floors.py lists the remaining ones.
 //
-// exp and log differ in that the older ones set errno by way of _LIB_VERSION; nothing here reads it. Those of
-// libdl are in libc from 2.34 on, where libdl.so.2 is an empty library. The version script, and in
-// libsluice.a the joining of its objects, keep all of this from the program.
+// The older exp and log differ in that they set errno through _LIB_VERSION; nothing here reads it. The
+// functions of libdl are in libc from 2.34 on, where libdl.so.2 is an empty library. The version script, and
+// in libsluice.a the joining of its objects, hide all of this from the program.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <new>
@@ -24,7 +24,7 @@ SLUICE_CALL_OLD(void *, dlopen, (const char *file, int mode), (file, mode))
 SLUICE_CALL_OLD(void *, dlsym, (void *handle, const char *name), (handle, name))
 SLUICE_CALL_OLD(char *, dlerror, (), ())
 
-// glibc 2.32. libstdc++ counts references without atomics where it is true.
+// glibc 2.32. If it is true, libstdc++ counts references without atomics.
 extern "C" {
 char __libc_single_threaded = 0;
 }

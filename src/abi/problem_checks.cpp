@@ -29,7 +29,7 @@ constexpr uint32_t known_flags = SLUICE_CAUSAL | SLUICE_WRITE_LSE | SLUICE_HAS_W
                 text(field, " is ", value, "; nearest supported: ", nearest));
 }
 
-/// Of an enumeration whose later values the kernels choose between: what is nearest is theirs to say.
+/// For an enumeration whose later values the kernels choose between: the nearest value is theirs to name.
 [[noreturn]] void unknown(std::string_view field, uint32_t value, std::string_view last) {
   throw Failure(Status::unsupported, std::string(field),
                 text(field, " is ", value, "; the last value that this version knows is ", last));

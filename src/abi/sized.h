@@ -1,8 +1,8 @@
 //===- sized.h - structs that know their size -----------------------------------------------------------===//
 //
-// The rules of struct_size in one place. A caller may be older than the library: its struct is one of the
-// published sizes, and what it lacks counts as zero. It may be newer: then what the library does not know
-// must be zero.
+// The rules of struct_size in one place. A caller may be older than the library: its struct has one of the
+// published sizes, and missing fields count as zero. It may be newer: then fields that the library does not
+// know must be zero.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -43,17 +43,17 @@ SLUICE_PUBLISHED(sluice_launch, 48);
 SLUICE_PUBLISHED(sluice_append, 312, 320);
 SLUICE_PUBLISHED(sluice_merge, 208);
 
-/// Larger than any version there will be: a struct_size beyond it was never set.
+/// Larger than any version will be: a larger struct_size was never set.
 inline constexpr uint32_t struct_bytes_limit = 65536;
 
-/// Whether a version of the struct, of the past or the future, can have this size.
+/// Whether a past or future version of the struct can have this size.
 template <typename Struct> bool is_size(size_t size) {
   constexpr auto &sizes = Published<Struct>::sizes;
   if (size > sizes.back()) return size <= struct_bytes_limit;
   return std::find(sizes.begin(), sizes.end(), size) != sizes.end();
 }
 
-/// Throws support::Failure (invalid_argument) unless struct_size can belong to a version of the struct.
+/// Throws support::Failure (invalid_argument) unless a version of the struct can have this struct_size.
 template <typename Struct> void check_size(uint32_t struct_size, std::string_view argument) {
   if (is_size<Struct>(struct_size)) return;
   throw support::Failure(support::Status::invalid_argument, support::text(argument, ".struct_size"),
@@ -61,8 +61,8 @@ template <typename Struct> void check_size(uint32_t struct_size, std::string_vie
                                        Published<Struct>::name, ") is ", sizeof(Struct), " in this version"));
 }
 
-/// The struct as this version knows it: `given` itself, or `copy` with zeros for what an older caller lacks.
-/// Throws support::Failure: invalid_argument, or newer_struct if something past what we know is not zero.
+/// The struct as this version knows it: `given` itself, or `copy` with zeros for fields that an older caller
+/// lacks. Throws support::Failure: invalid_argument, or newer_struct if an unknown field is not zero.
 template <typename Struct> const Struct &view(const Struct *given, std::string_view argument, Struct &copy) {
   if (given == nullptr) {
     throw support::Failure(support::Status::invalid_argument, std::string(argument),
@@ -89,7 +89,7 @@ template <typename Struct> const Struct &view(const Struct *given, std::string_v
   return *given;
 }
 
-/// Likewise; none is the default stream, without workspace, dependencies and signal.
+/// The same for a launch; NULL is the default stream, without workspace, dependencies and signal.
 inline const sluice_launch &view_launch(const sluice_launch *given, sluice_launch &copy) {
   if (given != nullptr) return view(given, "launch", copy);
   copy = sluice_launch{};
@@ -106,7 +106,7 @@ template <typename Struct> void check_output(const Struct *out, std::string_view
   check_size<Struct>(out->struct_size, argument);
 }
 
-/// Fills the part of `out` that caller and library both know; struct_size stays the caller's.
+/// Fills the part of `out` that both the caller and the library know; struct_size stays the caller's.
 template <typename Struct> void fill(Struct *out, Struct value) {
   value.struct_size = out->struct_size;
   std::memcpy(out, &value, std::min<size_t>(out->struct_size, sizeof value));

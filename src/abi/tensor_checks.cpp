@@ -38,7 +38,7 @@ void far_stride(const Shape &shape, size_t dimension, int64_t most) {
 
 namespace {
 
-/// `name` and `suffix` are put together only if something is wrong.
+/// `name` and `suffix` are joined only if something is wrong.
 void check_pointer(std::string_view name, std::string_view suffix, const void *pointer, uint32_t alignment) {
   const uint64_t address = reinterpret_cast<uint64_t>(pointer);
   if (pointer != nullptr && address % alignment == 0) return;
@@ -68,7 +68,7 @@ void check_reach(const Shape &shape, uint64_t address_end) {
     last = reach ? checked_add(*last, *reach) : std::nullopt;
     if (!last) bad_stride(shape, i, "the tensor would reach beyond 2^63 elements");
   }
-  // Byte offsets are 64-bit signed, and the address behind the last byte must not wrap.
+  // Byte offsets are 64-bit signed, and the address after the last byte must not wrap.
   const auto elements = checked_add<int64_t>(*last, 1);
   const auto bytes = elements ? checked_multiply<int64_t>(*elements, shape.element_bytes) : std::nullopt;
   const auto end =
@@ -78,7 +78,7 @@ void check_reach(const Shape &shape, uint64_t address_end) {
   }
 }
 
-/// Taken by rising stride, every dimension steps over all that the ones before it span.
+/// In order of stride, every dimension must step over everything that the ones before it span.
 void check_disjoint(const Shape &shape) {
   std::array<size_t, 4> order = {0, 1, 2, 3};
   const auto &stride = shape.tensor.stride;

@@ -21,7 +21,7 @@ inline sluice_status report(sluice_error *error, support::Status status, std::st
   return sluice_status(status);
 }
 
-/// Runs the body of an entry point; what it throws becomes a status and, if the caller wants it, an error.
+/// Runs the body of an entry point; turns an exception into a status and, if the caller wants it, an error.
 template <typename Body> sluice_status wall(sluice_error *error, Body &&body) noexcept {
   if (error != nullptr && !is_size<sluice_error>(error->struct_size)) return SLUICE_INVALID_ARGUMENT;
   try {

@@ -1,4 +1,4 @@
-//===- append_case.cpp - what an append gets, and what must become of the caches ------------------------===//
+//===- append_case.cpp - the inputs of an append, and the caches it must leave --------------------------===//
 
 #include "append_case.h"
 
@@ -17,11 +17,11 @@ namespace {
 
 // Sequences with and without new rows and keys, some at the ends of pages.
 constexpr std::array usual_rows = {0, 3, 1, 0, 7, 2, 18}, old_keys = {4, 2, 0, 9, 13, 16, 31};
-// Rows in front of the first sequence and behind the last are nobody's.
+// Rows before the first sequence and after the last belong to no sequence.
 constexpr int rows_in_front = 2, rows_behind = 3;
 constexpr int most_positions = 64;
 constexpr int unowned_pages = 2;
-constexpr int64_t gap = 8; // elements; a multiple of what strides must be one of
+constexpr int64_t gap = 8; // elements; a multiple of what strides must be a multiple of
 
 std::vector<int> new_rows_of(const AppendCase &c) {
   std::vector<int> rows(usual_rows.begin(), usual_rows.end());
@@ -29,14 +29,14 @@ std::vector<int> new_rows_of(const AppendCase &c) {
   return rows;
 }
 
-/// In a buffer, rows or those of a cache; [outer][row][head][element].
+/// In a buffer, rows of new tokens or of a cache; [outer][row][head][element].
 Placed place(const Extents &e, bool apart, bool is_cache) {
   const int64_t head = e.d + (apart ? gap : 0), row = e.heads * head + (apart ? 2 * gap : 0);
   const int64_t outer = e.rows * row + (apart ? gap : 0);
   return {{.stride = {is_cache ? outer : 0, row, head, 1}}, e.outer * outer};
 }
 
-/// What a head of one side is: K, or V.
+/// One side, K or V.
 struct Side {
   const std::vector<double> &rows, &scale;
   const Placement &cache;
@@ -55,7 +55,7 @@ void draw_rows(const AppendCase &c, AppendInputs &in) {
     for (double &value : values) {
       value = as_stored(c.source, 2 * random.normal());
       const size_t what = special.below(97);
-      // Beyond the largest number of FP8.
+      // Beyond the largest FP8 number.
       if (what > 90) value = as_stored(c.source, 150 * value);
       if (!c.not_finite) continue;
       if (what == 0) value = quiet_nan();
@@ -67,7 +67,7 @@ void draw_rows(const AppendCase &c, AppendInputs &in) {
   if (!c.v_in_k) in.v = draw(c.head_size.v);
 }
 
-/// Pages and slots are drawn without repetition.
+/// Draws pages and slots without repetition.
 void find_slots(const AppendCase &c, AppendInputs &in) {
   const std::vector<int> new_rows = new_rows_of(c);
   const auto pages_for = [&](int keys) { return (keys + c.page_size - 1) / c.page_size; };
@@ -84,7 +84,7 @@ void find_slots(const AppendCase &c, AppendInputs &in) {
   if (c.finding == Finding::slots) {
     for (int t = 0; t < in.tokens; ++t)
       if (t % 4 != 2) in.slots[size_t(t)] = Slot{order[size_t(t / c.page_size)], (t * 7 + 3) % c.page_size};
-    // A step of 7 meets each row of a page once, unless 7 divides its size.
+    // A step of 7 visits each row of a page once, unless 7 divides its size.
     if (c.page_size % 7 == 0) throw std::logic_error("pages whose size 7 divides have no such slots");
   } else {
     in.starts = {rows_in_front};
@@ -181,7 +181,7 @@ private:
     return placed.placement;
   }
 
-  /// Bytes of all kinds: what is not written must stay.
+  /// Random bytes: bytes that are not written must stay.
   Placement add_cache(int head_size, int pack, const char *what) {
     const Extents extents{in.pages_in_all, c.page_size, c.heads, head_size};
     Placed placed = pack == 0 ? place(extents, c.apart, true)
@@ -205,7 +205,7 @@ private:
       memory.slots = add_array<int64_t>(slots);
       return;
     }
-    // Entries that no sequence needs name pages that are not there; the last sequence's end the array.
+    // Entries that no sequence needs name pages that do not exist; the last sequence's entries end the array.
     size_t longest = 0;
     for (const std::vector<int64_t> &pages : in.pages)
       longest = std::max(longest, pages.size());
@@ -298,7 +298,7 @@ std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInp
       const double *const numbers = &in.rotary[size_t(in.positions[size_t(t)]) * size_t(c.rotary_dim)];
       const double cosine = numbers[pair], sine = numbers[pair + half];
       value = e == x ? row[x] * cosine - row[y] * sine : row[y] * cosine + row[x] * sine;
-      // Two products and their sum in F32, each of them off by half a last place, of numbers up to 1.
+      // Two products and their sum in F32, each off by at most half a last place, of numbers up to 1.
       margin = 0x1p-23 * (std::fabs(row[x]) + std::fabs(row[y]));
     }
     const double scale = side.scale[size_t(h)];

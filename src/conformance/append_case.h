@@ -1,6 +1,6 @@
-//===- append_case.h - what the suite runs of sluice_kv_append ------------------------------------------===//
+//===- append_case.h - the cases of sluice_kv_append ----------------------------------------------------===//
 //
-// As of attention, a case's name says all of it, and its numbers follow from the name and the seed.
+// As for attention, a case's name describes it completely, and its numbers follow from the name and the seed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace sluice::test {
 
-/// What says where new rows go.
+/// How a call locates new rows.
 enum class Finding : uint8_t { slots, block, csr };
 
 enum class Rotation : uint8_t { none, halves, pairs };
@@ -29,19 +29,19 @@ struct AppendCase {
   int k_pack = 0;    // elements of a pack of an x-packed K
   Rotation rotation = Rotation::none;
   int rotary_dim = 0;
-  bool positions = false; // given, and not those of the keys
+  bool positions = false; // given, and different from those of the keys
   Scale k_scale = Scale::none, v_scale = Scale::none;
-  bool apart = false;      // NaN between heads and rows, and in the caches what must stay
+  bool apart = false;      // NaN between heads and rows, and in the caches bytes that must stay
   bool not_finite = false; // NaN and infinity among the new rows
-  int more_rows = 0;       // of the last sequence, beside those that all cases have
+  int more_rows = 0;       // of the last sequence, beyond those of all cases
 
-  std::string kernel = {}; // that must run
+  std::string kernel = {}; // this kernel must run
   std::string name = {};
   uint64_t seed = 0;
 };
 
-/// Of every append kernel of the pack all that it claims; at the full level also sizes beyond those of a
-/// grid.
+/// For every append kernel of the pack, everything that it claims; at the full level also sizes beyond those
+/// of a grid.
 std::vector<AppendCase> append_cases(const Target &target, Level level);
 
 /// Where a row goes.
@@ -66,7 +66,7 @@ AppendInputs make_inputs(const AppendCase &c);
 struct AppendMemory {
   Placement k, v, k_cache, v_cache;
   int64_t table_stride = 0;
-  /// Numbers of buffers; -1 for none.
+  /// Buffer numbers; -1: absent.
   int slots = -1, starts = -1, kv_lengths = -1, page_table = -1, page_starts = -1;
   int k_scale = -1, v_scale = -1, rotary = -1, positions = -1;
   std::vector<std::vector<std::byte>> buffers;
@@ -76,16 +76,16 @@ AppendMemory make_memory(const AppendCase &c, const AppendInputs &in);
 sluice_append make_call(const AppendCase &c, const AppendInputs &in, const AppendMemory &memory,
                         const std::vector<void *> &bases);
 
-/// What must become of the caches, an element of them each.
+/// The expected element of a cache after the append.
 struct StoredElement {
   int buffer;
   int64_t at;
-  double value, margin; // what is rounded once to the cache's type is so near to the value
+  double value, margin; // what is rounded once to the cache's type is within `margin` of `value`
 };
 std::vector<StoredElement> compute_expected(const AppendCase &c, const AppendInputs &in,
                                             const AppendMemory &memory);
 
-/// Everything that is wrong: elements with a wrong value, and bytes outside of any element that have changed.
+/// All errors: elements with a wrong value, and changed bytes outside of any element.
 Comparison compare(const AppendCase &c, const std::vector<StoredElement> &expected,
                    const AppendMemory &before, const AppendMemory &after);
 

@@ -13,8 +13,8 @@ namespace {
 // Unit roundoff of f32, as the docs page writes it.
 constexpr double u = 0x1p-24;
 
-/// Errors of a sum of so many products in the matrix cores, whose groups can have `groups` sums, as a part of
-/// the sum of their magnitudes, in u.
+/// The error of a matrix-core sum of that many products, whose groups can have `groups` sums, relative to the
+/// sum of their magnitudes, in u.
 double sum_error(const Case &c, double groups) {
   return (has_fp8_queries(c) ? 10 : 8) + 3 * groups;
 }
@@ -47,21 +47,21 @@ void RowMagnitudes::count_keys(const std::vector<int> &visible) {
 }
 
 RowBound::Roundings RowBound::roundings_of(const Case &c) {
-  // A weight P, of 11 significant bits in f16 and 8 in bf16, becomes P (1 + d) and is cut: of a last place, 1
-  // / 2.88 are added before. Values of FP8 become the type of Q, exactly, and so do the weights; unless Q is
-  // FP8 too.
+  // A weight P, of 11 significant bits in f16 and 8 in bf16, becomes P (1 + d) and is truncated after 1 /
+  // 2.88 of a last place is added. FP8 values convert exactly to the type of Q, and so do the weights, unless
+  // Q is FP8 too.
   constexpr double cut = 1 - 1 / 2.88;
   Roundings roundings =
       c.dtype == Dtype::f16
           ? Roundings{.p = cut * 0x1p-10, .p_absolute = 0x1p-24, .o = 0x1p-11, .o_absolute = 0x1p-25}
           : Roundings{.p = cut * 0x1p-7, .p_absolute = 0x1p-126, .o = 0x1p-8, .o_absolute = 0x1p-134};
-  // 2^7 P, of 4 significant bits; subnormal FP8 numbers are multiples of 2^-10.
+  // 2^7 P has 4 significant bits; subnormal FP8 numbers are multiples of 2^-10.
   if (has_fp8_queries(c)) {
     roundings.p = 0x1p-4;
     roundings.p_absolute = 0x1p-18;
   }
-  // What is stored is what was summed. Below the normal numbers of f32 each of its roundings, of which there
-  // are less than 2^16, is half of 2^-149.
+  // The sum is stored as it is. Below the normal numbers of f32 each of its roundings, of which there are
+  // fewer than 2^16, is at most half of 2^-149.
   if (c.o_f32) {
     roundings.o = 0;
     roundings.o_absolute = 0x1p-134;
@@ -73,10 +73,10 @@ RowBound::RowBound(const Case &c, const RowMagnitudes &row, double l, double lse
     : rounding(roundings_of(c)) {
   const double n = row.keys + c.sink_logits, t = row.tiles + c.sink_logits, X = row.score;
   const double weight = score_error(c, row) + u * (2 + t * (3 + 4 * X));
-  const double sum = weight + u * (n + 2); // 2 for what takes out the 1 + d
-  // What exponentials are relative to may be less than the largest score, and their sum that much larger.
+  const double sum = weight + u * (n + 2); // 2 for removing the 1 + d
+  // The base of the exponentials may be less than the largest score, and their sum larger accordingly.
   const double excess = has_fp8_queries(c) ? 0 : 8 * std::numbers::ln2;
-  // Keys of several tiles may have been split into parts, whose results were stored and merged.
+  // Keys of several tiles may have been split, with results that were stored and merged.
   const double merge = row.tiles > 1 ? u * (11 * (X + std::log(n)) + 10 + 4 * excess + 2 * t) : 0;
   // Subnormal FP8 numbers, P's and V's, are aligned as if they were up to 8 times as large.
   const double subnormals = has_fp8_queries(c) ? 64 : 1;

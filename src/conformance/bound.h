@@ -1,7 +1,7 @@
 //===- bound.h - how far a kernel's rounding may take it from the exact result --------------------------===//
 //
-// Per row and from the row's own numbers, so that a tolerance is a consequence of types, head size, length
-// and those numbers, never a guess. docs/concepts/numerics.md derives it term by term.
+// A bound per row, from the row's own numbers, so that a tolerance is a consequence of types, head size,
+// length and those numbers, never a guess. docs/concepts/numerics.md derives it term by term.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace sluice::test {
 
-/// Largest magnitudes among the keys of a row that have a weight, and how many there are.
+/// The largest magnitudes among the keys of a row that have a weight, and the number of these keys.
 struct RowMagnitudes {
   double products = 0; // A: sum |q k|, with all scales
   double raw = 0;      // R: of the scores before they are changed
@@ -20,10 +20,10 @@ struct RowMagnitudes {
   double alibi = 0;    // L
 
   int keys = 0;   // n
-  int tiles = 0;  // t: tiles of 16 keys with one of them
-  int groups = 0; // g: groups of 8 keys that the matrix cores may have added them in
+  int tiles = 0;  // t: tiles of 16 keys that contain one of them
+  int groups = 0; // g: groups of 8 keys in which the matrix cores may have added them
 
-  /// Sets the three numbers; the keys rise.
+  /// Sets the three numbers; the keys must ascend.
   void count_keys(const std::vector<int> &visible);
 };
 
@@ -33,7 +33,7 @@ public:
   RowBound(const Case &c, const RowMagnitudes &row, double l, double lse);
 
   double lse() const { return of_lse; }
-  /// Of an element o, with W = sum P |v| / l and V = sum |v| / l.
+  /// The bound of an element o, with W = sum P |v| / l and V = sum |v| / l.
   double o(double o, double W, double V) const;
 
 private:
@@ -52,7 +52,7 @@ private:
   double of_lse = 0; // absolute
 };
 
-/// Of an LSE to base 2, from the LSE to base e and its bound.
+/// The bound of an LSE to base 2, from the LSE to base e and its bound.
 double tolerance_in_base_2(double lse, double tolerance);
 
 } // namespace sluice::test

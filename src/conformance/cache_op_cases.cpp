@@ -1,6 +1,6 @@
-//===- cache_op_cases.cpp - what the suite runs of appends and merges -----------------------------------===//
+//===- cache_op_cases.cpp - the cases of appends and merges ---------------------------------------------===//
 //
-// Of every kernel that the pack has for them each thing alone, and some together.
+// For every append and merge kernel of the pack, each feature separately, and some together.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "append_case.h"
@@ -25,7 +25,7 @@ struct Types {
   Element from, to;
 };
 
-/// From what to what a kernel goes, by its name.
+/// The source and target types of a kernel, by its name.
 Types types_of(const std::string &kernel, const std::string &front) {
   for (const Element from : types)
     for (const Element to : types)
@@ -77,7 +77,7 @@ template <typename AnyCase> void add(std::vector<AnyCase> &cases, AnyCase c, con
   cases.push_back(std::move(c));
 }
 
-/// Of FP8 packs have 16 bytes as of other types.
+/// FP8 packs have 16 bytes, like those of other types.
 int pack_of(const Types &types) {
   return types.to == Element::fp8 ? 16 : 8;
 }
@@ -107,11 +107,11 @@ std::vector<AppendCase> append_cases_of(const Types &types) {
         c.not_finite = true;
       });
     }
-  with([&](AppendCase &c) { // packs as long as a row of some heads
+  with([&](AppendCase &c) { // packs that some heads' rows fill exactly
     c.finding = Finding::csr;
     c.k_pack = 48;
   });
-  // All of a row, the front of one, pairs that no chunk of 8 elements holds whole.
+  // All of a row, the start of one, and pairs that no chunk of 8 elements holds whole.
   for (const Rotation rotation : {Rotation::halves, Rotation::pairs})
     for (const int dim : {48, 32, 10})
       with([&](AppendCase &c) {
@@ -156,7 +156,7 @@ std::vector<MergeCase> merge_cases_of(const Types &types) {
     change(c);
     cases.push_back(c);
   };
-  // Up to 16 lanes have up to 4 parts at once: numbers around those, and beyond all.
+  // Up to 16 lanes hold up to 4 parts each at once: numbers around those, and beyond all.
   for (const int parts : {1, 2, 3, 4, 5, 8, 9, 16, 17, 63, 64, 65, 130}) {
     with([&](MergeCase &c) {
       c.parts = parts;
@@ -171,7 +171,7 @@ std::vector<MergeCase> merge_cases_of(const Types &types) {
         c.sink_logits = parts % 3 == 0;
       });
   }
-  // A row of one chunk, of as many as a wave and a workgroup have lanes, and one more.
+  // A row of one chunk, of as many chunks as a wave and a workgroup have lanes, and of one more.
   for (const int size : {8, 24, 128, 512, 520, 2056})
     with([&](MergeCase &c) {
       c.parts = 6;
@@ -216,7 +216,7 @@ std::vector<AppendCase> append_cases(const Target &target, Level level) {
     const Types types = types_of(kernel, "kv_append_");
     for (AppendCase &c : append_cases_of(types))
       add(all, std::move(c), kernel);
-    // A row with more chunks than the grid takes at a time, and more such rows than it takes.
+    // More chunks in a row, and more such rows, than the grid processes at a time.
     if (level == Level::full)
       add(all,
           {.source = types.from, .cache = types.to, .heads = 130, .head_size = {1024, 8}, .more_rows = 8},

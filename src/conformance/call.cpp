@@ -27,8 +27,8 @@ uint32_t bias_type(BiasType type) {
 
 void set_bounds(const Case &c, sluice_problem &problem) {
   const Sequences sequences(c);
-  // With all bounds a plan takes what is cheapest at so small sizes, which is a decode kernel more often than
-  // not. Without one of the batch rules choose, and every kernel gets cases.
+  // With all bounds a plan takes the cheapest kernel at such small sizes, usually a decode kernel. Without
+  // the bound of the batch, rules choose, and every kernel gets cases.
   if (c.batch_invariant || c.kv_len % 2 == 0) problem.max_batch = c.batch;
   problem.max_q_len = c.q_len;
   problem.max_kv_len = c.kv_len;
@@ -36,7 +36,7 @@ void set_bounds(const Case &c, sluice_problem &problem) {
       sequences.q_starts.empty() ? int64_t{c.batch} * c.q_len : std::max(1, sequences.q_starts.back());
 }
 
-/// Bounds that a plan needs to split keys at fixed places, far from what the case has.
+/// The bounds that a plan needs to split keys at fixed places, far from the case's extents.
 void set_wide_bounds(const Case &c, sluice_problem &problem) {
   problem.max_batch = 4 * c.batch + 3;
   problem.max_q_len = 2 * c.q_len + 1;
@@ -99,7 +99,7 @@ sluice_problem make_problem(const Case &c) {
 sluice_args make_args(const Case &c, const Memory &memory, const std::vector<void *> &bases,
                       std::optional<int> only) {
   const int64_t first = only.value_or(0);
-  // A tensor with a step from one sequence to the next begins at the first.
+  // A tensor with a step between sequences begins at the first.
   auto tensor = [&](const Placement &p, size_t element_bytes, bool by_sequence = true) {
     const int64_t begin = p.offset + (by_sequence ? first * p.stride[0] : 0);
     return sluice_tensor{.data = static_cast<char *>(bases[p.buffer]) + size_t(begin) * element_bytes,

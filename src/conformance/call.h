@@ -15,7 +15,7 @@ uint32_t c_type(Element element);
 
 sluice_problem make_problem(const Case &c);
 
-/// `bases` are the addresses of the buffers. With `only`, the call is for that sequence alone.
+/// `bases` are the addresses of the buffers. With `only`, the call is for that sequence only.
 sluice_args make_args(const Case &c, const Memory &memory, const std::vector<void *> &bases,
                       std::optional<int> only = {});
 

@@ -24,7 +24,7 @@ public:
     z = (z ^ z >> 27) * 0x94d049bb133111eb;
     return double((z ^ z >> 31) >> 11) * 0x1p-53;
   }
-  /// Sum of twelve uniform numbers: normal enough, and exact arithmetic everywhere, unlike log and cos.
+  /// The sum of twelve uniform numbers: normal enough, and exact arithmetic everywhere, unlike log and cos.
   double normal() {
     double sum = -6;
     for (int i = 0; i < 12; ++i)
@@ -37,7 +37,7 @@ private:
   uint64_t state = 0xcbf29ce484222325;
 };
 
-/// A stream of its own for each kind of number, so that one feature leaves the numbers of others as they are.
+/// A separate stream for each kind of number, so that one feature leaves the numbers of others unchanged.
 template <typename AnyCase> Random random_of(const AnyCase &c, std::string_view what = "") {
   return Random(c.name + std::string(what) + (c.seed == 0 ? "" : " seed " + std::to_string(c.seed)));
 }

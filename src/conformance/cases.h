@@ -1,7 +1,7 @@
-//===- cases.h - what the conformance suite runs --------------------------------------------------------===//
+//===- cases.h - the cases of the conformance suite -----------------------------------------------------===//
 //
-// A case is a problem, a memory layout and a pattern of numbers. Its name says all of it, the numbers follow
-// from the name and the seed of the run alone, and `--case NAME` runs it again by itself.
+// A case is a problem, a memory layout and a pattern of numbers. Its name describes it completely; the
+// numbers follow from only the name and the seed of the run; and `--case NAME` runs it again on its own.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,10 +14,10 @@
 
 namespace sluice::test {
 
-/// Of O unless it is F32, and of Q, K and V unless they are FP8.
+/// The type of O unless it is F32, and of Q, K and V unless they are FP8.
 enum class Dtype : uint8_t { f16, bf16 };
 
-/// What K and V are stored as: as Q, FP8, or FP8 as Q is too.
+/// The storage type of K and V: Q's, FP8, or FP8 for Q too.
 enum class Cache : uint8_t { same, e4m3fnuz, e4m3fnuz_as_q };
 
 struct HeadSizes {
@@ -27,29 +27,29 @@ struct HeadSizes {
   auto operator<=>(const HeadSizes &) const = default;
 };
 
-/// Which keys lie behind the row's own, and from which corner the diagonal goes.
+/// Which keys come after the row's own, and from which corner the diagonal starts.
 enum class Mask : uint8_t { none, bottom_right, top_left, none_top_left }; // none: not causal
 
 enum class Mode : uint8_t { dense, ragged, paged };
 
-/// How long the sequences are, with q_len and kv_len as the most.
+/// The lengths of the sequences, at most q_len and kv_len.
 enum class Lengths : uint8_t {
   equal,
-  mixed,   // none and one among them, of rows as of keys
+  mixed,   // zero and one among them, for rows and for keys
   chunked, // the rows are the newest of more keys
   decode,  // one row each
-  serving, // whole prompts, chunks and single rows in turns
+  serving, // whole prompts, chunks and single rows in rotation
 };
 
-/// What says where the rows of a sequence are.
+/// How a call locates the rows of a sequence.
 enum class Rows : uint8_t {
-  bounds,  // q_len of the call, for all
-  lengths, // device lengths beside a batch stride
-  starts,  // one sequence right behind the other
-  gaps,    // starts, and lengths which leave rows between sequences that belong to none
+  bounds,  // q_len of the call, for all sequences
+  lengths, // device lengths together with a batch stride
+  starts,  // sequences one after another
+  gaps,    // starts, and lengths that leave rows between sequences
 };
 
-/// How the tensors lie in memory. In SLUICE_MODE_PAGED: how each page does, for K and V.
+/// The layout of the tensors in memory. In SLUICE_MODE_PAGED: of each page, for K and V.
 enum class Layout : uint8_t {
   bshd,      // [batch, token, head, d], nothing between
   bhsd,      // [batch, head, token, d]
@@ -60,7 +60,7 @@ enum class Layout : uint8_t {
   broadcast, // bshd; all batches read the same K and V (batch stride 0, or the same pages)
 };
 
-/// What the numbers are like.
+/// The distribution of the numbers.
 enum class Pattern : uint8_t {
   normal,  // independent normal numbers
   peaked,  // scores far apart: nearly all weight on few keys
@@ -68,7 +68,7 @@ enum class Pattern : uint8_t {
   falling, // the first key has the largest score
   uniform, // K = 0: O is the plain mean of the visible V
   tiny,    // Q, K and V among the smallest normal and the subnormal numbers
-  codes,   // K and V hold every finite number of FP8 in turns
+  codes,   // K and V hold every finite FP8 number in rotation
   // Normal, but some rows of Q, or of K, or of V have a NaN, or of V an infinity.
   nan_query,
   nan_key,
@@ -76,14 +76,14 @@ enum class Pattern : uint8_t {
 };
 
 struct Pages {
-  int size = 0; // 0 outside of SLUICE_MODE_PAGED
+  int size = 0; // 0 except in SLUICE_MODE_PAGED
   bool csr = false;
   bool wide = false;   // int64_t entries
   bool k_pack = false; // x-packed K: packs of 16 bytes
   bool operator==(const Pages &) const = default;
 };
 
-/// Dimensions of a bias or mask that repeat: a stride of 0.
+/// Dimensions over which a bias or mask repeats: their stride is 0.
 enum Sharing : uint8_t { share_batch = 1, share_head = 2, share_row = 4, share_column = 8 };
 
 enum class BiasType : uint8_t { none, f16, bf16, f32 };
@@ -103,7 +103,7 @@ struct Bits {
 
 enum class Scale : uint8_t { none, tensor, head };
 
-/// Bounds of a plan; 0 is none.
+/// Bounds of a plan; 0: not given.
 struct PlanBounds {
   int batch = 0, q_len = 0, kv_len = 0;
   bool operator==(const PlanBounds &) const = default;
@@ -124,7 +124,7 @@ struct Case {
   bool lse = true;
   bool bounded = true; // the plan is made for exactly this size; otherwise for any
 
-  // Where sequences, keys and values are.
+  // The layout of sequences, keys and values.
   Mode mode = Mode::dense;
   Lengths lengths = Lengths::equal;
   Rows rows = Rows::bounds;
@@ -132,13 +132,13 @@ struct Case {
   Cache cache = Cache::same;
   bool v_in_k = false;
 
-  // What a row sees; windows of -1 are none.
+  // Which keys a row sees; -1: no window.
   int window_left = -1;
   int window_right = -1;
   int sink_tokens = 0;
   Bits bits = {};
 
-  // What its scores and its result become.
+  // Changes to its scores and its result.
   double soft_cap = 0; // 0: none
   Bias bias = {};
   bool alibi = false;
@@ -150,12 +150,12 @@ struct Case {
   bool o_f32 = false;
   bool batch_invariant = false;
 
-  // A case that is about one kernel: this one must run. The plan then has bounds which lead to it.
+  // For a case about one kernel: this kernel must run. The plan's bounds then select it.
   std::string kernel = {};
   PlanBounds plan = {};
 
   std::string name = {}; // by make_name
-  uint64_t seed = 0;     // of the run; the same case has other numbers with another seed
+  uint64_t seed = 0;     // of the run; with another seed the same case has other numbers
 
   bool operator==(const Case &) const = default;
 };
@@ -181,10 +181,10 @@ inline int k_pack(const Case &c) {
 
 std::string make_name(const Case &c);
 
-/// Moves what a mode, a layout or a feature cannot mean in this case to the nearest that it can.
+/// Replaces a mode, layout or feature that is not possible in this case by the nearest one that is.
 Case meaningful(Case c);
 
-/// Types and head sizes to test. A kernel that the pack gains brings its own.
+/// Types and head sizes to test. A kernel that is added to the pack adds its own.
 struct Shapes {
   struct Shape {
     Dtype dtype;
@@ -198,12 +198,12 @@ struct Shapes {
   std::vector<HeadSizes> head_sizes() const; // largest first
 };
 
-/// The suite, in an order that the shapes alone decide: plain dense attention at every length, then
+/// The suite, in an order that depends only on the shapes: plain dense attention at every length, then
 /// everything else that the header describes, on small sizes.
 std::vector<Case> dense_cases(const Shapes &shapes);
 std::vector<Case> feature_cases(const Shapes &shapes);
 
-/// The part of feature_cases that each shape has by itself.
+/// The part of feature_cases with single features of each shape.
 std::vector<Case> single_feature_cases(const Shapes &shapes);
 
 } // namespace sluice::test

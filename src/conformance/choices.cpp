@@ -1,4 +1,4 @@
-//===- choices.cpp - everything a case can have, one by one ---------------------------------------------===//
+//===- choices.cpp - every property of a case, one by one -----------------------------------------------===//
 
 #include "choices.h"
 

@@ -1,4 +1,4 @@
-//===- choices.h - everything a case can have, one by one -----------------------------------------------===//
+//===- choices.h - every property of a case, one by one -------------------------------------------------===//
 #pragma once
 
 #include "cases.h"
@@ -10,7 +10,7 @@ namespace sluice::test {
 /// Makes one choice in a case.
 using Choice = void (*)(Case &);
 
-/// What can be chosen independently, with the choices there are beside doing nothing.
+/// An independent property, with its choices other than the default.
 struct Feature {
   const char *name;
   std::vector<Choice> choices;
@@ -18,7 +18,7 @@ struct Feature {
 
 const std::vector<Feature> &features();
 
-/// Whether the choice has been made in a meaningful case, and still means something in it.
+/// Whether the choice has been made in a meaningful case and still has an effect in it.
 bool has(const Case &c, Choice choice);
 
 } // namespace sluice::test

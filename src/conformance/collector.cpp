@@ -1,4 +1,4 @@
-//===- collector.cpp - cases, each once, of shapes that there are ---------------------------------------===//
+//===- collector.cpp - cases without repetition, of existing shapes -------------------------------------===//
 
 #include "collector.h"
 
@@ -8,7 +8,7 @@
 namespace sluice::test {
 
 void Collector::add(Case c) {
-  // No kernel of this shape: one of the same type, else any.
+  // No kernel has this shape: use one of the same type, else any.
   const auto same_type = [&](const Shapes::Shape &shape) { return shape.dtype == c.dtype; };
   const auto same = [&](const Shapes::Shape &shape) {
     return same_type(shape) && shape.head_size == c.head_size;
@@ -19,7 +19,7 @@ void Collector::add(Case c) {
   c.dtype = shape->dtype;
   c.head_size = shape->head_size;
   c = meaningful(std::move(c));
-  // The bounds of a plan choose between kernels: one case in three meets the one for any size.
+  // The bounds of a plan choose between kernels: every third case meets the plan for any size.
   c.bounded = cases.size() % 3 != 2;
   c.name = make_name(c);
   if (names.insert(c.name).second) cases.push_back(std::move(c));

@@ -1,4 +1,4 @@
-//===- collector.h - cases, each once, of shapes that there are -----------------------------------------===//
+//===- collector.h - cases without repetition, of existing shapes ---------------------------------------===//
 #pragma once
 
 #include "cases.h"
@@ -12,12 +12,12 @@ public:
   explicit Collector(const Shapes &tested)
       : shapes(tested.all), dtypes(tested.dtypes()), head_sizes(tested.head_sizes()) {}
 
-  /// The n-th type, head size or shape, in turns.
+  /// The n-th type, head size or shape, in rotation.
   Dtype dtype(int n) const { return dtypes[size_t(n) % dtypes.size()]; }
   HeadSizes head_size(int n) const { return head_sizes[size_t(n) % head_sizes.size()]; }
   Shapes::Shape shape(int n) const { return shapes[size_t(n) % shapes.size()]; }
 
-  /// Adds the meaningful case that is nearest, unless it is there already.
+  /// Adds the nearest meaningful case, unless it has already been added.
   void add(Case c);
 
   const std::vector<Shapes::Shape> shapes;

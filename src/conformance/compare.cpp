@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t shown_at_most = 6;
 
-// 0 where equal, infinity where one is NaN or infinite and the other is not, or where nothing is allowed.
+// 0 if equal, infinity if exactly one is NaN or infinite, or if no error is allowed.
 double error_ratio(double got, double expected, double tolerance) {
   if (got == expected) return 0;
   const double error = std::fabs(got - expected);
@@ -21,7 +21,7 @@ double error_ratio(double got, double expected, double tolerance) {
   return error / tolerance;
 }
 
-// What is not finite has no distance: it is there or not.
+// NaN and infinity have no distance: they match or they do not.
 double o_error_ratio(double got, double expected, double tolerance, bool may_show) {
   if (!std::isfinite(expected)) return std::isfinite(got) ? std::numeric_limits<double>::infinity() : 0;
   if (may_show && !std::isfinite(got)) return 0;
@@ -33,15 +33,15 @@ double lse_error_ratio(double got, double expected, double tolerance) {
 }
 
 double reference_tolerance(const Case &c, double o) {
-  // Half a unit in the last place, and a little for two different orders of summation in double.
+  // Half a unit in the last place, and some slack for two different orders of summation in double.
   constexpr double orders = 1e-12;
   if (c.o_f32) return std::fabs(o) * 0x1p-24 + 0x1p-150 + orders;
   const bool f16 = c.dtype == Dtype::f16;
   return std::fabs(o) * (f16 ? 0x1p-11 : 0x1p-8) + (f16 ? 0x1p-25 : 0x1p-134) + orders;
 }
 
-/// Whether O as F32 holds numbers of the 16-bit type alone, where what was summed is mostly none of it:
-/// errors of P hide this rounding from the tolerance.
+/// Whether all F32 elements of O are numbers of the 16-bit type although most sums are not: the tolerance,
+/// which allows for errors of P, would not detect this rounding.
 bool is_rounded(const Case &c, const Expected &expected, const Outputs &outputs) {
   constexpr size_t enough = 64;
   const Element narrow = element_of(c.dtype);
@@ -66,7 +66,7 @@ double rounded_error_ratio(Element element, double got, double value, double mar
   if (std::isnan(value)) return std::isnan(got) ? 0 : infinity;
   if (!std::isfinite(value)) return got == as_stored(element, value) ? 0 : infinity;
   if (got == value) return 0;
-  // To the nearest number or, near the middle between two, to the other.
+  // The distance to the nearest number or, near the middle between two, to the other.
   const double most =
       got > value ? as_stored(element, value + margin) - value : value - as_stored(element, value - margin);
   return std::isnan(got) || most <= 0 ? infinity : std::fabs(got - value) / most;

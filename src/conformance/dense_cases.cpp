@@ -1,7 +1,7 @@
 //===- dense_cases.cpp - plain dense attention at every length ------------------------------------------===//
 //
 // Every length with every dtype, head size and mask; every pair of lengths under every mask; every group
-// size, batch and layout together. Where a parameter is not the point of a part, its values take turns.
+// size, batch and layout together. A parameter that a part does not test rotates through its values.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "collector.h"
@@ -18,13 +18,13 @@ constexpr std::array layouts = {Layout::bshd,   Layout::bhsd,     Layout::sbhd, 
                                 Layout::padded, Layout::capacity, Layout::broadcast};
 constexpr std::array patterns = {Pattern::normal,  Pattern::peaked,  Pattern::rising,
                                  Pattern::falling, Pattern::uniform, Pattern::tiny};
-// Around the sizes that kernels are cut by: a 16- or 32-row fragment, a KV tile of 64, a wave's or a
-// workgroup's 128 and 256 rows, two of those; 1000 is a multiple of none of them.
+// Around the sizes of kernels' tiles: a 16- or 32-row fragment, a KV tile of 64, a wave's or a workgroup's
+// 128 and 256 rows, two of those; 1000 is not a multiple of any of them.
 constexpr std::array lengths = {1,  2,   3,   15,  16,  17,  31,  32,  33,  63,  64,
                                 65, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000};
 
 /// Every length, dtype and mask, with three head sizes at a time, Q as long as KV; head sizes, heads, layouts
-/// and patterns take turns.
+/// and patterns rotate.
 void add_square(Collector &out) {
   constexpr size_t sizes_at_a_time = 3;
   const size_t sizes = std::min(out.head_sizes.size(), sizes_at_a_time);
@@ -49,7 +49,7 @@ void add_square(Collector &out) {
     }
 }
 
-/// One query token against every length: what every step of a decoder does.
+/// One query token against every length: the call of every decoding step.
 void add_decode(Collector &out) {
   int turn = 0;
   for (int length : lengths) {
@@ -65,8 +65,7 @@ void add_decode(Collector &out) {
   }
 }
 
-/// Q longer and shorter than KV, all masks; where Q is longer, bottom-right leaves rows without a visible
-/// key.
+/// Q longer and shorter than KV, all masks; if Q is longer, bottom-right leaves rows without a visible key.
 void add_rectangular(Collector &out) {
   constexpr std::array<std::array<int, 2>, 19> shapes = {{{2, 1},
                                                           {3, 65},
@@ -120,7 +119,7 @@ void add_heads_and_layouts(Collector &out) {
                  .mask = masks[turn % 3],
                  .layout = layout});
       }
-  // Three KV heads: no shift instead of a division gets this right.
+  // Three KV heads: a shift in place of the division would be wrong.
   out.add({.batch = 2, .q_heads = 6, .kv_heads = 3, .q_len = 40, .kv_len = 50, .mask = Mask::bottom_right});
   out.add({.dtype = Dtype::bf16, .batch = 1, .q_heads = 15, .kv_heads = 3, .q_len = 5, .kv_len = 66});
 }
@@ -158,7 +157,7 @@ void add_scales_and_outputs(Collector &out) {
           {.dtype = dtype, .q_len = 90, .kv_len = 70, .mask = mask, .layout = Layout::padded, .lse = false});
 }
 
-/// A chunk of a prompt for a group of query heads and many keys: what kernels for many rows split.
+/// A chunk of a prompt for a group of query heads and many keys: here prefill kernels split keys.
 void add_long_chunks(Collector &out) {
   for (Dtype dtype : out.dtypes)
     for (HeadSizes head_size : {64, 128})
@@ -174,7 +173,7 @@ void add_long_chunks(Collector &out) {
 void add_products(Collector &out) {
   for (int q_len : lengths)
     for (int kv_len : lengths) {
-      // The largest squares once; everything else under every mask.
+      // The largest squares once; all other lengths under every mask.
       for (Mask mask : masks) {
         if (q_len * kv_len > 256 * 512 && mask == Mask::top_left) continue;
         const int turn = q_len + 3 * kv_len + int(mask);

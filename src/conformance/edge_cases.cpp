@@ -1,4 +1,4 @@
-//===- edge_cases.cpp - what is known to be difficult ---------------------------------------------------===//
+//===- edge_cases.cpp - cases known to be difficult -----------------------------------------------------===//
 
 #include "edge_cases.h"
 
@@ -31,8 +31,8 @@ constexpr Pages pages_of(int size) {
   return {.size = size};
 }
 
-/// Sequences without keys, without rows, and with one of each: of one sequence, `mixed` has one row and some
-/// of the keys; of two, all and none; of four, none and none beside others.
+/// Sequences without keys, without rows, and with one of each. `mixed` gives a single sequence one row and
+/// some of the keys; of two, one has all rows and one key, the other no rows; of four, one has no keys.
 void add_empty_sequences(Edges &out) {
   for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
     for (int batch : {1, 2, 3, 4, 5})
@@ -54,7 +54,7 @@ void add_empty_sequences(Edges &out) {
 void add_narrow_windows(Edges &out) {
   for (Mask mask : {Mask::none, Mask::none_top_left})
     for (int q_len : {30, 100}) {
-      // The diagonal alone; and with more rows than keys, rows behind or before all keys.
+      // Only the diagonal; and with more rows than keys, rows after or before all keys.
       out.add({.q_len = q_len, .kv_len = 70, .mask = mask, .window_left = 0, .window_right = 0});
       out.add({.q_len = q_len,
                .kv_len = 70,
@@ -64,7 +64,7 @@ void add_narrow_windows(Edges &out) {
                .sink_tokens = 2,
                .sink_logits = true});
     }
-  // Tiles between the kept keys and the window that no row sees; keys that are both.
+  // Tiles between the sink tokens and the window that no row sees; keys that are both.
   for (int kept : {1, 63, 64, 65, 200, 500})
     out.add({.q_heads = 2,
              .q_len = 40,
@@ -75,14 +75,14 @@ void add_narrow_windows(Edges &out) {
   // Windows wider than everything.
   out.add({.q_len = 20, .kv_len = 90, .window_left = 1 << 30, .window_right = 0x7fffffff});
   out.add({.q_len = 20, .kv_len = 90, .mask = Mask::top_left, .window_left = 0x7fffffff});
-  // One row far behind the last key.
+  // Rows far after the last key.
   out.add({.batch = 2, .q_len = 200, .kv_len = 20, .mask = Mask::top_left, .window_left = 5});
 }
 
 void add_masks_and_biases(Edges &out) {
   for (int kv_len : {1, 7, 8, 9, 63, 65, 130})
     out.add({.q_heads = 2, .q_len = 9, .kv_len = kv_len, .bits = {.given = true}});
-  // A bias that is the same for all keys: where it is -infinity, nothing is left of the row.
+  // A bias that is the same for all keys: where it is -infinity, the row has no visible key.
   for (bool sinks : {false, true})
     out.add({.batch = 2,
              .q_heads = 2,
@@ -100,20 +100,20 @@ void add_masks_and_biases(Edges &out) {
 }
 
 void add_scores(Edges &out) {
-  // tanh at its ends, and where it is nearly its argument.
+  // tanh at its limits, and where it is nearly its argument.
   for (double cap : {0.5, 2.0, 50.0, 1000.0})
     for (Pattern pattern : {Pattern::normal, Pattern::peaked})
       out.add({.q_len = 20, .kv_len = 100, .pattern = pattern, .soft_cap = cap});
-  // Far keys lose all their weight, and with a slope below zero near ones do.
+  // Far keys lose all their weight; with a negative slope near ones do.
   out.add({.q_heads = 8, .kv_heads = 2, .q_len = 1, .kv_len = 1500, .alibi = true});
   out.add({.q_heads = 4, .q_len = 30, .kv_len = 200, .mask = Mask::none_top_left, .alibi = true});
-  // More of a sink than of all keys, and less.
+  // A sink with more weight than all keys, and one with less.
   for (Pattern pattern : {Pattern::uniform, Pattern::peaked, Pattern::falling})
     out.add({.q_heads = 4, .q_len = 5, .kv_len = 90, .pattern = pattern, .sink_logits = true});
 }
 
 void add_pages(Edges &out) {
-  // Lengths around a page's end, pages around a tile's.
+  // Lengths around a page's end, page sizes around a tile's.
   for (int size : {1, 3, 16, 48, 64, 100, 128, 256})
     for (int kv_len : {size, size + 1, 2 * size + size / 2})
       out.add({.batch = 2,
@@ -133,14 +133,14 @@ void add_pages(Edges &out) {
            .pages = pages_of(1024)});
 }
 
-/// Pages in front of the window, whose entries are poison: of kernels for one row, for some and for many,
-/// with sink tokens in the same page or in none of its pages.
+/// Pages before the window, whose entries are poison, for kernels with one row, some and many, with sink
+/// tokens in the same page or in none of its pages.
 void add_pages_before_windows(Edges &out) {
   constexpr std::array rows = {1, 21, 139};
   constexpr std::array sizes = {8, 3, 32, 5};
   constexpr std::array caches = {Cache::same, Cache::e4m3fnuz, Cache::e4m3fnuz_as_q};
   constexpr std::array kept = {0, 5, 70};
-  // Near the end of a tile of 16, 32 and 64 keys, so that the tile begins with such pages.
+  // Near the end of a tile of 16, 32 and 64 keys, so that the tile begins with pages before the window.
   constexpr int window_begin = 188, window_left = 20;
   size_t turn = 0;
   for (Shapes::Shape shape : out.shapes.shapes)
@@ -162,7 +162,7 @@ void add_pages_before_windows(Edges &out) {
     }
 }
 
-/// One row for many keys and a group of query heads: what kernels split.
+/// One row with many keys and a group of query heads: here kernels split keys.
 void add_long_decodes(Edges &out) {
   for (int kv_len : {1000, 1024, 3000})
     for (Mode mode : {Mode::dense, Mode::paged})
@@ -179,7 +179,7 @@ void add_long_decodes(Edges &out) {
                  .batch_invariant = kv_len == 1000});
 }
 
-/// FP8: every number there is, and scales of every granularity.
+/// FP8: every number, and scales of every granularity.
 void add_fp8(Edges &out, Cache cache) {
   for (Mode mode : {Mode::dense, Mode::ragged, Mode::paged})
     for (Scale scale : {Scale::none, Scale::tensor, Scale::head})
@@ -199,8 +199,8 @@ void add_fp8(Edges &out, Cache cache) {
                .v_scale = scale});
 }
 
-/// FP8 queries: keys that end at every fourth place of two tiles of 32, as many rows as fill part of a tile,
-/// one or several, and parts of a row that are merged.
+/// FP8 queries: keys that end at every fourth place of two tiles of 32; rows that fill part of a tile, one
+/// tile or several; and splits of a row's keys that are merged.
 void add_fp8_queries(Edges &out) {
   const Case fp8{.batch = 2, .q_heads = 4, .kv_heads = 2, .cache = Cache::e4m3fnuz_as_q};
   int turn = 0;

@@ -1,11 +1,11 @@
-//===- edge_cases.h - what is known to be difficult -----------------------------------------------------===//
+//===- edge_cases.h - cases known to be difficult -------------------------------------------------------===//
 #pragma once
 
 #include "collector.h"
 
 namespace sluice::test {
 
-/// Shapes take turns.
+/// Shapes rotate.
 std::vector<Case> edge_cases(const Collector &shapes);
 
 } // namespace sluice::test

@@ -60,14 +60,14 @@ inline void store(std::vector<std::byte> &buffer, Element element, int64_t index
   }
 }
 
-/// The number that an element has after a store.
+/// The value that an element holds after a store.
 inline double as_stored(Element element, double value) {
   std::vector<std::byte> one(bytes_of(element));
   store(one, element, 0, value);
   return load(element, one.data(), 0);
 }
 
-/// The number of a new buffer with the values in it, as an engine's arrays have them.
+/// Adds a buffer with these values, typed as an engine's arrays are, and returns its number.
 template <typename Number, typename Values>
 int add_array(std::vector<std::vector<std::byte>> &buffers, const Values &values) {
   std::vector<std::byte> &buffer = buffers.emplace_back(values.size() * sizeof(Number));

@@ -1,4 +1,4 @@
-//===- executor.cpp - what runs a case ------------------------------------------------------------------===//
+//===- executor.cpp - executors, which run cases --------------------------------------------------------===//
 
 #include "executor.h"
 
@@ -47,7 +47,7 @@ public:
     if (status != SLUICE_OK) fail("sluice_context_create", status, error);
     sluice_set_trace(context, see_launch, &launched, nullptr);
     if (!emulated) check(symbol<int(int)>("hipSetDevice")(desc.device_ordinal), "hipSetDevice");
-    // A kernel that never ends is a failure to report; --emulator may set another limit.
+    // A kernel that never ends must be reported as a failure; --emulator may set another limit.
     if (emulated)
       symbol<int(const char *, const char *)>("sluice_emulator_configure")("instruction_budget",
                                                                            "1073741824");
@@ -123,7 +123,7 @@ public:
     sluice_emulator_counters_t counters{};
     check(symbol<decltype(sluice_emulator_counters)>("sluice_emulator_counters")(&counters, sizeof counters),
           "sluice_emulator_counters");
-    // What was compared must have come from executed machine code.
+    // The compared results must come from executed machine code.
     if (counters.launches < runs + cache_op_runs || counters.waves < runs ||
         counters.mfma_instructions < runs)
       throw std::runtime_error("the emulator counted fewer launches, waves or MFMA than there were runs");
@@ -162,7 +162,7 @@ private:
       static_cast<std::vector<std::string> *>(user)->emplace_back(record->kernel);
   }
 
-  /// Waits for what has been enqueued and brings its memory back. `wanted` must have run, unless it is empty.
+  /// Waits for the enqueued work and copies its memory back. `wanted` must have run, unless it is empty.
   void finish(const std::string &wanted, const DeviceBuffers &buffers,
               std::vector<std::vector<std::byte>> &images) {
     if (const int code = symbol<int(void *)>("hipStreamSynchronize")(nullptr))
@@ -209,7 +209,7 @@ private:
     check(symbol<int(void *, const void *, size_t, int)>("hipMemcpy")(to, from, bytes, kind), "hipMemcpy");
   }
 
-  /// The emulator's check reports since the last time, each run's own; empty if there are none.
+  /// The emulator's check reports since the last call, each for one run; empty if there are none.
   std::string reports() const {
     if (!emulated) return "";
     auto *const take = symbol<size_t(char *, size_t)>("sluice_emulator_take_reports");

@@ -1,9 +1,9 @@
-//===- executor.h - what runs a case --------------------------------------------------------------------===//
+//===- executor.h - executors, which run cases ----------------------------------------------------------===//
 //
-// An executor takes a case through the C ABI and nothing else: "emulated" and "hip:N" run its kernel, memory
-// and all through the HIP runtime of the context; "reference" calls sluice_reference, so that the library's
-// own yardstick is judged by the same suite. What the library's kernels cannot do is refused, what
-// sluice_reference cannot do is an error.
+// An executor runs a case through the C ABI only: "emulated" and "hip:N" run its kernel, memory and all
+// through the HIP runtime of the context; "reference" calls sluice_reference, so that the same suite judges
+// the library's own yardstick. A case that the library's kernels cannot compute is refused; one that
+// sluice_reference cannot compute is an error.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,19 +22,19 @@
 
 namespace sluice::test {
 
-/// The executor is not to be had on this machine; the message says why.
+/// The executor is not available on this machine; the message says why.
 class NotHere : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// A name or a setting that is none.
+/// An unknown name or setting.
 class UsageError : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
 };
 
-/// The device is in a state that makes running further cases meaningless.
+/// The device is in a state in which running further cases is meaningless.
 class DeviceLost : public std::runtime_error {
 public:
   using std::runtime_error::runtime_error;
@@ -44,17 +44,17 @@ class Executor {
 public:
   virtual ~Executor() = default;
   virtual Judge judge() const = 0;
-  /// Fills in what it knows of the device.
+  /// Fills in the properties of the device.
   virtual void describe(About &about) const = 0;
-  /// Runs the case, or one of its sequences alone, on `memory` and brings every buffer back into it. Returns
-  /// what ran.
+  /// Runs the case, or only one of its sequences, on `memory` and copies every buffer back into it. Returns
+  /// the kernel that ran.
   virtual std::string run(const Case &c, Memory &memory, std::optional<int> only = {}) = 0;
-  /// Run an append or a merge likewise; what runs no kernels has none.
+  /// The same for an append or a merge; only executors that run kernels have them.
   virtual std::string append(const AppendCase &c, const AppendInputs &inputs, AppendMemory &memory);
   virtual std::string merge(const MergeCase &c, MergeMemory &memory);
   /// Kernels that no run has used.
   virtual std::vector<std::string> unused_kernels() const { return {}; }
-  /// A closing line; throws if the executor finds that it has not done its work.
+  /// A closing line; throws if the executor has not done its work.
   virtual std::string summary() const = 0;
 };
 

@@ -1,4 +1,4 @@
-//===- failure.h - what the library says when it does not do something ----------------------------------===//
+//===- failure.h - the library's refusals and errors ----------------------------------------------------===//
 #pragma once
 
 #include <sluice/sluice.h>
@@ -8,7 +8,7 @@
 
 namespace sluice::test {
 
-/// The library has said SLUICE_UNSUPPORTED.
+/// The library returned SLUICE_UNSUPPORTED.
 class Refused : public std::runtime_error {
 public:
   Refused(std::string refused_field, const std::string &message)

@@ -1,8 +1,8 @@
-//===- feature_cases.cpp - modes, masks, score changes and caches, alone and together -------------------===//
+//===- feature_cases.cpp - modes, masks, score changes and caches, separately and together --------------===//
 //
-// Every choice alone, for every shape or, of many, for some; every pair of features without others, so that a
-// kernel which learns one or two of them has its cases; and everything together, drawn so that all pairs of
-// choices occur. What is known to be difficult has cases of its own in edge_cases.cpp.
+// Every choice separately, for every shape or, if it has many choices, for some shapes; every pair of
+// features without others, so that a kernel that gains one or two of them has its cases; and everything
+// together, drawn so that all pairs of choices occur. Cases known to be difficult are in edge_cases.cpp.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "choices.h"
@@ -17,7 +17,7 @@ namespace sluice::test {
 
 namespace {
 
-// Of the cases that are drawn with everything together.
+// The number of cases drawn with everything together.
 constexpr int drawn_cases = 360;
 constexpr int candidates_per_case = 24;
 // A case of this suite stays below this product of rows, keys, query heads and sequences.
@@ -26,7 +26,7 @@ constexpr int64_t largest_work = 60000;
 struct Size {
   int q, kv;
 };
-// Edges of fragments, KV tiles and query tiles; what fits in a page and what does not.
+// Edges of fragments, KV tiles and query tiles; sizes that fit in a page and that do not.
 constexpr std::array<Size, 15> sizes = {{{33, 70},
                                          {1, 257},
                                          {17, 65},
@@ -44,7 +44,7 @@ constexpr std::array<Size, 15> sizes = {{{33, 70},
                                          {2, 16}}};
 constexpr std::array modes = {Mode::dense, Mode::ragged, Mode::paged};
 
-/// What features are added to: a few sequences as the mode is used for.
+/// The case to which features are added: a few sequences, as is usual for the mode.
 Case base(Mode mode, Shapes::Shape shape, int turn) {
   const Size size = sizes[size_t(turn) % sizes.size()];
   Case c{.dtype = shape.dtype,
@@ -101,7 +101,7 @@ void add(Collector &out, Case c) {
   if (!is_plain_dense(c)) out.add(std::move(c));
 }
 
-/// Of many shapes, each has this part of what each has of four: one in so many.
+/// With many shapes, each gets one case in this many: together as many as four shapes would.
 size_t part_of_each(const Collector &out) {
   return std::max<size_t>(1, out.shapes.size() / 4);
 }
@@ -141,8 +141,8 @@ void add_pairs_of_features(Collector &out) {
     }
 }
 
-/// Draws cases in which everything is chosen, each the one of several that meets most pairs of choices which
-/// few have met.
+/// Draws cases with all features chosen: of several candidates, each time the one with the most pairs of
+/// rarely met choices.
 class Drawing {
 public:
   explicit Drawing(const Collector &out) : out(out) {
@@ -177,7 +177,7 @@ private:
     return size_t(state >> 33) % end;
   }
 
-  /// Two choices that no case has had together, as long as there are any.
+  /// Two choices that no case has had together, while such a pair exists.
   std::pair<size_t, size_t> unmet_pair() {
     const size_t from = below(met.size());
     for (size_t i = 0; i < met.size(); ++i) {
@@ -192,7 +192,7 @@ private:
     const Mode mode = modes[below(modes.size())];
     Case c = base(mode, out.shape(int(below(1000))), turn);
     c.batch = 1 + int(below(5));
-    // Two features in five, so that what is chosen is not always hidden by something else.
+    // Two features in five, so that a choice is not always hidden by another one.
     for (const Feature &feature : features())
       if (below(5) < 2) feature.choices[below(feature.choices.size())](c);
     c.mode = mode; // choices about pages had changed it
@@ -223,7 +223,7 @@ private:
 
   const Collector &out;
   std::vector<Choice> choices;
-  std::vector<uint32_t> met; // how often pairs of choices were together
+  std::vector<uint32_t> met; // how often pairs of choices occurred together
   uint64_t state = 1;
 };
 

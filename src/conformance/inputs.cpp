@@ -35,7 +35,7 @@ void fill_with_codes(std::vector<double> &values, size_t first) {
   }
 }
 
-/// In one row of 24, one element.
+/// Changes one element in one row of 24.
 void add_not_a_number(const Case &c, size_t row, bool infinities, std::vector<double> &values) {
   Random random = random_of(c, " not a number");
   for (size_t at = 0; at < values.size(); at += row)
@@ -123,7 +123,7 @@ void make_bias(const Case &c, Inputs &in) {
   }
 }
 
-/// Two keys in three; no key for one row in eight; and nothing at all of some runs of 32 keys.
+/// Two keys in three are visible, none in one row of eight and in some runs of 32 keys.
 void make_bits(const Case &c, Inputs &in) {
   if (!c.bits.given) return;
   in.bits = make_matrix(c, c.bits.shared);
@@ -140,7 +140,7 @@ void make_bits(const Case &c, Inputs &in) {
 void make_heads(const Case &c, Inputs &in) {
   Random slopes = random_of(c, " slopes"), sinks = random_of(c, " sinks");
   for (int h = 0; h < c.q_heads; ++h) {
-    // As ALiBi has them, one of each four the other way round, and never quite a power of two.
+    // ALiBi's slopes, one in four with the opposite sign, and never quite a power of two.
     const double slope = float((h % 4 == 3 ? -0.02 : 1.0 / double(2 << h % 8)) * (1 + slopes.uniform() / 4));
     in.alibi_slopes.push_back(c.alibi ? slope : 0);
     in.sink_logits.push_back(c.sink_logits ? float(3 * sinks.normal()) : -infinity);
@@ -148,7 +148,7 @@ void make_heads(const Case &c, Inputs &in) {
   auto scales = [&](Scale scale, int heads, const char *what) {
     Random random = random_of(c, what);
     std::vector<double> values;
-    // Those of neighbours differ by two fifths or more, which no rounding of P hides.
+    // Scales of neighbours differ by two fifths or more, which no rounding of P hides.
     constexpr std::array bands = {0.5, 1.25, 0.875, 1.625};
     for (int h = 0; h < heads; ++h) {
       if (scale == Scale::head || h == 0)

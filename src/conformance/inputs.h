@@ -22,12 +22,12 @@ struct Matrix {
   }
 };
 
-/// Every sequence with q_len rows and kv_len keys; what is past its own lengths counts for nothing.
+/// Every sequence has q_len rows and kv_len keys; elements past its own lengths have no effect.
 struct Inputs {
   std::vector<double> q;                         // [batch][row][query head][element]
   std::vector<double> k, v;                      // [batch][key][KV head][element]
   Matrix bias;                                   // only if the case has one
-  Matrix bits;                                   // likewise; 1 is visible
+  Matrix bits;                                   // only if given; 1 is visible
   std::vector<double> alibi_slopes, sink_logits; // [query head]; 0 and -infinity if the case has none
   std::vector<double> q_scale;                   // [query head]; 1 if the case has none
   std::vector<double> k_scale, v_scale;          // [KV head]

@@ -22,7 +22,7 @@ template <Mask mask> void slope(Case &c, const Kernel &) {
 }
 template <Scale Case::*member> void give_scales(Case &c, const Kernel &) {
   c.*member = Scale::head;
-  // O of few keys is not small beside its terms, of which P of FP8 leaves four bits.
+  // O of few keys is not small relative to its terms, of which an FP8 P keeps four bits.
   if (has_fp8_queries(c)) c.pattern = Pattern::peaked;
 }
 template <BiasType type, bool holes> void add_bias(Case &c, const Kernel &) {
@@ -32,11 +32,11 @@ template <Pattern pattern> void fill(Case &c, const Kernel &) {
   c.pattern = pattern;
 }
 
-/// A window whose first key is not the first of a tile, and no tile's last is its last.
+/// A window whose first key is not the first of a tile and whose last key is not the last of one.
 void look_around(Case &c, const Kernel &kernel) {
   c.window_left = kernel.tile_kv + 5;
   c.window_right = 7;
-  // Behind a row that is the last there is nothing.
+  // No keys come after the last row's.
   if (c.q_len == 1) c.mask = Mask::none_top_left;
 }
 void look_back(Case &c, const Kernel &kernel) {
@@ -66,7 +66,7 @@ void write_no_lse(Case &c, const Kernel &) {
   c.lse = false;
 }
 
-/// Of four sequences one has all rows and keys.
+/// One of four sequences has all rows and keys.
 template <Mode mode, Rows rows> void vary(Case &c, const Kernel &) {
   if (c.mode != Mode::paged) c.mode = mode;
   c.batch = 4;
@@ -83,7 +83,7 @@ template <bool Pages::*member> void page_with(Case &c, const Kernel &kernel) {
   c.pages.*member = true;
 }
 
-/// Enough tiles for several parts.
+/// Enough tiles for several splits.
 void divide_keys(Case &c, const Kernel &kernel) {
   c.kv_len = 20 * kernel.tile_kv + 3;
 }
@@ -114,8 +114,8 @@ struct Extents {
   int group, q_len;
 };
 
-/// From what is wanted most: rows for a tile and a part of another, then for part of one; two query heads of
-/// each KV head or more.
+/// From the most wanted: rows for a tile and part of another, then for part of one; two query heads or more
+/// for each KV head.
 std::vector<Extents> extents_of(const Kernel &kernel, size_t turn) {
   constexpr std::array groups = {2, 3, 4};
   const int tile = kernel.tile_q;
@@ -125,7 +125,7 @@ std::vector<Extents> extents_of(const Kernel &kernel, size_t turn) {
       const int group = groups[(turn + i) % groups.size()];
       all.push_back({group, rows < tile ? rows / group : (rows + group - 1) / group});
     }
-  // Few rows of more heads, at last one of more than a lower tile holds.
+  // Few rows of more heads, finally one row of more heads than a lower tile holds.
   for (const int group : {8, 16, 32})
     for (const int rows : {tile - 1, tile / 2 + group})
       if (rows / group > 1) all.push_back({group, rows / group});
@@ -134,8 +134,8 @@ std::vector<Extents> extents_of(const Kernel &kernel, size_t turn) {
   return all;
 }
 
-/// Where rules choose; and, not for prefill kernels, beside which a plan by cost may have another for the
-/// case's rows, where cost does.
+/// Bounds with which rules choose or cost does; for prefill kernels only rules, since a plan by cost may
+/// compute the case's rows with another kernel.
 std::vector<PlanBounds> bounds_of(const Case &c, const Kernel &kernel) {
   std::vector<PlanBounds> all = {{}, {.batch = c.batch}, {.q_len = c.q_len}, {c.batch, c.q_len, 0}};
   if (kernel.prefill) return all;
@@ -154,18 +154,18 @@ std::optional<Case> find_case(const Target &target, const Kernel &kernel, const 
            .q_heads = 2 * extents.group,
            .kv_heads = 2,
            .q_len = extents.q_len,
-           // Waves of a kernel that is not prefill may have tiles of their own.
+           // Waves of a kernel that is not prefill may have separate tiles.
            .kv_len = kernel.prefill ? 3 * kernel.tile_kv + 5 : 5 * kernel.tile_kv + 3,
            .cache = kernel.cache,
            .v_in_k = kernel.mla,
            .kernel = kernel.name};
     if (kernel.paged) page<16>(c, kernel);
     feature.set(c, kernel);
-    // V in K has no packs but where kernels are made for it.
+    // V in K supports packs only in kernels made for it.
     if (c.v_in_k && !kernel.mla) c.pages.k_pack = false;
     c = meaningful(std::move(c));
-    // Parts that hold no keys take their time, too: none, unless they are wanted or the kernel never goes
-    // without.
+    // Splits without keys take time, too: avoid splits unless the feature needs them or the kernel always
+    // splits.
     for (const bool has_parts : {false, true})
       for (const PlanBounds &bounds : bounds_of(c, kernel)) {
         if (feature.in_parts && !has_parts) continue;

@@ -1,4 +1,4 @@
-//===- kernels.cpp - the kernels of a pack, and which of them the library would take --------------------===//
+//===- kernels.cpp - the kernels of a pack, and which of them the library chooses -----------------------===//
 
 #include "kernels.h"
 
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view attention = "attention_forward";
 
-/// What stands in front of the head size in a name: "f16", "f16_e4m3fnuz" or "e4m3fnuz_to_f16".
+/// The part of a name before the head size: "f16", "f16_e4m3fnuz" or "e4m3fnuz_to_f16".
 void read_types(std::string_view name, Kernel &kernel) {
   constexpr std::string_view front = "attn_fwd_", to = "e4m3fnuz_to_";
   name.remove_prefix(front.size());
@@ -107,13 +107,13 @@ Shapes Target::shapes() const {
   Shapes shapes;
   for (const sluice_kernel_info &kernel : list_kernels(context.get())) {
     if (kernel.operation != attention) continue;
-    // Of Q, K and V of FP8 are cases of the types of O, whose kernels have at least the same head sizes.
+    // Cases with FP8 Q, K and V are those of the type of O, whose kernels have at least the same head sizes.
     if (kernel.dtype == SLUICE_E4M3FNUZ) continue;
     if (kernel.dtype != SLUICE_F16 && kernel.dtype != SLUICE_BF16)
       throw std::runtime_error(std::string("the suite has no cases for ") + kernel.name);
     Shapes::Shape shape = {kernel.dtype == SLUICE_F16 ? Dtype::f16 : Dtype::bf16,
                            {kernel.head_dim_qk, kernel.head_dim_v}};
-    // Whether a shape's kernels do nothing but SLUICE_V_IN_K.
+    // Whether a shape's kernels only support SLUICE_V_IN_K.
     const Case plain{.dtype = shape.dtype, .head_size = shape.head_size};
     Case in_k = plain;
     in_k.v_in_k = true;

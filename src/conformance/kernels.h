@@ -1,6 +1,6 @@
-//===- kernels.h - the kernels of a pack, and which of them the library would take ----------------------===//
+//===- kernels.h - the kernels of a pack, and which of them the library chooses -------------------------===//
 //
-// Asked of the library through the C ABI alone, for a chip by its name: nothing here needs a device.
+// The library answers through the C ABI, for a chip by its name: nothing here needs a device.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -19,10 +19,10 @@
 
 namespace sluice::test {
 
-/// A kernel pack in place of the library's own; empty for that one.
+/// A kernel pack in place of the library's own; empty for the library's.
 using Pack = std::vector<std::byte>;
 
-/// An attention kernel, as what its name and the library say of it.
+/// An attention kernel, as its name and the library describe it.
 struct Kernel {
   std::string name;
   std::set<std::string, std::less<>> claims = {}; // the features that the library lists
@@ -30,24 +30,24 @@ struct Kernel {
   Cache cache = Cache::same;
   HeadSizes head_size = 128;
   int tile_q = 0, tile_kv = 0;
-  bool prefill = false; // for many rows: sequences of few are another kernel's
-  bool paged = false;   // serves SLUICE_MODE_PAGED and nothing else
-  bool mla = false;     // serves SLUICE_V_IN_K and nothing else
+  bool prefill = false; // for many rows: sequences of few rows use another kernel
+  bool paged = false;   // serves only SLUICE_MODE_PAGED
+  bool mla = false;     // serves only SLUICE_V_IN_K
 };
 
-/// How many cases the kernels get.
+/// How many cases each kernel gets.
 enum class Level : uint8_t {
-  quick, // of attention everything together, without a causal mask and with one
-  full,  // and every feature alone
+  quick, // for attention all features together, without a causal mask and with one
+  full,  // and every feature separately
 };
 
-/// What a plan for a problem would be.
+/// The plan for a problem.
 struct Answer {
   std::string kernel;
-  bool has_parts = false; // keys are divided among workgroups, and the parts merged
+  bool has_parts = false; // keys are split among workgroups, and the results merged
 };
 
-/// A chip with so many compute units, which the choice between kernels looks at.
+/// A chip with this many compute units, on which the choice between kernels depends.
 class Target {
 public:
   /// Throws if the pack cannot be read.
@@ -56,7 +56,7 @@ public:
   /// The shapes of the attention kernels, each once.
   Shapes shapes() const;
   std::vector<Kernel> attention_kernels() const;
-  /// Of an operation as sluice_kernel_info has it.
+  /// For an operation of sluice_kernel_info.
   std::vector<std::string> names(std::string_view operation) const;
   /// Nothing if the library refuses the case.
   std::optional<Answer> ask(const Case &c) const;

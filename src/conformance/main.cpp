@@ -1,6 +1,6 @@
 //===- main.cpp - runs the conformance suite on one executor --------------------------------------------===//
 //
-// Exit status: 0 nothing failed, 1 something did, 2 the command line is wrong, 3 the device is not there.
+// Exit status: 0 nothing failed, 1 something failed, 2 the command line is wrong, 3 the device is missing.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "options.h"
@@ -29,7 +29,7 @@ namespace {
 using namespace sluice::test;
 using sluice::tools::OutputFile;
 
-// Of an MI300X: what lists and reports of a device that is not here go by.
+// Of an MI300X: assumed for lists, and for reports about a device that is not present.
 constexpr uint32_t usual_compute_units = 304;
 
 enum ExitStatus { exit_passed, exit_failed, exit_usage, exit_no_device };
@@ -59,7 +59,7 @@ std::vector<AnyCase> chosen_cases(const Options &options, uint32_t compute_units
   return chosen;
 }
 
-/// As its format has it (docs/formats/pack.md): the checksum of its manifest.
+/// The pack's id (docs/formats/pack.md): the checksum of its manifest.
 std::string id_of(const Pack &pack) {
   constexpr size_t place = 32;
   uint64_t checksum = 0;
@@ -69,7 +69,7 @@ std::string id_of(const Pack &pack) {
 }
 
 About about_of(const Options &options, const std::string &command) {
-  // Of a library without kernels of its own it says nothing.
+  // It stays empty for a library without built-in kernels.
   sluice_build build;
   sluice_build_init(&build, sizeof build);
   sluice_build_info(&build, nullptr);
@@ -92,7 +92,7 @@ std::string now() {
   return text;
 }
 
-/// The files that a run writes; until the end there is nothing at their names but what was there before.
+/// The files that a run writes; until the end, files of the same names are unchanged.
 class ReportFiles {
 public:
   explicit ReportFiles(const Options &options) {
@@ -100,7 +100,7 @@ public:
     if (!options.json.empty()) json.emplace("--json", options.json);
     if (junit && json) OutputFile::refuse_same(*junit, *json);
   }
-  /// What hinders one file does not lose the other: a run may have taken long.
+  /// An error in one file does not lose the other: a run may have taken long.
   void publish(const Report &report) {
     std::string failures;
     if (junit) publish(*junit, junit_text(report), failures);
@@ -120,7 +120,7 @@ private:
   std::optional<OutputFile> junit, json;
 };
 
-/// What the executor finds wrong beside the cases, as cases of their own.
+/// Problems that the executor finds outside of the cases, as cases of their own.
 void add_closing_results(const Options &options, Executor &executor, Report &report) {
   const auto add = [&](const std::string &name, const std::string &reason) {
     std::printf("FAIL %s\n", reason.c_str());
@@ -180,7 +180,7 @@ int run(const Options &options, const std::vector<std::string> &words) {
   return status;
 }
 
-/// HIP aborts the process if a kernel faults: then only this can say in which case.
+/// HIP aborts the process if a kernel faults: then only this handler can name the case.
 void tell_case(int signal) {
   if (const char *name = running_case())
     for (const char *part : {"sluice-conformance: the process ends in the case ", name, "\n"})
@@ -192,7 +192,7 @@ void tell_case_of_fatal_signals() {
   struct sigaction action{}, before{};
   action.sa_handler = tell_case;
   action.sa_flags = SA_RESETHAND;
-  // A sanitizer's handler says more.
+  // A sanitizer's handler stays: it says more.
   for (const int signal : {SIGABRT, SIGBUS, SIGSEGV})
     if (::sigaction(signal, nullptr, &before) == 0 && before.sa_handler == SIG_DFL)
       ::sigaction(signal, &action, nullptr);

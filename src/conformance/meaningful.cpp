@@ -1,4 +1,4 @@
-//===- meaningful.cpp - what parts of a case can be together --------------------------------------------===//
+//===- meaningful.cpp - which parts of a case are possible together -------------------------------------===//
 
 #include "cases.h"
 #include "sequences.h"
@@ -22,7 +22,7 @@ void place_sequences(Case &c) {
   if (c.lengths == Lengths::decode) c.q_len = 1;
 }
 
-// There are kernels for FP8 queries up to this head size, and beyond it where V is in K.
+// Kernels with FP8 queries have head sizes up to this, and larger ones only if V is in K.
 constexpr int largest_fp8_head = 256;
 
 /// Q, K and V can share a buffer if they have elements of one size and rows at the same places.
@@ -42,7 +42,7 @@ void place_tensors(Case &c) {
   if (c.v_in_k && c.pattern == Pattern::nan_value) c.pattern = Pattern::nan_key;
   if (!has_fp8_cache(c) && c.pattern == Pattern::codes) c.pattern = Pattern::normal;
   if (c.layout == Layout::packed && !can_be_packed(c)) c.layout = Layout::capacity;
-  // Starts do not fall: no two sequences can have the same keys.
+  // Starts never decrease: no two sequences can have the same keys.
   if (c.layout == Layout::broadcast && c.mode == Mode::ragged) c.layout = Layout::bshd;
   if (c.layout == Layout::broadcast && c.batch == 1) c.batch = 2;
 }

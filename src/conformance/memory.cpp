@@ -84,7 +84,7 @@ private:
     memory.o.buffer = add_output(placed_o.buffer_elements, output_bytes(c));
     memory.lse = lse.placement;
     memory.lse.buffer = add_output(lse.buffer_elements, 4);
-    // A tensor that all share, or whose sequences have starts, has no step from one to the next.
+    // A tensor that all sequences share, or whose sequences have starts, has no step between sequences.
     if (c.mode != Mode::paged && (c.layout == Layout::broadcast || !sequences.kv_starts.empty()))
       memory.k.stride[0] = memory.v.stride[0] = 0;
     if (!sequences.q_starts.empty()) memory.q.stride[0] = memory.o.stride[0] = memory.lse.stride[0] = 0;
@@ -157,7 +157,7 @@ private:
     if (!table.starts.empty()) memory.page_starts = add_array<int32_t>(table.starts);
   }
 
-  /// Only what some row and key of a sequence asks for; all else is poison.
+  /// Visits only what some row and key of a sequence needs; all else is poison.
   template <typename Visit> void for_each_used(Visit visit) const {
     for (int b = 0; b < c.batch; ++b)
       for (int h = 0; h < c.q_heads; ++h)
@@ -208,7 +208,7 @@ private:
   Memory memory;
 };
 
-/// The rows of all sequences that there are.
+/// The rows of all sequences.
 template <typename Visit> void for_each_row(const Case &c, Visit visit) {
   const Sequences sequences(c);
   for (int b = 0; b < c.batch; ++b)

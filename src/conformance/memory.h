@@ -1,8 +1,8 @@
 //===- memory.h - a case's tensors in memory, poisoned and guarded --------------------------------------===//
 //
-// The images hold the case's tensors in its layout. Every input element that belongs to no tensor is NaN or
-// infinity, so that whatever reads it shows; every output element starts as a canary, so that whatever writes
-// where it should not shows too. Bits that count for nothing say "visible".
+// The images hold the case's tensors in its layout. Every input element outside of the tensors is NaN or
+// infinity, so that a read of it shows; every output element starts as a canary, so that a stray write shows
+// too. Unused mask bits say "visible".
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,14 +20,14 @@ struct Memory {
   Placement q, k, v, o, lse;
   Placement bias, mask; // [batch][head][row][column]; the mask's column is a byte
   int64_t page_table_stride = 0;
-  /// Numbers of buffers; -1 for none.
+  /// Buffer numbers; -1: absent.
   int q_starts = -1, kv_starts = -1, q_lengths = -1, kv_lengths = -1;
   int page_table = -1, page_starts = -1;
   int alibi_slopes = -1, sink_logits = -1, q_scale = -1, k_scale = -1, v_scale = -1;
   std::vector<std::vector<std::byte>> buffers;
 };
 
-/// Of an element of K and V.
+/// The size of an element of K and V.
 inline size_t cache_bytes(const Case &c) {
   return has_fp8_cache(c) ? 1 : 2;
 }
@@ -45,12 +45,12 @@ Memory make_memory(const Case &c, const Inputs &inputs);
 
 struct Outputs {
   std::vector<double> o;   // [batch, q_len, q_heads, head_size.v]; 0 past the lengths
-  std::vector<double> lse; // [batch, q_heads, q_len]; likewise; empty if not asked for
+  std::vector<double> lse; // [batch, q_heads, q_len]; 0 past the lengths; empty if not asked for
 };
 
 Outputs read_outputs(const Case &c, const Memory &memory);
 
-/// Empty if `after` differs from `before` in no byte but those of O and LSE; else where and how.
+/// Empty if `after` differs from `before` only in bytes of O and LSE; else where and how.
 std::string find_stray_write(const Case &c, const Memory &before, const Memory &after);
 
 } // namespace sluice::test

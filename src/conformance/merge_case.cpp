@@ -1,4 +1,4 @@
-//===- merge_case.cpp - what a merge gets, and what must become of it -----------------------------------===//
+//===- merge_case.cpp - the inputs of a merge, and its expected result ----------------------------------===//
 
 #include "merge_case.h"
 
@@ -20,13 +20,13 @@ constexpr double quiet_nan = std::numeric_limits<double>::quiet_NaN();
 // Unit roundoff of f32.
 constexpr double u = 0x1p-24;
 
-/// Of a part and a row, which is token * heads + head, what is left of a drawn LSE.
+/// The LSE of a part and a row, which is token * heads + head, from a drawn one.
 double lse_of(const MergeCase &c, int part, int row, double drawn) {
   switch (c.weights) {
   case Weights::all:
     return drawn;
   case Weights::some:
-    // Of the first row all but one, of some rows none, of the others some.
+    // The first row keeps only one part, some rows none, the others some.
     if (row % 7 == 5 || (row == 0 && part != c.parts / 2) || (row != 0 && (part + row) % 3 == 0))
       return -infinity;
     return drawn;
@@ -43,7 +43,7 @@ double lse_of(const MergeCase &c, int part, int row, double drawn) {
   __builtin_unreachable();
 }
 
-/// [part][token][head][element]; of LSE an element is all there is of a head.
+/// [part][token][head][element]; for LSE, a head has one element.
 Placed place(const Extents &e, int64_t gap) {
   const int64_t head = e.d + gap, token = e.heads * head + 2 * gap, part = e.rows * token + gap;
   return {{.stride = {part, token, head, 1}}, e.outer * part};
@@ -107,7 +107,7 @@ MergeMemory make_memory(const MergeCase &c, const MergeInputs &in) {
     constexpr double canary = 77;
     Extents one = rows, one_lse = lses;
     one.outer = one_lse.outer = 1;
-    // Side by side as the parts, or with strides of their own: heads are outside of tokens.
+    // Contiguous as the parts are, or with separate strides: heads are outside of tokens.
     const int64_t token = c.head_size + 8;
     add(memory.o,
         c.apart ? Placed{{.stride = {0, token, c.tokens * token, 1}}, c.heads * c.tokens * token}
@@ -159,8 +159,8 @@ MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in) {
       is_nan = is_nan || std::isnan(lse);
       if (!std::isnan(lse)) largest = std::max(largest, lse * unit);
     }
-    // F32 knows an LSE and the largest as well as their types do, their difference as well as itself, and
-    // exponentials and their sum to a few places.
+    // F32 represents an LSE and the largest one to the precision of their types, their difference equally
+    // well, and exponentials and their sum to a few places.
     const double known = u * (16 + double(parts) + 4 * std::fabs(largest));
     double denominator = largest == -infinity ? 0 : std::exp(sink - largest);
     std::vector<double> sums(d), margins(d);
@@ -183,7 +183,7 @@ MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in) {
     for (size_t e = 0; e < d; ++e) {
       const double o = is_nan ? quiet_nan : is_empty ? 0 : sums[e] / denominator;
       out.o.push_back(o);
-      // What is below the normal numbers of F32 may be 0.
+      // A result below the normal numbers of F32 may be 0.
       out.o_margin.push_back(is_empty || !std::isfinite(o) ? 0
                                                            : margins[e] / denominator + std::fabs(o) * known +
                                                                  double(parts) * 0x1p-126);

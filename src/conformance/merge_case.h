@@ -1,6 +1,6 @@
-//===- merge_case.h - what the suite runs of sluice_merge_states ----------------------------------------===//
+//===- merge_case.h - the cases of sluice_merge_states --------------------------------------------------===//
 //
-// As of attention, a case's name says all of it, and its numbers follow from the name and the seed.
+// As for attention, a case's name describes it completely, and its numbers follow from the name and the seed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -11,12 +11,12 @@
 
 namespace sluice::test {
 
-/// What the parts' LSEs are like.
+/// The distribution of the parts' LSEs.
 enum class Weights : uint8_t {
-  all,        // every part counts
-  some,       // -infinity among them, and of some rows all; what such a part holds is NaN
+  all,        // every part has a weight
+  some,       // -infinity for some, and for all of some rows; O of such a part is NaN
   far,        // far from one another, and from 0
-  not_finite, // NaN in some, and in rows that count
+  not_finite, // NaN in some, in rows that have weights
 };
 
 struct MergeCase {
@@ -27,12 +27,13 @@ struct MergeCase {
   bool apart = false;    // NaN between heads, tokens and parts
   bool in_place = false; // O and LSE are the last part's memory; only where its type is O's
 
-  std::string kernel = {}; // that must run
+  std::string kernel = {}; // this kernel must run
   std::string name = {};
   uint64_t seed = 0;
 };
 
-/// Of every merge kernel of the pack all that it claims; at the full level also sizes beyond those of a grid.
+/// For every merge kernel of the pack, everything that it claims; at the full level also sizes beyond those
+/// of a grid.
 std::vector<MergeCase> merge_cases(const Target &target, Level level);
 
 struct MergeInputs {
@@ -43,8 +44,8 @@ struct MergeInputs {
 MergeInputs make_inputs(const MergeCase &c);
 
 struct MergeMemory {
-  Placement partial, partial_lse, o, lse; // of O and LSE the first index is 0
-  int sink_logits = -1;                   // number of a buffer; -1 for none
+  Placement partial, partial_lse, o, lse; // the first index of O and LSE is 0
+  int sink_logits = -1;                   // buffer number; -1: absent
   std::vector<std::vector<std::byte>> buffers;
 };
 MergeMemory make_memory(const MergeCase &c, const MergeInputs &in);
@@ -58,7 +59,7 @@ struct MergeExpected {
 };
 MergeExpected compute_expected(const MergeCase &c, const MergeInputs &in);
 
-/// Everything that is wrong: elements with a wrong value, and bytes outside of any element that have changed.
+/// All errors: elements with a wrong value, and changed bytes outside of any element.
 Comparison compare(const MergeCase &c, const MergeExpected &expected, const MergeMemory &before,
                    const MergeMemory &after);
 

@@ -1,7 +1,7 @@
-//===- names.cpp - the name of a case says all of it ----------------------------------------------------===//
+//===- names.cpp - the name of a case, which describes it completely ------------------------------------===//
 //
-// Plain dense attention is type, head size, extents, mask, layout and pattern; everything else appends its
-// own part only where it is not the default.
+// Plain dense attention is type, head size, extents, mask, layout and pattern; every other property appends
+// its part only if it is not the default.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "cases.h"

@@ -1,8 +1,8 @@
-//===- numbers.h - 8- and 16-bit floats for oracles, written apart from src/support ---------------------===//
+//===- numbers.h - 8- and 16-bit floats for oracles, independent of src/support -------------------------===//
 //
-// An oracle must not share code with what it judges: these go through exact double arithmetic and the
-// definition of the formats (f16: 11 significant bits, exponents down to 2^-24; bf16: 8, down to 2^-133;
-// E4M3FNUZ: 4, down to 2^-10, no infinity and one NaN).
+// An oracle must not share code with what it judges: these use exact double arithmetic and the definition of
+// the formats (f16: 11 significant bits, exponents down to 2^-24; bf16: 8, down to 2^-133; E4M3FNUZ: 4, down
+// to 2^-10, no infinity and one NaN).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -17,7 +17,7 @@
 namespace sluice::test {
 
 struct NumberFormat {
-  int significand_bits; // the hidden one included
+  int significand_bits; // including the hidden one
   int exponent_bits;
   uint16_t quiet_nan;
 
@@ -70,7 +70,7 @@ inline double decode_fp8(uint8_t byte) {
 /// The byte nearest to a number, ties to the even one, limited to +-240.
 inline uint8_t encode_fp8(double value) {
   if (std::isnan(value)) return 0x80;
-  // By search among the 128 magnitudes, which rise.
+  // Searches the 128 magnitudes, which ascend.
   static const std::array<double, 128> magnitudes = [] {
     std::array<double, 128> numbers;
     for (size_t byte = 0; byte < numbers.size(); ++byte)

@@ -1,4 +1,4 @@
-//===- options.cpp - what the command line asks for -----------------------------------------------------===//
+//===- options.cpp - the options of the command line ----------------------------------------------------===//
 
 #include "options.h"
 

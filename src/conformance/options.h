@@ -1,4 +1,4 @@
-//===- options.h - what the command line asks for -------------------------------------------------------===//
+//===- options.h - the options of the command line ------------------------------------------------------===//
 #pragma once
 
 #include "executor.h"
@@ -28,7 +28,7 @@ extern const char *const usage;
 /// Throws UsageError with the option, its value and the rule.
 Options parse_options(int count, char **arguments);
 
-/// The command line that runs one case of such a run again.
+/// The command line that reruns one case of such a run.
 std::string command_of(const std::string &program, const Options &options, const std::string &case_name);
 
 } // namespace sluice::test

@@ -1,4 +1,4 @@
-//===- oracle.cpp - attention in double precision, and how far a kernel may be from it ------------------===//
+//===- oracle.cpp - attention in double precision, and a kernel's tolerance -----------------------------===//
 
 #include "oracle.h"
 
@@ -31,7 +31,7 @@ double absolute_dot(const double *a, const double *b, int count) {
   return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
-/// What the matrix cores align an FP8 number by: all subnormal ones are aligned as 2^-7 is.
+/// The magnitudes by which the matrix cores align FP8 numbers: all subnormal ones are aligned as 2^-7 is.
 std::vector<double> as_aligned(const double *row, int count) {
   std::vector<double> magnitudes(row, row + count);
   for (double &x : magnitudes)
@@ -39,7 +39,7 @@ std::vector<double> as_aligned(const double *row, int count) {
   return magnitudes;
 }
 
-/// How many keys the key is behind the row's own place.
+/// How many keys the key is after the row's own place.
 int distance(const Case &c, const Sequences &sequences, int b, int i, int j) {
   const int shift = is_top_left(c) ? 0 : sequences.kv_lengths[size_t(b)] - sequences.q_lengths[size_t(b)];
   return j - i - shift;
@@ -75,7 +75,7 @@ private:
     return &tensor[((size_t(b) * c.kv_len + j) * c.kv_heads + kv_head) * size];
   }
 
-  /// Fills keys, x and the magnitudes; keys whose score is -infinity are left out, as they have no weight.
+  /// Fills keys, x and the magnitudes; leaves out keys whose score is -infinity, which have no weight.
   void score_row(int b, int h, int i) {
     const int d = c.head_size.qk;
     const double scale = (c.scale != 0 ? double(float(c.scale)) : 1 / std::sqrt(double(d))) *
@@ -116,7 +116,7 @@ private:
   void finish_row(int b, int h, int i) {
     const size_t lse_at = (size_t(b) * c.q_heads + h) * c.q_len + i;
     const size_t o_at = ((size_t(b) * c.q_len + i) * c.q_heads + h) * c.head_size.v;
-    const double sink = in.sink_logits[size_t(h)]; // -infinity where there is none
+    const double sink = in.sink_logits[size_t(h)]; // -infinity without a sink
     if (keys.empty()) {
       set_lse(lse_at, sink, 0);
       see_weightless(b, o_at);
@@ -155,7 +155,7 @@ private:
     see_weightless(b, o_at);
   }
 
-  /// A key without weight is visible all the same: NaN and infinity of its V can show.
+  /// A key without weight is still visible: NaN and infinity of its V can show.
   void see_weightless(int b, size_t o_at) {
     for (int j : weightless)
       for (size_t e = 0; e < weighted.size(); ++e)
@@ -173,7 +173,7 @@ private:
   const Inputs &in;
   const Sequences sequences;
   Expected out;
-  // Of the row that is computed.
+  // State of the current row.
   int kv_head = 0;
   std::vector<int> keys;
   std::vector<double> x;       // their scores

@@ -13,8 +13,8 @@ namespace {
 
 constexpr int unowned_pages = 3;
 
-/// Whether an engine may have given page n of a sequence away: it has no sink token, and the window of the
-/// first row, which begins before those of all others, begins behind it.
+/// Whether an engine may have freed page n of a sequence: it has no sink token, and the window of the first
+/// row, which begins before those of all others, begins after it.
 bool is_before_window(const Case &c, const Sequences &sequences, size_t b, int n) {
   if (c.window_left < 0 || is_top_left(c)) return false;
   const int first_seen = sequences.kv_lengths[b] - sequences.q_lengths[b] - c.window_left;
@@ -33,7 +33,7 @@ PageTable::PageTable(const Case &c, const Sequences &sequences) {
   pages_in_all = (shared ? most : std::accumulate(needed.begin(), needed.end(), 0)) + unowned_pages;
   const std::vector<int64_t> numbers = shuffled(pages_in_all, random_of(c, " pages"));
 
-  // Where the entries of each sequence are.
+  // The position of each sequence's entries.
   std::vector<size_t> places;
   size_t end = 0;
   if (c.pages.csr) {

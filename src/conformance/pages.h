@@ -1,9 +1,9 @@
 //===- pages.h - which pages hold the keys of a case ----------------------------------------------------===//
 //
-// The pages of all sequences in one shuffled order, with further ones among them that nobody owns. Behind the
-// entries that a sequence needs, its part of the table holds numbers far out of range: an access through one
-// of them faults. Entries of pages in front of the window are such numbers too, in turns with -1. The last
-// sequence's part ends with the array, so that reading on is an error by itself.
+// The pages of all sequences in one shuffled order, with further pages among them that no sequence owns.
+// After the entries that a sequence needs, its part of the table holds numbers far out of range: an access
+// through one of them faults. Entries of pages before the window are such numbers too, alternating with -1.
+// The last sequence's part ends with the array, so that reading past it is an error.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,4 @@
-//===- placement.cpp - where the elements of a tensor lie -----------------------------------------------===//
+//===- placement.cpp - the positions of a tensor's elements ---------------------------------------------===//
 
 #include "placement.h"
 
@@ -6,7 +6,7 @@ namespace sluice::test {
 
 namespace {
 
-// The capacity layout has this many further tokens, more than a KV tile, and so many elements before the
+// The capacity layout has this many further tokens, more than a KV tile, and this many elements before the
 // tensor.
 constexpr int64_t spare_tokens = 70;
 constexpr int64_t lead_elements = 64;
@@ -17,7 +17,7 @@ Placed place(const Extents &e, Layout layout) {
   const int64_t row = e.heads * e.d;
   switch (layout) {
   case Layout::bshd:
-  case Layout::packed: // what does not share its buffer is like this
+  case Layout::packed: // tensors that do not share its buffer have this layout
   case Layout::broadcast:
     return {{.stride = {e.rows * row, row, e.d, 1}}, e.outer * e.rows * row};
   case Layout::bhsd:
@@ -25,7 +25,7 @@ Placed place(const Extents &e, Layout layout) {
   case Layout::sbhd:
     return {{.stride = {row, e.outer * row, e.d, 1}}, e.outer * e.rows * row};
   case Layout::padded: {
-    // Only the outermost step keeps the alignment of 16 bytes that a sequence's beginning has, even of FP8.
+    // Only the outermost step keeps the 16-byte alignment that the beginning of a sequence has, even for FP8.
     const int64_t head = e.d + 8, token = e.heads * head + 16, outer = (e.rows * token + 24 + 15) / 16 * 16;
     return {{.offset = lead_elements, .stride = {outer, token, head, 1}},
             lead_elements + e.outer * outer + 128};

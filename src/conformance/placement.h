@@ -1,4 +1,4 @@
-//===- placement.h - where the elements of a tensor lie -------------------------------------------------===//
+//===- placement.h - the positions of a tensor's elements -----------------------------------------------===//
 #pragma once
 
 #include "cases.h"
@@ -8,8 +8,8 @@
 
 namespace sluice::test {
 
-/// Element [a][b][c][d] at offset + a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]; with
-/// packs, d counts them, and the elements of one lie together.
+/// Element [a][b][c][d] is at offset + a * stride[0] + b * stride[1] + c * stride[2] + d * stride[3]; with
+/// packs, d counts them, and the elements of one are adjacent.
 struct Placement {
   int buffer = 0;
   int64_t offset = 0;
@@ -34,21 +34,22 @@ struct Placed {
 
 Placed place(const Extents &e, Layout layout);
 
-/// Three tensors, or with no heads of the first two, in one buffer, a row of each beside the others'.
+/// Three tensors in one buffer, interleaved by row; the first two may have no heads.
 struct PackedTogether {
   std::array<Placement, 3> placements;
   int64_t buffer_elements;
 };
 PackedTogether place_together(const std::array<Extents, 3> &extents);
 
-/// [page][head][d / pack][row][pack], as vLLM's paged attention has it.
+/// [page][head][d / pack][row][pack], as in vLLM's paged attention.
 Placed place_x_packed(const Extents &e, int pack, Layout layout);
 
-/// LSE, [outer][row][head]; its last element ends the buffer exactly, except where the layout itself leaves
-/// space behind it.
+/// LSE, [outer][row][head]; its last element ends the buffer exactly, unless the layout itself leaves space
+/// after it.
 Placed place_lse(const Extents &e, Layout layout);
 
-/// A bias or mask, [batch][head][row][column], 1 where a dimension repeats: rows apart from each other.
+/// A bias or mask, [batch][head][row][column], with extent 1 for a dimension that repeats; rows are not
+/// adjacent.
 Placed place_matrix(const std::array<int, 4> &extent, int64_t columns);
 
 } // namespace sluice::test

@@ -1,4 +1,4 @@
-//===- report.cpp - what became of a run, for people ----------------------------------------------------===//
+//===- report.cpp - the results of a run, for people ----------------------------------------------------===//
 
 #include "report.h"
 

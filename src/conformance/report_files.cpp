@@ -1,4 +1,4 @@
-//===- report_files.cpp - what became of a run, for programs --------------------------------------------===//
+//===- report_files.cpp - the results of a run, for programs --------------------------------------------===//
 
 #include "report.h"
 
@@ -13,8 +13,8 @@ namespace sluice::test {
 
 namespace {
 
-/// What XML can hold, in an attribute as between elements: it has no control characters, and a device may
-/// call itself whatever it likes.
+/// Text that XML can hold, in an attribute or between elements: XML has no control characters, and a device's
+/// name may contain anything.
 std::string xml(std::string_view text) {
   std::string out;
   for (char c : text) {

@@ -1,4 +1,4 @@
-//===- runner.cpp - cases on an executor, and what became of them ---------------------------------------===//
+//===- runner.cpp - runs cases on an executor and judges the results ------------------------------------===//
 
 #include "runner.h"
 
@@ -26,7 +26,7 @@ bool is_batch_invariant(const Case &c, Executor &executor, const Memory &before,
   return again.buffers == after.buffers;
 }
 
-/// What runs beside the first must not be refused where that was not.
+/// A further run must not be refused if the first was not.
 template <typename Check> bool passes(Check check) {
   try {
     return check();
@@ -53,7 +53,7 @@ void tell(const Comparison &compared, Result &result) {
   add_line(result.reason, compared.details.substr(0, compared.details.find_last_not_of('\n') + 1));
 }
 
-/// Fills in what became of the case. Throws what the executor throws.
+/// Fills in the outcome of the case. Throws what the executor throws.
 void run_case(const Case &c, Executor &executor, Result &result) {
   const Inputs inputs = make_inputs(c);
   const Memory before = make_memory(c, inputs);

@@ -1,7 +1,7 @@
-//===- runner.h - cases on an executor, and what became of them -----------------------------------------===//
+//===- runner.h - runs cases on an executor and judges the results --------------------------------------===//
 //
-// Beside the numbers of a case and the bytes around them, a run must give the same bits again (one case in
-// three), and where the plan says so, the same bits for each sequence alone.
+// Besides correct numbers and intact bytes around them, a run must give the same bits again (one case in
+// three), and if the plan promises it, the same bits for each sequence on its own.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,12 +14,12 @@
 
 namespace sluice::test {
 
-/// One result per case, in their order. Prints a line or more per case to `log`. With `refused_fails`, what
-/// was refused has failed. Once the device is lost, the case that lost it has failed and the rest is skipped.
+/// One result per case, in order. Prints a line or more per case to `log`. With `refused_fails`, refused
+/// cases count as failed. Once the device is lost, the case that lost it has failed and the rest are skipped.
 std::vector<Result> run_cases(const std::vector<AnyCase> &cases, Executor &executor, bool refused_fails,
                               std::FILE *log);
 
-/// The name of the case that run_cases runs or has run last, or null outside of it. For signal handlers.
+/// The name of the case that run_cases is running or ran last, or null outside of it. For signal handlers.
 const char *running_case() noexcept;
 
 } // namespace sluice::test

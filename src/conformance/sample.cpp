@@ -1,4 +1,4 @@
-//===- sample.cpp - some cases that stand for all -------------------------------------------------------===//
+//===- sample.cpp - a representative sample of cases ----------------------------------------------------===//
 
 #include "sample.h"
 
@@ -12,7 +12,7 @@ namespace sluice::test {
 std::vector<bool> sample_of(const std::vector<Case> &cases) {
   std::vector<bool> chosen(cases.size());
   std::set<std::pair<Choice, Mode>> met;
-  /// Whether the case meets something for the first time.
+  /// Whether the case has a new combination.
   const auto meet = [&](const Case &c) {
     bool is_first = false;
     for (const Feature &feature : features())

@@ -1,12 +1,12 @@
-//===- sample.h - some cases that stand for all ---------------------------------------------------------===//
+//===- sample.h - a representative sample of cases ------------------------------------------------------===//
 #pragma once
 
 #include "cases.h"
 
 namespace sluice::test {
 
-/// One for each case: whether it is in the sample. Every third is, and the first of those that make a choice
-/// in a mode which no third case makes in it.
+/// One for each case: whether it is in the sample. This has every third case, and the first with each pair of
+/// choice and mode that those lack.
 std::vector<bool> sample_of(const std::vector<Case> &cases);
 
 } // namespace sluice::test

@@ -1,4 +1,4 @@
-//===- sequences.cpp - how long the sequences of a case are, and where their rows begin -----------------===//
+//===- sequences.cpp - the lengths of a case's sequences, and where their rows begin --------------------===//
 
 #include "sequences.h"
 
@@ -49,8 +49,8 @@ Starts make_starts(const std::vector<int> &lengths, bool gaps) {
   Starts result{{gaps ? 2 : 0}, 0};
   for (size_t b = 0; b < lengths.size(); ++b)
     result.starts.push_back(result.starts.back() + lengths[b] + (gaps ? 1 + int(b % 3) : 0));
-  // With gaps, there are rows behind the last sequence; and two rows there must be, which stand for all when
-  // the call is checked.
+  // With gaps, rows follow the last sequence; and there must be at least two rows, which the check of the
+  // call assumes.
   result.rows = std::max(2, result.starts.back() + (gaps ? 3 : 0));
   return result;
 }

@@ -1,4 +1,4 @@
-//===- sequences.h - how long the sequences of a case are, and where their rows begin -------------------===//
+//===- sequences.h - the lengths of a case's sequences, and where their rows begin ----------------------===//
 #pragma once
 
 #include "cases.h"
@@ -11,10 +11,10 @@ struct Sequences {
   explicit Sequences(const Case &c);
 
   std::vector<int> q_lengths, kv_lengths;
-  std::vector<int> q_starts, kv_starts; // empty where the call has none
+  std::vector<int> q_starts, kv_starts; // empty if the call has none
   int q_rows = 0, kv_rows = 0;          // rows of the tensors: of all sequences with starts, else of each
 
-  /// The first two indices of a row in memory, outside of pages.
+  /// The first two indices of a row in memory, except in pages.
   std::array<int64_t, 2> q_row(int b, int i) const { return row(q_starts, b, i); }
   std::array<int64_t, 2> kv_row(int b, int j) const { return row(kv_starts, b, j); }
 

@@ -1,4 +1,4 @@
-//===- suite.cpp - all cases that the suite has ---------------------------------------------------------===//
+//===- suite.cpp - all cases of the suite ---------------------------------------------------------------===//
 
 #include "suite.h"
 
@@ -11,14 +11,14 @@ namespace sluice::test {
 
 namespace {
 
-// Beside those of the kernels, for sluice_reference, which computes any.
+// In addition to the kernels' shapes, for sluice_reference, which computes any.
 const Shapes other_shapes = {{{Dtype::f16, {192, 128}}, {Dtype::bf16, {576, 512}}, {Dtype::f16, {80, 48}}}};
 
 template <typename OfKind> void append_to(std::vector<AnyCase> &all, std::vector<OfKind> more) {
   all.insert(all.end(), std::make_move_iterator(more.begin()), std::make_move_iterator(more.end()));
 }
 
-/// All, or those in the sample or beside it.
+/// All cases, or those inside or outside of the sample.
 std::vector<Case> features_of(const Shapes &shapes, const std::string &part, bool host_only) {
   std::vector<Case> features = feature_cases(shapes);
   if (host_only) {

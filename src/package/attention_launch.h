@@ -1,6 +1,6 @@
 //===- attention_launch.h - launches of attention kernels: grid, workgroup and arguments ----------------===//
 //
-// What plans and programs that launch kernels of a pack themselves have in common, and for the latter a
+// The common parts of plans and of programs that launch a pack's kernels themselves, and for the latter a
 // launch on contiguous tensors.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -17,16 +17,16 @@
 
 namespace sluice::package {
 
-/// Arguments that ask for nothing beyond plain attention: no mask, no windows, one split, no pages, heads of
-/// the kernel's own size.
+/// Arguments for plain attention only: no mask, no windows, one split, no pages, heads of the kernel's own
+/// size.
 AttentionKernargs plain_kernargs(const KernelName &kernel);
 
-/// Sets the group, the splits or the pages of arguments, and the numbers that divide by them.
+/// Sets the group, the splits or the pages of arguments, and the magic numbers that divide by them.
 void set_group(AttentionKernargs &args, uint32_t group);
 void set_splits(AttentionKernargs &args, uint32_t splits);
 void set_page_rows(AttentionKernargs &args, uint32_t page_rows);
 
-/// Workgroups with whole tiles: see kernargs.h. A dimension whose extent is 0 is 0.
+/// The grid in workgroups, with whole tiles: see kernargs.h. A dimension whose extent is 0 is 0.
 std::array<uint32_t, 3> attention_grid(const KernelName &kernel, uint32_t batch, uint32_t q_len,
                                        uint32_t q_heads, uint32_t kv_heads, uint32_t splits);
 
@@ -39,7 +39,7 @@ struct AttentionShape {
   enum Mask : uint8_t { none, bottom_right, top_left } mask = none;
 };
 
-/// Of tensors shaped and ordered as kernargs.h has them, without gaps; lse may be 0.
+/// Addresses of tensors shaped and ordered as in kernargs.h, without gaps; lse may be 0.
 struct AttentionAddresses {
   uint64_t q, k, v, o, lse;
 };

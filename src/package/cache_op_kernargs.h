@@ -1,7 +1,7 @@
 //===- cache_op_kernargs.h - the kernel arguments of append and merge -----------------------------------===//
 //
-// Tables as in kernargs.h, for the kernels around attention: rows on their way into a paged cache, and
-// results of several parts of the keys on their way into one.
+// Tables as in kernargs.h, for the kernels of the cache operations: append writes rows into a paged cache,
+// merge combines results over parts of the keys.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -10,52 +10,52 @@
 
 namespace sluice::package {
 
-/// Lanes of a workgroup of either operation. They are divided into groups of 2^lanes_log2, one for each row.
+/// Lanes of a workgroup of either operation. They are divided into groups of 2^lanes_log2, one group per row.
 inline constexpr uint32_t cache_op_threads = 256;
-/// What a lane moves at a time.
+/// The elements that a lane moves at a time.
 inline constexpr uint32_t cache_op_chunk_elements = 8;
-/// Of 2^n lanes of a merge that have the same chunk of a row and different parts of the keys: the largest n.
+/// In a merge, 2^n lanes have the same chunk of a row and different parts of the keys; this is the largest n.
 inline constexpr uint32_t merge_most_slots_log2 = 4;
-/// Of its parts that a lane of a merge has under way.
+/// The parts that one lane of a merge has in flight.
 inline constexpr uint32_t merge_parts_of_lane = 4;
-/// Of a row, that a merge has under way: more take further rounds.
+/// The parts of a row that a merge has in flight: more take further rounds.
 inline constexpr uint32_t merge_most_parts_at_once = merge_parts_of_lane << merge_most_slots_log2;
-/// The first fields of the kernarg table of a merge are in registers when a wave starts: what gfx942 has user
-/// SGPRs for, besides the address of all of them.
+/// The first fields of the kernarg table of a merge are in registers when a wave starts: as many as gfx942
+/// has user SGPRs for, besides the address of all of them.
 inline constexpr uint32_t merge_preloaded_bytes = 56;
 
-/// What a merge may take for granted.
+/// Assumptions that a merge may make.
 enum MergeMode : uint32_t {
-  /// The parts and their LSEs have no gaps, no row has more chunks than lanes for them, and no lane more
-  /// parts than one, or than it has under way. They are few enough to be read before it is known which of
-  /// them count.
+  /// The parts and their LSEs have no gaps, no row has more chunks than lanes for them, and no lane more than
+  /// one part, or more than it has in flight. So few parts can be read before it is known which of them
+  /// count.
   merge_at_once = 1,
   merge_several_at_once = 2,
   /// Neither o nor lse has gaps, and every row is merged.
   merge_to_plain_rows = 4,
 };
 
-/// Where a row's page comes from.
+/// The source of a row's page number.
 enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
 
 // Strides count elements, chunks are 8 elements. A magic number and its shift divide by a constant: see
 // support/divisor.h. "_magic" and "_shift" of the same name belong together.
 //
-// Of K and V each, for grid z = 0 and 1 (prefix k_ or v_; the kernel finds both at the same distance):
-//   rows, cache           new rows, and where they go
+// For K and V each, grid z = 0 and 1 (prefix k_ or v_; the kernel finds both at the same distance):
+//   rows, cache           new rows, and their destination
 //   scale                 null: values are stored as they are; else they are divided by
 //                         scale[head * scale_stride]
 //   pack_stride           between packs of pack_chunks chunks; without x-packing a head's row is one pack
 //   chunks, head_chunks   of all heads, and of one
 //
-// slots ... page_starts   as in sluice_append; which of them counts says page_source
+// slots ... page_starts   as in sluice_append; page_source selects those in use
 // page_table_entries      of a sequence in a block_table. A row stores nothing if its page is not among them,
-//                         or for csr_table not among those between two starts
+//                         or, for csr_table, not between two starts
 // page_count              nor if the page's number, unsigned, is not below this
 // page_magic, page_shift  divide by page_size
 // search_steps            2^search_steps > batch + 1: halvings until a row's sequence is found
-// lanes_log2              lanes for a row of one token, and how many rows a workgroup has at a time
-// token_step, chunk_step  tokens and chunks that the grid takes at a time
+// lanes_log2              lanes for a row of one token; also gives the rows that a workgroup processes at a
+// time token_step, chunk_step  tokens and chunks that the grid processes at a time
 //
 // Grid, in workgroups: x = rows of tokens, y = chunks of a token, z = 2, or 1 without V.
 #define SLUICE_APPEND_SIDE_WIDE(FIELD, side)                                                                 \
@@ -108,24 +108,24 @@ enum class PageSource : uint32_t { slots = 0, block_table = 1, csr_table = 2 };
   FIELD(uint32_t, i32, rotary_pairs)
 
 // partial ... sink_logits  as in sluice_merge; lse and sink_logits may be null
-// q_starts, q_lengths      null, or of each sequence: where its tokens begin in o and lse (then their batch
-//                          strides are 0), and how many it has
+// q_starts, q_lengths      null, or for each sequence: where its tokens begin in o and lse (whose batch
+//                          strides are then 0), and how many it has
 // log2_per_unit            of the exponents: log2(e) for LSE to base e, else 1
 // unit_per_log2            its inverse
-// unit_per_nat             what makes a sink's logit, to base e, one of LSE's base
+// unit_per_nat             converts a sink's logit from base e to LSE's base
 // rows                     of all sequences, tokens * heads of each; a row has row_chunks chunks, and a
-//                          workgroup 2^groups_log2 rows at a time
+//                          workgroup processes 2^groups_log2 rows at a time
 // lane_division            lanes_log2, slots_log2, slot_place and groups_log2, a byte each, lowest first
 // lanes_log2, slots_log2   a row has 2^lanes_log2 lanes for different chunks, and each of these chunks
 //                          2^slots_log2 lanes of one wave for different parts
-// slot_place               the lowest bit of a lane's number that tells its slot; the other bits, from the
-//                          lowest on, tell the chunk and then the row
+// slot_place               the lowest bit of the slot in a lane's number; the other bits, from the lowest
+//                          on, are the chunk and then the row
 // row_step                 rows from one y of the grid to the next
-// mode                     of MergeMode
+// mode                     bits of MergeMode
 // tokens                   of each sequence in the parts
 // most_tokens              a sequence has q_lengths[b] tokens, else q_starts[b + 1] - q_starts[b], else
 //                          most_tokens, and never more than these; all of them are merged
-// max_tokens               ... but a sequence with more tokens than that is left alone
+// max_tokens               ... but a sequence with more tokens than this is skipped
 // q_rows                   of o and lse, with q_starts; INT32_MAX if that is unknown
 //
 // sluice_merge has one sequence.

@@ -1,7 +1,7 @@
-//===- chips.h - the chips that kernels can be for ------------------------------------------------------===//
+//===- chips.h - the chips for which kernels can be built -----------------------------------------------===//
 //
-// What loading and launching ask of a chip. What a kernel can do with one is a longer table, which only the
-// generator has (kernels/target/Chips.cpp).
+// Properties of chips for loading and launching. The generator has a longer table of what kernels can use
+// (kernels/target/Chips.cpp).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -16,9 +16,8 @@ struct Chip {
   std::string_view name;
   uint32_t elf_machine; // EF_AMDGPU_MACH, the low byte of an ELF file's flags
   uint32_t wave_size;
-  uint32_t lds_bytes; // that a workgroup can have
-  uint32_t generic_elf_machine =
-      0; // EF_AMDGPU_MACH of the generic target that the chip belongs to; 0: of none
+  uint32_t lds_bytes;               // that a workgroup can have
+  uint32_t generic_elf_machine = 0; // EF_AMDGPU_MACH of the chip's generic target; 0 without one
   std::string_view generic_name = {};
 };
 

@@ -1,8 +1,8 @@
 //===- code_object.cpp - an AMDGPU code object, read strictly -------------------------------------------===//
 //
 // Numbers are read byte by byte through one checked function, so that no field is trusted and alignment does
-// not matter. Limits that no real object meets (a GiB of image, 65,536 symbols) bound what a hostile one
-// costs.
+// not matter. Limits that no real object reaches (a GiB of image, 65,536 symbols) bound the cost of a hostile
+// one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "package/code_object.h"
@@ -73,7 +73,7 @@ uint64_t little_endian(const std::byte *at, int count) {
   return value;
 }
 
-/// A record of the file that is known to lie inside it.
+/// A record that is known to be inside the file.
 struct Record {
   const std::byte *at;
 
@@ -87,7 +87,7 @@ TargetFeature feature(uint32_t field) {
   return TargetFeature(field & 3);
 }
 
-/// The identification and the sizes of table entries, which every reader relies on.
+/// Checks the identification and the sizes of table entries, on which every reader relies.
 void check_identification(const Record &header) {
   constexpr uint8_t magic[] = {0x7f, 'E', 'L', 'F'};
   for (int i = 0; i < 4; ++i)
@@ -141,7 +141,7 @@ private:
     return record(offset, count * entry, what);
   }
 
-  /// File bytes behind [address, address + size) of the image.
+  /// The file bytes of [address, address + size) of the image.
   Record loaded(uint64_t address, uint64_t size, const std::string &what) const {
     for (const Segment &segment : result.loaded)
       if (address >= segment.address && fits(address - segment.address, size, segment.file.size()))
@@ -391,7 +391,7 @@ private:
     kernel.private_bytes = number(map, ".private_segment_fixed_size", where);
     kernel.wavefront_size = number(map, ".wavefront_size", where);
     kernel.max_workgroup_size = number(map, ".max_flat_workgroup_size", where);
-    if (kernel.max_workgroup_size == 0) kernel.max_workgroup_size = Kernel().max_workgroup_size; // not said
+    if (kernel.max_workgroup_size == 0) kernel.max_workgroup_size = Kernel().max_workgroup_size; // not given
     kernel.sgpr_count = number(map, ".sgpr_count", where);
     kernel.vgpr_count = number(map, ".vgpr_count", where);
     kernel.agpr_count = number_or(0, map, ".agpr_count", where);

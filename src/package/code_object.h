@@ -1,8 +1,8 @@
 //===- code_object.h - an AMDGPU code object, read strictly ---------------------------------------------===//
 //
-// What a loader needs of the ELF that holds gfx9 machine code: segments and relocations to build an image
-// in memory, symbols, kernel descriptors, and the metadata that says how arguments are laid out. The bytes
-// come from outside: every offset and count is checked before use, and what is wrong is said in the error.
+// A loader's view of the ELF that holds gfx9 machine code: segments and relocations to build an image in
+// memory, symbols, kernel descriptors, and the metadata that describes the layout of arguments. The bytes
+// come from outside: every offset and count is checked before use, and the error says what is wrong.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -21,8 +21,8 @@ namespace sluice::package {
 
 enum class CodeObjectFault : uint8_t {
   malformed,     // not an ELF, cut short, or contradicting itself
-  wrong_machine, // a code object for something else than the chip asked for
-  unsupported,   // well formed, but beyond what a loader of ours handles
+  wrong_machine, // a code object for another chip than the requested one
+  unsupported,   // well formed, but not supported by our loader
 };
 
 class CodeObjectError : public std::runtime_error {
@@ -35,7 +35,7 @@ private:
   CodeObjectFault kind;
 };
 
-/// How the object was compiled with respect to a feature a device can have on or off.
+/// How the object was compiled with respect to a feature that a device can have on or off.
 enum class TargetFeature : uint8_t { unsupported, any, off, on };
 
 /// The 64 bytes at `<kernel>.kd` (AMDGPUUsage, "Kernel Descriptor").
@@ -43,18 +43,19 @@ struct KernelDescriptor {
   uint32_t lds_bytes = 0;
   uint32_t private_bytes = 0;
   uint32_t kernarg_bytes = 0;
-  int64_t entry_offset = 0; // from the descriptor's address
+  int64_t entry_offset = 0; // relative to the descriptor's address
   uint32_t rsrc1 = 0;
   uint32_t rsrc2 = 0;
   uint32_t rsrc3 = 0;
   uint16_t properties = 0;
   uint16_t preload = 0;
 
-  /// Registers of the unified file a wave is given: ArchVGPRs and AccVGPRs together.
+  /// Registers of the unified file that a wave gets: ArchVGPRs and AccVGPRs together.
   uint32_t vgprs() const { return ((rsrc1 & 63) + 1) * 8; }
   /// Index in the unified file of a0.
   uint32_t accum_offset() const { return ((rsrc3 & 63) + 1) * 4; }
-  /// User SGPRs hold what the properties ask for, in the order of these functions; then preloaded arguments.
+  /// User SGPRs hold the values that the properties ask for, in the order of these functions; then preloaded
+  /// arguments.
   uint32_t user_sgprs() const { return rsrc2 >> 1 & 31; }
   bool private_segment_buffer() const { return (properties & 1) != 0; }
   bool dispatch_ptr() const { return (properties & 2) != 0; }
@@ -70,14 +71,14 @@ struct KernelDescriptor {
   bool workgroup_info() const { return (rsrc2 >> 10 & 1) != 0; }
   /// 0: x only; 1: x and y; 2: x, y and z in v0.
   uint32_t workitem_id() const { return rsrc2 >> 11 & 3; }
-  /// Exceptions that enter a trap handler: address watch and memory violation, then those of arithmetic.
+  /// Exceptions that enter a trap handler: address watch and memory violation, then the arithmetic ones.
   uint32_t exceptions() const { return (rsrc2 >> 13 & 3) | (rsrc2 >> 24 & 127) << 2; }
-  /// Waves of a workgroup may run on different compute units; it has no LDS then.
+  /// Waves of a workgroup may run on different compute units; it then has no LDS.
   bool split_workgroups() const { return (rsrc3 >> 16 & 1) != 0; }
-  /// Of the arguments, in dwords.
+  /// Preloaded arguments, in dwords.
   uint32_t preload_length() const { return preload & 127; }
   uint32_t preload_offset() const { return preload >> 7; }
-  /// What the MODE register starts with: rounding and denormals, DX10_CLAMP, IEEE and FP16_OVFL.
+  /// The initial MODE register: rounding and denormals, DX10_CLAMP, IEEE and FP16_OVFL.
   uint32_t mode() const {
     return (rsrc1 >> 12 & 0xff) | (rsrc1 >> 21 & 1) << 8 | (rsrc1 >> 23 & 1) << 9 | (rsrc1 >> 26 & 1) << 23;
   }
@@ -99,8 +100,8 @@ struct Kernel {
   uint64_t code_bytes = 0; // size of the function's symbol; 0 when it has none
   KernelDescriptor descriptor;
 
-  /// From the metadata; of sizes that the descriptor has too, the larger, since tools leave either at 0. An
-  /// object without metadata for the kernel leaves `has_metadata` false and the arguments unknown.
+  /// From the metadata; for sizes that the descriptor has too, the larger one, since tools leave either at 0.
+  /// Without metadata for the kernel, `has_metadata` is false and the arguments are unknown.
   bool has_metadata = false;
   uint32_t kernarg_bytes = 0;
   uint32_t kernarg_alignment = 16;
@@ -116,8 +117,8 @@ struct Kernel {
   bool dynamic_stack = false;
   std::vector<KernelArgument> arguments;
 
-  /// What a caller has to give at least: up to the last argument that is not hidden, or all of the segment
-  /// where nothing says how it is laid out.
+  /// The bytes that a caller must give at least: up to the last argument that is not hidden, or the whole
+  /// segment if nothing describes its layout.
   uint32_t explicit_kernarg_bytes() const;
 };
 
@@ -141,14 +142,14 @@ struct Symbol {
 /// A parsed code object. It refers to the bytes it was parsed from, which must outlive it.
 class CodeObject {
 public:
-  /// Refuses objects for another chip and for a family it is not of. Throws CodeObjectError.
+  /// Refuses objects for another chip or another family. Throws CodeObjectError.
   static CodeObject parse(std::span<const std::byte> elf, const Chip &chip = *find_chip("gfx942"));
 
   uint32_t version() const { return object_version; } // 4, 5 or 6
   TargetFeature xnack() const { return xnack_setting; }
   TargetFeature sramecc() const { return sramecc_setting; }
-  /// "gfx942:sramecc+:xnack-", with what is unspecified left out; "gfx9-4-generic" for code that runs on any
-  /// chip of that family.
+  /// "gfx942:sramecc+:xnack-", without unspecified features; "gfx9-4-generic" for code that runs on any chip
+  /// of that family.
   std::string target_id() const;
 
   const std::vector<Segment> &segments() const { return loaded; }
@@ -157,10 +158,10 @@ public:
   const Kernel *find_kernel(std::string_view name) const;
   const Symbol *find_symbol(std::string_view name) const;
 
-  /// The image's extent: addresses of segments lie below it, counted from 0.
+  /// The image's extent: addresses of segments are below it, counted from 0.
   uint64_t image_bytes() const { return extent; }
-  /// Writes segments and relocated words as they are when the image lies at `base`.
-  /// `image` has image_bytes() bytes; what no segment covers is zeroed.
+  /// Writes segments and relocated words as they are when the image is at `base`. `image` has image_bytes()
+  /// bytes; bytes outside of all segments are zeroed.
   void load(std::span<std::byte> image, uint64_t base) const;
 
 private:
@@ -182,8 +183,9 @@ private:
   std::vector<Kernel> all_kernels;
 };
 
-/// The size of an ELF file that comes as a pointer without a size, from its own headers: the end of the last
-/// of its segments, sections and tables. Reads the headers `image` claims to have; throws CodeObjectError.
+/// The size of an ELF file that is passed as a pointer without a size, from its own headers: the end of the
+/// last of its segments, sections and tables. Reads the headers `image` claims to have; throws
+/// CodeObjectError.
 uint64_t elf_file_bytes(const std::byte *image);
 
 } // namespace sluice::package

@@ -6,7 +6,7 @@
 
 namespace sluice::package {
 
-/// The pack that the library was built with. Throws support::Failure (pack_corrupt) if it was built without
+/// The pack with which the library was built. Throws support::Failure (pack_corrupt) if it was built without
 /// kernels. Only libsluice.so has this function.
 std::span<const std::byte> embedded_pack();
 

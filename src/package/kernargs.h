@@ -1,6 +1,6 @@
 //===- kernargs.h - the kernel arguments of the attention kernels ---------------------------------------===//
 //
-// The one source of the kernarg layout. The generator declares its kernels' parameters from this table, the
+// The only source of the kernarg layout. The generator declares its kernels' parameters from this table, the
 // runtime fills the struct made from it, and both compare size and hash at load, so that a kernel and a
 // library that disagree never meet on a device.
 //
@@ -29,10 +29,10 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   q [batch, token, q_heads, d]   k, v [batch, token, kv_heads, d]   o like q   lse [batch, token, q_heads]
 //                       with page_table, the batch stride of k and v is that between pages and their token
 //                       stride that between the rows of a page
-//   lse                 null: it is not written
+//   lse                 null: not written
 //   q_rows, kv_rows     of q, o and lse, and of k and v, where there are starts; INT32_MAX if that is unknown
 //   q_starts ... page_starts   of sluice_args, each may be null; without page_table there are no pages
-//   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale   likewise
+//   bias, mask, alibi_slopes, sink_logits, q_scale, k_scale, v_scale   the same
 //   o_split_stride, lse_split_stride   between the results of splits of the keys
 //   k_pack_stride       between packs of 2^k_pack_log2 elements of a row of k
 //   scale_log2e         scale * log2(e), finite, >= 0
@@ -41,28 +41,25 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 //   window_left, window_right   of each row; sink_tokens first keys are visible whatever window_left is.
 //                       No window is one of kernarg_no_window
 //   group               query heads that share a KV head
-//   splits               workgroups among which the keys of a row are divided ...
-//   split_tiles          ... so many tiles each; 0: evenly, but not less than min_split_tiles
+//   splits              workgroups among which the keys of a row are split ...
+//   split_tiles         ... with this many tiles each; 0: evenly, but not less than min_split_tiles
 //   min_rows, max_rows  a sequence with fewer or more query rows is left to another kernel
 //   page_rows           rows of a page
 //   last_page_low, last_page_high   the halves of an entry of the page table are at most these, as unsigned
 //                       numbers; the rows of any other entry are zeros
-//   head_dim_qk, head_dim_v   of the tensors, where the kernel's are larger
-//   kv_heads, grid_tiles, grid_batch   x of one split, y and z of the grid, without layers of upper halves;
-//   or
-//                       kernarg_no_grid each
-//   next_heads, next_tiles, next_batch   steps along x, y and z, with carries, from a workgroup to the one
-//   that
-//                       probably follows it on its compute unit; kernarg_no_grid along z: to none
-//   halved_tiles, halved_batch   likewise, from lower halves of tiles to upper ones; 0: tiles are whole
+//   head_dim_qk, head_dim_v   of the tensors, if the kernel's are larger
+//   kv_heads, grid_tiles, grid_batch   x of one split, y and z of the grid, without layers of upper
+//                       halves; or kernarg_no_grid each
+//   next_heads, next_tiles, next_batch   steps along x, y and z, with carries, from a workgroup to
+//                       its probable successor on the compute unit; kernarg_no_grid along z: no successor
+//   halved_tiles, halved_batch   such steps from lower halves of tiles to upper ones; 0: tiles are whole
 //
 // Grid, in workgroups: x = kv_heads * splits (splits of one head together), y = tiles of rows, z = batch. A
 // row is a token and a query head of the group: row = token * group + head in the group.
 //
-// Kernels for which kernel_has_rounds() holds, and no others, look at these steps (rounds.h). If a place that
-// is moved by the halved steps is outside the grid, its tile has only the first half of its rows. The
-// workgroup at the place that it has been moved to, in a layer after grid_batch, has the others; further
-// workgroups of these layers have nothing to do.
+// Only kernels for which kernel_has_rounds() holds use these steps (rounds.h). If the halved steps move a
+// place out of the grid, its tile has only the first half of its rows. The workgroup at the new place, in a
+// layer after grid_batch, has the others; further workgroups of these layers have nothing to do.
 #define SLUICE_ATTENTION_SIDE_STRIDES(FIELD, side)                                                           \
   FIELD(int64_t, i64, side##_batch_stride)                                                                   \
   FIELD(int64_t, i64, side##_token_stride)                                                                   \
@@ -144,7 +141,7 @@ constexpr uint32_t kernarg_bytes(KernargKind kind) {
 /// Bits of score_flags.
 enum ScoreFlag : uint32_t {
   score_top_left = 1 << 0,      // row i is token i of the keys; else the last row is the last key
-  score_changed = 1 << 1,       // soft cap, bias, mask or ALiBi is there
+  score_changed = 1 << 1,       // there is a soft cap, bias, mask or ALiBi
   score_bias_f16 = 1 << 2,      // type of bias; else F32
   score_bias_bf16 = 1 << 3,     //
   score_q_scale_heads = 1 << 4, // a scale for each head; else one
@@ -161,10 +158,10 @@ constexpr bool kernel_has_rounds(uint32_t tile_q, uint32_t rows_of_wave) {
   return rows_of_wave == prefill_rows_of_wave && tile_q == 8 * rows_of_wave;
 }
 
-/// An extent that no grid has, and a step to outside of any.
+/// An extent that no grid has, and a step out of any grid.
 inline constexpr int32_t kernarg_no_grid = 1 << 30;
 
-/// A window that hides nothing. Sums of it and lengths do not overflow where kernels build them.
+/// A window that hides nothing. Kernels add lengths to it without overflow.
 inline constexpr int32_t kernarg_no_window = INT32_MAX - 511;
 
 struct AttentionKernargs {
@@ -199,8 +196,8 @@ constexpr uint64_t kernarg_hash(std::span<const KernargField> fields) {
   }
   return hash;
 }
-/// One more whenever the same fields mean something else, so that a pack of other meanings is refused as one
-/// of other fields is.
+/// Incremented whenever the same fields change their meaning, so that a pack with other meanings is refused
+/// like one with other fields.
 inline constexpr uint64_t attention_kernarg_meaning = 2;
 constexpr uint64_t attention_kernarg_hash() {
   return kernarg_hash(attention_kernarg_fields) + attention_kernarg_meaning;

@@ -33,7 +33,7 @@ bool take_number(std::string_view &rest, uint32_t &value) {
   return true;
 }
 
-/// Takes what it reads from `rest`.
+/// Removes what it reads from the front of `rest`.
 bool take_name(std::string_view &rest, KernelName &name) {
   for (const Operation &operation : operations) {
     if (name.operation.empty() && take(rest, operation.abbreviation)) name.operation = operation.full;

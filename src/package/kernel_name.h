@@ -1,18 +1,19 @@
 //===- kernel_name.h - the grammar of kernel names ------------------------------------------------------===//
 //
-// A name says everything that the choice between kernels looks at, in one fixed order, and is also the symbol
-// in the code object:
+// A name contains everything on which the choice between kernels depends, in one fixed order, and is also the
+// symbol in the code object:
 //
 //   name      = "attn_fwd_" types "_" heads "_q" number "_kv" number "_w" number [ "_" form ]
 //             | "kv_append_" dtype "_" dtype          source, cache
 //             | "merge_states_" dtype "_" dtype       parts, O
-//   types     = wide [ "_e4m3fnuz" ]            of Q and O; of K and V in memory, if it is another
+//   types     = wide [ "_e4m3fnuz" ]            of Q and O; of K and V in memory, if different
 //             | "e4m3fnuz_to_" wide             of Q, K and V; of O
 //   wide      = "f16" | "bf16"
 //   dtype     = "f16" | "bf16" | "f32" | "e4m3fnuz"
-//   form      = "paged"                         prefill, like a name without a form, with K and V in pages
-//             | "decode"                        few rows: tokens and the query heads of a group; pages or not
-//             | "mla"                           the same, and V is the front of the rows of K
+//   form      = "paged"                         prefill, as without a form, but with K and V in pages
+//             | "decode"                        few rows: tokens and the query heads of a group; with or
+//             without pages | "mla"                           the same, and V is the first part of the rows
+//             of K
 //   heads     = "d" number [ "v" number ]       QK head dim, then V's if it differs
 //   number    = a positive decimal integer without leading zeros
 //
@@ -31,12 +32,12 @@
 
 namespace sluice::package {
 
-/// Rows that a wave has at a time: of a prefill kernel, and of any other.
+/// Rows that a wave processes at a time: of a prefill kernel, and of any other.
 inline constexpr uint32_t prefill_rows_of_wave = 32, decode_rows_of_wave = 16;
 
 struct KernelName {
   std::string operation; // "attention_forward", "kv_append" or "merge_states"
-  std::string dtype; // of Q, K, V and O (but see kv_dtype, o_dtype); for cache operations, of what is read
+  std::string dtype;     // of Q, K, V and O (but see kv_dtype, o_dtype); for cache operations, of the input
   uint32_t head_dim_qk = 0;
   uint32_t head_dim_v = 0;
   uint32_t tile_q = 0;
@@ -45,14 +46,14 @@ struct KernelName {
   std::string kv_dtype = {}; // of K and V in memory, if it is not `dtype`
   std::string o_dtype = {};  // of O, if it is not `dtype`
   std::string form = {};     // "paged", "decode", "mla" or nothing
-  std::string to_dtype = {}; // only cache operations, which have no numbers: of what is written
+  std::string to_dtype = {}; // only cache operations, which have no numbers: of the output
 
-  /// Whether it computes attention, so that the numbers count.
+  /// Whether it computes attention, so that the numbers are valid.
   bool is_attention() const { return to_dtype.empty(); }
-  /// Whether it is attention for many rows: its waves have twice as many of them at a time.
+  /// Whether it is attention for many rows: its waves process twice as many of them at a time.
   bool is_prefill() const { return is_attention() && (form.empty() || form == "paged"); }
-  /// Waves of a workgroup among which its keys are divided: those of a decode kernel that have no rows of
-  /// their own. Where V is in K, such waves divide its columns.
+  /// Waves of a workgroup among which its keys are divided: those of a decode kernel that have no separate
+  /// rows. If V is in K, such waves divide its columns.
   uint32_t waves_dividing_keys() const {
     return form == "decode" ? std::max(1u, waves * decode_rows_of_wave / tile_q) : 1;
   }
@@ -63,7 +64,7 @@ struct KernelName {
 /// The name; the fields must be legal by the grammar.
 std::string format_kernel_name(const KernelName &name);
 
-/// Nothing if `text` is not a name by the grammar; `unread`, if given, is then what follows the part that
+/// Nothing if `text` is not a name by the grammar; `unread`, if given, is then the text after the part that
 /// begins a name. format_kernel_name(*parse_kernel_name(text)) == text.
 std::optional<KernelName> parse_kernel_name(std::string_view text, std::string_view *unread = nullptr);
 

@@ -1,7 +1,7 @@
-//===- manifest.h - what a kernel pack says about itself ------------------------------------------------===//
+//===- manifest.h - the manifest of a kernel pack -------------------------------------------------------===//
 //
-// The values of docs/formats/pack.md. The generator fills them in, the reader hands them out, and the runtime
-// chooses kernels by them alone.
+// The values of docs/formats/pack.md. The generator fills them in, the reader returns them, and the runtime
+// chooses kernels by nothing else.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,20 +20,20 @@ struct KernelEntry {
   uint32_t lds_bytes = 0;            // static LDS per workgroup
   uint32_t kernarg_bytes = 0;        // size of the kernel's argument block ...
   uint64_t kernarg_hash = 0;         // ... and attention_kernarg_hash() of its layout
-  std::vector<std::string> features; // what it can do: "causal", "lse" and so on
+  std::vector<std::string> features; // supported features: "causal", "lse" and so on
   std::string p_rounding;            // "centred_cut" or "nearest_even"
 
-  // What the pipeline decided, for people and tools: the runtime does not look at it.
+  // Decisions of the pipeline, for people and tools: the runtime ignores them.
   uint32_t stages = 0;                  // LDS slots of each tile that is copied while others are computed
-  std::vector<std::string> copy_groups; // what is copied together and waited for together
+  std::vector<std::string> copy_groups; // tiles that are copied together and waited for together
   uint32_t lds_bytes_without_reuse = 0; // what lds_bytes would be if no two tiles shared bytes
 
-  // What the machine code says of speed, by which the runtime estimates what a launch costs; 0 where nobody
-  // has measured it. Clk are those of a wave once around the loop with the most MFMAs, on the usual way.
-  uint32_t vgprs = 0;           // registers of a lane that a wave gets, of the unified file
+  // The speed of the machine code, from which the runtime estimates the cost of a launch; 0 if it was not
+  // measured. Clk are those of one iteration of a wave's loop with the most MFMAs, on the usual path.
+  uint32_t vgprs = 0;           // registers of the unified file that a lane of a wave gets
   uint32_t loop_matrix_clk = 0; // its MFMAs keep the matrix core busy
-  uint32_t loop_slot_clk = 0;   // it keeps the fullest slot of its SIMD busy, the matrix core among them
-  uint32_t loop_wave_clk = 0;   // it takes by itself, with its waits where caches hit
+  uint32_t loop_slot_clk = 0;   // it keeps the fullest slot of its SIMD busy, counting the matrix core
+  uint32_t loop_wave_clk = 0;   // it takes on its own, with its waits when caches hit
 
   std::vector<std::string> chips; // chips with machine code in the bundle, sorted
 

@@ -1,8 +1,8 @@
 //===- msgpack.h - a reader of MessagePack --------------------------------------------------------------===//
 //
-// The encoding of the metadata in a code object. Values refer to the bytes they were read from; a document
-// that is cut short, nests too deep or claims more elements than its bytes can hold is an error, and costs no
-// more memory than a small multiple of its size.
+// The encoding of the metadata in a code object. Values refer to the bytes from which they were read; a
+// document that is cut short, nests too deep or claims more elements than its bytes can hold is an error, and
+// costs no more memory than a small multiple of its size.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -41,7 +41,7 @@ struct MsgpackValue {
   std::vector<MsgpackValue> elements; // of an array; the values of a map
   std::vector<MsgpackValue> keys;     // of a map, in the order of `elements`
 
-  /// The value of a map's string key; null when this is no map or has no such key.
+  /// The value of a map's string key; null if this is not a map or has no such key.
   const MsgpackValue *find(std::string_view key) const;
 };
 

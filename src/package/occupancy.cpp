@@ -1,6 +1,6 @@
 //===- occupancy.cpp - how much of a kernel fits on a compute unit --------------------------------------===//
 //
-// Waves of a workgroup are dealt to the SIMDs in turn, so what counts for registers is the fullest one.
+// Waves of a workgroup are dealt to the SIMDs in turn, so the fullest SIMD limits registers.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "package/occupancy.h"

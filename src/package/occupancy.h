@@ -11,12 +11,12 @@
 namespace sluice::package {
 
 struct Occupancy {
-  uint32_t workgroups_per_cu = 0; // 0: one does not fit
+  uint32_t workgroups_per_cu = 0; // 0: not even one fits
   uint32_t waves_per_simd = 0;    // with that many workgroups, on the fullest SIMD
-  const char *limit = "";         // "vgprs", "lds", "waves" or "workgroups": what keeps one more out
+  const char *limit = "";         // "vgprs", "lds", "waves" or "workgroups": the limit that excludes one more
 };
 
-/// `vgprs` are those of the unified file, `threads` the work-items of a workgroup (at least 1).
+/// `vgprs` counts registers of the unified file, `threads` the work-items of a workgroup (at least 1).
 Occupancy occupancy(uint32_t vgprs, uint32_t lds_bytes, uint32_t threads);
 
 } // namespace sluice::package

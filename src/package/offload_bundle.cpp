@@ -18,7 +18,7 @@ constexpr std::string_view host_id = "host-x86_64-unknown-linux--";
 constexpr uint64_t code_alignment = 4096;
 constexpr std::string_view compressed_magic = "CCOB";
 constexpr uint16_t zstd_method = 1;
-// Of bundles whose size only they themselves know; a header beyond it is damaged.
+// For bundles whose size only their own header gives; a larger number means a damaged header.
 constexpr uint64_t most_entries = 4096;
 constexpr uint64_t longest_id = 4096;
 constexpr uint64_t most_bytes = uint64_t(1) << 36;
@@ -164,7 +164,7 @@ std::vector<std::byte> decompress_bundle(std::span<const std::byte> compressed) 
   if (header.file_bytes > compressed.size())
     corrupt(support::text(compressed.size(), " bytes of ", header.file_bytes));
   const auto frame = compressed.subspan(header.header_bytes, header.file_bytes - header.header_bytes);
-  // What the frame says of itself guards against a header that asks for more memory than there is.
+  // The check against the frame's own size guards against a header that asks for more memory than exists.
   if (ZSTD_getFrameContentSize(frame.data(), frame.size()) != header.bundle_bytes)
     corrupt("its header and its zstd frame differ in size");
   std::vector<std::byte> bundle(header.bundle_bytes);

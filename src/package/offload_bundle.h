@@ -3,7 +3,7 @@
 // The container that clang writes and HIP's loader reads:
 //
 //   24 bytes  "__CLANG_OFFLOAD_BUNDLE__"
-//   u64       number of entries; the first is the host's and empty
+//   u64       number of entries; the first is the host's, which is empty
 //   per entry u64 offset, u64 size, u64 length of the id, the id
 //   code      each entry at a multiple of 4096
 //
@@ -12,9 +12,9 @@
 //   4 bytes   "CCOB"
 //   u16       version
 //   u16       method; 1: zstd
-//   u32 (2), u64 (3)  bytes of all this
+//   u32 (2), u64 (3)  total bytes of all this
 //   u32 (2), u64 (3)  bytes of the bundle
-//   u64       of the bundle's MD5, which HIP's loader ignores too
+//   u64       part of the bundle's MD5, which HIP's loader also ignores
 //   a zstd frame
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -42,23 +42,23 @@ std::string bundle_id(std::string_view chip);
 /// A bundle with an empty host entry, then the given ones in order.
 std::vector<std::byte> write_bundle(std::span<const BundleEntry> entries);
 
-/// All entries, the host's included; views into `bundle`, which is not compressed. Throws support::Failure
-/// (pack_corrupt).
+/// All entries, including the host's; views into `bundle`, which must not be compressed. Throws
+/// support::Failure (pack_corrupt).
 std::vector<BundleEntry> read_bundle(std::span<const std::byte> bundle);
 
 enum class BundleForm : uint8_t { none, plain, compressed };
-/// By the first bytes, of which at least 4, and 24 if they could begin a plain bundle, must be there.
+/// The form, from the first bytes: at least 4 must exist, and 24 if they could begin a plain bundle.
 BundleForm bundle_form(const std::byte *image);
 
-/// The size of a bundle of either form that comes as a pointer without a size, from its own header. Throws
-/// support::Failure (pack_corrupt).
+/// The size of a bundle of either form that is passed as a pointer without a size, from its own header.
+/// Throws support::Failure (pack_corrupt).
 uint64_t bundle_file_bytes(const std::byte *image);
 
 /// The plain bundle. Throws support::Failure: pack_corrupt, or unsupported for another version or method.
 std::vector<std::byte> decompress_bundle(std::span<const std::byte> compressed);
 
 /// The entry that a device with these features loads: code for the chip before code for its family, null if
-/// there is neither. What an entry's id says of a feature must be what the device has.
+/// both are missing. If an entry's id names a feature, the device must have the same setting.
 const BundleEntry *select_entry(std::span<const BundleEntry> entries, const Chip &chip,
                                 std::span<const std::string_view> features);
 

@@ -1,6 +1,6 @@
 //===- pack_format.h - the bytes of a kernel pack -------------------------------------------------------===//
 //
-// Shared by writer and reader; docs/formats/pack.md is the description. No byte is outside the three parts
+// Shared by writer and reader; docs/formats/pack.md describes it. Every byte is in one of the three parts
 // that a checksum covers: header, manifest, kernels.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -27,7 +27,7 @@ struct PackHeader {
 static_assert(sizeof(PackHeader) == 48 && offsetof(PackHeader, header_checksum) == 40);
 static_assert(std::has_unique_object_representations_v<PackHeader>);
 
-/// A bundle of this size or more is refused on both sides: kernels are a thousandth of it.
+/// Writer and reader refuse a bundle of this size or more: kernels are a thousandth of it.
 inline constexpr uint64_t bundle_bytes_limit = uint64_t{1} << 28;
 
 } // namespace sluice::package

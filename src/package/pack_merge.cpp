@@ -19,11 +19,11 @@ namespace {
 
 struct Merged {
   KernelEntry entry;
-  std::vector<std::vector<std::byte>> bundles; // which `code` points into
+  std::vector<std::vector<std::byte>> bundles; // `code` points into them
   std::vector<ChipCode> code;
 };
 
-/// The entry without what the chips of a kernel may differ in.
+/// The entry without the fields in which the chips of a kernel may differ.
 KernelEntry in_common(KernelEntry entry) {
   entry.lds_bytes = entry.lds_bytes_without_reuse = 0;
   entry.vgprs = entry.loop_matrix_clk = entry.loop_slot_clk = entry.loop_wave_clk = 0;
@@ -41,7 +41,7 @@ void add(Merged &merged, const KernelEntry &entry, std::vector<std::byte> bundle
   merged.entry.lds_bytes = std::max(merged.entry.lds_bytes, entry.lds_bytes);
   merged.entry.lds_bytes_without_reuse =
       std::max(merged.entry.lds_bytes_without_reuse, entry.lds_bytes_without_reuse);
-  // One chip's code is measured; that of the others has zeros.
+  // Only one chip's code is measured; the others' figures are zeros.
   for (uint32_t KernelEntry::*figure : {&KernelEntry::vgprs, &KernelEntry::loop_matrix_clk,
                                         &KernelEntry::loop_slot_clk, &KernelEntry::loop_wave_clk})
     merged.entry.*figure = std::max(merged.entry.*figure, entry.*figure);

@@ -1,7 +1,7 @@
 //===- pack_merge.h - one kernel pack out of several ----------------------------------------------------===//
 //
-// Build time only. Kernels are generated one by one and chip by chip, each into a pack of its own, so that a
-// build can do it in parallel and again only where something has changed.
+// Build time only. Kernels are generated one by one and chip by chip, each into a separate pack, so that a
+// build can run in parallel and repeat only what has changed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,10 +14,10 @@
 
 namespace sluice::package {
 
-/// All kernels of `parts`; those of one name are one kernel with code for the chips of all of them, whose LDS
-/// sizes are the largest. The result depends on the kernels alone, not on how they are divided or ordered.
-/// Throws support::Failure if parts of one kernel differ in what its chips must have in common, or if parts
-/// come from different generators.
+/// All kernels of `parts`; those with the same name become one kernel with code for the chips of all of them,
+/// whose LDS sizes are the largest. The result depends only on the kernels, not on how they are divided or
+/// ordered. Throws support::Failure if parts of one kernel differ in what its chips must have in common, or
+/// if parts come from different generators.
 std::vector<std::byte> merge_packs(std::span<const PackReader> parts);
 
 } // namespace sluice::package

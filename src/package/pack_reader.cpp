@@ -140,7 +140,7 @@ std::vector<std::byte> PackReader::bundle(const PackedKernel &kernel) const {
   if (kernel.bundle_bytes >= bundle_bytes_limit) {
     corrupt(support::text("the bundle of ", name, " claims ", kernel.bundle_bytes, " bytes"));
   }
-  // Before memory is asked for: a few bytes may claim a quarter of a gigabyte.
+  // Before the allocation: a few bytes may claim a quarter of a gigabyte.
   const unsigned long long claimed = ZSTD_getFrameContentSize(compressed.data(), compressed.size());
   if (claimed < ZSTD_CONTENTSIZE_ERROR && claimed != kernel.bundle_bytes) {
     corrupt(support::text("the bundle of ", name, " has ", uint64_t{claimed}, " bytes instead of ",

@@ -1,7 +1,7 @@
 //===- pack_reader.h - reads kernel packs ---------------------------------------------------------------===//
 //
-// Opening a pack checks all of it: every byte belongs to a checksummed part, so that a pack that opens is the
-// pack that was written.
+// Opening a pack checks all of it: every byte belongs to a checksummed part, so a pack that opens is the pack
+// that was written.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

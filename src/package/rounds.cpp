@@ -16,25 +16,26 @@ using Grid = std::array<uint32_t, 3>;
 
 constexpr uint32_t most_layers = 65535; // of a grid
 
-/// Whether every workgroup has as many rows, at places that the strides say, and every row sees as many keys.
+/// Whether every workgroup has the same number of rows, at places given by strides, and every row sees
+/// equally many keys.
 bool are_alike(const AttentionKernargs &args) {
   const bool has_window = args.window_left != kernarg_no_window || args.window_right != kernarg_no_window;
   const bool has_lengths = (args.q_starts | args.q_lengths | args.kv_starts | args.kv_lengths) != 0;
   return !has_window && !has_lengths && args.splits == 1;
 }
 
-/// Workgroups are dispatched along x, then y, then z: the next one at a place is about a round further.
+/// Workgroups are dispatched along x, then y, then z: the next one at a place is about one round later.
 void find_next(AttentionKernargs &args, const Grid &grid, uint64_t places) {
   args.next_heads = int32_t(places % grid[0]);
   args.next_tiles = int32_t(places / grid[0] % grid[1]);
   args.next_batch = int32_t(places / grid[0] / grid[1]);
 }
 
-/// Whole rows of the grid, so that halves are dispatched last.
+/// Halves whole rows of the grid, so that halves are dispatched last.
 void halve_last_round(AttentionKernargs &args, Grid &grid, uint64_t places) {
   const uint64_t last_round = uint64_t{grid[0]} * grid[1] * grid[2] % places;
   const uint64_t halved = divide_up(last_round, uint64_t{grid[0]});
-  // Two halves take longer than a whole tile: they are no more than a round.
+  // Two halves take longer than a whole tile: they must not exceed one round.
   if (last_round * 2 > places || halved * grid[0] > places) return;
   const uint64_t layers = divide_up(halved, uint64_t{grid[1]});
   if (grid[2] + layers > most_layers) return;

@@ -9,20 +9,20 @@
 namespace sluice::reference {
 namespace {
 
-/// Where a new row goes.
+/// The destination of a new row.
 struct Place {
   int64_t page, row, key;
 };
 
-/// What K and V have in common.
+/// The common parts of K and V.
 struct Side {
   const sluice_tensor &rows, &cache;
-  int64_t head_dim, pack; // pack is 0 for none
+  int64_t head_dim, pack; // pack is 0 without packs
   uint32_t scale_kind;
   const float *scale;
 };
 
-/// The elements of a pair of a rotation.
+/// The two elements that a rotation combines.
 std::pair<int64_t, int64_t> pair_of(const sluice_append &call, int64_t number) {
   if (call.rotary_style == SLUICE_ROTARY_PAIRS) return {2 * number, 2 * number + 1};
   return {number, number + call.rotary_dim / 2};

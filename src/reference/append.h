@@ -7,10 +7,10 @@
 
 namespace sluice::reference {
 
-/// That of a call with `starts`.
+/// The page table of a call with `starts`.
 PageTable table_of(const sluice_append &call);
 
-/// Does an append whose arguments and contents are legal; pointers are the host's.
+/// Computes an append whose arguments and contents are legal; pointers are the host's.
 void append(const sluice_append &call);
 
 } // namespace sluice::reference

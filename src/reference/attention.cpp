@@ -22,7 +22,7 @@ std::span<const double> row_of(const std::vector<double> &rows, int64_t row, int
   return std::span(rows).subspan(size_t(row * dims), size_t(dims));
 }
 
-/// All rows of a query head of a sequence.
+/// Computes all rows of a query head of a sequence.
 void attend(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,
             int64_t q_head) {
   const int64_t dims_qk = problem.head_dim_qk;
@@ -41,7 +41,7 @@ void attend(const sluice_problem &problem, const sluice_args &args, const Sequen
   for (int64_t i = 0; i < sequence.q_len(); ++i) {
     visible.clear();
     scores.clear();
-    double base = sink; // the largest exponent there is
+    double base = sink; // the largest exponent
     for (int64_t j = 0; j < sequence.kv_len(); ++j) {
       if (!is_visible(problem, args, sequence, q_head, i, j)) continue;
       visible.push_back(j);
@@ -49,7 +49,7 @@ void attend(const sluice_problem &problem, const sluice_args &args, const Sequen
           score(problem, args, sequence, q_head, i, j, row_of(q, i, dims_qk), row_of(k, j, dims_qk)));
       if (scores.back() > base) base = scores.back();
     }
-    if (base == -infinity) base = 0; // no weight at all: exponentials are 0 relative to anything
+    if (base == -infinity) base = 0; // no weights: exponentials are 0 relative to any base
 
     double denominator = has_sink ? std::exp(sink - base) : 0;
     sums.assign(sums.size(), 0);
@@ -64,7 +64,7 @@ void attend(const sluice_problem &problem, const sluice_args &args, const Sequen
     const Row row = sequence.q_row(i);
     for (int64_t dim = 0; dim < dims_v; ++dim) {
       const double sum = sums[size_t(dim)];
-      // Without any weight the sum is 0, or NaN from a value that the row sees: it is the result.
+      // Without weights the sum is 0, or NaN from a value that the row sees: it is the result.
       store(args.o.data, problem.o_type, index_of(args.o, row.outer, row.inner, q_head, dim),
             denominator == 0 ? sum : sum / denominator);
     }

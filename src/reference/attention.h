@@ -10,7 +10,7 @@
 namespace sluice::reference {
 
 /// Computes a call whose problem and arguments are legal, with q_len and kv_len given; pointers are the
-/// host's, and so what they point to must be legal too.
+/// host's, so their contents must be legal too.
 void attention(const sluice_problem &problem, const sluice_args &args);
 
 } // namespace sluice::reference

@@ -21,7 +21,7 @@ using support::text;
   throw support::Failure(support::Status::invalid_argument, std::move(field), std::move(message));
 }
 
-/// `tokens`: rows that there are; 0 if that is unknown.
+/// `tokens`: the number of rows; 0 if unknown.
 void check_starts(std::string_view name, const int32_t *starts, int64_t batch,
                   std::string_view bound_name = {}, int64_t tokens = 0) {
   if (starts == nullptr) return;
@@ -88,7 +88,7 @@ void check_pages(const sluice_problem &problem, const sluice_args &args) {
   }
 }
 
-/// The new rows of sequence b, one at least, and the pages that they go to.
+/// Checks the new rows of sequence b, at least one, and the pages to which they go.
 void check_new_rows(const sluice_append &call, int64_t b) {
   const int64_t rows = int64_t{call.starts[b + 1]} - call.starts[b], keys = call.kv_lengths[b];
   if (keys < rows) {

@@ -10,7 +10,7 @@
 
 namespace sluice::reference {
 
-/// The scale of what a scale kind covers: that of the head, the tensor's, or 1.
+/// The scale that a scale kind selects: the head's, the tensor's, or 1.
 double scale_of(uint32_t scale_kind, const float *scales, int64_t head);
 
 /// S[i][j] of the numerical contract; q and k are the rows of i and j.

@@ -16,7 +16,7 @@ int64_t length_of(const int32_t *lengths, const int32_t *starts, int32_t otherwi
   return otherwise;
 }
 
-/// Element(j, d) of all rows and dims.
+/// Element(j, d) for all rows and dims.
 template <typename Element>
 std::vector<double> load_rows(int64_t rows, int64_t dims, const Element &element) {
   std::vector<double> out;

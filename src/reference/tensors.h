@@ -19,7 +19,7 @@ void store(void *data, uint32_t type, int64_t index, double value);
 /// Element [a][b][c][d].
 int64_t index_of(const sluice_tensor &tensor, int64_t a, int64_t b, int64_t c, int64_t d);
 
-/// Where element `dim` of a row of K lies, in packs of `pack` elements or, with 0, side by side.
+/// The index of element `dim` of a row of K, in packs of `pack` elements or, with 0, contiguous.
 int64_t packed_index(const sluice_tensor &tensor, int64_t pack, int64_t a, int64_t b, int64_t head,
                      int64_t dim);
 
@@ -30,7 +30,7 @@ struct PageTable {
   int64_t stride;        // BLOCK
   const int32_t *starts; // CSR
 
-  /// Where in `numbers` entry n of a sequence stands, and the number there.
+  /// The position in `numbers` of entry n of a sequence, and the number there.
   int64_t place(int64_t sequence, int64_t n) const {
     return is_csr ? starts[sequence] + n : sequence * stride + n;
   }
@@ -45,7 +45,7 @@ struct Row {
   int64_t inner;
 };
 
-/// One sequence of a call, whose q_len and kv_len are not left to the problem.
+/// One sequence of a call, whose q_len and kv_len are given.
 class Sequence {
 public:
   Sequence(const sluice_problem &problem, const sluice_args &args, int64_t number);
@@ -54,18 +54,17 @@ public:
   int64_t q_len() const { return q_rows; }
   int64_t kv_len() const { return keys; }
 
-  /// The number of the sequence's page n, and where in page_table it stands.
+  /// The number of the sequence's page n, and its position in page_table.
   int64_t page(int64_t n) const;
   int64_t page_entry(int64_t n) const;
-  /// Whether page n is in front of the window of all rows, and without sink tokens: its entry may be
-  /// anything.
+  /// Whether page n is before the window of all rows and has no sink tokens: its entry may be anything.
   bool is_page_before_window(int64_t n) const;
   /// Row i of q, o and lse.
   Row q_row(int64_t i) const;
   /// Key j of k and v.
   Row kv_row(int64_t j) const;
 
-  /// Head h of all rows of Q, and of all keys in K and V: one row after the other. NaN for keys of a page
+  /// Head h of all rows of Q, and of all keys in K and V: one row after another. NaN for keys of a page
   /// before the window.
   std::vector<double> load_q(int64_t head) const;
   std::vector<double> load_k(int64_t head) const;

@@ -12,7 +12,8 @@ bool mask_bit(const sluice_args &args, const Sequence &sequence, int64_t q_head,
   return static_cast<const uint8_t *>(args.mask.data)[byte] >> (j % 8) & 1;
 }
 
-/// As kernels see it, which take scores to base 2: also of finite numbers beyond F32's range then.
+/// As kernels compute it, with scores to base 2: a finite bias also hides a key if it is beyond F32's range
+/// then.
 bool bias_hides(const sluice_problem &problem, const sluice_args &args, const Sequence &sequence,
                 int64_t q_head, int64_t i, int64_t j) {
   const double bias =

@@ -90,8 +90,8 @@ void fill_call(package::AttentionKernargs &out, const sluice_problem &problem, c
   out.page_table_stride = call.page_table_stride;
   if (call.page_table != nullptr) {
     const bool is_64 = problem.flags & SLUICE_PAGE_INDEX_64;
-    const uint64_t last = uint64_t(call.page_count) - 1; // the largest number where the count is unknown
-    // A number of 32 bits that is negative is too large.
+    const uint64_t last = uint64_t(call.page_count) - 1; // the largest number if the count is unknown
+    // A negative 32-bit number is too large when read as unsigned.
     out.last_page_low = is_64 ? uint32_t(last) : uint32_t(std::min<uint64_t>(last, INT32_MAX));
     out.last_page_high = is_64 && call.page_count == 0 ? INT32_MAX : 0;
   }

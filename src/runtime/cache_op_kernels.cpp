@@ -1,4 +1,4 @@
-//===- cache_op_kernels.cpp - the kernels around attention, found by their types ------------------------===//
+//===- cache_op_kernels.cpp - the kernels of cache operations, found by their types ---------------------===//
 #include "runtime/cache_op_kernels.h"
 
 #include "runtime/dtype.h"

@@ -1,4 +1,4 @@
-//===- cache_op_kernels.h - the kernels around attention, found by their types --------------------------===//
+//===- cache_op_kernels.h - the kernels of cache operations, found by their types -----------------------===//
 #pragma once
 
 #include "package/manifest.h"
@@ -14,9 +14,9 @@
 
 namespace sluice::runtime {
 
-/// A call needs no plan, so what a plan would hold is here.
+/// A call needs no plan, so this holds what a plan would.
 struct CacheOpKernel {
-  const package::PackedKernel *packed = nullptr; // null: there is none
+  const package::PackedKernel *packed = nullptr; // null: no such kernel
   std::string name;
   std::atomic<void *> function = nullptr; // null until it is loaded
 };
@@ -28,12 +28,12 @@ public:
   CacheOpKernels() = default;
   explicit CacheOpKernels(const std::vector<const package::PackedKernel *> &kernels);
 
-  /// Between types that sluice.h allows; their kernel may be missing.
+  /// For types that sluice.h allows; the pack may have no kernel for them.
   const CacheOpKernel &find(CacheOperation operation, uint32_t from, uint32_t to) const {
     return (*table)[index(operation, from, to)];
   }
 
-  /// Lets whoever finds the kernel know its hipFunction_t from now on.
+  /// Makes the kernel's hipFunction_t available to later calls of find.
   void note_loaded(const package::PackedKernel &kernel, void *function);
 
 private:

@@ -27,10 +27,10 @@ using support::Status;
 using support::text;
 
 constexpr uint32_t wave_lanes = 64;
-// Enough to fill the machine several times over; what is left is done by going round again.
+// Enough to fill the machine several times over; each workgroup loops over the remaining rows.
 constexpr uint32_t workgroups_per_compute_unit = 16;
 constexpr uint32_t max_grid_y = 64;
-// A merge has all rows in one grid: HIP takes fewer than 2^32 lanes along x, and so many workgroups along y.
+// A merge has all rows in one grid: HIP limits x to fewer than 2^32 lanes, and y to this many workgroups.
 constexpr uint32_t usual_grid_x = 4096, most_grid_y = 65535;
 
 uint64_t address_of(const void *pointer) {
@@ -42,13 +42,13 @@ uint32_t lanes_log2(uint32_t chunks, uint32_t most) {
   return uint32_t(std::bit_width(std::min(std::bit_ceil(chunks), most)) - 1);
 }
 
-/// Workgroups for `rows`, `rows_per_group` at a time, of which the grid has `others` already.
+/// Workgroups for `rows`, `rows_per_group` at a time; the grid's other dimensions multiply them by `others`.
 uint32_t row_groups(const Context &context, uint32_t rows, uint32_t rows_per_group, uint32_t others) {
   const uint32_t enough = std::max(context.device().compute_units * workgroups_per_compute_unit / others, 1u);
   return std::min(divide_up(rows, rows_per_group), enough);
 }
 
-/// The kernel's function, loaded the first time; behind that, one atomic read.
+/// The kernel's function, loaded the first time; later calls cost one atomic read.
 void *function_of(Context &context, const CacheOpKernel &kernel, const sluice_launch &launch) {
   if (void *function = kernel.function.load(std::memory_order_acquire)) return function;
   if (is_capturing(*context.device().hip, launch.stream, "stream")) {
@@ -106,7 +106,7 @@ void run(Context &context, const CacheOpKernel &kernel, const Grid &grid, Kernar
   trace_and_enqueue(context, kernel, function, grid, kernargs, launch);
 }
 
-/// The kernarg table has K and V as k_... and v_...; what they are is the same.
+/// The kernarg table has K and V as k_... and v_..., with the same meaning.
 #define SLUICE_FILL_SIDE(side, source, target, factor, factor_kind, head_dim, pack)                          \
   do {                                                                                                       \
     const uint32_t chunks = uint32_t(head_dim) / cache_op_chunk_elements;                                    \
@@ -140,7 +140,7 @@ struct LaneDivision {
 };
 
 /// Divides the lanes of a merge among rows, chunks and parts. Bits depend on the order in which parts are
-/// added: more slots than parts change nothing about it, and otherwise it follows from the row's width.
+/// added: more slots than parts do not change it; otherwise it follows from the row's width.
 LaneDivision divide_lanes(uint32_t parts, uint32_t row_chunks) {
   constexpr uint32_t threads_log2 = std::bit_width(cache_op_threads) - 1;
   LaneDivision division = {};
@@ -148,27 +148,27 @@ LaneDivision divide_lanes(uint32_t parts, uint32_t row_chunks) {
   division.slots_log2 =
       std::min(lanes_log2(parts, 1u << package::merge_most_slots_log2), threads_log2 - division.lanes_log2);
   division.groups_log2 = threads_log2 - division.lanes_log2 - division.slots_log2;
-  // Bits 3, 2, 4 and 5: values get from lane to lane at no cost where only the first two differ. Of a row's
-  // lanes at least four that are neighbours read 64 bytes or more that are too.
+  // Bits 3, 2, 4 and 5: exchanging values between lanes is free if only the first two differ. At least four
+  // adjacent lanes of a row read 64 or more adjacent bytes.
   division.slot_place = 4 - std::min(division.slots_log2, 2u);
   return division;
 }
 
-/// Strides of rows that lie side by side.
+/// Strides of contiguous rows.
 struct PlainStrides {
   int64_t head, token, tokens;
   PlainStrides(const MergeExtents &extents, int64_t row)
       : head(row), token(head * extents.heads), tokens(token * extents.tokens) {}
 };
 
-/// Whether rows of so many elements lie side by side; of a tensor that is not there they do.
+/// Whether rows of this many elements are contiguous; true for a tensor that is not given.
 bool is_plain(const sluice_tensor &tensor, const MergeExtents &extents, int64_t row) {
   const PlainStrides plain(extents, row);
   return tensor.data == nullptr || (tensor.stride[2] == plain.head && tensor.stride[1] == plain.token &&
                                     (extents.batch == 1 || tensor.stride[0] == plain.tokens));
 }
 
-/// Whether the parts lie side by side, and are as few as MergeMode has it.
+/// Whether the parts are contiguous, and few enough for merge_at_once or merge_several_at_once.
 bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint32_t element_bytes,
                 const package::MergeKernargs &out) {
   const MergeExtents all = {.parts = extents.parts,
@@ -189,8 +189,8 @@ bool is_at_once(const MergeExtents &extents, const LaneDivision &division, uint3
          out.row_chunks <= 1u << division.lanes_log2;
 }
 
-/// What a sluice_merge and a PartsMerge have in common, and what follows from the extents and from the
-/// strides and arrays that are filled in already. The workgroups.
+/// Fills in the common fields of a sluice_merge and a PartsMerge, and those that follow from the extents and
+/// from the strides and arrays already filled in. Returns the workgroups.
 template <typename Call>
 Grid fill_merge(const MergeExtents &extents, const Call &call, uint32_t element_bytes,
                 package::MergeKernargs &out) {
@@ -253,7 +253,7 @@ void append(Context &context, const sluice_append &call, const sluice_launch &la
   out.rotary = address_of(call.rotary);
   out.positions = address_of(call.positions);
   out.page_table_stride = call.page_table_stride;
-  // One sequence's entries are all there are, and all sequences may have the same.
+  // A single sequence owns all entries, and all sequences may have the same ones.
   out.page_table_entries = call.batch > 1 && call.page_table_stride != 0
                                ? call.page_table_stride
                                : std::numeric_limits<int64_t>::max();

@@ -8,20 +8,21 @@
 namespace sluice::runtime {
 
 /// Enqueue a call whose arguments have been checked. Throw support::Failure: unsupported if the context has
-/// no kernel for the types, no_device for a target, hip, or invalid_argument for what capture does not allow.
+/// no kernel for the types, no_device for a target, hip, or invalid_argument for a call that capture does not
+/// allow.
 void append(Context &context, const sluice_append &call, const sluice_launch &launch);
 void merge(Context &context, const sluice_merge &call, const sluice_launch &launch);
 
-/// The results over parts of the keys that a plan has written to its workspace, and the result over all of
-/// them. Every sequence has rows_per_sequence rows in the parts; those that it does not have hold anything.
+/// The results over the splits of the keys, which a plan has written to its workspace, and the result over
+/// all keys. Every sequence has rows_per_sequence rows in the parts; rows past its own may hold anything.
 struct PartsMerge {
   const void *partial = nullptr;      // [part][batch][row][head][head_dim_v], F32
   const void *partial_lse = nullptr;  // [part][batch][row][head], F32
   sluice_tensor o = {};               // [batch][row][head], or with q_starts [0][q_starts[b] + row][head]
-  sluice_tensor lse = {};             // likewise; all zero if it is not wanted
+  sluice_tensor lse = {};             // like o; all zero if not wanted
   const float *sink_logits = nullptr; // as in sluice_merge
   // On the device, nullable. Sequence b has q_lengths[b] rows, or q_starts[b + 1] - q_starts[b], or
-  // most_rows: what is given first, within what attention kernels make of it.
+  // most_rows: the first that is given, with the same limits as in attention kernels.
   const int32_t *q_lengths = nullptr; // [batch]
   const int32_t *q_starts = nullptr;  // [batch + 1]; then o.stride[0] and lse.stride[0] are 0
   uint32_t lse_base = 0;              // of partial_lse and lse
@@ -30,12 +31,12 @@ struct PartsMerge {
   int32_t most_rows = 0;                               // of a sequence
   int32_t batch = 0, rows_per_sequence = 0, heads = 0; // their product is at most 2^31 - 1
   int32_t head_dim_v = 0;                              // a multiple of 8
-  int32_t max_rows = 0; // a sequence with more rows than that is left alone: another kernel has done it
+  int32_t max_rows = 0; // skips sequences with more rows: another kernel has computed them
 };
 
-/// Merges parts behind the kernels that write them, on launch.stream, and signals launch.signal_event. The
-/// kernel, one from F32, is loaded. Does not wait for the launch's dependencies, allocates nothing and takes
-/// no lock. Throws support::Failure (hip).
+/// Merges parts on launch.stream, after the kernels that write them, and signals launch.signal_event. The
+/// kernel, which merges from F32, must be loaded. Does not wait for the launch's dependencies, allocates
+/// nothing and takes no lock. Throws support::Failure (hip).
 void merge_parts(const Context &context, const CacheOpKernel &kernel, const PartsMerge &call,
                  const sluice_launch &launch);
 

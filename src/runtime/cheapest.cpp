@@ -1,4 +1,4 @@
-//===- cheapest.cpp - the kernels and splits that are estimated to cost least ---------------------------===//
+//===- cheapest.cpp - the kernels and splits with the lowest estimated cost -----------------------------===//
 #include "runtime/cheapest.h"
 
 #include "runtime/split.h"
@@ -16,23 +16,23 @@ namespace {
 using support::divide_up;
 using support::text;
 
-// Estimates closer than this say nothing: the fewer splits win; a decode kernel whose tile holds all rows,
-// which has fewer places for rows that are not there; then a prefill one without splits, which needs no
-// workspace and leaves short sequences to a decode one.
+// Estimates closer than this are equivalent. Preferred are fewer splits; then a decode kernel whose tile
+// holds all rows, which wastes less of it on missing rows; then a prefill kernel without splits, which needs
+// no workspace and leaves short sequences to a decode kernel.
 constexpr double splits_margin = 1.01, kernel_margin = 1.1;
-// Tiles that a split has at least where a sequence is shorter than its bound: below, there is more merging
-// than computing. Waves that share rows need one each.
+// The fewest tiles of a split if a sequence is shorter than its bound: with fewer, there is more merging than
+// computing. Waves that share rows need one each.
 constexpr uint64_t usual_least_tiles = 4;
-// Without a bound of rows: how many a sequence of a decode kernel may have at most, beside prefill kernels.
+// Without a bound of rows: the most rows of a sequence that a decode kernel gets beside prefill kernels.
 constexpr int64_t most_few_rows = 1024;
-// Rows and heads of a sequence of a long chunk.
+// Rows times heads of a sequence that counts as a long chunk.
 constexpr int64_t least_chunk_rows = 1024;
 
 Candidate best_splits(const package::PackedKernel *kernel, const Workload &work, uint64_t most_splits,
                       uint32_t compute_units) {
   Candidate best{kernel, 1, estimate(kernel->entry, work, 1, compute_units)};
   const uint64_t tiles = tiles_seen(kernel->entry.name, work);
-  // Each number of tiles in a split once, with the fewest splits that have so many.
+  // Each number of tiles per split once, with the fewest splits that give it.
   for (uint64_t splits = 2; splits <= std::min(tiles, most_splits);) {
     const uint64_t split_tiles = divide_up(tiles, splits);
     const Estimate found = estimate(kernel->entry, work, splits, compute_units);
@@ -59,8 +59,8 @@ void use_for_few(Choice &choice, const Candidate &candidate, const sluice_proble
       uint32_t(std::min(split_tiles, std::max(usual_least_tiles, uint64_t{name.waves_dividing_keys()})));
 }
 
-/// Up to how many rows a sequence is the decode kernel's, with the splits that it has: doubled as long as it
-/// is cheaper than the prefill ones and the splits' workspace is below the ceiling.
+/// The most rows of a sequence that the decode kernel gets, with its splits: doubled while it is cheaper than
+/// the prefill kernels and the splits' workspace is below the ceiling.
 int64_t last_few_rows(const Candidate &decode, const Kernels &prefill, const sluice_problem &problem,
                       int64_t few_rows, uint32_t compute_units) {
   const int64_t most = problem.max_q_len != 0 ? problem.max_q_len : most_few_rows;
@@ -75,8 +75,8 @@ int64_t last_few_rows(const Candidate &decode, const Kernels &prefill, const slu
   return rows;
 }
 
-/// What takes all sequences, if anything: of the candidates, unless a prefill kernel without splits, which
-/// takes `prefill_clk`, costs about as little.
+/// The kernel for all sequences, if there is one: the best candidate, unless a prefill kernel without splits,
+/// which takes `prefill_clk`, costs about as little.
 std::optional<Candidate> one_for_all(const std::vector<Candidate> &candidates, double prefill_clk,
                                      const Workload &work) {
   const double most = candidates.front().estimate.clk() * kernel_margin;
@@ -104,7 +104,7 @@ std::vector<Candidate> by_cost(const Kernels &kernels, const Workload &work, uin
 
 void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decode,
                     const sluice_problem &problem, int64_t few_rows, bool can_merge, uint32_t compute_units) {
-  // Without a bound of rows, prompts as long as all keys.
+  // Without a bound of rows, assume prompts as long as all keys.
   const int64_t rows = problem.max_q_len != 0 ? problem.max_q_len : problem.max_kv_len;
   const auto splits_of = [&](int64_t count) { return can_merge ? most_splits(problem, count) : 1; };
   const Workload work{problem, problem.max_batch, rows, problem.max_kv_len};
@@ -112,8 +112,8 @@ void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decod
       !prefill.empty() && (decode.empty() || problem.max_q_len == 0 || rows > few_rows);
   std::vector<Candidate> of_many;
   if (may_be_prefill) of_many = by_cost(prefill, work, 1, compute_units);
-  // With splits, for which there is one kernel, a prefill one would have sequences of few rows, too: of
-  // several sequences at most those that come beside long chunks.
+  // A plan with splits has a single kernel, so a prefill kernel would also get sequences of few rows: for
+  // several sequences allow that only if they have long chunks.
   const int64_t group = problem.q_heads / problem.kv_heads;
   const bool has_splits = problem.max_batch == 1 || rows * group >= least_chunk_rows;
   std::vector<Candidate> candidates = by_cost(decode, work, splits_of(rows), compute_units);

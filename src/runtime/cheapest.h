@@ -1,4 +1,4 @@
-//===- cheapest.h - the kernels and splits that are estimated to cost least -----------------------------===//
+//===- cheapest.h - the kernels and splits with the lowest estimated cost -------------------------------===//
 #pragma once
 
 #include "runtime/choice.h"
@@ -11,7 +11,7 @@ namespace sluice::runtime {
 
 using Kernels = std::vector<const package::PackedKernel *>;
 
-/// A kernel with the number of splits that suits it best.
+/// A kernel with its best number of splits.
 struct Candidate {
   const package::PackedKernel *kernel = nullptr;
   uint64_t splits = 1;
@@ -23,8 +23,8 @@ std::vector<Candidate> by_cost(const Kernels &kernels, const Workload &work, uin
                                uint32_t compute_units);
 
 /// Chooses by estimates for a problem with bounds of the batch and of keys, and of rows unless there are
-/// prefill kernels. `few_rows`: a decode kernel always takes sequences of no more, if a plan has one beside
-/// others.
+/// prefill kernels. `few_rows`: a decode kernel beside others always gets sequences of at most this many
+/// rows.
 void choose_by_cost(Choice &choice, const Kernels &prefill, const Kernels &decode,
                     const sluice_problem &problem, int64_t few_rows, bool can_merge, uint32_t compute_units);
 

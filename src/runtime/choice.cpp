@@ -23,7 +23,7 @@ using support::Status;
 using support::text;
 
 constexpr int32_t max_q_heads = 32768; // of a grid
-// Kernels multiply with 2 / soft_cap, which must be finite, and know tanh with an error below 2^-20, which
+// Kernels multiply by 2 / soft_cap, which must be finite, and compute tanh with an error below 2^-20, which
 // moves a score by less than 2^-4.
 constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
 
@@ -31,17 +31,18 @@ constexpr float min_soft_cap = 1e-30f, max_soft_cap = 65536;
   throw Failure(Status::unsupported, std::string(field), std::move(message));
 }
 
-/// What a kernel serves of a head dim, a multiple of 8: its own and, filling with zeros, less.
+/// Whether a kernel of this head dim serves the wanted one, a multiple of 8: its own or, with zero fill, a
+/// smaller one.
 bool serves(uint32_t dim, int32_t wanted) {
   return wanted <= int32_t(dim) && wanted % 8 == 0;
 }
 
-/// The head dim that a kernel serves and that is nearest to the wanted one.
+/// The head dim nearest to the wanted one that a kernel serves.
 int32_t nearest_served(uint32_t dim, int32_t wanted) {
   return std::max((std::min(wanted, int32_t(dim)) + 4) / 8 * 8, 8);
 }
 
-/// Keeps the kernels that serve a head dim; refuses, with the nearest number there is, if none do.
+/// Keeps the kernels that serve a head dim; if none do, refuses with the nearest number that is served.
 template <typename Get> void keep_dim(Kernels &kernels, std::string_view field, int32_t wanted, Get get) {
   int32_t nearest = 0;
   for (const package::PackedKernel *kernel : kernels) {
@@ -52,7 +53,7 @@ template <typename Get> void keep_dim(Kernels &kernels, std::string_view field, 
   if (kernels.empty()) refuse(field, text(field, " is ", wanted, "; nearest supported: ", nearest));
 }
 
-/// Those whose head dims are the smallest.
+/// Keeps the kernels with the smallest head dims.
 void keep_smallest(Kernels &kernels) {
   uint64_t smallest = UINT64_MAX;
   const auto size = [](const auto *kernel) {
@@ -63,7 +64,7 @@ void keep_smallest(Kernels &kernels) {
   std::erase_if(kernels, [&](const auto *kernel) { return size(kernel) != smallest; });
 }
 
-/// Keeps the kernels that have the wanted type in a place; refuses, naming the nearest there is, if none do.
+/// Keeps the kernels that have the wanted type in a place; if none do, refuses and names the nearest type.
 template <typename Get> void keep_type(Kernels &kernels, std::string_view field, uint32_t wanted, Get get) {
   const std::string_view nearest =
       get((*std::ranges::min_element(kernels, {}, [&](const auto *kernel) {
@@ -85,11 +86,11 @@ void keep_types(Kernels &kernels, const sluice_problem &problem) {
   keep_type(kernels, "q_type", problem.q_type, of_queries);
   keep_type(kernels, "k_type", problem.k_type, of_keys);
   keep_type(kernels, "v_type", problem.v_type, of_keys);
-  // All kernels can leave O as it was summed.
+  // All kernels can store O in F32, without rounding.
   if (problem.o_type != SLUICE_F32) keep_type(kernels, "o_type", problem.o_type, of_results);
 }
 
-/// A kernel for pages or for V in K can do nothing else.
+/// Kernels for pages or for V in K serve nothing else.
 void keep_forms(Kernels &kernels, const sluice_problem &problem) {
   const auto leave_out = [&](std::string_view form) {
     std::erase_if(kernels, [&](const auto *kernel) { return kernel->entry.name.form == form; });
@@ -108,7 +109,7 @@ void keep_feature(Kernels &kernels, const sluice_problem &problem, const Feature
   }
 }
 
-/// Kernels read K as V where V is in K, but only those made for that know V in packs.
+/// If V is in K, kernels read K as V, but only kernels made for that support V in packs.
 void keep_packs_of_v(Kernels &kernels, const sluice_problem &problem) {
   std::erase_if(kernels, [](const auto *kernel) { return kernel->entry.name.form != "mla"; });
   if (kernels.empty())
@@ -124,7 +125,7 @@ int32_t nearest_k_pack(const sluice_problem &problem) {
   return int32_t(std::clamp(wanted - below <= above - wanted ? below : above, 8u, largest));
 }
 
-/// What the kernels' arithmetic and grids leave out of fields that no feature stands for.
+/// Checks fields that belong to no feature against the limits of the kernels' arithmetic and grids.
 void check_numbers(const sluice_problem &problem) {
   if (problem.k_pack != 0 && (problem.k_pack % 8 != 0 || !std::has_single_bit(uint32_t(problem.k_pack)))) {
     refuse("k_pack", text("k_pack is ", problem.k_pack, "; nearest supported: ", nearest_k_pack(problem)));
@@ -144,7 +145,7 @@ void check_numbers(const sluice_problem &problem) {
   }
 }
 
-/// Query heads that share a KV head.
+/// The query heads that share a KV head.
 int32_t group_of(const sluice_problem &problem) {
   return problem.q_heads / problem.kv_heads;
 }
@@ -169,7 +170,7 @@ void choose_prefill(Choice &choice, Kernels kernels, const sluice_problem &probl
     const uint32_t tile_q = kernel->entry.name.tile_q;
     const uint32_t higher_tile_q = choice.many->entry.name.tile_q;
     if (tile_q == higher_tile_q) continue;
-    // Tiles of other keys round otherwise: bits would depend on the bounds.
+    // Tiles of other key counts round differently: bits would depend on the bounds.
     if (!batch_counts && kernel->entry.name.tile_kv != choice.many->entry.name.tile_kv) continue;
     const uint64_t groups = workgroups(problem, higher_tile_q);
     if (problem.max_q_len != 0 && int64_t{problem.max_q_len} * group_of(problem) <= tile_q) {
@@ -184,7 +185,7 @@ void choose_prefill(Choice &choice, Kernels kernels, const sluice_problem &probl
   }
 }
 
-/// The lowest decode tile that `rows` rows of every head of a group fit, or the highest there is.
+/// The lowest decode tile that holds `rows` rows of every head of a group, or the highest one.
 void choose_decode(Choice &choice, Kernels kernels, const sluice_problem &problem, int64_t rows) {
   std::stable_sort(kernels.begin(), kernels.end(),
                    [](const auto *a, const auto *b) { return a->entry.name.tile_q < b->entry.name.tile_q; });
@@ -194,7 +195,7 @@ void choose_decode(Choice &choice, Kernels kernels, const sluice_problem &proble
   choice.few = found != kernels.end() ? *found : kernels.back();
 }
 
-/// Where bits must not depend on the bounds, or the bounds say too little for an estimate.
+/// If bits must not depend on the bounds, or the bounds do not suffice for an estimate.
 void choose_by_rule(Choice &choice, const Kernels &prefill, const Kernels &decode,
                     const sluice_problem &problem, int32_t few_rows, uint32_t compute_units) {
   const bool fixed = problem.determinism == SLUICE_DETERMINISM_BATCH_INVARIANT;
@@ -229,7 +230,7 @@ Choice choose_kernel(const Context &context, const sluice_problem &problem) {
   if (problem.flags & SLUICE_V_IN_K && problem.k_pack != 0) keep_packs_of_v(kernels, problem);
   check_numbers(problem);
 
-  // With O as F32, kernels that differ in what they would round to are the same.
+  // With O in F32, kernels that differ only in the 16-bit type of O are equivalent.
   if (problem.o_type == SLUICE_F32) {
     std::erase_if(kernels, [&, first = kernels.front()](const auto *kernel) {
       return kernel->entry.name.o_dtype != first->entry.name.o_dtype;

@@ -38,7 +38,7 @@ bool has_legal_threads(const package::KernelEntry &entry) {
   return entry.threads != 0 && entry.threads <= 1024 && entry.threads % entry.name.waves == 0;
 }
 
-/// What the arithmetic of choices and grids takes for granted; no kernel is near these limits.
+/// What the arithmetic of choices and grids assumes; no kernel is near these limits.
 bool has_legal_tiles(const package::KernelName &name) {
   constexpr uint32_t max_head_dim = 4096, max_tile_q = 4096;
   const auto is_head_dim = [](uint32_t dim) { return dim % 8 == 0 && dim <= max_head_dim; };
@@ -46,7 +46,7 @@ bool has_legal_tiles(const package::KernelName &name) {
                                   name.tile_q <= max_tile_q && fixed_split_keys % name.tile_kv == 0);
 }
 
-/// A pack may be whole and still not be made for this library.
+/// A pack may be intact and still not be made for this library.
 void check_entry(const package::KernelEntry &entry) {
   const std::string name = package::format_kernel_name(entry.name);
   const KernargLayout ours = kernarg_layout(entry.name.operation);
@@ -71,7 +71,8 @@ void check_entry(const package::KernelEntry &entry) {
   }
 }
 
-/// The ELF file of a chip. HIP gets this and not the bundle: the choice is then the same in all its versions.
+/// The ELF file of a chip. HIP gets this and not the bundle, so that the choice is the same in all versions
+/// of HIP.
 std::span<const std::byte> code_for(const std::string &chip, std::span<const std::byte> bundle,
                                     const std::string &kernel) {
   for (const package::BundleEntry &entry : package::read_bundle(bundle))
@@ -106,7 +107,7 @@ Context::Context(Device device, std::span<const std::byte> pack) : bound(std::mo
   }
   check_fits();
   cache_ops = CacheOpKernels(usable);
-  // A module is found again in what is already reserved: loading the last one cannot fail after
+  // Loaded modules are recorded in memory that is reserved now: loading the last one cannot fail after
   // hipModuleLoadData.
   loaded.reserve(usable.size());
   if (support::logs(LogLevel::info)) {
@@ -115,8 +116,8 @@ Context::Context(Device device, std::span<const std::byte> pack) : bound(std::mo
   }
 }
 
-/// A device of the right chip may still be less than the chip is: a part of one, or a HIP table of the
-/// caller's own that says so.
+/// A device of the right chip may still have less than the chip: it may be a part of one, or a caller's HIP
+/// table may say so.
 void Context::check_fits() const {
   const std::string what = bound.hip ? "device" : "target";
   const package::Chip *chip = package::find_chip(bound.chip);
@@ -138,7 +139,7 @@ void Context::check_fits() const {
 
 Context::~Context() {
   if (loaded.empty()) return;
-  // What one of HIP's calls fails at is no reason to keep the modules behind it: each gets its call.
+  // A failed HIP call must not keep the remaining modules loaded: each gets its call.
   std::optional<CurrentDevice> current;
   report_failure("context", [&] { current.emplace(bound); });
   for (const Loaded &one : loaded)

@@ -18,7 +18,7 @@ namespace sluice::runtime {
 class Context {
 public:
   /// Throws support::Failure: pack_corrupt, or wrong_arch if the pack has no kernel for the device or the
-  /// device is less than its chip.
+  /// device has less than its chip.
   Context(Device device, std::span<const std::byte> pack);
   Context(const Context &) = delete;
   Context &operator=(const Context &) = delete;
@@ -32,7 +32,7 @@ public:
   /// The hipFunction_t of one of kernels(), loaded the first time. Throws support::Failure.
   void *function(const package::PackedKernel &kernel);
 
-  /// The cache operations among kernels().
+  /// The cache operations in kernels().
   const CacheOpKernels &cache_op_kernels() const { return cache_ops; }
 
   sluice_trace_fn trace = nullptr;

@@ -1,4 +1,4 @@
-//===- cost.cpp - what a launch costs, by estimate ------------------------------------------------------===//
+//===- cost.cpp - the estimated cost of a launch --------------------------------------------------------===//
 #include "runtime/cost.h"
 
 #include "package/cache_op_kernargs.h"
@@ -22,15 +22,14 @@ double bytes_of(uint32_t type) {
   return dtype_bytes(type);
 }
 
-/// Loads that wait for one another in front of a round's first tile of keys, and what follows the last one,
-/// in latencies of HBM: arguments, lengths, Q, the page table's entries, keys; the waves' join and the
-/// stores.
+/// The dependent loads before a round's first tile of keys and the steps after the last one, in latencies of
+/// HBM: arguments, lengths, Q, the page table's entries, keys; the waves' join and the stores.
 constexpr double round_latencies = 7;
 
-/// What memory takes for a last round, at least, of what it takes for a full one: by the timing model.
+/// The least memory time of a last round, relative to a full one: from the timing model.
 constexpr double least_of_round = 0.8;
 
-/// Rows that tiles are made of: those of all heads of a group.
+/// The rows that tiles divide: those of all heads of a group.
 struct Rows {
   uint64_t count, tiles; // of a sequence and KV head
   double tokens;         // of a tile
@@ -47,7 +46,7 @@ double keys_seen(const package::KernelName &name, const Workload &work) {
   const double keys = double(work.keys), rows = double(work.rows), tokens = rows_of(name, work).tokens;
   double seen = keys;
   if (problem.flags & SLUICE_CAUSAL) {
-    // The last token of the tiles is in the middle of the sequence's rows, and half a tile behind.
+    // The last token of a tile is on average in the middle of the sequence's rows, plus half a tile.
     const double middle = (rows + tokens) / 2;
     seen = problem.mask_alignment == SLUICE_TOP_LEFT ? middle : keys - rows + middle;
   }
@@ -59,9 +58,9 @@ double keys_seen(const package::KernelName &name, const Workload &work) {
   return std::clamp(seen, 1.0, keys);
 }
 
-/// The clk of a tile of keys: of a wave whose caches hit, of the fullest slot of its SIMD, and of waiting
-/// where caches miss. They follow from the MFMAs of its rows and columns, and from what its loop takes for
-/// each clk of MFMAs.
+/// The clk of a tile of keys: for a wave whose caches hit, for the fullest slot of its SIMD, and for waiting
+/// when caches miss. They follow from the MFMAs of its rows and columns, and from the clk that its loop takes
+/// for each clk of MFMAs.
 struct TileClk {
   double wave, slot, missed;
 };
@@ -74,13 +73,13 @@ TileClk tile_clk(const package::KernelEntry &kernel) {
   const double rate = name.dtype == "e4m3fnuz" ? chip::matrix_flop_8_bit : chip::matrix_flop_16_bit;
   const double matrix = flop / rate;
   if (kernel.loop_matrix_clk == 0) return {matrix, matrix, 0};
-  // In the measured figures caches hit; once around the loop something comes from further away.
+  // In the measured figures caches hit; here, once per loop iteration a load comes from HBM.
   const double missed = chip::hbm_latency_clk - chip::vector_cache_latency_clk;
   const double loops = matrix / kernel.loop_matrix_clk;
   return {loops * kernel.loop_wave_clk, loops * kernel.loop_slot_clk, loops * missed};
 }
 
-/// What a tile takes each of so many waves of a SIMD. Workgroups that began together stay in step, so that a
+/// The clk of a tile for each of this many waves of a SIMD. Workgroups that began together stay in step, so a
 /// wave finds all others before it in the fullest slot.
 double clk_with_others(const TileClk &tile, double waves) {
   return tile.wave + (waves - 1) * tile.slot;
@@ -102,8 +101,8 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
   Estimate result;
   result.workgroups = double(work.batch) * problem.kv_heads * double(rows.tiles) * double(used_splits);
 
-  // Memory: each key is read from HBM once, and by every further workgroup from MALL or L2, for which the
-  // slower stands. Q, O and what waits to be merged are moved once.
+  // Memory: each key is read from HBM once, and by every further workgroup from MALL or L2, for both of which
+  // the slower rate is used. Q, O and results to be merged are moved once.
   const double row_bytes =
       bytes_of(problem.k_type) *
       (problem.flags & SLUICE_V_IN_K ? problem.head_dim_qk : problem.head_dim_qk + problem.head_dim_v);
@@ -115,23 +114,24 @@ Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint
       rows_of_tile * (problem.head_dim_qk * bytes_of(problem.q_type) + problem.head_dim_v * o_bytes);
   const double hbm = bytes_per_clk(chip::hbm_terabytes) / chip::compute_units,
                mall = bytes_per_clk(chip::mall_terabytes) / chip::compute_units;
-  // A decode kernel is there to read keys for once: each of its row tiles is charged for all of them.
+  // A decode kernel is meant to read keys once: each of its row tiles is charged for all of them.
   const double readers = name.is_prefill() ? double(rows.tiles) : 1;
   const double memory_clk =
       std::max(key_bytes / readers / hbm, key_bytes / mall) + other_bytes / hbm; // of a workgroup
 
-  // Rounds: a compute unit gets so many workgroups, of which as many at a time as fit. In the last round,
-  // compute units with fewer workgroups leave memory to the others. But where it is not the only one, it
-  // costs little less than the others, however few it has: they run beside those of the round before, which
-  // do not all end together.
+  // Rounds: a compute unit gets this many workgroups, as many at a time as fit. In the last round, compute
+  // units with fewer workgroups leave memory to the others. But if it is not the only round, it costs little
+  // less than the others, however few workgroups it has: they run beside those of the round before, which do
+  // not all end together.
   const uint32_t fits = package::occupancy(kernel.vgprs, kernel.lds_bytes, kernel.threads).workgroups_per_cu;
   const double places = std::max(1u, fits), of_unit = std::ceil(result.workgroups / compute_units),
                rounds = std::ceil(of_unit / places), resident = std::min(of_unit, places),
                before_last = (rounds - 1) * places, left = result.workgroups / compute_units - before_last,
                sharing_memory = before_last + (rounds > 1 ? std::max(left, least_of_round * places) : left);
 
-  // Issue: waves that share rows take the tiles of a split in turn, so some may have one more than others.
-  // One more tile, which nothing else hides, comes before the loop, or after the last keys from memory.
+  // Issue: waves that share rows take the tiles of a split in turn, so some may have one more tile than
+  // others. One more tile, which nothing else hides, comes before the loop, or after the last keys from
+  // memory.
   const double waves_of_simd = std::ceil(resident * name.waves / chip::simds);
   const double wave_tiles = double(divide_up(split_tiles, uint64_t{name.waves_dividing_keys()}));
   const TileClk tile = tile_clk(kernel);

@@ -1,7 +1,7 @@
-//===- cost.h - what a launch costs, by estimate --------------------------------------------------------===//
+//===- cost.h - the estimated cost of a launch ----------------------------------------------------------===//
 //
 // The choice of a kernel and of the splits of its keys compares estimates. docs/concepts/cost.md explains the
-// model and says how far it is from the timing model.
+// model and how far it is from the timing model.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,28 +14,28 @@
 
 namespace sluice::runtime {
 
-/// A chip as the estimate sees it. The numbers are those of the timing model, which has their sources
-/// (src/emulator/timing/constants.h, docs/concepts/timing.md): a test holds the two together.
+/// A chip as the estimate sees it. The numbers are those of the timing model, which gives their sources
+/// (src/emulator/timing/constants.h, docs/concepts/timing.md); a test checks that they agree.
 namespace chip {
 inline constexpr double clock_mhz = 2100;
 inline constexpr double compute_units = 304; // that share the bandwidths below
 inline constexpr double simds = 4;           // of a compute unit
 inline constexpr double hbm_terabytes = 4.14, mall_terabytes = 17.2;
 inline constexpr double hbm_latency_clk = 860, vector_cache_latency_clk = 116, workgroup_start_clk = 188;
-/// FLOP of a SIMD's matrix core in a clk: v_mfma_f32_16x16x16_f16 takes 16 clk, 16x16x32_fp8 as many.
+/// FLOP of a SIMD's matrix core per clk: v_mfma_f32_16x16x16_f16 takes 16 clk, and so does 16x16x32_fp8.
 inline constexpr double matrix_flop_16_bit = 512, matrix_flop_8_bit = 1024;
 } // namespace chip
 
-/// What the kernel that merges splits takes besides the time of its bytes: from its launch to its end, and
-/// more where a workgroup, which has so many elements of a row's splits under way, has to go round again.
-/// Read off the timing model.
+/// The time of the kernel that merges splits, besides the time of its bytes: from its launch to its end, and
+/// more for each further round that a workgroup needs, which has this many elements of a row's splits in
+/// flight. Read off the timing model.
 inline constexpr double merge_clk = 3600, merge_round_clk = 3000, merge_round_elements = 8192;
-/// What it takes instead where it reads splits before it knows which of them count: those of one round that
-/// have so many bytes at most. HBM needs two and a half of its latencies to read them, and at least one is
-/// saved.
+/// The time instead of merge_clk if the kernel reads splits before it knows which of them count: those of one
+/// round that have at most this many bytes. HBM needs two and a half of its latencies to read them, and at
+/// least one is saved.
 inline constexpr double merge_at_once_clk = 1800, merge_at_once_bytes = 4 << 20;
 
-/// Calls that a plan is to be good for. Counts are 1 or more.
+/// The calls for which a plan is optimized. Counts are 1 or more.
 struct Workload {
   const sluice_problem &problem;
   int64_t batch;
@@ -46,16 +46,16 @@ struct Workload {
 struct Estimate {
   double attention_clk = 0;
   double merge_clk = 0;
-  double workgroups = 0; // of attention, that have keys
+  double workgroups = 0; // of attention, those with keys
 
   double clk() const { return attention_clk + merge_clk; }
   double microseconds() const { return clk() / chip::clock_mhz; }
 };
 
-/// Tiles of keys that a row tile of the kernel sees, on average: those that its splits divide.
+/// Tiles of keys that a row tile of the kernel sees, on average; its splits divide these.
 uint64_t tiles_seen(const package::KernelName &name, const Workload &work);
 
-/// The work on one kernel, with keys in `splits` (1 or more), on so many compute units.
+/// Estimates the work on one kernel, with `splits` (1 or more) of the keys, on this many compute units.
 Estimate estimate(const package::KernelEntry &kernel, const Workload &work, uint64_t splits,
                   uint32_t compute_units);
 

@@ -1,4 +1,4 @@
-//===- device.cpp - what a context is bound to ----------------------------------------------------------===//
+//===- device.cpp - the device of a context -------------------------------------------------------------===//
 #include "runtime/device.h"
 
 #include "package/chips.h"
@@ -43,7 +43,7 @@ std::string read_arch(const HipTable &hip, int ordinal, std::string_view origin)
 uint32_t read_attribute(const HipTable &hip, int attribute, int ordinal) {
   int value = 0;
   check_hip(hip, hip.hipDeviceGetAttribute(&value, attribute, ordinal), "hipDeviceGetAttribute");
-  // A table of the caller's own may have left it as it was; the library divides by some of them.
+  // A caller's own table may have left it unchanged; the library divides by some of these values.
   if (value <= 0) {
     throw Failure(Status::hip, {},
                   text("hipDeviceGetAttribute succeeded, but says that attribute ", attribute, " of device ",
@@ -52,7 +52,7 @@ uint32_t read_attribute(const HipTable &hip, int attribute, int ordinal) {
   return uint32_t(value);
 }
 
-/// A machine without a GPU is no failure of HIP.
+/// A machine without a GPU is not a failure of HIP.
 void check_present(const HipTable &hip, HipError error, std::string_view call, std::string_view origin) {
   if (error == hip_no_device || error == hip_invalid_device) {
     throw Failure(Status::no_device, "device_ordinal",
@@ -122,7 +122,7 @@ Device named_target(std::string_view target) {
       names += text(names.empty() ? "" : ", ", known.name);
     throw Failure(Status::wrong_arch, "target", text("target is '", target, "'; supported chips: ", names));
   }
-  // What a device would report.
+  // As a device would report them.
   device.wave_size = chip->wave_size;
   device.lds_bytes = chip->lds_bytes;
   return device;
@@ -136,7 +136,7 @@ CurrentDevice::CurrentDevice(const Device &device) : hip(*device.hip) {
 }
 
 CurrentDevice::~CurrentDevice() {
-  // What was done on the device is done, so a failure here is none of the call.
+  // The work on the device is already done, so a failure here does not fail the call.
   if (changed) {
     report_failure("the thread's own device is not current again",
                    [&] { check_hip(hip, hip.hipSetDevice(previous), "hipSetDevice"); });

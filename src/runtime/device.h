@@ -1,4 +1,4 @@
-//===- device.h - what a context is bound to ------------------------------------------------------------===//
+//===- device.h - the device of a context ---------------------------------------------------------------===//
 #pragma once
 
 #include "runtime/hip_table.h"
@@ -31,7 +31,7 @@ struct Device {
   uint32_t lds_bytes = 0;
   int32_t hip_runtime_version = 0;
   std::optional<HipTable> hip; // nothing for a target
-  // Of an emulator that has them (sluice/emulator.h), else null.
+  // From an emulator that has them (sluice/emulator.h), else null.
   int (*checks_contents)() = nullptr;
   int (*check_call)(void *stream, const char *name, ContentsCheck check, const void *call,
                     size_t bytes) = nullptr;
@@ -44,8 +44,8 @@ Device open_device(uint32_t kind, int32_t ordinal, const HipSource &source);
 /// or wrong_arch for a chip that the library does not know.
 Device named_target(std::string_view target);
 
-/// Runs a part of a destructor: a failure has no way out but the log, and none without memory for its
-/// sentence.
+/// Runs a part of a destructor: a failure can only go to the log, and not even there without memory for its
+/// message.
 template <typename Part> void report_failure(std::string_view what, Part &&part) noexcept {
   try {
     try {
@@ -57,7 +57,7 @@ template <typename Part> void report_failure(std::string_view what, Part &&part)
   }
 }
 
-/// Makes a device current for a scope, and puts the thread's own back.
+/// Makes a device current for a scope, and restores the thread's own.
 class CurrentDevice {
 public:
   explicit CurrentDevice(const Device &device);

@@ -10,7 +10,7 @@
 
 namespace sluice::runtime {
 
-/// As in kernel names: "f16". Empty for a value that is no sluice_dtype.
+/// The name used in kernel names: "f16". Empty if the value is not a sluice_dtype.
 constexpr std::string_view dtype_name(uint32_t type) {
   switch (type) {
   case SLUICE_F16:
@@ -32,7 +32,7 @@ constexpr std::string_view dtype_name(uint32_t type) {
   }
 }
 
-/// The name, for messages; of a value that is no sluice_dtype its number.
+/// The name, for messages; the number if the value is not a sluice_dtype.
 inline std::string dtype_text(uint32_t type) {
   const std::string_view name = dtype_name(type);
   return name.empty() ? std::to_string(type) : std::string(name);
@@ -43,8 +43,8 @@ constexpr uint32_t dtype_bytes(uint32_t type) {
   return type == SLUICE_F32 ? 4 : type == SLUICE_F16 || type == SLUICE_BF16 ? 2 : 1;
 }
 
-/// How far a type that a kernel takes is from a wanted one: first by size, then by what its bits mean. E4M3FN
-/// is nearest to E4M3FNUZ and E5M2 to E5M2FNUZ.
+/// The distance between a type that a kernel takes and a wanted one: first by size, then by the meaning of
+/// its bits. E4M3FN is nearest to E4M3FNUZ and E5M2 to E5M2FNUZ.
 constexpr uint32_t dtype_distance(uint32_t wanted, uint32_t other) {
   const auto is_e5m2 = [](uint32_t type) { return type == SLUICE_E5M2FNUZ || type == SLUICE_E5M2; };
   const uint32_t own = dtype_bytes(wanted), theirs = dtype_bytes(other);

@@ -69,7 +69,7 @@ struct HipTable {
 };
 
 /// Throws support::Failure (no_device) naming the first required entry point that is missing; `origin` says
-/// of what.
+/// where it is missing.
 HipTable bind_hip(HipResolver resolver, void *user, std::string_view origin);
 
 /// Throws support::Failure unless `error` is success: wrong_arch for a module without code for the device,

@@ -1,4 +1,4 @@
-//===- kernel_features.cpp - what a kernel can do beyond plain attention --------------------------------===//
+//===- kernel_features.cpp - features of kernels beyond plain attention ---------------------------------===//
 #include "runtime/kernel_features.h"
 
 #include "support/failure.h"
@@ -59,7 +59,7 @@ constexpr Feature table[] = {
 #undef SLUICE_FLAG_FEATURE
 #undef SLUICE_FIELD_FEATURE
 
-/// What a call may need, where its mode or problem does not say so.
+/// A feature that a call may need without its mode or problem saying so.
 struct CallFeature {
   std::string_view name;
   std::string_view field; // of sluice_args
@@ -71,7 +71,7 @@ constexpr CallFeature call_table[] = {
     {"lengths", "q_lengths", [](const Problem &, const sluice_args &a) { return a.q_lengths != nullptr; }},
     {"lengths", "kv_lengths",
      [](const Problem &p, const sluice_args &a) {
-       return a.kv_lengths != nullptr && p.mode != SLUICE_MODE_PAGED; // where they belong to the mode
+       return a.kv_lengths != nullptr && p.mode != SLUICE_MODE_PAGED; // if they are not part of the mode
      }},
 };
 

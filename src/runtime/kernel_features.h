@@ -1,7 +1,7 @@
-//===- kernel_features.h - what a kernel can do beyond plain attention ----------------------------------===//
+//===- kernel_features.h - features of kernels beyond plain attention -----------------------------------===//
 //
-// The names that manifests list and what of a problem or a call needs each: the one table behind the choice
-// of a kernel and its refusals. A kernel that learns something lists the name; nothing else changes.
+// The names that manifests list and the parts of a problem or a call that need each: the choice of a kernel
+// and its refusals both use this table. A kernel that gains a feature lists its name; nothing else changes.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace sluice::runtime {
 
-/// What a problem may need.
+/// A feature that a problem may need.
 struct Feature {
   std::string_view name;
   std::string_view field; // of sluice_problem, for the refusal
@@ -29,8 +29,8 @@ std::span<const Feature> features();
 
 bool has_feature(const package::KernelEntry &kernel, std::string_view name);
 
-/// What only a call says that it needs: members of sluice_args that the problem does not name. Throws
-/// support::Failure (unsupported) if the plan's kernel cannot do it. On the path of every run: no allocation
+/// Checks features that only a call asks for: members of sluice_args that the problem does not name. Throws
+/// support::Failure (unsupported) if the plan's kernel lacks one. On the path of every run: no allocation
 /// unless something is wrong.
 void check_call_features(const package::KernelEntry &kernel, const sluice_problem &problem,
                          const sluice_args &args);

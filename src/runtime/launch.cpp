@@ -1,4 +1,4 @@
-//===- launch.cpp - work onto a stream: what it waits for, the kernel, and who is told ------------------===//
+//===- launch.cpp - enqueueing work: its dependencies, the kernel, and the signal -----------------------===//
 #include "runtime/launch.h"
 
 #include "support/failure.h"
@@ -10,7 +10,7 @@ using support::Status;
 using support::text;
 
 bool is_capturing(const HipTable &hip, void *stream, const char *field) {
-  // The default stream cannot be captured, and asking about it fails while another stream is.
+  // The default stream cannot be captured, and querying it fails while another stream is being captured.
   if (stream == nullptr) return false;
   int status = hip_capture_status_none;
   check_hip(hip, hip.hipStreamIsCapturing(stream, &status), "hipStreamIsCapturing", field);

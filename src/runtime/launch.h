@@ -1,4 +1,4 @@
-//===- launch.h - work onto a stream: what it waits for, the kernel, and who is told --------------------===//
+//===- launch.h - enqueueing work: its dependencies, the kernel, and the signal -------------------------===//
 #pragma once
 
 #include "runtime/device.h"
@@ -25,11 +25,11 @@ struct Work {
 /// Whether a stream records what is enqueued on it. Throws support::Failure (hip).
 bool is_capturing(const HipTable &hip, void *stream, const char *field);
 
-/// Lets launch.stream wait for the launch's dependencies. Throws support::Failure: hip, or invalid_argument
-/// for one that capture does not allow, before it has done anything.
+/// Makes launch.stream wait for the launch's dependencies. Throws support::Failure: hip, or, before any
+/// effect, invalid_argument for a dependency that capture does not allow.
 void wait_for_dependencies(const HipTable &hip, const sluice_launch &launch);
 
-/// Enqueues the kernel, and the signal behind it. Throws support::Failure (hip).
+/// Enqueues the kernel, and then the signal. Throws support::Failure (hip).
 void enqueue(const HipTable &hip, const Work &work, const sluice_launch &launch);
 
 } // namespace sluice::runtime

@@ -52,7 +52,7 @@ std::string loaded_hip() {
   return found;
 }
 
-/// Whether an address is in the program itself, which comes first.
+/// Whether an address is in the program itself, which comes first in the list.
 bool is_in_program(uintptr_t address) {
   return dl_iterate_phdr(
              [](dl_phdr_info *info, size_t, void *user) {
@@ -64,10 +64,10 @@ bool is_in_program(uintptr_t address) {
              &address) == 1;
 }
 
-/// The folder, with '/' at its end, of the shared library that this code is in, as the kernel has mapped it.
-/// Empty for a program that it is linked into, and where nothing says it. The loader's own names do not do:
-/// that of a program is argv[0], that of a library what dlopen was given, perhaps relative to a folder that
-/// is the process's no longer.
+/// The folder, with '/' at its end, of the shared library that contains this code, as the kernel has mapped
+/// it. Empty if the code is linked into a program, or if the folder is unknown. The loader's own names are
+/// not enough: a program's is argv[0], a library's is the argument of dlopen, which may be relative to a
+/// folder that is no longer the process's.
 std::string library_folder() {
   const auto here = reinterpret_cast<uintptr_t>(&find_hip);
   if (is_in_program(here)) return {};
@@ -89,7 +89,7 @@ HipSource find_hip() {
   if (!loaded.empty()) {
     void *library = dlopen(loaded.c_str(), RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
     if (library != nullptr) return {resolve_in_library, library, loaded};
-    // Going on to another file could bring a second HIP runtime into the process.
+    // Trying another file could bring a second HIP runtime into the process.
     throw Failure(Status::no_device, "libamdhip64",
                   text("the process has loaded ", loaded, ", but it cannot be opened: ", last_error()));
   }
@@ -104,7 +104,7 @@ HipSource find_hip() {
 }
 
 HipSource find_emulator() {
-  // Whoever starts such a program chooses its arguments, its folder and its environment, not its code.
+  // The user of such a program chooses its arguments, folder and environment, but must not choose its code.
   if (getauxval(AT_SECURE) != 0)
     throw Failure(Status::no_device, emulator_soname,
                   text("the emulator ", emulator_soname,

@@ -11,7 +11,7 @@
 
 namespace sluice::runtime {
 
-/// A resolver and where it leads, for messages.
+/// A resolver and its origin, for messages.
 struct HipSource {
   HipResolver resolver = nullptr;
   void *user = nullptr;
@@ -22,8 +22,8 @@ struct HipSource {
 /// soname. Throws support::Failure (no_device) if there is none.
 HipSource find_hip();
 
-/// libsluice_emulator.so.1 by soname, else beside the file of libsluice.so; in a program that libsluice.a is
-/// linked into by soname alone. Never in a program with more rights than its user (AT_SECURE). Throws
+/// libsluice_emulator.so.1 by soname, else beside the file of libsluice.so; only by soname in a program that
+/// libsluice.a is linked into. Never in a program with more rights than its user (AT_SECURE). Throws
 /// support::Failure (no_device) naming the file.
 HipSource find_emulator();
 

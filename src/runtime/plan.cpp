@@ -126,7 +126,7 @@ void Plan::run_few(const sluice_args &args, const sluice_launch &launch) const {
 
 void Plan::run(const sluice_args &args, const sluice_launch &launch) const {
   wait_for_dependencies(*shared->device().hip, launch);
-  // Without starts and lengths on the device every sequence has q_len rows, and one kernel does them all.
+  // Without starts and lengths on the device every sequence has q_len rows, and one kernel computes them all.
   const bool mixed = args.q_starts != nullptr || args.q_lengths != nullptr;
   const bool has_many = args.q_len > choice.few_rows;
   const bool has_few = few.entry != nullptr && (mixed || !has_many);

@@ -26,7 +26,7 @@ public:
 
   const Context &context() const { return *shared; }
   const sluice_problem &problem() const { return wanted; }
-  /// The one that the plan is named after; others may work beside it.
+  /// The kernel after which the plan is named; others may run beside it.
   const package::KernelEntry &kernel() const { return *main().entry; }
   const std::string &kernel_name() const { return main().name; }
   const std::string &reason() const { return choice.reason; }
@@ -40,9 +40,9 @@ public:
   void run(const sluice_args &args, const sluice_launch &launch) const;
 
 private:
-  /// A kernel of the choice, with what the problem says of its arguments.
+  /// A kernel of the choice, with the arguments that depend only on the problem.
   struct Prepared {
-    const package::KernelEntry *entry = nullptr; // null: there is none
+    const package::KernelEntry *entry = nullptr; // null: not in the choice
     std::string name;
     void *function = nullptr;
     package::AttentionKernargs arguments = {};
@@ -52,7 +52,7 @@ private:
                const sluice_launch &launch) const;
   /// Workgroups of a kernel of the choice.
   Grid grid(const Prepared &prepared, int32_t batch, int32_t q_len) const;
-  /// The kernel for few rows, and what merges its splits.
+  /// Runs the kernel for few rows, and the merge of its splits.
   void run_few(const sluice_args &args, const sluice_launch &launch) const;
   void trace(uint32_t event, const Prepared &prepared, const Grid &grid) const;
   const Prepared &main() const { return many.entry != nullptr ? many : few; }

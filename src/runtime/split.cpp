@@ -1,4 +1,4 @@
-//===- split.cpp - dividing the keys of a row among workgroups, and the workspace that takes ------------===//
+//===- split.cpp - splits of a row's keys among workgroups, and their workspace -------------------------===//
 #include "runtime/split.h"
 
 #include "runtime/choice.h"
@@ -15,7 +15,7 @@ using support::Failure;
 using support::Status;
 using support::text;
 
-// What the merging kernel takes.
+// The limit of the merging kernel.
 constexpr uint64_t max_splits = 65536;
 
 int32_t rows_of(const Choice &choice, int32_t q_len) {
@@ -91,8 +91,8 @@ void split_at_fixed_places(Choice &choice, const sluice_problem &problem) {
                        max_splits * fixed_split_keys));
   }
   choice.splits = uint32_t(splits);
-  // A sink logit joins the denominator in the merge or not at all: it always does where bits must not depend
-  // on whether there is one.
+  // A sink logit joins the denominator in the merge or not at all. If bits must not depend on whether there
+  // is a merge, there always is one.
   choice.merges = splits > 1 || problem.flags & SLUICE_SINK_LOGITS;
   if (!choice.merges) return;
   choice.workspace_bytes = bytes_of(problem, splits, rows);

@@ -1,4 +1,4 @@
-//===- split.h - dividing the keys of a row among workgroups, and the workspace that takes --------------===//
+//===- split.h - splits of a row's keys among workgroups, and their workspace ---------------------------===//
 #pragma once
 
 #include <sluice/sluice.h>
@@ -9,11 +9,11 @@ namespace sluice::runtime {
 
 struct Choice;
 
-/// Keys of a split at a fixed place: long enough that merging costs little, short enough that 128 Ki keys of
-/// one sequence still occupy 64 workgroups per KV head. Tiles of keys divide it.
+/// Keys of a split at a fixed place: enough that merging costs little, few enough that 128 Ki keys of one
+/// sequence still occupy 64 workgroups per KV head. A multiple of every kernel's tile of keys.
 inline constexpr uint32_t fixed_split_keys = 2048;
 
-/// Where the splits of a call are in workspace: O as F32 [split][batch][row][q_heads][head_dim_v], then LSE
+/// The layout of a call's splits in workspace: O as F32 [split][batch][row][q_heads][head_dim_v], then LSE
 /// [split][batch][row][q_heads], with `rows` rows of each sequence. Strides count elements.
 struct SplitLayout {
   int64_t token_stride, batch_stride, split_stride;             // of O
@@ -23,11 +23,11 @@ struct SplitLayout {
 };
 SplitLayout split_layout(const sluice_problem &problem, uint32_t splits, int32_t batch, int32_t rows);
 
-/// Where a plan has no ceiling: what splits whose number is chosen by their cost take at most.
+/// The most workspace of splits whose number is chosen by cost, if a plan has no ceiling.
 inline constexpr uint64_t usual_workspace_ceiling = uint64_t{256} << 20;
 
-/// The most splits of `rows` rows of each sequence that a merge counts and the ceiling allows: at least 1.
-/// With bounds of the batch and of keys, and where places are not fixed.
+/// The most splits that a merge of `rows` rows of each sequence can count and the ceiling allows: at least 1.
+/// For problems with bounds of the batch and of keys, and without fixed places.
 uint64_t most_splits(const sluice_problem &problem, int64_t rows);
 
 /// Gives the choice `splits` splits for `rows` rows of each sequence, and their workspace.

@@ -1,9 +1,9 @@
-//===- divisor.h - numbers that make a division a multiplication ----------------------------------------===//
+//===- divisor.h - divisions as multiplications ---------------------------------------------------------===//
 //
-// n / d for 0 <= n < 2^(bits - 1) and 1 <= d < 2^(bits - 1) is the upper half of 2n * magic, shifted right
-// by `shift`: with shift = ceil(log2 d), magic = ceil(2^(bits - 1 + shift) / d) fits `bits` bits, and exceeds
-// what would be exact by less than d <= 2^shift in 2^(bits - 1 + shift), which times n is less than 1/d
-// (Granlund and Montgomery 1994). Kernels divide by numbers that the host knows.
+// n / d for 0 <= n < 2^(bits - 1) and 1 <= d < 2^(bits - 1) is the upper half of 2n * magic, shifted right by
+// `shift`: with shift = ceil(log2 d), magic = ceil(2^(bits - 1 + shift) / d) fits `bits` bits, and exceeds
+// the exact value by less than d <= 2^shift in 2^(bits - 1 + shift), which times n is less than 1/d (Granlund
+// and Montgomery 1994). Kernels divide by numbers that the host knows.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,4 @@
-//===- failure.cpp - how a refused call says why --------------------------------------------------------===//
+//===- failure.cpp - failures with their reasons --------------------------------------------------------===//
 #include "support/failure.h"
 
 #include <charconv>
@@ -38,7 +38,7 @@ void append(std::string &out, double piece) {
   static const locale_t plain = newlocale(LC_ALL_MASK, "C", nullptr);
   const locale_t own = uselocale(plain);
   char digits[32];
-  constexpr int least = 6, enough = 17; // digits; with 17 every number is itself again
+  constexpr int least = 6, enough = 17; // digits; 17 are enough to read every number back
   for (int precision = least; precision <= enough; ++precision) {
     std::snprintf(digits, sizeof digits, "%.*g", precision, piece);
     if (std::strtod(digits, nullptr) == piece) break;

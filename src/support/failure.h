@@ -1,7 +1,7 @@
-//===- failure.h - how a refused call says why ----------------------------------------------------------===//
+//===- failure.h - failures with their reasons ----------------------------------------------------------===//
 //
 // Inside the library a request that cannot be served is an exception; the C boundary turns it into a status
-// and a filled-in sluice_error. Nothing on the successful path of a run builds one.
+// and a filled-in sluice_error. The successful path of a run never builds one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -66,14 +66,14 @@ inline void append(std::string &out, const std::string &piece) {
 }
 } // namespace detail
 
-/// The pieces in a row; numbers in decimal, floating point as short as it reads back.
+/// Joins the pieces; numbers in decimal, floating point with the fewest digits that read back exactly.
 template <typename... Pieces> std::string text(const Pieces &...pieces) {
   std::string out;
   (detail::append(out, pieces), ...);
   return out;
 }
 
-/// `0x` and sixteen or fewer digits.
+/// `0x` and at most sixteen digits.
 std::string hexadecimal(uint64_t value);
 
 } // namespace sluice::support

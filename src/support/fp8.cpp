@@ -53,7 +53,7 @@ float e5m2_to_float(uint8_t bits) {
 
 uint8_t e4m3fnuz_from_double(double value) {
   if (std::isnan(value)) return sign_bit;
-  // Bits without the sign are in the order of what they stand for: halve the range that holds the number.
+  // Bit patterns without the sign are in the order of their values: halve the range that holds the number.
   constexpr uint8_t largest = 0x7f;
   const double magnitude = std::abs(value);
   uint8_t low = 0, high = largest;

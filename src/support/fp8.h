@@ -16,7 +16,8 @@ float e4m3fn_to_float(uint8_t bits);
 float e5m2fnuz_to_float(uint8_t bits);
 float e5m2_to_float(uint8_t bits);
 
-/// Rounds once, to nearest even. What lies beyond +-240, infinity too, becomes +-240, and zeros have no sign.
+/// Rounds once, to nearest even. Values beyond +-240, including infinity, become +-240, and zeros have no
+/// sign.
 uint8_t e4m3fnuz_from_double(double value);
 
 } // namespace sluice::support

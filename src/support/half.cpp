@@ -22,7 +22,7 @@ template <int exponent_bits, int fraction_bits> uint16_t narrow(double value) {
 
   const int exponent = biased - double_bias;
   if (exponent > bias) return sign | infinity;
-  // A subnormal result keeps its exponent at the smallest and shifts further; 54 shifts everything out.
+  // A subnormal result has the smallest exponent and shifts further; 54 shifts everything out.
   const int smallest = 1 - bias;
   int shift = double_fraction_bits - fraction_bits;
   if (exponent < smallest) shift += smallest - exponent;
@@ -32,8 +32,7 @@ template <int exponent_bits, int fraction_bits> uint16_t narrow(double value) {
   const uint64_t lost = significand & ((uint64_t{1} << shift) - 1);
   const uint64_t half = uint64_t{1} << (shift - 1);
   if (lost > half || (lost == half && (kept & 1))) ++kept;
-  // A carry out of the fraction moves into the exponent by itself, up to infinity; kept holds the implicit
-  // bit.
+  // A carry out of the fraction moves into the exponent, up to infinity; kept holds the implicit bit.
   const uint64_t exponent_field = exponent < smallest ? 0 : uint64_t(exponent + bias - 1);
   return sign | uint16_t((exponent_field << fraction_bits) + kept);
 }

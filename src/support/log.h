@@ -15,7 +15,7 @@ enum class LogLevel : uint32_t { error = 1, warning = 2, info = 3, debug = 4 };
 
 using LogFunction = void (*)(uint32_t level, const char *message, void *user);
 
-/// Once it returns, the previous function is not called any more.
+/// After it returns, the previous function is never called again.
 void set_log(LogFunction function, void *user, uint32_t max_level);
 
 /// Whether a message of this level goes anywhere: lets a caller skip building it.

@@ -1,4 +1,4 @@
-//===- accuracy.cpp - how far results are from what they should be --------------------------------------===//
+//===- accuracy.cpp - the difference between results and expectations -----------------------------------===//
 
 #include "tools/accuracy.h"
 
@@ -21,8 +21,8 @@ std::vector<float> to_floats(const NpyArray &array) {
   return values;
 }
 
-/// Attention of the call with F32 tensors, so that nothing is rounded to 16 bits. O and LSE come back as
-/// floats.
+/// Computes attention of the call with F32 tensors, so that nothing is rounded to 16 bits. Returns O and LSE
+/// as floats.
 void reference_call(const CallOptions &options, const CallInputs &inputs, std::vector<float> &q,
                     std::vector<float> &k, std::vector<float> &v, std::vector<float> &o,
                     std::vector<float> &lse) {
@@ -37,7 +37,7 @@ void reference_call(const CallOptions &options, const CallInputs &inputs, std::v
 
 constexpr double u = 0x1p-24; // unit roundoff of f32
 
-/// The bound of docs/concepts/numerics.md, row by row, under its names.
+/// The bound of docs/concepts/numerics.md, row by row, with the page's names.
 class Bound {
 public:
   Bound(const CallOptions &options, const CallInputs &inputs, std::span<const float> q,
@@ -91,7 +91,7 @@ private:
         magnitudes += std::fabs(product);
       }
       x[size_t(j)] = scale * dot;
-      if (std::isnan(x[size_t(j)]) || x[size_t(j)] == infinity) return; // all of the row is NaN
+      if (std::isnan(x[size_t(j)]) || x[size_t(j)] == infinity) return; // the whole row is NaN
       if (x[size_t(j)] == -infinity) continue;                          // a key of weight 0
       largest = std::max(largest, x[size_t(j)]);
       X = std::max(X, std::fabs(x[size_t(j)]));
@@ -107,7 +107,7 @@ private:
       l += p;
       for (size_t e = 0; e < columns.size(); ++e) {
         const double size = std::fabs(v_row[e]);
-        if (!std::isfinite(size)) continue; // its elements of O are not finite, others are not concerned
+        if (!std::isfinite(size)) continue; // only its elements of O are not finite
         columns[e].weighted += p * size;
         columns[e].magnitude += size;
         columns[e].largest = std::max(columns[e].largest, size);
@@ -122,10 +122,10 @@ private:
     const double score = u * (A * (8 + 3 * d / 8) + 10 * X);
     const double weight = score + u * (2 + tiles * (3 + 4 * X));
     const double sum = weight + u * (n + 2);
-    // The reference's own LSE and O are rounded to f32, which is one more u of each.
+    // The reference's own LSE and O are rounded to f32, which adds one u to each.
     if (std::isfinite(out.lse[lse_at]))
       out.lse_tolerance[lse_at] = sum + u * (4 * X + 4 * (1 + std::log(l)) + 2 * std::fabs(out.lse[lse_at]));
-    // Nothing is known of scores beyond f32. Below, |LSE| is at most X + ln n without computing anything.
+    // Scores beyond f32 have no bound. Otherwise |LSE| is trivially at most X + ln n.
     const bool overflows = A * log2_e > std::numeric_limits<float>::max();
     if (overflows || out.lse_tolerance[lse_at] > X + std::log(n) + 1) out.lse_limits[lse_at] |= unbounded;
     for (size_t e = 0; e < columns.size(); ++e) {
@@ -135,15 +135,14 @@ private:
       const double before_store = W * (p_rounding + weight + u * (8 + 3 * n / 8)) +
                                   p_absolute * columns[e].magnitude / l + size * (sum + 4 * u);
       out.o_tolerance[at] = before_store + o_rounding * (size + before_store) + o_absolute;
-      // |O| is at most the largest |v| without computing anything. A column of zeros stays 0 whatever its
-      // weights.
+      // |O| is trivially at most the largest |v|. A column of zeros stays 0 with any weights.
       if (columns[e].largest > 0 && (overflows || out.o_tolerance[at] > columns[e].largest))
         out.o_limits[at] |= unbounded;
     }
   }
 
-  /// The header's rule: V at key j reaches the rows that see j. A weight that is rounded to 0 makes NaN of
-  /// infinity.
+  /// The header's rule: V at key j reaches the rows that see j. An infinity times a weight that is rounded to
+  /// 0 is NaN.
   void mark_reach_of_v(int64_t b, int64_t h) {
     for (int64_t j = 0; j < inputs.kv_len(); ++j) {
       const float *const v_row = kv_row(v, b, h, j, inputs.head_dim_v());

@@ -28,7 +28,7 @@ int32_t as_extent(int64_t extent, const char *argument, const char *what) {
   return int32_t(extent);
 }
 
-/// [batch, token, head, dim], nothing between.
+/// A tensor [batch, token, head, dim] without gaps.
 sluice_tensor contiguous(void *data, const std::vector<int64_t> &shape) {
   return {.data = data, .stride = {shape[1] * shape[2] * shape[3], shape[2] * shape[3], shape[3], 1}};
 }
@@ -140,7 +140,8 @@ CallResult run_call(const CallOptions &options, const CallInputs &inputs) {
   }
   const sluice_args args = make_args(options, inputs, q.data(), k.data(), v.data(), o.data(), lse.data());
 
-  // An emulated launch may do its work within the call, so another thread makes it while this one watches.
+  // An emulated launch may do its work within the call, so another thread makes the call while this one
+  // watches.
   const auto begin = std::chrono::steady_clock::now();
   std::future<void> done = std::async(std::launch::async, [&] {
     // The current device belongs to the thread.

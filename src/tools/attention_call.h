@@ -1,6 +1,7 @@
 //===- attention_call.h - one attention call on .npy files ----------------------------------------------===//
 //
-// What `run` and `verify` share: the files and options that describe a call, and the call on a device.
+// The common parts of `run` and `verify`: the files and options that describe a call, and the call on a
+// device.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -21,7 +22,7 @@ struct CallOptions {
   bool bf16 = false;
 };
 
-/// Q, K and V of a call: [batch, token, head, dim] each, shapes that fit each other.
+/// Q, K and V of a call: [batch, token, head, dim] each, with matching shapes.
 struct CallInputs {
   NpyArray q, k, v;
 
@@ -36,11 +37,10 @@ struct CallInputs {
   std::vector<int64_t> lse_shape() const { return {batch(), q_heads(), q_len()}; }
 };
 
-/// The value of --scale. Throws ToolError if it is no number or, as a float, is infinite or would be 0 though
-/// it is not.
+/// The value of --scale. Throws ToolError if it is not a number, or as a float overflows or underflows to 0.
 float parse_scale(const std::string &text);
 
-/// Throws NpyError that names the option, the file, and what does not fit.
+/// Throws NpyError with the option, the file, and the mismatch.
 CallInputs load_inputs(const CallOptions &options);
 
 /// The problem of a call, LSE included, bounds exact.
@@ -57,7 +57,7 @@ struct CallResult {
   std::optional<sluice_emulator_counters_t> counters;
 };
 
-/// Shows a progress bar on stderr when it takes longer than a second.
+/// Shows a progress bar on stderr if it takes longer than a second.
 CallResult run_call(const CallOptions &options, const CallInputs &inputs);
 
 /// "kernel ..., 1.25 s, 123 waves, 456 instructions"

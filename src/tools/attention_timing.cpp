@@ -42,8 +42,8 @@ package::AttentionAddresses addresses_of(const sluice_args &args) {
   return {.q = address(args.q), .k = address(args.k), .v = address(args.v), .o = address(args.o), .lse = 0};
 }
 
-/// The matrix cores' time on the simulated compute units, then on the device: what is idle there while there
-/// are workgroups is divided as it is here.
+/// The matrix cores' time on the simulated compute units, then on the device: the idle time of the device
+/// while it has workgroups is divided in the same proportions.
 TimeParts parts_of(const AttentionTiming &timing, const emulator::Program &program,
                    const emulator::KernelStats &stats) {
   const TimingResult &result = timing.result;

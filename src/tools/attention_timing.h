@@ -1,7 +1,7 @@
 //===- attention_timing.h - an attention launch on the timing model -------------------------------------===//
 //
-// What `sluice bench --kernel` says of one kernel, without a plan, and one problem of prefill: how busy the
-// matrix cores are, what their instructions would allow, and where the rest of the time goes.
+// The figures of `sluice bench --kernel` for one kernel, without a plan, and one prefill problem: how busy
+// the matrix cores are, what their instructions would allow, and where the rest of the time goes.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -25,16 +25,16 @@ struct TimedProblem {
   bool causal = false;
 };
 
-/// Where the time of the device's matrix cores goes, in per cent of the launch: the parts add up to 100.
+/// How the matrix cores' time on the device is spent, in per cent of the launch: the parts add up to 100.
 struct TimeParts {
-  double useful = 0; // busy with scores that count
-  double masked = 0; // busy with scores behind the causal mask
-  // In loops, idle, by what the wave that used them next was doing.
+  double useful = 0; // busy with scores that are used
+  double masked = 0; // busy with scores that the causal mask hides
+  // Idle in loops, by what the wave that used them next was doing.
   double issuing = 0; // its other instructions
   std::array<double, emulator::timing::stall_count> waiting{};
-  double outside = 0; // idle before and behind the loops of waves
+  double outside = 0; // idle before and after the waves' loops
   double start = 0;   // idle while workgroups start
-  double tail = 0;    // places of the device without a workgroup
+  double tail = 0;    // places of the device that have no workgroup
 
   double waiting_for(emulator::timing::Stall stall) const { return waiting[size_t(stall)]; }
   double sum() const;
@@ -44,20 +44,20 @@ struct AttentionTiming {
   package::KernelEntry kernel;
   TimedProblem problem;
   emulator::timing::TimingResult result;
-  double bound_percent = 0; // of the usual way around the main loop
+  double bound_percent = 0; // of the usual path through the main loop
   TimeParts parts;
   double seconds = 0; // the model took
 
   /// 4 batch heads length^2 d, half of it with a causal mask.
   double useful_flops() const;
-  /// Of all compute units at a clock.
+  /// For all compute units at a clock.
   double useful_tflops(double mhz) const;
 };
 
 /// Throws ToolError for tensors that are too large.
 void check_size(const package::KernelEntry &kernel, const TimedProblem &problem);
 
-/// Throws ToolError if the machine reports something or the tensors find no memory.
+/// Throws ToolError if the machine reports something or memory for the tensors is missing.
 AttentionTiming time_attention(const package::KernelEntry &kernel, std::span<const std::byte> elf,
                                const TimedProblem &problem, const SampleSize &size);
 

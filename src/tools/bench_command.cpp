@@ -1,4 +1,4 @@
-//===- bench_command.cpp - sluice bench: how fast attention is ------------------------------------------===//
+//===- bench_command.cpp - sluice bench: the speed of attention -----------------------------------------===//
 
 #include "tools/bench_tables.h"
 #include "tools/commands.h"
@@ -21,7 +21,7 @@ void write(OutputFile &file, const std::string &text) {
   file.publish();
 }
 
-/// What a reader of a row must know, beside the table.
+/// Warnings that belong to a row of the table.
 void warn(const std::string &row, const emulator::timing::TimingResult &result) {
   for (const std::string &warning : result.warnings)
     fmt::print(stderr, "sluice: {}: {}: {}\n", row, result.kernel, warning);
@@ -51,7 +51,7 @@ std::vector<TimedProblem> problems_of(const BenchOptions &options) {
 
 std::vector<const package::PackedKernel *> kernels_of(const BenchOptions &options, const PackFile &pack) {
   std::vector<const package::PackedKernel *> kernels;
-  // What is timed is prefill of contiguous tensors: kernels for pages and for few rows are for other work.
+  // This times prefill of contiguous tensors: kernels for pages and for few rows serve other work.
   for (const package::PackedKernel &kernel : pack.reader().manifest().kernels)
     if (kernel.entry.name.is_attention() && kernel.entry.name.form.empty() &&
         fnmatch(options.kernel_filter->c_str(), package::format_kernel_name(kernel.entry.name).c_str(), 0) ==
@@ -90,7 +90,7 @@ int bench_kernels(const BenchOptions &options, const PackFile &pack, std::option
 
 //===--- Workloads, through plans -----------------------------------------------------------------------===//
 
-/// A device that kernels can be timed on, and what it is.
+/// A device on which kernels can be timed, and its description.
 struct TimedDevice {
   ContextHandle context;
   sluice_device_info info;
@@ -119,7 +119,7 @@ std::optional<TimedDevice> open_device(const BenchOptions &options, const PackFi
   return device;
 }
 
-/// Refusals before the first row costs time.
+/// Refusals come before the first row costs time.
 void check_support(const std::vector<Workload> &works, const PackFile &pack) {
   const ContextHandle context =
       make_context(fmt::format("gfx942:{}", modelled_compute_units), pack.content());

@@ -9,7 +9,7 @@ class App;
 
 namespace sluice::tools {
 
-/// Adds the command, without what it does; `bench` must outlive the parsing.
+/// Adds the command, without its action; `bench` must outlive the parsing.
 void add_bench(CLI::App &app, BenchOptions &bench);
 
 } // namespace sluice::tools

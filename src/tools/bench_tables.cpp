@@ -49,7 +49,7 @@ const std::vector<Column> speed_columns = {
     {"waves wait for", -1, reasons_of},
 };
 
-/// What waves wait for in loops that has no column of its own.
+/// The reasons for waits in loops that have no separate column.
 std::string others_of(const TimeParts &parts) {
   double others = 0;
   for (const Stall stall : {Stall::nop, Stall::fetch, Stall::dependency, Stall::slot})

@@ -7,13 +7,13 @@
 
 namespace sluice::tools {
 
-/// The two clocks at which figures are given: the chip's peak, and what its power allows a busy matrix core.
+/// The two clocks at which figures are given: the chip's peak, and what its power allows busy matrix cores.
 inline constexpr double peak_mhz = 2100, power_limited_mhz = 1200;
 
-/// One table's head and rows: in markdown, or in columns for a terminal.
+/// A table's head and rows: in markdown, or in columns for a terminal.
 class BenchTable {
 public:
-  /// `parts`: where the time goes, in place of how much it is.
+  /// `parts`: show where the time goes, instead of how much it is.
   BenchTable(bool markdown, bool parts) : markdown(markdown), parts(parts) {}
   std::string head() const;
   std::string row(const AttentionTiming &timing) const;

@@ -1,7 +1,7 @@
 //===- commands.h - the commands of the command line ----------------------------------------------------===//
 //
-// Each writes its result to stdout and returns the exit status: 0, or 1 where it compared and found a
-// difference. What cannot be done is an exception, which main reports on stderr with status 2.
+// Each writes its result to stdout and returns the exit status: 0, or 1 if it compared and found a
+// difference. If it cannot do its work it throws an exception, which main reports on stderr with status 2.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -39,12 +39,12 @@ int run_command(const RunOptions &options);
 struct VerifyOptions {
   CallOptions call;
   std::string o_file, lse_file;               // results to judge, instead of running the call
-  std::string expect_o_file, expect_lse_file; // what they should be, instead of the reference
+  std::string expect_o_file, expect_lse_file; // expectations, instead of the reference
 };
 int verify_command(const VerifyOptions &options);
 
 struct InspectOptions {
-  std::string file;    // a pack, or a library that holds one; empty: the library in use
+  std::string file;    // a pack, or a library that contains one; empty: the library in use
   std::string extract; // a kernel's name
   std::string elf_file, bundle_file;
   std::string chip = "gfx942";
@@ -54,7 +54,7 @@ int inspect_command(const InspectOptions &options);
 struct BenchOptions {
   bool timing = false; // on the model
   std::string device;  // on a GPU, "hip:N"; empty: no
-  /// Prefill with each kernel of such a name, without a plan; nothing: what a plan chooses.
+  /// Prefill with each kernel whose name matches, without a plan; nothing: a plan chooses.
   std::optional<std::string> kernel_filter;
   WorkloadOptions work;
   std::optional<uint32_t> workgroups, compute_units; // of the sample; nothing: see plan_timing.h

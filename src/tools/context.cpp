@@ -1,4 +1,4 @@
-//===- context.cpp - the command line's hold on the library ---------------------------------------------===//
+//===- context.cpp - the command line's use of the library ----------------------------------------------===//
 
 #include "tools/context.h"
 

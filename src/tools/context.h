@@ -1,4 +1,4 @@
-//===- context.h - the command line's hold on the library -----------------------------------------------===//
+//===- context.h - the command line's use of the library ------------------------------------------------===//
 //
 // The tool uses the library as any engine does: through sluice.h, and HIP through sluice_context_hip_symbol.
 //
@@ -19,7 +19,7 @@
 namespace sluice::tools {
 
 sluice_error make_error();
-/// Throws ToolError with the status, the field and the message unless the call succeeded.
+/// Throws ToolError with the status, the field and the message if the call failed.
 void check(sluice_status status, const sluice_error &error);
 
 struct DestroyContext {
@@ -34,7 +34,7 @@ using PlanHandle = std::unique_ptr<sluice_plan, DestroyPlan>;
 
 /// `device` is "emulated", "hip:N", or a target such as "gfx942:304".
 sluice_context_desc describe_device(const std::string &device);
-/// With the kernels of a pack, which must outlive the context; of the library's own if it is empty.
+/// A context with the kernels of a pack, which must outlive it; with the library's own if it is empty.
 ContextHandle make_context(const std::string &device, std::span<const std::byte> pack = {});
 
 /// The kernels for the context's device.
@@ -68,7 +68,7 @@ private:
   void *memory = nullptr;
 };
 
-/// Nothing on a GPU.
+/// Nothing for a GPU.
 std::optional<sluice_emulator_counters_t> emulator_counters(const sluice_context *context);
 
 } // namespace sluice::tools

@@ -25,7 +25,7 @@ public:
     check_hip(context, hip_symbol<int(void *, void *)>(context, "hipEventRecord")(event, nullptr),
               "hipEventRecord");
   }
-  /// Until it has been reached.
+  /// Waits until it has been reached.
   void wait() {
     check_hip(context, hip_symbol<int(void *)>(context, "hipEventSynchronize")(event), "the run");
   }

@@ -1,8 +1,8 @@
 //===- device_timing.h - a workload timed on a GPU ------------------------------------------------------===//
 //
-// With HIP's events, around a run of the plan that an engine would make. Between runs a fill of memory that
-// is larger than all caches takes the workload's data out of them, and gives the host time to enqueue the run
-// before the device gets to it.
+// Times with HIP's events around a run of the plan that an engine would make. Between runs it fills a block
+// of memory that is larger than all caches. This evicts the workload's data, and gives the host time to
+// enqueue the run before the device reaches it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -16,9 +16,9 @@
 namespace sluice::tools {
 
 struct DeviceRuns {
-  uint32_t warm_up = 10;     // runs that do not count
-  uint32_t repetitions = 30; // runs that do
-  uint32_t flush_mib = 512;  // filled before each run; 0: nothing
+  uint32_t warm_up = 10;     // runs that are not counted
+  uint32_t repetitions = 30; // runs that are
+  uint32_t flush_mib = 512;  // filled before each run; 0: none
 };
 
 struct DeviceTiming {
@@ -33,10 +33,10 @@ struct DeviceTiming {
 /// Throws ToolError if the library refuses the workload or HIP a call.
 DeviceTiming time_on_device(sluice_context *context, const Workload &work, const DeviceRuns &runs);
 
-/// What a context is bound to.
+/// Describes the device of a context.
 sluice_device_info device_info(const sluice_context *context);
 
-/// Whether it is the emulator in the place of a GPU: a launch then takes as long as this machine needs.
+/// Whether it is the emulator in place of a GPU: a launch then takes as long as this machine needs.
 bool is_emulated(const sluice_device_info &info);
 
 } // namespace sluice::tools

@@ -1,4 +1,4 @@
-//===- features_command.cpp - sluice features: what the library can be asked for ------------------------===//
+//===- features_command.cpp - sluice features: the features of the library ------------------------------===//
 
 #include "tools/commands.h"
 #include "tools/support_tables.h"

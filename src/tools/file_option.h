@@ -6,7 +6,8 @@
 
 namespace sluice::tools {
 
-/// An option whose value is the name of a file. Empty values inside the commands mean that it is not given.
+/// An option whose value is the name of a file. Inside the commands an empty value means that the option is
+/// not given.
 inline CLI::Option *add_file(CLI::App *command, const char *name, std::string &file, const char *help) {
   return command->add_option(name, file, help)->check([](const std::string &value) {
     return value.empty() ? "is empty; it is the name of a file" : "";

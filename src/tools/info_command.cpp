@@ -1,4 +1,4 @@
-//===- info_command.cpp - sluice info: what is here -----------------------------------------------------===//
+//===- info_command.cpp - sluice info: the library and the device ---------------------------------------===//
 
 #include "tools/commands.h"
 

@@ -1,4 +1,4 @@
-//===- input_file.cpp - files that the command line reads -----------------------------------------------===//
+//===- input_file.cpp - files read by the command line --------------------------------------------------===//
 
 #include "tools/input_file.h"
 
@@ -20,7 +20,7 @@ struct CloseFile {
   void operator()(std::FILE *file) const { std::fclose(file); }
 };
 
-// A limit for the command line alone: it keeps /dev/zero, and a disk image, from becoming an allocation.
+// A limit of the command line only: it keeps /dev/zero, or a disk image, from becoming an allocation.
 constexpr size_t max_file_bytes = size_t(1) << 30;
 
 } // namespace
@@ -43,7 +43,7 @@ std::vector<std::byte> read_file(const std::string &file, std::string_view neede
   if (S_ISREG(there.st_mode)) bytes.reserve(size_t(there.st_size));
   std::array<std::byte, 1 << 16> chunk;
   while (const size_t got = std::fread(chunk.data(), 1, chunk.size(), stream.get())) {
-    // A pipe has no size that could be asked for.
+    // A pipe's size cannot be queried.
     if (got > max_file_bytes - bytes.size()) throw too_large;
     bytes.insert(bytes.end(), chunk.begin(), chunk.begin() + got);
   }

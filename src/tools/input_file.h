@@ -1,4 +1,4 @@
-//===- input_file.h - files that the command line reads -------------------------------------------------===//
+//===- input_file.h - files read by the command line ----------------------------------------------------===//
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace sluice::tools {
 
-/// The whole content of a file or a pipe. `needed` ("a pack or a library") is for the message about something
+/// The whole content of a file or a pipe. `needed` ("a pack or a library") is for the message about a file
 /// that is neither. Throws ToolError.
 std::vector<std::byte> read_file(const std::string &file, std::string_view needed);
 

@@ -1,4 +1,4 @@
-//===- inspect_command.cpp - sluice inspect: what a kernel pack holds -----------------------------------===//
+//===- inspect_command.cpp - sluice inspect: the contents of a kernel pack ------------------------------===//
 
 #include "tools/commands.h"
 #include "tools/output_file.h"

@@ -11,9 +11,10 @@ namespace sluice::tools {
 
 namespace {
 
-using Json = nlohmann::ordered_json; // the classes of instructions keep their order
+using Json = nlohmann::ordered_json; // keeps the order of the instruction classes
 
-/// Column titles and numbers of an "instructions" object; classes that the whole kernel lacks have no column.
+/// Column titles and numbers of an "instructions" object; a class that does not occur in the kernel has no
+/// column.
 struct Columns {
   std::string titles, numbers;
 };
@@ -57,7 +58,7 @@ std::string format_kernel_stats(const std::string &json) {
         fmt::format("loop {}-{}", loop.at("first").get<std::string>(), loop.at("last").get<std::string>()),
         columns.numbers);
   }
-  // The range of a loop holds masks, rescales and last tiles as well; what they take says little of the rest.
+  // The range of a loop also holds masks, rescales and last tiles, whose cost says little about the rest.
   if (stats.contains("way")) {
     const Json &way = stats.at("way");
     text += fmt::format("  {:<20}{}  matrix cores busy at most {}% of the time: {} binds\n",

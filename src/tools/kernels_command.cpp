@@ -1,4 +1,4 @@
-//===- kernels_command.cpp - sluice kernels: what the library computes with -----------------------------===//
+//===- kernels_command.cpp - sluice kernels: the kernels of the library ---------------------------------===//
 
 #include "tools/commands.h"
 #include "tools/kernel_stats.h"

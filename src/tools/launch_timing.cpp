@@ -13,7 +13,7 @@ using namespace emulator::timing;
 TimingOptions sample_of(const std::array<uint32_t, 3> &grid, const SampleSize &size) {
   TimingOptions options{.compute_units = size.compute_units, .workgroups = size.workgroups};
   if (size.compute_units >= xcd_compute_units) return options;
-  // Where y does not lead to another reader of the same keys, neighbours are as good as any.
+  // If a step along y does not lead to another reader of the same keys, neighbours serve as well as any.
   if (grid[1] == 1) return options;
   uint32_t &stride = options.compute_unit_stride;
   while (stride < xcd_compute_units && device_xcds * stride % grid[0] != 0)

@@ -1,8 +1,8 @@
 //===- npy.h - reading and writing .npy files -----------------------------------------------------------===//
 //
 // The array format of NumPy, as far as the command line needs it: C order, little endian, numbers and
-// booleans. Everything else is refused with an NpyError that names the file, what it holds and what is
-// understood.
+// booleans. Everything else is refused with an NpyError that names the file, its contents and the supported
+// formats.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -25,7 +25,7 @@ public:
   using std::runtime_error::runtime_error;
 };
 
-/// The element types understood; bf16, which the format does not know, travels as u16.
+/// The supported element types; bf16, which the format lacks, is stored as u16.
 enum class NpyType : uint8_t { boolean, i8, u8, i16, u16, i32, u32, i64, u64, f16, f32, f64 };
 
 size_t npy_type_bytes(NpyType type);
@@ -56,13 +56,13 @@ struct NpyArray {
 std::string shape_text(std::span<const int64_t> shape);
 
 NpyArray read_npy(const std::string &path);
-/// Reads and checks: `argument` (such as "--q") names the file's role in the message of a wrong type or
+/// Reads and checks: `argument` (such as "--q") names the file's role in the message about a wrong type or
 /// shape.
 NpyArray read_npy(const std::string &path, const std::string &argument, std::span<const NpyType> types,
                   size_t rank);
 void expect_shape(const NpyArray &array, const std::string &argument, std::span<const int64_t> shape);
 
-/// What comes before the elements in a file. Throws NpyError if the shape has too many dimensions for it.
+/// The bytes before the elements in a file. Throws NpyError if the shape has too many dimensions for it.
 std::string npy_header(const NpyArray &array);
 /// Writes header and elements; the caller publishes.
 void write_npy(OutputFile &file, const NpyArray &array);

@@ -1,4 +1,4 @@
-//===- output_file.cpp - files that the command line writes ---------------------------------------------===//
+//===- output_file.cpp - files written by the command line ----------------------------------------------===//
 
 #include "tools/output_file.h"
 
@@ -18,16 +18,16 @@ namespace sluice::tools {
 
 namespace {
 
-/// Where a chain of symbolic links ends, whether or not something is there. Links in the folders are the
-/// system's to follow.
+/// The end of a chain of symbolic links, whether or not a file exists there. The system follows links in the
+/// folders.
 std::string follow_links(const std::string &path) {
   std::filesystem::path at = path;
-  constexpr int longest_chain = 40; // as Linux has it
+  constexpr int longest_chain = 40; // as in Linux
   for (int i = 0; i < longest_chain; ++i) {
     std::error_code error;
     const std::filesystem::path next = std::filesystem::read_symlink(at, error);
     if (error) break;
-    at = at.parent_path() / next; // an absolute `next` replaces it all
+    at = at.parent_path() / next; // an absolute `next` replaces all of it
   }
   return at.string();
 }
@@ -37,7 +37,7 @@ std::string folder_of(const std::string &path) {
   return folder.empty() ? "." : folder;
 }
 
-/// Closes it, too; 0 or errno.
+/// Also closes it; returns 0 or errno.
 int write_all(int file, std::initializer_list<std::span<const std::byte>> parts) {
   int error = 0;
   for (std::span<const std::byte> left : parts)
@@ -62,7 +62,7 @@ OutputFile::OutputFile(std::string argument, std::string name)
   if (!exists && errno != ENOENT) fail(errno);
   if (exists && S_ISDIR(there.st_mode)) fail(EISDIR);
   direct = exists && !S_ISREG(there.st_mode);
-  // A pipe's link in /proc names nothing that could be opened.
+  // A pipe's link in /proc does not name a file that could be opened.
   target = direct ? path : follow_links(path);
   if (exists && ::access(path.c_str(), W_OK) != 0) fail(errno);
   if (!direct && ::access(folder_of(target).c_str(), W_OK | X_OK) != 0) fail(errno);
@@ -78,7 +78,7 @@ void OutputFile::write(std::initializer_list<std::span<const std::byte>> parts) 
     file = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
     if (file < 0) fail(errno);
   } else {
-    // Not mkstemp: its files are private, these get the access rights that any new file gets.
+    // Not mkstemp, whose files are private: these get the access rights of any new file.
     std::string name;
     for (int i = 0; file < 0; ++i) {
       name = fmt::format("{}/.sluice-{}-{}.partial", folder_of(target), ::getpid(), i);
@@ -106,7 +106,7 @@ void OutputFile::refuse_same(const OutputFile &a, const OutputFile &b) {
   struct stat there_a{}, there_b{};
   bool same = false;
   if (::stat(a.target.c_str(), &there_a) == 0 && ::stat(b.target.c_str(), &there_b) == 0) {
-    // Devices have room for two: /dev/null.
+    // A device may be given twice: /dev/null.
     same = there_a.st_dev == there_b.st_dev && there_a.st_ino == there_b.st_ino && !S_ISCHR(there_a.st_mode);
   } else {
     std::error_code error;

@@ -1,8 +1,8 @@
-//===- output_file.h - files that the command line writes -----------------------------------------------===//
+//===- output_file.h - files written by the command line ------------------------------------------------===//
 //
-// A command says first what it will write, which finds the wrong names before any work is done; then it
-// writes all of it; then it publishes all of it. Until then nothing at the names has changed, and what is not
-// published goes away.
+// A command first declares everything that it will write, which finds wrong names before any work is done;
+// then it writes all of it; then it publishes all of it. Until then files of these names are unchanged, and
+// unpublished ones are removed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,10 +20,10 @@ public:
   OutputFile(std::string argument, std::string path);
   OutputFile(const OutputFile &) = delete;
   OutputFile &operator=(const OutputFile &) = delete;
-  /// Removes what was written and not published.
+  /// Removes a written but unpublished file.
   ~OutputFile();
 
-  /// Writes the whole content: beside a regular file, and straight into a pipe or a device. Throws ToolError.
+  /// Writes the whole content: beside a regular file, or directly into a pipe or a device. Throws ToolError.
   void write(std::initializer_list<std::span<const std::byte>> parts);
   /// Puts a regular file in its place. Throws ToolError.
   void publish();
@@ -36,8 +36,8 @@ private:
 
   std::string argument;
   std::string path;      // as the user wrote it
-  std::string target;    // where symbolic links lead
-  std::string temporary; // in the target's folder; empty while there is none
+  std::string target;    // the end of symbolic links
+  std::string temporary; // in the target's folder; empty while it does not exist
   bool direct = false;   // a pipe or a device: it is written, not replaced
 };
 

@@ -1,7 +1,7 @@
-//===- pack_file.cpp - kernel packs on disk, alone or inside a library ----------------------------------===//
+//===- pack_file.cpp - kernel packs in files of their own or inside libraries ---------------------------===//
 //
-// A library's pack is found by its header: the magic alone also occurs in the code that looks for it, so a
-// candidate counts only when what follows is a version and a size that fit.
+// A library's pack is found by its header: the magic also occurs in the code that searches for it, so a
+// candidate counts only if a version and a size that fit follow.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/pack_file.h"
@@ -48,7 +48,7 @@ std::span<const std::byte> find_pack(std::span<const std::byte> bytes) {
 PackFile::PackFile(std::string name)
     : file(name.empty() ? library_in_use() : std::move(name)), bytes(read_file(file, "a pack or a library")) {
   pack_bytes = bytes;
-  // A library's pack lies somewhere inside; a file that is a pack is judged as a whole, damage included.
+  // A library's pack is somewhere inside it; a file that is a pack is judged as a whole, damage included.
   const bool is_elf = bytes.size() >= 4 && std::memcmp(bytes.data(),
                                                        "\x7f"
                                                        "ELF",

@@ -19,8 +19,8 @@ using namespace emulator::timing;
 
 namespace {
 
-// Turns of waves around their loops that the model simulates for one launch without being asked for a sample,
-// of all XCDs or else of one: at most half a minute of a core, at some thousand instructions each.
+// The most loop iterations of waves that the model simulates for one launch if no sample is requested, on all
+// XCDs or else on one: at most half a minute of a core, at some thousand instructions each.
 constexpr uint64_t most_wave_tiles = 40000;
 
 uint32_t splits_of(const RecordedLaunch &launch) {
@@ -28,7 +28,7 @@ uint32_t splits_of(const RecordedLaunch &launch) {
   return arguments ? arguments->splits : 1;
 }
 
-/// About how often the launch's waves go around tiles of keys.
+/// Approximate iterations of the launch's waves over tiles of keys.
 uint64_t wave_tiles(const RecordedLaunch &launch, const package::KernelName &name, const Workload &work) {
   const uint64_t workgroups = uint64_t(launch.grid[0]) * launch.grid[1] * launch.grid[2];
   if (!name.is_attention()) return workgroups; // a merge is short
@@ -86,7 +86,7 @@ double PlanTiming::microseconds() const {
 }
 
 std::optional<double> PlanTiming::error_percent() const {
-  double squares = 0; // launches are sampled independently of each other
+  double squares = 0; // launches are sampled independently of one another
   for (const LaunchTiming &launch : launches) {
     if (!launch.result.error_percent) return std::nullopt;
     const double error = *launch.result.error_percent * double(launch.result.device_clk);

@@ -1,7 +1,7 @@
 //===- plan_timing.h - a workload's launches on the timing model ----------------------------------------===//
 //
-// The time that a run of a plan would take on the chip: the launches are those that the plan makes, with its
-// choice of kernels and its split of the keys, one after another.
+// The time that a run of a plan would take on the chip: the launches are those of the plan, with its choice
+// of kernels and its split of the keys, one after another.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -17,14 +17,14 @@
 
 namespace sluice::tools {
 
-/// Nothing: all workgroups where they are few enough, else all of an XCD where those are, else eight on each
-/// of five compute units.
+/// Nothing: all workgroups if they are few enough, else all of an XCD if those are, else eight on each of
+/// five compute units.
 using WantedSample = std::optional<SampleSize>;
 
 struct LaunchTiming {
   std::string kernel;
   emulator::timing::TimingResult result;
-  double bound_percent = 0; // of the usual way around the main loop; 0 without MFMAs
+  double bound_percent = 0; // of the usual path through the main loop; 0 without MFMAs
   double seconds = 0;       // the model took
 };
 
@@ -32,20 +32,20 @@ struct PlanTiming {
   Workload work;
   std::string kernel, reason;         // of the plan
   uint32_t splits = 1;                // of the keys
-  std::vector<LaunchTiming> launches; // attention, then the merge of its splits if there is one
+  std::vector<LaunchTiming> launches; // attention, then the merge of its splits, if any
 
   uint64_t clk() const;
   /// Of the launches after the first.
   uint64_t merge_clk() const;
   double microseconds() const;
-  /// One standard error of clk(), in per cent; nothing where a launch's sample is too small to say.
+  /// One standard error of clk(), in per cent; nothing if a launch's sample is too small to tell.
   std::optional<double> error_percent() const;
-  /// Share of the time that the device's matrix cores are busy.
+  /// The share of the time in which the device's matrix cores are busy.
   double mfma_percent() const;
 };
 
-/// Throws ToolError if the library refuses the workload, tensors find no memory, or the machine reports
-/// something.
+/// Throws ToolError if the library refuses the workload, memory for the tensors is missing, or the machine
+/// reports something.
 PlanTiming time_plan(const PackFile &pack, const Workload &work, uint32_t compute_units,
                      const WantedSample &sample);
 

@@ -1,7 +1,7 @@
 //===- progress.h - a progress bar on stderr ------------------------------------------------------------===//
 //
-// Appears only on a terminal, and only when something takes longer than a second: elsewhere stderr is for
-// what went wrong.
+// Appears only on a terminal, and only if something takes longer than a second: elsewhere stderr is for
+// errors.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -15,9 +15,9 @@ class Progress {
 public:
   explicit Progress(std::string label);
 
-  /// `fraction` of the work done, 0 to 1; NaN if nobody knows.
+  /// `fraction` of the work done, 0 to 1; NaN if unknown.
   void update(double fraction);
-  /// Takes the bar off the terminal again.
+  /// Removes the bar from the terminal.
   void finish();
 
 private:

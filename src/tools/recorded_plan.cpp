@@ -1,4 +1,4 @@
-//===- recorded_plan.cpp - the launches that a plan makes, without a device -----------------------------===//
+//===- recorded_plan.cpp - the launches of a plan, without a device -------------------------------------===//
 #include "tools/recorded_plan.h"
 
 #include "emulator/hip/types.h"
@@ -19,14 +19,14 @@ constexpr int attribute_compute_units = 63, attribute_lds_bytes = 74, attribute_
 // The `extra` array of hipModuleLaunchKernel.
 constexpr uintptr_t launch_buffer_pointer = 1, launch_buffer_size = 2, launch_end = 3;
 
-// HIP's functions take no pointer of the caller's.
+// HIP's functions have no parameter for a caller's pointer.
 thread_local RecordedPlan *current = nullptr;
 
 void *handle(size_t number) {
   return reinterpret_cast<void *>(number);
 }
 
-/// The kernarg block of a launch; the library passes it in no other way.
+/// The kernarg block of a launch; the library always passes it in this way.
 std::vector<std::byte> kernarg_of(void **extra) {
   const std::byte *from = nullptr;
   size_t bytes = 0;
@@ -55,7 +55,7 @@ RecordedLaunch RecordedLaunch::without_rounds() const {
   return plain;
 }
 
-/// The entry points that the library asks for.
+/// The entry points for which the library asks.
 struct RecordingHip {
   static int hipInit(unsigned) { return hip::hipSuccess; }
   static int hipGetDeviceCount(int *count) {
@@ -159,7 +159,7 @@ RecordedPlan::RecordedPlan(const PackFile &pack, uint32_t compute_units, const s
 }
 
 RecordedPlan::~RecordedPlan() {
-  // They unload their modules.
+  // The library unloads its modules here.
   plan.reset();
   context.reset();
   current = nullptr;

@@ -1,7 +1,7 @@
-//===- recorded_plan.h - the launches that a plan makes, without a device -------------------------------===//
+//===- recorded_plan.h - the launches of a plan, without a device ---------------------------------------===//
 //
-// A plan of the library's own, made on a HIP runtime that runs nothing: it is a gfx942 with so many compute
-// units, and keeps what it is asked to launch. So the choice of kernels, the split of keys and the arguments
+// A plan of the library's own, made on a HIP runtime that runs nothing: it is a gfx942 with the given number
+// of compute units, and records the launches. So the choice of kernels, the split of keys and the arguments
 // are those of a run on a GPU.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -26,13 +26,13 @@ struct RecordedLaunch {
   uint32_t dynamic_lds_bytes;
   std::vector<std::byte> kernarg;
 
-  /// Of an attention kernel; others have none.
+  /// Nothing for kernels other than attention.
   std::optional<package::AttentionKernargs> attention_arguments() const;
-  /// In which no workgroup knows of rounds (package/rounds.h).
+  /// The same launch without rounds (package/rounds.h).
   RecordedLaunch without_rounds() const;
 };
 
-/// One at a time on each thread.
+/// At most one at a time on each thread.
 class RecordedPlan {
 public:
   /// The pack must outlive the plan. Throws ToolError if the library refuses the problem.
@@ -42,7 +42,7 @@ public:
   RecordedPlan &operator=(const RecordedPlan &) = delete;
 
   const sluice_plan_info &info() const { return described; }
-  /// What a run enqueues, in order. Throws ToolError if the library refuses the call.
+  /// The launches that a run enqueues, in order. Throws ToolError if the library refuses the call.
   std::vector<RecordedLaunch> run(const sluice_args &args, void *workspace);
 
 private:

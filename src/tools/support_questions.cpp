@@ -1,4 +1,4 @@
-//===- support_questions.cpp - what a context supports, asked one question at a time --------------------===//
+//===- support_questions.cpp - the support of a context, asked one question at a time -------------------===//
 #include "tools/support_questions.h"
 
 #include <set>
@@ -183,7 +183,7 @@ std::vector<Types> supported_types(const sluice_context *context, const std::vec
   std::vector<Types> out;
   for (uint32_t q = SLUICE_F16; q <= SLUICE_E5M2; ++q)
     for (uint32_t kv = SLUICE_F16; kv <= SLUICE_E5M2; ++kv)
-      for (uint32_t o = SLUICE_F16; o <= SLUICE_F32; ++o) // what O can be
+      for (uint32_t o = SLUICE_F16; o <= SLUICE_F32; ++o) // the possible types of O
         for (const HeadSizes &size : sizes)
           if (ask(context, plain_problem({q, kv, o}, size)).supported) {
             out.push_back({q, kv, o});

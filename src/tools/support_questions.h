@@ -1,8 +1,7 @@
-//===- support_questions.h - what a context supports, asked one question at a time ----------------------===//
+//===- support_questions.h - the support of a context, asked one question at a time ---------------------===//
 //
-// The features that the tables of the README and of docs/reference/features.md are about, and how a problem
-// asks for each. The answers are sluice_query_support's alone, so that no table can say what the library does
-// not.
+// The features in the tables of the README and of docs/reference/features.md, and how a problem asks for
+// each. All answers come from sluice_query_support, so that no table can claim more than the library does.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,8 +17,8 @@ namespace sluice::tools {
 struct Question {
   const char *name;
   const char *asked_by;          // members of sluice_problem or sluice_args
-  const char *kernel_feature;    // sluice_kernel_info::features, or "" if kernels list none for it
-  void (*ask)(sluice_problem &); // null for what only a call asks for: all kernels must list it then
+  const char *kernel_feature;    // sluice_kernel_info::features, or "" if kernels list no such feature
+  void (*ask)(sluice_problem &); // null if only a call asks for it: all kernels must list it then
   const char *cases;             // of the conformance suite, as `sluice-conformance --case` takes them
 };
 std::span<const Question> questions();
@@ -40,19 +39,19 @@ struct HeadSizes {
 /// "128", "192/128", "576/512 (V in K)".
 std::string text_of(const HeadSizes &sizes);
 
-/// 8 query heads, and 8 of K and V: no feature at all.
+/// 8 query heads and 8 heads of K and V, without any feature.
 sluice_problem plain_problem(const Types &types, const HeadSizes &sizes);
 
 struct SupportAnswer {
   bool supported = false;
   std::string kernel, refusal;
 };
-/// Throws ToolError where the question itself is wrong.
+/// Throws ToolError if the question itself is wrong.
 SupportAnswer ask(const sluice_context *context, const sluice_problem &problem);
 
-/// Those that kernels of the context have in their names.
+/// The head sizes in the names of the context's kernels.
 std::vector<HeadSizes> kernel_head_sizes(const sluice_context *context);
-/// Those with which any of these sizes is supported.
+/// The types that are supported with any of these sizes.
 std::vector<Types> supported_types(const sluice_context *context, const std::vector<HeadSizes> &sizes);
 
 bool is_attention(const sluice_kernel_info &kernel);

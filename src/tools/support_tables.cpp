@@ -1,4 +1,4 @@
-//===- support_tables.cpp - what a context supports, as tables of pages ---------------------------------===//
+//===- support_tables.cpp - the support of a context, as tables of pages --------------------------------===//
 #include "tools/support_tables.h"
 
 #include "package/kernel_name.h"
@@ -16,7 +16,7 @@ namespace sluice::tools {
 
 namespace {
 
-// No kernel comes near.
+// Far above any kernel's.
 constexpr int32_t largest_head_size = 1024;
 
 package::KernelName parsed(const std::string &kernel) {
@@ -29,7 +29,7 @@ std::string code(const std::string &words) {
   return words.empty() ? "" : fmt::format("`{}`", words);
 }
 
-/// Up to which all multiples of 8 are supported, for K and V together; 0 if none is.
+/// The sizes up to which all multiples of 8 are supported, for K and V together; 0 if none is.
 HeadSizes largest_sizes(const sluice_context *context, const Types &types, bool v_in_k) {
   const auto supported = [&](int32_t qk, int32_t v) {
     return ask(context, plain_problem(types, {qk, v, v_in_k})).supported;
@@ -47,7 +47,7 @@ HeadSizes largest_sizes(const sluice_context *context, const Types &types, bool 
   return largest;
 }
 
-/// A row per types: head sizes that kernels have, and up to which others are filled up with zeros.
+/// A row per types: the head sizes of kernels, and the limit up to which others are filled with zeros.
 std::string types_table(const sluice_context *context) {
   const std::vector<HeadSizes> sizes = kernel_head_sizes(context);
   std::string table = "| Q | K, V | O | head sizes (K/V) of kernels | others, as multiples of 8 |\n"
@@ -70,7 +70,7 @@ std::string types_table(const sluice_context *context) {
   return table;
 }
 
-/// What kernel serves which head sizes, for K and V of the same.
+/// The kernels for head sizes that are the same for K and V.
 std::string head_sizes_of(const sluice_context *context, const Types &types) {
   struct Range {
     int32_t first, last, served_by;
@@ -110,10 +110,10 @@ std::string head_size_tables(const sluice_context *context) {
   return tables;
 }
 
-/// The answers of all types and head sizes that kernels have.
+/// The answers for all types and head sizes of kernels.
 struct Answers {
   int asked = 0, supported = 0;
-  SupportAnswer first; // of a supported one, or else the refusal
+  SupportAnswer first; // the first supported one, or else the refusal
 
   std::string words() const {
     if (asked == supported) return "yes";
@@ -191,7 +191,7 @@ std::string long_feature_table(const sluice_context *context) {
   return table;
 }
 
-/// Cache operations and the types they have kernels for.
+/// Cache operations and the types for which they have kernels.
 std::string cache_op_table(const sluice_context *context) {
   std::map<std::string, std::string> types;
   for (const sluice_kernel_info &kernel : list_kernels(context)) {
@@ -207,7 +207,7 @@ std::string cache_op_table(const sluice_context *context) {
   return table;
 }
 
-/// What kernels list, a question asks for.
+/// Checks that each listed feature has a question.
 void check_complete(const sluice_context *context) {
   std::set<std::string_view> known;
   for (const Question &question : questions())

@@ -1,4 +1,4 @@
-//===- support_tables.h - what a context supports, as tables of pages -----------------------------------===//
+//===- support_tables.h - the support of a context, as tables of pages ----------------------------------===//
 #pragma once
 
 #include "tools/context.h"
@@ -10,8 +10,8 @@ namespace sluice::tools {
 /// Markdown tables for the README: types and head sizes, features, and cache operations.
 std::string support_summary(const sluice_context *context);
 
-/// Those of docs/reference/features.md: the same at length, with the kernels that answered. Throws ToolError
-/// if kernels list a feature that no question asks for.
+/// The tables of docs/reference/features.md: the same in detail, with the kernels that answered. Throws
+/// ToolError if kernels list a feature without a question.
 std::string feature_tables(const sluice_context *context);
 
 } // namespace sluice::tools

@@ -8,10 +8,10 @@
 
 namespace sluice::tools {
 
-/// A column of a table whose rows are made of one `Row` each.
+/// A column of a table with one `Row` per row.
 template <typename Row> struct TextColumn {
   const char *title;
-  int width; // on a terminal; negative: to the left
+  int width; // on a terminal; negative: left-aligned
   std::function<std::string(const Row &)> cell;
 };
 
@@ -19,7 +19,7 @@ inline std::string padded_cell(const std::string &text, int width) {
   return width < 0 ? fmt::format("{:<{}}  ", text, -width) : fmt::format("{:>{}}  ", text, width);
 }
 
-/// In markdown, or in columns for a terminal; with its end of line.
+/// In markdown, or in columns for a terminal; includes the end of the line.
 template <typename Row> std::string table_head(const std::vector<TextColumn<Row>> &columns, bool markdown) {
   std::string titles, line;
   for (const TextColumn<Row> &column : columns) {

@@ -1,4 +1,4 @@
-//===- tool_error.h - what cannot be done ---------------------------------------------------------------===//
+//===- tool_error.h - an error that ends the program ----------------------------------------------------===//
 #pragma once
 
 #include <stdexcept>

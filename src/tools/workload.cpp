@@ -1,4 +1,4 @@
-//===- workload.cpp - attention as an engine asks for it ------------------------------------------------===//
+//===- workload.cpp - attention workloads of engines ----------------------------------------------------===//
 #include "tools/workload.h"
 
 #include "tools/tool_error.h"

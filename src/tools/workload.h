@@ -1,8 +1,8 @@
-//===- workload.h - attention as an engine asks for it --------------------------------------------------===//
+//===- workload.h - attention workloads of engines ------------------------------------------------------===//
 //
-// What `sluice bench` times through a plan: prefill, decode, a chunk of a prompt, drafts to be verified. A
-// workload is lengths, heads and types; which kernel computes it, and in how many splits of the keys, the
-// plan decides.
+// The work that `sluice bench` times through a plan: prefill, decode, a chunk of a prompt, drafts to be
+// verified. A workload is lengths, heads and types; the plan decides which kernel computes it and with how
+// many splits of the keys.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -25,24 +25,24 @@ inline constexpr WorkKind work_kinds[] = {WorkKind::prefill, WorkKind::decode, W
                                           WorkKind::draft};
 std::string_view work_kind_name(WorkKind kind);
 
-/// Rows of a draft: from 2; a chunk has more.
+/// The most rows of a draft; the least are 2.
 inline constexpr uint32_t most_draft_rows = 16;
 
 /// Types of Q, of K and V, and of O. FP8 tensors have one scale each.
 struct ElementTypes {
-  std::string_view name; // as the command line has it
+  std::string_view name; // as on the command line
   uint32_t q, kv, o;     // sluice_dtype
 };
 std::span<const ElementTypes> element_types();
 
 struct HeadDims {
   uint32_t qk = 128, v = 128;
-  /// V is the front of K's rows, as in multi-head latent attention.
+  /// V is the first part of K's rows, as in multi-head latent attention.
   bool v_in_k = false;
 
   bool operator==(const HeadDims &) const = default;
 };
-/// "128", "192/128", and "576/512", which is that of MLA.
+/// "128", "192/128", and "576/512" for MLA.
 std::string to_text(const HeadDims &dims);
 
 struct Workload {
@@ -55,20 +55,20 @@ struct Workload {
   uint32_t q_len = 1;
   uint32_t kv_len = 1;
   bool causal = false;        // the last row sees the last key
-  uint32_t page_size = 0;     // rows; 0: K and V are contiguous
+  uint32_t page_size = 0;     // otherwise in the order of the keys
   bool shuffled_pages = true; // else in the order of the keys
 
   /// "decode bf16 d128, 64/8 heads, 8 x 1024 keys, pages of 16"
   std::string name() const;
-  /// 2 (d of QK + d of V) for each row and key; with a causal mask half of the last q_len keys' count.
+  /// 2 (d of QK + d of V) for each row and key; with a causal mask only half of the last q_len keys count.
   double useful_flops() const;
-  /// What has to be read and written at least: K and V once, Q, and O.
+  /// The least that must be read and written: K and V once, Q, and O.
   double needed_bytes() const;
   uint64_t pages_per_sequence() const; // 0 without pages
   /// Of all tensors.
   uint64_t tensor_bytes() const;
 
-  /// Bounds are the workload's own.
+  /// The bounds are the workload's own extents.
   sluice_problem problem() const;
 };
 

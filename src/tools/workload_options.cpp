@@ -1,4 +1,4 @@
-//===- workload_options.cpp - the workloads that a command line asks for --------------------------------===//
+//===- workload_options.cpp - the workloads of a command line -------------------------------------------===//
 #include "tools/workload_options.h"
 
 #include "tools/tool_error.h"
@@ -17,7 +17,7 @@ constexpr uint32_t cached_sequences = 32;  // of a decode
 constexpr uint32_t usual_page_size = 16;
 constexpr uint32_t usual_chunk = 512; // or all keys
 constexpr uint32_t most_length = 1 << 20, most_sequences = 65535;
-constexpr uint32_t most_separate_dim = 512; // longer rows of K hold V, too
+constexpr uint32_t most_separate_dim = 512; // longer rows of K also hold V
 
 /// A whole number from 1 to `most`, and nothing else.
 std::optional<uint32_t> number(std::string_view text, uint32_t most) {
@@ -67,8 +67,8 @@ ElementTypes types_named(const std::string &name) {
   throw ToolError(fmt::format("--type is '{}'; it is {}or, only one, 'all'", name, names));
 }
 
-/// Whether a kernel was made for these types and head dims. O as F32 is a matter of every kernel, and made
-/// for none.
+/// Whether a kernel was made for these types and head dims. Every kernel can return O as F32; none is made
+/// for it.
 bool has_kernel(const package::Manifest &kernels, const ElementTypes &types, const HeadDims &dims) {
   const auto dtype_name = [](uint32_t dtype) -> std::string_view {
     return dtype == SLUICE_F16    ? "f16"
@@ -97,8 +97,8 @@ std::vector<HeadDims> dims_of_kernels(const package::Manifest &kernels) {
   return dims;
 }
 
-/// By head dims, then types. What "all" adds is what a kernel was made for; what is named is taken as it is,
-/// and the library says whether it computes that.
+/// By head dims, then types. "all" adds only combinations for which a kernel was made; the library decides
+/// whether it computes named ones.
 std::vector<TypesAndDims> types_and_dims(const WorkloadOptions &options, const package::Manifest &kernels) {
   const bool all_dims = options.head_dims == std::vector<std::string>{"all"};
   const bool all_types = options.types == std::vector<std::string>{"all"};
@@ -171,7 +171,7 @@ std::vector<uint32_t> usual_rows(const WorkloadOptions &options, WorkKind kind, 
   return rows;
 }
 
-/// Query rows of a sequence of so many keys.
+/// Query rows of a sequence with this many keys.
 std::vector<uint32_t> rows_of(const WorkloadOptions &options, WorkKind kind, uint32_t kv_len) {
   if (kind == WorkKind::prefill) return {kv_len};
   if (kind == WorkKind::decode) return {1};
@@ -195,13 +195,14 @@ std::vector<uint32_t> rows_of(const WorkloadOptions &options, WorkKind kind, uin
 
 std::vector<bool> masks_of(const WorkloadOptions &options, WorkKind kind) {
   std::string causal = options.causal;
-  // All rows but the last of a chunk or a draft come before keys that they must not see; one row sees all.
+  // All rows but the last of a chunk or a draft come before keys that they must not see; a single row sees
+  // all.
   if (causal.empty()) causal = kind == WorkKind::prefill ? "both" : kind == WorkKind::decode ? "off" : "on";
   if (causal == "both") return {false, true};
   return {causal == "on"};
 }
 
-/// Options that no kind of work would look at.
+/// Refuses options that no kind of work would use.
 void check_use(const WorkloadOptions &options, const std::vector<WorkKind> &kinds) {
   const auto given = [&] {
     std::vector<std::string_view> names;

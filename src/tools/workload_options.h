@@ -1,4 +1,4 @@
-//===- workload_options.h - the workloads that a command line asks for ----------------------------------===//
+//===- workload_options.h - the workloads of a command line ---------------------------------------------===//
 #pragma once
 
 #include "package/manifest.h"
@@ -11,11 +11,11 @@
 
 namespace sluice::tools {
 
-/// As given; what is empty or nothing has a default that depends on the kind of work.
+/// As given; an empty or missing value has a default that depends on the kind of work.
 struct WorkloadOptions {
   std::vector<std::string> kinds;               // --workload; empty: all
   std::vector<std::string> types = {"bf16"};    // --type; "all": those of the kernels
-  std::vector<std::string> head_dims = {"128"}; // --head-dim; likewise
+  std::vector<std::string> head_dims = {"128"}; // --head-dim; "all" as for types
   std::vector<uint32_t> heads = {64};           // --heads
   std::optional<uint32_t> kv_heads;             // --kv-heads; 8, or 1 where V is in K
   std::optional<uint32_t> batch;                // --batch
@@ -28,11 +28,11 @@ struct WorkloadOptions {
   std::string pages = "shuffled";               // --pages: or "in-order"
 };
 
-/// Tokens of the prefills, and how many sequences have so many, with their defaults.
+/// The lengths of the prefills and the number of sequences with each, with their defaults.
 std::vector<uint32_t> prefill_lengths(const WorkloadOptions &options);
 uint32_t prefill_batch(const WorkloadOptions &options, uint32_t length);
 
-/// Throws ToolError unless each head of keys serves as many of queries.
+/// Throws ToolError unless each KV head serves the same number of query heads.
 void check_heads(uint32_t heads, uint32_t kv_heads);
 
 /// The rows in the order of a table. Throws ToolError, naming the option, its value and the rule.

@@ -24,7 +24,7 @@ std::string share(double percent) {
   return fmt::format("{:.1f} %", percent);
 }
 
-/// The rates of a time; needed_bytes over the time is what a share of HBM's limit is taken of.
+/// The rates for a time; the share of HBM's limit is that of needed_bytes over the time.
 double tflops(const Workload &work, double microseconds) {
   return work.useful_flops() / microseconds * 1e-6;
 }

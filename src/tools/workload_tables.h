@@ -17,10 +17,10 @@ struct WorkloadTiming {
   std::optional<DeviceTiming> device;
 };
 
-/// One table's head and rows: in markdown, or in columns for a terminal.
+/// A table's head and rows: in markdown, or in columns for a terminal.
 class WorkloadTable {
 public:
-  /// `device`: times of one beside the model's, in place of the model's clk and what explains them.
+  /// `device`: a device's times beside the model's, instead of the model's clk and what explains them.
   WorkloadTable(bool markdown, bool device, bool model) : markdown(markdown), device(device), model(model) {}
   std::string head() const;
   std::string row(const WorkloadTiming &timing) const;
@@ -29,7 +29,7 @@ private:
   const bool markdown, device, model;
 };
 
-/// What the timings were taken with; of the device, if there is one.
+/// The timings as JSON, with their conditions and the device, if there is one.
 std::string workloads_json(const std::vector<WorkloadTiming> &timings,
                            const std::optional<sluice_device_info> &device,
                            const std::optional<DeviceRuns> &runs);

@@ -25,7 +25,7 @@ uint64_t rounded(uint64_t bytes, uint64_t alignment) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-/// The nearest value of e4m3fnuz below 2 in magnitude.
+/// The nearest of the e4m3fnuz values whose magnitude is below 2.
 uint8_t fp8_from_float(float number) {
   static const std::vector<float> magnitudes = [] {
     std::vector<float> values;
@@ -66,7 +66,7 @@ void fill(WorkMemory &memory, void *to, uint64_t elements, uint32_t dtype, uint3
                   std::min<uint64_t>(pattern.size(), bytes - at));
 }
 
-/// A tensor without gaps, and without contents where `seed` is 0.
+/// A tensor without gaps, and without contents if `seed` is 0.
 sluice_tensor tensor(WorkMemory &memory, std::array<uint64_t, 4> shape, uint32_t dtype, uint32_t seed) {
   const uint64_t elements = shape[0] * shape[1] * shape[2] * shape[3];
   void *const data = memory.allocate(elements * element_bytes(dtype));
@@ -82,8 +82,8 @@ template <typename T> const T *array(WorkMemory &memory, const std::vector<T> &v
   return static_cast<const T *>(data);
 }
 
-/// A page for each place of the table, drawn without replacement or in order. The same everywhere:
-/// std::shuffle is the library's own.
+/// A page for each entry of the table, drawn without replacement or in order. The same everywhere, unlike
+/// std::shuffle.
 std::vector<int32_t> page_numbers(uint64_t pages, bool shuffled) {
   std::vector<int32_t> numbers(pages);
   std::iota(numbers.begin(), numbers.end(), 0);

@@ -10,21 +10,21 @@
 
 namespace sluice::tools {
 
-/// Memory of the device that a workload runs on. Blocks live as long as it does.
+/// Memory of the device on which a workload runs. Blocks live as long as it does.
 class WorkMemory {
 public:
   virtual ~WorkMemory() = default;
-  /// Aligned as tensors and workspace have to be. Throws ToolError if there is none.
+  /// Aligned as tensors and workspace must be. Throws ToolError if there is not enough.
   virtual void *allocate(uint64_t bytes) = 0;
   virtual void upload(void *to, const void *from, uint64_t bytes) = 0;
 };
 
-/// For the timing model: in one block that begins where a way of the largest cache does. Which lines share a
-/// set, and so the time, then depends on nothing but the workload.
+/// For the timing model: one block that begins at the start of a way of the largest cache. Which lines share
+/// a set, and so the time, then depends only on the workload.
 class ModelMemory : public WorkMemory {
 public:
   explicit ModelMemory(uint64_t bytes);
-  /// Of a workload's tensors and so much workspace.
+  /// For a workload's tensors and this much workspace.
   ModelMemory(const Workload &work, uint64_t workspace_bytes);
   void *allocate(uint64_t bytes) override;
   void upload(void *to, const void *from, uint64_t bytes) override;
@@ -47,11 +47,11 @@ private:
 };
 
 /// Allocates and fills the tensors, the page table and the scales of a workload, and describes the call.
-/// Elements lie between -2 and 2, so that scores are spread as those of attention are.
+/// Elements are between -2 and 2, so that scores are spread as those of attention are.
 sluice_args make_tensors(const Workload &work, WorkMemory &memory);
 
-/// Numbers of that kind into a workspace, as O and LSE of splits of the keys: a merge on the model finds only
-/// those results that were simulated.
+/// Fills a workspace with such numbers, as O and LSE of splits of the keys: a merge on the model finds only
+/// the results of simulated workgroups.
 void fill_partial_results(WorkMemory &memory, void *workspace, uint64_t bytes);
 
 } // namespace sluice::tools

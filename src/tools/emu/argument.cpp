@@ -23,7 +23,7 @@ template <typename T> std::vector<std::byte> bytes_of(T value) {
   return bytes;
 }
 
-/// Nothing if `text` is no number; `fits` says whether 64 bits hold it.
+/// Nothing if `text` is not a number; `fits` says whether it fits in 64 bits.
 std::optional<uint64_t> read_digits(std::string_view text, bool &fits) {
   const bool hexadecimal = text.starts_with("0x") || text.starts_with("0X");
   if (hexadecimal) text.remove_prefix(2);
@@ -48,7 +48,7 @@ template <typename T> Value integer(std::string_view text) {
   return {bytes_of(T(negative ? 0 - *magnitude : *magnitude))};
 }
 
-/// A finite number that the type cannot hold is an error, not an infinity.
+/// A finite number that the type cannot represent is an error, not an infinity.
 template <typename T> T floating(std::string_view text, std::string_view type) {
   T value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -194,7 +194,7 @@ Argument parse_argument(std::string_view text) {
 
 PlacedArgument parse_placed_argument(std::string_view text) {
   const size_t equals = text.find('=');
-  // A buffer's settings have that sign, too.
+  // A buffer's settings also contain that sign.
   if (equals == std::string_view::npos || equals > text.find(':'))
     throw ToolError("it is OFFSET=VALUE, with OFFSET the byte of the arguments at which the value begins");
   return {parse_unsigned(text.substr(0, equals)), parse_argument(text.substr(equals + 1))};

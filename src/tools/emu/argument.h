@@ -36,7 +36,7 @@ struct SizedBuffer {
   const ElementType *type = element_type_by_keyword("u8");
 };
 
-/// Bytes of the kernel's arguments.
+/// The bytes of a kernel argument.
 struct Value {
   std::vector<std::byte> bytes;
 };
@@ -51,18 +51,18 @@ using Argument = std::variant<FileBuffer, SizedBuffer, Value, BufferAddress>;
 /// Throws ToolError, with the rule that `text` breaks.
 Argument parse_argument(std::string_view text);
 
-/// OFFSET=VALUE: an argument by the byte at which it begins.
+/// OFFSET=VALUE: an argument and the byte at which it begins.
 struct PlacedArgument {
   uint64_t offset = 0;
   Argument value;
 };
-/// Throws ToolError likewise.
+/// Throws ToolError in the same way.
 PlacedArgument parse_placed_argument(std::string_view text);
 
-/// The whole of `text` as a number, decimal or after 0x hexadecimal. Throws ToolError.
+/// All of `text` as a number: decimal, or hexadecimal after 0x. Throws ToolError.
 uint64_t parse_unsigned(std::string_view text);
 
-/// What the buffer holds at first; undefined memory stays as it is.
+/// Writes the buffer's initial contents; undefined memory is left unchanged.
 void fill_buffer(const SizedBuffer &buffer, std::span<std::byte> memory);
 
 } // namespace sluice::tools::emu

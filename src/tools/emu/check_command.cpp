@@ -1,4 +1,4 @@
-//===- check_command.cpp - sluice-emu check: what the code shows without running it ---------------------===//
+//===- check_command.cpp - sluice-emu check: what the code shows without execution ----------------------===//
 
 #include "tools/emu/code_file.h"
 #include "tools/emu/commands.h"
@@ -15,7 +15,7 @@ std::string source_text(const std::string &source) {
   return source.empty() ? "" : "\n               " + source;
 }
 
-/// One line for each that could be smaller or go, and how many there are in all.
+/// Prints one line for each that could be smaller or removed, and the total number.
 void print_nops(const emulator::Program &program) {
   const std::vector<emulator::NopStates> nops = emulator::nop_states(program);
   size_t larger = 0;
@@ -51,7 +51,7 @@ int check_command(const CheckOptions &options) {
   if (options.json) {
     fmt::print("{}\n", emulator::to_json(reports));
   } else {
-    // Not as a launch's reports: there is no workgroup and no wave.
+    // Not like a launch's reports: there are no workgroups and waves.
     for (const emulator::Report &report : reports) {
       fmt::print("{} at {:#x}: {}: {}\n  instruction  {}{}\n", report.kernel, report.pc,
                  emulator::kind_text(report), report.message, report.disassembly, source_text(report.source));

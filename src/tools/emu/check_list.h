@@ -11,7 +11,7 @@
 
 namespace sluice::tools::emu {
 
-/// What the machine makes of a list of checks; an error names the option.
+/// Parses a list of checks as the machine does; an error names the option.
 inline emulator::Checks read_checks(const char *option, const std::string &text,
                                     emulator::Checks (*parse)(std::string_view)) {
   try {

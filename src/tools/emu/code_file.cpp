@@ -1,4 +1,4 @@
-//===- code_file.cpp - the code object that a command works on ------------------------------------------===//
+//===- code_file.cpp - the code object of a command -----------------------------------------------------===//
 
 #include "tools/emu/code_file.h"
 
@@ -28,7 +28,7 @@ std::span<const std::byte> from_bundle(std::span<const std::byte> bundle) {
   throw ToolError(fmt::format("the bundle has no entry for gfx942; it has {}", ids));
 }
 
-/// What C++ calls a function: "void f<int>(float*, int)"; empty for names that C++ did not make.
+/// The name of a function in C++: "void f<int>(float*, int)"; empty for symbols that are not C++ names.
 std::string demangled(const std::string &symbol) {
   int status = 0;
   const std::unique_ptr<char, decltype(&std::free)> text(
@@ -36,9 +36,9 @@ std::string demangled(const std::string &symbol) {
   return symbol.starts_with("_Z") && text ? text.get() : "";
 }
 
-/// The function's name alone: "f<int>".
+/// Only the function's name: "f<int>".
 std::string_view without_parameters(std::string_view function) {
-  // From the end to the parenthesis that opens the parameters, then to the space behind the result's type.
+  // From the end to the parenthesis that opens the parameters, then to the space after the result's type.
   int depth = 0;
   size_t at = function.size();
   while (at != 0) {

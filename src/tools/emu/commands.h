@@ -1,7 +1,7 @@
 //===- commands.h - the commands of sluice-emu ----------------------------------------------------------===//
 //
-// Each writes its result to stdout and returns the exit status: 0, or 1 where the machine reported an error.
-// What cannot be done is an exception, which main reports on stderr with status 2.
+// Each writes its result to stdout and returns the exit status: 0, or 1 if the machine reported an error. If
+// it cannot do its work it throws an exception, which main reports on stderr with status 2.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -13,10 +13,11 @@
 
 namespace sluice::tools::emu {
 
-/// Of `run` and `exec`: no sensible kernel reaches it, and one that never ends does in a minute or two.
+/// For `run` and `exec`: no sensible kernel reaches it, and a kernel that never ends reaches it in a minute
+/// or two.
 inline constexpr uint64_t default_budget = uint64_t(1) << 30;
 
-/// Texts are as the user wrote them; the command says what is wrong with them.
+/// Texts are as the user wrote them; the command reports errors in them.
 struct RunOptions {
   std::string code_file;
   std::string kernel;
@@ -47,27 +48,27 @@ struct RunOptions {
   std::optional<uint32_t> trace_wave;
   uint32_t trace_lanes = 4;
 
-  bool timing = false; // in place of running all of it
+  bool timing = false; // instead of running all of it
   bool timing_listing = false;
   uint32_t timing_compute_units = 1;
   uint32_t timing_workgroups = 0;
-  uint32_t timing_xcds = 0; // as many as stand for the launch
+  uint32_t timing_xcds = 0; // as many as represent the launch
   uint32_t compute_unit_stride = 1;
   std::string timing_timeline; // file; "-" is the terminal
   std::optional<uint64_t> timing_iteration;
   std::string timing_window;
   std::string timing_roofline; // file
   uint32_t clock_mhz = 2100;
-  bool clock_curve = false; // in place of it
+  bool clock_curve = false; // instead of it
   uint32_t device_compute_units = 304;
 
   bool json = false;
 };
 int run_command(RunOptions options);
 
-/// Of how a program's launches run; the texts are sluice_emulator_configure's, which the commands check.
+/// How a program's launches run; the texts are sluice_emulator_configure's, which the commands check.
 struct ExecOptions {
-  std::vector<std::string> program; // and its arguments
+  std::vector<std::string> program; // with its arguments
 
   std::string checks = "all";
   std::string warnings = "default";
@@ -85,8 +86,7 @@ struct ExecOptions {
 
   std::string json; // empty: none; "-": to stdout; else a file
 };
-/// Returns the program's status (128 and the signal where one ended it), or 1 where that is 0 and there are
-/// errors.
+/// Returns the program's status (128 plus the signal that ended it), or 1 if that is 0 and there are errors.
 int exec_command(const ExecOptions &options);
 
 struct DisasmOptions {
@@ -97,9 +97,9 @@ int disasm_command(const DisasmOptions &options);
 
 struct CheckOptions {
   std::string code_file;
-  std::string fail_on = "required"; // this level of hazards and those that are more serious make the status 1
+  std::string fail_on = "required"; // hazards of this level or more serious ones make the status 1
   bool json = false;
-  bool nops = false; // s_nop instructions with more wait states than the code needs, too
+  bool nops = false; // also s_nop instructions with more wait states than the code needs
 };
 int check_command(const CheckOptions &options);
 

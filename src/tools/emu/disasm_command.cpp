@@ -1,6 +1,6 @@
 //===- disasm_command.cpp - sluice-emu disasm: machine code as text -------------------------------------===//
 //
-// As llvm-objdump has it: the text, then the address and the dwords. Branches name their targets.
+// The format is llvm-objdump's: the text, then the address and the dwords. Branches name their targets.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/machine/program.h"
@@ -18,7 +18,7 @@ namespace {
 
 using emulator::ProgramImpl;
 
-// Compilers fill the space between kernels, and behind the last one.
+// Compilers fill the space between kernels, and after the last one.
 constexpr uint32_t most_equal_lines = 8;
 
 class Listing {
@@ -39,7 +39,7 @@ public:
     }
   }
 
-  /// The last instruction of a program is the stop behind its code.
+  /// The last instruction of a program is the stop after its code.
   uint32_t count() const { return uint32_t(program.fast.size() - 1); }
 
   void print(uint32_t op) const {
@@ -57,7 +57,7 @@ public:
     fmt::print("\t{:<58} // {:012X}:{}{}\n", text_of(op, dwords), address, dwords, refusal_of(op));
   }
 
-  /// How many instructions from `op` on are the same as it, to a name, a label or `last`.
+  /// The number of instructions from `op` on that equal it, up to a name, a label or `last`.
   uint32_t equal_from(uint32_t op, uint32_t last) const {
     uint32_t end = op + 1;
     while (end < last && program.text(end) == program.text(op) && !names.contains(program.address_of(end)) &&
@@ -69,7 +69,7 @@ public:
 private:
   uint64_t bytes_of(uint32_t op) const { return program.offset_of[op + 1] - program.offset_of[op]; }
 
-  /// -1: no branch, or one out of the code.
+  /// -1: not a branch, or a branch out of the code.
   int32_t target_of(uint32_t op) const {
     return program.infos.infos[op].branch ? program.fast[op].value : -1;
   }

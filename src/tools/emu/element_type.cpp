@@ -1,4 +1,4 @@
-//===- element_type.cpp - what the elements of a buffer are ---------------------------------------------===//
+//===- element_type.cpp - the element types of a buffer -------------------------------------------------===//
 #include "tools/emu/element_type.h"
 
 #include "support/fp8.h"
@@ -22,7 +22,7 @@ uint64_t next_random(uint64_t &state) {
   return z ^ z >> 31;
 }
 
-/// From [-1, 1), in steps of 2^-10: f16 holds these exactly, too.
+/// A number in [-1, 1), a multiple of 2^-10: f16 represents these exactly, too.
 double unit_number(uint64_t random) {
   return double(random >> 53) / 1024 - 1;
 }
@@ -35,7 +35,7 @@ void fill_elements(std::span<std::byte> memory, uint64_t seed, Convert convert) 
   }
 }
 
-/// The numbers of an 8-bit type, to round to.
+/// The numbers of an 8-bit type, as targets of rounding.
 class SmallNumbers {
 public:
   explicit SmallNumbers(float (*widen)(uint8_t)) {
@@ -46,7 +46,7 @@ public:
     std::sort(numbers.begin(), numbers.end(), [](Number a, Number b) { return a.value < b.value; });
   }
 
-  /// To nearest, of two as near to the even one; `value` is between two numbers of the type.
+  /// Rounds to nearest, ties to even; `value` is between two numbers of the type.
   uint8_t round(double value) const {
     const auto above = std::lower_bound(numbers.begin(), numbers.end(), value,
                                         [](Number number, double wanted) { return number.value < wanted; });

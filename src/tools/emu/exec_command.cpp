@@ -1,7 +1,7 @@
 //===- exec_command.cpp - sluice-emu exec: a HIP program ------------------------------------------------===//
 //
-// The program runs as it is, in a process of its own that finds the emulator's libamdhip64 before any other.
-// What its launches find comes back in a file, so that nothing is lost when it crashes.
+// The program runs unmodified, in a separate process that finds the emulator's libamdhip64 before any other.
+// The results of its launches come back in a file, so that nothing is lost if it crashes.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "tools/emu/check_list.h"
@@ -35,7 +35,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// Deleted at the end.
+/// Deleted in the destructor.
 class ReportFile {
 public:
   ReportFile() : path((std::filesystem::temp_directory_path() / "sluice-emu-XXXXXX").string()) {
@@ -53,7 +53,7 @@ private:
   std::string path;
 };
 
-/// Seen from this program's own folder, in the build tree as where it is installed.
+/// Relative to this program's own folder, both in the build tree and when installed.
 std::string library_folder() {
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe");
   std::filesystem::path folder;
@@ -66,7 +66,7 @@ std::string library_folder() {
 }
 
 std::string settings_of(const ExecOptions &options, const std::string &report_file) {
-  // Refuses, with the option's name, what the program's emulator would refuse.
+  // Refuses, with the option's name, everything that the program's emulator would refuse.
   read_checks("--check", options.checks, emulator::parse_checks);
   read_checks("--warn", options.warnings, emulator::parse_warnings);
   if (report_file.find(';') != std::string::npos)
@@ -85,14 +85,14 @@ void set_variable(const char *name, const std::string &value) {
   if (setenv(name, value.c_str(), 1) != 0) throw ToolError(fmt::format("{}: {}", name, std::strerror(errno)));
 }
 
-/// Runs it to its end; its status, as a shell would have it.
+/// Runs it to its end; returns its status as a shell would.
 int run_program(const std::vector<std::string> &program) {
   std::vector<char *> arguments;
   for (const std::string &argument : program)
     arguments.push_back(const_cast<char *>(argument.c_str()));
   arguments.push_back(nullptr);
 
-  // Tells why the program could not be started; closed without a word when it was.
+  // The child reports here if the program could not be started; closed without data if it was.
   std::array<int, 2> pipe_ends;
   if (pipe2(pipe_ends.data(), O_CLOEXEC) != 0) throw ToolError(fmt::format("pipe: {}", std::strerror(errno)));
   const pid_t child = fork();
@@ -104,7 +104,7 @@ int run_program(const std::vector<std::string> &program) {
     _exit(written == sizeof error ? 127 : 126);
   }
   close(pipe_ends[1]);
-  // A key that interrupts ends the program, whose reports are still to be printed.
+  // An interrupt key ends the program; its reports must still be printed.
   std::signal(SIGINT, SIG_IGN);
   int error = 0;
   const bool refused = read(pipe_ends[0], &error, sizeof error) == sizeof error;
@@ -135,7 +135,7 @@ struct Results {
 Results read_results(const std::string &path) {
   Results results;
   std::ifstream file(path);
-  for (std::string line; std::getline(file, line);) { // of a launch, or of a report that is no launch's
+  for (std::string line; std::getline(file, line);) { // of a launch, or of a report that belongs to no launch
     const ordered_json launch = ordered_json::parse(line, nullptr, false);
     if (launch.is_discarded()) throw ToolError("the program's reports are cut short: is the disk full?");
     results.launches += launch.at("counters").at("launches").get<uint64_t>();

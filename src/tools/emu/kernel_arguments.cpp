@@ -1,4 +1,4 @@
-//===- kernel_arguments.cpp - what a kernel is given ----------------------------------------------------===//
+//===- kernel_arguments.cpp - the arguments of a kernel -------------------------------------------------===//
 
 #include "tools/emu/kernel_arguments.h"
 
@@ -21,7 +21,7 @@ std::vector<package::KernelArgument> explicit_arguments(const package::Kernel &k
   return result;
 }
 
-/// The bytes that a caller has to give.
+/// The number of bytes that a caller must give.
 uint64_t needed_bytes(const package::Kernel &kernel) {
   uint64_t end = kernel.has_metadata ? 0 : kernel.kernarg_bytes;
   for (const package::KernelArgument &argument : explicit_arguments(kernel))
@@ -31,7 +31,7 @@ uint64_t needed_bytes(const package::Kernel &kernel) {
 
 constexpr uint64_t most_unknown_bytes = 1 << 16;
 
-/// What goes wrong in `action` is said of `subject`.
+/// Adds `subject` to errors of `action`.
 template <typename Action> void name_errors(const std::string &subject, Action &&action) {
   try {
     action();
@@ -56,7 +56,7 @@ KernelArguments::KernelArguments(const package::Kernel &kernel, std::span<const 
   auto named = [&](size_t index, auto &&action) {
     name_errors(fmt::format("--arg {} (argument {})", texts[index], index), action);
   };
-  // All memory first: an address may be of a buffer that a later argument makes.
+  // All memory first: an address may refer to a buffer that a later argument makes.
   for (size_t i = 0; i < texts.size(); ++i)
     named(i, [&] {
       arguments.push_back(parse_argument(texts[i]));
@@ -97,7 +97,7 @@ KernelArguments::KernelArguments(const package::Kernel &kernel, const std::strin
       arguments.push_back(parse_placed_argument(placed[i]));
       make_buffer(arguments[i].offset, arguments[i].value, memory);
     });
-  std::map<uint64_t, size_t> ends; // of the values so far, by where they begin
+  std::map<uint64_t, size_t> ends; // ends of the values so far, by their beginnings
   for (size_t i = 0; i < placed.size(); ++i)
     named(i, [&] {
       const uint64_t offset = arguments[i].offset;
@@ -155,7 +155,7 @@ std::vector<std::byte> KernelArguments::address_of(const BufferAddress &address)
   if (found == buffers.end())
     throw ToolError(fmt::format("{} is no buffer (buf: or size:)", name(address.argument)));
   const Buffer &buffer = found->second;
-  // One past the end is what kernels are given as a limit.
+  // Kernels may be given the address one past the end, as a limit.
   if (address.offset > buffer.bytes)
     throw ToolError(fmt::format("offset {} is beyond the {} bytes of {}", address.offset, buffer.bytes,
                                 name(address.argument)));

@@ -1,8 +1,8 @@
-//===- kernel_arguments.h - what a kernel is given ------------------------------------------------------===//
+//===- kernel_arguments.h - the arguments of a kernel ---------------------------------------------------===//
 //
-// The layout is that of the kernel's metadata. A code object without metadata says how many bytes there are
-// at most: arguments then lie one after the other, each aligned to the largest power of two up to 16 that
-// divides its size. Or the caller says at which byte each value is; then it is the argument's number, too.
+// The layout comes from the kernel's metadata. A code object without metadata gives only the largest number
+// of bytes: arguments then follow one another, each aligned to the largest power of two up to 16 that divides
+// its size. Alternatively the caller gives the byte of each value, which then is the argument's number, too.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -26,31 +26,32 @@ public:
   /// Makes the buffers in `memory`. `texts` are the values of --arg. Throws ToolError, naming the argument.
   KernelArguments(const package::Kernel &kernel, std::span<const std::string> texts,
                   emulator::Memory &memory);
-  /// The bytes of a file (none if the name is empty: zeros), and over them `placed`, the values of --arg-at.
-  /// Throws ToolError if the kernel takes more or declares less, or for values that leave the bytes or meet.
+  /// The bytes of a file (without a name: zeros), overwritten by `placed`, the values of --arg-at. Throws
+  /// ToolError if the kernel takes more or declares less, or for values that exceed the bytes or overlap.
   KernelArguments(const package::Kernel &kernel, const std::string &kernarg_file,
                   std::span<const std::string> placed, emulator::Memory &memory);
 
-  /// From the first argument to the end of the last; what compilers add behind them is the machine's to fill.
+  /// From the first argument to the end of the last; the machine fills in the hidden ones that compilers add
+  /// after them.
   std::span<const std::byte> bytes() const { return block; }
 
-  /// Throws ToolError, which names `option`, if argument `number` has no memory of its own.
+  /// Throws ToolError, naming `option`, if argument `number` does not have its own memory.
   void expect_buffer(uint64_t number, const std::string &option) const;
-  /// What the memory of argument `number` holds now, in the shape and type that it was given in.
+  /// The current memory of argument `number`, in the shape and type in which it was given.
   NpyArray contents(uint64_t number) const;
   /// "argument 3", or for values of --arg-at "argument at byte 48".
   std::string name(uint64_t number) const;
 
 private:
   struct Buffer {
-    std::byte *memory = nullptr; // null: it has no bytes
+    std::byte *memory = nullptr; // null: no bytes
     NpyType type = NpyType::u8;
     std::vector<int64_t> shape;
     uint64_t bytes = 0;
   };
 
   void make_buffer(uint64_t number, const Argument &argument, emulator::Memory &memory);
-  /// The bytes that the kernel is given for argument `number`.
+  /// The bytes of argument `number` for the kernel.
   std::vector<std::byte> value_of(uint64_t number, const Argument &argument) const;
   std::vector<std::byte> address_of(const BufferAddress &address) const;
   void place(const package::Kernel &kernel, size_t index, std::span<const std::byte> value);

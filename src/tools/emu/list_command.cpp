@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-/// A row of both outputs: the key in JSON, the words in text, the number.
+/// A row of both outputs: the key in JSON, the words in text, and the number.
 struct Fact {
   const char *key;
   const char *text;

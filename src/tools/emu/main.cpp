@@ -43,7 +43,7 @@ stderr when it has ended.
 Exit status: the program's (128 and the signal where one ended it); 1 if that is 0 and there are errors; 2 if
 something could not be done.)";
 
-/// CLI11 writes a flag that may have a value as "--trace{-}".
+/// CLI11 writes a flag with an optional value as "--trace{-}".
 class Formatter : public CLI::Formatter {
 public:
   std::string make_option_name(const CLI::Option *option, bool is_positional) const override {
@@ -123,7 +123,7 @@ CLI::App *add_run(CLI::App &app, RunOptions &run) {
   CLI::Option *const timing = command->add_flag(
       "--timing", run.timing,
       "say how long the launch would take on the chip; runs some of its workgroups, unchecked");
-  // What has no meaning there.
+  // Options that have no meaning here.
   for (const char *other : {"--out", "--check", "--warn", "--completion", "--waves", "--workgroups",
                             "--threads", "--trace", "--perturb-transcendentals", "--scramble-nans",
                             "--no-preload", "--seed", "--max-reports", "--stop-at-report"})

@@ -37,7 +37,7 @@ constexpr uint64_t most_u32 = std::numeric_limits<uint32_t>::max();
 
 //===--- Options ----------------------------------------------------------------------------------------===//
 
-/// "X", "X,Y" or "X,Y,Z"; what is left out is `rest`.
+/// "X", "X,Y" or "X,Y,Z"; missing extents are `rest`.
 Extents parse_extents(const std::string &option, const std::string &text, uint32_t least, uint32_t rest) {
   Extents extents{rest, rest, rest};
   std::string_view left = text;
@@ -67,7 +67,7 @@ uint64_t product(const Extents &extents) {
   return result;
 }
 
-/// What a driver would refuse, and what the dispatch packet has no room for.
+/// Refuses what a driver would, and what does not fit the dispatch packet.
 void check_shape(const RunOptions &options, const package::Kernel &kernel, const Extents &grid,
                  const Extents &block) {
   const uint64_t items = product(block);
@@ -128,7 +128,7 @@ emulator::Options machine_options(const RunOptions &options) {
   machine.instruction_budget = options.budget;
   machine.max_reports = options.max_reports;
   machine.stop_at_report = options.stop_at_report;
-  // One thread writes the workgroups of a trace in their order.
+  // By default one thread writes a trace, with its workgroups in order.
   machine.threads = options.threads.value_or(options.trace.empty() ? 0 : 1);
   return machine;
 }

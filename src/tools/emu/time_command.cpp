@@ -52,7 +52,7 @@ timing_report::TerminalStyle terminal_style() {
   return style;
 }
 
-/// A picture that is asked for: its name is tried before the work.
+/// A requested picture: its name is tried before the work.
 class PictureFile {
 public:
   PictureFile(const char *option, const std::string &path) {
@@ -97,7 +97,7 @@ int time_kernel(const emulator::Program &program, const RunOptions &options, con
                                          call.kernarg, call.memory, timing);
   };
   try {
-    // What it leaves in `timing` is the clock that the timeline takes.
+    // It leaves in `timing` the clock that the timeline uses.
     if (options.clock_curve)
       launch.result = emulator::timing::time_at_published_clock(call.memory, time_at);
     else if (options.timing_timeline.empty())

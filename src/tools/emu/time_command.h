@@ -16,7 +16,7 @@ struct TimedCall {
   const emulator::Memory &memory;
 };
 
-/// Answers the exit status.
+/// Returns the exit status.
 int time_kernel(const emulator::Program &program, const RunOptions &options, const TimedCall &call);
 
 } // namespace sluice::tools::emu

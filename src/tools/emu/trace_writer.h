@@ -15,7 +15,7 @@ namespace sluice::tools::emu {
 
 class TraceWriter : public emulator::Tracer {
 public:
-  /// Only these, where given.
+  /// Restricts the trace, where given.
   struct Selection {
     std::optional<std::array<uint32_t, 3>> workgroup;
     std::optional<uint32_t> wave;
