@@ -1,4 +1,4 @@
-//===- fat_binary.h - the images that programs hand to HIP ----------------------------------------------===//
+//===- fat_binary.h - the code images that programs pass to HIP -----------------------------------------===//
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace sluice::emulator::hip {
 
-/// The code object for this device in an image of unknown size: an ELF, or an offload bundle, plain or
-/// compressed, with one. Throws Failure.
+/// Finds the code object for this device in an image of unknown size: an ELF, or an offload bundle, plain or
+/// compressed, that contains one. Throws Failure.
 std::vector<std::byte> code_object_of_image(const void *image);
 
 } // namespace sluice::emulator::hip
