@@ -60,9 +60,8 @@ int resident_blocks(const package::Kernel &kernel, int block_size, size_t dynami
       package::occupancy(kernel.descriptor.vgprs(), uint32_t(lds), uint32_t(block_size)).workgroups_per_cu);
 }
 
-constexpr unsigned disable_caching_override =
-    1;                                   // hipOccupancyDisableCachingOverride: that cache does not exist
-constexpr unsigned any_order_launch = 1; // hipExtAnyOrderLaunch: allows overlap, does not require it
+constexpr unsigned disable_caching_override = 1; // hipOccupancyDisableCachingOverride: no such cache
+constexpr unsigned any_order_launch = 1;         // hipExtAnyOrderLaunch: allows overlap, does not require it
 
 } // namespace
 
