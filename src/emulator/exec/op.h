@@ -38,8 +38,8 @@ using Handler = Step (*)(Wave &wave, const Op &op);
 struct Lanes {
   uint32_t *d;
   const uint32_t *s[3];
-  const uint32_t *mask_in; // the same
-  uint32_t *mask_out;      // likewise
+  const uint32_t *mask_in; // 0 or ~0 per lane
+  uint32_t *mask_out;      // the same
 };
 using LaneBody = void (*)(const Lanes &lanes);
 
@@ -145,7 +145,7 @@ using AtomicBody = uint64_t (*)(uint64_t old, uint64_t operand, uint64_t second,
 struct MemoryControl {
   int32_t offset;   // bytes; DS: of the first access
   uint32_t offset1; // DS: bytes, of the second access
-  uint8_t dwords;   // of the data operand
+  uint8_t dwords;   // registers of the data operand
   uint8_t bytes;    // per access and lane
   uint8_t parts;    // DS: accesses per lane, 1 or 2
   HalfSelect half;

@@ -74,7 +74,7 @@ std::shared_ptr<Pool> find_pool(hipMemPool_t pool) {
   return PoolHandles::get().find(pool, hipErrorInvalidValue);
 }
 
-/// Where a pool stores an attribute, an int or a number of bytes. What a pool reserves is what is used.
+/// Where a pool stores an attribute, an int or a number of bytes. A pool reserves exactly what is used.
 struct PoolAttribute {
   int *number = nullptr;
   uint64_t *bytes = nullptr;

@@ -64,7 +64,7 @@ private:
   std::deque<Done> recent;
 };
 
-/// Whether the memory that the running work touches is to be compared.
+/// Whether the memory that the running work touches must be compared.
 bool compares_streams(const Options &options);
 /// Adds the bytes, unless they are in no block (0).
 void add_use(std::vector<MemoryUse> &uses, const void *start, size_t bytes, uint64_t block,

@@ -31,7 +31,7 @@ inline constexpr size_t bound_slot_count = size_t(BoundSlot::wave) + 1;
 std::string_view slot_name(BoundSlot slot);
 
 struct Bound {
-  double percent = 0;                         // of the time, the matrix cores of a compute unit are busy
+  double percent = 0;                         // share of the time that a compute unit's matrix cores are busy
   BoundSlot binds = BoundSlot::matrix;        // the slot that takes longest
   std::array<double, bound_slot_count> clk{}; // per SIMD, for each time that one of its waves goes round
   double alone_clk = 0;                       // once around for a single wave without others

@@ -1,8 +1,8 @@
 //===- memory_levels.h - vector cache, L2, Infinity Cache and HBM ---------------------------------------===//
 //
 // Each level has tags that decide what it holds, a bandwidth that requests queue for, and a latency from the
-// instruction's issue to the data's arrival in its registers. Of the resources that compute units share, the
-// simulated ones get their even share of the bandwidth and all of the capacity.
+// instruction's issue to the data's arrival in its registers. The simulated
+// compute units get an even share of the bandwidth, and all of the capacity, of what compute units share.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

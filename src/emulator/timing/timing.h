@@ -159,8 +159,7 @@ struct TimingResult {
   /// One standard error of device_clk in per cent of it, from the differences between the sample's parts. 0
   /// for a complete simulation; nullopt if the sample has fewer than two parts.
   std::optional<double> error_percent;
-  /// What readers of device_clk must know: the sample is too small, or the instruction cache does not hold
-  /// the code.
+  /// Limits of device_clk that readers must know: a small sample, code larger than the instruction cache.
   std::vector<std::string> warnings;
 
   /// Share of the time that matrix cores are busy: on the simulated compute units, and on the device.

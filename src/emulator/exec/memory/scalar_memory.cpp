@@ -44,7 +44,7 @@ template <Base base> Place place(const Wave &w, const Op &op, uint32_t dwords) {
   }
 }
 
-/// Of the requested dwords at a place, the number that may be accessed.
+/// The number of requested dwords at a place that may be accessed.
 template <bool strict>
 uint32_t allowed_dwords(Wave &w, const Op &op, const Place &at, uint32_t wanted, bool write) {
   if (at.valid_dwords < wanted) {
