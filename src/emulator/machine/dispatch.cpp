@@ -1,4 +1,4 @@
-//===- dispatch.cpp - what the driver and the command processor prepare for a kernel --------------------===//
+//===- dispatch.cpp - kernel state set up by the driver and the command processor -----------------------===//
 #include "emulator/machine/dispatch.h"
 
 #include <algorithm>

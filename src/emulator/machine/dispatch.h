@@ -1,4 +1,4 @@
-//===- dispatch.h - what the driver and the command processor prepare for a kernel ----------------------===//
+//===- dispatch.h - kernel state set up by the driver and the command processor -------------------------===//
 //
 // The memory that a kernel's initial pointers refer to (its arguments, the dispatch packet, the queue) and
 // the scalar registers that all waves of a launch start with (AMDGPUUsage, "Kernel Dispatch").

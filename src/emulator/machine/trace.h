@@ -1,4 +1,4 @@
-//===- trace.h - what a launch reports about each instruction -------------------------------------------===//
+//===- trace.h - reports each instruction of a launch ---------------------------------------------------===//
 //
 // A launch with a Tracer runs the waves that it follows in a separate loop. Other waves, and launches without
 // a Tracer, are not affected.

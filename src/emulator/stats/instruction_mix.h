@@ -1,4 +1,4 @@
-//===- instruction_mix.h - instructions by what they occupy ---------------------------------------------===//
+//===- instruction_mix.h - classes of instructions by the resource they use -----------------------------===//
 //
 // Instruction classes by mnemonic, counts by class, and the time on the vector port: bound.h has the other
 // slots.
