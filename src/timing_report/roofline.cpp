@@ -162,7 +162,7 @@ private:
     svg.line(level_name(level), x.at(first), y.at(first * terabytes), x.at(last), y.at(last * terabytes));
     const double degrees =
         std::atan2(y.at(last * terabytes) - y.at(first * terabytes), x.at(last) - x.at(first)) * 180 / M_PI;
-    // Ceilings are close to each other, so each label has a different position along its own.
+    // Ceilings are close together, so the labels' positions along them differ.
     const double along =
         std::pow(first, 0.75 - 0.15 * double(level)) * std::pow(last, 0.25 + 0.15 * double(level));
     svg.text(fmt::format("{}_text", level_name(level)), x.at(along), y.at(along * terabytes) - 4,
@@ -273,7 +273,7 @@ void Roofline::add(const std::string &label, const emulator::Program &program, c
   if (flops == 0)
     throw std::invalid_argument("kernel \"" + result.kernel +
                                 "\" ran no MFMA; a roofline shows matrix FLOPS");
-  // Except for LDS, loads reach a level only by missing the one before.
+  // Loads go through each level to the next, except for LDS.
   if (result.traffic.lds_bytes + result.traffic.l1_bytes + result.traffic.l2_bytes == 0)
     throw std::invalid_argument("kernel \"" + result.kernel +
                                 "\" moved no bytes; a roofline shows FLOPS over bytes");

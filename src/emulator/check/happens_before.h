@@ -23,8 +23,7 @@
 
 namespace sluice::emulator {
 
-/// Moments of a wave: its accesses are done up to `done`, its stores are written back up to `written_back`,
-/// and its scalar accesses are done up to `scalar_done`.
+/// Moments of a wave: until when its accesses and its scalar accesses are done, and its stores written back.
 struct Moments {
   uint32_t done = 0;
   uint32_t written_back = 0;
@@ -45,7 +44,7 @@ void join(KnownWaves &to, const KnownWaves &from);
 /// The atomics of a launch: for each address, what the waves that released there had known.
 class ReleasedAtomics {
 public:
-  /// `version` changes whenever `known` does: releasing the same knowledge again costs nothing.
+  /// `version` changes with `known`: releasing the same again costs nothing.
   void release(uint64_t address, uint32_t wave, uint64_t version, const KnownWaves &known);
   /// Adds the knowledge released at the address.
   void acquire(uint64_t address, KnownWaves &known);
@@ -86,8 +85,8 @@ class WaveOrder {
 public:
   static constexpr uint32_t most_waves = 16;
 
-  /// `first` is the number in the launch of the workgroup's first wave; `wave` is this wave's number in the
-  /// workgroup, which has `waves`.
+  /// `first` is the launch's number of the workgroup's first wave; `wave` is this wave's number among its
+  /// `waves`.
   void start(uint32_t first, uint32_t wave, uint32_t waves);
 
   uint32_t number() const { return first + own; }
@@ -103,14 +102,14 @@ public:
 
   /// Sets up to which moments the wave's accesses are done. Call it before any of the functions that follow.
   void set_done(uint32_t until, uint32_t scalar_until);
-  /// Enters a buffer_wbl2, which is a vector memory instruction as well: the next one.
+  /// buffer_wbl2, which is a vector memory instruction as well: the next one.
   void write_back();
   /// Releases at each of the addresses of one instruction.
   void release(ReleasedAtomics &atomics, std::span<const uint64_t> addresses);
   void acquire(ReleasedAtomics &atomics, uint64_t address);
   void invalidate();
-  /// Acquires after a barrier of all workgroups. Lines that this workgroup's caches dropped before the
-  /// barrier are not back if no wave of it has accessed memory since.
+  /// Acquires after a barrier of all workgroups. What this workgroup's caches dropped before it is not back
+  /// unless one of its waves has accessed memory since.
   void acquire_at_barrier(ReleasedAtomics &atomics, uint64_t address);
   /// The waves of a workgroup have met at a barrier: what one knows, all know. They share their caches.
   static void meet(std::span<WaveOrder *const> waves);

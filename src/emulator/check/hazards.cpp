@@ -21,8 +21,7 @@ namespace {
 
 constexpr uint32_t short_dgemm_passes = 4; // 4x4x4; 16x16x4 has 8
 
-/// Wait states until a vector instruction may read or write a result, or an MFMA may read it as A, B or an
-/// index.
+/// Until a vector instruction may read or write a result, or an MFMA may read it as A, B or an index.
 uint32_t result_wait(const MatrixInfo &writer) {
   switch (writer.unit) {
   case MatrixUnit::dgemm:
@@ -33,13 +32,12 @@ uint32_t result_wait(const MatrixInfo &writer) {
     return writer.passes + 3u;
   }
 }
-/// Wait states until a memory instruction may read it.
+/// Until a memory instruction may read it.
 uint32_t result_to_memory_wait(const MatrixInfo &writer) {
   if (writer.unit == MatrixUnit::dgemm) return writer.passes == short_dgemm_passes ? 9 : 18;
   return result_wait(writer);
 }
-/// Wait states until another MFMA may take it as its addend, if the two do not have exactly the same
-/// registers.
+/// Until another MFMA may take it as its addend, if the registers are not exactly the same.
 uint32_t overlapping_addend_wait(const MatrixInfo &writer, const MatrixInfo &reader) {
   if (reader.unit == MatrixUnit::xdl && writer.unit != MatrixUnit::xdl) return 0;
   switch (writer.unit) {
@@ -51,8 +49,7 @@ uint32_t overlapping_addend_wait(const MatrixInfo &writer, const MatrixInfo &rea
     return writer.passes + 1u;
   }
 }
-/// The same for exactly the same registers: the addend is forwarded, and only the shortest shapes are too
-/// quick for that.
+/// The same for the same registers: the addend is forwarded, but the shortest shapes are too quick for that.
 uint32_t same_addend_wait(const MatrixInfo &writer, const MatrixInfo &reader) {
   const bool short_dgemm = writer.unit == MatrixUnit::dgemm && writer.passes == short_dgemm_passes;
   if (short_dgemm && reader.unit == MatrixUnit::dgemm) return 4;
@@ -292,8 +289,8 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
   for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
     if (operand >= first_sgpr) return;
     const Row &row = rows[operand];
-    // The half is written later than a whole register would be. An instruction that keeps a part of the
-    // register reads it.
+    // The half is written later than a whole register would be. Instructions that keep part of the register
+    // read it.
     if (row.half)
       need(keeps_part(op) ? HazardRule::half_read : HazardRule::half_overwrite, row.vector_write,
            half_write_wait, operand, row.vector_op);

@@ -10,7 +10,7 @@ namespace sluice::emulator {
 
 namespace {
 
-/// Whether the first conflict says less about a program than the second.
+/// Whether the first says less about a program than the second.
 bool is_milder(LdsConflict one, LdsConflict other) {
   auto severity = [](LdsConflict conflict) {
     return conflict == LdsConflict::equal_store                 ? 0
@@ -74,7 +74,7 @@ LdsShadow::Cell *LdsShadow::split_dword(uint32_t dword) {
   return parts;
 }
 
-/// Calls the visitor with each cell, where in the access the cell starts and how many of its bytes it has.
+/// Visits each cell, with where in the access it starts and how many of its bytes it has.
 template <class Visit> void LdsShadow::visit(uint32_t address, uint32_t bytes, Visit &&on_cell) {
   const uint32_t start = address;
   const uint32_t end = address + bytes;

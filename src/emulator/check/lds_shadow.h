@@ -71,8 +71,8 @@ public:
   void carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
 
 private:
-  // `older_seen`: before the value of the last write, the cell held another one in the same epoch, and a wave
-  // has read or stored that one. A wave that stores the same value again may come before that access.
+  // `older_seen`: before its last value, the cell held another one in the same epoch that a wave has read or
+  // stored. A wave that stores the last value again may come before that access.
   enum : uint8_t { initialised = 15, copying = 16, atomic_write = 32, split = 64, older_seen = 128 };
 
   struct Cell {

@@ -129,7 +129,7 @@ void WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, int32
   });
 }
 
-/// Where an undefined source comes from: an earlier origin, or else this first use of it.
+/// The earlier origin of an undefined source, or else this first use of it.
 WaveChecks::Origin WaveChecks::inherited(const Op &op, uint16_t source) {
   const Origin origin = origin_of(source);
   return origin.op != Origin::nowhere ? origin : Origin{op.index, source};
@@ -201,7 +201,7 @@ uint64_t WaveChecks::defined_lanes(uint16_t operand) const {
   return defined_sgpr[operand - first_sgpr] != 0 ? all_lanes : 0;
 }
 
-/// The defined lanes of one row of a source that may be two registers.
+/// The defined lanes of a row of a source of one or two registers.
 uint64_t WaveChecks::defined_row(uint16_t operand, uint32_t row) const {
   return defined_lanes(operand >= first_constant ? operand : uint16_t(operand + row));
 }
@@ -261,7 +261,7 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
         if (row) (for_high ? high : low) &= defined_row(op.src[k], *row);
       }
   } else if (info.definedness == Definedness::select) {
-    // At this point the mask is still the wave's own register: v_cndmask does not write it.
+    // The mask is still the wave's own register: v_cndmask does not write it.
     const uint64_t mask = w.scalar_pair(op.mask_in);
     low = (defined_lanes(op.src[0]) & ~mask) | (defined_lanes(op.src[1]) & mask);
   } else if (info.definedness == Definedness::all && v.modifiers.lane_control == 0) {

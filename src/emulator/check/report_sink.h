@@ -58,8 +58,8 @@ public:
     Finding finding;
     uint64_t count;
   };
-  /// True if the launch may stop: to run on would find nothing new (one mistake has happened too often) or
-  /// nothing wanted (the first report was to end the launch). Warnings never stop it.
+  /// The launch may stop: running on would find nothing new (one mistake has happened too often) or nothing
+  /// wanted (the first report was to end it). Warnings never stop it.
   bool gave_up() const { return hopeless.load(std::memory_order_relaxed); }
   /// Sorted by rule and instruction, so that runs on several threads give the same answer.
   std::vector<Entry> take();

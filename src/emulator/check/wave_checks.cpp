@@ -193,8 +193,8 @@ void WaveChecks::wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count) {
       ++i;
     }
   }
-  // A flat instruction is counted by both counters, and its result arrives when neither counts it any more.
-  // Instructions after it do not wait for its second counter.
+  // A flat instruction is counted by both counters, and its result arrives when neither counts it.
+  // Instructions after it do not wait for the second.
   uint32_t counted = 0;
   for (size_t i = 0; i < vector_queue.size(); ++i)
     counted += !vector_queue[i].vector_done;

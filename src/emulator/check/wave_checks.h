@@ -80,7 +80,7 @@ public:
     loaded.any = false;
   }
 
-  /// Checks a scalar register that M0 has chosen, before it is read or written.
+  /// Checks a scalar register that M0 chose, before its use.
   void check_indexed_scalar(Wave &w, const Op &op, uint64_t number, uint32_t dwords, bool write);
 
   /// s_waitcnt: completes operations until no more than the counts are in flight.
@@ -101,13 +101,13 @@ public:
   uint64_t check_global(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
                         bool write);
   bool check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write);
-  /// For a load whose registers are not the dwords of memory: if one dword was never written, all registers
-  /// count as undefined.
+  /// For a load whose registers are not the dwords of memory: one undefined dword makes all registers
+  /// undefined.
   void spread_undefined(uint32_t rows);
   /// Enters buffer_wbl2 and buffer_inv with a scope that reaches other compute units.
   void write_back(Wave &w, const Op &op);
   void invalidate(const Op &op);
-  /// Enters an instruction that lgkmcnt counts but that does not access memory.
+  /// An instruction that lgkmcnt counts but that accesses no memory.
   void count_lds_operation(Wave &w, const Op &op);
   /// The wave arrives at a barrier of all workgroups, and goes on after it.
   void reach_global_barrier(uint32_t resource);
@@ -178,7 +178,7 @@ private:
                        const GlobalConflict &conflict);
   void report(Wave &w, const Op &op, ReportKind kind, int32_t lane, uint64_t address,
               std::optional<LdsOther> other, const std::function<std::string()> &message);
-  /// `rule` does not say yet whether it fails the launch.
+  /// `rule` need not say whether it fails.
   void report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address, std::optional<LdsOther> other,
               const std::function<std::string()> &message);
   void report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,

@@ -5,8 +5,8 @@ namespace sluice::emulator {
 
 namespace {
 
-/// Where a workgroup runs. Workgroups are spread round robin over the eight dies of the device, then over the
-/// 38 compute units of a die, which are on four shader engines.
+/// Where a workgroup runs: round robin over the eight dies of the device, then over the 38 compute units of a
+/// die, which are on four shader engines.
 struct Place {
   uint32_t die, engine, unit, slot;
 };

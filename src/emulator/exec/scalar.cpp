@@ -253,7 +253,7 @@ void set_gpr_index_operands(Wave &w, uint32_t operands) {
                  (operands << gpr_index_operands_shift & gpr_index_operands_mask);
 }
 
-/// The scalar register that `operand` and M0 name; nothing if it is beyond the wave's registers.
+/// The scalar register that `operand` and M0 name; nothing beyond the wave's registers.
 template <uint32_t dwords>
 std::optional<uint32_t> indexed_scalar(Wave &w, const Op &op, uint16_t operand, bool write) {
   const uint64_t number = uint64_t(operand - first_sgpr) + w.s[sgpr_m0];

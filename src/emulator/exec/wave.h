@@ -36,7 +36,7 @@ struct FloatMode {
   bool fp16_overflow = false; // FP16_OVFL: f16 and fp8 results stop at the largest number
   bool gpr_index = false;     // GPR_IDX_EN: registers relative to M0
 
-  /// True for the mode that the plain bodies implement: nothing to do before or after them.
+  /// The mode of the plain bodies: nothing to do before or after them.
   bool plain() const {
     return (round_32 | round_16_64) == 0 && (denormal_32 & denormal_16_64) == 3 && ieee && !fp16_overflow &&
            !gpr_index;

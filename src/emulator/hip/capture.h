@@ -26,7 +26,7 @@ public:
   bool invalid = false;
 };
 
-/// The state of a stream that takes part in a capture.
+/// A stream's part in a capture.
 struct CaptureBranch {
   std::shared_ptr<Capture> capture;
   std::vector<hipGraphNode_t> last; // dependencies of the next node

@@ -27,8 +27,7 @@ bool same_kind(const Report &one, const Report &other) {
   return one.kind == other.kind && one.level == other.level && one.rule == other.rule &&
          one.fails == other.fails;
 }
-/// Whether two reports are the same mistake: at the same pair of instructions, or with the same words for
-/// copies and streams.
+/// The same mistake: at the same pair of instructions or, for copies and streams, with the same words.
 bool same_mistake(const Report &one, const Report &other) {
   if (!same_kind(one, other) || one.kernel != other.kernel || one.disassembly != other.disassembly)
     return false;

@@ -24,7 +24,7 @@ constexpr int registers_per_cu = 4 * 512 * 64; // four SIMDs of 512 registers fo
 constexpr int threads_per_cu = 32 * wave_lanes;
 constexpr int largest_int = 0x7fffffff;
 
-// The only attribute that differs between devices.
+// The only difference between devices.
 constexpr int pci_bus_attribute = 67;
 
 struct Attribute {

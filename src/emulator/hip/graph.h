@@ -46,8 +46,8 @@ struct NodeList {
 /// Guards all graphs, nodes and captures.
 std::mutex &graph_mutex();
 
-// Call with the mutex held. They throw Failure(hipErrorInvalidValue) for a handle that is not a node of the
-// graph, for an edge that already exists, and for a cycle.
+// Call with the mutex held. They throw Failure(hipErrorInvalidValue) for a foreign node, for an edge that
+// already exists, and for a cycle.
 hipGraphNode_t add_node(Graph &graph, NodeWork work, std::span<const hipGraphNode_t> after);
 /// The node leaves its graph together with its edges.
 void remove_node(const GraphNode &node);

@@ -21,8 +21,7 @@ using NodeHandles = Handles<hipGraphNode_t, GraphNode>;
 using ExecHandles = Handles<hipGraphExec_t, GraphExec>;
 using Lock = std::lock_guard<std::mutex>;
 
-// Flags of hipGraphInstantiateWithFlags that are ignored: free on launch, upload, launch from the device,
-// node priorities.
+// Ignored by hipGraphInstantiateWithFlags: free on launch, upload, launch from the device, node priorities.
 constexpr unsigned long long harmless_instantiate_flags = 1 | 2 | 8;
 constexpr unsigned long long device_launch_flag = 4;
 

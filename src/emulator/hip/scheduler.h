@@ -68,7 +68,7 @@ private:
 
   static std::atomic<uint64_t> next_id;
 
-  // All members from here on are guarded by the scheduler's mutex.
+  // Guarded by the scheduler's mutex, as all that follow.
   std::shared_ptr<const Clock> clock = std::make_shared<const Clock>(); // of the last work
   std::deque<Work> queue;
   uint64_t enqueued = 0;
@@ -129,8 +129,7 @@ public:
   void wait_all();
   void wait_all(int device);
 
-  /// nullopt: streams run on their own threads. Waits for all streams first, unless the order
-  /// was and stays unshuffled.
+  /// nullopt: streams run on their own threads. Waits for all streams first, unless they did and will.
   void set_shuffled(std::optional<uint64_t> seed);
 
   /// How often a stream was closed with work left: HIP does not define whether that work still runs.
@@ -141,7 +140,7 @@ public:
   hipError_t fault(int device);
   /// For all devices. Waits for all streams first.
   void clear_faults();
-  /// Throws the device's sticky error, if there is one.
+  /// Throws the sticky error, if any.
   void require_no_fault(int device);
 
 private:

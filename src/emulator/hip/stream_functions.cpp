@@ -164,7 +164,7 @@ hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback
     const std::shared_ptr<Stream> found = work_stream(stream);
     refuse_while_capturing(found);
     Scheduler::get().require_no_fault(found->device);
-    // The callback runs after a fault as well, and receives the error.
+    // Runs after a fault too, and receives the error.
     Scheduler::get().enqueue(
         found, [=] { callback(stream, Scheduler::get().fault(found->device), user); }, true);
   });

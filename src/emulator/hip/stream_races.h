@@ -48,8 +48,8 @@ class StreamRaces {
 public:
   static StreamRaces &get();
 
-  /// Enters what the work running on this thread has touched, and its name in reports. Reports go to the
-  /// device. Returns true if some of that memory is freed by work that is unordered with this.
+  /// Enters what the work running on this thread has touched, and its name in reports, which go to the
+  /// device. True if unordered work frees some of it.
   bool enter(const std::string &name, std::vector<MemoryUse> uses);
   /// Forgets work that comes before everything that can still run. True if nothing is left.
   bool forget(const Clock &before);

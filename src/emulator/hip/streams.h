@@ -11,7 +11,7 @@ namespace sluice::emulator::hip {
 
 /// Throws Failure(hipErrorInvalidHandle).
 std::shared_ptr<Stream> find_stream(hipStream_t stream);
-/// The same for streams that get work: throws for the null stream while it would have to wait for a capture.
+/// The same for work: refuses the null stream while it would have to wait for a capture.
 std::shared_ptr<Stream> work_stream(hipStream_t stream);
 
 /// Counts handles that were created and not yet destroyed.

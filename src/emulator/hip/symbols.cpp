@@ -91,8 +91,8 @@ std::span<const std::byte> bytes_of(const void *elf, size_t size) {
 
 } // namespace
 
-// `version` is the one that the caller was written for: it finds only functions that existed then and, for a
-// name whose layout has changed since, the old function.
+// `version` is what the caller was written for: it finds functions that existed then and, for a name whose
+// layout has changed since, the old function.
 hipError_t hipGetProcAddress(const char *name, void **function, int version, uint64_t flags,
                              hipDriverProcAddressQueryResult *status) {
   return call([&] {

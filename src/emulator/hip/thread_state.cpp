@@ -16,9 +16,8 @@ constexpr size_t probe_bytes = 4096;
 
 constinit thread_local ThreadState thread_state;
 
-// The C++ library has thread-local variables, too, and throwing an exception uses them. In a program without
-// C++ they are allocated on first use. Memory that was just freed is available for them, unless other threads
-// take all of it at the same time.
+// Exceptions use thread-local variables of the C++ library. In a program without C++ they are allocated on
+// first use. Memory that was just freed is available for them, unless other threads take all of it at once.
 bool may_throw() noexcept {
   if (thread_state.may_throw) return true;
   void *volatile const probe = std::malloc(probe_bytes);

@@ -102,10 +102,9 @@ std::string plain_mnemonic(std::string_view text) {
   return std::string(word);
 }
 
-/// Whether LLVM 22 crashes on an encoding. It does for two kinds of invalid encodings, instead of rejecting
-/// them: a literal where the format has no room for one, and SDWA selections that do not exist. It also does
-/// for two valid instructions, v_madmk_f16 and v_madak_f16, if their constant is 255, which it takes for the
-/// mark of a literal.
+/// Whether LLVM 22 crashes on an encoding instead of rejecting it: on a literal where the format has no room
+/// for one, and on SDWA selections that do not exist. It also crashes on the valid v_madmk_f16 and
+/// v_madak_f16 if their constant is 255, which it takes for the mark of a literal.
 bool breaks_llvm(std::span<const uint32_t> dwords) {
   const Fields f = split_fields(dwords);
   switch (f.format) {
@@ -212,7 +211,7 @@ std::optional<Instruction> Disassembler::decode(std::span<const std::byte> code,
   }
   for (llvm::MCPhysReg number : description.implicit_uses())
     add(result.reads, number);
-  // For v_cmp_class with SDST, LLVM reports that VCC is written too, as it is without SDST.
+  // For v_cmp_class with SDST, LLVM reports that VCC is written too, as without it.
   const bool other_mask = split_fields(dwords).sdwa_has_sdst;
   for (llvm::MCPhysReg number : description.implicit_defs())
     if (!other_mask || state->ranges[number] != vcc) add(result.writes, number);

@@ -12,8 +12,8 @@ namespace sluice::emulator {
 
 namespace {
 
-/// Checks a description of directories or of files in the header of a line table (DWARF 5, section 6.2.4.1)
-/// for the content that compilers write: paths, directory numbers and digests.
+/// Whether a description of directories or files in a line table's header (DWARF 5, section 6.2.4.1) has what
+/// compilers write: paths, directory numbers and digests.
 bool is_usual_format(const llvm::DataExtractor &data, uint64_t &at) {
   for (uint32_t count = data.getU8(&at); count != 0; --count) {
     const uint64_t content = data.getULEB128(&at);

@@ -1,8 +1,8 @@
 //===- launch.cpp - a grid of workgroups over the host's threads ----------------------------------------===//
 //
-// Each thread takes the next workgroup and runs it to its end. A workgroup that sleeps, or runs for very
-// long, may be waiting for another one: the thread then starts the next one as well, and they take turns. The
-// workgroups of a cooperative launch take turns from the start.
+// Each thread takes the next workgroup and runs it to its end. One that sleeps, or runs for very long, may be
+// waiting for another: the thread then starts the next one too, and they take turns. The workgroups of a
+// cooperative launch take turns from the start.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>

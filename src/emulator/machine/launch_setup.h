@@ -28,7 +28,7 @@ public:
   /// To be called after the last workgroup.
   std::vector<Report> reports();
   uint64_t reports_dropped() { return sink.dropped(); }
-  /// To be called after the last workgroup: the device memory that was touched, if the options ask for it.
+  /// Also after the last workgroup: the device memory that was touched, if the options ask for it.
   std::vector<MemoryUse> uses();
 
 private:

@@ -55,8 +55,8 @@ enum class HazardLevel : uint8_t {
 inline constexpr size_t hazard_levels = 4;
 std::string_view hazard_level_name(HazardLevel level);
 
-/// Switching off a single check saves no time unless all are off. All are on except the last two, which
-/// report behaviour that the ISA defines and that many kernels rely on.
+/// Checks cost nothing only if all are off. All are on except the last two, which report behaviour that the
+/// ISA defines and many kernels rely on.
 struct Checks {
   bool pending = true;              // registers touched before the wait for the load that writes them
   bool lds_races = true;            // conflicting LDS accesses not separated by waits and a barrier

@@ -32,8 +32,7 @@ std::pair<void *, std::shared_ptr<const Pages>> map_pages(uint64_t bytes) {
   return {pages, std::make_shared<const Pages>(pages, bytes)};
 }
 
-/// Calls the visitor with each entry of the map that [offset, offset + bytes) touches, and the bits it
-/// touches there.
+/// Visits each map entry that [offset, offset + bytes) touches, with the bits it touches there.
 template <class Visit> void visit_map(uint8_t *map, uint64_t offset, uint64_t bytes, Visit &&visit) {
   const uint64_t end = offset + bytes;
   while (offset < end) {

@@ -28,7 +28,7 @@ constexpr bool in_address_space(uint64_t address, uint64_t bytes) {
   return address <= address_space_end && bytes <= address_space_end - address;
 }
 
-/// A range of addresses that kernels may access or, once it is freed, may no longer access.
+/// A range of addresses that kernels may access, until it is freed.
 struct MemoryBlock {
   static constexpr uint8_t most_devices = 8;
   static constexpr uint8_t host = most_devices; // value of `device` for memory that all devices reach
@@ -103,9 +103,8 @@ public:
   /// Whether fresh memory may be read before it is written.
   enum class Contents : uint8_t { defined, undefined };
 
-  /// Allocates `bytes` of device memory, filled with a pattern that no program expects. Returns null when the
-  /// capacity or the host's memory is exhausted, or when `bytes` is 0. Each device, and the host, has a
-  /// capacity of its own.
+  /// Allocates `bytes` of device memory, filled with a pattern that no program expects. Null if the capacity
+  /// (each device's, and the host's) or the host's memory is exhausted, or if `bytes` is 0.
   void *allocate(uint64_t bytes, Contents contents = Contents::defined, uint8_t device = 0);
   /// False unless `address` is the start of a live block allocated here.
   bool release(const void *address);

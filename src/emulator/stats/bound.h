@@ -39,7 +39,7 @@ struct Bound {
   double operator[](BoundSlot slot) const { return clk[size_t(slot)]; }
 };
 
-/// The bound for the instructions on a way around a loop, in order, run by waves of workgroups of that size.
+/// For the instructions on a way around a loop, in order, and waves of workgroups of that size.
 Bound bound_of(std::span<const CodeInstruction> code, const ControlFlow::Indices &way,
                const package::Occupancy &occupancy, uint32_t workgroup_waves);
 

@@ -121,8 +121,8 @@ ControlFlow::Indices ControlFlow::loop(size_t target, size_t branch) const {
   return body;
 }
 
-/// The block where the loop with the most MFMAs is entered from outside. A loop is a set of blocks that reach
-/// each other.
+/// Where the loop with the most MFMAs is entered from outside. A loop is a set of blocks that reach each
+/// other.
 std::optional<size_t> ControlFlow::main_loop() const {
   const std::vector<bool> executed = reached(0, &Block::behind);
   std::optional<size_t> head;

@@ -61,7 +61,7 @@ struct InstructionMix {
   uint32_t issue_clk() const;
 };
 
-/// Whether it is an integer product that the vector port executes at a quarter of its rate.
+/// Integer products that the vector port executes at a quarter of its rate.
 bool is_quarter_rate(std::string_view mnemonic);
 
 /// The clk that an MFMA keeps the matrix core busy; 0 if unknown.

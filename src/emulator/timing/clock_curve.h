@@ -24,7 +24,7 @@ struct ClockPoint {
 /// clock.
 std::span<const ClockPoint> clock_points();
 
-/// Interpolates linearly between the points; beyond the last one, returns its clock.
+/// Linear between the points; beyond the last one, its clock.
 double published_clock_mhz(double mfma_percent);
 
 /// Times a launch at the clock that matches its matrix core utilisation. HBM and the Infinity Cache do not

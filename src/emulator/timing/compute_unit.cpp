@@ -19,7 +19,7 @@ struct ComputeUnit::TimedWave {
   uint64_t age = 0;
   uint64_t executed = 0;
 
-  // Time by the reason that it did not issue, since the SIMD's matrix core became idle.
+  // Time by reason for not issuing, since the SIMD's matrix core became idle.
   std::array<uint64_t, stall_count> idle_clk{};
   bool used_matrix_core = false;
 
@@ -358,7 +358,7 @@ WaveName ComputeUnit::name_of(const TimedWave &wave) const {
   return {wave.resident->time.number, uint32_t(&wave - wave.resident->waves.data()), wave.simd, wave.age};
 }
 
-/// To be called before `hold` books the time.
+/// Called before `hold` books it.
 void ComputeUnit::observe_wait(const TimedWave &wave, uint64_t until) {
   if (until > wave.held_since)
     observer->waited(name_of(wave), wave.held_by, wave.held_reason, wave.held_since, until);

@@ -87,7 +87,7 @@ Curve curve_of(const std::vector<WorkgroupTime> &simulated, const Axis &axis) {
   return curve;
 }
 
-/// The sum of differences between each workgroup's instructions and the value that the others predict.
+/// The total difference between workgroups' instructions and what the others predict.
 double error_of(const std::vector<WorkgroupTime> &simulated, const Axis &axis) {
   Curve curve = curve_of(simulated, axis);
   double error = 0;

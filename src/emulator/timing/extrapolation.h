@@ -1,10 +1,9 @@
 //===- extrapolation.h - from simulated workgroups to the device ----------------------------------------===//
 //
-// Estimates how long the workgroups that were not simulated take, and when the last one ends. Durations
-// follow the work of workgroups. If the work differs, it follows a coordinate of the grid: with a causal
-// mask, the tile of queries. The coordinate is found from the executed instructions, which contain no cache
-// noise, and durations are interpolated along it. The parts of the sample give the error: each is left out
-// once.
+// Estimates how long the other workgroups take, and when the last one ends. Durations follow the work of
+// workgroups. Work follows a coordinate of the grid, if it differs at all: with a causal mask, the tile of
+// queries. The coordinate is found from the executed instructions, which contain no cache noise, and
+// durations are interpolated along it. The parts of the sample give the error: each is left out once.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,8 +1,7 @@
 //===- levels.h - bandwidth and latency of each memory level --------------------------------------------===//
 //
 // Vector path, LDS and L2 run on the engine clock: they move a number of bytes per clk. The Infinity Cache
-// and HBM do not: they move a number of bytes per second, and the part of a latency beyond L2 is a number of
-// nanoseconds.
+// and HBM do not: they move a number of bytes per second, and a latency's part beyond L2 is in nanoseconds.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -14,7 +14,7 @@ struct LongLoop {
   uint64_t bytes;  // of its issued instructions
 };
 
-/// The loops that were issued in a timing and are longer than `bytes`.
+/// The loops with more issued bytes than that.
 std::vector<LongLoop> loops_longer_than(const ProgramImpl &program, OpRange kernel,
                                         const TimingResult &result, uint64_t bytes);
 

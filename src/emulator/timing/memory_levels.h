@@ -70,8 +70,8 @@ public:
 
   /// Reads a line for an instruction issued at `clk` on an XCD; returns when it is in the registers.
   double read(uint32_t xcd, uint64_t line, double clk);
-  /// Writes bytes of a line; returns when the store counts as done. Stores are ahead of memory by at most the
-  /// capacity of L2.
+  /// Writes bytes of a line; returns when the store counts as done. Stores are ahead of memory by L2's
+  /// capacity at most.
   double write(uint32_t xcd, uint64_t line, uint32_t bytes, double clk);
   /// The bytes moved by `clk`, without those that stores have left in L2.
   MemoryTraffic moved(double clk) const;

@@ -61,7 +61,7 @@ public:
   uint32_t compute_unit() const override { return workgroup.compute_unit; }
   void issued(const WaveName &wave, uint32_t op, uint64_t clk, Pipe, Occupation) override {
     if (wave.workgroup != workgroup.number || !loop.inside[op]) return;
-    // Outside of that time the workgroup ran without counting.
+    // Outside of that time it ran without counting.
     if (clk < workgroup.start || clk >= workgroup.end) return;
     if (op == loop.header && (begins.empty() || wave.wave == chosen)) {
       chosen = wave.wave;

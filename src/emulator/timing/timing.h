@@ -56,18 +56,18 @@ std::string_view stall_name(Stall stall);
 class Observer;
 
 struct TimingOptions {
-  /// Compute units of an XCD that are simulated together, sharing its L2. Each additional one takes as long
-  /// again, and finds more of the data that its neighbours also read.
+  /// Compute units of an XCD that are simulated together, sharing its L2. Each one more takes as long again,
+  /// and finds more of the data that its neighbours also read.
   uint32_t compute_units = 1;
-  /// Every how many-th compute unit of the XCD is simulated. With a stride that leads from a workgroup to
-  /// another one that reads the same data, the simulated ones share data as all of them would.
+  /// Every how many-th compute unit of the XCD is simulated. With a stride from a workgroup to another one
+  /// that reads the same data, the simulated ones share data as all would.
   uint32_t compute_unit_stride = 1;
   /// Workgroups per compute unit, taken evenly from the whole grid; 0: as many as it would get. The others
   /// are extrapolated.
   uint32_t workgroups = 0;
-  /// The number of XCDs to simulate, each with `compute_units` compute units and its own L2. 0: one; more if
-  /// each compute unit gets too few workgroups for a sample of eight parts; eight if all compute units of an
-  /// XCD are simulated without a sample and other XCDs get different work.
+  /// XCDs to simulate, each with `compute_units` compute units and its own L2. 0: one; more if that is too
+  /// few for a sample of eight parts; eight if all of an XCD is simulated without a sample and other XCDs get
+  /// different work.
   uint32_t xcds = 0;
   uint64_t instruction_budget = 0; // per wave; 0: as in Options
   /// The device that the launch runs on. Its clock is the engine's: levels.h describes what does not scale
@@ -106,8 +106,7 @@ struct WorkgroupTime {
 struct InstructionTime {
   uint64_t issued = 0;
   std::array<uint64_t, stall_count> stall_clk{}; // summed over waves
-  // Before an MFMA other than its wave's first: how long the matrix core had been idle, by what the wave did
-  // meanwhile.
+  // Before an MFMA other than its wave's first: the matrix core's idle time, by what the wave did meanwhile.
   std::array<uint64_t, stall_count> idle_clk{};
   uint64_t idle_issuing_clk = 0; // the wave issued other instructions
 };
@@ -167,7 +166,7 @@ struct TimingResult {
   double device_mfma_percent() const;
   /// Share of the workgroup places that are empty, over the time of the launch: mostly at its end.
   double tail_percent() const;
-  /// Share of the simulated time that a pipe was busy, over all its instances; for LDS, over its ports.
+  /// Share of the simulated time that a pipe was busy, over all instances; for LDS, over its ports.
   double busy_percent(Pipe pipe) const;
   /// While the simulated workgroups ran, in bytes per clk and compute unit.
   double bytes_per_clk(Level level) const;
@@ -189,9 +188,8 @@ public:
 };
 
 /// Times a kernel. Arguments as for `launch`, without its checks. Only simulated workgroups run, so memory
-/// does not hold a complete result afterwards. Throws GlobalCounterError if such a counter is found and not
-/// every workgroup of the launch is simulated, and std::invalid_argument for options that select compute
-/// units that do not exist.
+/// does not hold a complete result afterwards. Throws GlobalCounterError unless every workgroup is simulated,
+/// and std::invalid_argument for options that select compute units that do not exist.
 TimingResult time_launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
                          std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
                          std::span<const std::byte> kernarg, const Memory &memory,

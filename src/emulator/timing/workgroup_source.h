@@ -1,8 +1,8 @@
 //===- workgroup_source.h - the workgroups that compute units simulate ----------------------------------===//
 //
-// Either all workgroups of whole XCDs, in the dispatcher's order, or a sample of the whole grid. The
-// dispatcher assigns workgroups to the XCDs in turn, x fastest, and within an XCD to its compute units in
-// turn. When all are full, the next workgroup goes to the first unit with a free place.
+// Either all workgroups of whole XCDs, in the dispatcher's order, or a sample of the whole grid. Workgroups
+// go to the XCDs in turn, x fastest, and within an XCD to its compute units in turn; when all are full, to
+// the first one with a free place.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

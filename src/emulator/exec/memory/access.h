@@ -38,7 +38,7 @@ inline void store_element(uint8_t *to, const uint32_t *rows, uint32_t lane, uint
   }
 }
 
-/// Calls the function with the number of bytes of an access as a constant.
+/// Passes the number of bytes of an access as a constant.
 template <class F> inline void with_bytes(uint32_t bytes, F &&call) {
   switch (bytes) {
   case 1:

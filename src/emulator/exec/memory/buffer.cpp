@@ -9,7 +9,7 @@ namespace sluice::emulator {
 
 namespace {
 
-/// Calls the function with each part of a load or store; usually there is one.
+/// For each part of a load or store; usually there is one.
 template <class Call>
 void for_each_part(const BufferResource &r, uint32_t bytes, Access access, Call &&call) {
   const uint32_t longest = r.swizzle ? std::max(r.element_bytes, 4u) : bytes;

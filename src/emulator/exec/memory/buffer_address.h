@@ -45,9 +45,9 @@ struct BufferPart {
   Access access;
 };
 
-/// How many of the `bytes` at `offset` (for a linear buffer, at `place`) are in range. Stores beyond the
-/// range are dropped, loads there give 0. For a raw buffer, NUM_RECORDS counts bytes and the range starts
-/// after the scalar offset; for a structured one, it counts records.
+/// How many of the `bytes` at `offset` (for a linear buffer, at `place`) are in range. Stores beyond are
+/// dropped, loads there give 0. NUM_RECORDS counts bytes after the scalar offset for a raw buffer, records
+/// for a structured one.
 struct BufferRange {
   BufferRange(const BufferResource &r, bool index_enable, uint32_t scalar_offset)
       : structured(r.stride != 0 && (index_enable || r.swizzle)), unchecked(r.add_lane && !index_enable),

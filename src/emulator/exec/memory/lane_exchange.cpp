@@ -40,8 +40,7 @@ template <bool strict> Step run_bpermute(Wave &w, const Op &op) {
   return finish_exchange<strict>(w, op, result);
 }
 
-/// Each lane sends its value to the lane that its address names; if several send to one lane, the highest
-/// wins.
+/// Each lane sends its value to the lane that its address names; the highest of several wins.
 template <bool strict> Step run_permute(Wave &w, const Op &op) {
   const uint32_t *address = w.row(op.src[0]);
   const uint32_t *data = w.row(op.src[1]);

@@ -195,7 +195,7 @@ template <bool strict> Step run_atomic(Wave &w, const Op &op) {
     }
     for (uint32_t part = 0; part < written; ++part) {
       if ((parts[part].inside >> lane & 1) == 0) continue;
-      // If there are two operands, the first is the one that memory is compared with or masked by.
+      // The first of two operands is the one that memory is compared with or masked by.
       const uint64_t value = operand(m.second ? 2 : 1 + part, lane);
       const uint64_t changed = op.atomic(old[part], value, m.second ? operand(1, lane) : 0, denormals);
       std::memcpy(w.workgroup->lds + parts[part].at[lane], &changed, m.bytes);
