@@ -31,7 +31,7 @@ public:
   void strokes(std::string_view classes, double y, double width,
                const std::vector<std::pair<double, double>> &from_to);
   void line(std::string_view classes, double x1, double y1, double x2, double y2);
-  /// A closed polygon; `points` are pairs of coordinates "x,y x,y".
+  /// Closed; `points` are coordinates "x,y x,y".
   void polygon(std::string_view classes, std::string_view points, std::string_view tip = {});
   void text(std::string_view classes, double x, double y, std::string_view text,
             Anchor anchor = Anchor::start, double degrees = 0);

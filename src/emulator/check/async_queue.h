@@ -1,8 +1,7 @@
 //===- async_queue.h - memory operations in flight ------------------------------------------------------===//
 //
 // The operations of one wave that its counters still count. vmcnt counts vector memory, which completes in
-// order. lgkmcnt counts LDS, which completes in order, and scalar loads, which complete in any order: only a
-// wait for 0 covers those.
+// order; lgkmcnt counts LDS, also in order, and scalar loads, in any order: only a wait for 0 covers those.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

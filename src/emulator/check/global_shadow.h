@@ -2,7 +2,7 @@
 //
 // Two accesses of one dword by different workgroups, one of them a store, must be ordered (see
 // happens_before.h). The shadow of a launch remembers the last store and the last load of each dword. Atomics
-// do not conflict with each other; a load or store with sc1 counts as an atomic.
+// do not conflict with each other; a load or store with sc1 counts as one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -23,16 +23,16 @@ namespace sluice::emulator {
 struct GlobalAccess {
   bool load = false; // set for atomics as well
   bool store = false;
-  bool atomic = false; // an atomic, or an access with sc1
+  bool atomic = false; // or an access with sc1
   bool scalar = false;
   uint32_t op = 0;
 };
 
 struct GlobalConflict {
-  AccessOrder order = AccessOrder::before; // before: no conflict found
+  AccessOrder order = AccessOrder::before; // before: no conflict
   uint32_t lane = 0;
   bool with_store = false; // the earlier access is a store
-  uint32_t op = 0;         // instruction of the earlier access
+  uint32_t op = 0;         // its instruction
   uint32_t wave = 0;       // its number in the launch
 };
 

@@ -6,10 +6,10 @@
 // and the reader must drop what its caches hold (buffer_inv sc1) after it. A store or load with sc1 bypasses
 // the caches and needs neither.
 //
-// Each wave counts its vector memory instructions. It counts the scalar ones separately, because vmcnt does
-// not wait for them. A moment of a wave is such a count. A wave knows of another wave up to which moment its
-// accesses are done, and up to which its stores are written back. For the scalar cache only the order of
-// accesses is tracked.
+// Each wave counts its vector memory instructions and, separately, its scalar ones, which vmcnt does not wait
+// for. A moment of a wave is such a count. A wave knows of another wave up to which moment its accesses are
+// done, and up to which its stores are written back. For the scalar cache only the order of accesses is
+// tracked.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -46,7 +46,7 @@ class ReleasedAtomics {
 public:
   /// `version` changes with `known`: releasing the same again costs nothing.
   void release(uint64_t address, uint32_t wave, uint64_t version, const KnownWaves &known);
-  /// Adds the knowledge released at the address.
+  /// Adds what was released there.
   void acquire(uint64_t address, KnownWaves &known);
 
 private:
@@ -74,9 +74,9 @@ struct EarlierAccess {
 
 /// How an earlier access of another workgroup is ordered with one that is made now.
 enum class AccessOrder : uint8_t {
-  before,           // it comes before, and its effect is visible
-  not_written_back, // it comes before, but its store may still be in the writer's L2
-  not_invalidated,  // it comes before, but older data may still be in the reader's caches
+  before,           // comes before, and is visible
+  not_written_back, // comes before, but its store may still be in the writer's L2
+  not_invalidated,  // comes before, but older data may still be in the reader's caches
   none,
 };
 
@@ -108,8 +108,8 @@ public:
   void release(ReleasedAtomics &atomics, std::span<const uint64_t> addresses);
   void acquire(ReleasedAtomics &atomics, uint64_t address);
   void invalidate();
-  /// Acquires after a barrier of all workgroups. What this workgroup's caches dropped before it is not back
-  /// unless one of its waves has accessed memory since.
+  /// After a barrier of all workgroups. What this workgroup's caches dropped before it stays out until a wave
+  /// of it accesses memory.
   void acquire_at_barrier(ReleasedAtomics &atomics, uint64_t address);
   /// The waves of a workgroup have met at a barrier: what one knows, all know. They share their caches.
   static void meet(std::span<WaveOrder *const> waves);

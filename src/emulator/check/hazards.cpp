@@ -49,7 +49,7 @@ uint32_t overlapping_addend_wait(const MatrixInfo &writer, const MatrixInfo &rea
     return writer.passes + 1u;
   }
 }
-/// The same for the same registers: the addend is forwarded, but the shortest shapes are too quick for that.
+/// For the same registers: the addend is forwarded, except after the shortest, too quick shapes.
 uint32_t same_addend_wait(const MatrixInfo &writer, const MatrixInfo &reader) {
   const bool short_dgemm = writer.unit == MatrixUnit::dgemm && writer.passes == short_dgemm_passes;
   if (short_dgemm && reader.unit == MatrixUnit::dgemm) return 4;
@@ -58,7 +58,7 @@ uint32_t same_addend_wait(const MatrixInfo &writer, const MatrixInfo &reader) {
 
 constexpr uint32_t dgemm_to_fma_f64_wait = 2; // for any registers
 constexpr uint32_t vector_to_matrix_wait = 2; // except for dot products
-constexpr uint32_t dot_wait = 3;              // the same kind of dot product may add to the result at once
+constexpr uint32_t dot_wait = 3;              // its own kind may add to the result at once
 constexpr uint32_t exec_to_matrix_wait = 4;
 constexpr uint32_t transcendental_wait = 1;
 constexpr uint32_t half_write_wait = 1;

@@ -2,10 +2,9 @@
 //
 // Two accesses of different waves are in order only if the first was waited for before a barrier that both
 // waves passed. The shadow counts barriers as epochs: an access that another wave made in this epoch
-// conflicts with one made now. If a wave has not waited for an access when a barrier comes, the access is
-// entered again with the new epoch; for a read, the shadow also remembers that it was issued before the
-// barrier. A copy into LDS is open from its issue until its wave has waited for it. It conflicts with every
-// access in between, including those of its own wave.
+// conflicts with one made now. An access not waited for when a barrier comes is entered again with the new
+// epoch; a read is also remembered as issued before the barrier. A copy into LDS is open from its issue until
+// its wave has waited for it. It conflicts with every access in between, including those of its own wave.
 //
 // There is one cell per dword. A dword that is accessed in parts gets four, one per byte.
 //
@@ -25,7 +24,7 @@ enum class LdsConflict : uint8_t {
   after_read,
   after_read_before_barrier, // a store after a read issued before the last barrier and not waited for
   after_copy,
-  equal_store, // a store, after another wave's store, of the value that LDS holds already
+  equal_store, // a store, after another wave's, of the value that LDS holds already
 };
 
 struct LdsOther {
@@ -79,7 +78,7 @@ private:
     uint16_t write_epoch = 0;
     uint16_t read_epoch = 0;
     uint16_t readers = 0; // waves that read in read_epoch
-    uint16_t carried = 0; // those of them that issued the read before the barrier that began the epoch
+    uint16_t carried = 0; // those that issued it before the epoch's barrier
     uint16_t writers = 0; // waves that stored in write_epoch: one, or several that stored the same
     uint8_t state = 0;    // low four bits: bytes that were written
     uint32_t write_op = 0;

@@ -14,7 +14,7 @@ namespace sluice::emulator {
 /// What an atomic does with the value that memory holds.
 enum class AtomicKind : uint8_t { none, exchange, combine };
 
-/// Instructions that read M0 so early that some source asks for a wait state after a scalar write: one of the
+/// Instructions that may need a wait state between a scalar write of M0 and their early read: one of the
 /// manual's instructions, s_ttracedata, or a copy of a buffer into LDS.
 enum class M0Wait : uint8_t { none, required, trace, copy };
 
@@ -74,9 +74,9 @@ struct OpInfo {
   bool scratch = false; // a scratch instruction
 };
 
-/// The dword of source k, a pair of f32, that makes the low or the high result: op_sel chooses it for the low
-/// one, op_sel_hi for the high one. v_pk_mov_b32, the only one that keeps all bits, takes the low result from
-/// its first source and the high one from its second, at the dword that op_sel chooses.
+/// The dword of source k, a pair of f32, for the low result (by op_sel) or the high one (by op_sel_hi).
+/// v_pk_mov_b32, the only one that keeps all bits, takes the low result from its first source and the high
+/// one from its second, at the dword that op_sel chooses.
 inline std::optional<uint32_t> packed_row(const ValuControl &v, uint32_t k, bool for_high) {
   if (v.keeps_bits && for_high != (k == 1)) return std::nullopt;
   const uint32_t select =

@@ -201,7 +201,7 @@ uint64_t WaveChecks::defined_lanes(uint16_t operand) const {
   return defined_sgpr[operand - first_sgpr] != 0 ? all_lanes : 0;
 }
 
-/// The defined lanes of a row of a source of one or two registers.
+/// Defined lanes, for a source of one or two registers.
 uint64_t WaveChecks::defined_row(uint16_t operand, uint32_t row) const {
   return defined_lanes(operand >= first_constant ? operand : uint16_t(operand + row));
 }

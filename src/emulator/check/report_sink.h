@@ -63,7 +63,7 @@ public:
   bool gave_up() const { return hopeless.load(std::memory_order_relaxed); }
   /// Sorted by rule and instruction, so that runs on several threads give the same answer.
   std::vector<Entry> take();
-  /// How many findings there were at places beyond the limit.
+  /// Findings at places beyond the limit.
   uint64_t dropped() const { return dropped_count; }
 
 private:

@@ -18,8 +18,8 @@ struct StaticHazard {
   HazardFound found;
 };
 
-/// Hazards of the `wanted` levels in instructions first .. end - 1, ordered by instruction. Each pair of
-/// instructions appears once, at the most serious level that any path gives it.
+/// Hazards of the `wanted` levels in instructions first .. end - 1, ordered by instruction. Each pair appears
+/// once, at its most serious level on any path.
 std::vector<StaticHazard> static_hazards(const std::vector<Op> &ops, const OpInfos &infos, uint32_t first,
                                          uint32_t end, std::array<bool, hazard_levels> wanted);
 

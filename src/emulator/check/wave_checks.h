@@ -85,23 +85,22 @@ public:
 
   /// s_waitcnt: completes operations until no more than the counts are in flight.
   void wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count);
-  /// The workgroup passes a barrier: what is in flight belongs to the new epoch, too.
+  /// The workgroup passes a barrier: operations in flight belong to the new epoch, too.
   void carry_into_epoch(Wave &w);
   /// The wave ends: what is in flight completes.
   void finish(Wave &w);
 
   //===--- For memory instructions --------------------------------------------------------------------===//
 
-  /// A new operation of `op`. The caller fills it in (registers, data, addresses) and then passes it to
-  /// `issue`.
+  /// A new operation of `op`. Fill it in (registers, data, addresses), then pass it to `issue`.
   AsyncOperation &new_operation(Wave &w, const Op &op, AsyncKind kind);
   void issue(Wave &w, AsyncOperation &operation);
 
-  /// Returns the lanes of `exec` whose access is allowed, and reports the others.
+  /// The lanes of `exec` whose access is allowed; reports the others.
   uint64_t check_global(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
                         bool write);
   bool check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write);
-  /// For a load whose registers are not the dwords of memory: one undefined dword makes all registers
+  /// For loads whose registers are not the dwords of memory: one undefined dword makes all registers
   /// undefined.
   void spread_undefined(uint32_t rows);
   /// Enters buffer_wbl2 and buffer_inv with a scope that reaches other compute units.
@@ -156,7 +155,7 @@ private:
   /// Where an undefined register value comes from, for a result that inherits it.
   struct Origin {
     static constexpr uint32_t nowhere = ~0u;
-    uint32_t op = nowhere;      // the instruction that loaded it, or first read the register
+    uint32_t op = nowhere;      // loaded it, or first read the register
     uint16_t root = no_operand; // the register that was never written; no_operand: it was loaded
   };
   Origin &origin_of(uint16_t operand) {
@@ -193,7 +192,7 @@ private:
   const LaunchChecks &launch;
   const Checks checks;
   const bool looks_for_hazards;
-  const bool enters_lds; // whether accesses are entered in its shadow
+  const bool enters_lds; // enters accesses in its shadow
   LdsShadow &lds;
   AsyncQueue vector_queue; // vmcnt
   AsyncQueue lgkm_queue;   // lgkmcnt
@@ -205,13 +204,13 @@ private:
   HazardTracker hazards;
   std::array<Origin, vector_registers> origins{};
   std::array<Origin, 256> scalar_origins{};
-  /// What the running instruction has read from memory that was never written: for each row, the lanes; for a
-  /// scalar load, any lane of each register.
+  /// Undefined memory that the running instruction has read: the lanes of each row; for a scalar load, any
+  /// lane of each register.
   struct {
     bool any = false;
     std::array<uint64_t, 16> rows{};
   } loaded;
-  /// Where the instruction may acquire, once it has read.
+  /// Where it may acquire, after its read.
   std::vector<uint64_t> acquiring;
   WaveOrder order;
   GlobalShadow::Pages pages;

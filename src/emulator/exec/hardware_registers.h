@@ -5,9 +5,9 @@
 
 namespace sluice::emulator {
 
-/// Implements s_getreg_b32.
+/// s_getreg_b32.
 Step get_register(Wave &w, const Op &op);
-/// Implements s_setreg; `code` is the instruction's SIMM16. MODE is the only register that programs write.
+/// s_setreg; `code` is the instruction's SIMM16. Programs write only MODE.
 Step set_register(Wave &w, uint32_t code, uint32_t value);
 
 } // namespace sluice::emulator

@@ -25,8 +25,8 @@ bool overlap(const uint32_t *x, uint32_t x_registers, const uint32_t *y, uint32_
   return x < y + y_registers * 64 && y < x + x_registers * 64;
 }
 
-/// Sets the processor's floating-point mode to plain for the duration of an instruction: a host that flushes
-/// subnormals or rounds differently must not change the machine's results.
+/// Makes the processor's floating-point mode plain during an instruction: a host that flushes subnormals or
+/// rounds differently must not change the machine's results.
 class PlainFloatingPoint {
 public:
 #if defined(__x86_64__)

@@ -43,8 +43,7 @@ struct MfmaShape {
   uint16_t blocks;
   MfmaInput input;   // type of A
   MfmaInput b_input; // type of B; has the width of A's
-  /// Passes of four clocks that the matrix core is busy. Wait states between instructions are counted in
-  /// these.
+  /// Passes of four clocks that the matrix core is busy. Wait states are counted in these.
   uint8_t passes;
   /// SMFMAC: two of four consecutive k of a row of A are stored, and an index register says which. D is also
   /// the accumulator.
@@ -97,7 +96,7 @@ struct MfmaModifiers {
 /// Why the machine refuses these modifiers for this shape; empty if it executes them.
 std::string mfma_refusal(const MfmaShape &shape, const MfmaModifiers &modifiers);
 
-/// Inputs other than A, B and C.
+/// Other inputs.
 struct MfmaOptions {
   MfmaModifiers modifiers = {};    // mfma_refusal must accept them
   bool flush_inputs = false;       // f32: subnormals of A and B count as zeros (MODE)
@@ -112,8 +111,8 @@ void mfma(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t
 /// Whether each pair of indices that SMFMAC selects is in ascending order, as the hardware requires.
 bool mfma_index_valid(const MfmaShape &shape, const MfmaModifiers &modifiers, const uint32_t *index);
 
-/// The matrix element that a lane's register holds. For A: row i and k (among those stored); for B: k and
-/// column j; for C and D: i and j.
+/// The element that a lane's register holds. For A: row i and k (among those stored); for B: k and column j;
+/// for C and D: i and j.
 struct MfmaElement {
   uint16_t block;
   uint16_t row;

@@ -3,7 +3,7 @@
 // The arithmetic of mfma_portable.cpp on AVX-512. Operands are scaled so that their products are exact in
 // f32, with exponents that fit in int8: an f16 by a constant, a bf16 by its row's (column's) largest exponent
 // in the group. So truncating a product toward zero is a conversion to integer. The plain routine redoes
-// elements outside these ranges. redone one by one by the plain form.
+// elements outside these ranges.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/exec/mfma_paths.h"

@@ -11,7 +11,7 @@
 
 namespace sluice::emulator::detail {
 
-/// Number of products of f16 and bf16 that are summed exactly before the accumulator is added.
+/// Products of f16 and bf16 that are summed exactly before the accumulator is added.
 constexpr uint32_t mfma_group = 8;
 /// The same for fp8 and bf8.
 constexpr uint32_t mfma_group_8_bit = 16;
@@ -29,7 +29,7 @@ inline uint32_t a_run(const MfmaShape &shape) {
 inline uint32_t b_run(const MfmaShape &shape) {
   return shape.sparse ? 8 : shape.b_elements();
 }
-/// Number of lanes that share a row of A of a block.
+/// Lanes that share a row of A of a block.
 inline uint32_t runs_per_k_step(const MfmaShape &shape) {
   return 64u / (uint32_t(shape.m) * shape.blocks);
 }

@@ -1,7 +1,7 @@
 //===- scalar.cpp - the scalar instructions -------------------------------------------------------------===//
 //
-// A body sees its sources, its result and SCC, and follows the manual's sentence. The code around it, one
-// routine per operand shape, reads and writes registers. Program flow and waits work on the wave itself.
+// A body sees its sources, its result and SCC, and follows the manual's sentence. One routine per operand
+// shape reads and writes registers around it. Program flow and waits work on the wave itself.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/exec/scalar.h"
@@ -560,7 +560,7 @@ const ScalarRow table[] = {
     row("s_cbranch_vccnz", Format::sopp, [](Wave &w, const Op &op) { return branch_if(w, op, w.pair(sgpr_vcc) != 0); }),
     row("s_cbranch_execz", Format::sopp, [](Wave &w, const Op &op) { return branch_if(w, op, w.exec() == 0); }),
     row("s_cbranch_execnz", Format::sopp, [](Wave &w, const Op &op) { return branch_if(w, op, w.exec() != 0); }),
-    // without a debugger, the conditions are never set
+    // conditions that only a debugger sets
     row("s_cbranch_cdbgsys", Format::sopp, nothing),
     row("s_cbranch_cdbguser", Format::sopp, nothing),
     row("s_cbranch_cdbgsys_or_user", Format::sopp, nothing),

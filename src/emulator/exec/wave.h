@@ -103,7 +103,7 @@ struct alignas(64) Wave {
   uint64_t executed; // instructions; up to date when the wave stops running
   std::array<uint64_t, mfma_instruction_count> mfma_executed; // in the order of mfma_instructions()
   uint64_t buffer_lanes_out_of_range;
-  uint64_t time_reads; // times that s_memtime was executed
+  uint64_t time_reads; // executions of s_memtime
   const CodeMap *code;
   FloatMode mode;
   NumberNoise noise;

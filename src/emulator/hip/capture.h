@@ -36,7 +36,7 @@ struct CaptureBranch {
 /// invalid.
 bool capture(const std::shared_ptr<Stream> &stream, NodeWork work);
 bool capture_record(const std::shared_ptr<Stream> &stream, Event &event);
-/// The same for a wait; also true if the stream has joined the event's capture.
+/// Also true if the stream has joined the event's capture.
 bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event);
 
 /// Call with the graphs' mutex held.

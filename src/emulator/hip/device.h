@@ -51,7 +51,7 @@ public:
   bool unwatch(uint64_t start);
 
   void add_result(const LaunchResult &result);
-  /// Adds a report that belongs to no launch.
+  /// For reports of no launch.
   void add_report(Report report);
   Counters counters();
   /// Passes the reports as JSON to `accept`, and forgets them if it returns true.
@@ -71,7 +71,7 @@ public:
   void add_host_block(const void *start, HostBlock block);
   /// False if no block of this kind starts there.
   bool remove_host_block(const void *start, HostBlock::Kind kind);
-  /// Finds the block that contains the address; sets `start` to its start.
+  /// Finds the block with the address, and its `start`.
   bool find_host_block(const void *address, uint64_t &start, HostBlock &block);
   /// True if all of the range is in host memory that the device can access.
   bool pinned(const void *address, uint64_t bytes);
@@ -80,13 +80,13 @@ public:
   int count() const { return devices; }
   /// One bit per device whose memory this one can access: itself, and the peers it has opened.
   uint8_t reachable_from(int device) const { return peers[size_t(device)]; }
-  /// False if it is already in that state.
+  /// False if nothing changes.
   bool set_peer_access(int device, int peer, bool open);
 
 private:
   Device() = default;
   Configured set_count(int wanted);
-  /// False if the report only increased the count of one kept earlier, or was left out.
+  /// False if it only increased the count of an earlier one, or was left out.
   bool keep(const Report &report);
 
   std::atomic<int> devices = 1;

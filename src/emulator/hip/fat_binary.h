@@ -6,8 +6,8 @@
 
 namespace sluice::emulator::hip {
 
-/// Finds the code object for this device in an image of unknown size: an ELF, or an offload bundle, plain or
-/// compressed, that contains one. Throws Failure.
+/// The code object for this device in an image of unknown size: an ELF, or an offload bundle, plain or
+/// compressed, with one. Throws Failure.
 std::vector<std::byte> code_object_of_image(const void *image);
 
 } // namespace sluice::emulator::hip

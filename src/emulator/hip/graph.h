@@ -1,8 +1,8 @@
 //===- graph.h - graphs of operations, and their executable form ----------------------------------------===//
 //
-// A graph can be edited. A NodeList is its state at one moment, in an order that respects dependencies, and
-// never changes. Instantiating makes one list of all nodes, including those of child graphs. One mutex guards
-// all graphs and captures.
+// A graph can be edited. A NodeList is its state at one moment, in dependency order, and never changes.
+// Instantiating makes one list of all nodes, including those of child graphs. One mutex guards all graphs and
+// captures.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

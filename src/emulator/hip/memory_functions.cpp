@@ -94,7 +94,7 @@ public:
     static auto *const instance = new BlocksToFree;
     return *instance;
   }
-  /// False if the block is already in the set.
+  /// False if already added.
   bool add(uint64_t serial) {
     const std::lock_guard lock(mutex);
     return serials.insert(serial).second;
@@ -140,7 +140,7 @@ bool is_mapped(const void *pointer, size_t size) {
   const auto start = reinterpret_cast<uint64_t>(pointer);
   if (!in_address_space(start, size)) return false;
   const uint64_t first_page = start / Memory::alignment * Memory::alignment;
-  // Writes nothing back, but fails if a page of the range is not mapped.
+  // Writes nothing back, but fails at an unmapped page.
   return msync(reinterpret_cast<void *>(first_page), start + size - first_page, MS_ASYNC) == 0;
 }
 

@@ -49,8 +49,8 @@ size_t checked_span(size_t slices, size_t slice_stride, size_t rows, size_t row_
   return *whole;
 }
 
-/// A device side must be within one live block, device or pinned. A host side that is in a block must not
-/// leave it. Returns the block's serial, 0 for none.
+/// A device side must be within one live block, device or pinned; a host side must not leave a block that it
+/// is in. The block's serial, or 0.
 uint64_t check_range(const void *start, size_t size, bool device_side) {
   require(in_address_space(reinterpret_cast<uint64_t>(start), size), hipErrorInvalidValue);
   const std::optional<MemoryBlock> block = Device::get().memory().find(start);

@@ -118,7 +118,7 @@ void check_fill(Fill &fill);
 /// The work of a node, with the blocks that exist now.
 std::shared_ptr<const NodeWork> located(const std::shared_ptr<const NodeWork> &work);
 
-/// Queues the operation, or adds it as a node to the graph that the stream is capturing.
+/// Queues it, or adds it as a node to the graph that the stream is capturing.
 void submit(const std::shared_ptr<Stream> &stream, KernelLaunch launch);
 void submit(const std::shared_ptr<Stream> &stream, Copy copy);
 void submit(const std::shared_ptr<Stream> &stream, Fill fill);

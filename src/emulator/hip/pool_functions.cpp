@@ -20,7 +20,7 @@ struct Pool {
   int device = 0;
   uint64_t most_bytes = UINT64_MAX;
   bool is_default = false;
-  // The members below are guarded by the pools' mutex.
+  // Guarded by the pools' mutex.
   int reuse[3] = {1, 1, 1};
   uint64_t release_threshold = 0;
   uint64_t used = 0;
@@ -156,7 +156,7 @@ hipError_t hipMemPoolCreate(hipMemPool_t *pool, const hipMemPoolProps *propertie
                 properties->location.type == hipMemLocationTypeDevice,
             hipErrorInvalidValue);
     require_device(properties->location.id);
-    require(properties->handleTypes == 0, hipErrorNotSupported); // there is no other process to share it with
+    require(properties->handleTypes == 0, hipErrorNotSupported); // no other process to share it with
     auto made = std::make_shared<Pool>();
     made->device = properties->location.id;
     if (properties->maxSize != 0) made->most_bytes = properties->maxSize;

@@ -34,7 +34,7 @@ struct hipLaunchConfig_t {
 };
 static_assert(sizeof(hipLaunchConfig_t) == 56);
 
-/// The struct that hipGetDeviceProperties filled before HIP 6, and that the symbol of that name still fills.
+/// What hipGetDeviceProperties filled before HIP 6, and the symbol of that name still fills.
 struct hipDeviceProp_tR0000 {
   char name[256];
   size_t totalGlobalMem;

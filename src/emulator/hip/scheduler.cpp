@@ -99,7 +99,7 @@ void Scheduler::host_saw(const Clock &clock) {
     return stream->completed == stream->enqueued;
   });
   if (!idle || !StreamRaces::get().forget(host) || host.size() < most_clock_entries) return;
-  // Nothing is left to compare with: start again with empty clocks, without the streams that are gone.
+  // Nothing is left to compare with: start again with empty clocks, without erased streams.
   host = gone = Clock();
   for (const std::shared_ptr<Stream> &stream : streams)
     stream->clock = std::make_shared<const Clock>();
@@ -168,8 +168,8 @@ void Scheduler::perform(Lock &lock, Stream &stream, Work &work) {
     }
     thread_state.work = nullptr;
   }
-  // The work may hold the last reference to a module: release it before any waiting thread goes on, and
-  // without the mutex.
+  // The work may hold the last reference to a module: release it before waiting threads go on, and without
+  // the mutex.
   work.run = nullptr;
   lock.lock();
   if (fault == hipSuccess) fault = error;

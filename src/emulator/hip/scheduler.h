@@ -68,12 +68,12 @@ private:
 
   static std::atomic<uint64_t> next_id;
 
-  // Guarded by the scheduler's mutex, as all that follow.
+  // All guarded by the scheduler's mutex.
   std::shared_ptr<const Clock> clock = std::make_shared<const Clock>(); // of the last work
   std::deque<Work> queue;
   uint64_t enqueued = 0;
   uint64_t completed = 0;
-  bool busy = false; // work has been taken from the queue and has not completed
+  bool busy = false; // work taken from the queue has not completed
   bool has_worker = false;
   bool closing = false;
 };
@@ -86,12 +86,12 @@ struct EventRecord {
 
 class Scheduler {
 public:
-  /// The process's scheduler. It is never destroyed: workers may still wait in it when the process ends.
+  /// The process's. Never destroyed: workers may still wait in it when the process ends.
   static Scheduler &get();
 
   const std::shared_ptr<Stream> &null_stream(int device) const { return nulls[size_t(device)]; }
   std::shared_ptr<Stream> create(int device, unsigned flags, int priority);
-  /// The stream's queued work still runs; then its worker ends.
+  /// Queued work still runs; then the worker ends.
   void close(const std::shared_ptr<Stream> &stream);
 
   /// Queues work after the stream's earlier work and `after`. If an earlier launch of the device has faulted,
@@ -140,7 +140,7 @@ public:
   hipError_t fault(int device);
   /// For all devices. Waits for all streams first.
   void clear_faults();
-  /// Throws the sticky error, if any.
+  /// Throws that error, if any.
   void require_no_fault(int device);
 
 private:

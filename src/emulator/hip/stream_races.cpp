@@ -10,7 +10,7 @@ namespace sluice::emulator::hip {
 
 namespace {
 
-// How much work is remembered while no thread waits; the oldest is dropped first.
+// Work remembered while no thread waits; the oldest is dropped first.
 constexpr size_t most_remembered = 4096;
 
 bool conflict(MemoryUse::Kind a, MemoryUse::Kind b) {

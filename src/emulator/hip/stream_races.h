@@ -51,7 +51,7 @@ public:
   /// Enters what the work running on this thread has touched, and its name in reports, which go to the
   /// device. True if unordered work frees some of it.
   bool enter(const std::string &name, std::vector<MemoryUse> uses);
-  /// Forgets work that comes before everything that can still run. True if nothing is left.
+  /// Forgets work before everything that can still run. True if nothing is left.
   bool forget(const Clock &before);
 
 private:

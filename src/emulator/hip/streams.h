@@ -1,6 +1,6 @@
 //===- streams.h - stream handles -----------------------------------------------------------------------===//
 //
-// The null stream and each thread's own stream have handles that do not refer to an object.
+// The null stream and each thread's own stream have handles without an object.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,6 +1,6 @@
 //===- symbols.cpp - the exported functions -------------------------------------------------------------===//
 //
-// Maps names to functions, and implements the entry points of emulator.h.
+// Names of functions, and the entry points of emulator.h.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <cstring>

@@ -59,7 +59,7 @@ Checks parse_list(std::string_view text, const char *also) {
 /// The check whose reports are always errors: memory has refused the access, regardless of the settings.
 constexpr bool Checks::*never_warns = &Checks::global_bounds;
 
-/// The check that finds reports of a kind; null if the kind is always an error, regardless of the checks.
+/// The check that finds reports of a kind; null if the kind is always an error.
 bool Checks::*check_of(ReportKind kind, HazardLevel level) {
   switch (kind) {
   case ReportKind::launch_refused:

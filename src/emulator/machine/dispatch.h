@@ -28,13 +28,12 @@ struct DispatchShape {
 /// machine does not support.
 void check_dispatch(const package::Kernel &kernel, const DispatchShape &shape, size_t kernarg_bytes);
 
-/// Per lane: what the compiler counted, plus room for a stack if it could not count that.
+/// Per lane: what the compiler counted, plus room for a stack that it could not count.
 uint32_t scratch_bytes_of(const package::Kernel &kernel);
 
 class Dispatch {
 public:
-  /// `image` is the address of the code object. `kernarg` is copied, and the arguments that runtimes add are
-  /// added.
+  /// `image` is the address of the code object. `kernarg` is copied and gets the arguments that runtimes add.
   Dispatch(const package::Kernel &kernel, const DispatchShape &shape, uint64_t image,
            std::span<const std::byte> kernarg);
 

@@ -18,7 +18,7 @@ namespace sluice::emulator {
 namespace {
 
 constexpr uint64_t slice_instructions = 1 << 16;
-// For launches whose workgroups are expected to wait for each other.
+// If workgroups are expected to wait for each other.
 constexpr uint64_t cooperative_slice_instructions = 1 << 10;
 // Turns after which a workgroup that never sleeps is nevertheless assumed to wait for another one.
 constexpr uint32_t turns_of_patience = 256;

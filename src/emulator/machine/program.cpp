@@ -76,7 +76,7 @@ std::vector<RegisterRange> registers_read(const std::vector<RegisterRange> &name
   return read;
 }
 
-/// `limits`: all registers that the instruction names, whether it uses all of them or not.
+/// `limits`: all registers that the instruction names, used or not.
 void add_ranges(OpInfos &infos, const std::vector<RegisterRange> &ranges,
                 const std::vector<RegisterRange> &limits, OpInfo &info, uint32_t &begin, uint32_t &end) {
   begin = uint32_t(infos.ranges.size());

@@ -51,7 +51,7 @@ std::vector<NopStates> nop_states(const Program &program) {
   const ProgramImpl &p = program.impl();
   const uint32_t end = uint32_t(p.strict.size() - 1);
   std::vector<uint32_t> nops;
-  // s_nop instructions that no kernel reaches only pad the code to the next alignment.
+  // An s_nop that no kernel reaches is padding between kernels.
   std::vector<uint32_t> entries;
   for (const KernelInfo &kernel : p.kernels)
     if (const int32_t entry = p.op_at_address(kernel.entry); entry >= 0) entries.push_back(uint32_t(entry));

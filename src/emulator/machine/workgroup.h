@@ -53,7 +53,7 @@ public:
   void report_fault(const Wave &wave);
   void report_exhausted(const Wave &wave);
 
-  /// Sums over all workgroups that this object has run.
+  /// Sums over all workgroups of this object.
   Counters counters;
 
 private:
@@ -80,7 +80,7 @@ private:
   LdsShadow shadow;
   std::unique_ptr<uint8_t[]> lds;
   std::vector<std::unique_ptr<Slot>> slots;
-  uint64_t random = 1;      // state of the schedule's generator
+  uint64_t random = 1;      // for the schedule
   uint64_t stuck_since = 0; // a moment of the launch's GlobalSync
 };
 

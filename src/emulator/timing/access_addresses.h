@@ -1,7 +1,6 @@
 //===- access_addresses.h - the bytes that a memory instruction is about to touch -----------------------===//
 //
-// Computed from the registers before the instruction runs, so that the routines that run it need not report
-// them.
+// Computed from the registers before the instruction runs, so that its routine need not report them.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -32,8 +32,8 @@ struct ComputeUnit::TimedWave {
 
   uint64_t packed_ready = 0; // when the last packed f32 result is ready
   RegisterRange packed_result{0, 0};
-  std::vector<uint64_t> vector_memory; // when the operations that vmcnt counts are done, in order
-  std::vector<uint64_t> lgkm;          // when those that lgkmcnt counts are done, in any order
+  std::vector<uint64_t> vector_memory; // when operations that vmcnt counts are done, in order
+  std::vector<uint64_t> lgkm;          // when those that lgkmcnt counts are, in any order
 };
 
 struct ComputeUnit::Resident {
@@ -43,7 +43,7 @@ struct ComputeUnit::Resident {
   WorkgroupTime time;
   bool counts = true;
   uint32_t running = 0;    // waves that have not ended
-  uint32_t at_barrier = 0; // those of them that wait at the barrier
+  uint32_t at_barrier = 0; // waves that wait there
 };
 
 struct ComputeUnit::Simd {

@@ -24,7 +24,7 @@ struct ControlFlow {
   std::vector<Block> blocks; // by address
   std::vector<Loop> loops;   // by header
 
-  /// Null if no block contains it.
+  /// Null if no block has it.
   const Block *block_of(uint32_t op) const;
 };
 

@@ -101,7 +101,7 @@ Selection simulate(const Call &call, const TimingOptions &options, const std::op
     for (const auto &unit : units)
       unit->add_place();
   const bool all_run = selection.from_start && source->count() == result.workgroups;
-  // A turn does not change the next turn of any other compute unit.
+  // A turn changes the next turn of no other compute unit.
   std::vector<uint64_t> turns;
   for (const auto &unit : units)
     turns.push_back(unit->next_turn());
@@ -165,7 +165,7 @@ void warn_of_sample(TimingResult &result) {
   }
 }
 
-/// The model fetches each instruction in time, regardless of the size of the cache.
+/// The model fetches each instruction in time, for any cache size.
 void warn_of_loops(const Call &call, TimingResult &result) {
   const ProgramImpl &program = call.program.impl();
   for (const LongLoop &loop : loops_longer_than(program, ops_of(call), result, instruction_cache_bytes))

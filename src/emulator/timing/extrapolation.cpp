@@ -163,7 +163,7 @@ double moved_bytes(const Work &work, Level level) {
   return work.bytes[size_t(level)] - (level == Level::mall || level == Level::hbm ? left : 0);
 }
 
-/// The minimum length of the launch given the bandwidth of a level.
+/// The launch's minimum length by a level's bandwidth.
 double least_clk(const Work &work, Level level, const Device &device) {
   return moved_bytes(work, level) / (share(level, device) * device.compute_units);
 }
@@ -254,8 +254,8 @@ void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, Timin
     result.device_clk = uint64_t(std::ceil(clk));
     return;
   }
-  // Workgroups that share a compute unit do not all take equally long: the youngest wait for the others, and
-  // the launch waits for the youngest.
+  // Workgroups that share a compute unit differ in duration: the youngest wait for the others, and the launch
+  // for the youngest.
   const bool ends_as_simulated = selection.from_start && double(result.simulated_clk) > clk;
   result.device_clk = ends_as_simulated ? result.simulated_clk : uint64_t(std::ceil(clk));
   if (ends_as_simulated) result.limited_by.clear();

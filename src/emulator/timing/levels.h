@@ -31,7 +31,7 @@ std::string_view level_name(Level level);
 
 /// The even share of one compute unit, in bytes per clk of the device.
 double share(Level level, const Device &device);
-/// The bandwidth of all compute units together, in TB/s.
+/// For all compute units together, in TB/s.
 double terabytes_per_second(double bytes_per_clk_of_compute_unit, const Device &device);
 /// For the memory levels: clk of the device from an instruction's issue to its data, if the level has it.
 uint32_t latency_clk(Level level, const Device &device);

@@ -14,7 +14,7 @@ struct LongLoop {
   uint64_t bytes;  // of its issued instructions
 };
 
-/// The loops with more issued bytes than that.
+/// Loops with more than `bytes` issued bytes.
 std::vector<LongLoop> loops_longer_than(const ProgramImpl &program, OpRange kernel,
                                         const TimingResult &result, uint64_t bytes);
 

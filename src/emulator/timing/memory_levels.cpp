@@ -12,7 +12,7 @@ namespace sluice::emulator::timing {
 
 CacheTags::CacheTags(uint64_t bytes, uint32_t line_bytes, uint32_t ways)
     : sets(bytes / line_bytes / ways), ways(ways),
-      // Zero pages of the host: a large cache takes only as much memory as is used.
+      // Zero pages of the host: a large cache takes only the memory used.
       lines(static_cast<Line *>(std::calloc(sets * ways, sizeof(Line)))) {
   if (!lines) throw std::bad_alloc();
 }

@@ -27,7 +27,7 @@ public:
     uint64_t tag; // 0: empty
     double ready; // when its data arrives
   };
-  /// Returns the line, now the most recently used of its set; `hit` says whether the cache held it.
+  /// The line, now the most recently used of its set; `hit`: the cache held it.
   Line &touch(uint64_t line, bool &hit);
   void clear();
 
@@ -62,7 +62,7 @@ private:
   double free = 0; // time before the launch gives no credit
 };
 
-/// The levels that compute units share.
+/// Levels that compute units share.
 class SharedLevels {
 public:
   /// For `xcds` simulated XCDs of a device, with `compute_units` simulated compute units on each.

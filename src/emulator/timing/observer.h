@@ -32,7 +32,7 @@ public:
   virtual uint32_t compute_unit() const = 0;
   /// An instruction, by its index in the program, was issued at `clk`; `pipe` is busy with it.
   virtual void issued(const WaveName &wave, uint32_t op, uint64_t clk, Pipe pipe, Occupation busy) = 0;
-  /// The wave waited in [begin, end), because of the instruction `op`.
+  /// It waited in [begin, end), because of the instruction `op`.
   virtual void waited(const WaveName &wave, uint32_t op, Stall reason, uint64_t begin, uint64_t end) = 0;
 };
 

@@ -73,7 +73,7 @@ public:
 
   uint32_t wave() const { return chosen; }
   uint64_t count() const { return begins.size(); }
-  /// From the issue of the loop's first instruction to its next issue; for the last iteration, to its last
+  /// From one issue of the loop's first instruction to the next; for the last iteration, to its last
   /// instruction.
   std::pair<uint64_t, uint64_t> window(uint64_t iteration) const {
     return {begins[iteration], iteration + 1 < begins.size() ? begins[iteration + 1] : end};

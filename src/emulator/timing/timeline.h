@@ -47,7 +47,7 @@ struct WaitingBar {
 
 struct LoopIteration {
   uint64_t loop;      // address of the loop's first instruction
-  uint64_t workgroup; // the workgroup of the wave that runs it
+  uint64_t workgroup; // of the wave that runs it
   uint32_t wave;
   uint64_t number; // from 0
   uint64_t count;  // iterations of that wave
@@ -60,7 +60,7 @@ struct Timeline {
   uint64_t begin = 0; // clk since the launch
   uint64_t end = 0;   // excluded
   std::optional<LoopIteration> iteration;
-  std::vector<WaveName> waves; // waves present in the window: by SIMD, then age
+  std::vector<WaveName> waves; // in the window: by SIMD, then age
   std::vector<IssuedBar> issued;
   std::vector<WaitingBar> waiting;
 };

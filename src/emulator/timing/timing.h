@@ -2,8 +2,8 @@
 //
 // A cycle-approximate model of the chip. Compute units run their workgroups instruction by instruction on the
 // machine's waves, in the order and at the times that the model determines; the rest of the device is
-// extrapolated from them. docs/concepts/timing.md describes what is modelled, and how it compares with
-// published measurements.
+// extrapolated from them. docs/concepts/timing.md describes the model and compares it with published
+// measurements.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -62,16 +62,14 @@ struct TimingOptions {
   /// Every how many-th compute unit of the XCD is simulated. With a stride from a workgroup to another one
   /// that reads the same data, the simulated ones share data as all would.
   uint32_t compute_unit_stride = 1;
-  /// Workgroups per compute unit, taken evenly from the whole grid; 0: as many as it would get. The others
-  /// are extrapolated.
+  /// Per compute unit, taken evenly from the whole grid; 0: all it would get. The others are extrapolated.
   uint32_t workgroups = 0;
   /// XCDs to simulate, each with `compute_units` compute units and its own L2. 0: one; more if that is too
   /// few for a sample of eight parts; eight if all of an XCD is simulated without a sample and other XCDs get
   /// different work.
   uint32_t xcds = 0;
   uint64_t instruction_budget = 0; // per wave; 0: as in Options
-  /// The device that the launch runs on. Its clock is the engine's: levels.h describes what does not scale
-  /// with it.
+  /// The device of the launch. Its clock is the engine's: see levels.h for what does not scale with it.
   Device device = {};
   /// Observes one of the simulated compute units. Costs time only if set.
   Observer *observer = nullptr;
@@ -83,7 +81,7 @@ struct MemoryTraffic {
   uint64_t l2_bytes = 0;  // beyond the vector cache
   uint64_t mall_bytes = 0;
   uint64_t hbm_bytes = 0;
-  uint64_t stored_bytes = 0; // the part of these that stores move beyond L2
+  uint64_t stored_bytes = 0; // by stores, beyond L2
 
   uint64_t bytes(Level level) const;
   /// Adds what was moved since `before`.
@@ -100,7 +98,7 @@ struct WorkgroupTime {
   uint64_t matrix_clk = 0;   // time that its MFMAs kept matrix cores busy
   uint64_t instructions = 0; // by its waves
   MemoryTraffic traffic{};
-  uint32_t part = 0; // of the sample: workgroups chosen together have the same part
+  uint32_t part = 0; // of the sample: workgroups chosen together
 };
 
 struct InstructionTime {
@@ -117,10 +115,10 @@ struct FirstIdleTime {
   uint64_t before_first = 0; // the rest: the end of earlier workgroups, and its own beginning
 };
 
-/// The workgroups that the dispatcher gives an XCD of the device: workgroup k goes to XCD k mod 8.
+/// The dispatcher's workgroups for an XCD: workgroup k goes to XCD k mod 8.
 struct XcdTime {
   uint64_t workgroups = 0;
-  double occupied_clk = 0; // time that its places were taken, summed over places
+  double occupied_clk = 0; // summed time that its places were taken
   double end_clk = 0;      // end of its last workgroup
 };
 
@@ -143,10 +141,10 @@ struct TimingResult {
   std::vector<InstructionTime> instructions; // by index in the program
 
   uint64_t device_clk = 0; // of the whole launch, extrapolated
-  double device_flops = 0; // of the whole launch, extrapolated
+  double device_flops = 0; // the same
   double device_matrix_clk = 0;
   uint32_t device_places = 0;     // for workgroups, as many as the launch can use
-  double device_occupied_clk = 0; // time that they were taken, summed over places
+  double device_occupied_clk = 0; // summed time that they were taken
   const char *extrapolated_along =
       "";                    // the coordinate that durations follow: "x", "y", "z", "number", "none"
   std::vector<XcdTime> xcds; // of the device, extrapolated; device_clk is the slowest's

@@ -28,7 +28,7 @@ public:
   virtual ~WorkgroupSource() = default;
   /// When a compute unit gets its first workgroups.
   virtual uint64_t begin(uint32_t) const { return 0; }
-  /// The next workgroup for a place of a compute unit. Compute units are numbered XCD after XCD.
+  /// The next workgroup for a place. Compute units are numbered XCD after XCD.
   virtual std::optional<Assignment> next(uint32_t compute_unit) = 0;
   /// A counting workgroup has ended.
   void ended() { --left; }
@@ -37,17 +37,17 @@ public:
   uint64_t count() const { return left; }
 
 protected:
-  uint64_t left = 0; // counting workgroups that have not ended
+  uint64_t left = 0; // counting workgroups
 };
 
-/// The compute units and workgroups to simulate.
+/// What to simulate.
 struct Selection {
   uint32_t xcds = 1;
   uint32_t compute_units = 1; // per XCD
-  uint32_t rounds = 0;        // workgroups of each compute unit in the sample
-  bool whole_xcds = false;    // simulates all workgroups that these XCDs get
-  /// Compute units begin empty, as in the launch, and get as many workgroups as they would; otherwise the
-  /// sample is from the middle of a launch.
+  uint32_t rounds = 0;        // in a sample: workgroups per compute unit
+  bool whole_xcds = false;    // all workgroups of these XCDs
+  /// Compute units begin empty, as in the launch, and get all their workgroups; otherwise the sample is from
+  /// the middle of a launch.
   bool from_start = false;
 };
 

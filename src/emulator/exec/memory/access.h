@@ -56,8 +56,7 @@ template <class F> inline void with_bytes(uint32_t bytes, F &&call) {
   }
 }
 
-/// Reads the lanes of `allowed`; the other lanes of `lanes` get 0. `address(lane)` is the address that a lane
-/// reads.
+/// Reads the lanes of `allowed`; the other lanes of `lanes` get 0. `address(lane)` is a lane's address.
 template <class Address>
 inline void gather(uint32_t *rows, uint64_t lanes, uint64_t allowed, uint32_t bytes, bool sign,
                    Address &&address) {

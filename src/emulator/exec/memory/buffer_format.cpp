@@ -57,7 +57,7 @@ uint32_t small_float(float value, uint32_t width) {
   return uint32_t(support::f16_from_double(rounded)) >> small_float_shift(width);
 }
 
-/// Rounded to an integer and clamped between two bounds; a NaN becomes 0.
+/// Rounded to an integer within bounds; a NaN becomes 0.
 double to_integer(float value, double scale, double low, double high, bool nearest) {
   const double scaled = std::isnan(value) ? 0 : std::clamp(double(value) * scale, low, high);
   return nearest ? std::nearbyint(scaled) : std::trunc(scaled);

@@ -1,8 +1,8 @@
 //===- buffer_format.h - numbers as buffers hold them ---------------------------------------------------===//
 //
-// A data format gives the number of components of an element and their widths; a number format gives the
-// meaning of their bits. Formatted loads widen a component to 32 bits, a float or an integer; formatted
-// stores narrow it. A component of 32 bits is never converted.
+// A data format gives the number and widths of an element's components, a number format the meaning of their
+// bits. Formatted loads widen a component to 32 bits, a float or an integer; formatted stores narrow it. A
+// component of 32 bits is never converted.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -23,7 +23,7 @@ struct BufferFormat {
   uint8_t components; // per element
   uint8_t bits[4];    // per component, from the lowest bit of the element on
 };
-/// The format for a DATA_FORMAT.
+/// By DATA_FORMAT.
 const BufferFormat &buffer_format(uint8_t data_format);
 
 /// Why an instruction with so many components cannot use the format; empty if it can. A store must supply

@@ -27,7 +27,7 @@ struct Conversion {
     select = from_instruction ? in_order : r.select;
   }
 
-  /// Components are in whole dwords one after another; none crosses a dword boundary.
+  /// Components are packed into dwords; none crosses a dword boundary.
   uint32_t row_of(uint32_t component) const { return first_bit(component) / 32; }
   uint32_t shift_of(uint32_t component) const { return first_bit(component) % 32; }
 

@@ -26,7 +26,7 @@ struct LdsAddresses {
   uint64_t inside;
 };
 
-/// For instructions that use M0 instead of an address register: the low half of M0, plus a dword per lane.
+/// Replaces an address register by M0: its low half, plus a dword per lane.
 struct LaneDwords {
   alignas(64) uint32_t at[wave_lanes];
   explicit LaneDwords(uint32_t m0) {
