@@ -1,4 +1,4 @@
-//===- legend.cpp - how pictures and terminals show pipes, waits and levels -----------------------------===//
+//===- legend.cpp - colours and letters of pipes, waits and levels --------------------------------------===//
 #include "timing_report/legend.h"
 
 namespace sluice::timing_report {

@@ -1,4 +1,4 @@
-//===- legend.h - how pictures and terminals show pipes, waits and levels -------------------------------===//
+//===- legend.h - colours and letters of pipes, waits and levels ----------------------------------------===//
 #pragma once
 
 #include <string_view>

@@ -29,7 +29,7 @@ double percent(uint64_t part, uint64_t whole) {
   return whole == 0 ? 0 : 100 * double(part) / double(whole);
 }
 
-/// The two that cost most, with their shares of what the instruction lost.
+/// The two reasons that cost most, with their shares of the instruction's lost clk.
 std::string main_reasons(const InstructionTime &time, uint64_t lost) {
   std::array<size_t, stall_count> order;
   std::iota(order.begin(), order.end(), size_t(0));
@@ -89,7 +89,7 @@ private:
     }
     page += "\n";
     for (size_t depth = 0; depth < block->loops.size(); ++depth) {
-      // With the block of it that comes first, which need not be where it is entered.
+      // A loop is shown with the first of its blocks in the code, which need not be its entry.
       if (!shown_loops.insert(block->loops[depth]).second) continue;
       const Loop &loop = flow.loops[block->loops[depth]];
       Sum inside;
@@ -119,7 +119,7 @@ private:
     Sum own;
     own.add(time);
     const std::string before = margin(block ? block->loops.size() : 0);
-    // Columns stay where they are: the margin takes the room before the first number.
+    // Columns keep their position: the margin takes the room before the first number.
     page += fmt::format("{}{:>{}} {:>11.1f} {:>6.2f} %  {:<30} {:06x}: {}\n", before, time.issued,
                         before.size() < 10 ? 10 - before.size() : 0, double(own.lost) / double(time.issued),
                         percent(own.lost, all.lost), main_reasons(time, own.lost), code.address_of(op),

@@ -1,4 +1,4 @@
-//===- report.h - what a timing says, for people and for programs ---------------------------------------===//
+//===- report.h - reports of a timing, for people and for programs --------------------------------------===//
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,13 +10,13 @@ namespace sluice::timing_report {
 
 std::string to_text(const emulator::timing::TimingResult &result);
 
-/// docs/formats/timing.md has the members.
+/// docs/formats/timing.md documents the members.
 nlohmann::ordered_json to_json(const emulator::timing::TimingResult &result);
-/// With the instructions that were issued.
+/// Includes the issued instructions.
 nlohmann::ordered_json to_json(const emulator::Program &program,
                                const emulator::timing::TimingResult &result);
 
-/// The instructions that were issued, by block, with the loops marked that they lie in: how often, the clk
+/// The issued instructions, by block, with the loops that contain them: how often each was issued, the clk
 /// that waves lost there each time, their share of all lost clk, the main reasons, and the text.
 std::string listing(const emulator::Program &program, const emulator::timing::TimingResult &result);
 

@@ -1,4 +1,4 @@
-//===- roofline.cpp - launches below what the device could do -------------------------------------------===//
+//===- roofline.cpp - compares launches with the device's limits ----------------------------------------===//
 #include "timing_report/roofline.h"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ using namespace emulator::timing;
 
 namespace {
 
-/// "f16" of "v_mfma_f32_32x32x8_f16", "bf16" of "v_mfma_f32_4x4x4_16b_bf16_1k": what stands behind the shape,
+/// "f16" of "v_mfma_f32_32x32x8_f16", "bf16" of "v_mfma_f32_4x4x4_16b_bf16_1k": the part after the shape,
 /// without blocks and variants, which begin with a digit.
 std::string matrix_type(std::string_view text) {
   const std::string_view name = text.substr(0, text.find(' '));
@@ -56,9 +56,9 @@ constexpr double legend_width = 360; // its longest line in a wide font
 constexpr double legend_row = 17;
 
 struct Axis {
-  double low; // decades
+  double low; // limits as decades
   double high;
-  double from; // coordinates of both
+  double from; // coordinates of the limits
   double to;
 
   double at(double value) const { return from + (std::log10(value) - low) / (high - low) * (to - from); }
@@ -83,7 +83,7 @@ public:
       most_x = std::max(most_x, point.flops_per_byte);
       least_y = std::min(least_y, point.tflops);
     }
-    // A little room around all of it.
+    // Leaves some room on all sides.
     x = {std::log10(least_x / 2), std::log10(most_x * 2.5), left, left + plot_width};
     y = {std::log10(least_y / 3), std::log10(highest * 1.6), top + plot_height, top};
   }
@@ -162,7 +162,7 @@ private:
     svg.line(level_name(level), x.at(first), y.at(first * terabytes), x.at(last), y.at(last * terabytes));
     const double degrees =
         std::atan2(y.at(last * terabytes) - y.at(first * terabytes), x.at(last) - x.at(first)) * 180 / M_PI;
-    // Ceilings are close to each other: each label stands elsewhere on its own.
+    // Ceilings are close together, so the labels' positions along them differ.
     const double along =
         std::pow(first, 0.75 - 0.15 * double(level)) * std::pow(last, 0.25 + 0.15 * double(level));
     svg.text(fmt::format("{}_text", level_name(level)), x.at(along), y.at(along * terabytes) - 4,
@@ -182,7 +182,7 @@ private:
     return size_t(std::find(labels.begin(), labels.end(), label) - labels.begin());
   }
 
-  /// A polygon of its own for each launch.
+  /// A polygon for each launch.
   static std::string marker(double at_x, double at_y, size_t shape) {
     const size_t corners = shape == 0 ? 16 : 2 + shape;
     std::string points;
@@ -258,9 +258,9 @@ private:
   }
 
   const Roofline &roofline;
-  const std::vector<std::string> labels; // of launches
+  const std::vector<std::string> labels; // by launch
   Svg svg;
-  double highest = 0; // peak
+  double highest = 0; // highest peak
   Axis x{}, y{};
 };
 
@@ -273,7 +273,7 @@ void Roofline::add(const std::string &label, const emulator::Program &program, c
   if (flops == 0)
     throw std::invalid_argument("kernel \"" + result.kernel +
                                 "\" ran no MFMA; a roofline shows matrix FLOPS");
-  // Loads miss each level before the next, but LDS.
+  // Loads go through each level to the next, except for LDS.
   if (result.traffic.lds_bytes + result.traffic.l1_bytes + result.traffic.l2_bytes == 0)
     throw std::invalid_argument("kernel \"" + result.kernel +
                                 "\" moved no bytes; a roofline shows FLOPS over bytes");

@@ -1,7 +1,7 @@
-//===- roofline.h - launches below what the device could do ---------------------------------------------===//
+//===- roofline.h - compares launches with the device's limits ------------------------------------------===//
 //
-// Matrix FLOPS over the bytes that each memory level moves for them. A launch is a row of points, one for
-// each level, and each level has a ceiling: nothing stands above the ceiling of its own level.
+// Plots matrix FLOPS over the bytes that each memory level moves for them. A launch is a row of points, one
+// for each level, and each level has a ceiling: no point is above the ceiling of its own level.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,13 +14,13 @@
 namespace sluice::timing_report {
 
 struct RooflinePoint {
-  std::string label; // points of a launch share it
+  std::string label; // shared by the points of a launch
   emulator::timing::Level level;
   double flops_per_byte;
   double tflops;
 };
 
-/// What matrix cores could do with a type.
+/// The peak rate of matrix cores for a type.
 struct MatrixPeak {
   std::string type;
   double tflops;
@@ -32,7 +32,7 @@ struct Roofline {
   std::vector<MatrixPeak> peaks;
   std::vector<RooflinePoint> points;
 
-  /// One more launch, with the types that it multiplies. Throws std::invalid_argument if it ran no MFMA, or
+  /// Adds a launch, with the types that it multiplies. Throws std::invalid_argument if it ran no MFMA, or ran
   /// on another device than those before.
   void add(const std::string &label, const emulator::Program &program,
            const emulator::timing::TimingResult &result);

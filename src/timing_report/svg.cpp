@@ -7,7 +7,7 @@ namespace sluice::timing_report {
 
 namespace {
 
-/// Hundredths are finer than any screen; whole numbers, which most are, stay short.
+/// Hundredths are finer than any screen; integers, which most values are, stay short.
 std::string number(double value) {
   std::string text = fmt::format("{:.2f}", value);
   text.erase(text.find_last_not_of('0') + 1);

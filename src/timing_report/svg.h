@@ -8,7 +8,7 @@
 
 namespace sluice::timing_report {
 
-/// Text as XML has it between and inside tags.
+/// Escapes text for use between and inside XML tags.
 std::string xml_escaped(std::string_view text);
 
 class Svg {
@@ -17,21 +17,21 @@ public:
 
   Svg(double width, double height);
 
-  /// Rules of CSS; those of a class say how it is filled and drawn.
+  /// CSS rules; the rules of a class set its fill and stroke.
   void style(std::string_view rules);
-  /// A pattern that `url(#name)` fills with: stripes on a tint.
+  /// A fill pattern for `url(#name)`: stripes on a tint.
   void hatch(std::string_view name, std::string_view colour, double degrees);
-  /// What follows until `end_group` belongs together.
+  /// Everything until `end_group` is one group.
   void begin_group(std::string_view id);
   void end_group();
-  /// `tip` is what a viewer shows when it is pointed at; none if empty.
+  /// Viewers show `tip` when pointed at the rectangle; empty for no tip.
   void rectangle(std::string_view classes, double x, double y, double width, double height,
                  std::string_view tip = {});
-  /// Level strokes from left to right, as one path: a rectangle needs several times the bytes.
+  /// Horizontal strokes from left to right, as one path: rectangles need several times the bytes.
   void strokes(std::string_view classes, double y, double width,
                const std::vector<std::pair<double, double>> &from_to);
   void line(std::string_view classes, double x1, double y1, double x2, double y2);
-  /// Closed, from pairs of coordinates "x,y x,y".
+  /// Closed; `points` are coordinates "x,y x,y".
   void polygon(std::string_view classes, std::string_view points, std::string_view tip = {});
   void text(std::string_view classes, double x, double y, std::string_view text,
             Anchor anchor = Anchor::start, double degrees = 0);

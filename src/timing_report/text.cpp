@@ -37,7 +37,7 @@ std::string levels_line(const TimingResult &r) {
   return line + "\n";
 }
 
-/// In brackets, what is known of the error.
+/// In brackets, what is known about the error.
 std::string error_of(const TimingResult &r) {
   if (r.is_complete) return "all of the launch was simulated";
   return r.error_percent ? fmt::format("error of the sample about {:.1f} %", *r.error_percent)
@@ -53,7 +53,7 @@ std::string launch_line(const TimingResult &r) {
   return line + "\n";
 }
 
-/// Of each XCD, how long it works in per cent of the launch.
+/// For each XCD, how long it works in per cent of the launch.
 std::string xcds_line(const TimingResult &r) {
   std::string line = "  XCDs work:";
   for (const XcdTime &xcd : r.xcds)

@@ -1,4 +1,4 @@
-//===- timeline_svg.cpp - a timeline as a picture -------------------------------------------------------===//
+//===- timeline_svg.cpp - draws a timeline as SVG -------------------------------------------------------===//
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -15,11 +15,11 @@ using namespace emulator::timing;
 
 namespace {
 
-constexpr double left = 130;       // of the plot
-constexpr double right = 60;       // beside it
+constexpr double left = 130;       // left of the plot
+constexpr double right = 60;       // right of it
 constexpr double top = 44;         // above the first strip
-constexpr double axis_height = 22; // above the rows of each
-constexpr double strip_gap = 14;   // below them
+constexpr double axis_height = 22; // above the rows of each strip
+constexpr double strip_gap = 14;   // below the rows
 constexpr double lane = 6;         // a third of a wave's row
 constexpr double gap = 4;          // between rows
 constexpr double simd_gap = 8;     // between SIMDs
@@ -47,7 +47,7 @@ std::string wait_class(Stall reason) {
   return fmt::format("wait_{}", stall_name(reason));
 }
 
-/// A round number of clk between ticks, about ten of them.
+/// A round number of clk between ticks, for about ten ticks.
 uint64_t tick_clk(uint64_t clk) {
   uint64_t step = 1;
   while (clk / step > 12)
@@ -55,7 +55,7 @@ uint64_t tick_clk(uint64_t clk) {
   return step;
 }
 
-/// A stretch of the timeline that is drawn from one side to the other.
+/// A stretch of the timeline, drawn across the whole width.
 struct Strip {
   uint64_t begin;
   uint64_t end;
@@ -119,7 +119,7 @@ private:
     };
     for (size_t i = 0; i < pipe_count; ++i)
       kind(pipe_name(Pipe(i)), style_of(Pipe(i)).colour);
-    // Neighbours on a pipe are told apart by their waves.
+    // Shading distinguishes neighbours on a pipe by their waves.
     rules += ".odd{fill-opacity:0.6;stroke-opacity:0.6}\n";
     for (size_t i = 0; i < stall_count; ++i) {
       kind(wait_class(Stall(i)), fmt::format("url(#{})", wait_class(Stall(i))));
@@ -180,7 +180,7 @@ private:
                                 program.text(bar.op), bar.what, bar.begin, bar.end));
   }
 
-  /// As few bytes as possible: bars of one kind are one path, and those that touch one stroke of it.
+  /// Uses as few bytes as possible: bars of one kind are one path, and adjacent bars are one stroke of it.
   void draw_strokes(const Strip &strip, const std::vector<Bar> &bars, double y, double high) {
     std::map<std::string, std::vector<std::pair<uint64_t, uint64_t>>> by_class;
     for (const Bar &bar : bars) {

@@ -1,4 +1,4 @@
-//===- timeline_text.cpp - a timeline in a terminal -----------------------------------------------------===//
+//===- timeline_text.cpp - draws a timeline in a terminal -----------------------------------------------===//
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
@@ -72,7 +72,7 @@ private:
     return by_letter;
   }
 
-  /// What takes the wave's time: the shortest of what it does, or what it waits for.
+  /// Shows what takes the wave's time: the shortest of its activities, or what it waits for.
   void add_wave(uint32_t wave) {
     Moments row(clk, ' ');
     for (const WaitingBar &wait : timeline.waiting)

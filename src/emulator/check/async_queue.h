@@ -1,8 +1,7 @@
 //===- async_queue.h - memory operations in flight ------------------------------------------------------===//
 //
-// Operations of one wave that its counters still count. vmcnt counts vector memory, which completes in order;
-// lgkmcnt counts LDS, in order, and scalar loads, in any order, so that only a wait for 0 says anything about
-// those.
+// The operations of one wave that its counters still count. vmcnt counts vector memory, which completes in
+// order; lgkmcnt counts LDS, also in order, and scalar loads, in any order: only a wait for 0 covers those.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -23,25 +22,25 @@ enum class AsyncKind : uint8_t { vector_load, store, lds_copy, lds_read, lds_wri
 struct AsyncOperation {
   AsyncKind kind;
   bool delivered;    // registers or LDS already hold the result
-  bool vector_done;  // the vector counter counts it no more; only flat ones stay in the queue like this
-  bool lgkm_done;    // likewise; for those that it never counts, too
+  bool vector_done;  // vmcnt no longer counts it; only flat operations stay in the queue like this
+  bool lgkm_done;    // the same for lgkmcnt; also true for operations that it never counts
   bool lds_writes;   // its LDS accesses write
-  uint8_t rows;      // registers written, from `first` on; scalar registers for scalar loads
+  uint8_t rows;      // registers written, from `first` on; for scalar loads, scalar registers
   uint8_t lds_parts; // accesses per lane of an LDS instruction
-  uint8_t lds_bytes; // of one of them
+  uint8_t lds_bytes; // bytes per access
   uint16_t first;    // operand number of the first register written
   bool acquires;     // an atomic or a load with sc1: its value may order this workgroup after another
   uint32_t op;
-  uint32_t moment;                                     // of vector or scalar memory: its number in the wave
+  uint32_t moment;                                     // for vector or scalar memory: its number in the wave
   uint64_t undefined;                                  // lanes of a copy whose data was never written
   uint64_t exec;                                       // lanes that take part
   uint64_t in_bounds;                                  // lanes of a copy that write LDS
-  uint32_t lds_low, lds_high;                          // all its LDS accesses lie in [low, high)
+  uint32_t lds_low, lds_high;                          // all its LDS accesses are in [low, high)
   std::array<std::array<uint32_t, 64>, 2> lds_address; // by part and lane; a copy has [0]
   alignas(64) std::array<uint32_t, 16 * 64> data;      // rows of a vector load; dwords of a scalar one
 
-  /// Enters one access per lane, for `bytes` each. Two parts share one set of lanes: a lane counts only if
-  /// both its accesses are made.
+  /// Enters one access of `bytes` bytes per lane. Two parts share one set of lanes: a lane counts only if it
+  /// makes both accesses.
   void add_lds_part(const uint32_t *addresses, uint64_t lanes, uint32_t bytes, bool writes) {
     const uint32_t part = lds_parts++;
     lds_bytes = uint8_t(bytes);

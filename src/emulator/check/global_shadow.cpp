@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t page_dwords = 1024;
 constexpr uint32_t page_bytes = page_dwords * 4;
-constexpr uint32_t nobody = 0; // a wave is its number in the launch plus 1
+constexpr uint32_t nobody = 0; // a wave is stored as its number in the launch plus 1
 
 struct Access {
   uint32_t wave = nobody;
@@ -22,8 +22,8 @@ struct Access {
 };
 
 struct Cell {
-  Access store;    // the last one
-  Access loads[2]; // the last ones of two workgroups
+  Access store;    // the last store
+  Access loads[2]; // the last loads of two workgroups
 };
 
 } // namespace
@@ -48,7 +48,7 @@ Page &GlobalShadow::page_of(Pages &pages, uint64_t number) {
   return *entry.page;
 }
 
-/// The page in use, locked: accesses of a wave are next to each other more often than not.
+/// The page in use, locked: a wave's accesses are usually next to each other.
 class GlobalShadow::Locked {
 public:
   Locked(GlobalShadow &shadow, Pages &pages) : shadow(shadow), pages(pages) {}
@@ -94,7 +94,7 @@ std::vector<MemoryUse> GlobalShadow::uses() const {
   };
   for (const Shard &shard : shards)
     for (const auto &[number, page] : shard.pages) {
-      // One kind after the other, so that neighbours are one range.
+      // One kind after another, so that neighbours form one range.
       auto each = [&, first = number * page_bytes, &cells = page->cells](MemoryUse::Kind kind,
                                                                          auto &&touched) {
         for (uint32_t i = 0; i < page_dwords; ++i)

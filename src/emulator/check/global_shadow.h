@@ -2,7 +2,7 @@
 //
 // Two accesses of one dword by different workgroups, one of them a store, must be ordered (see
 // happens_before.h). The shadow of a launch remembers the last store and the last load of each dword. Atomics
-// may meet atomics; a load or store with sc1 counts as one.
+// do not conflict with each other; a load or store with sc1 counts as one.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -21,24 +21,24 @@
 namespace sluice::emulator {
 
 struct GlobalAccess {
-  bool load = false; // an atomic is both
+  bool load = false; // set for atomics as well
   bool store = false;
-  bool atomic = false; // or with sc1
+  bool atomic = false; // or an access with sc1
   bool scalar = false;
   uint32_t op = 0;
 };
 
 struct GlobalConflict {
-  AccessOrder order = AccessOrder::before; // none found
+  AccessOrder order = AccessOrder::before; // before: no conflict
   uint32_t lane = 0;
-  bool with_store = false; // the earlier access is one
-  uint32_t op = 0;         // of the earlier access
-  uint32_t wave = 0;       // in the launch
+  bool with_store = false; // the earlier access is a store
+  uint32_t op = 0;         // its instruction
+  uint32_t wave = 0;       // its number in the launch
 };
 
 class GlobalShadow {
 public:
-  /// A wave's way to the pages it used last.
+  /// The pages that a wave used last.
   class Pages {
     friend class GlobalShadow;
     struct Entry {
@@ -51,12 +51,12 @@ public:
   GlobalShadow();
   ~GlobalShadow();
 
-  /// Enters accesses of `bytes` bytes at the addresses of the lanes, made at `when` (a moment of the wave),
-  /// and answers with the first conflict.
+  /// Enters accesses of `bytes` bytes at the addresses of the lanes, made at `when` (a moment of the wave).
+  /// Returns the first conflict.
   GlobalConflict enter(Pages &pages, const WaveOrder &wave, uint32_t when, const uint64_t *addresses,
                        uint64_t lanes, uint32_t bytes, GlobalAccess access);
 
-  /// All that was touched, by dwords, once the launch has ended. The blocks are left 0.
+  /// Everything that was touched, by dwords, once the launch has ended. `block` is left 0.
   std::vector<MemoryUse> uses() const;
 
 private:

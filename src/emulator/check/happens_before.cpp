@@ -43,7 +43,7 @@ void WaveOrder::start(uint32_t first_wave, uint32_t wave, uint32_t wave_count) {
 
 void WaveOrder::set_done(uint32_t until, uint32_t scalar_until) {
   Moments &mine = group[own];
-  // A write-back carries what was stored before it, and is an access to be waited for like those.
+  // A write-back carries what was stored before it. It is itself an access to wait for.
   const uint32_t back = until >= write_back_issued ? write_back_issued : mine.written_back;
   if (mine.done == until && mine.written_back == back && mine.scalar_done == scalar_until) return;
   mine = {until, back, scalar_until};
@@ -52,7 +52,7 @@ void WaveOrder::set_done(uint32_t until, uint32_t scalar_until) {
 
 void WaveOrder::write_back() {
   write_back_issued = moment + 1;
-  // Stores of the workgroup's other waves, as far as this wave knows them to be done.
+  // Stores of the workgroup's other waves, as far as this wave knows that they are done.
   for (uint32_t wave = 0; wave < waves; ++wave)
     if (wave != own) group[wave].written_back = group[wave].done;
   ++version;
@@ -86,7 +86,7 @@ void WaveOrder::invalidate() {
 
 void WaveOrder::meet(std::span<WaveOrder *const> met) {
   std::array<Moments, most_waves> all{};
-  bool informed = false; // of other workgroups
+  bool informed = false; // knows of other workgroups
   bool all_clean = true;
   for (const WaveOrder *wave : met) {
     for (uint32_t i = 0; i < wave->waves; ++i)

@@ -1,15 +1,15 @@
 //===- happens_before.h - the order of accesses of different workgroups ---------------------------------===//
 //
-// Workgroups of one dispatch run in no order, except where one releases at an atomic and another acquires
-// there. On gfx942 that takes more than the atomic (AMDGPUUsage, "Memory Model gfx942"): the writer's stores
-// must be complete (s_waitcnt vmcnt) and written back from its L2 (buffer_wbl2 sc1) before the atomic, and
-// the reader must drop what its caches hold (buffer_inv sc1) after it. A store or load with sc1 goes past the
-// caches and needs neither.
+// Workgroups of one dispatch run in no particular order, except where one releases at an atomic and another
+// acquires there. On gfx942 the atomic is not enough (AMDGPUUsage, "Memory Model gfx942"). The writer's
+// stores must be complete (s_waitcnt vmcnt) and written back from its L2 (buffer_wbl2 sc1) before the atomic,
+// and the reader must drop what its caches hold (buffer_inv sc1) after it. A store or load with sc1 bypasses
+// the caches and needs neither.
 //
-// Each wave counts its vector memory instructions, and its scalar ones apart, which vmcnt does not wait for;
-// a moment of a wave is such a count. What a wave knows of another is up to which moment its accesses are
-// done, and up to which its stores are written back. Of the scalar cache only the order of accesses is
-// followed.
+// Each wave counts its vector memory instructions and, separately, its scalar ones, which vmcnt does not wait
+// for. A moment of a wave is such a count. A wave knows of another wave up to which moment its accesses are
+// done, and up to which its stores are written back. For the scalar cache only the order of accesses is
+// tracked.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -23,8 +23,7 @@
 
 namespace sluice::emulator {
 
-/// Moments of a wave: its accesses up to `done`, its stores up to `written_back`; of scalar ones
-/// `scalar_done`.
+/// Moments of a wave: until when its accesses and its scalar accesses are done, and its stores written back.
 struct Moments {
   uint32_t done = 0;
   uint32_t written_back = 0;
@@ -42,12 +41,12 @@ struct Moments {
 using KnownWaves = std::unordered_map<uint32_t, Moments>;
 void join(KnownWaves &to, const KnownWaves &from);
 
-/// The atomics of a launch: at each address, what those who released there had known.
+/// The atomics of a launch: for each address, what the waves that released there had known.
 class ReleasedAtomics {
 public:
-  /// `version` changes when `known` does: releasing the same again costs nothing.
+  /// `version` changes with `known`: releasing the same again costs nothing.
   void release(uint64_t address, uint32_t wave, uint64_t version, const KnownWaves &known);
-  /// Adds what is known there.
+  /// Adds what was released there.
   void acquire(uint64_t address, KnownWaves &known);
 
 private:
@@ -64,7 +63,7 @@ private:
   std::array<Shard, 64> shards;
 };
 
-/// An access that was made before.
+/// An access made earlier.
 struct EarlierAccess {
   uint32_t wave = 0; // number in the launch
   uint32_t moment = 0;
@@ -73,9 +72,9 @@ struct EarlierAccess {
   bool scalar = false;
 };
 
-/// How an earlier access of another workgroup stands to one that is made now.
+/// How an earlier access of another workgroup is ordered with one that is made now.
 enum class AccessOrder : uint8_t {
-  before,           // comes before, and is seen
+  before,           // comes before, and is visible
   not_written_back, // comes before, but its store may still be in the writer's L2
   not_invalidated,  // comes before, but older data may still be in the reader's caches
   none,
@@ -86,8 +85,8 @@ class WaveOrder {
 public:
   static constexpr uint32_t most_waves = 16;
 
-  /// `first` is the number in the launch of the workgroup's first wave, `wave` that in the workgroup
-  /// of `waves`.
+  /// `first` is the launch's number of the workgroup's first wave; `wave` is this wave's number among its
+  /// `waves`.
   void start(uint32_t first, uint32_t wave, uint32_t waves);
 
   uint32_t number() const { return first + own; }
@@ -97,22 +96,22 @@ public:
     clean = false;
     return ++moment;
   }
-  /// Likewise of scalar memory instructions.
+  /// The same for scalar memory instructions.
   uint32_t scalar_now() const { return scalar_moment; }
   uint32_t advance_scalar() { return ++scalar_moment; }
 
-  /// Up to which moments the wave's accesses are done. To be set before any of the functions that follow.
+  /// Sets up to which moments the wave's accesses are done. Call it before any of the functions that follow.
   void set_done(uint32_t until, uint32_t scalar_until);
-  /// buffer_wbl2, a vector memory instruction as well: the next one.
+  /// buffer_wbl2, which is a vector memory instruction as well: the next one.
   void write_back();
-  /// At each of the addresses of one instruction.
+  /// Releases at each of the addresses of one instruction.
   void release(ReleasedAtomics &atomics, std::span<const uint64_t> addresses);
   void acquire(ReleasedAtomics &atomics, uint64_t address);
   void invalidate();
-  /// Behind a barrier of all workgroups. What the caches of this one had dropped before it, with no access
-  /// since, is not there again.
+  /// After a barrier of all workgroups. What this workgroup's caches dropped before it stays out until a wave
+  /// of it accesses memory.
   void acquire_at_barrier(ReleasedAtomics &atomics, uint64_t address);
-  /// Waves of a workgroup have met at a barrier: what one knows all know. They share their caches.
+  /// The waves of a workgroup have met at a barrier: what one knows, all know. They share their caches.
   static void meet(std::span<WaveOrder *const> waves);
 
   bool same_workgroup(uint32_t wave) const { return wave - first < waves; }
@@ -126,12 +125,12 @@ private:
   uint32_t moment = 0;
   uint32_t scalar_moment = 0;
   uint32_t write_back_issued = 0;
-  uint64_t version = 1; // of what a release would tell
+  uint64_t version = 1; // changes with what a release would publish
   bool clean =
       false; // the caches were invalidated, and no wave of the workgroup known here has used them since
-  std::array<Moments, most_waves> group{}; // of the own workgroup
-  KnownWaves others;                       // what was acquired and may be relied on
-  KnownWaves arrived;                      // acquired, but the caches were not invalidated since
+  std::array<Moments, most_waves> group{}; // waves of this workgroup
+  KnownWaves others;                       // acquired, and safe to rely on
+  KnownWaves arrived;                      // acquired, but the caches have not been invalidated since
 };
 
 } // namespace sluice::emulator

@@ -1,12 +1,12 @@
 //===- hazards.cpp - wait states that the hardware does not enforce -------------------------------------===//
 //
-// P is the number of passes of an MFMA; XDL is the matrix core proper, SGEMM its f32 shapes, DGEMM its f64
-// shapes. An instruction with wait states N may come when N others, or their worth in s_nop, lie between.
+// P is the number of passes of an MFMA. XDL is the matrix core proper, SGEMM its f32 shapes, DGEMM its f64
+// shapes. With N wait states, N other instructions, or their equivalent in s_nop, must come between the two.
 //
 // Cases are the rows of table 11, "Required Software-inserted Wait States", in section 4.5 of the CDNA3 ISA
-// manual, counted from the top. Table 37, "VOP3P-Matrix Opcodes Required NOPs", is in its section 7.5. Its
-// rows for the 4x4x4 shape of f64, for V_CMPX before a matrix instruction and for writes of an addend that is
-// still to be read were compared in the CDNA4 manual (table 38), which has them in the same words.
+// manual, counted from the top. Table 37, "VOP3P-Matrix Opcodes Required NOPs", is in its section 7.5. The
+// rows of table 37 for the 4x4x4 shape of f64, for V_CMPX before a matrix instruction and for writes of an
+// addend that is still to be read were compared with the CDNA4 manual (table 38), which has the same words.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/check/hazards.h"
@@ -21,7 +21,7 @@ namespace {
 
 constexpr uint32_t short_dgemm_passes = 4; // 4x4x4; 16x16x4 has 8
 
-/// Until a vector instruction may read or write a result, or an MFMA read it as A, B or an index.
+/// Until a vector instruction may read or write a result, or an MFMA may read it as A, B or an index.
 uint32_t result_wait(const MatrixInfo &writer) {
   switch (writer.unit) {
   case MatrixUnit::dgemm:
@@ -37,7 +37,7 @@ uint32_t result_to_memory_wait(const MatrixInfo &writer) {
   if (writer.unit == MatrixUnit::dgemm) return writer.passes == short_dgemm_passes ? 9 : 18;
   return result_wait(writer);
 }
-/// Until another MFMA may take it as its addend, when the two do not have the very same registers.
+/// Until another MFMA may take it as its addend, if the registers are not exactly the same.
 uint32_t overlapping_addend_wait(const MatrixInfo &writer, const MatrixInfo &reader) {
   if (reader.unit == MatrixUnit::xdl && writer.unit != MatrixUnit::xdl) return 0;
   switch (writer.unit) {
@@ -49,15 +49,15 @@ uint32_t overlapping_addend_wait(const MatrixInfo &writer, const MatrixInfo &rea
     return writer.passes + 1u;
   }
 }
-/// The very same addend is forwarded; only the shortest shapes are too quick for that.
+/// For the same registers: the addend is forwarded, except after the shortest, too quick shapes.
 uint32_t same_addend_wait(const MatrixInfo &writer, const MatrixInfo &reader) {
   const bool short_dgemm = writer.unit == MatrixUnit::dgemm && writer.passes == short_dgemm_passes;
   if (short_dgemm && reader.unit == MatrixUnit::dgemm) return 4;
   return writer.passes == 2 ? 2 : 0;
 }
 
-constexpr uint32_t dgemm_to_fma_f64_wait = 2; // whatever the registers
-constexpr uint32_t vector_to_matrix_wait = 2; // but for dot products
+constexpr uint32_t dgemm_to_fma_f64_wait = 2; // for any registers
+constexpr uint32_t vector_to_matrix_wait = 2; // except for dot products
 constexpr uint32_t dot_wait = 3;              // its own kind may add to the result at once
 constexpr uint32_t exec_to_matrix_wait = 4;
 constexpr uint32_t transcendental_wait = 1;
@@ -88,8 +88,8 @@ RuleText text_of(HazardRule rule) {
   case HazardRule::matrix_result:
     return {required, "written by the matrix core", "CDNA3 ISA table 37"};
   case HazardRule::matrix_addend:
-    // Of an f32 result that is part of an XDL instruction's addend the copies of table 37 that were compared
-    // contradict each other; LLVM's 0 counts.
+    // For an f32 result that is part of an XDL instruction's addend, the copies of table 37 that were
+    // compared contradict each other. LLVM's 0 is used.
     return {required, "written by the matrix core", "CDNA3 ISA table 37, Source C"};
   case HazardRule::matrix_overwrite:
     return {required, "still to be written by the matrix core", "CDNA3 ISA table 37, WAW"};
@@ -108,14 +108,15 @@ RuleText text_of(HazardRule rule) {
   case HazardRule::dot_result:
     return {required, "the result of a dot product", "CDNA3 ISA table 37, DL ops"};
   case HazardRule::fma_after_dgemm:
-    // No row of the manual was found that asks for it, nor one that rules it out.
+    // No row of the manual was found that asks for it or rules it out.
     return {compiler, "the matrix core began on f64", "LLVM"};
   case HazardRule::transcendental:
     return {required, "the result of a transcendental", "CDNA3 ISA table 11, case 21"};
   case HazardRule::half_read:
     return {required, "half of it written", "CDNA3 ISA table 11, case 20"};
   case HazardRule::half_overwrite:
-    // The manual speaks of what consumes the half. LLVM fears for the ECC of a register that is overwritten.
+    // The manual only covers instructions that read the half. LLVM protects the ECC of a register that is
+    // overwritten.
     return {compiler, "half of it written", "LLVM; CDNA3 ISA table 11, case 20 asks it of reads"};
   case HazardRule::vector_to_dpp:
     return {required, "written by a vector instruction", "CDNA3 ISA table 11, case 12"};
@@ -141,8 +142,8 @@ RuleText text_of(HazardRule rule) {
     return {required, "still to be read by a store", "CDNA3 ISA table 11, case 9"};
   case HazardRule::m0:
     return {required, "M0 written by a scalar instruction", "CDNA3 ISA table 11, cases 11, 16 and 17"};
-  // Neither loads of buffers into LDS nor s_ttracedata are in those cases. AMD's own assembly steps M0 right
-  // in front of loads of buffers.
+  // Those cases include neither loads of buffers into LDS nor s_ttracedata. AMD's own assembly changes M0
+  // right before loads of buffers.
   case HazardRule::m0_trace:
     return {compiler, "M0 written by a scalar instruction",
             "LLVM; not among CDNA3 ISA table 11, cases 11, 16 and 17"};
@@ -171,7 +172,7 @@ bool is_source(const Op &op, uint16_t operand) {
   return false;
 }
 
-/// Whether a part of the destination stays as it was.
+/// Whether a part of the destination keeps its value.
 bool keeps_part(const Op &op) {
   constexpr uint8_t sdwa_preserve = 2;
   return op.valu.keeps_half || (op.valu.modifiers.lane_control == lane_control_sdwa &&
@@ -288,7 +289,8 @@ void HazardTracker::check_vector(const Op &op, const OpInfo &info, const OpInfos
   for_each_operand(infos, info.writes_begin, info.writes_end, [&](uint16_t operand) {
     if (operand >= first_sgpr) return;
     const Row &row = rows[operand];
-    // The half lands later than a whole register would. What keeps a part of the register consumes it.
+    // The half is written later than a whole register would be. Instructions that keep part of the register
+    // read it.
     if (row.half)
       need(keeps_part(op) ? HazardRule::half_read : HazardRule::half_overwrite, row.vector_write,
            half_write_wait, operand, row.vector_op);
@@ -331,7 +333,8 @@ void HazardTracker::check_scalar(const OpInfo &info) {
 }
 
 void HazardTracker::enter_matrix(const Op &op, const MatrixInfo &matrix) {
-  // SGEMM and DGEMM have read their addend before anything can overwrite it. SMFMAC overwrites its own.
+  // SGEMM and DGEMM have read their addend before any instruction can overwrite it. SMFMAC overwrites its
+  // own.
   if (matrix.unit == MatrixUnit::xdl && !matrix.sparse && op.src[2] < first_sgpr)
     for (uint32_t r = 0; r < matrix.result_rows; ++r) {
       Row &row = rows[op.src[2] + r];

@@ -1,12 +1,12 @@
 //===- hazards.h - wait states that the hardware does not enforce ---------------------------------------===//
 //
-// Between some pairs of dependent instructions the hardware does not wait: results of the matrix core, of
-// transcendentals, of vector instructions that write scalars, and a few more. Software puts other
-// instructions or s_nop between them; each instruction is one wait state, s_nop N is N + 1. The tracker knows
-// for each register who wrote it and when, on the path the wave really takes. The rules are those of AMD's
-// CDNA3 ISA manual, and those that only LLVM's hazard recogniser for the gfx940 family has, at a level of
-// their own. What a rule misses only by count, because a taken branch or a barrier was in between, has a
-// level of its own too.
+// The hardware does not wait between some pairs of dependent instructions: those that use results of the
+// matrix core, of transcendentals, of vector instructions that write scalars, and a few more. Software puts
+// other instructions or s_nop between them; each instruction is one wait state, s_nop N is N + 1. For each
+// register, the tracker knows which instruction wrote it and when, on the path the wave really takes. The
+// rules come from AMD's CDNA3 ISA manual. Rules that only LLVM's hazard recogniser for the gfx940 family has
+// are at a level of their own. So are violations that exist only by count, because a taken branch or a
+// barrier was in between.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace sluice::emulator {
 
-/// hazards.cpp says of each what it is about and where it comes from.
+/// hazards.cpp documents each rule and its source.
 enum class HazardRule : uint8_t {
   matrix_result,
   matrix_addend,
@@ -69,10 +69,10 @@ public:
   /// No rule needs more wait states.
   static constexpr uint32_t longest_wait = 32;
 
-  /// `wanted`: the levels to look for. `one_wave`: barriers take no time, nobody else is to arrive.
+  /// `wanted`: the levels to look for. `one_wave`: barriers take no time, because no other wave will arrive.
   void start(std::array<bool, hazard_levels> wanted, bool one_wave = false);
-  /// Checks an instruction against those before it, and enters what it writes. Of several findings the one of
-  /// the most serious level.
+  /// Checks an instruction against those before it, and enters what it writes. Returns the finding of the
+  /// most serious level.
   std::optional<HazardFound> step(const Op &op, const OpInfo &info, const OpInfos &infos);
 
 private:
@@ -82,14 +82,14 @@ private:
     uint64_t vector_write = never;
     uint64_t matrix_write = never;
     uint64_t matrix_addend_read = never;
-    uint64_t store_read = never; // by a store that takes its data late
+    uint64_t store_read = never; // when a store that takes its data late read it
     uint32_t vector_op = 0;
     uint32_t matrix_op = 0;
     uint32_t addend_op = 0;
     uint32_t store_op = 0;
-    uint16_t matrix_first = 0; // of the result that the row is part of
-    MatrixInfo matrix;         // of the instruction that wrote it
-    uint16_t dot = 0;          // of the vector instruction that wrote it
+    uint16_t matrix_first = 0; // first register of the result that the row is part of
+    MatrixInfo matrix;         // the instruction that wrote it
+    uint16_t dot = 0;          // the kind of dot product that wrote it
     uint8_t addend_passes = 0;
     bool transcendental = false;
     bool half = false;
@@ -121,7 +121,7 @@ private:
   uint32_t last_dgemm_op = 0;
   uint64_t now = 1;
   uint64_t interrupted = never; // when a taken branch or a barrier last came before an instruction
-  uint32_t next_op = 0;         // that follows without a branch
+  uint32_t next_op = 0;         // the one that follows without a branch
   std::array<bool, hazard_levels> wanted{};
   bool one_wave = false;
   std::optional<HazardFound> found;

@@ -1,4 +1,4 @@
-//===- lds_shadow.cpp - who touched which byte of LDS, and when -----------------------------------------===//
+//===- lds_shadow.cpp - which wave touched which byte of LDS, and when ----------------------------------===//
 #include "emulator/check/lds_shadow.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace sluice::emulator {
 
 namespace {
 
-/// Whether the first says less of a program than the second.
+/// Whether the first says less about a program than the second.
 bool is_milder(LdsConflict one, LdsConflict other) {
   auto severity = [](LdsConflict conflict) {
     return conflict == LdsConflict::equal_store                 ? 0
@@ -52,7 +52,7 @@ void LdsShadow::reset(uint32_t bytes) {
 
 void LdsShadow::next_epoch() {
   if (++epoch != 0) return;
-  // After 65535 barriers numbers come round again: no cell may still carry an old one.
+  // After 65535 barriers the numbers start again: no cell may still have an old one.
   for (std::vector<Cell> *cells : {&dwords, &bytes_of_split})
     for (Cell &cell : *cells)
       cell.write_epoch = cell.read_epoch = 0;
@@ -74,7 +74,7 @@ LdsShadow::Cell *LdsShadow::split_dword(uint32_t dword) {
   return parts;
 }
 
-/// Calls with each cell, where in the access it starts and how many of its bytes it has.
+/// Visits each cell, with where in the access it starts and how many of its bytes it has.
 template <class Visit> void LdsShadow::visit(uint32_t address, uint32_t bytes, Visit &&on_cell) {
   const uint32_t start = address;
   const uint32_t end = address + bytes;
@@ -97,13 +97,13 @@ LdsConflict LdsShadow::check_read(const Cell &cell, uint32_t wave, LdsOther &oth
     other = {cell.write_op, cell.writer_but(wave)};
     return LdsConflict::after_copy;
   }
-  // A wave that has stored what others stored as well reads its own.
+  // A wave that has stored the same value as others reads its own store.
   if (cell.write_epoch == epoch && (cell.writers >> wave & 1) == 0) {
     other = {cell.write_op, cell.writer_but(wave)};
     return LdsConflict::after_write;
   }
   if ((cell.state & initialised) == initialised) return LdsConflict::none;
-  // Somebody has put there what itself was never written.
+  // The wave that stored here had a value that was never written.
   if (cell.write_epoch != 0) other = {cell.write_op, cell.writer_but(wave)};
   return LdsConflict::uninitialised;
 }
@@ -156,10 +156,10 @@ LdsConflict LdsShadow::store(uint32_t address, uint32_t bytes, uint32_t wave, ui
     LdsOther candidate{};
     const auto mine = uint16_t(1u << wave);
     LdsConflict conflict = check_write(cell, wave, (flags & atomic_write) != 0, candidate);
-    // What does not come from LDS's own queue may overtake a read that does.
+    // An access that is not in LDS's own queue may overtake a read that is.
     if (!in_order && conflict == LdsConflict::after_read_before_barrier) conflict = LdsConflict::after_read;
     const bool overtakes = !in_order && cell.read_epoch == epoch && (cell.carried & ~mine) != 0;
-    // Comparing costs time: only a second store of the epoch needs it.
+    // Comparing takes time, and only a second store of the epoch needs it.
     const bool same = cell.write_epoch == epoch && values.held != nullptr && values.same(offset, count);
     const bool again = conflict == LdsConflict::after_write && same &&
                        (cell.state & (atomic_write | older_seen)) == 0 && !overtakes;
@@ -199,7 +199,7 @@ LdsConflict LdsShadow::begin_copy(uint32_t address, uint32_t bytes, uint32_t wav
 
 void LdsShadow::end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined) {
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
-    const uint8_t older = older_value_seen(cell, false); // what it overwrites was entered when it began
+    const uint8_t older = older_value_seen(cell, false); // begin_copy has entered what the copy overwrites
     cell.write_epoch = epoch;
     cell.writers = uint16_t(1u << wave);
     cell.write_op = op;
@@ -217,8 +217,8 @@ void LdsShadow::carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint
 void LdsShadow::carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op) {
   visit(address, bytes, [&](Cell &cell, uint32_t, uint32_t) {
     const auto mine = uint16_t(1u << wave);
-    // Several that carry the same byte have been compared when they stored. What was seen before the barrier
-    // was seen before any store of this epoch.
+    // Stores of the same byte that are carried over were compared when they were made. Values seen before the
+    // barrier were seen before any store of this epoch.
     cell.writers = cell.write_epoch == epoch ? uint16_t(cell.writers | mine) : mine;
     cell.state &= uint8_t(~older_seen);
     cell.write_epoch = epoch;

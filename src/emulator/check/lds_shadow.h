@@ -1,13 +1,12 @@
-//===- lds_shadow.h - who touched which byte of LDS, and when -------------------------------------------===//
+//===- lds_shadow.h - which wave touched which byte of LDS, and when ------------------------------------===//
 //
 // Two accesses of different waves are in order only if the first was waited for before a barrier that both
-// passed. The shadow counts barriers as epochs: an access made in this epoch by another wave is in conflict
-// with one made now. An access that its wave has not waited for when a barrier comes is entered again with
-// the new epoch; of such a read it is remembered that the barrier came after it. A copy into LDS is open from
-// its issue until its wave has waited for it, and in conflict with every access in between, those of its own
-// wave included.
+// waves passed. The shadow counts barriers as epochs: an access that another wave made in this epoch
+// conflicts with one made now. An access not waited for when a barrier comes is entered again with the new
+// epoch; a read is also remembered as issued before the barrier. A copy into LDS is open from its issue until
+// its wave has waited for it. It conflicts with every access in between, including those of its own wave.
 //
-// There is one cell per dword; a dword that is accessed in parts gets four, one per byte.
+// There is one cell per dword. A dword that is accessed in parts gets four, one per byte.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -23,9 +22,9 @@ enum class LdsConflict : uint8_t {
   uninitialised,
   after_write,
   after_read,
-  after_read_before_barrier, // that was issued before the last barrier and not waited for
+  after_read_before_barrier, // a store after a read issued before the last barrier and not waited for
   after_copy,
-  equal_store, // after another wave's store, of what LDS holds already
+  equal_store, // a store, after another wave's, of the value that LDS holds already
 };
 
 struct LdsOther {
@@ -41,51 +40,52 @@ public:
 
   void next_epoch();
 
-  // Each enters an access of [address, address + bytes) and answers the first conflict found. The range must
-  // lie inside LDS.
+  // Each function enters an access of [address, address + bytes) and returns the first conflict found. The
+  // range must be inside LDS.
   LdsConflict read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
-  /// What LDS holds at an address, and what a store will leave there: in rows of dwords, from the lane's
-  /// dword of the first on, of which the low bits count after a shift.
+  /// What LDS holds at an address, and what a store will leave there. The new values are rows of dwords, from
+  /// the lane's dword of the first row on; their low bits count after a shift.
   struct Values {
-    const uint8_t *held = nullptr; // null: of no plain store
+    const uint8_t *held = nullptr; // null: not a plain store
     const uint32_t *rows = nullptr;
     uint32_t shift = 0;
 
     bool same(uint32_t offset, uint32_t bytes) const;
   };
-  /// The lanes of one instruction do not overwrite each other's values: it is told when the next one begins.
+  /// Marks where the next instruction begins: the lanes of one instruction do not overwrite each other's
+  /// values.
   void begin_instruction() { ++instruction; }
-  // `in_order`: by an LDS instruction, which LDS serves in the order of issue.
+  // `in_order`: made by an LDS instruction; LDS serves those in the order of issue.
   LdsConflict write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order,
                     Values values, LdsOther &other);
-  /// Like a write, but atomics of different waves may meet.
+  /// Like a write, but atomics of different waves do not conflict.
   LdsConflict atomic(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order,
                      LdsOther &other);
   LdsConflict begin_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, LdsOther &other);
-  /// `defined`: the data had been written where it came from.
+  /// `defined`: the data had been written at the source.
   void end_copy(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool defined);
 
-  // Accesses of an earlier epoch that were not waited for: they belong to this epoch as well.
+  // Accesses of an earlier epoch that were not waited for: they count for this epoch as well.
   void carry_read(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op, bool in_order);
   void carry_write(uint32_t address, uint32_t bytes, uint32_t wave, uint32_t op);
 
 private:
-  // `older_seen`: before the value of the last write, there was another one in the same epoch that a wave has
-  // read or stored: who stores the same value again may come before that.
+  // `older_seen`: before its last value, the cell held another one in the same epoch that a wave has read or
+  // stored. A wave that stores the last value again may come before that access.
   enum : uint8_t { initialised = 15, copying = 16, atomic_write = 32, split = 64, older_seen = 128 };
 
   struct Cell {
     uint16_t write_epoch = 0;
     uint16_t read_epoch = 0;
     uint16_t readers = 0; // waves that read in read_epoch
-    uint16_t carried = 0; // ... those of them that issued the read before its barrier
+    uint16_t carried = 0; // those that issued it before the epoch's barrier
     uint16_t writers = 0; // waves that stored in write_epoch: one, or several that stored the same
     uint8_t state = 0;    // low four bits: bytes that were written
     uint32_t write_op = 0;
     uint32_t read_op = 0;
     uint32_t write_instruction = 0;
 
-    /// Some wave that wrote and is not this one.
+    /// Some wave that wrote the cell, other than this one.
     uint32_t writer_but(uint32_t wave) const;
     void enter_read(uint16_t epoch, uint32_t wave, uint32_t op);
   };
@@ -99,7 +99,7 @@ private:
   LdsConflict check_write(const Cell &cell, uint32_t wave, bool is_atomic, LdsOther &other) const;
 
   std::vector<Cell> dwords;
-  std::vector<Cell> bytes_of_split; // four per dword, made when first needed
+  std::vector<Cell> bytes_of_split; // four cells per dword, made when first needed
   uint32_t instruction = 0;
   uint16_t epoch = 1;
 };

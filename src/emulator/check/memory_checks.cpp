@@ -189,7 +189,7 @@ void WaveChecks::write_back(Wave &w, const Op &op) {
 void WaveChecks::invalidate(const Op &op) {
   if (!launch.shadow || !op.memory.sc1) return;
   for (size_t i = 0; i < vector_queue.size(); ++i)
-    if (vector_queue[i].acquires) return; // what it reads may be older than this
+    if (vector_queue[i].acquires) return; // the value it reads may be older than this
   order.invalidate();
 }
 
@@ -197,7 +197,7 @@ void WaveChecks::count_lds_operation(Wave &w, const Op &op) {
   issue(w, new_operation(w, op, AsyncKind::lds_write));
 }
 
-// A resource is known by its number, which is no address of memory.
+// A resource is identified by its number, which is not a memory address.
 void WaveChecks::reach_global_barrier(uint32_t resource) {
   if (!launch.shadow) return;
   settle_order();

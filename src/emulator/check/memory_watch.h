@@ -1,7 +1,7 @@
 //===- memory_watch.h - how often launches touch the dwords of chosen ranges ----------------------------===//
 //
-// What a kernel loads and stores is a property that tests and measurements state ("each byte of the cache
-// once"): whoever watches a range gets a count for each of its dwords.
+// Tests and measurements state what a kernel loads and stores ("each byte of the cache once"). A watched
+// range has a load count and a store count for each of its dwords.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -12,13 +12,13 @@
 
 namespace sluice::emulator {
 
-/// Immutable: a launch keeps the one it started with. Counts are the caller's memory.
+/// Immutable: a launch keeps the one it started with. The caller owns the counts' memory.
 class MemoryWatch {
 public:
   struct Range {
     uint64_t start, end; // multiples of 4
-    uint32_t *loads;     // one per dword, nullable
-    uint32_t *stores;    // likewise
+    uint32_t *loads;     // one count per dword, nullable
+    uint32_t *stores;    // the same
   };
 
   /// The ranges do not overlap.
@@ -26,7 +26,7 @@ public:
 
   const std::vector<Range> &ranges() const { return watched; }
 
-  /// Counts accesses of `bytes` bytes at the addresses of the lanes. May run at the same time as others.
+  /// Counts accesses of `bytes` bytes at the addresses of the lanes. Thread-safe.
   void enter(const uint64_t *addresses, uint64_t lanes, uint32_t bytes, bool load, bool store) const;
 
 private:

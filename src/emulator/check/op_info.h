@@ -1,4 +1,4 @@
-//===- op_info.h - what the checks know of an instruction -----------------------------------------------===//
+//===- op_info.h - what the checks know about an instruction --------------------------------------------===//
 #pragma once
 
 #include <cstdint>
@@ -11,11 +11,11 @@
 
 namespace sluice::emulator {
 
-/// What an instruction that combines does with what memory holds.
+/// What an atomic does with the value that memory holds.
 enum class AtomicKind : uint8_t { none, exchange, combine };
 
-/// What takes M0 so early that somebody asks for a wait state behind a scalar write: one of the manual's
-/// instructions, s_ttracedata, or a copy of a buffer into LDS.
+/// Instructions that may need a wait state between a scalar write of M0 and their early read: one of the
+/// manual's instructions, s_ttracedata, or a copy of a buffer into LDS.
 enum class M0Wait : uint8_t { none, required, trace, copy };
 
 enum class OpKind : uint8_t {
@@ -30,7 +30,7 @@ enum class OpKind : uint8_t {
   other
 };
 
-/// Of an MFMA or SMFMAC.
+/// For an MFMA or SMFMAC.
 struct MatrixInfo {
   MatrixUnit unit = MatrixUnit::xdl;
   uint8_t passes = 0;
@@ -46,15 +46,15 @@ struct OpInfo {
   bool transcendental = false;
   bool dpp = false;
   bool half_write = false;  // SDWA or op_sel: the result is part of a register
-  bool lane_access = false; // v_readlane and its kind
+  bool lane_access = false; // v_readlane and similar
   bool div_fmas = false;
-  bool data_read_late = false; // a store of more than 64 bits, whose data leaves after it has been issued
+  bool data_read_late = false; // a store of more than 64 bits, whose data is read after it has issued
   bool writes_mode = false;    // s_setreg
   bool reads_mode = false;     // s_getreg of MODE, and s_setreg
   bool fma_f64 = false;        // v_fma_f64 and its accumulating form
-  uint16_t dot = 0;            // of a dot product: which one; 0 for all else
+  uint16_t dot = 0;            // for a dot product: which one; else 0
   MatrixInfo matrix;
-  uint8_t wait_states = 1; // s_nop: more
+  uint8_t wait_states = 1; // s_nop has more
   bool writes_exec = false;
   bool barrier = false;      // s_barrier
   bool branch = false;       // Op::value is a target
@@ -65,18 +65,18 @@ struct OpInfo {
   uint32_t writes_begin = 0, writes_end = 0;
   // One past the highest register used, by file.
   uint16_t vgprs_end = 0, agprs_end = 0, sgprs_end = 0;
-  // Address registers of a memory instruction, for which an undefined value is a mistake.
+  // Address registers of a memory instruction; an undefined value in them is a mistake.
   RegisterRange address{0, 0};
   RegisterRange stored{0, 0};        // vector or scalar registers
   RegisterRange second_stored{0, 0}; // second data of DS
-  bool address_in_m0 = false;        // or the number of a resource
+  bool address_in_m0 = false;        // the address, or the number of a resource
   M0Wait m0_wait = M0Wait::none;
   bool scratch = false; // a scratch instruction
 };
 
-/// Which dword of source k, a pair of f32, the low or the high result is made of: op_sel chooses for the low
-/// one, op_sel_hi for the high one. v_pk_mov_b32, alone in keeping all bits, takes the low result from its
-/// first source and the high one from its second, where op_sel chooses.
+/// The dword of source k, a pair of f32, for the low result (by op_sel) or the high one (by op_sel_hi).
+/// v_pk_mov_b32, the only one that keeps all bits, takes the low result from its first source and the high
+/// one from its second, at the dword that op_sel chooses.
 inline std::optional<uint32_t> packed_row(const ValuControl &v, uint32_t k, bool for_high) {
   if (v.keeps_bits && for_high != (k == 1)) return std::nullopt;
   const uint32_t select =

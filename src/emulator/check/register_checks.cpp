@@ -23,7 +23,7 @@ const AsyncOperation *WaveChecks::pending_writer(uint16_t operand, bool &in_orde
   return writer;
 }
 
-/// True if it has reported.
+/// Returns true if it has reported.
 bool WaveChecks::check_pending(Wave &w, const Op &op, OpKind kind, uint16_t operand, bool is_write) {
   if (pending[operand] == 0) return false;
   bool in_order = false;
@@ -129,7 +129,7 @@ void WaveChecks::report_undefined(Wave &w, const Op &op, uint16_t operand, int32
   });
 }
 
-/// Of an undefined source: what made it so, or else this first use of it.
+/// The earlier origin of an undefined source, or else this first use of it.
 WaveChecks::Origin WaveChecks::inherited(const Op &op, uint16_t source) {
   const Origin origin = origin_of(source);
   return origin.op != Origin::nowhere ? origin : Origin{op.index, source};
@@ -156,7 +156,7 @@ void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
   case OpKind::vector_memory:
   case OpKind::scalar_memory:
     rows(info.address, w.exec(), "address");
-    // Functions save registers of their callers in scratch, whatever those hold.
+    // Functions save registers of their callers in scratch, even if those are undefined.
     if (info.stored.first >= first_sgpr)
       scalars(info.stored, "stored register");
     else if (!info.scratch)
@@ -165,7 +165,7 @@ void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
     for (uint32_t i = info.reads_begin; i < info.reads_end; ++i) {
       const RegisterRange range = launch.ops->ranges[i];
       if (range.first < first_sgpr) continue;
-      // LLVM names M0 with every DS instruction, and with flat ones; few need it.
+      // LLVM lists M0 for every DS instruction, and for flat ones; few need it.
       if (range.first == first_sgpr + sgpr_m0 && !info.address_in_m0) continue;
       scalars(range, "address");
     }
@@ -181,7 +181,7 @@ void WaveChecks::check_defined(Wave &w, const Op &op, const OpInfo &info) {
   }
 }
 
-/// The destination of a load takes over what memory never was given.
+/// The destination of a load inherits undefined memory.
 void WaveChecks::take_undefined(const Op &op, const OpInfo &info) {
   if (op.dst == no_operand || info.kind == OpKind::lds_copy) return;
   for (uint32_t r = 0; r < op.memory.dwords; ++r) {
@@ -201,7 +201,7 @@ uint64_t WaveChecks::defined_lanes(uint16_t operand) const {
   return defined_sgpr[operand - first_sgpr] != 0 ? all_lanes : 0;
 }
 
-/// Of a source that may be two registers.
+/// Defined lanes, for a source of one or two registers.
 uint64_t WaveChecks::defined_row(uint16_t operand, uint32_t row) const {
   return defined_lanes(operand >= first_constant ? operand : uint16_t(operand + row));
 }
@@ -247,8 +247,9 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
   }
 
   // The low half of a 64-bit result is taken to depend on low halves only: compilers leave the high half of
-  // an addend undefined where they use the low half of the sum. A pair of f32 made of pairs is two results,
-  // each of the dwords that op_sel and op_sel_hi choose for it; conversions make both of one dword.
+  // an addend undefined where they use the low half of the sum. A pair of f32 that comes from pairs is two
+  // results, each from the dwords that op_sel and op_sel_hi choose for it. Conversions make both results from
+  // one dword.
   const ValuControl &v = op.valu;
   const bool pair = v.result_type == OperandType::packed_f32 && v.source_types[0] == OperandType::packed_f32;
   uint64_t low = all_lanes;
@@ -260,7 +261,7 @@ void WaveChecks::track_defined(Wave &w, const Op &op, const OpInfo &info, uint64
         if (row) (for_high ? high : low) &= defined_row(op.src[k], *row);
       }
   } else if (info.definedness == Definedness::select) {
-    // The mask is the wave's own register still: v_cndmask does not write it.
+    // The mask is still the wave's own register: v_cndmask does not write it.
     const uint64_t mask = w.scalar_pair(op.mask_in);
     low = (defined_lanes(op.src[0]) & ~mask) | (defined_lanes(op.src[1]) & mask);
   } else if (info.definedness == Definedness::all && v.modifiers.lane_control == 0) {

@@ -6,7 +6,7 @@
 
 namespace sluice::emulator {
 
-/// Of an operand number (exec/op.h): "v4", "a4", "s4", "vcc", "exec", "m0", "scc".
+/// The name of an operand number (exec/op.h): "v4", "a4", "s4", "vcc", "exec", "m0", "scc".
 std::string register_name(uint16_t operand);
 
 } // namespace sluice::emulator

@@ -1,8 +1,7 @@
 //===- report_sink.h - reports of one launch, from all its threads --------------------------------------===//
 //
-// The same mistake in a loop, in every lane and in every workgroup is one report with a count. How many
-// places are kept is limited for each rule alone: what one of them finds never leaves out what another one
-// does.
+// The same mistake in a loop, in every lane and in every workgroup is one report with a count. The number of
+// places kept is limited for each rule separately: findings of one rule never displace those of another.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,17 +21,18 @@
 
 namespace sluice::emulator {
 
-/// What rule of which check finds something, and whether that fails the launch.
+/// Which rule of which check found something, and whether that fails the launch.
 struct Rule {
   ReportKind kind{};
-  HazardLevel level = HazardLevel::required; // of a hazard
+  HazardLevel level = HazardLevel::required; // for a hazard
   uint8_t hazard = 0;                        // its rule
   bool fails = true;
 
   friend auto operator<=>(const Rule &, const Rule &) = default;
 };
 
-/// What a check has found. Instructions go by their index in the program; the launch turns them into text.
+/// What a check has found. It names instructions by their index in the program; the launch turns them into
+/// text.
 struct Finding {
   Rule rule;
   uint32_t op = 0;
@@ -47,7 +47,7 @@ struct Finding {
 
 class ReportSink {
 public:
-  /// `limit`: places kept of each rule.
+  /// `limit`: places kept for each rule.
   ReportSink(uint32_t limit, bool stop_at_first) : limit(limit), stop_at_first(stop_at_first) {}
 
   /// True for the first finding of a rule at a pair of instructions: only then is a message needed.
@@ -58,19 +58,19 @@ public:
     Finding finding;
     uint64_t count;
   };
-  /// Running on would tell nothing new (one mistake has happened too often) or nothing wanted (the first
-  /// report was to end the launch): it may stop. Warnings never stop it.
+  /// The launch may stop: running on would find nothing new (one mistake has happened too often) or nothing
+  /// wanted (the first report was to end it). Warnings never stop it.
   bool gave_up() const { return hopeless.load(std::memory_order_relaxed); }
   /// Sorted by rule and instruction, so that runs on several threads give the same answer.
   std::vector<Entry> take();
-  /// Times that places beyond the limit were found.
+  /// Findings at places beyond the limit.
   uint64_t dropped() const { return dropped_count; }
 
 private:
   using Place = std::pair<uint32_t, uint32_t>;
   using Places = std::map<Place, Entry>;
 
-  /// What waves find on their way to a halt after the first report is not wanted.
+  /// Findings of waves on their way to a halt after the first report are not wanted.
   bool has_enough() const { return stop_at_first && any_failed; }
   void count_again(Entry &entry);
 

@@ -35,7 +35,7 @@ private:
       if (op < first || op >= end) return;
       const OpInfo &info = infos.infos[op];
       if (const std::optional<HazardFound> hazard = tracker.step(ops[op], info, infos)) {
-        // A path may miss by count what another one misses for certain.
+        // One path may be short only by count where another is short for certain.
         const auto [at, is_new] = found.try_emplace({op, hazard->other}, StaticHazard{op, *hazard});
         if (!is_new && hazard->level < at->second.found.level) at->second.found = *hazard;
       }
@@ -55,7 +55,7 @@ private:
   std::map<std::pair<uint32_t, uint32_t>, StaticHazard> found;
 };
 
-/// For each instruction those that another can come from.
+/// For each instruction, those that can run right before it.
 std::vector<std::vector<uint32_t>> predecessors(const std::vector<Op> &ops, const OpInfos &infos,
                                                 uint32_t end) {
   std::vector<std::vector<uint32_t>> result(end + 1);
@@ -67,8 +67,8 @@ std::vector<std::vector<uint32_t>> predecessors(const std::vector<Op> &ops, cons
   return result;
 }
 
-/// The instructions that something behind `nop` may have to keep away from: those at most the longest wait in
-/// front of it, were it not there.
+/// The instructions that some instruction after `nop` may need wait states to: those at most the longest wait
+/// before it, without the s_nop itself.
 std::vector<uint32_t> reach_back(const std::vector<std::vector<uint32_t>> &before, const OpInfos &infos,
                                  uint32_t nop) {
   std::map<uint32_t, uint32_t> states; // between the instruction and the s_nop, on the shortest path

@@ -1,6 +1,7 @@
 //===- wave_checks.cpp - the strict side of a wave ------------------------------------------------------===//
 //
-// Waves and what they have in flight; register_checks.cpp and memory_checks.cpp have the rest of the class.
+// Waves and their operations in flight. The rest of the class is in register_checks.cpp and
+// memory_checks.cpp.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/check/wave_checks.h"
@@ -12,7 +13,7 @@ namespace sluice::emulator {
 
 namespace {
 
-constexpr uint32_t most_vector_operations = 63; // what the counters hold
+constexpr uint32_t most_vector_operations = 63; // limit of the counter
 constexpr uint32_t most_lgkm_operations = 15;
 
 } // namespace
@@ -58,7 +59,7 @@ void WaveChecks::start(const Wave &w, uint32_t defined_sgprs, uint64_t random_se
 }
 
 void WaveChecks::finish(Wave &w) {
-  // The hardware gives the LDS of a workgroup that has ended to the next one; a late copy lands there.
+  // The hardware gives the LDS of an ended workgroup to the next one, and a late copy is written there.
   for (size_t i = 0; checks.lds_races && i < vector_queue.size(); ++i) {
     const AsyncOperation &operation = vector_queue[i];
     if (operation.kind != AsyncKind::lds_copy) continue;
@@ -125,7 +126,7 @@ void WaveChecks::mark_pending(const AsyncOperation &operation, int32_t change) {
 }
 
 void WaveChecks::issue(Wave &w, AsyncOperation &operation) {
-  // The value has been read by now: what it releases, it has released before.
+  // The value has been read by now: what the atomic releases was released before this.
   operation.acquires = !acquiring.empty();
   for (uint64_t address : acquiring)
     order.acquire(*launch.atomics, address);
@@ -179,7 +180,7 @@ void WaveChecks::complete(Wave &w, AsyncQueue &queue, size_t position) {
 }
 
 void WaveChecks::wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count) {
-  // LDS operations are in order. With scalar loads among them only a wait for 0 reaches those.
+  // LDS operations are in order. If scalar loads are among them, only a wait for 0 covers those loads.
   uint32_t in_order = 0;
   for (size_t i = 0; i < lgkm_queue.size(); ++i)
     in_order += lgkm_queue[i].kind != AsyncKind::scalar_load;
@@ -192,8 +193,8 @@ void WaveChecks::wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count) {
       ++i;
     }
   }
-  // A flat instruction is counted by both, and its result is there when both have counted it off; what came
-  // after it does not wait for its second one.
+  // A flat instruction is counted by both counters, and its result arrives when neither counts it.
+  // Instructions after it do not wait for the second.
   uint32_t counted = 0;
   for (size_t i = 0; i < vector_queue.size(); ++i)
     counted += !vector_queue[i].vector_done;

@@ -1,7 +1,7 @@
 //===- wave_checks.h - the strict side of a wave --------------------------------------------------------===//
 //
-// Exists only when a check is on or loads are to complete late. The run loop asks it before and after each
-// instruction; memory instructions hand it what they have loaded, and it decides when that arrives.
+// Exists only when a check is on or loads are to complete late. The run loop calls it before and after each
+// instruction. Memory instructions give it what they have loaded, and it decides when that arrives.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -34,7 +34,7 @@ inline uint32_t low_lane(uint64_t lanes) {
 /// One bit per operand number.
 using OperandSet = std::bitset<1024>;
 
-/// What the waves of a launch share.
+/// State that the waves of a launch share.
 struct LaunchChecks {
   const Options *options;
   ReportSink *sink;
@@ -44,7 +44,7 @@ struct LaunchChecks {
   uint32_t agpr_limit;
   uint32_t sgpr_limit;
   GlobalShadow *shadow;     // null: accesses of different workgroups are not compared
-  ReleasedAtomics *atomics; // beside it
+  ReleasedAtomics *atomics; // set together with `shadow`
   const MemoryWatch *watch; // nullable
 };
 
@@ -52,7 +52,7 @@ class WaveChecks {
 public:
   WaveChecks(const LaunchChecks &launch, LdsShadow &lds);
 
-  /// Back to the state of a wave that starts. `defined_sgprs`: how many the launch has written.
+  /// Resets to the state of a starting wave. `defined_sgprs`: how many SGPRs the launch has written.
   void start(const Wave &wave, uint32_t defined_sgprs, uint64_t random_seed);
 
   void before(Wave &w, const Op &op) {
@@ -80,44 +80,45 @@ public:
     loaded.any = false;
   }
 
-  /// A scalar register that M0 has chosen, to be read or written.
+  /// Checks a scalar register that M0 chose, before its use.
   void check_indexed_scalar(Wave &w, const Op &op, uint64_t number, uint32_t dwords, bool write);
 
   /// s_waitcnt: completes operations until no more than the counts are in flight.
   void wait(Wave &w, uint32_t vector_count, uint32_t lgkm_count);
-  /// The workgroup passes a barrier: what is in flight belongs to the new epoch too.
+  /// The workgroup passes a barrier: operations in flight belong to the new epoch, too.
   void carry_into_epoch(Wave &w);
   /// The wave ends: what is in flight completes.
   void finish(Wave &w);
 
   //===--- For memory instructions --------------------------------------------------------------------===//
 
-  /// A new operation of `op`, to be filled in (registers, data, addresses) and then given to `issue`.
+  /// A new operation of `op`. Fill it in (registers, data, addresses), then pass it to `issue`.
   AsyncOperation &new_operation(Wave &w, const Op &op, AsyncKind kind);
   void issue(Wave &w, AsyncOperation &operation);
 
-  /// Lanes of `exec` whose access is allowed; the others are reported.
+  /// The lanes of `exec` whose access is allowed; reports the others.
   uint64_t check_global(Wave &w, const Op &op, const uint64_t *addresses, uint64_t exec, uint32_t bytes,
                         bool write);
   bool check_scalar(Wave &w, const Op &op, uint64_t address, uint32_t bytes, bool write);
-  /// Of a load whose registers are not the dwords of memory: what one of those lacks, all registers lack.
+  /// For loads whose registers are not the dwords of memory: one undefined dword makes all registers
+  /// undefined.
   void spread_undefined(uint32_t rows);
-  /// buffer_wbl2 and buffer_inv of a scope that reaches other compute units.
+  /// Enters buffer_wbl2 and buffer_inv with a scope that reaches other compute units.
   void write_back(Wave &w, const Op &op);
   void invalidate(const Op &op);
-  /// An instruction that lgkmcnt counts and that accesses no memory.
+  /// An instruction that lgkmcnt counts but that accesses no memory.
   void count_lds_operation(Wave &w, const Op &op);
-  /// The wave arrives at a barrier of all workgroups, and goes on behind it.
+  /// The wave arrives at a barrier of all workgroups, and goes on after it.
   void reach_global_barrier(uint32_t resource);
   void pass_global_barrier(uint32_t resource);
-  /// Reports an access of LDS that begins or ends beyond the workgroup's allocation.
+  /// Reports an LDS access that begins or ends beyond the workgroup's allocation.
   void report_lds_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);
   void report_scratch_bounds(Wave &w, const Op &op, uint32_t lane, uint64_t address, uint32_t bytes);
   /// `lane` -1: a scalar access. `records` is NUM_RECORDS of the resource.
   void report_buffer_range(Wave &w, const Op &op, int32_t lane, uint64_t address, uint32_t records,
                            bool write);
   enum class LdsAccess : uint8_t { read, write, atomic };
-  /// What a store will write: rows of dwords, of which the low bits count after a shift.
+  /// What a store will write: rows of dwords, whose low bits count after a shift.
   struct StoredRows {
     const uint32_t *rows;
     uint32_t shift;
@@ -130,7 +131,7 @@ public:
 
   /// The waves of a workgroup have met at a barrier.
   static void meet(std::span<WaveChecks *const> waves);
-  /// Registers that will yet be written by a load.
+  /// Registers that a load in flight will still write.
   OperandSet awaited() const;
 
   uint64_t bank_conflicts = 0;
@@ -151,11 +152,11 @@ private:
   uint64_t defined_row(uint16_t operand, uint32_t row) const;
   std::optional<uint16_t> undefined_register(const Op &op, uint32_t k, uint64_t exec) const;
   void report_undefined(Wave &w, const Op &op, uint16_t operand, int32_t lane, const char *role);
-  /// Where an undefined value of a register comes from, for a result that takes it over.
+  /// Where an undefined register value comes from, for a result that inherits it.
   struct Origin {
     static constexpr uint32_t nowhere = ~0u;
-    uint32_t op = nowhere;      // that loaded it, or first read the register
-    uint16_t root = no_operand; // the register that was never written; none: it was loaded
+    uint32_t op = nowhere;      // loaded it, or first read the register
+    uint16_t root = no_operand; // the register that was never written; no_operand: it was loaded
   };
   Origin &origin_of(uint16_t operand) {
     return operand < first_sgpr ? origins[operand] : scalar_origins[operand - first_sgpr];
@@ -176,7 +177,7 @@ private:
                        const GlobalConflict &conflict);
   void report(Wave &w, const Op &op, ReportKind kind, int32_t lane, uint64_t address,
               std::optional<LdsOther> other, const std::function<std::string()> &message);
-  /// `rule` without whether it fails.
+  /// `rule` need not say whether it fails.
   void report(Wave &w, const Op &op, Rule rule, int32_t lane, uint64_t address, std::optional<LdsOther> other,
               const std::function<std::string()> &message);
   void report_lds(Wave &w, const Op &op, LdsConflict conflict, const char *verb, uint32_t lane,
@@ -191,7 +192,7 @@ private:
   const LaunchChecks &launch;
   const Checks checks;
   const bool looks_for_hazards;
-  const bool enters_lds; // in its shadow
+  const bool enters_lds; // enters accesses in its shadow
   LdsShadow &lds;
   AsyncQueue vector_queue; // vmcnt
   AsyncQueue lgkm_queue;   // lgkmcnt
@@ -203,13 +204,13 @@ private:
   HazardTracker hazards;
   std::array<Origin, vector_registers> origins{};
   std::array<Origin, 256> scalar_origins{};
-  /// What the instruction that runs has read from memory that was never written: by row, lanes; of a scalar
-  /// load, by register, any lane.
+  /// Undefined memory that the running instruction has read: the lanes of each row; for a scalar load, any
+  /// lane of each register.
   struct {
     bool any = false;
     std::array<uint64_t, 16> rows{};
   } loaded;
-  /// Where it may acquire, once it has read.
+  /// Where it may acquire, after its read.
   std::vector<uint64_t> acquiring;
   WaveOrder order;
   GlobalShadow::Pages pages;

@@ -1,8 +1,8 @@
 //===- global_sync.h - global wave sync: barriers for all workgroups of a launch ------------------------===//
 //
-// What ds_gws_init and ds_gws_barrier work on, in cooperative launches alone: 64 resources, each a number of
-// waves that are still to come. A wave that waits does not run; all workgroups are resident, so the others
-// do. When none of them can ever come, that is found out rather than waited for.
+// State of ds_gws_init and ds_gws_barrier, for cooperative launches only: 64 resources, each a number of
+// waves that have not arrived yet. A waiting wave does not run; all workgroups are resident, so the others
+// do. If none of them can ever arrive, this is detected instead of waiting forever.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,21 +18,21 @@ class GlobalSync {
 public:
   static constexpr uint32_t resource_count = 64;
 
-  /// HIP's runtime prepares resource 0 for one wave of each workgroup before it launches.
+  /// Like HIP's runtime, prepares resource 0 for one wave of each workgroup before the launch.
   explicit GlobalSync(uint64_t workgroups);
 
   /// Makes a barrier for `others` waves and one more.
   void init(uint32_t resource, uint32_t others);
   enum class Arrival : uint8_t { last, waits, not_ready }; // not_ready: it was never initialised
-  /// The last wave lets all go on and prepares the next round, for `others` waves and one more. One that
-  /// waits goes on when this round has passed.
+  /// The last wave lets all waves go on and prepares the next round, for `others` waves and one more. A
+  /// waiting wave goes on when this round has passed.
   Arrival arrive(uint32_t resource, uint32_t others, uint64_t &round);
   bool passed(uint32_t resource, uint64_t round) const { return rounds[resource] != round; }
 
-  /// Counts the barriers that were passed, of all resources.
+  /// Counts the barriers passed on all resources.
   uint64_t moment() const { return moments; }
-  /// No wave of a workgroup could go on at `now`; `since` is the workgroup's own, 0 at its start. True if no
-  /// wave of the launch ever will.
+  /// No wave of a workgroup could go on at `now`; `since` is the workgroup's own, 0 at its start. Returns
+  /// true if no wave of the launch ever will.
   bool stuck(uint64_t now, uint64_t &since);
   void workgroup_ended();
 
@@ -47,7 +47,7 @@ private:
   std::array<std::atomic<uint64_t>, resource_count> rounds{};
   std::atomic<uint64_t> moments = 1;
   uint64_t running;     // workgroups that have not ended
-  uint64_t waiting = 0; // of those, the ones that have been stuck since the last moment
+  uint64_t waiting = 0; // those of them that have been stuck since the last moment
 };
 
 } // namespace sluice::emulator

@@ -13,7 +13,7 @@ IndexedOp indexed_op(const Wave &w, const Op &op) {
   const uint32_t index = m0 & gpr_index_mask;
   const uint32_t operands = m0 >> gpr_index_operands_shift;
   const uint32_t limit = std::min<uint32_t>(w.vgpr_limit, first_agpr);
-  // True if the operand has become one that does not exist.
+  // True if the resulting register does not exist.
   auto move = [&](uint16_t &operand, OperandType type) {
     if (operand >= first_agpr) return false;
     const uint32_t last = operand + index + rows_of(type) - 1;

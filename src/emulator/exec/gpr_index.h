@@ -20,10 +20,9 @@ constexpr uint32_t gpr_index_operands_shift = 12;
 constexpr uint32_t gpr_index_operands_mask = 0xf << gpr_index_operands_shift;
 
 struct IndexedOp {
-  Op op; // on the registers it really uses
-  std::optional<uint32_t>
-      beyond_limit;        // the register that the wave does not have, of which there may be several
-  bool suppressed = false; // such a register is the destination: nothing happens
+  Op op;                                // with the registers it really uses
+  std::optional<uint32_t> beyond_limit; // a register that the wave does not have; there may be several
+  bool suppressed = false;              // such a register is the destination: the instruction does nothing
 };
 
 /// A source beyond the wave's registers is v0, as in hardware.

@@ -5,8 +5,8 @@ namespace sluice::emulator {
 
 namespace {
 
-/// Where a workgroup runs: they go round the eight dies of the device, then round the compute units of a die,
-/// whose 38 lie on four shader engines.
+/// Where a workgroup runs: round robin over the eight dies of the device, then over the 38 compute units of a
+/// die, which are on four shader engines.
 struct Place {
   uint32_t die, engine, unit, slot;
 };
@@ -35,7 +35,7 @@ uint32_t hardware_register(const Wave &w, uint32_t number) {
     return (w.workgroup->lds_bytes + 511) / 512 << 12;
   case 20:
     return place.die;
-  default: // nobody traps and nobody profiles
+  default: // no traps and no profiling
     return 0;
   }
 }

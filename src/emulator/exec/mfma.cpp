@@ -1,7 +1,7 @@
 //===- mfma.cpp - one MFMA on the registers of a wave ---------------------------------------------------===//
 //
-// Applies the modifiers to the operands, keeps what is still to be read from what is written, and chooses the
-// routine: the plain one (mfma_portable.cpp, which has the arithmetic) or one for the processor at hand.
+// Applies the modifiers to the operands, copies inputs that the output overlaps, and chooses the routine: the
+// plain one (mfma_portable.cpp, which has the arithmetic) or one for the processor at hand.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/exec/mfma.h"
@@ -25,8 +25,8 @@ bool overlap(const uint32_t *x, uint32_t x_registers, const uint32_t *y, uint32_
   return x < y + y_registers * 64 && y < x + x_registers * 64;
 }
 
-/// The processor's floating-point mode, plain for the time of an instruction: a host that flushes subnormals
-/// or rounds otherwise must not change the machine's results.
+/// Makes the processor's floating-point mode plain during an instruction: a host that flushes subnormals or
+/// rounds differently must not change the machine's results.
 class PlainFloatingPoint {
 public:
 #if defined(__x86_64__)
@@ -49,14 +49,14 @@ MfmaPath best_path() {
   return MfmaPath::portable;
 }
 
-/// The lane whose A takes the place of a lane's own: 2^CBSZ blocks share the one that ABID tells.
+/// The lane whose A replaces a lane's own: 2^CBSZ blocks share the A of the block that ABID names.
 uint32_t broadcast_lane(const MfmaShape &shape, const MfmaModifiers &modifiers, uint32_t lane) {
   const uint32_t block = lane / shape.m;
   const uint32_t source = (block >> modifiers.cbsz << modifiers.cbsz) + modifiers.abid;
   return source * shape.m + lane % shape.m;
 }
 
-/// The lane whose B takes the place of a lane's own.
+/// The lane whose B replaces a lane's own.
 uint32_t pattern_lane(uint32_t blgp, uint32_t lane) {
   switch (blgp) {
   case 0:
@@ -65,7 +65,7 @@ uint32_t pattern_lane(uint32_t blgp, uint32_t lane) {
     return lane % 32;
   case 2: // the last 32 lanes twice
     return 32 + lane % 32;
-  case 3: // each lane takes the one 16 further
+  case 3: // each lane reads the lane 16 further
     return (lane + 16) % 64;
   default: // sixteen lanes four times
     return 16 * (blgp - 4) + lane % 16;
@@ -124,7 +124,7 @@ private:
   uint32_t c[8 * 64]; // f64 only
 };
 
-/// False when no vector routine of the path executes this.
+/// False if no vector routine of the path executes this shape.
 bool run_vectors([[maybe_unused]] MfmaPath path, [[maybe_unused]] const MfmaShape &shape,
                  [[maybe_unused]] const detail::MfmaOperands &o) {
 #if defined(__x86_64__)

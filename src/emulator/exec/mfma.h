@@ -2,7 +2,7 @@
 //
 // One routine over (M, N, K, blocks, input types) executes every MFMA and SMFMAC shape on the registers of
 // one wave. Sums follow the published bit-exact model of CDNA3, so results equal the hardware's to the last
-// bit; every fast path is bit-equal to the plain model. MFMA ignores EXEC: all 64 lanes take part.
+// bit, and every fast path equals the plain model bit for bit. MFMA ignores EXEC: all 64 lanes take part.
 //
 // A register is a row of 64 dwords: register r of lane l is row[r * 64 + l].
 //
@@ -33,7 +33,7 @@ constexpr uint32_t input_bits(MfmaInput input) {
   }
 }
 
-/// The unit that executes a shape: what the wait states after it depend on.
+/// The unit that executes a shape; the wait states after the instruction depend on it.
 enum class MatrixUnit : uint8_t { xdl, sgemm, dgemm };
 
 struct MfmaShape {
@@ -41,25 +41,25 @@ struct MfmaShape {
   uint16_t n;
   uint16_t k;
   uint16_t blocks;
-  MfmaInput input;   // of A
-  MfmaInput b_input; // has the width of A's
-  /// Passes of four clocks the matrix core is busy: what the wait states between instructions count in.
+  MfmaInput input;   // type of A
+  MfmaInput b_input; // type of B; has the width of A's
+  /// Passes of four clocks that the matrix core is busy. Wait states are counted in these.
   uint8_t passes;
-  /// SMFMAC: of four consecutive k of a row of A two are stored, and an index register says which. D is also
+  /// SMFMAC: two of four consecutive k of a row of A are stored, and an index register says which. D is also
   /// the accumulator.
   bool sparse;
 
-  /// Elements of a row of A that are stored.
+  /// Stored elements of a row of A.
   uint32_t stored_k() const { return sparse ? k / 2u : k; }
   /// Elements of A, and of B, that one lane holds.
   uint32_t a_elements() const { return uint32_t(m) * stored_k() * blocks / 64u; }
   uint32_t b_elements() const { return uint32_t(n) * k * blocks / 64u; }
-  /// Registers of A, of B, and of C (and of D), per lane.
+  /// Registers per lane of A, of B, and of C (and of D).
   uint32_t a_registers() const { return a_elements() * input_bits(input) / 32u; }
   uint32_t b_registers() const { return b_elements() * input_bits(b_input) / 32u; }
   uint32_t c_registers() const { return uint32_t(m) * n * blocks / 64u * (input == MfmaInput::f64 ? 2 : 1); }
   uint64_t multiply_adds() const { return uint64_t(m) * n * stored_k() * blocks; }
-  /// Sets of indices in an index register: one for each set of A registers it serves.
+  /// Sets of indices in an index register: one for each set of A registers that it serves.
   uint32_t index_sets() const { return input_bits(input) == 16 ? 4 : 2; }
   MatrixUnit unit() const {
     return input == MfmaInput::f64   ? MatrixUnit::dgemm
@@ -70,10 +70,10 @@ struct MfmaShape {
   friend bool operator==(const MfmaShape &, const MfmaShape &) = default;
 };
 
-/// The shape of an MFMA or SMFMAC mnemonic as the assembler prints it ("v_mfma_f32_32x32x8_f16"; the older
+/// The shape of an MFMA or SMFMAC mnemonic as the assembler prints it ("v_mfma_f32_32x32x8_f16"). The older
 /// spellings "v_mfma_f32_32x32x8f16" and "v_mfma_f32_32x32x8bf16_1k", either case and an "_e64" ending are
-/// understood), or nothing for anything this machine does not execute. The bf16 shapes of half the depth that
-/// gfx90a still had ("v_mfma_f32_32x32x4bf16") do not exist on gfx942.
+/// accepted. Returns nothing for anything this machine does not execute: gfx90a's bf16 shapes of half the
+/// depth ("v_mfma_f32_32x32x4bf16") do not exist on gfx942.
 std::optional<MfmaShape> mfma_shape(std::string_view mnemonic);
 
 /// Every shape the machine executes, with the assembler's mnemonic.
@@ -88,31 +88,31 @@ std::span<const MfmaInstruction, mfma_instruction_count> mfma_instructions();
 struct MfmaModifiers {
   uint8_t cbsz = 0; // 2^CBSZ blocks take the A of one of them; SMFMAC: not 0 selects the first set of indices
   uint8_t abid = 0; // which of them; SMFMAC: the set of indices
-  uint8_t blgp = 0; // pattern of lanes that B comes from; f64: negates A, B, C
+  uint8_t blgp = 0; // pattern of lanes that B is read from; f64: negates A, B, C
 
   bool none() const { return (cbsz | abid | blgp) == 0; }
 };
 
-/// Why the machine refuses these modifiers with this shape; empty when it executes them.
+/// Why the machine refuses these modifiers for this shape; empty if it executes them.
 std::string mfma_refusal(const MfmaShape &shape, const MfmaModifiers &modifiers);
 
-/// Beyond A, B and C.
+/// Other inputs.
 struct MfmaOptions {
-  MfmaModifiers modifiers = {};    // such that mfma_refusal is silent
+  MfmaModifiers modifiers = {};    // mfma_refusal must accept them
   bool flush_inputs = false;       // f32: subnormals of A and B count as zeros (MODE)
   const uint32_t *index = nullptr; // SMFMAC: the index register
 };
 
-/// d = a * b + c. Operands may overlap in any way: everything is read before anything is written. c may be
-/// null, and is then `c_constant` in every element (an inline constant).
+/// d = a * b + c. Operands may overlap in any way: everything is read before anything is written. If c is
+/// null, every element of C is `c_constant` (an inline constant).
 void mfma(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b, const uint32_t *c,
           uint64_t c_constant = 0, const MfmaOptions &options = {});
 
-/// Whether each pair of indices that SMFMAC selects is in ascending order, as the hardware demands.
+/// Whether each pair of indices that SMFMAC selects is in ascending order, as the hardware requires.
 bool mfma_index_valid(const MfmaShape &shape, const MfmaModifiers &modifiers, const uint32_t *index);
 
-/// Which element a lane's register holds. For A: row i and k (of those stored); for B: k and column j; for C
-/// and D: i and j.
+/// The element that a lane's register holds. For A: row i and k (among those stored); for B: k and column j;
+/// for C and D: i and j.
 struct MfmaElement {
   uint16_t block;
   uint16_t row;
@@ -123,7 +123,7 @@ MfmaElement mfma_a_element(const MfmaShape &shape, uint32_t lane, uint32_t eleme
 MfmaElement mfma_b_element(const MfmaShape &shape, uint32_t lane, uint32_t element);
 MfmaElement mfma_c_element(const MfmaShape &shape, uint32_t lane, uint32_t element);
 
-/// The instruction sets a routine exists for. `mfma` uses the best one the processor has; the tests run each.
+/// The instruction sets that have a routine. `mfma` uses the best one the processor has; the tests run each.
 enum class MfmaPath : uint8_t { portable, avx2, avx512 };
 bool mfma_path_available(MfmaPath path);
 void mfma_on_path(MfmaPath path, const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,

@@ -1,9 +1,9 @@
 //===- mfma_8_bit.cpp - MFMA sums of fp8, bf8 and i8, a row of D at a time ------------------------------===//
 //
-// The arithmetic of mfma_portable.cpp as plain loops over the columns, which the compiler makes vectors of,
-// once for each instruction set. A product of two 8-bit floats is exact in f32, and so is its scaling by a
-// power of two; cutting it toward zero is then a conversion to integer, and cutting a sum toward minus
-// infinity a shift.
+// The arithmetic of mfma_portable.cpp as plain loops over the columns, which the compiler vectorises, once
+// for each instruction set. A product of two 8-bit floats is exact in f32, and so is scaling it by a power of
+// two. So truncating it toward zero is a conversion to integer, and rounding a sum toward minus infinity is a
+// shift.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <array>
@@ -16,7 +16,7 @@
 
 #define SLUICE_INLINE __attribute__((always_inline)) inline
 #define SLUICE_AVX2 __attribute__((target("avx2,fma")))
-#if defined(__clang__) // whose plain x86-64 prefers no width
+#if defined(__clang__) // its plain x86-64 has no preferred vector width
 #define SLUICE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq")))
 #else
 #define SLUICE_AVX512 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
@@ -26,8 +26,8 @@ namespace sluice::emulator::detail {
 
 namespace {
 
-constexpr int32_t nothing = -300;      // the exponent of a zero, below every exponent of a value
-constexpr int32_t zero_element = -100; // of an element: a sum with it stays below every product's
+constexpr int32_t nothing = -300;      // the exponent of a zero, below that of every nonzero value
+constexpr int32_t zero_element = -100; // of a zero element: no sum with it reaches a product's exponent
 constexpr int32_t lowest_product = -30;
 constexpr uint8_t nan_bits = 0x80;
 
@@ -59,7 +59,7 @@ constexpr DecodeTable bf8_table = decode_table(2, 16);
 constexpr uint32_t lane_elements = 8; // of A and of B, at most
 constexpr uint32_t operand_elements = 64 * lane_elements;
 
-/// The bytes of A (B), k after k: [k][row or column]. Blocks lie one after the other.
+/// The bytes of A (B), k after k: [k][row or column]. Blocks are stored one after another.
 template <uint32_t n>
 SLUICE_INLINE void spread_bytes(const uint32_t *registers, uint32_t elements, uint8_t *bytes) {
   for (uint32_t part = 0; part < 64 / n; ++part)
@@ -74,7 +74,7 @@ struct alignas(64) FloatOperand {
   int32_t exponent[operand_elements];
 };
 
-/// False if an element is a NaN.
+/// False if any element is a NaN.
 template <uint32_t n>
 SLUICE_INLINE bool decode(const uint32_t *registers, MfmaInput input, FloatOperand &operand) {
   alignas(64) uint8_t bytes[operand_elements];
@@ -97,7 +97,7 @@ SLUICE_INLINE double f64_power_of_two(int32_t exponent) {
   return std::bit_cast<double>(int64_t(exponent + 1023) << 52);
 }
 
-/// Row i of the products k, k + 2, ... of a group, cut below the largest exponent and added.
+/// Row i of the products k, k + 2, ... of a group, truncated below the largest exponent and added.
 template <uint32_t n>
 SLUICE_INLINE void cut_products(const FloatOperand &x, const FloatOperand &y, uint32_t i, uint32_t k,
                                 int32_t *sum, int32_t *exponent) {
@@ -137,7 +137,7 @@ SLUICE_INLINE void accumulate(const int32_t *sum, const int32_t *sum_exponent, c
   }
 }
 
-/// False if an element is a NaN.
+/// False if any element is a NaN.
 template <uint32_t n> SLUICE_INLINE bool float_rows(const MfmaShape &shape, const MfmaOperands &o) {
   FloatOperand x;
   FloatOperand y;
@@ -167,7 +167,7 @@ template <uint32_t n> SLUICE_INLINE bool float_rows(const MfmaShape &shape, cons
   return true;
 }
 
-/// Rows of A (columns of B) as pairs of consecutive k in one dword, which is what the processor multiplies.
+/// Rows of A (columns of B) as pairs of consecutive k in one dword, the form that the processor multiplies.
 struct alignas(64) IntegerOperand {
   int16_t value[operand_elements];
 };

@@ -1,6 +1,7 @@
 //===- mfma_avx2.cpp - MFMA sums, eight columns at a time -----------------------------------------------===//
 //
-// The arithmetic of mfma.cpp on AVX2, FMA and F16C; mfma_avx512.cpp explains the scaling, which is the same.
+// The arithmetic of mfma_portable.cpp on AVX2, FMA and F16C. The scaling is the one that mfma_avx512.cpp
+// explains.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/exec/mfma_paths.h"
@@ -108,8 +109,8 @@ SLUICE_AVX2_INLINE bool decode_bf16(const uint32_t *registers, const MfmaShape &
         base = _mm256_max_epi32(base, load(&raw_exponent[element][at]));
       }
     store(&operand.base[group][row], base);
-    // In two factors: 2^-base itself need not be a normal number. A row of zeros has no base worth scaling
-    // by.
+    // Scaled by two factors, because 2^-base itself need not be a normal number. A row of zeros has no usable
+    // base.
     const __m256i down =
         _mm256_sub_epi32(_mm256_setzero_si256(), _mm256_max_epi32(base, _mm256_set1_epi32(-126)));
     const __m256i half = _mm256_srai_epi32(down, 1);

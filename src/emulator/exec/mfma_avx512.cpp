@@ -1,9 +1,9 @@
 //===- mfma_avx512.cpp - MFMA sums, sixteen columns at a time -------------------------------------------===//
 //
-// The arithmetic of mfma.cpp on AVX-512. Operands are scaled so that their products are exact in f32, with
-// exponents that fit in int8: an f16 by a constant, a bf16 by its row's (column's) largest exponent in the
-// group. Cutting a product toward zero is then a conversion to integer. Elements that leave these ranges are
-// redone one by one by the plain form.
+// The arithmetic of mfma_portable.cpp on AVX-512. Operands are scaled so that their products are exact in
+// f32, with exponents that fit in int8: an f16 by a constant, a bf16 by its row's (column's) largest exponent
+// in the group. So truncating a product toward zero is a conversion to integer. The plain routine redoes
+// elements outside these ranges.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/exec/mfma_paths.h"
@@ -18,16 +18,16 @@ namespace sluice::emulator::detail {
 
 namespace {
 
-constexpr int32_t zero_exponent = -128;  // in int8: absorbs what is added to it
-constexpr int32_t lowest_exponent = -60; // smaller ones are not told apart
-constexpr int32_t nothing = -300;        // the exponent of a zero, below every exponent of a value
+constexpr int32_t zero_exponent = -128;  // in int8: absorbs any exponent added to it
+constexpr int32_t lowest_exponent = -60; // smaller ones are not distinguished
+constexpr int32_t nothing = -300;        // the exponent of a zero, below that of every nonzero value
 constexpr int32_t f16_base = 15;
 
 /// A or B of one instruction: [element of the lane][lane].
 struct alignas(64) Operand {
   float value[4][64];
   int8_t exponent[4][64];
-  int32_t base[2][64]; // what the exponents are relative to, by group and row (column); bf16 only
+  int32_t base[2][64]; // the exponents' reference, by group and row (column); bf16 only
 };
 
 SLUICE_AVX512_INLINE __m512i element_bits(const uint32_t *registers, uint32_t element, uint32_t lane) {
@@ -35,7 +35,7 @@ SLUICE_AVX512_INLINE __m512i element_bits(const uint32_t *registers, uint32_t el
   return element % 2 ? _mm512_srli_epi32(pair, 16) : _mm512_and_si512(pair, _mm512_set1_epi32(0xffff));
 }
 
-/// False if an element is an Inf or a NaN.
+/// False if any element is an Inf or a NaN.
 SLUICE_AVX512_INLINE bool decode_f16(const uint32_t *registers, Operand &operand) {
   const __m512i infinite = _mm512_set1_epi32(31);
   __mmask16 special = 0;
@@ -57,7 +57,7 @@ SLUICE_AVX512_INLINE bool decode_f16(const uint32_t *registers, Operand &operand
   return special == 0;
 }
 
-/// `extent` is M (or N): a row's elements of one group lie in the lanes apart by it.
+/// `extent` is M (or N): the elements that a row has in one group are `extent` lanes apart.
 SLUICE_AVX512_INLINE bool decode_bf16(const uint32_t *registers, const MfmaShape &shape, Operand &operand) {
   const uint32_t extent = shape.m;
   const uint32_t run_count = shape.blocks > 1 ? 1 : 64 / extent; // runs of four k
@@ -108,7 +108,7 @@ SLUICE_AVX512_INLINE __m512d cut(__m512d x, __m256i shift) {
                               _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC);
 }
 
-/// Steps 3 and 4 for eight elements: the group's sum and the accumulator to the new accumulator.
+/// Steps 3 and 4 for eight elements: adds the group's sum to the accumulator.
 SLUICE_AVX512_INLINE __m256 accumulate(__m256i sum, __m256 c, __m256i exponent, __m256i common) {
   const __m256i sum_shift = _mm256_add_epi32(_mm256_sub_epi32(exponent, common), _mm256_set1_epi32(7));
   const __m256i c_shift = _mm256_sub_epi32(_mm256_set1_epi32(24), common);
@@ -141,7 +141,7 @@ SLUICE_AVX512 bool half_tiles(const MfmaShape &shape, uint32_t *d, const uint32_
   for (uint32_t block = 0; block < shape.blocks; ++block)
     for (uint32_t group = 0; group < groups; ++group) {
       const uint32_t run = block + 2 * group; // of four k, or the block
-      // Largest product exponent of every element, a row at a time.
+      // Largest product exponent of every element, row by row.
       for (uint32_t i = 0; i < shape.m; ++i) {
         if (n == 32) {
           __m256i largest = _mm256_set1_epi8(zero_exponent);
@@ -181,7 +181,7 @@ SLUICE_AVX512 bool half_tiles(const MfmaShape &shape, uint32_t *d, const uint32_
                                            : _mm512_set1_epi32(int32_t(c_constant));
           const __m512i relative = _mm512_cvtepi8_epi32(
               _mm_load_si128(reinterpret_cast<const __m128i *>(exponents + i * n + column)));
-          // 2^(24 - E): brings a product to integer units of its last kept bit.
+          // 2^(24 - E): scales a product to integer units of its last kept bit.
           const __m512 scale = _mm512_castsi512_ps(
               _mm512_slli_epi32(_mm512_sub_epi32(_mm512_set1_epi32(24 + 127), relative), 23));
           __m512i sum = _mm512_setzero_si512();

@@ -1,8 +1,8 @@
-//===- mfma_paths.h - what the routines behind mfma() share ---------------------------------------------===//
+//===- mfma_paths.h - shared by the routines that implement mfma() --------------------------------------===//
 //
-// Where elements lie; the plain routines, which execute every shape; and the vector routines that do the same
-// for 8 or 16 elements at a time. The vector routines hand single elements to redo_element when one of the
-// rare cases turns up that they do not carry (an Inf or NaN in C, exponents too far apart for int8).
+// The layout of elements; the plain routines, which execute every shape; and the vector routines, which do
+// the same for 8 or 16 elements at a time. The vector routines pass single elements to redo_element in the
+// rare cases that they do not support (an Inf or NaN in C, exponents too far apart for int8).
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -11,12 +11,12 @@
 
 namespace sluice::emulator::detail {
 
-/// Products of f16 and bf16 that are summed exactly before the accumulator comes in.
+/// Products of f16 and bf16 that are summed exactly before the accumulator is added.
 constexpr uint32_t mfma_group = 8;
 /// The same for fp8 and bf8.
 constexpr uint32_t mfma_group_8_bit = 16;
 
-/// The bits every NaN result has.
+/// The bits of every NaN result.
 constexpr uint32_t canonical_nan = 0x7fc00000;
 
 //===--- Layout -----------------------------------------------------------------------------------------===//
@@ -38,7 +38,7 @@ struct ElementPlace {
   uint32_t lane;
   uint32_t element;
 };
-/// Where element k of row (column) `index` of a block of A (B) lies.
+/// The place of element k of row (column) `index` of a block of A (B).
 inline ElementPlace input_place(const MfmaShape &shape, uint32_t run, uint32_t block, uint32_t index,
                                 uint32_t k) {
   const uint32_t lanes = runs_per_k_step(shape);
@@ -52,7 +52,7 @@ inline uint32_t element_bits(const uint32_t *registers, ElementPlace at, uint32_
   return registers[first / 32 * 64 + at.lane] >> (first % 32) & (~0u >> (32 - bits));
 }
 
-/// Register and first lane of row i of a block of C of 32 bits; its columns lie in consecutive lanes.
+/// Register and first lane of row i of a 32-bit block of C; its columns are in consecutive lanes.
 inline uint32_t c_row(const MfmaShape &shape, uint32_t block, uint32_t i) {
   if (shape.m == 4) return i * 64 + 4 * block;
   const uint32_t lane_groups = 64 / shape.n;
@@ -63,7 +63,7 @@ inline uint32_t c_row(const MfmaShape &shape, uint32_t block, uint32_t i) {
 //===--- Routines ---------------------------------------------------------------------------------------===//
 
 /// What a routine reads and writes, as in mfma(), with the modifiers already applied to A, B and C. d does
-/// not overlap a, b or the index, and c is d, apart from d, or null.
+/// not overlap a, b or the index; c is d, does not overlap d, or is null.
 struct MfmaOperands {
   uint32_t *d;
   const uint32_t *a;
@@ -71,7 +71,7 @@ struct MfmaOperands {
   const uint32_t *c;
   uint64_t c_constant;
   const uint32_t *index; // SMFMAC
-  uint32_t index_shift;  // bits below the set of indices in use
+  uint32_t index_shift;  // bits below the index set in use
 };
 
 void mfma_portable(const MfmaShape &shape, const MfmaOperands &operands);
@@ -81,8 +81,8 @@ void mfma_portable(const MfmaShape &shape, const MfmaOperands &operands);
 uint32_t redo_element(const MfmaShape &shape, const uint32_t *a, const uint32_t *b, uint32_t block,
                       uint32_t i, uint32_t j, uint32_t group, uint32_t c);
 
-// Dense shapes of 16 or 32 columns. A routine that returns a bool returns false, with nothing written, when A
-// or B holds an Inf or a NaN.
+// Dense shapes of 16 or 32 columns. If A or B holds an Inf or a NaN, a routine that returns a bool writes
+// nothing and returns false.
 bool mfma_half_avx2(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,
                     const uint32_t *c, uint32_t c_constant);
 bool mfma_half_avx512(const MfmaShape &shape, uint32_t *d, const uint32_t *a, const uint32_t *b,

@@ -1,4 +1,4 @@
-//===- mfma_portable.cpp - the arithmetic of the matrix core, plainly -----------------------------------===//
+//===- mfma_portable.cpp - the arithmetic of the matrix core in plain code ------------------------------===//
 //
 // CDNA3 sums products of f16, bf16 and xf32 in groups (of eight; of four for xf32; or of K, if that is less):
 //
@@ -9,11 +9,11 @@
 //      below 2^M, the accumulator at 24 bits below it;
 //   4. their sum is rounded to nearest even, and is the accumulator of the next group.
 //
-// fp8 and bf8 have groups of sixteen. Steps 1 and 2 are done for the even and for the odd elements; the two
-// sums are cut toward minus infinity at 24 bits below the larger E and added. In step 3 an accumulator whose
-// exponent is below M - 25 does not count.
+// fp8 and bf8 have groups of sixteen. Steps 1 and 2 are done separately for the even and for the odd
+// elements; the two sums are rounded toward minus infinity at 24 bits below the larger E and added. In step 3
+// an accumulator whose exponent is below M - 25 is ignored.
 //
-// xf32 is f32 without its low 13 bits. f32 and f64 are chains of fused multiply-adds in the order of k, i8
+// xf32 is f32 without its low 13 bits. f32 and f64 are chains of fused multiply-adds in the order of k; i8
 // wraps around. The products of SMFMAC are those of the elements that A stores, in their order.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ namespace {
 
 constexpr uint32_t max_columns = 32;
 constexpr uint32_t max_k = 64;
-constexpr int32_t nothing = -4096; // the exponent of a zero: below every other
+constexpr int32_t nothing = -4096; // the exponent of a zero: below that of any other number
 
 //===--- Numbers ----------------------------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ struct FloatFormat {
   int32_t fraction_bits;
   int32_t exponent_mask;
   int32_t bias;
-  bool finite_only; // no infinities; the only NaN is what would be minus zero
+  bool finite_only; // no infinities; the encoding of minus zero is the only NaN
 };
 constexpr FloatFormat format_of(MfmaInput input) {
   switch (input) {
@@ -64,7 +64,7 @@ struct Element {
 Element decode(MfmaInput input, uint32_t bits) {
   const FloatFormat format = format_of(input);
   const uint32_t width = input_bits(input);
-  // The bits that xf32 drops still tell a NaN from an infinity.
+  // The bits that xf32 drops still distinguish a NaN from an infinity.
   const bool dropped = input == MfmaInput::xf32 && (bits & 0x1fff) != 0;
   if (input == MfmaInput::xf32) bits >>= 13;
   const bool negative = (bits >> (width - 1 - (input == MfmaInput::xf32 ? 13 : 0)) & 1) != 0;
@@ -104,7 +104,7 @@ double power_of_two(int32_t exponent) {
 
 //===--- Sums of a group --------------------------------------------------------------------------------===//
 
-/// In units of 2^(exponent - 24).
+/// A sum in units of 2^(exponent - 24).
 struct CutSum {
   int64_t sum = 0;
   int32_t exponent = nothing;
@@ -127,7 +127,7 @@ CutSum cut_products(const Element *a, const Element *b, uint32_t count, uint32_t
   return result;
 }
 
-/// Steps 3 and 4. An accumulator with an exponent below M - `reach` does not count.
+/// Steps 3 and 4. An accumulator with an exponent below M - `reach` is ignored.
 uint32_t accumulate(const CutSum &products, uint32_t c, int32_t reach) {
   int32_t c_exponent = nothing;
   int64_t c_mantissa = 0;
@@ -145,7 +145,7 @@ uint32_t accumulate(const CutSum &products, uint32_t c, int32_t reach) {
   return f32_bits(double(total) * power_of_two(common - 31));
 }
 
-/// The sum when an operand is not finite.
+/// The sum if an operand is not finite.
 uint32_t sum_of_values(const Element *a, const Element *b, uint32_t count, uint32_t c) {
   double sum = double(std::bit_cast<float>(c));
   for (uint32_t k = 0; k < count; ++k)
@@ -165,7 +165,7 @@ uint32_t group_sum(MfmaInput input, const Element *a, const Element *b, uint32_t
   if (!all_finite(a, b, count, c)) return sum_of_values(a, b, count, c);
   const int32_t fraction_bits = 2 * format_of(input).fraction_bits;
 
-  // A product that no f32 can hold counts as infinite.
+  // A product too large for f32 counts as infinite.
   bool positive_infinity = false;
   bool negative_infinity = false;
   for (uint32_t k = 0; k < count; ++k) {
@@ -203,14 +203,14 @@ uint32_t group_size(const MfmaShape &shape) {
 
 //===--- Shapes -----------------------------------------------------------------------------------------===//
 
-/// The k of B that element `k` of row i of A is multiplied with.
+/// The k of B that multiplies element `k` of row i of A.
 uint32_t dense_k(const MfmaShape &shape, const MfmaOperands &o, uint32_t i, uint32_t k) {
   if (!shape.sparse) return k;
   const ElementPlace at = input_place(shape, a_run(shape), 0, i, k);
   return k / 2 * 4 + (o.index[at.lane] >> (o.index_shift + 2 * at.element) & 3);
 }
 
-/// Rows and columns of a block, decoded; then sum(row, column, i, j) for each element of D.
+/// Decodes the rows and columns of a block, then calls sum(row, column, i, j) for each element of D.
 template <class T, class Decode, class Sum>
 void for_each_element(const MfmaShape &shape, const MfmaOperands &o, uint32_t block, Decode &&decode_element,
                       Sum &&sum) {
@@ -234,7 +234,7 @@ void for_each_element(const MfmaShape &shape, const MfmaOperands &o, uint32_t bl
   }
 }
 
-/// The shapes whose C and D have 32 bits: sum(row, column, c) is the new element.
+/// For the shapes with 32-bit C and D: sum(row, column, c) is the new element.
 template <class T, class Decode, class Sum>
 void for_each_word(const MfmaShape &shape, const MfmaOperands &o, Decode &&decode_element, Sum &&sum) {
   for (uint32_t block = 0; block < shape.blocks; ++block)

@@ -72,8 +72,8 @@ bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// One spelling for all of a mnemonic's: lower case, without the separators, block counts and endings that
-/// differ between assembler dialects ("vmfmaf3232x32x8bf16").
+/// One spelling for all variants of a mnemonic: lower case, without the separators, block counts and endings
+/// that differ between assembler dialects ("vmfmaf3232x32x8bf16").
 std::string plain_spelling(std::string_view mnemonic) {
   std::string text;
   for (char c : mnemonic)
@@ -81,7 +81,7 @@ std::string plain_spelling(std::string_view mnemonic) {
   if (text.ends_with("_e64")) text.resize(text.size() - 4);
   const bool deep = text.ends_with("_1k");
   if (deep) text.resize(text.size() - 3);
-  // Without "_1k", the older spelling of a bf16 shape is an instruction of half the depth, of gfx90a.
+  // Without "_1k", the older spelling of a bf16 shape names an instruction of gfx90a with half the depth.
   if (!deep && text.ends_with("bf16") && text.size() > 4 && is_digit(text[text.size() - 5])) return {};
   // "32x32x4_2b_f16" and "32x32x8_f16": the block count follows from the three extents.
   std::string plain;
@@ -113,7 +113,7 @@ std::string refusal(const char *field, uint32_t value, const char *reason) {
   return std::string(field) + " = " + std::to_string(value) + " " + reason;
 }
 
-/// Which element of a row of A (column of B) lies in a lane: its block, row (column) and k.
+/// Which element of a row of A (column of B) is in a lane: its block, row (column) and k.
 MfmaElement input_element(const MfmaShape &shape, uint32_t run, uint32_t lane, uint32_t element) {
   const uint32_t part = lane / shape.m;
   const uint32_t k = element / run * run * detail::runs_per_k_step(shape) + part / shape.blocks * run;
@@ -141,7 +141,7 @@ std::string mfma_refusal(const MfmaShape &shape, const MfmaModifiers &modifiers)
     return {};
   }
   const bool negates = shape.input == f64;
-  // The shapes of gfx90a have a pattern of lanes; those that came later do not.
+  // The shapes that gfx90a already had support lane patterns; later ones do not.
   const bool patterns = shape.input == f16 || shape.input == bf16 || shape.input == f32 ||
                         (shape.input == i8 && shape.blocks > 1);
   if (cbsz != 0 && (negates || (1u << cbsz) > shape.blocks))
@@ -161,7 +161,7 @@ MfmaElement mfma_b_element(const MfmaShape &shape, uint32_t lane, uint32_t eleme
 }
 
 MfmaElement mfma_c_element(const MfmaShape &shape, uint32_t lane, uint32_t element) {
-  const uint32_t group = lane / shape.n; // of lanes
+  const uint32_t group = lane / shape.n; // group of lanes
   const uint16_t column = uint16_t(lane % shape.n);
   if (shape.input == f64)
     return {uint16_t(group % shape.blocks), uint16_t(4 * element + group / shape.blocks), column};

@@ -1,8 +1,8 @@
 //===- op.h - a decoded instruction ---------------------------------------------------------------------===//
 //
-// An Op is what the machine executes: the routine to call and its operands, small enough that a loop body of
-// a few hundred instructions stays in the first-level cache. Everything that is only needed to explain an
-// instruction (its text, the registers it touches) lies beside it, in the program.
+// An Op is what the machine executes: the routine to call and its operands. It is small enough that a loop
+// body of a few hundred instructions stays in the first-level cache. Data that is needed only to explain an
+// instruction (its text, the registers it touches) is stored separately, in the program.
 //
 // An operand is one number for all register files:
 //
@@ -22,34 +22,34 @@ namespace sluice::emulator {
 struct Op;
 struct Wave;
 
-/// What the wave does after an instruction.
+/// What the wave does next.
 enum class Step : uint8_t {
-  next,           // goes on at wave.pc
+  next,           // continues at wave.pc
   barrier,        // waits for the other waves of its workgroup
-  global_barrier, // waits for waves of other workgroups, too
+  global_barrier, // waits for waves of other workgroups as well
   yield,          // sleeps: other waves may run
-  end,            // is done
+  end,            // has ended
   stop,           // cannot go on; a report says why
 };
 
 using Handler = Step (*)(Wave &wave, const Op &op);
 
-/// What the body of a VALU instruction sees: rows of 64 dwords, two rows for a 64-bit value.
+/// The view that the body of a VALU instruction has: rows of 64 dwords, two rows for a 64-bit value.
 struct Lanes {
   uint32_t *d;
   const uint32_t *s[3];
   const uint32_t *mask_in; // 0 or ~0 per lane
-  uint32_t *mask_out;      // likewise
+  uint32_t *mask_out;      // the same
 };
 using LaneBody = void (*)(const Lanes &lanes);
 
-/// How the bits of a VALU operand are read: what a modifier or a constant means depends on it.
+/// How the bits of a VALU operand are read. The meaning of modifiers and constants depends on it.
 enum class OperandType : uint8_t {
   none,
   b32,
   f32,
   b64,
-  i64, // differs from b64 in how a literal is widened
+  i64, // differs from b64 in how literals are widened
   f64,
   b16,
   f16,
@@ -87,11 +87,11 @@ constexpr uint16_t sgpr_vcc = 106;
 constexpr uint16_t sgpr_ttmp0 = 108;
 constexpr uint16_t sgpr_m0 = 124;
 constexpr uint16_t sgpr_exec = 126;
-constexpr uint16_t sgpr_scc = 128;  // beside the file, so that SCC can be an operand
-constexpr uint16_t sgpr_mode = 129; // for reports: MODE is no operand
+constexpr uint16_t sgpr_scc = 128;  // after the file, so that SCC can be an operand
+constexpr uint16_t sgpr_mode = 129; // for reports: MODE is not an operand
 constexpr uint16_t sgpr_count = 130;
 
-/// Source and result modifiers of a VALU instruction. All zero: the operands go to the body as they are.
+/// Source and result modifiers of a VALU instruction. All zero: the body gets the operands unchanged.
 struct ValuModifiers {
   uint8_t negate : 3 = 0;               // one bit per source; for packed instructions, of the low half
   uint8_t absolute : 3 = 0;             // for packed instructions, negation of the high half
@@ -101,11 +101,11 @@ struct ValuModifiers {
   uint8_t clamp : 1 = 0;
   uint8_t lane_control : 2 = 0; // 1 DPP, 2 SDWA
 
-  /// True if the operands go to the body as they are and the result to its register.
+  /// True if the body gets the operands unchanged and its result is stored unchanged.
   bool none() const {
     return (negate | absolute | output_scale | select_high | clamp | lane_control) == 0 && !packed_select;
   }
-  uint8_t packed_select : 1 = 0; // packed: op_sel or op_sel_hi is not the usual
+  uint8_t packed_select : 1 = 0; // packed: op_sel or op_sel_hi differs from the default
 };
 
 enum : uint8_t { lane_control_dpp = 1, lane_control_sdwa = 2 };
@@ -130,14 +130,14 @@ struct SdwaControl {
 
 enum class AddressMode : uint8_t { flat, global, scratch };
 
-/// Where a 16-bit value of a memory instruction lies in its register.
+/// Which half of its register a 16-bit value of a memory instruction is in.
 enum class HalfSelect : uint8_t { none, low, high };
 
-/// Which denormals a floating-point atomic keeps: all, none, or those that MODE allows.
+/// The denormals that a floating-point atomic keeps: all, none, or those that MODE allows.
 enum class DenormalRule : uint8_t { keep, flush, mode_32, mode_16_64 };
 
-/// What an atomic stores, from the value before and its operands. `denormals` is as in MODE: bit 0 keeps
-/// those among the operands, bit 1 those that result.
+/// The value that an atomic stores, computed from the old value and its operands. `denormals` is as in MODE:
+/// bit 0 keeps denormal operands, bit 1 denormal results.
 using AtomicBody = uint64_t (*)(uint64_t old, uint64_t operand, uint64_t second, uint32_t denormals);
 
 /// Sources: DS address, data0, data1; FLAT address, data, scalar base; MUBUF and MTBUF address, data,
@@ -146,22 +146,22 @@ struct MemoryControl {
   int32_t offset;   // bytes; DS: of the first access
   uint32_t offset1; // DS: bytes, of the second access
   uint8_t dwords;   // registers of the data operand
-  uint8_t bytes;    // of one access of one lane
+  uint8_t bytes;    // per access and lane
   uint8_t parts;    // DS: accesses per lane, 1 or 2
   HalfSelect half;
   AddressMode mode;              // FLAT encodings
-  uint8_t components;            // formatted MUBUF and MTBUF: of the data operand
+  uint8_t components;            // formatted MUBUF and MTBUF: components of the data operand
   uint8_t format;                // MTBUF: DFMT | NFMT << 4
   DenormalRule memory_denormals; // atomics in memory
   DenormalRule lds_denormals;    // atomics in LDS
   bool sign_extend : 1;
   bool offset_enable : 1; // MUBUF: VADDR holds an offset
   bool index_enable : 1;  // MUBUF: VADDR holds an index
-  bool return_old : 1;    // atomics: the value before goes to the destination
-  bool second : 1;        // atomics: there is a second operand, the value to compare with and the like
-  bool align_down : 1;    // DS: the low bits of the address do not count
-  bool packed_16 : 1;     // formatted, D16: two components to a register
-  bool sc0 : 1;           // MUBUF and FLAT, with sc1 and nt: the cache policy. Of buffer_inv and
+  bool return_old : 1;    // atomics: the old value goes to the destination
+  bool second : 1;        // atomics: has a second operand, such as the value to compare with
+  bool align_down : 1;    // DS: the low bits of the address are ignored
+  bool packed_16 : 1;     // formatted, D16: two components per register
+  bool sc0 : 1;           // MUBUF and FLAT, with sc1 and nt: the cache policy. For buffer_inv and
   bool sc1 : 1;           // buffer_wbl2, SC1 SC0 is the scope: 0 wave, 1 workgroup, 2 agent, 3 system
   bool nt : 1;            // non-temporal
 };
@@ -180,8 +180,8 @@ struct ValuControl {
   OperandType result_type = OperandType::none;
   bool keeps_half : 1 = false;     // a 16-bit result leaves the other half of the register
   bool accumulates : 1 = false;    // the last source is the destination
-  bool rounds : 1 = false;         // the result is rounded as MODE says
-  bool keeps_bits : 1 = false;     // no arithmetic: subnormals and NaNs pass as they are
+  bool rounds : 1 = false;         // the result is rounded according to MODE
+  bool keeps_bits : 1 = false;     // no arithmetic: subnormals and NaNs pass unchanged
   bool transcendental : 1 = false; // not exact in hardware
   bool quiets : 1 = false;         // min and max: MODE.IEEE decides about signalling NaNs
   DppControl dpp = {};
@@ -197,9 +197,9 @@ struct alignas(64) Op {
   uint32_t index = 0; // position in the program
   int32_t value = 0;  // SOPK and SOPP immediate, branch target as an index, wait counts
   uint16_t dst = no_operand;
-  uint16_t mask = no_operand;                             // scalar pair that takes a carry or a comparison
-  uint16_t src[3] = {no_operand, no_operand, no_operand}; // of memory instructions: see MemoryControl
-  uint16_t mask_in = no_operand;                          // scalar pair that gives a carry or selects
+  uint16_t mask = no_operand;                             // scalar pair that receives a carry or a comparison
+  uint16_t src[3] = {no_operand, no_operand, no_operand}; // for memory instructions: see MemoryControl
+  uint16_t mask_in = no_operand;                          // scalar pair that supplies a carry or selects
   union {
     ValuControl valu = {};
     MemoryControl memory;

@@ -1,7 +1,7 @@
 //===- scalar.cpp - the scalar instructions -------------------------------------------------------------===//
 //
-// A body sees its sources, its result and SCC, and is the manual's sentence. Reading and writing registers
-// happens around it, once per operand shape. Program flow and waits work on the wave itself.
+// A body sees its sources, its result and SCC, and follows the manual's sentence. One routine per operand
+// shape reads and writes registers around it. Program flow and waits work on the wave itself.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/exec/scalar.h"
@@ -42,7 +42,7 @@ template <class S0, class S1> struct Sopc {
 };
 struct Saveexec {
   uint64_t s0;
-  uint64_t exec; // the old value goes to the destination
+  uint64_t exec; // its old value goes to the destination
   bool scc;
 };
 struct Sopk {
@@ -229,7 +229,7 @@ Step branch_if(Wave &w, const Op &op, bool condition) {
   return condition ? jump_to(w, op.value) : Step::next;
 }
 
-/// Host address of the instruction after `op`: what the program sees as its PC.
+/// Host address of the instruction after `op`, which the program sees as its PC.
 uint64_t next_address(const Wave &w, const Op &op) {
   return w.code->address + w.code->offset_of[op.index + 1];
 }
@@ -253,7 +253,7 @@ void set_gpr_index_operands(Wave &w, uint32_t operands) {
                  (operands << gpr_index_operands_shift & gpr_index_operands_mask);
 }
 
-/// The scalar register that `operand` and M0 name; none beyond the wave's.
+/// The scalar register that `operand` and M0 name; nothing beyond the wave's registers.
 template <uint32_t dwords>
 std::optional<uint32_t> indexed_scalar(Wave &w, const Op &op, uint16_t operand, bool write) {
   const uint64_t number = uint64_t(operand - first_sgpr) + w.s[sgpr_m0];
@@ -283,8 +283,8 @@ template <uint32_t dwords> Step move_to_indexed(Wave &w, const Op &op) {
 
 //===--- The branch stack -------------------------------------------------------------------------------===//
 //
-// Where lanes part, the smaller side runs first; the other one's EXEC and PC wait in four scalar registers,
-// found by MODE.CSP, until a join.
+// Where lanes diverge, the smaller side runs first. EXEC and PC of the other side wait in four scalar
+// registers, found through MODE.CSP, until a join.
 
 uint32_t branch_stack(const Wave &w) {
   return w.mode_bits >> mode_branch_stack_shift;
@@ -308,7 +308,7 @@ Step fork(Wave &w, const Op &op, uint64_t condition, uint64_t target) {
   return fail_first ? Step::next : jump_to_address(w, target);
 }
 
-/// `first`: where the stack stood before the fork.
+/// `first`: the stack's position before the fork.
 Step join(Wave &w, uint32_t first) {
   if (branch_stack(w) == first) return Step::next;
   if (branch_stack(w) == 0) return stop(w, Fault::branch_stack);
@@ -560,7 +560,7 @@ const ScalarRow table[] = {
     row("s_cbranch_vccnz", Format::sopp, [](Wave &w, const Op &op) { return branch_if(w, op, w.pair(sgpr_vcc) != 0); }),
     row("s_cbranch_execz", Format::sopp, [](Wave &w, const Op &op) { return branch_if(w, op, w.exec() == 0); }),
     row("s_cbranch_execnz", Format::sopp, [](Wave &w, const Op &op) { return branch_if(w, op, w.exec() != 0); }),
-    // no debugger sets the conditions
+    // conditions that only a debugger sets
     row("s_cbranch_cdbgsys", Format::sopp, nothing),
     row("s_cbranch_cdbguser", Format::sopp, nothing),
     row("s_cbranch_cdbgsys_or_user", Format::sopp, nothing),
@@ -579,7 +579,7 @@ const ScalarRow table[] = {
     row("s_endpgm", Format::sopp, [](Wave &, const Op &) { return Step::end; }),
     row("s_barrier", Format::sopp, [](Wave &, const Op &) { return Step::barrier; }),
     row("s_waitcnt", Format::sopp, wait),
-    // 2 is llvm.trap, 3 a breakpoint that nobody waits at
+    // 2 is llvm.trap, 3 a breakpoint that no debugger handles
     row("s_trap", Format::sopp, [](Wave &w, const Op &op) {
       return (op.value & 0xff) == 3 ? Step::next : stop(w, Fault::trap);
     }),

@@ -1,7 +1,7 @@
 //===- scalar.h - the scalar instructions ---------------------------------------------------------------===//
 //
-// One row per instruction of SOP1, SOP2, SOPC, SOPK and SOPP: its mnemonic, the routine that runs it and the
-// types of its sources, which say how constants are widened.
+// There is one row per instruction of SOP1, SOP2, SOPC, SOPK and SOPP: its mnemonic, the routine that runs it
+// and the types of its sources, which say how constants are widened.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -21,7 +21,7 @@ struct ScalarRow {
   OperandType source_types[2] = {OperandType::none, OperandType::none};
 };
 
-/// Null when there is no such instruction.
+/// Null if the instruction does not exist.
 const ScalarRow *scalar_row(std::string_view mnemonic);
 std::span<const ScalarRow> scalar_rows();
 

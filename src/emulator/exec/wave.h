@@ -1,7 +1,7 @@
 //===- wave.h - the state of one wave -------------------------------------------------------------------===//
 //
-// Registers lie as rows of 64 dwords (register r of lane l is vgprs[r * 64 + l]), so that one instruction is
-// one plain loop over lanes. Instruction bodies see this struct and nothing else of the machine.
+// Registers are rows of 64 dwords (register r of lane l is vgprs[r * 64 + l]), so that one instruction is one
+// plain loop over lanes. Instruction bodies see only this struct of the machine.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,12 +20,12 @@ class WaveChecks; // check/wave_checks.h
 
 constexpr uint32_t vector_registers = 512;
 
-/// Where the flat address space shows LDS and scratch. Bit 48 and up: no host pointer looks like this.
+/// Where the flat address space maps LDS and scratch. Bit 48 and up: host pointers never have these bits.
 constexpr uint64_t shared_aperture = uint64_t(1) << 48;
 constexpr uint64_t private_aperture = uint64_t(2) << 48;
 constexpr uint64_t aperture_bytes = uint64_t(1) << 32;
 
-/// What the MODE register says to the vector ALU.
+/// The MODE register's settings for the vector ALU.
 struct FloatMode {
   uint8_t round_32 = 0; // 0 nearest even, 1 up, 2 down, 3 toward zero
   uint8_t round_16_64 = 0;
@@ -36,16 +36,16 @@ struct FloatMode {
   bool fp16_overflow = false; // FP16_OVFL: f16 and fp8 results stop at the largest number
   bool gpr_index = false;     // GPR_IDX_EN: registers relative to M0
 
-  /// What the plain bodies implement: nothing to do before or after them.
+  /// The mode of the plain bodies: nothing to do before or after them.
   bool plain() const {
     return (round_32 | round_16_64) == 0 && (denormal_32 & denormal_16_64) == 3 && ieee && !fp16_overflow &&
            !gpr_index;
   }
 };
 
-/// Freedoms that the hardware has and a program must not depend on, drawn at random.
+/// Behaviour that the hardware leaves open and programs must not depend on, drawn at random.
 struct NumberNoise {
-  bool transcendentals = false; // one unit in the last place more or less, or as it is
+  bool transcendentals = false; // one unit in the last place more or less, or unchanged
   bool nans = false;            // payloads
   uint64_t seed = 0;
 
@@ -65,19 +65,19 @@ enum class Fault : uint8_t {
   trap,
   branch_stack,
   matrix_overflow_mode,  // MFMA under MODE.FP16_OVFL
-  matrix_index_mode,     // MFMA while registers are relative to M0
-  sparse_index,          // SMFMAC with a pair of indices that is not in ascending order
+  matrix_index_mode,     // MFMA while MODE.GPR_IDX_EN is set
+  sparse_index,          // SMFMAC with an index pair that is not in ascending order
   global_sync_alone,     // global wave sync in a launch that is not cooperative
   global_sync_exec,      // ... with EXEC 0
   global_sync_not_ready, // a barrier of a resource that was never initialised
 };
 
-/// Between addresses and instructions, for jumps through registers.
+/// Maps addresses to instructions and back, for jumps through registers.
 struct CodeMap {
   uint64_t address = 0;                // host address of the first byte
   uint32_t dwords = 0;                 // length of the code
-  const int32_t *op_at = nullptr;      // of each dword: index of the instruction that starts there, or -1
-  const uint32_t *offset_of = nullptr; // of each instruction, and of the end: byte offset in the code
+  const int32_t *op_at = nullptr;      // by dword: index of the instruction that starts there, or -1
+  const uint32_t *offset_of = nullptr; // by instruction, plus the end: byte offset in the code
 };
 
 struct WorkgroupView {
@@ -86,32 +86,32 @@ struct WorkgroupView {
   uint8_t *lds = nullptr;
   uint32_t lds_bytes = 0;
   uint32_t waves = 0;
-  GlobalSync *sync = nullptr; // of a cooperative launch
+  GlobalSync *sync = nullptr; // for a cooperative launch
 };
 
 struct alignas(64) Wave {
   uint32_t s[sgpr_count]; // scalar registers by encoding number
   uint32_t *vgprs;        // v0..v255, a0..a255, then temporary rows
   const uint32_t *constants;
-  const Op *pc; // of the next instruction
+  const Op *pc; // the next instruction
   const Op *first_op;
   WorkgroupView *workgroup;
-  WaveChecks *checks; // null when every check is off and completion is early
+  WaveChecks *checks; // null if every check is off and completion is early
   uint8_t *scratch;   // scratch_bytes per lane, lane after lane
   uint32_t scratch_bytes;
-  uint32_t id;       // in its workgroup
-  uint64_t executed; // instructions, brought up to date when the wave stops running
+  uint32_t id;       // its number in the workgroup
+  uint64_t executed; // instructions; up to date when the wave stops running
   std::array<uint64_t, mfma_instruction_count> mfma_executed; // in the order of mfma_instructions()
   uint64_t buffer_lanes_out_of_range;
-  uint64_t time_reads; // by s_memtime
+  uint64_t time_reads; // executions of s_memtime
   const CodeMap *code;
   FloatMode mode;
   NumberNoise noise;
-  bool mode_plain;     // vector instructions have nothing to do around their bodies
+  bool mode_plain;     // vector instructions need nothing before or after their bodies
   uint32_t mode_bits;  // the MODE register as s_getreg shows it
   uint32_t vgpr_limit; // granted by the descriptor
   uint32_t sgpr_limit;
-  Fault fault;            // why the last instruction answered Step::stop
+  Fault fault;            // why the last instruction returned Step::stop
   uint32_t sync_resource; // where the wave waits, after Step::global_barrier
   uint64_t sync_round;
 
@@ -143,7 +143,7 @@ struct alignas(64) Wave {
   uint32_t *row(uint32_t operand) { return vgprs + operand * wave_lanes; }
   const uint32_t *row(uint32_t operand) const { return vgprs + operand * wave_lanes; }
 
-  /// Temporary rows behind the registers.
+  /// Temporary rows after the registers.
   uint32_t *temporary(uint32_t index) { return vgprs + (vector_registers + index) * wave_lanes; }
 
   /// A scalar source: a scalar register or a constant.

@@ -1,4 +1,4 @@
-//===- capture.cpp - streams that make a graph of what they are given -----------------------------------===//
+//===- capture.cpp - streams that capture their work into a graph ---------------------------------------===//
 #include "emulator/hip/capture.h"
 
 #include <algorithm>
@@ -18,7 +18,7 @@ using GraphHandles = Handles<hipGraph_t, Graph>;
 using NodeHandles = Handles<hipGraphNode_t, GraphNode>;
 using Lock = std::lock_guard<std::mutex>;
 
-/// Captures that have not ended. Guarded by the graphs' mutex; the count tells at a glance.
+/// Captures that have not ended. Guarded by the graphs' mutex; the count can be read without it.
 std::vector<std::shared_ptr<Capture>> &active() {
   static auto *const captures = new std::vector<std::shared_ptr<Capture>>;
   return *captures;
@@ -43,7 +43,7 @@ void join(const std::shared_ptr<Stream> &stream, const std::shared_ptr<Capture> 
   capture->streams.push_back(stream);
 }
 
-/// The stream's branch if it is capturing, else null. With the mutex held.
+/// The stream's branch if it is capturing, else null. Call with the mutex held.
 CaptureBranch *valid_branch(const std::shared_ptr<Stream> &stream) {
   CaptureBranch *const branch = stream->branch.get();
   require(branch == nullptr || !branch->capture->invalid, hipErrorStreamCaptureInvalidated);
@@ -106,7 +106,7 @@ bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event) {
     return branch != nullptr;
   }
   Capture &capture = *state.capture;
-  require(!capture.streams.empty(), hipErrorCapturedEvent); // it has ended
+  require(!capture.streams.empty(), hipErrorCapturedEvent); // the capture has ended
   require(!capture.invalid, hipErrorStreamCaptureInvalidated);
   if (branch && branch->capture != state.capture) {
     branch->capture->invalid = true;

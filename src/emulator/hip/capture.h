@@ -1,7 +1,7 @@
-//===- capture.h - streams that make a graph of what they are given -------------------------------------===//
+//===- capture.h - streams that capture their work into a graph -----------------------------------------===//
 //
-// A capture begins at one stream and spreads to those that wait for its events. What is illegal meanwhile
-// makes the capture invalid: it only ends then, without a graph.
+// A capture begins at one stream and spreads to streams that wait for its events. Illegal calls during a
+// capture make it invalid: it can then only end, without a graph.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -17,7 +17,7 @@ namespace sluice::emulator::hip {
 class Capture {
 public:
   hipStreamCaptureMode mode;
-  std::thread::id thread; // that began it
+  std::thread::id thread; // the thread that began it
   uint64_t id;
   std::shared_ptr<Stream> origin;
   hipGraph_t handle;
@@ -29,25 +29,26 @@ public:
 /// A stream's part in a capture.
 struct CaptureBranch {
   std::shared_ptr<Capture> capture;
-  std::vector<hipGraphNode_t> last; // what the next node depends on
+  std::vector<hipGraphNode_t> last; // dependencies of the next node
 };
 
-/// True if the stream is capturing, and the work is a node now. Throws Failure if the capture is invalid.
+/// Returns true if the stream is capturing; the work is then a node. Throws Failure if the capture is
+/// invalid.
 bool capture(const std::shared_ptr<Stream> &stream, NodeWork work);
 bool capture_record(const std::shared_ptr<Stream> &stream, Event &event);
-/// True also if the stream has joined the event's capture.
+/// Also true if the stream has joined the event's capture.
 bool capture_wait(const std::shared_ptr<Stream> &stream, Event &event);
 
-/// With the graphs' mutex held.
+/// Call with the graphs' mutex held.
 bool being_captured(const Graph &graph);
 
-/// Throws Failure if the stream is capturing, which makes the capture invalid.
+/// Throws Failure if the stream is capturing, and makes the capture invalid.
 void refuse_while_capturing(const std::shared_ptr<Stream> &stream);
-/// For calls that concern all of the device.
+/// For calls that affect the whole device.
 void refuse_while_any_captures();
-/// For work of the null stream, which a blocking stream that captures would have to wait for.
+/// For work of the null stream, which would have to wait for a capturing blocking stream.
 void refuse_implicit_dependency();
-/// For calls that HIP calls unsafe; the modes of the thread and of the captures say when they are refused.
+/// For calls that HIP calls unsafe; the modes of the thread and of the captures decide when they are refused.
 void refuse_unsafe_call();
 
 } // namespace sluice::emulator::hip

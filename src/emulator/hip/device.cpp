@@ -1,6 +1,6 @@
 //===- device.cpp - the emulated GPUs of the process ----------------------------------------------------===//
 //
-// Settings are taken as text, so that command lines and tests can pass them through unread.
+// Settings are taken as text, so that command lines and tests can pass them through unparsed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/hip/device.h"
@@ -20,14 +20,14 @@ namespace sluice::emulator::hip {
 
 namespace {
 
-// Of each kind, and of each rule and level of hazards, kept until they are taken.
+// Reports kept until they are taken, for each kind, and for each rule and level of hazards.
 constexpr ptrdiff_t most_reports = 1024;
 
 bool same_kind(const Report &one, const Report &other) {
   return one.kind == other.kind && one.level == other.level && one.rule == other.rule &&
          one.fails == other.fails;
 }
-/// The same mistake: at the same pair of instructions, or of copies and streams with the same words.
+/// The same mistake: at the same pair of instructions or, for copies and streams, with the same words.
 bool same_mistake(const Report &one, const Report &other) {
   if (!same_kind(one, other) || one.kernel != other.kernel || one.disassembly != other.disassembly)
     return false;
@@ -50,7 +50,7 @@ template <typename Number> bool parse_number(std::string_view value, Number &out
   return true;
 }
 
-/// Whether a check is on, and whether what it finds is a warning or an error.
+/// Sets whether a check is on, and whether its findings are warnings or errors.
 bool configure_check(Options &options, std::string_view name, std::string_view value) {
   bool &check = *check_by_name(options.checks, name);
   if (const std::optional<bool> on = parse_switch(value)) {
@@ -64,7 +64,7 @@ bool configure_check(Options &options, std::string_view name, std::string_view v
   return true;
 }
 
-/// What `parse` makes of a text, unless it refuses it.
+/// Sets `list` to what `parse` returns; false if it refuses the text.
 bool configure_list(Checks &list, Checks (*parse)(std::string_view), std::string_view value) {
   try {
     list = parse(value);
@@ -225,7 +225,7 @@ void Device::add_result(const LaunchResult &result) {
 void Device::add_report(Report report) {
   const std::lock_guard lock(mutex);
   if (!keep(report)) return;
-  LaunchResult alone; // no launch's
+  LaunchResult alone; // belongs to no launch
   alone.reports.push_back(std::move(report));
   report_file.append(alone);
 }
@@ -283,7 +283,7 @@ bool Device::set_peer_access(int device, int peer, bool open) {
 
 Configured Device::set_count(int wanted) {
   if (wanted < 1 || wanted > MemoryBlock::most_devices) return Configured::bad_value;
-  // Handles, memory and modules keep the number of their device.
+  // Handles, memory and modules store the number of their device.
   for (const MemoryBlock &block : device_memory.snapshot()->blocks())
     if (!block.freed) return Configured::bad_value;
   if (live_streams() != 0 || live_events() != 0) return Configured::bad_value;

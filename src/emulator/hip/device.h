@@ -1,7 +1,7 @@
 //===- device.h - the emulated GPUs of the process ------------------------------------------------------===//
 //
-// Their memory, how launches run, and what they have reported. Host memory made by hipHostMalloc comes from
-// the same allocator as device memory, so that a kernel's access beyond it is seen; a table tells the two
+// Their memory, how launches run, and what launches have reported. Host memory from hipHostMalloc comes from
+// the same allocator as device memory, so that a kernel's access beyond it is detected; a table tells the two
 // apart.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -21,7 +21,7 @@
 
 namespace sluice::emulator::hip {
 
-// MI300X, as its HIP runtime describes it.
+// MI300X, as reported by its HIP runtime.
 inline constexpr const char *device_name = "AMD Instinct MI300X (emulated)";
 inline constexpr const char *device_target = "gfx942:sramecc+:xnack-";
 inline constexpr int compute_units = 304;
@@ -36,7 +36,7 @@ enum class Configured : uint8_t { ok, unknown_key, bad_value };
 
 class Device {
 public:
-  /// The process's. Never destroyed: streams may still use it when the process ends.
+  /// The process's device. Never destroyed: streams may still use it when the process ends.
   static Device &get();
 
   Memory &memory() { return device_memory; }
@@ -44,48 +44,49 @@ public:
   Options options();
   Configured configure(std::string_view key, std::string_view value);
 
-  /// Launches enqueued from now on count their accesses of a range. False if one is watched that overlaps it.
+  /// Launches enqueued from now on count their accesses to a range. False if an overlapping range is already
+  /// watched.
   bool watch(MemoryWatch::Range range);
   /// False if no watched range starts there.
   bool unwatch(uint64_t start);
 
   void add_result(const LaunchResult &result);
-  /// Of no launch.
+  /// For reports of no launch.
   void add_report(Report report);
   Counters counters();
-  /// The reports as JSON; forgets them if `accept` of the text returns true.
+  /// Passes the reports as JSON to `accept`, and forgets them if it returns true.
   template <typename Accept> void take_reports(Accept &&accept) {
     const std::lock_guard lock(mutex);
     if (accept(to_json(reports))) reports.clear();
   }
-  /// Times that something was found at places beyond those that are kept, of launches and here.
+  /// The number of findings at places beyond those kept, from launches and from add_report.
   uint64_t reports_dropped();
 
-  /// Memory that the host reaches too: allocated here, the caller's and registered, or managed.
+  /// Memory that the host can also access: allocated here, registered by the caller, or managed.
   struct HostBlock {
     uint64_t bytes;
     unsigned flags;
     enum Kind : uint8_t { allocated, registered, managed } kind;
   };
   void add_host_block(const void *start, HostBlock block);
-  /// False if there is none of this kind that starts there.
+  /// False if no block of this kind starts there.
   bool remove_host_block(const void *start, HostBlock::Kind kind);
-  /// The block that holds the address; its start in `start`.
+  /// Finds the block with the address, and its `start`.
   bool find_host_block(const void *address, uint64_t &start, HostBlock &block);
-  /// True if all of the range lies in host memory the device reaches.
+  /// True if all of the range is in host memory that the device can access.
   bool pinned(const void *address, uint64_t bytes);
 
-  /// How many devices there are: 1 to 8.
+  /// The number of devices: 1 to 8.
   int count() const { return devices; }
-  /// One bit for each device whose memory this one reaches: itself, and the peers it has opened.
+  /// One bit per device whose memory this one can access: itself, and the peers it has opened.
   uint8_t reachable_from(int device) const { return peers[size_t(device)]; }
-  /// False if it is already so.
+  /// False if nothing changes.
   bool set_peer_access(int device, int peer, bool open);
 
 private:
   Device() = default;
   Configured set_count(int wanted);
-  /// False if it only added to the count of one that is kept, or is left out.
+  /// False if it only increased the count of an earlier one, or was left out.
   bool keep(const Report &report);
 
   std::atomic<int> devices = 1;
@@ -95,8 +96,8 @@ private:
   std::mutex mutex;
   Options current_options;
   Counters total;
-  std::atomic<uint64_t> workgroups_ended = 0; // those of launches still running included
-  std::vector<Report> reports;                // the same mistake of several launches once, with a count
+  std::atomic<uint64_t> workgroups_ended = 0; // includes launches still running
+  std::vector<Report> reports; // the same mistake in several launches appears once, with a count
   uint64_t dropped = 0;
   ReportFile report_file;
   std::map<uint64_t, HostBlock> host_blocks;
@@ -105,7 +106,7 @@ private:
 /// The calling thread's current device.
 int current_device();
 void set_current_device(int device);
-/// Throws Failure(hipErrorInvalidDevice) unless there is that device.
+/// Throws Failure(hipErrorInvalidDevice) if the device does not exist.
 void require_device(int device);
 
 } // namespace sluice::emulator::hip

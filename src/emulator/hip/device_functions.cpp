@@ -1,6 +1,6 @@
 //===- device_functions.cpp - HIP's functions about the device and its errors ---------------------------===//
 //
-// The numbers are MI300X's. All devices are alike but for their bus.
+// The numbers are MI300X's. All devices are the same except for their PCI bus.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <cstdio>
@@ -24,7 +24,7 @@ constexpr int registers_per_cu = 4 * 512 * 64; // four SIMDs of 512 registers fo
 constexpr int threads_per_cu = 32 * wave_lanes;
 constexpr int largest_int = 0x7fffffff;
 
-// Devices differ in this alone.
+// The only difference between devices.
 constexpr int pci_bus_attribute = 67;
 
 struct Attribute {

@@ -43,7 +43,7 @@ hipError_t error_of_current_exception() {
     return failure.error();
   } catch (const std::bad_alloc &) {
     return hipErrorOutOfMemory;
-  } catch (const std::system_error &) { // no thread to be had
+  } catch (const std::system_error &) { // no thread could be created
     return hipErrorOutOfMemory;
   } catch (...) {
     return hipErrorUnknown;

@@ -1,7 +1,7 @@
 //===- error.h - how the HIP functions fail -------------------------------------------------------------===//
 //
-// Inside, a failure is an exception. `call` is the wall every HIP function stands behind: it turns exceptions
-// into codes and remembers the calling thread's last error the way HIP 7 does, where success leaves it alone.
+// Internally a failure is an exception. Every HIP function runs inside `call`, which turns exceptions into
+// codes and remembers the calling thread's last error as HIP 7 does: success leaves it unchanged.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -26,21 +26,21 @@ inline void require(bool condition, hipError_t otherwise) {
   if (!condition) throw Failure(otherwise);
 }
 
-/// The code of the exception being handled.
+/// The error code for the exception being handled.
 hipError_t error_of_current_exception();
 
-/// Notes the calling thread's last error and returns it.
+/// Stores the calling thread's last error and returns it.
 hipError_t remember(hipError_t error);
 hipError_t last_error();
 hipError_t take_last_error();
 
-/// From now on, a process forked from this one is orphaned: the threads that streams have here are not there,
-/// and their locks may be held for ever.
+/// From now on, a process forked from this one is orphaned: it lacks the threads of the streams, and their
+/// locks may be held for ever.
 void orphan_forks();
-/// In an orphaned process no state of the device may be touched, not even to wait for a lock.
+/// In an orphaned process no state of the device may be touched, not even by waiting for a lock.
 bool is_orphaned();
 
-/// False in a thread that has no memory for the exceptions it would throw.
+/// False in a thread without memory for the exceptions that it would throw.
 bool may_throw() noexcept;
 
 /// Runs `body`, which returns nothing or a hipError_t.

@@ -1,7 +1,7 @@
 //===- events.h - event handles -------------------------------------------------------------------------===//
 //
-// An event was last recorded in a stream, which gives a ticket to wait for, or in a stream that captures,
-// which gives nodes of a graph and nothing to wait for.
+// An event's last record was in a stream, which gives a ticket to wait for, or in a capturing stream, which
+// gives nodes of a graph and nothing to wait for.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -22,8 +22,8 @@ public:
 
   struct State {
     std::shared_ptr<EventRecord> record; // null: never recorded, or captured
-    std::shared_ptr<Capture> capture;    // null: not recorded in one
-    std::vector<hipGraphNode_t> nodes;   // what a captured event stands behind
+    std::shared_ptr<Capture> capture;    // null: not recorded in a capture
+    std::vector<hipGraphNode_t> nodes;   // the nodes that a captured event comes after
   };
   State state() {
     const std::lock_guard lock(mutex);
@@ -33,7 +33,7 @@ public:
     const std::lock_guard lock(mutex);
     current = std::move(state);
   }
-  /// The latest record, null if there is none. Throws Failure(hipErrorCapturedEvent).
+  /// The latest record, or null. Throws Failure(hipErrorCapturedEvent).
   std::shared_ptr<EventRecord> latest();
 
 private:

@@ -1,6 +1,6 @@
-//===- fat_binary.cpp - the images that programs hand to HIP --------------------------------------------===//
+//===- fat_binary.cpp - the code images that programs pass to HIP ---------------------------------------===//
 //
-// An image comes as a bare pointer, so its size is what its own headers say.
+// An image is a bare pointer, so its size comes from its own headers.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/hip/fat_binary.h"

@@ -1,4 +1,4 @@
-//===- fat_binary.h - the images that programs hand to HIP ----------------------------------------------===//
+//===- fat_binary.h - the code images that programs pass to HIP -----------------------------------------===//
 #pragma once
 
 #include <cstddef>

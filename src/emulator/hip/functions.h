@@ -1,7 +1,8 @@
-//===- functions.h - the HIP functions there are --------------------------------------------------------===//
+//===- functions.h - the HIP functions that the emulator implements -------------------------------------===//
 //
-// One list: prototypes, the table of names and the tests come from it. All return hipError_t; the two that
-// return text stand below. Streams, events and modules are handles: a wrong one is an error, not a crash.
+// One list: prototypes, the table of names and the tests are generated from it. All return hipError_t, except
+// the two below that return text. Streams, events and modules are handles: a wrong one is an error, not a
+// crash.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once

@@ -1,4 +1,4 @@
-//===- graph.cpp - graphs of operations, and what they are launched from --------------------------------===//
+//===- graph.cpp - graphs of operations, and their executable form --------------------------------------===//
 #include "emulator/hip/graph.h"
 
 #include <algorithm>
@@ -20,9 +20,9 @@ template <typename... Bodies> struct Overloaded : Bodies... {
   using Bodies::operator()...;
 };
 
-/// Appends the entries, with child graphs taken apart: an empty entry stands for a child's end.
+/// Appends the entries, with child graphs expanded: an empty entry stands for a child's end.
 void append_flat(const NodeList &graph, const std::vector<size_t> &before_all, NodeList &flat) {
-  std::vector<size_t> place; // in `flat`, of each entry
+  std::vector<size_t> place; // by entry: its index in `flat`
   for (const NodeList::Entry &entry : graph.entries) {
     std::vector<size_t> after;
     for (size_t earlier : entry.after)
@@ -103,7 +103,7 @@ NodeList list_nodes(const Graph &graph) {
       place.emplace(node, list.entries.size());
       list.entries.push_back({node->work, std::move(after), NodeHandles::get().find(node)});
     }
-    require(place.size() != before, hipErrorInvalidValue); // a circle
+    require(place.size() != before, hipErrorInvalidValue); // a cycle
   }
   return list;
 }
@@ -124,8 +124,8 @@ bool all_before(const Graph &graph, std::span<const hipGraphNode_t> ends) {
 
 GraphExec::GraphExec(const NodeList &graph) {
   append_flat(graph, {}, list);
-  // A node continues the lane of the first dependency that nothing continues yet; else it begins one. So
-  // lanes add no order that the dependencies do not have.
+  // A node continues the lane of its first dependency that no other node continues yet; without one, it
+  // begins a lane. So lanes add no order beyond the dependencies.
   std::vector<size_t> ends; // the last entry of each lane
   for (size_t i = 0; i < list.entries.size(); ++i) {
     size_t lane = ends.size();
@@ -178,7 +178,7 @@ void GraphExec::launch(const std::shared_ptr<GraphExec> &self, const std::shared
     piece.lane = lanes[i];
     piece.after = entry.after;
     if (entry.after.empty() && last_launch.stream) piece.also_after.push_back(last_launch);
-    std::visit(Overloaded{[](const EmptyNode &) {}, [](const ChildGraph &) {}, // taken apart
+    std::visit(Overloaded{[](const EmptyNode &) {}, [](const ChildGraph &) {}, // expanded
                           [&](const EventWait &wait) {
                             const Event::State state = wait.event->state();
                             require(!state.capture, hipErrorCapturedEvent);

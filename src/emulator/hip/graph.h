@@ -1,7 +1,7 @@
-//===- graph.h - graphs of operations, and what they are launched from ----------------------------------===//
+//===- graph.h - graphs of operations, and their executable form ----------------------------------------===//
 //
-// A graph is edited; a NodeList is its state at one moment, in an order that dependencies allow, and never
-// changes. Instantiating makes one list of all nodes, child graphs included. One mutex guards all graphs and
+// A graph can be edited. A NodeList is its state at one moment, in dependency order, and never changes.
+// Instantiating makes one list of all nodes, including those of child graphs. One mutex guards all graphs and
 // captures.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -23,7 +23,7 @@ struct GraphNode {
   Graph *graph;
   std::shared_ptr<const NodeWork> work;
   std::vector<hipGraphNode_t> after;
-  std::weak_ptr<const GraphNode> original = {}; // of a clone's node
+  std::weak_ptr<const GraphNode> original = {}; // set for nodes of a clone
 };
 
 struct Graph {
@@ -31,33 +31,33 @@ struct Graph {
   Graph(const Graph &) = delete;
   Graph &operator=(const Graph &) = delete;
   ~Graph();
-  std::vector<hipGraphNode_t> nodes; // in the order they were added; live in the table of handles
+  std::vector<hipGraphNode_t> nodes; // in the order of their addition; they live in the table of handles
 };
 
 struct NodeList {
   struct Entry {
-    std::shared_ptr<const NodeWork> work; // shared with launches under way; replaced, never changed
+    std::shared_ptr<const NodeWork> work; // shared with running launches; replaced, never changed
     std::vector<size_t> after;
-    std::shared_ptr<const GraphNode> origin; // null: of a child graph
+    std::shared_ptr<const GraphNode> origin; // null for nodes of a child graph
   };
   std::vector<Entry> entries;
 };
 
-/// Of all graphs, nodes and captures.
+/// Guards all graphs, nodes and captures.
 std::mutex &graph_mutex();
 
-// With the mutex held. These throw Failure(hipErrorInvalidValue): for what is not a node of the graph, for an
-// edge that is there already, for a circle.
+// Call with the mutex held. They throw Failure(hipErrorInvalidValue) for a foreign node, for an edge that
+// already exists, and for a cycle.
 hipGraphNode_t add_node(Graph &graph, NodeWork work, std::span<const hipGraphNode_t> after);
-/// It leaves its graph, and its edges with it.
+/// The node leaves its graph together with its edges.
 void remove_node(const GraphNode &node);
-/// A graph of the same nodes and edges.
+/// A new graph with the same nodes and edges.
 std::shared_ptr<Graph> clone(const Graph &graph);
 NodeList list_nodes(const Graph &graph);
-/// Whether each node is one of `ends` or comes before one.
+/// Whether every node is one of `ends` or precedes one.
 bool all_before(const Graph &graph, std::span<const hipGraphNode_t> ends);
 
-/// A graph that can be launched. Launches of one run one after the other.
+/// A graph that can be launched. Launches of the same one run one after another.
 class GraphExec {
 public:
   explicit GraphExec(const NodeList &graph);
@@ -65,18 +65,18 @@ public:
   GraphExec(const GraphExec &) = delete;
   GraphExec &operator=(const GraphExec &) = delete;
 
-  // With the graphs' mutex held.
+  // Call with the graphs' mutex held.
   const NodeList &nodes() const { return list; }
-  /// Of launches from now on. The node is one of the graph that was instantiated, and does work of this type.
+  /// Affects later launches. The node is one of the instantiated graph, and its work has this type.
   void replace(hipGraphNode_t node, NodeWork work);
-  /// Takes over the work of a graph of the same shape. hipSuccess, or what differs.
+  /// Takes over the work of a graph of the same shape. Returns hipSuccess or the difference.
   hipGraphExecUpdateResult update(const NodeList &graph);
-  /// `self` is this object: its launches keep it.
+  /// `self` is this object: its launches keep it alive.
   void launch(const std::shared_ptr<GraphExec> &self, const std::shared_ptr<Stream> &stream);
 
 private:
   NodeList list;
-  std::vector<size_t> lanes; // of each entry
+  std::vector<size_t> lanes; // by entry
   std::vector<std::shared_ptr<Stream>> side_streams;
   Ticket last_launch;
 };

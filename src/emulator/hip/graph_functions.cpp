@@ -1,6 +1,6 @@
 //===- graph_functions.cpp - HIP's functions about graphs -----------------------------------------------===//
 //
-// Handles that are wrong are hipErrorInvalidValue, as HIP has it for graphs.
+// For graphs, HIP reports wrong handles as hipErrorInvalidValue.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -21,7 +21,7 @@ using NodeHandles = Handles<hipGraphNode_t, GraphNode>;
 using ExecHandles = Handles<hipGraphExec_t, GraphExec>;
 using Lock = std::lock_guard<std::mutex>;
 
-// Of hipGraphInstantiateWithFlags: free on launch, upload, launch from the device, node priorities.
+// Ignored by hipGraphInstantiateWithFlags: free on launch, upload, launch from the device, node priorities.
 constexpr unsigned long long harmless_instantiate_flags = 1 | 2 | 8;
 constexpr unsigned long long device_launch_flag = 4;
 
@@ -89,7 +89,7 @@ void replace(hipGraphExec_t exec, hipGraphNode_t node, NodeWork work) {
   found->replace(node, std::move(work));
 }
 
-/// Of the graph itself: graphs that were instantiated before keep what they have.
+/// Changes only the graph: executable graphs made from it earlier keep their work.
 void set(hipGraphNode_t node, NodeWork work) {
   const std::shared_ptr<GraphNode> found = NodeHandles::get().find(node, hipErrorInvalidValue);
   const Lock lock(graph_mutex());
@@ -97,7 +97,7 @@ void set(hipGraphNode_t node, NodeWork work) {
   found->work = std::make_shared<const NodeWork>(std::move(work));
 }
 
-/// As HIP gives lists: the number alone, or as many as there is room for and null behind the last.
+/// Returns a list as HIP does: only its length, or as many entries as fit, with null after the last.
 template <typename T> void give(const std::vector<T> &values, T *out, size_t count) {
   if (out == nullptr) return;
   for (size_t i = 0; i < count; ++i)

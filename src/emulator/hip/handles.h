@@ -1,7 +1,7 @@
 //===- handles.h - handles that are checked before use --------------------------------------------------===//
 //
-// A handle is the address of its object, but never dereferenced as given: it is looked up first, so that a
-// stale or made-up one is an error, and an object in use outlives its destruction.
+// A handle is the address of its object, but it is looked up before it is dereferenced. So a stale or
+// invented handle is an error, and an object in use outlives its destruction.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -42,7 +42,7 @@ public:
     return live.size();
   }
 
-  /// The process's table of this kind.
+  /// The process's table for this kind of object.
   static Handles &get() {
     static Handles *const instance = new Handles;
     return *instance;

@@ -1,8 +1,8 @@
 //===- memory_functions.cpp - HIP's functions about memory ----------------------------------------------===//
 //
-// A copy checks the side it calls the device's against the blocks there are, so that an overrun is
-// hipErrorInvalidValue and not a damaged heap. Copies from and to host memory that is not pinned behave as
-// HIP's do: the source may be reused, the destination read, as soon as the call returns.
+// A copy checks its device side against the existing blocks, so that an overrun is hipErrorInvalidValue and
+// not a damaged heap. Copies from and to host memory that is not pinned behave as in HIP: as soon as the call
+// returns, the source may be reused and the destination read.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <mutex>
@@ -27,7 +27,7 @@ bool reachable(const void *address) {
   return Device::get().memory().find(address).has_value();
 }
 
-/// For a call that waits: it is none that captures know.
+/// For a call that waits, which captures cannot record.
 void begin_waiting_call(const std::shared_ptr<Stream> &stream) {
   refuse_while_capturing(stream);
   refuse_unsafe_call();
@@ -87,14 +87,14 @@ void *allocate(size_t size, Memory::Contents contents, int device) {
   return pointer;
 }
 
-/// Blocks that work of a stream will free: nobody else may.
+/// Blocks that a stream's work will free: no other call may free them.
 class BlocksToFree {
 public:
   static BlocksToFree &get() {
     static auto *const instance = new BlocksToFree;
     return *instance;
   }
-  /// False if it is there already.
+  /// False if already added.
   bool add(uint64_t serial) {
     const std::lock_guard lock(mutex);
     return serials.insert(serial).second;
@@ -109,7 +109,7 @@ private:
   std::set<uint64_t> serials;
 };
 
-/// What hipFree may be given: a block of the device or a managed one, by its start.
+/// What hipFree accepts: a device block or a managed one, by its start.
 bool device_allocation(const void *pointer) {
   uint64_t start;
   Device::HostBlock shared;
@@ -125,7 +125,7 @@ void release(void *pointer) {
   return_to_pool(pointer);
 }
 
-/// Throws unless all of the range lies in one managed block.
+/// Throws unless all of the range is in one managed block.
 void require_managed(const void *pointer, size_t size) {
   uint64_t start;
   Device::HostBlock block;
@@ -140,7 +140,7 @@ bool is_mapped(const void *pointer, size_t size) {
   const auto start = reinterpret_cast<uint64_t>(pointer);
   if (!in_address_space(start, size)) return false;
   const uint64_t first_page = start / Memory::alignment * Memory::alignment;
-  // Writes nothing back, but fails where there is a hole.
+  // Writes nothing back, but fails at an unmapped page.
   return msync(reinterpret_cast<void *>(first_page), start + size - first_page, MS_ASYNC) == 0;
 }
 
@@ -215,7 +215,7 @@ hipError_t hipMallocManaged(void **pointer, size_t size, unsigned flags) {
     require(flags == hipMemAttachGlobal || flags == hipMemAttachHost, hipErrorInvalidValue);
     refuse_unsafe_call();
     Scheduler::get().require_no_fault(current_device());
-    void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host); // as of hipHostMalloc
+    void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host); // like hipHostMalloc
     Device::get().add_host_block(memory, {size, flags, Device::HostBlock::managed});
     *pointer = memory;
   });
@@ -249,7 +249,7 @@ hipError_t hipHostMalloc(void **pointer, size_t size, unsigned flags) {
       *pointer = nullptr;
       return;
     }
-    // What the host writes there the machine does not see.
+    // The machine does not see what the host writes there.
     void *const memory = allocate(size, Memory::Contents::defined, MemoryBlock::host);
     Device::get().add_host_block(memory, {size, flags, Device::HostBlock::allocated});
     *pointer = memory;

@@ -71,8 +71,8 @@ std::vector<std::byte> kernel_arguments(const Kernel &kernel, void **parameters,
     std::memcpy(&size, extra[3], sizeof size);
     require((given != nullptr || size == 0) && size >= explicit_end, hipErrorInvalidValue);
     require(in_address_space(reinterpret_cast<uint64_t>(given), size), hipErrorInvalidValue);
-    // Whatever the buffer has beyond the arguments is not the kernel's; of a kernel that says nothing of them
-    // all is.
+    // Only the arguments in the buffer are the kernel's. If the kernel does not describe its arguments, all
+    // of the buffer is.
     const bool known = kernel.has_metadata || kernel.kernarg_bytes != 0;
     const size_t taken = known ? std::min<size_t>(size, std::max(explicit_end, hidden_start)) : size;
     return {given, given + taken};

@@ -1,7 +1,7 @@
 //===- module.h - loaded code objects and their kernels -------------------------------------------------===//
 //
-// A module owns a copy of its code object, the decoded program, and its place in device memory. Launches that
-// are queued keep it alive, whatever becomes of its handle.
+// A module owns a copy of its code object, the decoded program, and its device memory. Queued launches keep
+// it alive, even if its handle is destroyed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -19,7 +19,7 @@ namespace sluice::emulator::hip {
 
 class Module {
 public:
-  /// Throws Failure: no code for this device, or not a code object at all.
+  /// Throws Failure if it has no code for this device or is not a code object.
   Module(std::vector<std::byte> elf, int device);
   ~Module();
   Module(const Module &) = delete;
@@ -31,7 +31,7 @@ public:
 
 private:
   std::vector<std::byte> bytes;
-  package::CodeObject code_object; // of `bytes`
+  package::CodeObject code_object; // refers to `bytes`
   std::unique_ptr<Program> loaded;
   std::vector<void *> attached;
   const int on_device;
@@ -39,11 +39,11 @@ private:
 
 struct Function {
   std::shared_ptr<Module> module;
-  const package::Kernel *kernel; // of the module
+  const package::Kernel *kernel; // owned by the module
 };
 
-/// The kernel's arguments up to those that runtimes add, from exactly one of hipModuleLaunchKernel's two ways
-/// to give them. Throws Failure.
+/// Returns the kernel's arguments without those that runtimes add, from exactly one of
+/// hipModuleLaunchKernel's two ways to pass them. Throws Failure.
 std::vector<std::byte> kernel_arguments(const package::Kernel &kernel, void **parameters, void **extra);
 
 } // namespace sluice::emulator::hip

@@ -1,7 +1,7 @@
 //===- module_functions.cpp - HIP's functions about modules and launches --------------------------------===//
 //
-// A launch is checked and its arguments are copied before the call returns; what goes wrong while it runs is
-// reported, and sticks to the device as an error until it is cleared.
+// A launch is checked and its arguments are copied before the call returns. Faults while it runs are
+// reported, and stay with the device as an error until it is cleared.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 struct LoadedModule {
   std::shared_ptr<Module> module;
   std::vector<std::pair<std::string, hipFunction_t>> functions;
-  std::mutex mutex; // of `functions`
+  std::mutex mutex; // guards `functions`
 };
 
 using ModuleHandles = Handles<hipModule_t, LoadedModule>;
@@ -50,7 +50,7 @@ void check_launch(const package::Kernel &kernel, const LaunchShape &shape) {
   require(uint64_t(kernel.lds_bytes) + shape.dynamic_lds_bytes <= uint64_t(lds_bytes), hipErrorInvalidValue);
 }
 
-/// How many workgroups of a kernel fit on a compute unit.
+/// The number of workgroups of a kernel that fit on a compute unit.
 int resident_blocks(const package::Kernel &kernel, int block_size, size_t dynamic_lds_bytes) {
   const uint64_t lds = kernel.lds_bytes + uint64_t(dynamic_lds_bytes);
   if (uint32_t(block_size) > kernel.max_workgroup_size || dynamic_lds_bytes > size_t(lds_bytes) ||
@@ -60,8 +60,8 @@ int resident_blocks(const package::Kernel &kernel, int block_size, size_t dynami
       package::occupancy(kernel.descriptor.vgprs(), uint32_t(lds), uint32_t(block_size)).workgroups_per_cu);
 }
 
-constexpr unsigned disable_caching_override = 1; // hipOccupancyDisableCachingOverride: there is no such cache
-constexpr unsigned any_order_launch = 1;         // hipExtAnyOrderLaunch: may overlap, so it need not
+constexpr unsigned disable_caching_override = 1; // hipOccupancyDisableCachingOverride: no such cache
+constexpr unsigned any_order_launch = 1;         // hipExtAnyOrderLaunch: allows overlap, does not require it
 
 } // namespace
 
@@ -84,7 +84,7 @@ hipError_t hipModuleLoadData(hipModule_t *module, const void *image) {
 }
 
 hipError_t hipModuleLoadDataEx(hipModule_t *module, const void *image, unsigned, int *, void **) {
-  return hipModuleLoadData(module, image); // the options are about compilers there are not
+  return hipModuleLoadData(module, image); // the options are for compilers that are not here
 }
 
 hipError_t hipModuleUnload(hipModule_t module) {
@@ -153,7 +153,7 @@ hipError_t hipModuleLaunchCooperativeKernel(hipFunction_t function, unsigned gri
     const std::shared_ptr<Stream> queue = work_stream(stream);
     KernelLaunch launch = checked_launch(function, shape, parameters, nullptr);
     require(launch.function->module->device() == queue->device, hipErrorInvalidHandle);
-    // All of its workgroups wait for one another: they have to be resident at once.
+    // All of its workgroups wait for each other, so they must be resident at once.
     const int fitting =
         resident_blocks(*launch.function->kernel, int(block_x * block_y * block_z), dynamic_lds_bytes);
     launch.cooperative = true;
@@ -174,7 +174,7 @@ hipError_t hipExtModuleLaunchKernel(hipFunction_t function, unsigned items_x, un
     LaunchShape shape{{}, {block_x, block_y, block_z}, uint32_t(dynamic_lds_bytes)};
     for (size_t axis = 0; axis < 3; ++axis) {
       require(shape.block[axis] != 0, hipErrorInvalidConfiguration);
-      // The last workgroup of a row would be a smaller one, which the machine does not have.
+      // The last workgroup of a row would be smaller, which the machine does not support.
       require(items[axis] % shape.block[axis] == 0, hipErrorInvalidValue);
       shape.grid[axis] = items[axis] / shape.block[axis];
     }
@@ -251,7 +251,7 @@ hipError_t hipModuleOccupancyMaxPotentialBlockSize(int *grid_size, int *block_si
     const package::Kernel &kernel = *FunctionHandles::get().find(function)->kernel;
     int largest = int(std::min<uint32_t>(kernel.max_workgroup_size, max_workgroup_threads));
     if (largest_block != 0) largest = std::min(largest, largest_block);
-    int best = 0; // most work-items on a compute unit; of equal blocks the largest
+    int best = 0; // most work-items on a compute unit; of equal block sizes the largest
     for (int size = largest; size > 0; size -= size % wave_lanes ? size % wave_lanes : wave_lanes) {
       const int blocks = resident_blocks(kernel, size, dynamic_lds_bytes);
       if (blocks * size <= best) continue;

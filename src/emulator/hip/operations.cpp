@@ -1,4 +1,4 @@
-//===- operations.cpp - what streams and graphs do ------------------------------------------------------===//
+//===- operations.cpp - the operations of streams and graphs --------------------------------------------===//
 #include "emulator/hip/operations.h"
 
 #include <cstring>
@@ -17,7 +17,7 @@ namespace sluice::emulator::hip {
 
 namespace {
 
-/// How HIP would name what a check found.
+/// HIP's error code for what a check found.
 hipError_t error_of(const Report &report) {
   switch (report.kind) {
   case ReportKind::global_out_of_bounds:
@@ -36,7 +36,7 @@ bool within(const std::optional<MemoryBlock> &block, const void *start, size_t s
   return block->contains(reinterpret_cast<uint64_t>(start), size);
 }
 
-/// From the first byte of `slices` slices of `rows` rows to the last. Throws Failure where that wraps.
+/// From the first byte of `slices` slices of `rows` rows to the last. Throws Failure if that wraps.
 size_t checked_span(size_t slices, size_t slice_stride, size_t rows, size_t row_stride, size_t row_bytes) {
   const auto sum = [](std::optional<size_t> a, std::optional<size_t> b) {
     require(a && b, hipErrorInvalidValue);
@@ -49,8 +49,8 @@ size_t checked_span(size_t slices, size_t slice_stride, size_t rows, size_t row_
   return *whole;
 }
 
-/// A side said to be the device's lies in one live block, device or pinned; any other leaves none that it is
-/// in. The block's serial, 0 for none.
+/// A device side must be within one live block, device or pinned; a host side must not leave a block that it
+/// is in. The block's serial, or 0.
 uint64_t check_range(const void *start, size_t size, bool device_side) {
   require(in_address_space(reinterpret_cast<uint64_t>(start), size), hipErrorInvalidValue);
   const std::optional<MemoryBlock> block = Device::get().memory().find(start);
@@ -69,8 +69,8 @@ bool is_live(const BlockTable &memory, const void *start, size_t size, uint64_t 
   return block != nullptr && !block->freed && block->serial == serial;
 }
 
-/// Work whose memory was freed meanwhile does not run. If nothing orders the two, that is the race that was
-/// reported and no fault.
+/// Work does not run if its memory was freed meanwhile. If the two are unordered, that is the race already
+/// reported, not a fault.
 void refuse_freed(const std::string &name, const void *start, bool reported) {
   if (reported) return;
   Report report;

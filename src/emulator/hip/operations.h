@@ -1,7 +1,7 @@
-//===- operations.h - what streams and graphs do --------------------------------------------------------===//
+//===- operations.h - the operations of streams and graphs ----------------------------------------------===//
 //
-// Each is a value made by a HIP call that has checked it and copied what it needs: a stream runs it once, a
-// node of a graph keeps it and runs it at every launch.
+// Each operation is a value made by a HIP call, which has checked it and copied its inputs. A stream runs it
+// once; a node of a graph keeps it and runs it at every launch.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -32,17 +32,18 @@ struct KernelLaunch {
   std::shared_ptr<const Function> function;
   LaunchShape shape;
   std::vector<std::byte> arguments;
-  bool cooperative = false; // its workgroups may wait for one another
+  bool cooperative = false; // its workgroups may wait for each other
   void run(const Options &options) const;
 };
 
-/// Rows of bytes in slices. Of a copy of one row, or of one slice, the strides between them do not matter.
+/// Rows of bytes in slices. If there is only one row, or only one slice, the strides between them do not
+/// matter.
 struct Copy {
   struct Side {
     std::byte *start;
     size_t row_stride = 0;
     size_t slice_stride = 0;
-    uint64_t block = 0; // serial of the block that it lies in; 0: memory of the host that no kernel reaches
+    uint64_t block = 0; // serial of its block; 0: host memory that no kernel can access
   };
   Side to;
   Side from;
@@ -51,7 +52,7 @@ struct Copy {
   size_t slices = 1;
 
   bool empty() const { return row_bytes == 0 || rows == 0 || slices == 0; }
-  /// From the first byte to the last of a side; check_copy has found that it does not wrap.
+  /// From the first byte to the last of a side; check_copy has checked that this does not wrap.
   size_t span_bytes(const Side &side) const {
     return (slices - 1) * side.slice_stride + (rows - 1) * side.row_stride + row_bytes;
   }
@@ -62,13 +63,13 @@ struct Fill {
   std::byte *to;
   uint32_t value;
   uint32_t element_bytes; // 1, 2 or 4
-  size_t width;           // elements of a row
+  size_t width;           // elements per row
   size_t rows = 1;
   size_t row_stride = 0; // bytes
-  uint64_t block = 0;    // serial of the block that it lies in
+  uint64_t block = 0;    // serial of its block
 
   bool empty() const { return width == 0 || rows == 0; }
-  /// check_fill has found that it does not wrap.
+  /// check_fill has checked that this does not wrap.
   size_t span_bytes() const { return (rows - 1) * row_stride + width * element_bytes; }
   void run(const Options &options) const;
 };
@@ -79,7 +80,7 @@ struct HostCall {
   void run(const Options &) const { function(user); }
 };
 
-/// Looks at what a library's call reads from memory, when its turn has come: see sluice_emulator_check_call.
+/// Checks what a library's call reads from memory, at the time the call runs: see sluice_emulator_check_call.
 struct ContentsCheck {
   std::string name;
   sluice_emulator_check_t check;
@@ -99,24 +100,25 @@ struct EventMark {
   std::shared_ptr<Event> event;
 };
 
-/// What a node of a graph does, in the order of hipGraphNodeType; what HIP does not know comes last.
+/// The work of a graph node, in the order of hipGraphNodeType; types that HIP does not have come last.
 using NodeWork = std::variant<KernelLaunch, Copy, Fill, HostCall, ChildGraph, EmptyNode, EventWait, EventMark,
                               ContentsCheck>;
 
-/// The launch that hipModuleLaunchKernel's arguments describe. Throws Failure, with HIP's codes.
+/// The launch that hipModuleLaunchKernel's arguments describe. Throws Failure with HIP's codes.
 KernelLaunch checked_launch(hipFunction_t function, const LaunchShape &shape, void **parameters,
                             void **extra);
 Copy copy_of(void *to, const void *from, size_t size);
-/// Throws Failure(hipErrorNotSupported) where there are arrays.
+/// Throws Failure(hipErrorNotSupported) for arrays.
 Copy copy_of(const hipMemcpy3DParms &parameters);
-// Throw Failure unless all lies where it must (a copy's sides where `kind` says), in one block each where the
-// device's; and note the blocks. Memory may be freed before the work runs, which then is an error.
+// Both note the blocks, and throw Failure unless all memory is where it must be (for a copy, where `kind`
+// says), each device range within one block. Memory may be freed before the work runs, which then is an
+// error.
 void check_copy(Copy &copy, hipMemcpyKind kind);
 void check_fill(Fill &fill);
-/// The work of a node, with the blocks that there are now.
+/// The work of a node, with the blocks that exist now.
 std::shared_ptr<const NodeWork> located(const std::shared_ptr<const NodeWork> &work);
 
-/// Queues it, or makes it a node of the graph that the stream is capturing.
+/// Queues it, or adds it as a node to the graph that the stream is capturing.
 void submit(const std::shared_ptr<Stream> &stream, KernelLaunch launch);
 void submit(const std::shared_ptr<Stream> &stream, Copy copy);
 void submit(const std::shared_ptr<Stream> &stream, Fill fill);

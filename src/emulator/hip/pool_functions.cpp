@@ -20,7 +20,7 @@ struct Pool {
   int device = 0;
   uint64_t most_bytes = UINT64_MAX;
   bool is_default = false;
-  // The rest is guarded by the pools' mutex.
+  // Guarded by the pools' mutex.
   int reuse[3] = {1, 1, 1};
   uint64_t release_threshold = 0;
   uint64_t used = 0;
@@ -29,7 +29,7 @@ struct Pool {
 
 using PoolHandles = Handles<hipMemPool_t, Pool>;
 
-/// The pools of the process, and which block belongs to which.
+/// The pools of the process, and the pool of each block.
 class Pools {
 public:
   Pools() {
@@ -59,22 +59,22 @@ public:
   }
 
   std::mutex mutex;
-  // Of each device.
+  // By device.
   std::array<hipMemPool_t, MemoryBlock::most_devices> defaults;
   std::array<hipMemPool_t, MemoryBlock::most_devices> current;
   struct Owner {
-    std::shared_ptr<Pool> pool; // also of one that was destroyed since
+    std::shared_ptr<Pool> pool; // may have been destroyed since
     size_t bytes;
   };
   std::unordered_map<const void *, Owner> owners;
 };
 
 std::shared_ptr<Pool> find_pool(hipMemPool_t pool) {
-  Pools::get(); // the default one is there before anybody asks
+  Pools::get(); // creates the default pool if this is the first call
   return PoolHandles::get().find(pool, hipErrorInvalidValue);
 }
 
-/// Where a pool keeps what an attribute says, an int or a number of bytes. A pool reserves what is used.
+/// Where a pool stores an attribute, an int or a number of bytes. A pool reserves exactly what is used.
 struct PoolAttribute {
   int *number = nullptr;
   uint64_t *bytes = nullptr;
@@ -82,7 +82,7 @@ struct PoolAttribute {
     read_write,
     read_only,
     reset_only
-  } access = read_write; // reset_only: to what is used
+  } access = read_write; // reset_only: to what is used now
 };
 PoolAttribute find_attribute(Pool &pool, hipMemPoolAttr attribute) {
   switch (attribute) {
@@ -156,7 +156,7 @@ hipError_t hipMemPoolCreate(hipMemPool_t *pool, const hipMemPoolProps *propertie
                 properties->location.type == hipMemLocationTypeDevice,
             hipErrorInvalidValue);
     require_device(properties->location.id);
-    require(properties->handleTypes == 0, hipErrorNotSupported); // nobody to share it with
+    require(properties->handleTypes == 0, hipErrorNotSupported); // no other process to share it with
     auto made = std::make_shared<Pool>();
     made->device = properties->location.id;
     if (properties->maxSize != 0) made->most_bytes = properties->maxSize;
@@ -176,7 +176,7 @@ hipError_t hipMemPoolDestroy(hipMemPool_t pool) {
 }
 
 hipError_t hipMemPoolTrimTo(hipMemPool_t pool, size_t) {
-  return call([&] { find_pool(pool); }); // it keeps nothing
+  return call([&] { find_pool(pool); }); // a pool keeps no freed memory
 }
 
 hipError_t hipMemPoolSetAttribute(hipMemPool_t pool, hipMemPoolAttr attribute, void *value) {

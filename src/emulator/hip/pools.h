@@ -1,7 +1,7 @@
 //===- pools.h - memory pools ---------------------------------------------------------------------------===//
 //
-// A pool counts what was allocated from it. It keeps nothing that was freed: an address in use again would
-// hide a use after the free.
+// A pool counts what was allocated from it. It does not keep freed memory: reusing an address would hide a
+// use after free.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -12,9 +12,9 @@
 
 namespace sluice::emulator::hip {
 
-/// From the device's current pool. Throws Failure.
+/// Allocates from the device's current pool. Throws Failure.
 void *allocate_from_pool(size_t size, int device);
-/// To be called for every block of the device that is released.
+/// Call it for every released block of the device.
 void return_to_pool(const void *pointer);
 
 } // namespace sluice::emulator::hip

@@ -1,8 +1,7 @@
-//===- program_functions.h - what compiled HIP programs call --------------------------------------------===//
+//===- program_functions.h - the functions that compiled HIP programs call ------------------------------===//
 //
-// A program compiled for host and device carries its code objects with it. The compiler's start-up code
-// registers them, and kernels and variables are then named by the addresses of their counterparts on the
-// host.
+// A program compiled for host and device contains its code objects. The compiler's start-up code registers
+// them; kernels and variables are then named by the addresses of their host counterparts.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -35,7 +34,7 @@ struct hipLaunchConfig_t {
 };
 static_assert(sizeof(hipLaunchConfig_t) == 56);
 
-/// What hipGetDeviceProperties filled before HIP 6, and what the symbol of that name still fills.
+/// What hipGetDeviceProperties filled before HIP 6, and the symbol of that name still fills.
 struct hipDeviceProp_tR0000 {
   char name[256];
   size_t totalGlobalMem;
@@ -94,7 +93,7 @@ static_assert(offsetof(hipDeviceProp_tR0000, gcnArchName) == 396);
 static_assert(offsetof(hipDeviceProp_tR0000, memPitch) == 712);
 static_assert(offsetof(hipDeviceProp_tR0000, asicRevision) == 768);
 
-// Symbols and kernels are given by the addresses of their counterparts on the host. All return hipError_t.
+// Symbols and kernels are given by the addresses of their host counterparts. All return hipError_t.
 #define SLUICE_HIP_PROGRAM_FUNCTIONS(F)                                                                      \
   F(__hipPushCallConfiguration, (dim3 grid, dim3 block, size_t dynamic_lds_bytes, hipStream_t stream))       \
   F(__hipPopCallConfiguration, (dim3 * grid, dim3 * block, size_t *dynamic_lds_bytes, hipStream_t *stream))  \
@@ -128,7 +127,7 @@ static_assert(offsetof(hipDeviceProp_tR0000, asicRevision) == 768);
   F(hipGetDevicePropertiesR0000, (hipDeviceProp_tR0000 * properties, int device))                            \
   F(hipGetDeviceProperties, (hipDeviceProp_tR0000 * properties, int device))
 
-// What the compiler's start-up code calls: F(result, name, parameters). `binary` is the handle that
+// Called by the compiler's start-up code: F(result, name, parameters). `binary` is the handle that
 // __hipRegisterFatBinary returned.
 #define SLUICE_HIP_REGISTRATION_FUNCTIONS(F)                                                                 \
   F(void **, __hipRegisterFatBinary, (const void *wrapper))                                                  \

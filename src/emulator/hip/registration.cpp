@@ -1,4 +1,4 @@
-//===- registration.cpp - the code objects, kernels and variables that a program carries ----------------===//
+//===- registration.cpp - the code objects, kernels and variables in a program --------------------------===//
 #include "emulator/hip/registration.h"
 
 #include <cstring>
@@ -15,15 +15,15 @@ struct ManagedVariable {
 };
 
 struct FatBinary {
-  hipError_t failure = hipSuccess; // of every use
+  hipError_t failure = hipSuccess; // returned by every use
   const void *image = nullptr;
-  hipModule_t module = nullptr; // null until it is used
+  hipModule_t module = nullptr; // null until first used
   std::vector<ManagedVariable> managed;
 };
 
 namespace {
 
-/// What the compiler puts into .hipFatBinSegment.
+/// The compiler's entry in .hipFatBinSegment.
 struct Wrapper {
   uint32_t magic;
   uint32_t version;
@@ -96,7 +96,7 @@ void Registry::add_managed(FatBinary *binary, void **pointer, const void *initia
   binary->managed.push_back({device_name, memory});
 }
 
-/// Device code reaches a managed variable through a pointer of its name.
+/// Device code accesses a managed variable through a pointer that has its name.
 hipModule_t Registry::load(FatBinary &binary) {
   check(binary.failure);
   if (binary.module != nullptr) return binary.module;
@@ -105,7 +105,7 @@ hipModule_t Registry::load(FatBinary &binary) {
   for (const ManagedVariable &variable : binary.managed) {
     hipDeviceptr_t pointer = nullptr;
     size_t size = 0;
-    // Optimisation drops the pointer of one that no kernel uses.
+    // Optimisation drops the pointer of a variable that no kernel uses.
     if (hipModuleGetGlobal(&pointer, &size, module, variable.device_name.c_str()) != hipSuccess) continue;
     if (size != sizeof variable.memory) {
       hipModuleUnload(module);

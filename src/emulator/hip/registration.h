@@ -1,7 +1,7 @@
-//===- registration.h - the code objects, kernels and variables that a program carries ------------------===//
+//===- registration.h - the code objects, kernels and variables in a program ----------------------------===//
 //
-// A fat binary is loaded when the first of its kernels or variables is used: what is wrong with it is the
-// error of that call.
+// A fat binary is loaded at the first use of one of its kernels or variables; errors in it are reported by
+// that call.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -20,28 +20,28 @@ struct FatBinary;
 
 class Registry {
 public:
-  /// The process's. Never destroyed: programs unregister while they end.
+  /// The process's registry. Never destroyed: programs unregister while they end.
   static Registry &get();
 
   FatBinary *add(const void *wrapper);
-  /// Unloads it, and forgets its kernels and variables.
+  /// Unloads the binary, and forgets its kernels and variables.
   void remove(FatBinary *binary);
   void add_kernel(FatBinary *binary, const void *kernel, const char *device_name);
   void add_variable(FatBinary *binary, const void *variable, const char *device_name);
-  /// Makes the variable in memory that host and device reach, and points `*pointer` to it.
+  /// Creates the variable in memory that host and device can access, and points `*pointer` to it.
   void add_managed(FatBinary *binary, void **pointer, const void *initial, const char *device_name,
                    size_t size);
 
-  /// Throws Failure(hipErrorInvalidDeviceFunction) for an address that is no kernel's.
+  /// Throws Failure(hipErrorInvalidDeviceFunction) if the address is not a kernel's.
   hipFunction_t function(const void *kernel);
-  /// True for an address that stands for a kernel.
+  /// True if the address stands for a kernel.
   bool has_kernel(const void *kernel);
 
   struct Variable {
     std::byte *address;
     size_t size;
   };
-  /// Throws Failure(hipErrorInvalidSymbol) for an address that is no variable's.
+  /// Throws Failure(hipErrorInvalidSymbol) if the address is not a variable's.
   Variable variable(const void *symbol);
 
 private:

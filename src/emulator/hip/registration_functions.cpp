@@ -1,7 +1,6 @@
-//===- registration_functions.cpp - what compiled HIP programs call -------------------------------------===//
+//===- registration_functions.cpp - the functions that compiled HIP programs call -----------------------===//
 //
-// Each finds the kernel or variable that an address on the host stands for; HIP's functions about modules do
-// the rest.
+// Each finds the kernel or variable that a host address stands for; HIP's module functions do the rest.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -37,7 +36,7 @@ hipError_t launch(hipFunction_t function, dim3 grid, dim3 block, void **paramete
                                unsigned(dynamic_lds_bytes), stream, parameters, nullptr);
 }
 
-/// The piece of a variable that a copy is about.
+/// The part of a variable that a copy affects.
 std::byte *piece(const void *symbol, size_t size, size_t offset) {
   const Registry::Variable variable = Registry::get().variable(symbol);
   require(offset <= variable.size && size <= variable.size - offset, hipErrorInvalidValue);
@@ -119,7 +118,7 @@ hipError_t hipExtLaunchKernel(const void *kernel, dim3 grid, dim3 block, void **
                               size_t dynamic_lds_bytes, hipStream_t stream, hipEvent_t start, hipEvent_t stop,
                               int flags) {
   return call([&] {
-    // The one flag there is lets the launch overtake others, which it need not.
+    // The only flag lets the launch overtake others, which is not required.
     require(flags == 0 || flags == 1, hipErrorInvalidValue);
     const hipFunction_t function = Registry::get().function(kernel);
     if (start != nullptr) {
@@ -167,7 +166,7 @@ hipError_t hipFuncGetAttributes(hipFuncAttributes *attributes, const void *kerne
   });
 }
 
-// All LDS is a kernel's without asking, and there is no carve-out to choose.
+// A kernel may always use all of LDS, and there is no carve-out to choose.
 hipError_t hipFuncSetAttribute(const void *kernel, hipFunction_attribute attribute, int value) {
   return call([&] {
     const hipFunction_t function = Registry::get().function(kernel);

@@ -1,4 +1,4 @@
-//===- report_file.cpp - what launches found, in a file -------------------------------------------------===//
+//===- report_file.cpp - writes what launches found to a file -------------------------------------------===//
 #include "emulator/hip/report_file.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ void ReportFile::append(const LaunchResult &result) const {
   size_t written = 0;
   while (written < line.size()) {
     const ssize_t count = ::write(descriptor, line.data() + written, line.size() - written);
-    if (count <= 0) return; // the reader finds a line cut short
+    if (count <= 0) return; // the reader detects a truncated line
     written += size_t(count);
   }
 }

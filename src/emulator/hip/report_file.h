@@ -1,7 +1,7 @@
-//===- report_file.h - what launches found, in a file ---------------------------------------------------===//
+//===- report_file.h - writes what launches found to a file ---------------------------------------------===//
 //
-// For whoever started the process and reads on when it has ended, however it did: each launch appends its
-// line as it ends, a report that belongs to none has one of its own, and processes may share the file.
+// For a parent process that reads on after this one has ended, however it ended. Each launch appends its line
+// as it ends, a report that belongs to no launch gets its own line, and processes may share the file.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -19,9 +19,9 @@ public:
   ReportFile(const ReportFile &) = delete;
   ReportFile &operator=(const ReportFile &) = delete;
 
-  /// False if it cannot be opened; then there is none.
+  /// False if the file cannot be opened; then no file is open.
   bool open(const std::string &path);
-  /// Appends {"counters": {...}, "reports": [...], "reports_dropped": N, "text": "..."} where a file is open.
+  /// Appends {"counters": {...}, "reports": [...], "reports_dropped": N, "text": "..."} if a file is open.
   void append(const LaunchResult &result) const;
 
 private:

@@ -1,7 +1,7 @@
-//===- scheduler.cpp - streams, as in-order queues that run at the same time ----------------------------===//
+//===- scheduler.cpp - streams as in-order queues that run concurrently ---------------------------------===//
 //
 // The null stream follows HIP's legacy rule: its work waits for all earlier work of blocking streams, and
-// theirs waits for its. Streams made with hipStreamNonBlocking stand outside the rule.
+// their work waits for its work. The rule does not apply to streams made with hipStreamNonBlocking.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/hip/scheduler.h"
@@ -16,9 +16,9 @@ namespace sluice::emulator::hip {
 
 namespace {
 
-// Side streams of one graph that get a thread; more branches than that share them.
+// The number of a graph's side streams that get a thread; further branches share these.
 constexpr size_t most_graph_threads = 16;
-constexpr size_t most_clock_entries = 64; // kept while they tell nothing
+constexpr size_t most_clock_entries = 64; // kept while nothing can be compared with them
 
 } // namespace
 
@@ -66,7 +66,7 @@ bool Scheduler::ready(const std::vector<Ticket> &after) {
                      [](const Ticket &ticket) { return ticket.stream->completed >= ticket.number; });
 }
 
-/// With the mutex held. Nothing has changed if it throws.
+/// Call with the mutex held. If it throws, nothing has changed.
 uint64_t Scheduler::append(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always,
                            std::vector<Ticket> after) {
   add_null_stream_rule(stream, after);
@@ -82,7 +82,7 @@ uint64_t Scheduler::append(const std::shared_ptr<Stream> &stream, std::function<
   return ++stream->enqueued;
 }
 
-/// Before the work that is about to be enqueued.
+/// For the work that is about to be enqueued.
 void Scheduler::advance_clock(const std::shared_ptr<Stream> &stream, const std::vector<Ticket> &after) {
   auto clock = std::make_shared<Clock>(*stream->clock);
   clock->join(host);
@@ -94,12 +94,12 @@ void Scheduler::advance_clock(const std::shared_ptr<Stream> &stream, const std::
 
 void Scheduler::host_saw(const Clock &clock) {
   host.join(clock);
-  // What is queued may not know yet what the host knows.
+  // The clocks of queued work may not include what the host knows.
   const bool idle = std::all_of(streams.begin(), streams.end(), [](const std::shared_ptr<Stream> &stream) {
     return stream->completed == stream->enqueued;
   });
   if (!idle || !StreamRaces::get().forget(host) || host.size() < most_clock_entries) return;
-  // Nothing is left to compare with: clocks start again, without the streams that are gone.
+  // Nothing is left to compare with: start again with empty clocks, without erased streams.
   host = gone = Clock();
   for (const std::shared_ptr<Stream> &stream : streams)
     stream->clock = std::make_shared<const Clock>();
@@ -107,7 +107,7 @@ void Scheduler::host_saw(const Clock &clock) {
 
 void Scheduler::erase(const std::shared_ptr<Stream> &stream) {
   gone.join(*stream->clock);
-  if ((stream->flags & hipStreamNonBlocking) == 0) { // the null stream's later work comes behind it
+  if ((stream->flags & hipStreamNonBlocking) == 0) { // the null stream's later work comes after it
     Stream &null = *nulls[size_t(stream->device)];
     auto clock = std::make_shared<Clock>(*null.clock);
     clock->join(*stream->clock);
@@ -168,8 +168,8 @@ void Scheduler::perform(Lock &lock, Stream &stream, Work &work) {
     }
     thread_state.work = nullptr;
   }
-  // What it holds may be the last of a module: it goes before anybody who waited goes on, and without the
-  // mutex.
+  // The work may hold the last reference to a module: release it before waiting threads go on, and without
+  // the mutex.
   work.run = nullptr;
   lock.lock();
   if (fault == hipSuccess) fault = error;
@@ -196,7 +196,7 @@ void Scheduler::serve(const std::shared_ptr<Stream> &stream) {
   erase(stream);
 }
 
-/// With the mutex held, which is released while the work runs. False if no work may run now.
+/// Call with the mutex held; it is released while the work runs. False if no work may run now.
 bool Scheduler::step(Lock &lock) {
   std::vector<std::shared_ptr<Stream>> candidates;
   for (const std::shared_ptr<Stream> &stream : streams)
@@ -217,7 +217,7 @@ bool Scheduler::step(Lock &lock) {
   return true;
 }
 
-/// Waits on the calling thread, which runs the work itself in a shuffled order.
+/// Waits on the calling thread; in a shuffled order, that thread runs the work itself.
 template <typename Condition> void Scheduler::wait_until(Lock &lock, Condition &&condition) {
   while (!condition())
     if (!shuffle || stepping || !step(lock)) changed.wait(lock);

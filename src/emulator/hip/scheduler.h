@@ -1,12 +1,11 @@
-//===- scheduler.h - streams, as in-order queues that run at the same time ------------------------------===//
+//===- scheduler.h - streams as in-order queues that run concurrently -----------------------------------===//
 //
-// Every stream has a worker thread of its own, started with its first asynchronous work. What work has to
-// wait for beyond its own stream (events, the null stream's rule) is a list of tickets that were given out
-// earlier, so no set of streams can wait in a circle. One mutex guards all queues; it is never held while
-// work runs.
+// Every stream has its own worker thread, started with its first asynchronous work. The dependencies of work
+// beyond its own stream (events, the null stream's rule) are a list of tickets that were given out earlier,
+// so no set of streams can wait in a circle. One mutex guards all queues; it is never held while work runs.
 //
 // Threads hide a missing dependency as long as they happen to run in the order of the calls. In a shuffled
-// order nothing runs before somebody waits; then the waiting thread runs one piece of work after the other,
+// order nothing runs before a thread waits. The waiting thread then runs one piece of work after another,
 // each drawn from those that may run. The same seed and the same calls give the same order.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -45,7 +44,7 @@ struct Ticket {
 
 struct Work {
   std::function<void()> run;
-  bool always = false; // even after a fault
+  bool always = false; // runs even after a fault
   std::shared_ptr<const Clock> clock;
   std::vector<Ticket> after;
 };
@@ -57,10 +56,10 @@ public:
   const int device;
   const unsigned flags;
   const int priority;
-  const bool null; // its device's null stream
+  const bool null; // true: its device's null stream
   const uint64_t id = next_id++;
 
-  // The stream's part in a capture, guarded by the graphs' mutex; `capturing` tells at a glance.
+  // The stream's part in a capture, guarded by the graphs' mutex; `capturing` can be read without it.
   std::shared_ptr<CaptureBranch> branch;
   std::atomic<bool> capturing = false;
 
@@ -74,7 +73,7 @@ private:
   std::deque<Work> queue;
   uint64_t enqueued = 0;
   uint64_t completed = 0;
-  bool busy = false; // work has left the queue and has not completed
+  bool busy = false; // work taken from the queue has not completed
   bool has_worker = false;
   bool closing = false;
 };
@@ -87,32 +86,32 @@ struct EventRecord {
 
 class Scheduler {
 public:
-  /// The process's. It is never destroyed: workers may still wait in it when the process ends.
+  /// The process's. Never destroyed: workers may still wait in it when the process ends.
   static Scheduler &get();
 
   const std::shared_ptr<Stream> &null_stream(int device) const { return nulls[size_t(device)]; }
   std::shared_ptr<Stream> create(int device, unsigned flags, int priority);
-  /// Its work still runs; then its worker ends.
+  /// Queued work still runs; then the worker ends.
   void close(const std::shared_ptr<Stream> &stream);
 
-  /// Queues work behind the stream's earlier work and `after`. When an earlier launch of the device
-  /// has faulted, only `always` work still runs; the rest is passed over.
+  /// Queues work after the stream's earlier work and `after`. If an earlier launch of the device has faulted,
+  /// only `always` work still runs; the rest is skipped.
   void enqueue(const std::shared_ptr<Stream> &stream, std::function<void()> run, bool always = false,
                std::vector<Ticket> after = {});
-  /// The same on the calling thread if the stream is idle; returns when the work is done.
+  /// The same, on the calling thread if the stream is idle; returns when the work is done.
   void run(const std::shared_ptr<Stream> &stream, const std::function<void()> &work);
 
-  /// One node of a graph that is launched.
+  /// One node of a launched graph.
   struct Piece {
     std::function<void()> run;
     bool always = false;
     size_t lane = 0;           // 0: the stream itself
     std::vector<size_t> after; // earlier pieces
     std::vector<Ticket> also_after;
-    std::shared_ptr<EventRecord> record; // nullable: complete when the piece is
+    std::shared_ptr<EventRecord> record; // nullable: completes with the piece
   };
-  /// Queues a graph: as one piece of work for all else, its pieces in lanes that run side by side. Returns
-  /// what is complete when all of it is; `keep` lives until then. `side_streams` are lanes 1 and up.
+  /// Queues a graph: one piece of work to other work; its own pieces run in concurrent lanes. Returns a
+  /// ticket that completes when all of it has; `keep` lives until then. `side_streams` are lanes 1 and up.
   Ticket enqueue_graph(const std::shared_ptr<Stream> &stream,
                        std::span<const std::shared_ptr<Stream>> side_streams, std::vector<Piece> pieces,
                        std::shared_ptr<const void> keep);
@@ -121,28 +120,27 @@ public:
 
   bool complete(const Ticket &ticket);
   bool idle(const std::shared_ptr<Stream> &stream);
-  /// In a shuffled order, runs one piece of work, so that a program that only asks gets its answer in the
-  /// end.
+  /// In a shuffled order, runs one piece of work, so that a program that only polls makes progress.
   void advance();
-  // The waits throw Failure(hipErrorIllegalState) on a worker's own thread: a host function that waited would
-  // wait for itself.
+  // The waits throw Failure(hipErrorIllegalState) on a worker's own thread: a host function that waited there
+  // would wait for itself.
   void wait(const Ticket &ticket);
   void wait(const std::shared_ptr<Stream> &stream);
   void wait_all();
   void wait_all(int device);
 
-  /// Nothing: streams run on threads of their own. Waits for all streams first, unless they do already.
+  /// nullopt: streams run on their own threads. Waits for all streams first, unless they did and will.
   void set_shuffled(std::optional<uint64_t> seed);
 
-  /// How often a stream was closed with work left: HIP does not say whether that work still runs.
+  /// How often a stream was closed with work left: HIP does not define whether that work still runs.
   uint64_t closed_busy();
   void reset_closed_busy();
 
-  /// The error that sticks to a device, or success.
+  /// The sticky error of a device, or success.
   hipError_t fault(int device);
-  /// Of all devices. Waits for all streams first.
+  /// For all devices. Waits for all streams first.
   void clear_faults();
-  /// Throws it.
+  /// Throws that error, if any.
   void require_no_fault(int device);
 
 private:
@@ -165,14 +163,14 @@ private:
 
   std::mutex mutex;
   std::condition_variable changed;
-  std::vector<std::shared_ptr<Stream>> nulls;   // of each device
+  std::vector<std::shared_ptr<Stream>> nulls;   // by device
   std::vector<std::shared_ptr<Stream>> streams; // open ones, and closed ones with work left
-  Clock host;                                   // what the host has seen complete
-  Clock gone;                                   // of streams that are erased
-  bool many_streams = false;                    // there was ever a stream beside the null stream
+  Clock host;                                   // work that the host has seen complete
+  Clock gone;                                   // work of erased streams
+  bool many_streams = false;                    // a stream other than the null stream has existed
   std::array<hipError_t, MemoryBlock::most_devices> sticky{};
-  std::optional<std::mt19937_64> shuffle; // how the next piece of work is drawn; nothing: threads
-  bool stepping = false;                  // a thread is running a drawn piece
+  std::optional<std::mt19937_64> shuffle; // draws the next piece of work; nullopt: threads
+  bool stepping = false;                  // a thread is running a drawn piece of work
   uint64_t busy_closes = 0;
 };
 

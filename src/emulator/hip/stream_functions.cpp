@@ -1,7 +1,7 @@
 //===- stream_functions.cpp - HIP's functions about streams and events ----------------------------------===//
 //
-// An event that was never recorded is complete. Waiting for one waits for its latest recording at the time of
-// the call, as HIP has it.
+// An event that was never recorded is complete. As in HIP, waiting for an event waits for its latest
+// recording at the time of the call.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -25,7 +25,7 @@ namespace {
 using StreamHandles = Handles<hipStream_t, Stream>;
 using EventHandles = Handles<hipEvent_t, Event>;
 
-/// hipStreamPerThread, of each device. Closed when the thread ends.
+/// hipStreamPerThread, by device. Closed when the thread ends.
 class ThreadStreams {
 public:
   ~ThreadStreams() {
@@ -164,7 +164,7 @@ hipError_t hipStreamAddCallback(hipStream_t stream, hipStreamCallback_t callback
     const std::shared_ptr<Stream> found = work_stream(stream);
     refuse_while_capturing(found);
     Scheduler::get().require_no_fault(found->device);
-    // Called after a fault too: it is told of it.
+    // Runs after a fault too, and receives the error.
     Scheduler::get().enqueue(
         found, [=] { callback(stream, Scheduler::get().fault(found->device), user); }, true);
   });

@@ -10,7 +10,7 @@ namespace sluice::emulator::hip {
 
 namespace {
 
-// Work that is remembered while nothing waits; the oldest goes first.
+// Work remembered while no thread waits; the oldest is dropped first.
 constexpr size_t most_remembered = 4096;
 
 bool conflict(MemoryUse::Kind a, MemoryUse::Kind b) {
@@ -18,7 +18,7 @@ bool conflict(MemoryUse::Kind a, MemoryUse::Kind b) {
   return true;
 }
 
-/// The first two uses of the same bytes that must not be in no order.
+/// The first two uses of the same bytes that must be ordered.
 std::pair<const MemoryUse *, const MemoryUse *> find_conflict(const std::vector<MemoryUse> &a,
                                                               const std::vector<MemoryUse> &b) {
   size_t first = 0;

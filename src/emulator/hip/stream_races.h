@@ -1,9 +1,10 @@
 //===- stream_races.h - work of several streams on the same memory --------------------------------------===//
 //
-// Every piece of work has a vector clock: of each stream, the last piece that comes before it by the stream's
-// order, events, the null stream's rule, graphs, or because the host had seen it complete when it submitted
-// this one. Two pieces of which neither is in the other's clock are in no order, whether or not they ever met
-// in time. All threads of the host count as one, since what orders them cannot be seen.
+// Every piece of work has a vector clock. For each stream, it holds the last piece that comes before this
+// one: by the stream's order, events, the null stream's rule, graphs, or because the host had seen it
+// complete when it submitted this one. Two pieces are unordered if neither is in the other's clock, whether
+// or not they ran at the same time. All host threads count as one, because their mutual order cannot be
+// observed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -19,7 +20,7 @@
 
 namespace sluice::emulator::hip {
 
-/// Of each stream, how many of its pieces of work come before.
+/// For each stream, the number of its pieces of work that come before.
 class Clock {
 public:
   uint64_t of(uint64_t stream) const;
@@ -35,7 +36,7 @@ private:
   std::vector<Entry> entries; // sorted
 };
 
-/// A piece of work that runs.
+/// A piece of running work.
 struct WorkIdentity {
   uint64_t stream = 0;
   uint64_t number = 0;
@@ -47,10 +48,10 @@ class StreamRaces {
 public:
   static StreamRaces &get();
 
-  /// What the work that runs on this thread has touched, and how a report calls it. Reports go to the device.
-  /// True if some of it is freed in no order with this.
+  /// Enters what the work running on this thread has touched, and its name in reports, which go to the
+  /// device. True if unordered work frees some of it.
   bool enter(const std::string &name, std::vector<MemoryUse> uses);
-  /// Forgets what comes before all that will ever run. True if nothing is left.
+  /// Forgets work before everything that can still run. True if nothing is left.
   bool forget(const Clock &before);
 
 private:
@@ -63,9 +64,9 @@ private:
   std::deque<Done> recent;
 };
 
-/// Whether what the running work touches is to be compared.
+/// Whether the memory that the running work touches must be compared.
 bool compares_streams(const Options &options);
-/// The bytes, unless they lie in no block (0).
+/// Adds the bytes, unless they are in no block (0).
 void add_use(std::vector<MemoryUse> &uses, const void *start, size_t bytes, uint64_t block,
              MemoryUse::Kind kind);
 

@@ -1,6 +1,6 @@
 //===- streams.h - stream handles -----------------------------------------------------------------------===//
 //
-// The null stream and each thread's own stream have handles that name no object.
+// The null stream and each thread's own stream have handles without an object.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -11,10 +11,10 @@ namespace sluice::emulator::hip {
 
 /// Throws Failure(hipErrorInvalidHandle).
 std::shared_ptr<Stream> find_stream(hipStream_t stream);
-/// The same for work: the null stream is refused while it would have to wait for a capture.
+/// The same for work: refuses the null stream while it would have to wait for a capture.
 std::shared_ptr<Stream> work_stream(hipStream_t stream);
 
-/// Handles that were created and not destroyed yet.
+/// Counts handles that were created and not yet destroyed.
 uint64_t live_streams();
 uint64_t live_events();
 

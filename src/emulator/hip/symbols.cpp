@@ -1,6 +1,6 @@
 //===- symbols.cpp - the exported functions -------------------------------------------------------------===//
 //
-// Names to functions, and the entry points of emulator.h.
+// Names of functions, and the entry points of emulator.h.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <cstring>
@@ -52,7 +52,7 @@ const std::map<std::string_view, void *> &symbols() {
   return table;
 }
 
-/// Whether a function that has no error of its own for it may begin.
+/// Whether a function that has no error code for this case may begin.
 bool usable() {
   return !is_orphaned() && may_throw();
 }
@@ -66,7 +66,7 @@ bool write_text(std::string_view text, char *buffer, size_t size) {
   return fits;
 }
 
-/// Writes what `make` returns, or `failure` of the message it fails with; returns the size the text needs.
+/// Writes what `make` returns, or `failure` of its error message; returns the size that the text needs.
 template <typename Make, typename Fail>
 size_t text_call(char *buffer, size_t size, Make &&make, Fail &&failure) {
   if (!may_throw()) return write_text("", buffer, size), 0;
@@ -91,13 +91,13 @@ std::span<const std::byte> bytes_of(const void *elf, size_t size) {
 
 } // namespace
 
-// The version is what the caller was written for: it finds what there was then, and of a name whose layout
-// has changed since, the old function.
+// `version` is what the caller was written for: it finds functions that existed then and, for a name whose
+// layout has changed since, the old function.
 hipError_t hipGetProcAddress(const char *name, void **function, int version, uint64_t flags,
                              hipDriverProcAddressQueryResult *status) {
   return call([&] {
     require(name != nullptr && *name != '\0' && function != nullptr && version > 0, hipErrorInvalidValue);
-    require(flags == 0, hipErrorInvalidValue); // the default; HIP has no other yet
+    require(flags == 0, hipErrorInvalidValue); // the default; HIP has no other flag yet
     *function = nullptr;
     const bool new_layout = std::string_view(name) == "hipGetDeviceProperties" &&
                             version >= function_version(new_device_properties);

@@ -1,4 +1,4 @@
-//===- thread_state.cpp - what each thread has of its own -----------------------------------------------===//
+//===- thread_state.cpp - thread-local state ------------------------------------------------------------===//
 #include "emulator/hip/thread_state.h"
 
 #include <cstdlib>
@@ -9,16 +9,15 @@ namespace sluice::emulator::hip {
 
 namespace {
 
-// Much more than the C++ library's variables and the table that finds them take.
+// Much more than the C++ library's variables, and the table that finds them, need.
 constexpr size_t probe_bytes = 4096;
 
 } // namespace
 
 constinit thread_local ThreadState thread_state;
 
-// The C++ library has thread-local variables, too, which an exception uses, and in a program without C++ they
-// are allocated on first use. Memory just freed is there for them, unless other threads take all of it at
-// once.
+// Exceptions use thread-local variables of the C++ library. In a program without C++ they are allocated on
+// first use. Memory that was just freed is available for them, unless other threads take all of it at once.
 bool may_throw() noexcept {
   if (thread_state.may_throw) return true;
   void *volatile const probe = std::malloc(probe_bytes);

@@ -1,10 +1,10 @@
-//===- thread_state.h - what each thread has of its own -------------------------------------------------===//
+//===- thread_state.h - thread-local state --------------------------------------------------------------===//
 //
-// A thread that has just begun may find no memory left, and its first call must then return an error. The
-// dynamic linker ends the process instead where it allocates thread-local variables on their first use, and
-// so does glibc where one with a destructor is registered. So what is small is in the block that a thread
-// gets when it is created (the initial-exec model: a few bytes of the 1664 that glibc keeps for libraries
-// opened later), and what is larger is made with checks, by PerThread.
+// A thread that has just started may find no memory left, and its first call must then return an error.
+// Instead, the dynamic linker ends the process if it cannot allocate thread-local variables on their first
+// use, and so does glibc if it cannot register one with a destructor. So small state is in the block that a
+// thread gets at its creation (the initial-exec model: a few bytes of the 1664 that glibc keeps for libraries
+// opened later). Larger state is allocated with checks, by PerThread.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -24,13 +24,13 @@ struct ThreadState {
   hipStreamCaptureMode capture_mode = hipStreamCaptureModeGlobal;
   int device = 0;
   bool may_throw = false; // see may_throw()
-  bool on_worker = false; // runs work of streams
-  /// Set while this thread runs a piece of work whose memory is to be compared; else null.
+  bool on_worker = false; // this thread runs the work of streams
+  /// Set while this thread runs a piece of work whose memory is compared; else null.
   const WorkIdentity *work = nullptr;
 };
 extern constinit thread_local ThreadState thread_state __attribute__((tls_model("initial-exec")));
 
-/// An object of each thread that needs one, made on first use and gone when its thread ends.
+/// An object per thread that needs one, created on first use and destroyed when its thread ends.
 template <typename Object> class PerThread {
 public:
   PerThread() : usable(pthread_key_create(&key, destroy) == 0) {}

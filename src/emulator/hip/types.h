@@ -1,7 +1,7 @@
 //===- types.h - HIP's types and numbers ----------------------------------------------------------------===//
 //
-// What HIP's headers define, as far as the functions here need it: written out, so that no ROCm header is
-// needed to build. Names are HIP's; layouts and values are checked where HIP fixes them.
+// The definitions of HIP's headers that the functions here need, written out so that building needs no ROCm
+// header. Names are HIP's; layouts and values are checked where HIP fixes them.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -79,7 +79,7 @@ using hipMemPool_t = struct MemPoolHandle *;
 using hipStreamCallback_t = void (*)(hipStream_t stream, hipError_t status, void *user);
 using hipHostFn_t = void (*)(void *user);
 
-// Streams that are no objects: the null stream's other name, and each thread's own.
+// Stream handles that are not objects: the null stream's other name, and each thread's own stream.
 inline constexpr uintptr_t stream_legacy = 1;
 inline constexpr uintptr_t stream_per_thread = 2;
 inline constexpr unsigned hipStreamNonBlocking = 1;
@@ -87,7 +87,7 @@ inline constexpr unsigned hipStreamNonBlocking = 1;
 inline constexpr unsigned hipEventBlockingSync = 1;
 inline constexpr unsigned hipEventDisableTiming = 2;
 inline constexpr unsigned hipEventInterprocess = 4;
-/// The bits of hipEventCreateWithFlags that mean something here or can be ignored (release scopes).
+/// The bits of hipEventCreateWithFlags that are supported here or can be ignored (release scopes).
 inline constexpr unsigned event_flag_bits = 0xe0000003;
 
 enum hipMemcpyKind : int32_t {
@@ -215,7 +215,7 @@ struct dim3 {
 struct hipKernelNodeParams {
   dim3 blockDim;
   void **extra;
-  void *func; // a kernel's address on the host, or a hipFunction_t
+  void *func; // a kernel's host address, or a hipFunction_t
   dim3 gridDim;
   void **kernelParams;
   unsigned sharedMemBytes;
@@ -241,7 +241,7 @@ struct hipPos {
   size_t x, y, z;
 };
 struct hipExtent {
-  size_t width, height, depth; // the width in bytes where there are no arrays
+  size_t width, height, depth; // without arrays, the width is in bytes
 };
 struct hipPitchedPtr {
   void *ptr;

@@ -1,6 +1,6 @@
-//===- disassembler.cpp - gfx942 through LLVM's machine-code layer --------------------------------------===//
+//===- disassembler.cpp - disassembles gfx942 with LLVM's machine-code layer ----------------------------===//
 //
-// Debian ships no header of the AMDGPU target, so registers are known by name ("VGPR4_VGPR5") and
+// Debian ships no headers of the AMDGPU target, so registers are identified by name ("VGPR4_VGPR5") and
 // instructions by the names of their opcodes and their printed text.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -33,7 +33,7 @@
 #include "emulator/exec/op.h"
 #include "emulator/isa/encoding.h"
 
-// Exported by libLLVM, declared in headers that only the target itself has.
+// Exported by libLLVM, but declared only in the target's internal headers.
 extern "C" void LLVMInitializeAMDGPUTargetInfo();
 extern "C" void LLVMInitializeAMDGPUTargetMC();
 extern "C" void LLVMInitializeAMDGPUDisassembler();
@@ -55,7 +55,7 @@ namespace {
 
 constexpr RegisterRange vcc{first_sgpr + sgpr_vcc, 2};
 
-// "VGPR4_VGPR5_VGPR6" is v4, three registers; VCC, EXEC, M0 and SCC go by their encoding numbers.
+// "VGPR4_VGPR5_VGPR6" is v4, three registers; VCC, EXEC, M0 and SCC have their encoding numbers.
 std::optional<RegisterRange> range_of(std::string_view name) {
   struct Special {
     std::string_view name;
@@ -102,15 +102,15 @@ std::string plain_mnemonic(std::string_view text) {
   return std::string(word);
 }
 
-/// Encodings of nothing on which LLVM 22 crashes instead of saying so: a literal where the format has no room
-/// for one, and selections of SDWA that do not exist. And two instructions, v_madmk_f16 and v_madak_f16, when
-/// their constant is 255: it takes that for the mark of a literal.
+/// Whether LLVM 22 crashes on an encoding instead of rejecting it: on a literal where the format has no room
+/// for one, and on SDWA selections that do not exist. It also crashes on the valid v_madmk_f16 and
+/// v_madak_f16 if their constant is 255, which it takes for the mark of a literal.
 bool breaks_llvm(std::span<const uint32_t> dwords) {
   const Fields f = split_fields(dwords);
   switch (f.format) {
   case Format::vop3:
-    // Below 256 lie the comparisons, whose destination is a scalar operand too, as that of v_readfirstlane
-    // and v_readlane.
+    // Codes below 256 are the comparisons, whose destination is a scalar operand, too, like that of
+    // v_readfirstlane and v_readlane.
     if ((f.op < 256 || f.op == 0x142 || f.op == 0x289) && f.dst == code_literal) return true;
     [[fallthrough]];
   case Format::vop3p:
@@ -181,7 +181,7 @@ std::optional<Instruction> Disassembler::decode(std::span<const std::byte> code,
   llvm::MCInst inst;
   uint64_t size = 0;
   if (code.size() < 4) return std::nullopt;
-  // LLVM 22 crashes on an instruction whose literal is cut off: it sees zeros behind the end.
+  // LLVM 22 crashes on an instruction whose literal is cut off: pad the end with zeros.
   std::array<uint32_t, 4> dwords{};
   std::memcpy(dwords.data(), code.data(), std::min(code.size(), sizeof dwords));
   if (breaks_llvm(dwords)) return std::nullopt;
@@ -211,7 +211,7 @@ std::optional<Instruction> Disassembler::decode(std::span<const std::byte> code,
   }
   for (llvm::MCPhysReg number : description.implicit_uses())
     add(result.reads, number);
-  // Of v_cmp_class with SDST LLVM says that VCC is written too, as without.
+  // For v_cmp_class with SDST, LLVM reports that VCC is written too, as without it.
   const bool other_mask = split_fields(dwords).sdwa_has_sdst;
   for (llvm::MCPhysReg number : description.implicit_defs())
     if (!other_mask || state->ranges[number] != vcc) add(result.writes, number);

@@ -1,7 +1,7 @@
-//===- disassembler.h - gfx942 through LLVM's machine-code layer ----------------------------------------===//
+//===- disassembler.h - disassembles gfx942 with LLVM's machine-code layer ------------------------------===//
 //
-// Tells where an instruction ends, what it is called and which registers it reads and writes. Nothing of LLVM
-// shows in this header; source_lines.cpp is the one other file of the machine that meets it.
+// Gives the length of an instruction, its name and the registers it reads and writes. This header exposes no
+// LLVM types; source_lines.cpp is the only other file of the machine that uses LLVM.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -33,15 +33,15 @@ struct Instruction {
   std::vector<RegisterRange> writes;
 };
 
-/// Not for use by several threads at once.
+/// Not thread-safe.
 class Disassembler {
 public:
-  /// Throws std::runtime_error when LLVM has no AMDGPU target or is not the version this was written for.
+  /// Throws std::runtime_error if LLVM has no AMDGPU target or is not the version this was written for.
   Disassembler();
   ~Disassembler();
 
-  /// The instruction at the start of `code`; `address` is what branch targets are printed relative to.
-  /// Nothing when the bytes are no gfx942 instruction.
+  /// The instruction at the start of `code`; branch targets are printed relative to `address`. Returns
+  /// nothing if the bytes are not a gfx942 instruction.
   std::optional<Instruction> decode(std::span<const std::byte> code, uint64_t address);
 
 private:

@@ -33,7 +33,7 @@ void take_literal(Fields &f, const Words &w) {
   if (f.has_literal) f.literal = w.second;
 }
 
-// DPP and SDWA replace SRC0 and put the rest into the second dword.
+// DPP and SDWA replace SRC0 and put the remaining fields into the second dword.
 void take_lane_control(Fields &f, const Words &w) {
   const uint32_t x = w.second;
   if (f.src[0] == code_dpp) {

@@ -1,8 +1,8 @@
 //===- encoding.h - the fields of gfx942 instructions ---------------------------------------------------===//
 //
 // Splits the one to three dwords of an instruction into the fields of its format, by the tables of the ISA
-// manual. Which instruction it is, and whether it exists at all, the disassembler says; the names of the
-// fields here are the manual's.
+// manual. The disassembler decides which instruction it is, and whether it exists at all. The fields have the
+// manual's names.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -48,7 +48,7 @@ enum : uint16_t {
   code_first_vgpr = 256,
 };
 
-/// All fields any format has; a format fills its own and leaves the rest 0.
+/// All fields of all formats; a format fills its own and leaves the rest 0.
 struct Fields {
   Format format = Format::unknown;
   uint16_t op = 0;
@@ -83,7 +83,7 @@ struct Fields {
   bool sc0 = false, sc1 = false, nt = false;  // MUBUF, MTBUF, FLAT: the cache policy; SC0 also: SMEM's GLC
   uint8_t data_format = 0, number_format = 0; // MTBUF
   uint8_t segment = 0;                        // FLAT: 0 flat, 1 scratch, 2 global
-  bool scratch_vaddr = false;                 // FLAT: the address register counts (SVE)
+  bool scratch_vaddr = false;                 // FLAT: the address register is used (SVE)
 };
 
 /// `dwords` holds the whole instruction.

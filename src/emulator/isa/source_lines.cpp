@@ -1,4 +1,4 @@
-//===- source_lines.cpp - where instructions come from --------------------------------------------------===//
+//===- source_lines.cpp - the source lines of instructions ----------------------------------------------===//
 #include "emulator/isa/source_lines.h"
 
 #include <llvm/BinaryFormat/Dwarf.h>
@@ -12,8 +12,8 @@ namespace sluice::emulator {
 
 namespace {
 
-/// A description of directories or of files in the head of a line table (DWARF 5, section 6.2.4.1): what
-/// compilers write of paths, directory numbers and digests.
+/// Whether a description of directories or files in a line table's header (DWARF 5, section 6.2.4.1) has what
+/// compilers write: paths, directory numbers and digests.
 bool is_usual_format(const llvm::DataExtractor &data, uint64_t &at) {
   for (uint32_t count = data.getU8(&at); count != 0; --count) {
     const uint64_t content = data.getULEB128(&at);
@@ -61,8 +61,8 @@ bool skip_entries(const llvm::DataExtractor &data, uint64_t &at, uint64_t format
   return true;
 }
 
-/// LLVM's reader takes the head of a line table as it stands, and runs wild on some that no compiler writes.
-/// Tables follow one another, each after its length.
+/// LLVM's reader does not check the header of a line table, and runs wild on some that no compiler writes.
+/// Tables follow each other, each after its length.
 bool heads_are_sound(llvm::StringRef line_tables) {
   const llvm::DataExtractor data(line_tables, true, 8);
   for (uint64_t at = 0; at < line_tables.size();) {
@@ -72,8 +72,8 @@ bool heads_are_sound(llvm::StringRef line_tables) {
     uint64_t head = at;
     at += length;
     if (data.getU16(&head) != 5) return false;
-    if (data.getU8(&head) != 8 || data.getU8(&head) != 0) return false; // bytes of an address, of a segment
-    head += 4 + 5;                                                      // up to the number of opcodes
+    if (data.getU8(&head) != 8 || data.getU8(&head) != 0) return false; // size of an address, of a segment
+    head += 4 + 5;                                                      // skips to the number of opcodes
     const uint32_t opcodes = data.getU8(&head);
     if (opcodes == 0) return false;
     head += opcodes - 1;
@@ -109,7 +109,7 @@ SourceLines::SourceLines(std::span<const std::byte> elf) : state(std::make_uniqu
     if (!contents) llvm::consumeError(contents.takeError());
     if (!sound) return;
   }
-  // What is wrong with the debug information is not what the report is about.
+  // Errors in the debug information are not the subject of the report.
   auto ignore = [](llvm::Error error) { llvm::consumeError(std::move(error)); };
   state->lines = llvm::DWARFContext::create(
       *state->file, llvm::DWARFContext::ProcessDebugRelocations::Process, nullptr, "", ignore, ignore);

@@ -1,7 +1,7 @@
-//===- source_lines.h - where instructions come from ----------------------------------------------------===//
+//===- source_lines.h - the source lines of instructions ------------------------------------------------===//
 //
-// Reads the debug information (DWARF) that a compiler has put into a code object; nothing of LLVM shows in
-// this header.
+// Reads the debug information (DWARF) that a compiler has put into a code object. This header exposes no LLVM
+// types.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -16,12 +16,12 @@ namespace sluice::emulator {
 
 class SourceLines {
 public:
-  /// `elf` must outlive this. Debug information that cannot be read counts as none.
+  /// `elf` must outlive this. Unreadable debug information counts as missing.
   explicit SourceLines(std::span<const std::byte> elf);
   ~SourceLines();
 
   /// "file:line" of the instruction at an address of the code object, followed by ", inlined at file:line"
-  /// for each call it was inlined through; empty when nothing is known.
+  /// for each call it was inlined through; empty if unknown.
   std::string at(uint64_t address) const;
 
 private:

@@ -40,7 +40,7 @@ std::string names_text() {
   return text;
 }
 
-/// The checks of a list are on, all others off. `also` says what else the text might have been.
+/// Turns on the checks of a list and all others off. `also` names the other values that the text may have.
 Checks parse_list(std::string_view text, const char *also) {
   Checks checks = Checks::none();
   while (true) {
@@ -56,10 +56,10 @@ Checks parse_list(std::string_view text, const char *also) {
   }
 }
 
-/// The check whose reports stay errors: memory has refused the access, whatever the settings say.
+/// The check whose reports are always errors: memory has refused the access, regardless of the settings.
 constexpr bool Checks::*never_warns = &Checks::global_bounds;
 
-/// The check that finds reports of a kind; null if it is always an error, whatever is checked.
+/// The check that finds reports of a kind; null if the kind is always an error.
 bool Checks::*check_of(ReportKind kind, HazardLevel level) {
   switch (kind) {
   case ReportKind::launch_refused:

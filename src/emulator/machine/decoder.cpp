@@ -1,7 +1,7 @@
 //===- decoder.cpp - from encodings to operations -------------------------------------------------------===//
 //
-// Joins what the encoding says (fields) with what the tables say (rows). Whatever the machine does not do
-// exactly is refused here, with the reason; it stops the wave that comes upon it.
+// Joins the encoding (fields) with the tables (rows). Anything that the machine does not do exactly is
+// refused here, with the reason; it stops the wave that reaches it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/machine/decoder.h"
@@ -95,7 +95,7 @@ bool starts_with_any(std::string_view mnemonic, std::span<const std::string_view
   return false;
 }
 
-/// Whether MODE's rounding matters; conversions to float go by the width of the result.
+/// Whether MODE's rounding matters; for conversions to float the width of the result decides.
 bool rounds_by_mode(std::string_view mnemonic) {
   constexpr std::string_view prefixes[] = {"v_add_",     "v_sub",      "v_mul_",     "v_fma",
                                            "v_mad",      "v_mac_",     "v_ldexp_",   "v_cvt_f16_",
@@ -104,7 +104,7 @@ bool rounds_by_mode(std::string_view mnemonic) {
   return starts_with_any(mnemonic, prefixes);
 }
 
-/// Whether an instruction with float operands does no arithmetic that MODE could touch: moves, classes, and
+/// Whether an instruction with float operands does no arithmetic that MODE could affect: moves, classes, and
 /// the dot products, which have rules of their own.
 bool keeps_bits(std::string_view mnemonic) {
   constexpr std::string_view prefixes[] = {"v_cndmask_", "v_cmp_class_", "v_cmpx_class_", "v_dot2",
@@ -117,8 +117,8 @@ bool is_minimum_or_maximum(std::string_view mnemonic) {
   return starts_with_any(mnemonic, prefixes);
 }
 
-/// Whether CLAMP changes nothing: conversions to whole numbers stop at the bounds of their type as they are,
-/// and in comparisons the bit is about exceptions.
+/// Whether CLAMP changes nothing: conversions to integers always stop at the bounds of their type, and in
+/// comparisons the bit is about exceptions.
 bool saturates_anyway(std::string_view mnemonic) {
   constexpr std::string_view prefixes[] = {"v_cvt_", "v_cmp_"};
   return starts_with_any(mnemonic, prefixes);
@@ -164,7 +164,7 @@ uint16_t vector_register(uint32_t number, bool accumulation) {
   return uint16_t(number + (accumulation ? first_agpr : 0));
 }
 
-/// The first of the registers of a matrix operand.
+/// The first register of a matrix operand.
 uint16_t matrix_register(uint32_t number, uint32_t rows, bool accumulation) {
   if (rows > 1 && number % 2 != 0) throw Refusal{"a matrix operand must start at an even register"};
   if (number + rows > first_agpr) throw Refusal{"a matrix operand reaches beyond the last register"};
@@ -242,11 +242,11 @@ void Decoder::decode_scalar(const ScalarRow &row, const Fields &f, uint32_t posi
     throw Refusal{"the machine lets programs write no hardware register but MODE"};
   if (name == "s_sethalt" && (f.imm & 1) != 0)
     throw Refusal{"it halts the wave for a debugger, and the machine has none"};
-  // The operands that are indexed are the bits of the field, not an operand.
+  // The bits of the field, not an operand, say which operands are indexed.
   if (name == "s_set_gpr_idx_on") op.value = f.src[1] & 15;
   if (name == "s_setreg_imm32_b32") op.src[0] = pool.operand(f.literal, 0);
   const bool branch = name == "s_branch" || name.starts_with("s_cbranch_") || name == "s_call_b64";
-  if (branch) op.value = int32_t(position) + 1 + f.imm; // as a dword; the program makes an index of it
+  if (branch) op.value = int32_t(position) + 1 + f.imm; // as a dword; the program turns it into an index
   result.info.kind = name.starts_with("s_cbranch_") ? OpKind::branch : OpKind::scalar;
   result.info.branch = branch;
   result.info.falls_through = name != "s_branch" && name != "s_call_b64" && name != "s_setpc_b64" &&
@@ -302,7 +302,7 @@ void Decoder::decode_valu(const ValuRow &row, const Fields &f, DecodedOp &result
     op.dst = f.dst;
   }
   if (name == "v_accvgpr_write_b32" || name == "v_accvgpr_mov_b32") op.dst += first_agpr;
-  // The moves say by their name which side is an AccVGPR; their ACC bits mean nothing.
+  // The names of the moves say which side is an AccVGPR; their ACC bits mean nothing.
   if (name == "v_accvgpr_mov_b32" || name == "v_accvgpr_read_b32") {
     if (op.src[0] >= first_agpr) throw Refusal{"the source is no register of the accumulation file"};
     op.src[0] += first_agpr;
@@ -434,7 +434,7 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
   const bool acc = (f.acc & 1) != 0;
   auto data = [&](uint16_t number) { return vector_register(number, acc); };
   const bool stores = row.kind == MemoryKind::store || row.kind == MemoryKind::atomic;
-  // Of the first data operand; where there is a second one it follows, but for DS.
+  // Registers of the first data operand. A second one follows it, except for DS.
   uint16_t stored = row.kind == MemoryKind::atomic ? m.bytes / 4 : m.parts == 2 ? m.dwords / 2 : m.dwords;
   info.kind = OpKind::vector_memory;
   m.sc0 = f.sc0;
@@ -454,7 +454,7 @@ void Decoder::decode_memory(const MemoryRow &row, const Fields &f, DecodedOp &re
       m.offset = f.offset0 | f.offset1 << 8;
     }
     if (row.kind != MemoryKind::other && row.m0 == UseOfM0::none) info.address = {op.src[0], 1};
-    if (row.m0 == UseOfM0::resource) { // what stands where other DS instructions have the address is data
+    if (row.m0 == UseOfM0::resource) { // the field that holds the address in other DS instructions holds data
       op.src[0] = data(f.src[0]);
       info.address = {op.src[0], 1};
     }

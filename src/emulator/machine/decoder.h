@@ -30,17 +30,17 @@ private:
 struct DecodedOp {
   Op fast;
   Op strict;
-  OpInfo info;         // without the ranges of registers
-  std::string refusal; // not empty: the machine cannot run it, and why
+  OpInfo info;         // without the register ranges
+  std::string refusal; // not empty: why the machine cannot run it
 };
 
 class Decoder {
 public:
   explicit Decoder(SimdPath path) : valu(valu_table(path)) {}
 
-  /// `dwords` are those of the instruction, `position` where it starts in the code, in dwords.
+  /// `dwords` are the instruction's; `position` is where it starts in the code, in dwords.
   DecodedOp decode(const Instruction &instruction, std::span<const uint32_t> dwords, uint32_t position);
-  /// A stop for bytes that are no instruction.
+  /// A stop for bytes that are not an instruction.
   static DecodedOp refuse(std::string reason);
 
   const ConstantPool &constants() const { return pool; }

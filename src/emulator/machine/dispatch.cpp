@@ -1,4 +1,4 @@
-//===- dispatch.cpp - what the driver and the command processor prepare for a kernel --------------------===//
+//===- dispatch.cpp - kernel state set up by the driver and the command processor -----------------------===//
 #include "emulator/machine/dispatch.h"
 
 #include <algorithm>
@@ -16,9 +16,9 @@ constexpr uint32_t max_lds_bytes = 64 << 10;
 constexpr uint32_t max_workgroup_items = 1024;
 constexpr uint32_t most_user_sgprs = 16;
 constexpr uint32_t dynamic_stack_bytes = 16 << 10;
-// A wave's scratch is counted in 13 bits of 1024 bytes.
+// A wave's scratch size is a 13-bit number of 1024-byte units.
 constexpr uint32_t max_scratch_bytes = 0x1fff * 1024 / wave_lanes;
-// Of the segment with the arguments. Compilers read it in pieces that may end behind the last argument, and
+// Alignment of the kernarg segment. Compilers read it in pieces that may end after the last argument, and
 // launchers pass structs, which C++ pads at their end.
 constexpr uint64_t kernarg_alignment = 16;
 uint64_t aligned_kernarg_bytes(uint64_t bytes) {
@@ -115,7 +115,7 @@ Dispatch::Dispatch(const package::Kernel &kernel, const DispatchShape &shape, ui
   std::copy(given.begin(), given.end(), kernarg.begin());
   fill_hidden_arguments(given.size());
   fill_packet(image);
-  // amd_queue_t, as far as kernels of version 4 look at it: where the windows of LDS and of scratch are.
+  // The fields of amd_queue_t that kernels of version 4 read: the apertures of LDS and of scratch.
   put(queue(), {64, 4}, shared_aperture >> 32);
   put(queue(), {68, 4}, private_aperture >> 32);
 }
@@ -135,8 +135,8 @@ void Dispatch::fill_packet(uint64_t image) {
   put(packet(), {40, 8}, kernarg_address());
 }
 
-/// The arguments that compilers add for blockDim and the like, where the caller gave none. Those of features
-/// that the machine does not have (printf, host calls, device-side queues and heaps) are null.
+/// Fills in the arguments that compilers add for blockDim and similar, where the caller gave none. Those for
+/// features that the machine does not have (printf, host calls, device-side queues and heaps) are null.
 void Dispatch::fill_hidden_arguments(size_t given) {
   for (const package::KernelArgument &argument : kernel.arguments) {
     if (!argument.hidden() || argument.offset < given) continue;
@@ -157,7 +157,7 @@ void Dispatch::fill_hidden_arguments(size_t given) {
       put(kernarg, field, shape.lds_bytes - kernel.lds_bytes);
     else if (kind == "hidden_queue_ptr")
       put(kernarg, field, queue_address());
-    else if (kind == "hidden_multigrid_sync_arg") // what it points to is for several devices
+    else if (kind == "hidden_multigrid_sync_arg") // it would point to data for several devices
       put(kernarg, field, shape.cooperative ? 1 : 0);
   }
 }

@@ -1,7 +1,7 @@
-//===- dispatch.h - what the driver and the command processor prepare for a kernel ----------------------===//
+//===- dispatch.h - kernel state set up by the driver and the command processor -------------------------===//
 //
-// The memory behind the pointers that a kernel starts with (its arguments, the dispatch packet, the queue)
-// and the scalar registers that all waves of a launch start with (AMDGPUUsage, "Kernel Dispatch").
+// The memory that a kernel's initial pointers refer to (its arguments, the dispatch packet, the queue) and
+// the scalar registers that all waves of a launch start with (AMDGPUUsage, "Kernel Dispatch").
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -24,27 +24,28 @@ struct DispatchShape {
   bool cooperative = false;
 };
 
-/// Throws std::invalid_argument for a launch that no driver accepts, and for what a descriptor asks for that
-/// the machine does not have.
+/// Throws std::invalid_argument for a launch that no driver accepts, and for descriptor settings that the
+/// machine does not support.
 void check_dispatch(const package::Kernel &kernel, const DispatchShape &shape, size_t kernarg_bytes);
 
-/// Per lane: what the compiler counted, and room for a stack that it could not.
+/// Per lane: what the compiler counted, plus room for a stack that it could not count.
 uint32_t scratch_bytes_of(const package::Kernel &kernel);
 
 class Dispatch {
 public:
-  /// `image` is where the code object lies; `kernarg` is copied, and what runtimes add to it is added.
+  /// `image` is the address of the code object. `kernarg` is copied and gets the arguments that runtimes add.
   Dispatch(const package::Kernel &kernel, const DispatchShape &shape, uint64_t image,
            std::span<const std::byte> kernarg);
 
-  /// Packet, queue and arguments: memory that only this launch sees, and may only read.
+  /// Packet, queue and arguments: memory that only this launch sees, and that is read-only.
   std::vector<MemoryBlock> blocks() const;
 
-  /// The user SGPRs, from s0 on. `preload`: with arguments in them, where the kernel asks for that.
+  /// The user SGPRs, from s0 on. `preload`: they contain arguments if the kernel asks for that.
   std::vector<uint32_t> user_sgprs(bool preload) const;
 
 private:
-  /// As caches have them: how long a launch is taken to last must not depend on where the host's heap lies.
+  /// Aligned like a cache line: the time a launch is estimated to take must not depend on where the host's
+  /// heap is.
   struct alignas(128) Line {
     std::byte bytes[128];
   };

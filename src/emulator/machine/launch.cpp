@@ -1,7 +1,7 @@
 //===- launch.cpp - a grid of workgroups over the host's threads ----------------------------------------===//
 //
-// Each thread takes the next workgroup and runs it to its end. One that sleeps, or runs on and on, may be
-// waiting for another: the thread then starts the next one beside it, and they take turns. Those of a
+// Each thread takes the next workgroup and runs it to its end. One that sleeps, or runs for very long, may be
+// waiting for another: the thread then starts the next one too, and they take turns. The workgroups of a
 // cooperative launch take turns from the start.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -18,11 +18,11 @@ namespace sluice::emulator {
 namespace {
 
 constexpr uint64_t slice_instructions = 1 << 16;
-// Where workgroups are expected to wait for one another.
+// If workgroups are expected to wait for each other.
 constexpr uint64_t cooperative_slice_instructions = 1 << 10;
-// Turns after which a workgroup that never sleeps is taken to wait for another one all the same.
+// Turns after which a workgroup that never sleeps is nevertheless assumed to wait for another one.
 constexpr uint32_t turns_of_patience = 256;
-// Of one host thread; the device itself holds a few of a size that fills a compute unit, on 304 of them.
+// Per host thread. The device itself holds a few workgroups per compute unit, if they fill one, on 304 units.
 constexpr size_t most_resident = 1024;
 constexpr uint64_t xcd_count = 8; // workgroups go to the dies in turn
 
@@ -67,7 +67,7 @@ private:
     std::vector<Resident> active;
     std::vector<std::unique_ptr<Workgroup>> idle;
     bool more = true;
-    // Of a cooperative launch all workgroups begin at once, a part of them on each thread.
+    // In a cooperative launch all workgroups begin at once, a part of them on each thread.
     while (launch.sync && more && active.size() < share)
       more = start_next(active, idle);
     const uint64_t slice = launch.sync ? cooperative_slice_instructions : slice_instructions;
@@ -137,7 +137,7 @@ private:
 
   LaunchState &launch;
   const uint64_t total;
-  uint64_t share = 0; // of a thread, in a cooperative launch
+  uint64_t share = 0; // workgroups per thread, in a cooperative launch
   std::atomic<uint64_t> next = 0;
   std::mutex mutex;
   Counters counters;

@@ -1,8 +1,8 @@
 //===- machine.h - the emulated gfx942 machine ----------------------------------------------------------===//
 //
-// Load a code object into a Program once, then launch its kernels as often as wanted. A launch runs to its
-// end before it returns: streams, events and errors that stick belong to the HIP surface above. What a
-// kernel does wrong comes back as reports; the machine neither prints nor aborts.
+// Load a code object into a Program once, then launch its kernels as often as needed. A launch runs to its
+// end before it returns: the HIP surface above implements streams, events and sticky errors. A kernel's
+// mistakes come back as reports; the machine neither prints nor aborts.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -33,11 +33,11 @@ enum class CompletionOrder : uint8_t { late, early, random };
 
 /// Which wave of a workgroup runs next. All are legal for the hardware: a program must not depend on it.
 enum class WaveSchedule : uint8_t {
-  greedy,      // each runs until it has to wait
-  round_robin, // one instruction each, in turn
-  random,      // a few instructions of one drawn with the seed
+  greedy,      // each wave runs until it has to wait
+  round_robin, // one instruction per wave, in turn
+  random,      // a few instructions of a wave drawn with the seed
 };
-/// In which order workgroups start.
+/// The order in which workgroups start.
 enum class WorkgroupSchedule : uint8_t {
   ascending,
   descending,
@@ -45,18 +45,18 @@ enum class WorkgroupSchedule : uint8_t {
   random, // drawn with the seed
 };
 
-/// How sure it is that missing wait states give wrong results.
+/// How certain it is that missing wait states give wrong results.
 enum class HazardLevel : uint8_t {
   required, // AMD's CDNA3 ISA manual asks for them
-  compiler, // only LLVM's hazard recogniser does
+  compiler, // only LLVM's hazard recogniser asks for them
   by_count, // too few by count, but a taken branch or a barrier was in between, which takes some time as well
-  waived,   // LLVM's alone, too, but the manual says 0 there, or AMD's own assembly does without
+  waived,   // only LLVM asks for them, and the manual says 0 there, or AMD's own assembly does without
 };
 inline constexpr size_t hazard_levels = 4;
 std::string_view hazard_level_name(HazardLevel level);
 
-/// A check that is off costs nothing when all are off. All are on but the last two, which report what the ISA
-/// defines and many kernels rely on.
+/// Checks cost nothing only if all are off. All are on except the last two, which report behaviour that the
+/// ISA defines and many kernels rely on.
 struct Checks {
   bool pending = true;              // registers touched before the wait for the load that writes them
   bool lds_races = true;            // conflicting LDS accesses not separated by waits and a barrier
@@ -68,14 +68,14 @@ struct Checks {
   bool registers = true;            // registers beyond what the descriptor declares
   bool exec_at_mfma = true;         // MFMA ignores EXEC: a partial EXEC there is a mistake
   bool global_races = true;         // conflicting accesses of memory by workgroups that no atomic orders
-  bool stale_caches = true;         // ... that one orders, but a cache may stand between
-  bool stream_races = true;         // work of several streams on the same memory in no order (HIP surface)
+  bool stale_caches = true;         // ... that an atomic orders, but a cache may still hold old data
+  bool stream_races = true;         // work of several streams on the same memory, unordered (HIP surface)
   bool hazards = true;              // missing wait states that the manual requires
   bool hazards_compiler = true;     // ... of HazardLevel::compiler
   bool hazards_by_count = true;     // ... of HazardLevel::by_count
   bool hazards_waived = false;      // ... of HazardLevel::waived
-  bool contents = false;            // what arrays in memory hold that a library's call reads (HIP surface)
-  bool buffer_range = false; // buffer accesses out of the resource's range, which read 0 and store nothing
+  bool contents = false;            // contents of arrays in memory that a library's call reads (HIP surface)
+  bool buffer_range = false; // buffer accesses beyond the resource's range, which read 0 and store nothing
 
   /// All that are on by default.
   static constexpr Checks all() { return {}; }
@@ -83,8 +83,8 @@ struct Checks {
     return {false, false, false, false, false, false, false, false, false,
             false, false, false, false, false, false, false, false, false};
   }
-  /// Those whose reports are warnings by default: what they find gives right results on the hardware as far
-  /// as is known.
+  /// Checks whose reports are warnings by default: as far as is known, their findings give right results on
+  /// the hardware.
   static constexpr Checks warned_of() {
     Checks checks = none();
     checks.lds_equal_stores = checks.lds_write_after_read = true;
@@ -99,11 +99,11 @@ std::span<const std::string_view> check_names();
 bool *check_by_name(Checks &checks, std::string_view name);
 
 // Both throw std::invalid_argument, with the reason.
-/// "all" (that are on by default), "none", or names with commas between them.
+/// "all" (all that are on by default), "none", or names separated by commas.
 Checks parse_checks(std::string_view text);
-/// Which checks only warn: "default", "all" that can, "none", or names with commas between them.
+/// Which checks only warn: "default", "all" that can, "none", or names separated by commas.
 Checks parse_warnings(std::string_view text);
-/// False for what memory refuses: that is an error always.
+/// False for accesses that memory refuses, which are always errors.
 bool may_warn(std::string_view check);
 
 struct Options {
@@ -112,10 +112,10 @@ struct Options {
   CompletionOrder completion = CompletionOrder::late;
   WaveSchedule wave_schedule = WaveSchedule::greedy;
   WorkgroupSchedule workgroup_schedule = WorkgroupSchedule::ascending;
-  uint64_t seed = 1; // of all that is `random`
-  // Results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos that are neither 0 nor infinite move by
-  // one unit in the last place or stay, drawn by seed, instruction, lane and result: hardware promises no
-  // more.
+  uint64_t seed = 1; // for everything that is `random`
+  // Results of v_exp, v_log, v_rcp, v_rsq, v_sqrt, v_sin and v_cos that are neither 0 nor infinite stay or
+  // move by one unit in the last place, drawn by seed, instruction, lane and result: the hardware promises no
+  // more accuracy.
   bool perturb_transcendentals = false;
   bool scramble_nans = false;       // NaNs that vector instructions make get payloads drawn the same way
   uint32_t threads = 0;             // 0: as many as the host has processors
@@ -123,11 +123,11 @@ struct Options {
   uint32_t max_reports = 32;        // places kept per launch, of each kind and rule; others are only counted
   bool stop_at_report = false;      // the first error ends the launch
   bool count_bank_conflicts = true; // with any check on; without checks they are never counted
-  uint8_t reachable_devices = 0xff; // one bit each: whose memory the launching device may access
-  bool preload_kernargs = true;     // false: as firmware that enters kernels at their compatibility prologue
+  uint8_t reachable_devices = 0xff; // one bit per device whose memory the launching device may access
+  bool preload_kernargs = true; // false: like firmware that enters kernels at their compatibility prologue
   std::atomic<uint64_t> *workgroups_ended = nullptr; // nullable: counts each workgroup as it ends
-  bool list_memory_uses = false;                     // in the result
-  Tracer *tracer = nullptr;                          // nullable: is told of each instruction
+  bool list_memory_uses = false;                     // in LaunchResult::uses
+  Tracer *tracer = nullptr;                          // nullable: is called for each instruction
   std::shared_ptr<const MemoryWatch> watch;          // nullable: counts accesses of memory
   bool cooperative = false; // all workgroups run side by side and may use global wave sync
 };
@@ -135,40 +135,40 @@ struct Options {
 //===--- Results ----------------------------------------------------------------------------------------===//
 
 enum class ReportKind : uint8_t {
-  launch_refused,         // nothing ran: the kernel needs what the machine does not have (HIP launches only)
-  unknown_instruction,    // no such instruction on this machine: the wave stops
-  invalid_pc,             // jump to an address that holds no instruction: the wave stops
-  budget_exhausted,       // the wave ran longer than the instruction budget
-  trap,                   // s_trap
-  barrier_deadlock,       // all waves wait at barriers that nobody is left to reach
-  pending_register,       // missing wait: a register whose load is in flight
-  lds_race,               // two LDS accesses in no order, one a write
-  lds_equal_stores,       // two stores of the same value in no order
-  lds_write_after_read,   // ... a store after a barrier, and a read issued before it that was not waited for
-  lds_out_of_bounds,      // beyond the workgroup's allocation
-  lds_uninitialised,      // LDS read before any write
-  lds_copy_at_end,        // the wave ends while a copy into LDS is in flight
-  global_out_of_bounds,   // address in no block
-  global_freed,           // address in a freed block
-  no_peer_access,         // memory of another device that was not opened to this one
-  scratch_out_of_bounds,  // beyond the lane's scratch
-  buffer_out_of_range,    // beyond the resource's records
-  global_race,            // two workgroups access memory in no order, one writes
-  stale_cache,            // in order, but a cache was not written back or not invalidated
-  memory_uninitialised,   // an atomic on memory that was never written
-  global_read_only,       // store to kernel arguments, constants or code
-  misaligned,             // address not aligned as the instruction needs
-  register_out_of_range,  // register beyond the descriptor's
+  launch_refused,        // nothing ran: the kernel needs a feature that the machine lacks (HIP launches only)
+  unknown_instruction,   // no such instruction on this machine: the wave stops
+  invalid_pc,            // jump to an address that holds no instruction: the wave stops
+  budget_exhausted,      // the wave ran longer than the instruction budget
+  trap,                  // s_trap
+  barrier_deadlock,      // all waves wait at barriers that no other wave can reach
+  pending_register,      // missing wait: a register whose load is in flight
+  lds_race,              // two unordered LDS accesses, one a write
+  lds_equal_stores,      // two unordered stores of the same value
+  lds_write_after_read,  // ... a store after a barrier, and a read issued before it that was not waited for
+  lds_out_of_bounds,     // beyond the workgroup's allocation
+  lds_uninitialised,     // LDS read before any write
+  lds_copy_at_end,       // the wave ends while a copy into LDS is in flight
+  global_out_of_bounds,  // address in no block
+  global_freed,          // address in a freed block
+  no_peer_access,        // memory of another device that was not opened to this one
+  scratch_out_of_bounds, // beyond the lane's scratch
+  buffer_out_of_range,   // beyond the resource's records
+  global_race,           // two workgroups access memory without an order, one writes
+  stale_cache,           // ordered, but a cache was not written back or not invalidated
+  memory_uninitialised,  // an atomic on memory that was never written
+  global_read_only,      // store to kernel arguments, constants or code
+  misaligned,            // address not aligned as the instruction requires
+  register_out_of_range, // register beyond the descriptor's
   register_uninitialised, // an address, branch or matrix operand that was never written
   exec_at_mfma,           // EXEC not full at an MFMA
-  stream_race,            // two pieces of work of streams use memory in no order, one writes
+  stream_race,            // work of two streams uses memory without an order, one writes
   freed_in_use,           // ... one frees it
   bad_contents,           // a library's call would read numbers that break its rules
   hazard,                 // too few wait states between two instructions
 };
 std::string_view report_kind_name(ReportKind kind);
-/// Whether a report fails its launch. What a wave cannot go on from and what memory refuses always does; what
-/// other checks find does unless the check is among the warnings.
+/// Whether a report fails its launch. Faults that end a wave and accesses that memory refuses always do.
+/// Findings of other checks do unless the check is among the warnings.
 bool report_fails(ReportKind kind, HazardLevel level, const Checks &warnings);
 
 struct Report {
@@ -181,8 +181,8 @@ struct Report {
   };
 
   ReportKind kind{};
-  HazardLevel level = HazardLevel::required; // of a hazard
-  uint8_t rule = 0;                          // of a hazard: a number, different for each rule
+  HazardLevel level = HazardLevel::required; // for a hazard
+  uint8_t rule = 0;                          // for a hazard: a number, different for each rule
   bool fails = true;                         // false: a warning, the launch may still succeed
   std::string kernel;
   std::string message;     // one sentence
@@ -192,11 +192,11 @@ struct Report {
   std::array<uint32_t, 3> workgroup{};
   uint32_t wave = 0;
   int32_t lane = -1;    // -1: the whole wave
-  uint64_t address = 0; // device address, LDS byte, or register number, as the kind has it
+  uint64_t address = 0; // device address, LDS byte, or register number, depending on the kind
   std::optional<Other> other;
   uint64_t count = 1; // times it happened in the launch, at this pair of instructions
 };
-/// The kind as text shows it: "lds_race", "hazard (required)", "warning: lds_equal_stores".
+/// The kind as shown in text: "lds_race", "hazard (required)", "warning: lds_equal_stores".
 std::string kind_text(const Report &report);
 /// "kernel+pc: kind: message" with the place and the other access, over several lines.
 std::string to_text(const Report &report);
@@ -210,7 +210,7 @@ struct Counters {
   uint64_t mfma_instructions = 0;
   std::array<uint64_t, mfma_instruction_count> mfma_by_kind{}; // in the order of mfma_instructions()
   uint64_t lds_bank_conflicts = 0;                             // extra LDS cycles, counted per conflict group
-  uint64_t buffer_lanes_out_of_range = 0; // of buffer accesses, wholly or in part; a scalar one counts 1
+  uint64_t buffer_lanes_out_of_range = 0; // of buffer accesses, wholly or partly; a scalar one counts 1
   uint64_t launches = 0;
 
   Counters &operator+=(const Counters &other);
@@ -221,17 +221,17 @@ struct MemoryUse {
   enum class Kind : uint8_t { read, write, atomic, release };
   uint64_t start;
   uint64_t end;
-  uint64_t block; // its serial
+  uint64_t block; // its serial number
   Kind kind;
 };
 
 struct LaunchResult {
-  std::vector<Report> reports;  // empty: the kernel ran to its end and nothing was wrong
-  uint64_t reports_dropped = 0; // times that places beyond max_reports were found
+  std::vector<Report> reports;  // empty: the kernel ran to its end without a finding
+  uint64_t reports_dropped = 0; // findings at places beyond max_reports
   Counters counters;
-  std::vector<MemoryUse> uses; // dwords that were touched, if they were to be listed
+  std::vector<MemoryUse> uses; // dwords that were touched, if Options ask for the list
 
-  /// There is nothing to report, not even a warning.
+  /// True if there are no reports, not even a warning.
   bool ok() const { return reports.empty(); }
   /// The first error; null if there is none.
   const Report *failure() const;
@@ -243,14 +243,14 @@ struct LaunchResult {
 struct KernelInfo {
   std::string name;
   uint64_t entry = 0;      // address in the code object
-  uint64_t descriptor = 0; // likewise
+  uint64_t descriptor = 0; // address in the code object
   uint32_t kernarg_bytes = 0;
   uint32_t lds_bytes = 0;     // static
   uint32_t scratch_bytes = 0; // per lane
   uint32_t vgprs = 0;         // granted per lane, ArchVGPRs and AccVGPRs together
   uint32_t accum_offset = 0;  // AccVGPR a0 is register number accum_offset of the unified file
-  /// ArchVGPRs that its code may name: those before a0. Code without AccVGPRs may name all it was granted,
-  /// and assemblers leave any accum_offset in its descriptor.
+  /// ArchVGPRs that the kernel's code may name: those before a0. Code without AccVGPRs may name all it was
+  /// granted, and assemblers leave any accum_offset in its descriptor.
   uint32_t arch_vgprs = 0;
   uint32_t acc_vgprs = 0;
   uint32_t sgprs = 0; // granted per wave
@@ -259,12 +259,12 @@ struct KernelInfo {
 
 struct ProgramImpl;
 
-/// A code object, loaded and decoded. Its image lies in host memory and stays there for the Program's life;
-/// kernels that write its variables change them for all later launches. Launching it from several threads
-/// at once is safe.
+/// A code object, loaded and decoded. Its image is in host memory and stays there for the Program's life;
+/// kernels that write its variables change them for all later launches. It is safe to launch it from several
+/// threads at once.
 class Program {
 public:
-  /// Throws std::runtime_error, with the reason, for anything but a gfx942 code object of version 4 to 6.
+  /// Throws std::runtime_error, with the reason, for anything except a gfx942 code object of version 4 to 6.
   explicit Program(std::span<const std::byte> elf);
   ~Program();
   Program(const Program &) = delete;
@@ -273,13 +273,14 @@ public:
   const std::vector<KernelInfo> &kernels() const;
   const KernelInfo *kernel(std::string_view name) const;
 
-  /// Device memory of a variable of the code object; empty when there is none of that name.
+  /// Device memory of a variable of the code object; empty if there is no variable of that name.
   std::span<std::byte> variable(std::string_view name) const;
 
   /// The memory that holds the loaded segments: attach it to a Memory to let hosts copy to variables.
   std::span<std::byte> image() const;
 
-  /// "address: text" per line, from a kernel's entry to the end of its symbol; empty for no such kernel.
+  /// "address: text" per line, from a kernel's entry to the end of its symbol; empty if there is no such
+  /// kernel.
   std::string disassemble(std::string_view kernel) const;
 
   const ProgramImpl &impl() const { return *implementation; }
@@ -289,25 +290,26 @@ private:
 };
 
 /// Wait states that are missing on some path through the code, whether a wave takes it or not; those of
-/// HazardLevel::waived only `with_waived`. A report's kernel is the one whose entry lies before it; wave and
-/// lane mean nothing.
+/// HazardLevel::waived only if `with_waived` is set. A report's kernel is the one whose entry precedes it;
+/// wave and lane mean nothing.
 std::vector<Report> static_reports(const Program &program, bool with_waived = false);
 
-/// What an s_nop gives in wait states, and how many of them any path through it needs.
+/// The wait states that an s_nop gives, and how many of them the paths through it need.
 struct NopStates {
   uint64_t pc; // address in the code object
   uint32_t given;
-  uint32_t needed; // 0: it can go
+  uint32_t needed; // 0: it can be removed
 };
-/// By address, all s_nop instructions that a kernel reaches without jumps through registers, each held
-/// against the rules of all levels but HazardLevel::waived. All of them together can be cut down to what they
-/// need. Hazards that the code has already are ignored.
+/// All s_nop instructions, by address, that a kernel reaches without jumps through registers, each checked
+/// against the rules of all levels except HazardLevel::waived. All of them can be cut down to what they need
+/// at once. Hazards that the code already has are ignored.
 std::vector<NopStates> nop_states(const Program &program);
 
 /// Runs a kernel. `grid` counts workgroups, `block` work-items; `kernarg` is copied and read-only to the
-/// kernel. Throws std::invalid_argument for a launch no driver would accept (unknown kernel, an extent of 0,
-/// more than 1024 work-items, more LDS than 64 KiB, fewer or more kernarg bytes than the kernel declares) and
-/// for a kernel that needs what the machine does not have (waves of 32 lanes, trap handlers).
+/// kernel. Throws std::invalid_argument for a launch that no driver would accept (unknown kernel, an extent
+/// of 0, more than 1024 work-items, more LDS than 64 KiB, fewer or more kernarg bytes than the kernel
+/// declares) and for a kernel that needs features the machine does not have (waves of 32 lanes, trap
+/// handlers).
 LaunchResult launch(const Program &program, std::string_view kernel, std::array<uint32_t, 3> grid,
                     std::array<uint32_t, 3> block, uint32_t dynamic_lds_bytes,
                     std::span<const std::byte> kernarg, const Memory &memory, const Options &options = {});

@@ -11,7 +11,7 @@ namespace sluice::emulator {
 
 namespace {
 
-// A NaN in every float format and far outside any buffer as an address.
+// As a float, a NaN in every format; as an address, far outside any buffer.
 constexpr int fresh_byte = 0xff;
 constexpr int freed_byte = 0xfe;
 constexpr uint64_t fill_limit = uint64_t(64) << 20; // larger blocks are left as zero pages until touched
@@ -24,7 +24,7 @@ uint64_t map_bytes(uint64_t bytes) {
   return round_up((bytes + 3) / 4, Memory::alignment);
 }
 
-/// Nulls when the host has no more.
+/// Nulls if the host has no more memory.
 std::pair<void *, std::shared_ptr<const Pages>> map_pages(uint64_t bytes) {
   void *pages =
       mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -32,7 +32,7 @@ std::pair<void *, std::shared_ptr<const Pages>> map_pages(uint64_t bytes) {
   return {pages, std::make_shared<const Pages>(pages, bytes)};
 }
 
-/// Calls with each entry of the map that [offset, offset + bytes) touches and the bits it touches there.
+/// Visits each map entry that [offset, offset + bytes) touches, with the bits it touches there.
 template <class Visit> void visit_map(uint8_t *map, uint64_t offset, uint64_t bytes, Visit &&visit) {
   const uint64_t end = offset + bytes;
   while (offset < end) {

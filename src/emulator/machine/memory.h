@@ -1,7 +1,7 @@
 //===- memory.h - device memory of the emulated machine -------------------------------------------------===//
 //
-// Device addresses are host addresses: a pointer made here goes to the caller as it is, and the machine
-// dereferences it. Every access of a kernel is looked up in a table of blocks first, so a block has a red
+// Device addresses are host addresses: the caller gets a pointer from here unchanged, and the machine
+// dereferences it. Every access of a kernel is first looked up in a table of blocks. So a block has a red
 // zone on either side, and a freed block stays in quarantine (no longer accessible, its address not reused)
 // until the quarantine is full.
 //
@@ -23,29 +23,29 @@ namespace sluice::emulator {
 /// A virtual address of gfx942 has 48 bits: Linux's driver gives such a device 256 TiB (gmc_v9_0_sw_init).
 constexpr uint64_t address_space_end = uint64_t(1) << 48;
 
-/// Whether [address, address + bytes) lies in the address space. False for a range that wraps.
+/// Whether [address, address + bytes) is in the address space. False for a range that wraps.
 constexpr bool in_address_space(uint64_t address, uint64_t bytes) {
   return address <= address_space_end && bytes <= address_space_end - address;
 }
 
-/// A range of addresses that kernels may (or, once freed, may no longer) touch.
+/// A range of addresses that kernels may access, until it is freed.
 struct MemoryBlock {
   static constexpr uint8_t most_devices = 8;
-  static constexpr uint8_t host = most_devices; // as `device`: memory that all devices reach
+  static constexpr uint8_t host = most_devices; // value of `device` for memory that all devices reach
 
   uint64_t address;
   uint64_t bytes;
-  /// Counts allocations and attachments from 1: tells two blocks at one address apart.
+  /// Counts allocations and attachments from 1, to tell apart two blocks at one address.
   uint64_t serial;
   bool writable;
   bool freed;
-  /// True for memory of the host that was attached, false for memory allocated here.
+  /// True for attached host memory, false for memory allocated here.
   bool attached;
-  /// One byte per dword, in it one bit per byte: set once the byte has been written. Null: all of it counts
-  /// as written.
+  /// A byte per dword, with a bit per byte of it that is set once the byte has been written. Null: everything
+  /// counts as written.
   uint8_t *written = nullptr;
   uint8_t device = host;
-  /// Set for a launch: memory of a device that the launching one has no access to. `freed` is set, too.
+  /// Set for a launch: memory of a device that the launching one cannot access. `freed` is set, too.
   bool foreign = false;
 
   bool contains(uint64_t first, uint64_t count) const {
@@ -53,12 +53,12 @@ struct MemoryBlock {
   }
 };
 
-/// Whether all of a range was written before; the range must lie in the block.
+/// Whether all of a range has been written; the range must be in the block.
 bool is_written(const MemoryBlock &block, uint64_t address, uint64_t bytes);
-/// May run at the same time as others.
+/// Thread-safe.
 void mark_written(const MemoryBlock &block, uint64_t address, uint64_t bytes);
 
-/// Pages of the host, unmapped when nobody holds them any more.
+/// Pages of the host, unmapped when the last reference goes.
 class Pages {
 public:
   Pages(void *start, uint64_t bytes) : start(start), bytes(bytes) {}
@@ -72,15 +72,15 @@ private:
 };
 using HeldPages = std::vector<std::shared_ptr<const Pages>>;
 
-/// The blocks of one moment, sorted by address, whose memory stays there as long as the table does, freed or
-/// not. Immutable: a launch keeps the one it started with.
+/// The blocks at one moment, sorted by address. Their memory, freed or not, exists as long as the table does.
+/// Immutable: a launch keeps the one it started with.
 class BlockTable {
 public:
   explicit BlockTable(std::vector<MemoryBlock> blocks, HeldPages pages = {});
 
-  /// The block that holds `address`, else the nearest block within a red zone of it, else null.
+  /// The block that contains `address`, else the nearest block within a red zone of it, else null.
   const MemoryBlock *nearest(uint64_t address) const;
-  /// The block that holds all of [address, address + bytes), freed or not; else null.
+  /// The block that contains all of [address, address + bytes), freed or not; else null.
   const MemoryBlock *find(uint64_t address, uint64_t bytes) const;
   const std::vector<MemoryBlock> &blocks() const { return sorted; }
 
@@ -89,7 +89,7 @@ private:
   HeldPages held;
 };
 
-/// All functions may be called from several threads at once.
+/// All functions are thread-safe.
 class Memory {
 public:
   static constexpr uint64_t alignment = 4096;
@@ -103,23 +103,23 @@ public:
   /// Whether fresh memory may be read before it is written.
   enum class Contents : uint8_t { defined, undefined };
 
-  /// `bytes` of device memory, filled with a pattern that no program expects; null when the capacity or the
-  /// host's memory is exhausted, or when `bytes` is 0. The capacity is each device's, and the host's.
+  /// Allocates `bytes` of device memory, filled with a pattern that no program expects. Null if the capacity
+  /// (each device's, and the host's) or the host's memory is exhausted, or if `bytes` is 0.
   void *allocate(uint64_t bytes, Contents contents = Contents::defined, uint8_t device = 0);
   /// False unless `address` is the start of a live block allocated here.
   bool release(const void *address);
 
-  /// Lets kernels reach host memory (pinned or registered memory, the image of a code object).
-  /// False when it overlaps a live block, is empty or leaves the address space.
+  /// Lets kernels access host memory (pinned or registered memory, the image of a code object). Returns false
+  /// if it overlaps a live block, is empty or leaves the address space.
   bool attach(const void *address, uint64_t bytes, bool writable, uint8_t device = MemoryBlock::host);
   bool detach(const void *address);
 
-  /// The host has written [address, address + bytes), which may lie anywhere.
+  /// The host has written [address, address + bytes), which may be anywhere.
   void mark_written(const void *address, uint64_t bytes);
-  /// The host has copied: what was never written at `from` is not at `to` either.
+  /// The host has copied: bytes never written at `from` count as never written at `to`.
   void copy_written(const void *to, const void *from, uint64_t bytes);
 
-  /// The live block that holds `address`.
+  /// The live block that contains `address`.
   std::optional<MemoryBlock> find(const void *address) const;
 
   std::shared_ptr<const BlockTable> snapshot() const;
@@ -132,7 +132,7 @@ private:
   struct Region {
     MemoryBlock block;
     std::shared_ptr<const Pages> pages; // with both red zones; null for attached blocks
-    std::shared_ptr<const Pages> map;   // of what was written; nullable
+    std::shared_ptr<const Pages> map;   // map of what was written; nullable
   };
 
   void trim_quarantine();

@@ -1,6 +1,6 @@
 //===- program.cpp - loading and decoding a code object -------------------------------------------------===//
 //
-// All executable bytes are decoded once, in a sweep over the executable segment. Bytes that are no
+// All executable bytes are decoded once, in a sweep over the executable segment. Bytes that are not an
 // instruction become stops: they cost nothing unless a wave gets there.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -29,7 +29,7 @@ std::span<std::byte> map_image(uint64_t bytes) {
   return {static_cast<std::byte *>(memory), size};
 }
 
-/// Whether any instruction of the kernel's own code does.
+/// Whether any instruction of the kernel's own code names AccVGPRs.
 bool names_acc_vgprs(const ProgramImpl &program, const package::Kernel &kernel) {
   const std::vector<OpInfo> &infos = program.infos.infos;
   const uint64_t end = kernel.code_bytes != 0 ? kernel.entry_address + kernel.code_bytes : UINT64_MAX;
@@ -51,14 +51,14 @@ KernelInfo kernel_info(const ProgramImpl &program, const package::Kernel &kernel
   info.accum_offset = kernel.descriptor.accum_offset();
   info.acc_vgprs = info.vgprs > info.accum_offset ? info.vgprs - info.accum_offset : 0;
   info.arch_vgprs = names_acc_vgprs(program, kernel) ? std::min(info.vgprs, info.accum_offset) : info.vgprs;
-  // Granules of 16, at the end of which VCC, FLAT_SCRATCH and XNACK_MASK lie.
+  // Granules of 16; VCC, FLAT_SCRATCH and XNACK_MASK take the end of the last one.
   info.sgprs = std::min<uint32_t>(((kernel.descriptor.rsrc1 >> 6 & 15) / 2 + 1) * 16, 102);
   info.max_workgroup_threads = kernel.max_workgroup_size;
   return info;
 }
 
 /// Narrows the pairs of f32 among the registers that LLVM names, in the order of the sources, to those that
-/// op_sel and op_sel_hi leave.
+/// op_sel and op_sel_hi select.
 std::vector<RegisterRange> registers_read(const std::vector<RegisterRange> &named, const Op &op,
                                           const OpInfo &info) {
   std::vector<RegisterRange> read = named;
@@ -76,7 +76,7 @@ std::vector<RegisterRange> registers_read(const std::vector<RegisterRange> &name
   return read;
 }
 
-/// `limits`: what the instruction names, whether it uses all of it or not.
+/// `limits`: all registers that the instruction names, used or not.
 void add_ranges(OpInfos &infos, const std::vector<RegisterRange> &ranges,
                 const std::vector<RegisterRange> &limits, OpInfo &info, uint32_t &begin, uint32_t &end) {
   begin = uint32_t(infos.ranges.size());

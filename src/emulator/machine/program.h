@@ -1,4 +1,4 @@
-//===- program.h - a decoded code object, from the inside -----------------------------------------------===//
+//===- program.h - internals of a decoded code object ---------------------------------------------------===//
 #pragma once
 
 #include <map>
@@ -20,17 +20,17 @@ struct OpRange {
 };
 
 struct ProgramImpl {
-  std::vector<std::byte> file; // what `object` refers to
+  std::vector<std::byte> file; // the bytes that `object` refers to
   package::CodeObject object;
   std::span<std::byte> image; // mapped at its page; owned
   std::vector<KernelInfo> kernels;
 
-  uint64_t code_start = 0; // address in the code object of the first instruction
-  std::vector<Op> fast;    // the last one is a stop behind the end of the code
+  uint64_t code_start = 0; // of the first instruction, in the code object
+  std::vector<Op> fast;    // the last one is a stop after the end of the code
   std::vector<Op> strict;
   std::vector<uint32_t> constants;          // rows of 64 dwords
-  std::vector<int32_t> op_at;               // by dword of the code
-  std::vector<uint32_t> offset_of;          // by instruction, and the end
+  std::vector<int32_t> op_at;               // indexed by dword of the code
+  std::vector<uint32_t> offset_of;          // by instruction, plus the end
   std::vector<std::string> texts;           // by instruction
   std::map<uint32_t, std::string> refusals; // why an instruction cannot run
   OpInfos infos;
@@ -46,7 +46,7 @@ struct ProgramImpl {
   /// From a kernel's entry to the end of its symbol; without a size, to where another kernel begins.
   OpRange ops_of(const package::Kernel &kernel) const;
   CodeMap code_map() const;
-  /// As a disassembler prints it; the bytes of what is no instruction.
+  /// As a disassembler prints it; for bytes that are not an instruction, the bytes.
   std::string text(uint32_t op) const;
 };
 

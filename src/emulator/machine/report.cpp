@@ -125,7 +125,7 @@ std::string kind_text(const Report &report) {
 }
 
 std::string to_text(const Report &report) {
-  if (report.disassembly.empty()) { // of copies, streams, whole launches: there is no instruction
+  if (report.disassembly.empty()) { // reports about copies, streams and whole launches have no instruction
     const std::string times =
         report.count > 1 ? " (and " + std::to_string(report.count - 1) + " times more)" : "";
     return report.kernel + ": " + kind_text(report) + ": " + report.message +

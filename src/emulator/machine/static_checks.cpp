@@ -1,4 +1,4 @@
-//===- static_checks.cpp - what a program's code shows without running it -------------------------------===//
+//===- static_checks.cpp - checks a program's code without running it -----------------------------------===//
 #include "emulator/check/static_hazards.h"
 #include "emulator/isa/source_lines.h"
 #include "emulator/machine/program.h"
@@ -20,7 +20,7 @@ std::vector<Report> static_reports(const Program &program, bool with_waived) {
   const ProgramImpl &p = program.impl();
   std::vector<Report> reports;
   std::optional<SourceLines> lines; // most programs have nothing to report
-  // The last one is the stop behind the end.
+  // The last one is the stop after the end.
   const uint32_t end = uint32_t(p.strict.size() - 1);
   for (const StaticHazard &hazard : static_hazards(p.strict, p.infos, 0, end, levels(with_waived))) {
     Report report;
@@ -51,7 +51,7 @@ std::vector<NopStates> nop_states(const Program &program) {
   const ProgramImpl &p = program.impl();
   const uint32_t end = uint32_t(p.strict.size() - 1);
   std::vector<uint32_t> nops;
-  // Others fill the code up to the next alignment.
+  // An s_nop that no kernel reaches is padding between kernels.
   std::vector<uint32_t> entries;
   for (const KernelInfo &kernel : p.kernels)
     if (const int32_t entry = p.op_at_address(kernel.entry); entry >= 0) entries.push_back(uint32_t(entry));

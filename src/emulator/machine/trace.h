@@ -1,7 +1,7 @@
-//===- trace.h - what a launch tells of each instruction ------------------------------------------------===//
+//===- trace.h - reports each instruction of a launch ---------------------------------------------------===//
 //
-// A launch with a Tracer runs the waves that it follows in a loop of their own; the other waves, and launches
-// without one, know nothing of it.
+// A launch with a Tracer runs the waves that it follows in a separate loop. Other waves, and launches without
+// a Tracer, are not affected.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -14,26 +14,26 @@
 
 namespace sluice::emulator {
 
-/// Consecutive registers that have changed owner or value. Loads write theirs when they complete, which is at
-/// a later instruction (a wait) unless Options::completion says otherwise.
+/// Consecutive registers that have changed owner or value. A load writes its registers when it completes,
+/// which is at a later instruction (a wait) unless Options::completion says otherwise.
 struct TracedRegisters {
   enum class State : uint8_t {
     written,   // by the instruction itself
     in_flight, // will be, by a load that the instruction has issued; `values` is what they hold until then
-    arrived,   // by a load issued earlier, which completed at this instruction
+    arrived,   // written by a load issued earlier, which completed at this instruction
   };
   State state{};
   std::string name;                 // "v[4:7]", "a0", "s[2:3]", "vcc", "exec", "m0", "scc"
-  char file = 's';                  // 'v', 'a' or, for all that is one value per wave, 's'
+  char file = 's';                  // 'v', 'a' or, for everything with one value per wave, 's'
   uint32_t first = 0;               // number in the file
   uint32_t count = 0;               // registers
-  std::span<const uint32_t> values; // a dword per register; of v and a registers 64, lane by lane
+  std::span<const uint32_t> values; // a dword per register; for v and a registers 64, lane by lane
 };
 
 struct TracedInstruction {
   std::array<uint32_t, 3> workgroup{};
   uint32_t wave = 0;
-  uint64_t number = 0; // of the wave's instructions, from 0
+  uint64_t number = 0; // among the wave's instructions, from 0
   uint64_t pc = 0;     // address in the code object
   std::string_view disassembly;
   bool vector = false; // EXEC matters to it
@@ -45,9 +45,9 @@ struct TracedInstruction {
 class Tracer {
 public:
   virtual ~Tracer() = default;
-  /// Asked when the wave starts.
+  /// Called when the wave starts.
   virtual bool follows(std::array<uint32_t, 3> workgroup, uint32_t wave) const = 0;
-  /// After the instruction. What `instruction` refers to is gone when this returns.
+  /// Called after the instruction. What `instruction` refers to is gone when this returns.
   virtual void executed(const TracedInstruction &instruction) = 0;
 };
 

@@ -1,4 +1,4 @@
-//===- trace_instruction.cpp - an instruction as a Tracer is told of it ---------------------------------===//
+//===- trace_instruction.cpp - describes an instruction to a Tracer -------------------------------------===//
 #include "emulator/machine/trace_instruction.h"
 
 #include "emulator/check/register_name.h"

@@ -1,4 +1,4 @@
-//===- trace_instruction.h - an instruction as a Tracer is told of it -----------------------------------===//
+//===- trace_instruction.h - describes an instruction to a Tracer ---------------------------------------===//
 #pragma once
 
 #include "emulator/check/wave_checks.h"
@@ -6,7 +6,7 @@
 
 namespace sluice::emulator {
 
-/// What was true before the instruction, and whether the wave could run it.
+/// The state before the instruction, and whether the wave could run it.
 struct TraceContext {
   uint64_t number;
   uint64_t exec;

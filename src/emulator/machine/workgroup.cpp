@@ -15,7 +15,7 @@ namespace {
 
 constexpr uint32_t register_bytes = (vector_registers + temporary_rows) * wave_lanes * 4;
 constexpr size_t cache_line = 64;
-// What LDS and scratch hold before anything is written: as a float a NaN, as an address nonsense.
+// Initial content of LDS and scratch: as a float a NaN, as an address nonsense.
 constexpr int fresh_byte = 0xff;
 constexpr uint32_t first_wave = 1u << 31; // in the workgroup info
 
@@ -57,7 +57,7 @@ StopReason describe(Fault fault) {
 
 struct Workgroup::Slot {
   Slot(const LaunchState &launch, LdsShadow &shadow) {
-    // Zeros that take no memory where no register is written: a device holds ten thousand waves.
+    // Zero pages that take no memory until a register is written: a device holds ten thousand waves.
     size_t room = register_bytes + cache_line;
     registers.reset(std::calloc(room, 1));
     void *start = registers.get();
@@ -214,7 +214,7 @@ void Workgroup::report_fault(const Wave &wave) {
 }
 
 void Workgroup::report_exhausted(const Wave &wave) {
-  // The instruction before may be a branch from anywhere: the wave is where it would go on.
+  // The last instruction may be a branch from anywhere: report where the wave would go on.
   report_stop(wave, wave.pc, ReportKind::budget_exhausted,
               "the wave has executed " + std::to_string(wave.executed) + " instructions without ending");
 }
@@ -237,7 +237,7 @@ void Workgroup::end_wave(Slot &slot) {
   counters.buffer_lanes_out_of_range += slot.wave.buffer_lanes_out_of_range;
 }
 
-/// If every wave that has not ended is at the barrier, lets them go on.
+/// If all waves that have not ended are at the barrier, lets them go on.
 bool Workgroup::release_barrier() {
   bool any = false;
   for (const auto &slot : slots) {

@@ -15,22 +15,22 @@
 
 namespace sluice::emulator {
 
-/// What all workgroups of a launch have in common.
+/// State that all workgroups of a launch share.
 struct LaunchState {
   const ProgramImpl *program;
   const package::Kernel *kernel;
   const Options *options;
   std::array<uint32_t, 3> grid;
   std::array<uint32_t, 3> block;
-  uint32_t threads = 0; // work-items of a workgroup
-  uint32_t waves = 0;   // of a workgroup
+  uint32_t threads = 0; // work-items per workgroup
+  uint32_t waves = 0;   // waves per workgroup
   uint32_t lds_bytes = 0;
   uint32_t scratch_bytes = 0; // per lane
   int32_t entry = 0;          // index of the first instruction
   uint64_t instruction_budget = 0;
   bool strict = false;
-  GlobalSync *sync = nullptr;       // of a cooperative launch
-  std::vector<uint32_t> user_sgprs; // what s0 and on hold when a wave starts
+  GlobalSync *sync = nullptr;       // for a cooperative launch
+  std::vector<uint32_t> user_sgprs; // values of s0 and on when a wave starts
   CodeMap code;
   LaunchChecks checks;
   std::atomic<bool> stop = false;
@@ -47,13 +47,13 @@ public:
   /// Runs each wave for at most `slice` instructions between barriers.
   Progress run(uint64_t slice);
 
-  /// For whoever gives the turns instead of `run`, one instruction at a time.
+  /// For callers that schedule single instructions themselves instead of calling `run`.
   Wave &wave(uint32_t id);
-  /// Reports what ended a wave whose instruction answered Step::stop; ends the launch.
+  /// Reports the fault of a wave whose instruction returned Step::stop; ends the launch.
   void report_fault(const Wave &wave);
   void report_exhausted(const Wave &wave);
 
-  /// Of all workgroups this object has run.
+  /// Sums over all workgroups of this object.
   Counters counters;
 
 private:
@@ -65,13 +65,13 @@ private:
   template <Loop loop> Step run_wave(Wave &wave, uint64_t limit);
   /// Runs one wave for at most `limit` instructions; true if it went to sleep.
   bool take_turn(Slot &slot, uint64_t limit);
-  /// Gives turns to waves that are ready until each has had `slice` instructions or none is left; true if one
-  /// went to sleep.
+  /// Gives turns to ready waves until each has had `slice` instructions or none is left; true if one went to
+  /// sleep.
   bool take_turns(uint64_t slice);
   void report_stop(const Wave &wave, const Op *at, ReportKind kind, std::string message);
   void end_wave(Slot &slot);
   bool release_barrier();
-  /// True if a wave waits for others than those of this workgroup.
+  /// True if a wave waits for waves of other workgroups.
   bool leave_global_barriers();
   void report_deadlock();
 
@@ -80,7 +80,7 @@ private:
   LdsShadow shadow;
   std::unique_ptr<uint8_t[]> lds;
   std::vector<std::unique_ptr<Slot>> slots;
-  uint64_t random = 1;      // of the schedule
+  uint64_t random = 1;      // for the schedule
   uint64_t stuck_since = 0; // a moment of the launch's GlobalSync
 };
 

@@ -1,7 +1,7 @@
 //===- bound.cpp - how busy a loop can keep the matrix cores --------------------------------------------===//
 //
-// Clk and latencies are those of the timing model. Wait counts are read from the encodings rather than from
-// text: they are the low 16 bits of SOPP.
+// Clk and latencies are those of the timing model. Wait counts are read from the encodings, not from text:
+// they are the low 16 bits of SOPP.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/stats/bound.h"
@@ -21,7 +21,7 @@ using enum InstructionClass;
 
 constexpr uint32_t lanes = 64;
 
-/// Bits of an LDS access or a load of one lane: "ds_read2_b64" has 128.
+/// Bits that an LDS access or a load moves per lane: 128 for "ds_read2_b64".
 uint32_t lane_bits(std::string_view name) {
   const uint32_t accesses =
       name.find("read2") != std::string_view::npos || name.find("write2") != std::string_view::npos ? 2 : 1;
@@ -61,7 +61,7 @@ uint32_t port_clk(const CodeInstruction &instruction) {
   return is_quarter_rate(instruction.mnemonic) ? quarter_rate_clk : vector_clk;
 }
 
-/// One wave, all by itself, instruction after instruction.
+/// A single wave without others, instruction after instruction.
 class LoneWave {
 public:
   void run(const CodeInstruction &instruction, bool jumps) {
@@ -130,18 +130,18 @@ private:
       now = std::max(now, in_lds[in_lds.size() - lgkm - 1]);
       in_lds.erase(in_lds.begin(), in_lds.end() - ptrdiff_t(lgkm));
     }
-    // Scalar loads come back in no order: only 0 says that they are there.
+    // Scalar loads return in any order: only 0 guarantees that they are done.
     if (lgkm == 0) now = std::max(now, scalar_done);
   }
 
   uint64_t now = 0, port_free = 0, matrix_free = 0, lds_free = 0, path_free = 0, scalar_done = 0;
-  std::vector<uint64_t> in_lds, in_memory; // when each is done
+  std::vector<uint64_t> in_lds, in_memory; // when each access is done
 };
 
 double alone_clk(std::span<const CodeInstruction> code, const ControlFlow::Indices &way) {
   LoneWave wave;
   uint64_t first = 0;
-  // What the first time leaves in flight, the second waits for.
+  // The second round waits for what the first one leaves in flight.
   for (int round = 0; round < 2; ++round) {
     first = wave.clk();
     for (size_t k = 0; k < way.size(); ++k)

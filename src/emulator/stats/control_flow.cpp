@@ -1,7 +1,7 @@
-//===- control_flow.cpp - the ways through a kernel's machine code --------------------------------------===//
+//===- control_flow.cpp - paths through a kernel's machine code -----------------------------------------===//
 //
-// Branch targets are read from the encodings rather than from text: they are a field of the SOPP format, its
-// low 16 bits.
+// Branch targets are read from the encodings, not from text: they are a field of the SOPP format, its low 16
+// bits.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/stats/control_flow.h"
@@ -27,7 +27,7 @@ bool is_branch(const CodeInstruction &instruction) {
   return instruction.instruction_class == InstructionClass::branch;
 }
 
-/// Whether the instruction behind it is executed next, or may be.
+/// Whether the next instruction in the code runs after it, or may run.
 bool goes_on(const CodeInstruction &instruction) {
   return instruction.mnemonic != "s_branch" && instruction.mnemonic != "s_endpgm";
 }
@@ -121,7 +121,8 @@ ControlFlow::Indices ControlFlow::loop(size_t target, size_t branch) const {
   return body;
 }
 
-/// Where the loop with the most MFMAs is entered from outside. A loop is the blocks that reach each other.
+/// Where the loop with the most MFMAs is entered from outside. A loop is a set of blocks that reach each
+/// other.
 std::optional<size_t> ControlFlow::main_loop() const {
   const std::vector<bool> executed = reached(0, &Block::behind);
   std::optional<size_t> head;
@@ -158,7 +159,7 @@ std::optional<ControlFlow::Indices> ControlFlow::usual_way() const {
   return way_around(*head, std::vector<bool>(blocks.size()));
 }
 
-/// Through no closed block; of what is a loop nonetheless, no branch back into the way itself is followed.
+/// Avoids closed blocks. In loops that remain, no branch back into the way itself is followed.
 std::optional<ControlFlow::Indices> ControlFlow::way_around(size_t head,
                                                             const std::vector<bool> &closed) const {
   struct Rest { // from a block to the head

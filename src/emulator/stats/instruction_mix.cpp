@@ -1,4 +1,4 @@
-//===- instruction_mix.cpp - instructions by what they occupy -------------------------------------------===//
+//===- instruction_mix.cpp - classes of instructions by the resource they use ---------------------------===//
 //
 // Mnemonics are sorted by prefix, which is how the instruction set names its groups.
 //

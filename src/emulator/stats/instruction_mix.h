@@ -1,6 +1,7 @@
-//===- instruction_mix.h - instructions by what they occupy ---------------------------------------------===//
+//===- instruction_mix.h - classes of instructions by the resource they use -----------------------------===//
 //
-// Classes by mnemonic, counts by class, and how long they keep the vector port: bound.h has the other slots.
+// Instruction classes by mnemonic, counts by class, and the time on the vector port: bound.h has the other
+// slots.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,7 +19,7 @@ enum class InstructionClass : uint8_t {
   matrix,
   acc_move, // v_accvgpr_*
   valu,
-  packed_f32, // v_pk_*_f32, which cannot run beside an MFMA
+  packed_f32, // v_pk_*_f32, which cannot run in parallel with an MFMA
   transcendental,
   lds_read,
   lds_write,
@@ -34,36 +35,36 @@ enum class InstructionClass : uint8_t {
   branch,
   priority,
   nop,
-  unknown, // bytes that are no instruction
+  unknown, // bytes that are not an instruction
 };
 inline constexpr size_t instruction_class_count = size_t(InstructionClass::unknown) + 1;
 /// "MFMA", "VALU", "LDS_rd", ...
 std::string_view class_name(InstructionClass instruction_class);
 
-/// By mnemonic without its encoding's ending, and the printed line.
+/// By mnemonic without its encoding's suffix, and the printed line.
 InstructionClass classify(std::string_view mnemonic, std::string_view text);
 
 struct InstructionMix {
   std::array<uint32_t, instruction_class_count> count{};
   std::map<std::string, uint32_t> mfma; // by mnemonic
-  uint32_t mfma_clk = 0;                // time the matrix core is busy
+  uint32_t mfma_clk = 0;                // time that the matrix core is busy
   uint32_t mfma_of_unknown_rate = 0;    // not in mfma_clk
-  uint32_t quarter_rate = 0;            // of the VALU class: 16 clk each
-  bool waits_for_all_memory = false;    // holds an s_waitcnt with vmcnt(0)
+  uint32_t quarter_rate = 0;            // among the VALU class: 16 clk each
+  bool waits_for_all_memory = false;    // contains an s_waitcnt with vmcnt(0)
 
   uint32_t operator[](InstructionClass instruction_class) const { return count[size_t(instruction_class)]; }
   void add(InstructionClass instruction_class, const std::string &mnemonic);
   void add(const InstructionMix &other);
   uint32_t total() const;
-  /// Time one wave needs the issue port of its SIMD: 4 clk an instruction of the vector kinds, 16 a
-  /// transcendental or a 32-bit integer product.
+  /// The time that one wave needs the issue port of its SIMD: 4 clk per instruction of the vector kinds, 16
+  /// per transcendental or 32-bit integer product.
   uint32_t issue_clk() const;
 };
 
-/// Integer products that the vector port takes at a quarter of its rate.
+/// Integer products that the vector port executes at a quarter of its rate.
 bool is_quarter_rate(std::string_view mnemonic);
 
-/// Clk an MFMA keeps the matrix core busy; 0 if that is not known.
+/// The clk that an MFMA keeps the matrix core busy; 0 if unknown.
 uint32_t mfma_clk(std::string_view mnemonic);
 
 } // namespace sluice::emulator

@@ -1,6 +1,6 @@
 //===- kernel_stats.cpp - static figures of a kernel, from its machine code -----------------------------===//
 //
-// Wait counts are read from the encodings rather than from text: they are the low 16 bits of SOPP.
+// Wait counts are read from the encodings, not from text: they are the low 16 bits of SOPP.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/stats/kernel_stats.h"

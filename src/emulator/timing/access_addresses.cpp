@@ -1,4 +1,4 @@
-//===- access_addresses.cpp - which bytes a memory instruction is about to touch ------------------------===//
+//===- access_addresses.cpp - the bytes that a memory instruction is about to touch ---------------------===//
 #include "emulator/timing/access_addresses.h"
 
 #include <algorithm>

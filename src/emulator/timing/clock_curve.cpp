@@ -1,4 +1,4 @@
-//===- clock_curve.cpp - which clock a busy chip keeps --------------------------------------------------===//
+//===- clock_curve.cpp - the clock of a busy chip -------------------------------------------------------===//
 #include "emulator/timing/clock_curve.h"
 
 #include <algorithm>

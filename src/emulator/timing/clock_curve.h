@@ -1,7 +1,7 @@
-//===- clock_curve.h - which clock a busy chip keeps ----------------------------------------------------===//
+//===- clock_curve.h - the clock of a busy chip ---------------------------------------------------------===//
 //
-// An MI300X slows down as its matrix cores get busier, to keep within its power. Published counters give the
-// clock at some utilisations; between them it is interpolated.
+// An MI300X lowers its clock as its matrix cores get busier, to stay within its power limit. Published
+// counters give the clock at some utilisations; between those it is interpolated.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -16,21 +16,22 @@
 namespace sluice::emulator::timing {
 
 struct ClockPoint {
-  double mfma_percent; // of the time that matrix cores are busy
+  double mfma_percent; // share of the time that matrix cores are busy
   double clock_mhz;
   std::string_view source;
 };
-/// By rising utilisation. The first is assumed: a chip whose matrix cores are idle keeps its peak clock.
+/// By rising utilisation. The first point is an assumption: a chip with idle matrix cores keeps its peak
+/// clock.
 std::span<const ClockPoint> clock_points();
 
-/// Straight lines between the points; beyond the last, its clock.
+/// Linear between the points; beyond the last one, its clock.
 double published_clock_mhz(double mfma_percent);
 
-/// Times a launch at the clock that belongs to how busy it keeps the matrix cores: HBM and the Infinity Cache
-/// do not follow the clock, so that how busy they are follows from it. Each pass takes the clock of the one
-/// before, until they agree within a per cent, in at most `most_clock_passes` passes. Each pass starts from
-/// the same memory, which is restored at the end. Without agreement the last pass is returned, with a
-/// warning.
+/// Times a launch at the clock that matches its matrix core utilisation. HBM and the Infinity Cache do not
+/// scale with the clock, so the utilisation in turn depends on it. Each pass takes the clock that the pass
+/// before leads to, until they agree within a per cent, in at most `most_clock_passes` passes. Each pass
+/// starts from the same memory, which is restored at the end. Without agreement the last pass is returned,
+/// with a warning.
 TimingResult time_at_published_clock(const Memory &memory,
                                      const std::function<TimingResult(uint32_t clock_mhz)> &time);
 inline constexpr uint32_t most_clock_passes = 4;

@@ -7,7 +7,7 @@ namespace sluice::emulator::timing {
 
 namespace {
 
-constexpr size_t most_waves = 8; // of a SIMD
+constexpr size_t most_waves = 8; // per SIMD
 
 } // namespace
 
@@ -19,21 +19,21 @@ struct ComputeUnit::TimedWave {
   uint64_t age = 0;
   uint64_t executed = 0;
 
-  // What kept it from issuing since the SIMD's matrix core became idle.
+  // Time by reason for not issuing, since the SIMD's matrix core became idle.
   std::array<uint64_t, stall_count> idle_clk{};
   bool used_matrix_core = false;
 
-  // Between two instructions: held back by the one before until `ready`, then blocked by what the next needs.
+  // Between two instructions: held back by the first until `ready`, then blocked by what the second needs.
   uint64_t ready = 0;
   uint64_t held_since = 0;
   uint32_t held_by = 0;
   Stall held_reason{};
   bool at_barrier = false;
 
-  uint64_t packed_ready = 0; // when the last packed f32 result is
+  uint64_t packed_ready = 0; // when the last packed f32 result is ready
   RegisterRange packed_result{0, 0};
-  std::vector<uint64_t> vector_memory; // when those that vmcnt counts are done, in order
-  std::vector<uint64_t> lgkm;          // likewise, in no order
+  std::vector<uint64_t> vector_memory; // when operations that vmcnt counts are done, in order
+  std::vector<uint64_t> lgkm;          // when those that lgkmcnt counts are, in any order
 };
 
 struct ComputeUnit::Resident {
@@ -43,7 +43,7 @@ struct ComputeUnit::Resident {
   WorkgroupTime time;
   bool counts = true;
   uint32_t running = 0;    // waves that have not ended
-  uint32_t at_barrier = 0; // of those
+  uint32_t at_barrier = 0; // waves that wait there
 };
 
 struct ComputeUnit::Simd {
@@ -51,7 +51,7 @@ struct ComputeUnit::Simd {
   uint64_t next_turn = never;
   uint64_t port_free = 0;
   uint64_t matrix_free = 0;
-  uint64_t matrix_drained = 0; // packed f32 may start
+  uint64_t matrix_drained = 0; // when packed f32 may start
 };
 
 ComputeUnit::ComputeUnit(uint32_t number, uint32_t xcd, LaunchState &launch,
@@ -174,7 +174,7 @@ void ComputeUnit::take_turn() {
     Blocked why = blocked(simd, wave, timing, op, clk);
     if (why.until == 0 && (slots_taken & slot) != 0) why = {Stall::slot, clk + turn_clk};
     if (why.until != 0) {
-      // How long it was kept, and why, is settled turn by turn: the reason may change.
+      // The wait and its reason are recorded turn by turn, because the reason may change.
       const uint64_t until = std::max(why.until, clk + turn_clk);
       next = std::min(next, until);
       if (observer) [[unlikely]]
@@ -190,7 +190,7 @@ void ComputeUnit::take_turn() {
   simd.next_turn = std::min(simd.next_turn, next);
 }
 
-/// Books the time since the wave was last held for the reason noted then, and notes a new one.
+/// Books the time since `held_since` for the reason noted then, and notes a new one.
 void ComputeUnit::hold(TimedWave &wave, uint64_t until, Stall reason, uint32_t op) {
   if (until > wave.held_since) {
     const uint64_t clk = until - wave.held_since;
@@ -242,12 +242,12 @@ ComputeUnit::Blocked ComputeUnit::blocked(const Simd &simd, const TimedWave &wav
 
 namespace {
 
-/// Forgets what is done by `clk`.
+/// Removes operations that are done by `clk`.
 void retire(std::vector<uint64_t> &in_flight, uint64_t clk) {
   std::erase_if(in_flight, [&](uint64_t done) { return done <= clk; });
 }
 
-/// When no more than `count` are in flight.
+/// When at most `count` are still in flight.
 uint64_t down_to(std::vector<uint64_t> in_flight, size_t count) {
   if (in_flight.size() <= count) return 0;
   std::nth_element(in_flight.begin(), in_flight.begin() + ptrdiff_t(in_flight.size() - count - 1),
@@ -257,7 +257,7 @@ uint64_t down_to(std::vector<uint64_t> in_flight, size_t count) {
 
 } // namespace
 
-/// Says what the matrix core has waited for: what the wave that uses it again was doing meanwhile.
+/// Records why the matrix core was idle: what the wave that uses it again did meanwhile.
 void ComputeUnit::end_idle_time(Simd &simd, TimedWave &wave, const Op &op, uint64_t clk) {
   const uint64_t idle_clk = clk - std::min(clk, simd.matrix_free);
   const bool first = !wave.used_matrix_core;
@@ -282,7 +282,8 @@ void ComputeUnit::end_idle_time(Simd &simd, TimedWave &wave, const Op &op, uint6
     other->idle_clk.fill(0);
 }
 
-/// What the instruction keeps busy, and when it is done. Before it runs: its registers still say where.
+/// When the instruction occupies its pipe. Called before it runs, because its registers still have its
+/// addresses.
 Occupation ComputeUnit::occupy(Simd &simd, TimedWave &wave, const OpTiming &timing, const Op &op,
                                uint64_t clk) {
   uint64_t &busy = result.busy_clk[size_t(timing.pipe)];
@@ -357,7 +358,7 @@ WaveName ComputeUnit::name_of(const TimedWave &wave) const {
   return {wave.resident->time.number, uint32_t(&wave - wave.resident->waves.data()), wave.simd, wave.age};
 }
 
-/// Before `hold` books it.
+/// Called before `hold` books it.
 void ComputeUnit::observe_wait(const TimedWave &wave, uint64_t until) {
   if (until > wave.held_since)
     observer->waited(name_of(wave), wave.held_by, wave.held_reason, wave.held_since, until);
@@ -371,7 +372,7 @@ void ComputeUnit::issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uin
   if (observer) [[unlikely]]
     observe_wait(wave, clk);
   hold(wave, clk, Stall::slot, op.index);
-  // What an MFMA ends, it ends for the reasons booked so far.
+  // An MFMA ends idle time, which has the reasons booked so far.
   const Occupation busy = occupy(simd, wave, timing, op, clk);
   if (observer) [[unlikely]]
     observer->issued(name_of(wave), op.index, clk, timing.pipe, busy);
@@ -379,7 +380,7 @@ void ComputeUnit::issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uin
   ++instruction.issued;
   ++result.wave_instructions;
 
-  // s_memtime shows the clk: it takes four for each instruction of the wave and each reading.
+  // s_memtime returns the clk: it adds up four for each instruction of the wave and each reading.
   if (timing.effect == Effect::read_clock) w.executed = clk / 4 - w.time_reads - 1;
   if (counters) [[unlikely]]
     counters->before(w, op);
@@ -393,7 +394,7 @@ void ComputeUnit::issue(Simd &simd, TimedWave &wave, const OpTiming &timing, uin
                               : wave.resident->workgroup.report_exhausted(w);
   }
 
-  // What holds the wave back longest is the reason that counts.
+  // The reason that holds the wave back longest is the one booked.
   wave.held_since = clk + turn_clk;
   wave.ready = clk + timing.hold_clk;
   wave.held_reason = Stall::nop;

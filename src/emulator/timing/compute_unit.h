@@ -1,9 +1,9 @@
 //===- compute_unit.h - four SIMDs issuing instructions -------------------------------------------------===//
 //
-// The SIMDs take turns, one each clk. In its turn a SIMD looks at its waves, highest priority and then oldest
-// first, and issues the next instruction of each whose slot is still free this turn and whose pipe is free.
-// An instruction runs on the machine when it issues; what it started is known to end at a certain clk, which
-// s_waitcnt holds its wave back for.
+// The SIMDs take turns, one each clk. In its turn a SIMD goes through its waves, highest priority and then
+// oldest first, and issues the next instruction of each wave whose slot is still free this turn and whose
+// pipe is free. An instruction runs on the machine when it issues. The work that it starts ends at a known
+// clk, and s_waitcnt holds its wave back until then.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -26,18 +26,18 @@ constexpr uint64_t never = ~uint64_t(0);
 
 class ComputeUnit {
 public:
-  /// Of those that are simulated; `observer` and `counters` may be null.
+  /// `number` counts the simulated ones; `observer` and `counters` may be null.
   ComputeUnit(uint32_t number, uint32_t xcd, LaunchState &launch, const std::vector<OpTiming> &timings,
               SharedLevels &shared, WorkgroupSource &source, TimingResult &result, Observer *observer,
               CounterWatch *counters);
   ~ComputeUnit();
 
-  /// Room for one more workgroup at a time, from now on.
+  /// Makes room for one more workgroup at a time, from now on.
   void add_place();
   /// The clk of the next turn in which something may happen; `never` when all workgroups have ended.
   uint64_t next_turn() const;
   void take_turn();
-  /// Adds what the memory paths were busy to the result, and tells of waits that have not ended.
+  /// Adds the time that the memory paths were busy to the result, and reports waits that have not ended.
   void finish();
 
 private:
@@ -71,12 +71,12 @@ private:
   TimingResult &result;
   Observer *const observer;
   CounterWatch *const counters;
-  const MemoryTraffic &traffic; // of all simulated compute units
+  const MemoryTraffic &traffic; // by all simulated compute units
   VectorMemory memory;
   LdsPorts lds;
   std::vector<std::unique_ptr<Resident>> residents;
   std::unique_ptr<std::array<Simd, simds>> units;
-  uint32_t next_simd = 0; // of the next wave that starts, among equally full ones
+  uint32_t next_simd = 0; // for the next wave that starts, among equally full ones
   uint64_t age = 0;       // waves started
 };
 

@@ -1,7 +1,7 @@
-//===- constants.h - every number the timing model takes from outside -----------------------------------===//
+//===- constants.h - the external constants of the timing model -----------------------------------------===//
 //
-// X(type, name, value, unit, source). Sources are public measurements, documents, or "assumed" where nothing
-// is published. None is fitted to a kernel of this project. docs/concepts/timing.md has the table; a test
+// X(type, name, value, unit, source). Sources are public measurements, documents, or "assumed" if nothing is
+// published. None is fitted to a kernel of this project. docs/concepts/timing.md has the table; a test
 // compares the two.
 //
 //===----------------------------------------------------------------------------------------------------===//

@@ -81,7 +81,7 @@ private:
     }
   }
 
-  /// In reverse postorder from the entry; what it does not lead to has no place.
+  /// In reverse postorder from the entry; unreachable blocks get no position.
   void order_blocks() {
     struct Step {
       uint32_t block;
@@ -166,7 +166,7 @@ private:
   std::vector<std::vector<uint32_t>> successors;
   std::vector<std::vector<uint32_t>> predecessors;
   std::vector<uint32_t> order;
-  std::vector<uint32_t> position; // in the order, by block
+  std::vector<uint32_t> position; // by block: its index in the order
   std::vector<uint32_t> dominator;
 };
 

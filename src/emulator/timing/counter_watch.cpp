@@ -1,4 +1,4 @@
-//===- counter_watch.cpp - loops that a counter in memory ends ------------------------------------------===//
+//===- counter_watch.cpp - loops that end by a counter in memory ----------------------------------------===//
 #include "emulator/timing/counter_watch.h"
 
 #include <algorithm>
@@ -18,13 +18,13 @@ bool is_exec(const RegisterRange &range) {
   return range.first == exec_register || range.first == exec_register + 1;
 }
 
-/// A compare-and-swap says whether another wave came in between; its loop ends when none did.
+/// A compare-and-swap returns whether another wave has interfered; its loop ends when none has.
 bool answers_from_counter(const OpInfo &info, const Op &op, std::string_view text) {
   return info.kind == OpKind::vector_memory && info.atomic != AtomicKind::none && op.memory.return_old &&
          text.find("_cmpswap") == std::string_view::npos;
 }
 
-/// Those that reach LDS at addresses in a register.
+/// Instructions that access LDS at addresses in a register.
 bool touches_lds(const OpInfo &info, const Op &op, std::string_view text) {
   return info.kind == OpKind::lds && op.src[0] != no_operand &&
          (text.starts_with("ds_read") || text.starts_with("ds_write"));
@@ -66,7 +66,7 @@ bool CounterWatch::marked(const Marks &marks, const RegisterRange &range) const 
   return false;
 }
 
-/// EXEC says which lanes run, not what they compute.
+/// EXEC selects the lanes that run, not the values they compute.
 bool CounterWatch::reads_marked(const Marks &marks, const OpInfo &info) const {
   for (uint32_t i = info.reads_begin; i < info.reads_end; ++i)
     if (!is_exec(program.infos.ranges[i]) && marked(marks, program.infos.ranges[i])) return true;

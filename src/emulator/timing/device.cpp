@@ -1,6 +1,7 @@
 //===- device.cpp - a launch on some of the device's compute units --------------------------------------===//
 //
-// Compute units run the workgroups that a source gives them, together; the device is extrapolated from these.
+// Simulates compute units together on the workgroups that a source gives them, and extrapolates to the
+// device.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -18,10 +19,10 @@ namespace sluice::emulator::timing {
 
 namespace {
 
-/// More than what workgroups of one kind differ by, as their data decides.
+/// Larger than differences between workgroups of one kind, which come from their data.
 constexpr double different_work_percent = 5;
 constexpr double large_error_percent = 5;
-constexpr size_t least_parts = 4; // of a sample, for its error to mean something
+constexpr size_t least_parts = 4; // of a sample, so that its error is meaningful
 
 struct Call {
   const Program &program;
@@ -56,8 +57,8 @@ std::string address_of(const ProgramImpl &program, uint32_t op) {
                            "compute units of eight XCDs, without a sample");
 }
 
-/// Simulates what is selected, or what the options select. Instructions, traffic and workgroups go into the
-/// result.
+/// Simulates the given selection, or the one that the options make. Adds instructions, traffic and workgroups
+/// to the result.
 Selection simulate(const Call &call, const TimingOptions &options, const std::optional<Selection> &selected,
                    TimingResult &result) {
   Options machine;
@@ -100,7 +101,7 @@ Selection simulate(const Call &call, const TimingOptions &options, const std::op
     for (const auto &unit : units)
       unit->add_place();
   const bool all_run = selection.from_start && source->count() == result.workgroups;
-  // A turn changes no other compute unit's next one.
+  // A turn changes the next turn of no other compute unit.
   std::vector<uint64_t> turns;
   for (const auto &unit : units)
     turns.push_back(unit->next_turn());
@@ -118,8 +119,8 @@ Selection simulate(const Call &call, const TimingOptions &options, const std::op
   return selection;
 }
 
-/// Whether the workgroups of other XCDs do other work than those of the ones that were simulated. Workgroup k
-/// goes to XCD k mod 8: where x is a multiple of that, an XCD has only some of x.
+/// Whether the workgroups of other XCDs do different work than the simulated ones. Workgroup k goes to XCD k
+/// mod 8: if the grid's x is a multiple of that, an XCD gets only some values of x.
 bool others_differ(const Call &call, const TimingOptions &options, const TimingResult &result) {
   Selection probe;
   probe.rounds = uint32_t(std::min<uint64_t>(result.workgroups, 2 * device_xcds));
@@ -133,7 +134,7 @@ bool others_differ(const Call &call, const TimingOptions &options, const TimingR
          difference_percent(call.grid, result, others.simulated) > different_work_percent;
 }
 
-/// Of a sample too small to stand for the others, in the words of its options.
+/// Warns if the sample is too small to represent the others, in the words of its options.
 void warn_of_sample(TimingResult &result) {
   if (result.is_complete) return;
   std::set<uint32_t> all_parts;
@@ -164,7 +165,7 @@ void warn_of_sample(TimingResult &result) {
   }
 }
 
-/// The model fetches each instruction in time, whatever the cache holds.
+/// The model fetches each instruction in time, for any cache size.
 void warn_of_loops(const Call &call, TimingResult &result) {
   const ProgramImpl &program = call.program.impl();
   for (const LongLoop &loop : loops_longer_than(program, ops_of(call), result, instruction_cache_bytes))
@@ -182,7 +183,7 @@ TimingResult time_launch(const Program &program, std::string_view kernel, std::a
                          const TimingOptions &options) {
   options.device.expect_valid();
   const Call call{program, kernel, grid, block, dynamic_lds_bytes, kernarg, memory};
-  // Counters in memory are where the launch finds them, however often it is simulated.
+  // Each simulation must find counters in memory as the launch does.
   std::optional<SavedMemory> before;
   if (CounterWatch::is_needed(program.impl()) && options.xcds == 0) before.emplace(memory);
   TimingResult result;

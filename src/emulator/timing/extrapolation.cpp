@@ -16,7 +16,7 @@ namespace sluice::emulator::timing {
 
 namespace {
 
-/// What is known or guessed of a workgroup.
+/// Known or estimated figures of a workgroup.
 struct Work {
   double clk = 0, flops = 0, matrix_clk = 0, instructions = 0, stored = 0;
   std::array<double, level_count> bytes{};
@@ -43,10 +43,10 @@ Work work_of(const WorkgroupTime &time) {
 
 struct Axis {
   const char *name;
-  std::function<uint64_t(uint64_t)> coordinate; // of a workgroup's number
+  std::function<uint64_t(uint64_t)> coordinate; // for a workgroup's number
 };
 
-/// Means by coordinate, and straight lines between them.
+/// Mean values by coordinate, interpolated linearly.
 class Curve {
 public:
   void add(uint64_t coordinate, const Work &work, double factor = 1) {
@@ -87,7 +87,7 @@ Curve curve_of(const std::vector<WorkgroupTime> &simulated, const Axis &axis) {
   return curve;
 }
 
-/// How far off each workgroup's instructions are when the others say what they should be.
+/// The total difference between workgroups' instructions and what the others predict.
 double error_of(const std::vector<WorkgroupTime> &simulated, const Axis &axis) {
   Curve curve = curve_of(simulated, axis);
   double error = 0;
@@ -123,14 +123,14 @@ std::vector<Axis> axes_of(std::array<uint32_t, 3> grid) {
           {"number", [](uint64_t number) { return number; }}};
 }
 
-/// A launch as the workgroups of a sample say it is.
+/// A launch as extrapolated from the sample.
 struct Launch {
   Work work;
   double clk = 0;
   std::array<XcdTime, device_xcds> xcds{};
 };
 
-/// Deals workgroups to places, each to the first that is free in its XCD.
+/// Assigns workgroups to places, each to the first free one in its XCD.
 Launch deal(const Curve &curve, const Axis &axis, const TimingResult &result, uint32_t places_per_xcd) {
   using Place = std::pair<double, uint32_t>; // free from, number: first a place on each compute unit
   using Places = std::priority_queue<Place, std::vector<Place>, std::greater<>>;
@@ -157,13 +157,13 @@ Launch deal(const Curve &curve, const Axis &axis, const TimingResult &result, ui
   return launch;
 }
 
-/// What stores leave in L2 need not be moved before the launch ends.
+/// Stored bytes that fit in L2 need not be moved before the launch ends.
 double moved_bytes(const Work &work, Level level) {
   const double left = std::min(work.stored, double(device_xcds) * l2_bytes);
   return work.bytes[size_t(level)] - (level == Level::mall || level == Level::hbm ? left : 0);
 }
 
-/// How long the bandwidth of a level makes the launch.
+/// The launch's minimum length by a level's bandwidth.
 double least_clk(const Work &work, Level level, const Device &device) {
   return moved_bytes(work, level) / (share(level, device) * device.compute_units);
 }
@@ -179,7 +179,7 @@ double launch_clk(const Launch &launch, const Device &device, Level *limit = nul
   return clk;
 }
 
-/// The jackknife: how far the result moves when parts of the sample are left out.
+/// The jackknife: how much the result changes if parts of the sample are left out.
 std::optional<double> error_percent(const TimingResult &result, const Axis &axis, uint32_t places_per_xcd,
                                     double clk) {
   std::set<uint32_t> parts;
@@ -201,8 +201,8 @@ std::optional<double> error_percent(const TimingResult &result, const Axis &axis
   return 100 * std::sqrt((count - 1) / count * squares) / clk;
 }
 
-/// The jackknife of the last end of simulated compute units: without the last of them it is that of the one
-/// before.
+/// The jackknife of the last end among simulated compute units: without the last one, it is that of the
+/// second to last.
 std::optional<double> end_error_percent(const TimingResult &result) {
   std::map<uint32_t, uint64_t> end_of;
   for (const WorkgroupTime &time : result.simulated)
@@ -235,7 +235,8 @@ void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, Timin
   for (size_t i = 0; i < level_count; ++i)
     result.device_bytes[i] = moved_bytes(launch.work, Level(i));
 
-  // What ran needs no guess. But its last waves need not wait for their stores, which have to be moved.
+  // Simulated workgroups need no estimate. But their last waves do not wait for their stores, which must be
+  // moved.
   if (result.is_complete) {
     result.error_percent = 0;
     for (XcdTime &xcd : result.xcds)
@@ -253,8 +254,8 @@ void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, Timin
     result.device_clk = uint64_t(std::ceil(clk));
     return;
   }
-  // Workgroups that share a compute unit do not all take as long: the youngest wait for the others, and the
-  // launch for the youngest.
+  // Workgroups that share a compute unit differ in duration: the youngest wait for the others, and the launch
+  // for the youngest.
   const bool ends_as_simulated = selection.from_start && double(result.simulated_clk) > clk;
   result.device_clk = ends_as_simulated ? result.simulated_clk : uint64_t(std::ceil(clk));
   if (ends_as_simulated) result.limited_by.clear();

@@ -1,9 +1,9 @@
 //===- extrapolation.h - from simulated workgroups to the device ----------------------------------------===//
 //
-// How long the others take, and when the last of all ends. Durations follow the work of workgroups, and that
-// follows a coordinate of the grid, where it differs at all: with a causal mask the tile of queries. Which
-// one is found from the executed instructions, which hold no noise of caches; along it durations are
-// interpolated. The parts of the sample say how far off that may be: each is left out once.
+// Estimates how long the other workgroups take, and when the last one ends. Durations follow the work of
+// workgroups. Work follows a coordinate of the grid, if it differs at all: with a causal mask, the tile of
+// queries. The coordinate is found from the executed instructions, which contain no cache noise, and
+// durations are interpolated along it. The parts of the sample give the error: each is left out once.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -16,13 +16,13 @@
 
 namespace sluice::emulator::timing {
 
-/// Deals all workgroups of a grid to the places of the device and fills in what the result says of it. Where
-/// all of an XCD's were simulated, the launch ends no earlier than these; where all of the device's were,
-/// with them.
+/// Assigns all workgroups of a grid to the places of the device and fills in the result. If all workgroups of
+/// an XCD were simulated, the launch ends no earlier than they did; if all of the device's were, it ends with
+/// them.
 void extrapolate(std::array<uint32_t, 3> grid, const Selection &selection, TimingResult &result);
 
-/// By how much the instructions of workgroups differ from what others say they should be, in per cent: a
-/// check of workgroups that were not simulated against those that were.
+/// How much the instruction counts of `others` differ from the counts interpolated from the result, in per
+/// cent: checks workgroups that were not simulated against those that were.
 double difference_percent(std::array<uint32_t, 3> grid, const TimingResult &result,
                           std::span<const WorkgroupTime> others);
 

@@ -10,7 +10,7 @@ namespace sluice::emulator::timing {
 
 namespace {
 
-/// Groups of lanes that the banks serve one after another when nothing conflicts.
+/// The number of lane groups that the banks serve one after another without conflicts.
 uint32_t groups_of(uint32_t bytes) {
   return bytes <= 4 ? 2 : bytes <= 8 ? 4 : 8;
 }

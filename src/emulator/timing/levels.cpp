@@ -1,4 +1,4 @@
-//===- levels.cpp - what a device gets of each memory level ---------------------------------------------===//
+//===- levels.cpp - bandwidth and latency of each memory level ------------------------------------------===//
 #include "emulator/timing/levels.h"
 
 #include <cmath>
@@ -9,9 +9,9 @@ namespace sluice::emulator::timing {
 
 namespace {
 
-constexpr Device reference; // of the measurements behind the constants
+constexpr Device reference; // the device on which the constants were measured
 
-/// Clk of a device in the time that `clk` take at the constants' clock.
+/// The clk of a device in the time that `clk` take at the constants' clock.
 double same_time(double clk, const Device &device) {
   return clk * device.clock_mhz / reference.clock_mhz;
 }

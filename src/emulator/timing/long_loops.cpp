@@ -1,4 +1,4 @@
-//===- long_loops.cpp - loops that an instruction cache does not hold -----------------------------------===//
+//===- long_loops.cpp - loops larger than an instruction cache ------------------------------------------===//
 #include "emulator/timing/long_loops.h"
 
 #include "emulator/timing/control_flow.h"

@@ -1,4 +1,4 @@
-//===- long_loops.h - loops that an instruction cache does not hold -------------------------------------===//
+//===- long_loops.h - loops larger than an instruction cache --------------------------------------------===//
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ namespace sluice::emulator::timing {
 
 struct LongLoop {
   uint32_t header; // first instruction, by index
-  uint64_t bytes;  // of its instructions that were issued
+  uint64_t bytes;  // of its issued instructions
 };
 
-/// Of the loops that a timing ran.
+/// Loops with more than `bytes` issued bytes.
 std::vector<LongLoop> loops_longer_than(const ProgramImpl &program, OpRange kernel,
                                         const TimingResult &result, uint64_t bytes);
 

@@ -12,7 +12,7 @@ namespace sluice::emulator::timing {
 
 CacheTags::CacheTags(uint64_t bytes, uint32_t line_bytes, uint32_t ways)
     : sets(bytes / line_bytes / ways), ways(ways),
-      // Zero pages of the host: a large cache costs what is used of it.
+      // Zero pages of the host: a large cache takes only the memory used.
       lines(static_cast<Line *>(std::calloc(sets * ways, sizeof(Line)))) {
   if (!lines) throw std::bad_alloc();
 }
@@ -76,7 +76,7 @@ double SharedLevels::write(uint32_t xcd, uint64_t line, uint32_t bytes, double c
   l2[xcd].tags.touch(line, hit);
   const double done = in_l2 + l2_latency_clk;
   if (hit) return done;
-  // What leaves L2 later is charged at once.
+  // Bytes that leave L2 later are charged at once.
   traffic.mall_bytes += bytes;
   traffic.hbm_bytes += bytes;
   traffic.stored_bytes += bytes;
@@ -96,7 +96,7 @@ MemoryTraffic SharedLevels::moved(double clk) const {
 
 namespace {
 
-/// A line and which pieces of it, as wide as the path, an instruction touches.
+/// A line, and the path-wide pieces of it that an instruction touches.
 struct TouchedLine {
   uint64_t line;
   uint32_t pieces;
@@ -123,7 +123,7 @@ public:
 
 private:
   TouchedLine &at(uint64_t line) {
-    // Neighbouring lanes are nearly always in the line found last.
+    // Neighbouring lanes are nearly always in the line that was found last.
     for (uint32_t i = count; i-- > 0;)
       if (lines[i].line == line) return lines[i];
     lines[count] = {line, 0, 0};
@@ -151,7 +151,7 @@ VectorMemory::Result VectorMemory::access(const LaneAccess<uint64_t> &access, Tr
   uint64_t path_clk = 0;
   double done = double(start);
   for (const TouchedLine &touched : lines) {
-    // The first pieces are in the latencies.
+    // The latencies include the first pieces.
     const double at = double(start + (path_clk > vector_path_clk ? path_clk - vector_path_clk : 0));
     path_clk += uint64_t(std::popcount(touched.pieces));
     const uint32_t bytes = std::min(touched.bytes, cache_line_bytes);

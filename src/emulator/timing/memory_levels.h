@@ -1,8 +1,8 @@
 //===- memory_levels.h - vector cache, L2, Infinity Cache and HBM ---------------------------------------===//
 //
-// Each level has tags, which decide what it holds, a bandwidth, which requests queue for, and a latency, from
-// the instruction's issue to the data's arrival in its registers. Of what compute units share, the simulated
-// ones get their even share of the bandwidth and all of the capacity.
+// Each level has tags that decide what it holds, a bandwidth that requests queue for, and a latency from the
+// instruction's issue to the data's arrival in its registers. The simulated
+// compute units get an even share of the bandwidth, and all of the capacity, of what compute units share.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -18,16 +18,16 @@
 
 namespace sluice::emulator::timing {
 
-/// Which lines a cache holds; the least recently used of a set leaves.
+/// The lines that a cache holds; each set replaces its least recently used line.
 class CacheTags {
 public:
   CacheTags(uint64_t bytes, uint32_t line_bytes, uint32_t ways);
 
   struct Line {
-    uint64_t tag; // 0: none
-    double ready; // when its data is there
+    uint64_t tag; // 0: empty
+    double ready; // when its data arrives
   };
-  /// The line, now the most recently used of its set; `hit` says whether it was there.
+  /// The line, now the most recently used of its set; `hit`: the cache held it.
   Line &touch(uint64_t line, bool &hit);
   void clear();
 
@@ -40,8 +40,8 @@ private:
   std::unique_ptr<Line[], Release> lines; // set after set, most recently used first
 };
 
-/// An even share of a bandwidth. Others leave theirs unused at times, so that a compute unit that has been
-/// quiet may be served at once for a while.
+/// An even share of a bandwidth. Others do not always use theirs, so a compute unit that has been quiet may
+/// be served at once for a while.
 class Queue {
 public:
   Queue(double bytes_per_clk, double burst_clk) : bytes_per_clk(bytes_per_clk), burst_clk(burst_clk) {}
@@ -52,7 +52,8 @@ public:
     free += bytes / bytes_per_clk;
     return start;
   }
-  /// Of what has been asked for, what is not moved by `clk`: the rest was moved at no more than the share.
+  /// The requested bytes that have not been moved by `clk`: the others were moved at the share's rate at
+  /// most.
   double waiting_bytes(double clk) const { return free > clk ? (free - clk) * bytes_per_clk : 0; }
 
 private:
@@ -61,21 +62,21 @@ private:
   double free = 0; // time before the launch gives no credit
 };
 
-/// What compute units share.
+/// Levels that compute units share.
 class SharedLevels {
 public:
   /// For `xcds` simulated XCDs of a device, with `compute_units` simulated compute units on each.
   SharedLevels(uint32_t compute_units, uint32_t xcds, const Device &device);
 
-  /// A line that an instruction issued at `clk` on an XCD wants; answers when it is in the registers.
+  /// Reads a line for an instruction issued at `clk` on an XCD; returns when it is in the registers.
   double read(uint32_t xcd, uint64_t line, double clk);
-  /// Bytes of a line; answers when the store counts as done. Stores are ahead of memory by no more than L2
-  /// holds.
+  /// Writes bytes of a line; returns when the store counts as done. Stores are ahead of memory by L2's
+  /// capacity at most.
   double write(uint32_t xcd, uint64_t line, uint32_t bytes, double clk);
-  /// What has been moved by `clk`: not what stores have left in L2.
+  /// The bytes moved by `clk`, without those that stores have left in L2.
   MemoryTraffic moved(double clk) const;
 
-  MemoryTraffic traffic; // asked for
+  MemoryTraffic traffic; // bytes requested
 
 private:
   struct SecondLevel {
@@ -88,7 +89,7 @@ private:
   Queue hbm_queue;
   const uint32_t mall_latency;
   const uint32_t hbm_latency;
-  const double store_lead_clk; // until memory has taken what L2 holds
+  const double store_lead_clk; // time that memory takes for the capacity of L2
 };
 
 /// The address path and the vector cache of a compute unit, and its scalar cache.
@@ -96,11 +97,11 @@ class VectorMemory {
 public:
   VectorMemory(SharedLevels &shared, uint32_t xcd);
 
-  /// When the path can take an instruction on.
+  /// When the path can accept an instruction.
   uint64_t accepts() const;
   struct Result {
     Occupation path;
-    uint64_t done; // when vmcnt may count it no more
+    uint64_t done; // when vmcnt no longer counts it
   };
   /// An instruction issued at `clk`.
   Result access(const LaneAccess<uint64_t> &access, Transfer transfer, uint64_t clk);

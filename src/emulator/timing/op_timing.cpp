@@ -1,4 +1,4 @@
-//===- op_timing.cpp - what an instruction occupies, and for how long -----------------------------------===//
+//===- op_timing.cpp - the resources an instruction occupies, and for how long --------------------------===//
 #include "emulator/timing/op_timing.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ void time_matrix(OpTiming &t, const Op &op, const OpInfo &info) {
   t.pipe = Pipe::matrix;
   t.slot = Slot::vector;
   t.matrix_clk = uint16_t(info.matrix.passes * pass_clk);
-  // Single and double precision leave nothing to the VALU.
+  // Single and double precision leave no issue time to the VALU.
   t.port_clk = info.matrix.unit != MatrixUnit::xdl ? t.matrix_clk
                : info.matrix.sparse                ? sparse_issue_clk
                                                    : vector_clk;

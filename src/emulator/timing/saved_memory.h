@@ -1,4 +1,4 @@
-//===- saved_memory.h - the same memory for several simulations -----------------------------------------===//
+//===- saved_memory.h - restores memory between simulations ---------------------------------------------===//
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace sluice::emulator::timing {
 
-/// Launches leave their results in memory, which the next simulation must not find there.
+/// Launches leave their results in memory, and the next simulation must start without them.
 class SavedMemory {
 public:
   explicit SavedMemory(const Memory &memory) {

@@ -1,4 +1,4 @@
-//===- timeline.cpp - what the waves of a compute unit do, clk by clk -----------------------------------===//
+//===- timeline.cpp - the activity of a compute unit's waves, clk by clk --------------------------------===//
 #include "emulator/timing/timeline.h"
 
 #include <algorithm>
@@ -19,7 +19,8 @@ struct LoopOps {
   std::vector<bool> inside; // by index of instruction
 };
 
-/// Of the loops that ran and hold no other that ran, the one in which most instructions were issued.
+/// Among the loops that ran and contain no other loop that ran, the one in which most instructions were
+/// issued.
 LoopOps busiest_loop(const ProgramImpl &program, const package::Kernel &kernel, const TimingResult &result) {
   const ControlFlow flow = control_flow(program, program.ops_of(kernel));
   auto issued = [&](const Loop &loop) {
@@ -52,7 +53,7 @@ LoopOps busiest_loop(const ProgramImpl &program, const package::Kernel &kernel, 
 
 //===--- Its iterations ---------------------------------------------------------------------------------===//
 
-/// When iterations of a loop begin, for the first wave of a workgroup that enters the loop.
+/// Finds when iterations of a loop begin, for the first wave of a workgroup that enters the loop.
 class IterationFinder : public Observer {
 public:
   IterationFinder(const WorkgroupTime &workgroup, const LoopOps &loop) : workgroup(workgroup), loop(loop) {}
@@ -60,7 +61,7 @@ public:
   uint32_t compute_unit() const override { return workgroup.compute_unit; }
   void issued(const WaveName &wave, uint32_t op, uint64_t clk, Pipe, Occupation) override {
     if (wave.workgroup != workgroup.number || !loop.inside[op]) return;
-    // Outside that time it ran without counting.
+    // Outside of that time it ran without counting.
     if (clk < workgroup.start || clk >= workgroup.end) return;
     if (op == loop.header && (begins.empty() || wave.wave == chosen)) {
       chosen = wave.wave;
@@ -72,11 +73,12 @@ public:
 
   uint32_t wave() const { return chosen; }
   uint64_t count() const { return begins.size(); }
-  /// From the issue of the loop's first instruction to the next one's; the last, to its last instruction.
+  /// From one issue of the loop's first instruction to the next; for the last iteration, to its last
+  /// instruction.
   std::pair<uint64_t, uint64_t> window(uint64_t iteration) const {
     return {begins[iteration], iteration + 1 < begins.size() ? begins[iteration + 1] : end};
   }
-  /// The iteration whose length is the median; of several, the one in the middle.
+  /// The iteration of median length; if there are several, the one in the middle.
   uint64_t median() const {
     auto length = [&](uint64_t i) { return window(i).second - window(i).first; };
     std::vector<uint64_t> lengths;
@@ -92,7 +94,7 @@ public:
   }
 
 private:
-  static constexpr size_t most_iterations = 1 << 20; // more of them are not looked at
+  static constexpr size_t most_iterations = 1 << 20; // further ones are ignored
 
   const WorkgroupTime workgroup;
   const LoopOps &loop;
@@ -116,7 +118,7 @@ public:
     if (in_window(begin, end)) timeline.waiting.push_back({index_of(wave), op, reason, begin, end});
   }
 
-  /// Puts the waves in order.
+  /// Sorts the waves.
   void finish() {
     std::vector<uint32_t> order(timeline.waves.size());
     for (uint32_t i = 0; i < order.size(); ++i)

@@ -1,4 +1,4 @@
-//===- workgroup_source.cpp - which workgroups compute units simulate -----------------------------------===//
+//===- workgroup_source.cpp - the workgroups that compute units simulate --------------------------------===//
 #include "emulator/timing/workgroup_source.h"
 
 #include <algorithm>
@@ -18,9 +18,9 @@ uint64_t workgroups_of(const std::array<uint32_t, 3> &grid) {
   return uint64_t(grid[0]) * grid[1] * grid[2];
 }
 
-constexpr uint32_t parts = 8; // into which a simulation is divided to see how far they differ
+constexpr uint32_t parts = 8; // a simulation is divided into these, to see how much they differ
 
-/// All workgroups of the first XCDs, each as soon as there is a place.
+/// All workgroups of the first XCDs, each as soon as a place is free.
 class WholeXcds : public WorkgroupSource {
 public:
   WholeXcds(uint64_t workgroups, const Selection &selection)
@@ -42,11 +42,11 @@ public:
 private:
   const uint64_t workgroups;
   const uint32_t compute_units;
-  std::vector<uint64_t> given; // next, by XCD
+  std::vector<uint64_t> given; // the next one, by XCD
 };
 
-/// Where k multiples of `step` stand in the order of their fractions: a permutation that follows neither the
-/// order itself nor that of another irrational step.
+/// The ranks of the fractions of k multiples of `step`: a permutation that correlates neither with the order
+/// itself nor with that of another irrational step.
 std::vector<uint32_t> scattered(uint32_t count, double step) {
   std::vector<uint32_t> order(count), rank(count);
   std::iota(order.begin(), order.end(), 0u);
@@ -57,8 +57,9 @@ std::vector<uint32_t> scattered(uint32_t count, double step) {
   return rank;
 }
 
-/// A Latin hypercube over the grid: along each axis the samples stand evenly from its first coordinate to its
-/// last. What the first compute unit of an XCD takes has the dispatcher's neighbours on the others.
+/// A Latin hypercube over the grid: along each axis the samples are evenly spread from its first coordinate
+/// to its last. The other compute units of an XCD get the dispatcher's neighbours of the first one's
+/// workgroups.
 class Sample : public WorkgroupSource {
 public:
   Sample(std::array<uint32_t, 3> grid, const TimingOptions &options, const Selection &selection,
@@ -89,7 +90,8 @@ public:
     if (!selection.from_start) add_company(places);
   }
 
-  // In step with one another they would all wait for what in a running launch one of them has fetched.
+  // Compute units in lockstep would all wait for data that in a running launch one of them has already
+  // fetched.
   uint64_t begin(uint32_t compute_unit) const override {
     return uint64_t(compute_unit % compute_units) * latency_clk;
   }
@@ -106,7 +108,7 @@ private:
     size_t next = 0;
   };
 
-  /// The workgroup of a number, or the next one that is not taken.
+  /// The workgroup with this number, or the next one that is not taken.
   uint64_t take(uint64_t number) {
     number %= workgroups;
     while (!taken.insert(number).second)
@@ -114,15 +116,15 @@ private:
     return number;
   }
 
-  /// Before those that count, a compute unit has what the dispatcher gave it just before the first of them,
-  /// and afterwards the following workgroups. They are never counted ones, so that data which is read once
-  /// stays cold.
+  /// Before the counting workgroups, a compute unit gets those that the dispatcher gave it just before the
+  /// first of them; afterwards, it gets the ones that follow. They are never counting ones, so data that is
+  /// read once stays cold.
   void add_company(uint32_t places) {
     for (Unit &unit : units) {
       if (unit.given.empty()) continue;
       const uint64_t first = unit.given.front().number, last = unit.given.back().number;
       std::vector<Assignment> before;
-      // As many again afterwards: each place is refilled until the last that counts has ended.
+      // As many again afterwards: each place is refilled until the last counting workgroup has ended.
       const size_t afterwards = unit.given.size() + places;
       for (uint64_t k = places; k > 0 && taken.size() < workgroups; --k)
         before.push_back({take(first + workgroups - k * device_units % workgroups), 0, false});
@@ -135,7 +137,7 @@ private:
   const uint64_t workgroups;
   const uint64_t device_units;
   const uint64_t latency_clk;
-  const uint32_t compute_units; // of an XCD
+  const uint32_t compute_units; // per XCD
   std::vector<Unit> units;
   std::set<uint64_t> taken;
 };
@@ -166,12 +168,12 @@ Selection select_workgroups(std::array<uint32_t, 3> grid, const TimingOptions &o
     return selection;
   }
   const uint64_t gets = (workgroups + options.device.compute_units - 1) / options.device.compute_units;
-  // Launches of so few rounds have no middle of which a sample could be.
+  // Launches of so few rounds have no middle to take a sample from.
   const bool is_short = gets <= uint64_t(2) * places;
   selection.from_start = options.workgroups == 0 || options.workgroups >= gets || is_short;
   selection.rounds = uint32_t(selection.from_start ? gets : options.workgroups);
   if (options.xcds == 0 && selection.from_start) {
-    // Few rounds would stand on few coordinates of the grid: compute units of further XCDs have others.
+    // Few rounds would cover few coordinates of the grid: compute units of further XCDs cover others.
     const uint64_t groups = (workgroups + options.compute_units - 1) / options.compute_units;
     const uint64_t wanted = std::min<uint64_t>(parts, groups);
     selection.xcds = uint32_t(std::min<uint64_t>((wanted + gets - 1) / gets, device_xcds));

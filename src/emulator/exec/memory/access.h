@@ -38,7 +38,7 @@ inline void store_element(uint8_t *to, const uint32_t *rows, uint32_t lane, uint
   }
 }
 
-/// Calls with the number of bytes of an access as a constant.
+/// Passes the number of bytes of an access as a constant.
 template <class F> inline void with_bytes(uint32_t bytes, F &&call) {
   switch (bytes) {
   case 1:
@@ -56,7 +56,7 @@ template <class F> inline void with_bytes(uint32_t bytes, F &&call) {
   }
 }
 
-/// Reads the lanes of `allowed`; the other lanes of `lanes` get 0. `address(lane)` is where a lane reads.
+/// Reads the lanes of `allowed`; the other lanes of `lanes` get 0. `address(lane)` is a lane's address.
 template <class Address>
 inline void gather(uint32_t *rows, uint64_t lanes, uint64_t allowed, uint32_t bytes, bool sign,
                    Address &&address) {
@@ -92,8 +92,8 @@ inline void copy_lanes(uint32_t *to, const uint32_t *from, uint32_t rows, uint64
       if ((lanes >> lane & 1) != 0) to[r * wave_lanes + lane] = from[r * wave_lanes + lane];
 }
 
-/// 16-bit values as registers hold them. The chip's registers have ECC, so that a 16-bit load writes all of
-/// its register and the other half becomes 0.
+/// Shifts 16-bit values to where registers hold them. The chip's registers have ECC, so a 16-bit load writes
+/// all of its register, and the other half becomes 0.
 inline void place_half(uint32_t *row, uint64_t lanes, HalfSelect half) {
   for (uint32_t lane = 0; lane < wave_lanes; ++lane)
     if ((lanes >> lane & 1) != 0) row[lane] = half == HalfSelect::low ? row[lane] & 0xffff : row[lane] << 16;

@@ -1,7 +1,7 @@
 //===- atomics.cpp - what atomics compute ---------------------------------------------------------------===//
 //
-// Floating-point atomics round to nearest even whatever MODE says. The first operand of their rules for NaN
-// is the value in memory.
+// Floating-point atomics round to nearest even, regardless of MODE. For their NaN rules, the value in memory
+// is the first operand.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -79,7 +79,7 @@ template <class F> uint64_t add_halves(uint64_t old, uint64_t operand, uint64_t,
   return low | high << 16;
 }
 
-/// Denormals are flushed for the comparison only: one of the two comes out as it is.
+/// Denormals are flushed only for the comparison: the result is one of the two unchanged.
 template <class F, bool greater>
 uint64_t select_float(uint64_t old, uint64_t operand, uint64_t, uint32_t denormals) {
   using Type = typename F::Type;
@@ -118,7 +118,7 @@ using U = uint64_t;
 using D = uint32_t;
 using enum DenormalRule;
 
-// Integer operations come in 32 and 64 bits ("_x2"); the body works on 64 and the width is cut on storing.
+// Integer operations come in 32 and 64 bits ("_x2"). The body works on 64; the store truncates to the width.
 const Row table[] = {
     {"swap", [](U, U b, U, D) { return b; }},
     {"cmpswap", [](U a, U b, U c, D) { return a == c ? b : a; }, 0, true},
@@ -140,7 +140,7 @@ const Row table[] = {
     // LDS only: bits of the second operand are replaced; a ring of the second operand's length
     {"mskor", [](U a, U b, U mask, D) { return (a & ~mask) | b; }, 0, true},
     {"wrap", [](U a, U b, U length, D) { return a >= length ? a - length : a + b; }, 4, true},
-    // LDS only: each half is replaced if the operand's has its highest bit, which stays behind
+    // LDS only: each half is replaced if the operand's half has its highest bit set; that bit is not stored
     {"condxchg32_x2",
      [](U a, U b, U, D) {
        constexpr U low = 0x7fffffff;

@@ -1,7 +1,7 @@
-//===- bank_conflicts.cpp - LDS cycles that banks cost --------------------------------------------------===//
+//===- bank_conflicts.cpp - LDS cycles lost to bank conflicts -------------------------------------------===//
 //
-// Groups as measured on CDNA3: 32 lanes for 4-byte accesses, 16 for 8-byte ones, and for 16-byte ones eight
-// lanes in the order of the table below. 12-byte accesses are counted in the groups of 16-byte ones.
+// Groups as measured on CDNA3: 32 lanes for 4-byte accesses, 16 for 8-byte ones, and eight lanes in the order
+// of the table below for 16-byte ones. 12-byte accesses use the groups of 16-byte ones.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/exec/memory/bank_conflicts.h"
@@ -15,7 +15,8 @@ namespace {
 
 constexpr uint32_t banks = 32;
 
-// Lanes 0-3 go with 20-23, 4-7 with 16-19, 8-11 with 28-31, 12-15 with 24-27; then the same 32 lanes on.
+// Lanes 0-3 go with 20-23, 4-7 with 16-19, 8-11 with 28-31, 12-15 with 24-27; the upper 32 lanes are grouped
+// alike.
 constexpr uint8_t quarter_order[8] = {0, 5, 1, 4, 2, 7, 3, 6};
 
 uint32_t lane_of(uint32_t position, uint32_t group_lanes) {
@@ -23,7 +24,7 @@ uint32_t lane_of(uint32_t position, uint32_t group_lanes) {
   return (position & 32) + quarter_order[position % 32 / 4] * 4 + position % 4;
 }
 
-/// The usual case, quickly.
+/// A fast check for the usual case.
 bool all_banks_differ(const uint32_t *addresses, uint64_t lanes, uint32_t dwords, uint32_t first,
                       uint32_t group_lanes) {
   uint32_t used = 0;
@@ -46,7 +47,7 @@ uint32_t count_bank_conflicts(const uint32_t *addresses, uint64_t lanes, uint32_
   uint32_t conflicts = 0;
   for (uint32_t first = 0; first < 64; first += group_lanes) {
     if (all_banks_differ(addresses, lanes, dwords, first, group_lanes)) continue;
-    // Distinct dwords of each bank.
+    // The distinct dwords of each bank.
     uint32_t seen[banks][banks];
     uint32_t count[banks] = {};
     uint32_t deepest = 1;

@@ -1,6 +1,6 @@
 //===- buffer.cpp - buffer instructions that do not convert ---------------------------------------------===//
 //
-// A swizzled buffer keeps no more than an element together: a longer access is made in parts.
+// A swizzled buffer stores at most one element contiguously: a longer access is made in parts.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/exec/memory/buffer_address.h"
@@ -9,7 +9,7 @@ namespace sluice::emulator {
 
 namespace {
 
-/// Calls with each part of a load or store; usually there is one.
+/// For each part of a load or store; usually there is one.
 template <class Call>
 void for_each_part(const BufferResource &r, uint32_t bytes, Access access, Call &&call) {
   const uint32_t longest = r.swizzle ? std::max(r.element_bytes, 4u) : bytes;
@@ -28,7 +28,7 @@ template <bool strict> Step run_load(Wave &w, const Op &op) {
     rows = begin_load<strict>(w, op, places, operation);
     read_places(rows, places, m.bytes, m.sign_extend, m.sc1);
   } else {
-    // The first part may not overwrite the address that the second still needs.
+    // The first part must not overwrite the address that the second one still needs.
     uint32_t *loaded = w.temporary(0);
     for_each_part(r, m.bytes, Access::load, [&](const BufferPart &part) {
       place_buffer<strict>(w, op, r, part, places);
@@ -80,7 +80,7 @@ Step run_nothing(Wave &, const Op &) {
   return Step::next;
 }
 
-// Memory is coherent here; what caches would have done to it, the checks know.
+// Memory is coherent here; the checks track what the hardware's caches would do.
 Step run_write_back(Wave &w, const Op &op) {
   w.checks->write_back(w, op);
   return Step::next;

@@ -1,4 +1,4 @@
-//===- buffer_address.h - where the lanes of a buffer instruction go ------------------------------------===//
+//===- buffer_address.h - the addresses of a buffer instruction's lanes ---------------------------------===//
 #pragma once
 
 #include <algorithm>
@@ -21,8 +21,8 @@ struct BufferResource {
   bool add_lane;
   bool unbound; // reads 0, drops stores
 
-  /// `formatted`: the instruction converts. For the others ADD_TID_ENABLE makes DATA_FORMAT the high bits of
-  /// the stride.
+  /// `formatted`: the instruction converts. For other instructions, ADD_TID_ENABLE makes DATA_FORMAT the high
+  /// bits of the stride.
   BufferResource(const uint32_t *words, bool formatted)
       : base(words[0] | uint64_t(words[1] & 0xffff) << 32), stride(words[1] >> 16 & 0x3fff),
         records(words[2]), element_bytes(2u << (words[3] >> 19 & 3)),
@@ -41,13 +41,13 @@ struct BufferResource {
 struct BufferPart {
   uint32_t first; // bytes before it
   uint32_t bytes;
-  bool whole; // all of it in range or nothing; else dword by dword
+  bool whole; // in range as a whole or not at all; else dword by dword
   Access access;
 };
 
-/// How much of the `bytes` at `offset` (and, for a linear buffer, at `place`) is in range. Stores beyond
-/// vanish, loads give 0. NUM_RECORDS counts bytes of a raw buffer, behind the scalar offset; of a structured
-/// one it counts records.
+/// How many of the `bytes` at `offset` (for a linear buffer, at `place`) are in range. Stores beyond are
+/// dropped, loads there give 0. NUM_RECORDS counts bytes after the scalar offset for a raw buffer, records
+/// for a structured one.
 struct BufferRange {
   BufferRange(const BufferResource &r, bool index_enable, uint32_t scalar_offset)
       : structured(r.stride != 0 && (index_enable || r.swizzle)), unchecked(r.add_lane && !index_enable),
@@ -63,13 +63,13 @@ struct BufferRange {
   }
 
   bool structured;
-  bool unchecked; // scratch: the lane's number is the index
+  bool unchecked; // scratch: the lane number is the index
   uint64_t records;
   uint64_t record_bytes;
   uint64_t raw_bytes;
 };
 
-/// Counts lanes that are out of range, wholly or in part, and has them reported. `addresses` may be null.
+/// Counts lanes that are wholly or partly out of range, and reports them. `addresses` may be null.
 template <bool strict>
 void leave_range(Wave &w, const Op &op, const BufferResource &r, uint64_t lanes, const uint64_t *addresses,
                  Access access) {

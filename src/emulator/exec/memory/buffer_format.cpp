@@ -11,7 +11,7 @@ namespace sluice::emulator {
 
 namespace {
 
-// The manual's names start with the highest bits: 10_11_11 has its first two components of 11 bits below.
+// The manual's names start with the highest bits: in 10_11_11 the two lower components have 11 bits.
 constexpr BufferFormat formats[16] = {
     {0, 0, {}},                // INVALID
     {1, 1, {8}},               // 8
@@ -44,7 +44,7 @@ uint32_t small_float_shift(uint32_t width) {
   return 15 - width;
 }
 
-/// Rounded to nearest even; there are no negative ones.
+/// Rounded to nearest even; negative ones do not exist.
 uint32_t small_float(float value, uint32_t width) {
   const uint32_t mantissa_bits = width - 5;
   const uint32_t infinity = 31u << mantissa_bits;
@@ -57,7 +57,7 @@ uint32_t small_float(float value, uint32_t width) {
   return uint32_t(support::f16_from_double(rounded)) >> small_float_shift(width);
 }
 
-/// Rounded to an integer between two bounds; a NaN is 0.
+/// Rounded to an integer within bounds; a NaN becomes 0.
 double to_integer(float value, double scale, double low, double high, bool nearest) {
   const double scaled = std::isnan(value) ? 0 : std::clamp(double(value) * scale, low, high);
   return nearest ? std::nearbyint(scaled) : std::trunc(scaled);
@@ -111,7 +111,7 @@ uint32_t narrow_component(uint32_t bits, uint32_t width, NumberFormat number) {
   if (width == 32) return bits;
   const float value = std::bit_cast<float>(bits);
   const uint32_t mask = largest(width);
-  const double most = largest(width - 1); // of signed ones
+  const double most = largest(width - 1); // for signed ones
   switch (number) {
   case NumberFormat::uint:
     return std::min(bits, mask);

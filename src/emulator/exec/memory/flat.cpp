@@ -13,12 +13,12 @@ WaveChecks::LdsAccess lds_access(Access access) {
                                    : WaveChecks::LdsAccess::atomic;
 }
 
-/// Scratch is private to a lane: `offset` counts in the lane's own memory.
+/// Scratch is private to a lane: `offset` is relative to the lane's own memory.
 uint8_t *scratch_pointer(Wave &w, uint32_t lane, uint64_t offset, uint32_t bytes) {
   return offset + bytes <= w.scratch_bytes ? w.scratch + uint64_t(lane) * w.scratch_bytes + offset : nullptr;
 }
 
-/// Sorts flat addresses: LDS and scratch have windows of their own, everything else is memory.
+/// Sorts flat addresses: LDS and scratch have apertures of their own, everything else is memory.
 template <bool strict>
 void sort_addresses(Wave &w, const Op &op, const uint64_t *addresses, Access access, bool windows,
                     Places &places) {

@@ -1,7 +1,7 @@
 //===- formatted_buffer.cpp - buffer instructions that convert ------------------------------------------===//
 //
-// MTBUF has its format in the instruction, MUBUF takes it from the resource, with the order of components. An
-// element is in range as a whole or not at all.
+// MTBUF has its format in the instruction. MUBUF takes it from the resource, together with the order of
+// components. An element is in range as a whole or not at all.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "emulator/exec/memory/buffer_address.h"
@@ -13,7 +13,7 @@ namespace {
 
 enum : uint8_t { select_one = 1, select_first = 4 };
 
-/// The format an access uses, and which component of the element each register takes.
+/// The format of an access, and which component of the element each register takes.
 struct Conversion {
   BufferFormat format;
   NumberFormat number;
@@ -27,7 +27,7 @@ struct Conversion {
     select = from_instruction ? in_order : r.select;
   }
 
-  /// Components lie in whole dwords one after another, none across two.
+  /// Components are packed into dwords; none crosses a dword boundary.
   uint32_t row_of(uint32_t component) const { return first_bit(component) / 32; }
   uint32_t shift_of(uint32_t component) const { return first_bit(component) % 32; }
 
@@ -46,12 +46,12 @@ Step stop(Wave &w) {
 }
 
 bool refused(const MemoryControl &m, const BufferResource &r, bool store) {
-  // What an instruction says was looked at when it was decoded.
+  // The decoder has checked the formats that instructions name.
   return m.format == 0 && !r.unbound &&
          !buffer_format_refusal(r.data_format, NumberFormat(r.number_format), m.components, store).empty();
 }
 
-/// The value of a register's component in every lane, from the rows of an element.
+/// Widens a register's component in every lane, from the rows of an element.
 void widen_row(uint32_t *row, const uint32_t *element, const Conversion &c, uint32_t component) {
   const uint32_t select = c.select[component];
   const uint32_t source = select - select_first;
@@ -67,7 +67,7 @@ void widen_row(uint32_t *row, const uint32_t *element, const Conversion &c, uint
                                 width, c.number);
 }
 
-/// The element's rows from the registers' components.
+/// Builds the element's rows from the registers' components.
 void narrow_rows(uint32_t *element, const uint32_t *values, const Conversion &c) {
   std::fill_n(element, 4 * wave_lanes, 0u);
   for (uint32_t target = 0; target < c.format.components; ++target)
@@ -81,7 +81,8 @@ void narrow_rows(uint32_t *element, const uint32_t *values, const Conversion &c)
     }
 }
 
-/// Loads an element per lane and widens it to `components` rows at `values`; false: there is no such format.
+/// Loads an element per lane and widens it to `components` rows at `values`. False if the format does not
+/// exist.
 template <bool strict>
 bool load_values(Wave &w, const Op &op, uint32_t components, uint32_t *values, uint64_t &lanes) {
   const BufferResource r(resource_words(w, op), true);

@@ -1,6 +1,6 @@
 //===- global_sync_rows.cpp - ds_gws_init and ds_gws_barrier --------------------------------------------===//
 //
-// The resource is named by M0[21:16] and the offset together, the number of waves by the first active lane.
+// M0[21:16] and the offset together name the resource; the first active lane gives the number of waves.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <bit>
@@ -20,10 +20,10 @@ Step fail(Wave &w, Fault fault) {
   return Step::stop;
 }
 
-/// Why a wave may not synchronise; `none` if it may.
+/// Why a wave may not synchronise; Fault::none if it may.
 Fault refusal(const Wave &w) {
   if (w.workgroup->sync == nullptr) return Fault::global_sync_alone;
-  // The chip may hang: there is no lane to take the number from.
+  // The chip may hang: without an active lane there is no number of waves.
   return w.exec() == 0 ? Fault::global_sync_exec : Fault::none;
 }
 

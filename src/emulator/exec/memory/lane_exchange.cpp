@@ -1,6 +1,6 @@
 //===- lane_exchange.cpp - values from lane to lane -----------------------------------------------------===//
 //
-// DS instructions that use the crossbar of LDS but none of its memory. They are counted and waited for like
+// DS instructions that use the crossbar of LDS but not its memory. They are counted and waited for like
 // reads.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -40,7 +40,7 @@ template <bool strict> Step run_bpermute(Wave &w, const Op &op) {
   return finish_exchange<strict>(w, op, result);
 }
 
-/// Each lane sends its value to the lane that its address names; of several the highest wins.
+/// Each lane sends its value to the lane that its address names; the highest of several wins.
 template <bool strict> Step run_permute(Wave &w, const Op &op) {
   const uint32_t *address = w.row(op.src[0]);
   const uint32_t *data = w.row(op.src[1]);
@@ -58,7 +58,7 @@ uint32_t reverse_5_bits(uint32_t value) {
   return reversed;
 }
 
-/// Which of the 32 lanes of its group a lane takes by the pattern of ds_swizzle.
+/// The lane of its group of 32 whose value a lane takes under a ds_swizzle pattern.
 uint32_t swizzled_lane(uint32_t lane, uint32_t pattern) {
   const uint32_t mask = pattern & 31;
   if (pattern >= 0xe000) // the order of an FFT's inputs

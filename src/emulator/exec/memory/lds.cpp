@@ -1,7 +1,7 @@
 //===- lds.cpp - LDS instructions -----------------------------------------------------------------------===//
 //
-// Reads take their data when they issue, since LDS instructions of a wave are in order, and deliver it when
-// the wave waits. M0 does not bound accesses on this machine; the workgroup's allocation does. Reads and
+// Reads take their data when they issue, because the LDS instructions of a wave are in order, and deliver it
+// when the wave waits. M0 does not bound accesses on this machine; the workgroup's allocation does. Reads and
 // writes may be unaligned, as ROCm configures the chip; atomics may not.
 //
 //===----------------------------------------------------------------------------------------------------===//
@@ -26,7 +26,7 @@ struct LdsAddresses {
   uint64_t inside;
 };
 
-/// Where M0 takes the place of an address register: the low half of M0, and a dword per lane.
+/// Replaces an address register by M0: its low half, plus a dword per lane.
 struct LaneDwords {
   alignas(64) uint32_t at[wave_lanes];
   explicit LaneDwords(uint32_t m0) {
@@ -79,8 +79,7 @@ template <bool strict> Step run_read_at(Wave &w, const Op &op, const uint32_t *b
     rows = operation->data.data();
   }
   const uint32_t part_rows = (m.bytes + 3u) / 4;
-  // The second read may not see its address register overwritten by the first: addresses are all known by
-  // now.
+  // The first read may overwrite the address register of the second: all addresses have been computed by now.
   for (uint32_t part = 0; part < m.parts; ++part) {
     if constexpr (strict) {
       w.checks->enter_lds(w, op, LdsAccess::read, parts[part].at, parts[part].inside, m.bytes);
@@ -102,7 +101,7 @@ template <bool strict> Step run_write_at(Wave &w, const Op &op, const uint32_t *
   const MemoryControl &m = op.memory;
   AsyncOperation *operation = nullptr;
   if constexpr (strict) operation = &w.checks->new_operation(w, op, AsyncKind::lds_write);
-  // Two equal offsets are one access, of the first data.
+  // Two equal offsets make one access, with the first data.
   const uint32_t parts = m.parts == 2 && part_offset(m, 0) == part_offset(m, 1) ? 1 : m.parts;
   const uint32_t shift = m.half == HalfSelect::high ? 16 : 0;
   for (uint32_t part = 0; part < parts; ++part) {
@@ -132,7 +131,7 @@ template <bool strict> Step run_write_lane_dwords(Wave &w, const Op &op) {
 
 //===--- Atomics ----------------------------------------------------------------------------------------===//
 
-/// Atomics must be aligned: the lanes that are not are reported and left out.
+/// Atomics must be aligned: misaligned lanes are reported and left out.
 template <bool strict> void drop_misaligned(Wave &w, const Op &op, LdsAddresses &addresses) {
   uint64_t misaligned = 0;
   for (uint32_t lane = 0; lane < wave_lanes; ++lane)
@@ -146,7 +145,7 @@ template <bool strict> void drop_misaligned(Wave &w, const Op &op, LdsAddresses 
     }
 }
 
-/// Gives the old values back, if the instruction does.
+/// Returns the old values, if the instruction does.
 template <bool strict>
 Step finish_atomic(Wave &w, const Op &op, const LdsAddresses *parts, uint32_t count,
                    const uint32_t *old_rows) {
@@ -167,7 +166,7 @@ Step finish_atomic(Wave &w, const Op &op, const LdsAddresses *parts, uint32_t co
   return Step::next;
 }
 
-/// Lanes one after another, from lane 0. An exchange of two values reads both before it writes.
+/// Runs lanes one after another, from lane 0. An exchange of two values reads both before it writes.
 template <bool strict> Step run_atomic(Wave &w, const Op &op) {
   const MemoryControl &m = op.memory;
   const uint32_t width = m.bytes / 4u;
@@ -196,7 +195,7 @@ template <bool strict> Step run_atomic(Wave &w, const Op &op) {
     }
     for (uint32_t part = 0; part < written; ++part) {
       if ((parts[part].inside >> lane & 1) == 0) continue;
-      // Of two operands the one that memory is compared with or masked by comes first.
+      // The first of two operands is the one that memory is compared with or masked by.
       const uint64_t value = operand(m.second ? 2 : 1 + part, lane);
       const uint64_t changed = op.atomic(old[part], value, m.second ? operand(1, lane) : 0, denormals);
       std::memcpy(w.workgroup->lds + parts[part].at[lane], &changed, m.bytes);
@@ -205,8 +204,8 @@ template <bool strict> Step run_atomic(Wave &w, const Op &op) {
   return finish_atomic<strict>(w, op, parts, m.parts, old_rows);
 }
 
-/// The number of active lanes is added to one counter, or taken from it; every lane gets the old value. The
-/// counter is at M0 plus the offset, which is what LLVM's compilers expect.
+/// Adds the number of active lanes to one counter, or subtracts it; every lane gets the old value. The
+/// counter is at M0 plus the offset, as LLVM's compilers expect.
 template <bool strict, bool append> Step run_append(Wave &w, const Op &op) {
   LdsAddresses at;
   std::fill_n(at.at, wave_lanes, w.s[sgpr_m0] & 0xffff);
@@ -295,7 +294,7 @@ constexpr SpecialRow specials[] = {
 struct AtomicRow {
   std::string_view mnemonic; // without "ds_" and "rtn_"
   std::string_view operation;
-  uint32_t offset_scale = 0; // exchanges of two values
+  uint32_t offset_scale = 0; // for exchanges of two values
 };
 constexpr AtomicRow atomics[] = {
     {"add_u32", "add"},
@@ -378,7 +377,7 @@ std::optional<MemoryRow> access_row(std::string_view mnemonic) {
   return std::nullopt;
 }
 
-/// "ds_add_rtn_u32" is "ds_add_u32" that gives the old value back.
+/// "ds_add_rtn_u32" is "ds_add_u32" that returns the old value.
 std::optional<MemoryRow> atomic_row(std::string_view mnemonic) {
   if (!mnemonic.starts_with("ds_")) return std::nullopt;
   std::string name(mnemonic.substr(3));

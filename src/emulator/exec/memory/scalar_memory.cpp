@@ -1,7 +1,7 @@
 //===- scalar_memory.cpp - scalar loads, stores and atomics ---------------------------------------------===//
 //
-// They are done in any order, and are counted by lgkmcnt. The two low bits of each part of an address do not
-// count. Memory is coherent here: there is no scalar cache that could be written back, discarded or probed.
+// They complete in any order, and lgkmcnt counts them. The two low bits of each part of an address are
+// ignored. Memory is coherent here: there is no scalar cache to write back, discard or probe.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace {
 
 //===--- Addresses --------------------------------------------------------------------------------------===//
 
-/// How the scalar base is to be read, and in what the offset register counts.
+/// How the scalar base is read, and the unit of the offset register.
 enum class Base : uint8_t { pointer, scratch, resource };
 
 struct Place {
@@ -44,7 +44,7 @@ template <Base base> Place place(const Wave &w, const Op &op, uint32_t dwords) {
   }
 }
 
-/// The dwords at a place that may be accessed, of those that are wanted.
+/// The number of requested dwords at a place that may be accessed.
 template <bool strict>
 uint32_t allowed_dwords(Wave &w, const Op &op, const Place &at, uint32_t wanted, bool write) {
   if (at.valid_dwords < wanted) {
@@ -60,7 +60,7 @@ uint32_t allowed_dwords(Wave &w, const Op &op, const Place &at, uint32_t wanted,
 
 //===--- Instructions -----------------------------------------------------------------------------------===//
 
-/// `dwords`: how many of the data go to registers.
+/// `dwords`: how many dwords of the data go to registers.
 template <bool strict> Step deliver(Wave &w, const Op &op, const uint32_t (&data)[16], uint8_t dwords) {
   if constexpr (strict) {
     AsyncOperation &operation = w.checks->new_operation(w, op, AsyncKind::scalar_load);

@@ -1,4 +1,4 @@
-//===- vector_access.cpp - what vector memory instructions do at their addresses ------------------------===//
+//===- vector_access.cpp - vector memory accesses at given addresses ------------------------------------===//
 #include "emulator/exec/memory/vector_access.h"
 
 #include <atomic>
@@ -28,7 +28,8 @@ template <class T> void store_shared(uint8_t *to, const uint8_t *from) {
   std::atomic_ref<T>(*reinterpret_cast<T *>(to)).store(value, std::memory_order_release);
 }
 
-/// Calls with places of dwords, where both address and size allow it, of pairs of bytes, or of bytes.
+/// Calls the function with places of dwords if address and size allow it, else of pairs of bytes, else of
+/// bytes.
 template <class Dword, class Half, class Byte>
 void each_shared(const uint8_t *memory, uint32_t bytes, Dword &&dword, Half &&half, Byte &&byte) {
   const uint64_t bits = reinterpret_cast<uint64_t>(memory) | bytes;

@@ -1,10 +1,10 @@
-//===- vector_access.h - what vector memory instructions do at their addresses --------------------------===//
+//===- vector_access.h - vector memory accesses at given addresses --------------------------------------===//
 //
-// An instruction first finds where each lane's data is: a host pointer to memory, LDS or scratch, or nowhere
-// (flat.cpp, buffer_address.h). Then it loads, stores, combines or copies to LDS, which does not depend on
-// the kind of address. read_places, write_places and combine are the only functions that touch memory for
-// vector instructions. Workgroups run on threads of the host, so an access by which one of them may learn
-// what another did is atomic here as well: with sc1, each of its dwords is.
+// An instruction first finds each lane's data: a host pointer to memory, LDS or scratch, or nothing
+// (flat.cpp, buffer_address.h). Then it loads, stores, combines or copies to LDS, in the same way for every
+// kind of address. read_places, write_places and combine are the only functions that touch memory for vector
+// instructions. Workgroups run on host threads, so an access through which one workgroup may learn what
+// another did is atomic here as well: with sc1, each of its dwords is.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -21,17 +21,17 @@ enum class Access : uint8_t { load, store, atomic };
 
 struct Places {
   uint8_t *pointer[wave_lanes];
-  uint64_t lanes = 0;               // that take part
-  uint64_t allowed = 0;             // of those: may be accessed; the others read 0 and store nothing
-  uint64_t cut = 0;                 // of the others: the first cut_bytes may be accessed, whole dwords
-  uint8_t cut_bytes[wave_lanes];    // of the lanes of `cut`
-  uint64_t in_lds = 0;              // of the allowed ones: flat addresses in LDS
-  uint32_t lds_address[wave_lanes]; // of the lanes of `in_lds`
+  uint64_t lanes = 0;               // lanes that take part
+  uint64_t allowed = 0;             // those that may access memory; the others read 0 and store nothing
+  uint64_t cut = 0;                 // lanes not allowed whose first cut_bytes may be accessed, whole dwords
+  uint8_t cut_bytes[wave_lanes];    // for the lanes of `cut`
+  uint64_t in_lds = 0;              // allowed lanes with a flat address in LDS
+  uint32_t lds_address[wave_lanes]; // for the lanes of `in_lds`
 };
 
 //===--- Bytes ------------------------------------------------------------------------------------------===//
 
-/// What read_places and write_places do with sc1.
+/// What read_places and write_places do for sc1.
 void read_shared_places(uint32_t *rows, const Places &places, uint32_t bytes, bool sign_extend);
 void write_shared_places(const uint32_t *rows, const Places &places, uint32_t bytes, uint32_t shift);
 
@@ -46,7 +46,7 @@ inline void read_places(uint32_t *rows, const Places &places, uint32_t bytes, bo
   }
 }
 
-/// `shift`: bits of the first row that are left out below.
+/// `shift`: low bits of the first row to leave out.
 inline void write_places(const uint32_t *rows, const Places &places, uint32_t bytes, uint32_t shift,
                          bool sc1) {
   if (sc1) return write_shared_places(rows, places, bytes, shift);
@@ -58,7 +58,7 @@ inline void write_places(const uint32_t *rows, const Places &places, uint32_t by
   }
 }
 
-/// Combines a value with one in memory, atomic with respect to all threads; gives the value before.
+/// Combines a value with one in memory, atomically for all threads; returns the old value.
 uint64_t combine(uint8_t *pointer, uint32_t bytes, AtomicBody body, uint64_t operand, uint64_t second,
                  uint32_t denormals);
 
@@ -68,7 +68,7 @@ inline AsyncKind load_kind(const Op &op) {
   return op.memory.mode == AddressMode::flat ? AsyncKind::flat : AsyncKind::vector_load;
 }
 
-/// Rows for the result: the registers themselves, or those of an operation in flight.
+/// Rows for the result: the registers themselves, or the rows of an operation in flight.
 template <bool strict>
 uint32_t *begin_load(Wave &w, const Op &op, const Places &places, AsyncOperation *&operation,
                      Access access = Access::load) {
@@ -96,14 +96,14 @@ template <bool strict> Step count_store(Wave &w, const Op &op, const Places &pla
   return Step::next;
 }
 
-/// Bits of a stored register that lie below a 16-bit value.
+/// Bits of a stored register below the 16-bit value.
 inline uint32_t stored_shift(const MemoryControl &m) {
   return m.half == HalfSelect::high ? 16 : 0;
 }
 
 //===--- Atomics ----------------------------------------------------------------------------------------===//
 
-/// Lanes one after another.
+/// Runs the lanes one after another.
 template <bool strict> Step run_atomic_at(Wave &w, const Op &op, Places &places) {
   const MemoryControl &m = op.memory;
   alignas(64) uint32_t old_rows[2 * wave_lanes] = {};
@@ -139,7 +139,7 @@ template <bool strict> Step run_atomic_at(Wave &w, const Op &op, Places &places)
 //===--- Copies into LDS --------------------------------------------------------------------------------===//
 
 /// Lane i writes the dword at M0 + offset + 4 * i; the instruction's offset counts on both sides. Inactive
-/// lanes write nothing, lanes out of the buffer's range write 0.
+/// lanes write nothing; lanes beyond the buffer's range write 0.
 template <bool strict> Step copy_to_lds(Wave &w, const Op &op, uint64_t lanes, const uint32_t *values) {
   const uint32_t base = (w.s[sgpr_m0] & 0xffff) + uint32_t(op.memory.offset);
   alignas(64) uint32_t at[wave_lanes];

@@ -1,4 +1,4 @@
-//===- paths.h - the compiled forms of the vector ALU ---------------------------------------------------===//
+//===- paths.h - the vector ALU as compiled for each instruction set ------------------------------------===//
 #pragma once
 
 #include "emulator/exec/valu/table.h"

@@ -1,4 +1,4 @@
-//===- table.cpp - which form of the vector ALU this processor runs -------------------------------------===//
+//===- table.cpp - chooses the vector ALU for this processor --------------------------------------------===//
 #include "emulator/exec/valu/table.h"
 
 #include "emulator/exec/valu/paths.h"

@@ -1,7 +1,7 @@
 //===- table.h - the vector ALU instructions ------------------------------------------------------------===//
 //
 // The bodies exist once in source (the .inc files of this folder) and three times in the library: for plain
-// x86-64 or any other host, for AVX2 and for AVX-512. All three give the same bits.
+// x86-64 or any other host, for AVX2 and for AVX-512. All three produce the same bits.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #pragma once
@@ -13,15 +13,15 @@
 
 namespace sluice::emulator {
 
-/// How much of the result is known when part of the sources never was written.
+/// How much of the result is defined if part of the sources was never written.
 enum class Definedness : uint8_t {
   all,    // a lane of the result is defined if it is in all sources
-  any,    // ... if it is in any source: instructions that put values together from parts
+  any,    // ... if it is in any source: instructions that combine parts of values
   select, // ... if it is in the source that the mask chooses
   always, // lanes are exchanged: not tracked
 };
 
-/// What is unusual about an instruction's operands.
+/// How an instruction's operands differ from the usual form.
 enum class ValuForm : uint8_t {
   plain,
   accumulate,       // the destination is the last source as well
@@ -29,18 +29,18 @@ enum class ValuForm : uint8_t {
   fused_constant_2, // v_fmaak: the literal is the last source
   vcc_in,           // the mask source is VCC even in VOP3
   keeps_half,       // writes half a register and keeps the other
-  keeps_part,       // writes the part of a register that op_sel says, and keeps the rest
+  keeps_part,       // writes the part of a register that op_sel names, and keeps the rest
 };
 
 struct ValuRow {
   std::string_view mnemonic; // " clamp" at the end: the form with CLAMP of an integer instruction
   LaneBody body = nullptr;
-  Handler run = nullptr; // instead of a body: an instruction that works on the wave
+  Handler run = nullptr; // an instruction that works on the wave, instead of a body
   uint8_t sources = 0;
   OperandType source_types[3] = {OperandType::none, OperandType::none, OperandType::none};
   OperandType result_type = OperandType::none;
-  bool mask_in = false;  // a bit per lane comes in: a carry, a selection
-  bool mask_out = false; // and goes out: a carry, a comparison
+  bool mask_in = false;  // reads a bit per lane: a carry, a selection
+  bool mask_out = false; // writes a bit per lane: a carry, a comparison
   ValuForm form = ValuForm::plain;
   Definedness definedness = Definedness::all;
 };
@@ -51,8 +51,8 @@ struct ValuTable {
   /// Runs a body: sources, modifiers, EXEC, result. `simple`: 32-bit operands without modifiers or masks.
   Handler run_simple[4]; // by number of sources
   Handler run_general;
-  Handler run_compare;      // the result is a mask only
-  Handler run_compare_exec; // and goes to EXEC as well
+  Handler run_compare;      // the result is only a mask
+  Handler run_compare_exec; // which also goes to EXEC
 };
 
 enum class SimdPath : uint8_t { portable, avx2, avx512 };

@@ -14,7 +14,7 @@
 #if defined(__x86_64__)
 #include <immintrin.h>
 
-// Headers above are compiled for every host; only what follows may use the vectors.
+// The headers above are compiled for every host; only the code below may use AVX-512.
 #if defined(__clang__)
 #pragma clang attribute push(                                                                                \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,fma,f16c,bmi,bmi2"))), apply_to = function)

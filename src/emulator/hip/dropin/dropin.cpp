@@ -1,7 +1,8 @@
 //===- dropin.cpp - libamdhip64 over the emulator -------------------------------------------------------===//
 //
-// Each exported function is a jump to the emulator's of the same name, so that the libraries of all versions
-// are one device in a process. The environment says how it runs, since the program does not know of it.
+// Each exported function jumps to the emulator's function of the same name, so that the libraries of all
+// versions are one device in a process. The environment configures it, because the program does not know
+// about it.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include <algorithm>
@@ -50,7 +51,7 @@ void bind(void *&slot, const char *name) {
   if (slot == nullptr) stop(std::string("the emulator has no ") + name);
 }
 
-/// "key=value;key=value", as sluice_emulator_configure has them.
+/// "key=value;key=value", as for sluice_emulator_configure.
 void configure(std::string_view settings) {
   while (!settings.empty()) {
     const size_t end = std::min(settings.find(';'), settings.size());
@@ -65,7 +66,7 @@ void configure(std::string_view settings) {
 }
 
 #if SLUICE_HIP_MAJOR == 5
-/// HIP 5 counts types of memory from the host's, and has none for memory it does not know.
+/// HIP 5 numbers memory types from the host's, and has no type for memory it does not know.
 hipError_t pointer_attributes(hipPointerAttribute_t *attributes, const void *pointer) {
   static const auto get =
       reinterpret_cast<decltype(&hipPointerGetAttributes)>(sluice_emulator_symbol("hipPointerGetAttributes"));
