@@ -261,7 +261,7 @@ TEST_CASE("what the rules allow is enqueued", "[cache_ops]") {
   append.k.stride[1] = append.k.stride[2] = 0; // an input may repeat itself
   is_good(append, sluice_kv_append);
   append = good_append();
-  append.page_size = 1; // rows of one are at no distance
+  append.page_size = 1; // pages of one row have no distance between rows
   append.k_cache.stride[1] = append.v_cache.stride[1] = 0;
   is_good(append, sluice_kv_append);
   is_good(good_merge(), sluice_merge_states);
@@ -269,7 +269,7 @@ TEST_CASE("what the rules allow is enqueued", "[cache_ops]") {
   merge.lse = {};
   merge.sink_logits = floats(4);
   is_good(merge, sluice_merge_states);
-  // No workspace is needed, and what is given is not looked at.
+  // No workspace is needed, and a given one is not looked at.
   sluice_launch odd = good_launch();
   odd.workspace = device_memory + 1;
   odd.workspace_bytes = 3;
@@ -386,7 +386,7 @@ TEST_CASE("appends and merges wait and signal as runs do", "[cache_ops]") {
     hip.capturing = {launch.stream};
     check_refusal(run(&error), error, invalid, "dependencies[1].stream", "not capturing");
     hip.capturing.clear();
-    // Dependencies are checked as a run checks them.
+    // Dependencies are checked as for a run.
     launch.dependencies = nullptr;
     check_refusal(run(&error), error, invalid, "dependencies", "NULL");
     launch.dependencies = dependencies;

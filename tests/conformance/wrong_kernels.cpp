@@ -1,4 +1,4 @@
-//===- wrong_kernels.cpp - a kernel pack that is whole, and not what it should be -----------------------===//
+//===- wrong_kernels.cpp - writes valid kernel packs whose kernels are wrong ----------------------------===//
 //
 //   usage: wrong_kernels WHAT PACK OUT [KERNEL]
 //
