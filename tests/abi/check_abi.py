@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Compares the C ABI with the checked-in files in this folder.
 
-usage: check_abi.py layout HEADER C_COMPILER [--update] sizes, offsets and enumerators against layout.txt
-       check_abi.py symbols HEADER LIBRARY [--update] exported symbols against symbols.txt
-       check_abi.py since FROZEN HEADER C_COMPILER a header against that of an earlier release
-       check_abi.py needs LIBRARY what ldd finds against the libraries allowed
+usage: check_abi.py layout  HEADER C_COMPILER [--update]       sizes, offsets and enumerators against layout.txt
+       check_abi.py symbols HEADER LIBRARY    [--update]       exported symbols against symbols.txt
+       check_abi.py since   FROZEN HEADER C_COMPILER           a header against that of an earlier release
+       check_abi.py needs   LIBRARY                            what ldd finds against the libraries allowed
 
 The lists of structs, fields, enumerators and functions are read from the header, so that none can be left out. A
 change that docs/concepts/abi.md allows is an addition; --update writes additions down, and refuses all other

@@ -4,8 +4,9 @@
 usage: check_floors.py OBJDUMP READELF LIBRARY PROGRAM...
 
 LIBRARY is libsluice.so: it runs with glibc 2.28 and the libstdc++ of GCC 8, as on RHEL 8 (docs/reference/systems.md). It and each
-PROGRAM have a stack protector, relocations that are resolved and made read-only before it runs, and no empty entries in its library
-search path. """
+PROGRAM have a stack protector, relocations that are resolved and made read-only before it runs, and only absolute or $ORIGIN folders
+in its library search path.
+"""
 import re
 import subprocess
 import sys

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Checks which HIP runtime and which emulator a context gets, and the messages on machines without them.
 
-usage: check_runtimes.py hip PROBE FOLDER FOLDER/NUMBER holds a fake libamdhip64.so.NUMBER for 5, 6, 7, 42
-       check_runtimes.py no_gpu PROBE 77 (skipped) if the system has no libamdhip64.so.5 or has a GPU
+usage: check_runtimes.py hip PROBE FOLDER          FOLDER/NUMBER holds a fake libamdhip64.so.NUMBER for 5, 6, 7, 42
+       check_runtimes.py no_gpu PROBE              77 (skipped) if the system has no libamdhip64.so.5 or has a GPU
        check_runtimes.py emulator PROBE LIBRARY FOLDER STATIC-PROBE
                                                    LIBRARY is libsluice.so, FOLDER/emulator holds a fake emulator and
                                                    FOLDER/7 a libamdhip64.so.7, which is not an emulator;

@@ -1,6 +1,6 @@
 //===- hip_faults.cpp - every HIP call of every function fails once -------------------------------------===//
 //
-// usage: abi_hip_faults prints the outcomes as a table; the complaints of a check go to stderr and make
+// usage: abi_hip_faults    prints the outcomes as a table; the complaints of a check go to stderr and make
 // the program fail
 //
 // The library runs on the emulator through a table in which each call fails in turn, by number, with one

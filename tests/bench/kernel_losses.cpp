@@ -1,7 +1,7 @@
 //===- kernel_losses.cpp - where a kernel's matrix cores lose their time --------------------------------===//
 //
-//   kernel_losses PACK --what-if NAME... the time of a workgroup while kinds of instructions become free
-//   kernel_losses PACK --listing NAME the instructions of the main loop at which waves lose most
+//   kernel_losses PACK --what-if NAME...   the time of a workgroup while kinds of instructions become free
+//   kernel_losses PACK --listing NAME      the instructions of the main loop at which waves lose most
 //
 // NAME is a kernel, followed by "+causal" for a causal launch. A free instruction runs, so that values and
 // branches stay those of the kernel, but takes no time and delays no other instruction. The cost of a kind is

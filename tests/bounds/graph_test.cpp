@@ -17,8 +17,7 @@ struct DestroyGraphExec {
   void operator()(void *graph) const { hip<int(void *)>("hipGraphExecDestroy")(graph); }
 };
 
-constexpr int capture_global =
-    0; // hipStreamCaptureModeGlobal: calls that could make a capture wait are refused
+constexpr int capture_global = 0; // hipStreamCaptureModeGlobal: refuses what could make a capture wait
 
 struct Captured {
   std::unique_ptr<void, DestroyGraph> graph;

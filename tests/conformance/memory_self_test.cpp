@@ -142,7 +142,7 @@ TEST_CASE("entries of a page table that no sequence needs lead out of the cache"
       }
       CHECK(within == needed.size());
       CHECK(entries > needed.size());
-      // Shuffled: no two consecutive pages are adjacent.
+      // Shuffled: the pages do not follow one another.
       CHECK(*needed.rbegin() + 1 - *needed.begin() >= int64_t(needed.size()));
       CHECK(call.page(0, 4) != call.page(0, 0) + 1);
     }

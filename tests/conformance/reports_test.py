@@ -2,7 +2,8 @@
 """Tests the reports of sluice-conformance: text, JUnit XML and JSON, and its exit status.
 
 usage: reports_test.py SLUICE_CONFORMANCE WRONG_KERNELS PACK
-WRONG_KERNELS writes packs whose kernels compute something else, or list no features. """
+WRONG_KERNELS writes packs whose kernels compute something else, or list no features.
+"""
 import json
 import os
 import pathlib

@@ -137,7 +137,7 @@ void check_copy(const CopyKernel &kernel, const CopyArguments &arguments) {
 
 struct GatherCase {
   int32_t page_rows, first, limit;
-  int64_t page_stride = (int64_t(1) << 28) + 64; // elements: slightly more than 512 MiB
+  int64_t page_stride = (int64_t(1) << 28) + 64; // elements: just over 512 MiB
   int64_t row_stride = 0;                        // 0: rows with a gap of 24 elements
   uint64_t first_page = 0;                       // numbers of pages begin here
   bool wide = false;                             // entries have 64 bits
@@ -339,8 +339,8 @@ TEST_CASE("contiguous rows over distances that 32 bits cannot hold", "[copies]")
   const CopyKernel one_row({.columns = 128}), two_rows({.columns = 64});
   for (int32_t limit : {0, 61, 80, 91, 1000}) {
     check_contiguous(one_row, {.stride = 136, .first = 60, .limit = limit});
-    check_contiguous(
-        one_row, {.stride = (int64_t(1) << 29) + 8, .first = 60, .limit = limit}); // slightly more than 1 GiB
+    check_contiguous(one_row,
+                     {.stride = (int64_t(1) << 29) + 8, .first = 60, .limit = limit}); // just over 1 GiB
     check_contiguous(one_row, {.stride = -(int64_t(1) << 29) - 8, .first = 60, .limit = limit});
     check_contiguous(two_rows, {.stride = 64, .first = 60, .limit = limit});
     check_contiguous(two_rows, {.stride = (int64_t(1) << 29) - 8, .first = 60, .limit = limit});

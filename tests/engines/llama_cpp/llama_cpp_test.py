@@ -4,7 +4,8 @@
 usage: llama_cpp_test.py SOURCE BUILD WORK CASE
 
 WORK gets what the page's reader has: docs/ and build/. An installation of BUILD replaces the first two commands, which build and
-install Sluice. Commands that fetch run once. If they cannot reach the network, the exit status is 77: skipped, with the reason. """
+install Sluice. Commands that fetch run once. If they cannot reach the network, the exit status is 77: skipped, with the reason.
+"""
 import hashlib
 import json
 import os

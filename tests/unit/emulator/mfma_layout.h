@@ -1,4 +1,4 @@
-//===- mfma_layout.h - where elements lie, written down as AMD's matrix calculator prints them ----------===//
+//===- mfma_layout.h - places of elements, as AMD's matrix calculator prints them -----------------------===//
 #pragma once
 
 #include <cstdint>
@@ -67,8 +67,8 @@ inline At c_at(const MfmaShape &s, uint32_t block, uint32_t i, uint32_t j) {
   return {32 * (i / 4 % 2) + j, 16 * block + 4 * (i / 8) + i % 4};
 }
 
-/// Four bits of an index register say which two of four consecutive k of row i are stored. `four` counts
-/// those fours. The set of indices comes on top.
+/// Four bits of an index register say which two of four consecutive k of row i are stored. `four` is the
+/// index of that group. The offset of the set of indices is added.
 struct IndexAt {
   uint32_t lane;
   uint32_t bit;
@@ -117,7 +117,7 @@ inline void draw_index(Registers &in, std::mt19937 &random) {
   }
 }
 
-/// The k that the `stored`-th element of row i of A stands for.
+/// The k of the `stored`-th element of row i of A.
 inline uint32_t k_of(const MfmaShape &s, const Registers &in, uint32_t set, uint32_t i, uint32_t stored) {
   if (!s.sparse) return stored;
   const IndexAt at = index_at(s, i, stored / 2);

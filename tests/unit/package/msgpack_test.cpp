@@ -1,4 +1,4 @@
-//===- msgpack_test.cpp - where one form of MessagePack ends and the next begins ------------------------===//
+//===- msgpack_test.cpp - the boundaries between the forms of MessagePack -------------------------------===//
 #include "package/msgpack.h"
 
 #include <catch2/catch.hpp>
