@@ -164,7 +164,7 @@ const Refusal refusals[] = {
      "k.stride", "beyond the address space"},
     {ragged, SLUICE_SET(q_tokens, int64_t{1} << 50), "q.stride", "beyond the address space"},
     {ragged, SLUICE_SET(kv_tokens, int64_t{1} << 50), "k.stride", "beyond the address space"},
-    // With starts there is no batch dimension.
+    // With starts the batch dimension does not exist.
     {ragged, SLUICE_SET(q.stride[0], 8), "q.stride[0]", "q.stride[0] is 8; it must be 0 where starts"},
     {ragged, SLUICE_SET(k.stride[0], 8), "k.stride[0]", "it must be 0 where starts"},
     {ragged, SLUICE_SET(v.stride[0], 8), "v.stride[0]", "it must be 0 where starts"},

@@ -406,12 +406,12 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   sluice_problem problem = decode_problem();
   problem.flags |= SLUICE_SINK_LOGITS;
   problem.max_q_len = 4;
-  problem.workspace_ceiling_bytes = 6 * 2 * 4 * 8 * (128 + 1) * 4; // parts, sequences, rows, heads
+  problem.workspace_ceiling_bytes = 6 * 2 * 4 * 8 * (128 + 1) * 4; // splits, sequences, rows, heads
   const PlanHandle plan = make_plan(context, problem);
   sluice_args args = good_args();
   args.q_len = 3;
   args.sink_logits = reinterpret_cast<const float *>(device_memory + 100);
-  // O has gaps, its parts do not.
+  // O has gaps, its splits do not.
   args.o.stride[2] = 136;
   args.o.stride[1] = 8 * 136;
   args.o.stride[0] = 3 * 8 * 136;
@@ -435,7 +435,7 @@ TEST_CASE("the parts of a run are merged where the workspace has them", "[split]
   CHECK(out.partial == uint64_t{1} << 32);
   CHECK(out.partial == parts.o);
   CHECK(out.partial_lse == parts.lse);
-  // F32, [part][sequence][row][head][dim], then LSE; three rows of two sequences.
+  // F32, [split][sequence][row][head][dim], then LSE; three rows of two sequences.
   CHECK(out.partial_lse == (uint64_t{1} << 32) + uint64_t{out.parts} * 2 * 3 * 8 * 128 * 4);
   CHECK(out.partial_head_stride == 128);
   CHECK(out.partial_token_stride == 8 * 128);

@@ -24,7 +24,7 @@ const int32_t *ints(size_t offset) {
 using A = sluice_append;
 constexpr sluice_status invalid = SLUICE_INVALID_ARGUMENT, unsupported = SLUICE_UNSUPPORTED;
 
-/// Of appends by slots.
+/// Rules of appends by slots.
 const Breach<A> append_breaches[] = {
     {"flags", SLUICE_NEWER_STRUCT, "0x200", [](A &a) { a.flags = 1 << 9; }},
     {"flags", invalid, "0x1", [](A &a) { a.flags = SLUICE_CAUSAL; }},
@@ -96,7 +96,7 @@ const Breach<A> append_breaches[] = {
     {"v_cache.stride[3]", invalid, "it must be 1", [](A &a) { a.v_cache.stride[3] = 2; }},
 };
 
-/// Of appends by a block table, with rotation.
+/// Rules of appends by a block table, with rotation.
 const Breach<A> table_breaches[] = {
     {"page_table_kind", invalid, "with starts", [](A &a) { a.page_table_kind = SLUICE_PAGE_TABLE_NONE; }},
     {"batch", invalid, "0", [](A &a) { a.batch = 0; }},
@@ -142,7 +142,7 @@ const Breach<A> table_breaches[] = {
      }},
 };
 
-/// Of appends into an x-packed cache of FP8, by a CSR table of 64-bit entries.
+/// Rules of appends into an x-packed cache of FP8, by a CSR table of 64-bit entries.
 const Breach<A> fp8_breaches[] = {
     {"page_table_stride", invalid, "SLUICE_PAGE_TABLE_BLOCK", [](A &a) { a.page_table_stride = 3; }},
     {"page_table", invalid, "8 bytes", [](A &a) { a.page_table = device_memory + 4; }},

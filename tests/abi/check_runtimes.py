@@ -42,8 +42,7 @@ def check_hip(program, folder):
     for numbers, chosen in (("5", "5"), ("6 5", "6"), ("5 6", "6"), ("5 6 7", "7")):
         status, _, message, runtime = probe([program, "hip"], [folder / n for n in numbers.split()])
         expect(f"of {numbers}", (status, runtime), ("SLUICE_OK", [f"libamdhip64.so.{chosen}"] * 2))
-    # A runtime that the process has already loaded wins over any other, whatever its version, and remains the
-    # only one.
+    # A runtime that the process has already loaded wins over any other version, and remains the only one.
     for loaded in ("5", "42"):
         path = folder / loaded / f"libamdhip64.so.{loaded}"
         status, _, message, runtime = probe([program, "hip", path], [folder / "7"])

@@ -128,7 +128,7 @@ TEST_CASE("without an LSE its base needs nothing", "[features]") {
 }
 
 TEST_CASE("the kernel with the feature is chosen among those without", "[features]") {
-  // Of two tile heights only the smaller supports windows: it gets the problems that need them.
+  // Only the smaller of two tile heights supports windows: it gets the problems that need them.
   sluice::package::PackWriter writer("test", "22.1.8");
   for (const uint32_t waves : {4, 8}) {
     auto entry = kernel_entry("f16", 128, waves);

@@ -110,7 +110,7 @@ struct CreateContext : Subject {
   }
 };
 
-/// Of a plan with up to three kernels.
+/// Creates a plan with up to three kernels.
 struct CreatePlan : Subject {
   ContextHandle context{make_context()};
   PlanHandle plan;

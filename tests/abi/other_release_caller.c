@@ -111,7 +111,7 @@ int main(void) {
 #ifdef SLUICE_TEST_NEWER
   {
     sluice_args args = memory.args;
-    CHECK(info.appended == 0xeeeeeeeeeeeeeeee); /* the library leaves alone what it does not know */
+    CHECK(info.appended == 0xeeeeeeeeeeeeeeee); /* the library does not write what it does not know */
     CHECK_APPENDED(sluice_problem, problem, sluice_query_support(context, &problem, NULL, &error));
     CHECK_APPENDED(sluice_args, args, sluice_run(plan, &args, &launch, &error));
     CHECK_APPENDED(sluice_launch, launch, sluice_run(plan, &args, &launch, &error));

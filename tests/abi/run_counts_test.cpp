@@ -113,7 +113,7 @@ TEST_CASE("prefill, decode and merged runs cost their launches and nothing else"
   sluice_launch launch = good_launch();
   launch.workspace = reinterpret_cast<void *>(uint64_t{1} << 32);
   launch.workspace_bytes = uint64_t{1} << 32;
-  // Up to 4 rows of 4 heads are packed.
+  // Up to 4 rows of 4 heads go to the decode kernel.
   sluice_args few = good_args(), many = good_args(), mixed = good_args();
   few.q_len = 4;
   many.q_len = mixed.q_len = 5;

@@ -73,7 +73,7 @@ void check_output(const std::string &argument, Call call, bool nullable) {
   newer.known.struct_size = sizeof newer;
   CHECK(call(&newer.known, &error) == SLUICE_OK);
   CHECK(newer.known.struct_size == sizeof newer);
-  CHECK(newer.appended == 0xeeeeeeeeeeeeeeee); // the library leaves the rest alone
+  CHECK(newer.appended == 0xeeeeeeeeeeeeeeee); // the library does not write the rest
   for (const uint32_t size : {0u, uint32_t(sizeof(Struct)) - 1, 0xffffffffu}) {
     std::memset(&newer, 0xee, sizeof newer);
     newer.known.struct_size = size;

@@ -72,7 +72,7 @@ public:
     change_scores();
   }
 
-  /// Of all launches of a run.
+  /// The total of all launches of a run.
   uint64_t clk(const PackFile &pack) {
     RecordedPlan plan(pack, compute_units, problem);
     const uint64_t workspace_bytes = plan.info().workspace_bytes;

@@ -100,7 +100,7 @@ Batch::Batch(const sluice_problem &wanted, std::vector<Sequence> list, int32_t q
   if (!(problem.flags & SLUICE_V_IN_K)) draw_keys(v, false);
 }
 
-/// Of magnitude 1/8 to 1, so that no sum is large.
+/// A number of magnitude 1/8 to 1, so that no sum is large.
 uint16_t Batch::number(Numbers &numbers) const {
   const uint32_t bits = numbers.next();
   const uint32_t below_one = (bits >> 16) % 3 + 1;

@@ -44,10 +44,10 @@ public:
 
   /// Runs to the end, with workspace as large as the plan asks for.
   void run(const PlanHandle &plan);
-  /// With a plan of its own.
+  /// With a new plan.
   void run() { run(plan_of(problem)); }
 
-  /// Of a sequence, row by row.
+  /// O of a sequence, row by row.
   std::vector<uint16_t> output(size_t sequence) const;
   std::vector<float> lse_of(size_t sequence) const;
   /// Whether all rows of all sequences match sluice_reference, up to rounding.

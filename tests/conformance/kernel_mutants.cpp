@@ -352,7 +352,7 @@ const std::vector<Mutant> &mutants() {
       {"no scale of V", "scales", has_factors<&Case::v_scale>,
        [](Case &, Inputs &in, const Kernel &) { std::ranges::fill(in.v_scale, 1.0); }},
 
-      // Where keys and values are.
+      // The places of keys and values.
       {"the last key of a sequence with a length is lost", "lengths", lengths, lose_last_key},
       {"the last key of a ragged sequence is lost", "ragged", ragged, lose_last_key},
       {"another page", "paged", paged, read_other_page},

@@ -274,7 +274,7 @@ TEST_CASE("LSE to the other base, and one key too many or too few of a sequence,
     CHECK(wrong_elements(with(dtype, {}), [](Case &c, Inputs &) { c.lse_base_2 = true; }) > 0);
     CHECK(wrong_elements(with(dtype, {.lse_base_2 = true}), [](Case &c, Inputs &) { c.lse_base_2 = false; }) >
           0);
-    // Of a single sequence: its last key hidden.
+    // In a single sequence: its last key hidden.
     const Case ragged = with(dtype, {.batch = 3, .mode = Mode::ragged, .lengths = Lengths::mixed});
     const Sequences sequences(ragged);
     for (int b = 0; b < ragged.batch; ++b) {

@@ -3,7 +3,7 @@
 //   usage: wrong_kernels WHAT PACK OUT [KERNEL]
 //
 // `undivided`: in every attention kernel, each v_rcp_f32 becomes a v_mov_b32, and rows are not divided by the
-// sum of their weights. `plain`: kernels list no feature but lse. With KERNEL, that one alone is so.
+// sum of their weights. `plain`: kernels list no feature but lse. With KERNEL, only that kernel is changed.
 //
 //===----------------------------------------------------------------------------------------------------===//
 #include "package/offload_bundle.h"

@@ -47,7 +47,7 @@ struct KernelShape {
   Reads reads = Reads::rows;
   bool gather = false;                      // through a page table; otherwise rows are contiguous
   bool column_limit = false, close = false; // an operand and an attribute of the copy
-  // Operands of gathers: entries may be wide, the division is prepared, rows have a hole, columns lie in
+  // Operands of gathers: entries may be wide, the division is prepared, rows have a hole, columns are in
   // packs.
   bool wide = false, magic = false, hole = false, packs = false;
   std::string from = ""; // the source's type of a copy through registers

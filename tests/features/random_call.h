@@ -26,7 +26,7 @@ public:
   static bool knows(uint32_t type);
   void set(size_t place, double value);
   double get(size_t place) const { return number(type, memory.data(), place); }
-  /// That of any memory.
+  /// An element of any memory.
   static double number(uint32_t type, const uint8_t *bytes, size_t place);
 
   void fill_with_nan();
@@ -53,7 +53,7 @@ struct Largest {
 class RandomCall {
 public:
   explicit RandomCall(uint64_t seed, const Largest &largest = {});
-  /// Of a given problem.
+  /// For a given problem.
   RandomCall(uint64_t seed, const sluice_problem &problem, const Largest &largest);
 
   /// Changes to the random values, before prepare().

@@ -100,7 +100,7 @@ size_t constants_in(const std::string &line) {
   }));
 }
 
-/// Of the vector unit, whose rows know how wide their operands are, every register.
+/// Checks every register of vector operations, whose rows know how wide their operands are.
 std::string vector_mistake(const Decoded &d) {
   const emulator::Op &op = d.op.fast;
   Registers reads, writes, destination;

@@ -330,7 +330,7 @@ TEST_CASE("permutations leave out inactive lanes on both sides", "[isa][lds][lan
     CHECK(run.output[lane] == (!active ? 7 : before >= 8 && before < 16 ? 0 : 100 + before));
     CHECK(run.output[64 + lane] == (!active ? 7 : after >= 8 && after < 16 ? 0 : 100 + after));
   }
-  // Of several that send to one lane the highest wins; the others get 0.
+  // If several send to one lane, the highest wins; the others get 0.
   const MemoryRun many("v_mov_b32_e32 v4, 12\n ds_permute_b32 v5, v4, v0\n" + wait_all +
                        "global_store_dword v1, v5, s[12:13]\n");
   for (uint32_t lane = 0; lane < 64; ++lane)

@@ -356,7 +356,7 @@ TEST_CASE("wait states between matrix and other instructions are those of LLVM",
         CHECK(after("global_load_dword " + addend + ", v[200:201], off") == want.addend);
       }
       CHECK(after("v_mov_b32_e32 v100, v200") == 0); // A has been read
-      // Whatever the registers.
+      // For all registers.
       CHECK(after("v_fma_f64 v[210:211], v[212:213], v[212:213], v[212:213]") == (dgemm ? 2 : 0));
       CHECK(after("v_fmac_f64_e32 v[210:211], v[212:213], v[212:213]") == (dgemm ? 2 : 0));
       CHECK(after("v_mul_f64 v[210:211], v[212:213], v[212:213]") == 0);

@@ -42,12 +42,12 @@ struct Operand {
 };
 
 Operand parse_operand(std::string_view text);
-/// Of s_getreg_b32 and similar ones: register, offset, width less one.
+/// Parses the operand of s_getreg_b32 and similar ones: register, offset, width less one.
 uint32_t parse_hwreg(std::string_view text);
 uint32_t parse_message(std::string_view text);
 /// "vmcnt(1)" and so on; a counter that is not named has its maximum.
 uint32_t parse_wait(const std::vector<std::string> &parts);
-/// Of ds_swizzle_b32, as its 16 bits of offset.
+/// Parses the operand of ds_swizzle_b32, as its 16 bits of offset.
 uint32_t parse_swizzle(std::string_view text);
 
 } // namespace sluice::test

@@ -111,7 +111,7 @@ bool is_followed_by_barrier(const MachineCode &code, const Mutant &mutant) {
          (instruction.next.size() == 1 && code.instructions()[instruction.next[0]].is("s_barrier"));
 }
 
-/// Of a missing wait or barrier, and of nothing else.
+/// Whether such a report can only be of a missing wait or barrier.
 bool is_of_synchronisation(ReportKind kind) {
   return kind == ReportKind::pending_register || kind == ReportKind::lds_race ||
          kind == ReportKind::lds_equal_stores || kind == ReportKind::lds_write_after_read ||
@@ -193,7 +193,7 @@ private:
 struct Tally {
   std::string kernel;
   size_t waits = 0, barriers = 0, mutants = 0, verdicts[5] = {};
-  std::vector<std::string> redundant; // table rows: what, and why
+  std::vector<std::string> redundant; // table rows: mutant, and reason
   bool sound = false;                 // the unchanged kernel
 
   bool passed() const {

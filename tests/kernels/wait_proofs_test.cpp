@@ -194,7 +194,7 @@ TEST_CASE("a barrier that orders no two accesses of the same bytes is redundant"
   // The second one covers a copy that was in flight at the first.
   const MachineCode code = assembled(addresses + copy_low + barrier + wait_copy + barrier + read_low + end);
   CHECK_FALSE(WaitProofs(code, 64).may_drop_barrier(index_of(code, "s_barrier", 1)).holds);
-  // Once around the loop: without it there is no barrier between the read and the write.
+  // Once around the loop: without it no barrier separates the read and the write.
   CHECK_FALSE(may_drop_barrier(addresses + barrier + write_low + wait_lds + "s_cbranch_scc0 -5\n" + end));
   CHECK_FALSE(may_drop_barrier(addresses + "s_branch 3\n" + write_low + wait_lds + barrier + read_low +
                                wait_lds + "s_cbranch_scc0 -8\n" + end));

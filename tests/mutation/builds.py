@@ -207,7 +207,7 @@ class MutatedPrograms:
                 self.link_names()
 
     def parted(self, words):
-        """With the parts of libsluice.so for libsluice.a, which is one object made of them."""
+        """With the parts of libsluice.so instead of libsluice.a, which is one object linked from them."""
         if "lib/libsluice.a" not in words:
             return list(words)
         at = words.index("lib/libsluice.a")

@@ -54,7 +54,7 @@ TEST_CASE("durations follow the coordinate that the work follows", "[timing]") {
       {"number",
        "s_lshl_b32 s9, s4, 3\n s_add_u32 s9, s9, s3\n s_add_u32 s9, s9, 1\n",
        {16, 8, 9},
-       0.05}, // there is no sample at its end
+       0.05}, // no sample is at its end
       {"none", "s_mov_b32 s9, 12\n", {16, 24, 3}},
       // Pseudo-random: up to seven more, by a product of x, y and z.
       {"none",

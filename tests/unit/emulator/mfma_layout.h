@@ -88,7 +88,7 @@ inline uint64_t bits_at(const std::vector<uint32_t> &registers, uint32_t width, 
   return word >> (at.element % per_word * width) & ((uint64_t(1) << width) - 1);
 }
 
-/// Into registers that are zero there.
+/// Writes into registers that are zero there.
 inline void put(std::vector<uint32_t> &registers, uint32_t width, At at, uint64_t bits) {
   if (width == 64) {
     registers[2 * at.element * 64 + at.lane] = uint32_t(bits);

@@ -232,7 +232,7 @@ TEST_CASE("numbers of every width are read whole", "[code_object]") {
           elf.put(40, 8, uint64_t{0x80} << 56 | SmallElf::section_headers);
         }) == "the section header table at offset 0x8000000000000280, 320 bytes, lies outside the " +
                   std::to_string(SmallElf().bytes.size()) + " bytes of the file");
-  // A type of one byte, whatever is beside it.
+  // A type of one byte, with any neighbour.
   SmallElf elf;
   elf.put(SmallElf::symbols + 24 + 4, 2, 0xff02);
   CHECK(CodeObject::parse(elf.bytes).symbols()[1].type == 2);

@@ -85,7 +85,7 @@ int find_section(const Bytes &bytes, uint32_t type) {
 /// File offset of the descriptor of `fill`.
 uint64_t descriptor_at(const Bytes &bytes) {
   const CodeObject object = CodeObject::parse(bytes);
-  return object.find_kernel("fill")->descriptor_address; // .rodata lies at its own file offset
+  return object.find_kernel("fill")->descriptor_address; // .rodata is at its own file offset
 }
 
 } // namespace

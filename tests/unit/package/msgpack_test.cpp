@@ -10,7 +10,7 @@ using Kind = MsgpackValue::Kind;
 
 namespace {
 
-/// Of bytes that live as long as the program.
+/// A view of bytes that live as long as the program.
 MsgpackValue read(const std::string &bytes) {
   static std::vector<std::string> kept;
   kept.reserve(1000);

@@ -122,7 +122,7 @@ TEST_CASE("where bits must not depend on bounds prefill tiles of other keys do n
 TEST_CASE("too few workgroups for the compute units take lower prefill tiles, if those make more",
           "[choice]") {
   const Target device({prefill_4, prefill_8});
-  // Of 256 rows and of 512: a workgroup each and two.
+  // Workgroups of 256 rows and of 512: one each, and two.
   CHECK(by_rule(device, 304, 256, 1, 1).many->entry.name == prefill_8.name);
   CHECK(by_rule(device, 303, 256, 1, 1).many->entry.name == prefill_4.name);
   CHECK(by_rule(device, 303, 256, 1, 1).reason ==

@@ -77,7 +77,7 @@ class LaunchTest(EmuTest):
     def test_how_many_reports(self):
         self.assertEqual(self.kinds("--stop-at-report"), ["pending_register"])
         self.assertEqual(len(self.kinds("--max-reports", "2")), 2)
-        # Of each kind.
+        # The limit is per kind.
         self.assertEqual(len(self.kinds("--max-reports", "1")), 2)
         self.refuses("--max-reports", "run", REGISTERS, "--kernel", "steps", "--arg", "u32:0", "--max-reports", "0")
 
