@@ -174,8 +174,7 @@ TEST_CASE("an append by tables, rotated and scaled", "[cache_ops]") {
     call.page_count = count;
     CHECK(device.append(call).page_count == uint64_t(count));
   }
-  // The number of entries of a sequence is unknown for a single sequence, and where all sequences have the
-  // same number.
+  // A sequence's number of entries is unknown for one sequence, and if all have the same number.
   call.batch = 1;
   CHECK(device.append(call).page_table_entries == INT64_MAX);
   call.batch = 2;
@@ -541,8 +540,7 @@ TEST_CASE("a run's merge has the run's base of LSE, its starts and its signal", 
   CHECK((out.mode & sluice::package::merge_to_plain_rows) == 0);
   CHECK(out.log2_per_unit == 1);
   CHECK(hip.attention.kernargs.lse_per_log2 == 1);
-  // A single sequence may also have fewer rows than its place, and its starts are bounded by the tensor's
-  // rows.
+  // A single sequence may also have fewer rows than its place; the tensor's rows bound its starts.
   args.batch = 1;
   args.q_tokens = 9;
   REQUIRE(sluice_run(plan.get(), &args, &launch, &error) == SLUICE_OK);

@@ -6,9 +6,8 @@ usage: check_abi.py layout  HEADER C_COMPILER [--update]       sizes, offsets an
        check_abi.py since   FROZEN HEADER C_COMPILER           a header against that of an earlier release
        check_abi.py needs   LIBRARY                            what ldd finds against the libraries allowed
 
-The lists of structs, fields, enumerators and functions are read from the header, so that none can be left out. A
-change that docs/concepts/abi.md allows is an addition; --update writes additions down, and refuses all other
-changes.
+The lists of structs, fields, enumerators and functions are read from the header, so that none can be left out. A change
+that docs/concepts/abi.md allows is an addition; --update writes additions down, and refuses all other changes.
 """
 import difflib
 import pathlib
@@ -88,8 +87,7 @@ def sections(text):
 
 
 def breaks(old, new):
-    """The parts of `old` that `new` lacks or changes, in sentences; both are texts as in layout.txt or
-    symbols.txt."""
+    """The parts of `old` that `new` lacks or changes, in sentences; both are texts as in layout.txt or symbols.txt."""
     found, now = [], sections(new)
     for name, (value, members) in sections(old).items():
         if name not in now:

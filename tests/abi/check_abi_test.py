@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""Tests, case by case, which changes the ABI checks call a break; break_test.py tests some of them on a
-library."""
+"""Tests, case by case, which changes the ABI checks call a break; break_test.py tests some of them on a library."""
 import unittest
 
 import check_abi

@@ -5,8 +5,8 @@ usage: check_diff.py LIBRARY HEADER_FOLDER [--update]
 
 It sees what a list of sizes does not: types of members, arguments, results and callbacks. abidiff reports a member
 appended to a struct like any other change, and if told to ignore that, it also ignores other changes of the same
-struct. So this program reads the report: a line that neither is a location nor says that a struct has grown at its
-end is a break. --update writes down additions, and refuses all other changes.
+struct. So this program reads the report: a line that neither is a location nor says that a struct has grown at its end
+is a break. --update writes down additions, and refuses all other changes.
 """
 import pathlib
 import re
@@ -15,8 +15,7 @@ import sys
 import tempfile
 
 BASELINE = pathlib.Path(__file__).resolve().parent / "frozen/libsluice.abi"
-# Not abidiff's own --headers-dir: that drops types without a location, as in the baseline, as private, without a
-# message.
+# Not abidiff's own --headers-dir: it silently drops types without a location, as in the baseline, as private.
 DESCRIBE = ["abidw", "--drop-private-types", "--exported-interfaces-only", "--no-show-locs", "--no-corpus-path",
             "--no-comp-dir-path", "--no-elf-needed", "--headers-dir"]
 COMPARE = ["abidiff", "--leaf-changes-only", "--no-added-syms"]

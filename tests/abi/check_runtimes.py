@@ -5,8 +5,8 @@ usage: check_runtimes.py hip PROBE FOLDER          FOLDER/NUMBER holds a fake li
        check_runtimes.py no_gpu PROBE              77 (skipped) if the system has no libamdhip64.so.5 or has a GPU
        check_runtimes.py emulator PROBE LIBRARY FOLDER STATIC-PROBE
                                                    LIBRARY is libsluice.so, FOLDER/emulator holds a fake emulator and
-                                                   FOLDER/7 a libamdhip64.so.7, which is not an emulator;
-                                                   STATIC-PROBE is linked with libsluice.a
+                                                   FOLDER/7 a libamdhip64.so.7, which is not an emulator; STATIC-PROBE
+                                                   is linked with libsluice.a
 """
 import ctypes
 import os

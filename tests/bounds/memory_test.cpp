@@ -98,8 +98,7 @@ TEST_CASE("workspace of decode is what the page says", "[bounds]") {
     // A split needs O and LSE in F32 for each query head; each sequence has one split for each 2,048 keys.
     const uint64_t part = 64 * (128 + 1) * 4, parts = (uint64_t(keys) + 2047) / 2048;
     CHECK(bytes[SLUICE_DETERMINISM_BATCH_INVARIANT] == part * parts * uint64_t(batch));
-    // If the number of splits is chosen by cost, it has a ceiling, and is at most the number of tiles of 16
-    // keys.
+    // A number of splits that is chosen by cost has a ceiling, and is at most that of tiles of 16 keys.
     CHECK(bytes[SLUICE_DETERMINISM_FAST] % (part * uint64_t(batch)) == 0);
     CHECK(bytes[SLUICE_DETERMINISM_FAST] <=
           std::min(part * uint64_t(batch) * uint64_t(keys) / 16, uint64_t{256} << 20));

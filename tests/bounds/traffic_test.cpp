@@ -164,8 +164,7 @@ TEST_CASE("waves look up the page of each key once for K and V", "[bounds]") {
         const std::string kernel = info.kernel;
         if (!kernel.ends_with("_decode")) continue;
         const auto tile_q = int32_t(info.tile_q), tile_kv = int32_t(info.tile_kv);
-        // If a workgroup has 16 rows, each wave has its own tiles. Otherwise all waves look up the tiles that
-        // they share.
+        // If a workgroup has 16 rows, each wave has its own tiles. Otherwise all waves look up shared tiles.
         const int32_t waves = tile_q / 16;
         std::vector<uint64_t> expected(batch.table->size(), 0);
         for (size_t b = 0; b < batch.sequences.size(); ++b)

@@ -11,9 +11,9 @@ using namespace sluice::test;
 
 namespace {
 
-/// All 65536 numbers of the source type, divided by a scale: the expected value is that of an independent FP8
-/// conversion of x / scale in double precision, whose 53 bits are enough not to round to the other side (x
-/// has 11 bits, scale 24).
+/// All 65536 numbers of the source type, divided by a scale: the expected value is an independent FP8
+/// conversion of x / scale in double, whose 53 bits avoid rounding to the other side (x has 11 bits, scale
+/// 24).
 void check_all_numbers(uint32_t source, float scale, bool with_scale) {
   INFO("source type " << source << ", scale " << scale);
   constexpr int row = 1024, rows = 64;

@@ -42,8 +42,7 @@ public:
   }
 
 private:
-  /// If a plan also has a decode kernel, the prefill kernel does not get sequences whose rows fit a wave of
-  /// it.
+  /// Beside a decode kernel, a prefill kernel does not get sequences whose rows fit a wave of that.
   void keep_sequences_of_others(const Kernel &kernel, Outputs &outputs) const {
     if (!kernel.prefill) return;
     const Sequences sequences(c);

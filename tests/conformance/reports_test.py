@@ -206,8 +206,7 @@ class Files(InFolder):
         self.assertIn(name, run("--device", "emulated", "--list").stdout.split())
 
     def test_what_cannot_be_written_after_all_fails_and_leaves_the_other(self):
-        """A disk that is full by then: the results of the run are not lost, and the error is not blamed on
-        the command line."""
+        """A disk that is full by then: the run's results are not lost, and the command line is not blamed."""
         for full, other in (("--junit", "--json"), ("--json", "--junit")):
             kept = self.folder / f"kept{other}"
             done = run("--device", "reference", *SMALL, full, "/dev/full", other, kept)

@@ -20,8 +20,7 @@ using Catch::Matchers::Contains;
 
 namespace {
 
-/// More requests than places; prompts shorter than a page, of several pages, and one that ends at a page
-/// boundary.
+/// More requests than places; prompts of less than a page, of several, and one that exactly fills pages.
 const std::vector<Request> requests = {
     {"A hacker is ", 30},
     {"The first computer bug was a moth in ", 24},
@@ -208,8 +207,7 @@ TEST_CASE_METHOD(Served, "a graph, captured once, gives what calls one by one gi
   check_identical(completions, without.serve(requests));
   CHECK(with.counts().steps == without.counts().steps);
   CHECK(with.counts().captures == 1);
-  // Four prompts begin in the first step and another whenever one ends. The sixth is one byte, like
-  // everything else.
+  // Four prompts begin in the first step, and another when one ends. The sixth is one byte, like the rest.
   CHECK(with.counts().graph_launches == with.counts().steps - 2);
   CHECK(without.counts().captures == 0);
   CHECK(without.counts().graph_launches == 0);

@@ -30,8 +30,7 @@ void check_wild_calls(uint64_t first, uint64_t end) {
     }
     INFO("seed " << seed << ": " << call.text());
     call.prepare();
-    // Only rows whose number the call gives are checked: without it starts may lead anywhere, as the header
-    // says.
+    // Rows are only checked if the call gives their number: without it starts may lead anywhere (header).
     const bool counted = call.q_starts_given || seed % 4 != 0;
     call.make_wild(counted);
     const std::string reports = call.run_wild();

@@ -240,8 +240,7 @@ public:
 private:
   size_t below(size_t end) { return random() % end; }
 
-  /// The values of this library: a pack of another layout is refused, and nothing after that check is
-  /// reached.
+  /// The values of this library: a pack of another layout is refused, and later checks are not reached.
   static void set_kernargs(Kernel &kernel) {
     if (kernel.name.starts_with("kv_append")) {
       kernel.kernarg_bytes = sizeof(package::AppendKernargs);
@@ -319,8 +318,7 @@ private:
 } // namespace
 
 size_t mutate_pack(std::span<uint8_t> bytes, size_t most, unsigned seed, Mutate mutate) {
-  // One time in sixteen all bytes are mutated, and the checksums are left as they are; as often, only the
-  // manifest.
+  // One time in sixteen all bytes are mutated and checksums left alone; as often, only the manifest.
   std::optional<Pack> pack = seed % 16 == 0 ? std::nullopt : take_apart(bytes);
   if (!pack) return mutate(bytes.data(), bytes.size(), most);
   Mutator mutator(seed / 16, mutate);

@@ -16,7 +16,7 @@ using Mutate = size_t (*)(uint8_t *data, size_t size, size_t most);
 
 /// Mutates one part of a pack (a field of its manifest, a kernel's code before or after compression, or all
 /// bytes alike) and corrects the lengths and checksums around it. Bytes that are not a pack are mutated as
-/// they are.
+/// well.
 size_t mutate_pack(std::span<uint8_t> pack, size_t most, unsigned seed, Mutate mutate);
 
 } // namespace sluice::fuzz

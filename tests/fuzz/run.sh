@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs a fuzzer for some seconds: run.sh FUZZER SECONDS MAX_BYTES INPUTS...
-# New inputs that it finds are discarded, so that each run begins the same; an input that crashes it is kept in
-# the working directory, and printed.
+# New inputs that it finds are discarded, so that each run begins the same; an input that crashes it is kept in the
+# working directory, and printed.
 set -euo pipefail
 fuzzer=$1 seconds=$2 max_bytes=$3
 found=$(mktemp -d)

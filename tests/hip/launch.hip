@@ -1,5 +1,4 @@
-// Values that compilers take from the launch: coordinates, sizes, windows of the address space, arguments in
-// registers.
+// Values that compilers take from the launch: coordinates, sizes, address windows, arguments in registers.
 #include "device.h"
 
 struct Seen {

@@ -47,8 +47,7 @@ class ExecTest(unittest.TestCase):
             self.assertRegex(result.stderr, r"stream_race: in stream \d+ ")
             self.assertIn("copy of 1024 bytes", result.stderr)
             self.assertIn("and neither waits for the other", result.stderr)
-            # The same race is reported once, and does not count as a launch: three kernels in one of two
-            # orders each.
+            # The same race is reported once, and does not count as a launch: three kernels in one of two orders each.
             self.assertRegex(result.stderr, r"sluice-emu: 3 launches, 12 workgroups, .*; [12] reports?\n$")
         self.status(0, "--check", "pending,global_races", race)
         found = json.loads(self.status(1, "--json", race).stdout)

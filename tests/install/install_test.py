@@ -24,8 +24,7 @@ class Installation:
         for library in ("lib/libsluice.so", "lib/libsluice.a"):
             if ".debug_" in run("readelf", "--section-headers", "--wide", first / library):
                 sys.exit(f"{library} is installed with debug information")
-        # No file reveals the machine that built it, so builds of different machines do not differ for that
-        # reason.
+        # No file reveals the machine that built it, so builds of different machines do not differ for that reason.
         for file in first.rglob("*"):
             for folder in (source, build):
                 if file.is_file() and str(folder).encode() in file.read_bytes():
@@ -195,8 +194,7 @@ def debian(installation):
     if "@" in (root / "usr/share/doc/sluice/sluice.spdx.json").read_text():
         sys.exit("the bill of materials is not filled in")
     check_with_lintian(folder)
-    # From this file dpkg-shlibdeps knows the dependencies of a package whose program was linked with the
-    # library.
+    # From this file dpkg-shlibdeps knows the dependencies of a package whose program was linked with the library.
     shlibs = (control / "libsluice1/shlibs").read_text()
     if not re.fullmatch(r"libsluice 1 libsluice1 \(>= 1\.\d+\)\n", shlibs):
         sys.exit(f"the shlibs of libsluice1 are {shlibs!r}")

@@ -20,8 +20,7 @@ struct Buffers {
   std::array<uint64_t, 8> arguments() const { return {reinterpret_cast<uint64_t>(data)}; }
 };
 
-/// Runs under every order of completion and expects exactly one report, at the instruction whose text starts
-/// with this.
+/// Runs under every order of completion and expects exactly one report, at the instruction with this prefix.
 inline Report expect_report(const std::string &source, ReportKind kind, std::string_view instruction,
                             std::string_view other = "", LaunchShape shape = {}) {
   const TestKernel kernel(source);

@@ -16,8 +16,7 @@ struct Decoded {
   emulator::Format format;
 };
 
-/// Calls `check` with each instruction of the corpus; text that it returns is a mistake. Gives up after a
-/// few.
+/// Calls `check` with each instruction of the corpus; text from it is a mistake. Gives up after a few.
 template <class Check> void for_each_instruction(const Check &check) {
   emulator::Disassembler disassembler;
   emulator::Decoder decoder(emulator::SimdPath::portable);

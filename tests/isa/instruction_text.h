@@ -26,9 +26,8 @@ struct InstructionText {
 
 InstructionText parse_instruction(std::string_view line);
 
-/// The expected result of split_fields() for the line. `split` is the actual one: where encodings differ in
-/// bits that the text does not show, it tells which was used. Throws std::runtime_error at text it does not
-/// understand.
+/// The expected result of split_fields() for the line. `split` is the actual one, used only where encodings
+/// differ in bits that the text does not show. Throws std::runtime_error at text it does not understand.
 emulator::Fields fields_of_text(const InstructionText &text, const emulator::Fields &split);
 
 } // namespace sluice::test

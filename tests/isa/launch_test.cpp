@@ -254,8 +254,7 @@ TEST_CASE("an instruction whose end is missing is none", "[isa][launch]") {
   CHECK_FALSE(disassembler.decode(bytes.first(4), 0));
   CHECK(disassembler.decode(bytes.subspan(8), 0)->bytes == 8);
   CHECK_FALSE(disassembler.decode(bytes.subspan(8, 4), 0));
-  // Nor instructions that LLVM does not accept: reading a lane into a literal, and v_madmk_f16 and
-  // v_madak_f16 with 255.
+  // Nor what LLVM does not accept: reading a lane into a literal, v_madmk_f16 and v_madak_f16 with 255.
   const uint32_t beyond[][2] = {
       {0xd28900ff, 0x00000101}, {0xd14200ff, 0x00000101}, {0x49400101, 255}, {0x4b400101, 255}};
   for (const uint32_t (&words)[2] : beyond)

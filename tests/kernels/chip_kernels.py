@@ -24,8 +24,7 @@ CHIPS = {
 }
 # Chips whose matrix cores read E4M3FNUZ: elsewhere its bytes are other numbers.
 FNUZ_CHIPS = ("gfx942",)
-# The memory that the register allocator sets aside once it has spilled to lanes, and never touches: one dword,
-# aligned.
+# The memory that the register allocator sets aside once it has spilled to lanes, and never touches: one dword, aligned.
 UNUSED_SLOT_BYTES = 20
 problems = []
 

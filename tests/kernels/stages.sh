@@ -1,6 +1,6 @@
 #!/bin/sh
-# Pipelines of 1, 3 and 4 stages, which no shipped kernel has, give the same results: kernels with that many LDS
-# slots for each tile, with a page table and without, pass a part of the conformance suite, with all checks on.
+# Pipelines of 1, 3 and 4 stages, which no shipped kernel has, give the same results: kernels with that many LDS slots
+# for each tile, with a page table and without, pass a part of the conformance suite, with all checks on.
 #   usage: stages.sh BIN
 set -eu
 folder=$(mktemp -d)

@@ -111,7 +111,7 @@ bool is_followed_by_barrier(const MachineCode &code, const Mutant &mutant) {
          (instruction.next.size() == 1 && code.instructions()[instruction.next[0]].is("s_barrier"));
 }
 
-/// Whether such a report can only be of a missing wait or barrier.
+/// Whether reports of this kind can only come from a missing wait or barrier.
 bool is_of_synchronisation(ReportKind kind) {
   return kind == ReportKind::pending_register || kind == ReportKind::lds_race ||
          kind == ReportKind::lds_equal_stores || kind == ReportKind::lds_write_after_read ||

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Runs the tools behind docs/concepts/proofs.md and writes their tables, of the kernels that
-synchronisation_mutations takes, between its markers.
+"""Runs the tools behind docs/concepts/proofs.md and writes their tables, of the kernels that synchronisation_mutations
+takes, between its markers.
 
 usage: update_proofs.py BUILD-FOLDER
 """

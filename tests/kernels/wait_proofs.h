@@ -11,13 +11,12 @@
 // The effect of a weaker wait is traced as follows. Operations that the original wait completes and the
 // weaker one does not are *late*. They are tracked until a later wait completes them, or as many younger
 // operations as the counter holds. If no instruction on any path is sensitive to a late operation, the kernel
-// with the weaker wait behaves like the original. Sensitive instructions:
+// with the weaker wait behaves like the original. The instructions that are sensitive, by kind of late
+// operation:
 //
-//   a load, a read of LDS, a permutation those that read or write a register it will write; but a load may
-//   write
-//                                          what an earlier load will have written before, as loads come in
-//                                          order
-//   a copy into LDS                        those that touch its bytes of LDS; the end of the wave
+//   a load, a read of LDS, a permutation   a read or write of a register it will write; but a load may write
+//                                          what an earlier load will have written, as loads come in order
+//   a copy into LDS                        an access of its bytes of LDS; the end of the wave
 //   a read of LDS                          a copy into its bytes
 //   a write to LDS                         a copy into its bytes; the end of the wave
 //   a store                                a barrier: another wave may store there too
@@ -65,8 +64,7 @@ public:
   /// caches).
   WaitProofs(const MachineCode &code, uint32_t threads);
 
-  /// Proves that on no path an instruction touches a register while an operation that will write it is in
-  /// flight.
+  /// Proves that on no path an instruction touches a register that an operation in flight will write.
   Proof registers_are_waited_for() const;
   /// Proves that the wait at `index` may let `weaker` operations of the counter be in flight.
   Proof may_weaken(size_t index, Counter counter, unsigned weaker) const;

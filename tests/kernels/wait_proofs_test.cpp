@@ -64,8 +64,7 @@ TEST_CASE("a register is used behind a wait for its load, on every path", "[kern
   CHECK_FALSE(registers_are_waited_for(load + "v_mov_b32 v2, 0\n" + end));
   CHECK(registers_are_waited_for(load + load_3 + "s_waitcnt vmcnt(1)\n" + use + end));
   CHECK_FALSE(registers_are_waited_for(load + load_3 + "s_waitcnt vmcnt(1)\n" + use_3 + end));
-  // Loads arrive in order: the second one's result arrives last. The result of an LDS read may arrive
-  // earlier.
+  // Loads arrive in order: the second one's result arrives last. The result of an LDS read may be earlier.
   CHECK(registers_are_waited_for(load + load + "s_waitcnt vmcnt(0)\n" + use + end));
   CHECK_FALSE(registers_are_waited_for(load + load + "s_waitcnt vmcnt(1)\n" + use + end));
   CHECK_FALSE(registers_are_waited_for(load + "ds_read_b32 v2, v8\n" + wait_copy + wait_lds + use + end));
@@ -185,8 +184,7 @@ TEST_CASE("a barrier that orders no two accesses of the same bytes is redundant"
   CHECK(may_drop_barrier(store + wait_copy + barrier + load + end));
   // LSE and O.
   CHECK(may_drop_barrier(store + wait_copy + barrier + "global_store_dwordx4 v[0:1], v[4:7], off\n" + end));
-  // LLVM has copied a barrier to both sides of a condition that differs between waves: none may be removed on
-  // its own.
+  // LLVM has copied a barrier to both sides of a condition that differs between waves: both are needed.
   CHECK_FALSE(may_drop_barrier("s_cbranch_scc0 2\n" + barrier + "s_branch 1\n" + barrier + end));
   CHECK_FALSE(
       may_drop_barrier("s_cbranch_scc0 2\n" + barrier + "s_branch 2\n" + barrier + "s_nop 0\n" + end));

@@ -143,8 +143,7 @@ class MutatedPrograms:
         return mutants.find_mutants(self.path, str(self.path.relative_to(self.root)), self.source, trees)
 
     def compile(self, found):
-        """Compiles the schema, leaving out mutants of lines that do not compile. Returns the mutants that are in
-        it."""
+        """Compiles the schema, leaving out mutants of lines that do not compile. Returns the mutants that are in it."""
         overlay = self.folder / "overlay"
         place = overlay / self.path.relative_to(self.root / "src" if self.path.suffix == ".h" else self.root)
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -215,8 +214,7 @@ class MutatedPrograms:
         return [*words[:at], *(word for word in shared if word.endswith((".o", ".a"))), *words[at + 1:]]
 
     def link_names(self):
-        """A mutated libsluice.so under its other names, and beside it the emulator, where it is looked
-        for."""
+        """A mutated libsluice.so under its other names, and beside it the emulator, where it is looked for."""
         library = self.folder / "linked" / "lib"
         for name in os.listdir(self.build.folder / "lib"):
             if not (library / name).exists() and ".so" in name:

@@ -54,8 +54,8 @@ def tolerance(o, o_of_sizes, score_sizes, largest_v, dtype, length, head_dim, sc
     scores     are sums of head_dim products in f32 on numbers that the scale, in `scale_dtype`, was rounded into
                at most twice: they are off by (head_dim e + 2 u_scale) sum |q||k| scale, and weights relatively by as
                much, in the numerator and in the denominator;
-    weights are rounded to u for the second product, and a few times to e: exponent, exp2, rescaling; sums over
-    `length` keys in f32 add e each, in both;
+    weights are rounded to u for the second product, and a few times to e: exponent, exp2, rescaling; sums over `length`
+    keys in f32 add e each, in both;
     f16        has no weights below its subnormal numbers: half of the smallest, for each key;
     O          is rounded to u.
     """

@@ -5,8 +5,9 @@ usage: check_links.py ROOT
 In every .md file that is part of the tree:
 - links and pictures lead to files of the tree, and to headings in them;
 - \\ref names a page's identifier;
-- a path of the tree in backticks exists, and so does everything that is called a test: `..._test`, or the names
-after "test"; - a page of docs/ is in the index, docs/README.md, or is one of an example's.
+- a path of the tree in backticks exists, and so does everything that is called a test: `..._test`, or the names after
+"test";
+- a page of docs/ is in the index, docs/README.md, or is one of an example's.
 Web addresses are not checked.
 """
 import pathlib

@@ -85,8 +85,7 @@ TEST_CASE("no level moves more than its limit over a launch", "[timing]") {
     std::string source;
     uint32_t workgroups, lds_bytes;
   };
-  // Memory per workgroup, shared by a few, or by all: HBM, MALL, L2 and the vector cache are the limit in
-  // turn.
+  // Memory of one workgroup, of a few, or of all: HBM, MALL, L2 and the vector cache are the limit in turn.
   const Case cases[] = {{"HBM", streams(4096), 4096, 0},
                         {"L2 and MALL", streams(256), 4096, 0},
                         {"vector cache", streams(1), 4096, 0},

@@ -1,6 +1,5 @@
 #!/usr/bin/python3
-"""Checks that the tests named on the page of features exist: the patterns match cases, the tests are
-registered.
+"""Checks that the tests named on the page of features exist: the patterns match cases, the tests are registered.
 
 usage: check_features.py PAGE CONFORMANCE BUILD_FOLDER
 A row that is supported names a pattern.

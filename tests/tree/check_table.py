@@ -2,8 +2,8 @@
 """Checks that a page shows the table that a command prints, between two comments that name it.
 
 usage: check_table.py [--rows] [--fix] PAGE NAME COMMAND...
---rows: only the first column is compared: figures that a compiler's next release may change are dated, not wrong.
---fix corrects the page.
+--rows: only the first column is compared: figures that a compiler's next release may change are dated, not wrong. --fix
+corrects the page.
 """
 import argparse
 import pathlib

@@ -1,9 +1,9 @@
 #!/usr/bin/python3
 """Enforces the tree: which folder may include what, and what the root may hold.
 
-The rules are the table between the "folder rules" markers of docs/concepts/architecture.md, so that the page
-cannot drift from the enforced rules. A folder without a row, a header of no known group and an include that
-does not resolve are all violations: nothing passes for lack of a rule.
+The rules are the table between the "folder rules" markers of docs/concepts/architecture.md, so that the page cannot
+drift from the enforced rules. A folder without a row, a header of no known group and an include that does not resolve
+are all violations: nothing passes for lack of a rule.
 
 usage: check_tree.py ROOT
 """

@@ -84,8 +84,7 @@ def expect(is_so, what, *texts):
 
 
 def text(page, folder):
-    """The text is the stored one, byte for byte, and Sluice has computed all attention; without Sluice the CPU backend
-    has."""
+    """The text is the stored one, byte for byte, and Sluice has computed all attention, or else the CPU backend."""
     command = page.block("commands")[-1]
     expected = json.loads((folder.work / "docs/examples/jargon_lm/model/expected.json").read_text(encoding="utf-8"))
     config = json.loads((folder.work / "docs/examples/jargon_lm/model/config.json").read_text(encoding="utf-8"))

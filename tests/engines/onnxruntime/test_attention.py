@@ -1,5 +1,4 @@
-"""Attention of ONNX by Sluice, against attention in double precision, ONNX's own reference and ONNX Runtime's
-kernel."""
+"""Attention of ONNX by Sluice, against double precision, ONNX's own reference and ONNX Runtime's kernel."""
 
 import dataclasses
 import unittest

@@ -1,5 +1,4 @@
-"""GroupQueryAttention by Sluice, against attention in double precision and ONNX Runtime's own kernel in
-float32."""
+"""GroupQueryAttention by Sluice, against attention in double precision and ONNX Runtime's own kernel in float32."""
 
 import dataclasses
 import unittest

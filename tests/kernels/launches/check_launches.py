@@ -1,10 +1,10 @@
 #!/usr/bin/python3
 """Runs the diamond of kernels through sluice-mlir-run, in many orders of its streams, damaged, and with failures.
 
-The order of the kernels is proven by removing it: without any one of the four dependencies HIP allows an order
-that gives wrong numbers, while with all of them every order gives the right ones. Then every HIP call of the
-program fails once: the tool says which, and nothing stays alive. The last tests are launches inside control flow,
-incorrect programs, and command lines that are refused.
+The order of the kernels is proven by removing it: without any one of the four dependencies HIP allows an order that
+gives wrong numbers, while with all of them every order gives the right ones. Then every HIP call of the program fails
+once: the tool says which, and nothing stays alive. The last tests are launches inside control flow, incorrect programs,
+and command lines that are refused.
 
 usage: check_launches.py TOOL order|failures|programs
 """

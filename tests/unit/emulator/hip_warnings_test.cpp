@@ -148,8 +148,7 @@ TEST_CASE("places that are left out are counted", "[hip]") {
   Fixture fixture;
   REQUIRE(configure("reset_counters", "1") == SLUICE_EMULATOR_OK);
   CHECK(counters().reports_dropped == 0);
-  // Fills beyond 1030 different ends of a block: each is one more piece of work with a report of its own
-  // wording.
+  // Fills beyond 1030 different ends of a block: each is more work, with a report of its own wording.
   hipStream_t one = nullptr, two = nullptr;
   REQUIRE(hip.hipStreamCreateWithFlags(&one, hipStreamNonBlocking) == hipSuccess);
   REQUIRE(hip.hipStreamCreateWithFlags(&two, hipStreamNonBlocking) == hipSuccess);

@@ -128,8 +128,8 @@ class WholeXcdTest(unittest.TestCase):
             with self.subTest(kernel=a["kernel"], causal=a["causal"]):
                 print(f"{a['kernel']} {a['length']} causal {a['causal']}: {100 * (a['clk'] / b['clk'] - 1):+.1f} %, "
                       f"{a['simulated']['workgroups']} workgroups for {b['simulated']['workgroups']}")
-                # A sample has neither a last round to halve nor a next workgroup: it times the launch without
-                # rounds (package/rounds.h), which takes longer.
+                # A sample has neither a last round to halve nor a next workgroup: it times the launch without rounds
+                # (package/rounds.h), which takes longer.
                 has_rounds = a["kernel"].endswith("_w8") and not a["causal"]
                 self.assertLess(a["clk"] / b["clk"] - 1, 0.12 if has_rounds else 0.06)
                 self.assertGreater(a["clk"] / b["clk"] - 1, -0.05)

@@ -46,8 +46,8 @@ class ModelTest(BenchTestCase):
         attention, merge = model["launches"]
         self.assertEqual(model["clk"], attention["clk"] + merge["clk"])
         self.assertTrue(merge["kernel"].startswith("merge_states_"))
-        # Arguments in registers, and splits that are read before it is known which of them count: otherwise it
-        # would be more.
+        # Arguments in registers, and splits that are read before it is known which of them count: otherwise it would be
+        # more.
         self.assertLess(merge["clk"], 0.1 * attention["clk"])
         self.assertEqual(attention["kernel"], model["kernel"])
         self.assertEqual(attention["workgroups"], 8 * 8 * model["splits"])

@@ -1,9 +1,8 @@
 #!/usr/bin/python3
 """Tests the `sluice` program as a user sees it: results, messages and exit statuses.
 
-usage: command_line_test.py SLUICE LIBRARY DATA LLVM_BIN [--emulator] [unittest arguments] LIBRARY is the
-libsluice.so in use, DATA the folder tests/data, LLVM_BIN holds llvm-objdump. --emulator: the emulator is
-built, so calls can run.
+usage: command_line_test.py SLUICE LIBRARY DATA LLVM_BIN [--emulator] [unittest arguments] LIBRARY is the libsluice.so
+in use, DATA the folder tests/data, LLVM_BIN holds llvm-objdump. --emulator: the emulator is built, so calls can run.
 """
 import array
 import pathlib
