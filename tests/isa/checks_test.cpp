@@ -166,7 +166,7 @@ TEST_CASE("a count of lgkmcnt says nothing about scalar loads", "[isa][checks]")
 }
 
 TEST_CASE("until the wait, a late load leaves the register as it was", "[isa][checks]") {
-  // With the check off the value itself changes when the load arrives.
+  // With the check off, the value itself shows when the load arrives.
   const TestKernel kernel(setup +
                           "v_mov_b32_e32 v4, 0x55\n global_load_dword v4, v1, s[8:9] offset:4\n"
                           "v_mov_b32_e32 v5, v4\n s_waitcnt vmcnt(0)\n v_lshlrev_b32_e32 v2, 3, v0\n"

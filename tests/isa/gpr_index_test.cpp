@@ -58,7 +58,7 @@ TEST_CASE("the operands that M0 names are moved, the others are not", "[isa][gpr
     t.run("s_set_gpr_idx_on s4, gpr_idx(SRC0)\n v_add_u32 v1, v2, v3\n v_add_u32 v10, s4, v3\n "
           "s_set_gpr_idx_off");
     CHECK(t.v(1) == 107 + 103);
-    CHECK(t.v(10) == 5 + 103); // a scalar register, not a vector register
+    CHECK(t.v(10) == 5 + 103); // a scalar is not a vector register
     t.run("s_set_gpr_idx_on s4, gpr_idx(SRC1)\n v_add_u32 v1, v2, v3\n s_set_gpr_idx_off");
     CHECK(t.v(1) == 102 + 108);
     t.run("s_set_gpr_idx_on s4, gpr_idx(SRC2)\n v_add3_u32 v1, v2, v3, v4\n s_set_gpr_idx_off");
